@@ -173,8 +173,8 @@ def test_a_call_that_fails_leaves_a_whole_fit(held, monkeypatch, call, number):
 
         with monkeypatch.context() as patched:
             patched.setattr(os, call, fails)
-            said = error_of(NEW.save, held)
-        assert said in (None, (number, str(held)))
+            message = error_of(NEW.save, held)
+        assert message in (None, (number, str(held)))
         assert terms(held) in (PART, WHOLE)
         assert names(held.parent) == ["fit"]
         OLD.save(held)

@@ -42,13 +42,13 @@ def others(modules: set[str]) -> list[str]:
     rooms |= {room.replace("discrim.models", "discrim.core") for room in rooms} | {"discrim.models.selection"}
     own = {LDA.module, LDA.results_module}
     verbs = {name for row in MODELS for name in (row.module, row.results_module)} - own
-    numbers = ROOM.replace("discrim.models", "discrim.core")
+    values = ROOM.replace("discrim.models", "discrim.core")
     return sorted(
         name
         for name in modules
         if name in verbs
         or any(name == room or name.startswith(f"{room}.") for room in rooms)
-        or (name.startswith(f"{numbers}.") and not name.startswith(f"{numbers}.lda"))
+        or (name.startswith(f"{values}.") and not name.startswith(f"{values}.lda"))
     )
 
 

@@ -73,16 +73,16 @@ def test_missing_columns_are_integrated_out_by_the_density_of_the_others(name):
     expected = by_density(
         fit.means.to_numpy(), [c.to_numpy() for c in covs], fit.prior.to_numpy(), GAPS[NUMBERS].to_numpy()
     )
-    found = fit.predict_proba(GAPS, missing="integrate")
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-13)
+    proba = fit.predict_proba(GAPS, missing="integrate")
+    np.testing.assert_allclose(proba, expected, rtol=1e-9, atol=1e-13)
     plain = fit.predict_proba(IRIS)
-    np.testing.assert_array_equal(found[COMPLETE], plain[COMPLETE])
+    np.testing.assert_array_equal(proba[COMPLETE], plain[COMPLETE])
     dropped = fit.predict_proba(GAPS, missing="drop")
     assert dropped[~COMPLETE].isna().all(axis=None)
     np.testing.assert_array_equal(dropped[COMPLETE], plain[COMPLETE])
-    np.testing.assert_allclose(np.exp(fit.predict_log_proba(GAPS, missing="integrate")), found, rtol=1e-12)
+    np.testing.assert_allclose(np.exp(fit.predict_log_proba(GAPS, missing="integrate")), proba, rtol=1e-12)
     values = fit.decision_function(GAPS, missing="integrate").to_numpy()
-    np.testing.assert_allclose(shares(values), found, rtol=1e-9, atol=1e-13)
+    np.testing.assert_allclose(shares(values), proba, rtol=1e-9, atol=1e-13)
     labels = fit.predict(GAPS, missing="integrate")
     assert (labels.to_numpy() == fit.classes.to_numpy()[expected.argmax(axis=1)])[1:].all()
     assert fit.confusion(GAPS, missing="integrate").to_numpy().sum() == 150
@@ -107,8 +107,8 @@ def test_centroids_are_the_nearest_in_the_columns_that_there_are():
     expected = shares(np.log(fit.prior.to_numpy()) - squares / (2 * fit.sd**2))
     np.testing.assert_allclose(fit.predict_proba(GAPS, missing="integrate"), expected, rtol=1e-10, atol=1e-14)
     fit = discrim.shrunken_centroids("species ~ .", IRIS, threshold=3.0)
-    numbers = fit._fit.estimates
-    gaps = (x[:, None] - fit.centroids.to_numpy()) / (numbers.sd + numbers.added)
+    values = fit._fit.estimates
+    gaps = (x[:, None] - fit.centroids.to_numpy()) / (values.sd + values.added)
     expected = shares(np.log(fit.prior.to_numpy()) - np.nansum(gaps**2, axis=2) / 2)
     np.testing.assert_allclose(fit.predict_proba(GAPS, missing="integrate"), expected, rtol=1e-9, atol=1e-13)
 
@@ -142,8 +142,8 @@ def test_predictive_densities_integrate_over_missing_columns(verb):
         [quad(lambda y, k=k: np.exp(log_density(k, y)), -60, 60, points=[m[k, 1]])[0] for k in range(3)]
     )
     expected = mass * fit.prior.to_numpy() / (mass @ fit.prior.to_numpy())
-    found = fit.predict_proba(new, method="predictive", missing="integrate").to_numpy()[0]
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    values = fit.predict_proba(new, method="predictive", missing="integrate").to_numpy()[0]
+    np.testing.assert_allclose(values, expected, rtol=1e-5)
     # The unbiased log density of some columns is that of a fit to these.
     alone = getattr(discrim, verb)(f"species ~ {NUMBERS[0]}", data)
     np.testing.assert_allclose(
@@ -171,7 +171,7 @@ def test_integration_keeps_the_precision_of_complete_rows(verb):
     new = data[names].iloc[[0, 25]].copy()
     new["c"] = [np.nan, 1e9]
     new["d"] = [1e2 + 3e3, np.nan]
-    found = fit.predict_log_proba(new, missing="integrate").to_numpy()
+    values = fit.predict_log_proba(new, missing="integrate").to_numpy()
     with mpmath.workdps(60):
         rows = [[mpmath.mpf(v) for v in row] for row in x.tolist()]
         for i, keep in enumerate(([0, 1, 3], [0, 1, 2])):
@@ -190,7 +190,7 @@ def test_integration_keeps_the_precision_of_complete_rows(verb):
             most = max(logs)
             total = mpmath.log(sum(mpmath.exp(v - most) for v in logs))
             expected = [float(v - most - total) for v in logs]
-            np.testing.assert_allclose(found[i], expected, rtol=1e-7, atol=1e-9)
+            np.testing.assert_allclose(values[i], expected, rtol=1e-7, atol=1e-9)
 
 
 def test_terms_of_a_missing_column_are_integrated_out():
@@ -208,9 +208,9 @@ def test_terms_of_a_missing_column_are_integrated_out():
     for i, name in enumerate(("bill_length_mm", "bill_depth_mm", "sex")):
         x[i, [name in term for term in terms]] = np.nan
     expected = by_density(means, [covs] * 3, fit.prior.to_numpy(), x)
-    found = fit.predict_proba(new, missing="integrate")
+    proba = fit.predict_proba(new, missing="integrate")
     # A depth and its square are nearly collinear, which costs the expected values some digits.
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-13)
+    np.testing.assert_allclose(proba, expected, rtol=1e-6, atol=1e-13)
 
 
 def discrim_row(row, terms):
@@ -235,17 +235,17 @@ def test_only_the_column_of_an_unseen_level_is_integrated_out(tmp_path, capsys):
     expected = fit.predict_proba(less, missing="integrate")
     assert expected.notna().all(axis=None)
     with pytest.warns(UnseenLevelWarning):
-        found = fit.predict_proba(penguins, unseen="missing", missing="integrate")
-    np.testing.assert_array_equal(found, expected)
+        proba = fit.predict_proba(penguins, unseen="missing", missing="integrate")
+    np.testing.assert_array_equal(proba, expected)
     with pytest.warns(UnseenLevelWarning):
-        parts = list(
+        chunks = list(
             fit.predict_proba(
                 lambda: (penguins[i : i + 100] for i in range(0, 333, 100)),
                 unseen="missing",
                 missing="integrate",
             )
         )
-    np.testing.assert_allclose(pd.concat(parts), expected, rtol=1e-12)
+    np.testing.assert_allclose(pd.concat(chunks), expected, rtol=1e-12)
     with pytest.raises(DataError) as caught:
         fit.predict(penguins, missing="integrate")
     assert caught.value.rows == (0,)
@@ -288,8 +288,8 @@ def test_more_columns_than_rows(apart):
             -0.5 * np.einsum("ij,jk,ik->i", gaps, np.linalg.pinv(cov[np.ix_(o, o)], rcond=1e-9), gaps)
         )
     expected = shares(np.log(fit.prior.to_numpy()) + np.array(logs))
-    found = fit.predict_proba(new, missing="integrate")
-    np.testing.assert_allclose(found, expected, rtol=1e-7)
+    proba = fit.predict_proba(new, missing="integrate")
+    np.testing.assert_allclose(proba, expected, rtol=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -320,9 +320,9 @@ def test_rows_far_away_and_classes_without_a_prior():
     fit = discrim.lda("species ~ .", IRIS)
     new = pd.DataFrame([[np.nan, 1e90, 2e90, np.nan], [np.nan] * 4], columns=NUMBERS)
     for prior in (None, [0.0, 0.5, 0.5]):
-        found = fit.predict_proba(new, prior, missing="integrate").to_numpy()
-        assert np.isfinite(found).all()
-        np.testing.assert_allclose(found[1], fit.prior if prior is None else prior)
+        values = fit.predict_proba(new, prior, missing="integrate").to_numpy()
+        assert np.isfinite(values).all()
+        np.testing.assert_allclose(values[1], fit.prior if prior is None else prior)
         assert fit.predict(new, prior, missing="integrate").notna().all()
     assert len(fit.predict(new[:0], missing="integrate")) == 0
 

@@ -173,9 +173,9 @@ CASES = {
 
 
 def written(path, name, change):
-    parts = parts_of(saved()[name])
-    change(parts)
-    path.write_bytes(file_of(parts))
+    chunks = parts_of(saved()[name])
+    change(chunks)
+    path.write_bytes(file_of(chunks))
     return path
 
 
@@ -190,9 +190,9 @@ def test_inconsistent_contents_are_refused(tmp_path, case):
 @pytest.mark.parametrize("name", ["qda-diagonal plain", "naive_bayes plain"])
 @pytest.mark.parametrize("sunk", [1e-310, 1e-302])
 def test_variances_with_an_infinite_inverse_are_refused(tmp_path, name, sunk):
-    parts = parts_of(saved()[name])
-    parts.buffers["scatters"][...] = sunk
-    (tmp_path / "fit").write_bytes(file_of(parts))
+    chunks = parts_of(saved()[name])
+    chunks.buffers["scatters"][...] = sunk
+    (tmp_path / "fit").write_bytes(file_of(chunks))
     with pytest.raises(DataError) as caught:
         load(tmp_path / "fit")
     assert "range" in str(caught.value)

@@ -78,9 +78,9 @@ def test_estimators_predict_like_their_fits():
     expected = lda("species ~ .", IRIS).predict_proba(IRIS).to_numpy()
     for rows in (x, x.to_numpy(), np.asfortranarray(x.to_numpy())):
         model = LDAClassifier().fit(rows, y)
-        found = model.predict_proba(rows)
-        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=0)
-        np.testing.assert_allclose(found[3:4], model.predict_proba(rows[3:4]), rtol=1e-12, atol=0)
+        proba = model.predict_proba(rows)
+        np.testing.assert_allclose(proba, expected, rtol=1e-12, atol=0)
+        np.testing.assert_allclose(proba[3:4], model.predict_proba(rows[3:4]), rtol=1e-12, atol=0)
         np.testing.assert_allclose(np.exp(model.predict_log_proba(rows)), expected, rtol=1e-9)
 
 

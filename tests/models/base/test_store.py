@@ -46,9 +46,9 @@ def written(path, header, body, *, checksum=True):
 
 def test_file_layout_is_safetensors(saved):
     header, body = parts(saved)
-    places = sorted(entry["data_offsets"] for key, entry in header.items() if key != "__metadata__")
-    assert [start for start, _ in places] == [0, *(stop for _, stop in places[:-1])]
-    assert places[-1][1] == len(body)
+    positions = sorted(entry["data_offsets"] for key, entry in header.items() if key != "__metadata__")
+    assert [start for start, _ in positions] == [0, *(stop for _, stop in positions[:-1])]
+    assert positions[-1][1] == len(body)
     counts = header["counts"]["data_offsets"]
     assert np.frombuffer(body[slice(*counts)], "<f8").tolist() == [50, 50, 50]
     assert all(isinstance(value, str) for value in header["__metadata__"].values())

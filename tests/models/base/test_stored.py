@@ -45,11 +45,11 @@ class Whole:
 
 
 def whole() -> Whole:
-    parts = (Part(np.arange(6.0).reshape(2, 3), "a"), Part(np.ones(2), "b", np.array([0.5, 2.0])))
+    chunks = (Part(np.arange(6.0).reshape(2, 3), "a"), Part(np.ones(2), "b", np.array([0.5, 2.0])))
     roots = (np.array([[2.0, 1.0], [0.0, 3.0]]), np.array([1.0, 2.0]))
     model = ShrunkCovariance(Shrinkage("loo", (0.25,), (0.0, 0.25)))
     return Whole(
-        3, None, "rows", 0.9, np.array([0, 2, 1]), Pair(0.0, 1.0), parts,
+        3, None, "rows", 0.9, np.array([0, 2, 1]), Pair(0.0, 1.0), chunks,
         tuple(Covariance.from_root(root) for root in roots), model, ((0, 1), ()), cache=object(),
     )  # fmt: skip
 
@@ -69,9 +69,9 @@ def test_all_types_come_back():
     assert after.cache is None
     np.testing.assert_array_equal(after.codes, before.codes)
     assert after.codes.dtype == np.intp
-    for part, expected in zip(after.parts, before.parts, strict=True):
-        np.testing.assert_array_equal(part.values, expected.values)
-        assert part.name == expected.name
+    for chunk, expected in zip(after.parts, before.parts, strict=True):
+        np.testing.assert_array_equal(chunk.values, expected.values)
+        assert chunk.name == expected.name
     assert after.parts[0].weights is None
     np.testing.assert_array_equal(after.parts[1].weights, before.parts[1].weights)
     for covariance, expected in zip(after.covariances, before.covariances, strict=True):

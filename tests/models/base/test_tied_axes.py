@@ -45,8 +45,8 @@ def triangle(stretch: float = 1.0) -> pd.DataFrame:
 def octahedra(stretch: float = 1.0) -> pd.DataFrame:
     """Two classes of rows along the axes of three columns, on both sides of the mean."""
     x = np.concatenate([np.eye(3), -np.eye(3)]) * [stretch**2, stretch, 1.0]
-    parts = [pd.DataFrame(size * x, columns=list("uvw")).assign(y=k) for size, k in ((1.0, "a"), (3.0, "b"))]
-    return pd.concat(parts, ignore_index=True)
+    chunks = [pd.DataFrame(size * x, columns=list("uvw")).assign(y=k) for size, k in ((1.0, "a"), (3.0, "b"))]
+    return pd.concat(chunks, ignore_index=True)
 
 
 def tied_warnings(call: Callable[[], Any]) -> int:

@@ -150,14 +150,14 @@ def test_the_only_observation_of_a_class_may_weigh_less_than_one(verb, options, 
 
 def test_fixed_features_keep_the_calibration_of_the_other_classes():
     fit = discrim.kernel_lda("y ~ x + w + v", DATA, components=20, **KERNEL)
-    numbers = fit._fit.estimates
+    values = fit._fit.estimates
     # Each class has a ridge regression of its own, whose residuals without a row are known.
     x, codes = DATA[["x", "w", "v"]].to_numpy(), fit.classes.get_indexer(DATA["y"])
-    y, residuals, left = left_out_parts(numbers.indicators, x, codes, None)
+    y, residuals, left = left_out_parts(values.indicators, x, codes, None)
     others = fit.classes != "bb"
     scores = (y - residuals / left[:, None])[ROW, others]
-    leads = np.maximum(scores - scores.max(), -numbers.calibrator.ceiling)
-    expected = softmax(numbers.calibrator.slope * leads + numbers.calibrator.intercepts[others])
+    leads = np.maximum(scores - scores.max(), -values.calibrator.ceiling)
+    expected = softmax(values.calibrator.slope * leads + values.calibrator.intercepts[others])
     found = fit.leave_one_out().loc[ROW, fit.classes].astype(float)
     assert found["bb"] == 0
     np.testing.assert_allclose(found[others], expected, rtol=1e-9)
@@ -174,12 +174,12 @@ def test_a_class_in_one_fold_counts_as_errors():
     iris = discrim.datasets.load_iris()
     for verb, options in (("lda", {}), ("pls", {"ncomp": 2}), ("knn", {"k": 5})):
         fit = getattr(discrim, verb)("species ~ .", iris, **options)
-        found = discrim.cross_validate(fit, iris["species"])
-        assert found.table().loc["error", "estimate"] == 1
+        validation = discrim.cross_validate(fit, iris["species"])
+        assert validation.table().loc["error", "estimate"] == 1
         rest = iris[iris["species"] != "setosa"].astype({"species": str})
         other = getattr(discrim, verb)("species ~ .", rest, **options)
-        assert found.labels[1][:50].tolist() == other.predict(iris[:50]).tolist()
-        assert "'setosa'" in found.summary().as_text()
+        assert validation.labels[1][:50].tolist() == other.predict(iris[:50]).tolist()
+        assert "'setosa'" in validation.summary().as_text()
 
 
 @pytest.mark.parametrize("verb", ["nearest_centroid", "lda", "location", "pls", "plda"])

@@ -27,7 +27,7 @@ PRIOR = {"setosa": 0.2, "versicolor": 0.3, "virginica": 0.5}
 
 
 def test_assessments_of_new_rows_equal_scikit_learn():
-    found = FIT.assess(TEST)
+    assessment = FIT.assess(TEST)
     proba, labels = FIT.predict_proba(TEST), FIT.predict(TEST)
     truth = TEST["species"].astype(str)
     expected = {
@@ -38,28 +38,28 @@ def test_assessments_of_new_rows_equal_scikit_learn():
         "log loss": metrics.log_loss(truth, proba),
         "Brier": ((proba - pd.get_dummies(truth)) ** 2).sum(axis=1).mean(),
     }
-    assert found.overall["estimate"][list(expected)].to_dict() == pytest.approx(expected, abs=1e-13)
-    areas = found.by_class.xs("AUC", level="measure")["estimate"]
+    assert assessment.overall["estimate"][list(expected)].to_dict() == pytest.approx(expected, abs=1e-13)
+    areas = assessment.by_class.xs("AUC", level="measure")["estimate"]
     assert areas.mean() == pytest.approx(metrics.roc_auc_score(truth, proba, multi_class="ovr"), abs=1e-13)
-    wide = found.by_class["estimate"].unstack()
+    wide = assessment.by_class["estimate"].unstack()
     np.testing.assert_allclose(wide["sensitivity"], metrics.recall_score(truth, labels, average=None))
     np.testing.assert_allclose(
         wide["positive predictive value"], metrics.precision_score(truth, labels, average=None)
     )
-    pd.testing.assert_frame_equal(found.confusion, FIT.confusion(TEST))
-    assert found.brier.loc["total", "brier"] == pytest.approx(expected["Brier"], abs=1e-13)
+    pd.testing.assert_frame_equal(assessment.confusion, FIT.confusion(TEST))
+    assert assessment.brier.loc["total", "brier"] == pytest.approx(expected["Brier"], abs=1e-13)
 
 
 def test_errors_of_new_rows_are_a_row_of_the_error_rates():
     wrong = int((FIT.predict(TEST).astype(str) != TEST["species"].astype(str)).sum())
-    found = FIT.error_rates(data=TEST, by_class=True)
-    assert found.index.tolist() == ["new rows"]
-    row = found.loc["new rows"]
+    rates = FIT.error_rates(data=TEST, by_class=True)
+    assert rates.index.tolist() == ["new rows"]
+    row = rates.loc["new rows"]
     assert (row["wrong"], row["total"]) == (wrong, 75)
     np.testing.assert_allclose(
         row[["estimate", "low", "high"]].astype(float), [wrong / 75, *exact_interval(wrong, 75, 0.95)]
     )
-    pd.testing.assert_frame_equal(FIT.error_rates(TEST, by_class=True), found)
+    pd.testing.assert_frame_equal(FIT.error_rates(TEST, by_class=True), rates)
     both = FIT.error_rates(TEST, ["apparent", "loo"])
     assert both.index.tolist() == ["apparent", "loo", "new rows"]
     pd.testing.assert_frame_equal(both.iloc[:2], FIT.error_rates())
@@ -72,8 +72,8 @@ def test_errors_within_classes_are_weighted_by_the_specified_prior():
     rates = found[list(PRIOR)] @ pd.Series(PRIOR)
     np.testing.assert_allclose(found["estimate"].drop("632+"), rates.drop("632+"))
     assert found.loc["new rows", "estimate"] == pytest.approx(own @ pd.Series(PRIOR))
-    given = discrim.lda("species ~ sepal_length + sepal_width", TRAIN, prior=PRIOR)
-    one, other = given.error_rates(data=TEST), given.error_rates(data=TEST, prior=PRIOR)
+    fit_lda = discrim.lda("species ~ sepal_length + sepal_width", TRAIN, prior=PRIOR)
+    one, other = fit_lda.error_rates(data=TEST), fit_lda.error_rates(data=TEST, prior=PRIOR)
     pd.testing.assert_frame_equal(one, other)
     with pytest.raises(NotSupportedError) as caught:
         FIT.error_rates(["D"], prior=PRIOR)
@@ -100,16 +100,16 @@ def test_other_priors_change_predictive_values_by_bayes_theorem():
 
 
 def test_assess_uses_leave_one_out_by_default():
-    left = FIT.assess()
-    pd.testing.assert_frame_equal(left.confusion, FIT.confusion("loo"))
-    pd.testing.assert_frame_equal(left.overall, FIT.assess(method="loo").overall)
+    assessment = FIT.assess()
+    pd.testing.assert_frame_equal(assessment.confusion, FIT.confusion("loo"))
+    pd.testing.assert_frame_equal(assessment.overall, FIT.assess(method="loo").overall)
     proba = FIT.leave_one_out()[list(PRIOR)].to_numpy(dtype=float)
     expected = metrics.log_loss(TRAIN["species"].astype(str), proba)
-    assert left.overall.loc["log loss", "estimate"] == pytest.approx(expected)
+    assert assessment.overall.loc["log loss", "estimate"] == pytest.approx(expected)
     pd.testing.assert_frame_equal(FIT.assess("apparent").overall, FIT.assess(TRAIN).overall)
-    dealt = FIT.assess("cv", folds=5, seed=3)
-    pd.testing.assert_frame_equal(dealt.confusion, FIT.confusion("cv", folds=5, seed=3))
-    assert "without their fold of 5, seed 3" in str(dealt)
+    fold_ids = FIT.assess("cv", folds=5, seed=3)
+    pd.testing.assert_frame_equal(fold_ids.confusion, FIT.confusion("cv", folds=5, seed=3))
+    assert "without their fold of 5, seed 3" in str(fold_ids)
     assert "optimistic" in str(FIT.assess("apparent"))
 
 
@@ -132,8 +132,8 @@ def test_rows_without_class_or_prediction_are_counted():
     new = TEST.astype({"species": str})
     new.iloc[[0, 3], 4] = None
     new.iloc[[5, 6, 7], 0] = np.nan
-    found = FIT.assess(new)
-    assert (found.nobs, found.unlabelled, found.unpredicted) == (70, 2, 3)
+    assessment = FIT.assess(new)
+    assert (assessment.nobs, assessment.unlabelled, assessment.unpredicted) == (70, 2, 3)
     with pytest.warns(DroppedRowsWarning):
         assert FIT.error_rates(data=new)["total"].iloc[0] == 70
 
@@ -156,31 +156,31 @@ def test_weights_of_new_rows_are_rows():
 
 def test_sources_are_read_once_in_chunks(tmp_path):
     shuffled = TEST.sample(frac=1, random_state=1)
-    parts = [shuffled[:20], shuffled[20:21], shuffled[21:]]
-    whole = FIT.assess(shuffled)
-    for source in (lambda: iter(parts), iter(parts)):
-        pd.testing.assert_frame_equal(FIT.assess(source).overall, whole.overall)
+    chunks = [shuffled[:20], shuffled[20:21], shuffled[21:]]
+    assessment = FIT.assess(shuffled)
+    for source in (lambda: iter(chunks), iter(chunks)):
+        pd.testing.assert_frame_equal(FIT.assess(source).overall, assessment.overall)
     rates = FIT.error_rates(data=shuffled)
-    pd.testing.assert_frame_equal(FIT.error_rates(iter(parts)), rates)
-    pd.testing.assert_frame_equal(FIT.confusion(iter(parts)), whole.confusion)
+    pd.testing.assert_frame_equal(FIT.error_rates(iter(chunks)), rates)
+    pd.testing.assert_frame_equal(FIT.confusion(iter(chunks)), assessment.confusion)
     TEST.to_csv(tmp_path / "test.csv", index=False)
     path = str(tmp_path / "test.csv")
     pd.testing.assert_frame_equal(FIT.error_rates(path), rates)
-    pd.testing.assert_frame_equal(FIT.assess(path).overall, whole.overall, rtol=1e-12)
+    pd.testing.assert_frame_equal(FIT.assess(path).overall, assessment.overall, rtol=1e-12)
     with pytest.raises(DataError) as caught:
         FIT.assess(lambda: iter([TEST[:0]]))
     assert "no rows" in str(caught.value)
 
 
 def test_classes_without_rows_are_noted_and_their_figures_are_missing():
-    found = FIT.assess(TEST[TEST["species"] != "setosa"])
-    assert found.absent == ["setosa"]
-    assert "No observation is of class 'setosa'" in str(found)
-    assert np.isnan(found.by_class.loc[("setosa", "sensitivity"), "estimate"])
-    own = found.by_class.xs("sensitivity", level="measure")["estimate"]
-    assert found.overall.loc["balanced accuracy", "estimate"] == pytest.approx(own.mean())
-    assert found.pairs["auc"].notna().tolist() == [False, False, True]
-    assert found.overall.loc["AUC", "estimate"] == found.pairs["auc"].iloc[2]
+    assessment = FIT.assess(TEST[TEST["species"] != "setosa"])
+    assert assessment.absent == ["setosa"]
+    assert "No observation is of class 'setosa'" in str(assessment)
+    assert np.isnan(assessment.by_class.loc[("setosa", "sensitivity"), "estimate"])
+    own = assessment.by_class.xs("sensitivity", level="measure")["estimate"]
+    assert assessment.overall.loc["balanced accuracy", "estimate"] == pytest.approx(own.mean())
+    assert assessment.pairs["auc"].notna().tolist() == [False, False, True]
+    assert assessment.overall.loc["AUC", "estimate"] == assessment.pairs["auc"].iloc[2]
     one = FIT.assess(TEST[:1])
     assert one.overall.loc["accuracy", "low"] == pytest.approx(0.025)
     assert np.isnan(one.overall.loc[["kappa", "AUC"], "estimate"]).all()
@@ -189,10 +189,10 @@ def test_classes_without_rows_are_noted_and_their_figures_are_missing():
 def test_far_rows_have_finite_losses_and_impossible_ones_infinite_ones():
     far = pd.DataFrame({"x": [-40.0, 40.0], "y": ["b", "b"]})
     line = discrim.lda("y ~ x", pd.DataFrame({"x": [-2.0, 0, 2, 18, 20, 22], "y": list("aaabbb")}))
-    found = line.assess(far)
+    assessment = line.assess(far)
     expected = -line.predict_log_proba(far)["b"].to_numpy()
     assert expected[0] > 200
-    assert found.overall.loc["log loss", "estimate"] == pytest.approx(expected.mean())
+    assert assessment.overall.loc["log loss", "estimate"] == pytest.approx(expected.mean())
     never = discrim.lda(
         "species ~ sepal_length", IRIS, prior={"setosa": 0, "versicolor": 0.5, "virginica": 0.5}
     )
@@ -216,25 +216,25 @@ def test_far_rows_have_finite_losses_and_impossible_ones_infinite_ones():
     ids=lambda fit: fit._fit.title,
 )
 def test_every_model_has_an_assessment(fit):
-    found = fit.assess()
+    assessment = fit.assess()
     posteriors = fit._fit.has_posteriors
-    assert ("log loss" in found.overall.index) == ("brier" in found.tables) == posteriors
-    assert found.overall.loc["accuracy", "estimate"] == pytest.approx(
+    assert ("log loss" in assessment.overall.index) == ("brier" in assessment.tables) == posteriors
+    assert assessment.overall.loc["accuracy", "estimate"] == pytest.approx(
         1 - fit.error_rates(["loo"])["estimate"].iloc[0]
     )
-    assert found.by_class.xs("AUC", level="measure")["estimate"].min() > 0.5
-    assert "<table" in found._repr_html_()
+    assert assessment.by_class.xs("AUC", level="measure")["estimate"].min() > 0.5
+    assert "<table" in assessment._repr_html_()
     if not posteriors:
         with pytest.raises(NotSupportedError) as caught:
-            assert found.brier is None
+            assert assessment.brier is None
         assert "probabilities" in str(caught.value)
 
 
 def test_loaded_fits_and_fits_to_moments_are_assessed_on_new_rows(tmp_path):
     FIT.save(tmp_path / "fit")
     loaded = discrim.load(tmp_path / "fit")
-    made = discrim.lda(moments=discrim.moments("species ~ sepal_length + sepal_width", TRAIN))
-    for fit in (loaded, made):
+    fit_lda = discrim.lda(moments=discrim.moments("species ~ sepal_length + sepal_width", TRAIN))
+    for fit in (loaded, fit_lda):
         pd.testing.assert_frame_equal(fit.assess(TEST).overall, FIT.assess(TEST).overall, rtol=1e-9)
         pd.testing.assert_frame_equal(fit.error_rates(TEST), FIT.error_rates(TEST))
         with pytest.raises(NotSupportedError) as caught:
@@ -247,9 +247,9 @@ def test_labels_of_any_dtype_are_assessed():
     for labels in ([3, 7], [False, True], pd.Categorical(["u", "v"], ["v", "u"])):
         y = pd.Series(labels).take(rng.integers(0, 2, 60)).reset_index(drop=True)
         data = pd.DataFrame({"x": rng.normal(size=60) + (y == y.iloc[0]), "y": y})
-        found = discrim.lda("y ~ x", data[:40]).assess(data[40:])
-        assert found.nobs == 20
-        assert f"The positive class is {found.classes.tolist()[1]!r}" in str(found)
+        assessment = discrim.lda("y ~ x", data[:40]).assess(data[40:])
+        assert assessment.nobs == 20
+        assert f"The positive class is {assessment.classes.tolist()[1]!r}" in str(assessment)
 
 
 @pytest.mark.parametrize(
@@ -283,10 +283,10 @@ def test_invalid_assessments_are_refused_with_a_hint(call, error, said):
 
 
 def test_summary_tables_equal_the_assessment():
-    found = SEXES.assess(PENGUINS[1::2])
-    assert list(found.tables) == ["header", "overall", "classes", "brier", "confusion"]
-    pd.testing.assert_frame_equal(found.tables["overall"].rename_axis("measure"), found.overall)
-    assert "The positive class is 'male'" in str(found)
+    assessment = SEXES.assess(PENGUINS[1::2])
+    assert list(assessment.tables) == ["header", "overall", "classes", "brier", "confusion"]
+    pd.testing.assert_frame_equal(assessment.tables["overall"].rename_axis("measure"), assessment.overall)
+    assert "The positive class is 'male'" in str(assessment)
     three = FIT.assess(TEST)
     assert list(three.tables)[3] == "pairs"
     assert json.loads(three.overall.to_json())["se"]["accuracy"] > 0
@@ -296,20 +296,20 @@ def test_summaries_of_many_classes_omit_intervals():
     rng = np.random.default_rng(4)
     y = np.repeat(np.arange(8), 6)
     data = pd.DataFrame({"u": y + rng.normal(size=48), "v": rng.normal(size=48), "y": [f"c{k}" for k in y]})
-    found = discrim.lda("y ~ .", data).assess()
-    assert "PPV" in str(found)
-    assert found.by_class.shape == (40, 4)
-    assert len(found.pairs) == 28
+    assessment = discrim.lda("y ~ .", data).assess()
+    assert "PPV" in str(assessment)
+    assert assessment.by_class.shape == (40, 4)
+    assert len(assessment.pairs) == 28
 
 
 def test_missing_values_may_be_integrated_out():
     gaps = TEST.copy()
     gaps.iloc[[0, 30, 60], 0] = np.nan
-    found = FIT.assess(gaps, missing="integrate")
-    assert (FIT.assess(gaps).unpredicted, found.unpredicted) == (3, 0)
+    assessment = FIT.assess(gaps, missing="integrate")
+    assert (FIT.assess(gaps).unpredicted, assessment.unpredicted) == (3, 0)
     logs = -FIT.predict_log_proba(gaps, missing="integrate").to_numpy()
     own = logs[np.arange(75), pd.Categorical(gaps["species"]).codes]
-    assert found.overall.loc["log loss", "estimate"] == pytest.approx(own.mean())
+    assert assessment.overall.loc["log loss", "estimate"] == pytest.approx(own.mean())
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
@@ -326,8 +326,8 @@ def test_losses_of_any_size_have_their_errors(unit):
 
 def test_estimated_shares_are_accepted_as_prior():
     estimated = FIT.estimate_prior(TEST)
-    found = FIT.assess(TEST, prior=estimated)
-    assert found.prior.sum() == pytest.approx(1)
+    assessment = FIT.assess(TEST, prior=estimated)
+    assert assessment.prior.sum() == pytest.approx(1)
     assert FIT.error_rates(TEST, prior=estimated)["estimate"].iloc[0] == pytest.approx(
-        1 - found.overall.loc["accuracy", "estimate"]
+        1 - assessment.overall.loc["accuracy", "estimate"]
     )

@@ -95,9 +95,9 @@ def test_other_priors_shift_calibrated_log_odds() -> None:
 def test_calibrated_posteriors_use_the_prior_of_the_user() -> None:
     rows = normal_rows(3000, 2, 1.5, seed=0)
     rows = rows[(rows["y"] == "a") | (np.arange(3000) % 5 == 0)]
-    given = discrim.lda("y ~ .", rows, prior="equal")
+    fit_lda = discrim.lda("y ~ .", rows, prior="equal")
     estimated = discrim.lda("y ~ .", rows)
-    gap = calibrated(given) - calibrated(estimated, prior="equal")
+    gap = calibrated(fit_lda) - calibrated(estimated, prior="equal")
     assert abs(gap).to_numpy().max() < 0.03
     none = discrim.lda(FORMULA, IRIS, prior=[0.5, 0.5, 0.0])
     assert (calibrated(none)["virginica"] == 0).all()
@@ -160,8 +160,8 @@ def test_calibrated_posteriors_support_missing_values_and_sources() -> None:
     gaps = IRIS.assign(sepal_width=np.nan)
     assert calibrated(fit, gaps).isna().all(axis=None)
     assert calibrated(fit, gaps, missing="integrate").sum(axis=1).to_numpy() == pytest.approx(1.0)
-    parts = fit.predict_proba(lambda: iter([IRIS[:80], IRIS[80:]]), method="calibrated")
-    assert pd.concat(parts).equals(calibrated(fit, IRIS))
+    chunks = fit.predict_proba(lambda: iter([IRIS[:80], IRIS[80:]]), method="calibrated")
+    assert pd.concat(chunks).equals(calibrated(fit, IRIS))
 
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -243,14 +243,14 @@ def test_convention_cannot_be_combined_with_calibration() -> None:
 def test_an_assessment_has_both_losses_of_new_rows() -> None:
     rows, new = normal_rows(60, 20, 2.0, seed=0), normal_rows(500, 20, 2.0, seed=1)
     fit = discrim.lda("y ~ .", rows)
-    found = fit.assess(new)
+    assessment = fit.assess(new)
     true = (new["y"] == "b").to_numpy()
     for name, proba in (("plugin", fit.predict_proba(new)), ("calibrated", calibrated(fit, new))):
         second = proba["b"].to_numpy()
-        assert found.calibrated.loc["log loss", name] == pytest.approx(
+        assert assessment.calibrated.loc["log loss", name] == pytest.approx(
             sklearn_log_loss(true, second), rel=1e-10
         )
-        assert found.calibrated.loc["Brier", name] == pytest.approx(
+        assert assessment.calibrated.loc["Brier", name] == pytest.approx(
             2 * brier_score_loss(true, second), rel=1e-10
         )
     losses = [
@@ -258,10 +258,10 @@ def test_an_assessment_has_both_losses_of_new_rows() -> None:
         for proba in (fit.predict_proba(new), calibrated(fit, new))
     ]
     t = stats.ttest_rel(*losses)
-    row = found.calibrated.loc["log loss"]
+    row = assessment.calibrated.loc["log loss"]
     assert row["difference"] / row["se"] == pytest.approx(t.statistic, rel=2e-3)
     assert row["high"] < 0
-    assert "calibrated" in found.tables
+    assert "calibrated" in assessment.tables
 
 
 def test_rows_left_out_calibrate_each_other() -> None:
@@ -276,22 +276,22 @@ def test_rows_left_out_calibrate_each_other() -> None:
 
 
 def test_planes_are_assessed_by_calibration() -> None:
-    found = discrim.indicator(FORMULA, IRIS).assess()
-    assert found.calibrated["plugin"].isna().all()
-    assert found.calibrated.loc["log loss", "calibrated"] < 0.3
-    assert "calibrated" in found.tables
+    assessment = discrim.indicator(FORMULA, IRIS).assess()
+    assert assessment.calibrated["plugin"].isna().all()
+    assert assessment.calibrated.loc["log loss", "calibrated"] < 0.3
+    assert "calibrated" in assessment.tables
 
 
 def test_summaries_note_miscalibrated_leave_one_out_posteriors() -> None:
     rows = normal_rows(200, 1, 2.0, seed=0)
     again = rows.assign(x1=rows["x0"], x2=rows["x0"], x3=rows["x0"])
     once, four = (discrim.naive_bayes("y ~ .", each) for each in (rows, again))
-    said = re.search(r"are too extreme: slope ([\d.]+) ", flat(four.summary()))
-    assert said is not None
+    message = re.search(r"are too extreme: slope ([\d.]+) ", flat(four.summary()))
+    assert message is not None
     scores = four.leave_one_out()
     odds = np.log(scores["b"] / scores["a"])
     logit = sm.Logit((rows["y"] == "b").to_numpy(), sm.add_constant(odds)).fit(disp=0)
-    assert float(said[1]) == pytest.approx(logit.params.iloc[1], abs=0.005)
+    assert float(message[1]) == pytest.approx(logit.params.iloc[1], abs=0.005)
     assert f"(se {logit.bse.iloc[1]:.2f}, independent observations)" in flat(four.summary())
     assert "too extreme" not in flat(once.summary())
 

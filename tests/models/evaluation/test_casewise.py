@@ -26,7 +26,9 @@ def of_law(table, rows, common):
         covs = [sum((len(g) - 1) * c for g, c in zip(groups, covs, strict=True)) / (len(table) - 3)] * 3
     x = rows[MEASURES].to_numpy()
     laws = [scipy.stats.multivariate_normal(g.mean(axis=0), c) for g, c in zip(groups, covs, strict=True)]
-    density = np.column_stack([len(g) * law.pdf(x) for g, law in zip(groups, laws, strict=True)])
+    density = np.column_stack(
+        [len(g) * distribution.pdf(x) for g, distribution in zip(groups, laws, strict=True)]
+    )
     gaps = [x - g.mean(axis=0) for g in groups]
     d2 = [np.einsum("ij,ij->i", g, np.linalg.solve(c, g.T).T) for g, c in zip(gaps, covs, strict=True)]
     return np.column_stack(d2), density / density.sum(axis=1, keepdims=True)
@@ -68,35 +70,36 @@ def agree(found, columns):
 
 def test_lda_measures_by_its_variates_as_spss_does():
     fit = discrim.lda(FORMULA, IRIS)
-    found = fit.casewise()
+    casewise_table = fit.casewise()
     d2, (_, p) = by_variates(IRIS, IRIS), of_law(IRIS, IRIS, common=True)
-    agree(found, expected(IRIS["species"].to_numpy(), d2, p, 2))
-    pd.testing.assert_frame_equal(found[["LD1", "LD2"]], fit.transform())
-    assert found.index[found["misclassified"]].tolist() == [70, 83, 133]
+    agree(casewise_table, expected(IRIS["species"].to_numpy(), d2, p, 2))
+    pd.testing.assert_frame_equal(casewise_table[["LD1", "LD2"]], fit.transform())
+    assert casewise_table.index[casewise_table["misclassified"]].tolist() == [70, 83, 133]
 
 
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
 def test_left_out_rows_equal_refits_without_them(verb):
     common = verb is discrim.lda
     each = [of_law(FEW.drop(index=i), FEW.loc[[i]], common) for i in FEW.index]
-    d2, p = (np.concatenate(part) for part in zip(*each, strict=True))
+    d2, p = (np.concatenate(chunk) for chunk in zip(*each, strict=True))
     # The prior of class shares is held, as by default.
     sizes = np.array([[(FEW.drop(index=i)["species"] == k).sum() for k in CLASSES] for i in FEW.index])
     p = p / sizes * FEW["species"].value_counts()[CLASSES].to_numpy()
-    found = verb(FORMULA, FEW).casewise("loo")
-    agree(found, expected(FEW["species"].to_numpy(), d2, p / p.sum(axis=1, keepdims=True), 4))
-    assert "LD1" not in found
+    casewise_table = verb(FORMULA, FEW).casewise("loo")
+    agree(casewise_table, expected(FEW["species"].to_numpy(), d2, p / p.sum(axis=1, keepdims=True), 4))
+    assert "LD1" not in casewise_table
 
 
 def test_qda_measures_new_rows_by_all_columns_and_needs_no_class_of_them():
     new = IRIS[2::7]
-    found = discrim.qda(FORMULA, FEW).casewise(new)
-    agree(found, expected(new["species"].to_numpy(), *of_law(FEW, new, common=False), 4))
+    casewise_table = discrim.qda(FORMULA, FEW).casewise(new)
+    agree(casewise_table, expected(new["species"].to_numpy(), *of_law(FEW, new, common=False), 4))
     bare = discrim.qda(FORMULA, FEW).casewise(new[MEASURES])
     assert bare["actual"].isna().all()
     assert bare["misclassified"].isna().all()
     pd.testing.assert_frame_equal(
-        bare.drop(columns=["actual", "misclassified"]), found.drop(columns=["actual", "misclassified"])
+        bare.drop(columns=["actual", "misclassified"]),
+        casewise_table.drop(columns=["actual", "misclassified"]),
     )
 
 
@@ -107,32 +110,32 @@ def test_distances_use_the_unbiased_covariance_for_every_method():
 
 def test_fewer_axes_have_as_many_degrees_of_freedom():
     fit = discrim.lda(FORMULA, IRIS, ncomp=1)
-    found = fit.casewise()
-    assert (found["df"] == 1).all()
+    casewise_table = fit.casewise()
+    assert (casewise_table["df"] == 1).all()
     centroids = fit.transform().groupby(IRIS["species"]).mean()["LD1"]
-    d2 = (found["LD1"] - found["predicted"].map(centroids)) ** 2
-    np.testing.assert_allclose(found["D2"], d2, rtol=1e-9)
+    d2 = (casewise_table["LD1"] - casewise_table["predicted"].map(centroids)) ** 2
+    np.testing.assert_allclose(casewise_table["D2"], d2, rtol=1e-9)
 
 
 def test_incomplete_rows_keep_only_their_class_and_labels_their_dtype():
     penguins = load_penguins()
     penguins["species"] = pd.Categorical(penguins["species"], ["Gentoo", "Chinstrap", "Adelie"])
-    found = discrim.lda("species ~ bill_length_mm + bill_depth_mm", penguins).casewise()
+    casewise_table = discrim.lda("species ~ bill_length_mm + bill_depth_mm", penguins).casewise()
     gap = penguins["bill_length_mm"].isna()
     assert gap.any()
-    assert found.index.equals(penguins.index)
-    assert found[["actual", "predicted", "second"]].dtypes.eq(penguins["species"].dtype).all()
-    there = found.loc[gap].notna().any()
+    assert casewise_table.index.equals(penguins.index)
+    assert casewise_table[["actual", "predicted", "second"]].dtypes.eq(penguins["species"].dtype).all()
+    there = casewise_table.loc[gap].notna().any()
     assert there[there].index.tolist() == ["actual", "df"]
-    assert found.loc[~gap].notna().all(axis=None)
+    assert casewise_table.loc[~gap].notna().all(axis=None)
 
 
 def test_a_class_without_a_prior_is_second_with_posterior_zero():
     two = IRIS[IRIS["species"] != "setosa"]
-    found = discrim.lda(FORMULA, two, prior={"versicolor": 1.0, "virginica": 0.0}).casewise()
-    assert set(found["predicted"]) == {"versicolor"}
-    assert set(found["second"]) == {"virginica"}
-    assert (found["second_posterior"] == 0).all()
+    casewise_table = discrim.lda(FORMULA, two, prior={"versicolor": 1.0, "virginica": 0.0}).casewise()
+    assert set(casewise_table["predicted"]) == {"versicolor"}
+    assert set(casewise_table["second"]) == {"virginica"}
+    assert (casewise_table["second_posterior"] == 0).all()
 
 
 def test_a_loaded_fit_has_the_table_of_new_rows(tmp_path):

@@ -77,9 +77,9 @@ def test_error_rates_state_whether_choices_are_fixed_or_repeated(name):
     assert fit._fit.choice
     rates = fit.error_rates(["apparent", "cv"], folds=4, seed=1)
     assert rates["choice"].tolist() == ["held", "anew"]
-    said = note_of(fit)
-    assert "error_rates(['cv'])" in said
-    assert "chose" in said
+    message = note_of(fit)
+    assert "error_rates(['cv'])" in message
+    assert "chose" in message
     found = [rates.loc["cv", "estimate"]]
     for seed in range(1, 4 if name == "strength" else 10):
         own = fitted(CHOICES[name], noise(seed))
@@ -98,8 +98,8 @@ def test_error_rates_state_whether_choices_are_fixed_or_repeated(name):
 def test_leave_one_out_repeats_choices_in_closed_form(name):
     data = IRIS.iloc[::5].reset_index(drop=True)
     asked = ESTIMATES[name]
-    shares = {"setosa": 0.3, "versicolor": 0.3, "virginica": 0.4}
-    options = (asked[0], asked[1] | {"prior": shares})
+    proportions = {"setosa": 0.3, "versicolor": 0.3, "virginica": 0.4}
+    options = (asked[0], asked[1] | {"prior": proportions})
     fit = fitted(options, data, "species ~ .")
     left_out = fit.leave_one_out().drop(columns="label")
     for row in (0, 14, 29):
@@ -127,8 +127,8 @@ def test_error_tables_state_whether_each_method_fixes_choices():
     rates = fit.error_rates(["apparent", "loo", "cv"], seed=1)
     assert rates["choice"].tolist() == ["held", "held", "anew"]
     assert "choice" not in fitted(("knn", {"k": 3}), IRIS, "species ~ .").error_rates()
-    said = str(fit.assess("cv", seed=1).summary())
-    assert "the choice of k is repeated" in " ".join(said.split())
+    message = str(fit.assess("cv", seed=1).summary())
+    assert "the choice of k is repeated" in " ".join(message.split())
     assert "the choice of k is fixed" in " ".join(str(fit.assess("loo").summary()).split())
 
 
@@ -138,8 +138,8 @@ def test_folds_with_fewer_rows_than_k_choose_k_again():
     fit = fitted(("knn", {"grid": [3, 22]}), rows)
     far = discrim.knn("y ~ .", rows, k=22)
     fit._fit = replace(fit._fit, estimates=far._fit.estimates)
-    found = discrim.cross_validate(fit, 3, seed=1)
+    validation = discrim.cross_validate(fit, 3, seed=1)
     for fold in (1, 2, 3):
-        at = found.folds[1] == fold
+        at = validation.folds[1] == fold
         refit = discrim.knn("y ~ .", rows[~at], grid=[3])
-        assert found.labels[1][at].tolist() == refit.predict(rows[at]).tolist()
+        assert validation.labels[1][at].tolist() == refit.predict(rows[at]).tolist()

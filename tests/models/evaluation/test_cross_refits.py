@@ -68,17 +68,17 @@ def test_transforms_are_learnt_without_the_fold(case):
     fit = verb(formula, data, **options)
     # Folds of blocks of rows: their means differ.
     folds = np.argsort(np.argsort(data["petal_width"] * (1 + data.index % 2))) // 38
-    found = cross_validate(fit, folds=folds)
-    used = found.folds[1].notna()
+    validation = cross_validate(fit, folds=folds)
+    used = validation.folds[1].notna()
     assert not used[[7, 90]].any()
     for fold in range(4):
         at = (folds == fold) & used
         held = {"prior": fit.prior} if verb is rda else {}
         refit = verb(formula, data[~at & used], **options | held)
-        assert (found.labels[1][at].astype(object) == refit.predict(data[at]).astype(object)).all()
+        assert (validation.labels[1][at].astype(object) == refit.predict(data[at]).astype(object)).all()
         if verb in (rda, knn, shrunken_centroids):
             np.testing.assert_allclose(
-                found.posteriors()[at], refit.predict_proba(data[at]), rtol=1e-7, atol=1e-11
+                validation.posteriors()[at], refit.predict_proba(data[at]), rtol=1e-7, atol=1e-11
             )
 
 
@@ -92,15 +92,17 @@ def test_transforms_of_the_whole_table_would_show():
     proba = cross_validate(fit, folds=folds).posteriors()
     less = rda("species ~ standardize(sepal_length) + standardize(sepal_width)", data[folds > 0], **options)
     np.testing.assert_allclose(proba[folds == 0], less.predict_proba(data[folds == 0]), rtol=1e-9, atol=1e-12)
-    held = np.abs(proba[folds == 0] - fit.predict_proba(data[folds == 0])).to_numpy()
-    assert held.max() > 0.2
+    values = np.abs(proba[folds == 0] - fit.predict_proba(data[folds == 0])).to_numpy()
+    assert values.max() > 0.2
 
 
 def test_a_spline_reaches_over_the_rows_that_were_left_out():
     fit = lda("species ~ bs(sepal_length, df=4)", IRIS)
-    found = cross_validate(fit, folds=10, seed=0)
-    assert found.unlabelled == 0
-    assert found.table().loc["error", "estimate"] == fit.error_rates(["cv"], seed=0).loc["cv", "estimate"]
+    validation = cross_validate(fit, folds=10, seed=0)
+    assert validation.unlabelled == 0
+    assert (
+        validation.table().loc["error", "estimate"] == fit.error_rates(["cv"], seed=0).loc["cv", "estimate"]
+    )
 
 
 def test_rows_out_of_the_domain_of_a_transform_are_named():

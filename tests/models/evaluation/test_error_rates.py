@@ -43,14 +43,14 @@ def two_groups(seed: int, n: tuple[int, int], gap: float, p: int) -> pd.DataFram
 )
 def test_folds_equal_explicit_refits_without_them(verb, options):
     fit = verb("species ~ .", IRIS, **options)
-    dealt = deal_folds(fit._fit, 7, 3)
+    fold_ids = deal_folds(fit._fit, 7, 3)
     held = options | {"prior": fit.prior}
     labels = pd.Series(index=IRIS.index, dtype=object)
     for fold in range(7):
-        refit = verb("species ~ .", IRIS[dealt != fold], **held)
-        labels[dealt == fold] = refit.predict(IRIS[dealt == fold]).astype(object)
-    wanted = pd.crosstab(IRIS["species"].astype(object), labels)
-    assert (fit.confusion(method="cv", folds=7, seed=3).to_numpy() == wanted.to_numpy()).all()
+        refit = verb("species ~ .", IRIS[fold_ids != fold], **held)
+        labels[fold_ids == fold] = refit.predict(IRIS[fold_ids == fold]).astype(object)
+    expected = pd.crosstab(IRIS["species"].astype(object), labels)
+    assert (fit.confusion(method="cv", folds=7, seed=3).to_numpy() == expected.to_numpy()).all()
 
 
 @pytest.mark.parametrize("many", [True, False])
@@ -61,11 +61,13 @@ def test_merged_folds_keep_the_digits_of_a_refit(many, offset, short_blocks):
     data = IRIS.assign(**{c: IRIS[c] + offset for c in IRIS.columns[:4]})
     fit = lda("species ~ .", data)
     classification = fit.assess(method="cv", folds=5, seed=1).classification()
-    dealt = deal_folds(fit._fit, 5, 1)
+    fold_ids = deal_folds(fit._fit, 5, 1)
     for fold in range(5):
-        refit = lda("species ~ .", data[dealt != fold], prior=fit.prior)
-        ours = np.log(classification._proba[dealt == fold])
-        np.testing.assert_allclose(ours, refit.predict_log_proba(data[dealt == fold]), rtol=1e-8, atol=1e-8)
+        refit = lda("species ~ .", data[fold_ids != fold], prior=fit.prior)
+        ours = np.log(classification._proba[fold_ids == fold])
+        np.testing.assert_allclose(
+            ours, refit.predict_log_proba(data[fold_ids == fold]), rtol=1e-8, atol=1e-8
+        )
 
 
 def test_as_many_folds_as_rows_is_leave_one_out():
@@ -75,16 +77,16 @@ def test_as_many_folds_as_rows_is_leave_one_out():
 
 
 def test_folds_are_stratified_and_reproducible_by_seed():
-    whole = lda("species ~ . - year", load_penguins())
+    fit_lda = lda("species ~ . - year", load_penguins())
     missing = load_penguins().isna().any(axis=1)
-    assert (np.flatnonzero(deal_folds(whole._fit, 10, 4) < 0) == np.flatnonzero(missing)).all()
+    assert (np.flatnonzero(deal_folds(fit_lda._fit, 10, 4) < 0) == np.flatnonzero(missing)).all()
     fit = lda("species ~ . - year", load_penguins()[~missing])
-    dealt = deal_folds(fit._fit, 10, 4)
+    fold_ids = deal_folds(fit._fit, 10, 4)
     for codes in range(3):
-        rows = np.bincount(dealt[(fit._fit.design_rows.codes == codes) & (dealt >= 0)])
+        rows = np.bincount(fold_ids[(fit._fit.design_rows.codes == codes) & (fold_ids >= 0)])
         assert rows.max() - rows.min() <= 1
-    assert (deal_folds(fit._fit, 10, 4) == dealt).all()
-    assert (deal_folds(fit._fit, 10, 5) != dealt).any()
+    assert (deal_folds(fit._fit, 10, 4) == fold_ids).all()
+    assert (deal_folds(fit._fit, 10, 5) != fold_ids).any()
 
 
 class _LDAOfRows(LDASpec):
@@ -96,17 +98,19 @@ def test_folds_refit_models_that_are_not_functions_of_moments():
     fit = lda("species ~ .", IRIS)
     from_moments = fit.confusion(method="cv", seed=2)
     by_rows = replace(fit._fit, spec=_LDAOfRows())
-    found = discrim.LDAResults(by_rows).confusion(method="cv", seed=2)
-    pd.testing.assert_frame_equal(found, from_moments)
+    confusion_matrix = discrim.LDAResults(by_rows).confusion(method="cv", seed=2)
+    pd.testing.assert_frame_equal(confusion_matrix, from_moments)
 
 
 def test_folds_support_ncomp_without_closed_form_leave_one_out():
     fit = lda("cultivar ~ .", load_wine(), ncomp=1)
-    dealt = deal_folds(fit._fit, 5, 0)
+    fold_ids = deal_folds(fit._fit, 5, 0)
     wrong = 0
     for fold in range(5):
-        refit = lda("cultivar ~ .", load_wine()[dealt != fold], ncomp=1, prior=fit.prior)
-        wrong += (refit.predict(load_wine()[dealt == fold]) != load_wine()["cultivar"][dealt == fold]).sum()
+        refit = lda("cultivar ~ .", load_wine()[fold_ids != fold], ncomp=1, prior=fit.prior)
+        wrong += (
+            refit.predict(load_wine()[fold_ids == fold]) != load_wine()["cultivar"][fold_ids == fold]
+        ).sum()
     assert fit.error_rates(["cv"], folds=5, seed=0)["wrong"].iloc[0] == wrong
 
 
@@ -307,10 +311,10 @@ def test_parametric_rates_of_many_classes_by_brute_force():
     rng = np.random.default_rng(0)
     wrong = []
     root = np.linalg.cholesky(fit.cov)
-    for k, share in enumerate(fit.prior):
+    for k, proportion in enumerate(fit.prior):
         x = fit.means.to_numpy()[k] + rng.standard_normal((40_000, 4)) @ root.T
         labels = fit.predict(pd.DataFrame(x, columns=IRIS.columns[:4]))
-        wrong.append(share * (labels != fit.classes[k]).mean())
+        wrong.append(proportion * (labels != fit.classes[k]).mean())
     got = fit.error_rates(["D"], seed=1).loc["D"]
     assert got["estimate"] == pytest.approx(sum(wrong), abs=8e-4)
     shrunk = fit.error_rates(["DS"], seed=1).loc["DS", "estimate"]
@@ -322,11 +326,11 @@ def test_two_classes_by_both_roads_agree():
     fit = lda("y ~ .", data, method="mle")
     from discrim.inference.parametric_errors import many_classes
 
-    numbers = fit._fit.estimates
-    whitened = numbers.unbiased().whiten(numbers.moments.means.T).T
+    values = fit._fit.estimates
+    whitened = values.unbiased().whiten(values.moments.means.T).T
     integral = many_classes(
         whitened,
-        numbers.moments.counts,
+        values.moments.counts,
         78,
         fit._fit.log_prior(),
         None,
@@ -382,8 +386,8 @@ def test_group_summaries_equal_pandas(verb):
     groups = [*used.groupby("species", observed=True), ("total", used)]
     for label, group in groups:
         for term in fit.terms:
-            wanted = [len(group), group[term].mean(), group[term].std()]
-            np.testing.assert_allclose(got.loc[(label, term)].astype(float), wanted, rtol=1e-12)
+            expected = [len(group), group[term].mean(), group[term].std()]
+            np.testing.assert_allclose(got.loc[(label, term)].astype(float), expected, rtol=1e-12)
 
 
 # ------------------------------------------------------------------ single rows
@@ -395,8 +399,8 @@ def test_typicality_of_rows_of_the_fit_is_that_by_the_others(verb):
     got = fit.typicality()
     for row in (0, 41, 70, 106, 131):
         others = verb("species ~ .", IRIS.drop(index=row))
-        wanted = others.typicality(IRIS.loc[[row]]).iloc[0]
-        np.testing.assert_allclose(got.loc[row], wanted, rtol=1e-8)
+        expected = others.typicality(IRIS.loc[[row]]).iloc[0]
+        np.testing.assert_allclose(got.loc[row], expected, rtol=1e-8)
 
 
 def test_typicality_of_new_rows_is_hotelling_s_test():
@@ -473,8 +477,8 @@ def test_the_delta_variance_is_the_numerical_one(verb):
         blocks.append(
             np.array([[(s[a, c] * s[b, d] + s[a, d] * s[b, c]) / v for c, d in pairs] for a, b in pairs])
         )
-    share = counts / counts.sum()
-    blocks.append((np.diag(1 / share) - 1) / counts.sum())
+    proportion = counts / counts.sum()
+    blocks.append((np.diag(1 / proportion) - 1) / counts.sum())
     size = sum(len(b) for b in blocks)
     spread, at = np.zeros((size, size)), 0
     for b in blocks:
@@ -490,8 +494,8 @@ def test_the_delta_variance_is_the_numerical_one(verb):
             ]
         )
         half = stats.norm.isf(0.05) * np.sqrt(slopes @ spread @ slopes)
-        wanted = 1 / (1 + np.exp(-(logit(theta, k) + np.array([-half, half]))))
-        np.testing.assert_allclose(got[label][["low", "high"]], wanted, rtol=1e-5)
+        expected = 1 / (1 + np.exp(-(logit(theta, k) + np.array([-half, half]))))
+        np.testing.assert_allclose(got[label][["low", "high"]], expected, rtol=1e-5)
 
 
 @pytest.mark.slow
@@ -500,10 +504,10 @@ def test_bootstrap_and_delta_intervals_of_posteriors_agree_in_large_samples():
     fit = lda("y ~ .", data)
     row = pd.DataFrame({"x0": [0.5, 1.2], "x1": [0.0, 0.5]})
     delta = fit.posterior_intervals(row)
-    drawn = fit.posterior_intervals(row, method="bootstrap", replicates=400, seed=0)
-    np.testing.assert_allclose(drawn["a"]["posterior"], delta["a"]["posterior"])
+    intervals = fit.posterior_intervals(row, method="bootstrap", replicates=400, seed=0)
+    np.testing.assert_allclose(intervals["a"]["posterior"], delta["a"]["posterior"])
     for bound in ("low", "high"):
-        np.testing.assert_allclose(drawn["a"][bound], delta["a"][bound], atol=0.015)
+        np.testing.assert_allclose(intervals["a"][bound], delta["a"][bound], atol=0.015)
 
 
 # ------------------------------------------------------------------ what cannot be answered
@@ -552,8 +556,8 @@ def test_errors_name_missing_features_of_a_model():
 
 def test_a_method_that_is_named_twice_is_counted_once():
     fit = discrim.lda("species ~ .", load_iris())
-    found = fit.error_rates(["cv", "loo", "cv"], seed=1, by_class=True)
-    pd.testing.assert_frame_equal(found, fit.error_rates(["cv", "loo"], seed=1, by_class=True))
+    rates = fit.error_rates(["cv", "loo", "cv"], seed=1, by_class=True)
+    pd.testing.assert_frame_equal(rates, fit.error_rates(["cv", "loo"], seed=1, by_class=True))
 
 
 def test_methods_may_be_the_only_argument_of_error_rates():

@@ -32,24 +32,26 @@ def test_shares_equal_quapy_and_a_direct_maximum(name):
     data, verb, rows = name.split(", ")
     start, stop = map(int, rows.split(":"))
     formula, table = ASKED[data]
-    found = getattr(discrim, verb)(formula, table, method="mle").estimate_prior(table[start:stop])
-    places = FOREIGN.get(data, [0, 1, 2])
-    np.testing.assert_allclose(found.prior, np.array(HELD[name]["emq"])[places], atol=1e-10)
-    np.testing.assert_allclose(found.prior, np.array(HELD[name]["direct"])[places], atol=1e-7)
-    assert found.converged
-    assert found.shortfall < 1e-10
+    estimate = getattr(discrim, verb)(formula, table, method="mle").estimate_prior(table[start:stop])
+    positions = FOREIGN.get(data, [0, 1, 2])
+    np.testing.assert_allclose(estimate.prior, np.array(HELD[name]["emq"])[positions], atol=1e-10)
+    np.testing.assert_allclose(estimate.prior, np.array(HELD[name]["direct"])[positions], atol=1e-7)
+    assert estimate.converged
+    assert estimate.shortfall < 1e-10
 
 
 def test_the_result_goes_into_predict_as_its_series_does():
     batch = IRIS[30:110]
-    found = LDA.estimate_prior(batch)
-    expected = LDA.predict_proba(batch, prior=found.prior)
-    pd.testing.assert_frame_equal(LDA.predict_proba(batch, prior=found), expected)
-    pd.testing.assert_series_equal(LDA.predict(batch, prior=found), LDA.predict(batch, prior=found.prior))
+    estimate = LDA.estimate_prior(batch)
+    expected = LDA.predict_proba(batch, prior=estimate.prior)
+    pd.testing.assert_frame_equal(LDA.predict_proba(batch, prior=estimate), expected)
+    pd.testing.assert_series_equal(
+        LDA.predict(batch, prior=estimate), LDA.predict(batch, prior=estimate.prior)
+    )
     # At the maximum of EM the mean posterior is the prior.
-    np.testing.assert_allclose(expected.mean(), found.prior, atol=1e-14)
-    again = discrim.lda("species ~ .", IRIS, prior=found)
-    pd.testing.assert_series_equal(again.prior, found.prior)
+    np.testing.assert_allclose(expected.mean(), estimate.prior, atol=1e-14)
+    again = discrim.lda("species ~ .", IRIS, prior=estimate)
+    pd.testing.assert_series_equal(again.prior, estimate.prior)
 
 
 def test_the_fit_s_own_prior_does_not_matter():
@@ -60,13 +62,13 @@ def test_the_fit_s_own_prior_does_not_matter():
 
 def test_likelihood_ratio_uses_known_densities():
     x = np.random.default_rng(1).normal(size=300) + 1.0
-    law = discrim.bayes([0.7, 0.3], {"a": stats.norm(0, 1), "b": stats.norm(2, 1)})
-    found = law.estimate_prior(x)
+    distribution = discrim.bayes([0.7, 0.3], {"a": stats.norm(0, 1), "b": stats.norm(2, 1)})
+    estimate = distribution.estimate_prior(x)
     f = np.column_stack([stats.norm(m).pdf(x) for m in (0, 2)])
-    expected = 2 * (np.log(f @ found.prior).sum() - np.log(f @ [0.7, 0.3]).sum())
-    assert found.test.statistic == pytest.approx(expected, rel=1e-9)
-    assert found.test.pvalue == pytest.approx(stats.chi2.sf(expected, 1), rel=1e-8)
-    assert "few rows" not in str(found.summary())
+    expected = 2 * (np.log(f @ estimate.prior).sum() - np.log(f @ [0.7, 0.3]).sum())
+    assert estimate.test.statistic == pytest.approx(expected, rel=1e-9)
+    assert estimate.test.pvalue == pytest.approx(stats.chi2.sf(expected, 1), rel=1e-8)
+    assert "few rows" not in str(estimate.summary())
 
 
 VERBS = {
@@ -85,12 +87,12 @@ VERBS = {
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_model_with_posteriors_has_it(verb):
     fit = getattr(discrim, verb)("species ~ .", IRIS, **VERBS[verb])
-    found = fit.estimate_prior(IRIS[:100])
-    np.testing.assert_allclose(found.prior, [0.5, 0.5, 0.0], atol=0.07)
-    assert found.converged
+    estimate = fit.estimate_prior(IRIS[:100])
+    np.testing.assert_allclose(estimate.prior, [0.5, 0.5, 0.0], atol=0.07)
+    assert estimate.converged
     if verb != "knn":
-        mean = fit.predict_proba(IRIS[:100], prior=found).mean()
-        np.testing.assert_allclose(mean, found.prior, atol=1e-9)
+        mean = fit.predict_proba(IRIS[:100], prior=estimate).mean()
+        np.testing.assert_allclose(mean, estimate.prior, atol=1e-9)
 
 
 @pytest.mark.parametrize("verb", ["indicator", "perceptron"])
@@ -103,14 +105,14 @@ def test_models_without_posteriors_do_not_estimate_priors(verb):
 
 def test_sources_and_tables_give_equal_estimates():
     batch = IRIS[30:110].reset_index(drop=True)
-    whole = LDA.estimate_prior(batch)
+    estimate = LDA.estimate_prior(batch)
     given = {
         "function": lambda: (batch[i : i + 13] for i in range(0, 80, 13)),
         "iterator": iter([batch[:50], batch[50:]]),
     }
     for data in given.values():
         found = LDA.estimate_prior(data)
-        pd.testing.assert_series_equal(found.prior, whole.prior, atol=1e-14)
+        pd.testing.assert_series_equal(found.prior, estimate.prior, atol=1e-14)
         assert found.nobs == 80
 
 
@@ -133,32 +135,34 @@ def test_weights_are_repeated_rows_of_tables_and_of_sources():
 def test_rows_that_miss_a_value_are_counted_and_unlabelled_ones_need_no_response():
     birds = load_penguins()
     fit = discrim.lda("species ~ bill_length_mm + body_mass_g", birds)
-    found = fit.estimate_prior(birds.drop(columns="species"))
-    assert found.nobs == 342
-    assert found.missing == 2
-    assert "Dropped, missing values" in found.summary().tables["header"].index
-    np.testing.assert_allclose(found.prior, fit.prior, atol=0.03)
+    estimate = fit.estimate_prior(birds.drop(columns="species"))
+    assert estimate.nobs == 342
+    assert estimate.missing == 2
+    assert "Dropped, missing values" in estimate.summary().tables["header"].index
+    np.testing.assert_allclose(estimate.prior, fit.prior, atol=0.03)
 
 
 def test_priors_of_zero_stay_zero_with_a_note():
     fit = discrim.lda("species ~ .", IRIS, prior=[0.5, 0.5, 0.0])
-    found = fit.estimate_prior(IRIS)
-    assert found.prior["virginica"] == 0
-    assert found.test.df == 1.0
-    assert any("prior of 'virginica' is zero" in note for note in found.notes())
-    assert np.isnan(found.table.loc["virginica", ["se", "low", "high", "slope"]].to_numpy(dtype=float)).all()
+    estimate = fit.estimate_prior(IRIS)
+    assert estimate.prior["virginica"] == 0
+    assert estimate.test.df == 1.0
+    assert any("prior of 'virginica' is zero" in note for note in estimate.notes())
+    assert np.isnan(
+        estimate.table.loc["virginica", ["se", "low", "high", "slope"]].to_numpy(dtype=float)
+    ).all()
     one = discrim.lda("species ~ .", IRIS, prior=[0, 1.0, 0.0]).estimate_prior(IRIS)
     assert one.test is None
     assert one.prior.tolist() == [0, 1, 0]
 
 
 def test_single_rows_and_boundary_estimates_are_noted():
-    found = LDA.estimate_prior(IRIS[:1], interval="profile")
-    assert found.prior.tolist() == [1.0, 0.0, 0.0]
-    assert found.bse.isna().all()
-    assert "p-value is too large" in found.test.assumes
-    assert found.table["high"].iloc[0] == 1
-    assert 0 < found.table["high"].iloc[1] < 1
+    estimate = LDA.estimate_prior(IRIS[:1], interval="profile")
+    assert estimate.prior.tolist() == [1.0, 0.0, 0.0]
+    assert estimate.bse.isna().all()
+    assert "p-value is too large" in estimate.test.assumes
+    assert estimate.table["high"].iloc[0] == 1
+    assert 0 < estimate.table["high"].iloc[1] < 1
     wald = LDA.estimate_prior(IRIS[:60])
     assert any('interval="profile"' in note for note in wald.notes())
     assert wald.cov_params().shape == (3, 3)
@@ -168,17 +172,17 @@ def test_distant_rows_count_fully():
     """Rows whose posteriors underflow in all classes but one by far."""
     far = IRIS[:60].copy()
     far[far.columns[:4]] *= 1e6
-    found = LDA.estimate_prior(far)
-    assert found.nobs == 60
-    assert found.prior.sum() == pytest.approx(1, abs=1e-15)
+    estimate = LDA.estimate_prior(far)
+    assert estimate.nobs == 60
+    assert estimate.prior.sum() == pytest.approx(1, abs=1e-15)
 
 
 def test_impossible_rows_are_counted():
     table = pd.DataFrame({"y": list("aabbcc"), "x": list("ppqqrr")})
     fit = discrim.naive_bayes("y ~ x", table, prior=[0.5, 0.5, 0.0])
-    found = fit.estimate_prior(pd.DataFrame({"x": list("pprq")}))
-    assert found.impossible == 1
-    assert found.prior.tolist() == pytest.approx([2 / 3, 1 / 3, 0])
+    estimate = fit.estimate_prior(pd.DataFrame({"x": list("pprq")}))
+    assert estimate.impossible == 1
+    assert estimate.prior.tolist() == pytest.approx([2 / 3, 1 / 3, 0])
     with pytest.raises(DataError) as caught:
         fit.estimate_prior(pd.DataFrame({"x": list("rr")}))
     assert "probability" in str(caught.value)
@@ -210,9 +214,9 @@ def test_no_rows_are_refused():
 
 def test_searches_that_do_not_converge_warn():
     with pytest.warns(ConvergenceWarning):
-        found = LDA.estimate_prior(IRIS[40:110], maxiter=2)
-    assert not found.converged
-    assert found.shortfall > 0
+        estimate = LDA.estimate_prior(IRIS[40:110], maxiter=2)
+    assert not estimate.converged
+    assert estimate.shortfall > 0
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         LDA.estimate_prior(IRIS[40:110], maxiter=20)
@@ -220,8 +224,8 @@ def test_searches_that_do_not_converge_warn():
 
 def test_a_loaded_fit_and_one_of_moments_have_it(tmp_path):
     LDA.save(tmp_path / "iris.lda")
-    given = discrim.lda(moments=discrim.moments("species ~ .", IRIS))
-    for fit in (discrim.load(tmp_path / "iris.lda"), given):
+    fit_lda = discrim.lda(moments=discrim.moments("species ~ .", IRIS))
+    for fit in (discrim.load(tmp_path / "iris.lda"), fit_lda):
         np.testing.assert_allclose(
             fit.estimate_prior(IRIS[30:110]).prior, LDA.estimate_prior(IRIS[30:110]).prior
         )
@@ -252,16 +256,16 @@ def test_estimated_shares_are_more_precise_than_counts_of_labels(name):
     rng = np.random.default_rng(4)
     seen = rng.random(len(signs)) < 0.5
     fit = discrim.qda("lettr ~ .", signs[seen])
-    shares = rng.dirichlet(np.full(len(fit.classes), 0.6))
+    proportions = rng.dirichlet(np.full(len(fit.classes), 0.6))
     rest = signs[~seen].groupby("lettr").sample(frac=1, random_state=1)
-    counts = np.floor(300 * shares / shares.max()).astype(int)
+    counts = np.floor(300 * proportions / proportions.max()).astype(int)
     batch = pd.concat([rest[rest["lettr"] == k].head(c) for k, c in zip(fit.classes, counts, strict=True)])
-    found = fit.estimate_prior(batch)
+    estimate = fit.estimate_prior(batch)
     true = batch["lettr"].value_counts(normalize=True).reindex(fit.classes).fillna(0)
     naive = fit.predict(batch).value_counts(normalize=True).reindex(fit.classes)
-    assert found.converged
-    assert np.abs(found.prior - true).sum() < 0.6 * np.abs(naive.fillna(0) - true).sum()
-    assert found.test.pvalue < 1e-12
+    assert estimate.converged
+    assert np.abs(estimate.prior - true).sum() < 0.6 * np.abs(naive.fillna(0) - true).sum()
+    assert estimate.test.pvalue < 1e-12
 
 
 def test_the_bootstrap_knows_that_the_fit_is_estimated():
@@ -309,25 +313,25 @@ def test_a_bootstrap_that_cannot_be_drawn_is_refused(tmp_path):
     with pytest.raises(DataError) as caught:
         LDA.estimate_prior(IRIS, interval="bootstrap", replicates=1)
     assert "replicates=1" in str(caught.value)
-    law = discrim.bayes([0.5, 0.5], {"a": stats.norm(0, 1), "b": stats.norm(2, 1)})
+    distribution = discrim.bayes([0.5, 0.5], {"a": stats.norm(0, 1), "b": stats.norm(2, 1)})
     with pytest.raises(DataError) as caught:
-        law.estimate_prior([0.1, 0.3], interval="bootstrap")
+        distribution.estimate_prior([0.1, 0.3], interval="bootstrap")
     assert "interval='bootstrap'" in str(caught.value)
 
 
 @pytest.mark.slow
 def test_intervals_cover_the_shares():
     """Rows drawn from the law that is known: 95 % intervals, and the test's level at the fit's prior."""
-    law = discrim.bayes([0.5, 0.3, 0.2], {k: stats.norm(1.5 * i, 1) for i, k in enumerate("abc")})
+    distribution = discrim.bayes([0.5, 0.3, 0.2], {k: stats.norm(1.5 * i, 1) for i, k in enumerate("abc")})
     rng = np.random.default_rng(7)
     true, runs = np.array([0.5, 0.3, 0.2]), 150
     covered, rejected = np.zeros((2, 3)), 0
     for _ in range(runs):
         x = 1.5 * rng.choice(3, size=400, p=true) + rng.normal(size=400)
         for i, interval in enumerate(("wald", "profile")):
-            found = law.estimate_prior(x, interval=interval)
-            covered[i] += (found.table["low"] <= true) & (true <= found.table["high"])
-        rejected += found.test.pvalue < 0.05
+            estimate = distribution.estimate_prior(x, interval=interval)
+            covered[i] += (estimate.table["low"] <= true) & (true <= estimate.table["high"])
+        rejected += estimate.test.pvalue < 0.05
     assert stats.binomtest(rejected, runs, 0.05).pvalue > 1e-3
     for times in covered.ravel():
         assert stats.binomtest(int(times), runs, 0.95, alternative="less").pvalue > 1e-3

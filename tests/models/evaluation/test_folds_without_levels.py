@@ -103,9 +103,9 @@ def by_refits(verb, formula: str, data: pd.DataFrame, folds, **options) -> np.nd
     found = np.full((len(data), 3), np.nan)
     for fold in np.unique(folds):
         train, test = data[folds != fold], data[folds == fold]
-        own = verb(formula, train, **options).predict_proba(test, unseen="missing").to_numpy(copy=True)
-        own[has_unseen_level(formula, train, test)] = np.nan
-        found[folds == fold] = own
+        values = verb(formula, train, **options).predict_proba(test, unseen="missing").to_numpy(copy=True)
+        values[has_unseen_level(formula, train, test)] = np.nan
+        found[folds == fold] = values
     return found
 
 
@@ -116,10 +116,10 @@ def test_folds_that_lose_a_level_or_a_column_equal_refits(name, options, formula
     verb = getattr(discrim, name)
     options = options | {"prior": {"a": 0.2, "b": 0.5, "c": 0.3}} if name != "logistic" else options
     expected = by_refits(verb, formula, DATA, FOLDS, **options)
-    found = discrim.cross_validate(verb(formula, DATA, **options), FOLDS).posteriors().to_numpy()
+    values = discrim.cross_validate(verb(formula, DATA, **options), FOLDS).posteriors().to_numpy()
     unseen = np.isnan(expected).any(axis=1)
     assert unseen.sum() == (2 * ("c +" in formula or formula[-1] == "c")) + ("e +" in formula)
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(values, expected, rtol=1e-6, atol=1e-8)
 
 
 ROWS = DATA.iloc[:30].assign(c=lambda d: d["c"].replace("rare", "u")).reset_index(drop=True)
@@ -164,11 +164,11 @@ def test_rows_with_a_unique_level_have_no_held_out_prediction(name, options):
 def test_other_estimates_without_rows_answer_too(name, options, formula):
     fit = getattr(discrim, name)(formula, DATA, **options)
     rates = fit.error_rates(["cv", "632+"], seed=1, folds=4, replicates=5)
-    dealt = discrim.cross_validate(fit, 4, seed=1)
-    assert rates.loc["cv", "wrong"] == dealt.by_fold["wrong"].sum()
+    fold_ids = discrim.cross_validate(fit, 4, seed=1)
+    assert rates.loc["cv", "wrong"] == fold_ids.by_fold["wrong"].sum()
     assert rates["estimate"].between(0, 1).all()
     sets = fit.predict_set(method="cv", seed=1, folds=4)
-    assert (sets["set"].isna() == dealt.labels[1].isna()).all()
+    assert (sets["set"].isna() == fold_ids.labels[1].isna()).all()
 
 
 def test_fixed_choices_keep_features_of_the_fitted_columns():

@@ -28,8 +28,8 @@ def repeated(data: pd.DataFrame, rows: np.ndarray, weights: np.ndarray) -> pd.Da
 def wrong_share(fit, data: pd.DataFrame, response: str, prior: pd.Series) -> float:
     """Rate of wrong rows, each class weighted by its prior; classes that are not there left out."""
     missed = (fit.predict(data) != data[response]).groupby(data[response].astype(str)).mean()
-    share = prior.rename(str)[missed.index]
-    return float((missed * share).sum() / share.sum())
+    proportion = prior.rename(str)[missed.index]
+    return float((missed * proportion).sum() / proportion.sum())
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -88,10 +88,10 @@ def test_threshold_errors_equal_errors_of_refits():
         wrong = pd.Series(0.0, index=fit.classes)
         judged = wrong.copy()
         for train, test in splits:
-            part = shrunken_centroids("cultivar ~ .", WINE.iloc[train], threshold=threshold, prior=fit.prior)
+            chunk = shrunken_centroids("cultivar ~ .", WINE.iloc[train], threshold=threshold, prior=fit.prior)
             rows = WINE.iloc[test]
             wrong = wrong.add(
-                (part.predict(rows) != rows["cultivar"]).groupby(rows["cultivar"]).sum(), fill_value=0
+                (chunk.predict(rows) != rows["cultivar"]).groupby(rows["cultivar"]).sum(), fill_value=0
             )
             judged = judged.add(rows["cultivar"].value_counts(), fill_value=0)
         assert error == pytest.approx(wrong.sum() / judged.sum(), abs=1e-12)
@@ -161,12 +161,12 @@ def test_folds_repeat_choices_on_splits_without_their_rows(verb):
     splits = SPLITS["partial"]
     fit = verb("species ~ .", IRIS, folds=splits, **grid)
     deal = np.arange(150) % 5
-    found = cross_validate(fit, folds=list(deal)).labels.iloc[:, 0].to_numpy()
+    values = cross_validate(fit, folds=list(deal)).labels.iloc[:, 0].to_numpy()
     for fold in range(5):
         position = np.cumsum(deal != fold) - 1
         left = [tuple(position[rows[deal[rows] != fold]] for rows in split) for split in splits]
-        part = verb("species ~ .", IRIS[deal != fold], folds=left, prior=fit.prior, **grid)
-        np.testing.assert_array_equal(found[deal == fold], part.predict(IRIS[deal == fold]))
+        chunk = verb("species ~ .", IRIS[deal != fold], folds=left, prior=fit.prior, **grid)
+        np.testing.assert_array_equal(values[deal == fold], chunk.predict(IRIS[deal == fold]))
     with pytest.raises(NotSupportedError) as caught:
         cross_validate(verb("species ~ .", IRIS, folds=[(range(150), [5])], **grid), folds=5, seed=0)
     assert caught.value.classes == ("setosa",)

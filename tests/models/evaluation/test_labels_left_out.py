@@ -48,12 +48,12 @@ def test_leave_one_out_labels_match_their_scores(
 ) -> None:
     data = many_classes(k, 5 * k + 15)
     expected = VERBS[verb]("y ~ a + b", data, **options)
-    whole = expected.error_rates(["loo", "apparent"], by_class=True)
+    rates = expected.error_rates(["loo", "apparent"], by_class=True)
     table = expected.confusion("loo")
     hold(0)
     monkeypatch.setattr(left_out_codes, "SCORES_PER_CHUNK", 7 * k)
     fit = VERBS[verb]("y ~ a + b", data, **options)
-    pd.testing.assert_frame_equal(fit.error_rates(["loo", "apparent"], by_class=True), whole, rtol=1e-14)
+    pd.testing.assert_frame_equal(fit.error_rates(["loo", "apparent"], by_class=True), rates, rtol=1e-14)
     pd.testing.assert_frame_equal(fit.confusion("loo"), table)
 
 
@@ -102,19 +102,19 @@ def test_left_out_distances_equal_distances_by_the_remaining_moments() -> None:
         within = less[["a", "b"]] - less.groupby("y")[["a", "b"]].transform("mean")
         inverse = np.linalg.inv(within.T @ within / (len(less) - 5))
         gap = data[["a", "b"]].iloc[i] - less.groupby("y")[["a", "b"]].mean()
-        wanted = -0.5 * np.einsum("ij,jk,ik->i", gap, inverse, gap)
-        np.testing.assert_allclose(scores[i] - scores[i, 0], wanted - wanted[0], atol=1e-9)
+        expected = -0.5 * np.einsum("ij,jk,ik->i", gap, inverse, gap)
+        np.testing.assert_allclose(scores[i] - scores[i, 0], expected - expected[0], atol=1e-9)
 
 
 @pytest.mark.parametrize("sampled", [True, False])
 def test_errors_of_labels_equal_errors_of_their_table(sampled: bool) -> None:
     rng = np.random.default_rng(1)
     actual, predicted = rng.integers(-1, 6, (2, 200))
-    weights, shares = rng.random(200), rng.dirichlet(np.ones(6))
+    weights, proportions = rng.random(200), rng.dirichlet(np.ones(6))
     for w in (None, weights):
         counts = counts_of(actual, predicted, 6, w).astype(np.float64)
-        whole = counted(counts, shares, None, 0.9, sampled=sampled)
-        ours = counted_labels(actual, predicted, shares, w, 0.9, sampled=sampled)
+        whole = counted(counts, proportions, None, 0.9, sampled=sampled)
+        ours = counted_labels(actual, predicted, proportions, w, 0.9, sampled=sampled)
         for name in ("by_class", "estimate", "se", "low", "high", "wrong", "total"):
             np.testing.assert_allclose(getattr(ours, name), getattr(whole, name), rtol=1e-12)
 
@@ -122,8 +122,8 @@ def test_errors_of_labels_equal_errors_of_their_table(sampled: bool) -> None:
 def test_crowding_is_the_same_for_stored_and_recomputed_distances(monkeypatch: pytest.MonkeyPatch) -> None:
     data = many_classes(60, 400)
     data.loc[data["y"] < 5, ["a", "b"]] += 1e6
-    whole = discrim.lda("y ~ a + b", data)
-    expected, crowds = whole.decision_function().to_numpy(), whole._fit.rule().crowds
+    fit_lda = discrim.lda("y ~ a + b", data)
+    expected, crowds = fit_lda.decision_function().to_numpy(), fit_lda._fit.rule().crowds
     monkeypatch.setattr(nearest_means, "GAPS", 150)
     ours = discrim.lda("y ~ a + b", data)
     assert len(crowds) > 1

@@ -54,11 +54,11 @@ def test_permutation_rates_equal_fits_to_relabelled_tables(name):
     codes = np.random.default_rng(3).permutation(fit.design_rows.codes)
     other = TWO.assign(species=np.array(fit.classes)[codes])
     for folds in ("place", 100) if name in MOMENTS else ("place",):
-        found = cross_validate(verb(FORMULA, other, **asked), folds, seed=1)
-        given = found._dealt[0] if folds == "place" else None
-        how = Permuting(given, found._fold_labels, 1, None, None, 9, 1, True, None)
+        validation = cross_validate(verb(FORMULA, other, **asked), folds, seed=1)
+        given = validation._dealt[0] if folds == "place" else None
+        how = Permuting(given, validation._fold_labels, 1, None, None, 9, 1, True, None)
         rate = _permuted_hit_rate(fit, codes, None, how, np.random.default_rng(0))
-        assert rate == pytest.approx(hit_rate(found), abs=1e-12)
+        assert rate == pytest.approx(hit_rate(validation), abs=1e-12)
 
 
 @pytest.mark.slow
@@ -70,38 +70,38 @@ def test_rates_match_all_labellings():
     for chosen in combinations(range(6), 3):
         labels = np.where(np.isin(np.arange(6), chosen), "a", "b")
         expected[chosen] = hit_rate(cross_validate(lda("y ~ x", table.assign(y=labels)), "fold"))
-    found = cross_validate(lda("y ~ x", table), "fold", permutations=100, seed=1)
-    test, rates = found.permutations, np.array(list(expected.values()))
+    validation = cross_validate(lda("y ~ x", table), "fold", permutations=100, seed=1)
+    test, rates = validation.permutations, np.array(list(expected.values()))
     assert test.labellings == 20
     assert test.least == 1 / 20
     assert any("20 labellings only" in note for note in test.notes())
     assert set(np.round(test.rates, 12)) <= set(np.round(rates, 12))
-    share = (rates >= hit_rate(found) - 1e-12).mean()
-    assert stats.binomtest(round(test.pvalue * 101) - 1, 100, share).pvalue > 1e-3
+    proportion = (rates >= hit_rate(validation) - 1e-12).mean()
+    assert stats.binomtest(round(test.pvalue * 101) - 1, 100, proportion).pvalue > 1e-3
     for rate in np.unique(np.round(rates, 12)):
         times = int(np.isclose(test.rates, rate).sum())
         assert stats.binomtest(times, 100, np.isclose(rates, rate).mean()).pvalue > 1e-4
 
 
 def test_the_result_keeps_the_distribution_and_shows_it():
-    found = cross_validate(LDA, 5, seed=2, permutations=19)
-    test = found.permutations
-    assert test.estimate == pytest.approx(hit_rate(found))
+    validation = cross_validate(LDA, 5, seed=2, permutations=19)
+    test = validation.permutations
+    assert test.estimate == pytest.approx(hit_rate(validation))
     assert len(test.rates) == 19
     assert test.pvalue == (1 + (test.rates >= test.estimate - 1e-12).sum()) / 20
     assert test.least == 1 / 20
-    tables = found.summary().tables
+    tables = validation.summary().tables
     pd.testing.assert_frame_equal(tables["permutations"], test.table)
-    text = found.summary().as_text()
+    text = validation.summary().as_text()
     assert "Permutation test of the hit rate" in text
     assert "permuted among rows" in text
-    axes = found.plot("permutations")
+    axes = validation.plot("permutations")
     assert sum(bar.get_height() for bar in axes.patches) == 19
     assert axes.lines[0].get_xdata()[0] == test.estimate
     assert "shuffled among rows" in axes.get_xlabel()
     plain = cross_validate(LDA, 5, seed=2)
     assert plain.permutations is None
-    pd.testing.assert_frame_equal(plain.table(), found.table())
+    pd.testing.assert_frame_equal(plain.table(), validation.table())
     assert "permutations" not in plain.summary().tables
     with pytest.raises(DataError) as caught:
         plain.plot("permutations")
@@ -111,10 +111,10 @@ def test_the_result_keeps_the_distribution_and_shows_it():
 def test_the_seed_repeats_and_more_permutations_go_on():
     one, two = (cross_validate(LDA, 5, seed=7, permutations=n).permutations.rates for n in (5, 8))
     pd.testing.assert_series_equal(one, two[:5])
-    drawn = cross_validate(LDA, "place", permutations=4)
-    again = cross_validate(LDA, "place", permutations=4, seed=drawn.permutations.seed)
-    pd.testing.assert_series_equal(drawn.permutations.rates, again.permutations.rates)
-    assert drawn.seed is None
+    validation = cross_validate(LDA, "place", permutations=4)
+    again = cross_validate(LDA, "place", permutations=4, seed=validation.permutations.seed)
+    pd.testing.assert_series_equal(validation.permutations.rates, again.permutations.rates)
+    assert validation.seed is None
 
 
 def animals(rng, of_class, effect=0.0, rows=8):
@@ -132,11 +132,11 @@ def animals(rng, of_class, effect=0.0, rows=8):
 def test_nested_groups_exchange_labels_as_a_whole():
     table = animals(np.random.default_rng(0), list("aaaabbbb"))
     fit = lda("kind ~ x + z", table)
-    found = cross_validate(fit, 4, groups="animal", seed=1, permutations=30)
-    assert found.permutations.labellings == 70
-    assert found.permutations.shuffled == "whole groups of 'animal'"
+    validation = cross_validate(fit, 4, groups="animal", seed=1, permutations=30)
+    assert validation.permutations.labellings == 70
+    assert validation.permutations.shuffled == "whole groups of 'animal'"
     single = cross_validate(fit, 4, seed=1, permutations=30).permutations
-    assert single.rates.std() < found.permutations.rates.std()
+    assert single.rates.std() < validation.permutations.rates.std()
 
 
 def test_labels_are_permuted_within_crossed_blocks():
@@ -228,8 +228,8 @@ def test_weights_repeats_sources_and_learnt_transforms():
         == 3
     )
     assert cross_validate(LDA, 4, repeats=3, permutations=3, seed=1).permutations.rates.between(0, 1).all()
-    parts = lda(FORMULA, lambda: (TWO[i : i + 40] for i in (0, 40, 80)))
-    one, two = (cross_validate(fit, 4, permutations=3, seed=1).permutations.rates for fit in (parts, LDA))
+    chunks = lda(FORMULA, lambda: (TWO[i : i + 40] for i in (0, 40, 80)))
+    one, two = (cross_validate(fit, 4, permutations=3, seed=1).permutations.rates for fit in (chunks, LDA))
     np.testing.assert_allclose(one, two, atol=1e-12)
     learnt = lda("species ~ standardize(sepal_length) + sepal_width", TWO)
     same = cross_validate(learnt, 4, permutations=3, seed=1).permutations.rates
@@ -238,11 +238,11 @@ def test_weights_repeats_sources_and_learnt_transforms():
 
 def test_crab_species_are_permuted_within_each_sex():
     crabs = classic("MASS_crabs")
-    found = cross_validate(
+    validation = cross_validate(
         lda("sp ~ FL + RW + CL + CW + BD", crabs), 200, permutations=99, within="sex", seed=1
     )
-    assert found.permutations.pvalue == 0.01
-    assert 0.4 < found.permutations.rates.mean() < 0.55
+    assert validation.permutations.pvalue == 0.01
+    assert 0.4 < validation.permutations.rates.mean() < 0.55
 
 
 @pytest.mark.slow

@@ -38,13 +38,13 @@ def brute_force(verb, table, new, level, by, prior=None):
     fit = verb(FEW, table)
     codes = pd.Categorical(table["species"]).codes
     held = fit.prior.to_dict() if prior is None else prior
-    left = np.array(
+    values = np.array(
         [
             1 - verb(FEW, table.drop(index=i), prior=held).predict_proba(table.loc[[i]]).to_numpy()[0]
             for i in table.index
         ]
     )
-    own = left[np.arange(len(codes)), codes]
+    own = values[np.arange(len(codes)), codes]
     fresh = 1 - fit.predict_proba(new, prior=prior).to_numpy()
 
     def inside(score, k, skip=None):
@@ -53,7 +53,7 @@ def brute_force(verb, table, new, level, by, prior=None):
 
     return (
         [[inside(row[k], k) for k in range(3)] for row in fresh],
-        [[inside(row[k], k, i) for k in range(3)] for i, row in enumerate(left)],
+        [[inside(row[k], k, i) for k in range(3)] for i, row in enumerate(values)],
     )
 
 
@@ -61,9 +61,9 @@ def brute_force(verb, table, new, level, by, prior=None):
 @pytest.mark.parametrize("by", [None, "class"])
 def test_leave_one_out_sets_equal_sets_by_refits(by, prior):
     table, new = PENGUINS[::10], PENGUINS[1::9]
-    wanted, own = brute_force(discrim.qda, table, new, 0.8, by, prior)
+    expected, own = brute_force(discrim.qda, table, new, 0.8, by, prior)
     fit = discrim.qda(FEW, table)
-    assert fit.predict_set(new, 0.8, by=by, prior=prior).iloc[:, 1:].to_numpy(bool).tolist() == wanted
+    assert fit.predict_set(new, 0.8, by=by, prior=prior).iloc[:, 1:].to_numpy(bool).tolist() == expected
     assert fit.predict_set(level=0.8, by=by, prior=prior).iloc[:, 1:].to_numpy(bool).tolist() == own
 
 
@@ -72,13 +72,13 @@ def test_a_weight_is_so_many_rows():
     repeated = table.loc[table.index.repeat(table["w"])].reset_index(drop=True)
     new = PENGUINS[1::4]
     weighed = discrim.lda(FEW, table, weights="w")
-    plain = discrim.lda(FEW, repeated)
+    fit_lda = discrim.lda(FEW, repeated)
     for by in (None, "class"):
         pd.testing.assert_frame_equal(
-            weighed.predict_set(new, 0.9, by=by), plain.predict_set(new, 0.9, by=by)
+            weighed.predict_set(new, 0.9, by=by), fit_lda.predict_set(new, 0.9, by=by)
         )
-        own = plain.predict_set(level=0.9, by=by)[~table.index.repeat(table["w"]).duplicated()]
-        pd.testing.assert_frame_equal(weighed.predict_set(level=0.9, by=by), own.set_index(table.index))
+        sets = fit_lda.predict_set(level=0.9, by=by)[~table.index.repeat(table["w"]).duplicated()]
+        pd.testing.assert_frame_equal(weighed.predict_set(level=0.9, by=by), sets.set_index(table.index))
     loaded = discrim.lda(FEW, PENGUINS[3::5])
     pd.testing.assert_frame_equal(
         loaded.predict_set(new, 0.9, calibration=table, weights="w"),
@@ -97,8 +97,8 @@ def test_prediction_sets_have_sizes_missing_rows_and_notes():
         assert sets.index.equals(new.index)
         assert sets.iloc[3].isna().all()
         size = sets.iloc[:, 1:].drop(index=new.index[3]).sum(axis=1)
-        said = sets["set"].drop(index=new.index[3])
-        assert said.tolist() == [["empty", "single", "several", "full"][int(s)] for s in size]
+        message = sets["set"].drop(index=new.index[3])
+        assert message.tolist() == [["empty", "single", "several", "full"][int(s)] for s in size]
     assert "0.999" in sets.attrs["promise"]
     assert "leave-one-out" in sets.attrs["promise"]
     assert sum(sets.attrs["calibration_rows"].values()) == len(PENGUINS)
@@ -140,7 +140,7 @@ def test_loaded_fits_and_fits_to_moments_accept_calibration_rows(tmp_path):
     fit.save(tmp_path / "fit.discrim")
     loaded = discrim.load(tmp_path / "fit.discrim")
     of_moments = discrim.lda(moments=discrim.moments(FEW, PENGUINS[::3]))
-    wanted = fit.predict_set(PENGUINS[2::3], 0.9, calibration=PENGUINS[1::3])
+    expected = fit.predict_set(PENGUINS[2::3], 0.9, calibration=PENGUINS[1::3])
     for other in (loaded, of_moments):
         with pytest.raises(NotSupportedError) as caught:
             other.predict_set(PENGUINS)
@@ -152,7 +152,7 @@ def test_loaded_fits_and_fits_to_moments_accept_calibration_rows(tmp_path):
             other.predict_set(calibration=PENGUINS[1::3])
         assert "data=" in str(caught.value)
         pd.testing.assert_frame_equal(
-            other.predict_set(PENGUINS[2::3], 0.9, calibration=PENGUINS[1::3]), wanted
+            other.predict_set(PENGUINS[2::3], 0.9, calibration=PENGUINS[1::3]), expected
         )
 
 
@@ -163,12 +163,12 @@ def test_sources_are_predicted_and_calibrated_in_chunks(tmp_path):
     def parts(table):
         return lambda: (table[i : i + 40] for i in range(0, len(table), 40))
 
-    wanted = fit.predict_set(new, 0.9, calibration=held, smoothed=True, seed=4)
-    found = fit.predict_set(parts(new), 0.9, calibration=parts(held), smoothed=True, seed=4)
-    pd.testing.assert_frame_equal(pd.concat(found), wanted, check_frame_type=False)
-    own = discrim.qda(FEW, parts(PENGUINS[::3]))
+    expected = fit.predict_set(new, 0.9, calibration=held, smoothed=True, seed=4)
+    sets = fit.predict_set(parts(new), 0.9, calibration=parts(held), smoothed=True, seed=4)
+    pd.testing.assert_frame_equal(pd.concat(sets), expected, check_frame_type=False)
+    fit_qda = discrim.qda(FEW, parts(PENGUINS[::3]))
     pd.testing.assert_frame_equal(
-        pd.concat(own.predict_set(parts(new), 0.9)), fit.predict_set(new, 0.9), check_categorical=False
+        pd.concat(fit_qda.predict_set(parts(new), 0.9)), fit.predict_set(new, 0.9), check_categorical=False
     )
     path = fit.predict_set(new, 0.9, out=tmp_path / "sets.parquet")
     assert pd.read_parquet(path)["set"].astype(str).tolist() == fit.predict_set(new, 0.9)["set"].tolist()

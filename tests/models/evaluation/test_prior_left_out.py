@@ -80,9 +80,9 @@ def without_each(make, data: pd.DataFrame) -> tuple[np.ndarray, list[str]]:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_leave_one_out_with_the_prior_refitted_is_a_refit_of_everything(name):
-    fit, (wanted, labels) = MODELS[name](DATA), without_each(MODELS[name], DATA)
+    fit, (expected, labels) = MODELS[name](DATA), without_each(MODELS[name], DATA)
     got = fit.leave_one_out(refit_prior=True)
-    np.testing.assert_allclose(got.iloc[:, 1:].astype(float), wanted, atol=1e-11)
+    np.testing.assert_allclose(got.iloc[:, 1:].astype(float), expected, atol=1e-11)
     assert got["label"].tolist() == labels
     wrong = int((np.array(labels) != DATA["y"]).sum())
     rates = fit.error_rates(["apparent", "loo", "cv"], folds=len(DATA), refit_prior=True)
@@ -96,8 +96,8 @@ def test_leave_one_out_with_the_prior_refitted_is_a_refit_of_everything(name):
 @pytest.mark.parametrize("name", MODELS)
 def test_these_models_fix_the_prior_of_all_rows_by_default(name):
     fit = MODELS[name](DATA)
-    wanted, _ = without_each(lambda data: MODELS[name](data, prior=fit.prior), DATA)
-    np.testing.assert_allclose(fit.leave_one_out().iloc[:, 1:].astype(float), wanted, atol=1e-11)
+    expected, _ = without_each(lambda data: MODELS[name](data, prior=fit.prior), DATA)
+    np.testing.assert_allclose(fit.leave_one_out().iloc[:, 1:].astype(float), expected, atol=1e-11)
     rates = fit.error_rates(["loo", "cv"], folds=3, seed=0)
     assert rates["prior"].tolist() == ["held", "held"]
     assert "prior held" in fit.assess(method="loo").classification().summary().as_text()
@@ -105,17 +105,17 @@ def test_these_models_fix_the_prior_of_all_rows_by_default(name):
 
 @pytest.mark.parametrize("name", FREE)
 def test_models_without_a_separate_prior_are_refitted(name):
-    fit, (wanted, labels) = FREE[name](DATA), without_each(FREE[name], DATA)
+    fit, (expected, labels) = FREE[name](DATA), without_each(FREE[name], DATA)
     got = fit.leave_one_out()
-    np.testing.assert_allclose(got.iloc[:, 1:].astype(float), wanted, atol=1e-9)
+    np.testing.assert_allclose(got.iloc[:, 1:].astype(float), expected, atol=1e-9)
     assert got["label"].tolist() == labels
     assert fit.error_rates(["loo"])["prior"].tolist() == ["refitted"]
     folds = np.arange(len(DATA)) % 4
-    found = cross_validate(fit, folds=folds)
+    validation = cross_validate(fit, folds=folds)
     for fold in range(4):
         there = folds == fold
         one = FREE[name](DATA[~there]).predict_proba(DATA[there])
-        np.testing.assert_allclose(found.posteriors()[there], one, atol=1e-9)
+        np.testing.assert_allclose(validation.posteriors()[there], one, atol=1e-9)
 
 
 @pytest.mark.slow
@@ -123,8 +123,8 @@ def test_models_without_a_separate_prior_are_refitted(name):
 @pytest.mark.parametrize("verb", [indicator, perceptron])
 def test_rules_without_a_prior_are_refits_too(verb):
     fit = verb(FORMULA, DATA)
-    wanted = [verb(FORMULA, DATA.drop(index=i)).predict(DATA.loc[[i]]).iloc[0] for i in DATA.index]
-    assert fit.leave_one_out()["label"].tolist() == wanted
+    expected = [verb(FORMULA, DATA.drop(index=i)).predict(DATA.loc[[i]]).iloc[0] for i in DATA.index]
+    assert fit.leave_one_out()["label"].tolist() == expected
     assert fit.error_rates(["loo"])["prior"].tolist() == [""]
     with pytest.raises(NotSupportedError) as caught:
         fit.error_rates(["loo"], refit_prior=False)
@@ -141,14 +141,14 @@ def test_a_hyperplane_is_refitted_without_its_support():
 
 @pytest.mark.parametrize("name", ["lda", "lda diagonal", "qda", "naive Bayes"])
 def test_weighted_rows_leave_one_unit_of_weight_and_of_the_prior(name):
-    fit, wanted = MODELS[name](DATA, weights="times"), []
+    fit, expected = MODELS[name](DATA, weights="times"), []
     for row in DATA.index:
         less = DATA.copy()
         less.loc[row, "times"] -= 1
         refit = MODELS[name](less[less["times"] > 0], weights="times")
-        wanted.append(refit.predict_proba(DATA.loc[[row]]).iloc[0].to_numpy())
+        expected.append(refit.predict_proba(DATA.loc[[row]]).iloc[0].to_numpy())
     got = fit.leave_one_out(refit_prior=True).iloc[:, 1:].astype(float)
-    np.testing.assert_allclose(got, wanted, atol=1e-11)
+    np.testing.assert_allclose(got, expected, atol=1e-11)
 
 
 @pytest.mark.slow
@@ -161,10 +161,10 @@ def test_class_of_the_left_out_row_does_not_leak_into_a_logistic_regression():
         fit = logistic("y ~ x", data)
         refits = [logistic("y ~ x", data.drop(index=i)).predict(data.loc[[i]]).iloc[0] for i in data.index]
         wrong = (np.array(refits) != data["y"]).sum()
-        held = fit.error_rates(["loo"], refit_prior=False)
+        rates = fit.error_rates(["loo"], refit_prior=False)
         assert fit.error_rates(["loo"])["wrong"].iloc[0] == wrong
-        assert held["prior"].tolist() == ["held"]
-        worse += int(held["wrong"].iloc[0] < wrong)
+        assert rates["prior"].tolist() == ["held"]
+        worse += int(rates["wrong"].iloc[0] < wrong)
     assert worse > 0
 
 
@@ -173,35 +173,37 @@ def test_choices_in_folds_use_the_prior_of_the_training_rows():
     folds = np.arange(60) % 3
     grid = {"alpha": [0.0, 0.5, 1.0], "gamma": [0.2, 1.0]}
     fit = rda(FORMULA, data, grid=grid, folds="loo")
-    found = cross_validate(fit, folds=folds, refit_prior=True)
+    validation = cross_validate(fit, folds=folds, refit_prior=True)
     for fold in range(3):
         there = folds == fold
         refit = rda(FORMULA, data[~there], grid=grid, folds="loo")
-        np.testing.assert_allclose(found.posteriors()[there], refit.predict_proba(data[there]), atol=1e-10)
+        np.testing.assert_allclose(
+            validation.posteriors()[there], refit.predict_proba(data[there]), atol=1e-10
+        )
 
 
 @pytest.mark.parametrize("name", ["lda", "qda", "centroids", "fda"])
 def test_fewer_axes_and_other_folds_are_refits_with_their_own_shares(name):
     folds = np.where(DATA["y"] == "c", np.arange(27) % 2, np.arange(27) % 5)
     options = {"ncomp": 1} if name == "lda" else {}
-    found = cross_validate(MODELS[name](DATA, **options), folds=folds, refit_prior=True)
+    validation = cross_validate(MODELS[name](DATA, **options), folds=folds, refit_prior=True)
     for fold in range(5):
         there = folds == fold
-        wanted = MODELS[name](DATA[~there], **options).predict_proba(DATA[there])
-        np.testing.assert_allclose(found.posteriors()[there], wanted, atol=1e-11)
-    assert found.prior == "refitted"
+        expected = MODELS[name](DATA[~there], **options).predict_proba(DATA[there])
+        np.testing.assert_allclose(validation.posteriors()[there], expected, atol=1e-11)
+    assert validation.prior == "refitted"
     for fold in range(5):
         rest = DATA["y"][folds != fold].value_counts(normalize=True).sort_index()
-        np.testing.assert_allclose(found.class_shares().loc[(1, fold)], rest)
+        np.testing.assert_allclose(validation.class_shares().loc[(1, fold)], rest)
 
 
 def test_transforms_and_prior_are_both_refitted():
     folds = np.arange(27) % 3
-    found = cross_validate(lda("y ~ standardize(u) + v", DATA), folds=folds, refit_prior=True)
+    validation = cross_validate(lda("y ~ standardize(u) + v", DATA), folds=folds, refit_prior=True)
     for fold in range(3):
         there = folds == fold
-        wanted = lda(FORMULA, DATA[~there]).predict_proba(DATA[there])
-        np.testing.assert_allclose(found.posteriors()[there], wanted, atol=1e-11)
+        expected = lda(FORMULA, DATA[~there]).predict_proba(DATA[there])
+        np.testing.assert_allclose(validation.posteriors()[there], expected, atol=1e-11)
 
 
 def test_unbalanced_folds_are_noted():
@@ -209,19 +211,19 @@ def test_unbalanced_folds_are_noted():
     uneven[0] = 0
     fit = lda(FORMULA, DATA)
     text = cross_validate(fit, folds=uneven).summary().as_text()
-    said = " ".join(text.split())
-    assert "The folds are uneven by class: of the rows outside fold" in said
-    assert "refit_prior=True estimates it without each fold" in said
-    assert "class proportions, held" in said
+    message = " ".join(text.split())
+    assert "The folds are uneven by class: of the rows outside fold" in message
+    assert "refit_prior=True estimates it without each fold" in message
+    assert "class proportions, held" in message
     rows = np.flatnonzero(DATA["y"] == "b")
     groups = np.where(np.isin(np.arange(27), rows[1:]), -1, np.arange(27))
     by_group = " ".join(cross_validate(fit, folds=3, groups=groups, seed=0).summary().as_text().split())
     assert "uneven by class" in by_group
     for even in (cross_validate(fit, folds=5, seed=1), cross_validate(fit, folds=uneven, refit_prior=True)):
         assert "uneven" not in even.summary().as_text()
-    given = cross_validate(lda(FORMULA, DATA, prior="equal"), folds=uneven, refit_prior=True)
-    assert given.prior == "given"
-    assert "uneven" not in given.summary().as_text()
+    validation = cross_validate(lda(FORMULA, DATA, prior="equal"), folds=uneven, refit_prior=True)
+    assert validation.prior == "given"
+    assert "uneven" not in validation.summary().as_text()
 
 
 @pytest.mark.slow
@@ -230,8 +232,8 @@ def test_priors_of_the_user_are_never_refitted():
         fit = make(FORMULA, DATA, prior=[0.2, 0.5, 0.3])
         same = fit.leave_one_out(refit_prior=True), fit.leave_one_out(refit_prior=False)
         pd.testing.assert_frame_equal(*same)
-        wanted, _ = without_each(lambda data, make=make: make(FORMULA, data, prior=[0.2, 0.5, 0.3]), DATA)
-        np.testing.assert_allclose(same[0].iloc[:, 1:].astype(float), wanted, atol=1e-9)
+        expected, _ = without_each(lambda data, make=make: make(FORMULA, data, prior=[0.2, 0.5, 0.3]), DATA)
+        np.testing.assert_allclose(same[0].iloc[:, 1:].astype(float), expected, atol=1e-9)
 
 
 def test_invalid_values_of_refit_prior_are_refused():
@@ -254,9 +256,9 @@ def test_leave_one_out_posteriors_equal_r(case):
     np.testing.assert_allclose(logit.leave_one_out()[1], case["logistic"], rtol=1e-7)
     assert logit.error_rates(["loo"])["wrong"].tolist() == [case["wrong"]]
     for verb in (lda, qda):
-        fit, wanted = verb(formula, data), case[verb.__name__]
-        np.testing.assert_allclose(fit.leave_one_out()[1], wanted["held"], rtol=1e-8)
-        np.testing.assert_allclose(fit.leave_one_out(refit_prior=True)[1], wanted["refitted"], rtol=1e-8)
+        fit, expected = verb(formula, data), case[verb.__name__]
+        np.testing.assert_allclose(fit.leave_one_out()[1], expected["held"], rtol=1e-8)
+        np.testing.assert_allclose(fit.leave_one_out(refit_prior=True)[1], expected["refitted"], rtol=1e-8)
 
 
 @pytest.mark.slow
@@ -310,5 +312,5 @@ def test_a_refit_of_a_formula_writes_its_columns_a_few_times_and_not_once_a_pass
     assert 0 < len(written) <= 6 * len(data)
     for row in data.index[:3]:
         refit = logistic("species ~ sepal_width + wide", data.drop(row), **options)
-        wanted = refit.predict_proba(data.loc[[row]]).iloc[0]
-        np.testing.assert_allclose(got.loc[row].iloc[1:].astype(float), wanted, rtol=1e-6)
+        expected = refit.predict_proba(data.loc[[row]]).iloc[0]
+        np.testing.assert_allclose(got.loc[row].iloc[1:].astype(float), expected, rtol=1e-6)

@@ -59,11 +59,11 @@ def test_ranks_equal_ranks_by_refits_without_each_row(verb, relative):
     own = left[np.arange(len(codes)), codes]
     fit = verb(FEW, TABLE)
     method = "relative" if relative else "conformal"
-    found = fit.typicality(NEW, method=method).to_numpy()
+    values = fit.typicality(NEW, method=method).to_numpy()
     for k in range(3):
         among = own[codes == k]
-        wanted = [(1 + (among >= value).sum()) / (len(among) + 1) for value in new[:, k]]
-        assert found[:, k].tolist() == wanted
+        expected = [(1 + (among >= value).sum()) / (len(among) + 1) for value in new[:, k]]
+        assert values[:, k].tolist() == expected
     mine = fit.typicality(method=method).to_numpy()
     for i, k in enumerate(codes):
         for j in range(3):
@@ -127,11 +127,11 @@ def test_ranks_of_other_models_equal_ranks_by_refits(name):
     found = fit.typicality(IRIS[1::15], method="conformal").to_numpy()
     for k in range(3):
         among = np.array(left)[codes == k]
-        wanted = [
+        expected = [
             (1 + (among >= value * (1 + 1e-9 * np.sign(value))).sum()) / (len(among) + 1)
             for value in new[:, k]
         ]
-        assert found[:, k] == pytest.approx(wanted, abs=1e-12)
+        assert found[:, k] == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_weight_is_so_many_rows_and_a_class_without_a_prior_has_ranks():
@@ -156,9 +156,9 @@ def test_rows_of_a_class_never_seen_are_called_unknown(method):
     fit = discrim.lda("species ~ .", known)
     labels = fit.predict(IRIS, outlier=0.03, typicality=method)
     found = labels.to_frame("label").assign(actual=IRIS["species"]).groupby("actual", observed=True)["label"]
-    share = found.apply(lambda group: (group == "unknown").mean())
-    assert share["virginica"] > 0.7
-    assert share.drop("virginica").max() <= 0.08
+    proportion = found.apply(lambda group: (group == "unknown").mean())
+    assert proportion["virginica"] > 0.7
+    assert proportion.drop("virginica").max() <= 0.08
     assert (fit.predict(IRIS, outlier=0, typicality=method) == fit.predict(IRIS)).all()
     strange = (fit.typicality(IRIS, method=method) < 0.03).all(axis=1)
     assert ((labels == "unknown") == strange).all()
@@ -170,13 +170,13 @@ def test_sources_with_missing_values_and_distant_rows(method):
     new = NEW.copy()
     new.loc[new.index[0], "body_mass_g"] = np.nan
     new.loc[new.index[1], COLUMNS] = 1e90
-    found = fit.typicality(new, method=method)
-    assert found.iloc[0].isna().all()
-    assert (found.iloc[1] < 0.02).all()
-    parts = fit.predict(
+    typicality_table = fit.typicality(new, method=method)
+    assert typicality_table.iloc[0].isna().all()
+    assert (typicality_table.iloc[1] < 0.02).all()
+    chunks = fit.predict(
         lambda: (new[i : i + 5] for i in range(0, len(new), 5)), outlier=0.03, typicality=method
     )
-    joined = pd.concat(parts)["species"].astype(object)
+    joined = pd.concat(chunks)["species"].astype(object)
     whole = fit.predict(new, outlier=0.03, typicality=method).astype(object)
     assert (joined.fillna("-") == whole.fillna("-")).all()
 
@@ -185,8 +185,8 @@ def test_dask_frames_are_compared_with_the_rows_of_the_fit():
     dd = pytest.importorskip("dask.dataframe")
     fit = discrim.lda(FEW, PENGUINS)
     lazy = fit.predict(dd.from_pandas(NEW, npartitions=2), outlier=0.1, typicality="relative")
-    wanted = fit.predict(NEW, outlier=0.1, typicality="relative")
-    assert lazy.compute().tolist() == wanted.tolist()
+    expected = fit.predict(NEW, outlier=0.1, typicality="relative")
+    assert lazy.compute().tolist() == expected.tolist()
 
 
 def test_loaded_fits_take_calibration_rows(tmp_path):
@@ -206,16 +206,16 @@ def test_loaded_fits_take_calibration_rows(tmp_path):
             loaded.predict(NEW, outlier=0.1, typicality=method)
         assert "method=" in str(caught.value)
         own = PENGUINS[1::3]
-        found = loaded.typicality(NEW, method=method, calibration=own)
-        pd.testing.assert_frame_equal(found, fit.typicality(NEW, method=method, calibration=own))
+        typicality_table = loaded.typicality(NEW, method=method, calibration=own)
+        pd.testing.assert_frame_equal(typicality_table, fit.typicality(NEW, method=method, calibration=own))
         d2, whole = distances(PENGUINS[::3], own, True)
         new, new_whole = distances(PENGUINS[::3], NEW, True)
         if method == "relative":
             d2, new = d2 - whole[:, None], new - new_whole[:, None]
         for k, label in enumerate(fit.classes):
             among = d2[own["species"] == label, k]
-            wanted = [(1 + (among >= value).sum()) / (len(among) + 1) for value in new[:, k]]
-            assert found[label].to_numpy() == pytest.approx(wanted, abs=1e-12)
+            expected = [(1 + (among >= value).sum()) / (len(among) + 1) for value in new[:, k]]
+            assert typicality_table[label].to_numpy() == pytest.approx(expected, abs=1e-12)
     pd.testing.assert_frame_equal(loaded.typicality(NEW, method="chi2"), fit.typicality(NEW, method="chi2"))
 
 
@@ -253,10 +253,10 @@ def test_robust_fits_have_the_chi_square_and_ranks_among_other_rows():
         fit.typicality(PENGUINS)
     assert 'method="chi2"' in str(caught.value)
     far = fit.covariance_model.robust_distances()
-    own = fit.typicality(method="chi2").to_numpy()[
+    values = fit.typicality(method="chi2").to_numpy()[
         np.arange(len(PENGUINS)), pd.Categorical(PENGUINS["species"]).codes
     ]
-    assert ((own < 0.025) == far["flagged"]).all()
+    assert ((values < 0.025) == far["flagged"]).all()
     with pytest.raises(NotSupportedError) as caught:
         fit.typicality(PENGUINS, method="conformal")
     assert "calibration=" in str(caught.value)
@@ -293,12 +293,12 @@ def test_densities_of_more_columns_than_rows_are_ranked_as_by_numpy():
         far = squared(rows.filter(like="x").to_numpy(), fit.means.loc[label].to_numpy(), cov)
         return far + np.linalg.slogdet(cov)[1]
 
-    found = discrim.qda("y ~ .", table, covariance=Shrunk(0.3)).typicality(new, method="conformal")
+    typicality_table = discrim.qda("y ~ .", table, covariance=Shrunk(0.3)).typicality(new, method="conformal")
     for label in ("a", "b"):
         own = table.index[table["y"] == label]
-        left = np.array([strange(table.loc[[i]], table.drop(index=i), label)[0] for i in own])
-        wanted = [(1 + (left >= value).sum()) / (len(left) + 1) for value in strange(new, table, label)]
-        assert found[label].to_numpy() == pytest.approx(wanted, abs=1e-12)
+        values = np.array([strange(table.loc[[i]], table.drop(index=i), label)[0] for i in own])
+        expected = [(1 + (values >= value).sum()) / (len(values) + 1) for value in strange(new, table, label)]
+        assert typicality_table[label].to_numpy() == pytest.approx(expected, abs=1e-12)
 
 
 def test_outlier_bounds_below_all_ranks_warn():
@@ -341,11 +341,11 @@ def test_ranks_on_principal_axes_are_among_rows_that_learnt_no_axes(verb, option
     measured = partial(on_axes, common=verb is discrim.lda, over_sd=options["components"] != 2)
     own = np.concatenate([measured(np.delete(x, i, 0), np.delete(y, i), x[[i]]) for i in range(len(x))])
     values = measured(x, y, new.drop(columns="species").to_numpy())
-    found = fit.typicality(new, method="conformal")
+    typicality_table = fit.typicality(new, method="conformal")
     for k, label in enumerate(np.unique(y)):
         known = own[y == label, k]
-        wanted = [(1 + (known >= each).sum()) / (1 + len(known)) for each in values[:, k]]
-        np.testing.assert_allclose(found[label], wanted, atol=1e-12)
+        expected = [(1 + (known >= each).sum()) / (1 + len(known)) for each in values[:, k]]
+        np.testing.assert_allclose(typicality_table[label], expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
@@ -355,14 +355,14 @@ def test_relative_distances_on_principal_axes_are_less_those_on_the_same_axes(ve
     own = on_axes(x, y, x, common=verb is discrim.lda, over_sd=False)
     _, sd, axes = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
     own -= ((x - x.mean(axis=0)) @ axes[:2].T / sd[:2]) ** 2 @ np.full((2, 1), len(x) - 1)
-    found = fit.relative_distances(IRIS).to_numpy()
+    values = fit.relative_distances(IRIS).to_numpy()
     # Up to the unit of the densities.
-    assert np.ptp(found - own) < 1e-8
+    assert np.ptp(values - own) < 1e-8
     if verb is discrim.lda:
-        np.testing.assert_allclose(found, own, atol=1e-8)
+        np.testing.assert_allclose(values, own, atol=1e-8)
     # What lies beyond the axes counts neither for a row nor against it.
     moved = IRIS.assign(**dict(zip(fit.terms, (x + 3 * axes[3]).T, strict=True)))
-    np.testing.assert_allclose(fit.relative_distances(moved), found, atol=1e-8)
+    np.testing.assert_allclose(fit.relative_distances(moved), values, atol=1e-8)
 
 
 @pytest.mark.slow
@@ -376,6 +376,6 @@ def test_ranks_are_uniform_for_fixed_axes(verb):
         return pd.DataFrame(x, columns=list("abcde")).assign(y=y)
 
     fit, new = verb("y ~ .", rows(1500), components=2), rows(4000)
-    found = fit.typicality(new, method="conformal").to_numpy()[np.arange(4000), new["y"]]
-    for share in (0.05, 0.5, 0.9):
-        assert (found <= share).mean() == pytest.approx(share, abs=0.03)
+    values = fit.typicality(new, method="conformal").to_numpy()[np.arange(4000), new["y"]]
+    for proportion in (0.05, 0.5, 0.9):
+        assert (values <= proportion).mean() == pytest.approx(proportion, abs=0.03)

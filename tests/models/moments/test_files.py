@@ -75,12 +75,12 @@ def test_a_file_of_published_statistics(tmp_path):
 def test_loaded_moments_accept_more_rows(tmp_path):
     monday, tuesday = PENGUINS[::2], PENGUINS[1::2]
     discrim.moments(MIXED, monday, weights=WEIGHTS[::2]).save(tmp_path / "monday")
-    held = discrim.load(tmp_path / "monday")
-    held.update(tuesday, weights=WEIGHTS[1::2])
+    loaded = discrim.load(tmp_path / "monday")
+    loaded.update(tuesday, weights=WEIGHTS[1::2])
     first = discrim.moments(MIXED, monday, weights=WEIGHTS[::2])
     whole = first + first.of(tuesday, weights=WEIGHTS[1::2])
-    assert pickle.dumps(held._moments) == pickle.dumps(whole._moments)
-    assert discrim.lda(moments=held, covariance="diagonal").nobs == whole.nobs
+    assert pickle.dumps(loaded._moments) == pickle.dumps(whole._moments)
+    assert discrim.lda(moments=loaded, covariance="diagonal").nobs == whole.nobs
 
 
 def test_missing_functions_are_named(tmp_path):
@@ -89,8 +89,8 @@ def test_missing_functions_are_named(tmp_path):
         discrim.load(tmp_path / "m")
     assert "functions=" in str(caught.value)
     assert "'half'" in str(caught.value)
-    held = discrim.load(tmp_path / "m", functions={"half": half})
-    assert held.of(IRIS).nobs == 150
+    loaded = discrim.load(tmp_path / "m", functions={"half": half})
+    assert loaded.of(IRIS).nobs == 150
 
 
 def test_missing_folders_are_named_and_existing_files_are_kept(tmp_path):

@@ -77,8 +77,8 @@ def test_fits_to_moments_equal_fits_to_rows(name, weights, tmp_path):
             np.testing.assert_allclose(
                 fit.decision_function(data), theirs.decision_function(data), rtol=1e-11, atol=1e-11
             )
-        numbers = [fit.tidy().select_dtypes("number").to_numpy() for fit in (ours, theirs)]
-        np.testing.assert_allclose(*numbers, rtol=1e-9, atol=1e-12)
+        values = [fit.tidy().select_dtypes("number").to_numpy() for fit in (ours, theirs)]
+        np.testing.assert_allclose(*values, rtol=1e-9, atol=1e-12)
         assert ours._fit.title in ours.summary().as_text()
         pd.testing.assert_frame_equal(ours.confusion(data), theirs.confusion(data))
 
@@ -87,36 +87,36 @@ def test_tables_and_sums_of_counts_are_whole_numbers():
     formula, options = "y ~ g + flag + w0 + w1 + w2", {"counts": ["w0", "w1", "w2"]}
     fit = discrim.naive_bayes(moments=added_up(formula, WORDS), **options)
     rows = WORDS.dropna()
-    wanted = rows.groupby("y")[["w0", "w1", "w2"]].sum()
-    np.testing.assert_array_equal(fit._fit.estimates.counts.sums, wanted)
+    expected = rows.groupby("y")[["w0", "w1", "w2"]].sum()
+    np.testing.assert_array_equal(fit._fit.estimates.counts.sums, expected)
     for found, column in zip(fit._fit.estimates.tables.counts, ("g", "flag"), strict=True):
         np.testing.assert_array_equal(found, pd.crosstab(rows["y"], rows[column]))
 
 
 def test_tables_of_text_labels_take_new_classes():
     # Blocks of one class: the levels of the response are joined, and the tables with them.
-    parts = [WORDS[WORDS["y"] == label] for label in "cab"]
-    held = discrim.moments("y ~ C(g, levels=['u', 'v', 'x']) + x", parts[0])
-    held = held + held.of(parts[1]) + held.of(parts[2])
+    chunks = [WORDS[WORDS["y"] == label] for label in "cab"]
+    held = discrim.moments("y ~ C(g, levels=['u', 'v', 'x']) + x", chunks[0])
+    held = held + held.of(chunks[1]) + held.of(chunks[2])
     ours = discrim.naive_bayes(moments=held)
     theirs = discrim.naive_bayes("y ~ C(g, levels=['u', 'v', 'x']) + x", WORDS)
     np.testing.assert_allclose(ours.predict_log_proba(WORDS), theirs.predict_log_proba(WORDS), rtol=1e-12)
 
 
 def test_moments_drop_constant_columns_and_empty_classes_like_tables():
-    gone = WORDS.assign(
+    removed = WORDS.assign(
         y=pd.Categorical(WORDS["y"], list("abcd")), x=WORDS["x"].mask(WORDS["y"] == "b"), one=1.0
     )
     formula = "y ~ same + g + one + w1 + w2 + x"
     options = {"counts": ["w1", "w2"], "laplace": 1}
     with pytest.warns(DiscrimWarning) as theirs_said:
-        theirs = discrim.naive_bayes(formula, gone, **options)
+        theirs = discrim.naive_bayes(formula, removed, **options)
     with pytest.warns(DiscrimWarning) as ours_said:
-        ours = discrim.naive_bayes(moments=discrim.moments(formula, gone), **options)
+        ours = discrim.naive_bayes(moments=discrim.moments(formula, removed), **options)
     assert str(ours_said[-1].message) == str(theirs_said[-1].message)
     assert ours.classes.tolist() == ["a", "c"]
     assert ours.terms.tolist() == ["g", "w1", "w2", "x"]
-    np.testing.assert_allclose(ours.predict_log_proba(gone), theirs.predict_log_proba(gone), rtol=1e-12)
+    np.testing.assert_allclose(ours.predict_log_proba(removed), theirs.predict_log_proba(removed), rtol=1e-12)
 
 
 def test_published_statistics_serve_these_verbs_too():
@@ -134,15 +134,15 @@ def test_published_statistics_serve_these_verbs_too():
 
 
 def test_diagonal_moments_equal_numpy_and_lack_covariances():
-    held = discrim.moments("species ~ .", IRIS, scatters="diagonal")
-    wanted = IRIS.groupby("species", observed=True).var()
-    np.testing.assert_allclose(held.variances, wanted, rtol=1e-12)
-    np.testing.assert_allclose(discrim.moments("species ~ .", IRIS).variances, wanted, rtol=1e-12)
-    for ask in (lambda: held.cov, lambda: held.covs, lambda: discrim.lda(moments=held)):
+    summed = discrim.moments("species ~ .", IRIS, scatters="diagonal")
+    expected = IRIS.groupby("species", observed=True).var()
+    np.testing.assert_allclose(summed.variances, expected, rtol=1e-12)
+    np.testing.assert_allclose(discrim.moments("species ~ .", IRIS).variances, expected, rtol=1e-12)
+    for ask in (lambda: summed.cov, lambda: summed.covs, lambda: discrim.lda(moments=summed)):
         with pytest.raises(NotSupportedError) as caught:
             ask()
         assert "scatters=" in str(caught.value)
-    assert discrim.lda(moments=held, covariance="diagonal").nobs == 150
+    assert discrim.lda(moments=summed, covariance="diagonal").nobs == 150
     pooled = discrim.moments("species ~ .", IRIS, scatters="pooled")
     for verb in (discrim.naive_bayes, discrim.nearest_centroid):
         with pytest.raises(NotSupportedError) as caught:
@@ -203,8 +203,8 @@ def test_invalid_columns_of_moments_are_named():
         discrim.naive_bayes(moments=discrim.moments("species ~ .", flat))
     assert "petal_width" in str(caught.value)
     assert "'setosa'" in str(caught.value)
-    numbers = WORDS[["y", "flag", "x"]].astype({"flag": float})
-    groups = numbers.groupby("y")
+    values = WORDS[["y", "flag", "x"]].astype({"flag": float})
+    groups = values.groupby("y")
     covs = {label: rows.drop(columns="y").cov() for label, rows in groups}
     published = discrim.from_stats(groups.mean(), covs, groups.size())
     both = discrim.moments("y ~ flag + x", WORDS) + published
@@ -228,8 +228,8 @@ def test_sparse_columns_of_words_are_added_up_as_they_are_stored():
         assert ours._level_counts.negative.nonzero()[0].tolist() == [3]
     kept = words.drop(columns="w3")
     options = {"counts": True, "laplace": 1}
-    held = discrim.moments("y ~ .", kept[:300], scatters="diagonal")
-    fit = discrim.naive_bayes(moments=held + held.of(kept[300:]), **options)
+    summed = discrim.moments("y ~ .", kept[:300], scatters="diagonal")
+    fit = discrim.naive_bayes(moments=summed + summed.of(kept[300:]), **options)
     rest = kept.dropna()
     np.testing.assert_allclose(
         fit.predict_log_proba(rest), discrim.naive_bayes("y ~ .", kept, **options).predict_log_proba(rest)

@@ -40,7 +40,7 @@ def same(ours, theirs, rtol=1e-9):
 def test_a_sum_of_tables_is_fitted_as_their_rows_together(verb, size):
     # Text labels: most pieces hold one class, in the table's order, so that levels have to be joined.
     shuffled = TEXT.sample(frac=1, random_state=1)
-    whole = sum(discrim.moments(FORMULA, piece) for piece in pieces(shuffled, size))
+    whole = sum(discrim.moments(FORMULA, chunk) for chunk in pieces(shuffled, size))
     ours, theirs = verb(moments=whole), verb(FORMULA, TEXT)
     assert (ours.formula, ours.nobs) == (theirs.formula, 150)
     pd.testing.assert_series_equal(ours.counts, theirs.counts)
@@ -49,7 +49,7 @@ def test_a_sum_of_tables_is_fitted_as_their_rows_together(verb, size):
 
 
 def test_addition_commutes_and_associates():
-    a, b, c = (discrim.moments(FORMULA, piece) for piece in pieces(TEXT.sample(frac=1, random_state=2), 50))
+    a, b, c = (discrim.moments(FORMULA, chunk) for chunk in pieces(TEXT.sample(frac=1, random_state=2), 50))
     for other in ((b + a) + c, a + (c + b), sum([c, b, a])):
         same((a + b + c).cov, other.cov, 1e-13)
         same((a + b + c).means, other.means, 1e-14)
@@ -58,41 +58,43 @@ def test_addition_commutes_and_associates():
 
 def test_digits_are_kept_far_from_zero_and_through_a_pickle():
     far = IRIS.assign(**{name: IRIS[name] + 1e8 for name in IRIS.columns[:4]})
-    whole = sum(pickle.loads(pickle.dumps(discrim.moments(FORMULA, piece))) for piece in pieces(far, 13))
+    whole = sum(pickle.loads(pickle.dumps(discrim.moments(FORMULA, chunk))) for chunk in pieces(far, 13))
     same(discrim.lda(moments=whole).scaling, discrim.lda(FORMULA, far).scaling, 1e-13)
 
 
 def test_means_and_covariances_equal_numpy():
-    held = discrim.moments(FORMULA, IRIS)
+    summed = discrim.moments(FORMULA, IRIS)
     for label, rows in IRIS.groupby("species", observed=True):
         x = rows.drop(columns="species").to_numpy()
-        np.testing.assert_allclose(held.means.loc[label], x.mean(axis=0), rtol=1e-14)
-        np.testing.assert_allclose(held.covs[label], np.cov(x.T), rtol=1e-12)
+        np.testing.assert_allclose(summed.means.loc[label], x.mean(axis=0), rtol=1e-14)
+        np.testing.assert_allclose(summed.covs[label], np.cov(x.T), rtol=1e-12)
     pooled = discrim.moments(FORMULA, IRIS, scatters="pooled")
     same(pooled.cov, discrim.lda(FORMULA, IRIS).cov, 1e-12)
-    same(held.cov, pooled.cov, 1e-12)
+    same(summed.cov, pooled.cov, 1e-12)
 
 
 def test_transforms_are_estimated_from_the_first_table():
     formula = "species ~ poly(bill_length_mm, 2) + sex + center(body_mass_g)"
     first, second = PENGUINS[::2], PENGUINS[1::2]
-    held = discrim.moments(formula, first)
-    ours = discrim.lda(moments=held + held.of(second))
+    summed = discrim.moments(formula, first)
+    ours = discrim.lda(moments=summed + summed.of(second))
     # LDA does not change with the basis, which the whole table would have chosen otherwise.
     theirs = discrim.lda(formula, PENGUINS)
     assert ours.nobs == theirs.nobs
-    assert (held + held.of(second)).dropped == PENGUINS[["sex", "bill_length_mm"]].isna().any(axis=1).sum()
+    assert (summed + summed.of(second)).dropped == PENGUINS[["sex", "bill_length_mm"]].isna().any(
+        axis=1
+    ).sum()
     same(ours.predict_log_proba(PENGUINS).dropna(), theirs.predict_log_proba(PENGUINS).dropna(), 1e-7)
     with pytest.raises(FormulaError) as caught:
-        held + discrim.moments(formula, second)
+        summed + discrim.moments(formula, second)
     assert "anew" in str(caught.value)
     assert "learnt" in str(caught.value)
 
 
 def test_weights_are_frequencies():
     weights = np.arange(150) % 3 + 1.0
-    held = discrim.moments(FORMULA, IRIS[:70], weights=weights[:70])
-    ours = discrim.lda(moments=held + held.of(IRIS[70:], weights=weights[70:]))
+    summed = discrim.moments(FORMULA, IRIS[:70], weights=weights[:70])
+    ours = discrim.lda(moments=summed + summed.of(IRIS[70:], weights=weights[70:]))
     theirs = discrim.lda(FORMULA, IRIS.loc[IRIS.index.repeat(weights.astype(int))])
     assert ours.nobs == theirs.nobs
     same(ours.coef, theirs.coef, 1e-10)
@@ -111,15 +113,15 @@ OPTIONS = (
 
 
 def test_models_and_tests_need_no_rows():
-    held = discrim.moments(FORMULA, IRIS)
+    summed = discrim.moments(FORMULA, IRIS)
     for options in OPTIONS:
-        ours, theirs = discrim.lda(moments=held, **options), discrim.lda(FORMULA, IRIS, **options)
+        ours, theirs = discrim.lda(moments=summed, **options), discrim.lda(FORMULA, IRIS, **options)
         same(ours.predict_log_proba(IRIS), theirs.predict_log_proba(IRIS), 1e-8)
-    ours = discrim.lr_test(discrim.lda(moments=held), discrim.qda(moments=held))
+    ours = discrim.lr_test(discrim.lda(moments=summed), discrim.qda(moments=summed))
     theirs = discrim.lr_test(discrim.lda(FORMULA, IRIS), discrim.qda(FORMULA, IRIS))
     assert ours.statistic == pytest.approx(theirs.statistic, rel=1e-10)
     same(
-        discrim.lda(moments=held).canonical().dimension_tests,
+        discrim.lda(moments=summed).canonical().dimension_tests,
         discrim.lda(FORMULA, IRIS).canonical().dimension_tests,
     )
 
@@ -197,10 +199,10 @@ def test_from_stats_matches_columns_by_name():
 
 
 def test_a_class_without_rows_is_left_out_with_a_warning():
-    gone = IRIS.assign(sepal_width=IRIS["sepal_width"].mask(IRIS["species"] == "virginica"))
-    held = discrim.moments(FORMULA, gone)
+    removed = IRIS.assign(sepal_width=IRIS["sepal_width"].mask(IRIS["species"] == "virginica"))
+    summed = discrim.moments(FORMULA, removed)
     with pytest.warns(EmptyClassWarning, match="virginica") as caught:
-        fit = discrim.lda(moments=held)
+        fit = discrim.lda(moments=summed)
     assert fit.classes.tolist() == ["setosa", "versicolor"]
     assert caught[0].filename == __file__
 
@@ -233,10 +235,10 @@ def test_statistics_that_do_not_fit_together(given, said):
 
 
 def test_invalid_moments_are_refused():
-    held = discrim.moments(FORMULA, IRIS)
+    summed = discrim.moments(FORMULA, IRIS)
     pooled = discrim.moments(FORMULA, IRIS, scatters="pooled")
     with pytest.raises(DataError) as caught:
-        discrim.lda(moments=held, data=IRIS)
+        discrim.lda(moments=summed, data=IRIS)
     assert "moments=" in str(caught.value)
     assert "data=" in str(caught.value)
     with pytest.raises(DataError) as caught:
@@ -251,24 +253,24 @@ def test_invalid_moments_are_refused():
     assert "moments" in str(caught.value)
     for options in ({"covariance": "t"}, {"covariance": Shrunk("loo")}):
         with pytest.raises(NotSupportedError) as caught:
-            discrim.lda(moments=held, **options)
+            discrim.lda(moments=summed, **options)
         assert "observations" in str(caught.value)
     with pytest.raises(NotSupportedError) as caught:
         discrim.qda(moments=pooled)
     assert 'scatters="class"' in str(caught.value)
     with pytest.raises(DataError) as caught:
-        held + pooled
+        summed + pooled
     assert "alike" in str(caught.value)
     with pytest.raises(FormulaError) as caught:
-        held + discrim.moments("species ~ sepal_length", IRIS)
+        summed + discrim.moments("species ~ sepal_length", IRIS)
     assert "'species ~ .'" in str(caught.value)
     with pytest.raises(TypeError):
-        held + 1
+        summed + 1
     with pytest.raises(DataError) as caught:
         discrim.lda(moments=discrim.moments(FORMULA, TEXT[:50]))
     assert caught.value.classes == ("setosa",)
     with pytest.raises(DataError) as caught:
-        held.of(IRIS.assign(sepal_width=IRIS["sepal_width"].mask(IRIS.index == 3)), na_action="raise")
+        summed.of(IRIS.assign(sepal_width=IRIS["sepal_width"].mask(IRIS.index == 3)), na_action="raise")
     assert caught.value.columns == ("sepal_width",)
     assert caught.value.rows == (3,)
     with pytest.raises(DataError) as caught:
@@ -295,10 +297,10 @@ def test_declared_levels_keep_their_order_in_every_chunk(size):
     declared = IRIS.assign(species=pd.Categorical(TEXT["species"], WANTED, ordered=True))
     for table, levels in ((declared, None), (TEXT, WANTED)):
         first, *rest = pieces(table, size)
-        held = discrim.moments(FORMULA, first, levels=levels)
+        summed = discrim.moments(FORMULA, first, levels=levels)
         for whole in (
-            sum([discrim.moments(FORMULA, piece, levels=levels) for piece in rest], start=held),
-            sum([held.of(piece) for piece in rest], start=held),
+            sum([discrim.moments(FORMULA, chunk, levels=levels) for chunk in rest], start=summed),
+            sum([summed.of(chunk) for chunk in rest], start=summed),
         ):
             assert whole.counts.to_dict() == dict.fromkeys(WANTED, 50)
             assert discrim.lda(moments=whole).classes.tolist() == WANTED
@@ -309,8 +311,8 @@ def test_declared_categories_that_come_late(predictor):
     formula = f"species ~ {predictor} + body_mass_g"
     table = PENGUINS.sample(frac=1, random_state=3).sort_values("island", ascending=False, kind="stable")
     table["island"] = table["island"].astype(str if predictor[0] == "C" else "category")
-    held = discrim.moments(formula, table[:20])
-    ours, theirs = discrim.lda(moments=held + held.of(table[20:])), discrim.lda(formula, table)
+    summed = discrim.moments(formula, table[:20])
+    ours, theirs = discrim.lda(moments=summed + summed.of(table[20:])), discrim.lda(formula, table)
     same(ours.predict_log_proba(table).dropna(), theirs.predict_log_proba(table).dropna(), 1e-8)
 
 
@@ -319,17 +321,17 @@ def test_chunks_support_zero_weights_and_the_weights_column_of_the_first():
     weighted = TEXT.sample(frac=1, random_state=4).assign(w=weights)
     theirs = discrim.lda(FORMULA, weighted, weights="w")
     first, *rest = pieces(weighted, 30)
-    held = discrim.moments(FORMULA, first, weights="w")
-    others = [discrim.moments(FORMULA, piece, weights="w") for piece in rest]
-    for whole in (sum(map(held.of, rest), start=held), sum(others, start=held)):
+    summed = discrim.moments(FORMULA, first, weights="w")
+    others = [discrim.moments(FORMULA, chunk, weights="w") for chunk in rest]
+    for whole in (sum(map(summed.of, rest), start=summed), sum(others, start=summed)):
         ours = discrim.lda(moments=whole)
         assert ours.nobs == pytest.approx(theirs.nobs)
         same(ours.coef, theirs.coef, 1e-10)
-    held = discrim.moments(FORMULA, TEXT, weights=weights)
+    summed = discrim.moments(FORMULA, TEXT, weights=weights)
     with pytest.raises(DataError) as caught:
-        held.of(TEXT)
+        summed.of(TEXT)
     assert "weights=" in str(caught.value)
-    assert (held + held.of(TEXT, weights=np.ones(150))).nobs == weights.sum() + 150
+    assert (summed + summed.of(TEXT, weights=np.ones(150))).nobs == weights.sum() + 150
 
 
 def two_groups(covs, counts=(10, 10)):
@@ -369,9 +371,9 @@ def test_a_published_covariance_without_an_inverse_names_the_column(covs, barren
 def test_a_class_of_one_row_has_no_covariance():
     few = TEXT[:101]
     groups = few.groupby("species")
-    held = discrim.moments(FORMULA, few)
-    for covs in (held.covs, groups.cov()):
-        given = discrim.from_stats(held.means, covs, held.counts)
+    summed = discrim.moments(FORMULA, few)
+    for covs in (summed.covs, groups.cov()):
+        given = discrim.from_stats(summed.means, covs, summed.counts)
         same(discrim.lda(moments=given).coef, discrim.lda(FORMULA, few).coef)
     with pytest.raises(CollinearError) as caught:
         discrim.qda(moments=given)
@@ -397,7 +399,7 @@ def test_more_rows_than_can_be_counted():
 def test_rows_one_by_one_in_extreme_units(verb, unit):
     table = TEXT.assign(**{name: TEXT[name] * unit for name in TEXT.columns[:4]})
     table["petal_width"] /= unit
-    fit = verb(moments=sum(discrim.moments(FORMULA, piece) for piece in pieces(table, 1)))
+    fit = verb(moments=sum(discrim.moments(FORMULA, chunk) for chunk in pieces(table, 1)))
     same(fit.predict_log_proba(table), verb(FORMULA, TEXT).predict_log_proba(TEXT), 1e-8)
 
 
@@ -411,8 +413,8 @@ def test_chunks_without_a_category_add_up_if_all_categories_are_declared(named):
         formula = "y ~ x + kind"
         frame["kind"] = pd.Categorical(frame["kind"], categories=list("pqr"))
     lacks = frame["kind"] != "r"
-    parts = [frame[lacks][:30], frame[~lacks], frame[lacks][30:]]
+    chunks = [frame[lacks][:30], frame[~lacks], frame[lacks][30:]]
     # No part sees another.
-    together = sum(discrim.moments(formula, part, levels=["a", "b"]) for part in parts)
+    together = sum(discrim.moments(formula, chunk, levels=["a", "b"]) for chunk in chunks)
     expected = discrim.lda(formula, frame).coef
     np.testing.assert_allclose(discrim.lda(moments=together).coef, expected, rtol=1e-10)

@@ -69,8 +69,8 @@ def test_a_class_that_came_with_the_rows_goes_with_them():
 def test_subtraction_of_fractional_weights_removes_levels():
     table = pd.DataFrame({"y": list("aabbab"), "g": list("uvuvuu"), "x": [1.0, 2.0, 4.0, 7.0, 3.0, 5.0]})
     first = discrim.moments("y ~ g + x", table, weights=[0.1, 0.2, 1.0, 1.0, 0.3, 1.0])
-    gone = first.of(table[1:2], weights=[0.2])
-    left = first - gone
+    removed = first.of(table[1:2], weights=[0.2])
+    left = first - removed
     # 0.2 - 0.2, and of the sums 0.1 + 0.3.
     assert left._level_counts.tables[0][0].tolist() == [0.4, 0.0]
 
@@ -129,18 +129,18 @@ def test_subtraction_names_class_and_column_lost_in_rounding():
 
 @pytest.mark.parametrize("scatters", ["class", "pooled", "diagonal"])
 def test_update_equals_the_sum(scatters):
-    held = discrim.moments(FORMULA, SHUFFLED[:30], scatters=scatters)
-    before = pickle.loads(pickle.dumps(held))
-    alias, new = held, held + held.of(SHUFFLED[30:])
-    assert held.update(SHUFFLED[30:]) is None
-    same(held, new, rtol=0)
+    summed = discrim.moments(FORMULA, SHUFFLED[:30], scatters=scatters)
+    before = pickle.loads(pickle.dumps(summed))
+    alias, new = summed, summed + summed.of(SHUFFLED[30:])
+    assert summed.update(SHUFFLED[30:]) is None
+    same(summed, new, rtol=0)
     # What was made of them before is not changed by it.
     same(new - new.of(SHUFFLED[30:]), before)
-    assert alias is held
+    assert alias is summed
     assert before.nobs == 30
     with pytest.raises(DataError):
-        held.update(SHUFFLED.drop(columns="petal_width"))
-    same(held, new, rtol=0)
+        summed.update(SHUFFLED.drop(columns="petal_width"))
+    same(summed, new, rtol=0)
 
 
 def nearly(share, rows):
@@ -190,5 +190,5 @@ def test_subtraction_removes_levels():
     np.testing.assert_allclose(ours.predict_log_proba(rest), theirs.predict_log_proba(rest), rtol=1e-9)
     naive = discrim.naive_bayes(moments=left, laplace=1)
     dream, torgersen = rest.loc[rest["species"] == "Adelie", "island"].value_counts()[["Dream", "Torgersen"]]
-    wanted = np.array([1, dream + 1, torgersen + 1]) / (dream + torgersen + 3)
-    np.testing.assert_allclose(naive.tables["island"].loc["Adelie"], wanted, rtol=1e-14)
+    expected = np.array([1, dream + 1, torgersen + 1]) / (dream + torgersen + 3)
+    np.testing.assert_allclose(naive.tables["island"].loc["Adelie"], expected, rtol=1e-14)

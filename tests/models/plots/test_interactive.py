@@ -54,9 +54,9 @@ def test_points_show_label_classes_and_posteriors(kind):
     proba, called = FIT.predict_proba(), FIT.predict()
     assert set(rows) == {f"row {i}" for i in range(150)}
     for i, label in enumerate(IRIS.species):
-        own, predicted, sure, share, _, meta = rows[f"row {i}"]
+        own, predicted, sure, proportion, _, meta = rows[f"row {i}"]
         assert (own, predicted) == (label, called[i])
-        assert (sure, share) == pytest.approx((proba.loc[i, called[i]], proba.loc[i, label]), abs=5e-5)
+        assert (sure, proportion) == pytest.approx((proba.loc[i, called[i]], proba.loc[i, label]), abs=5e-5)
         assert meta == ("misclassified" if label != called[i] else "rows")
 
 
@@ -73,14 +73,16 @@ def test_places_are_scores_columns_and_posteriors():
 
 def test_a_place_of_a_plane_has_the_colour_and_the_posteriors_of_its_class():
     fit = discrim.qda("species ~ petal_length + petal_width", IRIS)
-    colours, places = [each for each in fit.plot("regions", interactive=True).data if each.type == "heatmap"]
-    for shown in (colours, places):
+    colours, positions = [
+        each for each in fit.plot("regions", interactive=True).data if each.type == "heatmap"
+    ]
+    for shown in (colours, positions):
         h, g = shown.z.shape
         i, j = np.random.default_rng(0).integers([h, g], size=(200, 2)).T
         at = pd.DataFrame({"petal_length": shown.x0 + j * shown.dx, "petal_width": shown.y0 + i * shown.dy})
         codes = fit.classes.get_indexer(fit.predict(at).astype(str))
         assert (shown.z[i, j] == codes).mean() > 0.99
-    assert places.customdata[i, j] == pytest.approx(fit.predict_proba(at).to_numpy(), abs=1e-6)
+    assert positions.customdata[i, j] == pytest.approx(fit.predict_proba(at).to_numpy(), abs=1e-6)
     # Each class has two stops of its own colour.
     assert [colour for _, colour in colours.colorscale[2::2]] == [
         colour for _, colour in colours.colorscale[3::2]

@@ -69,8 +69,8 @@ def test_proportions_below_one_percent_are_not_shown_as_zero():
 
     counts = np.diag([1_000] * 10) + np.eye(10, k=1, dtype=int)
     axes = draw_confusion(pd.DataFrame(counts, list("abcdefghij"), list("abcdefghij")), "Counts")
-    said = {text.get_text().split("\n")[1] for text in axes.texts if text.get_text().startswith("1\n")}
-    assert said <= {"0.1 %", "<1 %"}
+    message = {text.get_text().split("\n")[1] for text in axes.texts if text.get_text().startswith("1\n")}
+    assert message <= {"0.1 %", "<1 %"}
 
 
 def test_numbers_on_cells_can_be_read():

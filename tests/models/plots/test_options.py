@@ -228,10 +228,10 @@ def test_regions_are_labelled_inside_or_in_the_legend():
     fit = discrim.qda("species ~ petal_length + petal_width", IRIS)
     axes = fit.plot("regions")
     assert axes.get_legend() is None
-    places = {text.get_text(): text.xy for text in axes.texts}
-    assert set(places) == set(fit.classes)
-    rows = pd.DataFrame(list(places.values()), columns=fit.terms)
-    assert fit.predict(rows).tolist() == list(places)
+    positions = {text.get_text(): text.xy for text in axes.texts}
+    assert set(positions) == set(fit.classes)
+    rows = pd.DataFrame(list(positions.values()), columns=fit.terms)
+    assert fit.predict(rows).tolist() == list(positions)
     at = {"petal_length": 3.758, "petal_width": 1.199}
     held = FIT.plot("regions", columns=["sepal_length", "sepal_width"], at=at)
     assert {text.get_text() for text in held.get_legend().get_texts()} == set(FIT.classes)

@@ -73,7 +73,7 @@ def test_colours_show_predictions_and_borders_their_changes(name):
     data = mixed()
     others = [column for column in fit._fit.design_rows.design.columns if column not in PLANE]
     # Of a model with densities they are integrated out; else numbers follow by least squares.
-    gone = {"missing": "integrate"} if others and name != "follow" else {}
+    removed = {"missing": "integrate"} if others and name != "follow" else {}
     ones = np.column_stack([np.ones(150), IRIS[PLANE]])
     line = np.linalg.lstsq(ones, IRIS["sepal_length"], rcond=None)[0]
     rng = np.random.default_rng(1)
@@ -88,7 +88,7 @@ def test_colours_show_predictions_and_borders_their_changes(name):
             length = line[0] + line[1] * x + line[2] * y
             points["sepal_length"] = np.clip(length, data["sepal_length"].min(), data["sepal_length"].max())
             points["g"] = data["g"].mode()[0]
-        return fit.predict(points, **gone)
+        return fit.predict(points, **removed)
 
     assert (called_at(axes, fit, x, y) == predicted(x, y).astype(str)).mean() > 0.995
     ends = np.concatenate(axes.collections[0].get_segments())
@@ -107,8 +107,8 @@ def test_the_two_best_scores_tie_along_a_border():
     fit = discrim.qda("species ~ petal_length + sepal_width", IRIS)
     axes = fit.plot("regions")
     segments = np.array(axes.collections[0].get_segments())
-    places = segments.reshape(-1, 2)
-    scores = np.sort(fit.decision_function(pd.DataFrame(places, columns=PLANE)).to_numpy(), axis=1)
+    positions = segments.reshape(-1, 2)
+    scores = np.sort(fit.decision_function(pd.DataFrame(positions, columns=PLANE)).to_numpy(), axis=1)
     gap = scores[:, -1] - scores[:, -2]
     # Of more than a hundred thousand halvings of a cell's side no more is left; the few others are corners.
     assert np.quantile(gap, 0.98) < 1e-3
@@ -139,9 +139,9 @@ def test_invalid_values_of_at_are_refused():
     axes = discrim.lda("species ~ .", IRIS).plot("regions", columns=PLANE, at=MEANS[rest])
     assert "sepal_length = 5.843" in axes.get_title()
     x, y = np.random.default_rng(0).uniform(*np.transpose([axes.get_xlim(), axes.get_ylim()]), (500, 2)).T
-    held = pd.DataFrame({PLANE[0]: x, PLANE[1]: y} | {name: MEANS[name] for name in rest})
-    wanted = discrim.lda("species ~ .", IRIS).predict(held)
-    assert (called_at(axes, discrim.lda("species ~ .", IRIS), x, y) == wanted.astype(str)).mean() > 0.99
+    table = pd.DataFrame({PLANE[0]: x, PLANE[1]: y} | {name: MEANS[name] for name in rest})
+    expected = discrim.lda("species ~ .", IRIS).predict(table)
+    assert (called_at(axes, discrim.lda("species ~ .", IRIS), x, y) == expected.astype(str)).mean() > 0.99
     with pytest.raises(DataError) as caught:
         fit.plot("regions", columns=PLANE, at={"z": 1})
     assert caught.value.columns == ("z",)
@@ -231,12 +231,12 @@ def test_regions_of_a_known_distribution_show_the_bayes_rule():
         "a": stats.multivariate_normal([0, 0, 0]),
         "b": stats.multivariate_normal([2, 1, 0], 2 * np.eye(3)),
     }
-    law = discrim.bayes({"a": 0.6, "b": 0.4}, laws)
-    axes = law.plot("regions", columns=["x1", "x3"], at={"x2": 0.5})
+    distribution = discrim.bayes({"a": 0.6, "b": 0.4}, laws)
+    axes = distribution.plot("regions", columns=["x1", "x3"], at={"x2": 0.5})
     assert "x2 = 0.5" in axes.get_title()
     x, y = np.random.default_rng(0).uniform(*np.transpose([axes.get_xlim(), axes.get_ylim()]), (500, 2)).T
-    wanted = law.predict(pd.DataFrame({"x1": x, "x2": 0.5, "x3": y}))
-    assert (called_at(axes, law, x, y) == wanted.to_numpy()).mean() > 0.99
+    expected = distribution.predict(pd.DataFrame({"x1": x, "x2": 0.5, "x3": y}))
+    assert (called_at(axes, distribution, x, y) == expected.to_numpy()).mean() > 0.99
 
 
 @pytest.mark.slow
@@ -330,14 +330,14 @@ def test_regions_of_a_known_distribution_use_the_best_pair():
         "b": stats.multivariate_normal([0, 0.5, 3, 1]),
         "c": stats.multivariate_normal([0, 1, -1, 4]),
     }
-    law = discrim.bayes({"a": 0.3, "b": 0.4, "c": 0.3}, laws)
-    rows = law.sample(400, seed=0)
-    pairs = combinations(law.columns, 2)
-    least = min(pairs, key=lambda pair: lambda_of(rows[list(pair)], rows[law.classes.name]))
-    axes = law.plot("regions")
+    distribution = discrim.bayes({"a": 0.3, "b": 0.4, "c": 0.3}, laws)
+    rows = distribution.sample(400, seed=0)
+    pairs = combinations(distribution.columns, 2)
+    least = min(pairs, key=lambda pair: lambda_of(rows[list(pair)], rows[distribution.classes.name]))
+    axes = distribution.plot("regions")
     assert (axes.get_xlabel(), axes.get_ylabel()) == least
     assert "pair of largest F of 6" in axes.get_title()
-    free = law.plot("regions", at={least[0]: 0.0})
+    free = distribution.plot("regions", at={least[0]: 0.0})
     assert least[0] not in (free.get_xlabel(), free.get_ylabel())
     assert "pair of largest F of 3" in free.get_title()
 

@@ -102,16 +102,16 @@ def test_roy_s_value_is_exact_with_two_classes():
 @pytest.mark.slow
 def test_structure_bars_are_the_correlations():
     outer = WINES.plot("structure", structure="total")
-    wanted = WINES.canonical().structure("total")
+    expected = WINES.canonical().structure("total")
     names = [label.get_text() for label in outer.child_axes[0].get_yticklabels()]
-    for panel, name in zip(outer.child_axes, wanted, strict=True):
-        assert [bar.get_width() for bar in panel.patches] == wanted.loc[names, name].tolist()
-        said = [float(text.get_text().replace("\u2212", "-")) for text in panel.texts]
-        assert said == pytest.approx(wanted.loc[names, name], abs=0.00501)
+    for panel, name in zip(outer.child_axes, expected, strict=True):
+        assert [bar.get_width() for bar in panel.patches] == expected.loc[names, name].tolist()
+        message = [float(text.get_text().replace("\u2212", "-")) for text in panel.texts]
+        assert message == pytest.approx(expected.loc[names, name], abs=0.00501)
     # In the order of the discriminant with which they correlate most, and of that correlation.
-    sizes = wanted.abs().loc[names]
+    sizes = expected.abs().loc[names]
     most = sizes.to_numpy().argmax(axis=1)
-    assert sorted(wanted.index) == sorted(names)
+    assert sorted(expected.index) == sorted(names)
     assert (np.diff(most) >= 0).all()
     assert all((np.diff(sizes.max(axis=1)[most == j]) <= 0).all() for j in (0, 1))
     assert "of 2" not in outer.get_title()

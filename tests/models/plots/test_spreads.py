@@ -106,8 +106,8 @@ def test_error_and_hypothesis_lie_about_the_mean_of_all_rows():
     # By turns: the sum of squares between classes along a line is that of its one-way analysis of variance.
     critical = 4 / (117 - 4 + 2) * stats.f.isf(0.05, 4, 117 - 4 + 2)
     between = groups.transform("mean") - middle
-    wanted = between.T @ between / (critical * 117)
-    assert squared(hypothesis, middle, wanted) == pytest.approx(stats.chi2.ppf(0.68, 2))
+    expected = between.T @ between / (critical * 117)
+    assert squared(hypothesis, middle, expected) == pytest.approx(stats.chi2.ppf(0.68, 2))
     # Of the size of the effect, by default, it is that between over what the rows leave free.
     error, effect = outlines(fit.plot("he", columns=names))
     assert squared(error, middle, gaps.T @ gaps / (len(rows) - 3)) == pytest.approx(stats.chi2.ppf(0.68, 2))

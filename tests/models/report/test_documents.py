@@ -143,7 +143,7 @@ def test_a_document_has_its_headings_and_pictures_with_texts(tmp_path):
         texts = re.findall('descr="([^"]*)"', shape._inline.xml)
         assert texts
         assert "setosa, versicolor, virginica" in texts[0]
-    assert [part.partname for part in read.part.package.image_parts] == [
+    assert [chunk.partname for chunk in read.part.package.image_parts] == [
         "/word/media/1.png",
         "/word/media/2.png",
     ]
@@ -248,8 +248,8 @@ def test_the_same_document_has_the_same_bytes(tmp_path):
 
 
 def test_known_distributions_and_fits_without_rows_have_reports(tmp_path):
-    law = pd.DataFrame([[0.5, 0.5], [0.1, 0.9]], index=["a", "b"])
-    discrim.bayes({"a": 0.5, "b": 0.5}, law).report(tmp_path / "law.docx", pictures=[])
+    distribution = pd.DataFrame([[0.5, 0.5], [0.1, 0.9]], index=["a", "b"])
+    discrim.bayes({"a": 0.5, "b": 0.5}, distribution).report(tmp_path / "law.docx", pictures=[])
     discrim.lda(moments=discrim.moments("species ~ .", IRIS)).report(tmp_path / "iris.docx", pictures=[])
     assert "There are no data" in text_of(document(tmp_path / "law.docx"))
     assert "not available" in text_of(document(tmp_path / "iris.docx"))

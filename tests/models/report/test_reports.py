@@ -249,9 +249,9 @@ def test_labels_are_escaped_as_text(tmp_path):
 
 def test_missing_glyphs_give_one_warning(tmp_path):
     data = FEW.astype({"species": str}).replace({"species": {"setosa": "\U00012000\U00012001"}})
-    with pytest.warns(discrim.errors.DiscrimWarning, match="no font that has the characters") as said:
+    with pytest.warns(discrim.errors.DiscrimWarning, match="no font that has the characters") as message:
         report(discrim.nearest_centroid("species ~ .", data), tmp_path, pictures="posteriors")
-    assert len(said) == 1
+    assert len(message) == 1
 
 
 def test_fits_without_rows_name_the_missing_rows(tmp_path):
@@ -291,9 +291,9 @@ def test_missing_values_levels_and_ranges_are_reported(tmp_path):
     page = report(discrim.naive_bayes("species ~ bill_length_mm + sex", data), tmp_path, pictures=[])
     assert page.images() == []
     words = " ".join(page.text.split())
-    numbers = data["bill_length_mm"]
+    values = data["bill_length_mm"]
     found = re.search(r"max mean sd bill_length_mm (\d+) ([\d.]+) [\d.]+ [\d.]+ [\d.]+ ([\d.]+)", words)
-    assert [float(each) for each in found.groups()] == [numbers.isna().sum(), numbers.min(), numbers.max()]
+    assert [float(each) for each in found.groups()] == [values.isna().sum(), values.min(), values.max()]
     assert f"sex {data['sex'].isna().sum()} 2 male" in words
     assert f"Rows of the table {len(data)} " in words
 
@@ -450,8 +450,8 @@ def test_browsers_open_the_page_without_errors_in_the_preferred_colours(tmp_path
         f"--screenshot={tmp_path / 'shot.png'}", "--enable-logging=stderr", "--v=0",
         (tmp_path / "page.html").as_uri(),
     ]  # fmt: skip
-    said = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False).stderr
-    assert "CONSOLE" not in said
+    message = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False).stderr
+    assert "CONSOLE" not in message
     corner = plt.imread(tmp_path / "shot.png")[2, 2, :3]
     assert corner.mean() < 0.2 if scheme == 0 else corner.mean() > 0.9
     # A picture alone, its paper has the colour of the page's.

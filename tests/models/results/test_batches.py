@@ -90,10 +90,10 @@ def test_batches_keep_the_dtype_of_categorical_levels():
     whole = IRIS.astype({"species": kind})
     with pytest.warns(DroppedColumnsWarning, match="'setosa'"):
         fit = discrim.lda("species ~ .", whole[~NEW])
-    made = fit.update(whole[NEW])
-    assert made.classes.tolist() == ["virginica", "versicolor", "setosa"]
-    assert made.predict(whole).dtype == kind
-    same_fit(made, discrim.lda("species ~ .", whole), whole)
+    updated = fit.update(whole[NEW])
+    assert updated.classes.tolist() == ["virginica", "versicolor", "setosa"]
+    assert updated.predict(whole).dtype == kind
+    same_fit(updated, discrim.lda("species ~ .", whole), whole)
 
 
 def test_columns_that_did_not_vary_at_first_come_back():
@@ -122,8 +122,8 @@ def test_invalid_batches_are_refused():
         fit.update(BATCHES[1])
     assert "'setosa'" in str(caught.value)
     assert "prior=" in str(caught.value)
-    given = fit.update(BATCHES[1], prior=[0.2, 0.3, 0.5])
-    assert given.prior.to_dict() == {"versicolor": 0.2, "virginica": 0.3, "setosa": 0.5}
+    updated = fit.update(BATCHES[1], prior=[0.2, 0.3, 0.5])
+    assert updated.prior.to_dict() == {"versicolor": 0.2, "virginica": 0.3, "setosa": 0.5}
     assert fit.update(BATCHES[0]).prior.to_dict() == fit.prior.to_dict()
     with pytest.raises(DataError) as caught:
         fit.update(BATCHES[1], IRIS)
@@ -181,17 +181,17 @@ def test_decayed_moments_equal_moments_with_decreasing_weights(scatters):
 
 
 def test_decayed_moments_keep_their_attributes(tmp_path):
-    whole = discrim.moments("species ~ .", IRIS)
-    half = whole * 0.5
-    assert whole.nobs == 150
-    assert (half + half).counts.tolist() == whole.counts.tolist()
+    summed = discrim.moments("species ~ .", IRIS)
+    half = summed * 0.5
+    assert summed.nobs == 150
+    assert (half + half).counts.tolist() == summed.counts.tolist()
     assert "75 rows" in repr(half)
     half.save(tmp_path / "half")
     again = discrim.load(tmp_path / "half")
     same_fit(discrim.lda(moments=again), discrim.lda(moments=half), IRIS)
     # Rows that come later count one each, as those before did.
     assert (again + again.of(IRIS[:30])).nobs == 105
-    third = (0.9 * whole) - 0.9 * whole.of(IRIS[:50])
+    third = (0.9 * summed) - 0.9 * summed.of(IRIS[:50])
     np.testing.assert_allclose(third.means, discrim.moments("species ~ .", IRIS[50:]).means, rtol=1e-12)
     fit = discrim.lda(moments=half)
     with pytest.warns(WeightsWarning):

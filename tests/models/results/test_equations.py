@@ -26,10 +26,10 @@ def test_a_logistic_equation_has_the_rows_and_numbers_of_statsmodels(theirs):
     fit = discrim.logistic(f"sex ~ {RIGHT}", PENGUINS)
     (equation,) = fit.to_list()
     table = equation.__maketables_coef_table__
-    wanted = pd.DataFrame({"b": theirs.params, "se": theirs.bse, "t": theirs.tvalues, "p": theirs.pvalues})
+    expected = pd.DataFrame({"b": theirs.params, "se": theirs.bse, "t": theirs.tvalues, "p": theirs.pvalues})
     for level in (95, 90):
-        wanted[[f"ci{level}l", f"ci{level}u"]] = theirs.conf_int(1 - level / 100)
-    pd.testing.assert_frame_equal(table, wanted.loc[table.index].rename_axis("Coefficient"), rtol=1e-6)
+        expected[[f"ci{level}l", f"ci{level}u"]] = theirs.conf_int(1 - level / 100)
+    pd.testing.assert_frame_equal(table, expected.loc[table.index].rename_axis("Coefficient"), rtol=1e-6)
     stats = {"N": theirs.nobs, "ll": theirs.llf, "pseudo_r2": theirs.prsquared, "aic": theirs.aic}
     assert {key: equation.__maketables_stat__(key) for key in stats} == pytest.approx(stats, rel=1e-8)
     assert equation.__maketables_depvar__ == "sex: male"

@@ -19,7 +19,7 @@ FIT = discrim.lda("species ~ bill_length_mm + island", TABLE)
 
 
 def test_polars_predictions_equal_pandas():
-    labels, shares = FIT.predict(TABLE), FIT.predict_proba(TABLE)
+    labels, proportions = FIT.predict(TABLE), FIT.predict_proba(TABLE)
     theirs = FIT.predict(PENGUINS)
     assert isinstance(labels, pl.Series)
     assert labels.name == "species"
@@ -27,9 +27,9 @@ def test_polars_predictions_equal_pandas():
     assert labels.to_list() == [
         None if missing else label for label, missing in zip(theirs, theirs.isna(), strict=True)
     ]
-    assert shares.columns == ["Adelie", "Chinstrap", "Gentoo"]
-    np.testing.assert_array_equal(shares.to_numpy(), FIT.predict_proba(PENGUINS))
-    assert shares.null_count().row(0) == (2, 2, 2)
+    assert proportions.columns == ["Adelie", "Chinstrap", "Gentoo"]
+    np.testing.assert_array_equal(proportions.to_numpy(), FIT.predict_proba(PENGUINS))
+    assert proportions.null_count().row(0) == (2, 2, 2)
     for method in ("predict_log_proba", "decision_function"):
         assert isinstance(getattr(FIT, method)(TABLE), pl.DataFrame)
 
@@ -65,5 +65,5 @@ def test_other_tables_are_pandas():
         FIT.tidy(),
     ):
         assert isinstance(made, pd.Series | pd.DataFrame)
-    parts = FIT.predict(lambda: iter([TABLE]))
-    assert all(isinstance(part, pd.DataFrame) for part in parts)
+    chunks = FIT.predict(lambda: iter([TABLE]))
+    assert all(isinstance(chunk, pd.DataFrame) for chunk in chunks)

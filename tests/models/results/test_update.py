@@ -62,10 +62,10 @@ def test_updated_columns_equal_the_whole_formula():
 def test_updates_accept_all_options_of_the_verb(verb, options, changes):
     call = getattr(discrim, verb)
     fit = call("species ~ petal_length + petal_width", IRIS, **options)
-    found = fit.update(**changes)
+    updated = fit.update(**changes)
     expected = call("species ~ petal_length + petal_width", IRIS, **options | changes)
-    assert type(found) is type(expected)
-    assert str(found.summary()) == str(expected.summary())
+    assert type(updated) is type(expected)
+    assert str(updated.summary()) == str(expected.summary())
     # What is not changed is as it was, and so is the fit itself.
     assert str(fit.update().summary()) == str(fit.summary())
 
@@ -78,9 +78,9 @@ def test_updates_repeat_choices():
 
 def test_updates_keep_weights_out_of_the_predictors():
     by_name = discrim.lda("species ~ .", COUNTED, weights="w")
-    found = by_name.update(". ~ . - petal_width")
-    assert "w" not in found.terms
-    assert found.nobs == by_name.nobs
+    updated = by_name.update(". ~ . - petal_width")
+    assert "w" not in updated.terms
+    assert updated.nobs == by_name.nobs
     by_vector = discrim.lda("species ~ .", IRIS, weights=COUNTED["w"])
     assert by_vector.update(prior="equal").nobs == by_name.nobs
     with pytest.raises(DataError) as caught:
