@@ -153,7 +153,7 @@ class CanonicalResults(Shown):
         self.convention = convention
         self._system = SYSTEMS[convention] if convention is not None else DEFAULT_SYSTEM
         self._fit = fit
-        self._estimates = estimates
+        self._numbers = estimates
         self._covariance, self._axes = estimates.within(), estimates.canonical()
         rank = len(self._axes.singular)
         self._names = pd.Index([f"{self._system.axis}{i + 1}" for i in range(rank)])
@@ -199,7 +199,7 @@ class CanonicalResults(Shown):
         For each axis, the test that this and all later axes have eigenvalue zero: Wilks' lambda with Rao's F
         and Bartlett's chi-square.
         """
-        table = dimension_table(self._axes.singular**2, *self._estimates.tested)
+        table = dimension_table(self._axes.singular**2, *self._numbers.tested)
         return table.set_axis(self._names, axis=0)
 
     @property
@@ -208,7 +208,7 @@ class CanonicalResults(Shown):
 
         The scores have unit variance within classes.
         """
-        return self._coefficients(self._estimates.moments.scale)
+        return self._coefficients(self._numbers.moments.scale)
 
     @property
     def constant(self) -> pd.Series:
@@ -216,7 +216,7 @@ class CanonicalResults(Shown):
 
         With this constant, the scores have mean zero over the rows.
         """
-        moments = self._estimates.moments
+        moments = self._numbers.moments
         grand = moments.origin * moments.scale + self._axes.centre
         return self._by_axis(-(grand @ self._axes.axes) * self._factor, "constant")
 
@@ -232,15 +232,15 @@ class CanonicalResults(Shown):
 
         Shape: terms by LD1, LD2, ...
         """
-        total = self._estimates.moments.total
+        total = self._numbers.moments.total
         if total <= 1:
             raise no_freedom(total, len(self._fit.classes), len(self._fit.terms))
-        squares = self._estimates.within_divisor * self._covariance.sd**2
-        squares += between_squares(self._estimates.moments)
+        squares = self._numbers.within_divisor * self._covariance.sd**2
+        squares += between_squares(self._numbers.moments)
         return self._coefficients(np.asarray(np.sqrt(squares / (total - 1))))
 
     def _refuse_total(self, name: str) -> None:
-        if self._estimates.covariates:
+        if self._numbers.covariates:
             raise NotSupportedError(
                 f"{name} uses the total covariance, and the columns of this fit are adjusted for "
                 "covariates within "
@@ -268,17 +268,17 @@ class CanonicalResults(Shown):
         check_word("kind", kind, Structure)
         if kind != "within":
             self._refuse_total(f'structure("{kind}")')
-        nu = self._estimates.within_divisor
+        nu = self._numbers.within_divisor
         roots = self._axes.singular**2
         # S a: covariances within classes of columns and scores, whose variance is one.
         shared = self._covariance.times(self._axes.axes) * np.sign(self._factor)
         if kind == "within":
             return self._by_term(shared / self._covariance.sd[:, None])
         if kind == "total":
-            squares = nu * self._covariance.sd**2 + between_squares(self._estimates.moments)
+            squares = nu * self._covariance.sd**2 + between_squares(self._numbers.moments)
             return self._by_term(shared * np.sqrt(nu * (1 + roots) / squares[:, None]))
         with np.errstate(divide="ignore", invalid="ignore"):
-            between = np.sqrt(between_squares(self._estimates.moments))
+            between = np.sqrt(between_squares(self._numbers.moments))
             return self._by_term(shared * np.sqrt(nu * roots) / between[:, None])
 
     def scores(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
@@ -296,7 +296,7 @@ class CanonicalResults(Shown):
         DataFrame (rows, axes)
         """
         blocks = self._fit.new_rows(data, Gaps(unseen))
-        origin, _ = gaussian.centred(self._estimates.moments, self._axes.centre)
+        origin, _ = gaussian.centred(self._numbers.moments, self._axes.centre)
         raw = self.raw.to_numpy()
         out = np.empty((len(self._names), blocks.table.nrows))
         for row_slice, x, _ in blocks.every_row():

@@ -396,7 +396,7 @@ def test_a_header_of_many_names_is_refused_before_it_is_parsed(tmp_path):
 def test_missing_files_are_named(tmp_path):
     with pytest.raises(FileNotFoundError) as caught:
         load(tmp_path / "none.fit")
-    assert "There" in str(caught.value)
+    assert "does not exist" in str(caught.value)
     assert "file" in str(caught.value)
     with pytest.raises(DataError) as caught:
         load(tmp_path / "none.fit")

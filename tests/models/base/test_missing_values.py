@@ -307,7 +307,7 @@ def test_models_without_densities_of_columns_refuse(verb, options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscrimWarning)
         fit = getattr(discrim, verb)("species ~ .", IRIS, **options)
-    with pytest.raises(NotSupportedError, match=rf"{verb}\(\) does not have\. Fill the values .* fit lda"):
+    with pytest.raises(NotSupportedError, match=rf"{verb}\(\) does not have\. Fill in the values.*fit lda"):
         fit.predict(GAPS, missing="integrate")
     assert fit.predict(GAPS, missing="drop").isna().sum() == (~COMPLETE).sum()
     with pytest.raises(DataError) as caught:

@@ -179,7 +179,7 @@ def test_moments_with_a_table_or_neither_are_refused(verb):
         verb(moments=HELD, weights="w", **options.get(verb, {}))
     assert "moments=" in str(caught.value)
     assert "weights=" in str(caught.value)
-    with pytest.raises(DataError, match=f"{verb.__name__}\\(\\) was given no formula"):
+    with pytest.raises(DataError, match=f"{verb.__name__}\\(\\) requires a formula"):
         verb(data=IRIS)
     with pytest.raises(DataError) as caught:
         verb(moments=IRIS, **options.get(verb, {}))

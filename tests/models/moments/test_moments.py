@@ -87,7 +87,7 @@ def test_transforms_are_estimated_from_the_first_table():
     same(ours.predict_log_proba(PENGUINS).dropna(), theirs.predict_log_proba(PENGUINS).dropna(), 1e-7)
     with pytest.raises(FormulaError) as caught:
         summed + discrim.moments(formula, second)
-    assert "anew" in str(caught.value)
+    assert "separately" in str(caught.value)
     assert "learnt" in str(caught.value)
 
 
@@ -260,7 +260,7 @@ def test_invalid_moments_are_refused():
     assert 'scatters="class"' in str(caught.value)
     with pytest.raises(DataError) as caught:
         summed + pooled
-    assert "alike" in str(caught.value)
+    assert "scatters=" in str(caught.value)
     with pytest.raises(FormulaError) as caught:
         summed + discrim.moments("species ~ sepal_length", IRIS)
     assert "'species ~ .'" in str(caught.value)

@@ -124,7 +124,7 @@ def test_report_tables_equal_the_summary(suffix, tmp_path):
             # The chapter on the data has such a table too.
             found[title] = found[title][:1]
         agree(found[title], tables[name], triangle=name == "covariance")
-    counts = found["Rows of each class (down) by predicted class (across), leave-one-out"]
+    counts = found["Actual class (rows) by predicted class (columns), leave-one-out"]
     agree(counts, fitted().confusion("loo"))
     assert [each.name for each in tmp_path.iterdir()] == [place.name]
 

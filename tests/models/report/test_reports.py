@@ -213,7 +213,7 @@ def test_headings_are_words_and_the_title_stands_there_but_once(tmp_path, verb):
 
 def test_long_sections_of_a_summary_are_folded(tmp_path):
     page = report(discrim.lda("cultivar ~ .", load_wine()), tmp_path, pictures=[])
-    first, named, rest = page.text.partition("What is long: functions, covariance")
+    first, named, rest = page.text.partition("Long sections: functions, covariance")
     assert named
     assert "Discriminants (unit" in first
     assert "Pooled covariance" in rest
@@ -345,8 +345,8 @@ def test_report_code_names_the_table_and_functions_of_the_user():
         discrim.lda("species ~ f(petal_length)", FEW, functions={"f": np.log}), "mine(pl.read_csv('x'))"
     )
     assert code.splitlines()[:2] == ["import discrim", "import polars as pl"]
-    assert "# mine is a name of your own" in code
-    assert "# f is a function of your own" in code
+    assert "# mine is your own name" in code
+    assert "# f is your own function" in code
     assert "functions={'f': f}," in code
     compile(code, "code", "exec")
     weighted = discrim.lda("species ~ petal_width", FEW, weights=np.arange(len(FEW)) % 3 + 1)

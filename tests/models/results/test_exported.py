@@ -311,10 +311,10 @@ def test_invalid_arguments_are_refused() -> None:
     with pytest.raises(NotSupportedError) as caught:
         fit.to_sql(output="decision", prior=[0.0, 0.5, 0.5])
     assert "infinite" in str(caught.value)
-    assert "whose" in str(caught.value)
+    assert "prior of zero" in str(caught.value)
     with pytest.raises(NotSupportedError) as caught:
         discrim.indicator("species ~ .", data=IRIS).to_sql(output="proba")
-    assert "probabilities" in str(caught.value)
+    assert "posterior" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -141,13 +141,13 @@ def test_functions_of_any_units_and_offsets_decide_as_the_fit(seed, columns, k):
 def test_summaries_note_insufficient_digits_and_the_hint_works():
     near, far = draws(3, 2, 60, 5, offsets=3e6), draws(3, 2, 60, 5, offsets=1e9)
     text = said(lda("y ~ .", near))
-    bound = float(re.search(r"give the functions within (\S+) only: use predict\(\)", text)[1])
+    bound = float(re.search(r"determine the functions only within ([^\s:]+): use predict\(\)", text)[1])
     assert 0.001 < bound < 1
     for coef in coefficients(lda("y ~ .", near), "functions"):
         fit = lda("y ~ .", near)
         scores, exact = values_of(coef, fit, near), fit.predict_log_proba().to_numpy()
         assert np.abs((scores - scores[:, :1]) - (exact - exact[:, :1])).max() < 2 * bound
-    assert "do not give the functions" in said(lda("y ~ .", far))
+    assert "do not determine the functions" in said(lda("y ~ .", far))
     assert "within 0.001" in said(lda("y ~ I(x0 - 1e9) + I(x1 - 1e9)", far))
     digits = re.findall(r"\d[\d.]{9,}", text)
     assert digits
