@@ -460,8 +460,7 @@ DESCRIPTIONS: Mapping[str, tuple[str, str] | Callable[[Mapping[str, Any]], tuple
     ),
     "axes_without_each_row": (
         "{what} would compute the principal axes again for each of {n_rows:,} left-out observations, which "
-        "is "
-        "slow.",
+        "is slow.",
         'Use cross-validation instead: error_rates(["cv"]) or components="cv".',
     ),
     "matrix_of_other_size": (

@@ -121,8 +121,7 @@ def _check_sizes(log_sizes: Floats, terms: tuple[str, ...]) -> None:
         more = f" (and {len(out_of_range) - 1} more)" if len(out_of_range) > 1 else ""
         raise DataError(
             f"Column {name!r} varies by about 1e{size:.0f}{more}. Its coefficients would be out of the "
-            "range of "
-            "double precision.",
+            "range of double precision.",
             hint=f"Use other units, such as data[{name!r}] * 1e{-np.sign(size) * 290:.0f}.",
             columns=(name,),
         )

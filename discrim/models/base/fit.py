@@ -751,8 +751,7 @@ class FittedModel(Generic[N]):
         if not self.has_rows:
             raise NotSupportedError(
                 f"{method_name} requires the rows of the fit. A fit that was loaded, unpickled, made by an "
-                "estimator "
-                "or computed from moments does not have them.",
+                "estimator or computed from moments does not have them.",
                 hint=sentence(hint),
             )
         self.design_rows.table.refuse_changes()
@@ -796,8 +795,7 @@ class FittedModel(Generic[N]):
             article = "an" if self.title[0] in "AEIOU" else "a"
             raise NotSupportedError(
                 f"{method_name} requires posterior probabilities, which {article} {self.title_in_sentence} "
-                "does "
-                "not have.",
+                "does not have.",
                 hint=sentence(f'{hint}, use predict_proba(method="calibrated"), or fit logistic() or lda()'),
             )
 

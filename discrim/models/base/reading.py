@@ -490,15 +490,13 @@ def _refuse_no_row(blocks: Blocks) -> NoReturn:
         verb = "has" if len(empty_columns) == 1 else "have"
         raise DataError(
             f"There are no complete rows: {listed(empty_columns)} {verb} only missing values in the "
-            f"{table.nrows} "
-            "rows.",
+            f"{table.nrows} rows.",
             hint="Drop these columns from the formula.",
             columns=empty_columns,
         )
     raise DataError(
         f"There are no complete rows: each of the {table.nrows} rows has a missing value in "
-        f"{listed(columns)} or "
-        f"in the response {blocks.design.response!r}.",
+        f"{listed(columns)} or in the response {blocks.design.response!r}.",
         hint="Fill in values, or drop columns from the formula.",
         columns=columns,
     )
@@ -525,8 +523,7 @@ def warn_of_weights(moments: ClassMoments | RowRoot, *, whole: bool) -> None:
     warn_user(
         f"The weights of {rows} observations sum to {total:g} and are not counts. Weights are frequencies: "
         f"standard errors, tests, likelihoods and intervals are for {total:g} observations. Divide the "
-        "weights "
-        "by their mean if they are only relative.",
+        "weights by their mean if they are only relative.",
         WeightsWarning,
     )
 
@@ -716,8 +713,7 @@ def drop_columns(
         )
     warn_user(
         f"Dropped {listed((terms[j] for j in sorted(dropped)), most=20)}: constant or a linear combination "
-        "of "
-        f"other columns {where}.{separation_text}",
+        f"of other columns {where}.{separation_text}",
         DroppedColumnsWarning,
     )
     left_out = (*blocks.collinear, *(terms[j] for j in sorted(dropped)))
@@ -794,8 +790,7 @@ def refuse_no_spread(moments: ClassMoments) -> None:
     if moments.total <= moments.n_classes:
         raise CollinearError(
             f"{moments.total:g} observations in {moments.n_classes} classes are too few to estimate "
-            "variances "
-            "within classes.",
+            "variances within classes.",
             hint="Add observations, so that some class has two, and use frequency weights.",
         )
 
@@ -849,8 +844,7 @@ def refuse_light_weights(weight: float, n_means: int, subject: str = "The observ
             f"{n_means}.",
             hint=(
                 'Pass frequency weights, for example the weights divided by their mean, or method="mle", '
-                "which "
-                "divides by the sum."
+                "which divides by the sum."
             ),
         )
 
@@ -877,8 +871,7 @@ def refuse_large(blocks: Blocks, reason: str, times: float = 0.0) -> None:
             f"GiB while they are read, and {available_bytes / 2**30:.1f} GiB are available.",
             hint=(
                 "Use a sample of the rows or fewer columns, or lda(), qda() or logistic(), which read the "
-                "rows "
-                "block by block."
+                "rows block by block."
             ),
         )
 

@@ -163,8 +163,7 @@ def warn_of_uncounted_rows(actual: Codes, has_prediction: NDArray[np.bool_], ind
     if counts_text:
         warn_user(
             f"Rows of data= are excluded from the error rate: {' and '.join(counts_text)}. A row requires "
-            "its "
-            "class and a value in each column of the formula.",
+            "its class and a value in each column of the formula.",
             DroppedRowsWarning,
         )
 
@@ -520,8 +519,7 @@ def error_rates(
         if plan.prior is not None and method not in METHODS_WITH_PRIOR:
             raise NotSupportedError(
                 f'method "{method}" uses the posteriors or the distribution of the fit, with the prior of '
-                "the "
-                "fit.",
+                "the fit.",
                 hint=f"Leave out prior=, or use {listed(METHODS_WITH_PRIOR)}.",
             )
     _refuse_own_weights(data, plan)
@@ -618,8 +616,7 @@ def _missing_interval_notes(rates: Sequence[tuple[str, Rates]]) -> list[str]:
     if any(method.startswith("posterior") for method, _ in rates):
         reasons.append(
             "posterior: no interval, because the averaged posteriors were estimated from the same "
-            "observations, "
-            "which do not show their error."
+            "observations, which do not show their error."
         )
     if any(method == "632+" and np.isnan(rate.se) and not np.isnan(rate.estimate) for method, rate in rates):
         reasons.append(
@@ -782,8 +779,7 @@ def _bootstrap_error(fit: FittedModel[Any], plan: JudgingPlan) -> Rates:
         warn_user(
             f"{len(rows)} rows have no label under some bootstrap rule (first row "
             f"{blocks.table.label(int(rows[0]))!r}): their probability is zero in every class. 632+ omits "
-            "these "
-            "predictions. Fit with laplace=1, for example.",
+            "these predictions. Fit with laplace=1, for example.",
             MissingPredictionWarning,
         )
     prior = fit.prior_values() if plan.prior is None else plan.prior

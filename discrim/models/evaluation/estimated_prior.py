@@ -303,8 +303,7 @@ def shares_of(
             slope = np.abs(estimate.slope[estimate.shares > 0]).max()
             warn_user(
                 f"The estimates of the class shares did not converge in {n_steps} steps: the largest slope "
-                "is "
-                f"{slope:.2g}, and tol={options.tol:g}. Pass a larger maxiter= or tol=.",
+                f"is {slope:.2g}, and tol={options.tol:g}. Pass a larger maxiter= or tol=.",
                 ConvergenceWarning,
             )
         bootstrap_proportions = (
@@ -508,8 +507,7 @@ class PriorEstimate(Shown):
         is_bootstrap = self._interval == "bootstrap"
         if len(zero):
             sentences.append(
-                f"The likelihood is largest with a share of zero for {listed(zero)}: it falls with any "
-                "other."
+                f"The likelihood is largest with a share of zero for {listed(zero)}: it falls with any other."
                 + (
                     ""
                     if is_bootstrap

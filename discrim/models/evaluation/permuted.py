@@ -422,8 +422,7 @@ def _refuse_nested_folds(design: Permuting, codes: Codes, is_used: NDArray[np.bo
     if len(np.unique(folds)) < len(folds) and resampling.mixed_unit(codes, folds) is None:
         raise DataError(
             "Each fold of folds= has rows of one class only, for example because groups are nested in "
-            "classes, "
-            "but labels would be permuted row by row.",
+            "classes, but labels would be permuted row by row.",
             hint=(
                 f"Pass groups= instead, with folds={len(design.labels)}, to permute whole groups, or within= "
                 "for the exchangeable rows."

@@ -131,8 +131,7 @@ def calibration_rows(
     if n_dropped:
         warn_user(
             f"{n_dropped} of the {n_rows} rows of calibration= {'has' if n_dropped == 1 else 'have'} a "
-            "missing "
-            f"class, value or weight and {'is' if n_dropped == 1 else 'are'} dropped.",
+            f"missing class, value or weight and {'is' if n_dropped == 1 else 'are'} dropped.",
             DroppedRowsWarning,
         )
     return CalibrationRows(
@@ -155,8 +154,7 @@ def warn_of_small_classes(
             f"{listed(classes[small_classes])} {'has' if len(small_classes) == 1 else 'have'} "
             f"{counts_text} and "
             f"{'is' if len(small_classes) == 1 else 'are'} therefore in every set. Pass a lower level, or "
-            "more "
-            "calibration rows."
+            "more calibration rows."
         )
 
 
@@ -410,8 +408,7 @@ def _prior_score_shift(fit: FittedModel[Any], prior: Floats) -> Floats:
     if len(zero_prior_classes):
         raise PriorError(
             f"The fit has a prior of zero for {listed(fit.classes[zero_prior_classes])}. Left-out rows "
-            "have no "
-            "scores in such classes.",
+            "have no scores in such classes.",
             hint="Fit with the prior that you want, or pass calibration=.",
             classes=fit.classes[zero_prior_classes],
         )

@@ -919,7 +919,6 @@ class BootstrapSamples:
                 return fitted, weights
         raise NotSupportedError(
             "The model cannot be fitted to bootstrap samples of these observations (a covariance is "
-            "singular, "
-            "or the classes are separated).",
+            "singular, or the classes are separated).",
             hint=f"Fit more observations, or fewer columns than {len(self._blocks.terms)}.",
         )

@@ -539,8 +539,7 @@ class Moments:
             k = int(np.argmax(is_out_of_range))
             raise DataError(
                 f"After multiplication by {weight:g}, class {shown(self._design.levels[k])} would have the "
-                "sum of "
-                f"weights {sums.counts[k]:g}, which is out of range.",
+                f"sum of weights {sums.counts[k]:g}, which is out of range.",
                 hint="Subtract the rows of the class with -, or compute the moments again.",
                 classes=(self._design.levels[k],),
             )
@@ -685,8 +684,7 @@ def _common_levels(a: Design, b: Design) -> tuple[Any, ...]:
         pass
     raise DataError(
         f"The common order of the classes {listed(a.levels)} of the first and {listed(b.levels)} of the "
-        "second "
-        "moments is ambiguous.",
+        "second moments is ambiguous.",
         hint="Pass levels= for both.",
     )
 
@@ -724,23 +722,20 @@ def _validated_remainder(remainder: Remainder, counts: LevelCounts, design: Desi
         case "weights":
             raise DataError(
                 f"The numbers of rows and the weights of {class_text} do not match: rows without weight, "
-                "or weight "
-                "without rows, would remain.",
+                "or weight without rows, would remain.",
                 hint="Subtract only moments that were added, or compute the moments of the remaining rows.",
             )
         case "means" | "squares":
             problem = "another mean" if remainder.fault == "means" else "larger squares"
             raise DataError(
                 f"The subtracted rows of {class_text} are not part of the total: column {column} has "
-                f"{problem} "
-                "than possible.",
+                f"{problem} than possible.",
                 hint="Subtract only moments that were added.",
             )
         case "digits":
             raise NotSupportedError(
                 f"The remaining variance of column {column} in {class_text} is lost in rounding errors, "
-                "because it "
-                "is small compared with the subtracted rows.",
+                "because it is small compared with the subtracted rows.",
                 hint="Compute the moments of the remaining rows.",
             )
     if remainder.moments is None or any((np.asarray(table) < 0).any() for table in counts.tables):

@@ -127,8 +127,8 @@ def _class_counts(counts: Any, classes: pd.Index) -> Floats:
         unknown = [c for c in class_counts if c not in set(classes)]
         if missing or unknown:
             raise DataError(
-                f"counts and means have different classes: {(missing or unknown)[0]!r} is only in one of "
-                "them.",
+                f"counts and means have different classes: class {(missing or unknown)[0]!r} is only in "
+                "one of them.",
                 hint="Pass counts and means of the same classes.",
                 classes=((missing or unknown)[0],),
             )

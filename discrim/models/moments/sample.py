@@ -206,8 +206,7 @@ class Sample:
         if user_moments._design.covariates and not self.adjusts:
             raise NotSupportedError(
                 f"{self.verb}() does not support covariates, which the moments of {user_moments.formula!r} "
-                "have "
-                "after the `|`.",
+                "have after the `|`.",
                 hint="Use lda(), or compute moments of a formula with + instead of the `|`.",
             )
         return user_moments

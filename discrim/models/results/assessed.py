@@ -552,8 +552,7 @@ def _header(assessment: Assessment) -> Pairs:
         is_single = len(assessment.absent) == 1
         notes.append(
             f"No observation is of class {listed(assessment.absent)}: its figures are missing, and means "
-            "over "
-            "classes omit it."
+            "over classes omit it."
             if is_single
             else f"No observation is of the classes {listed(assessment.absent)}: their figures are missing, "
             "and means over classes omit them."

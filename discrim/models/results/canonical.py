@@ -243,8 +243,7 @@ class CanonicalResults(Shown):
         if self._numbers.covariates:
             raise NotSupportedError(
                 f"{name} uses the total covariance, and the columns of this fit are adjusted for "
-                "covariates within "
-                "classes.",
+                "covariates within classes.",
                 hint='See standardized and structure("within").',
             )
 

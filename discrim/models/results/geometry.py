@@ -647,8 +647,7 @@ class ClassCovariances(GroupSummary):
         if is_out_of_range.any():
             raise DataError(
                 f"A quadratic coefficient of {listed(self.terms[is_out_of_range])} is out of the range of "
-                "double "
-                "precision.",
+                "double precision.",
                 hint="Scale the column and fit again. Posteriors are valid in any units.",
             )
 

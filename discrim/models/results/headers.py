@@ -367,8 +367,7 @@ def _balance_note(fit: FittedModel[Any]) -> str:
         "Leave-one-out is pessimistic with so few observations in so many columns, because the class mean "
         "moves "
         f"away from a left-out observation; error_rates(['cv'], folds={min_count:.0f}) leaves out one of "
-        "each "
-        "class."
+        "each class."
     )
 
 

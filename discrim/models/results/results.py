@@ -81,8 +81,7 @@ def _header(make: Callable[[], Any], fit: FittedModel[Any]) -> Pairs:
             'error_rates(["cv"]) repeats the choice in each fold.'
             if item is None
             else f"The error with columns chosen again is by {N_CHOICE_FOLDS} folds (seed 0): the columns "
-            "are "
-            "chosen and the model is fitted without each fold."
+            "are chosen and the model is fitted without each fold."
         )
     return replace(pairs, items=items, note=" ".join(filter(None, notes)))
 

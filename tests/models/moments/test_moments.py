@@ -88,7 +88,6 @@ def test_transforms_are_estimated_from_the_first_table():
     with pytest.raises(FormulaError) as caught:
         summed + discrim.moments(formula, second)
     assert "separately" in str(caught.value)
-    assert "learnt" in str(caught.value)
 
 
 def test_weights_are_frequencies():
@@ -138,7 +137,7 @@ def test_saved_fits_to_moments_raise_errors_for_methods_that_require_rows(tmp_pa
         (fit.anova, "levene=None"),
         (lambda: fit.box_m(), r"ask box_m\(\) of qda"),
     ):
-        with pytest.raises(NotSupportedError, match=f"made of moments does not have. .*{way_out}"):
+        with pytest.raises(NotSupportedError, match=f"computed from moments .*{way_out}"):
             asked()
 
 
@@ -279,7 +278,7 @@ def test_invalid_moments_are_refused():
     nothing = discrim.moments(FORMULA, IRIS.assign(sepal_width=np.nan))
     with pytest.raises(DataError) as caught:
         discrim.lda(moments=nothing)
-    assert "nothing" in str(caught.value)
+    assert "no observations" in str(caught.value)
     orders = [discrim.moments(FORMULA, TEXT, levels=["setosa", *rest]) for rest in
               (["versicolor", "virginica"], ["virginica", "versicolor"])]  # fmt: skip
     with pytest.raises(DataError) as caught:
