@@ -51,29 +51,29 @@ def refuse_collinear_total(
     subspace = covariance_model.subspace
     if subspace is None or not subspace.is_supervised:
         return
-    rows = int(moments.rows.sum())
+    n_rows = int(moments.rows.sum())
     p = moments.n_columns
-    if rows <= p or moments.spread != "class":
-        raise SingularEstimateError("singular_total", n_rows=rows, n_columns=p)
-    if found := dependencies(moments.as_one(), 0):
+    if n_rows <= p or moments.spread != "class":
+        raise SingularEstimateError("singular_total", n_rows=n_rows, n_columns=p)
+    if collinear := dependencies(moments.as_one(), 0):
         instead = "pass components= for principal axes"
-        raise reading.collinear_error(found, terms, "over all rows", instead=instead)
+        raise reading.collinear_error(collinear, terms, "over all rows", instead=instead)
 
 
 def reason_to_need_rows(components: object) -> NeedsRows:
     """Return the reason that a number of axes cannot be chosen from moments."""
     return NeedsRows(
-        f"components={components!r} chooses the number of axes by the rows.",
-        "Give a number, or a proportion such as 0.9",
+        f"components={components!r} chooses the number of axes and requires the rows.",
+        "Pass a number, or a proportion such as 0.9",
     )
 
 
-FOLDS = 10
+N_FOLDS = 10
 SEED = 0
-"""Folds by which a number of axes is chosen, and what deals the rows to them, in each call alike."""
+"""Number of folds that choose a number of axes, and the seed of their assignment, the same in each call."""
 
-AT_ONCE = 2**22
-"""Scores of all numbers of axes, classes and rows that are held together."""
+MAX_CHUNK_SCORES = 2**22
+"""Largest number of scores (numbers of axes times classes times rows) in memory at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,30 +97,52 @@ class AxesChoice:
     divisors: Callable[[ClassMoments], Floats]
     prior: Floats
 
-    def numbers(self, most: int) -> Codes:
-        """Return the candidate numbers, up to `most`."""
-        if most < 1:
+    def candidate_numbers(self, max_axes: int) -> Codes:
+        """Return the candidate numbers of axes (G,), up to `max_axes`."""
+        if max_axes < 1:
             raise CollinearError(
-                "The rows that are left to learn from have no covariance within classes on one principal "
+                "The training rows are too few for a covariance matrix within classes, even on one principal "
                 "axis.",
-                hint='Give more rows, or covariance="spherical" and a number of components.',
+                hint='Pass more rows, or covariance="spherical" and a number of components.',
                 options={"covariance": "spherical"},
             )
-        return np.arange(1, most + 1) if self.covariance_model.inner.traits.is_full else numbers_tried(most)
+        return (
+            np.arange(1, max_axes + 1)
+            if self.covariance_model.inner.traits.is_full
+            else numbers_tried(max_axes)
+        )
 
-    def most(self, moments: ClassMoments, rank: int, out: int = 0) -> int:
-        """Return the largest number of axes whose scores have covariances without `out` of the rows."""
+    def max_n_axes(self, moments: ClassMoments, rank: int, n_left_out: int = 0) -> int:
+        """Return the largest number of axes with a regular covariance of the scores without some rows.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+            Moments of the rows.
+        rank : int
+            Rank of the columns, the largest possible number of axes.
+        n_left_out : int
+            Number of rows that are left out.
+        """
         if not self.covariance_model.inner.requires_full_rank(rank):
             return rank
-        common = len(self.divisors(self.moments)) == 1
-        rows = moments.rows - out
-        free = int(moments.rows.sum()) - out - moments.n_classes if common else int(rows.min()) - 1
-        return min(rank, free)
+        is_common = len(self.divisors(self.moments)) == 1
+        rows_left = moments.rows - n_left_out
+        df = (
+            int(moments.rows.sum()) - n_left_out - moments.n_classes
+            if is_common
+            else int(rows_left.min()) - 1
+        )
+        return min(rank, df)
 
-    def missed(
-        self, scores: Scores, moments: ClassMoments, rows: tuple[Floats, Codes, Floats | None], numbers: Codes
+    def count_misclassified(
+        self,
+        scores: Scores,
+        moments: ClassMoments,
+        rows: tuple[Floats, Codes, Floats | None],
+        candidates: Codes,
     ) -> Floats:
-        """Return the misclassified rows (G, K) by number of axes and class.
+        """Return the weights (G, K) of misclassified rows by number of axes and class.
 
         Parameters
         ----------
@@ -129,21 +151,23 @@ class AxesChoice:
         moments : ClassMoments
         rows : (y, codes, weights)
             Scores (m, q) of the rows on all axes, their classes (m,) and their weights (m,) or None.
-        numbers : (G,) int
+        candidates : (G,) int
             Candidate numbers.
         """
         y, codes, weights = rows
         divisors = self.divisors(moments)
         log_prior = logs_of_prior(self.prior)
-        found = np.zeros((len(numbers), len(log_prior)))
-        step = max(AT_ONCE // (len(numbers) * len(log_prior)), 1024)
-        for start in range(0, len(y), step):
-            at = slice(start, start + step)
-            told = scores_by_number(
-                self.covariance_model, scores.moments, divisors, log_prior, y[at], numbers
+        misclassified = np.zeros((len(candidates), len(log_prior)))
+        chunk_size = max(MAX_CHUNK_SCORES // (len(candidates) * len(log_prior)), 1024)
+        for start in range(0, len(y), chunk_size):
+            chunk = slice(start, start + chunk_size)
+            class_scores = scores_by_number(
+                self.covariance_model, scores.moments, divisors, log_prior, y[chunk], candidates
             )
-            found += missed_by_number(told, codes[at], None if weights is None else weights[at])
-        return found
+            misclassified += missed_by_number(
+                class_scores, codes[chunk], None if weights is None else weights[chunk]
+            )
+        return misclassified
 
 
 def choose_axes(choice: AxesChoice, *, sampled: bool) -> tuple[SubspaceCovariance, pd.DataFrame]:
@@ -166,87 +190,131 @@ def choose_axes(choice: AxesChoice, *, sampled: bool) -> tuple[SubspaceCovarianc
     """
     refuse_lone_classes(choice.moments, choice.blocks.design.levels, "components=")
     spectrum = choice.covariance_model.spectrum(choice.moments)
-    by = _by_leaving_out if choice.covariance_model.wanted == "loo" else _by_folds
-    numbers, wrong, rows = by(choice, spectrum)
-    path = error_path("components", numbers, wrong, rows, choice.prior, sampled=sampled)
-    path["share"] = np.cumsum(spectrum.lengths)[numbers - 1]
+    count_errors = _errors_by_leave_one_out if choice.covariance_model.wanted == "loo" else _errors_by_folds
+    candidates, misclassified, class_counts = count_errors(choice, spectrum)
+    path = error_path("components", candidates, misclassified, class_counts, choice.prior, sampled=sampled)
+    path["share"] = np.cumsum(spectrum.lengths)[candidates - 1]
     errors = path["error"].to_numpy()
     if np.isnan(errors).all():
         raise CollinearError(
-            "No number of principal axes has a rule without every fold or row.",
-            hint='Give components= a number, or covariance="shrunk".',
+            "For each candidate number of principal axes, a covariance matrix is singular in some fold or "
+            "without some row.",
+            hint='Pass components= as a number, or covariance="shrunk".',
             options={"covariance": "shrunk"},
         )
-    return choice.covariance_model.with_count(int(numbers[as_good(errors)].min())), path
+    return choice.covariance_model.with_count(int(candidates[as_good(errors)].min())), path
 
 
-def _by_folds(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Floats, Floats]:
-    """Return candidates (G,), misclassified rows (G, K) and rows (K,), by axes without each fold."""
+def _errors_by_folds(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Floats, Floats]:
+    """Count misclassified rows by number of axes in cross-validation; each fold computes the axes again.
+
+    Parameters
+    ----------
+    choice : AxesChoice
+    spectrum : TotalAxes
+        Not used; the parameter makes the signature equal to that of `_errors_by_leave_one_out`.
+
+    Returns
+    -------
+    candidates : (G,) int
+        Numbers of axes.
+    misclassified : (G, K) float
+        Weights of misclassified rows by class.
+    class_counts : (K,) float
+        Weights of the tested rows.
+    """
     blocks = choice.blocks
     k = choice.moments.n_classes
-    used = int((used_codes(blocks) >= 0).sum())
-    folds = TuningFolds.read(min(FOLDS, used), SEED, blocks)
-    parts, judged = folds.training_moments(blocks, choice.moments.spread, rooted=False)
-    learnt = [(part, choice.covariance_model.spectrum(part)) for part in parts]
-    most = min(choice.most(part, len(own.lengths)) for part, own in learnt)
-    numbers = choice.numbers(most)
-    scores = [Scores.of(part, own, most) for part, own in learnt]
-    wrong = np.zeros((len(numbers), k))
-    rows = np.zeros(k)
+    n_used = int((used_codes(blocks) >= 0).sum())
+    folds = TuningFolds.read(min(N_FOLDS, n_used), SEED, blocks)
+    fold_moments, test_frequencies = folds.training_moments(blocks, choice.moments.spread, rooted=False)
+    train_axes = [(moments, choice.covariance_model.spectrum(moments)) for moments in fold_moments]
+    max_axes = min(choice.max_n_axes(moments, len(axes.lengths)) for moments, axes in train_axes)
+    candidates = choice.candidate_numbers(max_axes)
+    scores = [Scores.of(moments, axes, max_axes) for moments, axes in train_axes]
+    misclassified = np.zeros((len(candidates), k))
+    class_counts = np.zeros(k)
     with Progress(blocks.table.nrows * folds.count, "choice of components") as progress:
-        for fold, x, codes, times in judged_rows(blocks, judged, progress):
-            own = scores[fold].of_rows(x), codes, times
-            wrong += choice.missed(scores[fold], learnt[fold][0], own, numbers)
-            rows += np.bincount(codes, times, minlength=k)
-    return numbers, wrong, rows
+        for fold, x, codes, test_weights in judged_rows(blocks, test_frequencies, progress):
+            test_rows = scores[fold].of_rows(x), codes, test_weights
+            misclassified += choice.count_misclassified(
+                scores[fold], train_axes[fold][0], test_rows, candidates
+            )
+            class_counts += np.bincount(codes, test_weights, minlength=k)
+    return candidates, misclassified, class_counts
 
 
-def _by_leaving_out(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Floats, Floats]:
-    """Return the same as `_by_folds`, with axes computed without each row."""
+def _errors_by_leave_one_out(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Floats, Floats]:
+    """Count misclassified rows by number of axes in leave-one-out, with axes computed without each row.
+
+    Parameters
+    ----------
+    choice : AxesChoice
+    spectrum : TotalAxes
+        Axes of all rows.
+
+    Returns
+    -------
+    candidates : (G,) int
+        Numbers of axes.
+    misclassified : (G, K) float
+        Weights of misclassified rows by class.
+    class_counts : (K,) float
+        Weights of the rows.
+    """
     moments = choice.moments
     rank = len(spectrum.lengths)
     if not choice.covariance_model.learns_anew(moments, rank):
         raise refuse_anew('components="loo"', moments)
-    most = choice.most(moments, min(rank, int(moments.rows.sum()) - 2), out=1)
-    numbers = choice.numbers(most)
-    without = choice.covariance_model.without(moments, spectrum)
+    max_axes = choice.max_n_axes(moments, min(rank, int(moments.rows.sum()) - 2), n_left_out=1)
+    candidates = choice.candidate_numbers(max_axes)
+    left_out_axes = choice.covariance_model.without(moments, spectrum)
     covariance_model = choice.covariance_model
     log_prior = logs_of_prior(choice.prior)
     divisors = choice.divisors(moments)
-    wrong = np.zeros((len(numbers), moments.n_classes))
+    misclassified = np.zeros((len(candidates), moments.n_classes))
     for rows, x, codes, weights in used_rows(choice.blocks):
-        mass = np.ones(len(codes)) if weights is None else weights
+        row_weights = np.ones(len(codes)) if weights is None else weights
         positions = validation.positions_of(rows).tolist()
-        for i, row in enumerate(without.rows(x, codes, weights)):
-            told = np.full((len(numbers), 1, len(log_prior)), np.nan)
-            there = numbers[: 0 if row is None else int((numbers <= row.rank).sum())]
-            if row is not None and len(there):
-                scores = row.scores(int(there[-1]))
-                how = scores.moments, row.divisors(divisors), log_prior, scores.of_rows(row.y), there
-                told[: len(there)] = scores_by_number(covariance_model, *how, row.noise)
-                told = row.settled(told)
-            if np.isnan(told).any():
-                told = _refitted(choice, positions[i], x[i : i + 1], numbers)
-            wrong += missed_by_number(told, codes[i : i + 1], mass[i : i + 1])
-    return numbers, wrong, moments.counts
+        for i, row in enumerate(left_out_axes.rows(x, codes, weights)):
+            class_scores = np.full((len(candidates), 1, len(log_prior)), np.nan)
+            feasible = candidates[: 0 if row is None else int((candidates <= row.rank).sum())]
+            if row is not None and len(feasible):
+                scores = row.scores(int(feasible[-1]))
+                score_arguments = (
+                    scores.moments,
+                    row.divisors(divisors),
+                    log_prior,
+                    scores.of_rows(row.y),
+                    feasible,
+                )
+                class_scores[: len(feasible)] = scores_by_number(
+                    covariance_model, *score_arguments, row.noise
+                )
+                class_scores = row.settled(class_scores)
+            if np.isnan(class_scores).any():
+                class_scores = _scores_of_refit(choice, positions[i], x[i : i + 1], candidates)
+            misclassified += missed_by_number(class_scores, codes[i : i + 1], row_weights[i : i + 1])
+    return candidates, misclassified, moments.counts
 
 
-def _refitted(choice: AxesChoice, position: int, x: Floats, numbers: Codes) -> Floats:
+def _scores_of_refit(choice: AxesChoice, position: int, x: Floats, candidates: Codes) -> Floats:
     """Compute scores of a row by each number of axes, from the moments of the other rows.
 
     Parameters
     ----------
+    choice : AxesChoice
     position : int
         Position of the row in the table.
     x : (1, p) float
         The row.
-    numbers : (G,) int
+    candidates : (G,) int
         Numbers of axes.
 
     Returns
     -------
     (G, 1, K) float
-        NaN if there is no rule.
+        NaN for numbers of axes without a rule.
     """
     blocks = choice.blocks
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
@@ -254,32 +322,37 @@ def _refitted(choice: AxesChoice, position: int, x: Floats, numbers: Codes) -> F
     moments = reading.class_moments(blocks.with_weights(weights), choice.moments.spread)
     spectrum = choice.covariance_model.spectrum(moments)
     log_prior = logs_of_prior(choice.prior)
-    found = np.full((len(numbers), 1, len(log_prior)), np.nan)
-    there = numbers[numbers <= len(spectrum.lengths)]
-    if len(there):
-        scores = Scores.of(moments, spectrum, int(there[-1]))
-        how = scores.moments, choice.divisors(moments), log_prior, scores.of_rows(x), there
-        found[: len(there)] = scores_by_number(choice.covariance_model, *how)
-    return found
+    class_scores = np.full((len(candidates), 1, len(log_prior)), np.nan)
+    feasible = candidates[candidates <= len(spectrum.lengths)]
+    if len(feasible):
+        scores = Scores.of(moments, spectrum, int(feasible[-1]))
+        score_arguments = scores.moments, choice.divisors(moments), log_prior, scores.of_rows(x), feasible
+        class_scores[: len(feasible)] = scores_by_number(choice.covariance_model, *score_arguments)
+    return class_scores
 
 
-LEAST_LENGTH = 1e-8
-"""Share of the longest axis's variance from which on products of the columns have the digits of an axis."""
+MIN_RELATIVE_VARIANCE = 1e-8
+"""Variance along an axis, relative to the largest, below which cross-products are too imprecise."""
 
 
-def with_digits(covariance_model: CovarianceModel, blocks: Blocks, moments: ClassMoments) -> ClassMoments:
-    """Return moments with roots of the rows if the scatter has no digits for some axis."""
+def with_roots_if_imprecise(
+    covariance_model: CovarianceModel, blocks: Blocks, moments: ClassMoments
+) -> ClassMoments:
+    """Return moments, with square roots of the scatter if cross-products are too imprecise for some axis."""
     subspace = covariance_model.subspace
     if subspace is None or moments.roots is not None or not blocks.table.nrows:
         return moments
     spectrum = subspace.spectrum(moments)
-    lengths = spectrum.lengths
+    variance_shares = spectrum.lengths
     try:
         count = 1 if subspace.needs_rows else subspace.number(spectrum)
     except NoEstimateError:
-        count = len(lengths)
-    short = count == len(lengths) or lengths[count - 1] < LEAST_LENGTH * lengths[0]
-    return reading.class_moments(blocks, moments.spread) if short else moments
+        count = len(variance_shares)
+    is_imprecise = (
+        count == len(variance_shares)
+        or variance_shares[count - 1] < MIN_RELATIVE_VARIANCE * variance_shares[0]
+    )
+    return reading.class_moments(blocks, moments.spread) if is_imprecise else moments
 
 
 def with_level_indicators(blocks: Blocks) -> tuple[Blocks, frozenset[str]]:
@@ -303,12 +376,23 @@ def recode(fit: FittedModel[Any], blocks: Blocks) -> tuple[FittedModel[Any], Blo
 def with_indicators(
     covariance_model: CovarianceModel, blocks: Blocks, moments: ClassMoments, names: frozenset[str] | None
 ) -> tuple[CovarianceModel, ClassMoments]:
-    """Return the model, with axes of correspondence for indicators, and moments with enough digits."""
+    """Return the model, with correspondence axes for indicator columns, and moments of sufficient precision.
+
+    Parameters
+    ----------
+    covariance_model : CovarianceModel
+    blocks : Blocks
+        The rows.
+    moments : ClassMoments
+        Moments of these rows.
+    names : frozenset of str or None
+        Names of the indicator columns; None without multiple correspondence analysis.
+    """
     subspace = covariance_model.subspace
     if names is not None and subspace is not None:
-        which = tuple(term in names for term in blocks.terms)
-        covariance_model = replace(subspace, standardized=True, indicators=which)
-    return covariance_model, with_digits(covariance_model, blocks, moments)
+        indicator_mask = tuple(term in names for term in blocks.terms)
+        covariance_model = replace(subspace, standardized=True, indicators=indicator_mask)
+    return covariance_model, with_roots_if_imprecise(covariance_model, blocks, moments)
 
 
 class Subspace(FitComponent):
@@ -324,14 +408,14 @@ class Subspace(FitComponent):
     """
 
     @property
-    def _kind(self) -> SubspaceCovariance:
+    def _covariance_model(self) -> SubspaceCovariance:
         covariance_model: SubspaceCovariance = self._fit.estimates.within_axes
         return covariance_model
 
     def _scores(self) -> Scores:
         cache = self._fit.cache
         if "principal axes" not in cache:
-            cache["principal axes"] = self._kind.scores(self._fit.estimates.moments)
+            cache["principal axes"] = self._covariance_model.scores(self._fit.estimates.moments)
         scores: Scores = cache["principal axes"]
         return scores
 
@@ -340,21 +424,23 @@ class Subspace(FitComponent):
         """Number of axes."""
         return len(self._scores().axes)
 
-    def _names(self) -> pd.Index:
-        return pd.Index([f"{describe(self._kind).axis_name}{i + 1}" for i in range(self.n_components)])
+    def _axis_names(self) -> pd.Index:
+        return pd.Index(
+            [f"{describe(self._covariance_model).axis_name}{i + 1}" for i in range(self.n_components)]
+        )
 
     @property
     def shares(self) -> pd.Series:
-        """Share of the variance of all columns that each axis has."""
-        shares = self._scores().spectrum.lengths[: self.n_components]
-        return pd.Series(shares.copy(), index=self._names(), name="share")
+        """Share of the total variance of the columns along each axis."""
+        variance_shares = self._scores().spectrum.lengths[: self.n_components]
+        return pd.Series(variance_shares.copy(), index=self._axis_names(), name="share")
 
     @property
     def loadings(self) -> pd.DataFrame:
-        """Axes in the columns: vectors of length one, of standardized columns if these are compared."""
+        """Coefficients of the axes, of unit length, for standardized columns if these are used."""
         scores = self._scores()
         axes = scores.spectrum.loadings(scores.scale)[: self.n_components]
-        return pd.DataFrame(axes.T, index=self._fit.terms, columns=self._names())
+        return pd.DataFrame(axes.T, index=self._fit.terms, columns=self._axis_names())
 
     @property
     @available_if()
@@ -362,12 +448,15 @@ class Subspace(FitComponent):
     def path(self) -> pd.DataFrame:
         """Errors of each number of axes: components, error, se, share.
 
-        The axes are computed again without each fold ("cv") or row ("loo"); the share is that of the variance
-        that they have. The choice has the least error and, of equal errors, the fewest axes. An error is
-        missing if a covariance is singular without some fold or row, or if distances exceed double precision.
+        The axes are computed again without each fold ("cv") or row ("loo"). The share is the share of the
+        total variance along the axes. The smallest number of axes with the smallest error is chosen. An error
+        is missing if a covariance is singular without some fold or row, or if distances exceed double
+        precision.
         """
-        why = 'which is that of components="cv" or "loo", and not of a loaded fit'
-        return held_path(self._fit, why, 'fit with components="cv"', "components")
+        reason = (
+            'because the number of axes was not chosen by components="cv" or "loo", or the fit was loaded'
+        )
+        return held_path(self._fit, reason, 'fit with components="cv"', "components")
 
 
 class CorrespondenceSubspace(Subspace):
@@ -386,44 +475,48 @@ class CorrespondenceSubspace(Subspace):
     """
 
     def _indicators(self) -> Mask:
-        return np.array(self._kind.indicators)
+        return np.array(self._covariance_model.indicators)
 
     def _variances(self) -> tuple[Floats, Floats]:
-        """Return the share (p,) of the rows that each indicator has, and the variances along the axes."""
-        which = self._indicators()
+        """Return the proportion (p,) of rows with each level, and the variances (q,) along the axes."""
+        indicator_mask = self._indicators()
         moments = self._fit.estimates.moments
-        share = np.where(which, moments.counts @ moments.class_means / moments.total, 0.0)
-        total = (1.0 - share).sum()
-        return share, total * self._scores().spectrum.lengths[: self.n_components]
+        proportions = np.where(indicator_mask, moments.counts @ moments.class_means / moments.total, 0.0)
+        total_variance = (1.0 - proportions).sum()
+        return proportions, total_variance * self._scores().spectrum.lengths[: self.n_components]
 
     @property
     def eigenvalues(self) -> pd.Series:
         """Eigenvalues of the axes.
 
-        With columns of numbers they are those of factor analysis of mixed data divided by the number of
-        columns.
+        If some columns are numeric, they are the eigenvalues of factor analysis of mixed data divided by the
+        number of columns.
         """
-        share, variances = self._variances()
-        # The shares of the levels of each categorical column sum to one.
-        columns = share.sum() + (~self._indicators()).sum()
-        return pd.Series(variances / columns, index=self._names(), name="eigenvalue")
+        proportions, variances = self._variances()
+        # The proportions of the levels of each categorical column sum to one.
+        n_columns = proportions.sum() + (~self._indicators()).sum()
+        return pd.Series(variances / n_columns, index=self._axis_names(), name="eigenvalue")
 
     @displayed(share="share")
     def level_coordinates(self) -> pd.DataFrame:
-        """Where each level lies on the axes.
+        """Principal coordinates of the levels on the axes.
 
         Returns
         -------
         DataFrame by level
-            share, that of the rows which have the level, and PC1, PC2, ...: principal coordinates, that is,
-            the mean of the rows with the level, on the axis over its standard deviation. Squares of
+            share, the proportion of rows with the level, and PC1, PC2, ...: principal coordinates, the mean
+            score of the rows with the level divided by the standard deviation of the scores. Squares of
             `loadings` are the contributions of levels to an axis.
         """
-        which = self._indicators()
-        share, variances = self._variances()
-        places = self.loadings.to_numpy()[which] * np.sqrt(variances) / np.sqrt(share[which])[:, None]
-        table = pd.DataFrame(places, index=self._fit.terms[which], columns=self._names())
-        table.insert(0, "share", share[which])
+        indicator_mask = self._indicators()
+        proportions, variances = self._variances()
+        coordinates = (
+            self.loadings.to_numpy()[indicator_mask]
+            * np.sqrt(variances)
+            / np.sqrt(proportions[indicator_mask])[:, None]
+        )
+        table = pd.DataFrame(coordinates, index=self._fit.terms[indicator_mask], columns=self._axis_names())
+        table.insert(0, "share", proportions[indicator_mask])
         return table.rename_axis("level")
 
 
@@ -447,21 +540,23 @@ class SlicedSubspace(Subspace):
     @property
     def eigenvalues(self) -> pd.Series:
         """All eigenvalues, one for each column."""
-        lengths = self._spectrum().eigenvalues
-        index = pd.Index([f"{describe(self._kind).axis_name}{i + 1}" for i in range(len(lengths))])
-        return pd.Series(lengths.copy(), index=index, name="eigenvalue")
+        eigenvalues = self._spectrum().eigenvalues
+        index = pd.Index(
+            [f"{describe(self._covariance_model).axis_name}{i + 1}" for i in range(len(eigenvalues))]
+        )
+        return pd.Series(eigenvalues.copy(), index=index, name="eigenvalue")
 
     def _covariances(self) -> dict[Any, pd.DataFrame]:
         """Return the covariance of the scores in each class."""
         spectrum = self._spectrum()
-        names = self._names()
-        values = [spectrum.covariance_of(c, len(names)) for c in self._fit.estimates.covariances]
-        frames = [pd.DataFrame(each, index=names, columns=names) for each in values]
+        names = self._axis_names()
+        covariances = [spectrum.covariance_of(c, len(names)) for c in self._fit.estimates.covariances]
+        frames = [pd.DataFrame(covariance, index=names, columns=names) for covariance in covariances]
         return dict(zip(self._fit.classes, frames, strict=True))
 
 
 def subspace_of(fit: FittedModel[Any]) -> Subspace | None:
-    """Return the axes of a fit within which the classes are compared; None if these are all columns."""
+    """Return the axes of a fit within which the classes are compared; None if the fit uses all columns."""
     subspace = fit.estimates.within_axes
     if subspace is None:
         return None

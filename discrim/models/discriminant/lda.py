@@ -65,7 +65,7 @@ from discrim.models.discriminant.covariance_models import (
     standardize_hint,
     warn_of_separated_axes,
 )
-from discrim.models.discriminant.covariates import CovariateModel, adjusted_for
+from discrim.models.discriminant.covariates import CovariateModel, covariate_adjusted_model
 from discrim.models.discriminant.em import MissingRows, em_sample
 from discrim.models.discriminant.normal_results import (
     ClassDifferences,
@@ -87,12 +87,13 @@ def _need_errors(results: LDAResults) -> None:
     results._need_moments("log_odds()")
     if estimates.reduced() is not None:
         raise NotSupportedError(
-            "log_odds() has standard errors for all axes only.", hint="Fit without ncomp=."
+            "Standard errors of log odds are not available with ncomp=.", hint="Fit without ncomp=."
         )
     if not estimates.covariance_model.traits.has_standard_errors:
         adjective = describe(estimates.covariance_model).adjective
         raise NotSupportedError(
-            f"Log odds of a {adjective} covariance have no standard errors.", hint="See coef."
+            f"Standard errors of log odds are not available for a {adjective} covariance matrix.",
+            hint="See coef and params.",
         )
 
 
@@ -131,11 +132,10 @@ class LDALogOdds(LogOddsEquations):
             reference, level = None, reference
         elif reading.is_number(reference) and reference not in self.classes:
             raise DataError(
-                f"{reference!r} is neither a class of this fit nor a level.",
+                f"reference={reference!r} is neither a class of the fit nor a level between 0 and 1.",
                 classes=(reference,),
                 hint=(
-                    f"Name one of {reading.listed(self.classes)}, or give a share between 0 and 1, as "
-                    "level=0.95."
+                    f"The classes are {reading.listed(self.classes)}. A level is, for example, level=0.95."
                 ),
             )
         base = 0 if reference is None else class_code(reference, self.classes)
@@ -164,8 +164,8 @@ class LDALogOdds(LogOddsEquations):
         shrink = (fit.divisor - p - 1) / fit.divisor if debiased else 1.0
         if shrink <= 0:
             raise NotSupportedError(
-                f"debiased=True needs a divisor above p + 1; it is {fit.divisor:g}, p is {p}.",
-                hint="Name fewer columns, or leave debiased= out.",
+                f"debiased=True requires a divisor above p + 1 = {p + 1}; it is {fit.divisor:g}.",
+                hint="Use fewer columns, or leave out debiased=.",
             )
         others = np.delete(np.arange(fit.moments.n_classes), base)
         odds = log_odds(
@@ -279,20 +279,20 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         return axes
 
     @property
-    def _shown(self) -> int:
+    def _n_axes(self) -> int:
         rank = len(self._axes().singular)
         return rank if self._fit.estimates.ncomp is None else min(self._fit.estimates.ncomp, rank)
 
     @property
     def _axis_names(self) -> pd.Index:
-        return pd.Index([f"LD{i + 1}" for i in range(self._shown)])
+        return pd.Index([f"LD{i + 1}" for i in range(self._n_axes)])
 
     def _coefficients(self) -> Floats:
-        return self._axes().axes[:, : self._shown] * self._fit.estimates.moments.scale[:, None]
+        return self._axes().axes[:, : self._n_axes] * self._fit.estimates.moments.scale[:, None]
 
-    def _shares(self) -> Floats:
+    def _proportions(self) -> Floats:
         squares = self._axes().singular ** 2
-        return np.asarray(squares[: self._shown] / squares.sum())
+        return np.asarray(squares[: self._n_axes] / squares.sum())
 
     @property
     def scaling(self) -> pd.DataFrame:
@@ -306,12 +306,12 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
     @property
     def svd(self) -> pd.Series:
         """Singular values: ratios of standard deviations between and within classes, scaled like MASS."""
-        return pd.Series(self._axes().singular[: self._shown], index=self._axis_names, name="svd", copy=True)
+        return pd.Series(self._axes().singular[: self._n_axes], index=self._axis_names, name="svd", copy=True)
 
     @property
     def explained(self) -> pd.Series:
         """Proportion of trace of each axis, relative to all axes."""
-        return pd.Series(self._shares(), index=self._axis_names, name="explained")
+        return pd.Series(self._proportions(), index=self._axis_names, name="explained")
 
     def _functions(self) -> tuple[Floats, Floats]:
         fit = self._fit.estimates
@@ -357,10 +357,10 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         axes = self._axes()
         origin, _ = gaussian.centred(self._fit.estimates.moments, axes.centre)
         scaling = self.scaling.to_numpy()
-        out = np.empty((self._shown, blocks.table.nrows))
-        for place, x, _ in blocks.every_row():
-            out[:, place] = scaling.T @ (x.T - origin[:, None])
-        return pd.DataFrame(out.T, index=blocks.table.index, columns=self._axis_names)
+        scores = np.empty((self._n_axes, blocks.table.nrows))
+        for row_slice, x, _ in blocks.every_row():
+            scores[:, row_slice] = scaling.T @ (x.T - origin[:, None])
+        return pd.DataFrame(scores.T, index=blocks.table.index, columns=self._axis_names)
 
     @property
     def params(self) -> pd.DataFrame:
@@ -444,11 +444,11 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         """Partial tests of each column: partial Wilks' lambda, F and tolerance; t for two classes."""
         fit = self._fit.estimates
         # Tests conditional on the covariates too: treat the covariates as columns.
-        whole = fit_lda(fit.moments, fit.prior) if fit.covariates else fit
-        classes = whole.moments.n_classes
-        nu = whole.residual_df
-        found = partial_table(whole.canonical(), whole.unbiased(), classes, nu, self.terms)
-        return found.iloc[fit.covariates :]
+        full_fit = fit_lda(fit.moments, fit.prior) if fit.covariates else fit
+        classes = full_fit.moments.n_classes
+        nu = full_fit.residual_df
+        tests = partial_table(full_fit.canonical(), full_fit.unbiased(), classes, nu, self.terms)
+        return tests.iloc[fit.covariates :]
 
     @displayed()
     def generalized_distances(self) -> pd.DataFrame:
@@ -490,13 +490,13 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         row = self._glance()
         shrinkages = self._fit.estimates.covariance_model.shrinkages
         names = ("shrinkage", "variance_shrinkage")
-        row |= {name: each.values[0] for name, each in zip(names, shrinkages, strict=False)}
+        row |= {name: shrinkage.values[0] for name, shrinkage in zip(names, shrinkages, strict=False)}
         if self._fit.estimates.has_tests:
             row |= {"wilks": self.wilks.statistic, "wilks_p": self.wilks.pvalue}
         return pd.DataFrame([row])
 
     def _centroids(self) -> pd.DataFrame:
-        scores = self._axes().scores[:, : self._shown]
+        scores = self._axes().scores[:, : self._n_axes]
         return pd.DataFrame(scores, index=self.classes, columns=self._axis_names)
 
 
@@ -527,7 +527,7 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
         """Return a fitted model; for the parameters see `ModelSpec.fit`."""
         if rows.covariates != estimates.covariates:
             raise DataError(
-                "The covariates of the numbers are not those of the formula.",
+                "The covariates of the estimates do not match the covariates of the formula.",
                 hint="Fit the formula to the table again.",
             )
         return super().fit(estimates, rows, arguments, **options)
@@ -750,8 +750,8 @@ def lda(
     else:
         by_level = isinstance(components, MultipleCorrespondence)
         blocks, indicators = _varying_columns(sample.read(), covariance_model, by_level=by_level)
-        spread = covariance_model.required_moments("pooled", thin=reading.is_wide(blocks))
-        blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=components is None)
+        required_moments = covariance_model.required_moments("pooled", thin=reading.is_wide(blocks))
+        blocks, stats = reading.usable_rows(blocks, required_moments, na_action, rooted=components is None)
         if components is not None:
             covariance_model, stats = with_indicators(covariance_model, blocks, stats, indicators)
     # Errors and warnings if these moments do not determine the covariance.
@@ -766,17 +766,17 @@ def lda(
         covariance_model, stats, blocks.terms, standardize_hint(covariance_model)
     )
     # The estimates.
-    shares, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
+    priors, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
     ncomp = _checked_ncomp(ncomp, stats, covariance_model)
     if covariance_model.traits.is_robust:
         stats, covariance_model = robust_moments(blocks, stats, covariance_model)
-    divisors = partial(_divisors, method=estimator)
+    divisors = partial(_pooled_divisor, method=estimator)
     with named_errors(blocks.terms, blocks.design.levels):
         covariance_model, path = normal_fits.fit_covariance_to_rows(
-            covariance_model, blocks, stats, divisors, shares, sampled=estimated
+            covariance_model, blocks, stats, divisors, priors, sampled=estimated
         )
         fit = fit_lda(
-            stats, shares, covariance_model, method=estimator, ncomp=ncomp, estimated_prior=estimated
+            stats, priors, covariance_model, method=estimator, ncomp=ncomp, estimated_prior=estimated
         )
     _warn_of_covariance(fit, blocks.design.levels)
     return LDAResults(LDASpec().fit(fit, blocks, options, has_rows=has_rows, path=path))
@@ -819,7 +819,7 @@ def _varying_columns(
     return blocks, indicators
 
 
-def _divisors(moments: ClassMoments, method: str) -> Floats:
+def _pooled_divisor(moments: ClassMoments, method: str) -> Floats:
     """Return the divisor (1,) of the common covariance."""
     return np.array([common_divisor(moments, method)])
 
@@ -844,13 +844,19 @@ def _without_dependent_columns(
     Blocks
     ClassMoments
     """
-    found = covariance_model.check(stats)
-    if found and collinear == "raise":
+    dependent_columns = covariance_model.check(stats)
+    if dependent_columns and collinear == "raise":
         separation_hint = normal_fits.separation_hint(covariance_model)
-        raise reading.collinear_error(found, blocks.terms, separation_hint=separation_hint, can_drop=True)
-    if found:
-        blocks, stats = reading.drop_columns(blocks, stats, found)
-    return adjusted_for(blocks, covariance_model) if blocks.covariates else covariance_model, blocks, stats
+        raise reading.collinear_error(
+            dependent_columns, blocks.terms, separation_hint=separation_hint, can_drop=True
+        )
+    if dependent_columns:
+        blocks, stats = reading.drop_columns(blocks, stats, dependent_columns)
+    return (
+        covariate_adjusted_model(blocks, covariance_model) if blocks.covariates else covariance_model,
+        blocks,
+        stats,
+    )
 
 
 def _checked_ncomp(ncomp: Any, stats: ClassMoments, covariance_model: CovarianceModel) -> int | None:
@@ -872,16 +878,16 @@ def _checked_ncomp(ncomp: Any, stats: ClassMoments, covariance_model: Covariance
         There are fewer canonical axes.
     """
     columns = stats.n_columns - covariance_model.covariates
-    most = min(columns, stats.n_classes - 1)
-    within = ""
+    max_ncomp = min(columns, stats.n_classes - 1)
+    subspace_text = ""
     subspace = covariance_model.subspace
     if subspace is not None and isinstance(subspace.wanted, int):
-        most = min(most, subspace.wanted)
-        within = f", within {subspace.wanted} principal axes,"
-    if ncomp is not None and not (reading.is_whole(ncomp) and 1 <= ncomp <= most):
+        max_ncomp = min(max_ncomp, subspace.wanted)
+        subspace_text = f", within {subspace.wanted} principal axes,"
+    if ncomp is not None and not (reading.is_whole(ncomp) and 1 <= ncomp <= max_ncomp):
         raise DataError(
-            f"ncomp={ncomp!r}: {columns} columns and {stats.n_classes} classes have{within} {most} "
-            f"canonical ax{'i' if most == 1 else 'e'}s.",
-            hint=f"Give a number from 1 to {most}, or None for all.",
+            f"ncomp={ncomp!r} is not valid: {columns} columns and {stats.n_classes} classes "
+            f"have{subspace_text} {max_ncomp} canonical ax{'i' if max_ncomp == 1 else 'e'}s.",
+            hint=f"Pass a number from 1 to {max_ncomp}, or None for all.",
         )
     return None if ncomp is None else int(ncomp)

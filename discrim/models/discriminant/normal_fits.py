@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.covariance import factor
-from discrim.core.covariance.covariance import Dependency, pooled, separate
+from discrim.core.covariance.covariance import Dependency, divisors_by_class, pooled, separate
 from discrim.core.covariance.factor import FORMS, Factors, factor_fault
 from discrim.core.covariance.model import CovarianceModel, FullCovariance, each_covariance
 from discrim.core.covariance.shrinkage import missed
@@ -60,12 +60,17 @@ from discrim.models.discriminant.robust import robust_rule
 from discrim.models.moments.sample import NeedsRows, Sample
 
 ESTIMATED_FROM_ROWS = NeedsRows(
-    "This covariance is estimated from the observations and not from their moments.",
-    "Give its shrinkage as a number, for example covariance=discrim.covariance.Shrunk(0.1)",
+    "This covariance is estimated from the observations; their moments do not determine it.",
+    "Pass a shrinkage as a number, for example covariance=discrim.covariance.Shrunk(0.1)",
 )
 
 MAX_SD_RATIO = 10.0
 """Ratio of standard deviations within classes above which the units of the columns are too different."""
+
+
+def class_divisors(moments: ClassMoments, method: str) -> Floats:
+    """Return the divisors (K,) of the class covariances, by the option `method`."""
+    return divisors_by_class(moments.counts, method)
 
 
 def uses_em(
@@ -105,8 +110,8 @@ def uses_em(
         )
     if collinear != "raise":
         raise NotSupportedError(
-            'missing="em" does not find the columns to drop.',
-            hint="Leave out collinear=, and the columns that an error names.",
+            'missing="em" cannot be combined with collinear="drop".',
+            hint="Leave out collinear=, and drop the columns that an error names.",
         )
     return True
 
@@ -167,26 +172,32 @@ def fit_covariance_to_rows(
         return choose_axes(AxesChoice(subspace, blocks, moments, divisors, prior), sampled=sampled)
     unit = covariance_model.column_units(moments)
     levels = blocks.design.levels
-    of = divisors(moments)
+    divisor_values = divisors(moments)
     if unit is not None:
         blocks = replace(blocks, unit=unit)
         moments = in_units(moments, unit)
     if any(shrinkage.grid for shrinkage in covariance_model.shrinkages):
-        plain = covariance_model.in_data_units()
-        scaled = plain.with_shrinkages(1.0).rescaled(moments)
-        path = shrinkage_path(ShrinkageTrials(plain, blocks, scaled, divisors, prior), sampled=sampled)
-        return covariance_model.with_shrinkages(*[largest_as_good(path)] * len(of)), path
-    found = covariance_model.fit_to_rows(blocks, moments, of)
-    for k, _ in each_covariance(of) if found.shrinkages and found.shrinkages[0].values else ():
-        where = "within classes" if k is None else f"in class {levels[k]!r}"
-        _refuse_singular_kind(found.for_class(k), moments, blocks.terms, k, where)
-    return found, None
+        candidate_model = covariance_model.in_data_units()
+        scaled = candidate_model.with_shrinkages(1.0).rescaled(moments)
+        path = shrinkage_path(
+            ShrinkageTrials(candidate_model, blocks, scaled, divisors, prior), sampled=sampled
+        )
+        return covariance_model.with_shrinkages(*[largest_as_good(path)] * len(divisor_values)), path
+    fitted_model = covariance_model.fit_to_rows(blocks, moments, divisor_values)
+    for k, _ in (
+        each_covariance(divisor_values)
+        if fitted_model.shrinkages and fitted_model.shrinkages[0].values
+        else ()
+    ):
+        scope = "within classes" if k is None else f"in class {levels[k]!r}"
+        _refuse_singular_shrinkage(fitted_model.for_class(k), moments, blocks.terms, k, scope)
+    return fitted_model, None
 
 
-def _refuse_singular_kind(
-    covariance_model: CovarianceModel, moments: ClassMoments, terms: Sequence[str], k: int | None, where: str
+def _refuse_singular_shrinkage(
+    covariance_model: CovarianceModel, moments: ClassMoments, terms: Sequence[str], k: int | None, scope: str
 ) -> None:
-    """Raise an error if the covariance of class `k`, or the pooled one, is singular in spite of shrinkage.
+    """Raise an error if the covariance of class `k`, or the pooled covariance, is singular despite shrinkage.
 
     Parameters
     ----------
@@ -197,43 +208,43 @@ def _refuse_singular_kind(
         Names of the columns.
     k : int or None
         Position of the class; None for the pooled covariance.
-    where : str
-        Name of the class, or "within classes", for the message.
+    scope : str
+        "in class ..." or "within classes", for the message.
     """
     shrinkage = covariance_model.shrinkages[0]
     p = moments.n_columns
-    free = moments.rows.sum() - moments.n_classes if k is None else moments.rows[k] - 1
-    if covariance_model.requires_full_rank(p) and free < p:
+    df = moments.rows.sum() - moments.n_classes if k is None else moments.rows[k] - 1
+    if covariance_model.requires_full_rank(p) and df < p:
         raise CollinearError(
-            f"{shrinkage_text(shrinkage)} {where}, which leaves the covariance of {len(terms)} "
-            f"columns ({reading.listed(terms)}) singular: there are {free} degrees of freedom.",
+            f"{shrinkage_text(shrinkage)} {scope}. The covariance matrix of {len(terms)} columns "
+            f"({reading.listed(terms)}) is then singular, with {df} degrees of freedom.",
             hint=f"Pass a larger number{describe(covariance_model).other_shrinkage}.",
         )
-    if wild := covariance_model.find_out_of_range(moments, k):
-        column, middle = (repr(terms[j]) for j in wild)
+    if out_of_range := covariance_model.find_out_of_range(moments, k):
+        column, median_column = (repr(terms[j]) for j in out_of_range)
         raise DataError(
-            f"A shrinkage of 1 gives each column the variance of the median {where}, that of {middle}, "
-            f"and {column} varies so much more that its squared distances exceed double precision.",
-            hint=(
-                "Give the columns in units of one size, as standardize() does, or pass a shrinkage below 1."
-            ),
+            f"A shrinkage of 1 replaces all variances {scope} by their median, the variance of "
+            f"{median_column}. The variance of {column} is so much larger that squared distances exceed "
+            "double precision.",
+            hint="Rescale the columns, for example by standardize(), or pass a shrinkage below 1.",
         )
-    found = covariance_model.check(moments, k)
-    if found and shrinkage.is_none(p):
-        larger = advised_specification(covariance_model, "1e-6")
+    dependent_columns = covariance_model.check(moments, k)
+    if dependent_columns and shrinkage.is_none(p):
+        larger_shrinkage = advised_specification(covariance_model, "1e-6")
         raise reading.collinear_error(
-            found,
+            dependent_columns,
             tuple(terms),
-            where,
-            instead=f"pass {larger}",
-            separation_hint=f"Pass {larger}, which uses this.",
+            scope,
+            instead=f"pass {larger_shrinkage}",
+            separation_hint=f"Pass {larger_shrinkage}, which uses this.",
         )
-    if found:
+    if dependent_columns:
         raise CollinearError(
-            f"Half of the columns or more are constant {where} (first of them "
-            f"{terms[found[0].column]!r}), so that the median of the variances is zero and shrinking "
-            "towards it does not help.",
-            hint="Drop them.",
+            f"At least half of the columns are constant {scope}, such as "
+            f"{terms[dependent_columns[0].column]!r}. The median of the variances is therefore zero, and the "
+            "covariance matrix remains singular with any shrinkage.",
+            hint="Drop the constant columns.",
+            columns=[terms[dependency.column] for dependency in dependent_columns],
         )
 
 
@@ -269,48 +280,61 @@ class ShrinkageTrials:
         """Whether the classes share one covariance."""
         return len(self.divisors(self.moments)) == 1
 
-    def is_singular(self, moments: ClassMoments, g: float) -> bool:
-        """Return whether a covariance of these moments is singular with shrinkage `g`."""
-        covariance_model = self.covariance_model.with_shrinkages(g)
+    def is_singular(self, moments: ClassMoments, shrinkage: float) -> bool:
+        """Return whether a covariance of these moments is singular with shrinkage `shrinkage`."""
+        covariance_model = self.covariance_model.with_shrinkages(shrinkage)
         if covariance_model.requires_full_rank(moments.n_columns) and moments.spread in (
             "thin",
             "thin class",
         ):
             return True
-        places = [k for k, _ in each_covariance(self.divisors(moments))]
-        wild = any(covariance_model.find_out_of_range(moments, k) for k in places)
-        return wild or any(covariance_model.check(moments, k) for k in places)
+        class_positions = [k for k, _ in each_covariance(self.divisors(moments))]
+        is_out_of_range = any(covariance_model.find_out_of_range(moments, k) for k in class_positions)
+        return is_out_of_range or any(covariance_model.check(moments, k) for k in class_positions)
 
-    def rule(self, moments: ClassMoments, g: float) -> Rule:
-        """Return the rule with shrinkage `g`."""
+    def rule(self, moments: ClassMoments, shrinkage: float) -> Rule:
+        """Return the rule with shrinkage `shrinkage`."""
         log_prior = logs_of_prior(self.prior)
-        _, moments, covariances = self.covariance_model.with_shrinkages(g).estimate(
+        _, moments, covariances = self.covariance_model.with_shrinkages(shrinkage).estimate(
             moments, self.divisors(moments)
         )
         if self.is_common:
             return gaussian.linear_rule(moments, covariances[0], log_prior)
         return gaussian.separate_plugin(moments, covariances, log_prior)
 
-    def without(self, position: int, code: int) -> Floats:
-        """Return for each shrinkage whether the fit without a row misclassifies it; NaN if it is singular."""
+    def misclassified_without(self, position: int, code: int) -> Floats:
+        """Return for each shrinkage whether the fit without a row misclassifies that row.
+
+        Parameters
+        ----------
+        position : int
+            Position of the row in the table.
+        code : int
+            Class of the row.
+
+        Returns
+        -------
+        (G,) float
+            0 or 1; NaN if the covariance is singular without the row.
+        """
         blocks = self.blocks
-        found = np.full(len(self.grid), np.nan)
+        is_misclassified = np.full(len(self.grid), np.nan)
         weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
         weights[position] -= min(1.0, weights[position])
         moments = reading.class_moments(blocks.with_weights(weights), self.moments.spread)
         row = blocks.rows_at(np.array([position]))
-        for i, g in enumerate(self.grid):
-            if not self.is_singular(moments, g):
-                found[i] = self.rule(moments, g).scores(row)[0].argmax() != code
-        return found
+        for i, shrinkage in enumerate(self.grid):
+            if not self.is_singular(moments, shrinkage):
+                is_misclassified[i] = self.rule(moments, shrinkage).scores(row)[0].argmax() != code
+        return is_misclassified
 
 
-def shrinkage_path(task: ShrinkageTrials, *, sampled: bool) -> pd.DataFrame:
-    """Leave-one-out errors by shrinkage.
+def shrinkage_path(trials: ShrinkageTrials, *, sampled: bool) -> pd.DataFrame:
+    """Return the leave-one-out errors by shrinkage.
 
     Parameters
     ----------
-    task : ShrinkageTrials
+    trials : ShrinkageTrials
     sampled : bool
         Whether the prior is the class proportions of the rows.
 
@@ -324,46 +348,49 @@ def shrinkage_path(task: ShrinkageTrials, *, sampled: bool) -> pd.DataFrame:
     DataError
         A class has too few rows, or with every shrinkage the covariance is singular without some row.
     """
-    _refuse_few_rows(task)
-    singular = np.array([task.is_singular(task.moments, g) for g in task.grid])
-    wrong = np.zeros((len(task.grid), task.moments.n_classes))
-    divisors = task.divisors(task.moments)
-    log_prior = logs_of_prior(task.prior)
-    trial = task.covariance_model.candidate_scores(task.moments, divisors, log_prior)
-    for rows, x, codes, weights in used_rows(task.blocks):
+    _refuse_few_rows(trials)
+    singular = np.array([trials.is_singular(trials.moments, g) for g in trials.grid])
+    misclassified = np.zeros((len(trials.grid), trials.moments.n_classes))
+    divisors = trials.divisors(trials.moments)
+    log_prior = logs_of_prior(trials.prior)
+    candidate_scores = trials.covariance_model.candidate_scores(trials.moments, divisors, log_prior)
+    for rows, x, codes, weights in used_rows(trials.blocks):
         positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-        found = missed(trial, x, codes, weights)
+        is_misclassified = missed(candidate_scores, x, codes, weights)
         # The closed form loses all digits for a row that contributes nearly all of the variance.
-        for j in np.flatnonzero(np.isnan(found[~singular]).any(axis=0)).tolist():
-            found[:, j] = task.without(int(positions[j]), int(codes[j]))
-        for i, own in enumerate(found):
-            times = own if weights is None else own * weights
-            wrong[i] += np.bincount(codes, times, minlength=wrong.shape[1])
-    missing = singular | np.isnan(wrong).any(axis=1)
-    if missing.all():
+        for j in np.flatnonzero(np.isnan(is_misclassified[~singular]).any(axis=0)).tolist():
+            is_misclassified[:, j] = trials.misclassified_without(int(positions[j]), int(codes[j]))
+        for i, is_error in enumerate(is_misclassified):
+            error_weights = is_error if weights is None else is_error * weights
+            misclassified[i] += np.bincount(codes, error_weights, minlength=misclassified.shape[1])
+    is_missing = singular | np.isnan(misclassified).any(axis=1)
+    if is_missing.all():
         raise DataError(
-            f"No shrinkage of the grid {reading.listed(task.grid)} has a covariance without each row.",
+            f"For each shrinkage of the grid {reading.listed(trials.grid)}, the covariance matrix is "
+            "singular without some row.",
             hint="Use a grid with more shrinkage.",
         )
-    wrong = np.where(missing[:, None], np.nan, wrong)
-    return error_path("shrinkage", task.grid, wrong, task.moments.counts, task.prior, sampled=sampled)
+    misclassified = np.where(is_missing[:, None], np.nan, misclassified)
+    return error_path(
+        "shrinkage", trials.grid, misclassified, trials.moments.counts, trials.prior, sampled=sampled
+    )
 
 
-def _refuse_few_rows(task: ShrinkageTrials) -> None:
-    least = 2 if task.is_common else 3
-    few = np.flatnonzero(task.moments.counts < least)
-    if len(few):
-        label = task.blocks.design.levels[few[0]]
-        rows = task.moments.counts[few[0]]
+def _refuse_few_rows(trials: ShrinkageTrials) -> None:
+    min_rows = 2 if trials.is_common else 3
+    small_classes = np.flatnonzero(trials.moments.counts < min_rows)
+    if len(small_classes):
+        label = trials.blocks.design.levels[small_classes[0]]
+        n_rows = trials.moments.counts[small_classes[0]]
         raise DataError(
-            f'shrinkage="loo": class {label!r} has {rows:g} row{"s" if rows != 1 else ""}, too few to '
-            f"leave one out, which takes {least}.",
-            hint="Give the shrinkage as a number, or merge the class with another.",
+            f'shrinkage="loo": class {label!r} has {n_rows:g} row{"s" if n_rows != 1 else ""}, too few to '
+            f"leave one out, which requires {min_rows}.",
+            hint="Pass the shrinkage as a number, or merge the class with another.",
             classes=(label,),
         )
 
 
-def warn_of_units(moments: ClassMoments, terms: Sequence[str], what: str, way_out: str) -> None:
+def warn_of_units(moments: ClassMoments, terms: Sequence[str], subject: str, hint: str) -> None:
     """Warn if the standard deviations of the columns differ by more than `MAX_SD_RATIO`.
 
     Parameters
@@ -371,36 +398,36 @@ def warn_of_units(moments: ClassMoments, terms: Sequence[str], what: str, way_ou
     moments : ClassMoments
     terms : sequence of str
         Names of the columns.
-    what : str
-        The part of the model that depends on units, for the message.
-    way_out : str
+    subject : str
+        The part of the model that depends on units, which begins the message.
+    hint : str
         How to standardize the columns, for the message.
     """
     sd = within_sd(moments)
-    still = constant_within(moments)
+    is_constant = constant_within(moments)
     wide = int(np.argmax(sd))
     narrow = int(np.argmin(sd))
     if sd[wide] > MAX_SD_RATIO * sd[narrow]:
         deviations = [
             f"{terms[j]!r}, which is constant within classes, has a standard deviation of {sd[j]:.3g} over "
             "all rows"
-            if still[j]
+            if is_constant[j]
             else f"{terms[j]!r} has a standard deviation of {sd[j]:.3g} within classes"
             for j in (wide, narrow)
         ]
         warn_user(
-            f"{what} is in the units of the columns, which differ by much: {deviations[0]}, and "
-            f"{deviations[1]}. {way_out}, which divides each column by its own.",
+            f"{subject} depends on the units of the columns, whose scales differ greatly: {deviations[0]}, "
+            f"and {deviations[1]}. {hint}, which divides each column by its standard deviation.",
             ScaleWarning,
         )
 
 
 def warn_where_units_differ(
-    covariance_model: CovarianceModel, moments: ClassMoments, terms: Sequence[str], way_out: str
+    covariance_model: CovarianceModel, moments: ClassMoments, terms: Sequence[str], hint: str
 ) -> None:
-    """Warn if a covariance model depends on units and those of the columns differ by much."""
+    """Warn if a covariance model depends on the units of the columns and their scales differ greatly."""
     if covariance_model.depends_on_units:
-        warn_of_units(moments, terms, describe(covariance_model).unit_dependent_part, way_out)
+        warn_of_units(moments, terms, describe(covariance_model).unit_dependent_part, hint)
 
 
 class NormalSpec(ModelSpec[E]):
@@ -434,25 +461,29 @@ class NormalSpec(ModelSpec[E]):
         covariance_model = _covariance_model(fit.estimates)
         if covariance_model.subspace is not None and covariance_model.subspace.is_chosen:
             return "the number of principal axes"
-        return "the shrinkage" if any(each.rule == "loo" for each in covariance_model.shrinkages) else ""
+        return (
+            "the shrinkage"
+            if any(shrinkage.rule == "loo" for shrinkage in covariance_model.shrinkages)
+            else ""
+        )
 
     def obstacles(self, fit: FittedModel[E], moments: ClassMoments) -> list[Dependency]:
         """Return the collinear columns of these moments that the model cannot use."""
         return _covariance_model(fit.estimates).unfitted().check(moments)
 
     def refit_to_rows(self, fit: FittedModel[E], rows: Blocks) -> Rule | None:
-        """Return the rule of a refit to rows, with what they choose chosen again."""
+        """Return the rule of a refit to rows that chooses tuning parameters again."""
         covariance_model = _covariance_model(fit.estimates)
         if (
             covariance_model.traits.is_moment_estimate
             and not covariance_model.traits.is_robust
             and covariance_model.unfitted().needs_rows
         ):
-            return _rule_chosen_again(self.has_common_covariance, fit, rows)
+            return _rule_with_choices_repeated(self.has_common_covariance, fit, rows)
         return self.refit_with_fixed(fit, rows)
 
     def refit_with_fixed(self, fit: FittedModel[E], rows: Blocks) -> Rule | None:
-        """Return the rule of a refit to rows that keeps what the rows of the fit chose."""
+        """Return the rule of a refit to rows that keeps the tuning parameters of the fit."""
         covariance_model = _covariance_model(fit.estimates)
         if covariance_model.traits.is_robust:
             return robust_rule(fit, rows)
@@ -480,7 +511,7 @@ class NormalSpec(ModelSpec[E]):
             raise InvalidStateError(f"its method is {arguments['method']!r}")
         estimates: Any = super().from_arrays(moments, prior, arguments)
         if len(estimates.covariances) != n_covariances:
-            raise InvalidStateError("its covariances are not those of its classes")
+            raise InvalidStateError("the number of its covariances does not match the classes")
         fitted: E = estimates
         return fitted
 
@@ -491,8 +522,8 @@ def _covariance_model(estimates: Any) -> CovarianceModel:
     return covariance_model
 
 
-def _rule_chosen_again(common: bool, fit: FittedModel[Any], blocks: Blocks) -> Rule | None:
-    """Return the rule of a refit to other rows with the same prior, or None if a covariance is singular.
+def _rule_with_choices_repeated(common: bool, fit: FittedModel[Any], blocks: Blocks) -> Rule | None:
+    """Refit to other rows with the same prior and return the rule; None if a covariance is singular.
 
     Parameters
     ----------
@@ -500,44 +531,45 @@ def _rule_chosen_again(common: bool, fit: FittedModel[Any], blocks: Blocks) -> R
         Whether the classes share one covariance.
     fit : FittedModel
     blocks : Blocks
-        The other rows, which choose parameters such as a shrinkage again.
+        The other rows. They choose parameters such as a shrinkage again.
     """
     estimates = fit.estimates
     covariance_model = fit.estimates.covariance_model.unfitted()
     moments = reading.class_moments(blocks, estimates.moments.spread)
-    free = moments.rows - 1
-    light = moments.total - moments.n_classes if common else (moments.counts - 1).min()
-    if estimates.method == "moment" and light <= LIGHT * moments.total:
+    df_by_class = moments.rows - 1
+    smallest_divisor = moments.total - moments.n_classes if common else (moments.counts - 1).min()
+    if estimates.method == "moment" and smallest_divisor <= LIGHT * moments.total:
         return None
-    if free.min() < (0 if common else 1) or free.sum() < 1:
+    if df_by_class.min() < (0 if common else 1) or df_by_class.sum() < 1:
         return None
     if any(covariance_model.check(moments, k) for k in ([None] if common else range(moments.n_classes))):
         return None
-    how = estimates.divisors_of, estimates.prior
+    divisors_and_prior = estimates.divisors_of, estimates.prior
     try:
-        found, _ = fit_covariance_to_rows(
-            covariance_model, blocks, moments, *how, sampled=estimates.estimated_prior
+        refitted_model, _ = fit_covariance_to_rows(
+            covariance_model, blocks, moments, *divisors_and_prior, sampled=estimates.estimated_prior
         )
-        rule: Rule = estimates.of_moments(moments, found).rule(fit.log_prior())
+        rule: Rule = estimates.of_moments(moments, refitted_model).rule(fit.log_prior())
     except CollinearError:
         return None
     return rule
 
 
-MOST_NAMED = 3
-"""Classes that a message describes one by one."""
+MAX_DESCRIBED_CLASSES = 3
+"""Largest number of classes that a message describes individually."""
 
 
-def first_of_classes(problems: Sequence[str]) -> str:
+def join_class_problems(problems: Sequence[str]) -> str:
     """Join the problems of the first few classes, with the number of further classes."""
-    more = len(problems) - MOST_NAMED
-    return "; ".join(problems[:MOST_NAMED]) + (f"; and so in {more} more classes" if more > 0 else "")
+    n_omitted = len(problems) - MAX_DESCRIBED_CLASSES
+    omitted_text = f"; likewise in {n_omitted} more classes" if n_omitted > 0 else ""
+    return "; ".join(problems[:MAX_DESCRIBED_CLASSES]) + omitted_text
 
 
 def drop_hint(columns: Sequence[str], p: int) -> str:
     """Return the hint to drop columns, or "" if less than half of the columns would be left."""
-    few = len(columns) > 0 and 2 * len(columns) <= p
-    return f", or leave out {reading.listed(columns, most=len(columns))}" if few else ""
+    can_drop = len(columns) > 0 and 2 * len(columns) <= p
+    return f", or leave out {reading.listed(columns, most=len(columns))}" if can_drop else ""
 
 
 def refuse_singular(
@@ -546,7 +578,7 @@ def refuse_singular(
     levels: Sequence[Any],
     covariance_model: CovarianceModel | None = None,
     *,
-    way_out: str | None = None,
+    hint: str | None = None,
 ) -> None:
     """Raise a CollinearError that names the classes whose covariance is singular, and why.
 
@@ -560,66 +592,72 @@ def refuse_singular(
         Labels of the classes.
     covariance_model : CovarianceModel, optional
         By default full covariances.
-    way_out : str, optional
+    hint : str, optional
         Hint instead of the one for `qda`.
     """
     covariance_model = FullCovariance() if covariance_model is None else covariance_model
-    least = moments.n_columns if covariance_model.requires_full_rank(moments.n_columns) else 1
-    said: list[str] = []
-    faulty: list[Any] = []
-    gone: set[int] = set()
-    few = False
+    min_df = moments.n_columns if covariance_model.requires_full_rank(moments.n_columns) else 1
+    problems: list[str] = []
+    singular_classes: list[Any] = []
+    dependent_columns: set[int] = set()
+    has_small_class = False
     for k, label in enumerate(levels):
-        rows = int(moments.rows[k])
-        if rows <= least:
-            too_few = f"class {label!r} has {rows} row{'s' if rows != 1 else ''}, too few"
-            if not few:
-                too_few += (
+        n_rows = int(moments.rows[k])
+        if n_rows <= min_df:
+            problem = f"class {label!r} has {n_rows} row{'s' if n_rows != 1 else ''}, too few"
+            if not has_small_class:
+                problem += (
                     f" for a covariance of {moments.n_columns} column{'s' * (len(terms) > 1)} "
-                    f"({reading.listed(terms)}), which takes {least + 1} at least"
+                    f"({reading.listed(terms)}), which requires at least {min_df + 1}"
                 )
-            said.append(too_few)
-            faulty.append(label)
-            few = True
+            problems.append(problem)
+            singular_classes.append(label)
+            has_small_class = True
             continue
-        found = covariance_model.check(moments, k)
-        gone |= {dependency.column for dependency in found}
-        still = [terms[one.column] for one in found if not one.on]
-        parts = [f"{reading.listed(still)} {'is' if len(still) == 1 else 'are'} constant"] if still else []
-        for determined in [one for one in found if one.on][:3]:
-            others = reading.listed(terms[j] for j in determined.on)
-            parts.append(f"{terms[determined.column]!r} is a linear combination of {others}")
-        if parts:
-            faulty.append(label)
-            said.append("; ".join(f"{part} in class {label!r}" for part in parts))
-    if not said:
+        obstacles = covariance_model.check(moments, k)
+        dependent_columns |= {dependency.column for dependency in obstacles}
+        constant = [terms[dependency.column] for dependency in obstacles if not dependency.on]
+        clauses = (
+            [f"{reading.listed(constant)} {'is' if len(constant) == 1 else 'are'} constant"]
+            if constant
+            else []
+        )
+        for dependency in [dependency for dependency in obstacles if dependency.on][:3]:
+            others = reading.listed(terms[j] for j in dependency.on)
+            clauses.append(f"{terms[dependency.column]!r} is a linear combination of {others}")
+        if clauses:
+            singular_classes.append(label)
+            problems.append("; ".join(f"{clause} in class {label!r}" for clause in clauses))
+    if not problems:
         return
-    tells = reading.separation_note(moments, tuple(terms))
-    if way_out is None:
-        hint = "" if few or tells else drop_hint([terms[j] for j in sorted(gone)], len(terms))
-        way_out = f"{_way_out(moments, levels, covariance_model)}{hint}"
-    text = first_of_classes(said)
+    separation_note = reading.separation_note(moments, tuple(terms))
+    if hint is None:
+        drop_advice = ""
+        if not has_small_class and not separation_note:
+            drop_advice = drop_hint([terms[j] for j in sorted(dependent_columns)], len(terms))
+        hint = f"{_singularity_hint(moments, levels, covariance_model)}{drop_advice}"
+    text = join_class_problems(problems)
     raise CollinearError(
-        f"{sentence(text)}{tells}",
-        hint=sentence(way_out),
-        columns=[terms[j] for j in sorted(gone)],
-        classes=faulty,
+        f"{sentence(text)}{separation_note}",
+        hint=sentence(hint),
+        columns=[terms[j] for j in sorted(dependent_columns)],
+        classes=singular_classes,
     )
 
 
-def _way_out(moments: ClassMoments, levels: Sequence[Any], covariance_model: CovarianceModel) -> str:
+def _singularity_hint(moments: ClassMoments, levels: Sequence[Any], covariance_model: CovarianceModel) -> str:
     """Return what `qda` supports for the same columns and rows, for a hint."""
-    bare = [
+    classes_without_variance = [
         label
         for k, label in enumerate(levels)
         if moments.rows[k] <= 1 or ShrunkCovariance().check(moments, k)
     ]
-    if len(bare) == len(levels):
-        return "No column varies within a class: use another formula"
-    if bare:
+    if len(classes_without_variance) == len(levels):
+        return "No column varies within classes: use other predictors"
+    if classes_without_variance:
         return (
-            f'use lda(covariance="shrunk", collinear="drop"), as no column varies in class '
-            f"{reading.listed(bare)}, which has no covariance of its own"
+            f'use lda(covariance="shrunk", collinear="drop"), because no column varies in class '
+            f"{reading.listed(classes_without_variance)}"
         )
     description = describe(covariance_model)
     if covariance_model.shrinkages and not description.other_shrinkage:
@@ -628,12 +666,12 @@ def _way_out(moments: ClassMoments, levels: Sequence[Any], covariance_model: Cov
 
 
 def wide_table_hint(covariance_model: CovarianceModel) -> str | None:
-    """Return the hint of lda() for fewer rows than columns; None if it is that of a plain covariance."""
+    """Return the hint of lda() if there are fewer rows than columns; None stands for the default hint."""
     if covariance_model.traits.is_robust:
-        return 'name fewer columns in the formula, or pass covariance="shrunk"'
+        return 'use fewer columns in the formula, or pass covariance="shrunk"'
     if covariance_model.shrinkages:
-        number = advised_specification(covariance_model, "0.1")
-        return f"name fewer columns in the formula, or pass {number}, or another number above 0"
+        advice = advised_specification(covariance_model, "0.1")
+        return f"use fewer columns in the formula, or pass {advice}, or another shrinkage above 0"
     return None
 
 
@@ -646,32 +684,32 @@ def check_degrees_of_freedom(
 
 
 def separation_hint(covariance_model: CovarianceModel) -> str:
-    """Return how lda() makes use of columns that vary between classes only."""
+    """Return how lda() uses columns that vary only between classes, for a hint."""
     shrunk = advised_specification(
         covariance_model if covariance_model.shrinkages else ShrunkCovariance(), "1e-6"
     )
-    return f'{shrunk} uses this; dropping such a column, as collinear="drop" does, gives it up.'
+    return f'{shrunk} uses such columns; collinear="drop" leaves them out.'
 
 
 FEW_ROWS_HINT = "use fewer columns, or merge such classes with others"
 """Hint if the covariance of a class is singular."""
 
 SCHOTT_HINT = '. To test more columns than rows, pass method="schott" to box_m(formula, data)'
-"""Additional hint if each class has the three rows that the test requires, but no more rows than columns."""
+"""Additional hint if each class has three rows but not more rows than columns; Schott's test needs three."""
 
-KEPT = "equal covariances"
-"""Key of the cache of a fit for these tests, or for the reason why there are none."""
+TESTS_CACHE_KEY = "equal covariances"
+"""Key of the tests of equal covariances, or of the reason that they fail, in the cache of a fit."""
 
 
 def box_m_of(fit: FittedModel[Any]) -> TestResult:
-    """Box's M test of the classes of a fit."""
+    """Compute Box's M test of the classes of a fit."""
     return box_m_of_moments(moments_by_class(fit, "box_m()"))
 
 
 def equal_covariance_tests(
     fit: FittedModel[Any], wrap: WrapBlocks | None = None
 ) -> tuple[TestResult, TestResult] | str:
-    """Return the likelihood ratio test and Box's M of the rows of a fit, or why there are none.
+    """Return the likelihood ratio test and Box's M for the rows of a fit, or the reason that they fail.
 
     The result is cached in the fit.
 
@@ -682,12 +720,12 @@ def equal_covariance_tests(
         Wraps the blocks in an iterable that also passes them to another computation, to save a pass.
     """
     fit.rows("A test of covariances")
-    if KEPT not in fit.cache:
+    if TESTS_CACHE_KEY not in fit.cache:
         try:
-            fit.cache[KEPT] = _tests(fit, wrap)
+            fit.cache[TESTS_CACHE_KEY] = _tests(fit, wrap)
         except (CollinearError, NotSupportedError) as error:
-            fit.cache[KEPT] = str(error)
-    tests: tuple[TestResult, TestResult] | str = fit.cache[KEPT]
+            fit.cache[TESTS_CACHE_KEY] = str(error)
+    tests: tuple[TestResult, TestResult] | str = fit.cache[TESTS_CACHE_KEY]
     return tests
 
 
@@ -702,10 +740,10 @@ def _tests(fit: FittedModel[Any], wrap: WrapBlocks | None) -> tuple[TestResult, 
     moments = full_rank_moments(blocks, reading.class_moments(blocks, "class", wrap))
     counts = moments.counts
     p = moments.n_columns
-    common = pooled(moments, moments.total).logdet
-    own = np.array([c.logdet for c in separate(moments, counts)])
+    pooled_logdet = pooled(moments, moments.total).logdet
+    logdets = np.array([c.logdet for c in separate(moments, counts)])
     df = p * (p + 1) * (len(counts) - 1) / 2
-    ratio = likelihood_ratio(-0.5 * moments.total * common, -0.5 * float(counts @ own), df)
+    ratio = likelihood_ratio(-0.5 * moments.total * pooled_logdet, -0.5 * float(counts @ logdets), df)
     return ratio, box_m_of_moments(moments)
 
 
@@ -738,12 +776,12 @@ def covariance_models_of(
         moments, fit.prior_values(), estimated_prior=fit.estimates.estimated_prior, factors=factors
     )
     if table["llf"].isna()["common principal components"]:
-        spread = within_sd(moments)
-        wide, narrow = (repr(fit.terms[int(at(spread))]) for at in (np.argmax, np.argmin))
+        sd = within_sd(moments)
+        wide, narrow = (repr(fit.terms[int(find_extreme(sd))]) for find_extreme in (np.argmax, np.argmin))
         warn_user(
-            "Common principal components are axes in the units of the columns, and double precision "
-            f"has no digits for those of {narrow} beside {wide}, so that this model is missing: give "
-            "the columns in units of like size, as standardize() does.",
+            "The model of common principal components is missing: its axes depend on the units of the "
+            f"columns, and the scales of {narrow} and {wide} differ too much for double precision. Rescale "
+            "the columns, for example by standardize().",
             PrecisionWarning,
         )
     return table
@@ -751,49 +789,51 @@ def covariance_models_of(
 
 def _factors(fit: FittedModel[Any], moments: ClassMoments, dimensions: Any, threshold: Any) -> list[Factors]:
     """Return the covariances with a few large variances, one for each form that these dimensions allow."""
-    found = []
+    factor_models = []
     levels = fit.design_rows.design.levels
-    several = isinstance(dimensions, Mapping) and len(set(dimensions.values())) > 1
+    has_dimensions_by_class = isinstance(dimensions, Mapping) and len(set(dimensions.values())) > 1
     for form in FORMS:
-        # If the dimensions are given, a common dimension is not a form of its own.
-        same = (
+        # With fixed dimensions, a form with a common dimension equals the form with dimensions by class.
+        is_redundant = (
             not isinstance(dimensions, str) and factor.common_dimension(form) and not factor.common_axes(form)
         )
-        if same or (several and factor.common_axes(form)):
+        if is_redundant or (has_dimensions_by_class and factor.common_axes(form)):
             continue
         specification = FactorAnalytic(dimensions=dimensions, form=form, threshold=threshold)
         covariance_model = specification.model().bind_classes(levels, moments.n_columns)
-        held = factor.factors_of(moments, covariance_model.wanted)
-        fault = held.fault()
+        factors = factor.factors_of(moments, covariance_model.wanted)
+        fault = factors.fault()
         if fault is not None and fault.kind == "rank":
             raise public_error(factor_fault(fault, form), (), levels)
-        found.append(held)
-    return found
+        factor_models.append(factors)
+    return factor_models
 
 
-def has_moments_by_class(what: str) -> Callable[[Any], None]:
+def has_moments_by_class(method: str) -> Callable[[Any], None]:
     """Return a check of `available_if` for methods that require moments with a scatter matrix for each class.
 
     Parameters
     ----------
-    what : str
+    method : str
         The method, as its error names it.
     """
 
     def check(results: Any) -> None:
         fit = results._fit
         if not fit.has_rows and fit.estimates.moments.spread != "class":
-            fit.rows(what, f"fit formula and data, or ask {what} of qda(moments=)")
+            fit.rows(method, f"fit formula and data, or use qda(moments=), which has {method}")
 
     return check
 
 
-def moments_by_class(fit: FittedModel[Any], what: str) -> ClassMoments:
+def moments_by_class(fit: FittedModel[Any], method: str) -> ClassMoments:
     """Return moments with a scatter matrix for each class, from the rows or from the moments of a fit."""
     moments = fit.estimates.moments
     if not fit.has_rows and moments.spread == "class":
         return full_rank_moments(fit.design_rows, moments)
-    return full_rank_moments(fit.rows(what, f"fit formula and data, or ask {what} of qda(moments=)"))
+    return full_rank_moments(
+        fit.rows(method, f"fit formula and data, or use qda(moments=), which has {method}")
+    )
 
 
 def refuse_classes_of_few_rows(blocks: Blocks, moments: ClassMoments) -> None:
@@ -801,11 +841,11 @@ def refuse_classes_of_few_rows(blocks: Blocks, moments: ClassMoments) -> None:
 
     Scatter matrices of many classes and columns may exceed the memory.
     """
-    few = np.flatnonzero(moments.rows <= moments.n_columns)
-    if len(few):
-        levels = [blocks.design.levels[k] for k in few.tolist()]
+    small_classes = np.flatnonzero(moments.rows <= moments.n_columns)
+    if len(small_classes):
+        levels = [blocks.design.levels[k] for k in small_classes.tolist()]
         hint = SCHOTT_HINT if moments.rows.min() >= 3 else ""
-        refuse_singular(moments.classes(few), blocks.terms, levels, way_out=f"{FEW_ROWS_HINT}{hint}")
+        refuse_singular(moments.classes(small_classes), blocks.terms, levels, hint=f"{FEW_ROWS_HINT}{hint}")
 
 
 def full_rank_moments(blocks: Blocks, moments: ClassMoments | None = None) -> ClassMoments:
@@ -818,7 +858,7 @@ def full_rank_moments(blocks: Blocks, moments: ClassMoments | None = None) -> Cl
         By default the moments of these rows.
     """
     moments = reading.class_moments(blocks, "class") if moments is None else moments
-    refuse_singular(moments, blocks.terms, blocks.design.levels, way_out=FEW_ROWS_HINT)
+    refuse_singular(moments, blocks.terms, blocks.design.levels, hint=FEW_ROWS_HINT)
     reading.refuse_little_weight(
         moments.counts, blocks.design.levels, moments.n_columns, "A test of covariances"
     )
@@ -826,7 +866,7 @@ def full_rank_moments(blocks: Blocks, moments: ClassMoments | None = None) -> Cl
 
 
 def box_m_of_moments(moments: ClassMoments) -> TestResult:
-    """Box's M test from moments with a scatter matrix for each class."""
+    """Compute Box's M test from moments with a scatter matrix for each class."""
     common = pooled(moments, moments.total - moments.n_classes)
     # Box's M is invariant to whitening, which improves the conditioning of the determinants.
     roots = [common.whiten(c.root.T).T for c in separate(moments, moments.counts - 1)]

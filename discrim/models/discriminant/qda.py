@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.covariance.by_estimator import CovarianceEstimator
-from discrim.core.covariance.covariance import divisors_by_class, pooled
+from discrim.core.covariance.covariance import pooled
 from discrim.core.covariance.model import CovarianceModel
 from discrim.core.discriminant.qda import QDAFit, fit_qda, quadratic_marginal
 from discrim.core.moments.moments import ROOT_WORK, ClassMoments
@@ -37,7 +37,7 @@ from discrim.models.discriminant.components import (
     SlicedSubspace,
     refuse_collinear_total,
     subspace_of,
-    with_digits,
+    with_roots_if_imprecise,
 )
 from discrim.models.discriminant.covariance_models import (
     QUADRATIC,
@@ -171,10 +171,10 @@ def qda(
         if covariance_model.requires_full_rank(len(blocks.terms)):
             blocks = _refuse_few_rows(blocks, covariance_model, na_action)
         thin = reading.is_wide(blocks) or (covariance_model.traits.few_rows_suffice and _is_thin(blocks))
-        spread = covariance_model.required_moments("class", thin=thin)
+        required_moments = covariance_model.required_moments("class", thin=thin)
         rooted = components is None
-        blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=rooted)
-        stats = stats if components is None else with_digits(covariance_model, blocks, stats)
+        blocks, stats = reading.usable_rows(blocks, required_moments, na_action, rooted=rooted)
+        stats = stats if components is None else with_roots_if_imprecise(covariance_model, blocks, stats)
     levels = blocks.design.levels
     _refuse_singular(covariance_model, blocks, stats)
     if estimator == "moment":
@@ -183,16 +183,16 @@ def qda(
     normal_fits.warn_where_units_differ(
         covariance_model, stats, blocks.terms, standardize_hint(covariance_model)
     )
-    shares, estimated = reading.read_prior(prior, levels, stats.counts)
+    priors, estimated = reading.read_prior(prior, levels, stats.counts)
     if covariance_model.traits.is_robust:
         stats, covariance_model = robust_moments(blocks, stats, covariance_model)
     covariance_model = covariance_model.bind_classes(levels, stats.n_columns)
-    divisors = partial(_divisors, method=estimator)
+    divisors = partial(normal_fits.class_divisors, method=estimator)
     with named_errors(blocks.terms, levels):
         covariance_model, path = normal_fits.fit_covariance_to_rows(
-            covariance_model, blocks, stats, divisors, shares, sampled=estimated
+            covariance_model, blocks, stats, divisors, priors, sampled=estimated
         )
-        fit = fit_qda(stats, shares, covariance_model, method=estimator, estimated_prior=estimated)
+        fit = fit_qda(stats, priors, covariance_model, method=estimator, estimated_prior=estimated)
     warn_of_separated_axes(fit.covariance_model, levels)
     return QDAResults(QDASpec().fit(fit, blocks, options, has_rows=sample.has_rows, path=path))
 
@@ -212,11 +212,6 @@ def _refuse_singular(covariance_model: CovarianceModel, blocks: Blocks, moments:
     if not covariance_model.traits.is_regular and covariance_model.requires_full_rank(moments.n_columns):
         for k, label in enumerate(blocks.design.levels):
             reading.warn_of_near_dependencies(moments, blocks.terms, f"in class {label!r}", k)
-
-
-def _divisors(moments: ClassMoments, method: str) -> Floats:
-    """Return the divisors (K,) of the class covariances."""
-    return divisors_by_class(moments.counts, method)
 
 
 def _is_thin(blocks: Blocks) -> bool:
@@ -275,24 +270,24 @@ class QDAResults(SeparateCovariances, NormalResults):
         return pd.Series(shrinkages[0].values, index=self.classes, name="shrinkage")
 
     def _need_determinants(self) -> None:
-        """Raise NotSupportedError unless the covariances are full ones of the columns."""
+        """Raise NotSupportedError unless the fit has full covariances of the columns."""
         self._need_moments("log_determinants()")
         estimates = self._fit.estimates
         if not estimates.has_distances:
-            which = f"{describe(estimates.covariance_model).adjective} ones"
-            instead = "without covariance="
+            actual = f"{describe(estimates.covariance_model).adjective} covariance matrices"
+            full_hint = "without covariance="
             if estimates.within_axes is not None:
-                which = f"those {describe(estimates.covariance_model).phrase}"
-                instead = describe(estimates.covariance_model).full_hint
+                actual = f"covariance matrices {describe(estimates.covariance_model).phrase}"
+                full_hint = describe(estimates.covariance_model).full_hint
             raise NotSupportedError(
-                f"log_determinants() is for full covariances of the columns, not {which}.",
-                hint=f"Fit {instead}, or see logdet.",
+                f"log_determinants() requires full covariance matrices; the fit has {actual}.",
+                hint=f"Fit {full_hint}, or see logdet.",
             )
 
     @available_if(_need_determinants)
     @displayed()
     def log_determinants(self, level: float = 0.95) -> pd.DataFrame:
-        """Log-determinants of the classes' covariances and of the pooled one, with intervals.
+        """Log determinants of the class covariances and of the pooled covariance, with intervals.
 
         Parameters
         ----------
@@ -308,13 +303,13 @@ class QDAResults(SeparateCovariances, NormalResults):
         counts = self._fit.counts
         reading.refuse_little_weight(counts, self.classes, len(self.terms), "log_determinants()")
         moments = self._fit.estimates.moments
-        free = self._fit.estimates.moments.counts - 1
+        df_by_class = self._fit.estimates.moments.counts - 1
         units = 2.0 * np.log(moments.scale).sum()
         nu = moments.total - moments.n_classes
-        covariances = (*self._fit.estimates.scaled(free), pooled(moments, nu))
+        covariances = (*self._fit.estimates.scaled(df_by_class), pooled(moments, nu))
         logdets = np.array([c.logdet - units for c in covariances])
         index = pd.Index([*self.classes, distinct("pooled", self.classes)], name=self.classes.name)
-        return log_determinant_table(logdets, np.append(free, nu), len(self.terms), level, index)
+        return log_determinant_table(logdets, np.append(df_by_class, nu), len(self.terms), level, index)
 
     @available_if(normal_fits.has_moments_by_class("covariance_models()"))
     @available_if(moment_estimates("covariance_models()"))
@@ -387,14 +382,15 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
         counts = fit.counts
         p = len(fit.terms)
         if method != "plugin" and fit.estimates.has_distances:
-            least = p if method == "predictive" and convention is None else 1
-            reading.refuse_little_weight(counts, fit.classes, least, f'method="{method}"')
-        few = np.flatnonzero(counts <= p + 2)
-        if method == "debiased" and convention is None and len(few) and fit.estimates.has_distances:
+            min_weight = p if method == "predictive" and convention is None else 1
+            reading.refuse_little_weight(counts, fit.classes, min_weight, f'method="{method}"')
+        small_classes = np.flatnonzero(counts <= p + 2)
+        if method == "debiased" and convention is None and len(small_classes) and fit.estimates.has_distances:
             raise NotSupportedError(
-                f'method="debiased" needs more than p + 2 = {p + 2} rows in each class; '
-                f"{shown(fit.classes[few[0]])} has {fit.rows_by_class.iloc[few[0]]}.",
-                hint="Name fewer columns.",
+                f'method="debiased" requires more than p + 2 = {p + 2} rows in each class; '
+                f"{shown(fit.classes[small_classes[0]])} has {fit.rows_by_class.iloc[small_classes[0]]}.",
+                hint="Use fewer columns.",
+                classes=(fit.classes[small_classes[0]],),
             )
         return super().rule(fit, prior, method, convention)
 
@@ -404,10 +400,12 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
 
     def why_no_rule(self, fit: FittedModel[QDAFit], rows: Blocks) -> DiscrimError | None:
         """Return the error that explains why a refit to these rows fails; None if the cause is unclear."""
-        kind = fit.estimates.covariance_model.unfitted()
+        covariance_model = fit.estimates.covariance_model.unfitted()
         levels = list(fit.classes)
         try:
-            normal_fits.refuse_singular(reading.class_moments(rows, "class"), rows.terms, levels, kind)
+            normal_fits.refuse_singular(
+                reading.class_moments(rows, "class"), rows.terms, levels, covariance_model
+            )
         except CollinearError as error:
             return error
         return None

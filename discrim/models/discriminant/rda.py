@@ -17,7 +17,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 import pandas as pd
 
-from discrim.core.covariance.covariance import dependencies, divisors_by_class
+from discrim.core.covariance.covariance import dependencies
 from discrim.core.covariance.projected import SubspaceCovariance
 from discrim.core.discriminant import rda as core
 from discrim.core.discriminant.leave_one_out_rda import Regularization, Span, left_out_groups
@@ -45,7 +45,11 @@ from discrim.models.base.refits import held_path, moment_folds
 from discrim.models.base.stored import register_class
 from discrim.models.discriminant.components import AxesChoice, choose_axes, reason_to_need_rows
 from discrim.models.discriminant.covariance_models import warn_of_separated_axes
-from discrim.models.discriminant.normal_fits import warn_of_units, warn_where_units_differ
+from discrim.models.discriminant.normal_fits import (
+    class_divisors,
+    warn_of_units,
+    warn_where_units_differ,
+)
 from discrim.models.discriminant.normal_results import SubspaceResults
 from discrim.models.evaluation.tuning import (
     Split,
@@ -61,16 +65,16 @@ from discrim.models.moments.sample import NeedsRows, Sample
 from discrim.models.results.geometry import SeparateCovariances
 from discrim.subspace import PrincipalComponents, read_subspace
 
-AT_ONCE = 2**22
+MAX_CACHED_VALUES = 2**22
 """Largest number of values (rows times columns) of a table that is read once for all folds."""
 
-TOGETHER = 2**18
+MAX_BATCHED_VALUES = 2**18
 """Largest number of values (rows times columns) of a table whose folds are predicted in batches."""
 
-CHOICE = "choice of alpha and gamma"
+PROGRESS_LABEL = "choice of alpha and gamma"
 """Label of the progress bar."""
 
-TENTHS = np.linspace(0, 1, 11).round(1)
+DEFAULT_GRID = np.linspace(0, 1, 11).round(1)
 """Default candidates of alpha and gamma."""
 
 
@@ -124,7 +128,7 @@ class PairChoice:
         return logs_of_prior(self.prior)
 
     @property
-    def rooted(self) -> bool:
+    def requires_roots(self) -> bool:
         """Whether the moments of all rows should have square roots of scatter matrices, if a pair needs them.
 
         Folds compute the roots that they need themselves.
@@ -133,27 +137,27 @@ class PairChoice:
 
     def rules(
         self,
-        parts: Sequence[ClassMoments],
+        training_moments: Sequence[ClassMoments],
         pairs: list[Regularization],
         with_roots: Sequence[Callable[[], ClassMoments]] | None = None,
     ) -> Iterator[PathRule]:
-        """Yield the classification rules of pairs fitted to moments of parts of the rows.
+        """Yield the classification rules of pairs fitted to moments of subsets of the rows.
 
         Parameters
         ----------
-        parts : sequence of ClassMoments
-            Moments of the training rows of each part.
+        training_moments : sequence of ClassMoments
+            Moments of the training rows of each fold.
         pairs : list of Regularization
         with_roots : sequence of callables, optional
-            For each part a function that returns its moments with square roots of scatter matrices. It is
+            For each fold a function that returns its moments with square roots of scatter matrices. It is
             called only if a rule needs the precision.
 
         Returns
         -------
         iterator of PathRule
         """
-        how = self.parametrization, self.method, self.log_prior, self.columns
-        return core.path_rules(parts, pairs, *how, with_roots)
+        options = self.parametrization, self.method, self.log_prior, self.columns
+        return core.path_rules(training_moments, pairs, *options, with_roots)
 
     def fit(self, moments: ClassMoments, pair: Regularization) -> RDAFit:
         """Return the fit with one pair of alpha and gamma."""
@@ -174,7 +178,7 @@ class PairChoice:
             within_axes=within_axes,
         )
 
-    def chosen_fit(self, blocks: Blocks, moments: ClassMoments) -> tuple[RDAFit, pd.DataFrame | None]:
+    def choose_and_fit(self, blocks: Blocks, moments: ClassMoments) -> tuple[RDAFit, pd.DataFrame | None]:
         """Choose alpha and gamma, or the number of axes, and fit.
 
         Parameters
@@ -190,9 +194,9 @@ class PairChoice:
             Errors of the candidates; None if there was nothing to choose.
         """
         if self.axes is not None and self.axes.needs_rows:
-            divisors = partial(_divisors, method=self.method)
-            asked = AxesChoice(self.axes, blocks, moments, divisors, self.prior)
-            axes, path = choose_axes(asked, sampled=self.estimated_prior)
+            divisors = partial(class_divisors, method=self.method)
+            axes_choice = AxesChoice(self.axes, blocks, moments, divisors, self.prior)
+            axes, path = choose_axes(axes_choice, sampled=self.estimated_prior)
             return replace(self, axes=axes).fit(moments, self.pairs[0]), path
         if self.cv is None:
             return self.fit(moments, self.pairs[0]), None
@@ -201,13 +205,13 @@ class PairChoice:
             moments = reading.class_moments(blocks, moments.spread)
         return self.fit(moments, pair), path
 
-    def refit(self, blocks: Blocks, spread: Spread) -> RDAFit | None:
+    def refit(self, blocks: Blocks, required_moments: Spread) -> RDAFit | None:
         """Choose and fit again with the same prior, for other weights of the rows; None if that fails."""
-        moments = reading.class_moments(blocks, spread, rooted=self.rooted)
+        moments = reading.class_moments(blocks, required_moments, rooted=self.requires_roots)
         if too_few(moments):
             return None
         try:
-            fit, _ = self.chosen_fit(blocks, moments)
+            fit, _ = self.choose_and_fit(blocks, moments)
         except (CollinearError, DataError):
             return None
         return None if fit.singular() else fit
@@ -252,30 +256,34 @@ def choose(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[Reg
         span = Span.of(moments)
         splits = used_splits(plan.splits, blocks)
         plan = replace(plan, columns=span.columns, splits=splits)
-        blocks = _in(span, blocks)
+        blocks = _span_coordinates(span, blocks)
         moments = span.moments
-    errors, spread = _left_out(blocks, moments, plan) if plan.cv == "loo" else _folds(blocks, plan)
+    errors, standard_errors = (
+        _leave_one_out_errors(blocks, moments, plan) if plan.cv == "loo" else _fold_errors(blocks, plan)
+    )
     alphas, gammas = np.array(plan.pairs, dtype=np.float64).T
-    path = pd.DataFrame({"alpha": alphas, "gamma": gammas, "error": errors, "se": spread})
+    path = pd.DataFrame({"alpha": alphas, "gamma": gammas, "error": errors, "se": standard_errors})
     if np.isnan(errors).all():
         raise CollinearError(
-            "No pair of the grid has a rule without every fold or row: the covariance of a class is "
-            "singular.",
+            "For each pair of the grid, the covariance matrix of a class is singular in some fold or without "
+            "some row.",
             hint="Use a grid with more ridge or an alpha below 1, or more folds.",
         )
-    good = as_good(errors, spread if plan.select == "1se" else None)
-    return min((plan.pairs[i] for i in np.flatnonzero(good)), key=plan.simplicity), path
+    eligible = as_good(errors, standard_errors if plan.select == "1se" else None)
+    return min((plan.pairs[i] for i in np.flatnonzero(eligible)), key=plan.simplicity), path
 
 
-def _in(span: Span, blocks: Blocks) -> Blocks:
+def _span_coordinates(span: Span, blocks: Blocks) -> Blocks:
     """Return the rows that a fit uses, in coordinates of the space that they span."""
-    parts = [(span.coordinates(x), codes, weights) for _, x, codes, weights in used_rows(blocks)]
-    y, codes = (np.concatenate([part[j] for part in parts]) for j in range(2))
-    weights = None if blocks.weights is None else np.concatenate([times for _, _, times in parts])
+    chunks = [(span.coordinates(x), codes, weights) for _, x, codes, weights in used_rows(blocks)]
+    y, codes = (np.concatenate([chunk[j] for chunk in chunks]) for j in range(2))
+    weights = (
+        None if blocks.weights is None else np.concatenate([chunk_weights for _, _, chunk_weights in chunks])
+    )
     return of_arrays(y, codes, blocks.design.levels, weights)
 
 
-def _folds(blocks: Blocks, plan: PairChoice) -> tuple[Floats, Floats]:
+def _fold_errors(blocks: Blocks, plan: PairChoice) -> tuple[Floats, Floats]:
     """Estimate the errors of the pairs by folds or splits.
 
     Parameters
@@ -293,75 +301,81 @@ def _folds(blocks: Blocks, plan: PairChoice) -> tuple[Floats, Floats]:
     k = len(plan.prior)
     if not plan.splits:
         check_folds(plan.cv, int((used_codes(blocks) >= 0).sum()))
-    wrong = np.full((len(plan.pairs), plan.cv, k), np.nan)
-    total = np.zeros((plan.cv, k))
-    with Progress(plan.cv * len(plan.pairs), CHOICE) as progress:
-        parts = _parts(blocks, plan)
+    misclassified = np.full((len(plan.pairs), plan.cv, k), np.nan)
+    test_counts = np.zeros((plan.cv, k))
+    with Progress(plan.cv * len(plan.pairs), PROGRESS_LABEL) as progress:
+        folds = _read_folds(blocks, plan)
         start = 0
         p = len(blocks.terms)
-        together = blocks.table.nrows * p <= TOGETHER and plan.axes is None
-        most = core.parts_at_once(k, p, plan.pairs) if together else 1
-        while some := list(islice(parts, most)):
-            for fold, part in enumerate(some, start):
-                few = too_few(part.moments)
-                if few:
-                    _refuse_few(part, few, fold, blocks, plan)
-                total[fold] = np.bincount(part.codes, part.weights, minlength=k)
-            x, codes, weights = _side_by_side(some)
-            learnt = [part.moments for part in some]
-            with_roots = [part.with_roots for part in some]
-            for rule in plan.rules(learnt, plan.pairs, with_roots):
-                at = np.ix_(rule.pairs, start + rule.parts)
-                found = np.swapaxes(core.wrong_by_class(rule, x, codes, weights), 0, 1)
-                wrong[at] = np.where(np.isnan(found), wrong[at], found)
+        is_batched = blocks.table.nrows * p <= MAX_BATCHED_VALUES and plan.axes is None
+        batch_size = core.parts_at_once(k, p, plan.pairs) if is_batched else 1
+        while batch := list(islice(folds, batch_size)):
+            for position, fold in enumerate(batch, start):
+                small_classes = too_few(fold.moments)
+                if small_classes:
+                    _refuse_small_classes(fold, small_classes, position, blocks, plan)
+                test_counts[position] = np.bincount(fold.codes, fold.weights, minlength=k)
+            x, codes, weights = _stack_test_rows(batch)
+            training_moments = [fold.moments for fold in batch]
+            with_roots = [fold.with_roots for fold in batch]
+            for rule in plan.rules(training_moments, plan.pairs, with_roots):
+                cells = np.ix_(rule.pairs, start + rule.parts)
+                batch_errors = np.swapaxes(core.wrong_by_class(rule, x, codes, weights), 0, 1)
+                misclassified[cells] = np.where(np.isnan(batch_errors), misclassified[cells], batch_errors)
                 progress(len(rule.pairs) * len(rule.parts))
-            start += len(some)
+            start += len(batch)
     # Classes without test rows in a fold do not contribute to its error rate.
-    there = total > 0
-    share = np.where(there, plan.prior, 0.0) / np.where(there, total, 1.0)
-    whole = np.where(there, plan.prior, 0.0).sum(axis=1)
-    counts = whole > 0
-    if not counts.any():
-        raise DataError("No row is left to judge pairs by.", hint="Give splits that judge more of them.")
-    rates = (wrong * share).sum(axis=2)[:, counts] / whole[counts]
+    has_rows = test_counts > 0
+    row_weights = np.where(has_rows, plan.prior, 0.0) / np.where(has_rows, test_counts, 1.0)
+    tested_prior = np.where(has_rows, plan.prior, 0.0).sum(axis=1)
+    is_tested = tested_prior > 0
+    if not is_tested.any():
+        raise DataError(
+            "No observation is left to evaluate alpha and gamma.", hint="Pass splits with larger test sets."
+        )
+    rates = (misclassified * row_weights).sum(axis=2)[:, is_tested] / tested_prior[is_tested]
     if rates.shape[1] < 2:
         # The variance between splits cannot be estimated from one.
         return rates.mean(axis=1), np.full(len(rates), np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return rates.mean(axis=1), rates.std(axis=1, ddof=1) / np.sqrt(counts.sum())
+        return rates.mean(axis=1), rates.std(axis=1, ddof=1) / np.sqrt(is_tested.sum())
 
 
-def _refuse_few(part: _Part, few: list[int], fold: int, blocks: Blocks, plan: PairChoice) -> NoReturn:
+def _refuse_small_classes(
+    fold: _Fold, small_classes: list[int], position: int, blocks: Blocks, plan: PairChoice
+) -> NoReturn:
     """Raise the error for a fold that leaves fewer than two training rows of some class.
 
     Parameters
     ----------
-    part : _Part
-    few : list of int
+    fold : _Fold
+    small_classes : list of int
         Positions of these classes.
-    fold : int
+    position : int
         Position of the fold.
     blocks : Blocks
     plan : PairChoice
     """
-    what, instead = (
-        (f"Split {fold + 1} of folds has", "give it two to learn from")
+    subject, remedy = (
+        (f"Split {position + 1} of folds has", "pass splits with two training rows of each class")
         if plan.splits
         else (f"folds={plan.cv} leaves", 'use more folds or folds="loo"')
     )
     # With two rows in the class, more folds would not help: one of them is left out in some fold.
-    enough = (part.moments.rows + np.bincount(part.codes, minlength=len(plan.prior)))[few] > 2
-    instead = f"{instead}, " if plan.splits or enough.all() else ""
+    has_rows_to_spare = (fold.moments.rows + np.bincount(fold.codes, minlength=len(plan.prior)))[
+        small_classes
+    ] > 2
+    remedy = f"{remedy}, " if plan.splits or has_rows_to_spare.all() else ""
     raise DataError(
-        f"{what} no more than one row of class {reading.listed(blocks.design.levels[c] for c in few)} to "
-        "learn from.",
-        hint=sentence(f"{instead}merge the class with another one, or give alpha= and gamma="),
-        classes=[blocks.design.levels[c] for c in few],
+        f"{subject} at most one training row of class "
+        f"{reading.listed(blocks.design.levels[c] for c in small_classes)}.",
+        hint=sentence(f"{remedy}merge the class with another one, or pass alpha= and gamma="),
+        classes=[blocks.design.levels[c] for c in small_classes],
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Part:
+class _Fold:
     """Training moments and test rows of one fold or split.
 
     Attributes
@@ -381,34 +395,40 @@ class _Part:
     weights: Floats | None
 
 
-def _parts(blocks: Blocks, plan: PairChoice) -> Iterator[_Part]:
+def _read_folds(blocks: Blocks, plan: PairChoice) -> Iterator[_Fold]:
     """Yield the folds or splits, one at a time to save memory unless the table is small."""
     if plan.axes is not None:
-        yield from _parts_on_axes(blocks, plan, plan.axes)
+        yield from _read_folds_on_axes(blocks, plan, plan.axes)
         return
     if plan.splits:
-        learnt = split_moments(blocks, plan.splits, "class", rooted=False)
-        for moments, split in zip(learnt, plan.splits, strict=True):
-            alone = split_moments(blocks, [split], "class")
-            yield _Part(moments, partial(next, alone), *_judged_rows(blocks, split.test))
+        split_training = split_moments(blocks, plan.splits, "class", rooted=False)
+        for moments, split in zip(split_training, plan.splits, strict=True):
+            rooted_split = split_moments(blocks, [split], "class")
+            yield _Fold(moments, partial(next, rooted_split), *_test_rows(blocks, split.test))
         return
-    dealt = dealt_codes(used_codes(blocks), plan.cv, plan.seed)
-    outside = moment_folds(blocks, dealt, plan.cv, "class", rooted=False)
-    rooted = cache(partial(moment_folds, blocks, dealt, plan.cv, "class"))
-    with_roots = [partial(lambda fold: rooted()[fold], fold) for fold in range(plan.cv)]
-    if blocks.table.nrows * len(blocks.terms) > AT_ONCE:
-        for fold, moments in enumerate(outside):
-            yield _Part(moments, with_roots[fold], *_judged_rows(blocks, (dealt == fold).astype(np.float64)))
+    fold_ids = dealt_codes(used_codes(blocks), plan.cv, plan.seed)
+    training_moments = moment_folds(blocks, fold_ids, plan.cv, "class", rooted=False)
+    rooted_moments = cache(partial(moment_folds, blocks, fold_ids, plan.cv, "class"))
+    with_roots = [partial(lambda fold: rooted_moments()[fold], fold) for fold in range(plan.cv)]
+    if blocks.table.nrows * len(blocks.terms) > MAX_CACHED_VALUES:
+        for fold, moments in enumerate(training_moments):
+            yield _Fold(moments, with_roots[fold], *_test_rows(blocks, (fold_ids == fold).astype(np.float64)))
         return
-    x, codes, weights = _judged_rows(blocks, np.ones(len(dealt)))
-    fold_of = dealt[dealt >= 0]
-    for fold, moments in enumerate(outside):
-        at = np.flatnonzero(fold_of == fold)
-        judged = np.take(x.T, at, axis=1).T
-        yield _Part(moments, with_roots[fold], judged, codes[at], None if weights is None else weights[at])
+    x, codes, weights = _test_rows(blocks, np.ones(len(fold_ids)))
+    used_fold_ids = fold_ids[fold_ids >= 0]
+    for fold, moments in enumerate(training_moments):
+        test_index = np.flatnonzero(used_fold_ids == fold)
+        x_test = np.take(x.T, test_index, axis=1).T
+        yield _Fold(
+            moments,
+            with_roots[fold],
+            x_test,
+            codes[test_index],
+            None if weights is None else weights[test_index],
+        )
 
 
-def _parts_on_axes(blocks: Blocks, plan: PairChoice, axes: SubspaceCovariance) -> Iterator[_Part]:
+def _read_folds_on_axes(blocks: Blocks, plan: PairChoice, axes: SubspaceCovariance) -> Iterator[_Fold]:
     """Yield the folds or splits, with rows replaced by scores on principal axes of the training rows.
 
     Parameters
@@ -416,29 +436,29 @@ def _parts_on_axes(blocks: Blocks, plan: PairChoice, axes: SubspaceCovariance) -
     blocks : Blocks
     plan : PairChoice
     axes : SubspaceCovariance
-        Options of the axes, which are computed for each part.
+        Options of the axes, which are computed for each fold.
 
     Returns
     -------
-    iterator of _Part
+    iterator of _Fold
     """
     folds = TuningFolds(plan.cv, drawn_seed(plan.seed), plan.splits)
-    spread: Spread = "thin class" if reading.is_wide(blocks) else "class"
-    learnt, judged = folds.training_moments(blocks, spread)
-    for moments, often in zip(learnt, judged, strict=True):
+    required_moments: Spread = "thin class" if reading.is_wide(blocks) else "class"
+    training_moments, test_frequencies = folds.training_moments(blocks, required_moments)
+    for moments, frequencies in zip(training_moments, test_frequencies, strict=True):
         with named_errors(blocks.terms, blocks.design.levels):
             scores = axes.scores(moments)
-        x, codes, weights = _judged_rows(blocks, often)
-        own = scores.moments
-        yield _Part(own, partial(replace, own), scores.of_rows(x), codes, weights)
+        x, codes, weights = _test_rows(blocks, frequencies)
+        score_moments = scores.moments
+        yield _Fold(score_moments, partial(replace, score_moments), scores.of_rows(x), codes, weights)
 
 
-def _side_by_side(parts: Sequence[_Part]) -> tuple[Floats, Codes, Floats | None]:
-    """Stack the test rows of F parts into arrays, padded to the m rows of the longest part.
+def _stack_test_rows(folds: Sequence[_Fold]) -> tuple[Floats, Codes, Floats | None]:
+    """Stack the test rows of F folds into arrays, padded to the m rows of the largest fold.
 
     Parameters
     ----------
-    parts : sequence of _Part
+    folds : sequence of _Fold
 
     Returns
     -------
@@ -447,32 +467,32 @@ def _side_by_side(parts: Sequence[_Part]) -> tuple[Floats, Codes, Floats | None]
         -1 for padding.
     weights : (F, m) float or None
     """
-    most = max(len(part.codes) for part in parts)
-    p = parts[0].x.shape[1]
-    if len(parts) == 1:
-        x = parts[0].x
-        codes = parts[0].codes
-        weights = parts[0].weights
+    max_rows = max(len(fold.codes) for fold in folds)
+    p = folds[0].x.shape[1]
+    if len(folds) == 1:
+        x = folds[0].x
+        codes = folds[0].codes
+        weights = folds[0].weights
         return x[None], codes[None], None if weights is None else weights[None]
-    columns = np.zeros((len(parts), p, most))
-    codes = np.full((len(parts), most), -1)
-    weights = np.zeros((len(parts), most)) if any(part.weights is not None for part in parts) else None
-    for i, part in enumerate(parts):
-        m = len(part.codes)
-        columns[i, :, :m] = part.x.T
-        codes[i, :m] = part.codes
+    columns = np.zeros((len(folds), p, max_rows))
+    codes = np.full((len(folds), max_rows), -1)
+    weights = np.zeros((len(folds), max_rows)) if any(fold.weights is not None for fold in folds) else None
+    for i, fold in enumerate(folds):
+        n_rows = len(fold.codes)
+        columns[i, :, :n_rows] = fold.x.T
+        codes[i, :n_rows] = fold.codes
         if weights is not None:
-            weights[i, :m] = 1.0 if part.weights is None else part.weights
+            weights[i, :n_rows] = 1.0 if fold.weights is None else fold.weights
     return np.swapaxes(columns, 1, 2), codes, weights
 
 
-def _judged_rows(blocks: Blocks, judged: Floats) -> tuple[Floats, Codes, Floats | None]:
+def _test_rows(blocks: Blocks, frequencies: Floats) -> tuple[Floats, Codes, Floats | None]:
     """Return the test rows with their classes and weights.
 
     Parameters
     ----------
     blocks : Blocks
-    judged : (n,) float
+    frequencies : (n,) float
         How often each row of the table is tested; 0 for training rows.
 
     Returns
@@ -480,23 +500,25 @@ def _judged_rows(blocks: Blocks, judged: Floats) -> tuple[Floats, Codes, Floats 
     x : (m, p) float
     codes : (m,) int
     weights : (m,) float or None
-        Weights of the rows times `judged`; None if all are 1.
+        Weights of the rows times `frequencies`; None if all are 1.
     """
     columns = []
     codes = []
     weights = []
-    repeated = judged.max() > 1
-    for rows, x, own, times in used_rows(blocks):
-        at = np.flatnonzero(judged[rows])
-        columns.append(np.take(x.T, at, axis=1))
-        codes.append(own[at])
-        if times is not None or repeated:
-            weights.append((1.0 if times is None else times[at]) * judged[rows][at])
-    every = np.concatenate(weights) if weights else None
-    return np.concatenate(columns, axis=1).T, np.concatenate(codes), every
+    has_repetitions = frequencies.max() > 1
+    for rows, x, block_codes, block_weights in used_rows(blocks):
+        tested = np.flatnonzero(frequencies[rows])
+        columns.append(np.take(x.T, tested, axis=1))
+        codes.append(block_codes[tested])
+        if block_weights is not None or has_repetitions:
+            weights.append(
+                (1.0 if block_weights is None else block_weights[tested]) * frequencies[rows][tested]
+            )
+    test_weights = np.concatenate(weights) if weights else None
+    return np.concatenate(columns, axis=1).T, np.concatenate(codes), test_weights
 
 
-def _left_out(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[Floats, Floats]:
+def _leave_one_out_errors(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[Floats, Floats]:
     """Estimate the errors of the pairs by leave-one-out.
 
     Parameters
@@ -514,39 +536,41 @@ def _left_out(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[
         Standard errors.
     """
     k = len(plan.prior)
-    few = [blocks.design.levels[c] for c in np.flatnonzero(moments.counts <= 2)]
-    if few:
+    small_classes = [blocks.design.levels[c] for c in np.flatnonzero(moments.counts <= 2)]
+    if small_classes:
         raise DataError(
-            f'folds="loo" leaves no more than one row of class {reading.listed(few)} without one of its '
-            "rows.",
-            hint="Merge the class with another one, or give alpha= and gamma=.",
-            classes=few,
+            f'folds="loo" requires three rows of each class; class {reading.listed(small_classes)} has '
+            "fewer.",
+            hint="Merge the class with another one, or pass alpha= and gamma=.",
+            classes=small_classes,
         )
-    regular = np.sort(np.concatenate([[], *(rule.pairs for rule in plan.rules([moments], plan.pairs))]))
-    regular = regular.astype(np.intp)
-    pairs = [plan.pairs[i] for i in regular]
-    wrong = np.full((len(plan.pairs), k), np.nan)
-    wrong[regular] = 0.0
+    regular_index = np.sort(np.concatenate([[], *(rule.pairs for rule in plan.rules([moments], plan.pairs))]))
+    regular_index = regular_index.astype(np.intp)
+    pairs = [plan.pairs[i] for i in regular_index]
+    misclassified = np.full((len(plan.pairs), k), np.nan)
+    misclassified[regular_index] = 0.0
     refits: dict[int, list[int]] = {}
     groups = left_out_groups(moments, pairs, plan.parametrization, plan.method, plan.log_prior, plan.columns)
-    with Progress(len(pairs), CHOICE) as progress:
+    with Progress(len(pairs), PROGRESS_LABEL) as progress:
         for group in groups:
-            which = regular[group.positions]
+            pair_index = regular_index[group.positions]
             for rows, x, codes, weights in used_rows(blocks):
                 positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-                for i, scores in zip(which.tolist(), group.scores(x, codes, weights), strict=True):
+                for i, scores in zip(pair_index.tolist(), group.scores(x, codes, weights), strict=True):
                     labels = best_class(scores.T)
-                    missed = (labels != codes) & (labels >= 0)
-                    times = missed if weights is None else missed * weights
-                    wrong[i] += np.bincount(codes, times, minlength=k)
+                    is_misclassified = (labels != codes) & (labels >= 0)
+                    error_weights = is_misclassified if weights is None else is_misclassified * weights
+                    misclassified[i] += np.bincount(codes, error_weights, minlength=k)
                     for row in positions[labels < 0].tolist():
                         refits.setdefault(row, []).append(i)
-            progress(len(which))
-    _refit(blocks, plan, refits, wrong)
-    return rates_along(wrong, moments.counts, plan.prior, sampled=plan.estimated_prior)
+            progress(len(pair_index))
+    _add_refit_errors(blocks, plan, refits, misclassified)
+    return rates_along(misclassified, moments.counts, plan.prior, sampled=plan.estimated_prior)
 
 
-def _refit(blocks: Blocks, plan: PairChoice, refits: dict[int, list[int]], wrong: Floats) -> None:
+def _add_refit_errors(
+    blocks: Blocks, plan: PairChoice, refits: dict[int, list[int]], misclassified: Floats
+) -> None:
     """Add the errors of rows for which the closed form of leave-one-out fails, by fits without the row.
 
     Parameters
@@ -555,33 +579,35 @@ def _refit(blocks: Blocks, plan: PairChoice, refits: dict[int, list[int]], wrong
     plan : PairChoice
     refits : dict of int to list of int
         Positions of the pairs to refit, by position of the row.
-    wrong : (G, K) float
+    misclassified : (G, K) float
         Weights of misclassified rows by pair and class, changed in place.
     """
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
     with Progress(len(refits), "refits without a row") as progress:
-        for row, which in refits.items():
+        for row, pair_index in refits.items():
             progress(1)
             code = int(blocks.codes[row])
-            own = float(weights[row])
-            left = [i for i in which if not np.isnan(wrong[i, 0])]
-            if not left:
+            row_weight = float(weights[row])
+            remaining = [i for i in pair_index if not np.isnan(misclassified[i, 0])]
+            if not remaining:
                 continue
-            without = weights.copy()
-            without[row] -= min(1.0, own)
-            moments = reading.class_moments(blocks.with_weights(without), "class", rooted=plan.rooted)
-            missed = np.full((len(left), len(plan.prior)), np.nan)
+            weights_without = weights.copy()
+            weights_without[row] -= min(1.0, row_weight)
+            moments = reading.class_moments(
+                blocks.with_weights(weights_without), "class", rooted=plan.requires_roots
+            )
+            row_errors = np.full((len(remaining), len(plan.prior)), np.nan)
             x = blocks.rows_at(np.array([row]))
-            for rule in plan.rules([moments], [plan.pairs[i] for i in left]):
-                (missed[rule.pairs],) = core.wrong_by_class(
-                    rule, x[None], np.array([[code]]), np.array([[own]])
+            for rule in plan.rules([moments], [plan.pairs[i] for i in remaining]):
+                (row_errors[rule.pairs],) = core.wrong_by_class(
+                    rule, x[None], np.array([[code]]), np.array([[row_weight]])
                 )
-            wrong[left] += missed
+            misclassified[remaining] += row_errors
 
 
 CHOSEN_FROM_ROWS = NeedsRows(
-    "alpha and gamma are chosen by the rows and not by their moments.",
-    "Give both, for example alpha=0.5, gamma=0.5",
+    "The choice of alpha and gamma requires the rows.",
+    "Pass both, for example alpha=0.5, gamma=0.5",
 )
 
 
@@ -675,7 +701,7 @@ def rda(
     PriorError
         The prior is not a distribution over the classes.
     CollinearError
-        A covariance is singular at this alpha and gamma; the message names the class and the way out.
+        A covariance is singular at this alpha and gamma; the message names the class and a solution.
 
     Notes
     -----
@@ -714,21 +740,25 @@ def rda(
     """
     options = verb_options(locals())
     regularized = read_regularized(parametrization)
-    kind = regularized.parametrization
+    parametrization_name = regularized.parametrization
     reading.check_word("method", method, Divisor)
-    read = {"alpha": read_choice(alpha), "gamma": read_choice(gamma)}
-    select: SelectRule = "1se" if "1se" in [rule for _, rule in read.values()] else "min"
-    given = {name: _within(name, value) for name, (value, _) in read.items()}
-    pairs = _pairs(given, grid)
-    chooses = None in given.values()
+    choices = {"alpha": read_choice(alpha), "gamma": read_choice(gamma)}
+    select: SelectRule = "1se" if "1se" in [rule for _, rule in choices.values()] else "min"
+    fixed_values = {name: _read_proportion(name, value) for name, (value, _) in choices.items()}
+    pairs = _pairs(fixed_values, grid)
+    chooses = None in fixed_values.values()
     axes = _axes(components, pairs, folds, regularized, method)
     sample = Sample("rda", "class", moments, formula, data, weights, levels, functions, na_action)
     if sample.has_rows:
         blocks = reading.without_constants_if_wide(sample.read())
-        spread: Spread = "thin class" if reading.is_wide(blocks) else "class"
+        required_moments: Spread = "thin class" if reading.is_wide(blocks) else "class"
         # A choice by folds computes the roots that it needs.
-        rooted = components is None and (not chooses or isinstance(folds, str)) and needs_roots(pairs, kind)
-        blocks, stats = reading.usable_rows(blocks, spread, na_action, rooted=rooted)
+        rooted = (
+            components is None
+            and (not chooses or isinstance(folds, str))
+            and needs_roots(pairs, parametrization_name)
+        )
+        blocks, stats = reading.usable_rows(blocks, required_moments, na_action, rooted=rooted)
     else:
         reason = CHOSEN_FROM_ROWS if chooses else None
         if axes is not None and axes.needs_rows:
@@ -736,9 +766,12 @@ def rda(
         blocks, stats = sample.of_moments("class", reason)
     splits = _splits(folds, blocks)
     if len(splits) == 1 and select == "1se":
-        raise DataError('"1se" takes the standard error of the splits, and folds is one.', hint="Give two.")
+        raise DataError(
+            '"1se" requires the standard error over several splits, but folds= has only one.',
+            hint="Pass at least two splits.",
+        )
     _refuse_single(stats, blocks.design.levels)
-    shares, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
+    priors, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
     standardize = regularized.standardize if axes is None else axes.standardized
     # Refits choose with the same seed, which makes them reproducible.
     plan = PairChoice(
@@ -746,16 +779,16 @@ def rda(
         (len(splits) or folds) if chooses else None,
         drawn_seed(seed),
         select,
-        kind,
+        parametrization_name,
         method,
-        shares,
+        priors,
         estimated,
         splits=splits if chooses else (),
         standardize=standardize,
         axes=axes,
     )
     with named_errors(blocks.terms, blocks.design.levels):
-        fit, path = plan.chosen_fit(blocks, stats)
+        fit, path = plan.choose_and_fit(blocks, stats)
     _refuse_singular(fit, blocks)
     warn_of_separated_axes(fit.within_axes, blocks.design.levels)
     if axes is not None or not standardize:
@@ -798,29 +831,28 @@ def _axes(
     if subspace is None:
         return None
     if not isinstance(subspace, PrincipalComponents):
-        raise DataError(
-            f"components={subspace!r} is not supported by rda().", hint="Use PrincipalComponents()."
-        )
-    wanted = subspace.n
+        raise DataError(f"rda() does not support components={subspace!r}.", hint="Use PrincipalComponents().")
+    requested = subspace.n
     if regularized.standardize:
         raise DataError(
-            f"parametrization={regularized!r} standardizes columns, and components= mixes them.",
-            hint=f"Write components={replace(subspace, standardize=True)!r}.",
+            f"parametrization={regularized!r} cannot be combined with components=, because principal axes "
+            "are linear combinations of the columns.",
+            hint=f"Pass components={replace(subspace, standardize=True)!r}.",
         )
-    if len(pairs) > 1 and isinstance(wanted, str):
+    if len(pairs) > 1 and isinstance(requested, str):
         raise NotSupportedError(
-            f"components={wanted!r} chooses the number of axes, and alpha and gamma are to be chosen too.",
-            hint="Give both, as alpha=0.5, gamma=0.5, or give a number of components.",
+            f"components={requested!r} cannot be combined with a choice of alpha and gamma.",
+            hint="Pass both, for example alpha=0.5, gamma=0.5, or pass a number of components.",
             options={"alpha": 0.5, "gamma": 0.5},
         )
     if len(pairs) > 1 and isinstance(folds, str):
         raise NotSupportedError(
-            f"folds={folds!r} holds what components= learns anew without each row.",
-            hint="Choose alpha and gamma by folds, as folds=10, or give both.",
+            f"folds={folds!r} cannot be combined with components=, because the axes change without each row.",
+            hint="Choose alpha and gamma by folds, for example folds=10, or pass both.",
             options={"folds": 10},
         )
     mixture = core.Regularized(pairs[0], regularized.parametrization, method)
-    return SubspaceCovariance(mixture, wanted, subspace.standardize)
+    return SubspaceCovariance(mixture, requested, subspace.standardize)
 
 
 def _warn_of_units(fit: RDAFit, moments: ClassMoments, terms: tuple[str, ...]) -> None:
@@ -834,11 +866,6 @@ def _warn_of_units(fit: RDAFit, moments: ClassMoments, terms: tuple[str, ...]) -
         warn_of_units(moments, terms, "The ridge", hint)
 
 
-def _divisors(moments: ClassMoments, method: str) -> Floats:
-    """Return the divisors (K,) of the class covariances."""
-    return divisors_by_class(moments.counts, method)
-
-
 def _splits(folds: Any, blocks: Blocks) -> tuple[Split, ...]:
     """Return the splits of `folds=`; empty if it is a number of folds or "loo"."""
     if isinstance(folds, str) and folds == "loo":
@@ -848,7 +875,7 @@ def _splits(folds: Any, blocks: Blocks) -> tuple[Split, ...]:
     return read_splits(folds, blocks, 'a number of folds, 2 or more, or "loo"')
 
 
-def _within(name: str, value: Any) -> float | None:
+def _read_proportion(name: str, value: Any) -> float | None:
     """Validate alpha or gamma: return a number from 0 to 1, or None if it is to be chosen."""
     if value is None:
         return None
@@ -864,12 +891,12 @@ def _within(name: str, value: Any) -> float | None:
     return number
 
 
-def _pairs(given: Mapping[str, float | None], grid: Any) -> list[Regularization]:
+def _pairs(fixed_values: Mapping[str, float | None], grid: Any) -> list[Regularization]:
     """Return all candidate pairs of alpha and gamma.
 
     Parameters
     ----------
-    given : mapping of str to float or None
+    fixed_values : mapping of str to float or None
         Values of "alpha" and "gamma" from the user; None if the value is to be chosen.
     grid : sequence of float, mapping or None
         Candidates for the values to choose.
@@ -878,40 +905,40 @@ def _pairs(given: Mapping[str, float | None], grid: Any) -> list[Regularization]
     -------
     list of Regularization
     """
-    fixed = [name for name, value in given.items() if value is not None]
-    if grid is not None and len(fixed) == len(given):
-        raise DataError(
-            "alpha= and gamma= are given, so that there is nothing to choose.", hint="Leave out grid=."
-        )
+    fixed_names = [name for name, value in fixed_values.items() if value is not None]
+    if grid is not None and len(fixed_names) == len(fixed_values):
+        raise DataError("grid= cannot be combined with both alpha= and gamma=.", hint="Leave out grid=.")
     if isinstance(grid, Mapping):
-        twice = [name for name in fixed if name in grid]
-        if twice:
+        repeated_names = [name for name in fixed_names if name in grid]
+        if repeated_names:
             raise DataError(
-                f"grid holds values of {reading.listed(twice)}, which is given.", hint="Leave one out."
+                f"grid= has candidates for {reading.listed(repeated_names)}, which is also set.",
+                hint="Leave out one of the two.",
             )
         unknown = [name for name in grid if name not in Regularization._fields]
         if unknown:
             raise DataError(
-                f"grid names {reading.listed(unknown)}.", hint="Give values of 'alpha' and of 'gamma'."
+                f"Unknown parameter {reading.listed(unknown)} in grid.",
+                hint="Pass candidates for 'alpha' and 'gamma'.",
             )
         by_name = {name: grid.get(name) for name in Regularization._fields}
     else:
         by_name = dict.fromkeys(Regularization._fields, grid)
     alphas, gammas = (
-        [value] if value is not None else _tried(by_name[name]) for name, value in given.items()
+        [value] if value is not None else _read_grid(by_name[name]) for name, value in fixed_values.items()
     )
     return [Regularization(alpha, gamma) for alpha in alphas for gamma in gammas]
 
 
-def _tried(grid: Any) -> list[float]:
+def _read_grid(grid: Any) -> list[float]:
     try:
-        values = [float(value) for value in (TENTHS if grid is None else grid)]
+        values = [float(value) for value in (DEFAULT_GRID if grid is None else grid)]
     except (TypeError, ValueError):
         raise DataError(f"grid={grid!r} is not valid.", hint="Give numbers from 0 to 1.") from None
-    bad = [value for value in values if not 0 <= value <= 1]
-    if not values or bad:
-        more = f", and not {bad[0]!r}" if bad else ", one or more"
-        raise DataError(f"grid={values!r} is not valid.", hint=f"Give numbers from 0 to 1{more}.")
+    invalid = [value for value in values if not 0 <= value <= 1]
+    if not values or invalid:
+        problem = f"{invalid[0]!r} is outside 0 to 1" if invalid else "it is empty"
+        raise DataError(f"grid={values!r} is not valid: {problem}.", hint="Pass numbers from 0 to 1.")
     return sorted(set(values))
 
 
@@ -920,13 +947,16 @@ def _refuse_single(moments: ClassMoments, levels: Sequence[Any]) -> None:
     if not single:
         return
     k = single[0]
-    light = moments.counts[k] != moments.rows[k]
-    rows = f"rows of a total weight of {moments.counts[k]:g}" if light else "one row only"
-    more = ", or pass weights that count rows, for example divided by their mean" if light else ""
-    which = "Class" if len(single) == 1 else "Each of the classes"
+    has_light_weights = moments.counts[k] != moments.rows[k]
+    rows = f"a total weight of {moments.counts[k]:g}" if has_light_weights else "only one row"
+    weight_hint = (
+        ", or pass weights that count rows, for example divided by their mean" if has_light_weights else ""
+    )
+    subject = "Class" if len(single) == 1 else "Each of the classes"
     raise CollinearError(
-        f"{which} {reading.listed(levels[k] for k in single)} has {rows}, which has no covariance.",
-        hint=f"Merge it with another class, or leave it out{more}.",
+        f"{subject} {reading.listed(levels[k] for k in single)} has {rows}, which is not enough to estimate "
+        "a covariance matrix.",
+        hint=f"Merge it with another class, or leave it out{weight_hint}.",
         classes=[levels[k] for k in single],
     )
 
@@ -937,23 +967,23 @@ def _refuse_singular(fit: RDAFit, blocks: Blocks) -> None:
         return
     classes = reading.listed(blocks.design.levels[k] for k in singular)
     ridge = "gamma below 1" if fit.parametrization == "esl" else "gamma above 0"
-    own = fit.parametrization == "esl" and fit.alpha == 1
+    uses_class_only = fit.parametrization == "esl" and fit.alpha == 1
     varies = fit.moments.scatters.any()
     if varies:
-        cause = _why_singular(fit, singular[0], blocks.terms)
-        hint = f"Choose {'alpha below 1' if own else ridge}."
+        cause = _singularity_reason(fit, singular[0], blocks.terms)
+        hint = f"Use {'alpha below 1' if uses_class_only else ridge}."
     else:
         cause = "no column varies within classes"
-        hint = "Name other columns."
+        hint = "Use other predictors."
     raise CollinearError(
-        f"The covariance of class {classes} is singular at alpha={fit.alpha:g}, gamma={fit.gamma:g}: "
+        f"The covariance matrix of class {classes} is singular at alpha={fit.alpha:g}, gamma={fit.gamma:g}: "
         f"{cause}.",
         hint=hint,
         classes=[blocks.design.levels[k] for k in singular],
     )
 
 
-def _why_singular(fit: RDAFit, k: int, terms: tuple[str, ...]) -> str:
+def _singularity_reason(fit: RDAFit, k: int, terms: tuple[str, ...]) -> str:
     """Describe why the covariance of a class is singular.
 
     A mixture of covariances is singular only if the pooled covariance is, unless alpha is 1.
@@ -972,17 +1002,17 @@ def _why_singular(fit: RDAFit, k: int, terms: tuple[str, ...]) -> str:
         A clause that names the columns.
     """
     moments = fit.moments
-    own = k if fit.alpha == 1 else None
-    where = "within classes" if own is None else "there"
-    free = int(moments.rows.sum() - moments.n_classes if own is None else moments.rows[k] - 1)
-    if free < len(terms):
+    class_index = k if fit.alpha == 1 else None
+    scope = "within classes" if class_index is None else "in this class"
+    df = int(moments.rows.sum() - moments.n_classes if class_index is None else moments.rows[k] - 1)
+    if df < len(terms):
         columns = f"the {len(terms)} columns ({reading.listed(terms)})"
-        return f"{columns} are more than the {free} degrees of freedom {where}"
-    culprits = [terms[dependency.column] for dependency in dependencies(moments, own)]
+        return f"{columns} outnumber the {df} degrees of freedom {scope}"
+    culprits = [terms[dependency.column] for dependency in dependencies(moments, class_index)]
     if not culprits:
-        return f"some of the {len(terms)} columns ({reading.listed(terms)}) are all but collinear {where}"
-    said = "is" if len(culprits) == 1 else "are"
-    return f"{reading.listed(culprits)} {said} constant or a linear combination of columns before {where}"
+        return f"some of the {len(terms)} columns ({reading.listed(terms)}) are nearly collinear {scope}"
+    verb = "is" if len(culprits) == 1 else "are"
+    return f"{reading.listed(culprits)} {verb} constant or a linear combination of preceding columns {scope}"
 
 
 class RDAResults(SeparateCovariances, SubspaceResults):
@@ -1008,17 +1038,17 @@ class RDAResults(SeparateCovariances, SubspaceResults):
     @available_if()
     @displayed(se="share")
     def path(self) -> pd.DataFrame:
-        """Errors of the pairs that were tried: alpha, gamma, error, se."""
-        why = "as alpha and gamma were given, or the fit was loaded"
-        return held_path(self._fit, why, "fit without one of them to have it chosen", "alpha")
+        """Errors of the candidate pairs: alpha, gamma, error, se."""
+        reason = "because alpha and gamma were set, or the fit was loaded"
+        return held_path(self._fit, reason, "fit without one of them to have it chosen", "alpha")
 
     @property
     @available_if()
     def df_model(self) -> int:
         """Not supported: the number of free parameters of regularized covariances is not defined."""
         raise NotSupportedError(
-            "Regularized covariances have no count of free parameters, nor AIC and BIC.",
-            hint="Compare by error_rates(['cv']).",
+            "The number of free parameters, AIC and BIC are not defined for regularized covariance matrices.",
+            hint="Compare fits by error_rates(['cv']).",
         )
 
     @displayed()
@@ -1115,7 +1145,7 @@ class RDASpec(ModelSpec[RDAFit]):
         -------
         RDAFit
         """
-        words = {"method": ("moment", "mle"), "select": ("min", "1se")}
-        if any(arguments[name] not in known for name, known in words.items()):
-            raise InvalidStateError("its options are not those of rda()")
+        allowed_by_option = {"method": ("moment", "mle"), "select": ("min", "1se")}
+        if any(arguments[name] not in allowed for name, allowed in allowed_by_option.items()):
+            raise InvalidStateError("its options are not options of rda()")
         return super().from_arrays(moments, prior, arguments)

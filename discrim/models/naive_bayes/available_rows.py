@@ -44,63 +44,63 @@ def available_tally(blocks: Blocks, plan: ColumnPlan) -> tuple[ClassMoments, Tal
     blocks = blocks.with_classes()
     k = len(blocks.design.levels)
     p = len(blocks.terms)
-    used = blocks.codes >= 0
+    is_used = blocks.codes >= 0
     if blocks.weights is not None:
-        used &= ~np.isnan(blocks.weights)
-    weights = None if blocks.weights is None else blocks.weights[used]
-    codes = blocks.codes[used]
+        is_used &= ~np.isnan(blocks.weights)
+    weights = None if blocks.weights is None else blocks.weights[is_used]
+    codes = blocks.codes[is_used]
     counts = np.bincount(codes, weights, k).astype(np.float64)
     rows = np.bincount(codes if weights is None else codes[weights > 0], minlength=k)
-    codes = np.where(used, blocks.codes, -1)
-    parts = {name: np.zeros((k, p)) for name in ("centres", "rests", "scatters")}
+    codes = np.where(is_used, blocks.codes, -1)
+    arrays = {name: np.zeros((k, p)) for name in ("centres", "rests", "scatters")}
     scale = np.ones(p)
     tally = Tally(plan, k)
     tally.available = np.zeros((k, p))
-    for columns in _missed_together(blocks):
+    for columns in _group_by_missing_rows(blocks):
         group = replace(blocks.with_codes(codes), partial=False, incomplete=False).columns(columns.tolist())
-        part = Tally(plan.columns(columns), k)
-        moments = reading.class_moments(group, "diagonal", part.wrap)
-        for name, values in parts.items():
+        group_tally = Tally(plan.columns(columns), k)
+        moments = reading.class_moments(group, "diagonal", group_tally.wrap)
+        for name, values in arrays.items():
             values[:, columns] = getattr(moments, name)
         scale[columns], tally.available[:, columns] = moments.scale, moments.counts[:, None]
-        _place(tally, part, columns)
-    return ClassMoments(counts, rows, scale=scale, **parts), tally
+        _copy_group_tally(tally, group_tally, columns)
+    return ClassMoments(counts, rows, scale=scale, **arrays), tally
 
 
-def _missed_together(blocks: Blocks) -> list[Codes]:
+def _group_by_missing_rows(blocks: Blocks) -> list[Codes]:
     """Group columns that are missing in the same rows; return the positions (q,) of each group."""
-    marks: list[Any] = [hashlib.blake2b() for _ in blocks.terms]
-    for place, x, missing in blocks.every_row():
+    hashes: list[Any] = [hashlib.blake2b() for _ in blocks.terms]
+    for row_slice, x, missing in blocks.every_row():
         if missing is None or not missing.any():
             continue
         nan = np.isnan(x)
         for j in np.flatnonzero(nan.any(axis=0)).tolist():
-            marks[j].update(place.start.to_bytes(8, "little") + np.packbits(nan[:, j]).tobytes())
+            hashes[j].update(row_slice.start.to_bytes(8, "little") + np.packbits(nan[:, j]).tobytes())
     groups: dict[bytes, list[int]] = {}
-    for j, mark in enumerate(marks):
-        groups.setdefault(mark.digest(), []).append(j)
+    for j, hash_state in enumerate(hashes):
+        groups.setdefault(hash_state.digest(), []).append(j)
     return [np.array(columns, dtype=np.intp) for columns in groups.values()]
 
 
-def _place(tally: Tally, part: Tally, columns: Codes) -> None:
+def _copy_group_tally(tally: Tally, group_tally: Tally, columns: Codes) -> None:
     """Copy the tally of some columns into the tally of all columns.
 
     Parameters
     ----------
     tally : Tally
         Tally of all columns, which is changed.
-    part : Tally
+    group_tally : Tally
         Tally of the columns at `columns`.
     columns : (q,) int
         Positions of these columns.
     """
-    for i, j in enumerate(columns[part.plan.tables].tolist()):
-        tally.tables[tally.plan.tables.tolist().index(j)] = part.tables[i]
-    for i, j in enumerate(columns[part.plan.kernels].tolist()):
-        tally.values[tally.plan.kernels.tolist().index(j)] = part.values[i]
+    for i, j in enumerate(columns[group_tally.plan.tables].tolist()):
+        tally.tables[tally.plan.tables.tolist().index(j)] = group_tally.tables[i]
+    for i, j in enumerate(columns[group_tally.plan.kernels].tolist()):
+        tally.values[tally.plan.kernels.tolist().index(j)] = group_tally.values[i]
 
 
-def tally_of_present(tally: Tally, classes: Sequence[Any], blocks: Blocks) -> Tally:
+def tally_of_present_classes(tally: Tally, classes: Sequence[Any], blocks: Blocks) -> Tally:
     """Return the tally of the classes that remain in `blocks`; `classes` are the classes of the tally."""
     present = blocks.design.levels
     return tally if len(present) == len(classes) else tally.classes(np.array([*map(classes.index, present)]))
@@ -139,14 +139,14 @@ def usable_available_rows(
     reading.check_word("na_action", na_action, NaAction)
     if na_action == "raise":
         raise DataError(
-            'na_action="raise" refuses the missing values that missing="available" is for.',
-            hint="Leave one out.",
+            'na_action="raise" cannot be combined with missing="available".',
+            hint="Leave out one of the two.",
         )
     if len(plan.counts):
         raise NotSupportedError(
-            'counts= follow a multinomial given their sum, and with missing="available" a row may have '
-            "no sum.",
-            hint="Leave counts= out, fill the counts, or fit the complete rows.",
+            'counts= cannot be combined with missing="available": the multinomial distribution requires the '
+            "sum of all counts of a row.",
+            hint="Leave out counts=, fill in the counts, or fit the complete rows.",
         )
     blocks = replace(blocks, partial=True, incomplete=True)
     classes = blocks.design.levels
@@ -155,16 +155,16 @@ def usable_available_rows(
     dropped = blocks.n_dropped(blocks.codes >= 0)
     if not moments.total:
         raise DataError(
-            f"No row is left: each of the {blocks.table.nrows} rows misses the response "
-            f"{blocks.design.response!r}, or its weight.",
-            hint="Give rows with a class.",
+            f"None of the {blocks.table.nrows} rows has both a response {blocks.design.response!r} and a "
+            "weight.",
+            hint="Pass rows with a class.",
             columns=(blocks.design.response,),
         )
     if blocks.weighted:
         reading.warn_of_weights(moments, whole=blocks.rows.has_whole_weights())
     blocks, moments = reading.present_classes(blocks, moments)
-    tally = tally_of_present(tally, classes, blocks)
-    _refuse_bare(blocks, tally)
+    tally = tally_of_present_classes(tally, classes, blocks)
+    _refuse_unobserved_columns(blocks, tally)
     check_data_range(moments, blocks)
     # With dropped=0, constant columns are removed from the moments without another pass over the rows.
     blocks, moments = reading.without_constants(replace(blocks, dropped=0), moments)
@@ -173,18 +173,19 @@ def usable_available_rows(
     return replace(blocks, dropped=dropped), moments, tally
 
 
-def _refuse_bare(blocks: Blocks, tally: Tally) -> None:
+def _refuse_unobserved_columns(blocks: Blocks, tally: Tally) -> None:
     """Raise DataError, with a class and its columns, if a column has only missing values in some class."""
     available: Any = tally.available
-    bare = ~(available > 0)
-    if not bare.any():
+    is_unobserved = ~(available > 0)
+    if not is_unobserved.any():
         return
-    k = int(np.argmax(bare.any(axis=1)))
-    names = [blocks.terms[j] for j in np.flatnonzero(bare[k])]
-    has = "has" if len(names) == 1 else "have"
+    k = int(np.argmax(is_unobserved.any(axis=1)))
+    names = [blocks.terms[j] for j in np.flatnonzero(is_unobserved[k])]
+    verb = "has" if len(names) == 1 else "have"
     raise DataError(
-        f"{reading.listed(names)} {has} no value in class {blocks.design.levels[k]!r}, so that there is "
-        "no density.",
+        f"{reading.listed(names)} {verb} no observed value in class {blocks.design.levels[k]!r}. The density "
+        "cannot be estimated.",
         hint="Leave such columns out of the formula, or the class out of the table.",
+        columns=names,
         classes=(blocks.design.levels[k],),
     )

@@ -35,39 +35,47 @@ from discrim.models.base import reading
 from discrim.models.base.displayed import displayed
 from discrim.models.base.fit import FittedModel, Gaps, ModelSpec, scores_by_refits
 from discrim.models.base.reading import Data, Divisor, NaAction, Prior, verb_options
-from discrim.models.discriminant.normal_fits import drop_hint, first_of_classes
+from discrim.models.discriminant.normal_fits import drop_hint, join_class_problems
 from discrim.models.moments.moments import Moments
 from discrim.models.moments.sample import NeedsRows, Sample, usable_moments
-from discrim.models.naive_bayes.available_rows import available_tally, tally_of_present, usable_available_rows
+from discrim.models.naive_bayes.available_rows import (
+    available_tally,
+    tally_of_present_classes,
+    usable_available_rows,
+)
 from discrim.models.results.geometry import ClassCovariances
 from discrim.models.results.results import ClassifierResults
 
 NORMAL, TABLE, KERNEL, COUNT = range(4)
 
-AVAILABLE = NeedsRows('missing="available" reads the rows that have each column.', "Leave it out")
-KERNELS = NeedsRows(
-    "Kernel densities are computed from rows and not from their moments.", "Leave out kernel="
+AVAILABLE_NEEDS_ROWS = NeedsRows(
+    'missing="available" requires the rows, because each column is fitted to the rows in which it is '
+    "observed.",
+    "Leave out missing=",
+)
+KERNELS_NEED_ROWS = NeedsRows(
+    "Kernel densities require the rows; moments do not determine them.", "Leave out kernel="
 )
 
-SMOOTHING = 1e-9
+SUGGESTED_SMOOTHING = 1e-9
 """Value of `smoothing` that hints suggest: the default of scikit-learn's `var_smoothing`."""
 
-GRID = 512
+N_DENSITY_VALUES = 512
 """Number of values at which `density` evaluates a column by default."""
 
-BEYOND = 3.0
+GRID_MARGIN = 3.0
 """Margin of that grid outside the extremes, in bandwidths or standard deviations."""
 
 
 def _levels(fit: FittedModel[NaiveBayesFit]) -> dict[str, Any]:
-    """Levels of each categorical column, by term."""
-    known = term_levels(fit.design_rows.design)
-    return {fit.terms[j]: known[j] or (False, True) for j in fit.estimates.plan.tables.tolist()}
+    """Return the levels of each categorical column, by term."""
+    levels_by_position = term_levels(fit.design_rows.design)
+    return {fit.terms[j]: levels_by_position[j] or (False, True) for j in fit.estimates.plan.tables.tolist()}
 
 
 def _rule_of_tally(fit: FittedModel[NaiveBayesFit], blocks: Blocks) -> Rule | None:
     """Refit to rows and return the rule; None if a density does not exist."""
-    moments, tally = _tallied(fit, blocks)
+    moments, tally = _tally_rows(fit, blocks)
     keep = np.arange(moments.n_columns)
     if blocks.incomplete:
         # Constant columns are removed here, because the caller removes them only from complete rows.
@@ -81,7 +89,7 @@ def _rule_of_tally(fit: FittedModel[NaiveBayesFit], blocks: Blocks) -> Rule | No
     return rule if len(keep) == len(blocks.terms) else PartRule(rule, keep)
 
 
-def _tallied(fit: FittedModel[NaiveBayesFit], blocks: Blocks) -> tuple[ClassMoments, Tally]:
+def _tally_rows(fit: FittedModel[NaiveBayesFit], blocks: Blocks) -> tuple[ClassMoments, Tally]:
     """Compute the moments and the tally of rows, which may lack columns of the fit.
 
     Parameters
@@ -98,8 +106,8 @@ def _tallied(fit: FittedModel[NaiveBayesFit], blocks: Blocks) -> tuple[ClassMome
     tally : Tally
         Tally of the columns that are not normal.
     """
-    places = np.array([fit.terms.get_loc(term) for term in blocks.terms], dtype=np.intp)
-    plan = fit.estimates.plan.columns(places)
+    positions = np.array([fit.terms.get_loc(term) for term in blocks.terms], dtype=np.intp)
+    plan = fit.estimates.plan.columns(positions)
     if blocks.incomplete:
         return available_tally(blocks, plan)
     tally = Tally(plan, len(fit.classes))
@@ -151,9 +159,9 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         available = self._fit.estimates.available
         counts = self._fit.counts[:, None] if available is None else available
         values = np.broadcast_to(counts, (len(self.classes), len(self.terms)))
-        whole = (values % 1 == 0).all()
+        is_integral = (values % 1 == 0).all()
         return pd.DataFrame(
-            values.astype(np.int64) if whole else values, index=self.classes, columns=self.terms
+            values.astype(np.int64) if is_integral else values, index=self.classes, columns=self.terms
         )
 
     @property
@@ -179,10 +187,10 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         Dict of column to DataFrame, classes by levels.
         """
         tables = self._fit.estimates.tables
-        shares = () if tables is None else tables.probabilities()
+        probabilities = () if tables is None else tables.probabilities()
         return {
             term: pd.DataFrame(values, index=self.classes, columns=pd.Index(list(levels), name=term))
-            for (term, levels), values in zip(self._levels.items(), shares, strict=True)
+            for (term, levels), values in zip(self._levels.items(), probabilities, strict=True)
         }
 
     @property
@@ -234,9 +242,12 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         plan = self._fit.estimates.plan
         numeric = self.terms[np.sort(np.concatenate([plan.normal, plan.kernels]))]
         if not (isinstance(term, str) and term in numeric):
-            named = reading.listed(numeric) if len(numeric) else "no column"
-            has = f"{named} {'have' if len(numeric) > 1 else 'has'}"
-            raise DataError(f"{term!r} has no density ({has} one).", hint="See tables and multinomial.")
+            numeric_names = reading.listed(numeric) if len(numeric) else "no column"
+            density_text = f"{numeric_names} {'have' if len(numeric) > 1 else 'has'}"
+            raise DataError(
+                f"density() is not available for {term!r}: {density_text} a density.",
+                hint="See tables and multinomial.",
+            )
         try:
             values = self._grid(term) if at is None else np.asarray(at, dtype=np.float64).ravel()
         except (TypeError, ValueError):
@@ -259,39 +270,43 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         return () if kernels is None else kernels.densities[self.bandwidths.columns.get_loc(term)]
 
     def _grid(self, term: str) -> Floats:
-        """Return `GRID` evenly spaced values (m,) that cover the densities of a column in all classes."""
+        """Return evenly spaced values (m,) that cover the densities of a column in all classes."""
         if term in self.normal_terms:
             low = high = self.means[term].to_numpy()
             width = self.sds[term].to_numpy()
         else:
             kernels = self._kernels_of(term)
-            low, high = (np.array([each.points[end] for each in kernels]) for end in (0, -1))
+            low, high = (np.array([kernel.points[position] for kernel in kernels]) for position in (0, -1))
             width = self.bandwidths[term].to_numpy()
-        return np.linspace((low - BEYOND * width).min(), (high + BEYOND * width).max(), GRID)
+        return np.linspace(
+            (low - GRID_MARGIN * width).min(), (high + GRID_MARGIN * width).max(), N_DENSITY_VALUES
+        )
 
     def _need_complete_numbers(self) -> None:
         """Raise NotSupportedError if a column is categorical or fitted to some of the rows."""
         if len(self._levels):
             raise NotSupportedError(
-                f"group_summary() describes numbers, and {reading.listed(self._levels)} "
+                f"group_summary() requires numeric columns, but {reading.listed(self._levels)} "
                 f"{'is' if len(self._levels) == 1 else 'are'} categorical.",
                 hint="See tables.",
+                columns=list(self._levels),
             )
         if self._fit.estimates.available is not None:
             raise NotSupportedError(
-                "group_summary() describes complete rows, and here each column is fitted to the rows "
-                "that have it.",
+                'group_summary() requires complete rows. With missing="available" each column is fitted to '
+                "the rows in which it is observed.",
                 hint="See means, sds and available.",
             )
         super()._need_complete_numbers()
 
-    def _need_covariances(self, what: str) -> None:
+    def _need_covariances(self, method: str) -> None:
         if not self._fit.estimates.is_normal:
-            other = self.terms[np.flatnonzero(self._fit.estimates.plan.families)]
+            non_normal = self.terms[np.flatnonzero(self._fit.estimates.plan.families)]
             raise NotSupportedError(
-                f"{what} needs normal columns, and {reading.listed(other)} "
-                f"{'are' if len(other) > 1 else 'is'} not.",
+                f"{method} requires normal columns, but {reading.listed(non_normal)} "
+                f"{'are' if len(non_normal) > 1 else 'is'} not normal.",
                 hint="See means, sds, tables, bandwidths and multinomial.",
+                columns=list(non_normal),
             )
 
     # ---- tables
@@ -307,19 +322,19 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
             columns, level and probability for categorical columns and counts, and bandwidth for kernel
             densities.
         """
-        parts = []
+        tables = []
         for names, frames in (
             (("mean", "sd"), (self.means, self.sds)),
             (("bandwidth",), (self.bandwidths,)),
             (("probability",), (self.multinomial,)),
         ):
             if frames[0].shape[1]:
-                parts.append(self._long(frames[0].columns, "term", names, frames))
+                tables.append(self._long(frames[0].columns, "term", names, frames))
         for term, table in self.tables.items():
-            part = self._long(table.columns, "level", ("probability",), (table,))
-            part.insert(1, "term", term)
-            parts.append(part)
-        return pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
+            level_table = self._long(table.columns, "level", ("probability",), (table,))
+            level_table.insert(1, "term", term)
+            tables.append(level_table)
+        return pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0]
 
     def _long(
         self, columns: pd.Index, name: str, names: tuple[str, ...], frames: tuple[pd.DataFrame, ...]
@@ -342,7 +357,9 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         DataFrame
         """
         index = pd.MultiIndex.from_product([self.classes, columns], names=["class", name])
-        values = {each: frame.to_numpy().ravel() for each, frame in zip(names, frames, strict=True)}
+        values = {
+            value_name: frame.to_numpy().ravel() for value_name, frame in zip(names, frames, strict=True)
+        }
         return pd.DataFrame(values, index=index).reset_index()
 
     @displayed()
@@ -516,18 +533,18 @@ def naive_bayes(
     """
     options = verb_options(locals())
     reading.check_word("missing", missing, ("drop", "available"), optional=True)
-    whole = None if missing == "drop" else missing
-    columns = Options(kernel, bandwidth, counts, laplace, smoothing, method, unseen, whole)
+    missing_policy = None if missing == "drop" else missing
+    column_options = Options(kernel, bandwidth, counts, laplace, smoothing, method, unseen, missing_policy)
     sample = Sample("naive_bayes", "diagonal", moments, formula, data, weights, levels, functions, na_action)
     if sample.has_rows:
-        why = "A kernel density is made of all rows, and" if kernel else None
-        blocks = sample.read(why, incomplete=whole == "available")
-        blocks, stats, tally = _usable_tally(blocks, columns, na_action)
+        reason = "A kernel density uses all rows, and" if kernel else None
+        blocks = sample.read(reason, incomplete=missing_policy == "available")
+        blocks, stats, tally = _usable_tally(blocks, column_options, na_action)
     else:
-        blocks, stats, tally = _given_tally(sample, columns)
+        blocks, stats, tally = _tally_of_moments(sample, column_options)
     _refuse_no_density(stats, tally, blocks)
-    shares, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
-    fit = core.fit_naive_bayes(stats, tally, shares, estimated_prior=estimated)
+    priors, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
+    fit = core.fit_naive_bayes(stats, tally, priors, estimated_prior=estimated)
     _refuse_no_bandwidth(fit, blocks)
     return NaiveBayesResults(NaiveBayesSpec().fit(fit, blocks, options, has_rows=sample.has_rows))
 
@@ -556,7 +573,7 @@ def _usable_tally(
         Tally of the columns that are not normal.
     """
     blocks = replace(blocks, design=level_design(blocks.design))
-    plan = _plan_of(blocks, options)
+    plan = _read_plan(blocks, options)
     if options.missing is not None:
         return usable_available_rows(blocks, plan, na_action)
     blocks = blocks.with_counts(tuple(blocks.terms[j] for j in plan.counts))
@@ -568,14 +585,14 @@ def _usable_tally(
         blocks, "diagonal", na_action, tally.wrap, keep=plan.counts.tolist()
     )
     if not blocks.constant:
-        return blocks, moments, tally_of_present(tally, classes, blocks)
+        return blocks, moments, tally_of_present_classes(tally, classes, blocks)
     constant = set(blocks.constant)
-    kept = [j for j, term in enumerate(terms) if term not in constant]
-    tally = Tally(plan.columns(np.array(kept)), len(blocks.design.levels))
+    varying = [j for j, term in enumerate(terms) if term not in constant]
+    tally = Tally(plan.columns(np.array(varying)), len(blocks.design.levels))
     return blocks, reading.class_moments(blocks, "diagonal", tally.wrap), tally
 
 
-def _given_tally(sample: Sample, options: Options) -> tuple[Blocks, ClassMoments, Tally]:
+def _tally_of_moments(sample: Sample, options: Options) -> tuple[Blocks, ClassMoments, Tally]:
     """Return the moments and the tally stored in a `Moments` object.
 
     Parameters
@@ -601,38 +618,43 @@ def _given_tally(sample: Sample, options: Options) -> tuple[Blocks, ClassMoments
     """
     kernel = options.kernel
     has_kernels = bool(kernel) if isinstance(kernel, bool | np.bool_ | str | list | tuple) else True
-    needs_rows = AVAILABLE if options.missing is not None else KERNELS if has_kernels else None
-    given = sample.checked_moments(needs_rows)
-    given._need("Naive Bayes", "diagonal")
-    design = level_design(given._design)
-    blocks = without_rows(design, given._functions, weighted=given._in_weights, dropped=given.dropped)
-    plan = _plan_of(blocks, options)
+    needs_rows = (
+        AVAILABLE_NEEDS_ROWS if options.missing is not None else KERNELS_NEED_ROWS if has_kernels else None
+    )
+    user_moments = sample.checked_moments(needs_rows)
+    user_moments._need("Naive Bayes", "diagonal")
+    design = level_design(user_moments._design)
+    blocks = without_rows(
+        design, user_moments._functions, weighted=user_moments._in_weights, dropped=user_moments.dropped
+    )
+    plan = _read_plan(blocks, options)
     names, _ = frame_levels.level_terms(design)
-    if len(given._level_counts.tables) != len(names):
+    if len(user_moments._level_counts.tables) != len(names):
         raise NotSupportedError(
-            f"These moments hold no counts of the levels of {reading.listed(names)}, because a part of "
-            "them comes from published statistics.",
-            hint="Add up moments of tables only, or leave such columns out.",
+            f"These moments do not contain counts of the levels of {reading.listed(names)}, because some of "
+            "them come from published statistics.",
+            hint="Add up moments of tables only, or leave out such columns.",
+            columns=list(names),
         )
-    moments = _moments_of_levels(given, blocks.terms, names)
-    _refuse_negative(given, plan, blocks, moments)
+    moments = _moments_of_levels(user_moments, blocks.terms, names)
+    _refuse_negative(user_moments, plan, blocks, moments)
     tally = Tally(plan, moments.n_classes)
-    tally.tables, tally.sums = list(given._level_counts.tables), count_sums(moments, plan.counts)
+    tally.tables, tally.sums = list(user_moments._level_counts.tables), count_sums(moments, plan.counts)
     classes = design.levels
     terms = blocks.terms
-    blocks, moments = usable_moments(given, blocks, moments, keep=plan.counts.tolist())
-    tally = tally_of_present(tally, classes, blocks)
+    blocks, moments = usable_moments(user_moments, blocks, moments, keep=plan.counts.tolist())
+    tally = tally_of_present_classes(tally, classes, blocks)
     if len(blocks.terms) < len(terms):
         tally = tally.columns(np.array([terms.index(term) for term in blocks.terms]))
     return blocks, moments, tally
 
 
-def _moments_of_levels(given: Moments, terms: tuple[str, ...], names: tuple[str, ...]) -> ClassMoments:
-    """Diagonal moments in which each category is one column of level positions.
+def _moments_of_levels(user_moments: Moments, terms: tuple[str, ...], names: tuple[str, ...]) -> ClassMoments:
+    """Return diagonal moments in which each category is one column of level positions.
 
     Parameters
     ----------
-    given : Moments
+    user_moments : Moments
         Moments with numeric columns and counts of levels.
     terms : tuple of str
         Columns of the result, p.
@@ -642,34 +664,35 @@ def _moments_of_levels(given: Moments, terms: tuple[str, ...], names: tuple[str,
     Returns
     -------
     ClassMoments
-        Numeric columns are copied from `given`; categorical ones are computed from the counts of levels.
+        Numeric columns are copied from `user_moments`; categorical ones are computed from the counts of
+        levels.
     """
-    moments = with_scatter(given._moments, "diagonal")
-    given_terms = given._design.terms
+    moments = with_scatter(user_moments._moments, "diagonal")
+    user_terms = user_moments._design.terms
     if not names:
         return moments
-    means, squares = as_columns(given._level_counts.tables, moments.counts)
+    means, squares = as_columns(user_moments._level_counts.tables, moments.counts)
     numeric = [j for j, term in enumerate(terms) if term not in names]
-    source = [given_terms.index(terms[j]) for j in numeric]
+    source = [user_terms.index(terms[j]) for j in numeric]
     levels = [terms.index(name) for name in names]
     shape = (moments.n_classes, len(terms))
     centres = np.zeros(shape)
-    rests = np.zeros(shape)
+    residual_means = np.zeros(shape)
     scatters = np.zeros(shape)
     scale = np.ones(len(terms))
-    centres[:, numeric], rests[:, numeric] = moments.centres[:, source], moments.rests[:, source]
+    centres[:, numeric], residual_means[:, numeric] = moments.centres[:, source], moments.rests[:, source]
     scatters[:, numeric], scale[numeric] = moments.scatters[:, source], moments.scale[source]
     centres[:, levels] = means
     scatters[:, levels] = squares
-    return replace(moments, centres=centres, rests=rests, scale=scale, scatters=scatters)
+    return replace(moments, centres=centres, rests=residual_means, scale=scale, scatters=scatters)
 
 
-def _refuse_negative(given: Moments, plan: ColumnPlan, blocks: Blocks, moments: ClassMoments) -> None:
+def _refuse_negative(user_moments: Moments, plan: ColumnPlan, blocks: Blocks, moments: ClassMoments) -> None:
     """Raise DataError if the moments show that a column of counts has negative values.
 
     Parameters
     ----------
-    given : Moments
+    user_moments : Moments
         The moments, with a flag for each column with negative values.
     plan : ColumnPlan
         The families of the columns.
@@ -678,54 +701,64 @@ def _refuse_negative(given: Moments, plan: ColumnPlan, blocks: Blocks, moments: 
     moments : ClassMoments
         Diagonal moments of the columns of `blocks`.
     """
-    below = given._moments.class_means < 0
+    has_negative_mean = user_moments._moments.class_means < 0
     for j in plan.counts.tolist():
-        place = given._design.terms.index(blocks.terms[j])
-        if not given._level_counts.negative[place] and not below[:, place].any():
+        position = user_moments._design.terms.index(blocks.terms[j])
+        if not user_moments._level_counts.negative[position] and not has_negative_mean[:, position].any():
             continue
         k = int(np.argmax(moments.class_means[:, j] < 0))
-        where = f" (its mean in class {shown(blocks.design.levels[k])} is)" if below[:, place].any() else ""
+        mean_text = (
+            f" (its mean in class {shown(blocks.design.levels[k])} is negative)"
+            if has_negative_mean[:, position].any()
+            else ""
+        )
         raise DataError(
-            f"Column {blocks.terms[j]!r} holds values below zero{where}, and a count is 0 or more.",
-            hint="Leave it out of counts=, or gather the moments again of corrected rows.",
+            f"Column {blocks.terms[j]!r} has negative values{mean_text} and cannot be a count.",
+            hint="Leave it out of counts=, or correct the rows and compute the moments again.",
             columns=(blocks.terms[j],),
         )
 
 
-def _plan_of(blocks: Blocks, options: Options) -> ColumnPlan:
+def _read_plan(blocks: Blocks, options: Options) -> ColumnPlan:
     """Validate the options and assign each column of a level design to its family."""
     reading.check_word("method", options.method, Divisor)
     reading.check_word("unseen", options.unseen, Unseen)
     terms = list(blocks.terms)
     levels = term_levels(blocks.design)
-    families = np.array([NORMAL if each is None else TABLE for each in levels], dtype=np.intp)
-    sizes = np.array([0 if each is None else len(each) for each in levels], dtype=np.intp)
+    families = np.array(
+        [NORMAL if column_levels is None else TABLE for column_levels in levels], dtype=np.intp
+    )
+    sizes = np.array(
+        [0 if column_levels is None else len(column_levels) for column_levels in levels], dtype=np.intp
+    )
     for name in frame_levels.boolean_terms(blocks.design):
         families[terms.index(name)] = TABLE
         sizes[terms.index(name)] = 2
-    for family, what, wanted in ((COUNT, "counts", options.counts), (KERNEL, "kernel", options.kernel)):
-        families[_wanted(what, wanted, terms, families)] = family
+    for family, option, requested in ((COUNT, "counts", options.counts), (KERNEL, "kernel", options.kernel)):
+        families[_option_positions(option, requested, terms, families)] = family
     columns = set(blocks.design.columns)
-    made = [terms[j] for j in np.flatnonzero(families == COUNT) if terms[j] not in columns]
-    if made:
+    computed = [terms[j] for j in np.flatnonzero(families == COUNT) if terms[j] not in columns]
+    if computed:
         raise DataError(
-            f"counts= takes columns of the table as they stand, and {reading.listed(made)} is computed.",
-            hint="Compute the column before the fit.",
+            f"counts= requires columns of the table, but {reading.listed(computed)} "
+            f"{'is' if len(computed) == 1 else 'are'} computed by the formula.",
+            hint="Add the computed column to the table before the fit.",
+            columns=computed,
         )
-    rule, given = _bandwidths(options.bandwidth, terms, families)
+    rule, bandwidths = _read_bandwidths(options.bandwidth, terms, families)
     laplace = reading.check_number("laplace", options.laplace, 0)
     smoothing = reading.check_number("smoothing", options.smoothing, 0)
-    return ColumnPlan(families, sizes, given, rule, laplace, smoothing, options.method, options.unseen)
+    return ColumnPlan(families, sizes, bandwidths, rule, laplace, smoothing, options.method, options.unseen)
 
 
-def _wanted(what: str, wanted: Any, terms: list[str], families: Codes) -> list[int] | Codes:
+def _option_positions(option: str, requested: Any, terms: list[str], families: Codes) -> list[int] | Codes:
     """Return the positions of the columns that `kernel=` or `counts=` names.
 
     Parameters
     ----------
-    what : str
+    option : str
         Name of the option.
-    wanted : bool or sequence of str
+    requested : bool or sequence of str
         Its value; True stands for all columns that are still normal.
     terms : list of str
         Names of the columns.
@@ -741,31 +774,33 @@ def _wanted(what: str, wanted: Any, terms: list[str], families: Codes) -> list[i
     DataError
         The value is invalid, or a name is not a numeric column.
     """
-    if isinstance(wanted, bool | np.bool_):
-        return np.flatnonzero((families == NORMAL) & bool(wanted))
-    names = [wanted] if isinstance(wanted, str) else wanted
+    if isinstance(requested, bool | np.bool_):
+        return np.flatnonzero((families == NORMAL) & bool(requested))
+    names = [requested] if isinstance(requested, str) else requested
     if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise DataError(
-            f"{what}={wanted!r} is not valid.", hint="Give True, or a list of the columns that are meant."
+            f"{option}={requested!r} is not valid.", hint="Pass True, or a list of names of columns."
         )
     numeric = [term for term, family in zip(terms, families, strict=True) if family == NORMAL]
-    place = {term: j for j, term in enumerate(terms)}
+    position_by_term = {term: j for j, term in enumerate(terms)}
     for name in names:
-        if name in place and families[place[name]] != NORMAL:
-            kind = "in counts=, too" if families[place[name]] == COUNT else "categorical"
+        if name in position_by_term and families[position_by_term[name]] != NORMAL:
+            conflict = "also in counts=" if families[position_by_term[name]] == COUNT else "categorical"
             raise DataError(
-                f"{what}= names {name!r}, which is {kind}.", hint="Leave it out of one of the two."
-            )
-        if name not in place:
-            raise DataError(
-                f"{what}= names {name!r}, which is not a numeric column of the fit.",
-                hint=f"Name some of {reading.listed(numeric)}.",
+                f"{option}= contains {name!r}, which is {conflict}.",
+                hint=f"Leave {name!r} out of {option}=.",
                 columns=(name,),
             )
-    return [place[name] for name in names]
+        if name not in position_by_term:
+            raise DataError(
+                f"{option}= contains {name!r}, which is not a numeric column of the formula.",
+                hint=f"The numeric columns are {reading.listed(numeric)}.",
+                columns=(name,),
+            )
+    return [position_by_term[name] for name in names]
 
 
-def _bandwidths(bandwidth: Any, terms: list[str], families: Codes) -> tuple[str, Floats]:
+def _read_bandwidths(bandwidth: Any, terms: list[str], families: Codes) -> tuple[str, Floats]:
     """Validate `bandwidth=`.
 
     Parameters
@@ -784,28 +819,31 @@ def _bandwidths(bandwidth: Any, terms: list[str], families: Codes) -> tuple[str,
     bandwidths : (p,) float64
         Fixed bandwidth of each column; 0 for columns that follow the rule.
     """
-    given = np.zeros(len(terms))
+    fixed_bandwidths = np.zeros(len(terms))
     kernels = [terms[j] for j in np.flatnonzero(families == KERNEL)]
     if isinstance(bandwidth, str):
         reading.check_word("bandwidth", bandwidth, tuple(FACTORS))
     if not kernels and not (isinstance(bandwidth, str) and bandwidth == "nrd0"):
         raise DataError(
-            f"bandwidth={bandwidth!r} goes with kernel densities, and no column has one.",
-            hint="Name its columns in kernel=, or leave bandwidth= out.",
+            f"bandwidth={bandwidth!r} requires kernel densities, but no column has one.",
+            hint="Name columns in kernel=, or leave out bandwidth=.",
         )
     if isinstance(bandwidth, str):
-        return bandwidth, given
-    wanted = bandwidth if isinstance(bandwidth, Mapping) else dict.fromkeys(kernels, bandwidth)
-    for name, value in wanted.items():
+        return bandwidth, fixed_bandwidths
+    requested = bandwidth if isinstance(bandwidth, Mapping) else dict.fromkeys(kernels, bandwidth)
+    for name, value in requested.items():
         if name not in kernels:
             raise DataError(
-                f"bandwidth= names {name!r}, which has no kernel density: kernel= makes one of "
+                f"bandwidth= contains {name!r}, which has no kernel density. The columns of kernel= are "
                 f"{reading.listed(kernels)}.",
-                hint="Name the column there too.",
+                hint=f"Add {name!r} to kernel=, or leave it out of bandwidth=.",
+                columns=(name,),
             )
-        also = f" for {name!r}, or one of {reading.listed(FACTORS)}"
-        given[terms.index(name)] = reading.check_number("bandwidth", value, 0, ends="()", also=also)
-    return "nrd0", given
+        alternative = f" for {name!r}, or one of {reading.listed(FACTORS)}"
+        fixed_bandwidths[terms.index(name)] = reading.check_number(
+            "bandwidth", value, 0, ends="()", also=alternative
+        )
+    return "nrd0", fixed_bandwidths
 
 
 def _refuse_no_density(moments: ClassMoments, tally: Tally, blocks: Blocks) -> None:
@@ -826,25 +864,27 @@ def _refuse_no_density(moments: ClassMoments, tally: Tally, blocks: Blocks) -> N
     if len(plan.normal):
         names = tuple(terms[plan.normal])
         available: Any = np.inf if tally.available is None else tally.available[:, plan.normal]
-        few = np.argwhere(available <= (1 if plan.method == "moment" else 0))
-        if len(few):
-            k, j = few[0]
+        too_few = np.argwhere(available <= (1 if plan.method == "moment" else 0))
+        if len(too_few):
+            k, j = too_few[0]
             raise CollinearError(
-                f"{names[j]!r} has values in rows of class {levels[k]!r} that weigh {available[k, j]:g} "
-                "together, too few for a variance.",
-                hint=f'Leave the column out, or pass method="mle" with smoothing={SMOOTHING:g}.',
+                f"The observed values of {names[j]!r} in class {levels[k]!r} have a total weight of "
+                f"{available[k, j]:g}, which is too small to estimate a variance.",
+                hint=f'Leave out the column, or pass method="mle" with smoothing={SUGGESTED_SMOOTHING:g}.',
                 options={"method": "mle"},
+                columns=(names[j],),
                 classes=(levels[k],),
             )
         _refuse_no_variance(moments.columns(plan.normal), names, levels, plan)
-    empty = tally.sums.sum(axis=1) + plan.laplace <= 0
-    if len(plan.counts) and empty.any():
+    is_empty = tally.sums.sum(axis=1) + plan.laplace <= 0
+    if len(plan.counts) and is_empty.any():
         raise CollinearError(
             f"The counts {reading.listed(terms[plan.counts])} are all zero in class "
-            f"{levels[int(empty.argmax())]!r}.",
-            hint="Pass laplace=1, for example, or leave the class out.",
+            f"{levels[int(is_empty.argmax())]!r}.",
+            hint="Pass laplace=1, for example, or leave out the class.",
             options={"laplace": 1},
-            classes=(levels[int(empty.argmax())],),
+            columns=list(terms[plan.counts]),
+            classes=(levels[int(is_empty.argmax())],),
         )
 
 
@@ -856,28 +896,34 @@ def _refuse_no_bandwidth(fit: NaiveBayesFit, blocks: Blocks) -> None:
     names = [blocks.terms[j] for j in fit.plan.kernels]
     counts = fit.moments.counts
     rows = fit.moments.rows
-    light = (counts <= 1) & (rows > 1) & lacking.any(axis=1)
-    if light.any():
-        k = int(light.argmax())
+    has_light_weights = (counts <= 1) & (rows > 1) & lacking.any(axis=1)
+    if has_light_weights.any():
+        k = int(has_light_weights.argmax())
         raise CollinearError(
-            f"The rows of class {blocks.design.levels[k]!r} have weights that sum to {counts[k]:g}, and "
-            "a bandwidth by a rule takes more than one row.",
+            f"The weights of class {blocks.design.levels[k]!r} sum to {counts[k]:g}, but the rule for the "
+            "bandwidth requires a sum above one.",
             hint=(
-                "Pass weights that count rows, for example divided by their mean, or give the "
-                f"bandwidths, as in bandwidth={{{names[0]!r}: ...}}."
+                "Pass weights that count rows, for example divided by their mean, or pass the "
+                f"bandwidths, for example bandwidth={{{names[0]!r}: ...}}."
             ),
             classes=(blocks.design.levels[k],),
         )
-    said = [
-        f"{reading.listed(name for name, none in zip(names, bare, strict=True) if none)} "
-        f"{'has' if bare.sum() == 1 else 'have'} one row or one value only in class {label!r}"
-        for label, bare in zip(blocks.design.levels, lacking, strict=True)
-        if bare.any()
+    problems = [
+        f"{reading.listed(names[j] for j in np.flatnonzero(lacks_bandwidth))} "
+        f"{'has' if lacks_bandwidth.sum() == 1 else 'have'} only one row or one value in class {label!r}"
+        for label, lacks_bandwidth in zip(blocks.design.levels, lacking, strict=True)
+        if lacks_bandwidth.any()
     ]
-    given = ", ".join(f"{names[j]!r}: ..." for j in np.flatnonzero(lacking.any(axis=0)))
+    example = ", ".join(f"{names[j]!r}: ..." for j in np.flatnonzero(lacking.any(axis=0)))
     raise CollinearError(
-        f"{first_of_classes(said)}, too few for a bandwidth.",
-        hint=f"Give one, as in bandwidth={{{given}}}, or leave such columns out.",
+        f"{join_class_problems(problems)}, which is not enough to estimate a bandwidth.",
+        hint=f"Pass the bandwidth, for example bandwidth={{{example}}}, or leave out such columns.",
+        columns=[names[j] for j in np.flatnonzero(lacking.any(axis=0))],
+        classes=[
+            label
+            for label, lacks_bandwidth in zip(blocks.design.levels, lacking, strict=True)
+            if lacks_bandwidth.any()
+        ],
     )
 
 
@@ -897,48 +943,60 @@ def _refuse_no_variance(
     plan : ColumnPlan
         Divisor and smoothing of the variances.
     """
-    said: list[str] = []
+    problems: list[str] = []
     constant: set[int] = set()
-    faulty: list[Any] = []
-    few = light = False
+    affected_classes: list[Any] = []
+    has_small_class = has_light_weights = False
     for k, label in enumerate(levels):
         count = moments.counts[k]
         if count <= 1 and plan.method == "moment":
-            few = True
-            faulty.append(label)
-            light = light or moments.rows[k] != count
-            has = f"has weights that sum to {count:g}" if moments.rows[k] != count else "has 1 row"
-            said.append(f"class {label!r} {has}, too few for a variance, which takes more than one")
+            has_small_class = True
+            affected_classes.append(label)
+            has_light_weights = has_light_weights or moments.rows[k] != count
+            problem = f"has weights that sum to {count:g}" if moments.rows[k] != count else "has 1 row"
+            problems.append(f"class {label!r} {problem}, but a variance requires more than one")
             continue
-        here = [] if plan.smoothing else [each.column for each in dependencies(moments, k, diagonal=True)]
-        if here:
-            constant.update(here)
-            faulty.append(label)
-            verb = "is" if len(here) == 1 else "are"
-            said.append(f"{reading.listed(terms[j] for j in here)} {verb} constant in class {label!r}")
-    if said:
-        text = first_of_classes(said)
-        smoothing = f"smoothing={SMOOTHING:g}"
-        counted = ", or weights that count rows, for example divided by their mean" if light else ""
-        way_out = (
-            f'pass method="mle"{"" if plan.smoothing else f" with {smoothing}"}{counted}'
-            if few
-            else f"pass {smoothing}, this share of the largest variance being added to each (scikit-learn's)"
+        class_constant = (
+            []
+            if plan.smoothing
+            else [dependency.column for dependency in dependencies(moments, k, diagonal=True)]
         )
-        tells = reading.separation_note(moments, tuple(terms))
-        hint = "" if few or tells else drop_hint([terms[j] for j in sorted(constant)], len(terms))
+        if class_constant:
+            constant.update(class_constant)
+            affected_classes.append(label)
+            verb = "is" if len(class_constant) == 1 else "are"
+            problems.append(
+                f"{reading.listed(terms[j] for j in class_constant)} {verb} constant in class {label!r}"
+            )
+    if problems:
+        text = join_class_problems(problems)
+        smoothing = f"smoothing={SUGGESTED_SMOOTHING:g}"
+        weight_advice = (
+            ", or weights that count rows, for example divided by their mean" if has_light_weights else ""
+        )
+        hint = (
+            f'pass method="mle"{"" if plan.smoothing else f" with {smoothing}"}{weight_advice}'
+            if has_small_class
+            else f"pass {smoothing}, which adds this share of the largest variance to each variance"
+        )
+        separation_note = reading.separation_note(moments, tuple(terms))
+        drop_advice = (
+            ""
+            if has_small_class or separation_note
+            else drop_hint([terms[j] for j in sorted(constant)], len(terms))
+        )
         raise CollinearError(
-            f"{text[0].upper()}{text[1:]}: a normal density needs a variance.{tells}",
-            hint=sentence(f"{way_out}{hint}"),
+            f"{text[0].upper()}{text[1:]}. A normal density requires a positive variance.{separation_note}",
+            hint=sentence(f"{hint}{drop_advice}"),
             columns=[terms[j] for j in sorted(constant)],
-            classes=faulty,
+            classes=affected_classes,
         )
     if plan.smoothing and not core.has_variances(moments, plan):
         raise CollinearError(
-            f"smoothing={plan.smoothing:g} of the largest variance leaves a variance of "
-            f"{reading.listed(terms)} at zero or infinite: no column varies, the share is too small or "
-            "too large, or the columns' units are too far apart.",
-            hint="Give another share, or columns of like units.",
+            f"With smoothing={plan.smoothing:g} a variance of {reading.listed(terms)} is zero or infinite: "
+            "no column varies, the smoothing is too small or too large, or the scales of the columns "
+            "differ too much.",
+            hint="Use another smoothing, or rescale the columns.",
         )
 
 
@@ -988,11 +1046,11 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         """
         fit = super().fit(estimates, rows, arguments, **options)
         sizes = estimates.plan.sizes[estimates.plan.tables].tolist()
-        of_levels = [len(levels) for levels in _levels(fit).values()] == sizes
-        if not (of_levels and frame_levels.codes_are_positions(rows.design)):
+        sizes_match = [len(levels) for levels in _levels(fit).values()] == sizes
+        if not (sizes_match and frame_levels.codes_are_positions(rows.design)):
             raise DataError(
-                "A saved fit of naive Bayes is damaged: its tables do not fit its levels.",
-                hint="Save the fit again.",
+                "The saved naive Bayes fit is damaged: its tables do not match its levels.",
+                hint="Fit and save the model again.",
             )
         return fit
 
@@ -1002,8 +1060,8 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         rows = super().read_rows(fit, data, Gaps(unseen, gaps.missing or "integrate"))
         if data is None:
             return rows
-        plain = [term for term, levels in _levels(fit).items() if levels == (False, True)]
-        frame_levels.refuse_values(rows.table, plain, counts=False)
+        boolean_terms = [term for term, levels in _levels(fit).items() if levels == (False, True)]
+        frame_levels.refuse_values(rows.table, boolean_terms, counts=False)
         frame_levels.refuse_values(rows.table, fit.terms[fit.estimates.plan.counts].tolist(), counts=True)
         return rows
 
@@ -1026,7 +1084,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         """Return the scores of each row by the rule fitted without it."""
         estimates = fit.estimates
         if estimates.available is not None and estimates.smoothing and estimates.normal is not None:
-            reason = "of smoothed variances of columns that rows miss takes a refit a row"
+            reason = "with smoothed variances of columns with missing values requires a refit for each row"
             return scores_by_refits(fit, reason)
         return super().leave_one_out(fit)
 
@@ -1038,7 +1096,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
     def why_no_rule(self, fit: FittedModel[NaiveBayesFit], rows: Blocks) -> DiscrimError | None:
         """Return the error that explains why a refit to these rows fails; None if the reason is unknown."""
         try:
-            _refuse_no_density(*_tallied(fit, rows), rows)
+            _refuse_no_density(*_tally_rows(fit, rows), rows)
         except CollinearError as error:
             return error
         return None
