@@ -55,25 +55,25 @@ from discrim.specification import Specification, listed_classes, read_specificat
 from discrim.subspace import MultipleCorrespondence, PrincipalComponents, SubspaceSpecification, read_subspace
 
 Components = int | float | Literal["cv", "loo"] | SubspaceSpecification
-"""What `components=` takes."""
+"""Values that `components=` accepts."""
 
 
 @dataclass(frozen=True)
 class CovarianceOption:
-    """What `covariance=` of a verb takes.
+    """Values that `covariance=` of a verb accepts.
 
     Attributes
     ----------
     words : dict of str to type
-        The words, and the specification that each stands for with its defaults.
-    others : tuple of type
-        Specifications that no word stands for.
+        Class of the specification for each word, which stands for its defaults.
+    further_classes : tuple of type
+        Classes of specifications without a word.
     subspaces : tuple of type
-        Specifications that `components=` of the verb takes.
+        Classes of specifications that `components=` of the verb accepts.
     """
 
     words: Mapping[str, type[CovarianceSpecification]]
-    others: tuple[type[CovarianceSpecification], ...] = (Separable,)
+    further_classes: tuple[type[CovarianceSpecification], ...] = (Separable,)
     subspaces: tuple[type[SubspaceSpecification], ...] = (PrincipalComponents,)
 
     def read(self, value: Any) -> CovarianceModel:
@@ -82,7 +82,8 @@ class CovarianceOption:
             if not isinstance(value, type):
                 return EstimatorCovariance(value, text_of(value))
             raise DataError(
-                f"covariance={value.__name__} is a class.", hint=f"Write covariance={value.__name__}()."
+                f"covariance={value.__name__} is a class instead of an estimator.",
+                hint=f"Pass covariance={value.__name__}().",
             )
         if not isinstance(value, str | type | Specification):
             raise DataError(
@@ -92,16 +93,16 @@ class CovarianceOption:
                     "discrim.covariance, or an estimator with fit(X) and covariance_."
                 ),
             )
-        classes = (*self.words.values(), *self.others)
+        classes = (*self.words.values(), *self.further_classes)
         specification: CovarianceSpecification = read_specification("covariance", value, self.words, classes)
         return specification.model()
 
 
 LINEAR = CovarianceOption(covariance_words("lda"), subspaces=(PrincipalComponents, MultipleCorrespondence))
-"""What `covariance=` of `lda` takes."""
+"""Values that `covariance=` of `lda` accepts."""
 
 QUADRATIC = CovarianceOption(covariance_words("qda"))
-"""What `covariance=` of `qda` takes."""
+"""Values that `covariance=` of `qda` accepts."""
 
 
 def read_covariance(
@@ -111,7 +112,7 @@ def read_covariance(
     components: Any = None,
     missing: Any = None,
 ) -> CovarianceModel:
-    """Return the covariance model that the options of `lda` or `qda` ask for.
+    """Return the covariance model for the options of `lda` or `qda`.
 
     Parameters
     ----------
@@ -123,32 +124,33 @@ def read_covariance(
     Raises
     ------
     DataError
-        A value is not one that the option takes, or the estimator of the covariance has its own divisor and
-        `method` asks for another.
+        The value of an option is unknown, or the covariance estimator has its own divisor and `method` is set
+        to another.
     NotSupportedError
         The options cannot be combined.
     """
     if isinstance(method, str) and method in ROBUST:
-        raise DataError(f"method={method!r} is not known.", hint=f'Write covariance="{method}" instead.')
+        raise DataError(f"Unknown method={method!r}.", hint=f'Pass covariance="{method}" instead.')
     check_word("method", method, Divisor)
     covariance_model = option.read(covariance)
-    given = covariance_text(covariance)
+    option_text = covariance_text(covariance)
     if method != "moment" and covariance_model.traits.has_own_divisor:
         raise DataError(
-            f"method={method!r} cannot be combined with {given}, which has its own divisor.",
-            hint="Leave it out.",
+            f"method={method!r} cannot be combined with {option_text}, which has its own divisor.",
+            hint="Leave out method=.",
         )
     subspace = read_subspace(components)
     if subspace is None:
         return covariance_model
     if not isinstance(subspace, option.subspaces):
         raise NotSupportedError(
-            f"components={subspace!r} is not supported here.", hint=f"Use {listed_classes(option.subspaces)}."
+            f"This function does not support components={subspace!r}.",
+            hint=f"Use {listed_classes(option.subspaces)}.",
         )
     if not covariance_model.traits.allows_subspace or covariance_model.needs_rows:
         raise NotSupportedError(
-            f"{given} cannot be combined with components=, which takes the covariances of scores on "
-            "principal axes from their moments.",
+            f"{option_text} cannot be combined with components=, which requires a covariance that is a "
+            "function of the moments.",
             hint='Use "diagonal", "spherical", "shrunk" with a number or "oas", or the full covariance.',
         )
     if missing == "em":
@@ -157,7 +159,7 @@ def read_covariance(
         )
     if covariance_model.sphere is not None and not covariance_model.sphere.in_data:
         raise NotSupportedError(
-            f"{given} cannot be combined with components=.",
+            f"{option_text} cannot be combined with components=.",
             hint=(
                 "To standardize the columns before their principal axes are computed, write "
                 "components=discrim.subspace.PrincipalComponents(n, standardize=True)."
@@ -174,14 +176,14 @@ def advised_specification(covariance_model: CovarianceModel, parameters: str) ->
 
 
 def standardize_hint(covariance_model: CovarianceModel) -> str:
-    """Return how `lda` and `qda` divide the columns by their standard deviations first, for a message."""
+    """Return the option by which `lda` and `qda` standardize the columns, for a message."""
     if covariance_model.subspace is not None:
         return "Pass components=discrim.subspace.PrincipalComponents(n, standardize=True)"
     return f"Pass {advised_specification(covariance_model, 'standardize=True')}"
 
 
 def covariance_text(covariance: Any) -> str:
-    """Return `covariance=` as it was written, for a message."""
+    """Return `covariance=` as the user wrote it, for a message."""
     return (
         f'covariance="{covariance}"' if isinstance(covariance, str) else f"covariance={text_of(covariance)}"
     )
@@ -190,43 +192,56 @@ def covariance_text(covariance: Any) -> str:
 def on_save_axes(
     covariance_model: CovarianceModel, ncomp: Any, covariance: Any, missing: Any
 ) -> CovarianceModel:
-    """Return the covariance model of scores on the axes of `ncomp=` of `qda`; without it the model itself."""
+    """Return the covariance model of scores on the axes of `ncomp=` of `qda`.
+
+    Parameters
+    ----------
+    covariance_model : CovarianceModel
+        The model without `ncomp=`, which is returned if `ncomp` is None.
+    ncomp, covariance, missing
+        Options of the verb.
+
+    Raises
+    ------
+    NotSupportedError
+        Another option cannot be combined with `ncomp=`.
+    """
     if ncomp is None:
         return covariance_model
-    number = check_whole("ncomp", ncomp, 1, what="a number of axes", also=", or None for all columns")
-    other = ""
+    n_axes = check_whole("ncomp", ncomp, 1, what="a number of axes", also=", or None for all columns")
+    conflicting_option = ""
     if covariance_model.subspace is not None:
-        other = "components="
+        conflicting_option = "components="
     elif not covariance_model.traits.is_plain_full:
-        other = covariance_text(covariance)
+        conflicting_option = covariance_text(covariance)
     elif missing == "em":
-        other = 'missing="em"'
-    if other:
+        conflicting_option = 'missing="em"'
+    if conflicting_option:
         raise NotSupportedError(
-            f"{other} cannot be combined with ncomp=, which takes full covariances of scores from their "
-            "moments.",
+            f"{conflicting_option} cannot be combined with ncomp=, which requires full covariance matrices "
+            "of complete rows.",
             hint="Leave out one of the two.",
         )
-    return SAVECovariance(covariance_model, number)
+    return SAVECovariance(covariance_model, n_axes)
 
 
 def refuse_moments_with_levels(components: Any) -> None:
-    """Raise a NotSupportedError if the axes need the levels of categories, and there are only moments."""
+    """Raise a NotSupportedError if the axes require levels of categories, which moments do not contain."""
     if isinstance(components, MultipleCorrespondence):
         raise NotSupportedError(
-            f"components={components!r} codes the levels of the categories again, which moments= do not "
-            "have.",
-            hint="Pass the formula and a table.",
+            f"components={components!r} requires the levels of the categorical columns, which moments= do "
+            "not contain.",
+            hint="Pass formula and data.",
         )
 
 
 def method_of(covariance_model: CovarianceModel, method: Divisor) -> str:
-    """Return the method of a robust covariance model, else `method=` of the verb."""
+    """Return the method of a robust covariance model, or else the option `method` of the verb."""
     return getattr(covariance_model, "method", method)
 
 
 def warn_of_separated_axes(covariance_model: CovarianceModel | None, levels: Sequence[Any]) -> None:
-    """Warn if a number of axes of a covariance model separates axes of equal eigenvalues."""
+    """Warn if the number of axes of a covariance model separates axes with equal eigenvalues."""
     if covariance_model is None:
         return
     option = describe(covariance_model).axes_option
@@ -273,7 +288,8 @@ def check_closed_form(fit: FittedModel[Any], method: str) -> None:
         return
     error = describe(model).sampling_error(f'method="{method}"')
     raise error or NotSupportedError(
-        f'method="{method}" has a closed form for full covariances, not {describe(model).adjective} ones.',
+        f'method="{method}" requires full covariance matrices; those of this fit are '
+        f"{describe(model).adjective}.",
         hint='Use "plugin" or "calibrated".',
     )
 
@@ -294,7 +310,7 @@ class CovarianceDescription:
     pooled_title : str
         First words of the title of a covariance of all classes.
     singular_hint : str
-        What to do if the covariance of a class is singular.
+        Hint if the covariance of a class is singular.
     full_hint : str
         How to fit the full covariance instead, after "Fit".
     other_shrinkage : str
@@ -312,7 +328,7 @@ class CovarianceDescription:
     specification: ClassVar[str] = "Shrunk"
     means_title: ClassVar[str] = "Means"
     likelihood_label: ClassVar[str] = "Log-likelihood"
-    pooled_title: ClassVar[str] = "Pooled covariance"
+    pooled_title: ClassVar[str] = "Pooled covariance matrix"
     singular_hint: ClassVar[str] = 'pass covariance="shrunk" to qda(), or see rda()'
     full_hint: ClassVar[str] = 'with covariance="pooled"'
     other_shrinkage: ClassVar[str] = ""
@@ -343,7 +359,7 @@ class CovarianceDescription:
     @property
     def unit_dependent_part(self) -> str:
         """The part of the model that depends on the units of the columns."""
-        return f'The sphere of covariance="{self.model.name}"'
+        return f'The shrinkage target of covariance="{self.model.name}"'
 
     def heading(self, *, by_class: bool, mle: bool) -> str:
         """Return the covariance and its divisor, for a header."""
@@ -351,7 +367,7 @@ class CovarianceDescription:
 
     def title(self, where: str, divisor: str, *, by_class: bool) -> str:
         """Return the title of the table of a covariance."""
-        return f"{'Covariance' if by_class else self.pooled_title} {where}, divisor {divisor}"
+        return f"{'Covariance matrix' if by_class else self.pooled_title} {where}, divisor {divisor}"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
         """Return the lines of a header about the parameters of the model."""
@@ -375,7 +391,7 @@ class CovarianceDescription:
         """Return the warning of a fit, if any."""
         return None
 
-    def sampling_error(self, what: str) -> NotSupportedError | None:
+    def sampling_error(self, method: str) -> NotSupportedError | None:
         """Return the error for a method that assumes the sampling distribution of moments, or None."""
         return None
 
@@ -405,7 +421,7 @@ def shrinkage_note(shrinkage: Shrinkage) -> str:
         return ""
     return (
         "The leave-one-out error is optimistic, because the shrinkage was chosen by it; "
-        "error_rates(['cv']) chooses it anew in each fold."
+        "error_rates(['cv']) chooses it again in each fold."
     )
 
 
@@ -460,7 +476,7 @@ class SphericalDescription(CovarianceDescription):
 class ShrunkDescription(CovarianceDescription):
     """Wording for the covariance that is shrunk towards a sphere."""
 
-    pooled_title = "Pooled and shrunk covariance"
+    pooled_title = "Pooled and shrunk covariance matrix"
     singular_hint = 'pass covariance="shrunk", whose shrinkage is above 0'
     other_shrinkage = ', or covariance="shrunk"'
 
@@ -470,7 +486,7 @@ class NonlinearDescription(CovarianceDescription):
     """Wording for nonlinear shrinkage."""
 
     specification = "NonlinearShrinkage"
-    pooled_title = "Pooled and shrunk covariance"
+    pooled_title = "Pooled and shrunk covariance matrix"
     unit_dependent_part = 'The shrinkage of covariance="nonlinear"'
     component_class = NonlinearModel
 
@@ -495,7 +511,7 @@ class ShrunkCorrelationDescription(CovarianceDescription):
     """Wording for shrunken correlations."""
 
     specification = "ShrunkCorrelation"
-    pooled_title = "Pooled and shrunk covariance"
+    pooled_title = "Pooled and shrunk covariance matrix"
     sections = ("ranking",)
 
     def heading(self, *, by_class: bool, mle: bool) -> str:
@@ -505,11 +521,11 @@ class ShrunkCorrelationDescription(CovarianceDescription):
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
         """Return the lines of both shrinkages."""
         items: list[HeaderItem] = []
-        for what, shrinkage in zip(("correlations", "variances"), self.model.shrinkages, strict=True):
+        for target, shrinkage in zip(("correlations", "variances"), self.model.shrinkages, strict=True):
             rule = "given" if shrinkage.rule == "given" else "estimated"
             text = f"{shrinkage.values[0]:.4g}, {rule}"
             items.append(
-                HeaderItem(f"Shrinkage, {what}", shrinkage.values, text, brief=f"shrinkage ({what})")
+                HeaderItem(f"Shrinkage, {target}", shrinkage.values, text, brief=f"shrinkage ({target})")
             )
         return items
 
@@ -525,19 +541,20 @@ class PseudoInverseDescription(CovarianceDescription):
 
     def warning(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> str | None:
         """Return the warning that a covariance has no inverse."""
-        rank, lost = ignored(covariances[0], moments)
+        rank, ignored_share = ignored(covariances[0], moments)
         if rank == moments.n_columns:
             return None
         return (
-            f'covariance="pinv": the rows vary within classes in {rank} of {moments.n_columns} dimensions. '
-            f"Distances are taken in these alone and leave out {lost:.1%} of the squared differences of the "
-            'class means, which lie beyond them; covariance="shrunk" uses all.'
+            f'covariance="pinv": the observations vary within classes in {rank} of {moments.n_columns} '
+            f"dimensions. Distances ignore the other dimensions, which contain {ignored_share:.1%} of the "
+            "squared "
+            'differences of the class means; covariance="shrunk" uses all dimensions.'
         )
 
 
 @describes(FactorAnalyticCovariance)
 class FactorAnalyticDescription(CovarianceDescription):
-    """Wording for covariances of a few large variances."""
+    """Wording for covariances with a few large variances."""
 
     specification = "FactorAnalytic"
     axes_option = "dimensions"
@@ -547,8 +564,10 @@ class FactorAnalyticDescription(CovarianceDescription):
     @property
     def dimension_rule(self) -> str:
         """The rule that chose the dimensions."""
-        wanted = self.model.wanted
-        return {"given": "given", "bic": "BIC", "cattell": f"Cattell, {wanted.threshold:g}"}[wanted.found]
+        requested = self.model.wanted
+        return {"given": "given", "bic": "BIC", "cattell": f"Cattell, {requested.threshold:g}"}[
+            requested.found
+        ]
 
     def heading(self, *, by_class: bool, mle: bool) -> str:
         """Return the covariance and its divisor, for a header."""
@@ -583,7 +602,7 @@ class EstimatorDescription(CovarianceDescription):
 
     def title(self, where: str, divisor: str, *, by_class: bool) -> str:
         """Return the title of the table of a covariance."""
-        return f"Covariance {where}, as the estimator has it"
+        return f"Covariance matrix {where}, by the estimator"
 
     def note(self, shorten: Callable[[str], str]) -> str:
         """Return the note that names the estimator."""
@@ -594,13 +613,13 @@ class EstimatorDescription(CovarianceDescription):
 class SeparableDescription(CovarianceDescription):
     """Wording for the covariance of the entries of a matrix."""
 
-    singular_hint = "give more rows, or fewer columns"
+    singular_hint = "use more rows, or fewer columns"
     component_class = SeparableModel
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
         """Return the line of the shape of the matrix."""
         shape = f"{self.model.rows} x {self.model.columns}"
-        return [HeaderItem("Columns as a matrix", shape, f"{shape}, row by row")]
+        return [HeaderItem("Shape of the matrix", shape, f"{shape}, row by row")]
 
 
 @describes(CovariateAdjustedCovariance)
@@ -617,7 +636,7 @@ class CovariateAdjustedDescription(CovarianceDescription):
 
     def title(self, where: str, divisor: str, *, by_class: bool) -> str:
         """Return the title of the table of a covariance."""
-        return f"Covariance {where}, given the covariates, divisor {divisor}"
+        return f"Covariance matrix {where}, given the covariates, divisor {divisor}"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
         """Return the line of the number of covariates."""
@@ -641,17 +660,20 @@ class EMDescription(FullDescription):
         model = self.model
         steps = f"{model.steps}{'' if model.converged else ', not converged'}"
         return [
-            HeaderItem("Rows completed", model.incomplete, f"{model.incomplete}, {model.patterns} patterns"),
-            HeaderItem("Sweeps of EM", model.steps, steps),
+            HeaderItem(
+                "Incomplete observations", model.incomplete, f"{model.incomplete}, {model.patterns} patterns"
+            ),
+            HeaderItem("EM iterations", model.steps, steps),
         ]
 
-    def sampling_error(self, what: str) -> NotSupportedError | None:
+    def sampling_error(self, method: str) -> NotSupportedError | None:
         """Return the error for a method that assumes the sampling distribution of moments, or None."""
         if self.model.traits.is_moment_estimate:
             return None
         return NotSupportedError(
-            f"{what} assumes the sampling law of moments of complete rows, which estimates with "
-            'missing="em" do not follow.',
+            f"{method} assumes the sampling distribution of moments of complete rows, which does not apply "
+            "to "
+            'estimates with missing="em".',
             hint='Fit the complete rows, without missing="em".',
         )
 
@@ -680,18 +702,18 @@ class RobustDescription(CovarianceDescription):
 
     def title(self, where: str, divisor: str, *, by_class: bool) -> str:
         """Return the title of the table of a covariance."""
-        return f"Robust covariance {where} ({self.estimator})"
+        return f"Robust covariance matrix {where} ({self.estimator})"
 
     def breakdown_item(self, moments: ClassMoments) -> HeaderItem:
         """Return the line of the breakdown point."""
         breakdown = self.model.breakdown(moments)
-        return HeaderItem("Breakdown, a class", breakdown, f"{100 * breakdown:.0f} % of its rows")
+        return HeaderItem("Breakdown point", breakdown, f"{100 * breakdown:.0f} % of a class")
 
-    def sampling_error(self, what: str) -> NotSupportedError | None:
+    def sampling_error(self, method: str) -> NotSupportedError | None:
         """Return the error for a method that assumes the sampling distribution of moments."""
         return NotSupportedError(
-            f"{what} assumes the sampling law of moments, which means and covariances with "
-            f"{self.source} do not follow.",
+            f"{method} assumes the sampling distribution of moments, which does not apply to estimates with "
+            f"{self.source}.",
             hint="Fit without covariance=.",
         )
 
@@ -710,7 +732,7 @@ class StudentTDescription(RobustDescription):
         rule = "estimated" if self.model.estimated_nu else "given"
         return [
             HeaderItem("Degrees of freedom", self.model.nu, f"{self.model.nu:.4g}, {rule}"),
-            HeaderItem("Steps of the search", self.model.steps, str(self.model.steps)),
+            HeaderItem("Iterations", self.model.steps, str(self.model.steps)),
             self.breakdown_item(moments),
         ]
 
@@ -736,7 +758,7 @@ class SubspaceDescription(CovarianceDescription):
 
     phrase = "within principal axes"
     source = "components="
-    singular_hint = 'give a smaller number of components, or pass covariance="shrunk"'
+    singular_hint = 'pass a smaller number of components, or covariance="shrunk"'
     full_hint = "without components="
     axes_option = "components"
     axis_name = "PC"
@@ -768,9 +790,10 @@ class SubspaceDescription(CovarianceDescription):
         """Return the note about the choice of the number of axes."""
         if not self.model.is_chosen:
             return self.inner.note(shorten)
-        by = "by folds" if self.model.wanted == "cv" else "by leave-one-out"
+        method = "by folds" if self.model.wanted == "cv" else "by leave-one-out"
         choice = (
-            f"The number of axes was chosen {by} from the same rows; error_rates(['cv']) chooses it anew."
+            f"The number of axes was chosen {method} from the same observations; error_rates(['cv']) chooses "
+            "it again in each fold."
         )
         return f"{self.inner.note(shorten)} {choice}".strip()
 
@@ -782,7 +805,7 @@ class SAVEDescription(SubspaceDescription):
     adjective = "reduced (by ncomp=)"
     phrase = "on the axes of ncomp="
     source = "ncomp="
-    singular_hint = "give a smaller ncomp"
+    singular_hint = "pass a smaller ncomp"
     full_hint = "without ncomp="
     axes_option = "ncomp"
     axis_name = "SAVE"
@@ -791,12 +814,12 @@ class SAVEDescription(SubspaceDescription):
         """Return the line of the number of axes, and their share of the sum of the eigenvalues."""
         model = self.model
         text = f"{model.count} of {model.total}, {model.share:.1%} of eigenvalues"
-        return [HeaderItem("Axes by SAVE", model.count, text)]
+        return [HeaderItem("SAVE axes", model.count, text)]
 
     def note(self, shorten: Callable[[str], str]) -> str:
         """Return the note that the axes depend on the classes."""
         note = (
-            "The same rows and classes found the axes, so that the apparent error is optimistic; "
-            "error_rates(['cv']) finds them anew."
+            "The axes were estimated from the same observations and classes, and the resubstitution error is "
+            "optimistic; error_rates(['cv']) estimates them again in each fold."
         )
         return f"{self.inner.note(shorten)} {note}".strip()

@@ -47,28 +47,28 @@ if TYPE_CHECKING:
     from discrim.models.discriminant.rda import RDAResults
     from discrim.models.results.canonical import CanonicalResults
 
-DRAWN = 0.01
-"""How far differences of discriminant scores by printed coefficients may be off, in standard deviations."""
+MAX_SCORE_ERROR = 0.01
+"""Largest rounding error of differences of scores by printed coefficients, in standard deviations."""
 
-FIRST = 10
-"""Columns of a ranking that a summary shows."""
+MAX_RANKED_COLUMNS = 10
+"""Largest number of columns of a ranking that a summary shows."""
 
-MOST_COVARIANCES = 6
-"""Classes whose covariances a summary prints."""
+MAX_SHOWN_COVARIANCES = 6
+"""Largest number of classes whose covariance matrices a summary shows."""
 
-MOST_STEPS = 15
-"""Numbers of principal axes whose error a summary shows."""
+MAX_PATH_ROWS = 15
+"""Largest number of candidate numbers of principal axes that a summary shows."""
 
-MOST_NAMED = 8
-"""Flagged rows that a summary names."""
+MAX_NAMED_ROWS = 8
+"""Largest number of flagged observations that a summary names."""
 
 
 # ---- linear discriminant analysis
 
 
 def lda_sections(results: LDAResults, fit: FittedModel[LDAFit]) -> SectionFunctions:
-    """Sections of a linear discriminant analysis, in their order."""
-    parts: Sections = {
+    """Return the sections of a linear discriminant analysis in their order."""
+    section_functions: Sections = {
         "header": _linear_header,
         "classes": headers.classes_section,
         "means": _means,
@@ -76,72 +76,74 @@ def lda_sections(results: LDAResults, fit: FittedModel[LDAFit]) -> SectionFuncti
         "functions": _functions,
     }
     if fit.estimates.covariates:
-        parts |= {"slopes": _slopes, "adjusted_means": _adjusted_means}
+        section_functions |= {"slopes": _slopes, "adjusted_means": _adjusted_means}
     sections = describe(fit.estimates.covariance_model).sections
     if "flagged" in sections and fit.has_rows:
-        parts["flagged"] = _flagged
+        section_functions["flagged"] = _flagged
     if fit.estimates.has_errors:
-        parts["log_odds"] = _log_odds
+        section_functions["log_odds"] = _log_odds
     if "ranking" in sections and fit.estimates.prior.max() < 1:
-        parts["ranking"] = _ranking
+        section_functions["ranking"] = _ranking
     if fit.path is not None:
-        parts["path"] = _axes_path if "components" in fit.path else _shrinkage_path
-    parts["covariance"] = _covariance_within
+        section_functions["path"] = _axes_path if "components" in fit.path else _shrinkage_path
+    section_functions["covariance"] = _covariance_within
     by_name = ["functions", "covariance"] if headers.has_many_columns(fit.terms) else []
-    if by_name and "log_odds" in parts and len(fit.classes) == 2:
-        # One axis and the log odds have the same coefficients, but for their unit.
+    if by_name and "log_odds" in section_functions and len(fit.classes) == 2:
+        # For two classes the coefficients of the only axis are proportional to the log odds.
         by_name.append("discriminants")
-    return _with_equal_covariances(parts, fit, by_name)
+    return _with_equal_covariances(section_functions, fit, by_name)
 
 
 def _linear_header(results: LDAResults, fit: FittedModel[LDAFit]) -> Pairs:
-    left, right = _common_header(results, fit, by_class=False)
+    left_items, right_items = _common_header(results, fit, by_class=False)
     if fit.estimates.has_tests:
         test = results.wilks
-        f, *free, _ = test.approximations["F"]
-        df1, df2 = (f"{d:.6g}" for d in free)
-        left.append(
+        f, *dfs, _ = test.approximations["F"]
+        df1, df2 = (f"{d:.6g}" for d in dfs)
+        left_items.append(
             HeaderItem(
                 "Wilks' lambda", test.statistic, f"{test.statistic:.4g}", "wilks_lambda", "Wilks' lambda"
             )
         )
         if np.isnan(f):
-            left.append(HeaderItem("Rao's F", f, "not available"))
+            left_items.append(HeaderItem("Rao's F", f, "not available"))
         else:
-            shown = f"{f:.2f}" if f < 1e6 else f"{f:.4e}"
-            left += [
-                HeaderItem(f"F({df1}, {df2})", f, shown),
+            f_text = f"{f:.2f}" if f < 1e6 else f"{f:.4e}"
+            left_items += [
+                HeaderItem(f"F({df1}, {df2})", f, f_text),
                 HeaderItem("P > F", test.pvalue, p_text(test.pvalue)),
             ]
     note = ""
     if fit.estimates.reduced() is not None:
         m = fit.estimates.ncomp
-        first = "first canonical axis" if m == 1 else f"first {m} canonical axes"
-        note = f"The rule uses the {first} only (ncomp={m})."
+        axes_text = "first canonical axis" if m == 1 else f"first {m} canonical axes"
+        note = f"The rule uses the {axes_text} only (ncomp={m})."
     note = f"{note} {headers.dropped_note(fit, 'within classes')} {_covariance_note(fit)}"
-    return headers.header(fit, [*left, *right], note.strip())
+    return headers.header(fit, [*left_items, *right_items], note.strip())
 
 
 def _covariance_within(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
     q = fit.estimates.covariates
     divisor = "N" if fit.estimates.method == "mle" else f"N-K-{q}" if q else "N-K"
     covariance = fit.estimates.covariance
-    held = covariance.rest if isinstance(covariance, ConditionalCovariance) else covariance
-    return _covariance(fit, held, ("within classes", divisor), "fit.cov", by_class=False, first=q)
+    shown_covariance = covariance.rest if isinstance(covariance, ConditionalCovariance) else covariance
+    return _covariance(
+        fit, shown_covariance, ("within classes", divisor), "fit.cov", by_class=False, first_column=q
+    )
 
 
 def _discriminants(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
-    numbers = np.vstack([results._coefficients(), results._shares()])
-    axes = [f"LD{i + 1}" for i in range(numbers.shape[1])]
-    table = Columns(numbers, [*fit.terms, "Share of trace"], axes)
+    coefficients = np.vstack([results._coefficients(), results._proportions()])
+    axes = [f"LD{i + 1}" for i in range(coefficients.shape[1])]
+    table = Columns(coefficients, [*fit.terms, "Proportion of trace"], axes)
     note = "On each axis the largest standardized coefficient is positive."
-    errors = headers.coefficient_errors(headers.difference_sizes(fit.estimates.moments), DRAWN)
+    errors = headers.coefficient_errors(headers.difference_sizes(fit.estimates.moments), MAX_SCORE_ERROR)
     return Section(
-        "Discriminants (unit variance within classes)",
+        "Coefficients of linear discriminants (unit variance within classes)",
         table,
-        row_formats={"Share of trace": "share"},
+        row_formats={"Proportion of trace": "share"},
         errors=[*errors, np.inf],
-        note=note if table.shape[1] else "The class means do not differ: there is no discriminant.",
+        note=note if table.shape[1] else "The class means are equal: there is no linear discriminant.",
         source="fit.scaling",
         worth=headers.worth(fit.estimates.moments, 1) if headers.has_many_columns(fit.terms) else None,
         last=0 if headers.has_many_columns(fit.terms) else None,
@@ -149,44 +151,44 @@ def _discriminants(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
 
 
 def _slopes(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
-    """Slopes on the covariates, which the classes share."""
+    """Return the section of the common slopes on the covariates."""
     table = results.covariate_model.slopes()[["coef", "se", "t", "p"]]
     table = table.set_axis([f"{column} on {covariate}" for covariate, column in table.index], axis=0)
     formats: dict[Any, Any] = {"coef": "general", "se": "general", "t": "z", "p": "p"}
     note = (
-        "The rule compares the columns after these slopes are taken out; differences of the classes in a "
-        f"covariate do not count. t has {fit.estimates.residual_df:.6g} degrees of freedom."
+        "Classification uses the variables adjusted by these slopes; differences of the classes in the "
+        f"covariates are ignored. t has {fit.estimates.residual_df:.6g} degrees of freedom."
     )
-    title = "Slopes on the covariates, common to the classes"
+    title = "Common slopes on the covariates"
     return Section(
         title, table, formats, headings={"p": "P>|t|"}, note=note, source="fit.covariate_model.slopes()"
     )
 
 
 def _adjusted_means(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
-    """Class means at equal covariates."""
+    """Return the section of the class means at equal covariates."""
     moments = fit.estimates.moments
     q = fit.estimates.covariates
     means = results.covariate_model.adjusted_means()["adjusted"].to_numpy().reshape(len(fit.classes), -1)
     centre = moments.counts @ moments.class_means[:, :q] / moments.total
-    at = ", ".join(f"{name} {value:.5g}" for name, value in zip(fit.terms[:q], centre, strict=True))
-    table = Columns(means, list(fit.classes), fit.terms[q:])
-    note = f"At {at}, the mean of all rows."
-    return Section(
-        "Adjusted means, at equal covariates", table, note=note, source="fit.covariate_model.adjusted_means()"
+    covariate_means = ", ".join(
+        f"{name} {value:.5g}" for name, value in zip(fit.terms[:q], centre, strict=True)
     )
+    table = Columns(means, list(fit.classes), fit.terms[q:])
+    note = f"At {covariate_means}, the overall means."
+    return Section("Adjusted means", table, note=note, source="fit.covariate_model.adjusted_means()")
 
 
 def _functions(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
     source = "fit.coef, fit.intercept"
-    short = headers.long_table_note(fit, "Classification functions", source)
-    if short is not None:
-        return short
+    long_table_note = headers.long_table_note(fit, "Classification functions", source)
+    if long_table_note is not None:
+        return long_table_note
     coef, constants = results._functions()
     table = Columns(np.vstack([constants, coef]), ["constant", *fit.terms], fit.classes)
     sizes = headers.score_sizes(fit.estimates.moments)
     note = (
-        "An observation is assigned to the class whose function is largest; the constants contain ln(prior). "
+        "An observation is assigned to the class with the largest function; the constants include ln(prior). "
     )
     note += headers.precision_note("the functions", np.vstack([constants, coef]), sizes, headers.SCORES)
     errors = headers.coefficient_errors(sizes, headers.SCORES)
@@ -197,9 +199,9 @@ def _log_odds(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
     first, *others = fit.classes
     title = f"Log odds against {first} (asymptotic standard errors under the model)"
     source = "fit.log_odds()"
-    short = headers.long_table_note(fit, title, source)
-    if short is not None:
-        return short
+    long_table_note = headers.long_table_note(fit, title, source)
+    if long_table_note is not None:
+        return long_table_note
     columns = results._wald(0, 0.95, debiased=False)
     terms = ["constant", *fit.terms]
     labels = [(label, term) for label in others for term in terms]
@@ -208,8 +210,12 @@ def _log_odds(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
     headings = INTERVAL | {"p": "P>|z|"}
     errors = headers.coefficient_errors(headers.score_sizes(fit.estimates.moments), headers.LOG_ODDS)
     repeated = np.tile(errors, len(others))
-    none = [label for label, share in zip(fit.classes, fit.prior, strict=True) if share == 0]
-    note = f"No finite constant: {listed(none)} with a prior of zero." if len(none) else ""
+    zero_prior_classes = [
+        label for label, class_prior in zip(fit.classes, fit.prior, strict=True) if class_prior == 0
+    ]
+    note = ""
+    if zero_prior_classes:
+        note = f"The constant is not finite for {listed(zero_prior_classes)}, whose prior is zero."
     section = Section(title, table, formats, headings=headings, errors=repeated, note=note, source=source)
     return (
         replace(section, worth=("|z|", np.abs(columns["z"])))
@@ -219,21 +225,21 @@ def _log_odds(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
 
 
 def _ranking(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
-    table = results.ranking(top=min(FIRST, len(results.terms)))[["score", "p", "q", "HC"]]
-    more = f", the first of {len(results.terms):,}" if len(table) < len(results.terms) else ""
+    table = results.ranking(top=min(MAX_RANKED_COLUMNS, len(results.terms)))[["score", "p", "q", "HC"]]
+    count_text = f", the first of {len(results.terms):,}" if len(table) < len(results.terms) else ""
     scores = "t-scores" if fit.estimates.covariance.is_diagonal else "CAT scores"
     formats: dict[Any, Any] = {"score": "z", "p": "p", "q": "p", "HC": "z"}
-    title = f"Columns by their {scores}{more}"
+    title = f"Variables ranked by {scores}{count_text}"
     note = "q: false discovery rate; HC: higher criticism."
     return Section(title, table.rename_axis(index=None), formats, note=note, source="fit.ranking()")
 
 
 # ---- its canonical variates
 
-STRUCTURES: dict[Any, str] = {
-    "within": "correlations with the scores within classes (as Stata, SPSS)",
-    "total": "total correlations with the scores (as R's candisc)",
-    "between": "correlations of the class means",
+STRUCTURE_TITLES: dict[Any, str] = {
+    "within": "pooled within-class correlations with the scores (Stata, SPSS)",
+    "total": "total correlations with the scores (R's candisc)",
+    "between": "between-class correlations with the scores (SAS)",
 }
 
 
@@ -244,75 +250,89 @@ def canonical_summary(result: CanonicalResults, sections: Sequence[str] | None =
 
 
 def _canonical_sections(result: CanonicalResults) -> dict[str, Callable[[], Section]]:
-    """Sections of a canonical analysis, in their order."""
+    """Return the sections of a canonical analysis in their order."""
     if not len(result.eigenvalues):
-        nothing = Section("Canonical correlations", pd.DataFrame(), note="The class means do not differ.")
-        return {"correlations": lambda: nothing}
-    parts: dict[str, Callable[[], Section]] = {
+        empty_section = Section("Canonical correlations", pd.DataFrame(), note="The class means are equal.")
+        return {"correlations": lambda: empty_section}
+    section_functions: dict[str, Callable[[], Section]] = {
         "correlations": partial(variate_correlations, result, "W^-1 B"),
-        "dimensions": lambda: variate_tests(result.dimension_tests, _without_freedom(result)),
+        "dimensions": lambda: variate_tests(result.dimension_tests, _missing_tests_note(result)),
         "raw": partial(_raw_coefficients, result),
-        "standardized": partial(_on_the_axes, result, "standardized"),
-        "standardized_total": partial(_on_the_axes, result, "standardized_total"),
-        **{f"structure_{kind}": partial(_structure, result, kind) for kind in STRUCTURES},
-        "centroids": partial(_on_the_axes, result, "centroids"),
+        "standardized": partial(_variate_table, result, "standardized"),
+        "standardized_total": partial(_variate_table, result, "standardized_total"),
+        **{
+            f"structure_{structure_type}": partial(_structure, result, structure_type)
+            for structure_type in STRUCTURE_TITLES
+        },
+        "centroids": partial(_variate_table, result, "centroids"),
     }
     if result._numbers.covariates:
         for name in ("standardized_total", "structure_total", "structure_between"):
-            del parts[name]
+            del section_functions[name]
     elif result._numbers.moments.total <= 1:
-        # No variance over all rows is defined by weights that sum to so little.
-        del parts["standardized_total"]
-    return parts
+        # Total variances have the divisor N - 1, which is not positive.
+        del section_functions["standardized_total"]
+    return section_functions
 
 
-ON_THE_AXES = {
+VARIATE_TABLE_TITLES = {
     "standardized": "Standardized coefficients (pooled standard deviations within classes)",
     "standardized_total": "Standardized coefficients (total standard deviations)",
     "centroids": "Class means on the canonical variates",
 }
 
 
-def _on_the_axes(result: CanonicalResults, name: str) -> Section:
+def _variate_table(result: CanonicalResults, name: str) -> Section:
     table = getattr(result, name).rename_axis(index=None)
-    return Section(ON_THE_AXES[name], table, shared=True, source=f".{name}")
+    return Section(VARIATE_TABLE_TITLES[name], table, shared=True, source=f".{name}")
 
 
-def _structure(result: CanonicalResults, kind: Any) -> Section:
-    title = f"Structure: {STRUCTURES[kind]}"
-    table = result.structure(kind)
-    return Section(title, table, shared=True, source=f'.structure("{kind}")')
+def _structure(result: CanonicalResults, structure_type: Any) -> Section:
+    title = f"Structure coefficients: {STRUCTURE_TITLES[structure_type]}"
+    table = result.structure(structure_type)
+    return Section(title, table, shared=True, source=f'.structure("{structure_type}")')
 
 
 def variate_correlations(result: Any, matrix: str) -> Section:
-    """Eigenvalues of a matrix and canonical correlations, for classes or a term."""
-    parts = [result.eigenvalues, result.proportion, result.cumulative, result.correlations]
+    """Return the section of eigenvalues and canonical correlations of classes or of a term of a formula.
+
+    Parameters
+    ----------
+    result : object
+        Canonical analysis with `eigenvalues`, `proportion`, `cumulative` and `correlations`.
+    matrix : str
+        The matrix of the eigenvalues, for the title.
+    """
+    columns = [result.eigenvalues, result.proportion, result.cumulative, result.correlations]
     formats: dict[Any, Any] = {"proportion": "share", "cumulative": "share", "correlation": "share"}
-    return Section(f"Eigenvalues of {matrix} and canonical correlations", pd.concat(parts, axis=1), formats)
+    title = f"Eigenvalues of {matrix} and canonical correlations"
+    headings = {"correlation": "canonical correlation"}
+    return Section(title, pd.concat(columns, axis=1), formats, headings=headings)
 
 
-def variate_tests(tests: pd.DataFrame, more: str = "") -> Section:
-    """Tests of the dimensions of a canonical analysis."""
-    freedom = ("df1", "df2", "df")
-    table = tests.assign(**{name: [f"{x:.6g}" for x in tests[name]] for name in freedom})
+def variate_tests(tests: pd.DataFrame, further_note: str = "") -> Section:
+    """Return the section of the dimension tests of a canonical analysis."""
+    df_columns = ("df1", "df2", "df")
+    table = tests.assign(**{name: [f"{x:.6g}" for x in tests[name]] for name in df_columns})
     formats: dict[Any, Any] = {"wilks": "share", "F": "z", "p": "tail", "chi2": "z", "p_chi2": "tail"}
     return Section(
-        "Tests that this and all later eigenvalues are zero",
+        "Tests that the current and all smaller canonical correlations are zero",
         table,
-        formats | dict.fromkeys(freedom, "text"),
-        note=f"Wilks' lambda with Rao's F; Bartlett's chi-square.{more}",
+        formats | dict.fromkeys(df_columns, "text"),
+        headings={"wilks": "Wilks' lambda", "p": "P>F", "p_chi2": "P>chi2"},
+        note=f"Wilks' lambda with Rao's F; Bartlett's chi-square.{further_note}",
         source=".dimension_tests",
     )
 
 
-def _without_freedom(result: CanonicalResults) -> str:
+def _missing_tests_note(result: CanonicalResults) -> str:
     tests = result.dimension_tests
     total = result._numbers.moments.total
     if tests["F"].notna().all() and tests["chi2"].notna().all():
         return ""
     return (
-        f" Missing where a total weight of {total:.6g} leaves no degrees of freedom for a test of "
-        f"{len(result._fit.terms)} columns."
+        f" Missing tests have no degrees of freedom with a total weight of {total:.6g} and "
+        f"{len(result._fit.terms)} variables."
     )
 
 
@@ -329,86 +349,95 @@ def _raw_coefficients(result: CanonicalResults) -> Section:
 
 
 def qda_sections(results: QDAResults, fit: FittedModel[QDAFit]) -> SectionFunctions:
-    """Sections of a quadratic discriminant analysis, in their order."""
+    """Return the sections of a quadratic discriminant analysis in their order."""
     covariance_model = fit.estimates.covariance_model
-    parts: Sections = {"header": _quadratic_header, "classes": _log_determinants}
+    section_functions: Sections = {"header": _quadratic_header, "classes": _log_determinants}
     if "factors" in describe(covariance_model).sections:
-        parts["factors"] = _factors
-    parts["means"] = _means
-    wide = headers.has_many_columns(fit.terms)
+        section_functions["factors"] = _factors
+    section_functions["means"] = _means
+    has_many_columns = headers.has_many_columns(fit.terms)
     subspace = covariance_model.subspace
-    sliced = subspace is not None and subspace.is_supervised
-    if sliced:
-        parts["axes"] = _save_axes
-    if wide and not covariance_model.is_common:
-        parts["deviations"] = _deviations
-    shown = set(parts)
+    has_save_axes = subspace is not None and subspace.is_supervised
+    if has_save_axes:
+        section_functions["axes"] = _save_axes
+    if has_many_columns and not covariance_model.is_common:
+        section_functions["deviations"] = _deviations
+    unconditional = set(section_functions)
     if covariance_model.is_common:
-        parts["covariance"] = partial(_covariance_in, label=results.classes[0])
+        section_functions["covariance"] = partial(_covariance_in, label=results.classes[0])
     else:
-        for label in results.classes[:MOST_COVARIANCES]:
-            own = _covariance_of_scores if sliced else _covariance_in
-            parts[f"covariance {label}"] = partial(own, label=label)
-    by_name = [name for name in parts if name not in shown] if wide and not sliced else []
+        for label in results.classes[:MAX_SHOWN_COVARIANCES]:
+            covariance_section = _covariance_of_scores if has_save_axes else _covariance_in
+            section_functions[f"covariance {label}"] = partial(covariance_section, label=label)
+    by_name = (
+        [name for name in section_functions if name not in unconditional]
+        if has_many_columns and not has_save_axes
+        else []
+    )
     if "flagged" in describe(covariance_model).sections and fit.has_rows:
-        parts["flagged"] = _flagged
+        section_functions["flagged"] = _flagged
     if fit.path is not None:
-        parts["path"] = _axes_path if "components" in fit.path else _shrinkage_path
-    return _with_equal_covariances(parts, fit, by_name)
+        section_functions["path"] = _axes_path if "components" in fit.path else _shrinkage_path
+    return _with_equal_covariances(section_functions, fit, by_name)
 
 
 def _deviations(results: QDAResults, fit: FittedModel[QDAFit]) -> Section:
-    """Standard deviations by class, one row for each column."""
+    """Return the section of the standard deviations by class, one row for each column."""
     sds = class_deviations(fit.estimates)
     table = Columns(np.column_stack(sds), fit.terms, fit.classes)
     worth = headers.worth(fit.estimates.moments)
     errors = [*headers.mean_errors(fit).values()]
-    title = f"Standard deviations in the classes, divisor {'n' if fit.estimates.method == 'mle' else 'n-1'}"
+    title = f"Standard deviations within classes, divisor {'n' if fit.estimates.method == 'mle' else 'n-1'}"
     subspace = fit.estimates.within_axes
     source = "fit.tidy()" if subspace is not None and subspace.is_supervised else "fit.covs"
     return Section(title, table, errors=errors, source=source, worth=worth, last=0)
 
 
 def _quadratic_header(results: QDAResults, fit: FittedModel[QDAFit]) -> Pairs:
-    left, right = _common_header(results, fit, by_class=True)
-    return headers.header(fit, [*left, *right], _covariance_note(fit))
+    left_items, right_items = _common_header(results, fit, by_class=True)
+    return headers.header(fit, [*left_items, *right_items], _covariance_note(fit))
 
 
 def _save_axes(results: QDAResults, fit: FittedModel[QDAFit]) -> Section:
-    """Directions of the axes of `ncomp=`, and their eigenvalues."""
+    """Return the section of the axes of `ncomp=` and their eigenvalues."""
     loadings = results.subspace.loadings
     eigenvalues = results.subspace.eigenvalues.to_numpy()
-    numbers = np.vstack([loadings.to_numpy(), eigenvalues[: loadings.shape[1]]])
-    table = Columns(numbers, [*fit.terms, "Eigenvalue"], list(loadings))
-    wide = headers.has_many_columns(fit.terms)
-    left = len(eigenvalues) - loadings.shape[1]
-    note = "On each axis the largest coefficient of columns over their standard deviations is positive."
-    if left:
-        beyond = f"{left} more eigenvalue{'s' * (left > 1)}"
-        note += f" {beyond}, the largest {eigenvalues[loadings.shape[1]]:.4f}: fit.subspace.eigenvalues."
+    coefficients = np.vstack([loadings.to_numpy(), eigenvalues[: loadings.shape[1]]])
+    table = Columns(coefficients, [*fit.terms, "Eigenvalue"], list(loadings))
+    has_many_columns = headers.has_many_columns(fit.terms)
+    n_omitted = len(eigenvalues) - loadings.shape[1]
+    note = "On each axis the largest coefficient of the standardized variables is positive."
+    if n_omitted:
+        omitted_text = f"{n_omitted} more eigenvalue{'s' * (n_omitted > 1)}"
+        note += (
+            f" {omitted_text}, the largest {eigenvalues[loadings.shape[1]]:.4f}: fit.subspace.eigenvalues."
+        )
     return Section(
-        "Axes by SAVE (unit variance over all rows)",
+        "SAVE axes (unit total variance)",
         table,
         row_formats={"Eigenvalue": "share"},
-        errors=[*headers.coefficient_errors(headers.difference_sizes(fit.estimates.moments), DRAWN), np.inf],
+        errors=[
+            *headers.coefficient_errors(headers.difference_sizes(fit.estimates.moments), MAX_SCORE_ERROR),
+            np.inf,
+        ],
         note=note,
         source="fit.subspace.loadings",
-        worth=headers.worth(fit.estimates.moments, 1) if wide else None,
-        last=0 if wide else None,
+        worth=headers.worth(fit.estimates.moments, 1) if has_many_columns else None,
+        last=0 if has_many_columns else None,
     )
 
 
 def _covariance_of_scores(results: QDAResults, fit: FittedModel[QDAFit], label: Any) -> Section:
-    """Covariance of a class on the axes of `ncomp=`."""
+    """Return the section of the covariance of a class on the axes of `ncomp=`."""
     k = list(results.classes).index(label)
-    more = len(results.classes) - MOST_COVARIANCES
+    n_omitted = len(results.classes) - MAX_SHOWN_COVARIANCES
     divisor = "n" if fit.estimates.method == "mle" else "n-1"
     table = results.covs[label]
     note = ""
-    if more > 0 and k == MOST_COVARIANCES - 1:
-        note = f"{more} more {'class' if more == 1 else 'classes'}: fit.covs."
+    if n_omitted > 0 and k == MAX_SHOWN_COVARIANCES - 1:
+        note = f"{n_omitted} more {'class' if n_omitted == 1 else 'classes'}: fit.covs."
     return Section(
-        f"Covariance of the scores in {label}, divisor {divisor}",
+        f"Covariance matrix of the scores in {label}, divisor {divisor}",
         Columns(table.to_numpy(), list(table), list(table)),
         shared=True,
         triangle=True,
@@ -418,31 +447,31 @@ def _covariance_of_scores(results: QDAResults, fit: FittedModel[QDAFit], label: 
 
 
 def _factors(results: QDAResults, fit: FittedModel[QDAFit]) -> Section:
-    """Dimensions, variances of signal and noise, and share explained by the signal, by class."""
+    """Return the section of dimensions, signal and noise variances and explained proportions by class."""
     table = results.covariance_model.factors.rename_axis(index=None)
     table = table.rename(columns={"largest": "signal, largest", "smallest": "signal, smallest"})
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "general")
     formats |= {"dimensions": "count", "explained": "share"}
-    note = "One covariance for all classes." if fit.estimates.covariance_model.is_common else ""
-    title = "Variances on the axes of the signal, and of the noise beyond them"
+    note = "Common covariance matrix of all classes." if fit.estimates.covariance_model.is_common else ""
+    title = "Signal variances and noise variance"
     return Section(title, table, formats, note=note, source="fit.covariance_model.factors")
 
 
 def _covariance_in(results: QDAResults, fit: FittedModel[QDAFit], label: Any) -> Section:
     k = list(results.classes).index(label)
-    more = len(results.classes) - MOST_COVARIANCES
-    common = fit.estimates.covariance_model.is_common
+    n_omitted = len(results.classes) - MAX_SHOWN_COVARIANCES
+    is_common = fit.estimates.covariance_model.is_common
     mle = fit.estimates.method == "mle"
-    where = "within classes" if common else f"in {label}"
-    divisor = ("N" if mle else "N-K") if common else ("n" if mle else "n-1")
+    scope = "within classes" if is_common else f"in {label}"
+    divisor = ("N" if mle else "N-K") if is_common else ("n" if mle else "n-1")
     note = ""
-    if more > 0 and not common and k == MOST_COVARIANCES - 1:
-        note = f"{more} more {'class' if more == 1 else 'classes'}: fit.covs."
+    if n_omitted > 0 and not is_common and k == MAX_SHOWN_COVARIANCES - 1:
+        note = f"{n_omitted} more {'class' if n_omitted == 1 else 'classes'}: fit.covs."
     source = f"fit.covs[{label!r}]"
     return _covariance(
         fit,
         fit.estimates.covariances[k],
-        (where, divisor),
+        (scope, divisor),
         source,
         by_class=True,
         note=note,
@@ -454,37 +483,47 @@ def _covariance_in(results: QDAResults, fit: FittedModel[QDAFit], label: Any) ->
 
 
 def rda_sections(results: RDAResults, fit: FittedModel[RDAFit]) -> Sections:
-    """Sections of a regularized discriminant analysis, in their order."""
-    parts: Sections = {"header": _regularized_header, "classes": _log_determinants, "means": _means}
-    return parts if fit.path is None else parts | {"path": _errors_of_pairs}
+    """Return the sections of a regularized discriminant analysis in their order."""
+    section_functions: Sections = {
+        "header": _regularized_header,
+        "classes": _log_determinants,
+        "means": _means,
+    }
+    return section_functions if fit.path is None else section_functions | {"path": _pair_errors}
 
 
 def _regularized_header(results: RDAResults, fit: FittedModel[RDAFit]) -> Pairs:
-    numbers = fit.estimates
-    chosen = chosen_by(fit)
-    divisors = "n, N" if numbers.method == "mle" else "n-1, N-K"
-    chosen += ", 1 SE rule" if numbers.cv is not None and numbers.select == "1se" else ""
+    estimates = fit.estimates
+    choice_text = choice_description(fit)
+    divisors = "n, N" if estimates.method == "mle" else "n-1, N-K"
+    choice_text += ", 1 SE rule" if estimates.cv is not None and estimates.select == "1se" else ""
     note = (
-        "These errors are optimistic: the same rows chose alpha and gamma, which error_rates(['cv']) chooses "
-        "anew."
-        if numbers.cv is not None
+        "The errors are optimistic, because alpha and gamma were chosen from the same observations; "
+        "error_rates(['cv']) chooses them again in each fold."
+        if estimates.cv is not None
         else ""
     )
-    if numbers.within_axes is not None:
-        note = f"{note} {describe(numbers.within_axes).note(clean)}".strip()
+    if estimates.within_axes is not None:
+        note = f"{note} {describe(estimates.within_axes).note(clean)}".strip()
     items = [
         *headers.row_items(fit),
         *headers.size_items(fit),
         HeaderItem("Alpha", results.alpha, f"{results.alpha:g}", brief="alpha", options=("alpha",)),
         HeaderItem("Gamma", results.gamma, f"{results.gamma:g}", brief="gamma", options=("gamma",)),
-        HeaderItem("Parametrization", numbers.parametrization, numbers.parametrization),
+        HeaderItem("Parametrization", estimates.parametrization, estimates.parametrization),
         *(
-            [sphere_item(SPHERES[numbers.standardize])._replace(label="Ridge")]
-            if numbers.within_axes is None
-            else describe(numbers.within_axes).items(numbers.moments, numbers.covariances)
+            [sphere_item(SPHERES[estimates.standardize])._replace(label="Ridge")]
+            if estimates.within_axes is None
+            else describe(estimates.within_axes).items(estimates.moments, estimates.covariances)
         ),
         HeaderItem("Divisors, by class and pooled", divisors, divisors),
-        HeaderItem("Chosen by", chosen, chosen, "chosen_by", "chosen by" if numbers.cv is not None else ""),
+        HeaderItem(
+            "Chosen by",
+            choice_text,
+            choice_text,
+            "chosen_by",
+            "chosen by" if estimates.cv is not None else "",
+        ),
         headers.prior_item(fit),
         headers.criterion_item(results, "llf", "Log-likelihood"),
         *headers.error_items(fit),
@@ -492,28 +531,28 @@ def _regularized_header(results: RDAResults, fit: FittedModel[RDAFit]) -> Pairs:
     return headers.header(fit, items, note)
 
 
-def _errors_of_pairs(results: RDAResults, fit: FittedModel[RDAFit]) -> Section:
+def _pair_errors(results: RDAResults, fit: FittedModel[RDAFit]) -> Section:
     if fit.path is not None and "components" in fit.path:
         return _axes_path(results, fit)
     table = results.path.pivot(index="alpha", columns="gamma", values="error")
     table.index = [f"{value:g}" for value in table.index]
     table.columns = [f"{value:g}" for value in table.columns]
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share")
-    title = f"Error by {chosen_by(fit)}, alpha (rows) by gamma"
-    without = "row" if fit.estimates.cv == "loo" else "fold"
-    missing = table.isna().any(axis=None)
-    note = f"Missing where a covariance is singular without some {without}." if missing else ""
+    title = f"Error by {choice_description(fit)}, alpha (rows) by gamma (columns)"
+    left_out_unit = "row" if fit.estimates.cv == "loo" else "fold"
+    has_missing = table.isna().any(axis=None)
+    note = f"Missing if a covariance matrix is singular without some {left_out_unit}." if has_missing else ""
     return Section(title, table, formats, note=note, source="fit.path")
 
 
-def chosen_by(fit: FittedModel[RDAFit]) -> str:
+def choice_description(fit: FittedModel[RDAFit]) -> str:
     """Describe how alpha and gamma were chosen."""
     cv = fit.estimates.cv
     plan = fit.spec.search
     if cv is None:
         return "given"
     if plan is not None and plan.splits:
-        return f"{cv} splits that were given" + (", prior held" if fit.estimates.estimated_prior else "")
+        return f"{cv} given splits" + (", prior fixed" if fit.estimates.estimated_prior else "")
     return "leave-one-out" if cv == "loo" else f"{cv}-fold cross-validation"
 
 
@@ -527,25 +566,28 @@ def _common_header(
     covariance_model = fit.estimates.covariance_model
     moments = fit.estimates.moments
     covariances = fit.estimates.covariances if by_class else (fit.estimates.covariance,)
-    words = describe(covariance_model).heading(by_class=by_class, mle=fit.estimates.method == "mle")
-    left = [
+    covariance_text = describe(covariance_model).heading(by_class=by_class, mle=fit.estimates.method == "mle")
+    left_items = [
         *headers.row_items(fit),
-        HeaderItem("Covariance", words, words),
+        HeaderItem("Covariance", covariance_text, covariance_text),
         headers.criterion_item(results, "llf", describe(covariance_model).likelihood_label),
     ]
     for item in describe(covariance_model).items(moments, covariances):
         if isinstance(item.value, tuple):
             by_label = dict(zip(fit.classes, item.value, strict=True)) if by_class else item.value[0]
             item = item._replace(value=by_label)
-        left.append(item)
-    right = [
+        left_items.append(item)
+    right_items = [
         *headers.size_items(fit),
         headers.prior_item(fit),
         headers.criterion_item(results, "aic", "AIC"),
         headers.criterion_item(results, "bic", "BIC"),
     ]
-    # Leaving out each row by a search, or a fit, is not for a summary.
-    return left, [*right, *headers.error_items(fit, left_out=not covariance_model.refits_each_row)]
+    # The summary omits leave-one-out if each row requires a search or a refit.
+    return left_items, [
+        *right_items,
+        *headers.error_items(fit, left_out=not covariance_model.refits_each_row),
+    ]
 
 
 def _covariance_note(fit: FittedModel[Any]) -> str:
@@ -555,14 +597,14 @@ def _covariance_note(fit: FittedModel[Any]) -> str:
 
 
 def _log_determinants(results: QDAResults | RDAResults, fit: FittedModel[Any]) -> Section:
-    """Prior, rows and log-determinant of each class."""
+    """Return the section of prior, size and log determinant of each class."""
     table = pd.DataFrame({"prior": results.prior, "rows": results.counts, "logdet": results.logdet})
     formats: dict[Any, Any] = {"prior": "share", "rows": "count", "logdet": "general"}
     covariance_model = getattr(fit.estimates, "covariance_model", None)
     for shrinkage in () if covariance_model is None else covariance_model.shrinkages:
         table["shrinkage"] = shrinkage.values
         formats["shrinkage"] = "general"
-    title = "Classes, with the log-determinants of their covariances"
+    title = "Classes, with the log determinants of their covariance matrices"
     return Section(title, table, formats, source="fit.logdet")
 
 
@@ -575,23 +617,24 @@ def _means(results: LDAResults | QDAResults | RDAResults, fit: FittedModel[Any])
 def _covariance(
     fit: FittedModel[Any],
     covariance: Covariance,
-    where: tuple[str, str],
+    scope_and_divisor: tuple[str, str],
     source: str,
     *,
     by_class: bool,
     note: str = "",
     name: str = "correlations",
-    first: int = 0,
+    first_column: int = 0,
 ) -> Section:
-    """Covariance as a triangle, or its variances if it is diagonal or was never computed in full.
+    """Return the section of a covariance matrix, as a triangle.
 
-    If the values differ so much that they need exponents, standard deviations and correlations are shown.
+    If the matrix is diagonal, or was never computed in full, the section has its variances. If its values
+    would need exponents, the section has standard deviations and correlations.
 
     Parameters
     ----------
     fit : FittedModel
     covariance : Covariance
-    where : (str, str)
+    scope_and_divisor : (str, str)
         Rows and divisor, for the title.
     source : str
         Expression that returns the covariance.
@@ -600,27 +643,27 @@ def _covariance(
     note : str
     name : str
         Key of the table of correlations.
-    first : int
+    first_column : int
         Position of the first column that is shown.
     """
     moments = fit.estimates.moments
     covariance_model = fit.estimates.covariance_model
-    terms = fit.terms[first:]
-    (rows, divisor), scale = where, moments.scale[first:]
+    terms = fit.terms[first_column:]
+    (scope, divisor), scale = scope_and_divisor, moments.scale[first_column:]
     with np.errstate(over="ignore", under="ignore"):
         sd = covariance.sd / scale
         variances = (covariance.sd / scale) ** 2
-    beyond = range_note([covariance], scale, terms)
+    range_text = range_note([covariance], scale, terms)
     if covariance.is_diagonal or moments.spread in ("thin", "thin class"):
-        title = f"Variances {rows}, divisor {divisor}"
+        title = f"Variances {scope}, divisor {divisor}"
         if not covariance.is_diagonal:
-            note = f"The whole {covariance_model.name} covariance, {len(terms)} x {len(terms)}: {source}."
+            note = f"Full {covariance_model.name} covariance matrix, {len(terms)} x {len(terms)}: {source}."
         elif not by_class:
-            title = f"Variances ({covariance_model.name} covariance {rows}, divisor {divisor})"
+            title = f"Variances ({covariance_model.name} covariance matrix {scope}, divisor {divisor})"
         table = Columns(variances[None], ["variance"], terms)
-        return Section(title, table, note=f"{note} {beyond}".strip(), source=source)
-    title = describe(covariance_model).title(rows, divisor, by_class=by_class)
-    note = f"{note} {beyond}".strip()
+        return Section(title, table, note=f"{note} {range_text}".strip(), source=source)
+    title = describe(covariance_model).title(scope, divisor, by_class=by_class)
+    note = f"{note} {range_text}".strip()
     values = covariance_values(covariance, scale)
     table = Columns(values, terms, terms)
     section = Section(title, table, shared=True, triangle=True, note=note, source=source)
@@ -628,47 +671,57 @@ def _covariance(
         return section
     matrix = covariance.matrix() / covariance.sd / covariance.sd[:, None]
     np.fill_diagonal(matrix, 1.0)
-    spread = "sd" if "sd" not in terms else "standard deviation"
-    correlations = Columns(np.column_stack([sd, matrix]), terms, [spread, *terms])
-    formats: dict[Any, Any] = dict.fromkeys(terms, "share") | {spread: "general"}
-    words = f"Standard deviations and correlations: {title[0].lower()}{title[1:]}"
-    note = f"{note} The covariance: {source}.".strip()
+    sd_name = "sd" if "sd" not in terms else "standard deviation"
+    correlations = Columns(np.column_stack([sd, matrix]), terms, [sd_name, *terms])
+    formats: dict[Any, Any] = dict.fromkeys(terms, "share") | {sd_name: "general"}
+    correlation_title = f"Standard deviations and correlations: {title[0].lower()}{title[1:]}"
+    note = f"{note} Covariance matrix: {source}.".strip()
     errors = np.full(correlations.shape, np.inf)
-    shown = Section(words, correlations, formats, triangle=True, errors=errors, note=note, source=source)
-    return replace(section, shown=(name, shown))
+    correlation_section = Section(
+        correlation_title, correlations, formats, triangle=True, errors=errors, note=note, source=source
+    )
+    return replace(section, shown=(name, correlation_section))
 
 
 def _flagged(results: LDAResults | QDAResults, fit: FittedModel[Any]) -> Section:
-    """Flagged rows by class, with the names of the farthest."""
+    """Return the section of flagged observations by class, with the names of the most distant ones."""
     table = results.covariance_model.robust_distances()
     flagged = table[table["flagged"]].sort_values("distance", ascending=False, kind="stable")
-    counted = pd.DataFrame(index=results.classes.rename(None))
+    class_table = pd.DataFrame(index=results.classes.rename(None))
     by_class = table.dropna(subset="distance").groupby("class", observed=False)
-    counted["rows"] = by_class.size().reindex(counted.index, fill_value=0)
-    counted["flagged"] = by_class["flagged"].sum().reindex(counted.index, fill_value=0)
-    counted["share"] = counted["flagged"] / counted["rows"]
-    counted["farthest"] = by_class["distance"].max().reindex(counted.index)
+    class_table["rows"] = by_class.size().reindex(class_table.index, fill_value=0)
+    class_table["flagged"] = by_class["flagged"].sum().reindex(class_table.index, fill_value=0)
+    class_table["share"] = class_table["flagged"] / class_table["rows"]
+    class_table["farthest"] = by_class["distance"].max().reindex(class_table.index)
     cutoff = float(table["cutoff"].iloc[0])
-    note = f"Farther from their class's mean than {cutoff:.4g}, as 2.5 % of normal observations are."
+    note = (
+        f"Flagged: robust distance from the class mean above {cutoff:.4g}, which 2.5 % of normal "
+        "observations exceed."
+    )
     if len(flagged):
-        shown = [
+        farthest_texts = [
             f"{shorten(clean(str(label)), 20)} ({distance:.3g})"
-            for label, distance in zip(flagged.index[:MOST_NAMED], flagged["distance"], strict=False)
+            for label, distance in zip(flagged.index[:MAX_NAMED_ROWS], flagged["distance"], strict=False)
         ]
-        more = f" and {len(flagged) - MOST_NAMED} more" if len(flagged) > MOST_NAMED else ""
-        note += f" The farthest: {', '.join(shown)}{more}."
+        omitted_text = f" and {len(flagged) - MAX_NAMED_ROWS} more" if len(flagged) > MAX_NAMED_ROWS else ""
+        note += f" Largest distances: {', '.join(farthest_texts)}{omitted_text}."
     formats: dict[Any, Any] = {"rows": "count", "flagged": "count", "share": "share", "farthest": "general"}
     return Section(
-        "Rows flagged", counted, formats, note=note, source="fit.covariance_model.robust_distances()"
+        "Flagged observations",
+        class_table,
+        formats,
+        note=note,
+        source="fit.covariance_model.robust_distances()",
     )
 
 
 def _shrinkage_path(results: LDAResults | QDAResults, fit: FittedModel[Any]) -> Section:
-    """Leave-one-out errors of the candidate shrinkages."""
+    """Return the section of the leave-one-out errors of the candidate shrinkages."""
     table = results.covariance_model.path.set_index("shrinkage").rename_axis(index=None)
     table.index = [f"{value:g}" for value in table.index]
     note = (
-        "Missing where a covariance is singular without some row, or distances exceed double precision."
+        "Missing if a covariance matrix is singular without some row, or if distances exceed double "
+        "precision."
         if table["error"].isna().any()
         else ""
     )
@@ -678,31 +731,34 @@ def _shrinkage_path(results: LDAResults | QDAResults, fit: FittedModel[Any]) -> 
 
 
 def _axes_path(results: Any, fit: FittedModel[Any]) -> Section:
-    """Errors of some of the candidate numbers of principal axes, including the chosen one."""
+    """Return the section of the errors by number of principal axes."""
     path = results.subspace.path
     n_components = results.subspace.n_components
     steps = np.arange(len(path))
-    if len(path) > MOST_STEPS:
-        steps = np.unique(np.geomspace(1, len(path), MOST_STEPS).round().astype(int)) - 1
+    if len(path) > MAX_PATH_ROWS:
+        steps = np.unique(np.geomspace(1, len(path), MAX_PATH_ROWS).round().astype(int)) - 1
     chosen = int(np.flatnonzero(path["components"] == n_components)[0])
     table = path.iloc[np.unique([*steps, chosen])].set_index("components").rename_axis(index=None)
     table.index = [f"{count}{' *' if count == n_components else ''}" for count in table.index]
     formats: dict[Any, Any] = {"error": "share", "se": "share", "share": "share"}
-    note = "* chosen: the fewest axes of least error. share is that of the variance of all columns."
+    note = (
+        "* chosen: the smallest number of axes with the smallest error. share: cumulative share of the total "
+        "variance."
+    )
     if len(table) < len(path):
-        note += f" {len(table)} of {len(path)} numbers shown; all: fit.subspace.path."
+        note += f" {len(table)} of {len(path)} candidates are shown; all: fit.subspace.path."
     return Section("Error by number of principal axes", table, formats, note=note, source="fit.subspace.path")
 
 
 def _with_equal_covariances(
-    parts: Sections, fit: FittedModel[Any], by_name: Sequence[str]
+    section_functions: Sections, fit: FittedModel[Any], by_name: Sequence[str]
 ) -> SectionFunctions:
-    """Add a section on equal covariances if these can be tested."""
-    whole = SectionFunctions(parts, by_name)
+    """Add the section of the tests of equal covariance matrices, if these can be tested."""
+    sections = SectionFunctions(section_functions, by_name)
     if fit.estimates.has_distances and fit.has_rows:
-        whole["equal_covariances"] = _equal_covariances
-        whole.preparations.append(({"header", "equal_covariances"}, _read_rows_once))
-    return whole
+        sections["equal_covariances"] = _equal_covariances
+        sections.preparations.append(({"header", "equal_covariances"}, _read_rows_once))
+    return sections
 
 
 def _read_rows_once(_: Any, fit: FittedModel[Any]) -> None:
@@ -714,17 +770,17 @@ def _read_rows_once(_: Any, fit: FittedModel[Any]) -> None:
 
 
 def _equal_covariances(results: LDAResults | QDAResults, fit: FittedModel[Any]) -> Section:
-    """Likelihood ratio test and Box's M of the rows of the fit."""
-    title = "Was one covariance enough? (LDA against QDA)"
-    tested = equal_covariance_tests(fit)
-    if isinstance(tested, str):
+    """Return the section of the likelihood ratio test and Box's M for the observations of the fit."""
+    title = "Tests of equal covariance matrices (LDA against QDA)"
+    test_results = equal_covariance_tests(fit)
+    if isinstance(test_results, str):
         empty = pd.DataFrame(columns=["statistic", "df", "p"])
-        return Section(title, empty, "text", note=f"Not tested. {tested}")
-    ratio, box = tested
+        return Section(title, empty, "text", note=f"Not available. {test_results}")
+    ratio, box = test_results
     tests = {
-        label: numbers
+        label: approximation
         for test in (ratio, box)
-        for label, numbers in test.approximations.items()
+        for label, approximation in test.approximations.items()
         if label != "Box's M"
     }
     statistics, dfs, df2s, pvalues = zip(*tests.values(), strict=True)
@@ -733,12 +789,12 @@ def _equal_covariances(results: LDAResults | QDAResults, fit: FittedModel[Any]) 
     formats: dict[Any, Any] = {"statistic": "z", "df": "text", "df2": "text", "p": "tail"}
     rejected = [test.pvalue < 0.05 for test in (ratio, box)]
     is_pooled = fit.refits.required_moments(fit) == "pooled"
-    see = "qda() and covariance_models()" if is_pooled else "covariance_models()"
-    verdict = "The two tests disagree at 5 %; in small samples the likelihood ratio rejects too often."
+    see_also = "qda() and covariance_models()" if is_pooled else "covariance_models()"
+    verdict = "The tests disagree at 5 %. In small samples the likelihood ratio test rejects too often."
     if all(rejected):
-        verdict = f"One covariance is rejected at 5 %: see {see}."
+        verdict = f"Equal covariance matrices are rejected at 5 %: see {see_also}."
     elif not any(rejected):
-        verdict = "One covariance is not rejected at 5 %."
+        verdict = "Equal covariance matrices are not rejected at 5 %."
     return Section(title, table, formats, note=verdict, source="fit.box_m(), lr_test()")
 
 

@@ -11,7 +11,7 @@ from discrim.inference.verification import Costs
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.reading import listed
 from discrim.models.discriminant.covariance_models import FactorAnalyticDescription, describe
-from discrim.models.discriminant.normal_summary import MOST_STEPS, chosen_by
+from discrim.models.discriminant.normal_summary import MAX_PATH_ROWS, choice_description
 from discrim.models.plots import judged, spaces
 from discrim.models.plots.pictured import named_columns, needed_rows, plot
 from discrim.models.plots.shared import DISCRIMINANT_PLOTS, WITH_POSTERIORS
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
 
 
-MOST_DOTS = 30
-"""Columns of a ranking that are drawn."""
+MAX_RANKED_COLUMNS = 30
+"""Largest number of ranked columns in a plot."""
 
 
-MOST_LABELS = 12
-"""Flagged rows that bear their names."""
+MAX_LABELS = 12
+"""Largest number of flagged rows with labels."""
 
 
 LABEL_SIZE = (5.0, 10.0)
@@ -43,33 +43,33 @@ LABEL_SIZE = (5.0, 10.0)
 
 @plot("ranking", "the first columns of the ranking, with their scores by class", data=False)
 def ranking(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """The first columns of the ranking, with their scores by class."""
-    table = results.ranking(top=min(MOST_DOTS, len(results.terms)))
+    """Plot the first columns of the ranking, with their scores by class."""
+    table = results.ranking(top=min(MAX_RANKED_COLUMNS, len(results.terms)))
     scores = table.iloc[:, -len(results.classes) :]
     classes = list(results.classes)
     name = "t-scores" if fit.estimates.covariance.is_diagonal else "Cat scores"
-    of = f" ({len(table)} of {len(results.terms)})" if len(table) < len(results.terms) else ""
-    title = f"{name} of the classes against the common mean{of}"
+    count_text = f" ({len(table)} of {len(results.terms)})" if len(table) < len(results.terms) else ""
+    title = f"{name} of the classes against the common mean{count_text}"
     return bar_strips(scores, classes, title, ax=options.ax, signs=options.signs(classes))
 
 
 @plot("slopes", "a column against a covariate, with the lines of the classes", takes=("columns",))
 def slopes(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """A column against a covariate, with the lines of the classes, other covariates at their means.
+    """Plot a column against a covariate, with the lines of the classes and other covariates at their means.
 
-    By default it is the column of which the covariates explain the largest share.
+    By default it is the column with the largest proportion of variance explained by the covariates.
     """
-    found = results.covariate_model._slopes()
+    slope_estimates = results.covariate_model._slopes()
     q = fit.estimates.covariates
     terms = list(fit.terms)
-    pair = [terms[q + int(found.explained.argmax())], terms[0]]
+    pair = [terms[q + int(slope_estimates.explained.argmax())], terms[0]]
     if options.columns is not None:
         pair = named_columns(options, terms, "slopes", 2, 2)
     j, i = sorted(map(terms.index, pair), reverse=True)
     if not i < q <= j:
         raise DataError(
-            f"columns={pair}: kind='slopes' draws a column against a covariate.",
-            hint=f"Name one of {listed(terms[q:])} and one of {listed(terms[:q])}.",
+            f"kind='slopes' requires a column and a covariate; columns={pair} are not.",
+            hint=f"Pass one of {listed(terms[q:])} and one of {listed(terms[:q])}.",
         )
     rows = needed_rows(fit, options, "slopes")
     x, y = rows.terms([terms[i], terms[j]]).to_numpy().T
@@ -80,13 +80,17 @@ def slopes(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes
     moments = fit.estimates.moments
     centre = float(moments.counts @ moments.class_means[:, i]) / moments.total
     for k in range(len(classes)):
-        own = x[rows.codes == k]
-        ends = np.array([np.nanmin(own), np.nanmax(own)]) if np.isfinite(own).any() else np.empty(0)
-        line = found.means[k, j - q] + found.coef[i, j - q] * (ends - centre)
+        class_x = x[rows.codes == k]
+        ends = (
+            np.array([np.nanmin(class_x), np.nanmax(class_x)]) if np.isfinite(class_x).any() else np.empty(0)
+        )
+        line = slope_estimates.means[k, j - q] + slope_estimates.coef[i, j - q] * (ends - centre)
         axes.plot(ends, line, color=signs.colour(k), linestyle=signs.line(k), zorder=3)
     axes.set(xlabel=style.shown_name(terms[i], 45), ylabel=style.shown_name(terms[j], 45))
-    share = f"covariates explain {found.explained[j - q]:.0%} of its variance within classes"
-    style.set_title(axes, f"Slopes that the classes share\n{share}")
+    explained_text = (
+        f"covariates explain {slope_estimates.explained[j - q]:.0%} of its variance within classes"
+    )
+    style.set_title(axes, f"Common slopes on a covariate\n{explained_text}")
     if len(classes) <= style.MOST_IN_LEGEND:
         style.add_legend(axes, is_new)
     fit_texts(axes, is_new)
@@ -99,10 +103,10 @@ def slopes(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes
     data=False,
 )
 def eigenvalues(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Eigenvalues by class, those of the signal filled, and the level of the noise."""
+    """Plot eigenvalues by class, filled if they belong to the signal, and the noise variance."""
     if "factors" not in describe(fit.estimates.covariance_model).sections:
         raise NotSupportedError(
-            'kind="scree" draws eigenvalues of covariances with a few large variances.',
+            'kind="scree" requires covariances with a few large variances.',
             hint='Fit qda(covariance="factor").',
         )
     model = results.covariance_model
@@ -120,47 +124,49 @@ def eigenvalues(results: Any, fit: FittedModel[Any], options: PictureOptions) ->
     "path", "errors of the choice of a shrinkage, or of a number of principal axes", data=False, colors=False
 )
 def choice_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Errors of the choice of a shrinkage, or of a number of principal axes, with what was chosen."""
+    """Plot the errors of the candidate shrinkages or numbers of principal axes, and mark the chosen value."""
     if fit.path is None:
         raise NotSupportedError(
-            'kind="path" draws the errors of a choice, and this fit keeps none.',
+            'kind="path" requires a fit that chose a tuning parameter.',
             hint='Fit with covariance=discrim.covariance.Shrunk("loo") or components="cv".',
         )
-    of_axes = "components" in fit.path
-    path = results.subspace.path if of_axes else results.covariance_model.path
+    chooses_axes = "components" in fit.path
+    path = results.subspace.path if chooses_axes else results.covariance_model.path
     chosen = (
-        results.subspace.n_components if of_axes else fit.estimates.covariance_model.shrinkages[0].values[0]
+        results.subspace.n_components
+        if chooses_axes
+        else fit.estimates.covariance_model.shrinkages[0].values[0]
     )
     axes, _ = style.new_axes(options.ax)
-    draw_errors(axes, path.iloc[:, :3], chosen, log=of_axes and len(path) > MOST_STEPS)
-    axes.set_xlabel("Principal axes" if of_axes else "Shrinkage")
+    draw_errors(axes, path.iloc[:, :3], chosen, log=chooses_axes and len(path) > MAX_PATH_ROWS)
+    axes.set_xlabel("Principal axes" if chooses_axes else "Shrinkage")
     axes.set_ylabel("Error, ± one standard error")
     axes.legend()
-    what = "number of principal axes" if of_axes else "shrinkage"
-    style.set_title(axes, f"Error of rows left out by {what}")
+    candidate_name = "number of principal axes" if chooses_axes else "shrinkage"
+    style.set_title(axes, f"Error of held-out rows by {candidate_name}")
     return axes
 
 
 @plot("path", "errors of the choice by alpha and gamma", data=False)
 def rda_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Errors of the choice by alpha and gamma, with the pair chosen."""
+    """Plot the errors of the candidate pairs of alpha and gamma, and mark the chosen pair."""
     if fit.path is not None and "components" in fit.path:
         return choice_path(results, fit, options)
     errors = results.path.pivot(index="alpha", columns="gamma", values="error")
     pair = (results.alpha, results.gamma)
-    title = f"Error by {chosen_by(fit)}"
+    title = f"Error by {choice_description(fit)}"
     return heat_map(errors, pair, title, ax=options.ax, colormap=options.colormap("path"))
 
 
 @plot("distances", "robust distances of the rows against classical ones, of robust fits", data=False)
 def robust_distances(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Robust distances of the rows against classical ones (Rousseeuw & van Zomeren, 1990, JASA 85, 633-651).
+    """Plot robust against classical distances (Rousseeuw & van Zomeren, 1990, JASA 85, 633-651).
 
-    The farthest of the flagged rows bear their labels, where these do not cover one another.
+    The most distant flagged rows have labels if these do not overlap.
     """
     if not fit.estimates.covariance_model.traits.is_robust:
         raise NotSupportedError(
-            'kind="distances" draws robust distances.', hint='Fit with a robust "t" or "mcd".'
+            'kind="distances" requires a robust covariance.', hint='Fit with covariance="t" or "mcd".'
         )
     model = results.covariance_model
     table = model.robust_distances()
@@ -172,15 +178,20 @@ def robust_distances(results: Any, fit: FittedModel[Any], options: PictureOption
     cutoff = float(table["cutoff"].iloc[0])
     axes, is_new = style.new_axes(options.ax)
     draw_points(axes, classical, robust, codes, classes, signs)
-    edge: dict[str, Any] = {"color": style.faint(0.35), "linewidth": 1.0, "linestyle": "--", "zorder": 1}
-    axes.axhline(cutoff, **edge)
-    axes.axvline(cutoff, **edge)
+    cutoff_style: dict[str, Any] = {
+        "color": style.faint(0.35),
+        "linewidth": 1.0,
+        "linestyle": "--",
+        "zorder": 1,
+    }
+    axes.axhline(cutoff, **cutoff_style)
+    axes.axvline(cutoff, **cutoff_style)
     ends = np.array([0.0, np.nanmax(classical) * 1.05])
     axes.plot(ends, ends, color=style.faint(0.6), linewidth=0.8, zorder=1)
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
-    axes.set(xlabel="Distance by means and covariances of moments", ylabel="Robust distance")
-    style.set_title(axes, "Distances to the own class; dashed: the cutoff")
+    axes.set(xlabel="Classical Mahalanobis distance", ylabel="Robust distance")
+    style.set_title(axes, "Distances to the class means; dashed: cutoff")
     if len(classes) <= style.MOST_IN_LEGEND:
         style.add_legend(axes, is_new)
     fit_texts(axes, is_new)
@@ -189,47 +200,49 @@ def robust_distances(results: Any, fit: FittedModel[Any], options: PictureOption
     names = {i: shorten(clean(str(table.index[i])), 16) for i in farthest.tolist()}
     size = np.array([LABEL_SIZE[0] * (1 + max(map(len, names.values()), default=0)), LABEL_SIZE[1]])
     points = axes.transData.transform(np.column_stack([classical, robust])) * 72 / axes.figure.dpi
-    for i in with_room(points, list(names), size)[:MOST_LABELS]:
-        # Before its mark: behind that of the farthest row the axes end.
-        look: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "fontsize": 8}
-        axes.annotate(names[i], (classical[i], robust[i]), (-4, 3), **look)
+    for i in with_room(points, list(names), size)[:MAX_LABELS]:
+        # The label is left of its mark, because the axes end right of the most distant row.
+        annotation_style: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "fontsize": 8}
+        axes.annotate(names[i], (classical[i], robust[i]), (-4, 3), **annotation_style)
     return axes
 
 
-BINS = 60
+N_BINS = 60
 
 
-FARTHEST = 0.01
-"""Bins of the histogram of trials, and the share of them that may lie farther left than it reaches."""
+MAX_SHARE_OUTSIDE = 0.01
+"""Largest share of the trials below the range of the histogram."""
 
 
-MOST_ROWS = 1000
-"""Rows whose pairs are drawn; of more rows, those of some of the classes."""
+MAX_PAIRED_ROWS = 1000
+"""Largest number of rows whose pairs are drawn; of more rows, some classes are sampled."""
 
 
 @plot("trials", "log likelihood ratios of pairs of one class and of two, with errors at each threshold")
 def trials(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Histograms of the log likelihood ratios of pairs of one class and of two."""
-    pairs = results._pairs(options.data, MOST_ROWS)
-    whole = results._fit.new_rows(options.data).table.nrows <= MOST_ROWS
+    """Plot histograms of the log likelihood ratios of pairs of the same class and of different classes."""
+    pairs = results._pairs(options.data, MAX_PAIRED_ROWS)
+    uses_all_rows = results._fit.new_rows(options.data).table.nrows <= MAX_PAIRED_ROWS
     axes, is_new = new_axes(options.ax)
-    lowest = min(float(np.quantile(pairs.other, FARTHEST)), float(np.quantile(pairs.same, FARTHEST)))
+    lowest = min(
+        float(np.quantile(pairs.other, MAX_SHARE_OUTSIDE)), float(np.quantile(pairs.same, MAX_SHARE_OUTSIDE))
+    )
     highest = float(max(pairs.same[-1], pairs.other[-1]))
-    left = 0
-    for place, (name, values) in enumerate({"two classes": pairs.other, "one class": pairs.same}.items()):
-        left += int((values < lowest).sum())
+    n_outside = 0
+    for position, (name, values) in enumerate({"two classes": pairs.other, "one class": pairs.same}.items()):
+        n_outside += int((values < lowest).sum())
         axes.hist(
-            values, BINS, range=(lowest, highest), density=True, alpha=0.5, color=SIGNS.colour(place),
+            values, N_BINS, range=(lowest, highest), density=True, alpha=0.5, color=SIGNS.colour(position),
             label=f"{len(values):,} of {name}",
         )  # fmt: skip
     axes.axvline(0.0, color="0.35", linewidth=0.8)
-    beyond = f"; {left:,} pairs lie farther left" if left else ""
-    axes.set_xlabel(f"Log likelihood ratio of one class against two{beyond}")
+    outside_text = f"; {n_outside:,} pairs are below the range" if n_outside else ""
+    axes.set_xlabel(f"Log likelihood ratio of one class against two{outside_text}")
     axes.set_ylabel("Density")
     eer = pairs.errors(Costs()).eer
-    which = "rows of the fit" if options.data is None else "new rows"
-    which += "" if whole else f" of {pairs.n_classes:,} classes, drawn by chance"
-    set_title(axes, f"Pairs of rows, {which}: equal error rate {100 * eer:.1f} %")
+    rows_text = "rows of the fit" if options.data is None else "new rows"
+    rows_text += "" if uses_all_rows else f" of {pairs.n_classes:,} randomly chosen classes"
+    set_title(axes, f"Pairs of rows, {rows_text}: equal error rate {100 * eer:.1f} %")
     return add_legend(axes, is_new)
 
 

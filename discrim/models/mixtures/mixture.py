@@ -72,16 +72,16 @@ class MixtureChoice:
     sizes: tuple[int | None, ...]
     forms: tuple[str | None, ...]
     together: bool
-    most: int
+    max_components: int
     plan: EMPlan
 
     @property
-    def chooses(self) -> bool:
+    def has_choice(self) -> bool:
         """Whether BIC chooses something."""
         return None in self.sizes or None in self.forms
 
 
-def _fitted(
+def _fit_rows(
     choice: MixtureChoice, blocks: Blocks, n_classes: int, prior: Floats, *, estimated_prior: bool
 ) -> tuple[MixtureFit, pd.DataFrame | None]:
     """Fit the mixtures to rows, after a choice by BIC if one is left open.
@@ -112,8 +112,8 @@ def _fitted(
     """
     moments, x, codes, weights = core.in_order(*weighted_rows(blocks), n_classes)
     path = None
-    if choice.chooses:
-        choice, path = _chosen(choice, blocks, moments, x, codes, weights)
+    if choice.has_choice:
+        choice, path = _choose_by_bic(choice, blocks, moments, x, codes, weights)
     sizes: Any = choice.sizes
     forms: Any = choice.forms
     structure = core.MixtureStructure(sizes, forms, choice.together)
@@ -123,11 +123,11 @@ def _fitted(
             estimated_prior=estimated_prior, progress=progress,
         )  # fmt: skip
     if isinstance(fit, Degenerate):
-        raise _collapse(fit, sizes, forms, blocks)
+        raise _degenerate_error(fit, sizes, forms, blocks)
     return fit, path
 
 
-def _chosen(
+def _choose_by_bic(
     choice: MixtureChoice, blocks: Blocks, moments: ClassMoments, x: Floats, codes: Codes, weights: Any
 ) -> tuple[MixtureChoice, pd.DataFrame]:
     """Choose numbers of components and covariance forms by BIC.
@@ -168,26 +168,30 @@ def _chosen(
     for group in groups:
         size = sizes[group[0]]
         form = forms[group[0]]
-        numbers = range(1, choice.most + 1) if size is None else [size]
-        jobs.append(core.candidates(numbers, FORMS if form is None else [form], len(group)))
+        component_counts = range(1, choice.max_components + 1) if size is None else [size]
+        jobs.append(core.candidates(component_counts, FORMS if form is None else [form], len(group)))
     with Progress(sum(len(job) for job in jobs), "choice of components") as progress:
         for group, job in zip(groups, jobs, strict=True):
-            at = np.isin(codes, group)
-            part = (x[at], np.searchsorted(group, codes[at]), None if weights is None else weights[at])
-            tried = core.tried_forms(moments.classes(group), *part, job, choice.plan, progress)
-            table = pd.DataFrame(tried, columns=["components", "covariance", "df", "llf", "bic"])
+            in_group = np.isin(codes, group)
+            group_rows = (
+                x[in_group],
+                np.searchsorted(group, codes[in_group]),
+                None if weights is None else weights[in_group],
+            )
+            candidate_rows = core.tried_forms(moments.classes(group), *group_rows, job, choice.plan, progress)
+            table = pd.DataFrame(candidate_rows, columns=["components", "covariance", "df", "llf", "bic"])
             if table["bic"].isna().all():
                 label = shown(blocks.design.levels[group[0]])
                 # Another form does not help if all forms were tried, or if the class has only one row.
-                alone = len(group) == 1 and moments.rows[group[0]] < 2
-                other = "" if form is None or alone else _form_hint(form, "EII", "diagonal")
-                where = f"class {label}" if len(group) == 1 else "the classes"
+                is_single_row = len(group) == 1 and moments.rows[group[0]] < 2
+                form_hint = "" if form is None or is_single_row else _form_hint(form, "EII", "diagonal")
+                scope = f"class {label}" if len(group) == 1 else "the classes"
                 raise CollinearError(
-                    f"No mixture of normals has a maximum of likelihood in {where}: a covariance becomes "
-                    "singular with any number of components that was tried.",
+                    f"The likelihood of normal mixtures is unbounded in {scope}: for each candidate number "
+                    "of components a covariance matrix becomes singular.",
                     hint=(
-                        "Leave out columns that are constant there or that others "
-                        f"determine{other and f', or {other}'}."
+                        "Leave out columns that are constant or linear combinations of others in the "
+                        f"class{form_hint and f', or {form_hint}'}."
                     ),
                     classes=[blocks.design.levels[c] for c in group],
                 )
@@ -203,18 +207,20 @@ def _chosen(
     return replace(choice, sizes=tuple(sizes), forms=tuple(forms)), path
 
 
-def _form_hint(given: Form, *words: MixtureCovariance) -> str:
-    """Return advice to use other covariance forms than the given one; empty if there are no others."""
-    others = [f'"{word}"' for word in words if WORDS.get(word, word) != given]
-    return f"give covariance={' or '.join(others)}" if others else ""
+def _form_hint(form: Form, *alternatives: MixtureCovariance) -> str:
+    """Return the advice to use one of the alternative forms; empty if all of them equal `form`."""
+    others = [f'"{name}"' for name in alternatives if FORM_BY_KEYWORD.get(name, name) != form]
+    return f"pass covariance={' or '.join(others)}" if others else ""
 
 
-def _collapse(end: Degenerate, sizes: Sequence[int], forms: Sequence[Form], blocks: Blocks) -> CollinearError:
+def _degenerate_error(
+    degenerate: Degenerate, sizes: Sequence[int], forms: Sequence[Form], blocks: Blocks
+) -> CollinearError:
     """Return the error for a component that degenerates, with the class and the reason.
 
     Parameters
     ----------
-    end : Degenerate
+    degenerate : Degenerate
         The component, its weight and how it degenerated.
     sizes : sequence of int
         Number of components of each class.
@@ -227,47 +233,50 @@ def _collapse(end: Degenerate, sizes: Sequence[int], forms: Sequence[Form], bloc
     -------
     CollinearError
     """
-    at = end.k
+    class_index = degenerate.k
     complete = replace(blocks, incomplete=False, partial=False)
     moments = reading.class_moments(complete, "class")
-    if end.what == "singular" and sizes[at] == 1:
+    if degenerate.what == "singular" and sizes[class_index] == 1:
         # If classes are fitted together, the reported class need not be the singular one.
-        at = next((k for k in (at, *range(len(sizes))) if dependencies(moments, k)), at)
-    # With few complete rows all columns are collinear, although incomplete rows may separate them.
-    few = blocks.incomplete and moments.rows[at] <= len(blocks.terms) + 1
-    collinear = () if few else dependencies(moments, at)
-    label = shown(blocks.design.levels[at])
-    if collinear and end.what == "singular":
-        # "pooled" does not help if columns are collinear in the pooled covariance too.
-        words: tuple[MixtureCovariance, ...] = ("EII",) if dependencies(moments) else ("pooled", "EII")
-        hint = _form_hint(forms[at], *words)
-        return reading.collinear_error(collinear, blocks.terms, f"within class {label}", instead=hint)
-    if sizes[end.k] == 1:
-        other = _form_hint(forms[end.k], "pooled", "EII")
-        return CollinearError(
-            f"The covariance of class {label} is singular: it has {end.weight:g} rows for "
-            f"{len(blocks.terms)} columns, or its columns are in units too far apart for this form.",
-            hint=sentence(
-                ", or ".join(filter(None, ["leave out columns, write standardize() around them", other]))
-            ),
-            classes=(blocks.design.levels[at],),
+        class_index = next(
+            (k for k in (class_index, *range(len(sizes))) if dependencies(moments, k)), class_index
         )
-    simpler = _form_hint(forms[end.k], "pooled", "EII")
-    became = {
-        "singular": f"becomes singular as the likelihood rises, with {end.weight:.3g} rows in it",
+    # With few complete rows all columns are collinear, although incomplete rows may separate them.
+    has_few_complete_rows = blocks.incomplete and moments.rows[class_index] <= len(blocks.terms) + 1
+    collinear = () if has_few_complete_rows else dependencies(moments, class_index)
+    label = shown(blocks.design.levels[class_index])
+    if collinear and degenerate.what == "singular":
+        # "pooled" does not help if columns are collinear in the pooled covariance too.
+        alternatives: tuple[MixtureCovariance, ...] = ("EII",) if dependencies(moments) else ("pooled", "EII")
+        hint = _form_hint(forms[class_index], *alternatives)
+        return reading.collinear_error(collinear, blocks.terms, f"within class {label}", instead=hint)
+    if sizes[degenerate.k] == 1:
+        form_hint = _form_hint(forms[degenerate.k], "pooled", "EII")
+        return CollinearError(
+            f"The covariance matrix of class {label} is singular: it has {degenerate.weight:g} observations "
+            f"of {len(blocks.terms)} columns, or the scales of its columns differ too much for this form.",
+            hint=sentence(
+                ", or ".join(filter(None, ["leave out columns, write standardize() around them", form_hint]))
+            ),
+            classes=(blocks.design.levels[class_index],),
+        )
+    simpler = _form_hint(forms[degenerate.k], "pooled", "EII")
+    outcome = {
+        "singular": f"becomes singular as the likelihood increases, with a weight of {degenerate.weight:.3g}",
         "narrow": (
-            f"ends, with {end.weight:.3g} rows in it, less than a hundredth as wide as another one along "
-            "some direction"
+            f"converges, with a weight of {degenerate.weight:.3g}, to less than a hundredth of the "
+            "width of another component along some direction"
         ),
-        "empty": "is left without rows",
-    }[end.what]
+        "empty": "loses all its rows",
+    }[degenerate.what]
     return CollinearError(
-        f"Component {end.component + 1} of {sizes[end.k]} of class {label} {became}, from each start.",
+        f"Component {degenerate.component + 1} of {sizes[degenerate.k]} of class {label} {outcome}, from "
+        "each start.",
         hint=(
-            f"Give fewer components, {simpler and f'{simpler}, which has fewer parameters, '}or try "
+            f"Use fewer components, {simpler and f'{simpler}, which has fewer parameters, '}or try "
             "another seed=."
         ),
-        classes=(blocks.design.levels[at],),
+        classes=(blocks.design.levels[class_index],),
     )
 
 
@@ -292,16 +301,16 @@ def _rule_from_new_starts(choice: MixtureChoice, fit: FittedModel[MixtureFit], b
     if not core.has_every_mean(*weighted_rows(blocks)[:2], n_classes):
         return None
     try:
-        refit, _ = _fitted(choice, blocks, n_classes, fit.estimates.prior, estimated_prior=False)
+        refit, _ = _fit_rows(choice, blocks, n_classes, fit.estimates.prior, estimated_prior=False)
     except CollinearError:
         return None
     return _rule(refit, fit, blocks)
 
 
-def _rule(numbers: MixtureFit, fit: FittedModel[MixtureFit], blocks: Blocks) -> Rule:
+def _rule(estimates: MixtureFit, fit: FittedModel[MixtureFit], blocks: Blocks) -> Rule:
     """Return the rule of estimates; it accepts missing values if the rows may be incomplete."""
     log_prior = fit.log_prior()
-    return numbers.rule_of_some(log_prior) if blocks.partial else numbers.rule(log_prior)
+    return estimates.rule_of_some(log_prior) if blocks.partial else estimates.rule(log_prior)
 
 
 class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
@@ -330,25 +339,27 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
         If a class has one component with a covariance of its own, all letters except I are X.
         """
-        numbers = self._fit.estimates
+        estimates = self._fit.estimates
         forms = [
-            form if numbers.together else form_of(form, size)
-            for form, size in zip(numbers.forms, numbers.sizes, strict=True)
+            form if estimates.together else form_of(form, size)
+            for form, size in zip(estimates.forms, estimates.sizes, strict=True)
         ]
         return pd.Series(forms, index=self.classes, name="covariance")
 
     @property
     def _index(self) -> pd.MultiIndex:
-        """(class, component) of the components in the order in which they are numbered."""
-        numbers = [number for size in self._fit.estimates.sizes for number in range(1, size + 1)]
+        """Index (class, component) of the components in the order in which they are numbered."""
+        component_numbers = [number for size in self._fit.estimates.sizes for number in range(1, size + 1)]
         labels = self.classes.take(self._fit.estimates.owner)
-        return pd.MultiIndex.from_arrays([labels, numbers], names=[self.classes.name or "class", "component"])
+        return pd.MultiIndex.from_arrays(
+            [labels, component_numbers], names=[self.classes.name or "class", "component"]
+        )
 
     @property
     def _order(self) -> Codes:
         """Positions of the components, class by class, the largest share first."""
-        numbers = self._fit.estimates
-        return np.lexsort((-numbers.components.shares, numbers.owner))
+        estimates = self._fit.estimates
+        return np.lexsort((-estimates.components.shares, estimates.owner))
 
     @property
     def shares(self) -> pd.Series:
@@ -372,18 +383,18 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
         Dict of (class, component) to DataFrame.
         """
-        numbers = self._fit.estimates
+        estimates = self._fit.estimates
         return {
-            key: pd.DataFrame(numbers.component_covariance(g), index=self.terms, columns=self.terms)
+            key: pd.DataFrame(estimates.component_covariance(g), index=self.terms, columns=self.terms)
             for key, g in zip(self._index, self._order.tolist(), strict=True)
         }
 
     @property
     def logdet(self) -> pd.Series:
         """Log-determinants of the components' covariances, by (class, component)."""
-        numbers = self._fit.estimates
-        units = 2.0 * np.log(numbers.scale).sum()
-        values = np.array([covariance.logdet for covariance in numbers.components.covariances]) - units
+        estimates = self._fit.estimates
+        units = 2.0 * np.log(estimates.scale).sum()
+        values = np.array([covariance.logdet for covariance in estimates.components.covariances]) - units
         return pd.Series(values[self._order], index=self._index, name="logdet")
 
     @property
@@ -413,10 +424,12 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         NotSupportedError
             The fit was made without missing="em".
         """
-        found = self._fit.estimates.completed
-        if found is None:
-            raise NotSupportedError('em exists only for fits with missing="em".', hint="Fit with that.")
-        return found
+        completed = self._fit.estimates.completed
+        if completed is None:
+            raise NotSupportedError(
+                'The attribute em exists only for fits with missing="em".', hint='Fit with missing="em".'
+            )
+        return completed
 
     @property
     @available_if()
@@ -427,8 +440,8 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         A run has reached it if its log-likelihood per row is within a thousand times `tol=` of the largest. A
         class of more than 2,000 rows has one complete run, from the best of its short runs.
         """
-        tried = self._fit.estimates.tried.astype(np.int64)
-        return pd.DataFrame(tried, index=self.classes, columns=["runs", "reached"])
+        runs = self._fit.estimates.tried.astype(np.int64)
+        return pd.DataFrame(runs, index=self.classes, columns=["runs", "reached"])
 
     @property
     @available_if()
@@ -443,8 +456,10 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         NotSupportedError
             Components and covariances were options, or the fit was loaded.
         """
-        why = "as components and covariances were given, or the fit was loaded"
-        return held_path(self._fit, why, 'fit with components="bic" or covariance="bic" to have them chosen')
+        reason = "because components and covariances were set, or the fit was loaded"
+        return held_path(
+            self._fit, reason, 'fit with components="bic" or covariance="bic" to have them chosen'
+        )
 
     def component_posteriors(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Posterior probabilities of the components of all classes.
@@ -473,10 +488,10 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         blocks = self._fit.new_rows(data, Gaps(unseen))
         rule = self._fit.estimates.components_of_some(logs_of_prior(self._fit.prior_values()))
         values = np.full((blocks.table.nrows, len(self._order)), np.nan)
-        for place, x, missing in blocks.every_row():
-            known = slice(None) if missing is None or blocks.partial else ~missing
-            if len(x[known]):
-                values[place][known] = np.exp(log_posteriors(rule.scores(x[known])))
+        for row_slice, x, missing in blocks.every_row():
+            is_scored = slice(None) if missing is None or blocks.partial else ~missing
+            if len(x[is_scored]):
+                values[row_slice][is_scored] = np.exp(log_posteriors(rule.scores(x[is_scored])))
         return pd.DataFrame(values[:, self._order], index=blocks.table.index, columns=self._index)
 
     # ---- tables
@@ -500,10 +515,10 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
     @displayed()
     def glance(self) -> pd.DataFrame:
         """One-row table of the fit: sizes, criteria, components, covariance forms and log-likelihoods."""
-        numbers = self._fit.estimates
+        estimates = self._fit.estimates
         forms = self.covariance.unique()
         row = {
-            "components": sum(numbers.sizes),
+            "components": sum(estimates.sizes),
             "covariance": forms[0] if len(forms) == 1 else ",".join(self.covariance),
             "llf_given": self.llf_given,
             "llf_rows": self.llf_rows,
@@ -511,17 +526,17 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         return pd.DataFrame([self._glance() | row])
 
 
-MOST_STARTS = 10_000
+MAX_STARTS = 10_000
 """Largest number of random partitions as starts of EM; each needs ten steps."""
 
-MOST_TRIED = 1000
+MAX_COMPONENTS = 1000
 """Largest number of components to try; each number needs all starts, and each component a row."""
 
 MixtureCovariance = Literal["full", "diagonal", "pooled", "bic", Form]
-WORDS = {"full": "VVV", "diagonal": "VVI", "pooled": "EEE"}
+FORM_BY_KEYWORD = {"full": "VVV", "diagonal": "VVI", "pooled": "EEE"}
 """Names of covariances in the other verbs, and the equivalent mclust forms."""
 
-MOST = 5
+DEFAULT_MAX_COMPONENTS = 5
 """Largest number of components that "bic" tries by default."""
 
 
@@ -533,7 +548,7 @@ def mixture(
     components: int | Literal["bic"] | Mapping[Any, int | Literal["bic"]] = "bic",
     covariance: MixtureCovariance | Mapping[Any, str] = "full",
     over: Literal["class", "classes"] | None = None,
-    most: int = MOST,
+    most: int = DEFAULT_MAX_COMPONENTS,
     starts: int = 10,
     seed: int = 0,
     tol: float = 1e-8,
@@ -662,33 +677,33 @@ def mixture(
     [0.677, 0.323]
     """
     options = verb_options(locals())
-    starts = reading.check_whole("starts", starts, 1, MOST_STARTS)
+    starts = reading.check_whole("starts", starts, 1, MAX_STARTS)
     maxiter = reading.check_whole("maxiter", maxiter, 1)
     seed = reading.check_whole("seed", seed, 0)
     plan = EMPlan(starts, seed, reading.check_number("tol", tol, 0, 1, ends="[)"), maxiter)
-    most = reading.check_whole("most", most, 1, MOST_TRIED, what="a number of components")
+    most = reading.check_whole("most", most, 1, MAX_COMPONENTS, what="a number of components")
     reading.check_word("over", over, ("class", "classes"), optional=True)
     by_em = asks_for_em(missing, na_action, has_rows=True)
     blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions, incomplete=by_em)
-    reading.refuse_large(blocks, "mixture() holds the rows")
+    reading.refuse_large(blocks, "mixture() keeps the rows")
     if by_em:
         blocks, rows, moments = observed_sample(blocks)
     else:
         blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
     labels = pd.Index(list(blocks.design.levels))
-    sizes = tuple(reading.option_by_class("components", components, labels, _checked_size))
-    forms = tuple(reading.option_by_class("covariance", covariance, labels, _checked_form))
+    sizes = tuple(reading.option_by_class("components", components, labels, _read_size))
+    forms = tuple(reading.option_by_class("covariance", covariance, labels, _read_form))
     choice = MixtureChoice(sizes, forms, _is_together(covariance, sizes, forms, over), most, plan)
     _refuse_too_many(choice, labels, moments)
     if by_em:
         pairs = any(form is None or not is_axial(form) for form in forms)
-        common = choice.together and forms[0] in OF_ALL
-        refuse_unobserved(blocks, rows, common=common, pairs=pairs)
-    shares, estimated = reading.read_prior(prior, labels, moments.counts)
-    fit, path = _fitted(choice, blocks, moments.n_classes, shares, estimated_prior=estimated)
+        is_common = choice.together and forms[0] in OF_ALL
+        refuse_unobserved(blocks, rows, common=is_common, pairs=pairs)
+    priors, estimated = reading.read_prior(prior, labels, moments.counts)
+    fit, path = _fit_rows(choice, blocks, moments.n_classes, priors, estimated_prior=estimated)
     if not fit.components.converged:
         warn_user(
-            f"EM did not converge in {fit.maxiter} steps: give a larger maxiter=, or fewer components.",
+            f"EM did not converge in {fit.maxiter} steps. Pass a larger maxiter=, or use fewer components.",
             ConvergenceWarning,
         )
     if by_em:
@@ -708,40 +723,42 @@ def _refuse_too_many(choice: MixtureChoice, labels: pd.Index, moments: ClassMome
     moments : ClassMoments
         Class moments with the numbers of rows.
     """
-    few = labels[
-        [size is not None and size > rows for size, rows in zip(choice.sizes, moments.rows, strict=True)]
+    small_classes = labels[
+        [size is not None and size > n_rows for size, n_rows in zip(choice.sizes, moments.rows, strict=True)]
     ]
-    if len(few):
+    if len(small_classes):
         raise DataError(
-            f"{reading.listed(few)} {'has' if len(few) == 1 else 'have'} fewer rows than components.",
-            hint="Give fewer components, or leave such classes out.",
-            classes=few,
+            f"{'Class' if len(small_classes) == 1 else 'Classes'} {reading.listed(small_classes)} "
+            f"{'has' if len(small_classes) == 1 else 'have'} fewer observations than components.",
+            hint="Use fewer components, or leave out such classes.",
+            classes=small_classes,
         )
     largest = int(moments.rows.argmax())
-    rows = int(moments.rows[largest])
-    if None in choice.sizes and choice.most > max(rows, MOST):
+    n_rows = int(moments.rows[largest])
+    if None in choice.sizes and choice.max_components > max(n_rows, DEFAULT_MAX_COMPONENTS):
         raise DataError(
-            f"most={choice.most}: the largest class, {labels[largest]!r}, has {rows} rows: components "
-            "need rows.",
-            hint=f"Give a number from 1 to {rows}.",
+            f"most={choice.max_components} is larger than the largest class, {labels[largest]!r}, which has "
+            f"{n_rows} observations.",
+            hint=f"Give a number from 1 to {n_rows}.",
+            classes=(labels[largest],),
         )
 
 
-def _checked_size(value: Any) -> int | None:
+def _read_size(value: Any) -> int | None:
     """Validate a number of components; None stands for "bic"."""
     if isinstance(value, str) and value == "bic":
         return None
     return reading.check_whole("components", value, 1, what="a number", also=' for each class, or "bic"')
 
 
-def _checked_form(value: Any) -> str | None:
+def _read_form(value: Any) -> str | None:
     """Validate a covariance; return its form in mclust's letters, or None for "bic"."""
     if not isinstance(value, str) or value not in get_args(MixtureCovariance):
         raise DataError(
             f"covariance={reading.told(value)} is not valid.",
             hint=f"Give one of {reading.listed(get_args(MixtureCovariance), most=20)}.",
         )
-    return None if value == "bic" else WORDS.get(value, value)
+    return None if value == "bic" else FORM_BY_KEYWORD.get(value, value)
 
 
 def _is_together(
@@ -770,13 +787,15 @@ def _is_together(
         `over="classes"`, but forms differ by class, or BIC chooses the number of components of only some
         classes.
     """
-    alike = len(set(forms)) == 1 and (None not in sizes or len(set(sizes)) == 1)
+    is_same_for_all = len(set(forms)) == 1 and (None not in sizes or len(set(sizes)) == 1)
     if over is None:
-        return alike and ((isinstance(covariance, str) and covariance == "pooled") or set(sizes) == {1})
-    if over == "classes" and not alike:
+        return is_same_for_all and (
+            (isinstance(covariance, str) and covariance == "pooled") or set(sizes) == {1}
+        )
+    if over == "classes" and not is_same_for_all:
         raise DataError(
-            'over="classes" is for one covariance= of all classes, and components= that are given or '
-            '"bic" for all.',
+            'over="classes" requires one covariance= for all classes, and components= that are numbers for '
+            'all classes or "bic" for all.',
             hint='Leave out over=, or pass over="class".',
             options={"over": "class"},
         )
@@ -840,7 +859,7 @@ class MixtureSpec(ModelSpec[MixtureFit]):
 
     def choice(self, fit: FittedModel[MixtureFit]) -> str:
         """Describe the parameters that were chosen from the rows; empty if none was."""
-        is_chosen = self.search is not None and self.search.chooses
+        is_chosen = self.search is not None and self.search.has_choice
         return "the components and their covariances" if is_chosen else ""
 
     def refit_to_rows(self, fit: FittedModel[MixtureFit], rows: Blocks) -> Rule | None:
@@ -860,7 +879,7 @@ class MixtureSpec(ModelSpec[MixtureFit]):
 
     def leave_one_out(self, fit: FittedModel[MixtureFit]) -> LeftOut:
         """Return the scores of each row by the rule fitted without it."""
-        scores_by_refits(fit, "takes a run of EM a row")
+        scores_by_refits(fit, "requires a run of EM for each row")
         return core.left_out(fit.estimates, fit.log_prior(), *weighted_rows(fit.design_rows))
 
     def has_marginals(self, fit: FittedModel[MixtureFit]) -> bool:
@@ -877,10 +896,10 @@ class MixtureSpec(ModelSpec[MixtureFit]):
         return {"scale": (p,), **components, "tried": (k, 2)}
 
 
-BEST = 10
+MAX_SHOWN_CANDIDATES = 10
 """Number of candidates of the choice by BIC that the summary shows for each class."""
 
-MOST_COMPONENTS = 60
+MAX_SHOWN_COMPONENTS = 60
 """Largest number of components whose means are shown."""
 
 
@@ -891,25 +910,31 @@ def mixture_sections(results: MixtureResults, fit: FittedModel[MixtureFit]) -> S
 
 
 def _header(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Pairs:
-    numbers = fit.estimates
-    over = "the components of all classes" if numbers.together else "those of each class"
-    least = min(numbers.sizes)
-    most = max(numbers.sizes)
-    few = len(numbers.sizes) <= 6
-    size = " + ".join(map(str, numbers.sizes)) if few else f"{least} to {most} in each class"
-    size = f"{least} in each class" if least == most else size
+    estimates = fit.estimates
+    over = "the components of all classes" if estimates.together else "the components of each class"
+    min_size = min(estimates.sizes)
+    max_size = max(estimates.sizes)
+    lists_sizes = len(estimates.sizes) <= 6
+    size_text = (
+        " + ".join(map(str, estimates.sizes)) if lists_sizes else f"{min_size} to {max_size} in each class"
+    )
+    size_text = f"{min_size} in each class" if min_size == max_size else size_text
     if fit.path is not None:
-        given = fit.options["components"]
-        by_class = given.values() if isinstance(given, Mapping) else [given]
-        size += ", chosen by BIC" if "bic" in by_class else ", form chosen by BIC"
-    completed = numbers.completed
+        components_option = fit.options["components"]
+        by_class = (
+            components_option.values() if isinstance(components_option, Mapping) else [components_option]
+        )
+        size_text += ", chosen by BIC" if "bic" in by_class else ", form chosen by BIC"
+    completed = estimates.completed
     observed = "" if completed is None else ", observed"
-    steps = "yes" if results.converged else f"no, in {numbers.maxiter} steps"
+    steps = "yes" if results.converged else f"no, in {estimates.maxiter} steps"
     items: list[HeaderItem] = [
         *headers.row_items(fit),
         *headers.size_items(fit),
         headers.prior_item(fit),
-        HeaderItem("Components", sum(numbers.sizes), size, brief="components", options=("components",)),
+        HeaderItem(
+            "Components", sum(estimates.sizes), size_text, brief="components", options=("components",)
+        ),
         HeaderItem("Converged", results.converged, steps),
         headers.criterion_item(results, "llf", f"Log-likelihood{observed}"),
         HeaderItem("Log-lik. given the classes", results.llf_given, f"{results.llf_given:.2f}"),
@@ -920,15 +945,15 @@ def _header(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Pairs:
         headers.error_item(fit, "apparent"),
         # The summary omits the leave-one-out error if it needs steps of EM for each row.
         headers.error_item(fit, "loo")
-        if most == 1 and not (completed and completed.incomplete)
+        if max_size == 1 and not (completed and completed.incomplete)
         else headers.skipped_error_item(),
     ]
     if completed is not None:
-        words = f"{completed.incomplete}, {completed.patterns} patterns"
-        items.insert(2, HeaderItem("Rows completed", completed.incomplete, words))
+        completed_text = f"{completed.incomplete}, {completed.patterns} patterns"
+        items.insert(2, HeaderItem("Incomplete observations", completed.incomplete, completed_text))
     note = (
-        f"The form of the covariances holds over {over}. The log-likelihood is of class and variables "
-        "together; mclust prints that of the variables alone. Smaller AIC and BIC are better."
+        f"The form of the covariance matrices applies to {over}. The log-likelihood is the joint one of "
+        "class and variables; mclust prints that of the variables alone. Smaller AIC and BIC are better."
     )
     return headers.header(fit, items, f"{note} {headers.kept_note(fit)}".strip())
 
@@ -957,8 +982,8 @@ def _classes(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Section:
         formats |= {"runs": "count", "reached": "count"}
         if (runs["reached"] < runs["runs"]).any():
             note = (
-                "Runs of EM from different starts ended at different maxima: `reached` counts those that "
-                "ended at the one shown. If they are few, try a larger starts=, or fewer components."
+                "Runs of EM from different starts reached different maxima: `reached` counts the runs that "
+                "reached the maximum shown. If they are few, try a larger starts=, or fewer components."
             )
     return Section("Classes", table, formats, note=note, source=source)
 
@@ -966,11 +991,11 @@ def _classes(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Section:
 def _components(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Section:
     table = results.component_means
     table.insert(0, "share", results.shares)
-    left_out = len(table) - MOST_COMPONENTS
+    left_out = len(table) - MAX_SHOWN_COMPONENTS
     note = f"{left_out} more: fit.component_means." if left_out > 0 else ""
     section = Section(
         "Components: shares and means",
-        table.head(MOST_COMPONENTS),
+        table.head(MAX_SHOWN_COMPONENTS),
         {"share": "share"},
         note=note,
         source="fit.shares, fit.component_means, fit.covs",
@@ -986,16 +1011,18 @@ def _path(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Section:
         # Sort by the order of the classes, and by BIC within each class.
         best["class"] = pd.Categorical(best["class"], list(results.classes))
         best = best.sort_values("class", kind="stable")
-        best = best[best.groupby("class", observed=True).cumcount() < BEST]
+        best = best[best.groupby("class", observed=True).cumcount() < MAX_SHOWN_CANDIDATES]
     else:
-        best = best.head(BEST)
+        best = best.head(MAX_SHOWN_CANDIDATES)
     names = best["components"].astype(str) + " " + best["covariance"]
     index = pd.Index(names, name="components")
     if "class" in path:
         index = pd.MultiIndex.from_arrays([best["class"].astype(object), names], names=["class", index.name])
     table = best[["df", "llf", "bic"]].set_axis(index)
-    more = f"The best of {len(path)} that were tried: fit.path. " if len(path) > len(best) else ""
-    note = f"{more}BIC = df ln n - 2 llf, for the log-likelihood given the classes. The smallest is chosen."
+    count_text = f"The best of {len(path)} candidates; all: fit.path. " if len(path) > len(best) else ""
+    note = (
+        f"{count_text}BIC = df ln n - 2 llf (log-likelihood given the classes). The smallest BIC is chosen."
+    )
     return Section("Choice by BIC", table, {"df": "count"}, headings=INTERVAL, note=note, source="fit.path")
 
 
