@@ -1,4 +1,4 @@
-"""What a shrunk, separable or factor analytic covariance adds to the results of a fit."""
+"""Attributes `covariance_model` of fits with a shrunk, separable or factor analytic covariance."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def shrinkage_values(fit: FittedModel[Any], shrinkage: Shrinkage, name: str) -> float | pd.Series:
-    """Return how much a fit shrinks: a number, or a Series by class if each class has its own covariance."""
+    """Return the shrinkage of a fit: a number, or a Series by class if each class has its own covariance."""
     if len(fit.estimates.covariances) == 1:
         return shrinkage.values[0]
     return pd.Series(shrinkage.values, index=fit.classes, name=name)
@@ -61,7 +61,7 @@ class ShrunkModel(FitComponent):
 
     @property
     def shrinkage(self) -> float | pd.Series:
-        """How much is shrunk, from 0 to 1; by class if each class has its own covariance."""
+        """Shrinkage intensity, from 0 to 1; by class if each class has its own covariance."""
         return shrinkage_values(self._fit, self._shrinkages()[0], "shrinkage")
 
     @property
@@ -70,13 +70,13 @@ class ShrunkModel(FitComponent):
     def path(self) -> pd.DataFrame:
         """Leave-one-out errors of each shrinkage: shrinkage, error, se.
 
-        Each shrinkage is kept while a row is left out. The choice has the least error and, of equal errors,
-        the most shrinkage. An error is missing if a covariance is singular without some row, or if distances
-        exceed double precision.
+        Each shrinkage is fixed while a row is left out. The largest shrinkage with the smallest error is
+        chosen. An error is missing if a covariance is singular without some row, or if distances exceed
+        double precision.
         """
-        why = 'which is that of a shrinkage "loo", and not of a loaded fit'
-        way_out = 'fit with covariance=discrim.covariance.Shrunk("loo"), or Diagonal("loo")'
-        return held_path(self._fit, why, way_out, "shrinkage")
+        reason = 'because the shrinkage was not chosen by "loo", or the fit was loaded'
+        hint = 'fit with covariance=discrim.covariance.Shrunk("loo"), or Diagonal("loo")'
+        return held_path(self._fit, reason, hint, "shrinkage")
 
 
 class ShrunkCorrelationModel(ShrunkModel):
@@ -93,7 +93,7 @@ class ShrunkCorrelationModel(ShrunkModel):
 
     @property
     def variance_shrinkage(self) -> float | pd.Series:
-        """How much the variances are shrunk to their median, from 0 to 1."""
+        """Shrinkage intensity of the variances to their median, from 0 to 1."""
         return shrinkage_values(self._fit, self._shrinkages()[1], "variance_shrinkage")
 
 
@@ -115,10 +115,10 @@ class NonlinearModel(FitComponent):
 
     @property
     def eigenvalues(self) -> pd.DataFrame:
-        """Eigenvalues of the sample covariance and of the shrunk one, in decreasing order of the former.
+        """Eigenvalues of the sample covariance, in decreasing order, and the shrunk eigenvalues.
 
-        They are by class and number if each class has its own covariance. If the columns are standardized,
-        they are those of standardized columns.
+        They are indexed by class and number if each class has its own covariance. If the columns are
+        standardized, they are eigenvalues of the covariance of standardized columns.
         """
         estimates = self._fit.estimates
         model: NonlinearCovariance = estimates.covariance_model
@@ -134,7 +134,7 @@ class NonlinearModel(FitComponent):
 
 
 class SeparableModel(FitComponent):
-    """Covariance of the rows of a matrix times that of its columns.
+    """Separable covariance: the Kronecker product of a covariance of matrix rows and one of matrix columns.
 
     Examples
     --------
@@ -148,22 +148,22 @@ class SeparableModel(FitComponent):
 
     @property
     def row_cov(self) -> pd.DataFrame:
-        """Covariance U of the rows of the matrix, whose trace is the number of rows; by class, if of each."""
-        return self._side("row")
+        """Covariance U of the rows of the matrix; its trace is the number of rows. By class if separate."""
+        return self._side_covariance("row")
 
     @property
     def column_cov(self) -> pd.DataFrame:
-        """Covariance V of the columns of the matrix: the average, over its rows, of that of their entries."""
-        return self._side("column")
+        """Covariance V of the columns of the matrix, averaged over its rows; by class if separate."""
+        return self._side_covariance("column")
 
     @property
-    def _kind(self) -> SeparableCovariance:
+    def _covariance_model(self) -> SeparableCovariance:
         covariance_model: SeparableCovariance = self._fit.estimates.covariance_model
         return covariance_model
 
-    def _side(self, side: str) -> pd.DataFrame:
+    def _side_covariance(self, side: str) -> pd.DataFrame:
         fit = self._fit
-        covariance_model = self._kind
+        covariance_model = self._covariance_model
         tables = []
         for covariance in fit.estimates.covariances:
             blocks = covariance_values(covariance, fit.estimates.moments.scale).reshape(
@@ -173,24 +173,24 @@ class SeparableModel(FitComponent):
                 covariance_model.columns,
             )
             v = np.einsum("jljm->lm", blocks) / covariance_model.rows
-            found = v if side == "column" else np.einsum("jlkl->jk", blocks) / np.trace(v)
-            names = pd.Index(range(1, len(found) + 1), name=side)
-            tables.append(pd.DataFrame(found, index=names, columns=names))
+            matrix = v if side == "column" else np.einsum("jlkl->jk", blocks) / np.trace(v)
+            names = pd.Index(range(1, len(matrix) + 1), name=side)
+            tables.append(pd.DataFrame(matrix, index=names, columns=names))
         return tables[0] if len(tables) == 1 else pd.concat(dict(zip(fit.classes, tables, strict=True)))
 
     def separability_test(self) -> TestResult:
-        """The likelihood ratio of a separable covariance against the full one.
+        """Likelihood ratio test of the separable covariance against the full covariance.
 
         Returns
         -------
         TestResult
-            The chi-square is asymptotic, for many more rows than columns, and assumes normal rows; with few
-            rows it rejects too often.
+            The chi-square distribution is asymptotic, for many more rows than columns, and assumes normal
+            rows. With few rows the test rejects too often.
 
         Raises
         ------
         NotSupportedError
-            The rows, or those of a class that has its own covariance, are too few for a full covariance.
+            There are too few rows, in total or in a class with its own covariance, for a full covariance.
 
         Examples
         --------
@@ -203,33 +203,42 @@ class SeparableModel(FitComponent):
         (42.49, 5.0)
         """
         fit = self._fit
-        covariance_model = self._kind
+        covariance_model = self._covariance_model
         covariances = self._fit.estimates.covariances
         moments = fit.estimates.moments
         p = fit.estimates.moments.n_columns
         counts = moments.counts if len(covariances) > 1 else np.array([moments.total])
-        free = moments.rows - 1 if len(covariances) > 1 else [moments.rows.sum() - moments.n_classes]
-        if min(free) < p:
+        df_resid = moments.rows - 1 if len(covariances) > 1 else [moments.rows.sum() - moments.n_classes]
+        if min(df_resid) < p:
             raise NotSupportedError(
-                f"separability_test() compares with full covariances, which take {p} degrees of freedom "
-                f"at least and have {min(free)}.",
-                hint='Give more rows, or compare by error_rates(["cv"]).',
+                f"separability_test() requires at least {p} degrees of freedom for the full covariance "
+                f"matrix; there are {min(df_resid)}.",
+                hint='Use more observations, or compare fits by error_rates(["cv"]).',
             )
         full = separate(moments, counts) if len(covariances) > 1 else (pooled(moments, moments.total),)
         divisors: Floats = fit.estimates.divisors_of(moments)
-        own = [c.divided_by(n / d).logdet for c, n, d in zip(covariances, counts, divisors, strict=True)]
-        small, large = (-0.5 * float(counts @ logdets) for logdets in (own, [c.logdet for c in full]))
+        separable_logdets = [
+            covariance.divided_by(n / d).logdet
+            for covariance, n, d in zip(covariances, counts, divisors, strict=True)
+        ]
+        llf_separable = -0.5 * float(counts @ separable_logdets)
+        llf_full = -0.5 * float(counts @ [covariance.logdet for covariance in full])
         df = len(covariances) * p * (p + 1) // 2 - covariance_model.n_parameters(p, len(covariances))
-        assumes = "Normal rows within classes. The asymptotic chi-square rejects too often with few rows."
-        return chi_square_test("Likelihood ratio of separability", 2 * (large - small), float(df), assumes)
+        assumes = (
+            "Normal observations within classes. The asymptotic chi-square test rejects too often with few "
+            "observations."
+        )
+        return chi_square_test(
+            "Likelihood ratio of separability", 2 * (llf_full - llf_separable), float(df), assumes
+        )
 
 
-POOLED = "pooled"
-"""In the place of a class, where the classes have one covariance."""
+POOLED_LABEL = "pooled"
+"""Label used instead of a class if the classes have a common covariance."""
 
 
 class FactorModel(FitComponent):
-    """Covariances of a few large variances, on axes of their own, and one variance for all other directions.
+    """Covariances with a few large variances, on axes by class, and one variance in all other directions.
 
     Examples
     --------
@@ -259,10 +268,10 @@ class FactorModel(FitComponent):
     def factors(self) -> pd.DataFrame:
         """By class: dimensions, largest and smallest variance of the signal, noise, explained.
 
-        The noise is the one variance of all directions beyond the
-        dimensions. "explained" is the share of the variance that lies on the axes of the signal: of the rows
-        of a class, or of all rows within classes where the classes have one covariance. Variances are in the
-        units of the data, or of columns divided by their standard deviations within classes.
+        The noise is the common variance of all directions outside the signal dimensions. "explained" is the
+        share of the variance on the axes of the signal: of the rows of a class, or of all rows within classes
+        if the classes have a common covariance. Variances are in the units of the data, or of columns divided
+        by their standard deviations within classes.
 
         Examples
         --------
@@ -284,16 +293,17 @@ class FactorModel(FitComponent):
 
     @displayed(fall="share", share="share")
     def scree(self) -> pd.DataFrame:
-        """Eigenvalues of the classes' covariances, and how many of them count as large.
+        """Eigenvalues of the covariances by class, and which of them belong to the signal.
 
         Returns
         -------
         DataFrame
-            By (class, number), from the largest eigenvalue on and without those that are zero. eigenvalue;
-            share, its share of the total; fall, the fall to the next one as a share of the largest fall, on
-            which Cattell's test is based; bic_above, the BIC of so many dimensions less the smallest BIC of
-            the class, missing for the last one, which leaves nothing to the noise; and whether the model
-            takes it for signal. Where the classes have one covariance, "pooled" stands in place of a class.
+            By (class, number), in decreasing order of the eigenvalues that are not zero. eigenvalue; share,
+            its share of the total; fall, the difference from the next eigenvalue divided by the largest such
+            difference, on which Cattell's test is based; bic_above, the BIC of this number of dimensions
+            minus the smallest BIC of the class, missing for the last number, which leaves no noise; signal,
+            whether the model assigns the eigenvalue to the signal. If the classes have a common covariance,
+            the class is "pooled".
 
         Examples
         --------
@@ -317,24 +327,24 @@ class FactorModel(FitComponent):
         if common_axes(factors.form):
             divisors = divisors.sum(keepdims=True)
             counts = counts.sum(keepdims=True)
-            labels = [POOLED]
-        parts = {}
+            labels = [POOLED_LABEL]
+        tables = {}
         for code, label in enumerate(labels):
             rank = int(factors.ranks[code])
-            whole = factors.spectra[code].lengths
-            lengths = whole[:rank]
-            steps = falls(whole, p)
+            all_eigenvalues = factors.spectra[code].lengths
+            eigenvalues = all_eigenvalues[:rank]
+            drops = falls(all_eigenvalues, p)
             spanned = np.array([min(p, rank)])
             shared = one_signal(factors.form)
-            criterion = bic_by_dimension(lengths[None], spanned, counts[[code]], shared=shared)[0]
+            criterion = bic_by_dimension(eigenvalues[None], spanned, counts[[code]], shared=shared)[0]
             criterion[-1] = np.nan
             columns = {
-                "eigenvalue": factors.in_data(lengths / divisors[code]),
-                "share": lengths / whole.sum(),
-                "fall": np.append(steps, 0.0)[:rank] / steps.max(),
+                "eigenvalue": factors.in_data(eigenvalues / divisors[code]),
+                "share": eigenvalues / all_eigenvalues.sum(),
+                "fall": np.append(drops, 0.0)[:rank] / drops.max(),
                 "bic_above": criterion - np.nanmin(criterion),
                 "signal": np.arange(rank) < int(factors.dimensions[code]),
             }
-            parts[label] = pd.DataFrame(columns, index=range(1, rank + 1))
-        table: pd.DataFrame = pd.concat(parts, names=[self._fit.classes.name, "number"])
+            tables[label] = pd.DataFrame(columns, index=range(1, rank + 1))
+        table: pd.DataFrame = pd.concat(tables, names=[self._fit.classes.name, "number"])
         return table

@@ -1,4 +1,4 @@
-"""Covariates of a linear discriminant analysis: how they are asked for, and what a fit says of them."""
+"""Covariates of linear discriminant analysis: the adjusted covariance model, and results."""
 
 from __future__ import annotations
 
@@ -21,10 +21,22 @@ from discrim.models.discriminant.covariance_models import describe
 from discrim.models.discriminant.normal_fits import moments_by_class
 
 
-def adjusted_for(blocks: Blocks, covariance_model: CovarianceModel) -> CovarianceModel:
-    """The kind of covariance, given the covariates of the formula.
+def covariate_adjusted_model(blocks: Blocks, covariance_model: CovarianceModel) -> CovarianceModel:
+    """Return the covariance model adjusted for the covariates of the formula.
 
-    A NotSupportedError says that covariates do not go with what else is asked for.
+    Parameters
+    ----------
+    blocks : Blocks
+        The rows; the first columns are the covariates.
+    covariance_model : CovarianceModel
+        The model of the option `covariance`.
+
+    Raises
+    ------
+    NotSupportedError
+        The covariance is not the full one.
+    CollinearError
+        No column except the covariates varies within classes.
     """
     q = blocks.covariates
     if not covariance_model.traits.is_plain_full:
@@ -35,8 +47,8 @@ def adjusted_for(blocks: Blocks, covariance_model: CovarianceModel) -> Covarianc
         )
     if q == len(blocks.terms):
         raise CollinearError(
-            "Each column is constant, or a linear combination of the covariates, within classes.",
-            hint="Name other predictors before the `|`.",
+            "All predictors are constant or linear combinations of the covariates within classes.",
+            hint="Use other predictors before the `|`.",
         )
     return CovariateAdjustedCovariance(q)
 
@@ -66,8 +78,8 @@ class CovariateModel(FitComponent):
         fit = self._fit
         if "slopes" not in fit.cache:
             fit.cache["slopes"] = slopes(fit.estimates.moments, fit.estimates.covariates)
-        found: Slopes = fit.cache["slopes"]
-        return found
+        estimates: Slopes = fit.cache["slopes"]
+        return estimates
 
     @displayed()
     def slopes(self, level: float = 0.95) -> pd.DataFrame:
@@ -81,8 +93,8 @@ class CovariateModel(FitComponent):
         Returns
         -------
         DataFrame by (covariate, column)
-            coef, se, t, p, low, high: those of the regression of the column on the classes and the
-            covariates, which assume residuals that are normal with one variance.
+            coef, se, t, p, low, high of the regression of the column on the classes and the covariates,
+            which assumes normal residuals with equal variances.
 
         Examples
         --------
@@ -94,14 +106,16 @@ class CovariateModel(FitComponent):
         """
         check_level(level)
         fit = self._fit
-        found = self._slopes()
+        estimates = self._slopes()
         q = fit.estimates.covariates
         index = pd.MultiIndex.from_product([fit.terms[:q], fit.terms[q:]], names=["covariate", "column"])
-        return pd.DataFrame(_by_t(found.coef.ravel(), found.se.ravel(), found.df, level), index=index)
+        return pd.DataFrame(
+            _t_columns(estimates.coef.ravel(), estimates.se.ravel(), estimates.df, level), index=index
+        )
 
     @displayed()
     def adjusted_means(self, level: float = 0.95) -> pd.DataFrame:
-        """Means of the classes at equal covariates, those of the mean of all rows.
+        """Means of the classes at equal covariates, which are set to their overall means.
 
         Parameters
         ----------
@@ -111,9 +125,9 @@ class CovariateModel(FitComponent):
         Returns
         -------
         DataFrame by (class, column)
-            mean, of the rows of the class; adjusted, what the common slopes make of it at the mean of the
-            covariates; its standard error `se` and interval, low and high, which assume residuals that are
-            normal with one variance.
+            mean, the class mean; adjusted, the mean adjusted by the common slopes to the overall means of the
+            covariates; the standard error `se` and the interval, low and high, of the adjusted mean. They
+            assume normal residuals with equal variances.
 
         Examples
         --------
@@ -125,26 +139,26 @@ class CovariateModel(FitComponent):
         """
         check_level(level)
         fit = self._fit
-        found = self._slopes()
+        estimates = self._slopes()
         q = fit.estimates.covariates
         index = pd.MultiIndex.from_product([fit.classes, fit.terms[q:]], names=["class", "column"])
         table = pd.DataFrame({"mean": fit.estimates.moments.class_means[:, q:].ravel()}, index=index)
-        columns = _by_t(found.means.ravel(), found.means_se.ravel(), found.df, level)
-        for name, told in {"adjusted": "coef", "se": "se", "low": "low", "high": "high"}.items():
-            table[name] = columns[told]
+        columns = _t_columns(estimates.means.ravel(), estimates.means_se.ravel(), estimates.df, level)
+        for name, column in {"adjusted": "coef", "se": "se", "low": "low", "high": "high"}.items():
+            table[name] = columns[column]
         return table
 
     @displayed(wilks="share")
     def tests(self) -> pd.DataFrame:
-        """Whether the covariates explain something of the columns, and whether their slopes are parallel.
+        """Tests of the covariates, and of the assumption of parallel slopes.
 
         Returns
         -------
         DataFrame
-            wilks, F, df1, df2, p: Wilks' lambda with Rao's F for each covariate beyond the others, for "all"
-            of them, and for "parallel slopes", that slopes are the same in all classes, which the model
-            assumes. All assume residuals that are normal with one covariance. The last takes moments by
-            class, for which it reads the rows once more; of a fit without rows it is left out.
+            wilks, F, df1, df2, p: Wilks' lambda with Rao's F for each covariate adjusted for the others, for
+            "all" of them, and for "parallel slopes", the assumption of the model that slopes are equal in all
+            classes. All tests assume normal residuals with a common covariance matrix. The last test requires
+            moments by class, for which the rows are read once more; it is left out for a fit without rows.
 
         Examples
         --------
@@ -155,31 +169,65 @@ class CovariateModel(FitComponent):
         {'body_mass_g': '2.1e-48', 'parallel slopes': '0.3'}
         """
         fit = self._fit
-        found = self._slopes()
+        slope_estimates = self._slopes()
         estimates = fit.estimates
         q = fit.estimates.covariates
         p, k, _ = estimates.tested
-        free = estimates.residual_df
-        rows = {name: _wilks_row(found.single[i : i + 1], p, 1, free) for i, name in enumerate(fit.terms[:q])}
+        df_resid = estimates.residual_df
+        rows = {
+            name: _wilks_row(slope_estimates.single[i : i + 1], p, 1, df_resid)
+            for i, name in enumerate(fit.terms[:q])
+        }
         if q > 1:
-            rows["all"] = _wilks_row(found.roots, p, q, free)
+            rows["all"] = _wilks_row(slope_estimates.roots, p, q, df_resid)
         if fit.has_rows or estimates.moments.spread == "class":
             moments = moments_by_class(fit, "covariate_model.tests()")
-            more = q * (k - 1)
-            rows["parallel slopes"] = _wilks_row(parallel_roots(moments, q), p, more, free - more)
+            df_interaction = q * (k - 1)
+            rows["parallel slopes"] = _wilks_row(
+                parallel_roots(moments, q), p, df_interaction, df_resid - df_interaction
+            )
         return pd.DataFrame.from_dict(rows, orient="index", columns=["wilks", "F", "df1", "df2", "p"])
 
 
-def _wilks_row(roots: Floats, p: int, df: int, free: float) -> list[float]:
-    """Wilks' lambda and Rao's F of a hypothesis of `df` degrees of freedom, against `free` of residuals."""
-    test = wilks(roots, p, df + 1, free + df + 1)
+def _wilks_row(roots: Floats, p: int, df: int, df_resid: float) -> list[float]:
+    """Compute Wilks' lambda and Rao's F.
+
+    Parameters
+    ----------
+    roots : (r,) float
+        Eigenvalues of the hypothesis relative to the residuals.
+    p : int
+        Number of columns.
+    df, df_resid : int, float
+        Degrees of freedom of the hypothesis and of the residuals.
+
+    Returns
+    -------
+    list of float
+        Wilks' lambda, F, df1, df2, p.
+    """
+    test = wilks(roots, p, df + 1, df_resid + df + 1)
     return [test.statistic, *test.approximations["F"]]
 
 
-def _by_t(coef: Floats, se: Floats, df: float, level: float) -> dict[str, Floats]:
-    """Columns of estimates with their t-tests and intervals."""
+def _t_columns(coef: Floats, se: Floats, df: float, level: float) -> dict[str, Floats]:
+    """Return the columns of a table of estimates, with t-tests and intervals.
+
+    Parameters
+    ----------
+    coef, se : (m,) float
+    df : float
+        Degrees of freedom of t.
+    level : float
+        Level of the intervals.
+
+    Returns
+    -------
+    dict of str to (m,) float
+        coef, se, t, p, low, high.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         t = coef / se
-    half = scipy.special.stdtrit(df, (1 + level) / 2) * se
+    half_width = scipy.special.stdtrit(df, (1 + level) / 2) * se
     p = 2 * scipy.special.stdtr(df, -np.abs(t))
-    return {"coef": coef, "se": se, "t": t, "p": p, "low": coef - half, "high": coef + half}
+    return {"coef": coef, "se": se, "t": t, "p": p, "low": coef - half_width, "high": coef + half_width}

@@ -1,4 +1,8 @@
-"""Rows with missing values in a fit: how they are read, what EM makes of them, how they are fitted again."""
+"""Fits of normal classes to rows with missing values by EM (`missing="em"` of lda, qda and mixture).
+
+The rows are read into memory and checked, moments are estimated by EM, and fits are repeated for other
+weights of the rows. The algorithm is in `core.covariance.em`.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +32,19 @@ from discrim.models.base.data_range import check_data_range
 from discrim.models.base.fit import FittedModel
 
 MissingRows = Literal["drop", "em"]
-"""What a fit does with rows that miss a value."""
+"""Treatment of rows with a missing value."""
 
 
 class ObservedSample(NamedTuple):
-    """Rows with a class, a weight and some value: x (n, p) with NaN, codes (n,), weights (n,) or None."""
+    """Rows with a class, a weight and at least one value.
+
+    Attributes
+    ----------
+    x : (n, p) float
+        Missing values are NaN.
+    codes : (n,) int
+    weights : (n,) float or None
+    """
 
     x: Floats
     codes: Codes
@@ -40,202 +52,275 @@ class ObservedSample(NamedTuple):
 
 
 def asks_for_em(missing: Any, na_action: str, *, has_rows: bool) -> bool:
-    """Whether rows with missing values are to be completed by EM; an error where that does not go."""
+    """Validate the option `missing`, and return whether EM uses rows with missing values.
+
+    Parameters
+    ----------
+    missing : {"drop", "em"} or None
+    na_action : {"drop", "raise"}
+    has_rows : bool
+        Whether the verb is fitted to rows that can be read several times.
+
+    Raises
+    ------
+    DataError
+        The option is unknown or contradicts `na_action`.
+    NotSupportedError
+        There are no such rows.
+    """
     reading.check_word("missing", missing, MissingRows, optional=True)
     if missing != "em":
         return False
     if na_action == "raise":
         raise DataError(
-            'missing="em" uses rows with missing values, and na_action="raise" refuses them.',
+            'missing="em" cannot be combined with na_action="raise".',
             hint="Leave out one of the two.",
         )
     if not has_rows:
         raise NotSupportedError(
-            'missing="em" reads the rows many times, which moments= and an iterator do not allow.',
-            hint="Pass the formula and a table, or leave it out.",
+            'missing="em" reads the rows several times and cannot be combined with moments= or an iterator.',
+            hint="Pass formula and data, or leave out missing=.",
         )
     return True
 
 
 def em_sample(blocks: Blocks, *, common: bool) -> tuple[Blocks, ClassMoments, EMCovariance]:
-    """The rows that have a class and some value, moments of largest likelihood, and how they were found.
+    """Estimate moments by EM from all rows with a class and at least one value.
 
-    A DataError says that a class has no value of a column, or that two columns are observed together in no
-    row; a CollinearError, that a covariance has too few rows, or becomes singular.
+    Parameters
+    ----------
+    blocks : Blocks
+        The rows.
+    common : bool
+        Whether the classes have a common covariance.
+
+    Returns
+    -------
+    blocks : Blocks
+        The rows that are used.
+    moments : ClassMoments
+        Maximum likelihood estimates, in the form of moments.
+    em : EMCovariance
+        The covariance model, with the record of the search.
+
+    Raises
+    ------
+    DataError
+        A column is never observed in a class, or two columns are never observed together.
+    CollinearError
+        There are too few rows for a covariance, or the covariance becomes singular.
     """
-    blocks, rows, there = observed_sample(blocks)
+    blocks, rows, observed = observed_sample(blocks)
     refuse_unobserved(blocks, rows, common=common)
     if common:
         hint = 'name fewer columns in the formula, or pass covariance="shrunk" and leave out missing='
-        reading.refuse_no_freedom(there, blocks.terms, diagonal=False, hint=hint)
+        reading.refuse_no_freedom(observed, blocks.terms, diagonal=False, hint=hint)
     else:
-        _refuse_few(there, blocks)
-    _refuse_constant(there, blocks, common=common)
+        _refuse_small_classes(observed, blocks)
+    _refuse_constant(observed, blocks, common=common)
     with Progress(0, "sweeps of EM") as progress:
-        found = fit_em(*rows, len(blocks.design.levels), common=common, progress=progress)
-    if isinstance(found, Collapsed):
-        raise _collapse(found, blocks)
-    moments, em = found
+        em_result = fit_em(*rows, len(blocks.design.levels), common=common, progress=progress)
+    if isinstance(em_result, Collapsed):
+        raise _collapse_error(em_result, blocks)
+    moments, em = em_result
     if not em.converged:
         warn_user(
-            f"EM did not converge in {em.steps} sweeps: too little is observed of some means or covariances "
-            "together. Leave out columns that are mostly missing.",
+            f"EM did not converge in {em.steps} iterations, because too few rows determine some means or "
+            "covariances. Leave out columns that are mostly missing.",
             ConvergenceWarning,
         )
     if not em.incomplete:
-        # As of any complete rows, to the last bit.
+        # Use the moments of complete rows, which makes the fit identical to a fit without EM.
         moments = reading.class_moments(blocks, "pooled" if common else "class")
     return blocks, moments, em
 
 
 def observed_sample(blocks: Blocks) -> tuple[Blocks, ObservedSample, ClassMoments]:
-    """The rows that have a class and some value, and means and squares of the values there are.
+    """Read the rows with a class and at least one value.
 
-    A DataError says that there is none, or what no column or class tells.
+    Returns
+    -------
+    blocks : Blocks
+        The rows, without constant columns and empty classes.
+    rows : ObservedSample
+        Their values.
+    observed : ClassMoments
+        Means and sums of squares of the observed values.
+
+    Raises
+    ------
+    DataError
+        There is no such row, or a column is never observed.
     """
     if not blocks.terms:
         raise DataError(
-            f"The formula {blocks.design.formula!r} has no predictor.",
-            hint="Name a column on its right side.",
+            f"The formula {blocks.design.formula!r} has no predictors.",
+            hint="Name a column on its right-hand side.",
         )
     blocks = replace(blocks, partial=True, incomplete=True).with_classes()
-    reading.refuse_large(blocks, 'missing="em" holds the rows')
-    blocks, rows, there = _read(blocks)
-    check_data_range(there, blocks)
+    reading.refuse_large(blocks, 'missing="em" keeps the rows')
+    blocks, rows, observed = _read_observed(blocks)
+    check_data_range(observed, blocks)
     if blocks.weighted:
-        reading.warn_of_weights(there, whole=blocks.rows.has_whole_weights())
-    return blocks, rows, there
+        reading.warn_of_weights(observed, whole=blocks.rows.has_whole_weights())
+    return blocks, rows, observed
 
 
-def _read(blocks: Blocks) -> tuple[Blocks, ObservedSample, ClassMoments]:
-    """Blocks of the columns and classes that tell something, their rows, and means and squares of what is."""
-    parts = [
-        (x.copy(), codes.copy(), w, np.arange(at.start, at.stop) if isinstance(at, slice) else at)
-        for at, x, codes, w in used_rows(blocks)
+def _read_observed(blocks: Blocks) -> tuple[Blocks, ObservedSample, ClassMoments]:
+    """Read rows into memory, and drop constant columns and empty classes; see `observed_sample`."""
+    chunks = [
+        (
+            x.copy(),
+            codes.copy(),
+            chunk_weights,
+            np.arange(row_slice.start, row_slice.stop) if isinstance(row_slice, slice) else row_slice,
+        )
+        for row_slice, x, codes, chunk_weights in used_rows(blocks)
     ]
-    if not parts:
+    if not chunks:
         raise DataError(
-            f"No row is left: each of the {blocks.table.nrows} rows misses the response "
-            f"{blocks.design.response!r}, or has no weight.",
-            hint="Give rows that have them.",
+            f"None of the {blocks.table.nrows} rows has both a response {blocks.design.response!r} and a "
+            "weight.",
+            hint="Pass rows with a class and a weight.",
             columns=(blocks.design.response,),
         )
-    x, codes, positions = (np.concatenate([part[i] for part in parts]) for i in (0, 1, 3))
-    weights = np.concatenate([np.asarray(part[2]) for part in parts]) if blocks.weighted else None
-    there = observed_moments(x, codes, weights, len(blocks.design.levels))
-    bare = np.flatnonzero(~np.isfinite(x).any(axis=0))
-    if len(bare):
+    x, codes, positions = (np.concatenate([chunk[i] for chunk in chunks]) for i in (0, 1, 3))
+    weights = np.concatenate([np.asarray(chunk[2]) for chunk in chunks]) if blocks.weighted else None
+    observed = observed_moments(x, codes, weights, len(blocks.design.levels))
+    unobserved = np.flatnonzero(~np.isfinite(x).any(axis=0))
+    if len(unobserved):
         raise DataError(
-            f"{reading.listed(blocks.terms[j] for j in bare)} {'has' if len(bare) == 1 else 'have'} no "
-            "value in any row that has a class.",
-            hint="Leave such columns out.",
+            f"{reading.listed(blocks.terms[j] for j in unobserved)} "
+            f"{'has' if len(unobserved) == 1 else 'have'} no observed value in the rows with a class.",
+            hint="Leave out such columns.",
+            columns=[blocks.terms[j] for j in unobserved],
         )
-    still = set(constant_columns(there))
-    if still:
-        keep = [j for j in range(len(blocks.terms)) if j not in still]
-        blocks, _ = reading.without_constants(replace(blocks, dropped=0), there)
+    constant = set(constant_columns(observed))
+    if constant:
+        keep = [j for j in range(len(blocks.terms)) if j not in constant]
+        blocks, _ = reading.without_constants(replace(blocks, dropped=0), observed)
         x = x[:, keep]
-    some = ~np.isnan(x).all(axis=1)
-    held = np.full(blocks.table.nrows, -1, dtype=np.intp)
-    held[positions[some]] = codes[some]
-    blocks = blocks.with_codes(held)
-    x = x[some]
-    codes = codes[some]
-    weights = None if weights is None else weights[some]
-    there = observed_moments(x, codes, weights, len(blocks.design.levels))
-    before = len(there.counts)
-    present = np.flatnonzero(there.rows > 0)
-    blocks, there = reading.present_classes(blocks, there)
-    if len(present) < before:
+    has_value = ~np.isnan(x).all(axis=1)
+    table_codes = np.full(blocks.table.nrows, -1, dtype=np.intp)
+    table_codes[positions[has_value]] = codes[has_value]
+    blocks = blocks.with_codes(table_codes)
+    x = x[has_value]
+    codes = codes[has_value]
+    weights = None if weights is None else weights[has_value]
+    observed = observed_moments(x, codes, weights, len(blocks.design.levels))
+    n_classes = len(observed.counts)
+    present = np.flatnonzero(observed.rows > 0)
+    blocks, observed = reading.present_classes(blocks, observed)
+    if len(present) < n_classes:
         codes = np.searchsorted(present, codes)
     blocks.dropped = blocks.n_dropped(blocks.codes >= 0)
-    return blocks, ObservedSample(x, codes, weights), there
+    return blocks, ObservedSample(x, codes, weights), observed
 
 
 def refuse_unobserved(blocks: Blocks, rows: ObservedSample, *, common: bool, pairs: bool = True) -> None:
-    """Raise where there is nothing to estimate a mean or, of pairs of columns, a covariance from."""
+    """Raise DataError if no row determines some mean or covariance.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The rows, for names.
+    rows : ObservedSample
+    common : bool
+        Whether the classes have a common covariance.
+    pairs : bool
+        Whether covariances are estimated, which requires rows with both columns of each pair.
+    """
     levels = blocks.design.levels
     terms = blocks.terms
     for k, label in enumerate(levels):
-        bare = np.flatnonzero(np.isnan(rows.x[rows.codes == k]).all(axis=0))
-        if len(bare):
+        unobserved = np.flatnonzero(np.isnan(rows.x[rows.codes == k]).all(axis=0))
+        if len(unobserved):
             raise DataError(
-                f"Class {label!r} has no value of {reading.listed(terms[j] for j in bare)}, so that its "
-                "mean cannot be estimated.",
+                f"Class {label!r} has no observed value of {reading.listed(terms[j] for j in unobserved)}. "
+                "The mean cannot be estimated.",
                 hint="Leave out the column or the class.",
+                columns=[terms[j] for j in unobserved],
                 classes=(label,),
             )
     if not pairs:
         return
     labels = np.zeros(len(rows.codes), dtype=np.intp) if common else rows.codes
     for c in range(1 if common else len(levels)):
-        there = (~np.isnan(rows.x[labels == c])).astype(np.float64)
-        apart = np.argwhere(there.T @ there == 0)
-        if len(apart):
-            i, j = apart[0].tolist()
-            where = "row" if common else f"row of class {levels[c]!r}"
+        is_observed = (~np.isnan(rows.x[labels == c])).astype(np.float64)
+        unpaired = np.argwhere(is_observed.T @ is_observed == 0)
+        if len(unpaired):
+            i, j = unpaired[0].tolist()
+            scope = "row" if common else f"row of class {levels[c]!r}"
             raise DataError(
-                f"{terms[i]!r} and {terms[j]!r} are observed together in no {where}, so that their "
-                "covariance cannot be estimated.",
+                f"{terms[i]!r} and {terms[j]!r} are not observed together in any {scope}. Their covariance "
+                "cannot be estimated.",
                 hint="Leave out one of them.",
+                columns=(terms[i], terms[j]),
+                classes=() if common else (levels[c],),
             )
 
 
-def _lda_hint(there: ClassMoments, *, varies: bool = True) -> str:
-    """Return the advice to take one covariance for all classes; empty if that has too few rows as well."""
-    enough = int(there.rows.sum()) - there.n_classes >= there.n_columns
-    return ', or use lda(..., missing="em")' if enough and varies else ""
+def _lda_hint(observed: ClassMoments, *, varies: bool = True) -> str:
+    """Return the advice to use a common covariance matrix; empty if there are too few rows for it as well."""
+    has_enough_rows = int(observed.rows.sum()) - observed.n_classes >= observed.n_columns
+    return ', or use lda(..., missing="em")' if has_enough_rows and varies else ""
 
 
-def _refuse_few(there: ClassMoments, blocks: Blocks) -> None:
-    few = np.flatnonzero(there.rows <= there.n_columns)
-    if len(few):
+def _refuse_small_classes(observed: ClassMoments, blocks: Blocks) -> None:
+    small_classes = np.flatnonzero(observed.rows <= observed.n_columns)
+    if len(small_classes):
         raise CollinearError(
-            f"Class {blocks.design.levels[few[0]]!r} has {there.rows[few[0]]} rows, too few for a "
-            f"covariance of {there.n_columns} columns ({reading.listed(blocks.terms)}).",
-            hint=f"Name fewer columns{_lda_hint(there)}.",
-            classes=(blocks.design.levels[few[0]],),
+            f"Class {blocks.design.levels[small_classes[0]]!r} has {observed.rows[small_classes[0]]} rows, "
+            f"too few for a covariance matrix of {observed.n_columns} columns "
+            f"({reading.listed(blocks.terms)}).",
+            hint=f"Use fewer columns{_lda_hint(observed)}.",
+            classes=(blocks.design.levels[small_classes[0]],),
         )
 
 
-def _refuse_constant(there: ClassMoments, blocks: Blocks, *, common: bool) -> None:
-    """Raise where a column does not vary within a class, or with a common covariance within any."""
-    squares = there.squares.sum(axis=0, keepdims=True) if common else there.squares
-    still = np.argwhere(squares == 0)
-    if len(still):
-        k, j = still[0].tolist()
-        where = "within each class" if common else f"in class {blocks.design.levels[k]!r}"
-        varies = not common and there.squares[:, j].sum() > 0
-        instead = _lda_hint(there, varies=varies)
+def _refuse_constant(observed: ClassMoments, blocks: Blocks, *, common: bool) -> None:
+    """Raise CollinearError if a column is constant within a class, or within all for a common covariance."""
+    squares = observed.squares.sum(axis=0, keepdims=True) if common else observed.squares
+    constant = np.argwhere(squares == 0)
+    if len(constant):
+        k, j = constant[0].tolist()
+        scope = "within each class" if common else f"in class {blocks.design.levels[k]!r}"
+        varies = not common and observed.squares[:, j].sum() > 0
+        hint = _lda_hint(observed, varies=varies)
         raise CollinearError(
-            f"{blocks.terms[j]!r} has one value only {where}, so that its variance is zero.",
-            hint=f"Leave it out{instead}.",
+            f"{blocks.terms[j]!r} is constant {scope}.",
+            hint=f"Leave it out{hint}.",
+            columns=(blocks.terms[j],),
+            classes=() if common else (blocks.design.levels[k],),
         )
 
 
-def _collapse(found: Collapsed, blocks: Blocks) -> CollinearError:
-    where = "within classes" if found.k is None else f"in class {blocks.design.levels[found.k]!r}"
+def _collapse_error(collapsed: Collapsed, blocks: Blocks) -> CollinearError:
+    scope = "within classes" if collapsed.k is None else f"in class {blocks.design.levels[collapsed.k]!r}"
     return CollinearError(
-        f"The covariance becomes singular {where} as the likelihood rises: others determine "
-        f"{blocks.terms[found.column]!r} there, or too few rows have it beside them.",
+        f"The covariance matrix becomes singular {scope} while the likelihood increases: "
+        f"{blocks.terms[collapsed.column]!r} is a linear combination of other columns, or is observed "
+        "together with them in too few rows.",
         hint="Leave it out.",
+        columns=(blocks.terms[collapsed.column],),
+        classes=() if collapsed.k is None else (blocks.design.levels[collapsed.k],),
     )
 
 
 def em_rule(common: bool, fit: FittedModel[Any], blocks: Blocks) -> Rule | None:
-    """The rule of a fit by EM to other weights of the rows, the prior held; None where there is none."""
+    """Refit by EM to other weights of the rows and return the rule; None if that fails."""
     k = len(fit.classes)
     x, codes, weights = weighted_rows(blocks)
-    there = ~np.isnan(x)
-    if any(not there[codes == c].any(axis=0).all() for c in range(k)):
+    is_observed = ~np.isnan(x)
+    if any(not is_observed[codes == c].any(axis=0).all() for c in range(k)):
         return None
     try:
-        found = fit_em(x, codes, weights, k, common=common)
+        em_result = fit_em(x, codes, weights, k, common=common)
     except (np.linalg.LinAlgError, DiscrimError):
         return None
-    if isinstance(found, Collapsed):
+    if isinstance(em_result, Collapsed):
         return None
-    refit = fit.estimates.refit(found[0])
+    refit = fit.estimates.refit(em_result[0])
     if refit is None:
         return None
     return replace(fit, estimates=refit, path=None, cache={}).rule_of(blocks)

@@ -1,4 +1,8 @@
-"""The location model: normal numbers within each combination of categories."""
+"""Location model: numeric columns are normal within each combination of categories, called a cell.
+
+The verb `location`, its results, its summary and its `LocationSpec`. The estimates are in
+`core.discriminant.location`.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +43,8 @@ from discrim.models.results.results import ClassifierResults
 from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
-MOST_CELLS = 2**20
-"""Means of cells and classes, times columns, that are held."""
+MAX_CELL_MEANS = 2**20
+"""Largest number of stored means: cells times classes times columns."""
 
 
 @reading.with_keyword_hints
@@ -56,7 +60,7 @@ def location(
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> LocationResults:
-    """The location model: numbers are normal within each combination of categories, smoothed over them.
+    """Location model: numeric columns are normal within each combination of categories, with smoothed means.
 
     Parameters
     ----------
@@ -65,10 +69,10 @@ def location(
     data : table or source of tables
         Table, or source of tables that can be read more than once; see the page on shared arguments.
     smoothing : float, optional
-        The weight L of a row in a cell that differs from its own in one column, above 0 and at most 1. In a
-        cell that differs in d columns it is L^d. Near 0 each cell is estimated alone; at 1 the categories do
-        not count. By default the L of least leave-one-out error is chosen from `grid`, and the largest of
-        equal ones.
+        The weight L of a row in a cell that differs from the row's cell in one column, above 0 and at most 1.
+        In a cell that differs in d columns the weight is L^d. Near 0 each cell is estimated separately; at 1
+        the categories are ignored. By default the largest L of smallest leave-one-out error is chosen from
+        `grid`.
     grid : sequence of float, optional
         Smoothings to choose from; by default 0.001, 0.01, 0.02, 0.05, 0.1, 0.2, ..., 1.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
@@ -91,28 +95,28 @@ def location(
     FormulaError
         The formula cannot be read or is not allowed.
     DataError
-        A column is unknown, a value is infinite, or no row or only one class is left. Also if no column holds
-        numbers, or a smoothing is not above 0 and at most 1.
+        A column is unknown, a value is infinite, or no row or only one class is left. Also if no column is
+        numeric, or a smoothing is not above 0 and at most 1.
     PriorError
         The prior is not a distribution over the classes.
     CollinearError
-        The covariance of the numbers within cells is singular.
+        The covariance of the numeric columns within cells is singular.
     NotSupportedError
-        A category is multiplied with another column, or the categories make too many cells.
+        A category is multiplied with another column, or the categories have too many combinations.
 
     Notes
     -----
     The model is Krzanowski's (1975, Journal of the American Statistical Association 70, 782-790), the
     smoothing that of Asparoukhov & Krzanowski (2000, Statistics and Computing 10, 289-297). Within a class a
-    row lies in cell s with probability p_ks, and its numbers are normal with mean m_ks; their covariance S is
-    common to classes and cells. With n_kt rows of class k in cell t, whose mean is y_kt, and weights a_st =
-    L^d of cells that differ in d columns, N_ks = sum_t a_st n_kt, p_ks = N_ks / sum_t N_kt, and m_ks = sum_t
-    a_st n_kt y_kt / N_ks. S has the divisor N less the sum of n_ks / N_ks over cells and classes, which is N
-    - K at L = 1, where the rule is that of `lda` for the numbers alone. It is so at any L if no column is a
-    category. Truth values are categories.
+    row lies in cell s with probability p_ks, and its numeric columns are normal with mean m_ks; their
+    covariance S is common to classes and cells. With n_kt rows of class k in cell t, whose mean is y_kt, and
+    weights a_st = L^d of cells that differ in d columns, N_ks = sum_t a_st n_kt, p_ks = N_ks / sum_t N_kt,
+    and m_ks = sum_t a_st n_kt y_kt / N_ks. The divisor of S is N minus the sum of n_ks / N_ks over cells and
+    classes. At L = 1, or at any L if no column is a category, it is N - K and the rule equals that of `lda`
+    for the numeric columns. Boolean columns are categories.
 
-    The choice of L holds S while rows are left out; `leave_one_out()` computes all but L and the prior anew
-    without each row. Folds choose L anew.
+    The choice of L keeps S fixed while rows are left out. `leave_one_out()` computes everything except L and
+    the prior again without each row, and folds also choose L again.
 
     Examples
     --------
@@ -126,98 +130,141 @@ def location(
     [4.0]
     """
     options = verb_options(locals())
-    tried = _checked_smoothings(smoothing, grid)
+    candidates = _read_smoothings(smoothing, grid)
     blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions)
     blocks = replace(blocks, design=level_design(blocks.design))
     blocks, stats = reading.usable_rows(blocks, "diagonal", na_action)
     layout = layout_of(blocks)
     if not len(layout.numbers):
         raise DataError(
-            "location() needs a column of numbers beside the categories, and there is none.",
-            hint="Add one, or use naive_bayes(), or lda().",
+            "location() requires a numeric column in addition to the categories.",
+            hint="Add a numeric column, or use naive_bayes() or lda().",
         )
     cells = cell_moments(blocks, layout)
-    shares, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
-    fits = partial(fit_location, stats, cells, layout, shares, estimated_prior=estimated)
+    priors, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
+    fit_with_smoothing = partial(fit_location, stats, cells, layout, priors, estimated_prior=estimated)
     if smoothing is None and layout.sizes:
-        fit, path = _chosen(fits, blocks, tried)
+        fit, path = _choose_smoothing(fit_with_smoothing, blocks, candidates)
     else:
-        fit = fits(tried[0] if layout.sizes else 1.0)
+        fit = fit_with_smoothing(candidates[0] if layout.sizes else 1.0)
         path = None
     if fit is None:
-        raise _singular(blocks, cells, layout, tried[0])
+        raise _singular_error(blocks, cells, layout, candidates[0])
     spec = LocationSpec(() if path is None else tuple(path["smoothing"].tolist()))
     return LocationResults(spec.fit(fit, blocks, options, path=path))
 
 
-def _singular(blocks: Blocks, cells: ClassMoments, layout: CellLayout, smoothing: float) -> CollinearError:
-    """Return the error for a singular covariance, which names the columns that are constant or determined."""
+def _singular_error(
+    blocks: Blocks, cells: ClassMoments, layout: CellLayout, smoothing: float
+) -> CollinearError:
+    """Return the error for a singular covariance, which names constant or collinear columns.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The rows, for names.
+    cells : ClassMoments
+        Moments of the numeric columns by class and cell.
+    layout : CellLayout
+    smoothing : float
+
+    Returns
+    -------
+    CollinearError
+    """
     names = tuple(blocks.terms[j] for j in layout.numbers.tolist())
-    if found := location_obstacles(cells, layout, 1.0):
-        return reading.collinear_error(found, names, instead="fit rda() or logistic() to all columns")
-    if found := location_obstacles(cells, layout, smoothing):
-        return reading.collinear_error(found, names, "within cells", instead="pass a larger smoothing=")
+    if dependent_columns := location_obstacles(cells, layout, 1.0):
+        return reading.collinear_error(
+            dependent_columns, names, instead="fit rda() or logistic() to all columns"
+        )
+    if dependent_columns := location_obstacles(cells, layout, smoothing):
+        return reading.collinear_error(
+            dependent_columns, names, "within cells", instead="pass a larger smoothing="
+        )
     return CollinearError(
-        f"There are too few rows for the covariance of {reading.listed(names)} within cells.",
-        hint="Leave columns out, or pass a larger smoothing=.",
+        f"There are too few observations for the covariance matrix of {reading.listed(names)} within cells.",
+        hint="Leave out columns, or pass a larger smoothing=.",
     )
 
 
-def _checked_smoothings(smoothing: Any, grid: Any) -> list[float]:
-    """The smoothing that is given, or those to choose from."""
-    also = ", or None to have it chosen"
+def _read_smoothings(smoothing: Any, grid: Any) -> list[float]:
+    """Validate the options; return the only smoothing, or the candidates."""
+    alternative = ", or None to have it chosen"
     if smoothing is not None:
         if grid is not None:
-            raise DataError(
-                "smoothing= is given, so that there is nothing to choose.", hint="Leave out grid=."
-            )
-        return [reading.check_number("smoothing", smoothing, 0, 1, ends="(]", also=also)]
+            raise DataError("grid= cannot be combined with smoothing=.", hint="Leave out one of the two.")
+        return [reading.check_number("smoothing", smoothing, 0, 1, ends="(]", also=alternative)]
     return list(GRID) if grid is None else reading.check_grid(grid, "smoothing", 0, 1, ends="(]")
 
 
 def layout_of(blocks: Blocks) -> CellLayout:
-    """Which columns of the blocks, of a `level_design`, are categories, and how many levels they have."""
+    """Return the layout of the cells: which columns of a `level_design` are categories, and their levels.
+
+    Raises NotSupportedError if there are too many cells.
+    """
     sizes = dict(zip(*level_terms(blocks.design), strict=True))
     layout = CellLayout(np.array([sizes.get(term, 0) for term in blocks.terms], dtype=np.intp))
-    cells = 1
+    n_cells = 1
     for size in layout.sizes:
-        cells *= size
-    held = cells * len(blocks.design.levels) * (len(layout.numbers) + 1)
-    if held > MOST_CELLS:
+        n_cells *= size
+    n_means = n_cells * len(blocks.design.levels) * (len(layout.numbers) + 1)
+    if n_means > MAX_CELL_MEANS:
         raise NotSupportedError(
-            f"The categories make {cells:,} cells, whose means in each class are {held:,} numbers, more "
-            f"than the {MOST_CELLS:,} that are held.",
-            hint="Name fewer categorical columns, or join rare levels.",
+            f"The categories have {n_cells:,} combinations. Their means in all classes are {n_means:,} "
+            f"values, more than the limit of {MAX_CELL_MEANS:,}.",
+            hint="Use fewer categorical columns, or merge rare levels.",
         )
     return layout
 
 
 def cell_moments(blocks: Blocks, layout: CellLayout) -> ClassMoments:
-    """Pooled moments of the numbers by class and cell."""
+    """Compute the moments of the numeric columns by class and cell, with a pooled scatter matrix."""
     count = len(blocks.design.levels) * layout.n_cells
     with Progress(0, "moments of the cells"):
         return gather(CellRows(blocks, layout), n_classes=count, n_columns=len(layout.numbers))
 
 
-def _chosen(
-    fits: Callable[[float], LocationFit | None], blocks: Blocks, tried: Sequence[float]
+def _choose_smoothing(
+    fit_with_smoothing: Callable[[float], LocationFit | None], blocks: Blocks, candidates: Sequence[float]
 ) -> tuple[LocationFit | None, pd.DataFrame | None]:
-    """The fit of least leave-one-out error, of equal ones that of the largest smoothing, and the path."""
-    made = {each: fit for each in tried if (fit := fits(each)) is not None}
-    if not made:
+    """Choose the largest smoothing with the smallest leave-one-out error.
+
+    Parameters
+    ----------
+    fit_with_smoothing : callable
+        Function of a smoothing that returns the fit, or None if the covariance is singular.
+    blocks : Blocks
+        The rows.
+    candidates : sequence of float
+        Smoothings.
+
+    Returns
+    -------
+    fit : LocationFit or None
+        None if the covariance is singular with each candidate.
+    path : DataFrame or None
+        smoothing, error, se.
+    """
+    fits = {smoothing: fit for smoothing in candidates if (fit := fit_with_smoothing(smoothing)) is not None}
+    if not fits:
         return None, None
-    first = next(iter(made.values()))
-    wrong = np.zeros((len(made), len(first.prior)))
-    log_prior = logs_of_prior(first.prior)
+    first_fit = next(iter(fits.values()))
+    misclassified = np.zeros((len(fits), len(first_fit.prior)))
+    log_prior = logs_of_prior(first_fit.prior)
     with Progress(blocks.table.nrows, "choice of smoothing") as progress:
         for _, x, codes, weights in used_rows(blocks):
-            for i, fit in enumerate(made.values()):
-                wrong[i] += fit.wrong_left_out(x, codes, weights, log_prior)
+            for i, fit in enumerate(fits.values()):
+                misclassified[i] += fit.wrong_left_out(x, codes, weights, log_prior)
             progress(len(codes))
     path = error_path(
-        "smoothing", list(made), wrong, first.moments.counts, first.prior, sampled=first.estimated_prior
+        "smoothing",
+        list(fits),
+        misclassified,
+        first_fit.moments.counts,
+        first_fit.prior,
+        sampled=first_fit.estimated_prior,
     )
-    return made[largest_as_good(path)], path
+    return fits[largest_as_good(path)], path
 
 
 class LocationResults(ClassifierResults):
@@ -227,7 +274,7 @@ class LocationResults(ClassifierResults):
 
     @property
     def smoothing(self) -> float:
-        """Weight of a row in a cell that differs from its own in one column."""
+        """Weight of a row in a cell that differs from the row's cell in one column."""
         return self._fit.estimates.smoothing
 
     def _cells(self) -> pd.Index:
@@ -236,9 +283,11 @@ class LocationResults(ClassifierResults):
         terms = [self.terms[j] for j in layout.categories.tolist()]
         if not terms:
             return pd.Index(["all rows"], name="cell")
-        truths = set(boolean_terms(fit.design_rows.design))
-        known = dict(zip(fit.design_rows.design.terms, term_levels(fit.design_rows.design), strict=True))
-        levels = [[False, True] if term in truths else list(known[term] or ()) for term in terms]
+        boolean = set(boolean_terms(fit.design_rows.design))
+        levels_by_term = dict(
+            zip(fit.design_rows.design.terms, term_levels(fit.design_rows.design), strict=True)
+        )
+        levels = [[False, True] if term in boolean else list(levels_by_term[term] or ()) for term in terms]
         if len(terms) == 1:
             return pd.Index(levels[0], name=terms[0])
         return pd.MultiIndex.from_product(levels, names=terms)
@@ -254,16 +303,13 @@ class LocationResults(ClassifierResults):
     @property
     @displayed(every="count")
     def cell_counts(self) -> pd.DataFrame:
-        """Rows of each class in each cell, cells by classes.
-
-        Rows, or sums of weights.
-        """
+        """Number of rows of each class in each cell, or sums of weights, cells by classes."""
         counts = self._fit.estimates.cells.counts.reshape(len(self.classes), -1).T
         return pd.DataFrame(counts, index=self._cells(), columns=self.classes)
 
     @property
     def means(self) -> pd.DataFrame:
-        """Smoothed means of each class in each cell, classes and cells by columns of numbers."""
+        """Smoothed means of each class in each cell, classes and cells by numeric columns."""
         cells = self._cells()
         names = list(cells.names)
         keys = [
@@ -277,10 +323,7 @@ class LocationResults(ClassifierResults):
 
     @property
     def cov(self) -> pd.DataFrame:
-        """Covariance of the numbers within cells.
-
-        Covariance of the numbers, common to classes and cells.
-        """
+        """Covariance of the numeric columns within cells, common to classes and cells."""
         estimates = self._fit.estimates
         return covariance_frame(estimates.covariance, estimates.cells.scale, self._number_terms())
 
@@ -288,21 +331,19 @@ class LocationResults(ClassifierResults):
     @available_if()
     @displayed(se="share")
     def path(self) -> pd.DataFrame:
-        """Leave-one-out error by smoothing, with the covariance held.
-
-        The errors of a choice by leave-one-out: smoothing, error, se.
+        """Leave-one-out errors of the candidate smoothings, with fixed covariance: smoothing, error, se.
 
         Raises
         ------
         NotSupportedError
             The smoothing was given, or the fit was loaded.
         """
-        why = "as the smoothing was given, no column is a category, or the fit was loaded"
-        return held_path(self._fit, why, "fit without smoothing= to have it chosen")
+        reason = "because the smoothing was set, no column is a category, or the fit was loaded"
+        return held_path(self._fit, reason, "fit without smoothing= to have it chosen")
 
     @displayed(probability="share")
     def tidy(self) -> pd.DataFrame:
-        """One row for each class, cell and column of numbers: rows, probability of the cell, mean."""
+        """One row for each class, cell and numeric column: rows, probability of the cell, mean."""
         estimates = self._fit.estimates
         terms = self._number_terms()
         table = self.means.index.repeat(len(terms)).to_frame(index=False)
@@ -364,7 +405,7 @@ class LocationSpec(ModelSpec[LocationFit]):
         return "the smoothing" if self.search else ""
 
     def refit_to_rows(self, fit: FittedModel[LocationFit], rows: Blocks) -> Rule | None:
-        """Return the rule of a refit to rows, with what they choose chosen again."""
+        """Return the rule of a refit to rows, with a chosen smoothing chosen again."""
         return _refitted_rule(fit, rows, self.search)
 
     def refit_with_fixed(self, fit: FittedModel[LocationFit], rows: Blocks) -> Rule | None:
@@ -379,7 +420,16 @@ class LocationSpec(ModelSpec[LocationFit]):
 
 
 def _refitted_rule(fit: FittedModel[LocationFit], blocks: Blocks, candidates: Sequence[float]) -> Rule | None:
-    """Return the rule of other rows, with the best of the candidates, or the smoothing of the fit."""
+    """Refit to other rows and return the rule; None if that fails.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    blocks : Blocks
+        The rows.
+    candidates : sequence of float
+        Smoothings to choose from; if empty, the smoothing of the fit is used.
+    """
     estimates = fit.estimates
     layout = layout_of(blocks)
     stats = reading.class_moments(blocks, "diagonal")
@@ -387,8 +437,14 @@ def _refitted_rule(fit: FittedModel[LocationFit], blocks: Blocks, candidates: Se
         return None
     cells = cell_moments(blocks, layout)
     is_estimated = estimates.estimated_prior
-    fits = partial(fit_location, stats, cells, layout, estimates.prior, estimated_prior=is_estimated)
-    refit = _chosen(fits, blocks, candidates)[0] if candidates else fits(estimates.smoothing)
+    fit_with_smoothing = partial(
+        fit_location, stats, cells, layout, estimates.prior, estimated_prior=is_estimated
+    )
+    refit = (
+        _choose_smoothing(fit_with_smoothing, blocks, candidates)[0]
+        if candidates
+        else fit_with_smoothing(estimates.smoothing)
+    )
     return None if refit is None else refit.rule(fit.log_prior())
 
 
@@ -396,31 +452,31 @@ def _refitted_rule(fit: FittedModel[LocationFit], blocks: Blocks, candidates: Se
 
 
 MAX_SHOWN_CELLS = 24
-"""Cells up to which a summary shows their tables."""
+"""Largest number of cells whose tables a summary shows."""
 
 
 def location_sections(results: LocationResults, fit: FittedModel[LocationFit]) -> Sections:
-    """Sections of a location model, in their order."""
-    parts: Sections = {"header": _header, "classes": headers.classes_section}
+    """Return the sections of the summary in their order."""
+    section_functions: Sections = {"header": _header, "classes": headers.classes_section}
     if 1 < fit.estimates.layout.n_cells <= MAX_SHOWN_CELLS:
-        parts = parts | {"cells": _cells}
+        section_functions = section_functions | {"cells": _cells}
     if fit.estimates.layout.n_cells <= MAX_SHOWN_CELLS:
-        parts = parts | {"means": _means}
-    return parts if fit.path is None else parts | {"path": _path}
+        section_functions = section_functions | {"means": _means}
+    return section_functions if fit.path is None else section_functions | {"path": _path}
 
 
 def _header(results: LocationResults, fit: FittedModel[LocationFit]) -> Pairs:
-    numbers = fit.estimates
-    cells = numbers.layout.n_cells
-    filled = int((numbers.cells.counts > 0).sum())
-    chosen = "given" if fit.path is None else "chosen by leave-one-out"
+    estimates = fit.estimates
+    cells = estimates.layout.n_cells
+    n_filled = int((estimates.cells.counts > 0).sum())
+    choice_text = "given" if fit.path is None else "chosen by leave-one-out"
     items: list[HeaderItem] = [
         *headers.row_items(fit),
         *headers.size_items(fit),
         headers.prior_item(fit),
-        HeaderItem("Cells", cells, f"{cells}, in {len(fit.classes)} classes; {filled} have rows"),
-        HeaderItem("Smoothing", results.smoothing, f"{results.smoothing:g}, {chosen}"),
-        HeaderItem("Degrees of freedom", numbers.divisor, f"{numbers.divisor:.1f}"),
+        HeaderItem("Cells", cells, f"{cells}, in {len(fit.classes)} classes; {n_filled} have rows"),
+        HeaderItem("Smoothing", results.smoothing, f"{results.smoothing:g}, {choice_text}"),
+        HeaderItem("Degrees of freedom", estimates.divisor, f"{estimates.divisor:.1f}"),
         *headers.error_items(fit),
     ]
     return headers.header(fit, items)
@@ -428,7 +484,7 @@ def _header(results: LocationResults, fit: FittedModel[LocationFit]) -> Pairs:
 
 def _cells(results: LocationResults, fit: FittedModel[LocationFit]) -> Section:
     table = results.probabilities
-    note = "Smoothed over cells that differ in few variables."
+    note = "Smoothed over cells that differ in few columns."
     return Section(
         "Probabilities of the cells, by class", table, "share", note=note, source="fit.probabilities"
     )
@@ -436,7 +492,7 @@ def _cells(results: LocationResults, fit: FittedModel[LocationFit]) -> Section:
 
 def _means(results: LocationResults, fit: FittedModel[LocationFit]) -> Section:
     table = results.means
-    keys = [(each[0], ", ".join(map(str, each[1:]))) for each in table.index]
+    keys = [(key[0], ", ".join(map(str, key[1:]))) for key in table.index]
     table = table.set_axis(pd.MultiIndex.from_tuples(keys, names=["class", "cell"]))
     errors = np.sqrt(np.diagonal(results.cov)) / 2000
     rounding = dict(zip(table.columns, errors, strict=True))
@@ -447,10 +503,10 @@ def _means(results: LocationResults, fit: FittedModel[LocationFit]) -> Section:
 def _path(results: LocationResults, fit: FittedModel[LocationFit]) -> Section:
     table = results.path.set_index("smoothing").rename_axis(index=None)
     formats: dict[Any, Any] = {"error": "share", "se": "share"}
-    note = "The largest smoothing of least error is chosen; the covariance is kept fixed."
+    note = "The largest smoothing with the smallest error is chosen; the covariance matrix is fixed."
     title = "Leave-one-out error by smoothing"
     return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
 
 
 location_brief: Sections = {"classes": headers.classes_section}
-"""The short form: the classes."""
+"""Sections of the short summary."""

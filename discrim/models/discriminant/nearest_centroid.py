@@ -1,4 +1,7 @@
-"""Nearest centroids: a row is of the class whose mean is nearest."""
+"""Nearest centroids: each row is assigned to the class with the nearest mean, by Euclidean distance.
+
+The verb `nearest_centroid`, its results, its summary and its `ModelSpec`.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.report.grid import HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
-DISTANCE = "Euclidean, in columns' units"
+DISTANCE_TEXT = "Euclidean, in columns' units"
 
 
 @with_keyword_hints
@@ -107,8 +110,8 @@ def nearest_centroid(
     within classes, so that its labels are those of `lda(covariance="diagonal")`; its posteriors are the
     squares of that rule's, divided by their sum. `discrim.shrunken_centroids` adds a threshold.
 
-    Distances are in the units of the columns. A column with a hundred times the spread of the others decides
-    alone. A warning then says so, and `column_shares()` shows it.
+    Distances are in the units of the columns. A column with a hundred times the standard deviation of the
+    others determines the rule alone. A warning is then shown, and `column_shares()` has the contributions.
 
     Examples
     --------
@@ -130,23 +133,23 @@ def nearest_centroid(
         blocks, stats = sample.of_moments("diagonal")
     if not has_spread(stats):
         raise CollinearError(
-            f"{stats.total:g} rows in {stats.n_classes} classes do not vary within these, so that there "
-            "is no variance by which to measure distances.",
+            f"The {stats.total:g} observations in {stats.n_classes} classes do not vary within classes. The "
+            "variance cannot be estimated.",
             hint=(
-                "Give some class two rows that differ, and weights that count rows. For the class of the "
-                "nearest row use knn(k=1, scale=False)."
+                "Add observations that differ from others of their class, or weights that count rows. To use "
+                "the class of the nearest observation, use knn(k=1, scale=False)."
             ),
         )
-    like = ', prior="equal"' if isinstance(prior, str) and prior == "equal" else ""
+    prior_text = ', prior="equal"' if isinstance(prior, str) and prior == "equal" else ""
     # A diagonal covariance has no unit for a column that is constant within classes.
-    kind = (
+    lda_covariance = (
         "covariance=discrim.covariance.Shrunk(standardize=True)"
         if constant_within(stats).any()
         else 'covariance="diagonal"'
     )
-    warn_of_units(stats, blocks.terms, "The Euclidean distance", f"Use lda({kind}{like})")
-    shares, estimated = read_prior(prior, blocks.design.levels, stats.counts)
-    fit = fit_nearest_centroid(stats, shares, estimated_prior=estimated)
+    warn_of_units(stats, blocks.terms, "The Euclidean distance", f"Use lda({lda_covariance}{prior_text})")
+    priors, estimated = read_prior(prior, blocks.design.levels, stats.counts)
+    fit = fit_nearest_centroid(stats, priors, estimated_prior=estimated)
     return NearestCentroidResults(NearestCentroidSpec().fit(fit, blocks, options, has_rows=sample.has_rows))
 
 
@@ -160,17 +163,14 @@ class NearestCentroidResults(LinearGeometry, ClassMeans, GroupSummary, Classifie
     llf, aic, bic : float
         Joint log-likelihood of class and row at the maximum-likelihood variance, and its criteria.
     df_model : int
-        Number of free parameters: means, the variance, and the prior where it is estimated.
+        Number of free parameters: means, the variance, and the prior if it is estimated.
     """
 
     _fit: FittedModel[NearestCentroidFit]
 
     @property
     def sd(self) -> float:
-        """Standard deviation of every column within every class.
-
-        Standard deviation s of every column within every class, with divisor p (N - K).
-        """
+        """Common standard deviation s of all columns within all classes, with divisor p (N - K)."""
         return self._fit.estimates.sd
 
     def centroid_distances(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
@@ -201,23 +201,26 @@ class NearestCentroidResults(LinearGeometry, ClassMeans, GroupSummary, Classifie
 
     @displayed()
     def column_shares(self) -> pd.DataFrame:
-        """How much each column contributes to the distances.
+        """Contributions of the columns to the squared distances.
 
         Returns
         -------
         DataFrame by term
-            sd, the standard deviation of the column within classes (divisor N - K); and its shares of the
-            sums of squares of all columns, within classes and between the class means and the common mean.
+            sd, the standard deviation of the column within classes (divisor N - K); within and between, the
+            shares of the column in the sums of squares of all columns, within classes and of the class means
+            about the common mean.
         """
-        numbers = self._fit.estimates
-        moments = numbers.moments
-        unit = numbers.moments.common_unit
+        estimates = self._fit.estimates
+        moments = estimates.moments
+        unit = estimates.moments.common_unit
         within = moments.squares.sum(axis=0)
         between = between_squares(moments)
-        table = pd.DataFrame({"sd": np.sqrt(within / numbers.residual_df) / moments.scale}, index=self.terms)
+        table = pd.DataFrame(
+            {"sd": np.sqrt(within / estimates.residual_df) / moments.scale}, index=self.terms
+        )
         for name, squares in (("within", within), ("between", between)):
-            size = squares * unit * unit
-            table[name] = size / size.sum() if size.any() else np.nan
+            sums_of_squares = squares * unit * unit
+            table[name] = sums_of_squares / sums_of_squares.sum() if sums_of_squares.any() else np.nan
         return table
 
     @displayed()
@@ -240,7 +243,7 @@ class NearestCentroidResults(LinearGeometry, ClassMeans, GroupSummary, Classifie
 def nearest_centroid_sections(
     results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]
 ) -> Sections:
-    """Sections of nearest centroids, in their order."""
+    """Return the sections of the summary in their order."""
     return {
         "header": _header,
         "classes": _classes,
@@ -254,7 +257,7 @@ def _header(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit
     equal = not fit.estimates.estimated_prior and np.ptp(fit.prior) == 0
     items: list[HeaderItem] = [
         *headers.row_items(fit),
-        HeaderItem("Distance", DISTANCE, DISTANCE),
+        HeaderItem("Distance", DISTANCE_TEXT, DISTANCE_TEXT),
         HeaderItem("Standard deviation s", results.sd, f"{results.sd:.5g}"),
         HeaderItem("Prior", "equal", "equal", key="prior") if equal else headers.prior_item(fit),
         HeaderItem("Log-likelihood", results.llf, f"{results.llf:.2f}"),
@@ -267,20 +270,22 @@ def _header(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit
 
 
 def _classes(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]) -> Section:
-    numbers = fit.estimates
-    stats = numbers.within_reach
-    free = stats.counts - 1
-    # In units of s, so that no square is out of range.
-    squares = (numbers.covariance.whiten(np.sqrt(stats.squares.T)) ** 2).sum(axis=0)
-    own = np.divide(squares, free * stats.n_columns, out=np.full(len(free), np.nan), where=free > 0)
-    table = pd.DataFrame({"prior": results.prior, "rows": results.counts, "sd": results.sd * np.sqrt(own)})
+    estimates = fit.estimates
+    stats = estimates.within_reach
+    df = stats.counts - 1
+    # Squares in units of s do not exceed the range of double precision.
+    squares = (estimates.covariance.whiten(np.sqrt(stats.squares.T)) ** 2).sum(axis=0)
+    class_variances = np.divide(squares, df * stats.n_columns, out=np.full(len(df), np.nan), where=df > 0)
+    table = pd.DataFrame(
+        {"prior": results.prior, "rows": results.counts, "sd": results.sd * np.sqrt(class_variances)}
+    )
     formats: dict[Any, Any] = {"prior": "share", "rows": "count", "sd": "general"}
-    note = "The rule takes the one s for all of them."
-    return Section("Classes, with their own standard deviations", table, formats, note=note)
+    note = "Classification uses the common standard deviation s."
+    return Section("Classes, with standard deviations by class", table, formats, note=note)
 
 
 def _means(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]) -> Section:
-    # Distances add up columns as they are: what is small against s tells nothing.
+    # Distances add up columns in their units; differences much smaller than s are negligible.
     return headers.means_section(fit, errors=dict.fromkeys(results.terms, results.sd / 2000))
 
 
@@ -297,14 +302,14 @@ def _distances(results: NearestCentroidResults, fit: FittedModel[NearestCentroid
 
 
 nearest_centroid_brief: Sections = {"classes": _classes, "means": _means}
-"""The short form: classes and means."""
+"""Sections of the short summary."""
 
 
 def _columns(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]) -> Section:
     formats: dict[Any, Any] = {"sd": "general", "within": "share", "between": "share"}
-    note = "Squares add up in the columns' units: the larger a column's share, the more it decides."
+    note = "Squared distances add up in the units of the columns; columns with large shares dominate."
     return Section(
-        "Standard deviations within classes, and shares of the squares within and between classes",
+        "Standard deviations within classes, and shares in the sums of squares within and between classes",
         results.column_shares(),
         formats,
         note=note,
@@ -348,5 +353,5 @@ class NearestCentroidSpec(ModelSpec[NearestCentroidFit]):
     def marginal_rule(
         self, estimates: NearestCentroidFit, log_prior: Floats, method: str, keep: Codes
     ) -> Rule:
-        """Return the rule of some columns, the others integrated out."""
+        """Return the rule of the columns `keep`; the others are integrated out."""
         return centroid_marginal(estimates, log_prior, method, keep)

@@ -75,22 +75,22 @@ class NormalResults(SubspaceResults):
     )
     def em(self) -> EMCovariance:
         """The search of a fit with missing="em": steps, converged, row_llf, patterns, incomplete."""
-        found: EMCovariance = self._fit.estimates.covariance_model
-        return found
+        em_search: EMCovariance = self._fit.estimates.covariance_model
+        return em_search
 
-    def _need_moments(self, what: str) -> None:
+    def _need_moments(self, method: str) -> None:
         """Raise NotSupportedError if means and covariances are not moments of the rows."""
-        error = describe(self._fit.estimates.covariance_model).sampling_error(what)
+        error = describe(self._fit.estimates.covariance_model).sampling_error(method)
         if error is not None:
             raise error
 
 
-def moment_estimates(what: str, *, adjusted: bool = True) -> Callable[[Any], None]:
+def moment_estimates(method: str, *, adjusted: bool = True) -> Callable[[Any], None]:
     """Return a check for `available_if`: means and covariances have to be moments of the rows.
 
     Parameters
     ----------
-    what : str
+    method : str
         Name of the method, for the message.
     adjusted : bool
         Whether the method also exists for fits with covariates.
@@ -102,9 +102,9 @@ def moment_estimates(what: str, *, adjusted: bool = True) -> Callable[[Any], Non
     """
 
     def check(results: Any) -> None:
-        results._need_moments(what)
+        results._need_moments(method)
         if not adjusted:
-            results._fit.estimates.refuse_covariates(what)
+            results._fit.estimates.refuse_covariates(method)
 
     return check
 
@@ -131,15 +131,19 @@ def anova(
     if levene is not None:
         check_word("levene", levene, ("mean", "median"))
         blocks = fit.rows("Levene's test", "pass levene=None, or fit formula and data")
-        rests = moments.rests / moments.scale
-        middle = (moments.centres, rests) if levene == "mean" else (_medians(blocks), np.zeros(rests.shape))
-        deviations, (k, p) = _Deviations(blocks, *middle), moments.centres.shape
+        residual_means = moments.rests / moments.scale
+        class_centres = (
+            (moments.centres, residual_means)
+            if levene == "mean"
+            else (_medians(blocks), np.zeros(residual_means.shape))
+        )
+        deviations, (k, p) = _Deviations(blocks, *class_centres), moments.centres.shape
         tests = anova_table(gather(deviations, n_classes=k, n_columns=p, spread="diagonal"), fit.terms)
         table["levene_F"], table["levene_p"] = tests["F"], tests["p"]
     if adjust is not None:
-        table["p_adjusted"] = adjusted(table["p"], adjust)
+        table["p_adjusted"] = adjust_pvalues(table["p"], adjust)
         if levene is not None:
-            table["levene_p_adjusted"] = adjusted(table["levene_p"], adjust)
+            table["levene_p_adjusted"] = adjust_pvalues(table["levene_p"], adjust)
     return table
 
 
@@ -156,36 +160,36 @@ class _Deviations:
 
     blocks: Blocks
     centres: Floats
-    rests: Floats
+    corrections: Floats
 
     def __iter__(self) -> Iterator[RowBlock]:
         for x, codes, weights in self.blocks:
-            deviations = np.abs(x.T - self.centres.T[:, codes] - self.rests.T[:, codes])
+            deviations = np.abs(x.T - self.centres.T[:, codes] - self.corrections.T[:, codes])
             yield deviations.T, codes, weights
 
 
 def _medians(blocks: Blocks) -> Floats:
     """Return the medians (K, p) of the classes, which requires all rows in memory."""
-    parts: list[list[Floats]] = [[] for _ in blocks.design.levels]
+    class_chunks: list[list[Floats]] = [[] for _ in blocks.design.levels]
     for x, codes, weights in blocks:
         if weights is not None and (weights % 1 != 0).any():
-            raise NotSupportedError(
-                'levene="median" takes weights that are whole numbers of rows.', hint='Use levene="mean".'
-            )
+            raise NotSupportedError('levene="median" requires integer weights.', hint='Use levene="mean".')
         for k in np.unique(codes).tolist():
-            at = codes == k
-            parts[k].append(repeated(x[at], codes[at], None if weights is None else weights[at])[0])
-    return np.stack([np.median(np.concatenate(part), axis=0) for part in parts])
+            in_class = codes == k
+            class_chunks[k].append(
+                repeated(x[in_class], codes[in_class], None if weights is None else weights[in_class])[0]
+            )
+    return np.stack([np.median(np.concatenate(chunks), axis=0) for chunks in class_chunks])
 
 
-def adjusted(p: pd.Series, method: str, own: tuple[str, ...] = ()) -> pd.Series:
+def adjust_pvalues(p: pd.Series, method: str, further_methods: tuple[str, ...] = ()) -> pd.Series:
     """Adjust p-values by a method of statsmodels' `multipletests`.
 
     Parameters
     ----------
     p : Series
     method : str
-    own : tuple of str
+    further_methods : tuple of str
         Methods of the caller, which the message on an unknown method also lists.
 
     Raises
@@ -197,8 +201,8 @@ def adjusted(p: pd.Series, method: str, own: tuple[str, ...] = ()) -> pd.Series:
 
     if p.isna().any():
         raise DataError(
-            f"The p-value of {shown(p.index[p.isna()][0])} is missing.",
-            hint="Leave it out to adjust the others.",
+            f"The p-value of {shown(p.index[p.isna()][0])} is missing. P-values cannot be adjusted.",
+            hint="Leave out the column.",
         )
     try:
         if not isinstance(method, str):
@@ -206,20 +210,20 @@ def adjusted(p: pd.Series, method: str, own: tuple[str, ...] = ()) -> pd.Series:
         return pd.Series(multipletests(p.to_numpy(), method=method)[1], index=p.index)
     except ValueError:
         raise DataError(
-            f"adjust={told(method)} is not known.",
+            f"Unknown adjust={told(method)}.",
             hint=(
-                f"Name {''.join(f'{word!r}, ' for word in own)}{'or ' if own else ''}a method of "
-                "statsmodels' multipletests, such as 'holm', 'bonferroni' or 'fdr_bh'."
+                f"Use {''.join(f'{name!r}, ' for name in further_methods)}{'or ' if further_methods else ''}"
+                "a method of statsmodels' multipletests, such as 'holm', 'bonferroni' or 'fdr_bh'."
             ),
         ) from None
 
 
-def full_covariance(what: str, hint: str = "") -> Callable[[Any], None]:
+def full_covariance(method: str, hint: str = "") -> Callable[[Any], None]:
     """Return a check for `available_if`: the method needs the full covariance of the rows.
 
     Parameters
     ----------
-    what : str
+    method : str
         Name of the method or statistic, for the message.
     hint : str
         Advice for tables with more columns than rows.
@@ -231,7 +235,7 @@ def full_covariance(what: str, hint: str = "") -> Callable[[Any], None]:
     """
 
     def check(results: ClassDifferences) -> None:
-        results._need_full(what, hint)
+        results._need_full(method, hint)
 
     return check
 
@@ -241,14 +245,16 @@ class ClassDifferences(NormalResults):
 
     _fit: FittedModel[LDAFit]
 
-    def _need_full(self, what: str, hint: str = "") -> None:
+    def _need_full(self, method: str, hint: str = "") -> None:
         """Raise NotSupportedError without a full covariance; `hint` is for more columns than rows."""
-        self._need_moments(what)
+        self._need_moments(method)
         if not self._fit.estimates.has_tests:
             wide = self._fit.estimates.residual_df < len(self.terms)
-            more = " (for which there are too few rows for so many columns)" if wide else ""
-            instead = describe(self._fit.estimates.covariance_model).full_hint
-            raise NotSupportedError(f"{what} needs the full covariance.", hint=f"Fit {instead}{more}{hint}.")
+            wide_text = " (for which there are too few rows for so many columns)" if wide else ""
+            full_hint = describe(self._fit.estimates.covariance_model).full_hint
+            raise NotSupportedError(
+                f"{method} requires the full covariance matrix.", hint=f"Fit {full_hint}{wide_text}{hint}."
+            )
 
     @available_if(full_covariance("distances()"))
     @displayed()
@@ -283,7 +289,7 @@ class ClassDifferences(NormalResults):
             roots = (table["F"] * table["df1"] / table["df2"]).to_numpy()
             table["p_adjusted"] = roy_p(roots, moments.n_columns - q, moments.n_classes, nu)
         elif adjust is not None:
-            table["p_adjusted"] = adjusted(table["p"], adjust, ("roy",))
+            table["p_adjusted"] = adjust_pvalues(table["p"], adjust, ("roy",))
         return table
 
     @available_if(moment_estimates("differences()", adjusted=False))
@@ -355,20 +361,22 @@ class ClassDifferences(NormalResults):
         if combinations is not None:
             self._need_full("differences(combinations=)")
             moments = estimates.moments
-            weights = _weights(combinations, terms, names)
+            weights = _combination_weights(combinations, terms, names)
             weights = weights.div(moments.scale, axis=0)
             means = pd.DataFrame(moments.means, self._fit.classes, weights.index) @ weights
             sd = np.linalg.norm(estimates.unbiased().root @ weights.to_numpy(), axis=0)
             return _adjusted_differences(means, sd, moments.counts, adjust, level, p)
         if terms is not None:
             chosen = list(terms) if isinstance(terms, Iterable) and not isinstance(terms, str) else [terms]
-            if unknown := [each for each in chosen if each not in list(names)]:
+            if unknown := [term for term in chosen if term not in list(names)]:
                 raise DataError(
-                    f"terms={told(unknown[0])} is no term of the fit.", hint=f"Name some of {listed(names)}."
+                    f"Unknown column {told(unknown[0])} in terms.",
+                    hint=f"The columns are {listed(names)}.",
+                    columns=(unknown[0],),
                 )
-            at = np.array([names.get_loc(each) for each in chosen])
-            moments = moments.columns(at)
-            names = names[at]
+            positions = np.array([names.get_loc(term) for term in chosen])
+            moments = moments.columns(positions)
+            names = names[positions]
         means = pd.DataFrame(moments.means / moments.scale, self._fit.classes, names)
         sd = np.sqrt(moments.squares.sum(axis=0) / estimates.residual_df) / moments.scale
         return _adjusted_differences(means, sd, moments.counts, adjust, level, p)
@@ -446,12 +454,12 @@ class ClassDifferences(NormalResults):
         p = len(fit.terms)
         if top is not None and not (is_whole(top) and 1 <= top <= p):
             raise DataError(
-                f"top={top!r} is not valid.", hint=f"Give a number of columns from 1 to {p}, or None for all."
+                f"top={top!r} is not valid.", hint=f"Pass a number of columns from 1 to {p}, or None for all."
             )
         if estimates.prior.max() == 1:
             label = fit.classes[int(estimates.prior.argmax())]
             raise PriorError(
-                f"Class {label!r} has all of the prior, so that the common mean is its own.",
+                f"Class {label!r} has a prior of 1. The common mean equals the mean of this class.",
                 hint="Fit with another prior= to rank columns.",
                 classes=(label,),
             )
@@ -462,18 +470,20 @@ class ClassDifferences(NormalResults):
             empirical = p > estimates.residual_df if null is None else null == "empirical"
             entropy = lda.column_scores(scores, estimates.prior, "entropy")
             tails = lda.score_tails(entropy, len(fit.classes), estimates.residual_df, empirical=empirical)
-        known = bool(np.isfinite(tails).all())
+        has_tails = bool(np.isfinite(tails).all())
         table["p"] = tails
-        table["q"] = lda.benjamini_hochberg(tails) if known else np.nan
-        table["HC"] = lda.higher_criticism(tails) if known else np.nan
-        kind = "t" if estimates.covariance.is_diagonal else "cat"
-        names = [f"{kind}.{label}" for label in fit.classes]
+        table["q"] = lda.benjamini_hochberg(tails) if has_tails else np.nan
+        table["HC"] = lda.higher_criticism(tails) if has_tails else np.nan
+        prefix = "t" if estimates.covariance.is_diagonal else "cat"
+        names = [f"{prefix}.{label}" for label in fit.classes]
         table = pd.concat([table, pd.DataFrame(scores, index=fit.terms, columns=names)], axis=1)
         order = np.argsort(-table["score"].to_numpy(), kind="stable")
         return table.iloc[order if top is None else order[: int(top)]]
 
 
-def _weights(combinations: pd.DataFrame, terms: Sequence[str] | None, names: pd.Index) -> pd.DataFrame:
+def _combination_weights(
+    combinations: pd.DataFrame, terms: Sequence[str] | None, names: pd.Index
+) -> pd.DataFrame:
     """Return the weights of all columns in each combination.
 
     Parameters
@@ -491,24 +501,26 @@ def _weights(combinations: pd.DataFrame, terms: Sequence[str] | None, names: pd.
         Zero for columns that `combinations` does not name.
     """
     if terms is not None:
-        raise DataError("combinations= stands in the place of terms=.", hint="Pass one of them.")
+        raise DataError("combinations= cannot be combined with terms=.", hint="Leave out one of the two.")
     if not isinstance(combinations, pd.DataFrame) or not combinations.size:
         raise DataError(
-            "combinations= is no DataFrame of weights.",
+            "combinations= is not a DataFrame of weights.",
             hint=(
-                "Give one with the columns of the fit as its index and a column for each combination, "
-                "such as fit.canonical().raw."
+                "Pass a DataFrame with the columns of the fit as its index and a column for each "
+                "combination, such as fit.canonical().raw."
             ),
         )
-    if unknown := [each for each in combinations.index if each not in names]:
+    if unknown := [term for term in combinations.index if term not in names]:
         raise DataError(
-            f"combinations= has a weight of {told(unknown[0])}, which is no term of the fit.",
-            hint=f"Name some of {listed(names)}.",
+            f"Unknown column {told(unknown[0])} in the index of combinations.",
+            hint=f"The columns are {listed(names)}.",
+            columns=(unknown[0],),
         )
     weights = combinations.reindex(names, fill_value=0.0).astype(np.float64)
     if not np.isfinite(weights.to_numpy()).all() or not (weights != 0).any().all():
         raise DataError(
-            "combinations= has a weight that is no finite number, or only zeros.", hint="Correct it."
+            "combinations= has a weight that is not finite, or a column of zeros.",
+            hint="Correct the weights.",
         )
     return weights
 
@@ -536,11 +548,11 @@ def _adjusted_differences(
     -------
     DataFrame by (class, other, term)
     """
-    own: tuple[Simultaneous, ...] = get_args(Simultaneous)
-    way = next((each for each in own if each == adjust), None)
-    if adjust is None or way is not None:
-        return difference_table(means, sd, counts, way, level, p)
+    simultaneous: tuple[Simultaneous, ...] = get_args(Simultaneous)
+    simultaneous_method = next((method for method in simultaneous if method == adjust), None)
+    if adjust is None or simultaneous_method is not None:
+        return difference_table(means, sd, counts, simultaneous_method, level, p)
     # Methods of multipletests do not have intervals; Bonferroni's are valid for any of them.
     table = difference_table(means, sd, counts, "bonferroni", level, p)
-    table["p_adjusted"] = adjusted(table["p"], adjust, own)
+    table["p_adjusted"] = adjust_pvalues(table["p"], adjust, simultaneous)
     return table

@@ -44,10 +44,10 @@ from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.report.grid import HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
-LENGTHS = NeedsRows(
-    "plda(normalize=True) whitens rows by the covariance of all of them and sums the whitened rows, which "
-    "takes two passes over the rows.",
-    "Leave normalize= out",
+NORMALIZE_NEEDS_ROWS = NeedsRows(
+    "plda(normalize=True) requires the rows: it whitens them by their total covariance and computes "
+    "moments of the whitened rows.",
+    "Leave out normalize=",
 )
 
 
@@ -120,7 +120,9 @@ def plda(
     NotSupportedError
         `normalize=True` is combined with moments.
 
-    Notes ----- A row of class k is x = m + y_k + e with y_k ~ N(0, B), once for the class, and e ~ N(0, W)
+    Notes
+    -----
+    A row of class k is x = m + y_k + e with y_k ~ N(0, B), once for the class, and e ~ N(0, W)
     (Ioffe, 2006, ECCV, 531-542; Prince & Elder, 2007, ICCV). m, B and W maximize the likelihood of the rows
     conditional on which of them share a class, with divisors K and N instead of R's and REML's K - 1 and N -
     K. They depend on counts, means and the pooled scatter: in closed form for classes of one size (Anderson,
@@ -149,33 +151,34 @@ def plda(
     if sample.has_rows:
         blocks, stats = reading.usable_rows(sample.read(), "pooled", na_action)
     else:
-        blocks, stats = sample.of_moments("pooled", LENGTHS if normalize else None)
+        blocks, stats = sample.of_moments("pooled", NORMALIZE_NEEDS_ROWS if normalize else None)
     _refuse_singular(stats, blocks)
-    most = core.most_components(stats.n_classes, stats.n_columns)
-    if components is not None and components > most:
+    max_components = core.most_components(stats.n_classes, stats.n_columns)
+    if components is not None and components > max_components:
         raise DataError(
-            f"components={components}: {stats.n_classes} classes and {stats.n_columns} columns let B "
-            f"have a rank of {most} at most.",
-            hint="Give no more, or leave components= out.",
+            f"components={components} exceeds {max_components}, the largest rank of B for {stats.n_classes} "
+            f"classes and {stats.n_columns} columns.",
+            hint=f"Pass a number up to {max_components}, or leave out components=.",
         )
-    shares, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
-    how = {"components": components, "tol": tol, "maxiter": maxiter, "estimated_prior": estimated}
+    priors, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
+    fit_options = {"components": components, "tol": tol, "maxiter": maxiter, "estimated_prior": estimated}
     with Progress(0, "steps of EM") as progress:
-        numbers = _fitted(blocks if normalize else None, stats, shares, how, progress)
-    if not numbers.converged:
+        estimates = _fit_plda(blocks if normalize else None, stats, priors, fit_options, progress)
+    if not estimates.converged:
         warn_user(
-            f"EM did not converge in {maxiter} steps: give a larger maxiter=, or a larger tol=.",
+            f"EM did not converge in {maxiter} steps. Pass a larger maxiter=, or a larger tol=.",
             ConvergenceWarning,
         )
     if components is not None:
-        warn_of_tied_axes("components", components, numbers.tie)
-    if not numbers.rank:
+        warn_of_tied_axes("components", components, estimates.tie)
+    if not estimates.rank:
         warn_user(
-            "The class means differ no more than the variation within classes explains, so that B is zero: "
-            "every log likelihood ratio is zero. Give more rows of each class, or other columns.",
+            "The class means differ no more than expected from the variation within classes: B is "
+            "estimated as zero, and all log likelihood ratios are zero. Use more observations of each "
+            "class, or other columns.",
             UninformativeFitWarning,
         )
-    return PLDAResults(PLDASpec().fit(numbers, blocks, options, has_rows=sample.has_rows))
+    return PLDAResults(PLDASpec().fit(estimates, blocks, options, has_rows=sample.has_rows))
 
 
 def _refuse_singular(moments: ClassMoments, blocks: Blocks) -> None:
@@ -185,10 +188,10 @@ def _refuse_singular(moments: ClassMoments, blocks: Blocks) -> None:
     p = moments.n_columns
     if rows - k < p:
         raise CollinearError(
-            f"{rows} rows in {k} classes leave {rows - k} degrees of freedom within classes, too few for "
-            f"W of {p} columns.",
+            f"{rows} observations in {k} classes have {rows - k} degrees of freedom within classes, too few "
+            f"for W of {p} columns.",
             hint=(
-                "Give more rows of each class, or fewer columns, such as the scores of "
+                "Use more observations of each class, or fewer columns, such as the scores of "
                 'lda(covariance="shrunk").'
             ),
         )
@@ -200,7 +203,7 @@ def _refuse_singular(moments: ClassMoments, blocks: Blocks) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _OnSphere:
+class _NormalizedRows:
     """Iterable of the rows of blocks, scaled to one length each time they are read."""
 
     blocks: Blocks
@@ -211,14 +214,14 @@ class _OnSphere:
             yield self.sphere.on(x), codes, weights
 
 
-def _fitted(
+def _fit_plda(
     blocks: Blocks | None,
     moments: ClassMoments,
     prior: Floats,
-    how: Mapping[str, Any],
+    fit_options: Mapping[str, Any],
     progress: Callable[[int], None] | None = None,
 ) -> PLDAFit:
-    """Fit by moments, or, with length normalization, by moments of the normalized rows.
+    """Fit to moments, or, with length normalization, to moments of the normalized rows.
 
     Parameters
     ----------
@@ -227,8 +230,8 @@ def _fitted(
     moments : ClassMoments
         Moments of the original rows.
     prior : (K,) float
-    how : mapping
-        Other arguments of `fit_plda`.
+    fit_options : mapping
+        Further arguments of `fit_plda`.
     progress : callable, optional
         Called at each step of EM.
 
@@ -236,12 +239,12 @@ def _fitted(
     -------
     PLDAFit
     """
-    lengths = None
+    normalized = None
     if blocks is not None:
         sphere = LengthNormalization.of(moments)
         shape: Any = {"n_classes": moments.n_classes, "n_columns": moments.n_columns}
-        lengths = sphere, gather(_OnSphere(blocks, sphere), **shape, spread="pooled")
-    return core.fit_plda(moments, prior, **how, progress=progress, lengths=lengths)
+        normalized = sphere, gather(_NormalizedRows(blocks, sphere), **shape, spread="pooled")
+    return core.fit_plda(moments, prior, **fit_options, progress=progress, lengths=normalized)
 
 
 class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
@@ -259,7 +262,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
 
     _fit: FittedModel[PLDAFit]
 
-    def _square(self, values: Floats) -> pd.DataFrame:
+    def _term_frame(self, values: Floats) -> pd.DataFrame:
         return pd.DataFrame(values, index=self.terms, columns=self.terms)
 
     @property
@@ -268,7 +271,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
 
         Shape: terms by terms.
         """
-        return self._square(self._fit.estimates.covariances()[0])
+        return self._term_frame(self._fit.estimates.covariances()[0])
 
     @property
     def within(self) -> pd.DataFrame:
@@ -276,7 +279,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
 
         Shape: terms by terms.
         """
-        return self._square(self._fit.estimates.covariances()[1])
+        return self._term_frame(self._fit.estimates.covariances()[1])
 
     @property
     def mean(self) -> pd.Series:
@@ -344,17 +347,17 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         DataFrame, rows by PLDA1, PLDA2, ...
             Missing for a row with a missing value.
         """
-        blocks, places = self._places(data)
-        return pd.DataFrame(places, index=blocks.table.index, columns=self.ratios.index)
+        blocks, coordinates = self._coordinates(data)
+        return pd.DataFrame(coordinates, index=blocks.table.index, columns=self.ratios.index)
 
-    def _places(self, data: Any) -> tuple[Blocks, Floats]:
+    def _coordinates(self, data: Any) -> tuple[Blocks, Floats]:
         """Return the rows of a table and their coordinates (m, r) on the axes, which may be missing."""
         blocks = self._fit.new_rows(data)
-        places = np.full((blocks.table.nrows, self._fit.estimates.n_axes), np.nan)
-        for at, x, missing in blocks.every_row():
-            known = slice(None) if missing is None else ~missing
-            places[at][known] = self._fit.estimates.places(x[known])
-        return blocks, places
+        coordinates = np.full((blocks.table.nrows, self._fit.estimates.n_axes), np.nan)
+        for row_slice, x, missing in blocks.every_row():
+            complete = slice(None) if missing is None else ~missing
+            coordinates[row_slice][complete] = self._fit.estimates.places(x[complete])
+        return blocks, coordinates
 
     def verify(self, a: Data, b: Data, *, by: str | None = None) -> pd.Series:
         """Log likelihood ratios of one class against two, for pairs of rows or of sets of rows.
@@ -400,23 +403,24 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         >>> bool((fit.verify(virginica[:25], virginica[25:]) > 0).mean() > 0.8)
         True
         """
-        one, names = self._sets(a, by)
-        other, others = self._sets(b, by)
-        if by is None and len(names) != len(others):
+        sets, names = self._sets(a, by)
+        other_sets, other_names = self._sets(b, by)
+        if by is None and len(names) != len(other_names):
             raise DataError(
-                f"a has {len(names)} rows and b {len(others)}.",
-                hint="Give as many of both, or verify_all(a, b) for each against each.",
+                f"verify() requires tables with equal numbers of rows; a has {len(names)} and b has "
+                f"{len(other_names)}.",
+                hint="Pass equal numbers, or use verify_all(a, b) to compare all pairs.",
             )
         if by is not None:
-            if set(names) != set(others):
-                odd = sorted(map(str, set(names) ^ set(others)))
+            if set(names) != set(other_names):
+                unmatched = sorted(map(str, set(names) ^ set(other_names)))
                 raise DataError(
-                    f"The sets of {by!r} in a and b differ by {reading.listed(odd)}.",
-                    hint="Give the same sets in both, or verify_all(a, b, by=) for each against each.",
+                    f"The sets of {by!r} in a and b differ: {reading.listed(unmatched)} in only one of them.",
+                    hint="Pass the same sets in both, or use verify_all(a, b, by=) to compare all pairs.",
                 )
-            at = others.get_indexer(names)
-            other = core.Sets(other.sizes[at], other.places[at])
-        ratios = core.pair_ratios(self.ratios.to_numpy(), one, other)
+            order = other_names.get_indexer(names)
+            other_sets = core.Sets(other_sets.sizes[order], other_sets.places[order])
+        ratios = core.pair_ratios(self.ratios.to_numpy(), sets, other_sets)
         return pd.Series(ratios, index=names, name="llr")
 
     def verify_all(
@@ -448,17 +452,17 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         columns = by if isinstance(by, tuple) else (by, by)
         if len(columns) != 2:
             raise DataError(
-                f"by={by!r} is not valid.", hint="Give one column, or two: one for a and one for b."
+                f"by={by!r} is not valid.", hint="Pass one column, or two: one for a and one for b."
             )
-        one, names = self._sets(a, columns[0])
-        other, others = self._sets(b, columns[1])
+        sets, names = self._sets(a, columns[0])
+        other_sets, other_names = self._sets(b, columns[1])
         refuse_beyond_memory(
-            2.0 * len(names) * len(others),
-            f"Ratios of {len(names):,} by {len(others):,} rows or sets",
+            2.0 * len(names) * len(other_names),
+            f"Ratios of {len(names):,} by {len(other_names):,} rows or sets",
             "Pass fewer at a time",
         )
-        ratios = core.all_ratios(self.ratios.to_numpy(), one, other)
-        return pd.DataFrame(ratios, index=names, columns=others)
+        ratios = core.all_ratios(self.ratios.to_numpy(), sets, other_sets)
+        return pd.DataFrame(ratios, index=names, columns=other_names)
 
     def _sets(self, data: Any, by: str | None) -> tuple[core.Sets, pd.Index]:
         """Return the sets of rows that a column names, or each row as a set, and the names of the sets.
@@ -476,18 +480,18 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         Index
             Names of the sets, or the index of the table.
         """
-        blocks, places = self._places(data)
+        blocks, coordinates = self._coordinates(data)
         if by is None:
-            return core.Sets(np.ones(len(places)), places), blocks.table.index
+            return core.Sets(np.ones(len(coordinates)), coordinates), blocks.table.index
         if by not in blocks.table.names:
             raise DataError(
-                f"The table has no column {by!r} for by=.",
-                hint="Name one that says which set a row is in.",
+                f"Unknown column {by!r} in by=.",
+                hint="Pass a column of the table that contains the set of each row.",
                 columns=(by,),
             )
         codes, names = pd.factorize(blocks.table.column(by))
-        known = (codes >= 0) & ~np.isnan(places).any(axis=1)
-        sets = core.sets_of(places[known], codes[known], len(names))
+        has_set = (codes >= 0) & ~np.isnan(coordinates).any(axis=1)
+        sets = core.sets_of(coordinates[has_set], codes[has_set], len(names))
         empty = sets.sizes == 0
         sets.places[empty] = np.nan
         return core.Sets(np.where(empty, 1.0, sets.sizes), sets.places), pd.Index(names, name=by)
@@ -566,57 +570,57 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         values = {"estimate": pairs.errors(costs), "low": limits[0], "high": limits[1]}
         return pd.DataFrame(values, index=pd.Index(names, name="measure"))
 
-    def _pairs(self, data: Any, most: float = np.inf) -> PairScores:
+    def _pairs(self, data: Any, max_rows: float = np.inf) -> PairScores:
         """Return the scores of all pairs of rows with a class.
 
         Parameters
         ----------
         data : table or None
             By default the rows of the fit.
-        most : float
+        max_rows : float
             Largest number of rows; if there are more, a random sample of the classes is used.
 
         Returns
         -------
         PairScores
         """
-        blocks, places = self._places(data)
+        blocks, coordinates = self._coordinates(data)
         codes = strata(blocks)
-        known = (codes >= 0) & ~np.isnan(places).any(axis=1)
-        if known.sum() > most:
+        is_used = (codes >= 0) & ~np.isnan(coordinates).any(axis=1)
+        if is_used.sum() > max_rows:
             order = np.random.default_rng(0).permutation(codes.max() + 1)
-            drawn = np.cumsum(np.bincount(codes[known], minlength=len(order))[order]) <= most
-            known &= np.isin(codes, order[: max(int(drawn.sum()), 2)])
-        codes = np.unique(codes[known], return_inverse=True)[1]
+            is_sampled = np.cumsum(np.bincount(codes[is_used], minlength=len(order))[order]) <= max_rows
+            is_used &= np.isin(codes, order[: max(int(is_sampled.sum()), 2)])
+        codes = np.unique(codes[is_used], return_inverse=True)[1]
         counts = np.bincount(codes, minlength=1)
         if len(counts) < 2 or counts.max() < 2:
             raise DataError(
-                f"Trials need pairs of rows of one class and of two; the {len(codes)} rows with a class "
-                f"have {len(set(codes.tolist()))} of them.",
-                hint="Give two rows of a class, and rows of another.",
+                "trials() requires pairs of rows of the same class and of different classes. There are "
+                f"{len(codes)} rows of {len(set(codes.tolist()))} classes.",
+                hint="Pass at least two rows of some class, and rows of another class.",
             )
         refuse_beyond_memory(
             6.0 * len(codes) ** 2,
             f"Pairs of {len(codes):,} rows",
             "Pass the rows of some of the classes as data=",
         )
-        rows = core.Sets(np.ones(len(codes)), places[known])
+        rows = core.Sets(np.ones(len(codes)), coordinates[is_used])
         return PairScores.of(core.all_ratios(self.ratios.to_numpy(), rows, rows), codes)
 
     # ---- tables
 
     @displayed()
     def tidy(self) -> pd.DataFrame:
-        """One row for each term: mean, variances between and within classes, and share of the first."""
-        between, within = (np.diagonal(each) for each in self._fit.estimates.covariances())
+        """One row for each term: mean, variances between and within classes, and share of the former."""
+        between, within = (np.diagonal(covariance) for covariance in self._fit.estimates.covariances())
         table = pd.DataFrame({"term": self.terms, "mean": self.mean.to_numpy()})
         return table.assign(between=between, within=within, share=self._fit.estimates.between_shares())
 
     @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
-        more = {name: getattr(self, name) for name in ("rank", "llf_given", "steps", "converged")}
-        return pd.DataFrame([self._glance() | more])
+        search_columns = {name: getattr(self, name) for name in ("rank", "llf_given", "steps", "converged")}
+        return pd.DataFrame([self._glance() | search_columns])
 
 
 class PLDASpec(ModelSpec[PLDAFit]):
@@ -654,11 +658,11 @@ class PLDASpec(ModelSpec[PLDAFit]):
         moments = reading.class_moments(rows, "pooled")
         if (moments.rows < 1).any() or not core.has_within(moments):
             return None
-        return _fitted(rows, moments, estimates.prior, estimates.options()).rule(fit.log_prior())
+        return _fit_plda(rows, moments, estimates.prior, estimates.options()).rule(fit.log_prior())
 
     def leave_one_out(self, fit: FittedModel[PLDAFit]) -> LeftOut:
         """Return missing scores, which makes the caller refit without each row."""
-        return scores_by_refits(fit, "fits once for each row")
+        return scores_by_refits(fit, "requires a refit for each row")
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the arrays of a file."""
@@ -670,7 +674,7 @@ class PLDASpec(ModelSpec[PLDAFit]):
 # ---- summary
 
 
-MOST_AXES = 12
+MAX_SHOWN_AXES = 12
 """Largest number of axes that the summary shows."""
 
 
@@ -680,10 +684,10 @@ def plda_sections(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Sections:
 
 
 def _header(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Pairs:
-    numbers = fit.estimates
-    between, within = (float(np.trace(each)) for each in numbers.covariances())
-    steps = "none: classes of one size" if not numbers.steps else f"{numbers.steps}"
-    steps += "" if numbers.converged else ", not converged"
+    estimates = fit.estimates
+    between, within = (float(np.trace(covariance)) for covariance in estimates.covariances())
+    steps = "none: classes of one size" if not estimates.steps else f"{estimates.steps}"
+    steps += "" if estimates.converged else ", not converged"
     items: list[HeaderItem] = [
         *headers.row_items(fit),
         *headers.size_items(fit),
@@ -691,16 +695,19 @@ def _header(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Pairs:
         HeaderItem("Rank of B", results.rank, str(results.rank)),
         HeaderItem("Trace of B", between, f"{between:.5g}"),
         HeaderItem("Trace of W", within, f"{within:.5g}"),
-        HeaderItem("Steps of EM", numbers.steps, steps),
+        HeaderItem("Steps of EM", estimates.steps, steps),
         HeaderItem("Log-lik. given the classes", results.llf_given, f"{results.llf_given:.2f}"),
         headers.criterion_item(results, "llf", "Log-likelihood"),
         headers.criterion_item(results, "aic", "AIC"),
         headers.criterion_item(results, "bic", "BIC"),
         headers.error_item(fit, "apparent"),
     ]
-    note = f"B is estimated from {len(fit.classes):,} classes, however many rows there are."
-    if numbers.normalize:
-        note += " Rows are centred, whitened and scaled to one length; B, W and likelihoods are of these."
+    note = f"The precision of B depends on the number of classes, {len(fit.classes):,}, not of observations."
+    if estimates.normalize:
+        note += (
+            " Observations are centred, whitened and scaled to one length; B, W and likelihoods refer to the "
+            "scaled observations."
+        )
     return headers.header(fit, items, note)
 
 
@@ -719,13 +726,15 @@ def _columns(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Section:
 
 def _axes(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Section:
     ratios = results.ratios
-    table = pd.DataFrame({"ratio": ratios, "reliability": ratios / (1 + ratios)}).head(MOST_AXES)
-    more = f" And {len(ratios) - MOST_AXES} more: fit.ratios." if len(ratios) > MOST_AXES else ""
+    table = pd.DataFrame({"ratio": ratios, "reliability": ratios / (1 + ratios)}).head(MAX_SHOWN_AXES)
+    omitted_text = (
+        f" And {len(ratios) - MAX_SHOWN_AXES} more: fit.ratios." if len(ratios) > MAX_SHOWN_AXES else ""
+    )
     return Section(
-        "Axes: variance between classes over that within",
+        "Axes: ratio of the variances between and within classes",
         table,
         {"ratio": "general", "reliability": "share"},
-        note=f"reliability is the correlation of two observations of one class on the axis.{more}",
+        note=f"reliability is the correlation of two observations of one class on the axis.{omitted_text}",
         source="fit.ratios, fit.axes",
     )
 

@@ -1,4 +1,8 @@
-"""RobustCovariance estimates in a fit: how they are asked for, refitted, and which rows they flag."""
+"""Robust means and covariances of fits: t distributions and the minimum covariance determinant (MCD).
+
+`lda` and `qda` call `robust_moments`, and refits `robust_rule`. `RobustModel` is the `covariance_model` of
+the results, with the robust distances of the rows.
+"""
 
 from __future__ import annotations
 
@@ -27,133 +31,171 @@ from discrim.models.base.fit import FittedModel, Gaps
 from discrim.models.base.fitted_results import FitComponent
 from discrim.models.base.reading import Data, class_moments, listed
 
-MOST_REPEATED = 2**25
-"""Numbers that rows, each repeated as often as its weight says, may be."""
+MAX_REPEATED_VALUES = 2**25
+"""Largest number of values (rows times columns) of rows that are repeated according to their weights."""
 
-HELD_NUMBERS = 2**22
-"""Numbers (rows x columns) up to which the rows of a search are held in memory."""
+MAX_VALUES_IN_MEMORY = 2**22
+"""Largest number of values (rows times columns) that a search keeps in memory."""
 
 
 def robust_moments(
-    blocks: Blocks, start: ClassMoments, wanted: Any, begin: Student | None = None
+    blocks: Blocks, start_moments: ClassMoments, covariance_model: Any, start_estimates: Student | None = None
 ) -> tuple[ClassMoments, RobustCovariance]:
-    """RobustCovariance means and scatters of the rows that the moments `start` are of.
+    """Estimate robust means and scatter matrices.
 
-    A DataError says that class means are so far apart that squares of their distances are no doubles; a
-    CollinearError, that too many rows lie in a plane, or a class has too few for a minimum covariance
-    determinant; a NotSupportedError, that weights are no whole numbers, for "mcd", or degrees of freedom are
-    estimated as 2 or less.
+    Parameters
+    ----------
+    blocks : Blocks
+        The rows.
+    start_moments : ClassMoments
+        Moments of these rows.
+    covariance_model : CovarianceModel
+        Robust model with its options.
+    start_estimates : Student, optional
+        Estimates from which the search for t distributions starts.
+
+    Returns
+    -------
+    moments : ClassMoments
+        Robust means and scatter matrices in the form of moments.
+    covariance_model : RobustCovariance
+        The model with the record of the search.
+
+    Raises
+    ------
+    DataError
+        Squared distances between class means exceed double precision.
+    CollinearError
+        Too many rows lie in a hyperplane, or a class has too few rows for the MCD.
+    NotSupportedError
+        Weights are not integers, for the MCD, or the degrees of freedom are estimated as 2 or less.
     """
-    if wanted.method == "t":
-        return _t_moments(blocks, start, wanted, begin)
+    if covariance_model.method == "t":
+        return _t_moments(blocks, start_moments, covariance_model, start_estimates)
     x, codes = _repeated_rows(blocks)
-    n = np.bincount(codes, minlength=start.n_classes)
-    p = start.n_columns
-    few = np.flatnonzero(n <= p)
-    if len(few):
+    n = np.bincount(codes, minlength=start_moments.n_classes)
+    p = start_moments.n_columns
+    small_classes = np.flatnonzero(n <= p)
+    if len(small_classes):
         raise CollinearError(
-            f"Class {blocks.design.levels[few[0]]!r} has {n[few[0]]} rows and there are {p} columns "
-            f'({listed(blocks.terms)}): covariance="mcd" needs more rows than columns in each class.',
-            hint='Name fewer columns, or pass covariance="t".',
+            'covariance="mcd" requires more rows than columns in each class. Class '
+            f"{blocks.design.levels[small_classes[0]]!r} has {n[small_classes[0]]} rows, and there are {p} "
+            f"columns ({listed(blocks.terms)}).",
+            hint='Use fewer columns, or pass covariance="t".',
             options={"covariance": "t"},
-            classes=(blocks.design.levels[few[0]],),
+            classes=(blocks.design.levels[small_classes[0]],),
         )
-    # The search compares rows in the units of the classes that vary least.
+    # The search divides by the standard deviations of the least variable class.
     check_data_range(class_moments(blocks, "diagonal"), blocks)
-    found = fit_mcd(x, codes, start, wanted.support_fraction)
-    if isinstance(found, ExactFit):
-        raise _exact_fit(found, blocks)
-    check_data_range(found[0], blocks)
-    return found
+    mcd = fit_mcd(x, codes, start_moments, covariance_model.support_fraction)
+    if isinstance(mcd, ExactFit):
+        raise _exact_fit_error(mcd, blocks)
+    check_data_range(mcd[0], blocks)
+    return mcd
 
 
-def _held(blocks: Blocks) -> Iterable[RowBlock]:
-    """Few rows in memory, so that a formula is worked out once and not at each step."""
-    if blocks.table.nrows * len(blocks.terms) > HELD_NUMBERS:
+def _in_memory(blocks: Blocks) -> Iterable[RowBlock]:
+    """Copy rows into memory if they are few, which evaluates the formula once instead of in each step."""
+    if blocks.table.nrows * len(blocks.terms) > MAX_VALUES_IN_MEMORY:
         return blocks
     return [(x.copy(order="K"), codes.copy(), weights) for x, codes, weights in blocks]
 
 
 def _t_moments(
-    blocks: Blocks, start: ClassMoments, wanted: Any, begin: Student | None
+    blocks: Blocks, start_moments: ClassMoments, covariance_model: Any, start_estimates: Student | None
 ) -> tuple[ClassMoments, RobustCovariance]:
-    rows = _held(blocks)
-    moments, robust, search = fit_t(rows, start, wanted.asked_nu, inflated=wanted.inflated, begin=begin)
+    rows = _in_memory(blocks)
+    moments, robust, search = fit_t(
+        rows,
+        start_moments,
+        covariance_model.asked_nu,
+        inflated=covariance_model.inflated,
+        begin=start_estimates,
+    )
     levels = blocks.design.levels
     if search.collapsed is not None:
-        where = f"of class {levels[search.collapsed]!r}" if start.spread == "class" else "within classes"
+        scope = (
+            f"of class {levels[search.collapsed]!r}" if start_moments.spread == "class" else "within classes"
+        )
         raise CollinearError(
-            f"The scale {where} of the t distribution became singular: at nu={search.nu:g} too many rows "
-            f"lie in a plane of fewer dimensions than the {len(blocks.terms)} columns "
-            f"({listed(blocks.terms)}).",
-            hint="Name fewer columns, or pass a larger nu.",
+            f"The scale matrix {scope} of the t distribution became singular at nu={search.nu:g}: too many "
+            f"rows lie in a hyperplane of the {len(blocks.terms)} columns ({listed(blocks.terms)}).",
+            hint="Use fewer columns, or pass a larger nu.",
+            classes=(levels[search.collapsed],) if start_moments.spread == "class" else (),
         )
     if not search.converged:
-        what = "the common scale" if search.slowest is None else f"class {levels[search.slowest]!r}"
+        slowest_text = "the common scale" if search.slowest is None else f"class {levels[search.slowest]!r}"
         warn_user(
-            f"The search for t distributions did not converge in {search.steps} steps: the last still moved "
-            f"{what}, by {search.change:.1e} of its scale.",
+            f"The search for t distributions did not converge in {search.steps} steps: the last step changed "
+            f"{slowest_text} by {search.change:.1e} of its scale.",
             ConvergenceWarning,
         )
-    if wanted.estimated_nu and search.nu in NU_RANGE:
-        end = "heavier tails than any that are looked for" if search.nu == NU_RANGE[0] else "normal tails"
-        warn_user(f"The likelihood is largest at the end nu={search.nu:g} of the range: the rows have {end}.")
-    if wanted.inflated and search.nu <= 2:
+    if covariance_model.estimated_nu and search.nu in NU_RANGE:
+        tail_text = "heavier tails than the range allows" if search.nu == NU_RANGE[0] else "normal tails"
+        warn_user(
+            f"The likelihood is largest at nu={search.nu:g}, a limit of the range: the observations have "
+            f"{tail_text}."
+        )
+    if covariance_model.inflated and search.nu <= 2:
         raise NotSupportedError(
-            f"nu is estimated as {search.nu:.3g}, where a t distribution has no covariance.",
+            f"nu is estimated as {search.nu:.3g}. A t distribution with nu up to 2 has no covariance.",
             hint='Pass covariance=discrim.covariance.StudentT(None, scatter="scale").',
         )
     return moments, robust
 
 
 def _repeated_rows(blocks: Blocks) -> tuple[Floats, Codes]:
-    """Rows (n, p) in memory and their classes, each as often as its weight says."""
-    parts = []
+    """Return the rows (n, p) and their classes (n,), each repeated according to its weight."""
+    chunks = []
     total = 0.0
-    most = MOST_REPEATED // len(blocks.terms)
-    for place, x, codes, weights in used_rows(blocks):
-        times = np.ones(len(codes)) if weights is None else weights
-        broken = times != np.round(times)
-        if broken.any():
-            positions = np.arange(place.start, place.stop) if isinstance(place, slice) else place
-            i = int(np.argmax(broken))
+    max_rows = MAX_REPEATED_VALUES // len(blocks.terms)
+    for rows, x, codes, weights in used_rows(blocks):
+        chunk_weights = np.ones(len(codes)) if weights is None else weights
+        is_fractional = chunk_weights != np.round(chunk_weights)
+        if is_fractional.any():
+            positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+            i = int(np.argmax(is_fractional))
             raise NotSupportedError(
-                'covariance="mcd" chooses rows: it takes weights that are whole numbers, and row '
-                f"{blocks.table.label(int(positions[i]))!r} has {times[i]:g}.",
+                'covariance="mcd" requires integer weights, but row '
+                f"{blocks.table.label(int(positions[i]))!r} has {chunk_weights[i]:g}.",
                 hint='Pass covariance="t".',
                 options={"covariance": "t"},
                 rows=(blocks.table.label(int(positions[i])),),
             )
-        total += times.sum()
-        if weights is not None and total > max(most, blocks.table.nrows):
+        total += chunk_weights.sum()
+        if weights is not None and total > max(max_rows, blocks.table.nrows):
             raise NotSupportedError(
-                f'covariance="mcd" repeats a row as often as its weight says, up to {most:,} rows of '
-                f"{len(blocks.terms)} columns, and the weights add up to {total:g} or more.",
-                hint=(
-                    'Divide the weights by a common factor that leaves them whole, or pass covariance="t".'
-                ),
+                f'covariance="mcd" repeats rows according to their weights, up to {max_rows:,} rows of '
+                f"{len(blocks.terms)} columns; the sum of the weights is at least {total:g}.",
+                hint='Divide the weights by a common integer factor, or pass covariance="t".',
                 options={"covariance": "t"},
             )
-        parts.append(repeated(x, codes, weights))
-    x, codes = (np.concatenate(part) for part in zip(*parts, strict=True))
+        chunks.append(repeated(x, codes, weights))
+    x, codes = (np.concatenate(arrays) for arrays in zip(*chunks, strict=True))
     return x, codes
 
 
-def _exact_fit(found: ExactFit, blocks: Blocks) -> CollinearError:
-    where = "" if found.k is None else f" of class {blocks.design.levels[found.k]!r}"
-    columns = listed(blocks.terms[j] for j in found.columns)
-    what = f"have one value of {columns}" if found.constant else f"determine {columns} by the columns before"
-    about = "" if found.k is not None else ", centred by class,"
+def _exact_fit_error(exact_fit: ExactFit, blocks: Blocks) -> CollinearError:
+    scope = "" if exact_fit.k is None else f" of class {blocks.design.levels[exact_fit.k]!r}"
+    columns = listed(blocks.terms[j] for j in exact_fit.columns)
+    problem = (
+        f"have the same value of {columns}"
+        if exact_fit.constant
+        else f"satisfy a linear equation that determines {columns} from preceding columns"
+    )
+    centring_text = "" if exact_fit.k is not None else ", centred by class,"
     return CollinearError(
-        f"{found.rows.sum()} of the {len(found.rows)} rows{where}{about} {what}, so that the least "
-        "covariance determinant is zero.",
-        hint='Leave the column out, pass a larger support_fraction, or covariance="t".',
+        f"{exact_fit.rows.sum()} of the {len(exact_fit.rows)} rows{scope}{centring_text} {problem}. The "
+        "minimum covariance determinant is zero.",
+        hint='Leave out the column, pass a larger support_fraction, or covariance="t".',
         options={"covariance": "t"},
+        columns=[blocks.terms[j] for j in exact_fit.columns],
+        classes=() if exact_fit.k is None else (blocks.design.levels[exact_fit.k],),
     )
 
 
 class RobustModel(FitComponent):
-    """RobustCovariance means and covariances, of t distributions or by the minimum covariance determinant.
+    """Robust means and covariances, of t distributions or by the minimum covariance determinant.
 
     Examples
     --------
@@ -180,20 +222,20 @@ class RobustModel(FitComponent):
     @property
     @available_if(lambda self: self._model.method == "mcd", 'fit with covariance="mcd"')
     def support_fraction(self) -> float:
-        """Share of the observations that the subset of the minimum covariance determinant has."""
+        """Proportion of the observations in the subset of the minimum covariance determinant."""
         return float(self._model.support_fraction)
 
     def robust_distances(
         self, data: Data | None = None, *, level: float = 0.975, unseen: Unseen | None = None
     ) -> pd.DataFrame:
-        """Distance of each row to the mean of its own class under the robust covariance.
+        """Mahalanobis distance of each row to the robust mean of its class, under the robust covariance.
 
         Parameters
         ----------
         data : table, optional
             New observations with their response. By default the data of the fit.
         level : float
-            Level of the quantile at which the cutoff lies.
+            Level of the quantile that is the cutoff.
         unseen : {"raise", "missing"}, optional
             Whether an unseen level is an error or a missing value; see the page on shared arguments.
 
@@ -201,8 +243,8 @@ class RobustModel(FitComponent):
         -------
         DataFrame
             For each row its class, its distance (not squared), the cutoff (the root of the quantile of
-            chi-square on p degrees of freedom), and whether the row is flagged. A row that the fit cannot use
-            has no distance.
+            chi-square with p degrees of freedom), and whether the row is flagged. The distance is missing for
+            a row without a class or with a missing value.
 
         Examples
         --------
@@ -214,8 +256,8 @@ class RobustModel(FitComponent):
         [4, 2, 4]
         """
         check_level(level)
-        given = None if data is None else self._fit.new_rows(data, Gaps(unseen))
-        blocks = self._fit.rows("robust_distances()") if given is None else given
+        new_blocks = None if data is None else self._fit.new_rows(data, Gaps(unseen))
+        blocks = self._fit.rows("robust_distances()") if new_blocks is None else new_blocks
         codes = blocks.codes
         if data is not None:
             codes = response_codes(blocks.design, blocks.table, blocks.functions)
@@ -235,27 +277,29 @@ class RobustModel(FitComponent):
         )
 
     def _classical_distances(self) -> Floats:
-        """Distances (n,) of the rows of the fit by means and covariances of moments."""
+        """Return the Mahalanobis distances (n,) of the rows by classical means and covariances."""
         from discrim.core.discriminant.lda import LDAFit, fit_lda
         from discrim.core.discriminant.qda import fit_qda
 
         blocks = self._fit.drawn_rows('plot("distances")')
         moments = class_moments(blocks, self._fit.estimates.moments.spread)
         fit = fit_lda if isinstance(self._fit.estimates, LDAFit) else fit_qda
-        plain = fit(moments, self._fit.estimates.prior)
-        return row_distances(blocks, blocks.codes, moments, _covariances(plain))
+        classical_fit = fit(moments, self._fit.estimates.prior)
+        return row_distances(blocks, blocks.codes, moments, _covariances(classical_fit))
 
 
 def robust_rule(fit: FittedModel[Any], blocks: Blocks) -> Rule | None:
-    """The rule of a robust fit to other weights of the rows, the prior held; None where there is none."""
+    """Refit to other weights of the rows with the same prior and return the rule; None if that fails."""
     estimates = fit.estimates
-    start = class_moments(blocks, estimates.moments.spread)
-    if estimates.refit(start) is None:
-        return fit.spec.refit_to_moments(fit, start)
+    start_moments = class_moments(blocks, estimates.moments.spread)
+    if estimates.refit(start_moments) is None:
+        return fit.spec.refit_to_moments(fit, start_moments)
     try:
-        same = start.n_columns == estimates.moments.n_columns
-        begin = Student(estimates.moments, _covariances(estimates), 1.0) if same else None
-        moments, robust = robust_moments(blocks, start, estimates.covariance_model, begin)
+        has_same_columns = start_moments.n_columns == estimates.moments.n_columns
+        start_estimates = (
+            Student(estimates.moments, _covariances(estimates), 1.0) if has_same_columns else None
+        )
+        moments, robust = robust_moments(blocks, start_moments, estimates.covariance_model, start_estimates)
     except CollinearError:
         return None
     refit = estimates.refit(moments, robust)
@@ -267,11 +311,28 @@ def _covariances(fit: Any) -> Any:
 
 
 def row_distances(blocks: Blocks, codes: Codes, moments: ClassMoments, covariances: Any) -> Floats:
-    """Distances (n,) of rows to the means of their classes; missing for rows without a class or a value."""
-    out = np.full(blocks.table.nrows, np.nan)
-    for place, x, missing in blocks.every_row():
-        own = codes[place]
-        known = own >= 0 if missing is None else (own >= 0) & ~missing
-        rows = place.start + np.flatnonzero(known)
-        out[rows] = np.sqrt(own_distances(moments, covariances, x[known], own[known]))
-    return out
+    """Compute the Mahalanobis distances of rows to the means of their classes.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The rows.
+    codes : (n,) int
+        Their classes; -1 if unknown.
+    moments : ClassMoments
+        The class means.
+    covariances : sequence of Covariance
+        One, or one for each class.
+
+    Returns
+    -------
+    (n,) float
+        NaN for rows without a class or with a missing value.
+    """
+    distances = np.full(blocks.table.nrows, np.nan)
+    for row_slice, x, missing in blocks.every_row():
+        block_codes = codes[row_slice]
+        is_used = block_codes >= 0 if missing is None else (block_codes >= 0) & ~missing
+        rows = row_slice.start + np.flatnonzero(is_used)
+        distances[rows] = np.sqrt(own_distances(moments, covariances, x[is_used], block_codes[is_used]))
+    return distances

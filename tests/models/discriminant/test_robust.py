@@ -588,7 +588,7 @@ def test_t_of_rows_in_memory_is_t_of_rows_passed_by(verb, nu, monkeypatch):
         return verb("species ~ . - island - sex - year", load_penguins(), covariance=StudentT(nu=nu))
 
     held = fit()
-    monkeypatch.setattr("discrim.models.discriminant.robust.HELD_NUMBERS", 0)
+    monkeypatch.setattr("discrim.models.discriminant.robust.MAX_VALUES_IN_MEMORY", 0)
     passed = fit()
     np.testing.assert_allclose(held.means, passed.means, rtol=1e-11)
     np.testing.assert_allclose(held.predict_log_proba(), passed.predict_log_proba(), rtol=1e-8, atol=1e-8)
