@@ -32,10 +32,10 @@ from discrim.models.base.reading import Data, Prior
 from discrim.models.base.scores import Decision, cost_matrix
 from discrim.models.distributions.known_distributions import (
     KnownDistribution,
+    classifier_of,
     known_distribution,
-    law_frame,
+    points_frame,
     points_of,
-    ruled,
 )
 from discrim.models.evaluation.estimated_prior import SharesSearch, shares_of
 from discrim.models.report import Reported
@@ -46,50 +46,60 @@ if TYPE_CHECKING:
     from discrim.models.evaluation.estimated_prior import PriorEstimate
 
 
-ROUNDINGS = 16
+TIE_TOLERANCE_ULPS = 16
 """Tolerance for ties of posteriors, in units in the last place of the log densities."""
 
 
 def decision_table(fit: Any) -> pd.DataFrame:
-    """Decisions by value of a table, or by interval of the line; see `BayesResults.decision`."""
-    law = fit._known.law
+    """Return the decisions by value of a table, or by interval of the line; see `BayesResults.decision`."""
+    class_distributions = fit._distribution.class_distributions
     classes = fit.classes
-    if isinstance(law, bayes_law.DensityLaw) and law.on_line:
+    if isinstance(class_distributions, bayes_law.DensityLaw) and class_distributions.on_line:
         prior = fit._prior_values(None)
 
         def scores(x: Floats) -> Floats:
             values: Floats = fit._scores(x[:, None], prior)
             return values
 
-        regions = bayes_law.line_regions(law, lambda x: Decision(fit._given_costs).codes(scores(x)))
-        regions = _settled(regions, scores, fit._costs)
+        regions = bayes_law.line_regions(
+            class_distributions, lambda x: Decision(fit._cost_values).codes(scores(x))
+        )
+        regions = _merge_tied_intervals(regions, scores, fit._costs)
         index = pd.RangeIndex(len(regions.codes))
         labels = labelled(regions.codes, classes, index).rename("decision")
         return pd.DataFrame({"low": regions.edges[:-1], "high": regions.edges[1:], "decision": labels})
-    by_value = law if isinstance(law, bayes_law.MassLaw) else law.enumerated()
+    by_value = (
+        class_distributions
+        if isinstance(class_distributions, bayes_law.MassLaw)
+        else class_distributions.enumerated()
+    )
     if by_value is None:
         raise NotSupportedError(
-            "Only values of a table and of one variable are listed.", hint="See predict()."
+            "Decisions can be listed only for a table of densities or a single column.", hint="See predict()."
         )
-    data = None if isinstance(law, bayes_law.MassLaw) else pd.DataFrame(by_value.points, columns=fit.columns)
+    data = (
+        None
+        if isinstance(class_distributions, bayes_law.MassLaw)
+        else pd.DataFrame(by_value.points, columns=fit.columns)
+    )
     frame = fit.predict_proba(data)
     if data is not None:
         values = by_value.points[:, 0]
-        whole = (values == np.floor(values)).all() and np.abs(values).max() < 2**53
-        frame.index = pd.Index(values.astype(np.int64) if whole else values, name=fit.columns[0])
+        is_integral = (values == np.floor(values)).all() and np.abs(values).max() < 2**53
+        frame.index = pd.Index(values.astype(np.int64) if is_integral else values, name=fit.columns[0])
     width = frame.shape[1]
     frame.insert(width, distinct("probability", classes), fit.prior.to_numpy() @ by_value.mass)
     frame.insert(width + 1, distinct("decision", classes), fit.predict(data).to_numpy(dtype=object))
-    named: pd.DataFrame = frame.rename_axis(columns=None)
-    return named
+    table: pd.DataFrame = frame.rename_axis(columns=None)
+    return table
 
 
-def pair_bounds(known: KnownDistribution, prior: Floats, draws: int, seed: int | None) -> pd.DataFrame:
-    """Bounds on the errors of pairs of classes, and on the overall error; see `BayesResults.bounds`.
+def pair_bounds(distribution: KnownDistribution, prior: Floats, draws: int, seed: int | None) -> pd.DataFrame:
+    """Compute bounds on the errors of pairs of classes and on the overall error; see `BayesResults.bounds`.
 
     Parameters
     ----------
-    known : KnownDistribution
+    distribution : KnownDistribution
         Class densities.
     prior : (K,) float64
         Prior probabilities of the classes.
@@ -102,23 +112,23 @@ def pair_bounds(known: KnownDistribution, prior: Floats, draws: int, seed: int |
     -------
     DataFrame
     """
-    classes = known.classes
+    classes = distribution.classes
     pairs = list(combinations(range(len(classes)), 2))
     bounds = []
     for i, j in pairs:
-        affinity, least = bayes_law.log_affinity(known.law, i, j, draws, seed)
-        bounds.append(bayes_law.pair_bound(affinity, prior[i], prior[j], least))
+        affinity, min_affinity = bayes_law.log_affinity(distribution.class_distributions, i, j, draws, seed)
+        bounds.append(bayes_law.pair_bound(affinity, prior[i], prior[j], min_affinity))
     table = pd.DataFrame(bounds, columns=list(bayes_law.PairBound._fields))
-    whole = {name: table[name].sum() for name in ("chernoff", "bhattacharyya")} | {
+    totals = {name: table[name].sum() for name in ("chernoff", "bhattacharyya")} | {
         "lower": table["lower"].max()
     }
     names = [(classes[i], classes[j]) for i, j in pairs] + [("all", "")]
-    table = pd.concat([table, pd.DataFrame([whole])], ignore_index=True)
+    table = pd.concat([table, pd.DataFrame([totals])], ignore_index=True)
     table.index = pd.MultiIndex.from_tuples(names, names=["a", "b"])
     return table
 
 
-def _settled(
+def _merge_tied_intervals(
     regions: bayes_law.DecisionIntervals, scores: Callable[[Floats], Floats], costs: Floats
 ) -> bayes_law.DecisionIntervals:
     """Merge decision intervals that differ from their neighbour only by rounding of the densities.
@@ -147,38 +157,42 @@ def _settled(
         return regions
     # Evaluate near both edges at all scales.
     steps = 2.0 ** np.arange(-70, 0)
-    far = (finite[-1] - finite[0]) * np.append(steps, 2.0 ** np.arange(5))
+    distances = (finite[-1] - finite[0]) * np.append(steps, 2.0 ** np.arange(5))
     expected_costs = []
     scale = []
-    top = []
+    max_scores = []
     for low, high in pairwise(edges):
         if np.isinf(low) or np.isinf(high):
-            x = finite[0] - far if np.isinf(low) else finite[-1] + far
+            x = finite[0] - distances if np.isinf(low) else finite[-1] + distances
         else:
             x = np.concatenate([low + (high - low) * steps, high - (high - low) * steps])
         values = scores(x)
         expected_costs.append(posteriors(values) @ costs)
         scale.append(np.abs(np.where(np.isfinite(values), values, 0.0)).max(axis=1))
-        top.append(values.max())
-    middle = int(np.argmax(top))
-    for places in (range(middle + 1, len(codes)), range(middle - 1, -1, -1)):
-        for place in places:
-            before = codes[place - 1 if place > middle else place + 1]
-            if codes[place] < 0 or before < 0:
+        max_scores.append(values.max())
+    densest = int(np.argmax(max_scores))
+    for positions in (range(densest + 1, len(codes)), range(densest - 1, -1, -1)):
+        for position in positions:
+            neighbour = codes[position - 1 if position > densest else position + 1]
+            if codes[position] < 0 or neighbour < 0:
                 continue
-            excess_cost = expected_costs[place][:, before] - expected_costs[place][:, codes[place]]
-            if (excess_cost <= ROUNDINGS * np.finfo(float).eps * np.maximum(scale[place], 1.0)).all():
-                codes[place] = before
-    kept = np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
-    return bayes_law.DecisionIntervals(np.append(edges[kept], edges[-1]), codes[kept])
+            excess_cost = (
+                expected_costs[position][:, neighbour] - expected_costs[position][:, codes[position]]
+            )
+            if (
+                excess_cost <= TIE_TOLERANCE_ULPS * np.finfo(float).eps * np.maximum(scale[position], 1.0)
+            ).all():
+                codes[position] = neighbour
+    first_of_run = np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
+    return bayes_law.DecisionIntervals(np.append(edges[first_of_run], edges[-1]), codes[first_of_run])
 
 
-def _shares(prior: Any, classes: pd.Index) -> Floats:
+def _prior_vector(prior: Any, classes: pd.Index) -> Floats:
     """Validate a prior and return it as an array (K,); None stands for equal probabilities."""
     if prior is not None and reading.is_proportional(prior):
         raise PriorError(
-            f"prior={prior!r}: a law has no rows to take proportions of.",
-            hint='Give "equal", or a probability for each class.',
+            f"prior={prior!r} requires observations, which a known distribution does not have.",
+            hint='Pass "equal", or a probability for each class.',
         )
     return reading.prior_vector(prior, classes, np.ones(len(classes)))
 
@@ -209,13 +223,13 @@ class BayesResults(Reported):
     """
 
     def __init__(
-        self, known: KnownDistribution, prior: Any, costs: Any, draws: int, seed: int | None
+        self, distribution: KnownDistribution, prior: Any, costs: Any, draws: int, seed: int | None
     ) -> None:
         """Create the results of `discrim.bayes`.
 
         Parameters
         ----------
-        known : KnownDistribution
+        distribution : KnownDistribution
             Class densities.
         prior : None, "equal", mapping or sequence
             Prior probabilities of the classes.
@@ -226,15 +240,15 @@ class BayesResults(Reported):
         seed : int, optional
             Seed of these points.
         """
-        self._known = known
+        self._distribution = distribution
         self._draws = draws
         self._seed = seed
-        self.classes = known.classes
-        self.columns = known.columns
-        values = _shares(prior, self.classes)
+        self.classes = distribution.classes
+        self.columns = distribution.columns
+        values = _prior_vector(prior, self.classes)
         self._prior = pd.Series(values, index=self.classes, name="prior")
-        self._given_costs = cost_matrix(costs, self.classes)
-        self._costs = 1 - np.eye(len(self.classes)) if self._given_costs is None else self._given_costs
+        self._cost_values = cost_matrix(costs, self.classes)
+        self._costs = 1 - np.eye(len(self.classes)) if self._cost_values is None else self._cost_values
 
     @property
     def prior(self) -> pd.Series:
@@ -244,9 +258,9 @@ class BayesResults(Reported):
     @property
     def costs(self) -> pd.DataFrame | None:
         """Costs of assigning an observation of one class (row) to another (column); None without costs."""
-        if self._given_costs is None:
+        if self._cost_values is None:
             return None
-        return pd.DataFrame(self._given_costs, index=self.classes, columns=self.classes, copy=True)
+        return pd.DataFrame(self._cost_values, index=self.classes, columns=self.classes, copy=True)
 
     @property
     def terms(self) -> pd.Index:
@@ -256,33 +270,35 @@ class BayesResults(Reported):
     @property
     def densities(self) -> pd.DataFrame | dict[Any, Any]:
         """P(x | class) of a table, or the distributions by class."""
-        law = self._known.law
-        if isinstance(law, bayes_law.MassLaw):
-            return pd.DataFrame(law.mass, index=self.classes, columns=self._known.values)
-        return dict(self._known.densities)
+        class_distributions = self._distribution.class_distributions
+        if isinstance(class_distributions, bayes_law.MassLaw):
+            return pd.DataFrame(
+                class_distributions.mass, index=self.classes, columns=self._distribution.values
+            )
+        return dict(self._distribution.densities)
 
     # ---- prediction
 
     def _scores(self, x: Floats, prior: Floats) -> Floats:
         """Return log joint densities (n, K) of points x (n, p); NaN for a point with a missing value."""
         scores = np.full((len(x), len(self.classes)), np.nan)
-        known = ~np.isnan(x).any(axis=1)
-        law = self._known.law
-        if isinstance(law, bayes_law.MassLaw):
+        complete = ~np.isnan(x).any(axis=1)
+        class_distributions = self._distribution.class_distributions
+        if isinstance(class_distributions, bayes_law.MassLaw):
             with np.errstate(divide="ignore"):
-                logs = np.log(law.mass[:, x[known, 0].astype(np.intp)]).T
+                logs = np.log(class_distributions.mass[:, x[complete, 0].astype(np.intp)]).T
         else:
-            logs = law.log_densities(x[known])
-        scores[known] = joint_scores(logs, prior)
+            logs = class_distributions.log_densities(x[complete])
+        scores[complete] = joint_scores(logs, prior)
         return scores
 
     def _prior_values(self, prior: Any) -> Floats:
         """Return prior probabilities (K,); None stands for the prior of the distribution."""
-        return _shares(self.prior if prior is None else prior, self.classes)
+        return _prior_vector(self.prior if prior is None else prior, self.classes)
 
     def _frame(self, data: Any, prior: Any) -> tuple[Floats, pd.Index]:
         """Return the scores (n, K) of new data, and the index of its rows."""
-        x, index = points_of(self._known, data)
+        x, index = points_of(self._distribution, data)
         return self._scores(x, self._prior_values(prior)), index
 
     def predict(
@@ -317,8 +333,8 @@ class BayesResults(Reported):
         if reject is not None:
             reading.check_number("reject", reject, 0)
         scores, index = self._frame(data, prior)
-        given = self._given_costs if costs is None else cost_matrix(costs, self.classes)
-        return labelled(Decision(given, reject).codes(scores), self.classes, index)
+        cost_values = self._cost_values if costs is None else cost_matrix(costs, self.classes)
+        return labelled(Decision(cost_values, reject).codes(scores), self.classes, index)
 
     def predict_proba(self, data: Data | None = None, prior: Prior = None) -> pd.DataFrame:
         """Posterior probabilities, rows by classes; missing for a row with probability zero in every class.
@@ -393,8 +409,8 @@ class BayesResults(Reported):
         not estimated and do not add to the error.
         """
         if data is None:
-            raise DataError("estimate_prior() needs rows whose classes are not known.", hint="Pass data=.")
-        x, _ = points_of(self._known, data)
+            raise DataError("estimate_prior() requires rows with unknown classes.", hint="Pass data=.")
+        x, _ = points_of(self._distribution, data)
         equal = np.full(len(self.classes), 1.0 / len(self.classes))
         reading.check_word("interval", interval, ("wald", "profile"))
         search = SharesSearch(tol, maxiter, level, interval).checked()
@@ -402,7 +418,7 @@ class BayesResults(Reported):
             iter([(self._scores(x, equal), None)]), self.prior, search, self._title(), known=True
         )
 
-    # ---- the law
+    # ---- the distribution
 
     @property
     @displayed(every="share")
@@ -427,26 +443,32 @@ class BayesResults(Reported):
         return decision_table(self)
 
     @cached_property
-    def _least(self) -> bayes_law.Amount:
+    def _min_risk(self) -> bayes_law.Amount:
         """Bayes error, or least mean cost, with a bound on its numerical error."""
-        law = self._known.law
+        class_distributions = self._distribution.class_distributions
         prior = self._prior_values(None)
         bar = Progress(bayes_law.REPLICATES * len(prior), "random points by class")
         with named_errors((), list(self.classes)), bar as progress:
-            least = bayes_law.least_risk(law, prior, self._costs, self._draws, self._seed, progress)
-        if isinstance(law, DensityLaw) and least.is_sampled and _n_pairs(self) <= MAX_PAIRS:
-            normals = law.normals() if self.costs is None else None
+            min_risk = bayes_law.least_risk(
+                class_distributions, prior, self._costs, self._draws, self._seed, progress
+            )
+        if (
+            isinstance(class_distributions, DensityLaw)
+            and min_risk.is_sampled
+            and _n_pairs(self) <= MAX_PAIRS
+        ):
+            normals = class_distributions.normals() if self.costs is None else None
             if normals is not None and all(bayes_law.is_of_full_rank(normal.cov) for normal in normals):
                 # The closed bounds of normal distributions limit the error of a mean over random points.
                 total = self.bounds().iloc[-1]
-                furthest = max(total["chernoff"] - least.value, least.value - total["lower"])
-                least = least._replace(bound=min(least.bound, float(furthest)))
-        return least
+                furthest = max(total["chernoff"] - min_risk.value, min_risk.value - total["lower"])
+                min_risk = min_risk._replace(bound=min(min_risk.bound, float(furthest)))
+        return min_risk
 
     @property
     def error_rate(self) -> float:
         """Bayes error, which is the error of the best rule; with costs, its mean cost."""
-        return self._least.value
+        return self._min_risk.value
 
     @property
     def error_bound(self) -> float:
@@ -457,12 +479,12 @@ class BayesResults(Reported):
         fewer than 30 points contribute to the mean, it is an upper limit for the part that so few points can
         miss.
         """
-        return self._least.bound
+        return self._min_risk.bound
 
     @property
     def error_method(self) -> str:
         """How `error_rate` was computed: "exact", "sum", "quadrature", "quasi-Monte Carlo", "Monte Carlo"."""
-        return self._least.method
+        return self._min_risk.method
 
     def risk(self, rule: Any) -> pd.Series:
         """Error rate of any rule under this distribution, and its excess over the Bayes error.
@@ -486,20 +508,26 @@ class BayesResults(Reported):
         DataError
             The rule leaves a value out, or returns a label that is not a class of this distribution.
         """
-        decide = ruled(self._known, rule)
+        decide = classifier_of(self._distribution, rule)
         prior = self._prior_values(None)
         bar = Progress(bayes_law.REPLICATES * len(prior), "random points by class")
         with named_errors((), list(self.classes)), bar as progress:
-            over = bayes_law.excess(
-                self._known.law, prior, self._costs, decide, self._draws, self._seed, progress
+            excess = bayes_law.excess(
+                self._distribution.class_distributions,
+                prior,
+                self._costs,
+                decide,
+                self._draws,
+                self._seed,
+                progress,
             )
-        least = self._least
+        min_risk = self._min_risk
         return pd.Series(
             {
-                "error_rate": least.value + over.value,
-                "error_bound": least.bound + over.bound,
-                "excess": over.value,
-                "excess_bound": over.bound,
+                "error_rate": min_risk.value + excess.value,
+                "error_bound": min_risk.bound + excess.bound,
+                "excess": excess.value,
+                "excess_bound": excess.bound,
             },
             name="risk",
         )
@@ -523,13 +551,14 @@ class BayesResults(Reported):
         """
         if self.costs is not None:
             raise NotSupportedError(
-                "These bounds hold for the error rate.", hint="Call bayes() without costs."
+                "bounds() applies to the error rate and is not available with costs.",
+                hint="Call bayes() without costs.",
             )
         return self._bounds.copy()
 
     @cached_property
     def _bounds(self) -> pd.DataFrame:
-        return pair_bounds(self._known, self._prior_values(None), self._draws, self._seed)
+        return pair_bounds(self._distribution, self._prior_values(None), self._draws, self._seed)
 
     def sample(self, n: int, seed: int | None = None) -> pd.DataFrame:
         """Random sample of the distribution, as a table that a formula can be applied to.
@@ -549,15 +578,19 @@ class BayesResults(Reported):
         reading.check_whole("n", n, 1, what="a number of rows")
         rng = generator(seed)
         codes = rng.choice(len(self.classes), size=n, p=self.prior.to_numpy())
-        law = self._known.law
-        x = np.empty((n, 1 if isinstance(law, bayes_law.MassLaw) else law.dim))
+        class_distributions = self._distribution.class_distributions
+        x = np.empty(
+            (n, 1 if isinstance(class_distributions, bayes_law.MassLaw) else class_distributions.dim)
+        )
         for k in range(len(self.classes)):
             rows = np.flatnonzero(codes == k)
-            if isinstance(law, bayes_law.MassLaw):
-                x[rows, 0] = rng.choice(law.mass.shape[1], size=len(rows), p=law.mass[k])
+            if isinstance(class_distributions, bayes_law.MassLaw):
+                x[rows, 0] = rng.choice(
+                    class_distributions.mass.shape[1], size=len(rows), p=class_distributions.mass[k]
+                )
             elif len(rows):
-                x[rows] = law.densities[k].draw(len(rows), rng)
-        frame = law_frame(self._known, x)
+                x[rows] = class_distributions.densities[k].draw(len(rows), rng)
+        frame = points_frame(self._distribution, x)
         labels = pd.Series(pd.Categorical.from_codes(codes.tolist(), categories=self.classes))
         frame.insert(0, str(self.classes.name), labels)
         return frame
@@ -577,9 +610,9 @@ class BayesResults(Reported):
         NotSupportedError
         """
         raise NotSupportedError(
-            f"A known law is not saved (to {path}): distributions and functions are code, and a saved "
-            "file holds none.",
-            hint="Keep the call of bayes(), or densities.to_csv() of a table.",
+            f"A known distribution cannot be saved to {path}: distributions and functions are code, which "
+            "saved files do not contain.",
+            hint="Save the code that calls bayes(), or write a table of densities by densities.to_csv().",
         )
 
     @property
@@ -587,7 +620,7 @@ class BayesResults(Reported):
         return BayesSpec()
 
     def _subject(self) -> KnownDistribution:
-        return self._known
+        return self._distribution
 
     def _title(self) -> str:
         return self._spec.title
@@ -596,7 +629,9 @@ class BayesResults(Reported):
         return self._title()
 
     def _is_plane(self) -> bool:
-        return len(self.columns) > 1 and not isinstance(self._known.law, bayes_law.MassLaw)
+        return len(self.columns) > 1 and not isinstance(
+            self._distribution.class_distributions, bayes_law.MassLaw
+        )
 
     @displayed()
     def glance(self) -> pd.DataFrame:
@@ -613,7 +648,7 @@ class BayesSpec(ModelSpec[Any]):
     """Bayes classifier of a fully specified distribution, which is not fitted."""
 
     name = "bayes"
-    title = "Bayes classifier of a known law"
+    title = "Bayes classifier of a known distribution"
     results_class = BayesResults
 
     def summary_sections(self) -> tuple[Any, Any]:
@@ -627,105 +662,119 @@ class BayesSpec(ModelSpec[Any]):
         return BAYES_PLOTS
 
 
-def bayes_sections(results: BayesResults, known: KnownDistribution) -> Sections:
+def bayes_sections(results: BayesResults, distribution: KnownDistribution) -> Sections:
     """Return the sections of the summary in their order."""
-    parts: Sections = {"header": _header, "classes": _classes}
+    section_functions: Sections = {"header": _header, "classes": _classes}
     if _has_decision(results):
-        parts["decision"] = _decision
+        section_functions["decision"] = _decision
     if results.costs is None and _n_pairs(results) <= MAX_PAIRS:
-        parts["bounds"] = _bounds
+        section_functions["bounds"] = _bounds
     if results.costs is not None:
-        parts["costs"] = _costs
-    return parts
+        section_functions["costs"] = _costs
+    return section_functions
 
 
-def bayes_brief(results: BayesResults, known: KnownDistribution) -> Sections:
+def bayes_brief(results: BayesResults, distribution: KnownDistribution) -> Sections:
     """Return the sections of the short summary: the error, and the decisions if they can be listed."""
     decision: Sections = {"decision": _decision} if _has_decision(results) else {}
     return {"header": _header, "classes": _classes, **decision}
 
 
 def _has_decision(results: BayesResults) -> bool:
-    """Whether the decisions can be listed by value or by interval."""
+    """Return whether the decisions can be listed by value or by interval."""
     try:
         return len(results.decision) > 0
     except NotSupportedError:
         return False
 
 
-def _kind(law: MassLaw | DensityLaw) -> str:
+def _distribution_type(class_distributions: MassLaw | DensityLaw) -> str:
     """Describe the kind of distribution for the header."""
-    if isinstance(law, MassLaw):
-        return f"table of {law.mass.shape[1]} values"
-    what = "discrete distributions" if law.discrete else "densities"
-    return f"{what} of one variable" if law.dim == 1 else f"{what} of rows of {law.dim}"
+    if isinstance(class_distributions, MassLaw):
+        return f"table of {class_distributions.mass.shape[1]} values"
+    noun = "discrete distributions" if class_distributions.discrete else "densities"
+    return (
+        f"{noun} of one variable"
+        if class_distributions.dim == 1
+        else f"{noun} of rows of {class_distributions.dim}"
+    )
 
 
-def _header(results: BayesResults, known: KnownDistribution) -> Pairs:
-    law = known.law
-    what = "Error rate" if results.costs is None else "Mean cost"
+def _header(results: BayesResults, distribution: KnownDistribution) -> Pairs:
+    class_distributions = distribution.class_distributions
+    risk_label = "Error rate" if results.costs is None else "Mean cost"
     bound = f"{results.error_bound:.1e}" if results.error_bound else "0"
     items: list[HeaderItem] = [
         HeaderItem("Classes", len(results.classes)),
         HeaderItem("Columns", len(results.columns)),
-        HeaderItem("Law", _kind(law)),
-        HeaderItem(what, results.error_rate, f"{results.error_rate:.6g}"),
-        HeaderItem("Bound on its error", results.error_bound, bound),
+        HeaderItem("Distribution", _distribution_type(class_distributions)),
+        HeaderItem(risk_label, results.error_rate, f"{results.error_rate:.6g}"),
+        HeaderItem("Numerical error bound", results.error_bound, bound),
         HeaderItem("Computed by", results.error_method),
     ]
     note = ""
-    if results._least.is_sampled:
+    if results._min_risk.is_sampled:
         seed = "no seed" if results._seed is None else f"seed {results._seed}"
         note = (
-            f"{results._draws:,} random points of each class, {seed}; the bound is half of a 99 % interval."
+            f"{results._draws:,} random points of each class, {seed}; the numerical error bound is half the "
+            "width of a 99 % interval."
         )
     pairs = _n_pairs(results)
     if results.costs is None and pairs > MAX_PAIRS:
         note = f"{note} For the bounds of {pairs} pairs of classes see fit.bounds().".strip()
     response = str(results.classes.name)
-    names = ", ".join(map(str, results.columns)) if isinstance(law, MassLaw) or law.dim <= 8 else "..."
+    names = (
+        ", ".join(map(str, results.columns))
+        if isinstance(class_distributions, MassLaw) or class_distributions.dim <= 8
+        else "..."
+    )
     return Pairs(f"{response} given {names}", items, note)
 
 
-def _classes(results: BayesResults, known: KnownDistribution) -> Section:
+def _classes(results: BayesResults, distribution: KnownDistribution) -> Section:
     table = pd.DataFrame({"prior": results.prior})
     formats: dict[Any, Any] = {"prior": "share"}
-    if isinstance(known.law, DensityLaw):
-        table["distribution"] = [distribution_text(given) for given in known.densities.values()]
+    if isinstance(distribution.class_distributions, DensityLaw):
+        table["distribution"] = [
+            distribution_text(class_distribution) for class_distribution in distribution.densities.values()
+        ]
         formats["distribution"] = "text"
     return Section("Classes", table, formats, source="fit.prior, fit.densities")
 
 
-def distribution_text(given: Any) -> str:
+def distribution_text(distribution: Any) -> str:
     """Return a short text for a distribution, such as "norm(0, 1)"."""
-    name = getattr(getattr(given, "dist", None), "name", None)
+    name = getattr(getattr(distribution, "dist", None), "name", None)
     if name is not None:
-        arguments = [f"{value:.6g}" if np.ndim(value) == 0 else "..." for value in given.args]
+        arguments = [f"{value:.6g}" if np.ndim(value) == 0 else "..." for value in distribution.args]
         arguments += [
-            f"{key}={value:.6g}" if np.ndim(value) == 0 else f"{key}=..." for key, value in given.kwds.items()
+            f"{key}={value:.6g}" if np.ndim(value) == 0 else f"{key}=..."
+            for key, value in distribution.kwds.items()
         ]
         return f"{name}({', '.join(arguments)})"
-    kind = type(given).__name__
-    if kind == "function":
-        return f"function {given.__name__}"
-    return kind.removesuffix("_frozen")
+    type_name = type(distribution).__name__
+    if type_name == "function":
+        return f"function {distribution.__name__}"
+    return type_name.removesuffix("_frozen")
 
 
-def _decision(results: BayesResults, known: KnownDistribution) -> Section:
+def _decision(results: BayesResults, distribution: KnownDistribution) -> Section:
     table = results.decision
-    if isinstance(known.law, DensityLaw) and known.law.on_line:
-        shown = table.assign(decision=table["decision"].astype(object)).set_index("decision")
-        shown.index = pd.Index(["none" if pd.isna(label) else str(label) for label in shown.index])
-        note = "Between the limits the rule decides for the class named in the line."
-        return Section("Regions", shown, note=note, source="fit.decision")
+    if isinstance(distribution.class_distributions, DensityLaw) and distribution.class_distributions.on_line:
+        labelled_table = table.assign(decision=table["decision"].astype(object)).set_index("decision")
+        labelled_table.index = pd.Index(
+            ["none" if pd.isna(label) else str(label) for label in labelled_table.index]
+        )
+        note = "The rule predicts the class in each row between its limits."
+        return Section("Decision regions", labelled_table, note=note, source="fit.decision")
     if table.index.nlevels > 1:
         table = table.set_axis([", ".join(map(str, key)) for key in table.index])
     note = ""
-    seen = table["probability"] if table.columns.is_unique else None
-    if seen is not None and (seen < MIN_LISTED_PROBABILITY).any():
-        n_hidden = int((seen < MIN_LISTED_PROBABILITY).sum())
-        note = f"{n_hidden} values of probability below {MIN_LISTED_PROBABILITY:g} are left out."
-        table = table[seen >= MIN_LISTED_PROBABILITY]
+    probabilities = table["probability"] if table.columns.is_unique else None
+    if probabilities is not None and (probabilities < MIN_LISTED_PROBABILITY).any():
+        n_hidden = int((probabilities < MIN_LISTED_PROBABILITY).sum())
+        note = f"{n_hidden} values with a probability below {MIN_LISTED_PROBABILITY:g} are omitted."
+        table = table[probabilities >= MIN_LISTED_PROBABILITY]
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share") | {"decision": "text"}
     if table.columns.has_duplicates:
         table = table.set_axis([*map(str, results.classes), "probability of value", "rule calls"], axis=1)
@@ -739,28 +788,30 @@ def _decision(results: BayesResults, known: KnownDistribution) -> Section:
     )
 
 
-def _bounds(results: BayesResults, known: KnownDistribution) -> Section:
+def _bounds(results: BayesResults, distribution: KnownDistribution) -> Section:
     table = results.bounds()
-    whole = table.iloc[-1]
+    totals = table.iloc[-1]
     pairs = table.iloc[:-1]
-    said = (
-        f" For all classes together: at most {whole['chernoff']:.4g}, at least {whole['lower']:.4g}."
+    totals_text = (
+        f" Bounds on the overall error: {totals['lower']:.4g} to {totals['chernoff']:.4g}."
         if len(pairs) > 1
         else ""
     )
     note = (
-        "Upper bounds pi_a^s pi_b^(1-s) rho(s): Chernoff's at the best s (the exponent), Bhattacharyya's at "
-        "1/2, where distance = -ln rho."
-        f"{said}"
+        "Upper bounds pi_a^s pi_b^(1-s) rho(s): Chernoff's at the best s (exponent), Bhattacharyya's at s = "
+        "1/2, with distance = -ln rho."
+        f"{totals_text}"
     )
-    shown = pairs.set_axis([f"{a} : {b}" for a, b in pairs.index])
-    return Section("Bounds on the error of pairs of classes", shown, note=note, source="fit.bounds()")
+    pair_table = pairs.set_axis([f"{a} : {b}" for a, b in pairs.index])
+    return Section("Bounds on the error by pair of classes", pair_table, note=note, source="fit.bounds()")
 
 
-def _costs(results: BayesResults, known: KnownDistribution) -> Section:
+def _costs(results: BayesResults, distribution: KnownDistribution) -> Section:
     if results.costs is None:
-        raise NotSupportedError("This law has no costs.", hint="Call bayes() with costs=.")
-    return Section("Costs, actual (rows) by called (columns)", results.costs, shared=True, source="fit.costs")
+        raise NotSupportedError("The classifier has no costs.", hint="Call bayes() with costs=.")
+    return Section(
+        "Costs, actual (rows) by predicted (columns)", results.costs, shared=True, source="fit.costs"
+    )
 
 
 @reading.with_keyword_hints

@@ -24,7 +24,7 @@ from discrim.models.base import reading
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KnownDistribution:
-    """A distribution with the names of its classes, columns and values.
+    """A distribution that the user specified, with the names of its classes, columns and values.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class KnownDistribution:
         The distributions by class as the user passed them; empty for a table.
     """
 
-    law: MassLaw | DensityLaw
+    class_distributions: MassLaw | DensityLaw
     classes: pd.Index
     columns: pd.Index
     values: pd.Index | None
@@ -72,15 +72,15 @@ def known_distribution(
     """
     _refuse_names(columns, response)
     if isinstance(densities, pd.DataFrame):
-        return _table_law(densities, columns, response)
+        return _from_table(densities, columns, response)
     if isinstance(densities, pd.Series):
         _class_index(densities.index.tolist(), response or "y")
         densities = dict(zip(densities.index, densities, strict=True))
     if not isinstance(densities, Mapping):
         raise DataError(
-            f"densities is a {type(densities).__name__}.",
+            f"densities= is a {type(densities).__name__}, not a DataFrame or dict.",
             hint=(
-                "Give a DataFrame of P(x | class), a row for each class, or a dict of frozen scipy.stats "
+                "Pass a DataFrame of P(x | class) with a row for each class, or a dict of frozen scipy.stats "
                 "distributions by class."
             ),
         )
@@ -95,30 +95,35 @@ def known_distribution(
         except Exception as error:
             # A distribution may be the user's own code, which can raise any exception.
             raise DataError(
-                f"Class {label!r}: its distribution raised {type(error).__name__}: {error}.",
-                hint="Correct it, or give a frozen distribution of scipy.stats.",
+                f"The distribution of class {label!r} raised {type(error).__name__}: {error}.",
+                hint="Correct the distribution, or pass a frozen distribution of scipy.stats.",
                 classes=(label,),
             ) from error
-    law = DensityLaw(tuple(checked))
+    class_distributions = DensityLaw(tuple(checked))
     for label, density in zip(classes, checked, strict=True):
-        if density.dim != law.dim:
+        if density.dim != class_distributions.dim:
             raise DataError(
-                f"Class {label!r} has {density.dim} columns, class {shown(classes[0])} {law.dim}.",
-                hint="Give densities of the same x.",
+                f"Class {label!r} has {density.dim} columns, class {shown(classes[0])} "
+                f"{class_distributions.dim}.",
+                hint="Pass densities of the same columns for all classes.",
                 classes=(label, classes[0]),
             )
-        if density.discrete != law.discrete:
+        if density.discrete != class_distributions.discrete:
             raise DataError(
                 f"Class {label!r} has {'probabilities' if density.discrete else 'a density'}, class "
                 f"{shown(classes[0])} does not.",
-                hint="Give densities, or probabilities, to all classes alike.",
+                hint="Pass either densities or probabilities for all classes.",
                 classes=(label, classes[0]),
             )
-    default = ["x"] if law.dim == 1 else [f"x{j + 1}" for j in range(law.dim)]
-    return KnownDistribution(law, classes, _column_index(columns, default, classes.name), None, distributions)
+    default = ["x"] if class_distributions.dim == 1 else [f"x{j + 1}" for j in range(class_distributions.dim)]
+    return KnownDistribution(
+        class_distributions, classes, _column_index(columns, default, classes.name), None, distributions
+    )
 
 
-def _table_law(table: pd.DataFrame, columns: Sequence[str] | None, response: str | None) -> KnownDistribution:
+def _from_table(
+    table: pd.DataFrame, columns: Sequence[str] | None, response: str | None
+) -> KnownDistribution:
     """Validate a table of probabilities.
 
     Parameters
@@ -142,35 +147,40 @@ def _table_law(table: pd.DataFrame, columns: Sequence[str] | None, response: str
     classes = _class_index(table.index.tolist(), str(response or table.index.name or "y"))
     values = table.columns
     if not len(values):
-        raise DataError("The table has no columns.", hint="Give P(x | class), a column for each value of x.")
+        raise DataError(
+            "The table of densities has no columns.",
+            hint="Pass P(x | class), with a column for each value of x.",
+        )
     if values.has_duplicates:
         raise DataError(
-            f"The value {reading.listed(values[values.duplicated()])} is there twice.",
-            hint="Add its columns up.",
+            "The table of densities has duplicate values of x: "
+            f"{reading.listed(values[values.duplicated()])}.",
+            hint="Add up the columns of equal values.",
         )
     try:
         mass = table.to_numpy(dtype=np.float64)
     except (TypeError, ValueError):
         raise DataError(
-            "The table is not numeric.", hint="Give P(x | class), a row for each class."
+            "The table of densities is not numeric.", hint="Pass P(x | class), with a row for each class."
         ) from None
-    for bad, what in ((~np.isfinite(mass), "not a number"), (mass < 0, "negative")):
-        if bad.any():
-            k, v = np.argwhere(bad)[0]
+    for is_invalid, problem in ((~np.isfinite(mass), "not a number"), (mass < 0, "negative")):
+        if is_invalid.any():
+            k, v = np.argwhere(is_invalid)[0]
             raise DataError(
-                f"P({shown(values[v])} | {shown(classes[k])}) is {what} ({mass[k, v]:g}).",
-                hint="Give probabilities.",
+                f"P({shown(values[v])} | {shown(classes[k])}) is {problem} ({mass[k, v]:g}).",
+                hint="Pass probabilities.",
+                classes=(classes[k],),
             )
     sums = mass.sum(axis=1)
-    off = np.abs(sums - 1) > reading.PRIOR_SLACK
-    if off.any():
-        k = int(np.argmax(off))
-        turned = mass.shape[0] and (np.abs(mass.sum(axis=0) - 1) <= reading.PRIOR_SLACK).all()
+    is_off = np.abs(sums - 1) > reading.PRIOR_SLACK
+    if is_off.any():
+        k = int(np.argmax(is_off))
+        is_transposed = mass.shape[0] and (np.abs(mass.sum(axis=0) - 1) <= reading.PRIOR_SLACK).all()
         raise DataError(
-            f"The row of class {shown(classes[k])} sums to {sums[k]:.10g}, not to one.",
-            hint="Transpose it with .T, as its columns do."
-            if turned
-            else "Divide it by its sum if that is meant.",
+            f"The probabilities of class {shown(classes[k])} sum to {sums[k]:.10g} instead of one.",
+            hint="Transpose the table with .T: its columns sum to one."
+            if is_transposed
+            else "Divide the row by its sum if it contains weights.",
             classes=(classes[k],),
         )
     levels = values.nlevels
@@ -178,13 +188,13 @@ def _table_law(table: pd.DataFrame, columns: Sequence[str] | None, response: str
         name if name is not None else ("x" if levels == 1 else f"x{j + 1}")
         for j, name in enumerate(values.names)
     ]
-    law = MassLaw(
+    class_distributions = MassLaw(
         mass / sums[:, None], np.arange(mass.shape[1], dtype=np.float64)[:, None], np.zeros(len(mass))
     )
     index = _column_index(columns, default, classes.name)
     named_values = values.copy()
     named_values.names = index.tolist()
-    return KnownDistribution(law, classes, index, named_values, {})
+    return KnownDistribution(class_distributions, classes, index, named_values, {})
 
 
 def _refuse_names(columns: Any, response: Any) -> None:
@@ -192,34 +202,38 @@ def _refuse_names(columns: Any, response: Any) -> None:
     if not (columns is None or isinstance(columns, str | Iterable)):
         raise DataError(
             f"columns={reading.told(columns)} is not valid.",
-            hint="Give the names of the columns of x, in a list.",
+            hint="Pass a list of names of the columns of x.",
         )
     if not isinstance(response, Hashable):
         raise DataError(
-            f"response={reading.told(response)} is not valid.", hint="Give the name of the column of classes."
+            f"response={reading.told(response)} is not valid.", hint="Pass a name for the column of classes."
         )
 
 
 def _class_index(labels: list[Any], name: str) -> pd.Index:
     """Validate class labels and return them as an Index with a name."""
     if any(pd.isna(label) for label in labels if np.ndim(label) == 0):
-        raise DataError("A class has a missing name.", hint="Name every class.")
+        raise DataError("A class label is missing.", hint="Label every class.")
     tuples = [label for label in labels if isinstance(label, tuple)]
     if tuples:
         raise DataError(
-            f"The class {tuples[0]!r} is a tuple.",
-            hint="Name classes by text, numbers or booleans.",
+            f"The class label {tuples[0]!r} is a tuple.",
+            hint="Use text, numbers or booleans as class labels.",
             classes=(tuples[0],),
         )
-    twice = [label for k, label in enumerate(labels) if str(label) in map(str, labels[:k])]
-    if twice:
+    duplicates = [label for k, label in enumerate(labels) if str(label) in map(str, labels[:k])]
+    if duplicates:
         raise DataError(
-            f"Class names overlap: {reading.listed(twice)} is there twice.",
-            hint="Give each class a name of its own.",
+            f"Duplicate class labels: {reading.listed(duplicates)}.",
+            hint="Use different labels for the classes.",
+            classes=duplicates,
         )
     if len(labels) < 2:
-        which = f"of one class, {shown(labels[0])}" if labels else "without classes"
-        raise DataError(f"A law {which}: classification needs two.", hint="Give another class.")
+        class_text = f"only {shown(labels[0])}" if labels else "none"
+        raise DataError(
+            f"Classification requires at least two classes; densities= has {class_text}.",
+            hint="Add another class.",
+        )
     index: pd.Index = pd.Index(labels, name=name)
     return index
 
@@ -248,14 +262,16 @@ def _column_index(columns: Sequence[str] | None, default: list[Any], response: A
     names = [columns] if isinstance(columns, str) else list(default if columns is None else columns)
     if len(names) != len(default):
         raise DataError(
-            f"columns has {len(names)} names, {reading.listed(names)}; x has {len(default)} columns.",
-            hint="Give a name for each.",
+            f"columns= has {len(names)} names, {reading.listed(names)}, but x has {len(default)} columns.",
+            hint="Pass a name for each column.",
         )
     names = [str(name) for name in names]
-    twice = [name for j, name in enumerate(names) if name in names[:j] or name == str(response)]
-    if twice:
+    duplicates = [name for j, name in enumerate(names) if name in names[:j] or name == str(response)]
+    if duplicates:
         raise DataError(
-            f"The name {twice[0]!r} is there twice.", hint="Name columns and response= differently."
+            f"The name {duplicates[0]!r} is used twice.",
+            hint="Use different names for the columns and the response.",
+            columns=(duplicates[0],),
         )
     return pd.Index(names)
 
@@ -263,12 +279,12 @@ def _column_index(columns: Sequence[str] | None, default: list[Any], response: A
 # ---- values of x
 
 
-def points_of(known: KnownDistribution, data: Any) -> tuple[Floats, pd.Index]:
+def points_of(distribution: KnownDistribution, data: Any) -> tuple[Floats, pd.Index]:
     """Read new data as points.
 
     Parameters
     ----------
-    known : KnownDistribution
+    distribution : KnownDistribution
         The distribution.
     data : table, array, values or None
         New data; None stands for all values of a table of probabilities.
@@ -285,65 +301,69 @@ def points_of(known: KnownDistribution, data: Any) -> tuple[Floats, pd.Index]:
     DataError
         A value is infinite, not a number, or not in the table of probabilities.
     """
-    if known.values is None:
-        return _numbers(known, data)
+    if distribution.values is None:
+        return _read_points(distribution, data)
     if data is None:
-        return np.arange(len(known.values), dtype=np.float64)[:, None], known.values
-    columns, index = _columns(known, data)
+        return np.arange(len(distribution.values), dtype=np.float64)[:, None], distribution.values
+    columns, index = _read_columns(distribution, data)
     missing = np.zeros(len(index), dtype=bool)
     for column in columns:
         missing |= pd.isna(column)
-    values = known.values
+    values = distribution.values
     complete = np.flatnonzero(~missing)
     present = [column[complete].tolist() for column in columns]
-    wanted = pd.Index(present[0]) if len(present) == 1 else pd.MultiIndex.from_arrays(present)
+    keys = pd.Index(present[0]) if len(present) == 1 else pd.MultiIndex.from_arrays(present)
     codes = np.full(len(index), -1, dtype=np.intp)
     if len(complete):
-        codes[complete] = values.get_indexer(wanted)
-    strange = (codes < 0) & ~missing
-    if strange.any():
-        row = int(np.argmax(strange))
+        codes[complete] = values.get_indexer(keys)
+    is_unknown = (codes < 0) & ~missing
+    if is_unknown.any():
+        row = int(np.argmax(is_unknown))
         value = tuple(column[row] for column in columns)
-        said = shown(value[0] if len(value) == 1 else value)
-        names = reading.listed(known.columns)
+        value_text = shown(value[0] if len(value) == 1 else value)
+        names = reading.listed(distribution.columns)
         raise DataError(
-            f"The value {said} of {names} at row {shown(index[row])} is not in the table of densities: "
-            f"its values are {reading.listed(values)}.",
-            hint="Correct the value, or leave the row out.",
+            f"Unknown value {value_text} of {names} in row {shown(index[row])}. The values of the table of "
+            f"densities are {reading.listed(values)}.",
+            hint="Correct the value, or leave out the row.",
+            columns=list(distribution.columns),
             rows=(index[row],),
         )
     return np.where(missing, np.nan, codes)[:, None], index
 
 
 def _is_table(data: Any) -> bool:
-    """Whether data is a table with named columns."""
+    """Return whether data is a table with named columns."""
     return isinstance(data, (pd.DataFrame, dict)) or (hasattr(data, "columns") and not hasattr(data, "name"))
 
 
-def _numbers(known: KnownDistribution, data: Any) -> tuple[Floats, pd.Index]:
+def _read_points(distribution: KnownDistribution, data: Any) -> tuple[Floats, pd.Index]:
     """Read new data as numbers (n, p), with the index of the rows; see `points_of`."""
     if data is None:
-        raise DataError("This law has no rows of its own.", hint="Pass data, a table or values of x.")
-    p = len(known.columns)
+        raise DataError(
+            "A known distribution does not have rows to predict.", hint="Pass data=, a table or values of x."
+        )
+    p = len(distribution.columns)
     if _is_table(data):
         table = Table(data)
         x = np.empty((table.nrows, p))
-        for name in known.columns:
+        for name in distribution.columns:
             table.position(name)
-        table.fill(known.columns.tolist(), 0, table.nrows, x)
+        table.fill(distribution.columns.tolist(), 0, table.nrows, x)
         index = table.index
     else:
         try:
             values = np.asarray(data, dtype=np.float64)
         except (TypeError, ValueError):
             raise DataError(
-                "x is not numeric.", hint=f"Give {reading.listed(known.columns)} as numbers."
+                "x is not numeric.", hint=f"Pass numbers for {reading.listed(distribution.columns)}."
             ) from None
         if values.ndim < 2:
             values = values.reshape(-1, 1) if p == 1 else values.reshape(1, -1)
         if values.ndim != 2 or values.shape[1] != p:
             raise DataError(
-                f"x has shape {np.shape(data)}.", hint=f"Give rows of {p}: {reading.listed(known.columns)}."
+                f"x has shape {np.shape(data)} instead of (n, {p}).",
+                hint=f"Pass rows with the columns {reading.listed(distribution.columns)}.",
             )
         x = values
         index = data.index if isinstance(data, pd.Series) else pd.RangeIndex(len(values))
@@ -351,20 +371,20 @@ def _numbers(known: KnownDistribution, data: Any) -> tuple[Floats, pd.Index]:
     if infinite.any():
         row, column = np.argwhere(infinite)[0]
         raise DataError(
-            f"Column {known.columns[column]!r} is infinite at row {shown(index[row])}.",
+            f"Column {distribution.columns[column]!r} has an infinite value in row {shown(index[row])}.",
             hint="Replace the value.",
-            columns=(known.columns[column],),
+            columns=(distribution.columns[column],),
             rows=(index[row],),
         )
     return x, index
 
 
-def _columns(known: KnownDistribution, data: Any) -> tuple[list[NDArray[Any]], pd.Index]:
+def _read_columns(distribution: KnownDistribution, data: Any) -> tuple[list[NDArray[Any]], pd.Index]:
     """Read new data as p columns of objects (n,), with the index of the rows."""
-    p = len(known.columns)
+    p = len(distribution.columns)
     if _is_table(data):
         table = Table(data)
-        return [table.column(name).to_numpy(dtype=object) for name in known.columns], table.index
+        return [table.column(name).to_numpy(dtype=object) for name in distribution.columns], table.index
     if isinstance(data, pd.MultiIndex):
         return [data.get_level_values(j).to_numpy(dtype=object) for j in range(data.nlevels)], pd.RangeIndex(
             len(data)
@@ -377,17 +397,18 @@ def _columns(known: KnownDistribution, data: Any) -> tuple[list[NDArray[Any]], p
     rows = [data] if isinstance(data, tuple) else list(data)
     if any(np.ndim(row) != 1 or len(row) != p for row in rows):
         raise DataError(
-            f"A row of x is not {p} values.", hint=f"Give {reading.listed(known.columns)} of each."
+            f"Each row of x requires {p} values.",
+            hint=f"Pass values of {reading.listed(distribution.columns)} for each row.",
         )
     return [np.array([row[j] for row in rows], dtype=object) for j in range(p)], pd.RangeIndex(len(rows))
 
 
-def law_frame(known: KnownDistribution, x: Floats) -> pd.DataFrame:
+def points_frame(distribution: KnownDistribution, x: Floats) -> pd.DataFrame:
     """Return points as a table with the columns of the distribution.
 
     Parameters
     ----------
-    known : KnownDistribution
+    distribution : KnownDistribution
         The distribution.
     x : (m, p) or (m, 1) float64
         Points, or positions among the values of a table of probabilities.
@@ -396,21 +417,21 @@ def law_frame(known: KnownDistribution, x: Floats) -> pd.DataFrame:
     -------
     DataFrame
     """
-    if known.values is None:
-        return pd.DataFrame(x, columns=known.columns)
-    taken = known.values[x[:, 0].astype(np.intp)]
-    return pd.DataFrame(taken.to_frame(index=False))
+    if distribution.values is None:
+        return pd.DataFrame(x, columns=distribution.columns)
+    row_values = distribution.values[x[:, 0].astype(np.intp)]
+    return pd.DataFrame(row_values.to_frame(index=False))
 
 
 # ---- rules that are compared with the best one
 
 
-def ruled(known: KnownDistribution, rule: Any) -> Callable[[Floats], Codes]:
+def classifier_of(distribution: KnownDistribution, rule: Any) -> Callable[[Floats], Codes]:
     """Convert a rule to a function of points that returns class codes.
 
     Parameters
     ----------
-    known : KnownDistribution
+    distribution : KnownDistribution
         The distribution.
     rule : object
         A fit with `predict`, a function of a table (or of a Series if there is one column), or a Series or
@@ -422,44 +443,49 @@ def ruled(known: KnownDistribution, rule: Any) -> Callable[[Floats], Codes]:
         From points (m, p) to class codes (m,).
     """
     if isinstance(rule, (pd.Series, Mapping)):
-        return _by_value(known, pd.Series(rule))
+        return _classifier_by_value(distribution, pd.Series(rule))
     if hasattr(rule, "predict"):
-        return lambda x: codes_of_labels(known, x, rule.predict(law_frame(known, x)))
+        return lambda x: codes_of_labels(distribution, x, rule.predict(points_frame(distribution, x)))
     if not callable(rule):
         raise DataError(
-            f"A {type(rule).__name__} is no rule.",
-            hint="Give a fit, a function, or a Series of classes by value.",
+            f"An object of type {type(rule).__name__} is not a classification rule.",
+            hint="Pass a fit, a function, or a Series of classes by value.",
         )
 
-    def called(x: Floats) -> Codes:
-        frame = law_frame(known, x)
-        return codes_of_labels(known, x, rule(frame.iloc[:, 0] if frame.shape[1] == 1 else frame))
+    def classify(x: Floats) -> Codes:
+        frame = points_frame(distribution, x)
+        return codes_of_labels(distribution, x, rule(frame.iloc[:, 0] if frame.shape[1] == 1 else frame))
 
-    return called
+    return classify
 
 
-def _by_value(known: KnownDistribution, rule: pd.Series) -> Callable[[Floats], Codes]:
+def _classifier_by_value(distribution: KnownDistribution, rule: pd.Series) -> Callable[[Floats], Codes]:
     """Convert a Series of classes by value of a table to a function from positions (m, 1) to codes (m,)."""
-    if known.values is None:
-        raise NotSupportedError("A rule by value is one of a table.", hint="Give a function of x, or a fit.")
-    if rule.index.has_duplicates:
-        twice = reading.listed(rule.index[rule.index.duplicated()])
-        raise DataError(f"The rule names {twice} more than once.", hint="Name each once.")
-    place = rule.index.get_indexer(known.values)
-    if (place < 0).any():
-        raise DataError(
-            f"The rule has no class for {reading.listed(known.values[place < 0])}.",
-            hint="Give one for each value.",
+    if distribution.values is None:
+        raise NotSupportedError(
+            "A rule as a Series or mapping by value requires a table of densities.",
+            hint="Pass a function of x, or a fit.",
         )
-    return lambda x: codes_of_labels(known, x, rule.iloc[place[x[:, 0].astype(np.intp)]])
+    if rule.index.has_duplicates:
+        duplicates = reading.listed(rule.index[rule.index.duplicated()])
+        raise DataError(
+            f"The rule has duplicate values of x: {duplicates}.", hint="Pass one class for each value."
+        )
+    rule_positions = rule.index.get_indexer(distribution.values)
+    if (rule_positions < 0).any():
+        raise DataError(
+            f"The rule has no class for {reading.listed(distribution.values[rule_positions < 0])}.",
+            hint="Pass a class for each value.",
+        )
+    return lambda x: codes_of_labels(distribution, x, rule.iloc[rule_positions[x[:, 0].astype(np.intp)]])
 
 
-def codes_of_labels(known: KnownDistribution, x: Floats, labels: Any) -> Codes:
+def codes_of_labels(distribution: KnownDistribution, x: Floats, labels: Any) -> Codes:
     """Return the positions of predicted labels among the classes.
 
     Parameters
     ----------
-    known : KnownDistribution
+    distribution : KnownDistribution
         The distribution.
     x : (m, p) float64
         Points at which the labels were predicted, for the message.
@@ -478,16 +504,16 @@ def codes_of_labels(known: KnownDistribution, x: Floats, labels: Any) -> Codes:
     values = np.asarray(labels, dtype=object)
     if values.shape != (len(x),):
         raise DataError(
-            f"The rule gave labels of shape {values.shape} for {len(x)} rows of x.",
-            hint="Give one label a row.",
+            f"The rule returned labels of shape {values.shape} for {len(x)} rows of x.",
+            hint="Return one label for each row.",
         )
-    codes = known.classes.get_indexer(pd.Index(values, dtype=object))
+    codes = distribution.classes.get_indexer(pd.Index(values, dtype=object))
     if (codes < 0).any():
         row = int(np.argmax(codes < 0))
-        at = law_frame(known, x[row : row + 1]).iloc[0].to_dict()
+        point = points_frame(distribution, x[row : row + 1]).iloc[0].to_dict()
         raise DataError(
-            f"The rule assigns {at} to the unknown class {values[row]!r}.",
+            f"The rule assigns {point} to the unknown class {values[row]!r}.",
             classes=(values[row],),
-            hint=f"Give one of {reading.listed(known.classes)}.",
+            hint=f"The classes are {reading.listed(distribution.classes)}.",
         )
     return np.asarray(codes, dtype=np.intp)

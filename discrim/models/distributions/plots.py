@@ -13,7 +13,7 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.errors import NotSupportedError
 from discrim.inference.manova import telling_pair
-from discrim.models.distributions.known_distributions import KnownDistribution, ruled
+from discrim.models.distributions.known_distributions import KnownDistribution, classifier_of
 from discrim.models.plots.pictured import named_columns, plot, reads_two_columns, said_choice
 from discrim.models.plots.planes import free_columns, given_values
 from discrim.report.plots.planes import PlaneRows, draw_line, draw_plane, span
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
 
 
-SAMPLE = 400
+N_SAMPLED_ROWS = 400
 """Number of sampled rows that are drawn over the regions."""
 
 
 @plot("densities", "prior times density of one variable, or of the values of a table", data=False)
-def densities(results: Any, known: KnownDistribution, options: PictureOptions) -> Axes:
+def densities(results: Any, distribution: KnownDistribution, options: PictureOptions) -> Axes:
     """Plot prior times density over one variable, or over the values of a table.
 
     Parameters
     ----------
     results : BayesResults
         The classifier.
-    known : KnownDistribution
+    distribution : KnownDistribution
         Its distribution.
     options : PictureOptions
         Options of the method `plot`, such as the axes to draw into.
@@ -46,44 +46,49 @@ def densities(results: Any, known: KnownDistribution, options: PictureOptions) -
     Axes
         The axes with the plot.
     """
-    law = known.law
+    class_distributions = distribution.class_distributions
     prior = results._prior_values(None)
-    if isinstance(law, DensityLaw) and law.on_line:
+    if isinstance(class_distributions, DensityLaw) and class_distributions.on_line:
         # Restrict the line to points at which the density of some class is visible.
-        marks = [density.landmarks for density in law.densities if hasattr(density, "landmarks")]
+        marks = [
+            density.landmarks for density in class_distributions.densities if hasattr(density, "landmarks")
+        ]
         grid = np.unique(np.concatenate([np.linspace(m[:-1], m[1:], 40).ravel() for m in marks]))
-        on_grid = np.exp(law.log_densities(grid[:, None])) * prior
+        on_grid = np.exp(class_distributions.log_densities(grid[:, None])) * prior
         on_grid[~np.isfinite(on_grid)] = 0.0
-        seen = grid[(on_grid > 2e-3 * on_grid.max(axis=0)).any(axis=1)]
-        low, high = seen[0], seen[-1]
-        at = np.unique(np.append(grid[(grid >= low) & (grid <= high)], np.linspace(low, high, 600)))
-        joint = pd.DataFrame(np.exp(results.decision_function(at).to_numpy()), columns=results.classes)
-        joint.index = pd.Index(at, name=results.columns[0])
+        visible = grid[(on_grid > 2e-3 * on_grid.max(axis=0)).any(axis=1)]
+        low, high = visible[0], visible[-1]
+        x = np.unique(np.append(grid[(grid >= low) & (grid <= high)], np.linspace(low, high, 600)))
+        joint = pd.DataFrame(np.exp(results.decision_function(x).to_numpy()), columns=results.classes)
+        joint.index = pd.Index(x, name=results.columns[0])
         return draw_joint_densities(
             joint, results.decision, ax=options.ax, signs=options.signs(results.classes)
         )
-    listed = law if isinstance(law, MassLaw) else law.enumerated()
+    listed = (
+        class_distributions if isinstance(class_distributions, MassLaw) else class_distributions.enumerated()
+    )
     if listed is None:
         raise NotSupportedError(
-            f"kind='densities' draws one variable or a table; x has {len(results.columns)} columns.",
+            f"kind='densities' requires one column or a table of densities; x has {len(results.columns)} "
+            "columns.",
             hint="Use kind='regions'.",
         )
     joint = pd.DataFrame(
         (listed.mass * prior[:, None]).T, index=results.decision.index, columns=results.classes
     )
     is_seen = joint.sum(axis=1).to_numpy() > 1e-6
-    called = ruled(known, results)(listed.points[is_seen])
-    return draw_joint_masses(joint[is_seen], called, ax=options.ax, signs=options.signs(results.classes))
+    predicted = classifier_of(distribution, results)(listed.points[is_seen])
+    return draw_joint_masses(joint[is_seen], predicted, ax=options.ax, signs=options.signs(results.classes))
 
 
 @plot(
     "regions",
-    "regions of two columns, with rows of a sample",
+    "decision regions of two columns, with rows of a sample",
     takes=("columns", "at"),
     data=False,
     default_if=reads_two_columns,
 )
-def regions(results: Any, known: KnownDistribution, options: PictureOptions) -> Axes:
+def regions(results: Any, distribution: KnownDistribution, options: PictureOptions) -> Axes:
     """Plot the decision regions in the plane of two columns, with rows of a sample.
 
     By default the columns are the pair with the largest F statistic in the sample. Other columns are fixed at
@@ -93,7 +98,7 @@ def regions(results: Any, known: KnownDistribution, options: PictureOptions) -> 
     ----------
     results : BayesResults
         The classifier.
-    known : KnownDistribution
+    distribution : KnownDistribution
         Its distribution.
     options : PictureOptions
         Options of the method `plot`, such as the axes to draw into.
@@ -103,50 +108,55 @@ def regions(results: Any, known: KnownDistribution, options: PictureOptions) -> 
     Axes
         The axes with the plot.
     """
-    law = known.law
-    every = results.columns.tolist()
-    if isinstance(law, MassLaw) or law.dim < 2:
+    class_distributions = distribution.class_distributions
+    all_columns = results.columns.tolist()
+    if isinstance(class_distributions, MassLaw) or class_distributions.dim < 2:
         raise NotSupportedError(
-            f"kind='regions' draws two columns with densities; this law has {len(every)}.",
+            f"kind='regions' requires at least two columns with densities; x has {len(all_columns)} "
+            f"column{'s' * (len(all_columns) != 1)}.",
             hint="Use kind='densities'.",
         )
-    rows = results.sample(SAMPLE, seed=0) if options.data is None else pd.DataFrame(options.data)
+    rows = results.sample(N_SAMPLED_ROWS, seed=0) if options.data is None else pd.DataFrame(options.data)
     response = results.classes.name if results.classes.name in rows else rows.columns[0]
     codes = label_codes(rows[response].astype(object), results.classes.tolist())
-    free = free_columns(options, every)
+    free_names = free_columns(options, all_columns)
     if options.columns is not None:
-        names = named_columns(options, every, "regions", 2, 2)
+        names = named_columns(options, all_columns, "regions", 2, 2)
     else:
-        x = rows[free].to_numpy(dtype=np.float64)
+        x = rows[free_names].to_numpy(dtype=np.float64)
         used = (codes >= 0) & np.isfinite(x).all(axis=1)
         moments = ClassMoments.from_block(x[used], codes[used], n_classes=len(results.classes))
-        names = [free[j] for j in (telling_pair(moments) if used.any() else (0, 1))]
-    fixed = {name: float(rows[name].mean()) for name in every if name not in names}
-    fixed |= given_values(options, every, names, every)
-    rule = ruled(known, results)
+        names = [free_names[j] for j in (telling_pair(moments) if used.any() else (0, 1))]
+    fixed = {name: float(rows[name].mean()) for name in all_columns if name not in names}
+    fixed |= given_values(options, all_columns, names, all_columns)
+    rule = classifier_of(distribution, results)
 
     def classify(plane: Floats) -> NDArray[np.intp]:
         x = np.column_stack(
             [
                 plane[:, names.index(name)] if name in names else np.full(len(plane), fixed[name])
-                for name in every
+                for name in all_columns
             ]
         )
         return rule(x)
 
     points = rows[names].to_numpy(dtype=np.float64)
     across, up = (span(float(np.nanmin(v)), float(np.nanmax(v))) for v in points.T)
-    where = ", ".join(f"{name} = {value:.4g}" for name, value in fixed.items())
-    told = "; ".join(part for part in (said_choice(options, len(free)), where and f"held: {where}") if part)
+    fixed_text = ", ".join(f"{name} = {value:.4g}" for name, value in fixed.items())
+    subtitle = "; ".join(
+        note
+        for note in (said_choice(options, len(free_names)), fixed_text and f"fixed: {fixed_text}")
+        if note
+    )
     return draw_plane(
         classify,
         (across, up),
         (names[0], names[1]),
-        PlaneRows(points, codes, weak=bool(where)),
+        PlaneRows(points, codes, weak=bool(fixed_text)),
         results.classes.tolist(),
         ax=options.ax,
         signs=options.signs(results.classes),
-        title="Regions of the best rule of the law" + (f"\n{told}" if told else ""),
+        title="Regions of the Bayes classifier" + (f"\n{subtitle}" if subtitle else ""),
     )
 
 
@@ -174,28 +184,28 @@ def draw_joint_densities(
     -------
     Axes
     """
-    at = joint.index.to_numpy(dtype=np.float64)
+    x = joint.index.to_numpy(dtype=np.float64)
     classes = joint.columns.tolist()
     values = joint.to_numpy(dtype=np.float64)
     values = np.where(np.isfinite(values), values, np.nan)
     codes = label_codes(regions["decision"], classes)
-    called = codes[np.searchsorted(regions["high"].to_numpy(dtype=np.float64)[:-1], at, side="right")]
+    predicted = codes[np.searchsorted(regions["high"].to_numpy(dtype=np.float64)[:-1], x, side="right")]
     names = (joint.index.name, "Prior times density")
     none = np.empty(0)
-    place = at, values, called, names, none, none.astype(np.intp), classes, ax, signs
-    axes = draw_line(*place, title="The law, and the regions of the best rule")
-    wrong = values.sum(axis=1) - np.where(called < 0, 0.0, values[np.arange(len(at)), called])
-    axes.fill_between(at, 0.0, wrong, color=faint(0.3), alpha=0.35, linewidth=0, label="error")
+    line_arguments = x, values, predicted, names, none, none.astype(np.intp), classes, ax, signs
+    axes = draw_line(*line_arguments, title="Densities, and regions of the Bayes classifier")
+    error_density = values.sum(axis=1) - np.where(predicted < 0, 0.0, values[np.arange(len(x)), predicted])
+    axes.fill_between(x, 0.0, error_density, color=faint(0.3), alpha=0.35, linewidth=0, label="error")
     # A pole of a density would flatten the rest of the plot. Its points are dense, so quantiles are taken
     # over evenly spaced points.
     highest = np.nan_to_num(values, nan=0.0).max(axis=1)
-    evenly = np.interp(np.linspace(at[0], at[-1], 401), at, highest)
-    axes.set_ylim(0.0, 1.05 * min(highest.max(), 6 * float(np.quantile(evenly, 0.9)) or highest.max()))
+    even_values = np.interp(np.linspace(x[0], x[-1], 401), x, highest)
+    axes.set_ylim(0.0, 1.05 * min(highest.max(), 6 * float(np.quantile(even_values, 0.9)) or highest.max()))
     return add_legend(axes, ax is None)
 
 
 def draw_joint_masses(
-    joint: pd.DataFrame, called: NDArray[np.intp], ax: Axes | None = None, signs: Signs = SIGNS
+    joint: pd.DataFrame, predicted: NDArray[np.intp], ax: Axes | None = None, signs: Signs = SIGNS
 ) -> Axes:
     """Draw joint probabilities as bars; the bar of the predicted class is filled.
 
@@ -203,7 +213,7 @@ def draw_joint_masses(
     ----------
     joint : DataFrame
         Joint probabilities, values by classes.
-    called : (V,) int
+    predicted : (V,) int
         Class that the rule predicts for each value.
     ax : Axes, optional
         The axes to draw into.
@@ -215,26 +225,26 @@ def draw_joint_masses(
     Axes
     """
     axes, is_new = new_axes(ax)
-    places = np.arange(len(joint))
+    positions = np.arange(len(joint))
     k_classes = joint.shape[1]
     width = 0.8 / k_classes
     for k, label in enumerate(joint.columns):
         colour = signs.colour(k)
         heights = joint.iloc[:, k].to_numpy(dtype=np.float64)
-        faces: list[Any] = [(colour, 1.0 if code == k else 0.2) for code in called]
-        at = places + (k - 0.5 * (k_classes - 1)) * width
-        axes.bar(at, heights, width=width, color=faces, edgecolor=colour, linewidth=0.8)
+        faces: list[Any] = [(colour, 1.0 if code == k else 0.2) for code in predicted]
+        bar_positions = positions + (k - 0.5 * (k_classes - 1)) * width
+        axes.bar(bar_positions, heights, width=width, color=faces, edgecolor=colour, linewidth=0.8)
         axes.bar([np.nan], [np.nan], color=colour, label=shown_name(label))
-    names = [", ".join(map(str, key)) if isinstance(key, tuple) else _number(key) for key in joint.index]
-    step = max(int(np.ceil(len(places) * max(map(len, names)) / LABEL_CHARACTERS)), 1)
-    axes.set_xticks(places[::step], [shown_name(name) for name in names[::step]])
+    names = [", ".join(map(str, key)) if isinstance(key, tuple) else _value_text(key) for key in joint.index]
+    step = max(int(np.ceil(len(positions) * max(map(len, names)) / LABEL_CHARACTERS)), 1)
+    axes.set_xticks(positions[::step], [shown_name(name) for name in names[::step]])
     axes.set_xlabel(", ".join(shown_name(name) for name in joint.index.names))
     axes.set_ylabel("Prior times probability")
-    axes.set_title("The law; filled: the class that the best rule decides for")
+    axes.set_title("Joint probabilities; filled: class predicted by the Bayes classifier")
     return add_legend(axes, is_new)
 
 
-def _number(key: Any) -> str:
+def _value_text(key: Any) -> str:
     return f"{key:g}" if isinstance(key, float) else str(key)
 
 
