@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 
 def naive_bayes_sections(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Sections:
     """Return the sections of the summary in their order."""
-    brief = naive_bayes_brief(results, fit)
-    parts: Sections = {"header": _header, "classes": brief.pop("classes")}
-    if "means" in brief:
-        parts |= {"means": brief.pop("means"), "deviations": _deviations}
-    return parts | brief | ({} if fit.estimates.available is None else {"available": _available})
+    brief_sections = naive_bayes_brief(results, fit)
+    section_functions: Sections = {"header": _header, "classes": brief_sections.pop("classes")}
+    if "means" in brief_sections:
+        section_functions |= {"means": brief_sections.pop("means"), "deviations": _deviations}
+    return (
+        section_functions
+        | brief_sections
+        | ({} if fit.estimates.available is None else {"available": _available})
+    )
 
 
 def naive_bayes_brief(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Sections:
@@ -35,7 +39,9 @@ def naive_bayes_brief(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit
         "bandwidths": (plan.kernels, _bandwidths),
         "multinomial": (plan.counts, _multinomial),
     }
-    return {"classes": _classes} | {name: make for name, (of, make) in densities.items() if len(of)}
+    return {"classes": _classes} | {
+        name: section for name, (columns, section) in densities.items() if len(columns)
+    }
 
 
 def _header(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Pairs:
@@ -53,7 +59,7 @@ def _header(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Pair
 
 
 def _densities(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> list[HeaderItem]:
-    """Items of the header: number of columns of each family and how they are estimated."""
+    """Return the header items: number of columns of each family and how they are estimated."""
     plan = fit.estimates.plan
     items: list[HeaderItem] = []
     if len(plan.normal):
@@ -61,13 +67,15 @@ def _densities(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> l
         items.append(
             HeaderItem("Normal columns", len(plan.normal), f"{len(plan.normal)}, variances {divisor}")
         )
-        share = f"{results.smoothing:g} of the largest variance" if results.smoothing else "none"
-        items.append(HeaderItem("Smoothing", results.smoothing, share))
+        smoothing_text = f"{results.smoothing:g} of the largest variance" if results.smoothing else "none"
+        items.append(HeaderItem("Smoothing", results.smoothing, smoothing_text))
     if len(plan.tables):
         items.append(HeaderItem("Categorical columns", len(plan.tables)))
     if len(plan.kernels):
-        given = int((plan.bandwidths > 0).sum())
-        rule = "given" if given == len(plan.kernels) else plan.rule + (f", {given} given" if given else "")
+        n_fixed = int((plan.bandwidths > 0).sum())
+        rule = (
+            "given" if n_fixed == len(plan.kernels) else plan.rule + (f", {n_fixed} given" if n_fixed else "")
+        )
         items.append(
             HeaderItem("Kernel densities", len(plan.kernels), f"{len(plan.kernels)}, bandwidths {rule}")
         )
@@ -87,7 +95,7 @@ def _classes(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Sec
         return headers.classes_section(results, fit)
     table = pd.DataFrame({"prior": results.prior, "rows": results.counts, "logdet": results.logdet})
     formats: dict[Any, Any] = {"prior": "share", "rows": "count", "logdet": "general"}
-    title = "Classes, with the log-determinants of their covariances"
+    title = "Classes, with the log determinants of their covariance matrices"
     return Section(title, table, formats, source="fit.prior, fit.counts, fit.logdet")
 
 
@@ -110,20 +118,22 @@ def _deviations(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> 
 
 
 def _moments(fit: FittedModel[NaiveBayesFit]) -> ClassMoments | None:
-    """Moments of the normal columns; None if there are none or columns are fitted to different rows."""
+    """Return the moments of the normal columns; None if there are none or columns use different rows."""
     normal = fit.estimates.normal
     return None if normal is None or fit.estimates.available is not None else normal.moments
 
 
 def _tables(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
-    table = pd.concat({term: shares.T for term, shares in results.tables.items()})
+    table = pd.concat({term: probabilities.T for term, probabilities in results.tables.items()})
     note = (
-        "A probability of 0 rules the class out, whatever else is seen; see laplace=."
+        "A probability of 0 excludes the class regardless of the other columns; see laplace=."
         if not results.laplace and (table == 0).any(axis=None)
         else ""
     )
-    named = table.set_axis(table.index.set_names([None, None])).rename_axis(columns=None)
-    return Section("Levels within classes, P(level | class)", named, "share", note=note, source="fit.tables")
+    unnamed = table.set_axis(table.index.set_names([None, None])).rename_axis(columns=None)
+    return Section(
+        "Levels within classes, P(level | class)", unnamed, "share", note=note, source="fit.tables"
+    )
 
 
 def _bandwidths(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
@@ -134,10 +144,10 @@ def _bandwidths(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> 
 def _available(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
     table = results.available.T.rename_axis(index=None, columns=None)
     return Section(
-        "Rows that have each column",
+        "Observed values of each column",
         table,
         "count",
-        note="Each column is fitted to the rows in which it is not missing.",
+        note="Each column is fitted to the rows in which it is observed.",
         source="fit.available",
     )
 

@@ -42,11 +42,11 @@ def density(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axe
     densities = results.density(name)
     signs = options.signs(results.classes)
     axes, is_new = new_axes(options.ax)
-    at = densities.index.to_numpy(dtype=np.float64)
+    grid = densities.index.to_numpy(dtype=np.float64)
     for k, label in enumerate(densities.columns):
         values = densities.iloc[:, k].to_numpy(dtype=np.float64)
         style: dict[str, Any] = {"color": signs.colour(k), "linestyle": signs.line(k), "linewidth": 1.6}
-        axes.plot(at, values, label=shown_name(label), **style)
+        axes.plot(grid, values, label=shown_name(label), **style)
     axes.set_ylim(bottom=0.0)
     rows = drawn_rows(fit, options)
     if rows is not None:
@@ -57,7 +57,7 @@ def density(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axe
     return add_legend(axes, is_new)
 
 
-MOST_MARKS = 400
+MAX_RUG_MARKS = 400
 """Largest number of marks of a class; of more rows, evenly spaced quantiles are drawn."""
 
 
@@ -82,10 +82,10 @@ def _draw_rug(axes: Axes, x: Floats, codes: Codes, k_classes: int, signs: Signs)
     axes.set_yticks([tick for tick in axes.get_yticks() if 0 <= tick <= top])
     axes.axhline(0.0, color=faint(0.6), linewidth=0.8, zorder=1)
     for k in range(k_classes):
-        own = np.sort(x[(codes == k) & np.isfinite(x)])
-        own = own[np.linspace(0, len(own) - 1, min(len(own), MOST_MARKS)).astype(int)]
+        class_x = np.sort(x[(codes == k) & np.isfinite(x)])
+        class_x = class_x[np.linspace(0, len(class_x) - 1, min(len(class_x), MAX_RUG_MARKS)).astype(int)]
         axes.vlines(
-            own, -(k + 0.9) * step, -(k + 0.2) * step, color=signs.colour(k), linewidth=0.6, alpha=0.7
+            class_x, -(k + 0.9) * step, -(k + 0.2) * step, color=signs.colour(k), linewidth=0.6, alpha=0.7
         )
     axes.set_ylim(-(k_classes + 0.1) * step, top)
 
@@ -113,17 +113,17 @@ def level_shares(results: Any, fit: FittedModel[Any], options: PictureOptions) -
     signs = options.signs(results.classes)
     k_classes, levels = table.shape
     axes, is_new = new_axes(options.ax, levels * (1 + k_classes // 4))
-    places = np.arange(levels)
+    positions = np.arange(levels)
     for k, label in enumerate(table.index):
-        shares = table.iloc[k].to_numpy(dtype=np.float64)
+        probabilities = table.iloc[k].to_numpy(dtype=np.float64)
         # Shift the classes vertically; otherwise dots of equal shares would overlap.
-        below = places + 0.6 * ((k + 0.5) / k_classes - 0.5)
-        axes.hlines(below, 0.0, shares, color=signs.colour(k), linewidth=1.2)
+        heights = positions + 0.6 * ((k + 0.5) / k_classes - 0.5)
+        axes.hlines(heights, 0.0, probabilities, color=signs.colour(k), linewidth=1.2)
         style: dict[str, Any] = {"color": signs.colour(k), "marker": signs.marker(k)}
-        axes.plot(shares, below, linestyle="none", label=shown_name(label), **style)
-    for place in places[1:]:
-        axes.axhline(place - 0.5, color=faint(0.8), linewidth=0.5, zorder=0)
-    axes.set_yticks(places, [shown_name(label) for label in table.columns])
+        axes.plot(probabilities, heights, linestyle="none", label=shown_name(label), **style)
+    for position in positions[1:]:
+        axes.axhline(position - 0.5, color=faint(0.8), linewidth=0.5, zorder=0)
+    axes.set_yticks(positions, [shown_name(label) for label in table.columns])
     axes.set(
         xlim=(-0.03 * float(table.max(axis=None)), None),
         ylim=(levels - 0.5, -0.5),
@@ -133,7 +133,7 @@ def level_shares(results: Any, fit: FittedModel[Any], options: PictureOptions) -
     return add_legend(axes, is_new)
 
 
-MOST_BARS = 50
+MAX_BARS = 50
 """Largest number of columns drawn as bars."""
 
 
@@ -158,14 +158,14 @@ def threshold_path(results: Any, fit: FittedModel[Any], options: PictureOptions)
     path = results.path
     chosen = results.threshold
     axes, _ = new_axes(options.ax)
-    at, error, se, genes = numbers(path[["threshold", "error", "se", "genes"]]).T
+    thresholds, error, se, genes = numbers(path[["threshold", "error", "se", "genes"]]).T
     # Only the one-standard-error rule chooses a threshold whose error is not the least.
-    limit = "least error + one standard error" if (error[at == chosen] > error.min()).any() else ""
+    limit = "least error + one standard error" if (error[thresholds == chosen] > error.min()).any() else ""
     draw_errors(axes, path[["threshold", "error", "se"]], chosen, size=4, one_se=limit)
     axes.set_ylim(bottom=min(0.0, float((error - se).min())))
     axes.set_xlabel("Threshold")
     axes.set_ylabel("Cross-validated error, ± one standard error")
-    count_above(axes, at, genes, "Columns left")
+    count_above(axes, thresholds, genes, "Columns left")
     axes.legend(loc="best")
     set_title(axes, "Cross-validated error by threshold")
     return axes
@@ -191,15 +191,15 @@ def centroids(results: Any, fit: FittedModel[Any], options: PictureOptions) -> A
     """
     survivors = results.survivors()
     signs = options.signs(results.classes)
-    shown = survivors.head(MOST_BARS)
-    if not len(shown):
+    top = survivors.head(MAX_BARS)
+    if not len(top):
         axes, _ = new_axes(options.ax)
         axes.set_title("No column survives the threshold")
         axes.set_axis_off()
         return axes
-    of = f" ({len(shown)} of {len(survivors)})" if len(survivors) > len(shown) else ""
-    title = f"Shrunken differences from the common mean{of}"
-    return bar_strips(shown, list(shown.columns), title, ax=options.ax, signs=signs)
+    count_text = f" ({len(top)} of {len(survivors)})" if len(survivors) > len(top) else ""
+    title = f"Shrunken differences from the common mean{count_text}"
+    return bar_strips(top, list(top.columns), title, ax=options.ax, signs=signs)
 
 
 NAIVE_BAYES_PLOTS = (

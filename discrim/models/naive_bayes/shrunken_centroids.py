@@ -47,7 +47,7 @@ from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section, column_texts
 from discrim.report.tables import Sections
 
-MOST_TRIED = 10**6
+MAX_THRESHOLDS = 10**6
 """Largest number of thresholds to try."""
 
 
@@ -77,30 +77,36 @@ def _choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: GridSearch) -> t
     refuse_lone_classes(fit.moments, blocks.design.levels, "threshold=")
     if search.grid is None:
         count = reading.check_whole(
-            "n_thresholds", search.count, 2, MOST_TRIED, what="a number of thresholds"
+            "n_thresholds", search.count, 2, MAX_THRESHOLDS, what="a number of thresholds"
         )
         thresholds = np.unique(np.linspace(0.0, float(fit.reach().max()), count))
     else:
-        also = ", or None for evenly spaced ones"
-        thresholds = np.array(reading.check_grid(search.grid, "threshold", 0, also=also))
-    moments, judged = search.folds.training_moments(blocks, "diagonal")
-    parts = [_refitted(fit, part, search.folds, fold) for fold, part in enumerate(moments)]
+        alternative = ", or None for evenly spaced ones"
+        thresholds = np.array(reading.check_grid(search.grid, "threshold", 0, also=alternative))
+    moments, test_frequencies = search.folds.training_moments(blocks, "diagonal")
+    fold_fits = [
+        _refit_to_fold(fit, fold_moments, search.folds, fold) for fold, fold_moments in enumerate(moments)
+    ]
     log_prior = logs_of_prior(fit.prior)
-    wrong = np.zeros((len(thresholds), k))
-    rows = np.zeros(k)
-    with Progress(blocks.table.nrows * len(parts), "choice of the threshold") as progress:
-        for fold, x, codes, times in judged_rows(blocks, judged, progress):
-            member = np.equal(codes[:, None], np.arange(k)) * times[:, None]
-            rows += member.sum(axis=0)
-            wrong += (labels_along(parts[fold], x, thresholds, log_prior) != codes) @ member
-    refuse_none_judged(rows, "thresholds")
-    path = error_path("threshold", thresholds, wrong, rows, fit.prior, sampled=fit.estimated_prior)
-    reach = np.sort(fit.reach())
-    path["genes"] = len(reach) - np.searchsorted(reach, thresholds, side="right")
+    misclassified = np.zeros((len(thresholds), k))
+    class_counts = np.zeros(k)
+    with Progress(blocks.table.nrows * len(fold_fits), "choice of the threshold") as progress:
+        for fold, x, codes, test_weights in judged_rows(blocks, test_frequencies, progress):
+            class_weights = np.equal(codes[:, None], np.arange(k)) * test_weights[:, None]
+            class_counts += class_weights.sum(axis=0)
+            misclassified += (
+                labels_along(fold_fits[fold], x, thresholds, log_prior) != codes
+            ) @ class_weights
+    refuse_none_judged(class_counts, "thresholds")
+    path = error_path(
+        "threshold", thresholds, misclassified, class_counts, fit.prior, sampled=fit.estimated_prior
+    )
+    max_differences = np.sort(fit.reach())
+    path["genes"] = len(max_differences) - np.searchsorted(max_differences, thresholds, side="right")
     return float(search.good(path).max()), path
 
 
-def _refitted(fit: ShrunkenFit, moments: ClassMoments, folds: TuningFolds, fold: int) -> ShrunkenFit:
+def _refit_to_fold(fit: ShrunkenFit, moments: ClassMoments, folds: TuningFolds, fold: int) -> ShrunkenFit:
     """Refit to the training set of a fold.
 
     Parameters
@@ -123,17 +129,17 @@ def _refitted(fit: ShrunkenFit, moments: ClassMoments, folds: TuningFolds, fold:
     CollinearError
         A column does not vary within classes, or a class is empty.
     """
-    part = fit.refit(moments)
-    if part is None:
-        where, more = folds.training_rows(fold)
+    refit = fit.refit(moments)
+    if refit is None:
+        scope, further_hint = folds.training_rows(fold)
         raise CollinearError(
-            f"{where} some column does not vary within classes, or a class is gone.",
-            hint=f"Give an offset above 0, threshold=, or {more}.",
+            f"{scope} some column does not vary within classes, or a class has no row.",
+            hint=f"Pass an offset above 0, a threshold, or {further_hint}.",
         )
-    return part
+    return refit
 
 
-CHOSEN_FROM_ROWS = NeedsRows("A threshold is chosen by the rows and not by their moments.", "Give threshold=")
+CHOSEN_FROM_ROWS = NeedsRows("The choice of a threshold requires the rows.", "Pass threshold=")
 
 
 @reading.with_keyword_hints
@@ -242,9 +248,9 @@ def shrunken_centroids(
     ash_alcalinity      0.00   -0.91        0.00
     """
     options = verb_options(locals())
-    given, select = read_choice(threshold)
-    if given is not None:
-        reading.check_number("threshold", given, 0, also=', or None or "1se" to have it chosen')
+    fixed_threshold, select = read_choice(threshold)
+    if fixed_threshold is not None:
+        reading.check_number("threshold", fixed_threshold, 0, also=', or None or "1se" to have it chosen')
     if not (isinstance(offset, str) and offset == "median"):
         reading.check_number("offset", offset, 0, also=", or 'median'")
     table = formula, data, weights, levels, functions, na_action
@@ -252,32 +258,35 @@ def shrunken_centroids(
     if sample.has_rows:
         blocks, stats = reading.usable_rows(sample.read(), "diagonal", na_action)
     else:
-        blocks, stats = sample.of_moments("diagonal", CHOSEN_FROM_ROWS if given is None else None)
+        blocks, stats = sample.of_moments("diagonal", CHOSEN_FROM_ROWS if fixed_threshold is None else None)
     reading.refuse_no_spread(stats)
-    shares, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
-    fit = fit_shrunken(stats, shares, threshold=given or 0.0, offset=offset, estimated_prior=estimated)
+    priors, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
+    fit = fit_shrunken(
+        stats, priors, threshold=fixed_threshold or 0.0, offset=offset, estimated_prior=estimated
+    )
     constant = fit.without_scale()
     if constant:
-        zero = (
+        zero_text = (
             "the offset"
             if offset != "median"
             else "the median of the standard deviations, which is the offset,"
         )
         raise CollinearError(
             f"{reading.listed(blocks.terms[dependency.column] for dependency in constant)} "
-            f"{'does' if len(constant) == 1 else 'do'} not vary within classes, and {zero} is 0: there "
-            "is nothing to measure differences by.",
-            hint="Give an offset above 0, or leave out such columns.",
+            f"{'does' if len(constant) == 1 else 'do'} not vary within classes, and {zero_text} is 0. "
+            "Differences cannot be standardized.",
+            hint="Pass an offset above 0, or leave out such columns.",
+            columns=[blocks.terms[dependency.column] for dependency in constant],
         )
     path = search = None
-    if given is None:
+    if fixed_threshold is None:
         search = GridSearch(grid, TuningFolds.read(folds, seed, blocks), select, n_thresholds)
         chosen, path = _choose_threshold(blocks, fit, search)
         fit = replace(fit, threshold=chosen)
     if not fit.shrunken().any():
         warn_user(
-            f"At threshold {fit.threshold:g} no column is left: every row gets the prior "
-            "probabilities, and the class with the largest of them. The last column is lost at "
+            f"No column survives the threshold {fit.threshold:g}: all posterior probabilities equal the "
+            "prior. The largest threshold at which a column survives is just below "
             f"{fit.reach().max():.4g}.",
             UninformativeFitWarning,
         )
@@ -323,8 +332,8 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
         NotSupportedError
             The threshold was an option, or the fit was loaded.
         """
-        why = "as the threshold was given, or the fit was loaded"
-        return held_path(self._fit, why, "fit without threshold= to have it chosen")
+        reason = "because the threshold was set, or the fit was loaded"
+        return held_path(self._fit, reason, "fit without threshold= to have it chosen")
 
     @property
     def overall(self) -> pd.Series:
@@ -369,7 +378,7 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
             zero.
         """
         if threshold is not None:
-            reading.check_number("threshold", threshold, 0, also=", or None for that of the fit")
+            reading.check_number("threshold", threshold, 0, also=", or None for the threshold of the fit")
         shrunken = self._fit.estimates.shrunken(threshold)
         size = np.abs(shrunken).max(axis=0)
         order = np.argsort(-size, kind="stable")[: int((size > 0).sum())]
@@ -461,24 +470,29 @@ class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
         return estimates.of_columns(log_prior, keep)
 
 
-BRIEF = 10
+MAX_SURVIVORS_BRIEF = 10
 """Number of surviving columns that the short summary shows."""
 
-MOST_SURVIVORS = 30
+MAX_SURVIVORS = 30
 """Number of surviving columns that the summary shows."""
 
 
 def shrunken_centroids_sections(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> Sections:
     """Return the sections of the summary in their order."""
-    parts: Sections = {"header": _header, "classes": _classes, "path": _path, "survivors": _survivors}
+    section_functions: Sections = {
+        "header": _header,
+        "classes": _classes,
+        "path": _path,
+        "survivors": _survivors,
+    }
     if fit.path is None:
-        del parts["path"]
-    return parts
+        del section_functions["path"]
+    return section_functions
 
 
 def _header(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> Pairs:
-    kind = "median of s" if fit.estimates.offset == "median" else "given"
-    left = len(results.selected)
+    offset_text = "median of s" if fit.estimates.offset == "median" else "given"
+    n_selected = len(results.selected)
     items: list[HeaderItem] = [
         *headers.row_items(fit),
         HeaderItem(
@@ -489,21 +503,21 @@ def _header(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) ->
             options=("threshold",),
         ),
         headers.chosen_item(fit, "cross-validation"),
-        HeaderItem(f"Offset s0, {kind}", results.offset, f"{results.offset:.4g}"),
-        HeaderItem("Spread s", "pooled, 1/(N-K)"),
+        HeaderItem(f"Offset s0, {offset_text}", results.offset, f"{results.offset:.4g}"),
+        HeaderItem("Standard deviation s", "pooled, 1/(N-K)"),
         *headers.size_items(fit),
-        HeaderItem("Columns selected", left, brief="columns selected", options=("select",)),
+        HeaderItem("Columns selected", n_selected, brief="columns selected", options=("select",)),
         headers.prior_item(fit),
         *headers.error_items(fit),
     ]
-    note = "" if left else "No column is left, so that each posterior is the prior. "
+    note = "" if n_selected else "No column survives the threshold: all posteriors equal the prior. "
     return headers.header(fit, items, f"{note}{headers.kept_note(fit)}".strip())
 
 
 def _classes(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> Section:
-    used = (fit.estimates.shrunken() != 0).sum(axis=1)
+    n_columns = (fit.estimates.shrunken() != 0).sum(axis=1)
     table = pd.DataFrame(
-        {"prior": results.prior, "rows": results.counts, "columns": used}, index=results.classes
+        {"prior": results.prior, "rows": results.counts, "columns": n_columns}, index=results.classes
     )
     formats: dict[Any, Any] = {"prior": "share", "rows": "count", "columns": "count"}
     return Section(
@@ -525,7 +539,7 @@ def _path(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> S
 
 
 def _survivors(
-    results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit], most: int = MOST_SURVIVORS
+    results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit], max_columns: int = MAX_SURVIVORS
 ) -> Section:
     """Section on the shrunken differences of the columns that survive.
 
@@ -535,7 +549,7 @@ def _survivors(
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    most : int
+    max_columns : int
         Number of columns to show.
 
     Returns
@@ -543,17 +557,20 @@ def _survivors(
     Section
     """
     table = results.survivors()
-    left = len(table) - most
-    more = f" And {left} more: fit.survivors()." if left > 0 else ""
-    note = f"The largest come first; zero is no difference from the common mean.{more}"
+    n_omitted = len(table) - max_columns
+    omitted_text = f" And {n_omitted} more: fit.survivors()." if n_omitted > 0 else ""
+    note = f"In decreasing order; zero means that the centroid equals the common mean.{omitted_text}"
     return Section(
         "Shrunken standardized differences from the common mean",
-        table.head(most).rename_axis(columns=None),
+        table.head(max_columns).rename_axis(columns=None),
         "z",
         note=note if len(table) else "No column survives the threshold.",
         source="fit.survivors()",
     )
 
 
-shrunken_centroids_brief: Sections = {"classes": _classes, "survivors": partial(_survivors, most=BRIEF)}
+shrunken_centroids_brief: Sections = {
+    "classes": _classes,
+    "survivors": partial(_survivors, max_columns=MAX_SURVIVORS_BRIEF),
+}
 """Sections of the short summary: classes, and the first surviving columns."""
