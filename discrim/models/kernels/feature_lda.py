@@ -45,10 +45,10 @@ from discrim.models.base import reading
 from discrim.models.base.fit import FittedModel
 from discrim.subspace import KernelFeatures, Landmarks, RandomFeatures
 
-SAMPLED = 5_000
+MIN_SAMPLE_SIZE = 5_000
 """Smallest size of the sample of rows; it is twice the number of landmarks if that is larger."""
 
-COMPARED = 1_000
+N_SEARCH_ROWS = 1_000
 """Number of sampled rows that choose kernel, scale and width."""
 
 
@@ -87,21 +87,21 @@ class FittedByFeatures(NamedTuple):
         The ridges that were tried; empty if the ridge was an option.
     """
 
-    numbers: FeatureLDAFit
+    estimates: FeatureLDAFit
     chosen: Chosen | None
     ridges: list[RidgeTried]
 
 
 def factor_columns(blocks: Blocks) -> list[list[int]]:
-    """Positions of the columns of each factor that is a main effect of the design."""
+    """Return the positions of the columns of each factor that is a main effect of the design."""
     spec = blocks.design.spec
     if spec is None:
         return []
-    place = {
+    index_of_column = {
         j: i for i, j in enumerate(range(len(blocks.design.terms)) if blocks.keep is None else blocks.keep)
     }
     groups = [
-        [place[j] for j in range(columns.start, columns.stop) if j in place]
+        [index_of_column[j] for j in range(columns.start, columns.stop) if j in index_of_column]
         for columns, product in spec.placed()
         if len(product) == 1 and product[0][1] >= 0
     ]
@@ -115,9 +115,9 @@ def check_features(features: KernelFeatures, search: Search) -> None:
             law_of(search.kernels[0])
         if features.n % 2 and search.kernels[0] != "arccos":
             raise DataError(
-                f"components={features!r}: random features of a kernel of distances are cosines and "
-                "sines, two for each direction.",
-                hint=f"Give an even number, such as {features.n + 1}.",
+                f"components={features!r} has an odd number of random features. Kernels of distances use a "
+                "cosine and a sine for each direction.",
+                hint=f"Use an even number, such as {features.n + 1}.",
             )
     refuse_many_features(features.n)
 
@@ -144,18 +144,18 @@ def fit_by_features(
     -------
     FittedByFeatures
     """
-    most = max(SAMPLED, 2 * plan.features.n if isinstance(plan.features, Landmarks) else 0)
+    sample_size = max(MIN_SAMPLE_SIZE, 2 * plan.features.n if isinstance(plan.features, Landmarks) else 0)
     with Progress(0, "sample of the rows"):
-        rows = sampled_rows(blocks, most, len(blocks.terms))
+        rows = sampled_rows(blocks, sample_size, len(blocks.terms))
     # Divide a constant column by infinity: its coordinate is zero.
     sd = np.sqrt(total_squares(moments) / moments.total) / moments.scale
     sd[constant_columns(moments)] = np.inf
-    middle = moments.counts @ moments.means / moments.total
-    standard = Standard(moments.origin + middle / moments.scale, 1 / np.where(sd > 0, sd, np.inf))
+    common_mean = moments.counts @ moments.means / moments.total
+    standard = Standard(moments.origin + common_mean / moments.scale, 1 / np.where(sd > 0, sd, np.inf))
     factors = factor_columns(blocks)
     sample = _as_sample(rows, standard, moments.n_classes, factors)
-    compared = _as_sample(rows.first(COMPARED), standard, moments.n_classes, factors)
-    kernel, scale, chosen = _kernel(compared, plan.search)
+    search_sample = _as_sample(rows.first(N_SEARCH_ROWS), standard, moments.n_classes, factors)
+    kernel, scale, chosen = _kernel(search_sample, plan.search)
     coordinates = fit_coordinates(sample.u, sample.weights, scale, factors, standard.unit)
     features = _features(plan, kernel, Located(standard, coordinates, kernel.name), rows)
     sums = _sums(blocks, features, moments.n_classes)
@@ -168,16 +168,16 @@ def fit_by_features(
     indicators = FeatureIndicators(kernel, features, regression)
     calibrator = None
     if plan.calibrate:
-        y, residuals, left = left_out_parts(indicators, rows.x, rows.codes, sample.weights)
-        there = ~np.isnan(left)
-        weights = None if sample.weights is None else sample.weights[there]
-        fitted = y[there] - residuals[there] / left[there, None]
-        calibrator = fit_calibrator(fitted, rows.codes[there], weights, "vector")
-    numbers = feature_lda(
+        y, residuals, residual_weights = left_out_parts(indicators, rows.x, rows.codes, sample.weights)
+        has_residual = ~np.isnan(residual_weights)
+        weights = None if sample.weights is None else sample.weights[has_residual]
+        fitted = y[has_residual] - residuals[has_residual] / residual_weights[has_residual, None]
+        calibrator = fit_calibrator(fitted, rows.codes[has_residual], weights, "vector")
+    estimates = feature_lda(
         indicators, sums, moments, prior, kind=plan.features.word, scale=scale, sample=sample,
         ncomp=plan.ncomp, calibrator=calibrator, estimated_prior=estimated_prior,
     )  # fmt: skip
-    return FittedByFeatures(numbers, chosen, ridges)
+    return FittedByFeatures(estimates, chosen, ridges)
 
 
 def _as_sample(rows: RowSample, standard: Standard, n_classes: int, factors: list[list[int]]) -> KernelRows:
@@ -224,11 +224,11 @@ def _kernel(sample: KernelRows, search: Search) -> tuple[Kernel, str, Chosen | N
     """
     kernels, scales = kernel_candidates(search.kernels[0], search.scales[0], sample.u, sample.factors)
     # A ridge for all rows does not suit a small sample: here it is always chosen with the kernel.
-    asked = replace(search, kernels=kernels, scales=scales, ridge=None)
+    candidates = replace(search, kernels=kernels, scales=scales, ridge=None)
     if len(kernels) * len(scales) == 1 and (search.width is not None or not search.has_width(kernels[0])):
         return search.kernel(kernels[0], search.width), scales[0], None
     with Progress(0, "choice of the kernel") as progress:
-        chosen = choose(sample, asked, progress)
+        chosen = choose(sample, candidates, progress)
     return chosen.kernel, chosen.scale, chosen
 
 
@@ -252,12 +252,12 @@ def _features(plan: FeaturePlan, kernel: Kernel, located: Located, rows: RowSamp
     """
     if isinstance(plan.features, RandomFeatures):
         columns = located(rows.x[:1]).shape[1]
-        drawn = random_features(law_of(kernel.name), kernel.width, columns, plan.features.n)
-        return FeatureMap(located, drawn)
-    pool = located(rows.first(max(2 * plan.features.n, COMPARED)).x)
+        directions = random_features(law_of(kernel.name), kernel.width, columns, plan.features.n)
+        return FeatureMap(located, directions)
+    pool = located(rows.first(max(2 * plan.features.n, N_SEARCH_ROWS)).x)
     with Progress(0, "choice of landmarks"):
-        places = drawn_landmarks(kernel.matrix, pool, plan.features.n)
-        return FeatureMap(located, landmarks(kernel.matrix, pool[places]))
+        landmark_index = drawn_landmarks(kernel.matrix, pool, plan.features.n)
+        return FeatureMap(located, landmarks(kernel.matrix, pool[landmark_index]))
 
 
 def _sums(blocks: Blocks, features: FeatureMap, n_classes: int) -> FeatureSums:
@@ -269,18 +269,16 @@ def _sums(blocks: Blocks, features: FeatureMap, n_classes: int) -> FeatureSums:
     return FeatureSums.of(moments)
 
 
-def say_fewer(fit: FeatureLDAFit, asked: int) -> None:
+def warn_of_fewer_landmarks(fit: FeatureLDAFit, requested: int) -> None:
     """Warn if the fit has fewer landmarks than requested."""
-    if fit.components < asked:
+    if fit.components < requested:
         warn_user(
-            f"components={asked}: {fit.components} landmarks span all rows of the sample, as far as doubles "
-            "tell, and the fit has as many features."
+            f"components={requested} exceeds the numerical rank of the kernel: {fit.components} landmarks "
+            "span all rows of the sample in double precision, and the fit has as many features."
         )
 
 
-def refitted_by_plan(
-    plan: FeaturePlan | None, fit: FittedModel[FeatureLDAFit], blocks: Blocks
-) -> Rule | None:
+def refit_by_plan(plan: FeaturePlan | None, fit: FittedModel[FeatureLDAFit], blocks: Blocks) -> Rule | None:
     """Refit to other rows with features, kernel and ridge chosen again, from the columns that vary.
 
     Parameters
@@ -297,25 +295,25 @@ def refitted_by_plan(
     Rule or None
         None if there is no plan, or the rows do not allow a fit.
     """
-    moments = _enough_moments(blocks)
+    moments = _moments_if_sufficient(blocks)
     if moments is None or plan is None:
         return None
     keep = np.setdiff1d(np.arange(moments.n_columns), constant_columns(moments))
     if not len(keep):
         return None
-    whole = len(keep) == moments.n_columns
-    if not whole:
+    has_all_columns = len(keep) == moments.n_columns
+    if not has_all_columns:
         blocks = blocks.columns(keep.tolist())
         moments = moments.columns(keep)
     try:
-        made = fit_by_features(blocks, moments, fit.estimates.prior, plan)
+        refit = fit_by_features(blocks, moments, fit.estimates.prior, plan)
     except DataError:
         return None
-    rule = made.numbers.rule(fit.log_prior())
-    return rule if whole else PartRule(rule, keep)
+    rule = refit.estimates.rule(fit.log_prior())
+    return rule if has_all_columns else PartRule(rule, keep)
 
 
-def refitted_with_features(fit: FittedModel[FeatureLDAFit], blocks: Blocks) -> Rule | None:
+def refit_with_features(fit: FittedModel[FeatureLDAFit], blocks: Blocks) -> Rule | None:
     """Refit to other rows with the features, the ridge and the calibration map of the fit.
 
     Parameters
@@ -330,7 +328,7 @@ def refitted_with_features(fit: FittedModel[FeatureLDAFit], blocks: Blocks) -> R
     Rule or None
         None if the rows do not allow a fit.
     """
-    moments = _enough_moments(blocks)
+    moments = _moments_if_sufficient(blocks)
     estimates = fit.estimates
     if moments is None:
         return None
@@ -348,8 +346,8 @@ def refitted_with_features(fit: FittedModel[FeatureLDAFit], blocks: Blocks) -> R
     return refit.rule(fit.log_prior())
 
 
-def _enough_moments(blocks: Blocks) -> ClassMoments | None:
-    """Class moments of rows; None if a class is empty or there are at most as many rows as classes."""
+def _moments_if_sufficient(blocks: Blocks) -> ClassMoments | None:
+    """Return the class moments of rows; None if a class is empty or there are no more rows than classes."""
     moments = reading.class_moments(blocks, "diagonal")
-    enough = (moments.counts > 0).all() and moments.total > moments.n_classes
-    return moments if enough else None
+    is_sufficient = (moments.counts > 0).all() and moments.total > moments.n_classes
+    return moments if is_sufficient else None

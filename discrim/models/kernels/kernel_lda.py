@@ -46,8 +46,8 @@ from discrim.models.kernels.feature_lda import (
     FittedByFeatures,
     factor_columns,
     fit_by_features,
-    refitted_by_plan,
-    refitted_with_features,
+    refit_by_plan,
+    refit_with_features,
 )
 from discrim.models.regression.fda import VariateResults, variate_axes, variate_centroids, variate_classes
 from discrim.models.results import headers
@@ -58,7 +58,7 @@ from discrim.subspace import KernelFeatures, read_features
 KernelFunction = Callable[[Any, Any], Any]
 """Function of rows (m, q) and (n, q), in coordinates, that returns the kernel matrix (m, n)."""
 
-MOST_ROWS = 6_000
+MAX_ROWS = 6_000
 """Largest number of rows of a fit without `components`; the time grows with its cube."""
 
 
@@ -213,35 +213,39 @@ def kernel_lda(
     features = read_features(components)
     search = _read_search(kernel, width, ridge, scale, degree, select)
     reading.check_flag("calibrate", calibrate)
-    why = None
+    reason = None
     if features is None:
-        why = "kernel_lda() without components= compares every row with every other, and"
+        reason = "kernel_lda() without components= compares each row with all others, and"
     else:
         feature_lda.check_features(features, search)
-    blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions, in_memory=why)
+    blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions, in_memory=reason)
     if features is None:
         _refuse_many(blocks)
     blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
     reading.refuse_no_spread(moments)
-    most = moments.n_classes - 1
+    max_ncomp = moments.n_classes - 1
     if ncomp is not None:
-        reading.check_whole("ncomp", ncomp, 1, most, also=f", the axes of {most + 1} classes, or None")
-    shares, estimated = reading.read_prior(prior, blocks.design.levels, moments.counts)
+        reading.check_whole(
+            "ncomp", ncomp, 1, max_ncomp, also=f", the axes of {max_ncomp + 1} classes, or None"
+        )
+    priors, estimated = reading.read_prior(prior, blocks.design.levels, moments.counts)
     if features is not None:
         plan = FeaturePlan(features, search, bool(calibrate), ncomp)
-        made = fit_by_features(blocks, moments, shares, plan, estimated_prior=estimated)
-        warn_of_tied_axes("ncomp", len(made.numbers.flexible.values), made.numbers.flexible.tied_axes())
-        return KernelLDAResults(_feature_fit(made, blocks, options, plan))
+        feature_fit = fit_by_features(blocks, moments, priors, plan, estimated_prior=estimated)
+        warn_of_tied_axes(
+            "ncomp", len(feature_fit.estimates.flexible.values), feature_fit.estimates.flexible.tied_axes()
+        )
+        return KernelLDAResults(_feature_fit(feature_fit, blocks, options, plan))
     sample = _sample(blocks, moments.n_classes)
-    chosen = _chosen(sample, search)
-    numbers = fit_kernel_lda(
-        chosen, sample, moments, shares,
+    chosen = _choose_kernel(sample, search)
+    estimates = fit_kernel_lda(
+        chosen, sample, moments, priors,
         ncomp=ncomp, calibrate=bool(calibrate), estimated_prior=estimated,
     )  # fmt: skip
-    warn_of_tied_axes("ncomp", len(numbers.flexible.values), numbers.flexible.tied_axes())
+    warn_of_tied_axes("ncomp", len(estimates.flexible.values), estimates.flexible.tied_axes())
     path = _path(chosen) if chosen.tried else None
     spec = KernelLDASpec(None if path is None else search)
-    return KernelLDAResults(spec.fit(numbers, blocks, options, path=path))
+    return KernelLDAResults(spec.fit(estimates, blocks, options, path=path))
 
 
 def _read_search(kernel: Any, width: Any, ridge: Any, scale: Any, degree: Any, select: Any) -> Search:
@@ -267,19 +271,21 @@ def _read_search(kernel: Any, width: Any, ridge: Any, scale: Any, degree: Any, s
     """
     function = kernel if callable(kernel) else None
     if function is None:
-        reading.check_word("kernel", kernel, (*_words(KernelName), "auto"))
-    reading.check_word("scale", scale, (*_words(ScaleName), "auto"))
+        reading.check_word("kernel", kernel, (*_literal_values(KernelName), "auto"))
+    reading.check_word("scale", scale, (*_literal_values(ScaleName), "auto"))
     reading.check_word("select", select, Select)
     reading.check_whole("degree", degree, 1, MOST_DEGREE)
-    also = ", or None to have it chosen"
+    alternative = ", or None to have it chosen"
     if width is not None:
         if function is not None or kernel == "linear":
             raise DataError(
-                f"width={width!r}: a linear kernel, and a callable, have no width.", hint="Leave it out."
+                f"width={width!r} cannot be combined with a linear kernel or a kernel function, which have "
+                "no width.",
+                hint="Leave out width=.",
             )
-        width = reading.check_number("width", width, 0, ends="()", also=also)
+        width = reading.check_number("width", width, 0, ends="()", also=alternative)
     if ridge is not None:
-        ridge = reading.check_number("ridge", ridge, 0, ends="()", also=also)
+        ridge = reading.check_number("ridge", ridge, 0, ends="()", also=alternative)
     return Search(
         ("callable" if function is not None else kernel,),
         (scale,),
@@ -291,19 +297,19 @@ def _read_search(kernel: Any, width: Any, ridge: Any, scale: Any, degree: Any, s
     )
 
 
-def _words(names: Any) -> tuple[str, ...]:
+def _literal_values(literal: Any) -> tuple[str, ...]:
     """Return the words of a Literal type."""
-    return tuple(names.__args__)
+    return tuple(literal.__args__)
 
 
 def _refuse_many(blocks: Blocks) -> None:
     """Raise NotSupportedError if there are too many rows to compare each with every other."""
     n = blocks.table.nrows
     hint = "Pass components=1000, or take a sample of the rows, as in data.sample(5000, random_state=0)."
-    if n > MOST_ROWS:
+    if n > MAX_ROWS:
         raise NotSupportedError(
-            f"kernel_lda() compares every row with every other, for which {n:,} rows are too many: the limit "
-            f"is {MOST_ROWS:,}.",
+            f"kernel_lda() without components= compares each row with all others and supports up to "
+            f"{MAX_ROWS:,} rows; the table has {n:,}.",
             hint=hint,
         )
     refuse_beyond_memory(3.0 * n**2, f"The kernels of {n:,} rows with each other", hint)
@@ -315,7 +321,7 @@ def _sample(blocks: Blocks, n_classes: int) -> KernelRows:
     return KernelRows.of(np.ascontiguousarray(x), codes, weights, n_classes, factor_columns(blocks))
 
 
-def _chosen(sample: KernelRows, search: Search) -> Chosen:
+def _choose_kernel(sample: KernelRows, search: Search) -> Chosen:
     """Choose kernel, scale, width and ridge for the rows among the candidates of a search."""
     kernels, scales = kernel_candidates(search.kernels[0], search.scales[0], sample.u, sample.factors)
     with Progress(0, "choice of the kernel") as progress:
@@ -323,34 +329,34 @@ def _chosen(sample: KernelRows, search: Search) -> Chosen:
 
 
 def _path(chosen: Chosen) -> pd.DataFrame:
-    """Table of the candidates with the losses of left-out rows; `chosen` marks the chosen one."""
-    return pd.DataFrame([_line(each, chosen) for each in chosen.tried])
+    """Return the table of the candidates with the losses of left-out rows; `chosen` marks the chosen one."""
+    return pd.DataFrame([_candidate_row(candidate, chosen) for candidate in chosen.tried])
 
 
-def _line(tried: TriedKernel, chosen: Chosen) -> dict[str, Any]:
+def _candidate_row(candidate: TriedKernel, chosen: Chosen) -> dict[str, Any]:
     """Return one row of the table of candidates."""
-    kernel = tried.kernel
-    same = (kernel, tried.scale, tried.ridge) == (chosen.kernel, chosen.scale, chosen.ridge)
+    kernel = candidate.kernel
+    is_chosen = (kernel, candidate.scale, candidate.ridge) == (chosen.kernel, chosen.scale, chosen.ridge)
     return {
         "kernel": kernel.name,
-        "scale": tried.scale,
+        "scale": candidate.scale,
         "width": kernel.width if Search.has_width(kernel.name) else np.nan,
-        "ridge": tried.ridge,
-        "loss": tried.loss,
-        "se": tried.se,
-        "by": "all rows" if tried.exact else "landmarks",
-        "chosen": same and tried.exact,
+        "ridge": candidate.ridge,
+        "loss": candidate.loss,
+        "se": candidate.se,
+        "by": "all rows" if candidate.exact else "landmarks",
+        "chosen": is_chosen and candidate.exact,
     }
 
 
 def _feature_fit(
-    made: FittedByFeatures, blocks: Blocks, options: Mapping[str, Any], plan: FeaturePlan
+    feature_fit: FittedByFeatures, blocks: Blocks, options: Mapping[str, Any], plan: FeaturePlan
 ) -> FittedModel[FeatureLDAFit]:
     """Return the fitted model of a fit by features, with the table of its candidates.
 
     Parameters
     ----------
-    made : FittedByFeatures
+    feature_fit : FittedByFeatures
         The estimates, the choice of the kernel and the ridges that were tried.
     blocks : Blocks
         The rows.
@@ -363,28 +369,32 @@ def _feature_fit(
     -------
     FittedModel
     """
-    numbers, chosen, ridges = made
-    feature_lda.say_fewer(numbers, plan.features.n)
-    kernel = numbers.kernel
-    least = min((each.loss for each in ridges), default=np.nan)
-    lines = [] if chosen is None else [_line(each, chosen) | {"chosen": False} for each in chosen.tried]
+    estimates, chosen, ridges = feature_fit
+    feature_lda.warn_of_fewer_landmarks(estimates, plan.features.n)
+    kernel = estimates.kernel
+    min_loss = min((candidate.loss for candidate in ridges), default=np.nan)
+    lines = (
+        []
+        if chosen is None
+        else [_candidate_row(candidate, chosen) | {"chosen": False} for candidate in chosen.tried]
+    )
     for line in lines:
         line["by"] = "sample" if line["by"] == "all rows" else line["by"]
     lines += [
         {
             "kernel": kernel.name,
-            "scale": numbers.scale,
+            "scale": estimates.scale,
             "width": kernel.width if Search.has_width(kernel.name) else np.nan,
-            "ridge": each.ridge,
-            "loss": each.loss,
+            "ridge": candidate.ridge,
+            "loss": candidate.loss,
             "se": np.nan,
             "by": "GCV",
-            "chosen": each.loss == least,
+            "chosen": candidate.loss == min_loss,
         }
-        for each in ridges
+        for candidate in ridges
     ]
     path = pd.DataFrame(lines) if lines else None
-    return FeatureLDASpec(plan, is_chosen=path is not None).fit(numbers, blocks, options, path=path)
+    return FeatureLDASpec(plan, is_chosen=path is not None).fit(estimates, blocks, options, path=path)
 
 
 def _choice(options: Mapping[str, Any]) -> str:
@@ -411,20 +421,21 @@ def _refitted_rule(search: Search | None, fit: FittedModel[KernelLDAFit], blocks
     Rule or None
         None if the rows do not allow a fit.
     """
-    numbers = fit.estimates
+    estimates = fit.estimates
     moments = reading.class_moments(blocks, "diagonal")
     if not (moments.counts > 0).all() or moments.total <= moments.n_classes:
         return None
     sample = _sample(blocks, moments.n_classes)
-    kernel = numbers.indicators.kernel
-    held = Search(
-        (kernel.name,), (numbers.scale,), kernel.width, numbers.ridge,
+    kernel = estimates.indicators.kernel
+    fixed_search = Search(
+        (kernel.name,), (estimates.scale,), kernel.width, estimates.ridge,
         degree=kernel.degree, function=kernel.function,
     )  # fmt: skip
     try:
         refit = fit_kernel_lda(
-            _chosen(sample, held if search is None else search), sample, moments, numbers.prior,
-            ncomp=numbers.ncomp, calibrate=numbers.calibrator is not None,
+            _choose_kernel(sample, fixed_search if search is None else search),
+            sample, moments, estimates.prior,
+            ncomp=estimates.ncomp, calibrate=estimates.calibrator is not None,
         )  # fmt: skip
     except DataError:
         return None
@@ -434,7 +445,7 @@ def _refitted_rule(search: Search | None, fit: FittedModel[KernelLDAFit], blocks
 def _importance(
     fit: FittedModel[Any], data: Data | None, repeats: int, rng: np.random.Generator
 ) -> pd.DataFrame:
-    """Mean increases of the losses when a term is permuted; see `KernelLDAResults.importance`.
+    """Compute mean increases of the losses when a term is permuted; see `KernelLDAResults.importance`.
 
     Parameters
     ----------
@@ -452,34 +463,37 @@ def _importance(
     DataFrame
         Terms by log_loss, log_loss_se, error, error_se.
     """
-    judged = _rows_to_permute(fit, data)
+    test_rows = _rows_to_permute(fit, data)
     terms = _terms(fit.design_rows)
-    before = judged.losses(judged.rows)
+    losses = test_rows.losses(test_rows.rows)
     lines = []
     with Progress(len(terms) * repeats, "permutations of terms") as progress:
         for columns in terms.values():
-            rise = np.zeros_like(before)
+            increases = np.zeros_like(losses)
             for _ in range(repeats):
-                moved = judged.rows.copy()
-                moved[:, columns] = judged.rows[rng.permutation(len(moved))][:, columns]
-                rise += (judged.losses(moved) - before) / repeats
+                permuted = test_rows.rows.copy()
+                permuted[:, columns] = test_rows.rows[rng.permutation(len(permuted))][:, columns]
+                increases += (test_rows.losses(permuted) - losses) / repeats
                 progress(1)
-            lines.append(judged.means(rise))
+            lines.append(test_rows.means(increases))
     names = ["log_loss", "log_loss_se", "error", "error_se"]
     table = pd.DataFrame(lines, index=pd.Index(list(terms), name="term"), columns=names)
     return table.sort_values("log_loss", ascending=False, kind="stable")
 
 
 def _terms(blocks: Blocks) -> dict[str, list[int]]:
-    """Positions of the columns of each term of the formula; terms without a column in the fit are omitted."""
-    kept = range(len(blocks.design.terms)) if blocks.keep is None else blocks.keep
-    place = {j: i for i, j in enumerate(kept)}
-    terms = {term.label: [place[j] for j in term.columns if j in place] for term in blocks.design.parts()}
+    """Return the positions of the columns of each term of the formula that has columns in the fit."""
+    column_positions = range(len(blocks.design.terms)) if blocks.keep is None else blocks.keep
+    index_of_column = {j: i for i, j in enumerate(column_positions)}
+    terms = {
+        term.label: [index_of_column[j] for j in term.columns if j in index_of_column]
+        for term in blocks.design.parts()
+    }
     return {label: columns for label, columns in terms.items() if columns}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Judged:
+class _TestRows:
     """Rows that are scored with permuted values.
 
     Attributes
@@ -500,21 +514,21 @@ class _Judged:
     scores: Callable[[Floats], Floats]
 
     def losses(self, rows: Floats) -> Floats:
-        """Log loss and misclassification (m, 2) of each row if its columns had the values `rows`."""
+        """Return log loss and misclassification (m, 2) of each row if its columns had the values `rows`."""
         scores = self.scores(rows)
-        own = -log_posteriors(scores)[np.arange(len(rows)), self.codes]
-        return np.column_stack([own, best_class(scores) != self.codes])
+        log_losses = -log_posteriors(scores)[np.arange(len(rows)), self.codes]
+        return np.column_stack([log_losses, best_class(scores) != self.codes])
 
-    def means(self, rises: Floats) -> list[float]:
-        """Weighted means of loss increases (m, 2), each followed by its standard error."""
-        total = len(rises) if self.weights is None else float(self.weights.sum())
-        mean = np.average(rises, axis=0, weights=self.weights)
-        squares = np.average((rises - mean) ** 2, axis=0, weights=self.weights)
+    def means(self, increases: Floats) -> list[float]:
+        """Return weighted means of loss increases (m, 2), each followed by its standard error."""
+        total = len(increases) if self.weights is None else float(self.weights.sum())
+        mean = np.average(increases, axis=0, weights=self.weights)
+        squares = np.average((increases - mean) ** 2, axis=0, weights=self.weights)
         errors = np.sqrt(squares / (total - 1)) if total > 1 else np.full(2, np.nan)
         return [mean[0], errors[0], mean[1], errors[1]]
 
 
-def _rows_to_permute(fit: FittedModel[Any], data: Data | None) -> _Judged:
+def _rows_to_permute(fit: FittedModel[Any], data: Data | None) -> _TestRows:
     """Return the rows to permute: rows of the fit, each scored without itself, or new labelled rows.
 
     Parameters
@@ -526,36 +540,36 @@ def _rows_to_permute(fit: FittedModel[Any], data: Data | None) -> _Judged:
 
     Returns
     -------
-    _Judged
+    _TestRows
 
     Raises
     ------
     NotSupportedError
         `data` is None, and the fit has no rows or was made by features.
     """
-    numbers = fit.estimates
+    estimates = fit.estimates
     log_prior = fit.log_prior()
     if data is None:
         fit.rows("importance()", "pass data=")
-        if numbers.kind:
+        if estimates.kind:
             raise NotSupportedError(
-                "importance() of a fit with components= leaves no rows out.",
-                hint="Pass data=, rows that are new.",
+                "importance() of a fit with components= requires new rows.",
+                hint="Pass data=.",
             )
-        sample = numbers.rows
-        return _Judged(sample.u, sample.codes, sample.weights, numbers.left_out_elsewhere(log_prior))
+        sample = estimates.rows
+        return _TestRows(sample.u, sample.codes, sample.weights, estimates.left_out_elsewhere(log_prior))
     rows = labelled_rows(fit, data, Gaps(), None, _columns_of)
-    judged = (rows.actual >= 0) & ~np.isnan(rows.answer).any(axis=1)
-    refuse_none(judged)
-    return _Judged(rows.answer[judged], rows.actual[judged], None, fit.rule().scores)
+    is_tested = (rows.actual >= 0) & ~np.isnan(rows.answer).any(axis=1)
+    refuse_none(is_tested)
+    return _TestRows(rows.answer[is_tested], rows.actual[is_tested], None, fit.rule().scores)
 
 
 def _columns_of(blocks: Blocks) -> Floats:
     """Return the columns (m, p) of all rows, with NaN in all columns of a row with a missing value."""
-    out = np.full((blocks.table.nrows, len(blocks.terms)), np.nan)
-    for place, x, missing in blocks.every_row():
-        out[place] = x if missing is None else np.where(missing[:, None], np.nan, x)
-    return out
+    columns = np.full((blocks.table.nrows, len(blocks.terms)), np.nan)
+    for row_slice, x, missing in blocks.every_row():
+        columns[row_slice] = x if missing is None else np.where(missing[:, None], np.nan, x)
+    return columns
 
 
 class KernelLDAResults(VariateResults):
@@ -605,8 +619,8 @@ class KernelLDAResults(VariateResults):
     @property
     def width(self) -> float:
         """Width of the kernel, in coordinates; missing if the kernel has no width."""
-        numbers = self._fit.estimates
-        return numbers.width if Search.has_width(numbers.kernel_name) else np.nan
+        estimates = self._fit.estimates
+        return estimates.width if Search.has_width(estimates.kernel_name) else np.nan
 
     @property
     def ridge(self) -> float:
@@ -626,8 +640,8 @@ class KernelLDAResults(VariateResults):
         NotSupportedError
             All parameters were options, or the fit was loaded.
         """
-        why = "as kernel, scale, width and ridge were given, or the fit was loaded"
-        return held_path(self._fit, why, "fit without ridge= to have it chosen")
+        reason = "because kernel, scale, width and ridge were set, or the fit was loaded"
+        return held_path(self._fit, reason, "fit without ridge= to have it chosen")
 
     @displayed(log_loss="general", log_loss_se="general", error="share", error_se="share")
     def importance(self, data: Data | None = None, *, repeats: int = 5, seed: int | None = 0) -> pd.DataFrame:
@@ -771,37 +785,39 @@ class FeatureLDASpec(KernelLDASpec):
 
     def refit_to_rows(self, fit: FittedModel[Any], rows: Blocks) -> Rule | None:
         """Return the rule of a refit to rows, with features, kernel and ridge chosen again."""
-        return refitted_by_plan(self.search, fit, rows)
+        return refit_by_plan(self.search, fit, rows)
 
     def refit_with_fixed(self, fit: FittedModel[Any], rows: Blocks) -> Rule | None:
         """Return the rule of a refit to rows that keeps features, kernel and ridge."""
-        return refitted_with_features(fit, rows)
+        return refit_with_features(fit, rows)
 
     def recode(self, fit: FittedModel[Any], rows: Blocks, *, fixed: bool) -> tuple[FittedModel[Any], Blocks]:
         """Adapt a fit to rows that lack levels of the fit; fixed features are functions of its columns."""
         return fit, replace(rows, design=fit.design_rows.design, keep=fit.design_rows.keep) if fixed else rows
 
 
-MOST_TRIED = 12
+MAX_SHOWN_CANDIDATES = 12
 """Number of candidates that the summary shows, those with the least loss."""
 
-INTERPOLATED = 0.999
+MIN_INTERPOLATION_R2 = 0.999
 """Squared canonical correlation above which the summary warns that the fit interpolates its rows."""
 
 
 def kernel_lda_sections(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Sections:
     """Return the sections of the summary in their order."""
-    parts: Sections = {"header": _header, "classes": variate_classes, "axes": _axes}
-    parts |= {"centroids": variate_centroids}
-    return parts if fit.path is None else parts | {"path": _path_section}
+    section_functions: Sections = {"header": _header, "classes": variate_classes, "axes": _axes}
+    section_functions |= {"centroids": variate_centroids}
+    return section_functions if fit.path is None else section_functions | {"path": _path_section}
 
 
 def _header(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Pairs:
-    numbers = fit.estimates
+    estimates = fit.estimates
     width = "none" if np.isnan(results.width) else f"{results.width:.4g}"
-    calibrator = numbers.calibrator
+    calibrator = estimates.calibrator
     posteriors = "normal classes" if calibrator is None else f"calibrated, {calibrator.kind}"
-    name = f"{results.kernel}, degree {numbers.degree}" if results.kernel == "polynomial" else results.kernel
+    name = (
+        f"{results.kernel}, degree {estimates.degree}" if results.kernel == "polynomial" else results.kernel
+    )
     items: list[HeaderItem] = [
         *headers.row_items(fit),
         HeaderItem(
@@ -819,11 +835,11 @@ def _header(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Pairs:
             options=("width", "ridge"),
         ),
         *(
-            [HeaderItem("Features", numbers.components, f"{numbers.components:,}, {numbers.kind}")]
-            if numbers.kind
+            [HeaderItem("Features", estimates.components, f"{estimates.components:,}, {estimates.kind}")]
+            if estimates.kind
             else []
         ),
-        headers.chosen_item(fit, "sample and GCV" if numbers.kind else "leave-one-out"),
+        headers.chosen_item(fit, "sample and GCV" if estimates.kind else "leave-one-out"),
         HeaderItem("Posteriors", posteriors),
         *headers.size_items(fit),
         headers.prior_item(fit),
@@ -832,8 +848,8 @@ def _header(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Pairs:
     note = ""
     if fit.path is not None:
         note = (
-            f"The leave-one-out error is optimistic: the same rows chose {fit.refits.choice(fit)}. See "
-            "error_rates(['cv'])."
+            f"The leave-one-out error is optimistic, because the same observations were used to choose "
+            f"{fit.refits.choice(fit)}: see error_rates(['cv'])."
         )
     return headers.header(fit, items, note)
 
@@ -849,33 +865,33 @@ def _axes(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Section:
         "Predicted: the share of the variance of the class scores that leave-one-out fits predict, with "
         "scores, kernel and ridge fixed."
     )
-    if results.values.iloc[0] > INTERPOLATED:
+    if results.values.iloc[0] > MIN_INTERPOLATION_R2:
         note += (
-            " The fit nearly interpolates the rows: variates and centroids are in units of the small spread "
-            "that is left within classes, and do not tell how far apart the classes are."
+            " The fit nearly interpolates the observations: variates and centroids are in units of the small "
+            "remaining standard deviation within classes and do not measure the separation of the classes."
         )
     return Section("Axes", table, "share", note=note, source="fit.values, fit.explained")
 
 
 def _path_section(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Section:
     path = results.path
-    best = path.sort_values("loss", kind="stable").index[:MOST_TRIED]
-    shown = path.loc[sorted({*best, *path.index[path["chosen"]]})]
-    table = shown.drop(columns="chosen")
-    table["chosen"] = np.where(shown["chosen"], "*", "")
+    best = path.sort_values("loss", kind="stable").index[:MAX_SHOWN_CANDIDATES]
+    listed = path.loc[sorted({*best, *path.index[path["chosen"]]})]
+    table = listed.drop(columns="chosen")
+    table["chosen"] = np.where(listed["chosen"], "*", "")
     # The same kernel is in many rows; row names have to be distinct.
-    table.index = pd.Index([f"{place + 1}" for place in shown.index])
+    table.index = pd.Index([f"{position + 1}" for position in listed.index])
     formats: dict[Any, Any] = {
         "kernel": "text",
         "scale": "text", "width": "general", "ridge": "general", "loss": "general", "se": "general",
         "by": "text", "chosen": "text",
     }  # fmt: skip
     note = (
-        f"The best {len(shown)} of {len(path)} that were tried, in their order, each with its best ridge. "
-        f"loss is the mean {results._loss_name} of left-out rows; its standard error assumes "
-        "independent rows."
+        f"The best {len(listed)} of {len(path)} candidates, in their order, each with its best ridge. "
+        f"loss is the mean {results._loss_name} of left-out observations; its standard error assumes "
+        "independent observations."
     )
-    if (shown["by"] == "GCV").any():
+    if (listed["by"] == "GCV").any():
         note += " Generalized cross-validation (GCV) uses all rows and has no standard error."
     title = "Left-out loss, by kernel"
     return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
 
 
-MOST_BARS = 30
+MAX_BARS = 30
 """Largest number of terms whose importance is drawn."""
 
 
-@plot("path", "loss of rows left out by width of the kernel", data=False, colors=False, default_if=was_chosen)
+@plot("path", "loss of left-out rows by width of the kernel", data=False, colors=False, default_if=was_chosen)
 def kernel_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Plot the loss of left-out rows by width of the kernel, with the best ridge of each.
 
@@ -44,27 +44,27 @@ def kernel_path(results: Any, fit: FittedModel[Any], options: PictureOptions) ->
     axes, _ = new_axes(options.ax)
     lines = path.groupby(["kernel", "scale"], sort=False)
     for number, ((kernel, scale), table) in enumerate(lines):
-        look: dict[str, Any] = {
+        line_style: dict[str, Any] = {
             "color": SIGNS.colour(number),
             "marker": SIGNS.marker(number),
             "markersize": 3,
         }
         line = table[table["by"] == table["by"].iloc[0]].sort_values("width")
-        axes.plot(line["width"], line["loss"], label=f"{kernel}, {scale}", **look)
+        axes.plot(line["width"], line["loss"], label=f"{kernel}, {scale}", **line_style)
     chosen = path[path["chosen"]]
-    look = {"color": SIGNS.colour(len(lines)), "marker": "*", "markersize": 12, "linestyle": "none"}
+    line_style = {"color": SIGNS.colour(len(lines)), "marker": "*", "markersize": 12, "linestyle": "none"}
     by_gcv = ", by GCV of all rows" if chosen["by"].iloc[0] == "GCV" else ""
-    axes.plot(chosen["width"], chosen["loss"], label=f"chosen{by_gcv}", **look)
+    axes.plot(chosen["width"], chosen["loss"], label=f"chosen{by_gcv}", **line_style)
     log_axis(axes, path["width"].to_numpy())
     axes.set_xlabel("Width of the kernel")
-    axes.set_ylabel(f"Mean {results._loss_name}, rows left out")
+    axes.set_ylabel(f"Mean {results._loss_name}, left-out rows")
     axes.legend()
-    set_title(axes, "Rows left out, by the width of the kernel")
+    set_title(axes, "Loss of left-out rows by width of the kernel")
     return axes
 
 
 @plot(
-    "importance", "rise of the log loss of rows left out where a term is permuted", data=False, colors=False
+    "importance", "increase of the log loss of left-out rows if a term is permuted", data=False, colors=False
 )
 def importance(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Plot the increase of the log loss by term as bars with standard errors, the largest first.
@@ -84,16 +84,16 @@ def importance(results: Any, fit: FittedModel[Any], options: PictureOptions) -> 
         The axes with the plot.
     """
     table = results.importance()
-    shown = table.head(MOST_BARS)
-    axes, _ = new_axes(options.ax, len(shown))
-    rise, se = numbers(shown[["log_loss", "log_loss_se"]]).T
-    lines = np.arange(len(shown))
-    axes.barh(lines, rise, xerr=se, height=0.7, color=SIGNS.colour(0), ecolor=ink(), capsize=2, zorder=2)
+    top = table.head(MAX_BARS)
+    axes, _ = new_axes(options.ax, len(top))
+    increases, se = numbers(top[["log_loss", "log_loss_se"]]).T
+    lines = np.arange(len(top))
+    axes.barh(lines, increases, xerr=se, height=0.7, color=SIGNS.colour(0), ecolor=ink(), capsize=2, zorder=2)
     axes.axvline(0.0, color=ink(), linewidth=0.8, zorder=3)
-    name_lines(axes, list(shown.index), 24)
-    axes.set_xlabel("Rise of the log loss, ± one standard error")
-    some = f" ({len(shown)} of {len(table)})" if len(table) > len(shown) else ""
-    set_title(axes, f"Rows left out, with a term permuted{some}")
+    name_lines(axes, list(top.index), 24)
+    axes.set_xlabel("Increase of the log loss, ± one standard error")
+    count_text = f" ({len(top)} of {len(table)})" if len(table) > len(top) else ""
+    set_title(axes, f"Importance of terms, by permutation in left-out rows{count_text}")
     return axes
 
 

@@ -53,12 +53,12 @@ def components(results: Any, fit: FittedModel[Any], options: PictureOptions) -> 
         ax=options.ax,
         signs=options.signs(fit.classes),
     )
-    said = f"Components of the classes; outlines hold {100 * level:.6g} % of each"
-    set_title(axes, f"{said}\n{chosen}" if chosen else said)
+    title = f"Components of the classes; outlines contain {100 * level:.6g} % of each"
+    set_title(axes, f"{title}\n{chosen}" if chosen else title)
     return axes
 
 
-@plot("path", "BIC of what was tried, by number of components", data=False, colors=False)
+@plot("path", "BIC of the candidates, by number of components", data=False, colors=False)
 def path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     """Plot BIC by number of components, or by covariance form if there is only one number.
 
@@ -79,10 +79,10 @@ def path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     table = results.path.dropna(subset=["bic"])
     if "class" not in table:
         table = table.assign(**{"class": "all classes"})
-    across = "components" if table["components"].nunique() > 1 else "covariance"
-    least = table.groupby(["class", across], sort=False, observed=True)["bic"].min().reset_index()
-    axes = criterion(least, across, ax=options.ax, signs=options.signs(fit.classes))
-    best = "the best form of each number of components" if across == "components" else "each form"
+    axis_name = "components" if table["components"].nunique() > 1 else "covariance"
+    best_criteria = table.groupby(["class", axis_name], sort=False, observed=True)["bic"].min().reset_index()
+    axes = criterion(best_criteria, axis_name, ax=options.ax, signs=options.signs(fit.classes))
+    best = "the best form of each number of components" if axis_name == "components" else "each form"
     set_title(axes, f"BIC of {best}")
     return axes
 

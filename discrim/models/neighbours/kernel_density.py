@@ -37,7 +37,7 @@ from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
-TRIED = np.geomspace(0.15, 6.0, 30)
+DEFAULT_RELATIVE_GRID = np.geomspace(0.15, 6.0, 30)
 """Default candidate bandwidths, relative to the bandwidth for normal classes."""
 
 
@@ -48,7 +48,7 @@ class BandwidthSearch:
     Attributes
     ----------
     grid : tuple of float or None
-        Candidate bandwidths; None stands for `TRIED` times the bandwidth for normal classes.
+        Candidate bandwidths; None stands for `DEFAULT_RELATIVE_GRID` times the bandwidth for normal classes.
     select : {"likelihood", "error"}
         Criterion of the choice.
     """
@@ -57,7 +57,7 @@ class BandwidthSearch:
     select: Literal["likelihood", "error"]
 
 
-def _refuse_flat_class(moments: ClassMoments, blocks: Blocks, metric: str, common: bool) -> None:
+def _refuse_singular(moments: ClassMoments, blocks: Blocks, metric: str, common: bool) -> None:
     """Raise CollinearError if the covariance of the metric is singular.
 
     Parameters
@@ -75,20 +75,24 @@ def _refuse_flat_class(moments: ClassMoments, blocks: Blocks, metric: str, commo
     if not classes:
         return
     k, columns = classes[0]
-    where = "within classes" if k is None else f"in class {shown(blocks.design.levels[k])}"
-    other = 'metric="euclidean"' if common else 'covariance="pooled", or metric="euclidean"'
+    scope = "within classes" if k is None else f"in class {shown(blocks.design.levels[k])}"
+    alternative = 'metric="euclidean"' if common else 'covariance="pooled", or metric="euclidean"'
     if not columns:
         raise CollinearError(
-            f"The rows {where} leave nothing from which to estimate a spread.",
-            hint=f"Give more of them, or pass {other}.",
+            f"There are too few observations {scope} to estimate the variances of the metric.",
+            hint=f"Add observations, or pass {alternative}.",
         )
     names = reading.listed(blocks.terms[j] for j in columns)
-    tells = reading.separation_note(moments, blocks.terms)
-    way_out = f"Pass {other}" if tells else f"Drop such columns from the formula, or pass {other}"
+    separation_note = reading.separation_note(moments, blocks.terms)
+    hint = (
+        f"Pass {alternative}"
+        if separation_note
+        else f"Drop such columns from the formula, or pass {alternative}"
+    )
     raise CollinearError(
-        f"The covariance {where} is singular: {names} {'is' if len(columns) == 1 else 'are'} constant or "
-        f"determined by the columns before.{tells}",
-        hint=f"{way_out}.",
+        f"The covariance matrix {scope} is singular: {names} {'is' if len(columns) == 1 else 'are'} constant "
+        f"or a linear combination of preceding columns.{separation_note}",
+        hint=f"{hint}.",
         columns=[blocks.terms[j] for j in columns],
         classes=() if k is None else (blocks.design.levels[k],),
     )
@@ -109,17 +113,17 @@ def _refuse_lone_rows(moments: ClassMoments, blocks: Blocks, search: BandwidthSe
     lone = np.flatnonzero((moments.counts <= 1) | ~(moments.squares > 0).any(axis=1))
     if search.select == "likelihood" and len(lone):
         k = int(lone[0])
-        which = "one row" if moments.rows[k] == 1 else f"{moments.rows[k]} rows that are all equal"
+        rows_text = "only one row" if moments.rows[k] == 1 else f"{moments.rows[k]} rows, which are all equal"
         raise DataError(
-            f"Class {shown(blocks.design.levels[k])} has {which}, and the class has no other when they "
-            "are left out, so that no bandwidth has a likelihood above zero.",
-            hint='Give bandwidth=, or pass select="error".',
+            f"Class {shown(blocks.design.levels[k])} has {rows_text}. Without them its density is zero at "
+            "any bandwidth, and the likelihood of left-out rows cannot choose one.",
+            hint='Pass bandwidth=, or select="error".',
             options={"select": "error"},
             classes=(blocks.design.levels[k],),
         )
 
 
-def _refuse_fine(fit: KernelDensityFit, blocks: Blocks, radii: Floats) -> None:
+def _refuse_too_small(fit: KernelDensityFit, blocks: Blocks, radii: Floats) -> None:
     """Raise DataError if a bandwidth is below the rounding error of the distances.
 
     Parameters
@@ -131,14 +135,14 @@ def _refuse_fine(fit: KernelDensityFit, blocks: Blocks, radii: Floats) -> None:
     radii : (K, t) float64
         Bandwidths of each class.
     """
-    least = fit.resolution()
-    fine = np.argwhere(radii < least[:, None])
-    if len(fine):
-        k, i = fine[0].tolist()
+    min_radii = fit.resolution()
+    too_small = np.argwhere(radii < min_radii[:, None])
+    if len(too_small):
+        k, i = too_small[0].tolist()
         raise DataError(
             f"A bandwidth of {radii[k, i]:.3g} is too small: distances between rows of class "
-            f"{shown(blocks.design.levels[k])} are known to {least[k]:.2g} only.",
-            hint="Give a larger one.",
+            f"{shown(blocks.design.levels[k])} have a rounding error of {min_radii[k]:.2g}.",
+            hint="Use a larger bandwidth.",
             classes=(blocks.design.levels[k],),
         )
 
@@ -174,38 +178,42 @@ def _choose_bandwidth(
     """
     x, codes, weights = rows
     typical = float(np.exp(np.log(fit.normal_radii()).mean())) * fit.typical_deviation()
-    grid = list(TRIED * typical) if search.grid is None else list(search.grid)
+    grid = list(DEFAULT_RELATIVE_GRID * typical) if search.grid is None else list(search.grid)
     k = len(fit.prior)
-    w = np.ones(len(x)) if weights is None else weights
-    wrong = np.zeros((len(grid), k))
+    row_weights = np.ones(len(x)) if weights is None else weights
+    misclassified = np.zeros((len(grid), k))
     llf = np.zeros(len(grid))
     log_prior = logs_of_prior(fit.prior)
-    member = np.equal(codes[:, None], np.arange(k)) * w[:, None]
+    class_weights = np.equal(codes[:, None], np.arange(k)) * row_weights[:, None]
     # Equal rows are in one group; None if all rows differ and have weights of at most one.
-    _, numbers = np.unique(x, axis=0, return_inverse=True)
-    all_differ = numbers.max(initial=-1) + 1 == len(x) and (weights is None or bool((weights <= 1).all()))
-    groups = None if all_differ else numbers.reshape(-1)
+    _, row_ids = np.unique(x, axis=0, return_inverse=True)
+    all_differ = row_ids.max(initial=-1) + 1 == len(x) and (weights is None or bool((weights <= 1).all()))
+    groups = None if all_differ else row_ids.reshape(-1)
     radii = np.repeat(np.array(grid)[:, None], k, axis=1)
     chosen = fit.with_radii(radii[0], "chosen")
     with Progress(len(x), "choice of a bandwidth") as progress:
-        for part, scores in core.left_out_kernel_scores(chosen, radii, log_prior, x, codes, groups):
+        for chunk, scores in core.left_out_kernel_scores(chosen, radii, log_prior, x, codes, groups):
             # A row outside the reach of all kernels is unclassified and counts as an error.
             labels = best_class(scores.reshape(-1, k)).reshape(len(grid), -1)
-            wrong += (labels != codes[part]) @ member[part]
-            own = scores[:, np.arange(len(part)), codes[part]]
-            llf += (own - log_prior[codes[part]]) @ w[part]
-            progress(len(part))
-    path = error_path("bandwidth", grid, wrong, fit.moments.counts, fit.prior, sampled=fit.estimated_prior)
+            misclassified += (labels != codes[chunk]) @ class_weights[chunk]
+            own_scores = scores[:, np.arange(len(chunk)), codes[chunk]]
+            llf += (own_scores - log_prior[codes[chunk]]) @ row_weights[chunk]
+            progress(len(chunk))
+    path = error_path(
+        "bandwidth", grid, misclassified, fit.moments.counts, fit.prior, sampled=fit.estimated_prior
+    )
     path["llf"] = llf
-    path.attrs["equal_rows"] = 0.0 if groups is None else float(w[np.bincount(groups, w)[groups] > 1].sum())
+    path.attrs["equal_rows"] = (
+        0.0 if groups is None else float(row_weights[np.bincount(groups, row_weights)[groups] > 1].sum())
+    )
     if search.select == "error":
         best = largest_as_good(path)
     else:
         if not np.isfinite(llf).any():
             raise DataError(
-                "At each bandwidth of the grid some row has no other of its class within reach, but for "
-                "rows that are equal to it, so that no likelihood is above zero.",
-                hint='Give larger ones in grid=, or pass select="error".',
+                "The likelihood of left-out rows is zero at each bandwidth of the grid: some row has no "
+                "different row of its class within the bandwidth.",
+                hint='Use larger bandwidths in grid=, or pass select="error".',
                 options={"select": "error"},
             )
         best = grid[int(np.nanargmax(llf))]
@@ -287,8 +295,8 @@ class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
         NotSupportedError
             The bandwidth was an option, or the fit was loaded.
         """
-        why = "as the bandwidth was given, or the fit was loaded"
-        return held_path(self._fit, why, "fit without bandwidth= to have it chosen")
+        reason = "because the bandwidth was set, or the fit was loaded"
+        return held_path(self._fit, reason, "fit without bandwidth= to have it chosen")
 
     def log_densities(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Log densities of the classes at rows.
@@ -455,41 +463,41 @@ def kernel_density(
     reading.check_word("covariance", covariance, ("pooled", "class"))
     reading.check_word("select", select, ("likelihood", "error"))
     if bandwidth is not None and grid is not None:
-        raise DataError("bandwidth= is given, so that there is nothing to choose.", hint="Leave out grid=.")
-    tried = None if grid is None else tuple(reading.check_grid(grid, "bandwidth", 0, ends="()"))
-    common = covariance == "pooled"
-    why = "kernel_density() compares rows with all others, and"
-    blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions, in_memory=why)
+        raise DataError("grid= cannot be combined with bandwidth=.", hint="Leave out one of the two.")
+    candidates = None if grid is None else tuple(reading.check_grid(grid, "bandwidth", 0, ends="()"))
+    is_common = covariance == "pooled"
+    reason = "kernel_density() compares each row with all others, and"
+    blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions, in_memory=reason)
     reading.refuse_large(blocks, "kernel_density() keeps its rows")
     blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
-    spread = core.metric_spread(metric, common)
-    within = moments if spread == "diagonal" else reading.class_moments(blocks, spread)
-    _refuse_flat_class(within, blocks, metric, common)
+    required_moments = core.metric_spread(metric, is_common)
+    within = moments if required_moments == "diagonal" else reading.class_moments(blocks, required_moments)
+    _refuse_singular(within, blocks, metric, is_common)
     labels = pd.Index(list(blocks.design.levels))
-    shares, estimated = reading.read_prior(prior, labels, moments.counts)
-    x, codes, w = weighted_rows(blocks)
+    priors, estimated = reading.read_prior(prior, labels, moments.counts)
+    x, codes, row_weights = weighted_rows(blocks)
     fit = core.fit_kernel_density(
-        moments, within, x, codes, w, shares, kernel=kernel, metric=metric, common=common,
+        moments, within, x, codes, row_weights, priors, kernel=kernel, metric=metric, common=is_common,
         estimated_prior=estimated,
     )  # fmt: skip
     if bandwidth is None:
-        search = BandwidthSearch(tried, select)
+        search = BandwidthSearch(candidates, select)
         _refuse_lone_rows(moments, blocks, search)
-        if tried is not None:
-            _refuse_fine(fit, blocks, np.tile(tried, (len(labels), 1)))
-        fit, path = _choose_bandwidth(fit, (x, codes, w), search)
+        if candidates is not None:
+            _refuse_too_small(fit, blocks, np.tile(candidates, (len(labels), 1)))
+        fit, path = _choose_bandwidth(fit, (x, codes, row_weights), search)
         return KernelDensityResults(KernelDensitySpec(search).fit(fit, blocks, options, path=path))
     if not (isinstance(bandwidth, str) and bandwidth == "normal"):
-        radii = np.array(reading.option_by_class("bandwidth", bandwidth, labels, _radius))
+        radii = np.array(reading.option_by_class("bandwidth", bandwidth, labels, _read_radius))
         fit = fit.with_radii(radii, "given")
-        _refuse_fine(fit, blocks, fit.radii[:, None])
+        _refuse_too_small(fit, blocks, fit.radii[:, None])
     return KernelDensityResults(KernelDensitySpec().fit(fit, blocks, options))
 
 
-def _radius(value: Any) -> float:
+def _read_radius(value: Any) -> float:
     """Validate a bandwidth."""
-    also = ', a dict of them by class, "normal", or None to have it chosen'
-    return reading.check_number("bandwidth", value, 0, ends="()", also=also)
+    alternatives = ', a dict of them by class, "normal", or None to have it chosen'
+    return reading.check_number("bandwidth", value, 0, ends="()", also=alternatives)
 
 
 @dataclass(frozen=True, eq=False)
@@ -563,26 +571,32 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
         return core.kernel_marginal(estimates, log_prior, method, keep)
 
 
-METRICS = {"mahalanobis": "covariance", "diagonal": "variances", "euclidean": "none: units of the columns"}
+METRIC_TEXTS = {
+    "mahalanobis": "covariance",
+    "diagonal": "variances",
+    "euclidean": "none: units of the columns",
+}
 
 
 def kernel_density_sections(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -> Sections:
     """Return the sections of the summary in their order."""
-    parts: Sections = {"header": _header, "classes": _classes}
-    return parts if fit.path is None else parts | {"path": _path_section}
+    section_functions: Sections = {"header": _header, "classes": _classes}
+    return section_functions if fit.path is None else section_functions | {"path": _path_section}
 
 
 def _header(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -> Pairs:
-    numbers = fit.estimates
-    whose = "" if results.metric == "euclidean" else ", pooled" if numbers.common else " of each class"
-    metric = f"{METRICS[results.metric]}{whose}"
-    chosen = {"given": "given", "normal": "the normal rule", "chosen": "rows left out"}[numbers.rule_of_radii]
-    brief = "" if numbers.rule_of_radii == "given" else "bandwidth by"
+    estimates = fit.estimates
+    scope = "" if results.metric == "euclidean" else ", pooled" if estimates.common else " of each class"
+    metric = f"{METRIC_TEXTS[results.metric]}{scope}"
+    choice_text = {"given": "given", "normal": "the normal rule", "chosen": "rows left out"}[
+        estimates.rule_of_radii
+    ]
+    brief = "" if estimates.rule_of_radii == "given" else "bandwidth by"
     items: list[HeaderItem] = [
         *headers.row_items(fit),
         HeaderItem("Kernel", results.kernel),
         HeaderItem("Metric", metric),
-        HeaderItem("Bandwidth by", chosen, brief=brief, options=("bandwidth",)),
+        HeaderItem("Bandwidth by", choice_text, brief=brief, options=("bandwidth",)),
         *headers.size_items(fit),
         headers.prior_item(fit),
         *headers.error_items(fit),
@@ -592,7 +606,8 @@ def _header(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -
         note += " An observation that no kernel reaches has no class."
     if fit.path is not None:
         note += (
-            " The leave-one-out error is optimistic, because it chose the bandwidth: see error_rates(['cv'])."
+            " The leave-one-out error is optimistic, because the bandwidth was chosen by leaving rows out: "
+            "see error_rates(['cv'])."
         )
     return headers.header(fit, items, note)
 
@@ -605,16 +620,16 @@ def _classes(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) 
 def _path_section(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -> Section:
     path = results.path
     chosen = results.bandwidth.iloc[0]
-    tried = path["bandwidth"]
-    table = path.set_index(tried.map("{:.4g}".format))[["error", "se", "llf"]].rename_axis(None)
-    table["chosen"] = np.where(np.isclose(tried, chosen), "*", "")
+    candidates = path["bandwidth"]
+    table = path.set_index(candidates.map("{:.4g}".format))[["error", "se", "llf"]].rename_axis(None)
+    table["chosen"] = np.where(np.isclose(candidates, chosen), "*", "")
     note = "llf is the log-likelihood of left-out rows, given their classes."
-    if many := path.attrs["equal_rows"]:
-        rows = f"{many:g} of {results.counts.sum():g} rows"
-        note += f" {rows} are equal to others, and equal rows are left out together."
-    if len(tried) > 1 and chosen in (tried.iloc[0], tried.iloc[-1]):
-        which = "largest" if chosen == tried.iloc[-1] else "smallest"
-        note += f" The chosen bandwidth is the {which} that was tried: see grid=."
+    if n_equal := path.attrs["equal_rows"]:
+        rows = f"{n_equal:g} of {results.counts.sum():g} rows"
+        note += f" {rows} equal another row; equal rows are left out together."
+    if len(candidates) > 1 and chosen in (candidates.iloc[0], candidates.iloc[-1]):
+        end_text = "largest" if chosen == candidates.iloc[-1] else "smallest"
+        note += f" The chosen bandwidth is the {end_text} candidate: see grid=."
     formats: dict[Any, Any] = {"error": "share", "se": "share", "chosen": "text"}
     title = "Left-out error and likelihood, by bandwidth"
     return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")

@@ -36,12 +36,12 @@ from discrim.models.results.results import ClassifierResults
 from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
-MOST_NEIGHBOURS = 50
+MAX_DEFAULT_K = 50
 """Largest k to try by default."""
 
 
 def _within_moments(blocks: Blocks, moments: ClassMoments) -> ClassMoments:
-    """Moments with the pooled scatter matrix; CollinearError if the pooled covariance is singular.
+    """Compute moments with the pooled scatter matrix; raise CollinearError if it is singular.
 
     Parameters
     ----------
@@ -58,18 +58,19 @@ def _within_moments(blocks: Blocks, moments: ClassMoments) -> ClassMoments:
     if moments.total - moments.n_classes < len(terms):
         # Check before the scatter matrix is computed.
         raise CollinearError(
-            f"{moments.total:g} rows in {moments.n_classes} classes are too few for the covariance of "
-            f"{len(terms)} columns.",
-            hint='Name fewer, or take metric="euclidean".',
+            f"{moments.total:g} observations in {moments.n_classes} classes are too few for the covariance "
+            f"matrix of {len(terms)} columns.",
+            hint='Use fewer columns, or pass metric="euclidean".',
             options={"metric": "euclidean"},
         )
     within = reading.class_moments(blocks, "pooled")
-    collinear = [terms[each.column] for each in dependencies(within)]
+    collinear = [terms[dependency.column] for dependency in dependencies(within)]
     if collinear:
         raise CollinearError(
-            f"The covariance within classes is singular: {reading.listed(collinear)} is constant or "
-            "depends on the columns before it.",
-            hint='Drop it from the formula, or take metric="euclidean".',
+            f"The covariance matrix within classes is singular: {reading.listed(collinear)} "
+            f"{'is' if len(collinear) == 1 else 'are'} constant or a linear combination of preceding "
+            "columns.",
+            hint='Drop such columns from the formula, or pass metric="euclidean".',
             options={"metric": "euclidean"},
             columns=collinear,
         )
@@ -91,23 +92,23 @@ def _refuse_undefined(metric: str, rows: GatheredRows, points: Floats, blocks: B
         The rows, for names.
     """
     if metric in ZERO_ONE:
-        other = np.argwhere((rows.x != 0) & (rows.x != 1))
-        if len(other):
-            row, column = other[0]
+        invalid = np.argwhere((rows.x != 0) & (rows.x != 1))
+        if len(invalid):
+            row, column = invalid[0]
             label = blocks.table.label(int(rows.positions[row]))
             raise DataError(
-                f"metric={metric!r} takes columns of zeros and ones; {blocks.terms[column]!r} is "
+                f"metric={metric!r} requires columns of zeros and ones, but {blocks.terms[column]!r} is "
                 f"{rows.x[row, column]:g} in row {label!r}.",
-                hint="Take another metric, or leave out the column.",
+                hint="Use another metric, or leave out the column.",
                 columns=(blocks.terms[column],),
                 rows=(label,),
             )
-    why, bad = undefined(metric, points)
-    if bad.any():
-        row = blocks.table.label(int(rows.positions[int(np.argmax(bad))]))
+    reason, is_undefined = undefined(metric, points)
+    if is_undefined.any():
+        row = blocks.table.label(int(rows.positions[int(np.argmax(is_undefined))]))
         raise DataError(
-            f"metric={metric!r} gives no distance to row {row!r}: {why}.",
-            hint="Leave such rows out, or take another metric.",
+            f"metric={metric!r} is not defined for row {row!r}: {reason}.",
+            hint="Leave out such rows, or use another metric.",
             rows=(row,),
         )
 
@@ -116,19 +117,19 @@ def _refuse_zero(prior: Floats, classes: Any) -> None:
     """Raise PriorError if the prior (K,) of a class is zero."""
     if not (prior > 0).all():
         raise PriorError(
-            f"The prior of class {shown(classes[int(np.argmin(prior))])} is 0: where all neighbours are "
-            "of such classes there is no posterior.",
-            hint="Give it some, or leave out the class.",
+            f"The prior of class {shown(classes[int(np.argmin(prior))])} is 0. If all neighbours of a row "
+            "are of such classes, its posterior is undefined.",
+            hint="Give the class a positive prior, or leave it out.",
             classes=(classes[int(np.argmin(prior))],),
         )
 
 
-COPIED = 0.75
-SHARED = 0.05
+MIN_COPIED_SHARE = 0.75
+MAX_SHARED_SHARE = 0.05
 """Thresholds of the warning on duplicated rows.
 
-`COPIED` is the smallest share of rows with a copy, and `SHARED` the largest share of distinct rows that occur
-in several classes.
+`MIN_COPIED_SHARE` is the smallest share of rows with a copy, and `MAX_SHARED_SHARE` the largest share of
+distinct rows that occur in several classes.
 """
 
 
@@ -231,8 +232,9 @@ def knn(
     Leave-one-out needs one search for all k. The row that is left out is also removed from the covariance of
     "mahalanobis", by a rank-one update, and from the class proportions that break ties. The standard
     deviations of `scale` are fixed: they are computed from all rows and do not depend on the classes. A prior
-    passed by the user is fixed too, with its weights of votes pi_g / s_g. Folds are fitted again, with their
-    own standard deviations, and choose k again.
+    passed by the user is fixed too, while the proportions s_g in the weights of votes pi_g / s_g are computed
+    without the row that is left out. Folds are fitted again, with their own standard deviations, and choose k
+    again.
 
     Examples
     --------
@@ -248,39 +250,41 @@ def knn(
     reading.check_word("metric", metric, NeighbourMetric)
     reading.check_flag("scale", scale)
     if metric == "seuclidean" and not scale:
-        raise DataError("metric='seuclidean' divides by standard deviations.", hint="Leave scale=True.")
+        raise DataError("metric='seuclidean' requires scale=True.", hint="Pass scale=True.")
     if k is not None and grid is not None:
-        raise DataError("k= is given, so that there is nothing to choose.", hint="Leave out grid=.")
-    why = "knn() compares rows with all others, and"
-    blocks = read_rows(formula, data, levels=levels, functions=functions, in_memory=why)
+        raise DataError("grid= cannot be combined with k=.", hint="Leave out one of the two.")
+    reason = "knn() compares each row with all others, and"
+    blocks = read_rows(formula, data, levels=levels, functions=functions, in_memory=reason)
     reading.refuse_large(blocks, "knn() keeps its rows")
     blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
-    tried = _neighbours_to_try(k, grid, int(moments.total))
-    shares, estimated = reading.read_prior(prior, blocks.design.levels, moments.counts)
-    _refuse_zero(shares, blocks.design.levels)
+    candidates = _candidate_ks(k, grid, int(moments.total))
+    priors, estimated = reading.read_prior(prior, blocks.design.levels, moments.counts)
+    _refuse_zero(priors, blocks.design.levels)
     within = _within_moments(blocks, moments) if metric == "mahalanobis" else None
     constant = [blocks.terms[j] for j in constant_columns(moments)]
     if constant and within is None and scale:
         raise CollinearError(
-            f"{reading.listed(constant)} is constant: there is no standard deviation to divide by.",
-            hint="Drop it from the formula, or pass scale=False.",
+            f"{reading.listed(constant)} {'is' if len(constant) == 1 else 'are'} constant and cannot be "
+            "divided by the standard deviation.",
+            hint="Drop such columns from the formula, or pass scale=False.",
             options={"scale": False},
+            columns=constant,
         )
     rows = gathered_rows(blocks)
     fit = fit_knn(
-        rows.x, rows.codes, moments, shares, k=tried[0], metric=metric, scale=bool(scale),
+        rows.x, rows.codes, moments, priors, k=candidates[0], metric=metric, scale=bool(scale),
         estimated_prior=estimated, within=within,
     )  # fmt: skip
     _refuse_undefined(metric, rows, fit.search.points, blocks)
     if k is not None:
         return KNNResults(KNNSpec().fit(fit, blocks, options))
-    path = _path(fit, tried)
+    path = _path(fit, candidates)
     fit = fit.with_k(largest_as_good(path))
-    _warn_of_copies(fit, rows.x, tried)
+    _warn_of_copies(fit, rows.x, candidates)
     return KNNResults(KNNSpec(tuple(path["k"].tolist())).fit(fit, blocks, options, path=path))
 
 
-def _neighbours_to_try(k: int | None, grid: Sequence[int] | None, n: int) -> list[int]:
+def _candidate_ks(k: int | None, grid: Sequence[int] | None, n: int) -> list[int]:
     """Validate `k` and `grid`; return the candidates for k in increasing order.
 
     Parameters
@@ -301,17 +305,19 @@ def _neighbours_to_try(k: int | None, grid: Sequence[int] | None, n: int) -> lis
             raise DataError(
                 f"k={reading.told(k)} is not valid.",
                 hint=(
-                    f"Give a number of neighbours from 1 to the {n} rows of the fit, or None to have it "
-                    "chosen."
+                    f"Give a number of neighbours from 1 to {n}, the number of observations, or None to have "
+                    "it chosen."
                 ),
             )
         return [int(k)]
     if n < 2:
-        raise DataError("A k is chosen by leaving rows out, which takes two rows.", hint="Give k=.")
+        raise DataError(
+            "The choice of k by leave-one-out requires at least two observations.", hint="Pass k=."
+        )
     if grid is None:
-        return list(range(1, min(MOST_NEIGHBOURS, n - 1) + 1))
-    also = ", one less than the rows, as each is left out"
-    return reading.check_grid(grid, "k", 1, n - 1, whole=True, also=also)
+        return list(range(1, min(MAX_DEFAULT_K, n - 1) + 1))
+    limit_text = ", one less than the number of rows, because each is left out"
+    return reading.check_grid(grid, "k", 1, n - 1, whole=True, also=limit_text)
 
 
 def _warn_of_copies(fit: KNNFit, x: Floats, grid: list[int]) -> None:
@@ -330,37 +336,39 @@ def _warn_of_copies(fit: KNNFit, x: Floats, grid: list[int]) -> None:
     """
     codes = fit.search.codes
     n = len(x)
-    places = len(np.unique(x, axis=0))
-    if places == n:
+    n_distinct = len(np.unique(x, axis=0))
+    if n_distinct == n:
         return
-    _, first, times = np.unique(np.column_stack([x, codes]), axis=0, return_index=True, return_counts=True)
-    copied = int(times[times > 1].sum())
+    _, first_index, repetitions = np.unique(
+        np.column_stack([x, codes]), axis=0, return_index=True, return_counts=True
+    )
+    n_copied = int(repetitions[repetitions > 1].sum())
     # If classes have rows in common, columns have few values, and equal rows are different observations.
-    if copied < COPIED * n or len(first) - places > SHARED * len(first):
+    if n_copied < MIN_COPIED_SHARE * n or len(first_index) - n_distinct > MAX_SHARED_SHARE * len(first_index):
         return
-    distinct = fit.with_k(1).refit(x[np.sort(first)], codes[np.sort(first)])
-    tried = [k for k in grid if k < len(first)]
-    if distinct is None or not tried:
+    distinct_fit = fit.with_k(1).refit(x[np.sort(first_index)], codes[np.sort(first_index)])
+    candidates = [k for k in grid if k < len(first_index)]
+    if distinct_fit is None or not candidates:
         return
-    other = largest_as_good(_path(distinct, tried))
-    if other != fit.k:
+    distinct_k = largest_as_good(_path(distinct_fit, candidates))
+    if distinct_k != fit.k:
         warn_user(
-            f"Leave-one-out chose k={fit.k} where {copied} of {n} rows equal another row of their class, "
-            f"which is left to vote for them. Among the {len(first)} rows that differ it chooses k={other}. "
-            "If such rows are one observation that stands in the table more than once, keep it once; "
-            "otherwise give k=."
+            f"Leave-one-out chose k={fit.k}, but {n_copied} of {n} rows equal another row of their class, "
+            f"which still votes when they are left out. Among the {len(first_index)} distinct rows "
+            f"leave-one-out chooses k={distinct_k}. If equal rows are one observation that was entered "
+            "several times, keep it once; otherwise pass k=."
         )
 
 
 def _path(fit: KNNFit, grid: list[int]) -> pd.DataFrame:
-    """Leave-one-out error by k, equal to `error_rates(["loo"])`: k, error, se."""
+    """Return the leave-one-out errors by k, equal to `error_rates(["loo"])`: k, error, se."""
     with Progress(len(fit.search.points), "choice of k") as progress:
-        wrong = fit.wrong_by_class(grid, fit.prior, progress)
-    return error_path("k", grid, wrong, fit.moments.counts, fit.prior, sampled=fit.estimated_prior)
+        misclassified = fit.wrong_by_class(grid, fit.prior, progress)
+    return error_path("k", grid, misclassified, fit.moments.counts, fit.prior, sampled=fit.estimated_prior)
 
 
 def _refitted_rule(
-    fit: FittedModel[KNNFit], blocks: Blocks, tried: Sequence[int] = ()
+    fit: FittedModel[KNNFit], blocks: Blocks, candidates: Sequence[int] = ()
 ) -> NeighbourRule | None:
     """Refit to other rows and return the rule.
 
@@ -370,7 +378,7 @@ def _refitted_rule(
         The fitted model.
     blocks : Blocks
         The rows.
-    tried : sequence of int
+    candidates : sequence of int
         Candidates for k to choose from again; if empty, the k of the fit is used.
 
     Returns
@@ -378,14 +386,14 @@ def _refitted_rule(
     NeighbourRule or None
         None if the rows do not allow a fit.
     """
-    parts = [repeated(x, codes, times) for _, x, codes, times in used_rows(blocks)]
-    if not parts:
+    chunks = [repeated(x, codes, weights) for _, x, codes, weights in used_rows(blocks)]
+    if not chunks:
         return None
-    x, codes = (np.concatenate(part) for part in zip(*parts, strict=True))
+    x, codes = (np.concatenate(arrays) for arrays in zip(*chunks, strict=True))
     # The k of the fit may be larger than the number of these rows.
-    refit = (fit.estimates.with_k(min(tried)) if tried else fit.estimates).refit(x, codes)
-    if refit is not None and tried:
-        grid = [k for k in tried if k < refit.moments.rows.sum()]
+    refit = (fit.estimates.with_k(min(candidates)) if candidates else fit.estimates).refit(x, codes)
+    if refit is not None and candidates:
+        grid = [k for k in candidates if k < refit.moments.rows.sum()]
         refit = refit.with_k(largest_as_good(_path(refit, grid))) if grid else None
     return None if refit is None else refit.rule_under(refit.prior)
 
@@ -418,8 +426,8 @@ class KNNResults(ClassifierResults):
         NotSupportedError
             k was an option, or the fit was loaded.
         """
-        why = "as k was given, or the fit was loaded"
-        return held_path(self._fit, why, "fit without k= to have it chosen")
+        reason = "because k was set, or the fit was loaded"
+        return held_path(self._fit, reason, "fit without k= to have it chosen")
 
     # ---- neighbours
 
@@ -449,12 +457,12 @@ class KNNResults(ClassifierResults):
         blocks = self._fit.new_rows(data, Gaps(unseen))
         rule = self._fit.estimates.rule_under(self._fit.prior_values())
         frame = pd.DataFrame(0, index=blocks.table.index, columns=self.classes, dtype="Int64")
-        for place, x, missing in blocks.every_row():
+        for row_slice, x, missing in blocks.every_row():
             votes = np.full((len(x), len(self.classes)), pd.NA, dtype=object)
-            known = slice(None) if missing is None else ~missing
-            if len(x[known]):
-                votes[known] = rule.votes(x[known])
-            frame.iloc[place] = votes
+            is_complete = slice(None) if missing is None else ~missing
+            if len(x[is_complete]):
+                votes[is_complete] = rule.votes(x[is_complete])
+            frame.iloc[row_slice] = votes
         return frame if frame.isna().any(axis=None) else frame.astype(np.int64)
 
     # ---- tables and pictures
@@ -556,14 +564,14 @@ class KNNSpec(ModelSpec[KNNFit]):
         return {"points": (-1, p), "codes": (-1,), **space}
 
 
-MOST_STEPS = 20
+MAX_SHOWN_CANDIDATES = 20
 """Largest number of candidates for k that the summary shows."""
 
 
 def knn_sections(results: KNNResults, fit: FittedModel[KNNFit]) -> Sections:
     """Return the sections of the summary in their order."""
-    parts: Sections = {"header": _header, "classes": _classes}
-    return parts if fit.path is None else parts | {"path": _path_section}
+    section_functions: Sections = {"header": _header, "classes": _classes}
+    return section_functions if fit.path is None else section_functions | {"path": _path_section}
 
 
 def _header(results: KNNResults, fit: FittedModel[KNNFit]) -> Pairs:
@@ -581,8 +589,8 @@ def _header(results: KNNResults, fit: FittedModel[KNNFit]) -> Pairs:
         *headers.error_items(fit),
     ]
     note = (
-        "All neighbours at the distance of the k-th count; ties of posteriors go to the class of the nearest "
-        "neighbour, then to the larger prior."
+        "All neighbours at the distance of the k-th vote. If posteriors are tied, the class of the nearest "
+        "neighbour is predicted, then the class with the larger prior."
     )
     if fit.path is not None:
         note += " The leave-one-out error is optimistic, because k was chosen by it: see error_rates(['cv'])."
@@ -600,18 +608,21 @@ def _classes(results: KNNResults, fit: FittedModel[KNNFit]) -> Section:
 def _path_section(results: KNNResults, fit: FittedModel[KNNFit]) -> Section:
     path = results.path
     chosen = path["k"] == results.k
-    steps = np.unique(np.linspace(0, len(path) - 1, min(MOST_STEPS, len(path))).round().astype(int))
-    shown = path.loc[np.union1d(steps, np.flatnonzero(chosen))]
-    table = shown.set_index("k").rename_axis(index=None)
+    steps = np.unique(np.linspace(0, len(path) - 1, min(MAX_SHOWN_CANDIDATES, len(path))).round().astype(int))
+    listed = path.loc[np.union1d(steps, np.flatnonzero(chosen))]
+    table = listed.set_index("k").rename_axis(index=None)
     table["chosen"] = np.where(table.index == results.k, "*", "")
     formats: dict[Any, Any] = {"error": "share", "se": "share", "chosen": "text"}
-    at_an_end = ""
-    tried = path["k"]
-    if len(tried) > 1 and results.k == tried.iloc[-1] < results.nobs - 1:
-        at_an_end = " The chosen k is the largest that was tried; larger ones may be better: see grid=."
-    elif len(tried) > 1 and results.k == tried.iloc[0] > 1:
-        at_an_end = " The chosen k is the smallest that was tried; smaller ones may be better: see grid=."
-    note = f"{len(shown)} of {len(path)} are shown; the largest k of least error is chosen.{at_an_end}"
+    end_note = ""
+    candidates = path["k"]
+    if len(candidates) > 1 and results.k == candidates.iloc[-1] < results.nobs - 1:
+        end_note = " The chosen k is the largest candidate; larger ones may be better: see grid=."
+    elif len(candidates) > 1 and results.k == candidates.iloc[0] > 1:
+        end_note = " The chosen k is the smallest candidate; smaller ones may be better: see grid=."
+    note = (
+        f"{len(listed)} of {len(path)} candidates are shown. The largest k with the smallest error is "
+        f"chosen.{end_note}"
+    )
     title = "Leave-one-out error by k"
     return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
 

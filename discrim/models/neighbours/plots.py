@@ -48,22 +48,22 @@ def knn_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Ax
     return axes
 
 
-def _draw_left_out(axes: Axes, at: Any, error: Any, se: Any, **style: Any) -> None:
+def _draw_left_out(axes: Axes, parameter: Any, error: Any, se: Any, **style: Any) -> None:
     """Draw errors of left-out rows, with standard errors, against a tuning parameter.
 
     Parameters
     ----------
     axes : Axes
         The axes to draw into.
-    at : (m,) float64
+    parameter : (m,) float64
         Values of the tuning parameter.
     error, se : (m,) float64
         Errors and their standard errors.
     **style
         Further options of the line.
     """
-    axes.fill_between(at, error - se, error + se, color=SIGNS.colour(0), alpha=0.2, linewidth=0)
-    axes.plot(at, error, color=SIGNS.colour(0), marker="o", markersize=3, **style)
+    axes.fill_between(parameter, error - se, error + se, color=SIGNS.colour(0), alpha=0.2, linewidth=0)
+    axes.plot(parameter, error, color=SIGNS.colour(0), marker="o", markersize=3, **style)
     axes.set_ylim(bottom=min(0.0, float((error - se).min())))
     axes.set_ylabel("Leave-one-out error, ± one standard error")
 
@@ -96,13 +96,15 @@ def bandwidth_path(results: Any, fit: FittedModel[Any], options: PictureOptions)
     handles, labels = axes.get_legend_handles_labels()
     finite = np.isfinite(llf)
     if finite.any():
-        beside = axes.twinx()
-        handles += beside.plot(radius[finite], llf[finite], color=SIGNS.colour(1), marker="s", markersize=3)
-        beside.set_ylabel("Log-likelihood of rows left out")
+        likelihood_axes = axes.twinx()
+        handles += likelihood_axes.plot(
+            radius[finite], llf[finite], color=SIGNS.colour(1), marker="s", markersize=3
+        )
+        likelihood_axes.set_ylabel("Log-likelihood of left-out rows")
         axes.legend(handles, [*labels, "log-likelihood"], loc="lower right")
     else:
         axes.legend()
-    set_title(axes, "Rows left out, by the bandwidth")
+    set_title(axes, "Leave-one-out error and likelihood by bandwidth")
     return axes
 
 
