@@ -47,7 +47,22 @@ from discrim.models.moments.sample import NeedsRows
 def refuse_collinear_total(
     covariance_model: CovarianceModel, moments: ClassMoments, terms: tuple[str, ...]
 ) -> None:
-    """Raise an error if axes are computed from a total covariance that is singular."""
+    """Raise an error if the axes require a regular total covariance and it is singular.
+
+    Parameters
+    ----------
+    covariance_model : CovarianceModel
+    moments : ClassMoments
+    terms : tuple of str
+        Names of the columns.
+
+    Raises
+    ------
+    SingularEstimateError
+        There are too few rows.
+    CollinearError
+        Columns are collinear over all rows.
+    """
     subspace = covariance_model.subspace
     if subspace is None or not subspace.is_supervised:
         return
@@ -338,7 +353,16 @@ MIN_RELATIVE_VARIANCE = 1e-8
 def with_roots_if_imprecise(
     covariance_model: CovarianceModel, blocks: Blocks, moments: ClassMoments
 ) -> ClassMoments:
-    """Return moments, with square roots of the scatter if cross-products are too imprecise for some axis."""
+    """Return moments, with square roots of the scatter if cross-products are too imprecise for some axis.
+
+    Parameters
+    ----------
+    covariance_model : CovarianceModel
+    blocks : Blocks
+        The rows.
+    moments : ClassMoments
+        Moments of these rows, which are returned if they are precise enough.
+    """
     subspace = covariance_model.subspace
     if subspace is None or moments.roots is not None or not blocks.table.nrows:
         return moments

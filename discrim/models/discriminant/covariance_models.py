@@ -282,7 +282,7 @@ def divisor_text(*, by_class: bool, mle: bool) -> str:
 
 
 def check_closed_form(fit: FittedModel[Any], method: str) -> None:
-    """Raise NotSupportedError if a covariance has no closed form of a rule by a method."""
+    """Raise NotSupportedError if the covariance of a fit does not support a method of posteriors."""
     model = fit.estimates.covariance_model
     if method == "plugin" or model.traits.has_distances:
         return
@@ -353,7 +353,7 @@ class CovarianceDescription:
 
     @property
     def source(self) -> str:
-        """The option that asks for the model."""
+        """The option that selects the model."""
         return f'covariance="{self.model.name}"'
 
     @property
@@ -693,7 +693,7 @@ class RobustDescription(CovarianceDescription):
 
     @property
     def source(self) -> str:
-        """The option that asks for the model."""
+        """The option that selects the model."""
         return f'covariance="{self.model.method}"'
 
     def heading(self, *, by_class: bool, mle: bool) -> str:

@@ -279,7 +279,17 @@ def _refuse_small_classes(observed: ClassMoments, blocks: Blocks) -> None:
 
 
 def _refuse_constant(observed: ClassMoments, blocks: Blocks, *, common: bool) -> None:
-    """Raise CollinearError if a column is constant within a class, or within all for a common covariance."""
+    """Raise CollinearError if a column is constant within a class, or within all for a common covariance.
+
+    Parameters
+    ----------
+    observed : ClassMoments
+        Means and sums of squares of the observed values.
+    blocks : Blocks
+        The rows, for names.
+    common : bool
+        Whether the classes have a common covariance.
+    """
     squares = observed.squares.sum(axis=0, keepdims=True) if common else observed.squares
     constant = np.argwhere(squares == 0)
     if len(constant):
@@ -308,7 +318,21 @@ def _collapse_error(collapsed: Collapsed, blocks: Blocks) -> CollinearError:
 
 
 def em_rule(common: bool, fit: FittedModel[Any], blocks: Blocks) -> Rule | None:
-    """Refit by EM to other weights of the rows and return the rule; None if that fails."""
+    """Refit by EM to other weights of the rows, with the same prior, and return the rule.
+
+    Parameters
+    ----------
+    common : bool
+        Whether the classes have a common covariance.
+    fit : FittedModel
+    blocks : Blocks
+        The rows with their weights.
+
+    Returns
+    -------
+    Rule or None
+        None if a column is not observed in a class, or a covariance becomes singular.
+    """
     k = len(fit.classes)
     x, codes, weights = weighted_rows(blocks)
     is_observed = ~np.isnan(x)

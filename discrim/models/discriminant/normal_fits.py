@@ -117,7 +117,7 @@ def uses_em(
 
 
 def moments_of_sample(sample: Sample, covariance_model: CovarianceModel) -> tuple[Blocks, ClassMoments]:
-    """Return the moments that the verb was given, and a design without rows.
+    """Return the moments of the option `moments`, and a design without rows.
 
     Raises NotSupportedError if the covariance is estimated from observations.
     """
@@ -502,7 +502,20 @@ class NormalSpec(ModelSpec[E]):
         return left_out
 
     def from_arrays(self, moments: ClassMoments, prior: Floats, arguments: Mapping[str, Any]) -> E:
-        """Return the estimates that a file stores, if the covariance model suits them."""
+        """Return the estimates stored in a file.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+        prior : (K,) float
+        arguments : mapping
+            Stored arguments of the constructor, which include the covariance model.
+
+        Raises
+        ------
+        InvalidStateError
+            The covariance model contradicts the other arguments.
+        """
         covariance_model: CovarianceModel = arguments["covariance_model"]
         n_covariances = 1 if self.has_common_covariance else len(prior)
         covariance_model.check_restored(n_covariances, moments.n_columns)
@@ -646,7 +659,22 @@ def refuse_singular(
 
 
 def _singularity_hint(moments: ClassMoments, levels: Sequence[Any], covariance_model: CovarianceModel) -> str:
-    """Return what `qda` supports for the same columns and rows, for a hint."""
+    """Return the hint that suggests a model for rows with a singular covariance in some class.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Moments with a scatter matrix for each class.
+    levels : sequence
+        Labels of the classes.
+    covariance_model : CovarianceModel
+        The model of the fit that failed.
+
+    Returns
+    -------
+    str
+        A clause without a full stop.
+    """
     classes_without_variance = [
         label
         for k, label in enumerate(levels)
@@ -788,7 +816,19 @@ def covariance_models_of(
 
 
 def _factors(fit: FittedModel[Any], moments: ClassMoments, dimensions: Any, threshold: Any) -> list[Factors]:
-    """Return the covariances with a few large variances, one for each form that these dimensions allow."""
+    """Estimate the covariances with a few large variances, one for each form that the dimensions allow.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    moments : ClassMoments
+        Moments with a scatter matrix for each class.
+    dimensions, threshold : see `covariance_models_of`
+
+    Returns
+    -------
+    list of Factors
+    """
     factor_models = []
     levels = fit.design_rows.design.levels
     has_dimensions_by_class = isinstance(dimensions, Mapping) and len(set(dimensions.values())) > 1

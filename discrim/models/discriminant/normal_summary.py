@@ -428,7 +428,15 @@ def _save_axes(results: QDAResults, fit: FittedModel[QDAFit]) -> Section:
 
 
 def _covariance_of_scores(results: QDAResults, fit: FittedModel[QDAFit], label: Any) -> Section:
-    """Return the section of the covariance of a class on the axes of `ncomp=`."""
+    """Return the section of the covariance of a class on the axes of `ncomp=`.
+
+    Parameters
+    ----------
+    results : QDAResults
+    fit : FittedModel
+    label : object
+        The class.
+    """
     k = list(results.classes).index(label)
     n_omitted = len(results.classes) - MAX_SHOWN_COVARIANCES
     divisor = "n" if fit.estimates.method == "mle" else "n-1"
@@ -458,6 +466,15 @@ def _factors(results: QDAResults, fit: FittedModel[QDAFit]) -> Section:
 
 
 def _covariance_in(results: QDAResults, fit: FittedModel[QDAFit], label: Any) -> Section:
+    """Return the section of the covariance of a class, or of the common covariance if the model has one.
+
+    Parameters
+    ----------
+    results : QDAResults
+    fit : FittedModel
+    label : object
+        The class.
+    """
     k = list(results.classes).index(label)
     n_omitted = len(results.classes) - MAX_SHOWN_COVARIANCES
     is_common = fit.estimates.covariance_model.is_common
@@ -562,7 +579,20 @@ def choice_description(fit: FittedModel[RDAFit]) -> str:
 def _common_header(
     results: LDAResults | QDAResults, fit: FittedModel[Any], *, by_class: bool
 ) -> tuple[list[Any], list[Any]]:
-    """Return the left and the right items of the header that linear and quadratic fits share."""
+    """Return the header items that linear and quadratic fits share.
+
+    Parameters
+    ----------
+    results : LDAResults or QDAResults
+    fit : FittedModel
+    by_class : bool
+        Whether each class has its own covariance.
+
+    Returns
+    -------
+    left_items, right_items : list of HeaderItem
+        Items of the left and of the right column.
+    """
     covariance_model = fit.estimates.covariance_model
     moments = fit.estimates.moments
     covariances = fit.estimates.covariances if by_class else (fit.estimates.covariance,)

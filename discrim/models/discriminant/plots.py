@@ -43,7 +43,17 @@ LABEL_SIZE = (5.0, 10.0)
 
 @plot("ranking", "the first columns of the ranking, with their scores by class", data=False)
 def ranking(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Plot the first columns of the ranking, with their scores by class."""
+    """Plot the first columns of the ranking, with their scores by class.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+    """
     table = results.ranking(top=min(MAX_RANKED_COLUMNS, len(results.terms)))
     scores = table.iloc[:, -len(results.classes) :]
     classes = list(results.classes)
@@ -58,6 +68,15 @@ def slopes(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes
     """Plot a column against a covariate, with the lines of the classes and other covariates at their means.
 
     By default it is the column with the largest proportion of variance explained by the covariates.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
     """
     slope_estimates = results.covariate_model._slopes()
     q = fit.estimates.covariates
@@ -103,7 +122,17 @@ def slopes(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes
     data=False,
 )
 def eigenvalues(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Plot eigenvalues by class, filled if they belong to the signal, and the noise variance."""
+    """Plot eigenvalues by class, filled if they belong to the signal, and the noise variance.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+    """
     if "factors" not in describe(fit.estimates.covariance_model).sections:
         raise NotSupportedError(
             'kind="scree" requires covariances with a few large variances.',
@@ -124,7 +153,17 @@ def eigenvalues(results: Any, fit: FittedModel[Any], options: PictureOptions) ->
     "path", "errors of the choice of a shrinkage, or of a number of principal axes", data=False, colors=False
 )
 def choice_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Plot the errors of the candidate shrinkages or numbers of principal axes, and mark the chosen value."""
+    """Plot the errors of the candidate shrinkages or numbers of principal axes, and mark the chosen value.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+    """
     if fit.path is None:
         raise NotSupportedError(
             'kind="path" requires a fit that chose a tuning parameter.',
@@ -149,7 +188,17 @@ def choice_path(results: Any, fit: FittedModel[Any], options: PictureOptions) ->
 
 @plot("path", "errors of the choice by alpha and gamma", data=False)
 def rda_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Plot the errors of the candidate pairs of alpha and gamma, and mark the chosen pair."""
+    """Plot the errors of the candidate pairs of alpha and gamma, and mark the chosen pair.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+    """
     if fit.path is not None and "components" in fit.path:
         return choice_path(results, fit, options)
     errors = results.path.pivot(index="alpha", columns="gamma", values="error")
@@ -163,6 +212,15 @@ def robust_distances(results: Any, fit: FittedModel[Any], options: PictureOption
     """Plot robust against classical distances (Rousseeuw & van Zomeren, 1990, JASA 85, 633-651).
 
     The most distant flagged rows have labels if these do not overlap.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
     """
     if not fit.estimates.covariance_model.traits.is_robust:
         raise NotSupportedError(
@@ -220,7 +278,17 @@ MAX_PAIRED_ROWS = 1000
 
 @plot("trials", "log likelihood ratios of pairs of one class and of two, with errors at each threshold")
 def trials(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
-    """Plot histograms of the log likelihood ratios of pairs of the same class and of different classes."""
+    """Plot histograms of the log likelihood ratios of pairs of the same class and of different classes.
+
+    Parameters
+    ----------
+    results : FittedResults
+        Results of the fit.
+    fit : FittedModel
+        The fitted model.
+    options : PictureOptions
+        Options of the method `plot`, such as the axes to draw into.
+    """
     pairs = results._pairs(options.data, MAX_PAIRED_ROWS)
     uses_all_rows = results._fit.new_rows(options.data).table.nrows <= MAX_PAIRED_ROWS
     axes, is_new = new_axes(options.ax)

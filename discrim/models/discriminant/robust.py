@@ -104,6 +104,24 @@ def _in_memory(blocks: Blocks) -> Iterable[RowBlock]:
 def _t_moments(
     blocks: Blocks, start_moments: ClassMoments, covariance_model: Any, start_estimates: Student | None
 ) -> tuple[ClassMoments, RobustCovariance]:
+    """Estimate the means and scatter matrices of t distributions; see `robust_moments`.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The rows.
+    start_moments : ClassMoments
+        Moments of these rows.
+    covariance_model : StudentTCovariance
+        The model with its options.
+    start_estimates : Student or None
+        Estimates from which the search starts; by default the moments.
+
+    Returns
+    -------
+    moments : ClassMoments
+    covariance_model : RobustCovariance
+    """
     rows = _in_memory(blocks)
     moments, robust, search = fit_t(
         rows,
