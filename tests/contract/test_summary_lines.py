@@ -191,10 +191,14 @@ def test_variables_that_separate_classes_best_are_displayed():
     fit = fitted("lda", "digits")
     text = fit.summary().as_text()
     f = fit.summary().tables["by_column"]["F"].sort_values(ascending=False)
-    rows = re.findall(r"^(pixel_\d_\d) ", text.split("Means by class")[1].split("Discriminants")[0], re.M)
+    rows = re.findall(
+        r"^(pixel_\d_\d) ",
+        text.split("Means by class")[1].split("Coefficients of linear discriminants")[0],
+        re.M,
+    )
     assert rows == list(f.index[:15])
     z = fit.log_odds()["z"].abs().nlargest(10)
-    shown = text.split("Log odds against 0")[1].split("Was one covariance")[0]
+    shown = text.split("Log odds against 0")[1].split("Tests of equal covariance")[0]
     assert sorted(re.findall(r"^  (pixel_\d_\d) ", shown, re.M)) == sorted(term for _, term in z.index)
 
 

@@ -96,7 +96,7 @@ def test_iris_reads_as_was_asked_for():
         sepal_width                     0.11539       0.05524      0.03271
         petal_length                                  0.18519      0.04267
         petal_width                                                0.04188
-        Share of trace  0.9912   0.0088
+        Proportion of trace  0.9912   0.0088
         sepal_length    -7.846     2.735   -2.87    0.004   -13.207    -2.485
         sepal_width    -16.515     3.336   -4.95   <0.001   -23.053    -9.978
         Likelihood ratio             149.66          20    7.3e-22

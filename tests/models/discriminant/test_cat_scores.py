@@ -164,10 +164,10 @@ def test_cat_scores_are_their_definition(name):
     sd = np.sqrt(np.diag(cov))
     root = np.linalg.inv(scipy.linalg.sqrtm(cov / np.outer(sd, sd)).real)
     want = (root @ ((means - prior @ means) / sd).T) * np.sqrt(150 * prior / (1 - prior))
-    found = fit.ranking().loc[fit.terms]
-    assert_allclose(found.iloc[:, 4:], want, rtol=1e-8, atol=1e-8)
-    assert_allclose(found["score"], want**2 @ (1 - prior), rtol=1e-8)
-    assert found["p"].isna().all() == (name == "t")
+    actual = fit.ranking().loc[fit.terms]
+    assert_allclose(actual.iloc[:, 4:], want, rtol=1e-8, atol=1e-8)
+    assert_allclose(actual["score"], want**2 @ (1 - prior), rtol=1e-8)
+    assert actual["p"].isna().all() == (name == "t")
 
 
 # ---- identities
@@ -200,16 +200,16 @@ def test_t_scores_are_those_of_an_analysis_of_variance():
     assert_allclose(table["p"], anova["p"].loc[table.index], rtol=1e-8)
     two = lda("species ~ .", IRIS.iloc[50:], covariance="diagonal").ranking()
     for term, t in two["t.virginica"].items():
-        groups = [part[term] for _, part in IRIS.iloc[50:].groupby("species", observed=True)]
+        groups = [chunk[term] for _, chunk in IRIS.iloc[50:].groupby("species", observed=True)]
         assert t == pytest.approx(scipy.stats.ttest_ind(groups[1], groups[0]).statistic, rel=1e-10)
 
 
 def test_no_shrinkage_is_the_pooled_covariance():
     none = lda("species ~ .", IRIS, covariance=ShrunkCorrelation(0, variance_shrinkage=0))
-    plain = lda("species ~ .", IRIS)
-    assert_allclose(none.cov, plain.cov, rtol=1e-12)
-    assert_allclose(none.ranking(), plain.ranking(), rtol=1e-9)
-    assert_allclose(none.leave_one_out().iloc[:5, 1:], plain.leave_one_out().iloc[:5, 1:], rtol=1e-8)
+    reference_fit = lda("species ~ .", IRIS)
+    assert_allclose(none.cov, reference_fit.cov, rtol=1e-12)
+    assert_allclose(none.ranking(), reference_fit.ranking(), rtol=1e-9)
+    assert_allclose(none.leave_one_out().iloc[:5, 1:], reference_fit.leave_one_out().iloc[:5, 1:], rtol=1e-8)
 
 
 def test_the_null_is_scaled_to_the_median_of_most_columns():
@@ -217,9 +217,9 @@ def test_the_null_is_scaled_to_the_median_of_most_columns():
     table = fit.ranking()
     assert table["p"].median() == pytest.approx(0.5, abs=0.02)
     pd.testing.assert_frame_equal(table, fit.ranking(null="empirical"))
-    plain = fit.ranking(null="theoretical")
-    assert_allclose(plain["p"], scipy.stats.f.sf(plain["score"] / 2, 2, 21), rtol=1e-10)
-    assert (plain["p"] < table["p"]).all()
+    reference = fit.ranking(null="theoretical")
+    assert_allclose(reference["p"], scipy.stats.f.sf(reference["score"] / 2, 2, 21), rtol=1e-10)
+    assert (reference["p"] < table["p"]).all()
     # The tail is that of the entropy, whatever the order.
     assert_allclose(fit.ranking("maximum")["p"].loc[table.index], table["p"])
     pd.testing.assert_frame_equal(fit.ranking(top=3), table.head(3))
@@ -233,19 +233,19 @@ def test_the_null_is_scaled_to_the_median_of_most_columns():
     "options",
     [SHRUNK, GIVEN, {"covariance": ShrunkCorrelation(variance_shrinkage=0.1)}, GIVEN_CORRELATIONS],
 )
-def test_leave_one_out_is_that_of_refits(name, options):
+def test_leave_one_out_scores_equal_refits(name, options):
     # Rows that sums stand for, and are solved together; rows of more columns; and those between.
     formula, data = TABLES.get(name, ("y ~ .", WIDE[["y", *WIDE.columns[:20]]]))
     weights = 1 + np.arange(len(data)) % 3
     for w in (None, weights):
         fit = lda(formula, data, weights=w, **options)
-        found = fit.leave_one_out()
+        left_out = fit.leave_one_out()
         for i in (0, len(data) // 2 + 1, len(data) - 2):
             less = data.drop(index=data.index[i]) if w is None else data
             taken = w if w is None else w - (np.arange(len(data)) == i)
             again = lda(formula, less, prior=fit.prior, weights=taken, **options)
             want = again.predict_proba(data.iloc[[i]]).to_numpy()[0]
-            assert_allclose(found.iloc[i][list(fit.classes)].astype(float), want, rtol=1e-7, atol=1e-13)
+            assert_allclose(left_out.iloc[i][list(fit.classes)].astype(float), want, rtol=1e-7, atol=1e-13)
 
 
 @pytest.mark.parametrize("name", ["two", "wide"])
@@ -267,18 +267,20 @@ def test_weights_are_repeated_rows(name):
 
 
 def test_tables_in_parts_give_the_same():
-    whole = lda("y ~ .", WIDE, **SHRUNK)
+    full_fit = lda("y ~ .", WIDE, **SHRUNK)
     frames = [WIDE.iloc[:9], WIDE.iloc[9:20], WIDE.iloc[20:]]
     in_parts = lda("y ~ .", lambda: iter(frames), **SHRUNK)
-    assert_allclose(in_parts.ranking(), whole.ranking(), rtol=1e-9)
+    assert_allclose(in_parts.ranking(), full_fit.ranking(), rtol=1e-9)
 
 
 def test_moments_are_enough_for_shrinkages_that_are_given():
-    held = discrim.moments("species ~ .", IRIS)
-    assert_allclose(lda(moments=held, **GIVEN).ranking(), lda("species ~ .", IRIS, **GIVEN).ranking())
+    stored_moments = discrim.moments("species ~ .", IRIS)
+    assert_allclose(
+        lda(moments=stored_moments, **GIVEN).ranking(), lda("species ~ .", IRIS, **GIVEN).ranking()
+    )
     for options in (SHRUNK, GIVEN_CORRELATIONS):
         with pytest.raises(NotSupportedError) as caught:
-            lda(moments=held, **options)
+            lda(moments=stored_moments, **options)
         assert "observations" in str(caught.value)
 
 
@@ -305,7 +307,7 @@ def test_the_summary_says_what_was_shrunk_by_how_much():
     assert "0.3, given" in text
     assert "0.07257, estimated" in text
     wide_fit = lda("y ~ .", WIDE, **SHRUNK)
-    assert "Columns by their CAT scores, the first of 40" in wide_fit.summary().as_text()
+    assert "Variables ranked by CAT scores, the first of 40" in wide_fit.summary().as_text()
     pd.testing.assert_frame_equal(
         wide_fit.summary().tables["ranking"], wide_fit.ranking(top=10).iloc[:, :4], check_names=False
     )

@@ -49,7 +49,7 @@ def pipeline(model: Any, components: int, *, standardize: bool) -> Pipeline:
 
 
 @pytest.mark.parametrize("case", DAPC, ids=lambda case: f"{case['table']}-{case['components']}")
-def test_a_fit_is_adegenet_s_dapc(case):
+def test_fit_agrees_with_dapc_of_adegenet(case):
     table: pd.DataFrame = discrim.datasets.load(case["table"])
     table = table if not case["rows"] else table.iloc[case["rows"]].reset_index(drop=True)
     components = PrincipalComponents(case["components"], standardize=case["standardize"])
@@ -84,7 +84,7 @@ def test_a_fit_is_adegenet_s_dapc(case):
     ("verb", "theirs"), [(lda, LinearDiscriminantAnalysis), (qda, QuadraticDiscriminantAnalysis)]
 )
 @pytest.mark.parametrize("shape", [(90, 6), (40, 70)])
-def test_a_fit_is_scikit_learn_s_pipeline(verb, theirs, components, standardize, shape):
+def test_fit_agrees_with_a_scikit_learn_pipeline(verb, theirs, components, standardize, shape):
     table = drawn(*shape)
     x, y = table.drop(columns="y").to_numpy(), table["y"]
     other = pipeline(theirs(), components, standardize=standardize).fit(x, y)
@@ -97,32 +97,37 @@ def test_a_fit_is_scikit_learn_s_pipeline(verb, theirs, components, standardize,
 
 @pytest.mark.parametrize("verb", [lda, qda])
 def test_all_axes_are_the_fit_of_all_columns(verb):
-    whole, fit = verb("species ~ .", IRIS), verb("species ~ .", IRIS, components=4)
-    np.testing.assert_allclose(fit.predict_proba(), whole.predict_proba(), atol=1e-12)
-    np.testing.assert_allclose(fit.leave_one_out().iloc[:, 1:], whole.leave_one_out().iloc[:, 1:], atol=1e-12)
+    full_fit, fit = verb("species ~ .", IRIS), verb("species ~ .", IRIS, components=4)
+    np.testing.assert_allclose(fit.predict_proba(), full_fit.predict_proba(), atol=1e-12)
+    np.testing.assert_allclose(
+        fit.leave_one_out().iloc[:, 1:], full_fit.leave_one_out().iloc[:, 1:], atol=1e-12
+    )
     if verb is lda:
-        np.testing.assert_allclose(fit.scaling, whole.scaling, rtol=1e-10)
-        np.testing.assert_allclose(fit.coef, whole.coef, rtol=1e-10)
-        np.testing.assert_allclose(fit.cov, whole.cov, rtol=1e-10)
+        np.testing.assert_allclose(fit.scaling, full_fit.scaling, rtol=1e-10)
+        np.testing.assert_allclose(fit.coef, full_fit.coef, rtol=1e-10)
+        np.testing.assert_allclose(fit.cov, full_fit.cov, rtol=1e-10)
     else:
-        np.testing.assert_allclose(fit.logdet, whole.logdet, rtol=1e-12)
+        np.testing.assert_allclose(fit.logdet, full_fit.logdet, rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["diagonal", "shrunk", "spherical"])
-def test_a_kind_of_covariance_is_that_of_the_scores(kind):
+def test_covariance_model_applies_to_the_scores(kind):
     table = drawn(40, 60)
     x = table.drop(columns="y").to_numpy()
     scores = pd.DataFrame(PCA(7, svd_solver="full").fit_transform(x)).add_prefix("s").assign(y=table["y"])
-    fit, own = lda("y ~ .", table, components=7, covariance=kind), lda("y ~ .", scores, covariance=kind)
-    np.testing.assert_allclose(fit.predict_proba(), own.predict_proba(), atol=1e-10)
-    np.testing.assert_allclose(fit.explained, own.explained, rtol=1e-9)
+    fit, reference_fit = (
+        lda("y ~ .", table, components=7, covariance=kind),
+        lda("y ~ .", scores, covariance=kind),
+    )
+    np.testing.assert_allclose(fit.predict_proba(), reference_fit.predict_proba(), atol=1e-10)
+    np.testing.assert_allclose(fit.explained, reference_fit.explained, rtol=1e-9)
 
 
-def test_a_share_takes_the_fewest_axes_that_have_it():
-    shares = PCA().fit(IRIS.iloc[:, :4]).explained_variance_ratio_.cumsum()
-    for share in (0.5, shares[0], shares[1] - 1e-6, shares[1] + 1e-6, 0.999999):
-        fit = lda("species ~ .", IRIS, components=float(share))
-        assert fit.subspace.n_components == (shares < share - 1e-9).sum() + 1
+def test_a_share_selects_the_smallest_sufficient_number_of_axes():
+    proportions = PCA().fit(IRIS.iloc[:, :4]).explained_variance_ratio_.cumsum()
+    for proportion in (0.5, proportions[0], proportions[1] - 1e-6, proportions[1] + 1e-6, 0.999999):
+        fit = lda("species ~ .", IRIS, components=float(proportion))
+        assert fit.subspace.n_components == (proportions < proportion - 1e-9).sum() + 1
 
 
 def test_scores_are_the_columns_about_their_mean_times_the_loadings():
@@ -132,50 +137,50 @@ def test_scores_are_the_columns_about_their_mean_times_the_loadings():
     np.testing.assert_allclose(scores.var(axis=0) / x.var(axis=0).sum(), fit.subspace.shares, rtol=1e-12)
     np.testing.assert_allclose(fit.subspace.loadings.T @ fit.subspace.loadings, np.eye(3), atol=1e-14)
     for label in fit.classes:
-        own = np.linalg.slogdet(np.cov(scores[IRIS["species"] == label].T))[1]
-        assert fit.logdet[label] == pytest.approx(own, rel=1e-12)
+        class_rows = np.linalg.slogdet(np.cov(scores[IRIS["species"] == label].T))[1]
+        assert fit.logdet[label] == pytest.approx(class_rows, rel=1e-12)
     standardized = qda("species ~ .", IRIS, components=PrincipalComponents(2, standardize=True))
     scores = ((x - x.mean(axis=0)) / x.std(axis=0)) @ standardized.subspace.loadings.to_numpy()
-    own = [np.linalg.slogdet(np.cov(scores[IRIS["species"] == label].T))[1] for label in fit.classes]
-    np.testing.assert_allclose(standardized.logdet, own, rtol=1e-12)
+    class_rows = [np.linalg.slogdet(np.cov(scores[IRIS["species"] == label].T))[1] for label in fit.classes]
+    np.testing.assert_allclose(standardized.logdet, class_rows, rtol=1e-12)
 
 
 def test_weights_stand_for_repeated_rows():
     rng = np.random.default_rng(1)
-    times = rng.integers(1, 4, len(IRIS))
-    repeated = IRIS.loc[IRIS.index.repeat(times)].reset_index(drop=True)
+    repetitions = rng.integers(1, 4, len(IRIS))
+    repeated = IRIS.loc[IRIS.index.repeat(repetitions)].reset_index(drop=True)
     for verb in (lda, qda):
-        fit = verb("species ~ .", IRIS, components=2, weights=times)
-        own = verb("species ~ .", repeated, components=2)
-        np.testing.assert_allclose(fit.predict_proba(IRIS), own.predict_proba(IRIS), atol=1e-12)
+        fit = verb("species ~ .", IRIS, components=2, weights=repetitions)
+        reference_fit = verb("species ~ .", repeated, components=2)
+        np.testing.assert_allclose(fit.predict_proba(IRIS), reference_fit.predict_proba(IRIS), atol=1e-12)
 
 
 def test_moments_that_add_up_and_parts_say_the_same_as_the_rows():
-    whole = lda("species ~ .", IRIS, components=2)
+    full_fit = lda("species ~ .", IRIS, components=2)
     first = discrim.moments("species ~ .", IRIS.iloc[::2], scatters="class")
     added = first + first.of(IRIS.iloc[1::2])
-    parts = [IRIS.iloc[i : i + 40] for i in range(0, 150, 40)]
+    chunks = [IRIS.iloc[i : i + 40] for i in range(0, 150, 40)]
     for fit in (
         lda(moments=added, components=2),
-        lda("species ~ .", lambda: iter(parts), components=2),
+        lda("species ~ .", lambda: iter(chunks), components=2),
     ):
-        np.testing.assert_allclose(fit.predict_proba(IRIS), whole.predict_proba(IRIS), atol=1e-12)
-    own = qda("species ~ .", IRIS, components=0.95)
+        np.testing.assert_allclose(fit.predict_proba(IRIS), full_fit.predict_proba(IRIS), atol=1e-12)
+    reference_fit = qda("species ~ .", IRIS, components=0.95)
     np.testing.assert_allclose(
-        qda(moments=added, components=0.95).predict_proba(IRIS), own.predict_proba(IRIS), atol=1e-12
+        qda(moments=added, components=0.95).predict_proba(IRIS), reference_fit.predict_proba(IRIS), atol=1e-12
     )
 
 
-def test_constant_columns_and_ties_cost_nothing():
+def test_constant_columns_and_ties_do_not_matter():
     table = IRIS.assign(still=3.0, twice=IRIS["petal_length"])
     with pytest.warns(DroppedColumnsWarning, match="still"):
         fit = lda("species ~ .", table, components=2)
     assert len(fit.terms) == 5
     other = pipeline(LinearDiscriminantAnalysis(), 2, standardize=False)
     x = table[list(fit.terms)].to_numpy()
-    own = lda("species ~ . - still", table, components=2, method="mle")
+    reference_fit = lda("species ~ . - still", table, components=2, method="mle")
     np.testing.assert_allclose(
-        own.predict_proba(), other.fit(x, IRIS["species"]).predict_proba(x), atol=1e-12
+        reference_fit.predict_proba(), other.fit(x, IRIS["species"]).predict_proba(x), atol=1e-12
     )
     assert np.isfinite(lda("species ~ . - still", table, components=2).predict_proba().to_numpy()).all()
     with pytest.raises(DataError) as caught:
@@ -184,7 +189,7 @@ def test_constant_columns_and_ties_cost_nothing():
 
 
 @pytest.mark.parametrize("verb", [lda, qda])
-def test_a_file_has_the_axes(verb, tmp_path):
+def test_files_keep_the_axes(verb, tmp_path):
     for components, standardize in ((2, True), (0.9, False)):
         fit = verb("species ~ .", IRIS, components=PrincipalComponents(components, standardize=standardize))
         fit.save(tmp_path / "fit")
@@ -195,15 +200,15 @@ def test_a_file_has_the_axes(verb, tmp_path):
         assert loaded.update(data=IRIS, components=1).subspace.n_components == 1
 
 
-def test_an_estimator_has_the_axes():
+def test_estimator_has_the_axes():
     x, y = IRIS.iloc[:, :4], IRIS["species"].astype(str)
     fit = LDAClassifier(components=2).fit(x, y)
     np.testing.assert_allclose(
         fit.predict_proba(x), lda("species ~ .", IRIS, components=2).predict_proba(), atol=1e-12
     )
     batches = LDAClassifier(components=2)
-    for part in (slice(0, None, 2), slice(1, None, 2)):
-        batches.partial_fit(x[part], y[part], classes=sorted(set(y)))
+    for chunk in (slice(0, None, 2), slice(1, None, 2)):
+        batches.partial_fit(x[chunk], y[chunk], classes=sorted(set(y)))
     np.testing.assert_allclose(batches.predict_proba(x), fit.predict_proba(x), atol=1e-12)
 
 
@@ -212,7 +217,7 @@ def refused(error: type[Exception], match: str, call: Callable[[], Any]) -> None
         call()
 
 
-def test_what_makes_no_sense_is_refused_with_a_way_out():
+def test_invalid_options_are_refused_with_a_hint():
     def of_iris(**options: Any) -> Callable[[], Any]:
         return lambda: lda("species ~ .", IRIS, **{"components": 2} | options)
 
@@ -229,22 +234,22 @@ def test_what_makes_no_sense_is_refused_with_a_way_out():
     table = drawn(40, 60)
     wide = "38 principal.*within classes.*37 degrees.*components=37"
     refused(CollinearError, wide, lambda: lda("y ~ .", table, components=38))
-    few = "class 'b'.*12 degrees.*components=12"
-    refused(CollinearError, few, lambda: qda("y ~ .", table, components=13))
+    subset = "class 'b'.*12 degrees.*components=12"
+    refused(CollinearError, subset, lambda: qda("y ~ .", table, components=13))
     assert lda("y ~ .", table, components=38, covariance="shrunk").subspace.n_components == 38
     fit = lda("species ~ .", IRIS, components=2)
     for ask in ("wilks", "llf", "aic"):
         refused(NotSupportedError, "components=|principal axes", lambda a=ask: getattr(fit, a))
     refused(NotSupportedError, "without components=", lambda: fit.canonical())
     refused(NotSupportedError, "Fit with components=", lambda: lda("species ~ .", IRIS).subspace.loadings)
-    two = "4 columns and 3 classes have, within 1 principal axes, 1 canonical axis. Give"
+    two = "4 columns and 3 classes have, within 1 principal axes, 1 canonical axis"
     refused(DataError, two, of_iris(components=1, ncomp=2))
     of_all = r"full covariances?, not .*within principal axes"
     refused(NotSupportedError, of_all, lambda: fit.predict_proba(method="predictive"))
 
 
 @pytest.mark.parametrize(("verb", "options"), [(lda, {}), (qda, {}), (rda, {"alpha": 0.5, "gamma": 0.1})])
-def test_scores_on_axes_have_no_law_of_some_of_the_columns(verb, options):
+def test_scores_on_axes_have_no_marginal_distribution_of_columns(verb, options):
     fit = verb("species ~ .", IRIS, components=2, **options)
     with_gap = IRIS[::50].assign(petal_width=np.nan)
     with pytest.raises(NotSupportedError) as caught:
@@ -253,12 +258,12 @@ def test_scores_on_axes_have_no_law_of_some_of_the_columns(verb, options):
     assert fit.predict_proba(with_gap).isna().all(axis=None)
 
 
-def test_units_that_differ_are_warned_of():
+def test_different_units_cause_a_warning():
     with pytest.warns(ScaleWarning):
         lda("cultivar ~ .", WINE, components=2)
 
 
-def test_a_summary_says_how_many_axes_with_which_share():
+def test_summary_shows_number_and_share_of_axes():
     text = lda("species ~ .", IRIS, components=2).summary().as_text()
     assert "Principal axes" in text
     assert "2 of 4, 97.8% of variance" in text
@@ -269,9 +274,9 @@ def test_a_summary_says_how_many_axes_with_which_share():
 
 
 @pytest.mark.slow
-def test_genes_are_scikit_learn_s_pipeline():
-    with np.load(beside("genes/islr_Khan.npz"), allow_pickle=False) as held:
-        x, y = held["X"], held["y"]
+def test_wide_tables_agree_with_a_scikit_learn_pipeline():
+    with np.load(beside("genes/islr_Khan.npz"), allow_pickle=False) as archive:
+        x, y = archive["X"], archive["y"]
     table = pd.DataFrame(x).add_prefix("g").assign(y=y)
     fit = lda("y ~ .", table, components=20, method="mle")
     other = pipeline(LinearDiscriminantAnalysis(), 20, standardize=False).fit(x, y)
@@ -310,14 +315,14 @@ VERBS = [(lda, {}), (qda, {"covariance": "shrunk"}), (rda, {"alpha": 0.4, "gamma
 
 def refitted(fit: Any, table: pd.DataFrame, weights: np.ndarray | None = None) -> np.ndarray:
     """Posteriors (n, K) of each row by a fit to the other rows, of which one unit of weight is left out."""
-    found = []
+    actual = []
     for i in range(len(table)):
         times = np.ones(len(table)) if weights is None else weights.astype(float)
         times[i] -= min(times[i], 1.0)
         options = {} if weights is None else {"weights": times[times > 0]}
         other = fit.update(data=table[times > 0], **options)
-        found.append(other.predict_proba(table.iloc[[i]], prior=fit.prior).to_numpy()[0])
-    return np.array(found)
+        actual.append(other.predict_proba(table.iloc[[i]], prior=fit.prior).to_numpy()[0])
+    return np.array(actual)
 
 
 @pytest.mark.slow
@@ -357,7 +362,7 @@ def test_leave_one_out_of_a_far_row_is_a_refit(verb, options, shape, standardize
 @pytest.mark.slow
 @pytest.mark.parametrize("components", [2, 4])
 @pytest.mark.parametrize(("verb", "options"), [*VERBS, (qda, {})])
-def test_rows_beside_a_far_row_keep_the_digits_of_refits(verb, options, components):
+def test_rows_near_an_outlier_are_as_precise_as_refits(verb, options, components):
     table = drawn(24, 4, k=2, seed=8)
     table.loc[0, "x0":"x3"] += [1e6, -2e6, 1e6, 3e6]
     fit = verb("y ~ .", table, components=components, **options)
@@ -383,18 +388,20 @@ def test_the_path_by_leaving_out_counts_the_errors_of_refits(shape, standardize)
     fit = lda("y ~ .", table, components=PrincipalComponents("loo", standardize=standardize))
     errors = fit.subspace.path.set_index("components")["error"]
     for count in (1, 3):
-        own = lda("y ~ .", table, components=PrincipalComponents(count, standardize=standardize))
-        labels = np.asarray(own.classes)[refitted(own, table).argmax(axis=1)]
+        reference_fit = lda("y ~ .", table, components=PrincipalComponents(count, standardize=standardize))
+        labels = np.asarray(reference_fit.classes)[refitted(reference_fit, table).argmax(axis=1)]
         assert errors[count] == pytest.approx((labels != table["y"]).mean(), abs=1e-12)
 
 
-def test_axes_of_many_rows_are_held():
+def test_axes_of_many_rows_are_fixed():
     table = drawn(1200, 3)
     x = table.drop(columns="y")
     fit = lda("y ~ .", table, components=2)
     scores = pd.DataFrame((x - x.mean()).to_numpy() @ fit.subspace.loadings.to_numpy(), columns=["a", "b"])
-    own = lda("y ~ .", scores.assign(y=table["y"]))
-    np.testing.assert_allclose(fit.leave_one_out().iloc[:, 1:], own.leave_one_out().iloc[:, 1:], atol=1e-11)
+    reference_fit = lda("y ~ .", scores.assign(y=table["y"]))
+    np.testing.assert_allclose(
+        fit.leave_one_out().iloc[:, 1:], reference_fit.leave_one_out().iloc[:, 1:], atol=1e-11
+    )
 
 
 @pytest.mark.slow
@@ -406,15 +413,19 @@ def test_the_path_by_folds_has_the_error_of_each_number(verb, options, standardi
     fit = verb("y ~ .", table, components=PrincipalComponents("cv", standardize), **options)
     assert fit.subspace.path["components"].tolist() == [1, 2, 3, 4, 5, 6]
     for count, error in zip(fit.subspace.path["components"], fit.subspace.path["error"], strict=True):
-        own = verb("y ~ .", table, components=PrincipalComponents(int(count), standardize), **options)
-        assert own.error_rates(["cv"], seed=0)["estimate"].iloc[0] == pytest.approx(error, abs=1e-12)
+        reference_fit = verb(
+            "y ~ .", table, components=PrincipalComponents(int(count), standardize), **options
+        )
+        assert reference_fit.error_rates(["cv"], seed=0)["estimate"].iloc[0] == pytest.approx(
+            error, abs=1e-12
+        )
     good = fit.subspace.path["components"][
         fit.subspace.path["error"] <= fit.subspace.path["error"].min() + 1e-12
     ]
     assert fit.subspace.n_components == good.min()
-    shares = PCA().fit(StandardScaler().fit_transform(table.drop(columns="y"))).explained_variance_ratio_
+    proportions = PCA().fit(StandardScaler().fit_transform(table.drop(columns="y"))).explained_variance_ratio_
     if standardize:
-        np.testing.assert_allclose(fit.subspace.path["share"], shares.cumsum(), rtol=1e-10)
+        np.testing.assert_allclose(fit.subspace.path["share"], proportions.cumsum(), rtol=1e-10)
 
 
 @pytest.mark.parametrize("verb", [lda, qda])
@@ -423,22 +434,25 @@ def test_the_path_by_leaving_out_has_the_error_of_each_number(verb, shape):
     table = drawn(*shape, k=2, seed=3)
     fit = verb("y ~ .", table, components="loo")
     for count in (1, 2, 4):
-        own = verb("y ~ .", table, components=count)
+        reference_fit = verb("y ~ .", table, components=count)
         error = fit.subspace.path.set_index("components")["error"][count]
-        assert own.error_rates(["loo"])["estimate"].iloc[0] == pytest.approx(error, abs=1e-12)
+        assert reference_fit.error_rates(["loo"])["estimate"].iloc[0] == pytest.approx(error, abs=1e-12)
 
 
 @pytest.mark.slow
-def test_a_choice_is_made_anew_in_folds_and_held_elsewhere():
+def test_a_choice_is_repeated_in_folds_and_fixed_elsewhere():
     table = drawn(45, 6, seed=5)
     fit = lda("y ~ .", table, components="cv")
     rates = fit.error_rates(["apparent", "cv"], seed=1)
     assert rates["choice"].tolist() == ["held", "anew"]
     folds = discrim.cross_validate(fit, 3, seed=2)
-    labels, dealt = folds.labels.iloc[:, 0], folds.folds.iloc[:, 0]
-    for fold in dealt.unique():
-        own = lda("y ~ .", table[dealt != fold], components="cv")
-        assert own.predict(table[dealt == fold], prior=fit.prior).tolist() == labels[dealt == fold].tolist()
+    labels, fold_ids = folds.labels.iloc[:, 0], folds.folds.iloc[:, 0]
+    for fold in fold_ids.unique():
+        reference_fit = lda("y ~ .", table[fold_ids != fold], components="cv")
+        assert (
+            reference_fit.predict(table[fold_ids == fold], prior=fit.prior).tolist()
+            == labels[fold_ids == fold].tolist()
+        )
     assert fit.update(components=2).subspace.n_components == 2
     assert "The number of axes was chosen by folds" in " ".join(fit.summary().as_text().split())
     assert "Error by number of principal axes" in fit.summary().as_text()
@@ -448,16 +462,16 @@ def test_a_choice_is_made_anew_in_folds_and_held_elsewhere():
 
 @pytest.mark.slow
 def test_a_choice_counts_weights_as_rows(tmp_path):
-    times = np.random.default_rng(2).integers(1, 4, len(IRIS))
-    repeated = IRIS.loc[IRIS.index.repeat(times)].reset_index(drop=True)
-    fit = lda("species ~ .", IRIS, components="loo", weights=times)
-    own = lda("species ~ .", repeated, components="loo")
-    np.testing.assert_allclose(fit.subspace.path, own.subspace.path, atol=1e-12)
+    repetitions = np.random.default_rng(2).integers(1, 4, len(IRIS))
+    repeated = IRIS.loc[IRIS.index.repeat(repetitions)].reset_index(drop=True)
+    fit = lda("species ~ .", IRIS, components="loo", weights=repetitions)
+    reference_fit = lda("species ~ .", repeated, components="loo")
+    np.testing.assert_allclose(fit.subspace.path, reference_fit.subspace.path, atol=1e-12)
     fit.save(tmp_path / "fit")
     assert discrim.load(tmp_path / "fit").subspace.n_components == fit.subspace.n_components
 
 
-def test_long_leaving_out_of_wide_tables_is_refused():
+def test_slow_leave_one_out_of_wide_tables_is_refused():
     table = drawn(260, 300)
     with pytest.raises(NotSupportedError) as caught:
         lda("y ~ .", table, components="loo")
@@ -482,43 +496,45 @@ def test_regularized_covariances_are_those_of_the_scores(parametrization, standa
     axes = PrincipalComponents(3, standardize=standardize)
     for alpha, gamma in ((0.5, 0.7), (0.0, 0.5), (1.0, 0.3)):
         fit = rda("species ~ .", IRIS, components=axes, alpha=alpha, gamma=gamma, **how)
-        own = rda("species ~ .", scores, alpha=alpha, gamma=gamma, **how)
-        np.testing.assert_allclose(fit.predict_proba(), own.predict_proba(), atol=1e-11)
-        np.testing.assert_allclose(fit.logdet, own.logdet, rtol=1e-10)
+        reference_fit = rda("species ~ .", scores, alpha=alpha, gamma=gamma, **how)
+        np.testing.assert_allclose(fit.predict_proba(), reference_fit.predict_proba(), atol=1e-11)
+        np.testing.assert_allclose(fit.logdet, reference_fit.logdet, rtol=1e-10)
 
 
 @pytest.mark.slow
 def test_a_pair_is_chosen_with_axes_of_each_fold(tmp_path):
     fit = rda("species ~ .", IRIS, components=2, seed=0, grid=[0.3, 0.8])
     for _, row in fit.path.iterrows():
-        own = rda("species ~ .", IRIS, components=2, alpha=row["alpha"], gamma=row["gamma"])
-        assert own.error_rates(["cv"], seed=0)["estimate"].iloc[0] == pytest.approx(row["error"], abs=1e-12)
+        reference_fit = rda("species ~ .", IRIS, components=2, alpha=row["alpha"], gamma=row["gamma"])
+        assert reference_fit.error_rates(["cv"], seed=0)["estimate"].iloc[0] == pytest.approx(
+            row["error"], abs=1e-12
+        )
     i = 70
-    left_out = own.leave_one_out().iloc[i, 1:].to_numpy(dtype=float)
-    np.testing.assert_allclose(left_out, without_row(own, IRIS, i), atol=1e-11)
+    left_out = reference_fit.leave_one_out().iloc[i, 1:].to_numpy(dtype=float)
+    np.testing.assert_allclose(left_out, without_row(reference_fit, IRIS, i), atol=1e-11)
     fit.save(tmp_path / "fit")
     np.testing.assert_array_equal(discrim.load(tmp_path / "fit").predict_proba(IRIS), fit.predict_proba(IRIS))
-    shares = rda("species ~ .", IRIS, components="cv", alpha=0.5, gamma=0.7)
-    assert shares.subspace.path["components"].tolist() == [1, 2, 3, 4]
-    assert "The number of axes was chosen by folds" in " ".join(shares.summary().as_text().split())
+    proportions = rda("species ~ .", IRIS, components="cv", alpha=0.5, gamma=0.7)
+    assert proportions.subspace.path["components"].tolist() == [1, 2, 3, 4]
+    assert "The number of axes was chosen by folds" in " ".join(proportions.summary().as_text().split())
     refused(NotSupportedError, "Give both", lambda: rda("species ~ .", IRIS, components="cv"))
     refused(NotSupportedError, "by folds", lambda: rda("species ~ .", IRIS, components=2, folds="loo"))
-    refused(NotSupportedError, "principal axes", lambda: shares.llf)
+    refused(NotSupportedError, "principal axes", lambda: proportions.llf)
     wide = drawn(40, 60)
     assert rda("y ~ .", wide, components=20, alpha=0.4, gamma=0.5).subspace.n_components == 20
 
 
 @pytest.mark.slow
-def test_short_axes_of_many_rows_have_the_digits_of_the_rows():
+def test_short_axes_of_many_rows_are_precise():
     rng = np.random.default_rng(7)
     table = drawn(45_000, 19)
     table.insert(0, "near", table["x3"] + 1e-5 * rng.standard_normal(len(table)))
-    whole = lda("y ~ .", table)
+    full_fit = lda("y ~ .", table)
     fit = lda("y ~ .", table, components=20)
-    np.testing.assert_allclose(fit.predict_proba(), whole.predict_proba(), atol=1e-8)
-    few = lda("y ~ .", table, components=4)
+    np.testing.assert_allclose(fit.predict_proba(), full_fit.predict_proba(), atol=1e-8)
+    subset = lda("y ~ .", table, components=4)
     x = table.drop(columns="y").to_numpy()
     other = pipeline(LinearDiscriminantAnalysis(), 4, standardize=False).fit(x, table["y"])
     theirs = lda("y ~ .", table, components=4, method="mle").predict_proba()
     np.testing.assert_allclose(theirs, other.predict_proba(x), atol=1e-10)
-    assert few.subspace.n_components == 4
+    assert subset.subspace.n_components == 4

@@ -32,7 +32,7 @@ NOT = {
 
 
 @pytest.mark.parametrize("name", SEPARATING)
-def test_the_way_out_of_a_column_that_names_the_class_tells_the_classes_apart(name):
+def test_hint_for_a_column_that_identifies_the_class_separates_the_classes(name):
     data = table(SEPARATING[name])
     with pytest.raises(CollinearError) as caught:
         discrim.lda("y ~ .", data=data)
@@ -44,7 +44,7 @@ def test_the_way_out_of_a_column_that_names_the_class_tells_the_classes_apart(na
     assert (fit.leave_one_out()["label"] == data["y"]).all()
 
 
-def test_a_column_that_tells_one_class_from_the_rest_is_not_said_to_tell_all_apart():
+def test_a_column_that_separates_one_class_is_not_reported_to_separate_all():
     data = table(lambda codes, x: np.where(codes == 2, 1.5, 0.5))
     with pytest.raises(CollinearError) as raised:
         discrim.lda("y ~ .", data=data)
@@ -52,7 +52,7 @@ def test_a_column_that_tells_one_class_from_the_rest_is_not_said_to_tell_all_apa
     assert "these" not in str(raised.value)
 
 
-def test_a_choice_of_columns_says_that_one_it_cannot_take_tells_classes_apart():
+def test_stepwise_reports_an_excluded_column_that_separates_classes():
     data = table(SEPARATING["constant"])
     note = discrim.stepwise("y ~ .", data).summary().as_text().replace("\n", " ")
     assert "Left out, constant within classes or there a combination of those chosen: 'c'." in note
@@ -62,24 +62,24 @@ def test_a_choice_of_columns_says_that_one_it_cannot_take_tells_classes_apart():
 
 
 @pytest.mark.parametrize("name", NOT)
-def test_a_column_that_says_nothing_more_is_not_said_to(name):
+def test_a_redundant_column_is_not_reported_as_separating(name):
     data = table(NOT[name])
     with pytest.raises(CollinearError) as raised:
         discrim.lda("y ~ .", data=data)
     assert raised.value.columns == ("c",)
     assert "apart" not in str(raised.value)
-    with pytest.warns(DroppedColumnsWarning) as told:
+    with pytest.warns(DroppedColumnsWarning) as message:
         discrim.lda("y ~ .", data=data, collinear="drop")
-    assert not any("apart" in str(each.message) for each in told)
+    assert not any("apart" in str(each.message) for each in message)
 
 
 @pytest.mark.parametrize("verb", ["lda", "nearest_centroid"])
-def test_a_standard_deviation_is_said_to_be_what_it_is(verb):
+def test_warnings_state_which_standard_deviation_is_meant(verb):
     data = table(lambda codes, x: np.array([0.0, 300.0, 100.0, -200.0])[codes])
     options = {"covariance": "shrunk"} if verb == "lda" else {}
-    with pytest.warns(ScaleWarning) as told:
+    with pytest.warns(ScaleWarning) as message:
         getattr(discrim, verb)("y ~ .", data=data, **options)
-    (text,) = [str(each.message) for each in told]
+    (text,) = [str(each.message) for each in message]
     assert f"deviation of {data['c'].std(ddof=0):.3g} over all rows" in text
     within = np.sqrt(data.groupby("y")["x"].var().mean())
     assert f"deviation of {within:.3g} within classes" in text

@@ -24,8 +24,8 @@ def in_words(name: str) -> str:
 
 
 def fitted(case: str, **options):
-    told = WRITTEN[case]
-    columns, covariates = (list(map(in_words, told[key])) for key in ("columns", "covariates"))
+    message = WRITTEN[case]
+    columns, covariates = (list(map(in_words, message[key])) for key in ("columns", "covariates"))
     return lda(f"species ~ {' + '.join(columns)} | {' + '.join(covariates)}", load_iris(), **options)
 
 
@@ -35,30 +35,30 @@ def fits():
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_tests_are_those_of_covariance_analysis(fits, case):
-    fit, told = fits[case], WRITTEN[case]
+def test_tests_equal_those_of_covariance_analysis(fits, case):
+    fit, message = fits[case], WRITTEN[case]
     ours = fit.manova().loc[["Wilks' lambda", "Pillai's trace", "Hotelling-Lawley trace"]]
     columns = ["statistic", "F", "df1", "df2", "p"]
-    np.testing.assert_allclose(ours[columns], told["classes"][:3], rtol=1e-9)
-    assert fit.wilks.statistic == pytest.approx(told["classes"][0][0], rel=1e-12)
-    assert fit.canonical().eigenvalues.iloc[0] == pytest.approx(told["classes"][3][0], rel=1e-11)
+    np.testing.assert_allclose(ours[columns], message["classes"][:3], rtol=1e-9)
+    assert fit.wilks.statistic == pytest.approx(message["classes"][0][0], rel=1e-12)
+    assert fit.canonical().eigenvalues.iloc[0] == pytest.approx(message["classes"][3][0], rel=1e-11)
     tests = fit.covariate_model.tests()
     first = "all" if case == "two" else fit.covariate_model.covariates[0]
     for name, key in {first: "all", "parallel slopes": "parallel"}.items():
-        np.testing.assert_allclose(tests.loc[name], told[key][0], rtol=1e-9)
+        np.testing.assert_allclose(tests.loc[name], message[key][0], rtol=1e-9)
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_slopes_and_adjusted_means_are_those_of_the_linear_models(fits, case):
-    fit, told = fits[case], WRITTEN[case]
+def test_slopes_and_adjusted_means_equal_those_of_linear_models(fits, case):
+    fit, message = fits[case], WRITTEN[case]
     slopes, means = fit.covariate_model.slopes(), fit.covariate_model.adjusted_means()
-    for name in told["columns"]:
+    for name in message["columns"]:
         column, key = in_words(name), f"Response {name}"
         ours = slopes.xs(column, level="column")[["coef", "se", "t", "p"]]
-        np.testing.assert_allclose(ours, told["slopes"][key], rtol=1e-10)
+        np.testing.assert_allclose(ours, message["slopes"][key], rtol=1e-10)
         ours = means.xs(column, level="column")[["adjusted", "se"]]
-        np.testing.assert_allclose(ours, told["adjusted_means"][key], rtol=1e-12)
-    np.testing.assert_allclose(fit.cov, told["residual"], rtol=1e-11)
+        np.testing.assert_allclose(ours, message["adjusted_means"][key], rtol=1e-12)
+    np.testing.assert_allclose(fit.cov, message["residual"], rtol=1e-11)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -68,17 +68,17 @@ def test_pairs_of_classes(fits, case):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_rule_is_that_of_tulips_adjusted_columns(case):
-    told, rows = WRITTEN[case], [0, 70, 106, 149]
+def test_rule_agrees_with_adjusted_columns_of_tulip(case):
+    message, rows = WRITTEN[case], [0, 70, 106, 149]
     fit = fitted(case, method="mle")
-    np.testing.assert_allclose(fit.predict_proba().iloc[rows], told["posterior"], rtol=1e-8, atol=1e-300)
-    x, u = (load_iris()[list(map(in_words, told[key]))].to_numpy() for key in ("columns", "covariates"))
-    slopes = fit.covariate_model.slopes()["coef"].unstack("column")[list(map(in_words, told["columns"]))]
+    np.testing.assert_allclose(fit.predict_proba().iloc[rows], message["posterior"], rtol=1e-8, atol=1e-300)
+    x, u = (load_iris()[list(map(in_words, message[key]))].to_numpy() for key in ("columns", "covariates"))
+    slopes = fit.covariate_model.slopes()["coef"].unstack("column")[list(map(in_words, message["columns"]))]
     slopes = slopes.loc[list(fit.covariate_model.covariates)].to_numpy()
-    np.testing.assert_allclose((x - u @ slopes)[rows], told["residuals"], rtol=1e-11)
+    np.testing.assert_allclose((x - u @ slopes)[rows], message["residuals"], rtol=1e-11)
 
 
-def test_posteriors_are_those_of_densities_given_the_covariate(fits):
+def test_posteriors_equal_those_of_densities_given_the_covariate(fits):
     fit, iris = fits["one"], load_iris()
     means, slopes = (
         fit.covariate_model.adjusted_means()["adjusted"].unstack("column"),
@@ -93,30 +93,30 @@ def test_posteriors_are_those_of_densities_given_the_covariate(fits):
     )
     ours = fit.predict_log_proba()
     np.testing.assert_allclose(ours, logs - scipy.special.logsumexp(logs, axis=1)[:, None], atol=1e-9)
-    whole = fitted("one", method="mle")
+    full_fit = fitted("one", method="mle")
     by_hand = 150 * np.log(1 / 3)
     for k in fit.classes:
-        own = (iris["species"] == k).to_numpy()
-        law = scipy.stats.multivariate_normal(means.loc[k, names], whole.cov)
-        by_hand += law.logpdf(x[own]).sum()
-    assert whole.llf == pytest.approx(by_hand, rel=1e-12)
-    assert fit.llf == whole.llf
+        class_rows = (iris["species"] == k).to_numpy()
+        distribution = scipy.stats.multivariate_normal(means.loc[k, names], full_fit.cov)
+        by_hand += distribution.logpdf(x[class_rows]).sum()
+    assert full_fit.llf == pytest.approx(by_hand, rel=1e-12)
+    assert fit.llf == full_fit.llf
     # Prior, means, covariance and slopes.
     assert fit.df_model == 2 + 3 * 3 + 6 + 3
 
 
-def test_what_the_covariate_itself_tells_is_all_that_a_predictor_adds():
+def test_differences_in_covariates_are_ignored():
     iris = load_iris()
     logs = [
         lda(formula, iris, method="mle", prior="equal").predict_log_proba()
         for formula in ("species ~ .", "species ~ . | sepal_length", "species ~ sepal_length")
     ]
-    rest = logs[0] - logs[1] - logs[2]
-    np.testing.assert_allclose(rest.sub(rest.iloc[:, 0], axis=0), 0, atol=1e-10)
+    residuals = logs[0] - logs[1] - logs[2]
+    np.testing.assert_allclose(residuals.sub(residuals.iloc[:, 0], axis=0), 0, atol=1e-10)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_leave_one_out_is_a_fit_without_the_row(weighted):
+def test_leave_one_out_equals_a_fit_without_the_row(weighted):
     rows = load_penguins().dropna().groupby("species", observed=True).head(12).reset_index(drop=True)
     rows["times"] = np.where(np.arange(len(rows)) % 3, 1, 2) if weighted else 1
     formula = "species ~ bill_depth_mm + flipper_length_mm | body_mass_g + sex"
@@ -131,7 +131,7 @@ def test_leave_one_out_is_a_fit_without_the_row(weighted):
         np.testing.assert_allclose(ours.iloc[i], without.iloc[0], rtol=1e-9, atol=1e-14)
 
 
-def test_a_class_of_one_row_is_left_out_as_it_is_without_it():
+def test_leaving_out_the_only_row_of_a_class():
     iris = load_iris().iloc[49:]
     fit = lda("species ~ . | sepal_length", iris)
     assert fit.leave_one_out()["setosa"].iloc[0] == 0
@@ -141,12 +141,12 @@ def test_a_class_of_one_row_is_left_out_as_it_is_without_it():
 def test_moments_that_are_merged_files_and_sources_give_the_same_fit(fits, tmp_path):
     iris, fit = load_iris(), fits["one"]
     formula = "species ~ sepal_width + petal_length + petal_width | sepal_length"
-    parts = [iris[start : start + 40] for start in range(0, 150, 40)]
-    whole = sum(discrim.moments(formula, part) for part in parts)
-    of_moments = lda(moments=whole)
+    chunks = [iris[start : start + 40] for start in range(0, 150, 40)]
+    full_fit = sum(discrim.moments(formula, chunk) for chunk in chunks)
+    of_moments = lda(moments=full_fit)
     pd.testing.assert_frame_equal(of_moments.coef, fit.coef, rtol=1e-10)
     assert list(of_moments.covariate_model.tests().index) == ["sepal_length"]
-    streamed = lda(formula, lambda: iter(parts))
+    streamed = lda(formula, lambda: iter(chunks))
     pd.testing.assert_frame_equal(streamed.coef, fit.coef, rtol=1e-10)
     fit.save(tmp_path / "fit")
     again = load(tmp_path / "fit")
@@ -175,17 +175,17 @@ def test_categories_transforms_and_a_dot_that_leaves_covariates_out():
 def test_updating_keeps_the_covariates(fits):
     fit = fits["one"]
     assert list(fit.update(". ~ . - petal_width").covariate_model.covariates) == ["sepal_length"]
-    moved = fit.update(". ~ . - petal_width | petal_width")
-    assert list(moved.covariate_model.covariates) == ["petal_width"]
+    shifted = fit.update(". ~ . - petal_width | petal_width")
+    assert list(shifted.covariate_model.covariates) == ["petal_width"]
 
 
 def test_folds_in_which_a_covariate_is_constant():
     rows = load_iris().assign(rare=lambda table: (table.index == 60) * 1.0)
     fit = lda("species ~ petal_length + petal_width | sepal_length + rare", rows)
-    own = lda("species ~ petal_length + petal_width | sepal_length", rows.drop(index=60))
-    found = fit.leave_one_out()
-    expected = own.update(prior=fit.prior).predict_proba(rows.iloc[[60]])
-    np.testing.assert_allclose(found.loc[60, list(fit.classes)].astype(float), expected.iloc[0], rtol=1e-8)
+    reference_fit = lda("species ~ petal_length + petal_width | sepal_length", rows.drop(index=60))
+    left_out = fit.leave_one_out()
+    expected = reference_fit.update(prior=fit.prior).predict_proba(rows.iloc[[60]])
+    np.testing.assert_allclose(left_out.loc[60, list(fit.classes)].astype(float), expected.iloc[0], rtol=1e-8)
 
 
 REFUSED = {
@@ -222,7 +222,7 @@ def test_options_that_do_not_go_with_covariates(options):
     assert "covariates" in str(caught.value)
 
 
-def test_what_takes_the_columns_as_they_are_is_refused(fits):
+def test_methods_without_adjustment_are_refused(fits):
     fit, iris = fits["one"], load_iris()
     asked = [lambda: fit.anova(), lambda: fit.box_m(), lambda: fit.ranking(), lambda: fit.plot("he")]
     asked += [lambda: fit.plot("partition"), lambda: discrim.lr_test(fit, discrim.qda("species ~ .", iris))]
@@ -243,7 +243,7 @@ def test_what_takes_the_columns_as_they_are_is_refused(fits):
     assert "`|`" in str(caught.value)
 
 
-def test_other_verbs_name_the_one_that_adjusts():
+def test_errors_of_other_functions_name_lda():
     iris = load_iris()
     with pytest.raises(FormulaError) as caught:
         discrim.qda("species ~ . | sepal_length", iris)
@@ -259,7 +259,7 @@ def test_columns_that_covariates_determine_are_named():
         lda("species ~ twice + petal_width | sepal_length", rows)
     assert caught.value.columns == ("twice",)
     with (
-        pytest.raises(CollinearError, match="combination of the covariates"),
+        pytest.raises(CollinearError, match="combinations of the covariates"),
         pytest.warns(DroppedColumnsWarning),
     ):
         lda("species ~ twice | sepal_length", rows, collinear="drop")
@@ -285,7 +285,7 @@ def test_an_estimator_names_covariates_by_column_or_position(fits):
     assert "'sepal_length'" in str(caught.value)
 
 
-def test_pictures_are_drawn_of_what_is_adjusted(fits):
+def test_plots_show_adjusted_columns(fits):
     fit = fits["one"]
     for kind in ("scores", "regions", "pairs", "ellipses", "biplot"):
         assert fit.plot(kind) is not None

@@ -26,57 +26,59 @@ def fitted(components=3, formula=FORMULA, data=BIRDS, **options):
 
 
 @pytest.mark.parametrize("name", ["birds", "every"])
-def test_posteriors_and_eigenvalues_are_those_of_lda_on_mca(name):
-    wanted = WRITTEN[name]
-    fit = fitted(wanted["ncp"])
-    np.testing.assert_allclose(fit.subspace.eigenvalues, wanted["eigenvalues"], rtol=1e-10)
-    np.testing.assert_allclose(fit.predict_proba(), wanted["posterior"], rtol=1e-7, atol=1e-12)
+def test_posteriors_and_eigenvalues_equal_lda_on_mca(name):
+    expected = WRITTEN[name]
+    fit = fitted(expected["ncp"])
+    np.testing.assert_allclose(fit.subspace.eigenvalues, expected["eigenvalues"], rtol=1e-10)
+    np.testing.assert_allclose(fit.predict_proba(), expected["posterior"], rtol=1e-7, atol=1e-12)
     assert fit.subspace.eigenvalues.index[0] == "PC1"
     np.testing.assert_allclose(
         fit.subspace.shares.cumsum().iloc[-1], 1 if name == "every" else 0.66, atol=0.02
     )
 
 
-def test_levels_lie_where_factominer_has_them():
-    wanted, fit = WRITTEN["birds"], fitted()
+def test_level_coordinates_agree_with_factominer():
+    expected, fit = WRITTEN["birds"], fitted()
     names = [label[label.index("[") + 1 : -1] for label in fit.terms]
     # A level is written with its column where two columns have it, or might.
-    assert names == [name.rpartition(".")[2] for name in wanted["levels"]]
-    places, theirs = fit.subspace.level_coordinates(), np.array(wanted["coordinates"])
+    assert names == [name.rpartition(".")[2] for name in expected["levels"]]
+    places, theirs = fit.subspace.level_coordinates(), np.array(expected["coordinates"])
     mine = places.drop(columns="share").to_numpy()
     signs = np.sign((mine * theirs).sum(axis=0))
     np.testing.assert_allclose(mine * signs, theirs, rtol=1e-8, atol=1e-10)
-    np.testing.assert_allclose(fit.subspace.loadings**2, wanted["contributions"], rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(fit.subspace.loadings**2, expected["contributions"], rtol=1e-8, atol=1e-10)
     assert places.loc["sex[male]", "share"] == pytest.approx((BIRDS["sex"] == "male").mean())
 
 
-def test_cells_with_counts_are_as_their_rows():
+def test_cells_with_counts_equal_their_rows():
     cells = pd.DataFrame(WRITTEN["ship"]["cells"])
     fit = fitted(3, "Survived ~ Class + Sex + Age", cells, weights="Freq")
     np.testing.assert_allclose(fit.subspace.eigenvalues, WRITTEN["ship"]["eigenvalues"], rtol=1e-10)
-    there = cells["Freq"] > 0
-    wanted = np.array(WRITTEN["ship"]["posterior"], dtype=float)[there]
-    np.testing.assert_allclose(fit.predict_proba(cells[there]), wanted, rtol=1e-8)
+    is_present = cells["Freq"] > 0
+    expected = np.array(WRITTEN["ship"]["posterior"], dtype=float)[is_present]
+    np.testing.assert_allclose(fit.predict_proba(cells[is_present]), expected, rtol=1e-8)
 
 
-def test_mixed_columns_are_those_of_factor_analysis_of_mixed_data():
-    wanted = WRITTEN["mixed"]
+def test_mixed_columns_agree_with_factor_analysis_of_mixed_data():
+    expected = WRITTEN["mixed"]
     fit = fitted(4, "species ~ island + sex + bill_length_mm + bill_depth_mm")
-    np.testing.assert_allclose(4 * fit.subspace.eigenvalues, wanted["eigenvalues"], rtol=1e-10)
-    np.testing.assert_allclose(fit.predict_proba(), wanted["posterior"], rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(4 * fit.subspace.eigenvalues, expected["eigenvalues"], rtol=1e-10)
+    np.testing.assert_allclose(fit.predict_proba(), expected["posterior"], rtol=1e-7, atol=1e-12)
 
 
-def test_all_axes_are_lda_of_the_contrasts():
-    plain = lda(FORMULA, BIRDS)
-    np.testing.assert_allclose(fitted(8).predict_proba(), plain.predict_proba(), rtol=1e-9, atol=1e-14)
+def test_all_axes_equal_lda_of_the_contrasts():
+    reference_fit = lda(FORMULA, BIRDS)
+    np.testing.assert_allclose(
+        fitted(8).predict_proba(), reference_fit.predict_proba(), rtol=1e-9, atol=1e-14
+    )
 
 
-def test_functions_are_back_on_the_levels():
+def test_classification_functions_refer_to_the_levels():
     fit = fitted()
-    shares = fit.subspace.level_coordinates()["share"]
+    proportions = fit.subspace.level_coordinates()["share"]
     for prefix in ("island", "sex", "mass", "flipper"):
         own = [term for term in fit.terms if term.startswith(prefix)]
-        np.testing.assert_allclose(shares[own] @ fit.coef.loc[own], 0, atol=1e-12)
+        np.testing.assert_allclose(proportions[own] @ fit.coef.loc[own], 0, atol=1e-12)
     row = BIRDS.iloc[0]
     levels = [f"{name}[{row[name]}]" for name in ("island", "sex", "mass", "flipper")]
     scores = fit.coef.loc[levels].sum() + fit.intercept
@@ -86,13 +88,13 @@ def test_functions_are_back_on_the_levels():
     )
 
 
-def test_leaving_out_learns_the_axes_anew():
-    few = BIRDS.iloc[::12]
-    fit = fitted(2, data=few)
+def test_leave_one_out_estimates_axes_again():
+    subset = BIRDS.iloc[::12]
+    fit = fitted(2, data=subset)
     left_out = fit.leave_one_out()[list(fit.classes)].to_numpy()
-    for i in range(0, len(few), 5):
-        anew = fitted(2, data=few.drop(index=few.index[i]), prior=fit.prior)
-        np.testing.assert_allclose(left_out[i], anew.predict_proba(few.iloc[[i]]).iloc[0], rtol=1e-8)
+    for i in range(0, len(subset), 5):
+        anew = fitted(2, data=subset.drop(index=subset.index[i]), prior=fit.prior)
+        np.testing.assert_allclose(left_out[i], anew.predict_proba(subset.iloc[[i]]).iloc[0], rtol=1e-8)
     chosen = fitted("cv")
     assert (
         chosen.subspace.path["error"].min()
@@ -129,7 +131,7 @@ def test_a_file_keeps_the_axes(tmp_path):
     assert "Axes of correspondence" in again.summary().as_text()
 
 
-def test_what_does_not_go_together_is_named():
+def test_incompatible_options_are_named():
     with pytest.raises(DataError) as caught:
         fitted(9)
     assert "number" in str(caught.value)

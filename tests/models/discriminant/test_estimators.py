@@ -49,22 +49,22 @@ class Constant:
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
-def test_the_covariance_is_the_estimator_s(estimator):
-    fit, own = (verb("species ~ .", IRIS, covariance=estimator) for verb in (lda, qda))
+def test_covariance_equals_that_of_the_estimator(estimator):
+    fit, reference_fit = (verb("species ~ .", IRIS, covariance=estimator) for verb in (lda, qda))
     assert not hasattr(estimator, "covariance_")
     expected = type(estimator)(**estimator.get_params()).fit(less_means(X, Y)).covariance_
     np.testing.assert_allclose(fit.cov, expected, rtol=1e-11, atol=1e-13)
-    for label in own.classes:
-        part = X[label == Y]
-        expected = type(estimator)(**estimator.get_params()).fit(part - part.mean(axis=0)).covariance_
-        np.testing.assert_allclose(own.covs[label], expected, rtol=1e-9, atol=1e-12)
+    for label in reference_fit.classes:
+        chunk = X[label == Y]
+        expected = type(estimator)(**estimator.get_params()).fit(chunk - chunk.mean(axis=0)).covariance_
+        np.testing.assert_allclose(reference_fit.covs[label], expected, rtol=1e-9, atol=1e-12)
     name = type(estimator).__name__
     assert name in fit.summary().as_text()
-    assert name in own.summary().as_text()
+    assert name in reference_fit.summary().as_text()
 
 
 @pytest.mark.parametrize("verb", [lda, qda])
-def test_estimators_meet_what_the_package_has_itself(verb):
+def test_estimators_agree_with_the_models_of_the_package(verb):
     x, y = drawn(60, 4)
     data = framed(x, y)
     pairs = [
@@ -121,14 +121,16 @@ def test_whole_weights_repeat_rows_and_others_are_refused(verb):
     assert "numbers" in str(caught.value)
 
 
-def test_far_from_zero_and_in_small_units_the_estimator_sees_deviations():
+def test_estimator_is_fitted_to_deviations_from_class_means():
     x, y = drawn(60, 4)
     x = np.round(x * 2**16) / 2**16
-    plain, far = (lda("y ~ .", framed(x + shift, y), covariance=OAS()) for shift in (0.0, 2.0**30))
-    np.testing.assert_allclose(far.cov, plain.cov, rtol=1e-11)
+    reference_fit, distant = (
+        lda("y ~ .", framed(x + shift, y), covariance=OAS()) for shift in (0.0, 2.0**30)
+    )
+    np.testing.assert_allclose(distant.cov, reference_fit.cov, rtol=1e-11)
     tiny = lda("y ~ .", framed(np.ldexp(x, -100), y), covariance=ShrunkCovariance())
-    near = lda("y ~ .", framed(x, y), covariance=ShrunkCovariance())
-    np.testing.assert_allclose(tiny.predict_log_proba(), near.predict_log_proba(), rtol=1e-9, atol=1e-9)
+    nearby = lda("y ~ .", framed(x, y), covariance=ShrunkCovariance())
+    np.testing.assert_allclose(tiny.predict_log_proba(), nearby.predict_log_proba(), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("verb", [lda, qda])
@@ -141,7 +143,7 @@ def test_a_file_keeps_the_covariance(verb, tmp_path):
 
 
 @pytest.mark.parametrize("verb", [lda, qda])
-def test_what_an_estimator_has_not_is_refused_in_words(verb):
+def test_unavailable_methods_are_refused_with_a_message(verb):
     fit = verb("species ~ .", IRIS, covariance=LedoitWolf())
     with pytest.raises(NotSupportedError) as caught:
         fit.leave_one_out()
@@ -174,7 +176,7 @@ class Failing:
 @pytest.mark.parametrize(
     ("estimator", "error", "words"),
     [
-        (LedoitWolf, DataError, r"is a class. Write covariance=LedoitWolf\(\)"),
+        (LedoitWolf, DataError, r"is a class.*covariance=LedoitWolf\(\)"),
         (object(), DataError, "with fit"),
         (3, DataError, "with fit"),
         (None, DataError, "with fit"),
@@ -189,12 +191,12 @@ class Failing:
         (Constant(np.zeros((4, 4))), CollinearError, "not positive definite"),
     ],
 )
-def test_an_estimator_that_goes_wrong_is_named(verb, estimator, error, words):
+def test_errors_name_an_estimator_that_fails(verb, estimator, error, words):
     with pytest.raises(error, match=words):
         verb("species ~ .", IRIS, covariance=estimator)
 
 
-def test_the_class_is_named_in_which_an_estimator_goes_wrong():
+def test_errors_name_the_class_in_which_an_estimator_fails():
     with pytest.raises(CollinearError) as caught:
         qda("species ~ .", IRIS, covariance=Constant(np.ones((4, 4))))
     assert caught.value.classes == ("setosa",)

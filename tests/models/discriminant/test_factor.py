@@ -57,7 +57,7 @@ def made_wide() -> pd.DataFrame:
 WIDE = made_wide()
 
 
-def test_the_generated_table_is_that_of_the_script():
+def test_generated_table_equals_the_table_of_the_script():
     assert np.isclose(WIDE.iloc[:, :-1].to_numpy().sum(), GOLDEN["wide_sum"], rtol=1e-13)
 
 
@@ -96,7 +96,7 @@ def test_iris_as_hdclassif(form):
     ("name", "options"),
     [("steep", {"threshold": 0.05}), ("by_bic", {"dimensions": "bic"}), ("two", {"dimensions": 2})],
 )
-def test_dimensions_as_hdclassif_chooses_them(name, options):
+def test_dimensions_agree_with_hdclassif(name, options):
     rows = IRIS.iloc[np.array(GOLDEN["rows"]) - 1]
     for form, want in GOLDEN[name].items():
         fit = qda("species ~ .", IRIS, covariance=FactorAnalytic(form=form.upper(), **options), method="mle")
@@ -105,7 +105,7 @@ def test_dimensions_as_hdclassif_chooses_them(name, options):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_fewer_rows_than_columns_as_hdclassif(form):
+def test_fewer_rows_than_columns_agree_with_hdclassif(form):
     fit = qda("y ~ .", WIDE, covariance=FactorAnalytic(form=form), method="mle")
     check(fit, GOLDEN["wide"][form], form)
     if "prob" in GOLDEN["wide"][form]:
@@ -114,14 +114,14 @@ def test_fewer_rows_than_columns_as_hdclassif(form):
 
 
 @pytest.mark.parametrize("form", ["AkjBkQkDk", "AkBQkDk"])
-def test_rows_left_out_as_hdclassif(form):
+def test_leave_one_out_agrees_with_hdclassif(form):
     want = GOLDEN["left_out"][form]
     fit = qda("species ~ .", IRIS, covariance=FactorAnalytic(form=form), method="mle")
     # There the prior is estimated without the row, too.
-    found = fit.leave_one_out(refit_prior=True)
-    assert found.iloc[:, 0].tolist() == want["label"]
+    left_out = fit.leave_one_out(refit_prior=True)
+    assert left_out.iloc[:, 0].tolist() == want["label"]
     rows = np.array(GOLDEN["rows"]) - 1
-    assert np.allclose(found.iloc[rows, 1:].to_numpy(float), want["prob"], rtol=1e-8, atol=1e-300)
+    assert np.allclose(left_out.iloc[rows, 1:].to_numpy(float), want["prob"], rtol=1e-8, atol=1e-300)
 
 
 def dense(fit, k: int) -> np.ndarray:
@@ -137,20 +137,20 @@ def dense(fit, k: int) -> np.ndarray:
 
 @pytest.mark.parametrize(("data", "formula"), [(IRIS, "species ~ ."), (WIDE, "y ~ .")])
 @pytest.mark.parametrize("dimensions", ["cattell", "bic", 2])
-def test_posteriors_are_those_of_the_whole_covariances(data, formula, dimensions):
+def test_posteriors_equal_those_of_full_covariance_matrices(data, formula, dimensions):
     fit = qda(formula, data, covariance=FactorAnalytic(dimensions))
     x = data[list(fit.terms)].to_numpy()
     covs = [dense(fit, k) for k in range(3)]
     density = np.column_stack(
         [
-            scipy.stats.multivariate_normal(mean, cov).logpdf(x) + np.log(share)
-            for mean, cov, share in zip(fit.means.to_numpy(), covs, fit.prior, strict=True)
+            scipy.stats.multivariate_normal(mean, cov).logpdf(x) + np.log(proportion)
+            for mean, cov, proportion in zip(fit.means.to_numpy(), covs, fit.prior, strict=True)
         ]
     )
     want = density - scipy.special.logsumexp(density, axis=1, keepdims=True)
     assert np.allclose(fit.predict_log_proba(data), want, rtol=1e-8, atol=1e-8)
-    for found, cov in zip(fit.covs.values(), covs, strict=True):
-        assert np.allclose(found, cov, rtol=1e-9, atol=1e-11)
+    for actual, cov in zip(fit.covs.values(), covs, strict=True):
+        assert np.allclose(actual, cov, rtol=1e-9, atol=1e-11)
     logdets = [np.linalg.slogdet(cov)[1] for cov in covs]
     assert np.allclose(fit.logdet, logdets, rtol=1e-10)
     assert np.allclose(fit.tidy()["sd"], np.concatenate([np.sqrt(np.diag(c)) for c in covs]), rtol=1e-10)
@@ -159,21 +159,23 @@ def test_posteriors_are_those_of_the_whole_covariances(data, formula, dimensions
     assert np.allclose(odds, density[:, 0] - density[:, 1], rtol=1e-7, atol=1e-6)
 
 
-def test_likelihood_is_that_of_the_densities():
+def test_likelihood_equals_the_sum_of_log_densities():
     for form in FORMS:
         fit = qda("species ~ .", IRIS, covariance=FactorAnalytic(2, form=form), method="mle")
         scores = fit._fit.rule().scores(fit._fit.design_rows.rows_at(np.arange(150)))
         # The scores are log densities but for p ln(2 pi) / 2, in z.
         units = np.log(fit._fit.estimates.moments.scale).sum()
-        own = scores[np.arange(150), fit._fit.design_rows.codes].sum() + 150 * (units - 2 * np.log(2 * np.pi))
-        assert fit.llf == pytest.approx(own, rel=1e-11)
+        own_scores = scores[np.arange(150), fit._fit.design_rows.codes].sum() + 150 * (
+            units - 2 * np.log(2 * np.pi)
+        )
+        assert fit.llf == pytest.approx(own_scores, rel=1e-11)
 
 
 def test_all_dimensions_but_one_are_the_full_covariances():
-    full, most = qda("species ~ .", IRIS), qda("species ~ .", IRIS, covariance=FactorAnalytic(3))
-    assert most.llf == pytest.approx(full.llf, rel=1e-12)
-    assert most.df_model == full.df_model
-    assert np.allclose(most.predict_log_proba(), full.predict_log_proba(), rtol=1e-9, atol=1e-10)
+    full, maximum = qda("species ~ .", IRIS), qda("species ~ .", IRIS, covariance=FactorAnalytic(3))
+    assert maximum.llf == pytest.approx(full.llf, rel=1e-12)
+    assert maximum.df_model == full.df_model
+    assert np.allclose(maximum.predict_log_proba(), full.predict_log_proba(), rtol=1e-9, atol=1e-10)
     common = qda("species ~ .", IRIS, covariance=FactorAnalytic(3, form="AjBQD"))
     line = lda("species ~ .", IRIS)
     assert (common.llf, common.df_model) == (pytest.approx(line.llf, rel=1e-12), line.df_model)
@@ -188,16 +190,16 @@ def test_bic_of_each_class_is_least_at_its_dimensions(data, formula, form):
         x = data[list(fit.terms)][fit._fit.design_rows.codes == k].to_numpy()
         n, values = len(x), np.linalg.eigvalsh(np.cov(x.T, ddof=0))[::-1]
         # Of fewer rows than columns in the space that they span about their mean.
-        p, found = min(len(fit.terms), n - 1), []
+        p, actual = min(len(fit.terms), n - 1), []
         for d in range(1, p):
             a = values[:d] if form == "AkjBkQkDk" else np.full(d, values[:d].mean())
             b = values[d:].sum() / (p - d)
             own = np.concatenate([a, np.full(p - d, b)])
-            free = d * p - d * (d + 1) / 2 + (d if form == "AkjBkQkDk" else 1)
-            found.append(n * np.log(own).sum() + free * np.log(n))
-        assert fit.covariance_model.dimensions[label] == 1 + np.argmin(found)
+            df = d * p - d * (d + 1) / 2 + (d if form == "AkjBkQkDk" else 1)
+            actual.append(n * np.log(own).sum() + df * np.log(n))
+        assert fit.covariance_model.dimensions[label] == 1 + np.argmin(actual)
         above = fit.covariance_model.scree().loc[label, "bic_above"].to_numpy()
-        assert np.allclose(above[: len(found)], np.array(found) - min(found), rtol=1e-8, atol=1e-7)
+        assert np.allclose(above[: len(actual)], np.array(actual) - min(actual), rtol=1e-8, atol=1e-7)
 
 
 def test_bic_finds_the_signal_among_more_columns_than_rows():
@@ -214,27 +216,27 @@ def test_bic_finds_the_signal_among_more_columns_than_rows():
     "options", [{}, {"covariance": FactorAnalytic("bic")}, {"covariance": FactorAnalytic(2, form="AkBkQkD")}]
 )
 @pytest.mark.parametrize("weighted", [False, True])
-def test_rows_left_out_are_refits(options, weighted):
+def test_leave_one_out_equals_refits(options, weighted):
     for data, formula in ((IRIS.iloc[::3], "species ~ ."), (WIDE, "y ~ .")):
         weights = np.arange(len(data)) % 3 / 2 + 0.5 if weighted else None
         fit = qda(formula, data, weights=weights, **{"covariance": "factor"} | options)
-        found, rows = left_out_scores(fit._fit), range(0, len(data), 4)
+        left_out, rows = left_out_scores(fit._fit), range(0, len(data), 4)
         again = [scores_by_refit(fit._fit, fit._fit.design_rows, row, anew=False) for row in rows]
-        assert np.allclose(found[rows], again, rtol=1e-10, atol=1e-9)
+        assert np.allclose(left_out[rows], again, rtol=1e-10, atol=1e-9)
 
 
-def test_what_classes_have_in_common_is_refitted_without_each_row():
+def test_common_parameters_are_refitted_without_each_row():
     some = IRIS.iloc[::10]
     fit = qda("species ~ .", some, covariance=FactorAnalytic(1, form="AkjBQkDk"), prior="equal")
-    found = fit.leave_one_out()
+    left_out = fit.leave_one_out()
     for row in (0, 7, 14):
         less = some.drop(index=some.index[row])
         again = qda("species ~ .", less, covariance=FactorAnalytic(1, form="AkjBQkDk"), prior="equal")
         want = again.predict_proba(some.iloc[[row]]).to_numpy()[0]
-        assert np.allclose(found.iloc[row, 1:].to_numpy(float), want, rtol=1e-9)
+        assert np.allclose(left_out.iloc[row, 1:].to_numpy(float), want, rtol=1e-9)
 
 
-def test_digits_where_the_noise_is_small():
+def test_small_noise_variances_keep_their_precision():
     """A signal of size one far from zero, and a noise a hundred million times smaller, to eighty digits."""
     rng = np.random.default_rng(3)
     turn = np.linalg.qr(rng.normal(size=(4, 4)))[0]
@@ -242,7 +244,7 @@ def test_digits_where_the_noise_is_small():
     y = np.repeat(["a", "b"], 8)
     data = pd.DataFrame(x, columns=list("stuv")).assign(y=y)
     fit = qda("y ~ .", data, covariance=FactorAnalytic(1), method="mle")
-    found = fit.decision_function(data).to_numpy()
+    actual = fit.decision_function(data).to_numpy()
     rows, scores = exact(x), []
     for own in (rows[:8], rows[8:]):
         mean = own.sum(axis=0) / 8
@@ -250,16 +252,16 @@ def test_digits_where_the_noise_is_small():
         order = sorted(range(4), key=lambda j: values[j])
         a, b = values[order[3]], sum(values[j] for j in order[:3]) / 3
         axis = np.array([vectors[i, order[3]] for i in range(4)])
-        gaps = rows - mean
-        along = gaps @ axis
-        rest = (gaps * gaps).sum(axis=1) - along * along
-        scores.append(-(along * along / a + rest / b + mpmath.log(a) + 3 * mpmath.log(b)) / 2)
+        differences = rows - mean
+        along = differences @ axis
+        residuals = (differences * differences).sum(axis=1) - along * along
+        scores.append(-(along * along / a + residuals / b + mpmath.log(a) + 3 * mpmath.log(b)) / 2)
     want = (scores[1] - scores[0]).astype(np.float64)
     # What the rounding of the data of size fifty does to a noise of 1e-8.
-    assert np.abs(found - want).max() < 1e-6 * np.abs(want).max()
+    assert np.abs(actual - want).max() < 1e-6 * np.abs(want).max()
 
 
-def test_no_matrix_of_columns_by_columns():
+def test_no_p_by_p_matrix_is_computed():
     rng = np.random.default_rng(0)
     p, y = 4000, np.arange(24) % 2
     x = rng.normal(size=(24, 2)) @ rng.normal(size=(2, p)) + rng.normal(size=(24, p)) + y[:, None] / 5
@@ -277,8 +279,8 @@ def test_classes_of_fewer_rows_than_columns_among_many_rows():
     tables = [WIDE.iloc[:, [*range(14), -1]], WIDE.iloc[:, [*range(30), -1]]]
     for data in tables:
         fit = qda("y ~ .", data, covariance=FactorAnalytic(1))
-        held = discrim.moments("y ~ .", data, scatters="class")
-        again = qda(moments=held, covariance=FactorAnalytic(1))
+        stored_moments = discrim.moments("y ~ .", data, scatters="class")
+        again = qda(moments=stored_moments, covariance=FactorAnalytic(1))
         assert np.allclose(fit.predict_log_proba(data), again.predict_log_proba(data), rtol=1e-9, atol=1e-9)
         assert np.allclose(fit.covariance_model.factors, again.covariance_model.factors, rtol=1e-9)
     assert fit._fit.estimates.moments.spread == "thin class"
@@ -309,11 +311,11 @@ def test_standardized_columns_have_no_units():
     scaled = IRIS.copy()
     within = np.sqrt(np.diag(lda("species ~ .", IRIS).cov))
     scaled.iloc[:, :4] = scaled.iloc[:, :4] / within
-    plain = qda("species ~ .", scaled, covariance=FactorAnalytic("bic"))
-    assert np.allclose(fits[0].predict_log_proba(IRIS), plain.predict_log_proba(scaled), rtol=1e-9)
+    reference_fit = qda("species ~ .", scaled, covariance=FactorAnalytic("bic"))
+    assert np.allclose(fits[0].predict_log_proba(IRIS), reference_fit.predict_log_proba(scaled), rtol=1e-9)
     assert np.allclose(
         fits[0].covariance_model.scree().iloc[:, :4],
-        plain.covariance_model.scree().iloc[:, :4],
+        reference_fit.covariance_model.scree().iloc[:, :4],
         rtol=1e-8,
         equal_nan=True,
     )
@@ -353,10 +355,10 @@ def test_files_keep_the_fit(options, tmp_path):
         )
 
 
-def test_parts_of_a_table_are_the_table():
-    parts = [IRIS.iloc[i::4] for i in range(4)]
+def test_chunks_give_the_fit_of_the_table():
+    chunks = [IRIS.iloc[i::4] for i in range(4)]
     fit = qda("species ~ .", IRIS, covariance=FactorAnalytic("bic"))
-    again = qda("species ~ .", lambda: iter(parts), covariance=FactorAnalytic("bic"))
+    again = qda("species ~ .", lambda: iter(chunks), covariance=FactorAnalytic("bic"))
     assert np.allclose(again.predict_log_proba(IRIS), fit.predict_log_proba(IRIS), rtol=1e-9, atol=1e-9)
     assert np.allclose(again.error_rates(["loo"])["estimate"], fit.error_rates(["loo"])["estimate"])
 
@@ -376,7 +378,7 @@ ONE_EACH = {"setosa": 1, "versicolor": 1, "virginica": 1}
         ({"missing": "em"}, NotSupportedError, ()),
     ],
 )
-def test_what_is_refused(options, error, classes):
+def test_invalid_input_is_refused(options, error, classes):
     with pytest.raises(error) as caught:
         qda("species ~ .", IRIS, **({"covariance": "factor"} | options))
     assert caught.value.classes == classes
@@ -384,12 +386,12 @@ def test_what_is_refused(options, error, classes):
 
 
 def test_classes_that_have_no_such_covariance_are_named():
-    few = IRIS.iloc[[*range(3), *range(50, 60), *range(100, 110)]]
+    subset = IRIS.iloc[[*range(3), *range(50, 60), *range(100, 110)]]
     with pytest.raises(CollinearError) as caught:
-        qda("species ~ .", few, covariance=FactorAnalytic(2))
+        qda("species ~ .", subset, covariance=FactorAnalytic(2))
     assert caught.value.classes == ("setosa",)
     with pytest.raises(CollinearError) as caught:
-        qda("species ~ .", few.iloc[1:], covariance="factor")
+        qda("species ~ .", subset.iloc[1:], covariance="factor")
     assert "'setosa'" in str(caught.value)
     with pytest.raises(CollinearError) as caught:
         qda("species ~ petal_width", IRIS, covariance="factor")
@@ -412,10 +414,10 @@ def test_classes_that_have_no_such_covariance_are_named():
     assert caught.value.classes == ("tame",)
 
 
-def test_the_ladder_has_the_forms():
+def test_covariance_models_table_has_all_forms():
     given = covariance_models("species ~ .", IRIS, dimensions=3)
-    found, free = (given.loc[name, ["df", "llf"]].tolist() for name in ("factor AkjBkQkDk", "free"))
-    assert found == pytest.approx(free, rel=1e-12)
+    actual, free = (given.loc[name, ["df", "llf"]].tolist() for name in ("factor AkjBkQkDk", "free"))
+    assert actual == pytest.approx(free, rel=1e-12)
     assert given.loc["factor AjBQD", "LR_free"] == pytest.approx(given.loc["common", "LR_free"], rel=1e-9)
     assert "factor AkjBkQkD" not in given.index
     chosen = qda("species ~ .", IRIS).covariance_models(dimensions="cattell", threshold=0.05)
@@ -435,7 +437,7 @@ def test_the_ladder_has_the_forms():
 
 
 @pytest.mark.slow
-def test_the_picture_of_the_eigenvalues():
+def test_scree_plot():
     fit = qda("y ~ .", WIDE, covariance="factor")
     axes = fit.plot("scree")
     assert axes.get_yscale() == "log"
@@ -448,7 +450,7 @@ def test_the_picture_of_the_eigenvalues():
     assert 'qda(covariance="factor")' in str(caught.value)
 
 
-def test_the_summary_says_what_was_chosen():
+def test_summary_shows_the_chosen_dimensions():
     text = qda("y ~ .", WIDE, covariance="factor").summary().as_text()
     assert "Dimensions, Cattell, 0.2" in text
     assert "AkjBkQkDk" in text
@@ -462,7 +464,7 @@ def test_the_summary_says_what_was_chosen():
     assert table["explained"].between(0.4, 1).all()
 
 
-def test_an_estimator_takes_them():
+def test_estimator_accepts_the_specification():
     from sklearn.model_selection import GridSearchCV
 
     from discrim.sklearn import QDAClassifier
@@ -487,10 +489,10 @@ def test_rows_left_out_by_the_largest_eigenvalues_alone(threshold, weighted):
     data = pd.DataFrame(x, columns=[f"v{j}" for j in range(p)]).assign(y=y)
     weights = np.tile([0.5, 1.0, 1.5], 30) if weighted else None
     fit = qda("y ~ .", data, covariance=FactorAnalytic(threshold=threshold), weights=weights)
-    found = left_out_scores(fit._fit)
+    left_out = left_out_scores(fit._fit)
     for row in (0, 7, 30, 31, 64):
         again = scores_by_refit(fit._fit, fit._fit.design_rows, row, anew=False)
-        assert np.allclose(found[row], again, rtol=1e-10, atol=1e-9)
+        assert np.allclose(left_out[row], again, rtol=1e-10, atol=1e-9)
 
 
 @pytest.mark.parametrize("r", [2, 5, 40])
@@ -505,14 +507,14 @@ def test_eigenvalues_less_a_row_are_those_of_the_matrix(r):
         z = unit * np.sqrt(lengths) * np.linspace(0.1, 0.999, 20)[:, None]
         want, vectors = np.linalg.eigh(np.diag(lengths) - z[:, :, None] * z[:, None, :])
         for q in (1, max(r // 2, 1), r):
-            found = downdated(lengths, z**2, q)
-            assert found.found.all()
-            assert np.abs(lengths[:q] - found.shifts - want[:, ::-1][:, :q]).max() < 1e-14 * r * lengths[0]
+            actual = downdated(lengths, z**2, q)
+            assert actual.found.all()
+            assert np.abs(lengths[:q] - actual.shifts - want[:, ::-1][:, :q]).max() < 1e-14 * r * lengths[0]
             along = np.einsum("mij,mi->mj", vectors[:, :, ::-1][:, :, :q], z) ** 2
-            assert np.allclose(1 / found.slopes, along, rtol=1e-6, atol=1e-12 * lengths[0])
+            assert np.allclose(1 / actual.slopes, along, rtol=1e-6, atol=1e-12 * lengths[0])
 
 
-def test_before_the_dimensions_are_known_a_header_has_none():
+def test_header_omits_dimensions_that_are_not_estimated():
     fit = qda("species ~ .", IRIS, covariance="factor")
     kind = fit._fit.estimates.covariance_model.unfitted()
     labels = [item.label for item in describe(kind).items(fit._fit.estimates.moments, ())]

@@ -60,7 +60,7 @@ def test_where_there_are_no_errors_there_are_estimates(options):
         assert not hasattr(fit, name)
     with pytest.raises(NotSupportedError) as caught:
         fit.conf_int()
-    assert "standard" in str(caught.value)
+    assert "Standard errors" in str(caught.value)
     assert "errors" in str(caught.value)
 
 

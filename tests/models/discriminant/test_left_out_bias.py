@@ -14,9 +14,9 @@ def test_leave_one_out_of_noise_errs_by_the_derived_shift_and_balanced_folds_do_
     """Log odds of the own class are p/(2 n (n - 1)) too small and have the standard deviation sqrt(2 p/n)."""
     n, p, samples = 10, 2000, 30
     table = errors("diagonal", (n, n), p, 0.0, samples, seed=1)
-    spread = np.sqrt(0.25 / (2 * n * samples))
-    assert abs(table["loo"].mean() - ndtr(p / (2 * n * (n - 1)) / np.sqrt(2 * p / n))) < 4 * spread
-    assert abs(table["balanced"].mean() - 0.5) < 4 * spread
+    sd = np.sqrt(0.25 / (2 * n * samples))
+    assert abs(table["loo"].mean() - ndtr(p / (2 * n * (n - 1)) / np.sqrt(2 * p / n))) < 4 * sd
+    assert abs(table["balanced"].mean() - 0.5) < 4 * sd
     assert table["truth"].to_numpy() == pytest.approx(0.5, abs=0.01)
 
 

@@ -57,59 +57,61 @@ def by_definition(
         total = sum(each.sum() for each in mass.values())
         for i, row in enumerate(new[columns + numbers].itertuples(index=False)):
             own = mass[tuple(row[: len(columns)])]
-            law = stats.multivariate_normal(own @ x / own.sum(), scatter / divisor)
-            out[i, k] = np.log(prior[k]) + np.log(own.sum() / total) + law.logpdf(row[len(columns) :])
+            distribution = stats.multivariate_normal(own @ x / own.sum(), scatter / divisor)
+            out[i, k] = (
+                np.log(prior[k]) + np.log(own.sum() / total) + distribution.logpdf(row[len(columns) :])
+            )
     out = np.exp(out - out.max(axis=1, keepdims=True))
     return out / out.sum(axis=1, keepdims=True), divisor
 
 
 @pytest.mark.parametrize("smoothing", [0.05, 0.5, 1.0])
-def test_posteriors_are_those_of_the_definition(smoothing):
+def test_posteriors_follow_the_definition(smoothing):
     fit = location(FORMULA, BIRDS, smoothing=smoothing)
     new = BIRDS.iloc[::17]
-    wanted, divisor = by_definition(BIRDS, new, smoothing, fit.prior.to_numpy())
-    np.testing.assert_allclose(fit.predict_proba(new), wanted, rtol=1e-9, atol=1e-14)
+    expected, divisor = by_definition(BIRDS, new, smoothing, fit.prior.to_numpy())
+    np.testing.assert_allclose(fit.predict_proba(new), expected, rtol=1e-9, atol=1e-14)
     assert fit.glance()["df_residual"].item() == pytest.approx(divisor, rel=1e-12)
 
 
 @pytest.mark.slow
-def test_leaving_a_row_out_is_a_refit():
-    few = BIRDS.iloc[::9].reset_index(drop=True)
-    fit = location(FORMULA, few, smoothing=0.2)
+def test_leave_one_out_equals_a_refit():
+    subset = BIRDS.iloc[::9].reset_index(drop=True)
+    fit = location(FORMULA, subset, smoothing=0.2)
     left_out = fit.leave_one_out()[list(fit.classes)].to_numpy()
-    for i in range(0, len(few), 7):
-        wanted, _ = by_definition(few.drop(index=i), few.iloc[[i]], 0.2, fit.prior.to_numpy())
-        np.testing.assert_allclose(left_out[i], wanted[0], rtol=1e-8, atol=1e-14)
+    for i in range(0, len(subset), 7):
+        expected, _ = by_definition(subset.drop(index=i), subset.iloc[[i]], 0.2, fit.prior.to_numpy())
+        np.testing.assert_allclose(left_out[i], expected[0], rtol=1e-8, atol=1e-14)
 
 
-def test_without_categories_it_is_lda():
-    fit, plain = location("species ~ .", IRIS), lda("species ~ .", IRIS)
-    np.testing.assert_allclose(fit.predict_proba(), plain.predict_proba(), rtol=1e-12, atol=1e-300)
-    np.testing.assert_allclose(fit.cov, plain.cov, rtol=1e-12)
+def test_fit_without_categories_equals_lda():
+    fit, reference_fit = location("species ~ .", IRIS), lda("species ~ .", IRIS)
+    np.testing.assert_allclose(fit.predict_proba(), reference_fit.predict_proba(), rtol=1e-12, atol=1e-300)
+    np.testing.assert_allclose(fit.cov, reference_fit.cov, rtol=1e-12)
     classes = list(fit.classes)
     np.testing.assert_allclose(
-        fit.leave_one_out()[classes], plain.leave_one_out()[classes], rtol=1e-9, atol=1e-30
+        fit.leave_one_out()[classes], reference_fit.leave_one_out()[classes], rtol=1e-9, atol=1e-30
     )
 
 
-def test_smoothed_to_the_end_categories_do_not_count():
-    plain = lda("species ~ bill_length_mm + body_mass_g", BIRDS)
+def test_full_smoothing_ignores_categories():
+    reference_fit = lda("species ~ bill_length_mm + body_mass_g", BIRDS)
     np.testing.assert_allclose(
-        location(FORMULA, BIRDS, smoothing=1.0).predict_proba(), plain.predict_proba(), rtol=1e-9
+        location(FORMULA, BIRDS, smoothing=1.0).predict_proba(), reference_fit.predict_proba(), rtol=1e-9
     )
 
 
-def test_full_cells_without_smoothing_are_samples_of_their_own():
+def test_unsmoothed_cells_are_estimated_separately():
     fit = location("species ~ sex + bill_length_mm + body_mass_g", BIRDS, smoothing=1e-12)
     cells = BIRDS["species"] + " " + BIRDS["sex"]
-    plain = lda("cell ~ bill_length_mm + body_mass_g", BIRDS.assign(cell=cells))
-    both = plain.predict_proba()
+    reference_fit = lda("cell ~ bill_length_mm + body_mass_g", BIRDS.assign(cell=cells))
+    both = reference_fit.predict_proba()
     for sex in ("female", "male"):
         own = BIRDS["sex"] == sex
-        part = both.loc[own, [f"{label} {sex}" for label in fit.classes]]
-        wanted = part.div(part.sum(axis=1), axis=0)
-        np.testing.assert_allclose(fit.predict_proba()[own], wanted, rtol=1e-7, atol=1e-12)
-    np.testing.assert_allclose(fit.cov, plain.cov, rtol=1e-9)
+        chunk = both.loc[own, [f"{label} {sex}" for label in fit.classes]]
+        expected = chunk.div(chunk.sum(axis=1), axis=0)
+        np.testing.assert_allclose(fit.predict_proba()[own], expected, rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(fit.cov, reference_fit.cov, rtol=1e-9)
     np.testing.assert_allclose(
         fit.means.loc[("Adelie", "male")],
         BIRDS[own & (BIRDS["species"] == "Adelie")][NUMBERS].mean(),
@@ -117,43 +119,43 @@ def test_full_cells_without_smoothing_are_samples_of_their_own():
     )
 
 
-def test_sums_over_cells_are_those_of_their_distances():
+def test_sums_over_cells_follow_their_distances():
     rng = np.random.default_rng(0)
     sizes = (2, 3, 2)
     values = rng.normal(size=(2, 12, 3))
     cells = list(itertools.product(*map(range, sizes)))
     apart = np.array([[sum(a != b for a, b in zip(s, t, strict=True)) for t in cells] for s in cells])
-    wanted = np.einsum("st,ktq->ksq", 0.3**apart, values)
-    np.testing.assert_allclose(smoothed(values, sizes, 0.3), wanted, rtol=1e-12)
+    expected = np.einsum("st,ktq->ksq", 0.3**apart, values)
+    np.testing.assert_allclose(smoothed(values, sizes, 0.3), expected, rtol=1e-12)
 
 
 @pytest.mark.slow
-def test_the_path_leaves_rows_out_with_the_covariance_held():
-    few = BIRDS.iloc[::24].reset_index(drop=True)
-    fit = location(FORMULA, few, grid=[0.1, 0.9])
+def test_path_leaves_rows_out_with_fixed_covariance():
+    subset = BIRDS.iloc[::24].reset_index(drop=True)
+    fit = location(FORMULA, subset, grid=[0.1, 0.9])
     for smoothing, error in zip(fit.path["smoothing"], fit.path["error"], strict=True):
-        whole = location(FORMULA, few, smoothing=smoothing)
-        root = np.linalg.cholesky(np.linalg.inv(whole.cov.to_numpy()))
+        full_fit = location(FORMULA, subset, smoothing=smoothing)
+        root = np.linalg.cholesky(np.linalg.inv(full_fit.cov.to_numpy()))
         wrong = 0
-        for i in range(len(few)):
-            row, rest = few.iloc[i], few.drop(index=i)
+        for i in range(len(subset)):
+            row, rest = subset.iloc[i], subset.drop(index=i)
             scores = []
-            for label in whole.classes:
-                own = rest[rest["species"] == label]
-                a = smoothing ** (own[["sex", "island"]].to_numpy() != row[["sex", "island"]].to_numpy()).sum(
-                    axis=1
-                )
+            for label in full_fit.classes:
+                class_rows = rest[rest["species"] == label]
+                a = smoothing ** (
+                    class_rows[["sex", "island"]].to_numpy() != row[["sex", "island"]].to_numpy()
+                ).sum(axis=1)
                 a = a.astype(float)
-                mean = a @ own[NUMBERS].to_numpy() / a.sum()
-                share = a.sum() / (len(own) * (1 + smoothing) * (1 + 2 * smoothing))
+                mean = a @ class_rows[NUMBERS].to_numpy() / a.sum()
+                proportion = a.sum() / (len(class_rows) * (1 + smoothing) * (1 + 2 * smoothing))
                 gap = (row[NUMBERS].to_numpy(dtype=float) - mean) @ root
-                scores.append(np.log(whole.prior[label] * share) - gap @ gap / 2)
-            wrong += whole.classes[int(np.argmax(scores))] != row["species"]
-        assert error == pytest.approx(wrong / len(few))
+                scores.append(np.log(full_fit.prior[label] * proportion) - gap @ gap / 2)
+            wrong += full_fit.classes[int(np.argmax(scores))] != row["species"]
+        assert error == pytest.approx(wrong / len(subset))
     assert fit.smoothing == fit.path.loc[fit.path["error"] == fit.path["error"].min(), "smoothing"].max()
 
 
-def test_numbers_whose_means_depend_on_the_cell_need_it():
+def test_means_that_depend_on_cells_are_classified_by_location():
     # Within a cell the classes lie apart; the direction turns from cell to cell, as no additive rule knows.
     rng = np.random.default_rng(3)
     n = 2000
@@ -196,7 +198,7 @@ def test_a_file_keeps_the_cells(tmp_path):
 @pytest.mark.parametrize(
     ("formula", "options", "error", "says"),
     [
-        ("species ~ sex + island", {}, DataError, "needs a column of numbers"),
+        ("species ~ sex + island", {}, DataError, "requires a numeric column"),
         ("species ~ sex:island + body_mass_g", {}, NotSupportedError, "multiplies the categories"),
         (FORMULA, {"smoothing": 0.0}, DataError, "smoothing=0.0"),
         (FORMULA, {"smoothing": 0.5, "grid": [0.5]}, DataError, "grid="),
@@ -209,12 +211,12 @@ def test_a_file_keeps_the_cells(tmp_path):
         ),
     ],
 )
-def test_what_does_not_go_is_named(formula, options, error, says):
+def test_unsupported_options_are_named(formula, options, error, says):
     with pytest.raises(error, match=says):
         location(formula, BIRDS, **options)
 
 
-def test_a_class_of_one_row_is_gone_without_it():
+def test_a_class_of_one_row_is_absent_without_its_row():
     one = BIRDS[
         (BIRDS["species"] != "Gentoo") | (BIRDS.index == BIRDS.index[BIRDS["species"] == "Gentoo"][0])
     ]
@@ -256,13 +258,13 @@ def test_damaged_cells_of_a_file_are_refused():
                 location_of_cells(numbers.moments, numbers.prior, **parts | {name: value})
 
 
-def test_too_many_cells_are_refused_before_they_are_made():
+def test_too_many_cells_are_refused_before_allocation():
     rng = np.random.default_rng(0)
     data = pd.DataFrame({f"c{j}": rng.choice(list("abcdefgh"), 50) for j in range(8)})
     data = data.assign(x=rng.normal(size=50), y=np.repeat(["a", "b"], 25))
     with pytest.raises(NotSupportedError) as caught:
         location("y ~ .", data)
-    assert "cells" in str(caught.value)
+    assert "combinations" in str(caught.value)
     assert "whose" in str(caught.value)
 
 
@@ -296,12 +298,12 @@ def test_a_column_that_is_constant_within_cells_alone_varies_about_smoothed_mean
     table = constant_within_classes()
     table["k"] += np.where(table["c"] == "u", 0.1, 0.4)
     fit = location("y ~ x + k + c", table, smoothing=0.3)
-    moved = location("y ~ x + k + c", table.assign(k=slope * table["k"] + offset), smoothing=0.3)
-    assert moved.cov.loc["k", "k"] == pytest.approx(slope**2 * fit.cov.loc["k", "k"], rel=1e-7)
-    np.testing.assert_allclose(moved.predict_proba(), fit.predict_proba(), rtol=1e-6, atol=1e-9)
+    shifted = location("y ~ x + k + c", table.assign(k=slope * table["k"] + offset), smoothing=0.3)
+    assert shifted.cov.loc["k", "k"] == pytest.approx(slope**2 * fit.cov.loc["k", "k"], rel=1e-7)
+    np.testing.assert_allclose(shifted.predict_proba(), fit.predict_proba(), rtol=1e-6, atol=1e-9)
 
 
-def test_a_column_that_varies_in_one_row_is_left_out_as_by_refits():
+def test_a_column_that_varies_in_one_row_is_dropped_without_it():
     table = constant_within_classes(0.3, 0.1).reset_index(drop=True)
     table.loc[[5, 9], "k"] += [0.1, 1e-4]
     fit = location("y ~ x + k + c", table, smoothing=0.2, prior="equal")

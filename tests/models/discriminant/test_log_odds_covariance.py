@@ -53,19 +53,19 @@ def numeric_covariance(fit, columns, codes, *, diagonal):
 
 
 @pytest.mark.parametrize("kind", ["pooled", "diagonal"])
-def test_the_covariance_of_ldas_log_odds_is_that_of_the_delta_method(kind):
+def test_covariance_of_log_odds_equals_the_delta_method(kind):
     fit = discrim.lda("species ~ petal_width + sepal_length + sepal_width", IRIS, covariance=kind)
     columns = IRIS[["petal_width", "sepal_length", "sepal_width"]].to_numpy()
     expected = numeric_covariance(fit, columns, pd.factorize(IRIS["species"])[0], diagonal=kind == "diagonal")
-    found = fit.cov_params()
-    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-6 * np.abs(expected).max())
-    np.testing.assert_allclose(np.sqrt(np.diag(found)), fit.bse.to_numpy().T.ravel(), rtol=1e-11)
-    assert found.index.equals(fit.log_odds().index)
+    actual = fit.cov_params()
+    np.testing.assert_allclose(actual, expected, rtol=2e-5, atol=1e-6 * np.abs(expected).max())
+    np.testing.assert_allclose(np.sqrt(np.diag(actual)), fit.bse.to_numpy().T.ravel(), rtol=1e-11)
+    assert actual.index.equals(fit.log_odds().index)
 
 
-def test_a_prior_that_is_given_adds_no_variance():
+def test_a_fixed_prior_adds_no_variance():
     fit = discrim.lda("species ~ .", IRIS, prior="equal", method="mle")
-    found = np.sqrt(np.diag(fit.cov_params()))
-    np.testing.assert_allclose(found, fit.bse.to_numpy().T.ravel(), rtol=1e-11)
+    actual = np.sqrt(np.diag(fit.cov_params()))
+    np.testing.assert_allclose(actual, fit.bse.to_numpy().T.ravel(), rtol=1e-11)
     with pytest.raises(NotSupportedError):
         discrim.lda("species ~ .", IRIS, covariance=Shrunk(0.1)).cov_params()

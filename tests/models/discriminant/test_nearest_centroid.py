@@ -66,7 +66,7 @@ def parts(table):
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_labels_are_those_of_scikit_learn(name):
+def test_labels_agree_with_scikit_learn(name):
     table = TABLES[name]()
     x, y = parts(table)
     fit = nearest_centroid("y ~ .", table)
@@ -78,12 +78,12 @@ def test_labels_are_those_of_scikit_learn(name):
     means = fit.means.set_axis(fit.classes.astype(str)).loc[theirs.classes_]
     np.testing.assert_allclose(means, theirs.centroids_[:, kept], rtol=1e-12, atol=1e-12)
     new = x[::3] + np.random.default_rng(0).normal(size=x[::3].shape) * x.std(axis=0)
-    found = fit.predict(pd.DataFrame(new, columns=table.columns.drop("y")))
-    np.testing.assert_array_equal(found.astype(str), theirs.predict(new))
+    actual = fit.predict(pd.DataFrame(new, columns=table.columns.drop("y")))
+    np.testing.assert_array_equal(actual.astype(str), theirs.predict(new))
 
 
 @pytest.mark.parametrize("prior", PRIORS)
-def test_what_else_scikit_learn_gives_is_of_diagonal_lda(prior):
+def test_other_results_of_scikit_learn_agree_with_diagonal_lda(prior):
     wine = TABLES["wine"]()
     x, y = parts(wine)
     asked = {"equal": "uniform", "proportions": "empirical"}.get(prior, PRIORS[prior])
@@ -101,7 +101,7 @@ def test_what_else_scikit_learn_gives_is_of_diagonal_lda(prior):
 
 @pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
 @pytest.mark.parametrize("weights", [None, np.arange(150) % 3 + 0.5])
-def test_it_is_lda_with_a_spherical_covariance(prior, weights):
+def test_fit_equals_lda_with_a_spherical_covariance(prior, weights):
     options = {"prior": prior, "weights": weights}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscrimWarning)
@@ -120,7 +120,7 @@ def test_it_is_lda_with_a_spherical_covariance(prior, weights):
     assert ours.offset == pytest.approx(theirs.offset, rel=1e-12)
 
 
-def test_its_likelihood_is_the_lowest_rung_of_the_ladder_of_covariances():
+def test_likelihood_equals_the_simplest_covariance_model():
     fit = nearest_centroid("species ~ .", IRIS, prior=None)
     ladder = discrim.covariance_models("species ~ .", IRIS)
     rung = ladder.loc[next(name for name in ladder.index if "spherical" in str(name))]
@@ -144,37 +144,37 @@ def exact(x, y, new, prior=None):
         apart.append([mpmath.sqrt(d2) for d2 in squares])
         logs = [-d2 / (2 * variance) for d2 in squares]
         logs = [log + mpmath.log(p) for log, p in zip(logs, prior or [1] * len(logs), strict=True)]
-        whole = mpmath.log(sum(mpmath.exp(log - max(logs)) for log in logs)) + max(logs)
-        out.append([log - whole for log in logs])
+        total = mpmath.log(sum(mpmath.exp(log - max(logs)) for log in logs)) + max(logs)
+        out.append([log - total for log in logs])
     return ref.to_float(np.array(out)), ref.to_float(np.array(apart)), float(mpmath.sqrt(variance))
 
 
 @pytest.mark.parametrize("shift", [0.0, 1e8, -1e11])
 @pytest.mark.parametrize("scale", [1.0, 2.0**-500, 2.0**400])
-def test_posteriors_keep_their_digits_far_from_zero_and_in_any_unit(shift, scale):
+def test_posteriors_are_precise_far_from_zero_and_in_any_unit(shift, scale):
     x = (IRIS.iloc[::5, :4].to_numpy() + shift) * scale
     y = IRIS["species"].to_numpy()[::5]
     data = pd.DataFrame(x, columns=list("abcd")).assign(y=y)
     fit = nearest_centroid("y ~ .", data)
-    wanted, apart, sd = exact(x, y, x[::4])
-    np.testing.assert_allclose(fit.predict_log_proba(data[::4]), wanted, rtol=1e-12, atol=1e-13)
+    expected, apart, sd = exact(x, y, x[::4])
+    np.testing.assert_allclose(fit.predict_log_proba(data[::4]), expected, rtol=1e-12, atol=1e-13)
     assert fit.sd == pytest.approx(sd, rel=1e-13)
     np.testing.assert_allclose(fit.centroid_distances(data[::4]), apart, rtol=1e-12)
 
 
-def test_close_classes_are_told_apart_beside_one_far_away():
+def test_close_classes_are_separated_despite_a_distant_class():
     rng = np.random.default_rng(3)
     y = np.repeat(list("abc"), 8)
     x = rng.normal(size=(24, 3)) + np.array([0.0, 0.5, 1e9])[np.repeat([0, 1, 2], 8)][:, None]
     data = pd.DataFrame(x, columns=list("uvw")).assign(y=y)
-    wanted, _, _ = exact(x, y, x[:16], [0.2, 0.3, 0.5])
-    found = nearest_centroid("y ~ .", data, prior=[0.2, 0.3, 0.5]).predict_log_proba(data[:16])
-    np.testing.assert_allclose(found[["a", "b"]], wanted[:, :2], rtol=1e-12, atol=1e-12)
+    expected, _, _ = exact(x, y, x[:16], [0.2, 0.3, 0.5])
+    actual = nearest_centroid("y ~ .", data, prior=[0.2, 0.3, 0.5]).predict_log_proba(data[:16])
+    np.testing.assert_allclose(actual[["a", "b"]], expected[:, :2], rtol=1e-12, atol=1e-12)
 
 
-def test_columns_of_far_smaller_units_have_no_say(tmp_path):
+def test_columns_in_much_smaller_units_are_negligible(tmp_path):
     data = IRIS.assign(tiny=IRIS["sepal_width"] * 1e-200)
-    fit, without = (nearest_centroid("species ~ .", held) for held in (data, IRIS))
+    fit, without = (nearest_centroid("species ~ .", fixed_fit) for fixed_fit in (data, IRIS))
     assert (fit.predict() == without.predict()).all()
     assert fit.sd == pytest.approx(without.sd * np.sqrt(4 / 5), rel=1e-13)
     assert fit.column_shares().loc["tiny", "sd"] == pytest.approx(
@@ -200,28 +200,28 @@ def test_rows_are_left_out_as_by_refits_also_where_columns_are_many(name):
     table = WIDE[name]()
     assert len(table) < len(table.columns)
     fit = nearest_centroid("y ~ .", table)
-    left = fit.leave_one_out()
+    left_out = fit.leave_one_out()
     for row in table.index:
         refit = nearest_centroid("y ~ .", table.drop(index=row))
-        wanted = refit.predict_proba(table.loc[[row]]).iloc[0]
-        np.testing.assert_allclose(left.loc[row, list(fit.classes)].astype(float), wanted, rtol=1e-11)
-        assert left.loc[row, "label"] == refit.predict(table.loc[[row]]).iloc[0]
+        expected = refit.predict_proba(table.loc[[row]]).iloc[0]
+        np.testing.assert_allclose(left_out.loc[row, list(fit.classes)].astype(float), expected, rtol=1e-11)
+        assert left_out.loc[row, "label"] == refit.predict(table.loc[[row]]).iloc[0]
 
 
-def test_a_row_alone_in_its_class_takes_the_class_with_it():
+def test_leaving_out_the_only_row_removes_its_class():
     data = pd.concat([IRIS[::10], IRIS[:1].assign(species="alone", sepal_length=9.0)], ignore_index=True)
-    left = nearest_centroid("species ~ .", data).leave_one_out()
-    assert left["alone"].iloc[-1] == 0
+    left_out = nearest_centroid("species ~ .", data).leave_one_out()
+    assert left_out["alone"].iloc[-1] == 0
     without = nearest_centroid("species ~ .", data[:-1]).predict_proba(data[-1:])
-    np.testing.assert_allclose(left[without.columns].iloc[-1].astype(float), without.iloc[0], rtol=1e-11)
+    np.testing.assert_allclose(left_out[without.columns].iloc[-1].astype(float), without.iloc[0], rtol=1e-11)
 
 
 def test_without_the_one_row_that_varies_there_is_no_rule():
     data = pd.DataFrame({"x": [0.0, 0.0, 1.0, 5.0, 5.0], "y": list("aaabb")})
-    left = nearest_centroid("y ~ x", data).leave_one_out()
-    assert left["a"].isna().tolist() == [False, False, True, False, False]
+    left_out = nearest_centroid("y ~ x", data).leave_one_out()
+    assert left_out["a"].isna().tolist() == [False, False, True, False, False]
     refit = nearest_centroid("y ~ x", data[1:])
-    np.testing.assert_allclose(left.iloc[0, 1:].astype(float), refit.predict_proba(data[:1]).iloc[0])
+    np.testing.assert_allclose(left_out.iloc[0, 1:].astype(float), refit.predict_proba(data[:1]).iloc[0])
 
 
 def test_folds_are_refits():
@@ -229,12 +229,12 @@ def test_folds_are_refits():
     data = IRIS.assign(sepal_width=rng.normal(size=150), petal_length=rng.normal(size=150))
     for prior in ("equal", None):
         fit = nearest_centroid("species ~ . - petal_width", data, prior=prior)
-        found = discrim.cross_validate(fit, 5, seed=2)
-        for fold in found.folds[1].unique():
-            there = found.folds[1] == fold
+        cross_validated = discrim.cross_validate(fit, 5, seed=2)
+        for fold in cross_validated.folds[1].unique():
+            there = cross_validated.folds[1] == fold
             refit = nearest_centroid("species ~ . - petal_width", data[~there], prior=fit.prior)
             np.testing.assert_allclose(
-                found.posteriors()[there], refit.predict_proba(data[there]), rtol=1e-10, atol=1e-14
+                cross_validated.posteriors()[there], refit.predict_proba(data[there]), rtol=1e-10, atol=1e-14
             )
 
 
@@ -244,20 +244,20 @@ def test_folds_are_refits():
 def test_distances_are_euclidean_and_missing_where_a_value_is(tmp_path):
     penguins = load_penguins()
     fit = nearest_centroid("species ~ bill_length_mm + bill_depth_mm", penguins)
-    found = fit.centroid_distances()
-    wanted = cdist(penguins[list(fit.terms)].to_numpy(dtype=float), fit.means)
-    assert found.index.equals(penguins.index)
-    assert found.columns.equals(fit.classes)
-    np.testing.assert_allclose(found, wanted, rtol=1e-12)
-    assert found.isna().any(axis=1).sum() == 2
-    known = found.notna().all(axis=1)
-    assert (found[known].idxmin(axis=1) == fit.predict()[known].astype(object)).all()
+    actual = fit.centroid_distances()
+    expected = cdist(penguins[list(fit.terms)].to_numpy(dtype=float), fit.means)
+    assert actual.index.equals(penguins.index)
+    assert actual.columns.equals(fit.classes)
+    np.testing.assert_allclose(actual, expected, rtol=1e-12)
+    assert actual.isna().any(axis=1).sum() == 2
+    known = actual.notna().all(axis=1)
+    assert (actual[known].idxmin(axis=1) == fit.predict()[known].astype(object)).all()
     pairs = fit.distances()
     np.testing.assert_allclose(pairs["distance"], cdist(fit.means, fit.means)[np.triu_indices(3, 1)])
     np.testing.assert_allclose(pairs["D2"], (pairs["distance"] / fit.sd) ** 2)
     assert pairs.index.tolist() == [("Adelie", "Chinstrap"), ("Adelie", "Gentoo"), ("Chinstrap", "Gentoo")]
-    far = pd.DataFrame({"bill_length_mm": [1e90, 40.0], "bill_depth_mm": [0.0, -1e80]})
-    np.testing.assert_allclose(fit.centroid_distances(far), [[1e90] * 3, [1e80] * 3], rtol=1e-12)
+    distant = pd.DataFrame({"bill_length_mm": [1e90, 40.0], "bill_depth_mm": [0.0, -1e80]})
+    np.testing.assert_allclose(fit.centroid_distances(distant), [[1e90] * 3, [1e80] * 3], rtol=1e-12)
 
 
 def test_shares_are_those_of_the_sums_of_squares():
@@ -265,11 +265,11 @@ def test_shares_are_those_of_the_sums_of_squares():
     fit = nearest_centroid("y ~ .", TABLES["wine"]())
     means = pd.DataFrame(x).groupby(y).transform("mean").to_numpy()
     within, between = ((x - means) ** 2).sum(axis=0), ((means - x.mean(axis=0)) ** 2).sum(axis=0)
-    shares = fit.column_shares()
-    np.testing.assert_allclose(shares["sd"], np.sqrt(within / (len(x) - 3)))
-    np.testing.assert_allclose(shares["within"], within / within.sum())
-    np.testing.assert_allclose(shares["between"], between / between.sum())
-    assert shares["within"].idxmax() == "proline"
+    proportions = fit.column_shares()
+    np.testing.assert_allclose(proportions["sd"], np.sqrt(within / (len(x) - 3)))
+    np.testing.assert_allclose(proportions["within"], within / within.sum())
+    np.testing.assert_allclose(proportions["between"], between / between.sum())
+    assert proportions["within"].idxmax() == "proline"
     assert fit.sd == pytest.approx(np.sqrt(within.sum() / (13 * (len(x) - 3))))
     tidy = fit.tidy().set_index(["class", "term"])
     assert tidy.loc[(fit.classes[0], "proline"), "std_error"] == pytest.approx(
@@ -288,11 +288,13 @@ def test_means_that_do_not_differ_have_no_share_between():
 # ---- what it is fitted to, and what it refuses
 
 
-def test_moments_stand_in_the_place_of_a_table():
-    pieces = [discrim.moments("species ~ .", part) for part in (IRIS[:60], IRIS[60:90], IRIS[90:])]
-    fit, whole = nearest_centroid(moments=sum(pieces)), nearest_centroid("species ~ .", IRIS)
-    np.testing.assert_allclose(fit.predict_log_proba(IRIS), whole.predict_log_proba(), rtol=1e-11, atol=1e-11)
-    assert fit.llf == pytest.approx(whole.llf, rel=1e-12)
+def test_moments_replace_a_table():
+    pieces = [discrim.moments("species ~ .", chunk) for chunk in (IRIS[:60], IRIS[60:90], IRIS[90:])]
+    fit, full_fit = nearest_centroid(moments=sum(pieces)), nearest_centroid("species ~ .", IRIS)
+    np.testing.assert_allclose(
+        fit.predict_log_proba(IRIS), full_fit.predict_log_proba(), rtol=1e-11, atol=1e-11
+    )
+    assert fit.llf == pytest.approx(full_fit.llf, rel=1e-12)
     assert "not available" in str(fit.summary())
     with pytest.raises(NotSupportedError) as caught:
         fit.leave_one_out()
@@ -307,7 +309,7 @@ def test_moments_stand_in_the_place_of_a_table():
     ],
     ids=["a row a class", "equal rows"],
 )
-def test_classes_that_do_not_vary_are_refused_and_the_way_out_works(data):
+def test_constant_classes_are_refused_and_the_hint_works(data):
     with pytest.raises(CollinearError) as caught:
         nearest_centroid("y ~ x + z", data)
     assert "k=1" in str(caught.value)
@@ -315,12 +317,12 @@ def test_classes_that_do_not_vary_are_refused_and_the_way_out_works(data):
     assert discrim.knn("y ~ x + z", data, k=1, scale=False).predict().tolist() == data["y"].tolist()
 
 
-def test_weights_that_count_no_rows_are_refused():
+def test_weights_that_do_not_count_rows_are_refused():
     with pytest.warns(WeightsWarning), pytest.raises(CollinearError, match="weights"):
         nearest_centroid("species ~ .", IRIS, weights=np.full(150, 0.01))
 
 
-def test_units_that_differ_by_much_are_told_with_a_way_out_that_works():
+def test_very_different_units_cause_a_warning_whose_hint_works():
     wine = TABLES["wine"]()
     with pytest.warns(ScaleWarning, match="'proline'"):
         fit = nearest_centroid("y ~ .", wine)
@@ -333,7 +335,7 @@ def test_units_that_differ_by_much_are_told_with_a_way_out_that_works():
         nearest_centroid("species ~ .", IRIS)
 
 
-def test_what_it_has_not_says_so():
+def test_unavailable_methods_explain_themselves():
     fit = nearest_centroid("species ~ .", IRIS)
     with pytest.raises(NotSupportedError) as caught:
         fit.predict_proba(method="predictive")
@@ -349,7 +351,7 @@ def test_what_it_has_not_says_so():
 # ---- summary and pictures
 
 
-def test_the_summary_says_what_the_fit_has():
+def test_summary_shows_the_fit():
     fit = nearest_centroid("species ~ .", IRIS)
     tables = fit.summary().tables
     assert list(tables) == ["header", "classes", "means", "distances", "columns"]
@@ -373,14 +375,14 @@ def test_a_class_of_one_row_has_no_standard_deviation_of_its_own():
 
 
 @pytest.mark.slow
-def test_pictures():
+def test_plots():
     fit = nearest_centroid("species ~ petal_length + petal_width", IRIS)
     for kind in (None, "regions", "posteriors"):
         assert fit.plot(kind).has_data()
     assert nearest_centroid("species ~ .", IRIS).plot().has_data()
 
 
-def test_folds_without_a_variance_are_told_with_a_way_out():
+def test_folds_without_variance_are_reported_with_a_hint():
     fit = nearest_centroid("y ~ .", pd.DataFrame({"y": ["a", "a", "b", "b"], "x": [0.0, 1.0, 1.0, 1.0]}))
     with pytest.raises(NotSupportedError) as caught:
         fit.error_rates(["cv"], folds=2, seed=1)

@@ -39,53 +39,53 @@ def golden_tables() -> dict[str, tuple[Verb, pd.DataFrame]]:
     wine, wines = load_wine(return_X_y=True)
     digits, labels = load_digits(return_X_y=True)
     tumours, diagnosis = load_breast_cancer(return_X_y=True)
-    few = np.flatnonzero(labels < 3)[:45]
-    inked = np.ptp(digits[few], axis=0) > 0
+    subset = np.flatnonzero(labels < 3)[:45]
+    inked = np.ptp(digits[subset], axis=0) > 0
     return {
         "wine": (lda, frame(wine, wines)),
         "wine, standardized": (lda, frame((wine - wine.mean(axis=0)) / wine.std(axis=0), wines)),
         "iris, class 1": (qda, frame(*load_iris(return_X_y=True))),
         "breast cancer, 40 rows": (lda, frame(tumours[10:50], diagnosis[10:50])),
-        "digits, 45 rows": (lda, frame(digits[few][:, inked], labels[few])),
+        "digits, 45 rows": (lda, frame(digits[subset][:, inked], labels[subset])),
     }
 
 
 @pytest.mark.filterwarnings("ignore::discrim.errors.DiscrimWarning")
 @pytest.mark.parametrize("name", GOLDEN)
-def test_covariances_are_those_of_the_formulas_in_60_digits(name: str) -> None:
+def test_covariances_agree_with_the_formulas_in_60_digits(name: str) -> None:
     verb, table = golden_tables()[name]
     fit = verb("y ~ .", table, covariance="nonlinear")
-    found = fit.cov if verb is lda else fit.covs[1]
+    actual = fit.cov if verb is lda else fit.covs[1]
     sd = np.sqrt(np.diag(GOLDEN[name]))
-    np.testing.assert_allclose(found / np.outer(sd, sd), GOLDEN[name] / np.outer(sd, sd), atol=1e-12)
+    np.testing.assert_allclose(actual / np.outer(sd, sd), GOLDEN[name] / np.outer(sd, sd), atol=1e-12)
 
 
 @verbs
 @sizes
-def test_rows_left_out_are_refits(verb: Verb, p: int) -> None:
+def test_leave_one_out_equals_refits(verb: Verb, p: int) -> None:
     table = simulated(p)
     options = {"covariance": "nonlinear", "prior": "equal"}
-    found = verb("y ~ .", table, **options).leave_one_out()[[0, 1]].to_numpy()
+    left_out = verb("y ~ .", table, **options).leave_one_out()[[0, 1]].to_numpy()
     for i in (0, 7, 22):
         again = verb("y ~ .", table.drop(index=i), **options)
-        np.testing.assert_allclose(found[i], again.predict_proba(table.iloc[[i]]).to_numpy()[0], rtol=1e-8)
+        np.testing.assert_allclose(left_out[i], again.predict_proba(table.iloc[[i]]).to_numpy()[0], rtol=1e-8)
 
 
 @verbs
 @pytest.mark.parametrize("p", [5, 60])
 @pytest.mark.parametrize("method", ["moment", "mle"])
-def test_weighted_rows_left_out_are_repeated_rows_left_out(verb: Verb, p: int, method: str) -> None:
+def test_leaving_out_weighted_rows_equals_leaving_out_repeated_rows(verb: Verb, p: int, method: str) -> None:
     table = simulated(p)
     weights = np.random.default_rng(1).integers(1, 3, size=len(table))
     if verb is lda:
         table.loc[0, "y"] = 2
         weights[0] = 1
     options = {"covariance": "nonlinear", "prior": "equal", "method": method}
-    found = verb("y ~ .", table, weights=weights, **options).leave_one_out()
+    left_out = verb("y ~ .", table, weights=weights, **options).leave_one_out()
     rows = np.repeat(table.index, weights)
     again = verb("y ~ .", table.loc[rows].reset_index(drop=True), **options).leave_one_out()
     classes = sorted(table["y"].unique())
-    np.testing.assert_allclose(again[classes], found.loc[rows, classes], rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(again[classes], left_out.loc[rows, classes], rtol=1e-8, atol=1e-12)
 
 
 @verbs
@@ -93,9 +93,9 @@ def test_weighted_rows_left_out_are_repeated_rows_left_out(verb: Verb, p: int, m
 def test_standard_deviations_are_kept_when_rows_are_left_out(verb: Verb, p: int) -> None:
     table = simulated(p)
     sd = np.sqrt(table.groupby("y").var().mean())
-    found = verb("y ~ .", table, covariance=NonlinearShrinkage(standardize=True)).leave_one_out()
+    left_out = verb("y ~ .", table, covariance=NonlinearShrinkage(standardize=True)).leave_one_out()
     again = verb("y ~ .", (table / sd).assign(y=table["y"]), covariance="nonlinear").leave_one_out()
-    np.testing.assert_allclose(again[[0, 1]], found[[0, 1]], rtol=1e-8, atol=1e-13)
+    np.testing.assert_allclose(again[[0, 1]], left_out[[0, 1]], rtol=1e-8, atol=1e-13)
 
 
 @verbs
@@ -103,9 +103,9 @@ def test_standard_deviations_are_kept_when_rows_are_left_out(verb: Verb, p: int)
 def test_a_rotation_of_the_columns_rotates_the_covariance(verb: Verb, p: int) -> None:
     table = simulated(p)
     rotation = scipy.stats.ortho_group.rvs(p, random_state=1)
-    turned = frame(table.drop(columns="y").to_numpy() @ rotation, table["y"])
+    rotated = frame(table.drop(columns="y").to_numpy() @ rotation, table["y"])
     fit = verb("y ~ .", table, covariance="nonlinear")
-    again = verb("y ~ .", turned, covariance="nonlinear")
+    again = verb("y ~ .", rotated, covariance="nonlinear")
     np.testing.assert_allclose(again.predict_proba(), fit.predict_proba(), rtol=1e-7, atol=1e-12)
     for k in [0, 1]:
         before, after = (each.cov if verb is lda else each.covs[k] for each in (fit, again))
@@ -118,8 +118,8 @@ def test_units_do_not_matter_for_standardized_columns(verb: Verb, p: int) -> Non
     table = simulated(p)
     units = np.append(10.0 ** np.linspace(-5, 5, p), 1.0)
     covariance = NonlinearShrinkage(standardize=True)
-    found, again = (verb("y ~ .", t, covariance=covariance).predict_proba() for t in (table, table * units))
-    np.testing.assert_allclose(again, found, rtol=1e-9, atol=1e-13)
+    actual, again = (verb("y ~ .", t, covariance=covariance).predict_proba() for t in (table, table * units))
+    np.testing.assert_allclose(again, actual, rtol=1e-9, atol=1e-13)
 
 
 @verbs
@@ -135,7 +135,7 @@ def test_weights_are_numbers_of_rows(verb: Verb, p: int) -> None:
 
 @verbs
 @pytest.mark.parametrize("p", [5, 60])
-def test_eigenvalues_are_those_of_the_covariances(verb: Verb, p: int) -> None:
+def test_eigenvalues_equal_those_of_the_covariances(verb: Verb, p: int) -> None:
     table = simulated(p) * 1e-3
     for standardize in (False, True):
         fit = verb("y ~ .", table, covariance=NonlinearShrinkage(standardize))
@@ -146,14 +146,16 @@ def test_eigenvalues_are_those_of_the_covariances(verb: Verb, p: int) -> None:
             rows = deviations if verb is lda else deviations[table["y"] == label]
             df = len(rows) - (2 if verb is lda else 1)
             sample = np.linalg.eigvalsh(rows.T @ rows / np.outer(sd, sd) / df)[::-1]
-            found = fit.covariance_model.eigenvalues.to_numpy()[k * p : (k + 1) * p]
-            np.testing.assert_allclose(found[:, 0], np.where(sample > 1e-9 * sample[0], sample, 0), rtol=1e-9)
+            actual = fit.covariance_model.eigenvalues.to_numpy()[k * p : (k + 1) * p]
+            np.testing.assert_allclose(
+                actual[:, 0], np.where(sample > 1e-9 * sample[0], sample, 0), rtol=1e-9
+            )
             shrunk = np.linalg.eigvalsh(cov / np.outer(sd, sd))
-            np.testing.assert_allclose(np.sort(found[:, 1]), shrunk, rtol=1e-9)
+            np.testing.assert_allclose(np.sort(actual[:, 1]), shrunk, rtol=1e-9)
 
 
 @pytest.mark.parametrize("p", [5, 60])
-def test_maximum_likelihood_changes_the_divisor_alone(p: int) -> None:
+def test_maximum_likelihood_changes_only_the_divisor(p: int) -> None:
     table = simulated(p)
     moment, mle = (lda("y ~ .", table, covariance="nonlinear", method=m).cov for m in ("moment", "mle"))
     np.testing.assert_allclose(mle, moment * (len(table) - 2) / len(table), rtol=1e-12)
@@ -173,7 +175,7 @@ def test_files_and_the_estimator_predict_as_the_fit(verb: Verb, p: int, tmp_path
         np.testing.assert_allclose(model.predict_proba(new), fit.predict_proba(new), rtol=1e-9, atol=1e-13)
 
 
-def test_there_is_no_likelihood() -> None:
+def test_likelihood_is_not_available() -> None:
     fit = lda("y ~ .", simulated(5), covariance="nonlinear")
     for name in ("llf", "aic", "bic", "df_model"):
         with pytest.raises(NotSupportedError):

@@ -71,25 +71,25 @@ def plain_em(data, steps):
         for n, m, g in zip(sizes, means, groups, strict=True):
             y = covs[n] @ (n * np.linalg.solve(within, m - mean))
             of_b += covs[n] + np.outer(y, y)
-            rest = g - mean - y
-            of_w += rest.T @ rest + n * covs[n]
+            residuals = g - mean - y
+            of_w += residuals.T @ residuals + n * covs[n]
         between, within = of_b / len(groups), of_w / len(x)
     return mean, between, within
 
 
 @pytest.mark.parametrize("data", [UNEVEN, EVEN], ids=["uneven", "even"])
 @pytest.mark.parametrize("components", [None, 1, 2])
-def test_the_likelihood_is_that_of_stacked_rows(data, components):
+def test_likelihood_equals_the_density_of_stacked_rows(data, components):
     fit = discrim.plda("speaker ~ .", data, components=components)
     assert fit.llf_given == pytest.approx(of_all(data, *parts(fit)), rel=1e-12)
     assert np.linalg.matrix_rank(fit.between, tol=1e-8) == fit.rank == (components or 3)
-    shares = np.log(fit.prior[data["speaker"]]).sum()
-    assert fit.llf == pytest.approx(fit.llf_given + shares, rel=1e-12)
+    proportions = np.log(fit.prior[data["speaker"]]).sum()
+    assert fit.llf == pytest.approx(fit.llf_given + proportions, rel=1e-12)
     assert fit.df_model == 3 + 6 + {None: 6, 1: 3, 2: 5}[components] + len(fit.classes) - 1
 
 
 @pytest.mark.parametrize("data", [UNEVEN, EVEN], ids=["uneven", "even"])
-def test_estimates_are_those_of_a_plain_em(data):
+def test_estimates_equal_those_of_a_plain_em(data):
     fit = discrim.plda("speaker ~ .", data, tol=1e-13)
     for ours, theirs in zip(parts(fit), plain_em(data, 150), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=2e-4, atol=2e-4)
@@ -97,7 +97,7 @@ def test_estimates_are_those_of_a_plain_em(data):
     assert fit.converged
 
 
-def test_no_step_aside_has_a_larger_likelihood():
+def test_no_nearby_estimate_has_a_larger_likelihood():
     rng = np.random.default_rng(5)
     for data in (UNEVEN, EVEN):
         fit = discrim.plda("speaker ~ .", data)
@@ -129,22 +129,24 @@ def test_covariances_are_recovered():
 
 
 @pytest.mark.parametrize("components", [None, 1])
-def test_ratios_are_those_of_joint_densities(components):
+def test_ratios_equal_those_of_joint_densities(components):
     fit = discrim.plda("speaker ~ .", UNEVEN, components=components)
-    law = parts(fit)
+    distribution = parts(fit)
     a, b = NEW.iloc[::2], NEW.iloc[1::2]
     ratios = fit.verify(a, b)
     assert ratios.index.equals(a.index)
     for (_, x), (_, y), ratio in zip(a.iterrows(), b.iterrows(), ratios, strict=True):
         rows = np.array([x[COLUMNS], y[COLUMNS]], dtype=float)
-        expected = joint(rows, *law) - joint(rows[:1], *law) - joint(rows[1:], *law)
+        expected = (
+            joint(rows, *distribution) - joint(rows[:1], *distribution) - joint(rows[1:], *distribution)
+        )
         assert ratio == pytest.approx(expected, rel=1e-9, abs=1e-10)
     np.testing.assert_allclose(fit.verify(b, a), ratios, rtol=1e-12, atol=1e-12)
 
 
-def test_ratios_of_sets_are_those_of_joint_densities():
+def test_ratios_of_sets_equal_those_of_joint_densities():
     fit = discrim.plda("speaker ~ .", UNEVEN)
-    law = parts(fit)
+    distribution = parts(fit)
     enrolled = pd.concat([NEW[:9], NEW[9:11], NEW[12:13]])
     every = fit.verify_all(enrolled, NEW[13:20], by=("speaker", None))
     assert every.index.tolist() == list(enrolled["speaker"].unique())
@@ -152,33 +154,39 @@ def test_ratios_of_sets_are_those_of_joint_densities():
         own = rows[COLUMNS].to_numpy()
         for place, row in NEW[13:20].iterrows():
             new = row[COLUMNS].to_numpy(float)[None]
-            expected = joint(np.concatenate([own, new]), *law) - joint(own, *law) - joint(new, *law)
+            expected = (
+                joint(np.concatenate([own, new]), *distribution)
+                - joint(own, *distribution)
+                - joint(new, *distribution)
+            )
             assert every.loc[name, place] == pytest.approx(expected, rel=1e-9, abs=1e-10)
     other = enrolled.assign(**{name: enrolled[name] + 1 for name in COLUMNS}).iloc[::-1]
     by_name = fit.verify(enrolled, other, by="speaker")
     square = fit.verify_all(enrolled, other, by="speaker")
     for name, ratio in by_name.items():
         both = [each.loc[each["speaker"] == name, COLUMNS].to_numpy() for each in (enrolled, other)]
-        expected = joint(np.concatenate(both), *law) - sum(joint(each, *law) for each in both)
+        expected = joint(np.concatenate(both), *distribution) - sum(
+            joint(each, *distribution) for each in both
+        )
         assert ratio == pytest.approx(expected, rel=1e-9)
         assert square.loc[name, name] == pytest.approx(ratio, rel=1e-9)
 
 
 def test_known_classes_have_predictive_densities():
     fit = discrim.plda("speaker ~ .", UNEVEN, prior="equal")
-    law = parts(fit)
+    distribution = parts(fit)
     groups = {name: rows[COLUMNS].to_numpy() for name, rows in UNEVEN.groupby("speaker")}
     new = NEW[:4]
     expected = np.array(
         [
-            [joint(np.vstack([own, x]), *law) - joint(own, *law) for own in groups.values()]
+            [joint(np.vstack([own, x]), *distribution) - joint(own, *distribution) for own in groups.values()]
             for x in new[COLUMNS].to_numpy()
         ]
     )
     expected -= np.logaddexp.reduce(expected, axis=1)[:, None]
     np.testing.assert_allclose(fit.predict_log_proba(new), expected, rtol=1e-9)
-    far = new.assign(a=1e90)
-    assert np.isfinite(fit.predict_proba(far)).all(axis=None)
+    distant = new.assign(a=1e90)
+    assert np.isfinite(fit.predict_proba(distant)).all(axis=None)
 
 
 def test_rows_of_one_length_are_those_of_transformed_columns(tmp_path):
@@ -191,8 +199,8 @@ def test_rows_of_one_length_are_those_of_transformed_columns(tmp_path):
     fit = discrim.plda("speaker ~ .", UNEVEN, normalize=True)
     by_hand = discrim.plda("speaker ~ .", UNEVEN.assign(**dict(zip(COLUMNS, on_sphere(x).T, strict=True))))
     assert fit.llf_given == pytest.approx(by_hand.llf_given, rel=1e-9)
-    moved = NEW.assign(**dict(zip(COLUMNS, on_sphere(NEW[COLUMNS].to_numpy()).T, strict=True)))
-    expected = by_hand.verify_all(moved, moved)
+    shifted = NEW.assign(**dict(zip(COLUMNS, on_sphere(NEW[COLUMNS].to_numpy()).T, strict=True)))
+    expected = by_hand.verify_all(shifted, shifted)
     np.testing.assert_allclose(fit.verify_all(NEW, NEW), expected, rtol=1e-6, atol=1e-6)
     assert "scaled to one length" in " ".join(str(fit.summary()).split())
     fit.save(tmp_path / "fit")
@@ -203,19 +211,19 @@ def test_rows_of_one_length_are_those_of_transformed_columns(tmp_path):
     assert apparent < left_out < 0.9
     with pytest.raises(NotSupportedError) as caught:
         discrim.plda(moments=discrim.moments("speaker ~ .", UNEVEN), normalize=True)
-    assert "passes" in str(caught.value)
+    assert "requires the rows" in str(caught.value)
 
 
-def test_it_streams():
-    whole = discrim.plda("speaker ~ .", UNEVEN)
+def test_sources_are_read_in_chunks():
+    full_fit = discrim.plda("speaker ~ .", UNEVEN)
     grown = discrim.plda("speaker ~ .", UNEVEN[:60]).update(UNEVEN[60:90]).update(UNEVEN[90:])
     thirds = [discrim.moments("speaker ~ .", UNEVEN[at::3], scatters="pooled") for at in range(3)]
     model = PLDAClassifier()
-    for part in (UNEVEN[:60], UNEVEN[60:]):
-        model.partial_fit(part[COLUMNS], part["speaker"])
+    for chunk in (UNEVEN[:60], UNEVEN[60:]):
+        model.partial_fit(chunk[COLUMNS], chunk["speaker"])
     for fit in (grown, discrim.plda(moments=sum(thirds)), model.results_):
         np.testing.assert_allclose(
-            fit.verify(NEW[:18], NEW[18:]), whole.verify(NEW[:18], NEW[18:]), rtol=1e-6
+            fit.verify(NEW[:18], NEW[18:]), full_fit.verify(NEW[:18], NEW[18:]), rtol=1e-6
         )
     twice = discrim.plda("speaker ~ .", UNEVEN, weights=np.full(len(UNEVEN), 2.0))
     doubled = discrim.plda("speaker ~ .", pd.concat([UNEVEN, UNEVEN]))
@@ -240,22 +248,22 @@ def brute_errors(scores, same, weights, costs):
     return cost.min(), actual, logs / 2
 
 
-def test_trials_are_those_of_each_pair():
+def test_trials_equal_errors_over_each_pair():
     fit = discrim.plda("speaker ~ .", UNEVEN)
-    found = fit.trials(NEW, probability=0.1, cost_miss=3.0, replicates=0)["estimate"]
+    actual = fit.trials(NEW, probability=0.1, cost_miss=3.0, replicates=0)["estimate"]
     scores = fit.verify_all(NEW, NEW).to_numpy()
     codes = NEW["speaker"].factorize()[0]
     at = np.triu_indices(len(codes), 1)
     same = (codes[:, None] == codes)[at]
     expected = brute_errors(scores[at], same, np.ones(len(same)), Costs(0.1, 3.0))
-    np.testing.assert_allclose(found.iloc[1:], expected, rtol=1e-12)
+    np.testing.assert_allclose(actual.iloc[1:], expected, rtol=1e-12)
     false, true, _ = roc_curve(same, scores[at], drop_intermediate=False)
     fine = np.linspace(0, 1, 200_001)
     crossing = fine[np.argmin(np.abs(np.interp(fine, false, true) - (1 - fine)))]
-    assert found["equal error rate"] == pytest.approx(crossing, abs=2e-3)
+    assert actual["equal error rate"] == pytest.approx(crossing, abs=2e-3)
 
 
-def test_classes_that_count_twice_are_there_twice():
+def test_resampled_classes_are_counted_as_often_as_drawn():
     rng = np.random.default_rng(9)
     codes = np.repeat(np.arange(6), 4)
     scores = np.round(rng.normal(size=(24, 24)) + 2 * (codes[:, None] == codes), 1)
@@ -265,30 +273,30 @@ def test_classes_that_count_twice_are_there_twice():
     at = np.triu_indices(24, 1)
     one, other = codes[at[0]], codes[at[1]]
     weights = np.where(one == other, times[one], times[one] * times[other])
-    found = pairs.errors(Costs(0.2, 2.0, 1.0), times)
+    actual = pairs.errors(Costs(0.2, 2.0, 1.0), times)
     expected = brute_errors(scores[at], one == other, weights, Costs(0.2, 2.0, 1.0))
-    np.testing.assert_allclose(found[1:], expected, rtol=1e-12)
+    np.testing.assert_allclose(actual[1:], expected, rtol=1e-12)
     low, high = pairs.limits(Costs(), 0.9, 50, 1)
     assert (low <= high).all()
     assert low[0] < pairs.errors(Costs()).eer < high[0]
 
 
 @pytest.mark.slow
-def test_intervals_hold_the_errors_of_all_classes():
+def test_intervals_contain_the_errors_of_all_classes():
     fit = discrim.plda("speaker ~ .", table([5] * 200, 11))
     options = {"probability": 0.3, "cost_miss": 2.0}
     truth = fit.trials(table([6] * 400, 12), replicates=0, **options)["estimate"]
     held = np.zeros(4)
     for seed in range(100):
-        found = fit.trials(table([4] * 60, 1000 + seed), replicates=100, seed=seed, **options)
-        held += (found["low"] <= truth) & (truth <= found["high"])
+        actual = fit.trials(table([4] * 60, 1000 + seed), replicates=100, seed=seed, **options)
+        held += (actual["low"] <= truth) & (truth <= actual["high"])
     # Three standard errors below 95 in 100, and what a bootstrap of 60 classes falls short.
     assert (held >= 86).all()
 
 
 @settings(max_examples=6, deadline=None)
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 4), m=st.integers(1, 4), k=st.integers(1, 4))
-def test_ratios_of_sets_add_up_and_know_no_units(seed, n, m, k):
+def test_ratios_of_sets_add_up_and_do_not_depend_on_units(seed, n, m, k):
     rng = np.random.default_rng(seed)
     fit = discrim.plda("speaker ~ .", UNEVEN)
     turn, shift = rng.normal(size=(3, 3)) + 2 * np.eye(3), 100 * rng.normal(size=3)
@@ -329,7 +337,7 @@ def test_trials_without_pairs_are_refused():
 
 
 @pytest.mark.filterwarnings("ignore::discrim.errors.WeightsWarning")
-def test_what_is_refused():
+def test_invalid_input_is_refused():
     fit = discrim.plda("speaker ~ .", UNEVEN)
     with pytest.raises(DataError) as caught:
         fit.verify(NEW[:3], NEW[:2])
@@ -370,7 +378,7 @@ def test_what_is_refused():
     np.testing.assert_allclose(flat.predict_proba(NEW), np.tile(flat.prior, (len(NEW), 1)))
 
 
-def test_a_row_with_a_gap_has_no_ratio_and_none_in_its_set():
+def test_rows_with_missing_values_have_no_ratio_and_are_left_out_of_sets():
     fit = discrim.plda("speaker ~ .", UNEVEN)
     gap = NEW.copy()
     gap.loc[[0, 3, 4, 5], "b"] = np.nan
@@ -381,11 +389,11 @@ def test_a_row_with_a_gap_has_no_ratio_and_none_in_its_set():
     pd.testing.assert_frame_equal(sets.iloc[:1], fit.verify_all(NEW[1:3], NEW[9:12], by="speaker"))
 
 
-def test_the_summary_and_the_picture():
+def test_summary_and_plot():
     fit = discrim.plda("speaker ~ .", UNEVEN)
     text = str(fit.summary())
     assert f"Trace of B{np.trace(fit.between):>28.5g}"[-7:] in text
-    assert "B is estimated from 40 classes" in text
+    assert "number of classes, 40," in text
     axes = fit.plot("trials", data=NEW)
     assert "new rows: equal error rate" in axes.get_title()
     axes = fit.plot("trials", data=table([4] * 300, 5))
@@ -411,7 +419,7 @@ def test_the_summary_and_the_picture():
         (lambda about, own: own["sphere.root"].__setitem__((2, 0), 1.0), "no root of a covariance"),
     ],
 )
-def test_a_file_that_does_not_fit_together_is_refused(change, match, tmp_path):
+def test_inconsistent_files_are_refused(change, match, tmp_path):
     discrim.plda("speaker ~ .", UNEVEN, normalize=True).save(tmp_path / "fit")
     about, tensors = read_file(tmp_path / "fit")
     tensors = {name: np.array(tensor) for name, tensor in tensors.items()}

@@ -35,9 +35,9 @@ def without_each_row(formula, data, prior, weights=None, **options):
     held = np.ones(len(data)) if weights is None else weights
     out = []
     for i in range(len(data)):
-        left = np.where(np.arange(len(data)) == i, held - np.minimum(held, 1.0), held)
-        part = rda(formula, data[left > 0], prior=prior, weights=left[left > 0], **options)
-        out.append(part.predict_log_proba(data.iloc[[i]]).to_numpy()[0])
+        left_out = np.where(np.arange(len(data)) == i, held - np.minimum(held, 1.0), held)
+        chunk = rda(formula, data[left_out > 0], prior=prior, weights=left_out[left_out > 0], **options)
+        out.append(chunk.predict_log_proba(data.iloc[[i]]).to_numpy()[0])
     return np.array(out)
 
 
@@ -54,11 +54,11 @@ def held_scores(fit, data, weights=None):
 @pytest.mark.slow
 @in_turn(PAIRS)
 @pytest.mark.parametrize("method", ["moment", pytest.param("mle", marks=pytest.mark.slow)])
-def test_leave_one_out_is_that_of_refits(parametrization, method, pair):
+def test_leave_one_out_scores_equal_refits(parametrization, method, pair):
     options = {"alpha": pair[0], "gamma": pair[1], "parametrization": parametrization, "method": method}
     fit = rda("species ~ .", UNEQUAL, **options)
-    wanted = without_each_row("species ~ .", UNEQUAL, fit.prior, **options)
-    np.testing.assert_allclose(held_scores(fit, UNEQUAL), wanted, rtol=1e-10, atol=1e-10)
+    expected = without_each_row("species ~ .", UNEQUAL, fit.prior, **options)
+    np.testing.assert_allclose(held_scores(fit, UNEQUAL), expected, rtol=1e-10, atol=1e-10)
 
 
 @in_turn([(0.3, 0.2), (0.6, 0.7), (0.1, 0.0), (0.8, 0.5)])
@@ -68,39 +68,39 @@ def test_leave_one_out_with_more_columns_than_rows_of_a_class(parametrization, p
         fit = rda("cultivar ~ .", FEW_WINES, **options)
     except CollinearError:
         pytest.skip("singular")
-    wanted = without_each_row("cultivar ~ .", FEW_WINES, fit.prior, **options)
-    np.testing.assert_allclose(held_scores(fit, FEW_WINES), wanted, rtol=1e-8, atol=1e-8)
+    expected = without_each_row("cultivar ~ .", FEW_WINES, fit.prior, **options)
+    np.testing.assert_allclose(held_scores(fit, FEW_WINES), expected, rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.slow
 @in_turn([1.0, 0.5], "units")
-def test_leave_one_out_takes_one_unit_of_a_weight(parametrization, units):
+def test_leave_one_out_removes_one_unit_of_a_weight(parametrization, units):
     weights = units * (1.0 + np.arange(len(UNEQUAL)) % 3)
     options = {"alpha": 0.4, "gamma": 0.3, "parametrization": parametrization}
     fit = rda("species ~ .", UNEQUAL, weights=weights, **options)
-    wanted = without_each_row("species ~ .", UNEQUAL, fit.prior, weights, **options)
-    np.testing.assert_allclose(held_scores(fit, UNEQUAL, weights), wanted, rtol=1e-10, atol=1e-10)
+    expected = without_each_row("species ~ .", UNEQUAL, fit.prior, weights, **options)
+    np.testing.assert_allclose(held_scores(fit, UNEQUAL, weights), expected, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.slow
 @in_turn([(0.4, 1.0), (0.4, 0.0), (1.0, 1.0)])
-def test_leave_one_out_keeps_its_digits_in_uneven_units(parametrization, pair):
+def test_leave_one_out_is_precise_with_different_units(parametrization, pair):
     data = UNEQUAL.copy()
     data.iloc[:, :4] = data.iloc[:, :4].to_numpy() * [1.0, 1e6, 1e-6, 1e3] + [0.0, 1e9, 0.0, 1e5]
     options = {"alpha": pair[0], "gamma": pair[1], "parametrization": parametrization}
     fit = rda("species ~ .", data, **options)
-    wanted = without_each_row("species ~ .", data, fit.prior, **options)
-    np.testing.assert_allclose(held_scores(fit, data), wanted, rtol=1e-7, atol=1e-7)
+    expected = without_each_row("species ~ .", data, fit.prior, **options)
+    np.testing.assert_allclose(held_scores(fit, data), expected, rtol=1e-7, atol=1e-7)
 
 
 @pytest.mark.slow
-def test_rows_that_cannot_be_taken_out_are_fitted_again_or_missing():
+def test_rows_without_a_closed_form_are_refitted_or_missing():
     """A class of p + 3 rows has little left without one; one of p + 1 rows, or of two, has no covariance."""
-    few = pd.concat([IRIS.iloc[:7], IRIS.iloc[50:]], ignore_index=True)
-    fit = rda("species ~ .", few, alpha=1.0, gamma=1.0)
-    wanted = without_each_row("species ~ .", few, fit.prior, alpha=1.0, gamma=1.0)
-    found = fit.leave_one_out()[["setosa", "versicolor", "virginica"]].to_numpy(float)
-    np.testing.assert_allclose(found, np.exp(wanted), rtol=1e-7, atol=1e-9)
+    subset = pd.concat([IRIS.iloc[:7], IRIS.iloc[50:]], ignore_index=True)
+    fit = rda("species ~ .", subset, alpha=1.0, gamma=1.0)
+    expected = without_each_row("species ~ .", subset, fit.prior, alpha=1.0, gamma=1.0)
+    left_out = fit.leave_one_out()[["setosa", "versicolor", "virginica"]].to_numpy(float)
+    np.testing.assert_allclose(left_out, np.exp(expected), rtol=1e-7, atol=1e-9)
     for rows, alpha in ((5, 1.0), (2, 0.5)):
         held = pd.concat([IRIS.iloc[50:].sample(frac=1, random_state=2), IRIS.iloc[20 : 20 + rows]])
         fit = rda("species ~ .", held, alpha=alpha, gamma=alpha)
@@ -114,16 +114,16 @@ def test_rows_that_cannot_be_taken_out_are_fitted_again_or_missing():
 
 @pytest.mark.parametrize("parametrization", ALL)
 @pytest.mark.parametrize("prior", [None, [0.0, 0.4, 0.6]])
-def test_the_choice_by_leave_one_out_is_that_of_each_fit(parametrization, prior):
+def test_choice_by_leave_one_out_equals_separate_fits(parametrization, prior):
     options = {"parametrization": parametrization, "prior": prior}
     fit = rda("cultivar ~ .", FEW_WINES, folds="loo", grid=[0.0, 0.3, 0.9, 1.0], **options)
     for _, row in fit.path.iterrows():
         try:
-            part = rda("cultivar ~ .", FEW_WINES, alpha=row["alpha"], gamma=row["gamma"], **options)
+            chunk = rda("cultivar ~ .", FEW_WINES, alpha=row["alpha"], gamma=row["gamma"], **options)
         except CollinearError:
             assert np.isnan(row["error"])
             continue
-        rates = part.error_rates(["loo"]).loc["loo"]
+        rates = chunk.error_rates(["loo"]).loc["loo"]
         assert row["error"] == pytest.approx(rates["estimate"], abs=1e-12)
         assert row["se"] == pytest.approx(rates["se"], abs=1e-12)
     assert fit.path["error"].isna().any()
@@ -131,18 +131,18 @@ def test_the_choice_by_leave_one_out_is_that_of_each_fit(parametrization, prior)
     assert "leave-one-out" in fit.summary().as_text()
 
 
-def test_the_choice_by_leave_one_out_fits_again_what_it_must():
-    few = pd.concat([IRIS.iloc[:7], IRIS.iloc[50:]], ignore_index=True)
-    fit = rda("species ~ .", few, folds="loo", grid=[0.0, 0.5, 1.0], weights=np.ones(len(few)))
+def test_choice_by_leave_one_out_refits_where_the_closed_form_fails():
+    subset = pd.concat([IRIS.iloc[:7], IRIS.iloc[50:]], ignore_index=True)
+    fit = rda("species ~ .", subset, folds="loo", grid=[0.0, 0.5, 1.0], weights=np.ones(len(subset)))
     for _, row in fit.path.iterrows():
-        part = rda("species ~ .", few, alpha=row["alpha"], gamma=row["gamma"])
-        assert row["error"] == pytest.approx(part.error_rates(["loo"]).loc["loo", "estimate"], abs=1e-12)
+        chunk = rda("species ~ .", subset, alpha=row["alpha"], gamma=row["gamma"])
+        assert row["error"] == pytest.approx(chunk.error_rates(["loo"]).loc["loo", "estimate"], abs=1e-12)
 
 
 @pytest.mark.parametrize("parametrization", ALL)
 @pytest.mark.parametrize("method", ["moment", "mle"])
 @pytest.mark.parametrize("units", [np.ones(4), np.array([1.0, 1e7, 1e-7, 10.0])])
-def test_rules_of_a_path_are_those_of_its_pairs(parametrization, method, units):
+def test_rules_of_a_path_equal_separate_fits(parametrization, method, units):
     x, codes = UNEQUAL.iloc[:, :4].to_numpy() * units, pd.factorize(UNEQUAL["species"])[0]
     prior = np.array([0.2, 0.5, 0.3])
     pairs = [Regularization(a, g) for a in (0.0, 0.3, 0.9, 1.0) for g in (0.0, 1e-9, 0.4, 1.0)]
@@ -152,22 +152,22 @@ def test_rules_of_a_path_are_those_of_its_pairs(parametrization, method, units):
     seen = np.sort(np.concatenate([rule.pairs for rule in rules]))
     assert seen.tolist() == list(range(len(pairs)))
     for rule in rules:
-        found = np.stack([scores[0] for scores in rule.scores(x[None])], axis=2)
-        for i, scores in zip(rule.pairs.tolist(), found, strict=True):
+        actual = np.stack([scores[0] for scores in rule.scores(x[None])], axis=2)
+        for i, scores in zip(rule.pairs.tolist(), actual, strict=True):
             pair = pairs[i]
             fit = fit_rda(moments, prior, alpha=pair.alpha, gamma=pair.gamma, **options)
-            wanted = fit.rule(np.log(prior)).scores(x)
+            expected = fit.rule(np.log(prior)).scores(x)
             # Under one covariance for all, scores of a row leave out what its classes have in common.
-            gaps = [of_row - of_row[:, :1] for of_row in (scores, wanted)]
-            np.testing.assert_allclose(*gaps, rtol=1e-6, atol=1e-6)
+            differences = [of_row - of_row[:, :1] for of_row in (scores, expected)]
+            np.testing.assert_allclose(*differences, rtol=1e-6, atol=1e-6)
             if pair.alpha > 0:
-                np.testing.assert_allclose(scores, wanted, rtol=1e-6, atol=1e-6)
-            missed = np.bincount(codes[best_class(wanted) != codes], minlength=3)
+                np.testing.assert_allclose(scores, expected, rtol=1e-6, atol=1e-6)
+            missed = np.bincount(codes[best_class(expected) != codes], minlength=3)
             counted = wrong_by_class(rule, x[None], codes[None])[0, rule.pairs == i][0]
             np.testing.assert_array_equal(counted, missed)
 
 
-def test_a_grid_for_each_and_the_simplest_within_a_standard_error():
+def test_grids_by_parameter_and_the_one_standard_error_rule():
     options = {"folds": 5, "seed": 3, "grid": {"alpha": [0.0, 0.5], "gamma": [0.2, 0.8]}}
     fit = rda("species ~ .", IRIS, **options)
     assert fit.path[["alpha", "gamma"]].to_numpy().tolist() == [[0, 0.2], [0, 0.8], [0.5, 0.2], [0.5, 0.8]]
@@ -177,8 +177,8 @@ def test_a_grid_for_each_and_the_simplest_within_a_standard_error():
             same = rda("species ~ .", IRIS, parametrization=parametrization, gamma=rule, **options)
             assert (fit.alpha, fit.gamma) == (same.alpha, same.gamma)
             path = fit.path
-            least = path.loc[path["error"].idxmin()]
-            reach = least["error"] + (least["se"] if rule == "1se" else 0) + 1e-12
+            minimum = path.loc[path["error"].idxmin()]
+            reach = minimum["error"] + (minimum["se"] if rule == "1se" else 0) + 1e-12
             good = path[path["error"] <= reach].sort_values(["alpha", "gamma"], ascending=[True, more])
             assert (fit.alpha, fit.gamma) == tuple(good.iloc[0][["alpha", "gamma"]])
 
@@ -202,25 +202,25 @@ def test_folds_that_leave_a_class_without_rows_are_refused():
 
 
 @pytest.mark.parametrize("cv", [4, "loo"])
-def test_cross_validation_chooses_anew_and_leave_one_out_holds_the_choice(cv):
+def test_cross_validation_chooses_again_and_leave_one_out_keeps_the_choice(cv):
     data = FEW_WINES.reset_index(drop=True)
     options = {"folds": cv, "grid": [0.0, 0.4, 1.0], "seed": 3, "prior": "equal"}
     fit = rda("cultivar ~ .", data, **options)
-    found, pairs = np.zeros((3, 3), dtype=int), set()
+    actual, pairs = np.zeros((3, 3), dtype=int), set()
     codes = fit.classes.get_indexer(data["cultivar"])
-    dealt = deal_folds(fit._fit, 3, 5)
+    fold_ids = deal_folds(fit._fit, 3, 5)
     for fold in range(3):
-        part = rda("cultivar ~ .", data[dealt != fold], **options)
-        pairs.add((part.alpha, part.gamma))
-        labels = fit.classes.get_indexer(part.predict(data[dealt == fold]))
-        np.add.at(found, (codes[dealt == fold], labels), 1)
-    assert fit.confusion(method="cv", folds=3, seed=5).to_numpy().tolist() == found.tolist()
+        chunk = rda("cultivar ~ .", data[fold_ids != fold], **options)
+        pairs.add((chunk.alpha, chunk.gamma))
+        labels = fit.classes.get_indexer(chunk.predict(data[fold_ids == fold]))
+        np.add.at(actual, (codes[fold_ids == fold], labels), 1)
+    assert fit.confusion(method="cv", folds=3, seed=5).to_numpy().tolist() == actual.tolist()
     assert pairs != {(fit.alpha, fit.gamma)}
-    held = rda("cultivar ~ .", data, alpha=fit.alpha, gamma=fit.gamma, prior="equal")
-    pd.testing.assert_frame_equal(fit.leave_one_out(), held.leave_one_out())
+    fixed_fit = rda("cultivar ~ .", data, alpha=fit.alpha, gamma=fit.gamma, prior="equal")
+    pd.testing.assert_frame_equal(fit.leave_one_out(), fixed_fit.leave_one_out())
 
 
-def test_folds_dealt_without_a_seed_are_dealt_the_same_again():
+def test_folds_without_a_seed_are_reproduced_in_refits():
     fit = rda("species ~ .", IRIS, folds=3, grid=[0.0, 0.5, 1.0])
     first, again = (fit.confusion(method="cv", folds=4, seed=1) for _ in range(2))
     pd.testing.assert_frame_equal(first, again)
@@ -235,14 +235,14 @@ def test_folds_dealt_without_a_seed_are_dealt_the_same_again():
         ({"grid": [0.5], "folds": "loo"}, "leave-one-out"),
     ],
 )
-def test_a_file_says_how_the_pair_was_chosen(options, said, tmp_path):
+def test_files_record_how_the_pair_was_chosen(options, said, tmp_path):
     fit = rda("species ~ .", IRIS, method="mle", **options)
     fit.save(tmp_path / "fit")
     for held in (fit, load(tmp_path / "fit")):
         header = held.summary().tables["header"]["value"]
         assert header["Chosen by"] == said
         assert header["Divisors, by class and pooled"] == "n, N"
-        assert ("chooses anew" in held.summary().as_text().replace("\n", " ")) == (said != "given")
+        assert ("chooses them again" in held.summary().as_text().replace("\n", " ")) == (said != "given")
 
 
 def test_missing_errors_of_a_path_are_explained():

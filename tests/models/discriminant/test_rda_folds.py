@@ -25,11 +25,8 @@ def table(kind: str) -> pd.DataFrame:
         kind, ((30, 25, 40), 5)
     )
     y = np.repeat(["a", "b", "c"], sizes)
-    spread = np.repeat([0.6, 1.0, 1.8], sizes)[:, None]
-    x = (
-        rng.standard_normal((len(y), p)) * spread
-        + 1.2 * rng.standard_normal((3, p))[np.repeat([0, 1, 2], sizes)]
-    )
+    sd = np.repeat([0.6, 1.0, 1.8], sizes)[:, None]
+    x = rng.standard_normal((len(y), p)) * sd + 1.2 * rng.standard_normal((3, p))[np.repeat([0, 1, 2], sizes)]
     if kind == "uneven units":
         x *= np.logspace(-6, 6, p)
     if kind == "all but collinear":
@@ -67,16 +64,16 @@ def by_hand(data: pd.DataFrame, dealt: np.ndarray, prior: pd.Series, **options) 
     ],
     "kind",
 )
-def test_the_path_is_that_of_fits_one_by_one(kind, parametrization):
+def test_path_equals_separate_fits(kind, parametrization):
     data = table(kind)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscrimWarning)
         fit = rda("y ~ .", data, folds=3, seed=4, grid=GRID, parametrization=parametrization)
-        dealt = deal_folds(fit._fit, 3, 4)
+        fold_ids = deal_folds(fit._fit, 3, 4)
         for alpha, gamma, error, _ in fit.path.to_numpy():
             options = {"alpha": alpha, "gamma": gamma, "parametrization": parametrization}
-            wanted = by_hand(data, dealt, fit.prior, **options)
-            np.testing.assert_allclose(error, wanted, atol=1e-12, err_msg=f"{alpha}, {gamma}")
+            expected = by_hand(data, fold_ids, fit.prior, **options)
+            np.testing.assert_allclose(error, expected, atol=1e-12, err_msg=f"{alpha}, {gamma}")
     assert fit.path["error"].notna().any()
     singular = kind in ("few rows", "fewer rows than columns", "collinear")
     assert fit.path["error"].isna().any() == singular
@@ -85,7 +82,7 @@ def test_the_path_is_that_of_fits_one_by_one(kind, parametrization):
 @pytest.mark.parametrize(
     ("kind", "asked"), [("few rows", False), ("uneven units", False), ("all but collinear", True)]
 )
-def test_folds_take_roots_where_a_pair_asks_for_them(kind, asked):
+def test_folds_compute_roots_if_a_pair_requires_them(kind, asked):
     """A class of few rows has a singular scatter, which no pair of the grid mixes without another part."""
     data = table(kind)
     with warnings.catch_warnings():

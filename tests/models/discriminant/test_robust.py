@@ -75,19 +75,19 @@ def away(found, reference):
 
 @every_case
 @every_nu
-def test_qda_t_is_cov_trob_run_to_its_end(name, nu):
+def test_qda_t_equals_converged_cov_trob(name, nu):
     formula, data = table(name)
     fit = discrim.qda(formula, data, covariance=StudentT(nu=float(nu), scatter="scale"))
-    for label, wanted in zip(fit.classes, GOLDEN[name]["t"][nu]["classes"].values(), strict=True):
-        scale = np.array(wanted["scale"])
+    for label, expected in zip(fit.classes, GOLDEN[name]["t"][nu]["classes"].values(), strict=True):
+        scale = np.array(expected["scale"])
         sd = np.sqrt(np.diag(scale))
-        np.testing.assert_allclose(fit.means.loc[label] / sd, wanted["center"] / sd, rtol=0, atol=1e-11)
+        np.testing.assert_allclose(fit.means.loc[label] / sd, expected["center"] / sd, rtol=0, atol=1e-11)
         assert away(fit.covs[label], scale) < 1e-11
 
 
 @pytest.mark.parametrize("nu", [1e6, 1e9, 1e12, 1e17, 1e100, 1e308])
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
-def test_the_likelihood_of_many_degrees_of_freedom_is_that_of_the_normal(verb, nu):
+def test_likelihood_of_many_degrees_of_freedom_equals_the_normal(verb, nu):
     iris = discrim.datasets.load_iris()
     normal = verb("species ~ .", iris, method="mle").llf
     assert verb("species ~ .", iris, covariance=StudentT(nu=nu)).llf == pytest.approx(
@@ -97,14 +97,14 @@ def test_the_likelihood_of_many_degrees_of_freedom_is_that_of_the_normal(verb, n
 
 @every_case
 @every_nu
-def test_mass_stops_short_of_the_maximum_on_its_way_to_it(name, nu):
+def test_mass_stops_before_convergence(name, nu):
     formula, data = table(name)
-    wanted = GOLDEN[name]["t"][nu]
+    expected = GOLDEN[name]["t"][nu]
     linear = discrim.lda(formula, data, covariance=StudentT(nu=float(nu)))
     quadratic = discrim.qda(formula, data, covariance=StudentT(nu=float(nu), scatter="scale"))
     for means, covs, theirs in (
-        (linear.means, [linear.cov] * len(linear.classes), wanted["lda_means"]),
-        (quadratic.means, quadratic.covs.values(), wanted["qda_means"]),
+        (linear.means, [linear.cov] * len(linear.classes), expected["lda_means"]),
+        (quadratic.means, quadratic.covs.values(), expected["qda_means"]),
     ):
         gaps = [
             np.abs(m - t) / np.sqrt(np.diag(c))
@@ -112,11 +112,11 @@ def test_mass_stops_short_of_the_maximum_on_its_way_to_it(name, nu):
         ]
         assert np.max(gaps) < 0.02
     # Its discriminants have unit variance under nu/(nu - 2) times the scale, which is lda's default.
-    scaling = np.array(wanted["lda_scaling"])
+    scaling = np.array(expected["lda_scaling"])
     np.testing.assert_allclose(scaling.T @ linear.cov @ scaling, np.eye(scaling.shape[1]), atol=0.05)
-    np.testing.assert_allclose(linear.svd, wanted["lda_svd"], rtol=0.025)
+    np.testing.assert_allclose(linear.svd, expected["lda_svd"], rtol=0.025)
     # Its qda has the scale itself: the same argument, another covariance.
-    for label, theirs in zip(quadratic.classes, wanted["classes"].values(), strict=True):
+    for label, theirs in zip(quadratic.classes, expected["classes"].values(), strict=True):
         assert away(quadratic.covs[label], np.array(theirs["qda_cov"])) < 0.1
 
 
@@ -133,7 +133,7 @@ def t_llf(x, codes, means, scales, nu):
 
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
 @pytest.mark.parametrize("nu", [1.0, 3.0, 20.0])
-def test_t_estimates_are_the_largest_of_the_likelihood(verb, nu):
+def test_t_estimates_maximize_the_likelihood(verb, nu):
     rng = np.random.default_rng(3)
     codes = np.repeat([0, 1, 2], [14, 20, 17])
     x = rng.standard_t(2, (51, 2)) @ np.array([[1.0, 0.4], [0.0, 0.7]]) + codes[:, None]
@@ -155,9 +155,9 @@ def test_t_estimates_are_the_largest_of_the_likelihood(verb, nu):
     start = np.concatenate([x[[0, 20, 40]].ravel(), np.tile([0.3, 0.0, 0.3], len(scales))])
     best = optimize.minimize(loss, start, method="BFGS", options={"gtol": 1e-7, "maxiter": 2000})
     assert -best.fun <= fit.llf - classes + 1e-8
-    means, found = unpack(best.x)
+    means, actual = unpack(best.x)
     np.testing.assert_allclose(fit.means, means, atol=2e-5)
-    np.testing.assert_allclose(scales, found, atol=2e-5, rtol=1e-4)
+    np.testing.assert_allclose(scales, actual, atol=2e-5, rtol=1e-4)
 
 
 @pytest.mark.slow
@@ -171,28 +171,29 @@ def test_t_estimates_solve_their_equations_and_em_in_fifty_digits():
     u = [mpmath.mpf(1)] * n
     for _ in range(400):
         mean = [sum(a * row[j] for a, row in zip(u, x, strict=True)) / sum(u) for j in range(2)]
-        rest = [[row[j] - mean[j] for j in range(2)] for row in x]
+        residuals = [[row[j] - mean[j] for j in range(2)] for row in x]
         # Plain EM: the divisor is n, not the sum of weights.
         scale = mpmath.matrix(2, 2)
-        for a, r in zip(u, rest, strict=True):
+        for a, r in zip(u, residuals, strict=True):
             for i, j in itertools.product(range(2), repeat=2):
                 scale[i, j] += a * r[i] * r[j] / n
         inverse = scale**-1
         d2 = [
-            sum(r[i] * inverse[i, j] * r[j] for i, j in itertools.product(range(2), repeat=2)) for r in rest
+            sum(r[i] * inverse[i, j] * r[j] for i, j in itertools.product(range(2), repeat=2))
+            for r in residuals
         ]
         u = [(nu + 2) / (nu + d) for d in d2]
     rows = np.array(x, dtype=float)
     blocks = [(rows, np.zeros(n, dtype=np.intp), None)]
     fit = fit_student(blocks, gather(blocks, n_classes=1, n_columns=2), nu=4.0)
     np.testing.assert_allclose(fit.moments.class_means[0], [float(m) for m in mean], rtol=1e-11)
-    wanted = [[float(scale[i, j]) for j in range(2)] for i in range(2)]
-    np.testing.assert_allclose(fit.covariances[0].matrix(), wanted, rtol=1e-11)
+    expected = [[float(scale[i, j]) for j in range(2)] for i in range(2)]
+    np.testing.assert_allclose(fit.covariances[0].matrix(), expected, rtol=1e-11)
     assert abs(float(sum(u)) - n) < 1e-12
 
 
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
-def test_nu_is_that_of_the_largest_profile_likelihood(verb):
+def test_nu_maximizes_the_profile_likelihood(verb):
     data = load_iris()
     fit = verb("species ~ .", data, covariance=StudentT(nu=None))
     nu = fit._fit.estimates.covariance_model.nu
@@ -208,13 +209,15 @@ def test_nu_is_that_of_the_largest_profile_likelihood(verb):
     assert fit.df_model == verb("species ~ .", data).df_model + 1
 
 
-def test_normal_tails_are_said_to_be_so():
+def test_normal_tails_cause_a_warning():
     data = pd.DataFrame({"x": np.tile(np.linspace(-1, 1, 30), 2), "g": np.repeat(["a", "b"], 30)})
-    with pytest.warns(DiscrimWarning, match=r"nu=256 of the range: the rows have normal tails"):
+    with pytest.warns(
+        DiscrimWarning, match=r"nu=256, a limit of the range: the observations have normal tails"
+    ):
         discrim.lda("g ~ x", data, covariance=StudentT(nu=None))
 
 
-def test_a_search_that_does_not_converge_says_what_moves(monkeypatch):
+def test_warning_of_no_convergence_names_the_slowest_class(monkeypatch):
     monkeypatch.setattr("discrim.core.covariance.student.MOST_STEPS", 2)
     with pytest.warns(ConvergenceWarning, match="'setosa'"):
         discrim.qda("species ~ .", load_iris(), covariance="t")
@@ -223,15 +226,17 @@ def test_a_search_that_does_not_converge_says_what_moves(monkeypatch):
 
 
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
-def test_t_keeps_its_digits_far_from_zero_and_in_small_units(verb):
+def test_t_is_precise_far_from_zero_and_in_small_units(verb):
     data = load_iris()
-    plain = verb("species ~ .", data, covariance="t")
+    reference_fit = verb("species ~ .", data, covariance="t")
     # Powers of two shift and scale the tenths of iris without rounding once these are whole numbers.
     tenths = data.assign(**{c: (data[c] * 10).round() for c in data.columns[:4]})
-    moved = tenths.assign(**{c: tenths[c] * 2.0**-70 + 2.0**-40 for c in data.columns[:4]})
-    one, two = verb("species ~ .", tenths, covariance="t"), verb("species ~ .", moved, covariance="t")
+    shifted = tenths.assign(**{c: tenths[c] * 2.0**-70 + 2.0**-40 for c in data.columns[:4]})
+    one, two = verb("species ~ .", tenths, covariance="t"), verb("species ~ .", shifted, covariance="t")
     np.testing.assert_allclose(one.predict_log_proba(), two.predict_log_proba(), rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(plain.predict_log_proba(), one.predict_log_proba(), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        reference_fit.predict_log_proba(), one.predict_log_proba(), rtol=1e-9, atol=1e-9
+    )
 
 
 def test_fractions_of_weights_do_not_matter_to_t():
@@ -246,53 +251,53 @@ def test_fractions_of_weights_do_not_matter_to_t():
 
 
 @every_case
-def test_mcd_from_rrcov_s_subset_is_rrcov_s_estimate(name):
-    for rows, wanted in zip(class_rows(name), GOLDEN[name]["mcd"]["classes"].values(), strict=True):
+def test_mcd_from_the_rrcov_subset_equals_the_rrcov_estimate(name):
+    for rows, expected in zip(class_rows(name), GOLDEN[name]["mcd"]["classes"].values(), strict=True):
         h = subset_size(*rows.shape, 0.5)
-        assert h == wanted["quan"]
+        assert h == expected["quan"]
         best = np.zeros(len(rows), dtype=bool)
-        best[np.array(wanted["best"]) - 1] = True
+        best[np.array(expected["best"]) - 1] = True
         z = (rows - np.median(rows, axis=0)) / spread(rows, h)
         core = _concentrated(z, best, h, set())
         assert (core.subset == best).all()
         kept = _kept(z, core, h)
-        sd = np.sqrt(np.diag(wanted["cov"]))
-        np.testing.assert_allclose((rows[kept.kept].mean(axis=0) - wanted["center"]) / sd, 0, atol=1e-12)
-        assert away(np.cov(rows[kept.kept].T) * kept.factor, np.array(wanted["cov"])) < 1e-12
-        found = mcd(rows)
-        assert isinstance(found, Mcd)
-        determinant = np.linalg.slogdet(np.cov(rows[found.subset].T))[1]
-        assert determinant < wanted["crit"] + 0.01
+        sd = np.sqrt(np.diag(expected["cov"]))
+        np.testing.assert_allclose((rows[kept.kept].mean(axis=0) - expected["center"]) / sd, 0, atol=1e-12)
+        assert away(np.cov(rows[kept.kept].T) * kept.factor, np.array(expected["cov"])) < 1e-12
+        actual = mcd(rows)
+        assert isinstance(actual, Mcd)
+        determinant = np.linalg.slogdet(np.cov(rows[actual.subset].T))[1]
+        assert determinant < expected["crit"] + 0.01
 
 
-def test_mcd_of_hemophilia_is_that_of_rrcov():
+def test_mcd_of_hemophilia_agrees_with_rrcov():
     formula, data = table("hemophilia")
-    fit, wanted = discrim.lda(formula, data, covariance="mcd"), GOLDEN["hemophilia"]["mcd"]
-    np.testing.assert_allclose(fit.means, wanted["linda_center"], rtol=1e-12)
-    np.testing.assert_allclose(fit.cov, wanted["linda_cov"], rtol=1e-12)
+    fit, expected = discrim.lda(formula, data, covariance="mcd"), GOLDEN["hemophilia"]["mcd"]
+    np.testing.assert_allclose(fit.means, expected["linda_center"], rtol=1e-12)
+    np.testing.assert_allclose(fit.cov, expected["linda_cov"], rtol=1e-12)
 
 
 @every_case
-def test_mcd_is_near_rrcov_s_default(name):
+def test_mcd_is_close_to_the_rrcov_default(name):
     formula, data = table(name)
-    wanted = GOLDEN[name]["mcd"]
+    expected = GOLDEN[name]["mcd"]
     linear, quadratic = (verb(formula, data, covariance="mcd") for verb in (discrim.lda, discrim.qda))
     sd = np.sqrt(np.diag(linear.cov))
-    assert (np.abs(linear.means - np.array(wanted["default_center"])) / sd).max(axis=None) < 0.2
-    assert (np.abs(quadratic.means - np.array(wanted["qda_center"])) / sd).max(axis=None) < 0.2
+    assert (np.abs(linear.means - np.array(expected["default_center"])) / sd).max(axis=None) < 0.2
+    assert (np.abs(quadratic.means - np.array(expected["qda_center"])) / sd).max(axis=None) < 0.2
 
 
 @pytest.mark.parametrize(("n", "p"), [(9, 1), (10, 2), (11, 3)])
 @pytest.mark.parametrize("seed", range(4))
-def test_small_mcd_has_the_least_determinant_of_all_subsets(n, p, seed):
+def test_small_mcd_minimizes_the_determinant_over_all_subsets(n, p, seed):
     x = np.random.default_rng(seed).standard_t(2, (n, p))
     h = subset_size(n, p, 0.5)
-    least = min(
+    minimum = min(
         np.linalg.det(np.atleast_2d(np.cov(x[list(rows)].T))) for rows in itertools.combinations(range(n), h)
     )
-    found = mcd(x)
-    assert isinstance(found, Mcd)
-    np.testing.assert_allclose(np.linalg.det(np.atleast_2d(np.cov(x[found.subset].T))), least, rtol=1e-10)
+    actual = mcd(x)
+    assert isinstance(actual, Mcd)
+    np.testing.assert_allclose(np.linalg.det(np.atleast_2d(np.cov(x[actual.subset].T))), minimum, rtol=1e-10)
 
 
 def test_mcd_does_not_depend_on_units():
@@ -319,12 +324,12 @@ def test_twenty_percent_of_gross_outliers_hardly_move_mcd_means(verb):
     spoilt = clean.copy()
     spoilt.loc[wild, ["a", "b", "c"]] += [40.0, -30.0, 25.0]
     before = verb("g ~ .", clean).means
-    moved = {
+    shifted = {
         m: np.abs(verb("g ~ .", spoilt, **options).means - before).max(axis=None)
         for m, options in (("moment", {}), ("mcd", {"covariance": "mcd"}))
     }
-    assert moved["moment"] > 5
-    assert moved["mcd"] < 0.35
+    assert shifted["moment"] > 5
+    assert shifted["mcd"] < 0.35
     fit = verb("g ~ .", spoilt, covariance="mcd")
     flagged = fit.covariance_model.robust_distances()["flagged"]
     assert flagged[wild].all()
@@ -336,10 +341,10 @@ def test_a_few_outliers_move_t_means_little():
     clean = pd.DataFrame(rng.standard_normal((80, 2)), columns=["a", "b"]).assign(g=np.repeat([0, 1], 40))
     spoilt = clean.copy()
     spoilt.loc[[0, 1, 40, 41], "a"] = 1e6
-    moved = np.abs(
+    shifted = np.abs(
         discrim.qda("g ~ .", spoilt, covariance=StudentT(nu=3)).means - discrim.qda("g ~ .", clean).means
     )
-    assert moved.max(axis=None) < 0.3
+    assert shifted.max(axis=None) < 0.3
 
 
 # ------------------------------------------------------------------ results
@@ -347,7 +352,7 @@ def test_a_few_outliers_move_t_means_little():
 
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
 @pytest.mark.parametrize("method", ["t", "mcd"])
-def test_robust_distances_are_mahalanobis_s_and_survive_a_file(verb, method, tmp_path):
+def test_robust_distances_equal_mahalanobis_distances_and_are_saved(verb, method, tmp_path):
     data = load_penguins()
     fit = verb("species ~ bill_length_mm + bill_depth_mm", data, covariance=method)
     table = fit.covariance_model.robust_distances()
@@ -357,9 +362,9 @@ def test_robust_distances_are_mahalanobis_s_and_survive_a_file(verb, method, tmp
     assert not table["flagged"][~used].any()
     for label in fit.classes:
         cov = fit.cov if verb is discrim.lda else fit.covs[label]
-        rest = data.loc[used & (data["species"] == label), list(fit.terms)] - fit.means.loc[label]
-        d2 = np.einsum("ij,jk,ik->i", rest, np.linalg.inv(cov), rest)
-        np.testing.assert_allclose(table["distance"][rest.index] ** 2, d2, rtol=1e-10)
+        residuals = data.loc[used & (data["species"] == label), list(fit.terms)] - fit.means.loc[label]
+        d2 = np.einsum("ij,jk,ik->i", residuals, np.linalg.inv(cov), residuals)
+        np.testing.assert_allclose(table["distance"][residuals.index] ** 2, d2, rtol=1e-10)
     np.testing.assert_allclose(table["cutoff"] ** 2, stats.chi2.ppf(0.975, 2))
     fit.save(tmp_path / "fit")
     again = discrim.load(tmp_path / "fit")
@@ -373,11 +378,11 @@ def test_robust_distances_are_mahalanobis_s_and_survive_a_file(verb, method, tmp
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
 @pytest.mark.parametrize(("method", "words"), [("t", "5, given"), ("mcd", "% of rows")])
-def test_a_summary_names_the_method_and_the_rows_flagged(verb, method, words):
+def test_summary_names_the_method_and_the_flagged_rows(verb, method, words):
     fit = verb("species ~ bill_length_mm + bill_depth_mm", load_penguins(), covariance=method)
     text = fit.summary().as_text()
-    for part in (words, "Breakdown", "Robust means", "Rows flagged", "The farthest"):
-        assert part in text
+    for chunk in (words, "Breakdown", "Robust means", "Flagged observations", "Largest distances"):
+        assert chunk in text
     shown = fit.summary().tables["flagged"]
     own = fit.covariance_model.robust_distances()
     assert shown["flagged"].tolist() == [own["flagged"][own["class"] == c].sum() for c in fit.classes]
@@ -386,7 +391,7 @@ def test_a_summary_names_the_method_and_the_rows_flagged(verb, method, words):
 
 
 @pytest.mark.parametrize("method", ["t", "mcd"])
-def test_what_rests_on_moments_is_refused(method):
+def test_methods_that_require_moments_are_refused(method):
     data = load_penguins()
     formula = "species ~ bill_length_mm + bill_depth_mm"
     linear, quadratic = (verb(formula, data, covariance=method) for verb in (discrim.lda, discrim.qda))
@@ -425,15 +430,15 @@ def test_mcd_has_no_likelihood_and_is_cross_validated():
     assert '"cv"' in str(caught.value)
     rates = fit.error_rates(["cv"], folds=3, seed=0)
     assert 0 <= rates.loc["cv", "estimate"] < 0.15
-    plain = discrim.lda("species ~ bill_length_mm + bill_depth_mm", load_penguins())
+    reference_fit = discrim.lda("species ~ bill_length_mm + bill_depth_mm", load_penguins())
     with pytest.raises(NotSupportedError) as caught:
-        plain.covariance_model.robust_distances()
+        reference_fit.covariance_model.robust_distances()
     assert '"t"' in str(caught.value)
     assert '"mcd"' in str(caught.value)
 
 
 @pytest.mark.parametrize("prefix", ["", "penguin "])
-def test_the_picture_names_flagged_rows(prefix):
+def test_plot_labels_flagged_rows(prefix):
     pytest.importorskip("matplotlib").use("Agg")
     data = load_penguins().rename(index=lambda row: f"{prefix}{row}")
     fit = discrim.lda("species ~ bill_length_mm + bill_depth_mm", data, covariance="mcd")
@@ -485,9 +490,9 @@ def test_a_robust_covariance_is_not_a_method(method):
 
 def test_a_class_with_too_few_rows_or_in_a_plane_is_named():
     iris = load_iris()
-    few = iris.drop(index=range(4, 50))
+    subset = iris.drop(index=range(4, 50))
     with pytest.raises(CollinearError) as caught:
-        discrim.lda("species ~ .", few, covariance="mcd")
+        discrim.lda("species ~ .", subset, covariance="mcd")
     assert caught.value.classes == ("setosa",)
     with pytest.raises(CollinearError) as caught:
         discrim.qda("species ~ .", iris, covariance="mcd")
@@ -495,7 +500,7 @@ def test_a_class_with_too_few_rows_or_in_a_plane_is_named():
     assert "'petal_width'" in str(caught.value)
 
 
-def test_mcd_takes_whole_weights_only():
+def test_mcd_requires_integer_weights():
     data = load_iris().assign(w=1.5)
     with pytest.raises(NotSupportedError) as caught:
         discrim.lda("species ~ .", data, weights="w", covariance="mcd")
@@ -533,19 +538,19 @@ def test_a_column_that_becomes_constant_has_no_t_scale_however_slowly():
 
 
 @pytest.mark.parametrize("far", [1e6, 1e12, 1e99])
-def test_mcd_of_rounded_rows_bears_outliers_of_any_size(far):
+def test_mcd_of_rounded_rows_resists_outliers_of_any_size(far):
     rng = np.random.default_rng(1)
     x = np.round(3 * rng.standard_normal((40, 3)))
     x[:3] = far * rng.standard_normal((3, 3))
-    found = mcd(x)
-    assert isinstance(found, Mcd)
-    assert not found.kept[:3].any()
-    assert not found.subset[:3].any()
+    actual = mcd(x)
+    assert isinstance(actual, Mcd)
+    assert not actual.kept[:3].any()
+    assert not actual.subset[:3].any()
 
 
 @pytest.mark.parametrize("far", [-1e3, -1e8, -1e13, 1e15, -1e90])
 @pytest.mark.parametrize("seed", range(3))
-def test_mcd_of_one_column_is_the_window_of_least_variance_whatever_lies_far_off(far, seed):
+def test_mcd_of_one_column_is_the_window_of_smallest_variance(far, seed):
     rng = np.random.default_rng(seed)
     x = np.concatenate([far * (1 + rng.random(4)), rng.standard_exponential(17), rng.standard_normal(8) + 3])
     h = subset_size(len(x), 1, 0.5)
@@ -554,59 +559,61 @@ def test_mcd_of_one_column_is_the_window_of_least_variance_whatever_lies_far_off
     windows = [[Fraction(value) for value in line[i : i + h]] for i in range(len(line) - h + 1)]
     variances = [sum(v * v for v in own) - sum(own) ** 2 / h for own in windows]
     shuffled = rng.permutation(x)
-    found = mcd(shuffled[:, None])
-    assert isinstance(found, Mcd)
-    own = [Fraction(value) for value in shuffled[found.subset]]
+    actual = mcd(shuffled[:, None])
+    assert isinstance(actual, Mcd)
+    own = [Fraction(value) for value in shuffled[actual.subset]]
     assert float(sum(v * v for v in own) - sum(own) ** 2 / h) == pytest.approx(
         float(min(variances)), rel=1e-12
     )
 
 
 @pytest.mark.parametrize(("n", "p", "share"), [(360, 26, 0.4), (300, 12, 0.3), (200, 4, 0.45)])
-def test_mcd_starts_find_the_clean_rows_beside_many_shifted_ones(n, p, share):
+def test_mcd_starts_find_clean_rows_among_many_shifted_rows(n, p, share):
     rng = np.random.default_rng(9)
     x = rng.standard_normal((n, p)) @ rng.standard_normal((p, p))
     spoilt = int(n * share)
     x[:spoilt] += 10 * rng.standard_normal(p)
-    found = mcd(x)
-    assert isinstance(found, Mcd)
-    assert not found.subset[:spoilt].any()
+    actual = mcd(x)
+    assert isinstance(actual, Mcd)
+    assert not actual.subset[:spoilt].any()
 
 
 @pytest.mark.parametrize(("n", "p"), [(4, 2), (6, 2), (7, 2), (6, 3), (9, 3)])
-def test_mcd_of_hardly_more_rows_than_columns_is_that_of_all_subsets(n, p):
+def test_mcd_of_few_rows_equals_the_best_of_all_subsets(n, p):
     x = np.random.default_rng(n).standard_normal((n, p))
-    found, h = mcd(x), subset_size(n, p, 0.5)
-    least = min(np.linalg.det(np.cov(x[list(rows)].T)) for rows in itertools.combinations(range(n), h))
-    np.testing.assert_allclose(np.linalg.det(np.cov(x[found.subset].T)), least, rtol=1e-9)
+    actual, h = mcd(x), subset_size(n, p, 0.5)
+    minimum = min(np.linalg.det(np.cov(x[list(rows)].T)) for rows in itertools.combinations(range(n), h))
+    np.testing.assert_allclose(np.linalg.det(np.cov(x[actual.subset].T)), minimum, rtol=1e-9)
 
 
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
 @pytest.mark.parametrize("nu", [None, 3.0])
-def test_t_of_rows_in_memory_is_t_of_rows_passed_by(verb, nu, monkeypatch):
+def test_t_of_rows_in_memory_equals_t_of_streamed_rows(verb, nu, monkeypatch):
     def fit():
         return verb("species ~ . - island - sex - year", load_penguins(), covariance=StudentT(nu=nu))
 
-    held = fit()
+    fixed_fit = fit()
     monkeypatch.setattr("discrim.models.discriminant.robust.MAX_VALUES_IN_MEMORY", 0)
     passed = fit()
-    np.testing.assert_allclose(held.means, passed.means, rtol=1e-11)
-    np.testing.assert_allclose(held.predict_log_proba(), passed.predict_log_proba(), rtol=1e-8, atol=1e-8)
-    np.testing.assert_allclose(held.llf, passed.llf, rtol=1e-12)
+    np.testing.assert_allclose(fixed_fit.means, passed.means, rtol=1e-11)
+    np.testing.assert_allclose(
+        fixed_fit.predict_log_proba(), passed.predict_log_proba(), rtol=1e-8, atol=1e-8
+    )
+    np.testing.assert_allclose(fixed_fit.llf, passed.llf, rtol=1e-12)
 
 
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
-def test_mcd_keeps_its_digits_far_from_zero(verb):
+def test_mcd_is_precise_far_from_zero(verb):
     data = load_penguins().dropna()
-    near = data.assign(**{name: np.round(data[name] * 1024) / 1024 for name in data.columns[2:4]})
-    far = near.assign(**{name: near[name] + 2.0**30 for name in data.columns[2:4]})
+    nearby = data.assign(**{name: np.round(data[name] * 1024) / 1024 for name in data.columns[2:4]})
+    distant = nearby.assign(**{name: nearby[name] + 2.0**30 for name in data.columns[2:4]})
     formula = f"species ~ {data.columns[2]} + {data.columns[3]}"
-    ours, theirs = (verb(formula, each, covariance="mcd").predict_log_proba() for each in (near, far))
+    ours, theirs = (verb(formula, each, covariance="mcd").predict_log_proba() for each in (nearby, distant))
     np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.parametrize("options", [{"covariance": "t"}, {"covariance": StudentT(nu=None)}])
-def test_a_summary_searches_without_no_row(options):
+def test_summary_does_not_search_without_each_row(options):
     fit = discrim.lda("species ~ .", load_iris(), **options)
     fit.summary()
     assert LEFT_OUT_KEPT_AS[False] not in fit._fit.cache
@@ -614,7 +621,7 @@ def test_a_summary_searches_without_no_row(options):
 
 
 @pytest.mark.parametrize("decades", [(130, 260), (100, 300), (160, 170)])
-def test_a_column_that_hardly_varies_in_two_classes_is_refused_by_name(decades):
+def test_errors_name_a_column_that_hardly_varies_in_two_classes(decades):
     rng = np.random.default_rng(1)
     values = [0.5 + rng.normal(size=40) / 10, *(10.0 ** -rng.uniform(*decades, (2, 40)))]
     data = pd.DataFrame({"x": np.concatenate(values), "y": np.repeat(["a", "b", "c"], 40)})

@@ -58,18 +58,18 @@ def turned(axes: np.ndarray, like: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("case", SAVE, ids=lambda case: f"{case['table']}-{case['ncomp']}")
-def test_axes_and_posteriors_are_those_of_r_s_dr(case):
+def test_axes_and_posteriors_agree_with_r_dr(case):
     table: pd.DataFrame = discrim.datasets.load(case["table"])
     fit = qda(f"{case['response']} ~ .", table, ncomp=case["ncomp"])
     np.testing.assert_allclose(fit.subspace.eigenvalues, case["eigenvalues"], rtol=1e-9)
-    found = fit.subspace.loadings.to_numpy()
-    theirs = turned(np.array(case["axes"])[:, : case["ncomp"]], found)
-    np.testing.assert_allclose(found / np.linalg.norm(found, axis=0), theirs, atol=1e-9)
+    actual = fit.subspace.loadings.to_numpy()
+    theirs = turned(np.array(case["axes"])[:, : case["ncomp"]], actual)
+    np.testing.assert_allclose(actual / np.linalg.norm(actual, axis=0), theirs, atol=1e-9)
     np.testing.assert_allclose(fit.predict_proba(), case["posterior"], atol=1e-9)
 
 
 @pytest.mark.parametrize("ncomp", [1, 2, 4])
-def test_directions_and_log_determinants_are_those_by_hand(ncomp):
+def test_directions_and_log_determinants_agree_with_manual_computation(ncomp):
     fit = qda("species ~ .", IRIS, ncomp=ncomp)
     lengths, axes = by_hand(IRIS, "species")
     np.testing.assert_allclose(fit.subspace.eigenvalues, lengths, rtol=1e-9)
@@ -79,12 +79,12 @@ def test_directions_and_log_determinants_are_those_by_hand(ncomp):
     np.testing.assert_allclose(fit.subspace.shares, lengths[:ncomp] / lengths.sum(), rtol=1e-9)
     scores = IRIS.drop(columns="species") @ fit.subspace.loadings
     np.testing.assert_allclose(np.cov(scores.T, bias=True), np.eye(ncomp).squeeze(), atol=1e-9)
-    plain = qda("species ~ .", scores.assign(species=IRIS["species"]))
-    np.testing.assert_allclose(fit.predict_proba(), plain.predict_proba(), atol=1e-10)
-    np.testing.assert_allclose(fit.logdet, plain.logdet, atol=1e-9)
+    reference_fit = qda("species ~ .", scores.assign(species=IRIS["species"]))
+    np.testing.assert_allclose(fit.predict_proba(), reference_fit.predict_proba(), atol=1e-10)
+    np.testing.assert_allclose(fit.logdet, reference_fit.logdet, atol=1e-9)
 
 
-def test_all_axes_are_all_columns():
+def test_all_axes_equal_a_fit_to_all_columns():
     every, all_axes = qda("cultivar ~ .", WINE), qda("cultivar ~ .", WINE, ncomp=13)
     np.testing.assert_allclose(all_axes.predict_proba(), every.predict_proba(), atol=1e-12)
     assert np.ptp(all_axes.logdet - every.logdet) < 1e-9
@@ -99,7 +99,7 @@ def test_posteriors_do_not_depend_on_the_units_of_columns():
     np.testing.assert_allclose(fits[0].subspace.eigenvalues, fits[1].subspace.eigenvalues, rtol=1e-7)
 
 
-def test_two_axes_find_classes_that_differ_in_how_two_columns_vary():
+def test_two_axes_separate_classes_with_different_variances():
     def angle(rows: int) -> float:
         fit = qda("y ~ .", spreads(rows), ncomp=2)
         return scipy.linalg.subspace_angles(fit.subspace.loadings, np.eye(10)[:, :2]).max()
@@ -112,7 +112,7 @@ def test_two_axes_find_classes_that_differ_in_how_two_columns_vary():
     assert wrong == pytest.approx(known, abs=0.02)
 
 
-def test_weights_are_rows():
+def test_weights_equal_repeated_rows():
     weights = np.arange(len(IRIS)) % 3 + 1
     weighted = qda("species ~ .", IRIS, weights=weights, ncomp=2)
     repeated = qda("species ~ .", IRIS.loc[IRIS.index.repeat(weights)], ncomp=2)
@@ -120,20 +120,20 @@ def test_weights_are_rows():
     np.testing.assert_allclose(weighted.predict_proba(IRIS), repeated.predict_proba(IRIS), atol=1e-10)
 
 
-def test_moments_are_enough():
+def test_fit_to_moments_equals_fit_to_rows():
     fit = qda(moments=discrim.moments("species ~ .", IRIS), ncomp=2)
     np.testing.assert_allclose(fit.predict_proba(IRIS), qda("species ~ .", IRIS, ncomp=2).predict_proba())
 
 
-def test_rows_left_out_and_folds_find_axes_anew():
+def test_leave_one_out_and_folds_estimate_axes_again():
     table = IRIS.iloc[::5].reset_index(drop=True)
     fit = qda("species ~ .", table, prior="equal", ncomp=1)
-    found = fit.leave_one_out()
-    wanted = [
+    left_out = fit.leave_one_out()
+    expected = [
         qda("species ~ .", table.drop(index=i), prior="equal", ncomp=1).predict_proba(table.iloc[[i]])
         for i in table.index
     ]
-    np.testing.assert_allclose(found.drop(columns="label"), pd.concat(wanted), atol=1e-9)
+    np.testing.assert_allclose(left_out.drop(columns="label"), pd.concat(expected), atol=1e-9)
 
 
 def test_a_class_may_have_fewer_rows_than_columns():
@@ -163,27 +163,27 @@ def test_covariances_are_those_of_the_scores_and_deviations_those_of_the_columns
     fit = qda("cultivar ~ .", WINE, ncomp=3)
     x, y = WINE.drop(columns="cultivar"), WINE["cultivar"]
     scores = x @ fit.subspace.loadings
-    for label, found in fit.covs.items():
-        pd.testing.assert_frame_equal(found, scores[y == label].cov(), atol=1e-10)
-        assert np.linalg.slogdet(found)[1] == pytest.approx(fit.logdet[label], abs=1e-9)
+    for label, actual in fit.covs.items():
+        pd.testing.assert_frame_equal(actual, scores[y == label].cov(), atol=1e-10)
+        assert np.linalg.slogdet(actual)[1] == pytest.approx(fit.logdet[label], abs=1e-9)
     sds = fit.tidy().pivot(index="class", columns="term", values="sd")[list(x)]
     np.testing.assert_allclose(sds, x.groupby(y).std(), rtol=1e-10)
 
 
 def test_a_summary_shows_the_axes_and_the_covariances_of_the_scores():
     fit = qda("species ~ .", IRIS, ncomp=2, method="mle")
-    said = str(fit.summary())
-    assert "Covariance of the scores in setosa, divisor n\n" in said
-    assert "2 more eigenvalues, the largest 0.0821" in said
+    message = str(fit.summary())
+    assert "Covariance matrix of the scores in setosa, divisor n\n" in message
+    assert "2 more eigenvalues, the largest 0.0821" in message
     tables = fit.summary().tables
-    shown = tables["axes"]
-    np.testing.assert_allclose(shown.to_numpy()[:4], fit.subspace.loadings)
-    np.testing.assert_allclose(shown.loc["Eigenvalue"], by_hand(IRIS, "species")[0][:2], rtol=1e-9)
+    text = tables["axes"]
+    np.testing.assert_allclose(text.to_numpy()[:4], fit.subspace.loadings)
+    np.testing.assert_allclose(text.loc["Eigenvalue"], by_hand(IRIS, "species")[0][:2], rtol=1e-9)
 
 
 @pytest.mark.parametrize("near", [1e-5, 1e-7, 1e-9])
 @pytest.mark.filterwarnings("ignore::discrim.errors.CollinearWarning")
-def test_nearly_collinear_columns_keep_their_digits(near):
+def test_nearly_collinear_columns_keep_precision(near):
     noise = np.random.default_rng(0).standard_normal(len(WINE))
     close = WINE.assign(near=WINE["alcohol"] + WINE["ash"] + near * noise)
     # What is left of the column, in whose place the axes are the same.
@@ -194,20 +194,20 @@ def test_nearly_collinear_columns_keep_their_digits(near):
     np.testing.assert_allclose(*(fit.subspace.eigenvalues for fit in fits), rtol=1e-14 / near)
 
 
-def test_axes_that_are_not_determined_are_told():
+def test_undetermined_axes_cause_a_warning():
     # With as many rows as columns and one, classes lack variance along several axes altogether.
-    few = WINE.iloc[np.r_[0:5, 60:65, 140:144]]
-    lengths, _ = by_hand(few, "cultivar")
+    subset = WINE.iloc[np.r_[0:5, 60:65, 140:144]]
+    lengths, _ = by_hand(subset, "cultivar")
     assert lengths[2] == pytest.approx(lengths[1], rel=1e-6)
     with pytest.warns(TiedAxesWarning):
-        qda("cultivar ~ .", few, ncomp=2)
+        qda("cultivar ~ .", subset, ncomp=2)
     # Classes that are alike have no axes.
     alike = pd.concat([IRIS[:50], IRIS[:50].assign(species="copy")])
     with pytest.warns(TiedAxesWarning):
         qda("species ~ .", alike, ncomp=1)
 
 
-def test_how_typical_rows_are_takes_rows_that_the_fit_has_not_seen():
+def test_typicality_requires_new_rows():
     train, test = WINE.iloc[::2], WINE.iloc[1::2]
     fit = qda("cultivar ~ .", train, ncomp=2)
     for ask in (
@@ -227,19 +227,19 @@ def test_how_typical_rows_are_takes_rows_that_the_fit_has_not_seen():
         label: scipy.stats.multivariate_normal(scores.iloc[::2][y == label].mean(), fit.covs[label]).logpdf
         for label in fit.classes
     }
-    found, calibration = fit.relative_distances(test), test.iloc[::3]
+    actual, calibration = fit.relative_distances(test), test.iloc[::3]
     ranked = fit.typicality(test, method="conformal", calibration=calibration)
     for label, logpdf in densities.items():
         # Of all rows the covariance of the scores, divisor N - 1, is the identity times N / (N - 1).
         n, own = len(train), scores.iloc[1::2]
-        wanted = -2 * logpdf(own) - (own**2).sum(axis=1) * (n - 1) / n
-        assert np.ptp(found[label] - wanted) < 1e-8
+        expected = -2 * logpdf(own) - (own**2).sum(axis=1) * (n - 1) / n
+        assert np.ptp(actual[label] - expected) < 1e-8
         known = logpdf(scores.loc[calibration.index[calibration["cultivar"] == label]])
-        wanted = [(1 + (known <= each).sum()) / (1 + len(known)) for each in logpdf(own) + 1e-9]
-        np.testing.assert_allclose(ranked[label], wanted, atol=1e-12)
+        expected = [(1 + (known <= each).sum()) / (1 + len(known)) for each in logpdf(own) + 1e-9]
+        np.testing.assert_allclose(ranked[label], expected, atol=1e-12)
 
 
-def test_what_fits_on_axes_lack_is_told_with_the_option():
+def test_errors_of_unavailable_methods_name_the_option():
     fit = qda("species ~ .", IRIS, ncomp=2)
     with pytest.raises(NotSupportedError) as caught:
         fit.log_determinants()
@@ -257,7 +257,7 @@ def test_what_fits_on_axes_lack_is_told_with_the_option():
 @pytest.mark.parametrize(
     "part", [{"inner": {"class": "DiagonalCovariance"}}, {"standardized": True}, {"count": 5}]
 )
-def test_a_file_whose_parts_contradict_the_axes_is_refused(tmp_path, part):
+def test_files_that_contradict_the_axes_are_refused(tmp_path, part):
     path = tmp_path / "fit"
     qda("species ~ .", IRIS, ncomp=2).save(path)
     parts = parts_of(path.read_bytes())
@@ -269,45 +269,45 @@ def test_a_file_whose_parts_contradict_the_axes_is_refused(tmp_path, part):
     assert "read" in str(caught.value)
 
 
-def test_an_estimator_is_the_verb():
+def test_estimator_agrees_with_the_function():
     x, y = IRIS.drop(columns="species"), IRIS["species"]
-    found = QDAClassifier(ncomp=2).fit(x, y).predict_proba(x)
-    np.testing.assert_allclose(found, qda("species ~ .", IRIS, ncomp=2).predict_proba())
+    actual = QDAClassifier(ncomp=2).fit(x, y).predict_proba(x)
+    np.testing.assert_allclose(actual, qda("species ~ .", IRIS, ncomp=2).predict_proba())
 
 
-def test_an_estimator_goes_on_where_columns_are_collinear():
+def test_estimator_fits_collinear_columns():
     x, y = IRIS.drop(columns="species").assign(twice=2 * IRIS["sepal_width"]), IRIS["species"]
     with pytest.warns(FallbackWarning):
-        found = QDAClassifier(ncomp=2).fit(x, y)
+        actual = QDAClassifier(ncomp=2).fit(x, y)
     want = qda("species ~ .", x.assign(species=y), covariance=Shrunk(standardize=True))
-    np.testing.assert_allclose(found.predict_proba(x), want.predict_proba(), atol=1e-12)
+    np.testing.assert_allclose(actual.predict_proba(x), want.predict_proba(), atol=1e-12)
     with pytest.raises(CollinearError) as caught:
         QDAClassifier(ncomp=2, singular="raise").fit(x, y)
     assert caught.value.columns == ("twice",)
 
 
-def test_the_command_line_has_it(capsys):
+def test_command_line_supports_the_option(capsys):
     assert main(["qda", "species ~ .", "iris", "--ncomp", "2", "--sections", "header"]) == 0
     assert capsys.readouterr().out.strip() == str(qda("species ~ .", IRIS, ncomp=2).summary("header")).strip()
 
 
-def test_folds_find_axes_anew():
+def test_folds_estimate_axes_again():
     folds = np.arange(len(IRIS)) % 5
     fit = qda("species ~ .", IRIS, ncomp=1)
-    found = discrim.cross_validate(fit, folds, refit_prior=True)
+    cross_validated = discrim.cross_validate(fit, folds, refit_prior=True)
     for fold in range(5):
         own = qda("species ~ .", IRIS[folds != fold], ncomp=1).predict(IRIS[folds == fold])
-        assert found.labels.iloc[:, 0][folds == fold].tolist() == own.tolist()
+        assert cross_validated.labels.iloc[:, 0][folds == fold].tolist() == own.tolist()
 
 
-def test_a_header_says_the_axes():
-    said = str(qda("species ~ .", IRIS, ncomp=2).summary("header"))
+def test_header_shows_the_axes():
+    message = str(qda("species ~ .", IRIS, ncomp=2).summary("header"))
     lengths, _ = by_hand(IRIS, "species")
-    assert f"2 of 4, {lengths[:2].sum() / lengths.sum():.1%} of eigenvalues" in said
-    assert "finds them anew" in said
+    assert f"2 of 4, {lengths[:2].sum() / lengths.sum():.1%} of eigenvalues" in message
+    assert "estimates them again" in message
 
 
-def test_a_picture_has_the_scores_and_the_regions_of_the_rule():
+def test_plot_shows_scores_and_decision_regions():
     fit = qda("cultivar ~ .", WINE, prior="equal", ncomp=2)
     x = WINE.drop(columns="cultivar")
     scores = ((x - x.mean()) @ fit.subspace.loadings).to_numpy()
@@ -318,28 +318,29 @@ def test_a_picture_has_the_scores_and_the_regions_of_the_rule():
     np.testing.assert_allclose((like - x.mean()) @ fit.subspace.loadings, scores, atol=1e-9)
     np.testing.assert_allclose(fit.predict_proba(like), fit.predict_proba(), atol=1e-9)
     axes = fit.plot("axes", axes=("SAVE2", "SAVE1"))
-    drawn = np.concatenate(
+    sample = np.concatenate(
         [np.asarray(each.get_offsets()) for each in axes.collections if each.get_offsets().size > 2]
     )
-    assert len(drawn) == len(WINE)
-    np.testing.assert_allclose(np.sort(drawn, axis=0), np.sort(scores[:, ::-1], axis=0), atol=1e-9)
+    assert len(sample) == len(WINE)
+    np.testing.assert_allclose(np.sort(sample, axis=0), np.sort(scores[:, ::-1], axis=0), atol=1e-9)
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("SAVE2", "SAVE1")
     assert qda("cultivar ~ .", WINE, ncomp=1).plot("axes").get_xlabel() == "SAVE1"
     assert qda("cultivar ~ .", WINE, ncomp=3).plot("axes", axes=("SAVE2", "SAVE3")).get_ylabel() == "SAVE3"
 
 
-def test_other_pictures_have_the_covariances_of_the_columns():
-    fit, plain = qda("species ~ .", IRIS, ncomp=2), qda("species ~ .", IRIS)
+def test_other_plots_use_covariances_of_the_columns():
+    fit, reference_fit = qda("species ~ .", IRIS, ncomp=2), qda("species ~ .", IRIS)
     pair = ("petal_length", "petal_width")
     outlines = [
-        [line.get_xydata() for line in each.plot("ellipses", columns=pair).lines] for each in (fit, plain)
+        [line.get_xydata() for line in each.plot("ellipses", columns=pair).lines]
+        for each in (fit, reference_fit)
     ]
     assert len(outlines[0]) == len(outlines[1]) > 0
-    for found, wanted in zip(*outlines, strict=True):
-        np.testing.assert_allclose(found, wanted, atol=1e-9)
+    for actual, expected in zip(*outlines, strict=True):
+        np.testing.assert_allclose(actual, expected, atol=1e-9)
 
 
-def test_a_picture_of_no_axes_is_refused():
+def test_plot_of_axes_without_axes_is_refused():
     with pytest.raises(NotSupportedError) as caught:
         qda("species ~ .", IRIS).plot("axes")
     assert "ncomp=2" in str(caught.value)
@@ -349,7 +350,7 @@ def test_a_picture_of_no_axes_is_refused():
 
 
 @pytest.mark.parametrize("ncomp", [0, -1, 1.5, "cv", True, [2]])
-def test_a_number_that_is_none_is_refused(ncomp):
+def test_invalid_numbers_of_axes_are_refused(ncomp):
     with pytest.raises(DataError) as caught:
         qda("species ~ .", IRIS, ncomp=ncomp)
     assert "ncomp=" in str(caught.value)
@@ -370,7 +371,7 @@ def test_more_axes_than_columns_are_refused():
         ({"missing": "em"}, 'missing="em"'),
     ],
 )
-def test_what_does_not_go_with_axes_is_refused(options, what):
+def test_options_incompatible_with_axes_are_refused(options, what):
     with pytest.raises(NotSupportedError, match=f"{what} cannot be combined with ncomp="):
         qda("species ~ .", IRIS, ncomp=2, **options)
 
@@ -385,7 +386,7 @@ def test_collinear_columns_and_few_rows_are_refused():
     assert "components=" in str(caught.value)
 
 
-def test_only_axes_of_save_have_these_eigenvalues():
+def test_eigenvalues_exist_only_for_save_axes():
     with pytest.raises(NotSupportedError) as caught:
         _ = qda("species ~ .", IRIS).subspace.loadings
     assert "ncomp=" in str(caught.value)

@@ -29,11 +29,11 @@ TABLES = {"iris": ("species ~ .", IRIS), "waves": ("y ~ .", waves())}
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_estimates_are_those_of_mixmatrix(name):
-    told = WRITTEN[name]
-    fit = lda(*TABLES[name], covariance=Separable(*told["shape"]), method="mle")
-    u, v = np.array(told["U"]), np.array(told["V"])
-    np.testing.assert_allclose(fit.cov, told["scale"] * np.kron(u, v), rtol=1e-9, atol=1e-11)
+def test_estimates_agree_with_mixmatrix(name):
+    message = WRITTEN[name]
+    fit = lda(*TABLES[name], covariance=Separable(*message["shape"]), method="mle")
+    u, v = np.array(message["U"]), np.array(message["V"])
+    np.testing.assert_allclose(fit.cov, message["scale"] * np.kron(u, v), rtol=1e-9, atol=1e-11)
     np.testing.assert_allclose(fit.covariance_model.row_cov, u / np.trace(u) * len(u), rtol=1e-9, atol=1e-11)
     np.testing.assert_allclose(
         np.kron(fit.covariance_model.row_cov, fit.covariance_model.column_cov),
@@ -42,7 +42,7 @@ def test_estimates_are_those_of_mixmatrix(name):
         atol=1e-14,
     )
     classes = float((fit.counts * np.log(fit.prior)).sum())
-    assert fit.llf == pytest.approx(told["loglik"][-1] + classes, rel=1e-11)
+    assert fit.llf == pytest.approx(message["loglik"][-1] + classes, rel=1e-11)
     np.testing.assert_allclose(waves().iloc[1, :12].astype(float), WRITTEN["first"], rtol=1e-11)
 
 
@@ -56,7 +56,7 @@ def test_a_matrix_of_one_row_or_column_is_the_full_covariance(verb, shape):
     assert fit.covariance_model.separability_test().df == 0
 
 
-def test_no_search_finds_a_larger_likelihood():
+def test_direct_search_finds_no_larger_likelihood():
     fit, table = lda(*TABLES["waves"], covariance=Separable(3, 4), method="mle"), waves()
     x = table.drop(columns="y")
     deviations = (x - x.groupby(table["y"]).transform("mean")).to_numpy().reshape(30, 3, 4)
@@ -66,14 +66,14 @@ def test_no_search_finds_a_larger_likelihood():
         roots = np.zeros((3, 3)), np.zeros((4, 4))
         for root, places, own in zip(roots, lower, np.split(parameters, [6]), strict=True):
             root[places] = own
-        left = np.linalg.solve(roots[0], deviations)
-        both = np.linalg.solve(roots[1], left.transpose(0, 2, 1))
+        left_out = np.linalg.solve(roots[0], deviations)
+        both = np.linalg.solve(roots[1], left_out.transpose(0, 2, 1))
         logdet = 4 * np.log(np.diagonal(roots[0]) ** 2).sum() + 3 * np.log(np.diagonal(roots[1]) ** 2).sum()
         return 0.5 * ((both**2).sum() + 30 * (logdet + 12 * np.log(2 * np.pi)))
 
     start = np.concatenate([np.eye(3)[lower[0]], np.eye(4)[lower[1]]])
-    found = scipy.optimize.minimize(minus, start, method="BFGS", options={"gtol": 1e-7})
-    assert fit.llf - 30 * np.log(0.5) == pytest.approx(-found.fun, abs=1e-6)
+    optimum = scipy.optimize.minimize(minus, start, method="BFGS", options={"gtol": 1e-7})
+    assert fit.llf - 30 * np.log(0.5) == pytest.approx(-optimum.fun, abs=1e-6)
     assert fit.df_model == 1 + 24 + 6 + 10 - 1
 
 
@@ -86,17 +86,17 @@ def test_units_of_rows_and_columns_do_not_matter():
     np.testing.assert_allclose(one.predict_log_proba(), two.predict_log_proba(), rtol=1e-6, atol=1e-6)
 
 
-def test_matrices_turned_give_the_same_rule():
+def test_transposed_matrices_give_the_same_rule():
     table = waves()
-    turned = table[[f"x{4 * j + k}" for k in range(4) for j in range(3)] + ["y"]]
+    rotated = table[[f"x{4 * j + k}" for k in range(4) for j in range(3)] + ["y"]]
     one, two = (
         lda("y ~ .", table, covariance=Separable(3, 4)),
-        lda("y ~ .", turned, covariance=Separable(4, 3)),
+        lda("y ~ .", rotated, covariance=Separable(4, 3)),
     )
     np.testing.assert_allclose(one.predict_log_proba(), two.predict_log_proba(), rtol=1e-8, atol=1e-9)
 
 
-def test_more_columns_than_rows_and_leaving_rows_out():
+def test_leave_one_out_with_more_columns_than_rows():
     rng = np.random.default_rng(0)
     x = rng.standard_normal((16, 6, 5)) * np.arange(1, 6)
     table = pd.DataFrame(x.reshape(16, 30)).rename(columns="x{}".format).assign(y=np.arange(16) % 2)
@@ -125,8 +125,8 @@ def test_the_test_of_separability_is_the_ratio_of_likelihoods():
 
 def test_moments_files_and_estimators(tmp_path):
     fit = lda("species ~ .", IRIS, covariance=Separable(2, 2))
-    whole = sum(discrim.moments("species ~ .", IRIS[start : start + 40]) for start in range(0, 150, 40))
-    np.testing.assert_allclose(lda(moments=whole, covariance=Separable(2, 2)).coef, fit.coef, rtol=1e-8)
+    full_fit = sum(discrim.moments("species ~ .", IRIS[start : start + 40]) for start in range(0, 150, 40))
+    np.testing.assert_allclose(lda(moments=full_fit, covariance=Separable(2, 2)).coef, fit.coef, rtol=1e-8)
     for one in (fit, qda("species ~ .", IRIS, covariance=Separable(2, 2))):
         one.save(tmp_path / "fit")
         again = load(tmp_path / "fit")
@@ -162,8 +162,8 @@ def test_options_that_cannot_be_combined_with_a_matrix_are_refused():
         pytest.raises(DataError, match="leaves 11 columns that vary"),
     ):
         lda("y ~ .", waves().assign(x3=1.0), covariance=Separable(3, 4))
-    few = waves().iloc[:4]
+    subset = waves().iloc[:4]
     with pytest.raises(CollinearError) as caught:
-        lda("y ~ .", few, covariance=Separable(12, 1))
+        lda("y ~ .", subset, covariance=Separable(12, 1))
     assert "12" in str(caught.value)
     assert "matrices" in str(caught.value)

@@ -110,11 +110,11 @@ def test_near_the_sphere_oas_keeps_the_digits_of_exact_arithmetic(apart):
 
 def test_no_shrinkage_is_the_plain_covariance_to_the_bit():
     codes = pd.factorize(Y)[0]
-    whole = ClassMoments.from_block(X, codes, n_classes=3)
+    total = ClassMoments.from_block(X, codes, n_classes=3)
     own = ClassMoments.from_block(X, codes, n_classes=3, spread="class")
-    np.testing.assert_array_equal(shrunk(whole, 147.0, 0.0)[0].root, pooled(whole, 147.0).root)
-    for k, plain in enumerate(separate(own, np.full(3, 49.0))):
-        np.testing.assert_array_equal(shrunk(own, 49.0, 0.0, k)[0].root, plain.root)
+    np.testing.assert_array_equal(shrunk(total, 147.0, 0.0)[0].root, pooled(total, 147.0).root)
+    for k, reference in enumerate(separate(own, np.full(3, 49.0))):
+        np.testing.assert_array_equal(shrunk(own, 49.0, 0.0, k)[0].root, reference.root)
 
 
 def test_full_shrinkage_is_the_sphere_and_its_rule_the_nearest_centroid():
@@ -123,12 +123,12 @@ def test_full_shrinkage_is_the_sphere_and_its_rule_the_nearest_centroid():
     sphere = spherical(moments, 147.0)
     np.testing.assert_allclose(shrunk(moments, 147.0, 1.0)[0].matrix(), sphere.matrix(), rtol=1e-14)
     fit = lda("species ~ .", IRIS, covariance="spherical", prior="equal")
-    gaps = X[:, None] - fit.means.to_numpy()
-    nearest = fit.classes[(gaps**2).sum(axis=2).argmin(axis=1)]
+    differences = X[:, None] - fit.means.to_numpy()
+    nearest = fit.classes[(differences**2).sum(axis=2).argmin(axis=1)]
     assert (fit.predict() == nearest).all()
     variance = (less_means(X, Y) ** 2).sum() / (147 * 4)
     np.testing.assert_allclose(fit.cov, variance * np.eye(4), rtol=1e-13)
-    scores = -0.5 * (gaps**2).sum(axis=2) / variance
+    scores = -0.5 * (differences**2).sum(axis=2) / variance
     expected = scores - np.logaddexp.reduce(scores, axis=1)[:, None]
     np.testing.assert_allclose(fit.predict_log_proba(), expected, rtol=1e-10, atol=1e-10)
 
@@ -139,8 +139,12 @@ def test_a_spherical_likelihood_is_that_of_the_densities(verb):
     covs = dict.fromkeys(fit.classes, fit.cov) if verb is lda else fit.covs
     total = 0.0
     for label, cov in covs.items():
-        gaps, variance = X[label == Y] - fit.means.loc[label].to_numpy(), cov.iloc[0, 0]
-        total += 50 * np.log(1 / 3) - 0.5 * (gaps**2).sum() / variance - 50 * 2 * np.log(2 * np.pi * variance)
+        differences, variance = X[label == Y] - fit.means.loc[label].to_numpy(), cov.iloc[0, 0]
+        total += (
+            50 * np.log(1 / 3)
+            - 0.5 * (differences**2).sum() / variance
+            - 50 * 2 * np.log(2 * np.pi * variance)
+        )
     assert fit.llf == pytest.approx(total, rel=1e-12)
     assert fit.df_model == 12 + (1 if verb is lda else 3) + 2
 
@@ -148,11 +152,13 @@ def test_a_spherical_likelihood_is_that_of_the_densities(verb):
 def test_shrinkage_is_in_the_units_of_the_data():
     """Columns so small that the moments hold them on another scale are shrunk as if they were not."""
     x, y = drawn(40, 5)
-    plain = lda("y ~ .", framed(x, y), covariance="shrunk")
+    reference_fit = lda("y ~ .", framed(x, y), covariance="shrunk")
     tiny = lda("y ~ .", framed(np.ldexp(x, -400), y), covariance="shrunk")
     assert not (tiny._fit.estimates.moments.scale == 1).any()
-    assert tiny.shrinkage == pytest.approx(plain.shrinkage, rel=1e-13)
-    np.testing.assert_allclose(tiny.predict_log_proba(), plain.predict_log_proba(), rtol=1e-9, atol=1e-9)
+    assert tiny.shrinkage == pytest.approx(reference_fit.shrinkage, rel=1e-13)
+    np.testing.assert_allclose(
+        tiny.predict_log_proba(), reference_fit.predict_log_proba(), rtol=1e-9, atol=1e-9
+    )
     unequal = x * [1, 10, 100, 1000, 10000]
     other = lda("y ~ .", framed(unequal, y), covariance="shrunk", method="mle")
     assert other.shrinkage == pytest.approx(OAS(assume_centered=True).fit(less_means(unequal, y)).shrinkage_)
@@ -162,9 +168,9 @@ def test_moments_on_another_scale_give_the_same_covariance():
     x, y = drawn(40, 3)
     moments = ClassMoments.from_block(x, y, n_classes=3)
     other = moments.rescaled(np.array([2.0**300, 1.0, 2.0**-300]))
-    (plain, g), (held, h) = shrunk(moments, 37.0), shrunk(other, 37.0)
+    (reference, g), (held, h) = shrunk(moments, 37.0), shrunk(other, 37.0)
     assert h == pytest.approx(g, rel=1e-14)
-    np.testing.assert_allclose(held.root / other.scale, plain.root, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(held.root / other.scale, reference.root, rtol=1e-12, atol=1e-14)
     sphere = spherical(other, 37.0).root / other.scale
     np.testing.assert_allclose(sphere, spherical(moments, 37.0).root, rtol=1e-14)
 
@@ -192,11 +198,11 @@ def test_more_columns_than_rows(verb, covariance, tmp_path):
     pd.testing.assert_frame_equal(loaded.predict_proba(data), fit.predict_proba(), check_exact=True)
     if covariance == "shrunk":
         assert np.array_equal(loaded.shrinkage, fit.shrinkage)
-    left = fit.leave_one_out()
-    assert left.notna().all(axis=None)
+    left_out = fit.leave_one_out()
+    assert left_out.notna().all(axis=None)
     without = verb("y ~ .", data.drop(index=5), covariance=covariance, prior=fit.prior)
     np.testing.assert_allclose(
-        left.iloc[5, 1:].astype(float), without.predict_proba(data.iloc[[5]]).iloc[0], rtol=1e-9
+        left_out.iloc[5, 1:].astype(float), without.predict_proba(data.iloc[[5]]).iloc[0], rtol=1e-9
     )
     assert "not available" not in fit.summary().as_text().split("Error, apparent")[1].split("\n")[0]
 
@@ -233,11 +239,11 @@ def test_what_a_shrunk_covariance_has_not_is_refused_in_words(verb):
         with pytest.raises(NotSupportedError) as caught:
             fit.predict_proba(method=method)
         assert "shrunk" in str(caught.value)
-    plain = verb("species ~ .", IRIS)
+    reference_fit = verb("species ~ .", IRIS)
     with pytest.raises(NotSupportedError) as caught:
-        _ = plain.shrinkage
+        _ = reference_fit.shrinkage
     assert "shrunk" in str(caught.value)
-    assert np.isnan(discrim.compare(plain, fit)["llf"].iloc[1])
+    assert np.isnan(discrim.compare(reference_fit, fit)["llf"].iloc[1])
 
 
 @pytest.mark.parametrize(
@@ -313,13 +319,13 @@ def test_leave_one_out_is_the_fit_without_the_row(verb, covariance, method, n, p
     data = framed(x, y)
     options = {"covariance": covariance, "method": method}
     fit = verb("y ~ .", data, **options)
-    left = fit._fit.estimates.left_out(np.log(fit.prior.to_numpy()))(x, y.astype(np.intp), None)
-    assert np.isfinite(left).all()
+    left_out = fit._fit.estimates.left_out(np.log(fit.prior.to_numpy()))(x, y.astype(np.intp), None)
+    assert np.isfinite(left_out).all()
     for row in range(0, n, max(n // 9, 1)):
         without = verb("y ~ .", data.drop(index=row), prior=fit.prior, **options)
         theirs = without._fit.rule(fit.prior.to_numpy()).scores(x[[row]])[0]
-        gaps, expected = (scores - scores[0] for scores in (left[row], theirs))
-        np.testing.assert_allclose(gaps, expected, rtol=1e-9, atol=1e-9)
+        differences, expected = (scores - scores[0] for scores in (left_out[row], theirs))
+        np.testing.assert_allclose(differences, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_leave_one_out_without_roots_and_on_another_scale_is_the_same():
@@ -332,15 +338,15 @@ def test_leave_one_out_without_roots_and_on_another_scale_is_the_same():
             fitted(m, np.exp(log_prior), ShrunkCovariance()).left_out(log_prior)(x, y, None) for m in variants
         ]
         for other in scores[1:]:
-            gaps, expected = other - other[:, :1], scores[0] - scores[0][:, :1]
-            np.testing.assert_allclose(gaps, expected, rtol=1e-9, atol=1e-9)
+            differences, expected = other - other[:, :1], scores[0] - scores[0][:, :1]
+            np.testing.assert_allclose(differences, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_a_row_alone_in_its_class_is_never_given_to_it():
     data = IRIS.iloc[:101]
-    left = lda("species ~ .", data, covariance="shrunk").leave_one_out()
-    assert left["virginica"].iloc[100] == 0
-    assert left["label"].iloc[100] != "virginica"
+    left_out = lda("species ~ .", data, covariance="shrunk").leave_one_out()
+    assert left_out["virginica"].iloc[100] == 0
+    assert left_out["label"].iloc[100] != "virginica"
 
 
 def test_a_row_that_makes_up_the_whole_variance_is_left_to_a_refit():
@@ -358,14 +364,14 @@ def test_a_row_that_makes_up_the_whole_variance_is_left_to_a_refit():
 def test_far_from_zero_no_digit_of_the_shrinkage_is_lost():
     x, y = drawn(50, 6)
     x = np.round(x * 2**16) / 2**16
-    near, far = (framed(x + shift, y) for shift in (0.0, 2.0**32))
+    nearby, distant = (framed(x + shift, y) for shift in (0.0, 2.0**32))
     for verb in (lda, qda):
-        ours, theirs = (verb("y ~ .", data, covariance="shrunk") for data in (far, near))
+        ours, theirs = (verb("y ~ .", data, covariance="shrunk") for data in (distant, nearby))
         np.testing.assert_allclose(ours.shrinkage, theirs.shrinkage, rtol=1e-12)
         scores, expected = (fit.predict_log_proba() for fit in (ours, theirs))
         np.testing.assert_allclose(scores, expected, rtol=1e-8, atol=1e-8)
-        left, plain = (fit.leave_one_out().iloc[:, 1:].astype(float) for fit in (ours, theirs))
-        np.testing.assert_allclose(left, plain, rtol=1e-8, atol=1e-10)
+        left_out, reference = (fit.leave_one_out().iloc[:, 1:].astype(float) for fit in (ours, theirs))
+        np.testing.assert_allclose(left_out, reference, rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize(("p", "constant"), [(5, 2), (7, 3), (3, 1)])
@@ -394,5 +400,5 @@ def test_analytic_variance_shrinkage_without_a_far_row_is_that_of_a_refit(verb, 
     table = pd.DataFrame(x).add_prefix("x").assign(y=np.array(["a", "b"])[y])
     fit = verb("y ~ .", table, covariance=Diagonal("strimmer"))
     other = fit.update(data=table.drop(index=row))
-    wanted = other.predict_proba(table.iloc[[row]], prior=fit.prior).iloc[0]
-    np.testing.assert_allclose(fit.leave_one_out().iloc[row, 1:].astype(float), wanted, atol=1e-9)
+    expected = other.predict_proba(table.iloc[[row]], prior=fit.prior).iloc[0]
+    np.testing.assert_allclose(fit.leave_one_out().iloc[row, 1:].astype(float), expected, atol=1e-9)

@@ -105,8 +105,8 @@ def test_automatic_shrinkage_of_scikit_learn_s_lda_is_by_class_and_of_standardiz
     """Columns with a standard deviation of one in each class are where the two conventions meet."""
     x, y = drawn(90, 5)
     for k in range(3):
-        own = x[y == k]
-        x[y == k] = (own - own.mean(axis=0)) / own.std(axis=0) + k
+        class_rows = x[y == k]
+        x[y == k] = (class_rows - class_rows.mean(axis=0)) / class_rows.std(axis=0) + k
     peer = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").fit(x, y)
     ours = qda("y ~ .", framed(x, y), **LW, method="mle")
     shared = sum(ours.prior[k] * ours.covs[k] for k in ours.classes)
@@ -130,32 +130,32 @@ def opgen_rhein_strimmer(d, n):
 def test_strimmer_s_intensity_is_its_definition(n, p, offset):
     x, y = drawn(n, p, seed=2)
     x = np.round(x * 2**20) / 2**20
-    far = framed(x + offset, y)
-    fit, own = lda("y ~ .", far, **STRIMMER), qda("y ~ .", far, **STRIMMER)
+    distant = framed(x + offset, y)
+    fit, reference_fit = lda("y ~ .", distant, **STRIMMER), qda("y ~ .", distant, **STRIMMER)
     g = opgen_rhein_strimmer(less_means(x, y), n)
     assert fit.shrinkage == pytest.approx(g, rel=1e-10)
     variances = (less_means(x, y) ** 2).sum(axis=0) / (n - 3)
     expected = (1 - g) * variances + g * np.median(variances)
     np.testing.assert_allclose(np.diag(fit.cov), expected, rtol=1e-10)
     for k in range(3):
-        part = x[y == k] - x[y == k].mean(axis=0)
-        assert own.shrinkage[k] == pytest.approx(opgen_rhein_strimmer(part, len(part)), rel=1e-10)
+        chunk = x[y == k] - x[y == k].mean(axis=0)
+        assert reference_fit.shrinkage[k] == pytest.approx(opgen_rhein_strimmer(chunk, len(chunk)), rel=1e-10)
         variances = x[y == k].var(axis=0, ddof=1)
-        g = own.shrinkage[k]
+        g = reference_fit.shrinkage[k]
         np.testing.assert_allclose(
-            np.diag(own.covs[k]), (1 - g) * variances + g * np.median(variances), rtol=1e-9
+            np.diag(reference_fit.covs[k]), (1 - g) * variances + g * np.median(variances), rtol=1e-9
         )
 
 
 def test_small_units_give_the_same_intensities():
     x, y = drawn(30, 5)
     for options in (LW, STRIMMER):
-        plain, tiny = (lda("y ~ .", framed(np.ldexp(x, e), y), **options) for e in (0, -400))
+        reference_fit, tiny = (lda("y ~ .", framed(np.ldexp(x, e), y), **options) for e in (0, -400))
         assert not (tiny._fit.estimates.moments.scale == 1).any()
-        assert tiny.shrinkage == pytest.approx(plain.shrinkage, rel=1e-12)
-        pd.testing.assert_frame_equal(tiny.predict_log_proba(), plain.predict_log_proba(), rtol=1e-9)
-        left, expected = (f.leave_one_out().iloc[:, 1:].astype(float) for f in (tiny, plain))
-        pd.testing.assert_frame_equal(left, expected, rtol=1e-8, atol=1e-12)
+        assert tiny.shrinkage == pytest.approx(reference_fit.shrinkage, rel=1e-12)
+        pd.testing.assert_frame_equal(tiny.predict_log_proba(), reference_fit.predict_log_proba(), rtol=1e-9)
+        left_out, expected = (f.leave_one_out().iloc[:, 1:].astype(float) for f in (tiny, reference_fit))
+        pd.testing.assert_frame_equal(left_out, expected, rtol=1e-8, atol=1e-12)
 
 
 # ---- leave-one-out
@@ -176,8 +176,8 @@ def test_leave_one_out_is_the_fit_without_the_row(verb, way, n, p, method):
     fit = verb("y ~ .", data, **options)
     # A choice is held; the path says what the choice itself is worth.
     options = options | {"covariance": held_covariance(fit)}
-    left = discrim.models.evaluation.validation.left_out_scores(fit._fit)
-    assert np.isfinite(left).all()
+    left_out = discrim.models.evaluation.validation.left_out_scores(fit._fit)
+    assert np.isfinite(left_out).all()
     closed = fit._fit.refits.leave_one_out(fit._fit)(x, y.astype(np.intp), None)
     # Without shrinkage, or next to none, the leverage of few rows above p is high, and refits take over.
     if options["covariance"].shrinkage not in (0.0, 0.002) or p > n:
@@ -185,7 +185,7 @@ def test_leave_one_out_is_the_fit_without_the_row(verb, way, n, p, method):
     for row in range(0, n, max(n // 7, 1)):
         without = verb("y ~ .", data.drop(index=row), prior=fit.prior, **options)
         theirs = without._fit.rule(fit.prior.to_numpy()).scores(x[[row]])
-        np.testing.assert_allclose(gaps(left[[row]]), gaps(theirs), rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(gaps(left_out[[row]]), gaps(theirs), rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.parametrize("verb", [lda, qda])
@@ -202,9 +202,9 @@ def test_a_row_that_is_left_to_a_refit_keeps_the_choice(verb, way):
     fit = verb("y ~ .", data, covariance=specification)
     assert np.isnan(fit._fit.refits.leave_one_out(fit._fit)(x, y.astype(np.intp), None)[4]).all()
     without = verb("y ~ .", data.drop(index=4), prior=fit.prior, covariance=held_covariance(fit))
-    left = discrim.models.evaluation.validation.left_out_scores(fit._fit)[[4]]
+    left_out = discrim.models.evaluation.validation.left_out_scores(fit._fit)[[4]]
     theirs = without._fit.rule(fit.prior.to_numpy()).scores(x[[4]])
-    np.testing.assert_allclose(gaps(left), gaps(theirs), rtol=1e-8)
+    np.testing.assert_allclose(gaps(left_out), gaps(theirs), rtol=1e-8)
 
 
 @pytest.mark.slow
@@ -238,22 +238,22 @@ def test_the_path_is_the_leave_one_out_error_of_each_shrinkage(verb, covariance,
             if covariance is Shrunk and g == 0 and p > n:
                 assert np.isnan([error, se]).all()
                 continue
-            held = verb("y ~ .", data, covariance=covariance(g), prior=prior)
-            rates = held.error_rates(["loo"]).iloc[0]
+            fixed_fit = verb("y ~ .", data, covariance=covariance(g), prior=prior)
+            rates = fixed_fit.error_rates(["loo"]).iloc[0]
             assert error == pytest.approx(rates["estimate"], abs=1e-12)
             assert se == pytest.approx(rates["se"], abs=1e-12)
-        least = fit.covariance_model.path["error"].min()
+        min_error = fit.covariance_model.path["error"].min()
         best = fit.covariance_model.path["shrinkage"][
-            fit.covariance_model.path["error"] <= least + 1e-12
+            fit.covariance_model.path["error"] <= min_error + 1e-12
         ].max()
         assert np.unique(fit.shrinkage).tolist() == [best]
 
 
 def test_of_equal_errors_the_most_shrunk_is_chosen():
     x, y = drawn(30, 3)
-    far = framed(x + 1000.0 * y[:, None], y)
-    assert lda("y ~ .", far, **LOO).shrinkage == 1
-    assert (qda("y ~ .", far, **LOO).shrinkage == 1).all()
+    distant = framed(x + 1000.0 * y[:, None], y)
+    assert lda("y ~ .", distant, **LOO).shrinkage == 1
+    assert (qda("y ~ .", distant, **LOO).shrinkage == 1).all()
 
 
 @pytest.mark.parametrize("verb", [lda, qda])
@@ -284,13 +284,13 @@ def test_folds_choose_anew(verb, way):
     x, y = drawn(48, 5, seed=3)
     data = framed(x, y)
     fit = verb("y ~ .", data, **WAYS[way])
-    dealt = discrim.models.evaluation.validation.deal_folds(fit._fit, 4, 0)
-    scores = discrim.models.evaluation.validation.fold_scores(fit._fit, dealt, 4)
+    fold_ids = discrim.models.evaluation.validation.deal_folds(fit._fit, 4, 0)
+    scores = discrim.models.evaluation.validation.fold_scores(fit._fit, fold_ids, 4)
     for fold in range(4):
-        inside = verb("y ~ .", data[dealt != fold], prior=fit.prior, **WAYS[way])
+        inside = verb("y ~ .", data[fold_ids != fold], prior=fit.prior, **WAYS[way])
         # The prior is held; whether it counts as that of the rows is not for a fold to say.
-        theirs = inside._fit.rule(fit.prior.to_numpy()).scores(x[dealt == fold])
-        np.testing.assert_allclose(gaps(scores[dealt == fold]), gaps(theirs), rtol=1e-8, atol=1e-8)
+        theirs = inside._fit.rule(fit.prior.to_numpy()).scores(x[fold_ids == fold])
+        np.testing.assert_allclose(gaps(scores[fold_ids == fold]), gaps(theirs), rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.slow
@@ -406,10 +406,10 @@ def test_constant_columns_are_carried_by_the_median_of_the_others():
     fit = lda("species ~ .", data, covariance=Diagonal(0.5))
     assert np.diag(fit.cov).min() > 0
     lda("species ~ .", data, **STRIMMER).leave_one_out()
-    most = data.assign(**{f"c{j}": data["constant"] for j in range(6)})
+    maximum = data.assign(**{f"c{j}": data["constant"] for j in range(6)})
     for shrinkage in (0.5, "strimmer", "loo"):
         with pytest.raises(CollinearError) as caught:
-            lda("species ~ .", most, covariance=Diagonal(shrinkage))
+            lda("species ~ .", maximum, covariance=Diagonal(shrinkage))
         assert "constant" in str(caught.value)
 
 

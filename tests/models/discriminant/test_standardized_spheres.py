@@ -63,7 +63,7 @@ def standardized(options):
 
 
 @pytest.mark.parametrize(("verb", "options"), CASES, ids=IDS)
-def test_standardized_is_the_fit_of_columns_over_their_deviations(verb, options, tmp_path):
+def test_standardize_equals_a_fit_to_standardized_columns(verb, options, tmp_path):
     fit = verb(F, OTHER, **standardized(options))
     sd = within(OTHER)
     by_hand = verb(F, scaled(OTHER, sd), **options)
@@ -80,8 +80,8 @@ def test_standardized_is_the_fit_of_columns_over_their_deviations(verb, options,
         rtol=1e-7,
         atol=1e-10,
     )
-    plain = verb(F, WINE, **standardized(options))
-    np.testing.assert_allclose(plain.predict_proba(), fit.predict_proba(), rtol=1e-8, atol=1e-12)
+    reference_fit = verb(F, WINE, **standardized(options))
+    np.testing.assert_allclose(reference_fit.predict_proba(), fit.predict_proba(), rtol=1e-8, atol=1e-12)
     assert "of standardized columns" in fit.summary().as_text()
     fit.save(tmp_path / "fit")
     loaded = discrim.load(tmp_path / "fit")
@@ -90,15 +90,17 @@ def test_standardized_is_the_fit_of_columns_over_their_deviations(verb, options,
 
 
 @pytest.mark.parametrize(("verb", "options"), CASES, ids=IDS)
-def test_folds_learn_the_deviations_anew(verb, options):
+def test_folds_estimate_standard_deviations_again(verb, options):
     fit = verb(F, WINE, **standardized(options))
-    found = cross_validate(fit, folds=FOLD).posteriors()
+    cross_validated = cross_validate(fit, folds=FOLD).posteriors()
     for f in range(5):
         data, new = WINE[f != FOLD], WINE[f == FOLD]
         refit = verb(F, data, prior=fit.prior, **standardized(options))
         # A prior that is given weights the errors that choose.
         if options.get("seed") is None and "loo" not in str(options.get("covariance")):
-            np.testing.assert_allclose(found[f == FOLD], refit.predict_proba(new), rtol=1e-7, atol=1e-12)
+            np.testing.assert_allclose(
+                cross_validated[f == FOLD], refit.predict_proba(new), rtol=1e-7, atol=1e-12
+            )
         sd = within(data)
         by_hand = verb(F, scaled(data, sd), prior=fit.prior, **options)
         np.testing.assert_allclose(
@@ -106,7 +108,7 @@ def test_folds_learn_the_deviations_anew(verb, options):
         )
 
 
-def test_shrinkages_are_scikit_learns_of_the_standardized_rows():
+def test_shrinkages_agree_with_scikit_learn_on_standardized_rows():
     less = X - X.groupby(Y).transform("mean")
     z = less / within(WINE)
     for word, model in (("oas", OAS), ("ledoit-wolf", LedoitWolf)):
@@ -132,7 +134,7 @@ def test_fewer_rows_than_columns():
         )
 
 
-def test_units_that_differ_by_much_are_said():
+def test_very_different_units_cause_a_warning():
     for verb, options in CASES[:1] + CASES[5:6] + CASES[9:10]:
         with pytest.warns(ScaleWarning, match="'proline'"):
             verb(F, WINE, **options)
@@ -145,14 +147,14 @@ def test_units_that_differ_by_much_are_said():
         rda(F, WINE, alpha=0.5, gamma=1.0)
 
 
-def test_the_estimators_standardize_what_they_turn_to():
-    few = WINE.groupby("cultivar", observed=True).head(5)
-    x, y = few.drop(columns="cultivar"), few["cultivar"].to_numpy(dtype=str)
+def test_estimators_standardize_their_shrinkage_target():
+    subset = WINE.groupby("cultivar", observed=True).head(5)
+    x, y = subset.drop(columns="cultivar"), subset["cultivar"].to_numpy(dtype=str)
     for model, verb in ((LDAClassifier, lda), (QDAClassifier, qda)):
         with pytest.warns(FallbackWarning):
-            found = model().fit(x, y)
-        expected = verb(F, few, covariance=Shrunk(standardize=True))
-        np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(WINE), rtol=1e-9)
+            actual = model().fit(x, y)
+        expected = verb(F, subset, covariance=Shrunk(standardize=True))
+        np.testing.assert_allclose(actual.predict_proba(X), expected.predict_proba(WINE), rtol=1e-9)
     chosen = RDAClassifier(alpha=0.5, gamma=0.5, parametrization=Regularized(standardize=True)).fit(X, Y)
     expected = rda(F, WINE, alpha=0.5, gamma=0.5, parametrization=Regularized(standardize=True))
     np.testing.assert_allclose(chosen.predict_proba(X), expected.predict_proba(), rtol=1e-9)

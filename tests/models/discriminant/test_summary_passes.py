@@ -76,7 +76,7 @@ def test_axes_without_leave_one_out_are_no_exception(readings: list[Any]) -> Non
 def test_one_reading_says_what_several_say(verb: Any, case: str) -> None:
     formula, data, options = CASES[case]
     together, apart = verb(formula, data, **options), verb(formula, data, **options)
-    shown = str(together.summary())
+    text = str(together.summary())
     for method in ("apparent", "loo"):
         pd.testing.assert_frame_equal(together.error_rates([method]), apart.error_rates([method]), rtol=0)
         assert together.confusion(method=method).equals(apart.confusion(method=method))
@@ -86,7 +86,7 @@ def test_one_reading_says_what_several_say(verb: Any, case: str) -> None:
     assert tests.equals(alone)
     box = apart.box_m().table.drop(index="Box's M")["statistic"]
     assert alone["statistic"].iloc[1:].tolist() == box.tolist()
-    assert str(apart.summary()) == shown
+    assert str(apart.summary()) == text
 
 
 @pytest.mark.parametrize("verb", [lda, qda])

@@ -37,30 +37,30 @@ def phi(x):
 # ---- tables
 
 
-def test_the_arbitrary_rule_of_the_course_errs_in_37_and_the_best_in_25_percent():
-    law = bayes(PRIOR, TABLE)
-    assert law.error_rate == pytest.approx(0.25, abs=1e-15)
-    assert (law.error_bound, law.error_method) == (0.0, "exact")
-    found = law.risk(ARBITRARY)
-    assert found["error_rate"] == pytest.approx(0.37, abs=1e-15)
-    assert found["excess"] == pytest.approx(0.12, abs=1e-15)
-    assert found["error_bound"] == found["excess_bound"] == 0
+def test_error_rates_of_an_arbitrary_and_of_the_best_rule():
+    classifier = bayes(PRIOR, TABLE)
+    assert classifier.error_rate == pytest.approx(0.25, abs=1e-15)
+    assert (classifier.error_bound, classifier.error_method) == (0.0, "exact")
+    risk = classifier.risk(ARBITRARY)
+    assert risk["error_rate"] == pytest.approx(0.37, abs=1e-15)
+    assert risk["excess"] == pytest.approx(0.12, abs=1e-15)
+    assert risk["error_bound"] == risk["excess_bound"] == 0
     joint = TABLE.mul(pd.Series(PRIOR), axis=0)
     assert joint.loc["y1", 1] == pytest.approx(0.14)
     assert joint.loc["y2", 2] == pytest.approx(0.03)
 
 
-def test_a_rule_by_value_a_function_and_a_fit_are_judged_alike():
-    law = bayes(PRIOR, TABLE)
+def test_rules_by_value_functions_and_fits_have_equal_risks():
+    classifier = bayes(PRIOR, TABLE)
 
     class Fit:
         def predict(self, data):
             return data["x"].map(ARBITRARY)
 
-    wanted = law.risk(ARBITRARY)
+    expected = classifier.risk(ARBITRARY)
     for rule in (ARBITRARY.to_dict(), lambda x: x.map(ARBITRARY), lambda x: ARBITRARY[x].to_numpy(), Fit()):
-        pd.testing.assert_series_equal(law.risk(rule), wanted)
-    assert law.risk(law)["excess"] == 0
+        pd.testing.assert_series_equal(classifier.risk(rule), expected)
+    assert classifier.risk(classifier)["excess"] == 0
 
 
 def test_decision_lists_posteriors_by_value():
@@ -88,35 +88,35 @@ def test_no_rule_of_all_rules_is_better(law_, with_costs):
     prior, mass, costs = law_
     k, v = mass.shape
     loss = costs if with_costs else 1 - np.eye(k)
-    law = bayes(prior, pd.DataFrame(mass, index=list("abc")[:k]), costs=costs if with_costs else None)
+    classifier = bayes(prior, pd.DataFrame(mass, index=list("abc")[:k]), costs=costs if with_costs else None)
     risks = []
     for rule in product(range(k), repeat=v):
         risks.append(
             sum(prior[c] * mass[c, x] * loss[c, called] for c in range(k) for x, called in enumerate(rule))
         )
-    assert law.error_rate == pytest.approx(min(risks), abs=1e-14)
+    assert classifier.error_rate == pytest.approx(min(risks), abs=1e-14)
     rule = pd.Series([list("abc")[c] for c in rule])
-    assert law.risk(rule)["error_rate"] == pytest.approx(risks[-1], abs=1e-13)
+    assert classifier.risk(rule)["error_rate"] == pytest.approx(risks[-1], abs=1e-13)
     if not with_costs:
-        whole = law.bounds().iloc[-1]
-        assert whole["lower"] - 1e-12 <= law.error_rate <= whole["chernoff"] + 1e-12
-        assert whole["chernoff"] <= whole["bhattacharyya"] + 1e-12
-    seen = law.predict().notna().to_numpy()
+        total = classifier.bounds().iloc[-1]
+        assert total["lower"] - 1e-12 <= classifier.error_rate <= total["chernoff"] + 1e-12
+        assert total["chernoff"] <= total["bhattacharyya"] + 1e-12
+    seen = classifier.predict().notna().to_numpy()
     assert (seen == ((prior[:, None] * mass).sum(axis=0) > 0)).all()
 
 
 def test_values_of_several_columns_and_of_any_kind():
     columns = pd.MultiIndex.from_product([[0, 1], ["p", "q"]], names=["i", "j"])
     table = pd.DataFrame([[0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1]], index=["u", "v"], columns=columns)
-    law = bayes(None, table)
+    classifier = bayes(None, table)
     data = pd.DataFrame({"j": ["q", "p", None], "i": [1, 0, 1]}, index=["r", "s", "t"])
-    predicted = law.predict(data)
+    predicted = classifier.predict(data)
     assert predicted.index.tolist() == ["r", "s", "t"]
     assert predicted.tolist()[:2] == ["u", "v"]
     assert pd.isna(predicted["t"])
-    assert law.predict([(0, "p"), (1, "q")]).tolist() == ["v", "u"]
-    assert law.risk(lambda d: np.where(d["i"] == 1, "u", "v"))["error_rate"] == pytest.approx(0.3)
-    rows = law.sample(300, seed=2)
+    assert classifier.predict([(0, "p"), (1, "q")]).tolist() == ["v", "u"]
+    assert classifier.risk(lambda d: np.where(d["i"] == 1, "u", "v"))["error_rate"] == pytest.approx(0.3)
+    rows = classifier.sample(300, seed=2)
     fit = discrim.naive_bayes("y ~ C(i) + j", rows)
     by_hand = sum(
         0.5 * table.loc[c, value]
@@ -124,7 +124,7 @@ def test_values_of_several_columns_and_of_any_kind():
         for c in "uv"
         if fit.predict(pd.DataFrame([value], columns=["i", "j"])).iloc[0] != c
     )
-    assert law.risk(fit)["error_rate"] == pytest.approx(by_hand, abs=1e-14)
+    assert classifier.risk(fit)["error_rate"] == pytest.approx(by_hand, abs=1e-14)
 
 
 # ---- two normals
@@ -132,7 +132,7 @@ def test_values_of_several_columns_and_of_any_kind():
 
 @pytest.mark.parametrize("prior", [0.5, 0.2, 1e-6])
 @pytest.mark.parametrize("delta", [0.1, 2.0, 25.0])
-def test_two_normals_of_one_covariance_have_a_closed_form(prior, delta):
+def test_two_normals_with_equal_covariances_have_a_closed_form(prior, delta):
     with mpmath.workdps(40):
         shift = mpmath.log(mpmath.mpf(1 - prior) / prior) / delta
         half = mpmath.mpf(delta) / 2
@@ -145,53 +145,53 @@ def test_two_normals_of_one_covariance_have_a_closed_form(prior, delta):
         [prior, 1 - prior],
         {"a": stats.multivariate_normal([1, 1], cov), "b": stats.multivariate_normal(1 + step, cov)},
     )
-    for law in (line, plane):
-        assert law.error_rate == pytest.approx(exact, rel=1e-12)
-        assert (law.error_bound, law.error_method) == (0.0, "exact")
+    for distribution in (line, plane):
+        assert distribution.error_rate == pytest.approx(exact, rel=1e-12)
+        assert (distribution.error_bound, distribution.error_method) == (0.0, "exact")
     if delta < 20:
         # One part in 1e13 of the spread is enough to leave the closed form.
-        near = bayes([prior, 1 - prior], {"a": stats.norm(3, 2), "b": stats.norm(3 + 2 * delta, 2 + 2e-13)})
-        assert near.error_method == "quadrature"
-        assert near.error_rate == pytest.approx(exact, rel=1e-9)
+        nearby = bayes([prior, 1 - prior], {"a": stats.norm(3, 2), "b": stats.norm(3 + 2 * delta, 2 + 2e-13)})
+        assert nearby.error_method == "quadrature"
+        assert nearby.error_rate == pytest.approx(exact, rel=1e-9)
 
 
 def test_costs_of_two_normals_shift_the_limit():
     costs = [[0, 1], [9, 0]]
-    law = bayes(None, {"a": stats.norm(0, 1), "b": stats.norm(2, 1)}, costs=costs)
+    classifier = bayes(None, {"a": stats.norm(0, 1), "b": stats.norm(2, 1)}, costs=costs)
     shift = np.log(9) / 2
-    wanted = 0.5 * float(phi(shift - 1)) + 4.5 * float(phi(-shift - 1))
-    assert law.error_rate == pytest.approx(wanted, rel=1e-13)
+    expected = 0.5 * float(phi(shift - 1)) + 4.5 * float(phi(-shift - 1))
+    assert classifier.error_rate == pytest.approx(expected, rel=1e-13)
     limit = 1 - shift
-    assert law.decision["low"].tolist() == pytest.approx([-np.inf, limit])
-    cut = law.risk(lambda x: np.where(x < limit, "a", "b"))
+    assert classifier.decision["low"].tolist() == pytest.approx([-np.inf, limit])
+    cut = classifier.risk(lambda x: np.where(x < limit, "a", "b"))
     assert cut["excess"] == pytest.approx(0, abs=1e-15)
 
 
 def test_quasi_random_points_agree_with_the_closed_form_within_their_bound():
     exact = bayes([0.3, 0.7], {"a": stats.norm(0, 1), "b": stats.norm(2, 1)}).error_rate
     for p in (2, 5):
-        far = np.zeros(p)
-        far[0] = 2.0
-        law = bayes(
+        distant = np.zeros(p)
+        distant[0] = 2.0
+        classifier = bayes(
             [0.3, 0.7],
             {
                 "a": stats.multivariate_normal(np.zeros(p), np.eye(p)),
-                "b": stats.multivariate_normal(far, np.eye(p) * (1 + 1e-13)),
+                "b": stats.multivariate_normal(distant, np.eye(p) * (1 + 1e-13)),
             },
             draws=2**14,
         )
-        assert law.error_method == "quasi-Monte Carlo"
-        assert abs(law.error_rate - exact) <= law.error_bound < 1e-3
+        assert classifier.error_method == "quasi-Monte Carlo"
+        assert abs(classifier.error_rate - exact) <= classifier.error_bound < 1e-3
 
 
 def test_the_excess_of_a_line_through_two_normals():
-    law = bayes(
+    classifier = bayes(
         None, {"a": stats.multivariate_normal([0, 0], EYE), "b": stats.multivariate_normal([2, 0], EYE)}
     )
-    found = law.risk(lambda d: np.where(d["x1"] < 1.4, "a", "b"))
-    wanted = float(0.5 * phi(-1.4) + 0.5 * phi(-0.6))
-    assert abs(found["error_rate"] - wanted) <= found["error_bound"] < 2e-3
-    assert found["excess"] == pytest.approx(found["error_rate"] - law.error_rate)
+    risk = classifier.risk(lambda d: np.where(d["x1"] < 1.4, "a", "b"))
+    expected = float(0.5 * phi(-1.4) + 0.5 * phi(-0.6))
+    assert abs(risk["error_rate"] - expected) <= risk["error_bound"] < 2e-3
+    assert risk["excess"] == pytest.approx(risk["error_rate"] - classifier.error_rate)
 
 
 # ---- other densities
@@ -205,47 +205,47 @@ def least_of(prior, densities, limits):
         )
 
 
-def test_normals_of_two_spreads_against_mpmath():
-    law = bayes([0.4, 0.6], {"a": stats.norm(0, 1), "b": stats.norm(1, 2.5)})
-    edges = law.decision["low"].tolist()[1:]
+def test_normals_with_different_variances_agree_with_mpmath():
+    classifier = bayes([0.4, 0.6], {"a": stats.norm(0, 1), "b": stats.norm(1, 2.5)})
+    edges = classifier.decision["low"].tolist()[1:]
     assert len(edges) == 2
     for edge in edges:
         assert 0.4 * stats.norm.pdf(edge) == pytest.approx(0.6 * stats.norm.pdf(edge, 1, 2.5), rel=1e-12)
-    wanted = least_of(
+    expected = least_of(
         [0.4, 0.6],
         [lambda x: mpmath.npdf(x), lambda x: mpmath.npdf(x, 1, 2.5)],
         [-mpmath.inf, *edges, mpmath.inf],
     )
-    assert abs(law.error_rate - wanted) <= law.error_bound + 1e-15
-    assert law.error_bound < 1e-12
-    assert law.error_method == "quadrature"
+    assert abs(classifier.error_rate - expected) <= classifier.error_bound + 1e-15
+    assert classifier.error_bound < 1e-12
+    assert classifier.error_method == "quadrature"
 
 
 @pytest.mark.parametrize(("share", "sd"), [(1e-14, 1.2), (1e-14, 1.01), (1e-3, 1.0001)])
 def test_crossings_far_beyond_all_quantiles_are_found_on_both_sides(share, sd):
     """The squared limit is 2 (ln((1 - q)/q) + ln s) / (1 - 1/s^2)."""
-    law = bayes([1 - share, share], {"a": stats.norm(0, 1), "b": stats.norm(0, sd)})
-    far = np.sqrt(2 * (np.log((1 - share) / share) + np.log(sd)) / (1 - 1 / sd**2))
-    assert law.decision["low"].tolist() == [-np.inf, pytest.approx(-far), pytest.approx(far)]
+    classifier = bayes([1 - share, share], {"a": stats.norm(0, 1), "b": stats.norm(0, sd)})
+    distant = np.sqrt(2 * (np.log((1 - share) / share) + np.log(sd)) / (1 - 1 / sd**2))
+    assert classifier.decision["low"].tolist() == [-np.inf, pytest.approx(-distant), pytest.approx(distant)]
 
 
 def test_poles_and_ends_of_supports():
-    law = bayes(None, {"a": stats.beta(0.5, 0.5), "b": stats.uniform()})
+    classifier = bayes(None, {"a": stats.beta(0.5, 0.5), "b": stats.uniform()})
     # The arcsine density is below one between its crossings 1/2 -+ sqrt(1/4 - 1/pi^2).
     half = np.sqrt(0.25 - 1 / np.pi**2)
     inside = 2 / np.pi * (np.arcsin(np.sqrt(0.5 + half)) - np.arcsin(np.sqrt(0.5 - half)))
-    assert law.error_rate == pytest.approx(0.5 * (inside + 1 - 2 * half), abs=1e-11)
+    assert classifier.error_rate == pytest.approx(0.5 * (inside + 1 - 2 * half), abs=1e-11)
     apart = bayes(None, {"a": stats.uniform(0, 1), "b": stats.uniform(0.75, 1)})
     assert apart.error_rate == pytest.approx(0.125, abs=1e-14)
     assert bayes(None, {"a": stats.uniform(0, 1), "b": stats.uniform(5, 1)}).error_rate == 0
 
 
 def test_tails_without_moments():
-    law = bayes(None, {"a": stats.cauchy(-1), "b": stats.cauchy(1)})
-    assert law.error_rate == pytest.approx(0.5 - np.arctan(1) / np.pi, abs=1e-12)
+    classifier = bayes(None, {"a": stats.cauchy(-1), "b": stats.cauchy(1)})
+    assert classifier.error_rate == pytest.approx(0.5 - np.arctan(1) / np.pi, abs=1e-12)
 
 
-def test_a_function_of_the_users_is_a_density():
+def test_a_user_function_is_accepted_as_a_density():
     def laplace(x):
         return np.exp(-np.abs(x - 1)) / 2
 
@@ -257,61 +257,61 @@ def test_a_function_of_the_users_is_a_density():
 
 
 def test_counts_are_summed_over():
-    law = bayes([0.3, 0.7], {"a": stats.poisson(3), "b": stats.poisson(7)})
+    classifier = bayes([0.3, 0.7], {"a": stats.poisson(3), "b": stats.poisson(7)})
     with mpmath.workdps(30):
         rates = [(mpmath.mpf(3) / 10, 3), (mpmath.mpf(7) / 10, 7)]
-        wanted = sum(
+        expected = sum(
             min(p * mpmath.exp(-r) * mpmath.mpf(r) ** n / mpmath.factorial(n) for p, r in rates)
             for n in range(90)
         )
-    assert law.error_rate == pytest.approx(float(wanted), rel=1e-12)
-    assert law.error_bound < 1e-30
-    assert law.risk(lambda x: np.where(x < 5, "a", "b"))["error_rate"] == pytest.approx(
+    assert classifier.error_rate == pytest.approx(float(expected), rel=1e-12)
+    assert classifier.error_bound < 1e-30
+    assert classifier.risk(lambda x: np.where(x < 5, "a", "b"))["error_rate"] == pytest.approx(
         0.3 * stats.poisson.sf(4, 3) + 0.7 * stats.poisson.cdf(4, 7), rel=1e-12
     )
 
 
 def test_rows_of_counts_by_random_points():
-    law = bayes(None, {"a": stats.multinomial(4, [0.2, 0.8]), "b": stats.multinomial(4, [0.6, 0.4])})
+    classifier = bayes(None, {"a": stats.multinomial(4, [0.2, 0.8]), "b": stats.multinomial(4, [0.6, 0.4])})
     one = bayes(None, {"a": stats.binom(4, 0.2), "b": stats.binom(4, 0.6)})
-    assert law.error_method == "Monte Carlo"
-    assert abs(law.error_rate - one.error_rate) <= law.error_bound < 0.01
+    assert classifier.error_method == "Monte Carlo"
+    assert abs(classifier.error_rate - one.error_rate) <= classifier.error_bound < 0.01
 
 
-def test_the_risk_of_a_fit_is_that_of_its_limit():
-    law = bayes([0.4, 0.6], {"a": stats.norm(0, 1), "b": stats.norm(2, 1.5)})
-    fit = discrim.lda("y ~ x", law.sample(200, seed=4))
+def test_risk_of_a_fit_equals_the_risk_of_its_threshold():
+    classifier = bayes([0.4, 0.6], {"a": stats.norm(0, 1), "b": stats.norm(2, 1.5)})
+    fit = discrim.lda("y ~ x", classifier.sample(200, seed=4))
     cut = optimize.brentq(
         lambda x: fit.predict_proba(pd.DataFrame({"x": [x]})).loc[0, "a"] - 0.5, -5, 9, xtol=1e-15
     )
-    wanted = 0.4 * stats.norm.sf(cut) + 0.6 * stats.norm.cdf(cut, 2, 1.5)
-    found = law.risk(fit)
-    assert found["error_rate"] == pytest.approx(wanted, abs=1e-11)
-    assert found["excess"] > 0
-    better = discrim.qda("y ~ x", law.sample(4000, seed=4))
-    assert 0 <= law.risk(better)["excess"] < found["excess"]
+    expected = 0.4 * stats.norm.sf(cut) + 0.6 * stats.norm.cdf(cut, 2, 1.5)
+    risk = classifier.risk(fit)
+    assert risk["error_rate"] == pytest.approx(expected, abs=1e-11)
+    assert risk["excess"] > 0
+    better = discrim.qda("y ~ x", classifier.sample(4000, seed=4))
+    assert 0 <= classifier.risk(better)["excess"] < risk["excess"]
 
 
 # ---- bounds
 
 
 @pytest.mark.slow
-def test_bounds_of_normals_are_the_integrals_they_stand_for():
+def test_bounds_of_normals_equal_their_integrals():
     first, second = (0.0, 1.0), (1.0, 2.0)
-    law = bayes([0.4, 0.6], {"a": stats.norm(*first), "b": stats.norm(*second)})
-    row = law.bounds().iloc[0]
+    classifier = bayes([0.4, 0.6], {"a": stats.norm(*first), "b": stats.norm(*second)})
+    row = classifier.bounds().iloc[0]
 
     def bound(s):
         def density(x):
             return mpmath.npdf(x, *first) ** s * mpmath.npdf(x, *second) ** (1 - s)
 
-        whole = mpmath.quad(density, [-mpmath.inf, 0, mpmath.inf])
-        return mpmath.mpf(0.4) ** s * mpmath.mpf(0.6) ** (1 - s) * whole
+        total = mpmath.quad(density, [-mpmath.inf, 0, mpmath.inf])
+        return mpmath.mpf(0.4) ** s * mpmath.mpf(0.6) ** (1 - s) * total
 
     assert row["chernoff"] == pytest.approx(float(bound(row["exponent"])), rel=1e-10)
     assert row["bhattacharyya"] == pytest.approx(float(bound(0.5)), rel=1e-10)
     assert all(bound(s) >= row["chernoff"] - 1e-12 for s in np.linspace(0.05, 0.95, 10))
-    assert row["lower"] <= law.error_rate <= row["chernoff"]
+    assert row["lower"] <= classifier.error_rate <= row["chernoff"]
 
 
 def test_bounds_by_quadrature_and_random_points_agree_with_the_closed_form():
@@ -323,38 +323,38 @@ def test_bounds_by_quadrature_and_random_points_agree_with_the_closed_form():
     numeric = bayes(None, {"a": stats.norm(0, 1), "b": density}).bounds().iloc[0]
     np.testing.assert_allclose(numeric["chernoff":], closed["chernoff":], rtol=1e-9)
     t = [stats.multivariate_t(mean, EYE, df=1e7, seed=1) for mean in ([0, 0], [2, 0])]
-    drawn = bayes(None, dict(zip("ab", t, strict=True))).bounds().iloc[0]
-    assert drawn["bhattacharyya"] == pytest.approx(0.5 * np.exp(-0.5), rel=0.01)
+    sample = bayes(None, dict(zip("ab", t, strict=True))).bounds().iloc[0]
+    assert sample["bhattacharyya"] == pytest.approx(0.5 * np.exp(-0.5), rel=0.01)
 
 
 # ---- prediction, samples, pictures
 
 
-def test_posteriors_hold_where_densities_underflow():
-    law = bayes([0.5, 0.5], {"a": stats.norm(0, 1), "b": stats.norm(1, 1)})
-    logs = law.predict_log_proba([1000.0])
+def test_posteriors_are_exact_if_densities_underflow():
+    classifier = bayes([0.5, 0.5], {"a": stats.norm(0, 1), "b": stats.norm(1, 1)})
+    logs = classifier.predict_log_proba([1000.0])
     assert logs.loc[0, "a"] == pytest.approx(-999.5)
-    assert law.predict([1000.0, np.nan]).tolist()[0] == "b"
-    assert law.predict_proba(pd.DataFrame({"x": [0.5]}, index=["r"])).loc["r"].tolist() == [0.5, 0.5]
-    assert law.predict([0.5]).tolist() == ["a"]
-    assert law.predict([0.5], prior={"a": 0.1, "b": 0.9}).tolist() == ["b"]
-    assert law.predict([0.5], reject=0.3).tolist() == ["rejected"]
+    assert classifier.predict([1000.0, np.nan]).tolist()[0] == "b"
+    assert classifier.predict_proba(pd.DataFrame({"x": [0.5]}, index=["r"])).loc["r"].tolist() == [0.5, 0.5]
+    assert classifier.predict([0.5]).tolist() == ["a"]
+    assert classifier.predict([0.5], prior={"a": 0.1, "b": 0.9}).tolist() == ["b"]
+    assert classifier.predict([0.5], reject=0.3).tolist() == ["rejected"]
 
 
 def test_a_sample_is_ready_for_a_formula_and_the_same_for_a_seed():
-    law = bayes(
+    classifier = bayes(
         [0.2, 0.8], {"a": stats.norm(0, 1), "b": stats.norm(5, 1)}, columns=["width"], response="kind"
     )
-    rows = law.sample(5000, seed=3)
-    pd.testing.assert_frame_equal(rows, law.sample(5000, seed=3))
+    rows = classifier.sample(5000, seed=3)
+    pd.testing.assert_frame_equal(rows, classifier.sample(5000, seed=3))
     assert rows.columns.tolist() == ["kind", "width"]
     assert (rows["kind"] == "a").mean() == pytest.approx(0.2, abs=0.03)
-    assert law.risk(discrim.lda("kind ~ width", rows))["excess"] < 1e-3
-    assert (law.predict(rows) != rows["kind"]).mean() == pytest.approx(law.error_rate, abs=0.01)
+    assert classifier.risk(discrim.lda("kind ~ width", rows))["excess"] < 1e-3
+    assert (classifier.predict(rows) != rows["kind"]).mean() == pytest.approx(classifier.error_rate, abs=0.01)
 
 
 @pytest.mark.slow
-def test_summary_and_pictures():
+def test_summary_and_plots():
     laws_ = [
         bayes(PRIOR, TABLE),
         bayes(None, {"a": stats.norm(0, 1), "b": stats.norm(1, 2), "c": stats.gamma(2)}),
@@ -364,13 +364,13 @@ def test_summary_and_pictures():
         ),
         bayes(None, {"a": stats.poisson(3), "b": stats.poisson(5)}, costs=[[0, 2], [1, 0]]),
     ]
-    for law in laws_:
-        summary = law.summary()
-        assert f"{law.error_rate:.6g}" in summary.as_text()
+    for distribution in laws_:
+        summary = distribution.summary()
+        assert f"{distribution.error_rate:.6g}" in summary.as_text()
         assert max(map(len, summary.as_text().split("\n"))) <= 100
-        assert summary.tables["header"].loc["Bound on its error", "value"] == law.error_bound
-        assert "<table" in law._repr_html_()
-        assert law.plot().get_title()
+        assert summary.tables["header"].loc["Bound on its error", "value"] == distribution.error_bound
+        assert "<table" in distribution._repr_html_()
+        assert distribution.plot().get_title()
 
 
 def test_the_quadrature_bounds_its_error():
@@ -403,7 +403,7 @@ class TooMuch(stats.rv_continuous):
         (TABLE.set_axis(["y1", "y1"]), DataError, "overlap"),
         (TABLE.set_axis([1, "1"]), DataError, "overlap"),
         (TABLE.set_axis(["y1", None]), DataError, "missing name"),
-        (TABLE.set_axis([1, 2, 3, 4, 4], axis=1), DataError, "value 4 is there twice"),
+        (TABLE.set_axis([1, 2, 3, 4, 4], axis=1), DataError, "duplicate values of x: 4"),
         (TABLE.iloc[:1], DataError, "of one class, 'y1'"),
         (TABLE.astype(str) + "x", DataError, "not numeric"),
         ({"a": stats.norm(0, 1), "b": TooMuch()}, DataError, "'b'.*integrates to 1.77"),
@@ -446,11 +446,11 @@ def test_bad_priors_are_refused(prior, words):
         (lambda law: law.risk(ARBITRARY.iloc[:4]), "no class for 5"),
         (lambda law: law.risk(ARBITRARY.replace("y2", "y9")), "'y9'"),
         (lambda law: law.risk(lambda x: ["y1"]), "labels of shape"),
-        (lambda law: law.risk(3), "no rule"),
+        (lambda law: law.risk(3), "not a classification rule"),
         (lambda law: law.sample(0), "n=0"),
         (lambda law: law.plot("regions"), "two columns"),
         (lambda law: bayes(PRIOR, TABLE, columns=["a", "b"]), "columns has 2 names"),
-        (lambda law: bayes(PRIOR, TABLE, columns=["y"]), "'y' is there twice"),
+        (lambda law: bayes(PRIOR, TABLE, columns=["y"]), "'y' is used twice"),
         (lambda law: bayes(PRIOR, TABLE, draws=3), "draws=3"),
         (lambda law: bayes(PRIOR, TABLE, costs=[[0, 1], [2, 0]]).bounds(), "without costs"),
         (lambda law: bayes(None, {"a": stats.norm(), "b": stats.norm(1)}).predict(), "data"),
@@ -458,28 +458,28 @@ def test_bad_priors_are_refused(prior, words):
         (lambda law: bayes(None, {"a": stats.norm(), "b": stats.norm(1)}).risk(ARBITRARY), "one of a table"),
     ],
 )
-def test_what_cannot_be_answered_is_refused(ask, words):
+def test_unavailable_results_are_refused(ask, words):
     with pytest.raises(DiscrimError, match=words):
         ask(bayes(PRIOR, TABLE))
 
 
-def test_a_heavy_tail_of_counts_is_summed_as_far_as_it_is_seen():
-    law = bayes(None, {"a": stats.zipf(2.5), "b": stats.zipf(4)})
+def test_heavy_tails_of_counts_are_summed_to_their_visible_end():
+    classifier = bayes(None, {"a": stats.zipf(2.5), "b": stats.zipf(4)})
     n = np.arange(1.0, 2e6)
-    wanted = 0.5 * np.minimum(n**-2.5 / float(mpmath.zeta(2.5)), n**-4 / float(mpmath.zeta(4))).sum()
-    assert abs(law.error_rate - wanted) <= law.error_bound < 1e-6
+    expected = 0.5 * np.minimum(n**-2.5 / float(mpmath.zeta(2.5)), n**-4 / float(mpmath.zeta(4))).sum()
+    assert abs(classifier.error_rate - expected) <= classifier.error_bound < 1e-6
 
 
 def test_random_points_show_a_bar_once_they_take_long(clock, bars):
     densities = {name: stats.multivariate_normal([0, 0], size) for name, size in (("a", 1), ("b", 9))}
     clock.each = 5.0
-    law = bayes({"a": 0.5, "b": 0.5}, densities, draws=2000)
-    assert law.error_rate > 0
+    classifier = bayes({"a": 0.5, "b": 0.5}, densities, draws=2000)
+    assert classifier.error_rate > 0
     assert (bars[0].desc, bars[0].n, bars[0].closed) == ("random points by class", bars[0].total, True)
 
 
-def test_a_decision_table_that_is_changed_is_not_the_law_s():
-    law = bayes({"a": 0.5, "b": 0.5}, {"a": stats.norm(0, 1), "b": stats.norm(2, 1)})
-    table = law.decision
+def test_changes_of_a_decision_table_do_not_change_the_distribution():
+    classifier = bayes({"a": 0.5, "b": 0.5}, {"a": stats.norm(0, 1), "b": stats.norm(2, 1)})
+    table = classifier.decision
     table["decision"] = "c"
-    assert set(law.decision["decision"]) == {"a", "b"}
+    assert set(classifier.decision["decision"]) == {"a", "b"}

@@ -127,7 +127,10 @@ def test_truth_values_and_iterators_are_splits():
         ([([0.5], [1])], "Train of split 1"),
         ([(range(9), [150])], "position 150"),
         ([([-1], [1])], "position -1"),
-        ([(range(51), range(51, 150))], "Split 1 of folds has no more than one row of class 'versicolor'"),
+        (
+            [(range(51), range(51, 150))],
+            "Split 1 of folds has at most one training row of class 'versicolor'",
+        ),
     ],
 )
 def test_invalid_splits_are_named(cv, match):

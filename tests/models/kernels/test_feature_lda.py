@@ -33,7 +33,7 @@ MIXED = mixed()
 
 @pytest.mark.parametrize("calibrate", [True, False])
 @pytest.mark.parametrize("scale", ["sd", "ranks", "none"])
-def test_all_rows_as_landmarks_give_the_fit_of_the_kernel(scale, calibrate):
+def test_all_rows_as_landmarks_equal_the_kernel_fit(scale, calibrate):
     options = GIVEN | {"scale": scale, "calibrate": calibrate, "data": MIXED, "weights": "w", "width": 0.3}
     exact = discrim.kernel_lda("y ~ u + v + g", **options)
     fit = discrim.kernel_lda("y ~ u + v + g", **options, components=240)
@@ -51,7 +51,7 @@ def test_all_rows_as_landmarks_give_the_fit_of_the_kernel(scale, calibrate):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("features", [Landmarks, RandomFeatures])
-def test_one_fit_for_rows_in_parts_in_any_order_weighted_or_repeated(features, tmp_path):
+def test_fit_does_not_depend_on_chunks_order_or_repetition(features, tmp_path):
     options = {"components": features(60), "kernel": "gaussian"}
     fit = discrim.kernel_lda("y ~ u + v + g", MIXED, weights="w", **options)
     again = MIXED.loc[MIXED.index.repeat(MIXED["w"])].sample(frac=1, random_state=2)
@@ -65,20 +65,20 @@ def test_one_fit_for_rows_in_parts_in_any_order_weighted_or_repeated(features, t
         np.testing.assert_allclose(other.predict_proba(MIXED), fit.predict_proba(MIXED), rtol=0, atol=1e-7)
 
 
-def test_more_features_are_nearer_to_the_kernel():
+def test_more_features_approximate_the_kernel_better():
     exact = discrim.kernel_lda("species ~ .", IRIS, **GIVEN, calibrate=False).predict_proba()
 
     def gap(**options):
         fit = discrim.kernel_lda("species ~ .", IRIS, **GIVEN, calibrate=False, **options)
         return float(np.abs(fit.predict_proba() - exact).to_numpy().mean())
 
-    for features, most in ((Landmarks, 60), (RandomFeatures, 1000)):
-        few, many = (gap(components=features(count)) for count in (10, most))
-        assert many < few / 5
+    for features, maximum in ((Landmarks, 60), (RandomFeatures, 1000)):
+        subset, many = (gap(components=features(count)) for count in (10, maximum))
+        assert many < subset / 5
 
 
 @pytest.mark.slow
-def test_a_fit_of_many_rows_tells_rings_apart():
+def test_a_fit_of_many_rows_separates_rings():
     rng = np.random.default_rng(0)
     n = 7500
     y = rng.integers(0, 2, n)
@@ -93,15 +93,15 @@ def test_a_fit_of_many_rows_tells_rings_apart():
     assert (fit.predict(test) != test["y"]).mean() < 0.01
 
 
-def test_landmarks_that_are_too_many_are_counted():
+def test_excess_landmarks_cause_a_warning():
     twice = pd.concat([IRIS.iloc[::5]] * 2)
-    with pytest.warns(DiscrimWarning, match="components=50: 30 landmarks span all rows"):
+    with pytest.warns(DiscrimWarning, match="components=50.*30 landmarks span all rows"):
         fit = discrim.kernel_lda("species ~ .", twice, **GIVEN, components=50, calibrate=False)
     assert fit.components == 30
 
 
 @pytest.mark.parametrize("features", [Landmarks, RandomFeatures])
-def test_a_file_predicts_alike(features, tmp_path):
+def test_files_predict_like_the_fit(features, tmp_path):
     fit = discrim.kernel_lda("y ~ u + v + g", MIXED, kernel="laplace", scale="ranks", components=features(40))
     fit.save(tmp_path / "fit")
     loaded = discrim.load(tmp_path / "fit")
@@ -122,12 +122,12 @@ def test_a_file_predicts_alike(features, tmp_path):
         ({"components": RandomFeatures}, "is a class"),
     ],
 )
-def test_options_that_make_no_features_are_refused(options, words):
+def test_invalid_feature_options_are_refused(options, words):
     with pytest.raises(DataError, match=words):
         discrim.kernel_lda("species ~ .", IRIS, **options)
 
 
-def test_the_summary_says_what_the_features_are():
+def test_summary_describes_the_features():
     fit = discrim.kernel_lda("species ~ .", IRIS, components=30, kernel="gaussian", scale="sd")
     text = str(fit.summary())
     assert "30, landmarks" in text

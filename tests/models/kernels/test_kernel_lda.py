@@ -34,15 +34,15 @@ def moons(n: int, seed: int) -> pd.DataFrame:
 
 @pytest.mark.parametrize("which", ["narrow", "wider"])
 @pytest.mark.parametrize("name", GOLDEN)
-def test_fitted_indicators_are_those_of_kernlab_s_lssvm(name, which):
+def test_fitted_indicators_agree_with_lssvm_of_kernlab(name, which):
     case = GOLDEN[name]
     theirs = case["fits"][which]
     data = load_table(name).dropna(subset=case["columns"])
     formula = f"{case['response']} ~ {' + '.join(case['columns'])}"
     options = {"width": theirs["width"], "ridge": theirs["ridge"]}
     fit = kernel_lda(formula, data, kernel="gaussian", scale="sd", **options)
-    found = fit._fit.estimates.indicators(data[case["columns"]].to_numpy(float)[::7])
-    np.testing.assert_allclose(found, theirs["fitted"], atol=1e-9)
+    actual = fit._fit.estimates.indicators(data[case["columns"]].to_numpy(float)[::7])
+    np.testing.assert_allclose(actual, theirs["fitted"], atol=1e-9)
 
 
 class Centred:
@@ -60,15 +60,15 @@ class Centred:
         def kernel(a, b):
             return np.exp(-((a[:, None] - b) ** 2).sum(axis=2) / 8)
 
-        whole, part = kernel(self.rows, self.rows), kernel(z, self.rows)
-        return part - part.mean(axis=1, keepdims=True) - whole.mean(axis=0) + whole.mean()
+        total, chunk = kernel(self.rows, self.rows), kernel(z, self.rows)
+        return chunk - chunk.mean(axis=1, keepdims=True) - total.mean(axis=0) + total.mean()
 
     def predict(self, x):
         z = (np.asarray(x, dtype=float) - self.means) / self.sds
         return self.ridge.predict(self.centred(z)) + self.scores
 
 
-def test_variates_and_posteriors_are_those_of_fda_with_the_regression_as_its_engine():
+def test_variates_and_posteriors_equal_fda_with_the_regression():
     fit = kernel_lda("species ~ .", IRIS, **GIVEN, calibrate=False)
     theirs = fda("species ~ .", IRIS, engine=Centred())
     np.testing.assert_allclose(fit.values, theirs.values, rtol=1e-11)
@@ -77,7 +77,7 @@ def test_variates_and_posteriors_are_those_of_fda_with_the_regression_as_its_eng
     np.testing.assert_allclose(fit.predict_proba(), theirs.predict_proba(), atol=1e-11)
 
 
-def test_a_linear_kernel_with_next_to_no_ridge_is_lda():
+def test_a_linear_kernel_with_a_tiny_ridge_equals_lda():
     lda = discrim.lda("species ~ .", IRIS, method="mle")
     options = {"kernel": "linear", "scale": "sd", "calibrate": False}
     fit, twice = (kernel_lda("species ~ .", IRIS, ridge=ridge, **options) for ridge in (1e-4, 2e-4))
@@ -92,7 +92,7 @@ def test_a_linear_kernel_with_next_to_no_ridge_is_lda():
     agree(lambda each: np.abs(each.transform().to_numpy()))
 
 
-def test_a_kernel_of_ones_own_is_the_one_that_it_computes():
+def test_a_user_kernel_equals_the_kernel_that_it_computes():
     def own(a, b):
         return np.exp(-((a[:, None] - b) ** 2).sum(axis=2) / 8)
 
@@ -104,7 +104,7 @@ def test_a_kernel_of_ones_own_is_the_one_that_it_computes():
     assert np.isnan(again.width)
 
 
-def test_what_is_chosen_bends_where_classes_do():
+def test_chosen_kernels_fit_curved_classes():
     train, test = moons(150, 1), moons(1000, 2)
     fit = kernel_lda("moon ~ .", train)
     wrong = (fit.predict(test) != test["moon"]).mean()
@@ -144,7 +144,7 @@ def test_the_choice_is_the_same_each_time_and_the_best_of_its_path():
     )
 
 
-def test_many_rows_are_chosen_for_by_landmarks_and_settled_by_all():
+def test_choice_for_many_rows_uses_landmarks_and_then_all_rows():
     data = moons(450, 3)
     fit = kernel_lda("moon ~ .", data, kernel="gaussian", scale="sd")
     by = fit.path.groupby("by")["loss"]
@@ -166,7 +166,7 @@ def test_factors_do_not_depend_on_their_coding_or_reference():
 
 @pytest.mark.parametrize("kernel", ["gaussian", "laplace", "polynomial", "linear", "arccos"])
 @pytest.mark.parametrize("scale", ["sd", "ranks", "categories"])
-def test_a_saved_fit_says_the_same(kernel, scale, tmp_path):
+def test_a_saved_fit_predicts_the_same(kernel, scale, tmp_path):
     data = load_penguins().dropna().iloc[::3]
     options = {} if kernel == "linear" else {"width": 3.0}
     fit = kernel_lda("species ~ .", data, kernel=kernel, scale=scale, ridge=0.3, **options)
@@ -183,7 +183,7 @@ def test_a_saved_fit_says_the_same(kernel, scale, tmp_path):
         ({"kernel": "rbf"}, DataError, "'gaussian'"),
         ({"width": 0.0}, DataError, "width=0.0 is not valid. Give a number"),
         ({"width": -1}, DataError, "or None to have it chosen"),
-        ({"kernel": "linear", "width": 1.0}, DataError, "have no width. Leave it out"),
+        ({"kernel": "linear", "width": 1.0}, DataError, "have no width"),
         ({"ridge": 0}, DataError, "ridge=0 is not valid. Give a number"),
         ({"ridge": 1e-14, "kernel": "laplace", "width": 1.0}, DataError, "so small that .* None"),
         ({"scale": "minmax"}, DataError, r"'sd'.*'ranks'"),
@@ -198,12 +198,12 @@ def test_a_saved_fit_says_the_same(kernel, scale, tmp_path):
         ({"kernel": lambda a, b: a @ b.T * np.nan}, DataError, "not finite"),
     ],
 )
-def test_what_cannot_be_is_refused_with_a_way_out(options, error, said):
+def test_invalid_options_are_refused_with_a_hint(options, error, said):
     with pytest.raises(error, match=said):
         kernel_lda("species ~ .", IRIS, **options)
 
 
-def test_rows_that_cannot_be_told_apart_or_are_too_many_are_refused():
+def test_equal_rows_and_too_many_rows_are_refused():
     with pytest.raises(CollinearError) as caught:
         kernel_lda("y ~ x", pd.DataFrame({"x": 1.0, "y": list("aabb")}))
     assert "constant" in str(caught.value)
@@ -215,7 +215,7 @@ def test_rows_that_cannot_be_told_apart_or_are_too_many_are_refused():
     assert "components=1000" in str(caught.value)
 
 
-def test_classes_told_apart_without_error_have_posteriors_short_of_one():
+def test_separated_classes_have_posteriors_below_one():
     data = pd.DataFrame({"x": [0.0, 0.1, 0.2, 5.0, 5.1, 5.2], "y": list("aaabbb")})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -224,7 +224,7 @@ def test_classes_told_apart_without_error_have_posteriors_short_of_one():
     assert p.to_numpy().max(axis=1)[[0, 2]].min() > 0.75
 
 
-def test_importance_is_the_rise_of_losses_of_rows_left_out():
+def test_importance_is_the_increase_of_left_out_losses():
     rng = np.random.default_rng(4)
     x = rng.normal(size=(120, 3))
     labels = np.where(x[:, 0] ** 2 + 0.3 * rng.normal(size=120) > 0.7, "a", "b")
@@ -238,7 +238,7 @@ def test_importance_is_the_rise_of_losses_of_rows_left_out():
     pd.testing.assert_frame_equal(fit.importance(repeats=3, seed=2), table)
     # Of new rows: by hand.
     new = data.sample(40, random_state=1).reset_index(drop=True)
-    found = fit.importance(new, repeats=1, seed=5).loc["u"]
+    actual = fit.importance(new, repeats=1, seed=5).loc["u"]
     order = np.random.default_rng(5).permutation(40)
 
     def losses(rows):
@@ -246,8 +246,8 @@ def test_importance_is_the_rise_of_losses_of_rows_left_out():
         return -np.log(p[np.arange(40), (new["y"] == "b").astype(int)])
 
     rise = losses(new.assign(u=new["u"].to_numpy()[order])) - losses(new)
-    assert found["log_loss"] == pytest.approx(rise.mean(), rel=1e-9)
-    assert found["log_loss_se"] == pytest.approx(rise.std(ddof=1) / np.sqrt(40), rel=1e-9)
+    assert actual["log_loss"] == pytest.approx(rise.mean(), rel=1e-9)
+    assert actual["log_loss_se"] == pytest.approx(rise.std(ddof=1) / np.sqrt(40), rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_importance_is_the_rise_of_losses_of_rows_left_out():
         "importance",
     ],
 )
-def test_pictures_are_drawn(kind):
+def test_plots_are_drawn(kind):
     fit = kernel_lda("species ~ .", IRIS, kernel="gaussian", scale="sd", ridge=0.1)
     axes = fit.plot(kind)
     assert axes.get_title()
@@ -269,7 +269,7 @@ def test_pictures_are_drawn(kind):
         assert star.get_xdata() == [fit.width]
 
 
-def test_what_is_predicted_of_the_scores_is_that_of_fits_without_each_row():
+def test_predicted_share_of_scores_equals_refits_without_each_row():
     options = {"kernel": "gaussian", "width": 1.2, "ridge": 0.3, "scale": "sd"}
     fit = kernel_lda("species ~ petal_length + petal_width", IRIS, **options)
     x = IRIS[["petal_length", "petal_width"]].to_numpy()
@@ -282,16 +282,16 @@ def test_what_is_predicted_of_the_scores_is_that_of_fits_without_each_row():
         system = np.ones((len(x), len(x)))
         system[:-1, :-1] = gram[np.ix_(rest, rest)] + 0.3 * np.eye(len(x) - 1)
         system[-1, -1] = 0.0
-        found = np.linalg.solve(system, np.vstack([given[rest], np.zeros((1, 2))]))
-        errors.append(given[i] - gram[i, rest] @ found[:-1] - found[-1])
+        actual = np.linalg.solve(system, np.vstack([given[rest], np.zeros((1, 2))]))
+        errors.append(given[i] - gram[i, rest] @ actual[:-1] - actual[-1])
     section = fit.summary().tables["axes"]
     np.testing.assert_allclose(section["predicted"], 1 - np.mean(np.square(errors), axis=0), atol=1e-12)
     assert "passes through" not in str(fit.summary())
     rough = kernel_lda("species ~ .", IRIS, kernel="laplace", width=5.0, ridge=1e-6)
-    assert "nearly interpolates the rows" in " ".join(str(rough.summary()).split())
+    assert "nearly interpolates the observations" in " ".join(str(rough.summary()).split())
 
 
-def test_a_width_at_which_all_rows_are_alike_is_at_fault():
+def test_errors_name_a_width_at_which_all_rows_are_alike():
     with pytest.raises(DataError) as caught:
         kernel_lda("species ~ .", IRIS, kernel="gaussian", width=1e-300)
     assert "width=1e-300" in str(caught.value)

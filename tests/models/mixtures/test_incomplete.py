@@ -42,7 +42,7 @@ def fit():
 def densities(fit, data):
     """Log densities (n, K) of what is observed of each row, by scipy, from what the fit shows."""
     x = data[list(fit.terms)].to_numpy(dtype=float)
-    found = np.zeros((len(x), len(fit.classes)))
+    actual = np.zeros((len(x), len(fit.classes)))
     for i, row in enumerate(x):
         o = ~np.isnan(row)
         for k, label in enumerate(fit.classes):
@@ -52,12 +52,12 @@ def densities(fit, data):
                 for g, mean in enumerate(fit.component_means.loc[label].to_numpy(), start=1)
                 if o.any()
             ]
-            found[i, k] = logsumexp(parts) if parts else 0.0
-    return found
+            actual[i, k] = logsumexp(parts) if parts else 0.0
+    return actual
 
 
 @pytest.mark.parametrize(("covariance", "verb"), [("VVV", discrim.qda), ("EEE", discrim.lda)])
-def test_one_component_a_class_is_lda_or_qda_of_the_same_rows(covariance, verb):
+def test_one_component_for_each_class_equals_lda_or_qda(covariance, verb):
     one = mixture("species ~ .", HOLES, components=1, covariance=covariance, missing="em")
     other = verb("species ~ .", HOLES, missing="em", method="mle")
     assert one.llf == pytest.approx(other.llf, rel=1e-12)
@@ -68,11 +68,11 @@ def test_one_component_a_class_is_lda_or_qda_of_the_same_rows(covariance, verb):
     np.testing.assert_allclose(one.covs["virginica", 1], cov, rtol=1e-5, atol=1e-6)
 
 
-def test_likelihood_and_posteriors_are_those_of_what_is_observed(fit):
+def test_likelihood_and_posteriors_use_observed_values(fit):
     rows = HOLES.iloc[::2]
     logs, prior = densities(fit, rows), np.log(fit.prior.to_numpy())
-    own = logs[np.arange(75), pd.Categorical(rows["species"], list(fit.classes)).codes]
-    assert fit.llf_given == pytest.approx(own.sum(), rel=1e-12)
+    own_scores = logs[np.arange(75), pd.Categorical(rows["species"], list(fit.classes)).codes]
+    assert fit.llf_given == pytest.approx(own_scores.sum(), rel=1e-12)
     assert fit.llf_rows == pytest.approx(logsumexp(logs + prior, axis=1).sum(), rel=1e-12)
     assert fit.bic == pytest.approx(np.log(75) * fit.df_model - 2 * fit.llf)
     expected = np.exp(logs + prior - logsumexp(logs + prior, axis=1, keepdims=True))
@@ -106,13 +106,13 @@ def one_step(rows, shares, means, covs):
     new = [np.average(filled[c], axis=0, weights=weights[:, c]) for c in range(g)]
     spread = []
     for c in range(g):
-        gaps = filled[c] - new[c]
-        whole = gaps[:, :, None] * gaps[:, None, :] + rest[c]
-        spread.append(np.average(whole, axis=0, weights=weights[:, c]))
+        differences = filled[c] - new[c]
+        total = differences[:, :, None] * differences[:, None, :] + rest[c]
+        spread.append(np.average(total, axis=0, weights=weights[:, c]))
     return weights.mean(axis=0), np.array(new), np.array(spread)
 
 
-def test_a_step_of_em_as_textbooks_write_it_leaves_the_estimates():
+def test_a_textbook_em_step_keeps_the_estimates():
     options = {"components": 2, "covariance": "full", "starts": 2, "tol": 1e-11}
     fit = mixture("species ~ .", SMALL.query("species != 'setosa'"), missing="em", **options)
     for label in fit.classes:
@@ -124,28 +124,28 @@ def test_a_step_of_em_as_textbooks_write_it_leaves_the_estimates():
 
 
 @pytest.mark.slow
-def test_it_is_a_maximum_that_a_direct_search_does_not_leave():
+def test_direct_search_finds_no_larger_likelihood():
     fit = mixture("species ~ .", SMALL, components=2, covariance="EEE", over="class", missing="em", tol=1e-12)
     for label in fit.classes:
         rows = SMALL.loc[SMALL["species"] == label, list(fit.terms)].dropna(how="all").to_numpy()
 
         def loss(theta, rows=rows):
-            share = 1 / (1 + np.exp(-theta[0]))
+            proportion = 1 / (1 + np.exp(-theta[0]))
             root = np.array([[np.exp(theta[5]), theta[6]], [0.0, np.exp(theta[7])]])
             means, cov, total = theta[1:5].reshape(2, 2), root.T @ root, 0.0
             for row in rows:
                 o = ~np.isnan(row)
                 parts = [multivariate_normal.logpdf(row[o], mean[o], cov[o][:, o]) for mean in means]
-                total += logsumexp(parts, b=[share, 1 - share])
+                total += logsumexp(parts, b=[proportion, 1 - proportion])
             return -total
 
         root = np.linalg.cholesky(fit.covs[label, 1]).T
-        shares = fit.shares[label].to_numpy()
-        start = [np.log(shares[0] / shares[1]), *fit.component_means.loc[label].to_numpy().ravel()]
+        proportions = fit.shares[label].to_numpy()
+        start = [np.log(proportions[0] / proportions[1]), *fit.component_means.loc[label].to_numpy().ravel()]
         start += [np.log(root[0, 0]), root[0, 1], np.log(root[1, 1])]
-        found = minimize(loss, start, method="BFGS", options={"gtol": 1e-5})
-        assert found.fun == pytest.approx(loss(np.array(start)), abs=1e-6)
-        np.testing.assert_allclose(found.x, start, rtol=1e-2, atol=1e-2)
+        optimum = minimize(loss, start, method="BFGS", options={"gtol": 1e-5})
+        assert optimum.fun == pytest.approx(loss(np.array(start)), abs=1e-6)
+        np.testing.assert_allclose(optimum.x, start, rtol=1e-2, atol=1e-2)
 
 
 @settings(max_examples=25, deadline=None)
@@ -155,10 +155,10 @@ def test_no_step_lowers_the_likelihood(seed, form):
     z = rng.normal(size=(3, 60)) + np.where(rng.random(60) < 0.5, 2.0, -2.0)
     z[rng.random(z.shape) < 0.3] = np.nan
     rows = [ClassRows(z, rng.integers(1, 4, 60).astype(float))]
-    whole = incomplete.completed(rows, 0)
-    assert (whole[0].z[~np.isnan(z)] == z[~np.isnan(z)]).all()
+    total = incomplete.completed(rows, 0)
+    assert (total[0].z[~np.isnan(z)] == z[~np.isnan(z)]).all()
     members = rng.random(60) < 0.5
-    start = em.of_weights(whole, [np.stack([members, ~members]) * rows[0].weights], form)
+    start = em.of_weights(total, [np.stack([members, ~members]) * rows[0].weights], form)
     assert isinstance(start, Components)
     ended = incomplete.maximized_with_gaps(start, rows, form, tol=1e-9, maxiter=40)
     if isinstance(ended, Components):
@@ -167,14 +167,14 @@ def test_no_step_lowers_the_likelihood(seed, form):
         assert len(gains) > 1
 
 
-def test_complete_rows_give_what_they_give():
-    fit, plain = (mixture("species ~ .", IRIS, components=1, missing=each) for each in ("em", None))
-    assert (fit.llf, fit.em) == (plain.llf, (0, 1))
-    np.testing.assert_array_equal(fit.predict_proba(), plain.predict_proba())
+def test_complete_rows_give_the_same_fit_with_and_without_em():
+    fit, reference_fit = (mixture("species ~ .", IRIS, components=1, missing=each) for each in ("em", None))
+    assert (fit.llf, fit.em) == (reference_fit.llf, (0, 1))
+    np.testing.assert_array_equal(fit.predict_proba(), reference_fit.predict_proba())
     assert fit.predict(HOLES).notna().all()
-    assert plain.predict(HOLES).isna().any()
+    assert reference_fit.predict(HOLES).isna().any()
     with pytest.raises(NotSupportedError) as caught:
-        _ = plain.em
+        _ = reference_fit.em
     assert 'missing="em"' in str(caught.value)
 
 
@@ -191,15 +191,15 @@ def test_weights_are_repeated_rows_and_neither_order_nor_units_matter(fit):
     np.testing.assert_allclose(other.predict_proba(units), fit.predict_proba(rows), rtol=1e-3, atol=1e-4)
 
 
-def test_it_is_saved_and_said(fit, tmp_path):
+def test_files_and_summaries_contain_the_fit(fit, tmp_path):
     fit.save(tmp_path / "fit")
     again = discrim.load(tmp_path / "fit")
     np.testing.assert_array_equal(again.predict_proba(HOLES), fit.predict_proba(HOLES))
     assert (again.em, again.llf, again.llf_given) == (fit.em, fit.llf, fit.llf_given)
-    gaps = HOLES[NUMBERS].iloc[::2].isna()
-    assert fit.em == (gaps.any(axis=1).sum(), len(gaps.drop_duplicates()))
+    is_missing = HOLES[NUMBERS].iloc[::2].isna()
+    assert fit.em == (is_missing.any(axis=1).sum(), len(is_missing.drop_duplicates()))
     text = " ".join(fit.summary().as_text().split())
-    assert f"Rows completed {fit.em.incomplete}, {fit.em.patterns} patterns" in text
+    assert f"Incomplete observations {fit.em.incomplete}, {fit.em.patterns} patterns" in text
     assert "Log-likelihood, observed" in text
 
 
@@ -207,25 +207,25 @@ def test_folds_are_fitted_by_em_too():
     fold = np.arange(len(SMALL)) % 2
     one = {"components": 1, "covariance": "VEV", "missing": "em"}
     fit = mixture("species ~ .", SMALL, **one)
-    found = discrim.cross_validate(fit, folds=fold)
+    cross_validated = discrim.cross_validate(fit, folds=fold)
     refit = mixture("species ~ .", SMALL[fold == 1], **one, prior=fit.prior)
     some = (fold == 0) & SMALL[NUMBERS[2:]].notna().any(axis=1)
-    assert (found.labels[1][some] == refit.predict(SMALL[some])).all()
-    assert found.confusion.to_numpy().sum() == fit.nobs
+    assert (cross_validated.labels[1][some] == refit.predict(SMALL[some])).all()
+    assert cross_validated.confusion.to_numpy().sum() == fit.nobs
 
 
-def test_rows_are_left_out_one_by_one():
+def test_leave_one_out_equals_refits_of_incomplete_rows():
     one = {"components": 1, "missing": "em"}
     rows = SMALL.iloc[::3]
     fit = mixture("species ~ .", rows, **one)
-    left = fit.leave_one_out()[list(fit.classes)].astype(float)
-    assert left.notna().all(axis=1).sum() == fit.nobs
+    left_out = fit.leave_one_out()[list(fit.classes)].astype(float)
+    assert left_out.notna().all(axis=1).sum() == fit.nobs
     for row in (60, 63, 120):
         refit = mixture("species ~ .", rows.drop(index=row), **one, prior=fit.prior)
-        np.testing.assert_allclose(left.loc[row], refit.predict_proba(rows.loc[[row]]).iloc[0], atol=1e-5)
+        np.testing.assert_allclose(left_out.loc[row], refit.predict_proba(rows.loc[[row]]).iloc[0], atol=1e-5)
 
 
-def test_what_it_cannot_tell_is_refused_by_name(tmp_path, capsys):
+def test_errors_name_what_cannot_be_estimated(tmp_path, capsys):
     with pytest.raises(DataError) as caught:
         mixture("species ~ .", HOLES, missing="fill")
     assert "missing='fill'" in str(caught.value)
@@ -251,15 +251,15 @@ def test_what_it_cannot_tell_is_refused_by_name(tmp_path, capsys):
     HOLES.to_csv(tmp_path / "holes.csv", index=False)
     line = ["mixture", "species ~ .", str(tmp_path / "holes.csv"), "--missing", "em"]
     assert main([*line, "--components", "1"]) == 0
-    assert "Rows completed" in capsys.readouterr().out
+    assert "Incomplete observations" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
-def test_a_summary_of_complete_rows_is_refused_where_there_are_others(verb):
+def test_group_summary_requires_complete_rows(verb):
     with pytest.raises(NotSupportedError) as caught:
         verb("species ~ .", SMALL, missing="em").group_summary()
     assert "group_summary()" in str(caught.value)
-    whole = verb("species ~ .", IRIS, missing="em").group_summary()
-    assert whole["mean"].to_numpy() == pytest.approx(
+    full_fit = verb("species ~ .", IRIS, missing="em").group_summary()
+    assert full_fit["mean"].to_numpy() == pytest.approx(
         verb("species ~ .", IRIS).group_summary()["mean"].to_numpy()
     )

@@ -25,18 +25,18 @@ X = IRIS.iloc[:, :4].to_numpy()
 
 def density(fit, x):
     """Of rows in each class, by scipy and the numbers that the results show."""
-    found = np.zeros((len(x), len(fit.classes)))
+    actual = np.zeros((len(x), len(fit.classes)))
     for (label, number), cov in fit.covs.items():
-        law = scipy.stats.multivariate_normal(fit.component_means.loc[(label, number)], cov)
-        found[:, fit.classes.get_loc(label)] += fit.shares[(label, number)] * law.pdf(x)
-    return found
+        distribution = scipy.stats.multivariate_normal(fit.component_means.loc[(label, number)], cov)
+        actual[:, fit.classes.get_loc(label)] += fit.shares[(label, number)] * distribution.pdf(x)
+    return actual
 
 
 # ---- against R
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_one_component_a_class_is_edda_of_mclust(form):
+def test_one_component_for_each_class_agrees_with_edda_of_mclust(form):
     fit, golden = mixture("species ~ .", IRIS, components=1, covariance=form), GOLDEN["edda"][form]
     assert fit._fit.estimates.df_given() == golden["df"]
     assert fit.df_model == golden["df"] + 2
@@ -50,7 +50,7 @@ def test_one_component_a_class_is_edda_of_mclust(form):
     )
 
 
-def test_the_bic_of_mclust_does_not_count_the_shares_of_the_classes():
+def test_bic_of_mclust_does_not_count_class_proportions():
     fit, golden = mixture("species ~ .", IRIS, components=1, covariance="VEV"), GOLDEN["edda"]["VEV"]
     assert (golden["df"], round(golden["bic"], 2)) == (36, -555.80)
     own_bic = fit.df_model * np.log(150) - 2 * fit.llf_rows
@@ -59,7 +59,7 @@ def test_the_bic_of_mclust_does_not_count_the_shares_of_the_classes():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["VVI", "VVV", "VEV"])
-def test_no_maximum_is_below_that_of_mclust_from_its_hierarchical_start(form):
+def test_maximum_is_not_below_mclust(form):
     own = [
         pd.DataFrame(case["x"]).add_prefix("x").assign(y=f"table {i}")
         for i, case in enumerate(GOLDEN["bent"])
@@ -91,7 +91,7 @@ def test_the_order_of_rows_does_not_matter_to_the_last_bit(table):
         np.testing.assert_array_equal(again.predict_log_proba(data), fit.predict_log_proba(data))
 
 
-def test_runs_say_how_many_starts_agree(tmp_path):
+def test_runs_count_starts_that_agree(tmp_path):
     rng = np.random.default_rng(1)
     x = np.concatenate([rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + 9, rng.normal(size=(120, 2))])
     data = pd.DataFrame(x, columns=["a", "b"]).assign(y=np.repeat(["two", "one"], 120))
@@ -127,12 +127,12 @@ def exact_scores(data, form):
         n, p = len(x), 3
         means, scatters, counts = [], [], []
         for k in range(3):
-            own = [row for row, code in zip(x, codes, strict=True) if code == k]
-            mean = [mpmath.fsum(row[j] for row in own) / len(own) for j in range(p)]
-            gaps = mpmath.matrix([[row[j] - mean[j] for j in range(p)] for row in own])
+            class_rows = [row for row, code in zip(x, codes, strict=True) if code == k]
+            mean = [mpmath.fsum(row[j] for row in class_rows) / len(class_rows) for j in range(p)]
+            differences = mpmath.matrix([[row[j] - mean[j] for j in range(p)] for row in class_rows])
             means.append(mean)
-            counts.append(len(own))
-            scatters.append(gaps.T * gaps)
+            counts.append(len(class_rows))
+            scatters.append(differences.T * differences)
         covs = [w / c for w, c in zip(scatters, counts, strict=True)]
         if form == "EEE":
             covs = [(scatters[0] + scatters[1] + scatters[2]) / n] * 3
@@ -141,10 +141,10 @@ def exact_scores(data, form):
             covs = [w / root * (mpmath.fsum(roots) / n) for w, root in zip(scatters, roots, strict=True)]
         if form == "EEV":
             parts = [mpmath.eigsy(w) for w in scatters]
-            shape = mpmath.diag([mpmath.fsum(part[0][j] for part in parts) / n for j in range(p)])
-            covs = [part[1] * shape * part[1].T for part in parts]
+            shape = mpmath.diag([mpmath.fsum(chunk[0][j] for chunk in parts) / n for j in range(p)])
+            covs = [chunk[1] * shape * chunk[1].T for chunk in parts]
         inverses, dets = [mpmath.inverse(s) for s in covs], [mpmath.det(s) for s in covs]
-        found, llf = np.empty((n, 3)), mpmath.mpf(0)
+        actual, llf = np.empty((n, 3)), mpmath.mpf(0)
         for i, row in enumerate(x):
             scores = []
             for k in range(3):
@@ -153,15 +153,15 @@ def exact_scores(data, form):
                 density = -(square + mpmath.log(dets[k]) + p * mpmath.log(2 * mpmath.pi)) / 2
                 scores.append(density + mpmath.log(mpmath.mpf(counts[k]) / n))
             total = mpmath.log(mpmath.fsum(mpmath.exp(score) for score in scores))
-            found[i] = [float(score - total) for score in scores]
+            actual[i] = [float(score - total) for score in scores]
             llf += scores[codes[i]]
-        return found, float(llf)
+        return actual, float(llf)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", [1e-5, 1e-6])
 @pytest.mark.parametrize("form", ["EEE", "VVV", "EVV", "EEV"])
-def test_nearly_collinear_columns_keep_the_digits_of_the_rows(form, noise):
+def test_nearly_collinear_columns_are_precise(form, noise):
     data = near_collinear(noise)
     exact, llf = exact_scores(data, form)
     fit = mixture("c ~ .", data, components=1, covariance=form)
@@ -178,16 +178,16 @@ def test_nearly_collinear_columns_keep_the_digits_of_the_rows(form, noise):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_row_left_out_is_a_refit_for_each_form(form):
+def test_leave_one_out_equals_a_refit_for_each_form(form):
     data, rows = IRIS.iloc[::3].reset_index(drop=True), [0, 23, 27, 45]
     fit = mixture("species ~ .", data, components=1, covariance=form)
     left_out = fit.leave_one_out().iloc[rows]
-    for row, (_, found) in zip(rows, left_out.iterrows(), strict=True):
+    for row, (_, actual) in zip(rows, left_out.iterrows(), strict=True):
         again = mixture(
             "species ~ .", data.drop(index=row), components=1, covariance=form, prior=fit.prior.to_dict()
         )
         np.testing.assert_allclose(
-            found[list(fit.classes)].astype(float), again.predict_proba(data.iloc[[row]]).iloc[0], atol=1e-12
+            actual[list(fit.classes)].astype(float), again.predict_proba(data.iloc[[row]]).iloc[0], atol=1e-12
         )
 
 
@@ -202,8 +202,8 @@ def test_of_equal_rows_the_one_of_the_weight_is_left_out():
         less = w.copy()
         less[row] -= min(1.0, less[row])
         again = mixture("species ~ .", data, components=1, weights=less, prior=fit.prior.to_dict())
-        found = left_out.loc[row, list(fit.classes)].astype(float)
-        np.testing.assert_allclose(found, again.predict_proba(data.iloc[[row]]).iloc[0], atol=1e-12)
+        actual = left_out.loc[row, list(fit.classes)].astype(float)
+        np.testing.assert_allclose(actual, again.predict_proba(data.iloc[[row]]).iloc[0], atol=1e-12)
     scores = left_out_by_em(fit._fit.estimates, fit._fit.log_prior(), *weighted_rows(fit._fit.design_rows))
     x, codes = data.iloc[[0], :4].to_numpy(), np.zeros(1, dtype=np.intp)
     with pytest.raises(DataError) as caught:
@@ -243,7 +243,7 @@ def test_bic_chooses_in_each_class_as_mclust_does(case):
 # ---- identities
 
 
-def test_forms_over_all_classes_are_lda_and_qda():
+def test_forms_over_all_classes_equal_lda_and_qda():
     for form, verb in (("EEE", lda), ("VVV", qda)):
         fit, other = (
             mixture("species ~ .", IRIS, components=1, covariance=form),
@@ -254,7 +254,7 @@ def test_forms_over_all_classes_are_lda_and_qda():
         np.testing.assert_allclose(fit.predict_log_proba(), other.predict_log_proba(), rtol=1e-9)
 
 
-def test_posteriors_and_likelihoods_are_those_of_the_densities_that_are_shown():
+def test_posteriors_and_likelihoods_equal_those_of_the_densities():
     fit = mixture("species ~ .", IRIS, components={"setosa": 1, "versicolor": 2, "virginica": 3})
     joint = density(fit, X) * fit.prior.to_numpy()
     codes = fit.classes.get_indexer(IRIS.species)
@@ -276,10 +276,10 @@ def test_missing_columns_are_integrated_out():
     joint = np.zeros(3)
     for (label, number), cov in fit.covs.items():
         mean = fit.component_means.loc[(label, number)].iloc[keep]
-        law = scipy.stats.multivariate_normal(mean, cov.iloc[keep, keep])
-        joint[fit.classes.get_loc(label)] += fit.shares[(label, number)] * law.pdf(X[70, keep])
-    found = fit.predict_proba(new, missing="integrate").iloc[1]
-    np.testing.assert_allclose(found, joint / joint.sum(), rtol=1e-9)
+        distribution = scipy.stats.multivariate_normal(mean, cov.iloc[keep, keep])
+        joint[fit.classes.get_loc(label)] += fit.shares[(label, number)] * distribution.pdf(X[70, keep])
+    actual = fit.predict_proba(new, missing="integrate").iloc[1]
+    np.testing.assert_allclose(actual, joint / joint.sum(), rtol=1e-9)
 
 
 @pytest.mark.slow
@@ -297,7 +297,7 @@ def test_a_file_a_source_and_repeated_rows_give_the_same(tmp_path):
 
 
 @pytest.mark.parametrize("form", ["VVV", "EVE", "EEI", "VEV"])
-def test_an_offset_costs_no_digit_and_units_none_that_the_form_bears(form):
+def test_offsets_and_units_do_not_reduce_precision(form):
     options = {"components": 1, "covariance": form}
     fit = mixture("species ~ .", IRIS, **options)
     shifted = IRIS.copy()
@@ -305,8 +305,8 @@ def test_an_offset_costs_no_digit_and_units_none_that_the_form_bears(form):
     rounded = shifted.copy()
     rounded.iloc[:, :4] = shifted.iloc[:, :4] - 2.0**26
     exact = mixture("species ~ .", rounded, **options)
-    far = mixture("species ~ .", shifted, **options)
-    assert far.llf == pytest.approx(exact.llf, abs=1e-9)
+    distant = mixture("species ~ .", shifted, **options)
+    assert distant.llf == pytest.approx(exact.llf, abs=1e-9)
     small = IRIS.copy()
     small.iloc[:, :4] = IRIS.iloc[:, :4] * 2.0**-900
     tiny = mixture("species ~ .", small, **options)
@@ -316,7 +316,7 @@ def test_an_offset_costs_no_digit_and_units_none_that_the_form_bears(form):
 # ---- choice, refusals, tables
 
 
-def test_what_cannot_be_fitted_is_refused_by_name():
+def test_errors_name_classes_and_columns_that_cannot_be_fitted():
     short = load_wine().groupby("cultivar").head(8)
     with pytest.raises(CollinearError) as caught:
         mixture("cultivar ~ .", short, components=1, over="class")
@@ -354,14 +354,14 @@ def test_what_cannot_be_fitted_is_refused_by_name():
 
 
 @pytest.mark.parametrize("label", IRIS["species"].unique())
-def test_the_class_at_fault_is_named_where_all_are_estimated_together(label):
+def test_errors_name_the_class_if_all_are_estimated_together(label):
     table = IRIS.assign(flat=IRIS["sepal_width"].where(IRIS["species"] != label, 3.0))
     with pytest.raises(CollinearError, match=f"'flat' is constant within class '{label}'"):
         mixture("species ~ sepal_length + flat", table, components=1)
 
 
 @pytest.mark.slow
-def test_pictures():
+def test_plots():
     fit = mixture("species ~ .", IRIS, most=2, starts=2)
     # The pair of least Wilks' lambda.
     assert fit.plot("components").get_xlabel() == "sepal_width"
@@ -373,7 +373,7 @@ def test_pictures():
 
 
 @pytest.mark.slow
-def test_a_partition_of_a_choice_holds_components_and_forms():
+def test_refits_to_a_subset_keep_components_and_forms():
     fit = mixture("species ~ .", IRIS, most=2, starts=2)
     panels = fit.plot("partition", columns=["sepal_length", "petal_length"]).child_axes
     sizes = dict(zip(fit.classes, fit.shares.groupby(level=0, observed=True).size(), strict=True))
@@ -388,7 +388,7 @@ def test_a_partition_of_a_choice_holds_components_and_forms():
 
 
 @pytest.mark.slow
-def test_the_waveforms_of_breiman_have_the_errors_of_the_book():
+def test_waveform_errors_agree_with_the_book():
     # Hastie, Tibshirani & Friedman (2009), table 12.4: mean test errors of 10 samples.
     rng = np.random.default_rng(3)
     places = np.arange(1, 22)
@@ -432,28 +432,28 @@ def test_the_waveforms_of_breiman_have_the_errors_of_the_book():
 
 
 @pytest.mark.slow
-def test_no_component_is_narrow_beside_another():
+def test_no_component_is_much_narrower_than_another():
     fit = mixture("species ~ .", IRIS, components=3, covariance="VVE")
     covs = [cov for (label, _), cov in fit.covs.items() if label == "virginica"]
-    few = fit.shares["virginica"].to_numpy() * 50 <= 10
+    subset = fit.shares["virginica"].to_numpy() * 50 <= 10
     ratios = [
-        scipy.linalg.eigvalsh(a, b)[0] for a, small in zip(covs, few, strict=True) if small for b in covs
+        scipy.linalg.eigvalsh(a, b)[0] for a, small in zip(covs, subset, strict=True) if small for b in covs
     ]
     assert min(ratios, default=1.0) > 1e-4
 
 
 @pytest.mark.parametrize("covariance", ["full", "pooled"])
-def test_columns_that_others_determine_are_named_with_several_components(covariance):
+def test_errors_name_collinear_columns_with_several_components(covariance):
     table = IRIS[["petal_width", "sepal_width", "species"]].assign(twin=2 * IRIS.petal_width)
     asked = {"components": 2, "starts": 2}
-    with pytest.raises(CollinearError) as told:
+    with pytest.raises(CollinearError) as message:
         mixture("species ~ petal_width + twin + sepal_width", table, covariance=covariance, **asked)
-    assert told.value.columns == ("twin",)
-    assert "pooled" not in str(told.value)
+    assert message.value.columns == ("twin",)
+    assert "pooled" not in str(message.value)
     assert mixture("species ~ petal_width + twin + sepal_width", table, covariance="EII", **asked).df_model
 
 
-def test_more_components_than_rows_are_not_tried():
+def test_candidates_do_not_exceed_the_number_of_rows():
     data = load_iris().iloc[::10]
     with pytest.raises(DataError) as caught:
         mixture("species ~ sepal_width", data, most=900)

@@ -40,22 +40,22 @@ def table(name: str) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("name", GOLDEN)
-def test_e1071(name):
+def test_fit_agrees_with_e1071(name):
     held, frame = GOLDEN[name], table(name)
     columns = [*held["numeric"], *held["categorical"]]
     fit = naive_bayes(f"{held['response']} ~ {' + '.join(columns)}", frame, missing="available")
     assert fit.nobs == len(frame)
     assert fit.counts.tolist() == held["counts"]
     for column, rows in held["moments"].items():
-        found = np.column_stack([fit.means[column], fit.sds[column]])
-        np.testing.assert_allclose(found, rows, rtol=1e-12)
+        actual = np.column_stack([fit.means[column], fit.sds[column]])
+        np.testing.assert_allclose(actual, rows, rtol=1e-12)
     for column, rows in held["tables"].items():
         np.testing.assert_allclose(fit.tables[column], rows, rtol=1e-12)
         np.testing.assert_array_equal(
             fit.available[column], frame[column].notna().groupby(frame[held["response"]]).sum()
         )
-    shown = frame.iloc[:: held["every"]]
-    np.testing.assert_allclose(fit.predict_proba(shown), held["posteriors"], rtol=1e-10, atol=1e-300)
+    text = frame.iloc[:: held["every"]]
+    np.testing.assert_allclose(fit.predict_proba(text), held["posteriors"], rtol=1e-10, atol=1e-300)
 
 
 OPTIONS = [{}, {"weights": "w"}, {"kernel": ["body_mass_g"]}, {"method": "mle", "laplace": 1.0}]
@@ -63,7 +63,7 @@ OPTIONS = [{}, {"weights": "w"}, {"kernel": ["body_mass_g"]}, {"method": "mle", 
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-def test_it_is_a_product_of_fits_to_single_columns(options):
+def test_fit_is_a_product_of_fits_to_single_columns(options):
     fit = naive_bayes(FORMULA, FRAME, missing="available", prior="equal", **options)
     total, llf = 0.0, 0.0
     for column in ["bill_length_mm", "body_mass_g", "sex", "late"]:
@@ -85,22 +85,24 @@ def test_it_is_a_product_of_fits_to_single_columns(options):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [*OPTIONS, {"smoothing": 1e-3}])
-def test_rows_and_folds_are_left_out_as_by_refits(options):
+def test_leave_one_out_and_folds_equal_refits(options):
     frame = FRAME.iloc[::9].reset_index(drop=True)
     fit = naive_bayes(FORMULA, frame, missing="available", **options)
-    found, logs = fit.leave_one_out(), []
+    left_out, logs = fit.leave_one_out(), []
     for row in frame.index:
         less = frame.drop(row)
         if "weights" in options and frame["w"][row] > 1:
             less = pd.concat([less, frame.loc[[row]].assign(w=frame["w"] - 1)])
         again = naive_bayes(FORMULA, less, missing="available", **options | {"prior": fit.prior})
         logs.append(again.predict_proba(frame.loc[[row]]).to_numpy()[0])
-    np.testing.assert_allclose(found.iloc[:, 1:].to_numpy(float), logs, rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(left_out.iloc[:, 1:].to_numpy(float), logs, rtol=1e-8, atol=1e-12)
     judged = cross_validate(fit, folds=np.arange(len(frame)) % 4)
     held = frame[np.arange(len(frame)) % 4 == 1]
-    rest = naive_bayes(FORMULA, frame.drop(held.index), missing="available", **options | {"prior": fit.prior})
+    remaining_fit = naive_bayes(
+        FORMULA, frame.drop(held.index), missing="available", **options | {"prior": fit.prior}
+    )
     pd.testing.assert_series_equal(
-        judged.labels.loc[held.index].iloc[:, 0], rest.predict(held), check_names=False
+        judged.labels.loc[held.index].iloc[:, 0], remaining_fit.predict(held), check_names=False
     )
 
 
@@ -115,7 +117,7 @@ def test_weights_are_repeated_rows():
     assert one.llf == pytest.approx(other.llf, rel=1e-12)
 
 
-def test_complete_rows_give_what_they_gave():
+def test_complete_rows_give_the_same_fit():
     iris = load_iris()
     one, other = (naive_bayes("species ~ .", iris, missing=missing) for missing in ("available", None))
     np.testing.assert_allclose(one.predict_log_proba(), other.predict_log_proba(), rtol=1e-13)
@@ -125,10 +127,10 @@ def test_complete_rows_give_what_they_gave():
 
 
 def test_columns_far_from_zero_and_in_small_units_keep_their_digits():
-    moved = FRAME.assign(
+    shifted = FRAME.assign(
         body_mass_g=FRAME["body_mass_g"] * 1e-150, bill_length_mm=FRAME["bill_length_mm"] + 1e9
     )
-    fit, other = (naive_bayes(FORMULA, frame, missing="available") for frame in (moved, FRAME))
+    fit, other = (naive_bayes(FORMULA, frame, missing="available") for frame in (shifted, FRAME))
     np.testing.assert_allclose(fit.predict_proba(), other.predict_proba(), rtol=1e-5, atol=1e-9)
 
 
@@ -140,7 +142,7 @@ def test_a_file_holds_the_rows_of_each_column(tmp_path):
     pd.testing.assert_frame_equal(again.predict_proba(FRAME), fit.predict_proba(FRAME))
 
 
-def test_parts_give_what_the_table_gives():
+def test_chunks_give_the_fit_of_the_table():
     fit = naive_bayes(FORMULA, FRAME, missing="available")
     parts = naive_bayes(FORMULA, lambda: (FRAME[i : i + 50] for i in range(0, 344, 50)), missing="available")
     np.testing.assert_allclose(parts.predict_log_proba(FRAME), fit.predict_log_proba(FRAME), rtol=1e-12)
@@ -151,7 +153,7 @@ def test_parts_give_what_the_table_gives():
     ("change", "options", "error", "said"),
     [
         ({}, {"missing": "em"}, DataError, "missing='em'"),
-        ({}, {"na_action": "raise"}, DataError, "Leave one out"),
+        ({}, {"na_action": "raise"}, DataError, "cannot be combined"),
         ({"sex": None}, {}, DataError, "'sex'"),
         (
             {"body_mass_g": lambda d: d["body_mass_g"].where(d["species"] != "Gentoo")},
@@ -163,21 +165,21 @@ def test_parts_give_what_the_table_gives():
             {"body_mass_g": lambda d: d["body_mass_g"].where((d["species"] != "Gentoo") | (d.index == 200))},
             {},
             CollinearError,
-            "weigh 1 together",
+            "total weight of 1",
         ),
         ({"species": None}, {}, DataError, "'species'"),
         ({}, {"counts": ["body_mass_g"]}, NotSupportedError, "counts="),
     ],
 )
-def test_what_has_no_answer_is_refused(change, options, error, said):
+def test_unavailable_results_are_refused(change, options, error, said):
     with pytest.raises(error, match=said):
         naive_bayes(FORMULA, FRAME.assign(**change), **{"missing": "available"} | options)
 
 
-def test_moments_and_iterators_have_no_rows_to_look_at():
-    held = moments("species ~ .", load_iris(), scatters="diagonal")
+def test_moments_and_iterators_are_refused_without_rows():
+    stored_moments = moments("species ~ .", load_iris(), scatters="diagonal")
     with pytest.raises(NotSupportedError) as caught:
-        naive_bayes(moments=held, missing="available")
+        naive_bayes(moments=stored_moments, missing="available")
     assert "available" in str(caught.value)
     with pytest.raises(NotSupportedError) as caught:
         naive_bayes("species ~ .", iter([load_iris()]), missing="available")
@@ -187,7 +189,7 @@ def test_moments_and_iterators_have_no_rows_to_look_at():
     assert "available" in str(caught.value)
 
 
-def test_rows_are_dropped_by_the_word_that_lda_has_for_it():
+def test_missing_drop_equals_the_option_of_lda():
     fit = naive_bayes("species ~ sex + body_mass_g", FRAME, missing="drop")
     assert fit.nobs == len(FRAME[["sex", "body_mass_g"]].dropna())
     with pytest.raises(DataError) as caught:

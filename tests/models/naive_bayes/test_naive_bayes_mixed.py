@@ -79,7 +79,7 @@ def golden_table(name: str, case: dict) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("name", GOLDEN["mixed"])
-def test_tables_and_posteriors_with_missing_values_are_e1071_s(name):
+def test_tables_and_posteriors_with_missing_values_agree_with_e1071(name):
     case = GOLDEN["mixed"][name]
     data = golden_table(name, case)
     data = data[data[case["response"]].notna()]
@@ -111,7 +111,7 @@ def test_a_contingency_table_is_rows_with_weights():
 
 
 @pytest.mark.parametrize("name", GOLDEN["kernels"])
-def test_bandwidths_and_kernel_posteriors_are_r_s(name):
+def test_bandwidths_and_kernel_posteriors_agree_with_r(name):
     case = GOLDEN["kernels"][name]
     data = load_table(case["data"]).dropna(subset=case["columns"])
     rule = "nrd" if name.endswith("nrd") else "nrd0"
@@ -123,7 +123,7 @@ def test_bandwidths_and_kernel_posteriors_are_r_s(name):
     np.testing.assert_allclose(proba, case["posteriors"], rtol=1e-10, atol=1e-14)
 
 
-def test_r_s_density_is_the_kernel_sum_up_to_its_grid():
+def test_density_of_r_equals_the_kernel_sum_up_to_its_grid():
     # density() bins the rows on a grid of 512 points before it smooths them; iris's column has one decimal.
     grid = GOLDEN["kernels"]["iris"]["grid"]
     fit = naive_bayes("species ~ .", IRIS, kernel=True)
@@ -135,7 +135,7 @@ def test_r_s_density_is_the_kernel_sum_up_to_its_grid():
 
 
 @pytest.mark.parametrize("laplace", [0.5, 1.0, 3.0])
-def test_tables_are_scikit_learn_s_categorical_model(laplace):
+def test_tables_agree_with_scikit_learn(laplace):
     data = answers()
     codes = np.column_stack(
         [pd.factorize(data["colour"], sort=True)[0], data["size"].cat.codes, data["round"]]
@@ -154,7 +154,7 @@ def test_tables_are_scikit_learn_s_categorical_model(laplace):
 
 @pytest.mark.parametrize("laplace", [0.1, 1.0])
 @pytest.mark.parametrize("counts", [True, WORDS])
-def test_counts_are_scikit_learn_s_multinomial_model(laplace, counts):
+def test_counts_agree_with_scikit_learn(laplace, counts):
     data = words()
     theirs = MultinomialNB(alpha=laplace).fit(data[WORDS], data["kind"])
     fit = naive_bayes(f"kind ~ {' + '.join(WORDS)}", data, counts=counts, laplace=laplace)
@@ -191,13 +191,13 @@ def test_a_missing_column_leaves_the_posterior_of_the_fit_without_it(gone):
     fit = naive_bayes(MIXED, data, **options)
     holed = data.astype({"heavy": object, "year": float, "island": object, "sex": object})
     holed[gone] = np.nan
-    rest = [term for term in MIXED[10:].split(" + ") if term not in gone and term[2:-1] not in gone]
+    others = [term for term in MIXED[10:].split(" + ") if term not in gone and term[2:-1] not in gone]
     options["kernel"] = [term for term in options["kernel"] if term not in gone]
-    other = naive_bayes(f"species ~ {' + '.join(rest)}", data, **options)
+    other = naive_bayes(f"species ~ {' + '.join(others)}", data, **options)
     np.testing.assert_allclose(fit.predict_proba(holed), other.predict_proba(data), rtol=1e-10)
 
 
-def test_nothing_but_missing_values_leaves_the_prior():
+def test_rows_with_only_missing_values_have_the_prior():
     data = answers().join(words(90)[WORDS])
     fit = naive_bayes(
         "y ~ colour + round + weight + word0 + word1", data, counts=["word0", "word1"], laplace=1
@@ -212,16 +212,16 @@ def test_missing_counts_leave_the_multinomial_of_the_others():
     fit = naive_bayes(f"kind ~ {' + '.join(WORDS)}", words(), counts=True, laplace=1)
     row = pd.Series([2.0, 0, 1, 3, 0, 1], index=WORDS)
     known = ["word0", "word2", "word3"]
-    shares = fit.multinomial[known].div(fit.multinomial[known].sum(axis=1), axis=0)
+    proportions = fit.multinomial[known].div(fit.multinomial[known].sum(axis=1), axis=0)
     there = row[known].to_numpy()
     joint = [
-        fit.prior[k] * multinomial.pmf(there, there.sum(), shares.loc[k].to_numpy()) for k in fit.classes
+        fit.prior[k] * multinomial.pmf(there, there.sum(), proportions.loc[k].to_numpy()) for k in fit.classes
     ]
-    found = fit.predict_proba(row.where(row.index.isin(known)).to_frame().T).iloc[0]
-    np.testing.assert_allclose(found, np.array(joint) / sum(joint), rtol=1e-12)
+    actual = fit.predict_proba(row.where(row.index.isin(known)).to_frame().T).iloc[0]
+    np.testing.assert_allclose(actual, np.array(joint) / sum(joint), rtol=1e-12)
 
 
-def test_what_a_class_never_had_is_impossible_there_and_nowhere_is_no_posterior():
+def test_levels_unseen_in_a_class_have_probability_zero():
     data = pd.DataFrame({"y": list("aaabbbccc"), "u": list("xxyyyzzzz"), "v": list("ppqqqqppq")})
     fit = naive_bayes("y ~ u + v", data)
     rows = pd.DataFrame({"u": ["x", "x", "z"], "v": ["p", "q", "p"]}, index=["one", "two", "three"])
@@ -235,12 +235,12 @@ def test_what_a_class_never_had_is_impossible_there_and_nowhere_is_no_posterior(
     impossible = nowhere.assign(u=["x", "z"], v=["p", "p"])
     for ask in (fit.predict, fit.predict_proba, fit.predict_log_proba):
         with pytest.warns(MissingPredictionWarning, match="'not'"):
-            found = pd.DataFrame(ask(impossible))
-        assert found.notna().all(axis=1).tolist() == [True, False]
+            actual = pd.DataFrame(ask(impossible))
+        assert actual.notna().all(axis=1).tolist() == [True, False]
     assert naive_bayes("y ~ u + v", data, laplace=1).predict_proba(impossible).notna().all(axis=None)
 
 
-def test_a_word_that_a_class_never_had_is_impossible_there_unless_it_does_not_occur():
+def test_counts_unseen_in_a_class_are_impossible_only_if_positive():
     data = words()
     assert (data.loc[data["kind"] != "mail", "word5"] == 0).all()
     fit = naive_bayes(f"kind ~ {' + '.join(WORDS)}", data, counts=True)
@@ -252,28 +252,28 @@ def test_a_word_that_a_class_never_had_is_impossible_there_unless_it_does_not_oc
     assert without.loc[has & (without["label"].notna()), "mail"].eq(1).all()
 
 
-def test_a_row_alone_in_its_class_leaves_nothing_of_it():
+def test_leaving_out_the_only_row_removes_its_class():
     data = pd.DataFrame({"y": list("aaabbbc"), "u": list("xxyyyxx"), "n": [1.0, 2, 3, 3, 2, 1, 4]})
     for options in ({"laplace": 1}, {"laplace": 1, "counts": ["n"]}):
         fit = naive_bayes("y ~ u + n" if "counts" in options else "y ~ u", data, **options)
-        left = fit.leave_one_out().iloc[6]
-        assert left["c"] == 0
+        left_out = fit.leave_one_out().iloc[6]
+        assert left_out["c"] == 0
         refit = naive_bayes(fit.formula, data.iloc[:6], prior=[0.5, 0.5], **options)
         expected = refit.predict_proba(data.iloc[[6]]).iloc[0]
-        np.testing.assert_allclose(left[["a", "b"]].astype(float), expected, rtol=1e-12)
+        np.testing.assert_allclose(left_out[["a", "b"]].astype(float), expected, rtol=1e-12)
 
 
 def test_rows_impossible_without_themselves_are_missing_from_leave_one_out():
     data = pd.DataFrame({"y": list("aaaabbbb"), "u": list("xxxyyyyy"), "v": list("qqqqpppp")})
     fit = naive_bayes("y ~ u + v", data)
     with pytest.warns(MissingPredictionWarning):
-        left = fit.leave_one_out()
-    assert left["label"].isna().tolist() == [row == 3 for row in range(8)]
+        left_out = fit.leave_one_out()
+    assert left_out["label"].isna().tolist() == [row == 3 for row in range(8)]
     assert fit.confusion(method="loo").to_numpy().sum() == 7
 
 
 @pytest.mark.parametrize("column", ["island", "C(year)"])
-def test_an_unseen_level_is_an_error_that_names_it_or_missing_where_that_is_asked_for(column):
+def test_an_unseen_level_is_an_error_or_missing_by_option(column):
     data = penguins()
     name = column.removeprefix("C(").removesuffix(")")
     new = data.assign(**{name: "Bouvet" if name == "island" else 1999}).head(3)
@@ -300,21 +300,21 @@ def test_an_unseen_level_of_a_categorical_stays_asked_for_in_a_file(tmp_path):
 
 
 @pytest.mark.parametrize("laplace", [0.0, 1.0])
-def test_the_likelihood_is_that_of_the_densities(laplace):
+def test_likelihood_equals_the_sum_of_log_densities(laplace):
     data = answers()
     fit = naive_bayes("y ~ colour + round + weight", data, laplace=laplace)
     total = 0.0
     for _, row in data.iterrows():
         k = row["y"]
-        own = data.loc[data["y"] == k, "weight"]
-        total += np.log(fit.prior[k]) + norm.logpdf(row["weight"], own.mean(), own.std(ddof=0))
+        class_rows = data.loc[data["y"] == k, "weight"]
+        total += np.log(fit.prior[k]) + norm.logpdf(row["weight"], class_rows.mean(), class_rows.std(ddof=0))
         total += sum(np.log(fit.tables[name].loc[k, row[name]]) for name in ("colour", "round"))
     assert fit.llf == pytest.approx(total, rel=1e-13)
     assert fit.df_model == 2 * (2 + 1 + 2) + 1
     assert compare(fit, naive_bayes("y ~ weight", data)).shape[0] == 2
 
 
-def test_the_likelihood_of_counts_leaves_their_coefficients_out():
+def test_likelihood_of_counts_omits_multinomial_coefficients():
     data = words()
     fit = naive_bayes(f"kind ~ {' + '.join(WORDS)}", data, counts=True, laplace=1)
     theta = fit.multinomial.loc[data["kind"]].to_numpy()
@@ -354,27 +354,27 @@ CASES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize("case", CASES)
-def test_leaving_a_row_out_is_a_refit_without_it(case, weighted):
+def test_leave_one_out_equals_a_refit_without_the_row(case, weighted):
     make, formula, options = CASES[case]
     data = make()
     weights = data["w" if "w" in data else "times"].to_numpy() if weighted else np.ones(len(data))
     fit = naive_bayes(formula, data, weights=weights, **options)
-    left = fit.leave_one_out()
-    rows = np.flatnonzero(left["label"].notna())[::7]
+    left_out = fit.leave_one_out()
+    rows = np.flatnonzero(left_out["label"].notna())[::7]
     for row in rows:
         without = weights.copy()
         without[row] -= 1
         refit = naive_bayes(formula, data, weights=without, prior=fit.prior, **options)
         expected = refit.predict_proba(data.iloc[[row]]).iloc[0]
-        np.testing.assert_allclose(left.iloc[row, 1:].astype(float), expected, rtol=1e-9, atol=1e-13)
+        np.testing.assert_allclose(left_out.iloc[row, 1:].astype(float), expected, rtol=1e-9, atol=1e-13)
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_row_that_is_not_there_is_left_out_like_one_of_weight_zero(case):
+def test_removed_rows_equal_rows_of_weight_zero(case):
     make, formula, options = CASES[case]
     data = make()
-    left = naive_bayes(formula, data, **options).leave_one_out()
-    row = int(np.flatnonzero(left["label"].notna())[11])
+    left_out = naive_bayes(formula, data, **options).leave_one_out()
+    row = int(np.flatnonzero(left_out["label"].notna())[11])
     refit = naive_bayes(
         formula,
         data.drop(index=data.index[row]),
@@ -382,7 +382,7 @@ def test_a_row_that_is_not_there_is_left_out_like_one_of_weight_zero(case):
         **options,
     )
     expected = refit.predict_proba(data.iloc[[row]]).iloc[0]
-    np.testing.assert_allclose(left.iloc[row, 1:].astype(float), expected, rtol=1e-9, atol=1e-13)
+    np.testing.assert_allclose(left_out.iloc[row, 1:].astype(float), expected, rtol=1e-9, atol=1e-13)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -409,31 +409,31 @@ def test_weights_are_repeated_rows(case):
     st.integers(1, 3),
     st.sampled_from(["nrd0", "nrd"]),
 )
-def test_bandwidths_without_each_row_are_those_of_the_rest(values, times, rule):
+def test_bandwidths_without_a_row_equal_those_of_the_other_rows(values, times, rule):
     x = np.array(values, dtype=float)
     data = pd.DataFrame({"x": np.r_[x, x + 1.0], "y": np.repeat(["a", "b"], len(x))})
     fit = naive_bayes("y ~ x", data, kernel=True, bandwidth=rule, weights=np.full(len(data), float(times)))
-    left = fit.leave_one_out()
+    left_out = fit.leave_one_out()
     for row in range(len(x)):
         rest = np.repeat(x, times)
         rest = np.delete(rest, row * times)
-        spread = np.std(rest, ddof=1)
-        if spread == 0:
+        sd = np.std(rest, ddof=1)
+        if sd == 0:
             assert times == 1
             continue
         between = np.subtract(*np.percentile(rest, [75, 25])) / 1.34
-        h = {"nrd0": 0.9, "nrd": 1.06}[rule] * (min(spread, between) or spread) * len(rest) ** -0.2
+        h = {"nrd0": 0.9, "nrd": 1.06}[rule] * (min(sd, between) or sd) * len(rest) ** -0.2
         own = norm.pdf(x[row], rest, h).mean()
         other = np.exp(np.log(fit.density("x", [x[row]])["b"].iloc[0]))
-        np.testing.assert_allclose(left["a"].iloc[row], own / (own + other), rtol=1e-8, atol=1e-300)
+        np.testing.assert_allclose(left_out["a"].iloc[row], own / (own + other), rtol=1e-8, atol=1e-300)
 
 
-def test_kernel_posteriors_hold_where_every_density_underflows():
+def test_kernel_posteriors_are_exact_if_densities_underflow():
     fit = naive_bayes("species ~ petal_length", IRIS, kernel=True, bandwidth=0.2)
-    far = pd.DataFrame({"petal_length": [1e3, -1e3]})
-    logs = fit.predict_log_proba(far)
+    distant = pd.DataFrame({"petal_length": [1e3, -1e3]})
+    logs = fit.predict_log_proba(distant)
     assert np.isfinite(logs).all(axis=None)
-    assert fit.predict(far).tolist() == ["virginica", "setosa"]
+    assert fit.predict(distant).tolist() == ["virginica", "setosa"]
 
 
 @pytest.mark.parametrize("scale", [2.0**-600, 2.0**500])
@@ -453,7 +453,7 @@ def test_kernel_densities_hold_in_any_units(scale):
 # ------------------------------------------------------------------ the fit as an object
 
 
-def test_every_family_comes_back_from_its_file(tmp_path):
+def test_files_keep_every_family(tmp_path):
     make, formula, options = CASES["everything"]
     data = make()
     fit = naive_bayes(formula, data, weights="w", **options)
@@ -498,10 +498,10 @@ def test_summary_tidy_and_pictures_show_every_family():
     fit = naive_bayes(formula, make(), **options)
     tables = fit.summary().tables
     assert list(tables) == ["header", "classes", "means", "deviations", "tables", "bandwidths", "multinomial"]
-    shown = tables["tables"].loc["island"].T
-    np.testing.assert_array_equal(shown, fit.tables["island"])
-    assert "rules the class out" not in fit.summary().as_text()
-    assert "rules the class out" in naive_bayes("species ~ island", PENGUINS).summary().as_text()
+    text = tables["tables"].loc["island"].T
+    np.testing.assert_array_equal(text, fit.tables["island"])
+    assert "excludes the class" not in fit.summary().as_text()
+    assert "excludes the class" in naive_bayes("species ~ island", PENGUINS).summary().as_text()
     tidy = fit.tidy()
     assert set(tidy["term"]) == set(fit.terms)
     assert tidy["probability"].notna().sum() == 3 * (3 + 2 + 3 + 2 + 1)
@@ -536,10 +536,10 @@ def test_densities_integrate_to_one():
 
 
 @pytest.mark.parametrize("name", ["covs", "logdet"])
-def test_what_is_of_normal_columns_says_so(name):
+def test_methods_for_normal_columns_explain_themselves(name):
     fit = naive_bayes(MIXED, penguins())
     assert fit.means.columns.tolist() == fit.sds.columns.tolist() == ["bill_length_mm", "bill_depth_mm"]
-    with pytest.raises(NotSupportedError, match=rf"{name} needs normal columns, and 'island'"):
+    with pytest.raises(NotSupportedError, match=rf"{name} requires normal columns, but 'island'"):
         getattr(fit, name)
     with pytest.raises(NotSupportedError) as caught:
         fit.quadratic("Adelie", "Gentoo")
@@ -552,11 +552,11 @@ def test_what_is_of_normal_columns_says_so(name):
 def test_folds_the_bootstrap_and_bigger_blocks_agree(short_blocks):
     make, formula, options = CASES["everything"]
     fit = naive_bayes(formula, make(), **options)
-    whole = fit.predict_log_proba()
+    total = fit.predict_log_proba()
     rates = fit.error_rates(["apparent", "loo", "cv", "632+"], folds=5, replicates=5, seed=1)
     assert (rates["estimate"] < 0.1).all()
     short_blocks()
-    np.testing.assert_allclose(naive_bayes(formula, make(), **options).predict_log_proba(), whole, rtol=1e-9)
+    np.testing.assert_allclose(naive_bayes(formula, make(), **options).predict_log_proba(), total, rtol=1e-9)
 
 
 # ------------------------------------------------------------------ what is refused
@@ -576,18 +576,18 @@ def test_a_category_times_another_column_is_refused_by_name():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"kernel": ["island"]}, "kernel= names 'island', which is categorical"),
+        ({"kernel": ["island"]}, "kernel= contains 'island', which is categorical"),
         ({"kernel": ["bill"]}, r"kernel=.*'bill'"),
         ({"kernel": 3}, "kernel=3"),
-        ({"counts": ["bill_length_mm"], "kernel": ["bill_length_mm"]}, "in counts=, too"),
-        ({"counts": ["I(year - 2000)"]}, "as they stand"),
+        ({"counts": ["bill_length_mm"], "kernel": ["bill_length_mm"]}, "also in counts="),
+        ({"counts": ["I(year - 2000)"]}, "computed by the formula"),
         ({"kernel": True, "bandwidth": "ucv"}, "bandwidth='ucv'"),
         ({"kernel": True, "bandwidth": 0}, "bandwidth=0"),
         ({"kernel": True, "bandwidth": {"bill_length_mm": "wide"}}, "'wide'"),
-        ({"bandwidth": {"bill_length_mm": 1.0}}, "no column has one. Name its columns in kernel="),
-        ({"bandwidth": 1.0}, "bandwidth=1.0 goes with kernel densities"),
-        ({"bandwidth": "nrd"}, "bandwidth='nrd' goes with kernel densities"),
-        ({"kernel": True, "bandwidth": {"island": 1.0}}, "kernel= makes one of 'bill_length_mm'"),
+        ({"bandwidth": {"bill_length_mm": 1.0}}, "no column has one. Name columns in kernel="),
+        ({"bandwidth": 1.0}, "bandwidth=1.0 requires kernel densities"),
+        ({"bandwidth": "nrd"}, "bandwidth='nrd' requires kernel densities"),
+        ({"kernel": True, "bandwidth": {"island": 1.0}}, "columns of kernel= are 'bill_length_mm'"),
         ({"laplace": -1}, "laplace=-1"),
         ({"laplace": True}, "laplace=True"),
         ({"unseen": "ignore"}, "unseen='ignore'"),
@@ -609,7 +609,7 @@ def test_counts_are_not_negative_at_the_fit_nor_later():
         assert caught.value.rows == (7,)
 
 
-def test_truth_values_stay_truth_values():
+def test_boolean_columns_stay_boolean():
     data = answers()
     fit = naive_bayes("y ~ round + weight", data)
     pd.testing.assert_frame_equal(fit.predict_proba(data.astype({"round": int})), fit.predict_proba(data))
@@ -619,7 +619,7 @@ def test_truth_values_stay_truth_values():
     assert caught.value.rows == (2,)
 
 
-def test_a_class_without_a_density_is_named_with_the_way_out():
+def test_errors_name_a_class_without_a_density_and_a_hint():
     data = pd.DataFrame({"y": list("aaabbb"), "x": [1.0, 2, 4, 3, 3, 3], "n": [1.0, 0, 2, 0, 0, 0]})
     with pytest.raises(CollinearError) as caught:
         naive_bayes("y ~ x", data, kernel=True)
@@ -631,7 +631,7 @@ def test_a_class_without_a_density_is_named_with_the_way_out():
     assert caught.value.classes == ("b",)
 
 
-def test_a_class_that_is_not_there_is_left_out_of_every_table():
+def test_absent_classes_are_omitted_from_all_tables():
     data = answers()
     data["y"] = pd.Categorical(data["y"], categories=["maybe", "no", "yes"])
     data.loc[0, "y"] = "maybe"

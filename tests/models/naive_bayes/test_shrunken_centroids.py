@@ -56,9 +56,9 @@ def golden_options(case):
 def genes(name):
     if name == "golub_leukemia":
         return support.leukemias()
-    held = np.load(support.beside(f"genes/{name}.npz"), allow_pickle=True)
-    data = pd.DataFrame(held["X"], columns=[f"g{j}" for j in range(held["X"].shape[1])])
-    return data.assign(y=held["y"].astype(str)), held["split"] == "train"
+    archive = np.load(support.beside(f"genes/{name}.npz"), allow_pickle=True)
+    data = pd.DataFrame(archive["X"], columns=[f"g{j}" for j in range(archive["X"].shape[1])])
+    return data.assign(y=archive["y"].astype(str)), archive["split"] == "train"
 
 
 def plain(x, codes, new, threshold, offset=None, prior=None):
@@ -78,7 +78,7 @@ def plain(x, codes, new, threshold, offset=None, prior=None):
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_numbers_are_those_of_pamr(name):
+def test_estimates_agree_with_pamr(name):
     case = GOLDEN[name]
     formula, data = golden_table(name)
     for i, threshold in enumerate(case["threshold"]):
@@ -95,7 +95,7 @@ def test_numbers_are_those_of_pamr(name):
 
 
 @pytest.mark.parametrize("name", ["iris", "wine", "breast_cancer"])
-def test_errors_along_the_path_are_those_of_pamr_on_the_same_folds(name):
+def test_errors_along_the_path_agree_with_pamr_on_the_same_folds(name):
     case = GOLDEN[name]
     formula, data = golden_table(name)
     splits = [(np.setdiff1d(np.arange(len(data)), rows), np.array(rows)) for rows in case["folds"]]
@@ -106,7 +106,7 @@ def test_errors_along_the_path_are_those_of_pamr_on_the_same_folds(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "table"), [("golub", "golub_leukemia"), ("khan", "islr_Khan")])
-def test_genes_that_survive_and_test_errors_are_those_of_pamr(name, table):
+def test_surviving_genes_and_test_errors_agree_with_pamr(name, table):
     case = GOLDEN[name]
     data, train = genes(table)
     for i, threshold in enumerate(case["threshold"][: len(case["nonzero"])]):
@@ -119,7 +119,7 @@ def test_genes_that_survive_and_test_errors_are_those_of_pamr(name, table):
         assert (fit.predict(data[~train]) != data["y"][~train]).sum() == case["test_errors"][i]
 
 
-def test_khan_as_published():
+def test_khan_data_agree_with_the_publication():
     data, train = genes("islr_Khan")
     fit = shrunken_centroids("y ~ .", data[train], threshold=4.34)
     assert len(fit.selected) == 43
@@ -160,7 +160,7 @@ def test_scikit_learn_agrees(threshold, priors):
     far=st.sampled_from([0.0, 1e6]),
 )
 @settings(max_examples=40, deadline=None)
-def test_the_formulas_as_they_are_written(seed, threshold, offset, units, far):
+def test_scores_follow_the_published_formulas(seed, threshold, offset, units, far):
     rng = np.random.default_rng(seed)
     codes = np.repeat([0, 1, 2], [4, 7, 9])
     x = rng.standard_normal((20, 5)) * [1, 2, 0.1, 1, 5] + rng.standard_normal((3, 5))[codes]
@@ -188,7 +188,7 @@ def test_the_formulas_as_they_are_written(seed, threshold, offset, units, far):
 
 @pytest.mark.parametrize("offset", ["median", 0.3, 0.0])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_leaving_a_row_out_is_a_fit_without_it(offset, weighted):
+def test_leave_one_out_equals_a_fit_without_the_row(offset, weighted):
     rng = np.random.default_rng(2)
     data = IRIS.iloc[rng.choice(150, 40, replace=False)].assign(w=1.0 + np.arange(40) % 3)
     # A row that is nearly all the spread of a column, and a column that varies in one row only.
@@ -200,16 +200,16 @@ def test_leaving_a_row_out_is_a_fit_without_it(offset, weighted):
     weights = data["w"].to_numpy() if weighted else np.ones(40)
     options = {"threshold": 1.2, "offset": offset, "na_action": "raise"}
     fit = shrunken_centroids(formula, data, weights=weights if weighted else None, **options)
-    left = fit.leave_one_out()
+    left_out = fit.leave_one_out()
     for row in range(40):
         less = weights.copy()
         less[row] -= 1
         refit = shrunken_centroids(formula, data, weights=less, prior=fit.prior, **options)
         expected = refit.predict_proba(data.iloc[[row]]).iloc[0]
-        np.testing.assert_allclose(left.iloc[row, 1:].astype(float), expected, rtol=1e-9, atol=1e-13)
+        np.testing.assert_allclose(left_out.iloc[row, 1:].astype(float), expected, rtol=1e-9, atol=1e-13)
 
 
-def test_leaving_out_a_row_alone_in_its_class_leaves_the_class_out():
+def test_leaving_out_the_only_row_removes_its_class():
     data = IRIS.iloc[[0, 1, 2, 3, 60, 61, 62, 100]]
     fit = shrunken_centroids("species ~ .", data, threshold=0.5)
     without = shrunken_centroids("species ~ .", data.iloc[:7], threshold=0.5, prior=[4 / 7, 3 / 7])
@@ -231,27 +231,27 @@ def test_the_path_is_the_cross_validated_error_of_each_threshold():
             assert row.error == pytest.approx(rates["estimate"], abs=1e-14)
             assert row.se == pytest.approx(rates["se"], abs=1e-14)
             assert row.genes == len(one.selected)
-        least = fit.path["error"].min()
-        assert fit.threshold == fit.path["threshold"][fit.path["error"] <= least + 1e-12].max()
+        min_error = fit.path["error"].min()
+        assert fit.threshold == fit.path["threshold"][fit.path["error"] <= min_error + 1e-12].max()
         wider = shrunken_centroids(
             "cultivar ~ .", data, folds=5, seed=3, n_thresholds=7, prior=prior, threshold="1se"
         )
-        within = fit.path["error"] <= least + fit.path["se"][fit.path["error"].idxmin()]
+        within = fit.path["error"] <= min_error + fit.path["se"][fit.path["error"].idxmin()]
         assert wider.threshold == fit.path["threshold"][within].max()
 
 
-def test_folds_are_those_of_rows_fitted_one_by_one():
+def test_folds_equal_separate_fits():
     data = load_wine().iloc[20:].reset_index(drop=True)
     fit = shrunken_centroids("cultivar ~ .", data, folds=4, seed=1, grid=[0, 2.5, 5])
     from discrim.models.evaluation.validation import deal_folds
 
-    dealt = deal_folds(fit._fit, 4, 1)
+    fold_ids = deal_folds(fit._fit, 4, 1)
     for row in fit.path.itertuples():
         wrong = 0
         for fold in range(4):
-            inside, outside = data[dealt != fold], data[dealt == fold]
-            part = shrunken_centroids("cultivar ~ .", inside, threshold=row.threshold, prior=fit.prior)
-            wrong += (part.predict(outside) != outside["cultivar"]).sum()
+            inside, outside = data[fold_ids != fold], data[fold_ids == fold]
+            chunk = shrunken_centroids("cultivar ~ .", inside, threshold=row.threshold, prior=fit.prior)
+            wrong += (chunk.predict(outside) != outside["cultivar"]).sum()
         assert row.error * len(data) == pytest.approx(wrong, abs=1e-9)
 
 
@@ -293,7 +293,7 @@ def test_a_column_of_one_value_is_left_out_and_named():
     assert "'flat'" in str(caught.value)
 
 
-def test_no_threshold_and_no_offset_is_diagonal_lda():
+def test_zero_threshold_and_offset_equal_diagonal_lda():
     ours = shrunken_centroids("species ~ .", IRIS, threshold=0.0, offset=0.0)
     theirs = discrim.lda("species ~ .", IRIS, covariance="diagonal")
     np.testing.assert_allclose(ours.predict_log_proba(), theirs.predict_log_proba(), rtol=1e-10, atol=1e-10)
@@ -312,20 +312,20 @@ def test_survivors_are_sorted_and_follow_the_threshold():
     size = table.abs().max(axis=1)
     assert size.is_monotonic_decreasing
     assert list(fit.selected) == list(table.index)
-    moved = (fit.centroids - fit.overall).abs().max() > 1e-12 * fit.sd
-    assert set(moved.index[moved]) == set(table.index)
+    shifted = (fit.centroids - fit.overall).abs().max() > 1e-12 * fit.sd
+    assert set(shifted.index[shifted]) == set(table.index)
     assert len(fit.survivors(0.0)) == 30
     assert fit.survivors(1e9).empty
     pd.testing.assert_frame_equal(fit.survivors(10.0), table)
     assert not fit.coef.drop(index=table.index).to_numpy().any()
 
 
-def test_no_column_left_gives_the_prior_and_says_so():
+def test_no_surviving_column_gives_the_prior_with_a_warning():
     with pytest.warns(UninformativeFitWarning):
         fit = shrunken_centroids("species ~ .", IRIS.iloc[20:], threshold=1000)
     np.testing.assert_allclose(fit.predict_proba(), np.tile(fit.prior, (130, 1)), rtol=1e-14)
     text = str(fit.summary())
-    assert "No column is left" in text
+    assert "No column survives" in text
     assert "No column survives" in text
     assert fit.glance()["selected"].item() == 0
     np.testing.assert_allclose(fit.centroids - fit.overall, 0, atol=1e-15)
@@ -382,16 +382,16 @@ def test_a_class_of_one_row_counts_as_an_error_in_folds():
     assert fit.error_rates(["loo"])["total"].item() == len(data)
 
 
-def test_a_loaded_fit_does_not_say_that_its_threshold_was_given(tmp_path):
-    for options, said in (({"seed": 0}, "cross-validation"), ({"threshold": 1.0}, "given")):
+def test_a_loaded_fit_does_not_claim_a_fixed_threshold(tmp_path):
+    for options, message in (({"seed": 0}, "cross-validation"), ({"threshold": 1.0}, "given")):
         fit = shrunken_centroids("species ~ .", IRIS, **options)
-        assert fit.summary(["header"]).tables["header"].loc["Chosen by"].item() == said
+        assert fit.summary(["header"]).tables["header"].loc["Chosen by"].item() == message
         fit.save(tmp_path / "fit")
         header = discrim.load(tmp_path / "fit").summary(["header"]).tables["header"]
         assert header.loc["Chosen by"].item() == "not in the file"
 
 
-def test_a_class_of_one_row_has_no_folds_and_two_rows_no_spread():
+def test_classes_of_one_or_two_rows_have_no_folds_or_variance():
     data = IRIS.copy()
     data.loc[0, "species"] = "alone"
     with pytest.raises(DataError) as caught:
@@ -407,7 +407,7 @@ def test_a_class_of_one_row_has_no_folds_and_two_rows_no_spread():
     assert "vary" in str(caught.value)
 
 
-def test_what_shrunken_centroids_have_not_is_refused(tmp_path):
+def test_unavailable_methods_are_refused(tmp_path):
     fit = shrunken_centroids("species ~ .", IRIS, threshold=1.0)
     for ask in (
         lambda: fit.llf,
@@ -474,7 +474,7 @@ def test_a_file_with_a_negative_sum_of_squares_is_refused(tmp_path):
     assert "negative" in str(caught.value)
 
 
-def test_thousands_of_columns_take_seconds_and_short_words():
+def test_thousands_of_columns_are_fast_and_messages_are_short():
     data, _ = genes("golub_leukemia")
     start = time.perf_counter()
     fit = shrunken_centroids("y ~ .", data, seed=0)
@@ -489,7 +489,7 @@ def test_thousands_of_columns_take_seconds_and_short_words():
     assert len(str(missing.value)) < 500
 
 
-def test_the_pictures_show_the_tables():
+def test_plots_show_the_tables():
     import matplotlib.pyplot as plt
 
     fit = shrunken_centroids("cultivar ~ .", load_wine(), seed=0, n_thresholds=6)
@@ -511,7 +511,7 @@ def test_the_pictures_show_the_tables():
 
 
 @pytest.mark.parametrize("sizes", [(1e155, 1e-155), (1e-155, 1e155)])
-def test_a_column_beside_which_the_offset_is_beyond_doubles_has_no_part(sizes):
+def test_columns_outside_double_precision_do_not_contribute(sizes):
     rng = np.random.default_rng(0)
     y = np.repeat(list("abc"), 12)
     data = pd.DataFrame({"u": rng.normal(size=36), "v": rng.normal(size=36)}) * sizes

@@ -29,7 +29,7 @@ SKLEARN = {"normal": "gaussian", "epanechnikov": "epanechnikov", "uniform": "top
 
 def direct(fit, x, kernel, radii, covariances):
     """Densities (m, K) by sums over rows, one by one."""
-    found = np.zeros((len(x), len(fit.classes)))
+    actual = np.zeros((len(x), len(fit.classes)))
     for k, (label, r, v) in enumerate(zip(fit.classes, radii, covariances, strict=True)):
         rows = X[IRIS.species == label]
         for row in rows:
@@ -38,8 +38,8 @@ def direct(fit, x, kernel, radii, covariances):
             value = (
                 np.exp(-u / 2) if kernel == "normal" else np.where(u <= 1, (1 - u) ** KERNELS[kernel], 0.0)
             )
-            found[:, k] += value / len(rows) / r**4 / np.sqrt(np.linalg.det(v))
-    return found * np.exp(log_constant(kernel, 4))
+            actual[:, k] += value / len(rows) / r**4 / np.sqrt(np.linalg.det(v))
+    return actual * np.exp(log_constant(kernel, 4))
 
 
 def of_class(divisor=1):
@@ -65,14 +65,14 @@ def test_densities_are_direct_sums(kernel, covariance):
 
 
 @pytest.mark.parametrize("kernel", SKLEARN)
-def test_in_the_units_of_the_columns_they_are_scikit_learn_s(kernel):
+def test_euclidean_densities_agree_with_scikit_learn(kernel):
     fit = kernel_density("species ~ .", IRIS, kernel=kernel, metric="euclidean", bandwidth=0.8)
     for label in fit.classes:
         peer = KernelDensity(bandwidth=0.8, kernel=SKLEARN[kernel]).fit(X[IRIS.species == label])
         np.testing.assert_allclose(fit.log_densities()[label], peer.score_samples(X), rtol=1e-9, atol=1e-9)
 
 
-def test_with_scott_s_factor_they_are_scipy_s():
+def test_densities_with_scott_factor_agree_with_scipy():
     fit = kernel_density("species ~ .", IRIS, covariance="class", bandwidth=50 ** (-1 / 8))
     for label in fit.classes:
         peer = scipy.stats.gaussian_kde(X[IRIS.species == label].T)
@@ -99,22 +99,22 @@ def test_rows_far_away_keep_their_posteriors_as_in_exact_arithmetic():
 @pytest.mark.parametrize("metric", ["mahalanobis", "diagonal", "euclidean"])
 @pytest.mark.parametrize("covariance", ["pooled", "class"])
 @pytest.mark.parametrize("bandwidth", [0.9, "normal"])
-def test_leaving_a_row_out_is_a_fit_without_it(metric, covariance, bandwidth):
+def test_leave_one_out_equals_a_fit_without_the_row(metric, covariance, bandwidth):
     options = {"metric": metric, "covariance": covariance, "bandwidth": bandwidth, "kernel": "triweight"}
     if bandwidth == 0.9:
         options["kernel"] = "normal"
     fit = kernel_density("species ~ .", IRIS, **options)
-    left = fit.leave_one_out()
+    left_out = fit.leave_one_out()
     for i in (0, 41, 70, 106, 134):
         without = kernel_density("species ~ .", IRIS.drop(index=i), prior=fit.prior, **options)
         expected = without.predict_proba(IRIS.loc[[i]]).to_numpy()[0]
-        np.testing.assert_allclose(left.iloc[i, 1:].to_numpy(float), expected, rtol=1e-8, atol=1e-12)
+        np.testing.assert_allclose(left_out.iloc[i, 1:].to_numpy(float), expected, rtol=1e-8, atol=1e-12)
 
 
 def test_a_uniform_kernel_counts_the_rows_within_its_radius():
     fit = kernel_density("species ~ .", IRIS, kernel="uniform", metric="euclidean", bandwidth=1.03)
-    near = scipy.spatial.distance.cdist(X, X) <= 1.03
-    votes = np.array([near[:, IRIS.species == label].sum(axis=1) for label in fit.classes]).T
+    nearby = scipy.spatial.distance.cdist(X, X) <= 1.03
+    votes = np.array([nearby[:, IRIS.species == label].sum(axis=1) for label in fit.classes]).T
     np.testing.assert_allclose(fit.predict_proba(), votes / votes.sum(axis=1, keepdims=True), atol=1e-12)
     # A row that lies on the radius is within it.
     grid = pd.DataFrame({"x": [0.1 * i for i in range(8)], "y": list("aabbaabb")})
@@ -125,18 +125,18 @@ def test_a_uniform_kernel_counts_the_rows_within_its_radius():
 
 @pytest.mark.parametrize("kernel", ALL)
 @pytest.mark.parametrize("p", [1, 2, 3, 7])
-def test_constants_and_normal_bandwidths_are_those_of_quadrature(kernel, p):
+def test_constants_and_normal_bandwidths_agree_with_quadrature(kernel, p):
     # Over the radius, with the surface of the unit sphere.
     surface = 2 * np.pi ** (p / 2) / scipy.special.gamma(p / 2)
 
     def shape(t):
         return np.exp(-(t**2) / 2) if kernel == "normal" else (1 - t**2) ** KERNELS[kernel]
 
-    most = 40.0 if kernel == "normal" else 1.0
+    maximum = 40.0 if kernel == "normal" else 1.0
     c = np.exp(log_constant(kernel, p))
 
     def over(power, of):
-        return surface * scipy.integrate.quad(lambda t: t ** (p - 1) * of(t) * t**power, 0, most)[0]
+        return surface * scipy.integrate.quad(lambda t: t ** (p - 1) * of(t) * t**power, 0, maximum)[0]
 
     assert c * over(0, shape) == pytest.approx(1, rel=1e-9)
     rough, variance = c**2 * over(0, lambda t: shape(t) ** 2), c * over(2, shape) / p
@@ -147,7 +147,7 @@ def test_constants_and_normal_bandwidths_are_those_of_quadrature(kernel, p):
         assert expected == pytest.approx((4 / 3 / 50) ** 0.2, rel=1e-12)
 
 
-def test_the_bandwidth_is_that_of_most_likelihood_or_least_error():
+def test_bandwidth_maximizes_likelihood_or_minimizes_error():
     table = IRIS.drop_duplicates(["petal_length", "petal_width"])
     fit = kernel_density("species ~ petal_length + petal_width", table, grid=[0.2, 0.5, 1.0])
     path = fit.path
@@ -174,17 +174,19 @@ def test_files_weights_offsets_and_units(tmp_path):
     weighted = kernel_density(formula, data, bandwidth=0.5, weights=weights)
     repeated = kernel_density(formula, data.loc[data.index.repeat(weights)], bandwidth=0.5)
     np.testing.assert_allclose(weighted.predict_proba(data), repeated.predict_proba(data), atol=1e-10)
-    moved = data.assign(
+    shifted = data.assign(
         bill_length_mm=(data.bill_length_mm + 2.0**30) - 2.0**30, body_mass_g=data.body_mass_g * 2.0**-900
     )
-    far = moved.assign(bill_length_mm=moved.bill_length_mm + 2.0**30)
-    near = kernel_density(formula, moved, bandwidth=0.5)
+    distant = shifted.assign(bill_length_mm=shifted.bill_length_mm + 2.0**30)
+    nearby = kernel_density(formula, shifted, bandwidth=0.5)
     np.testing.assert_allclose(
-        kernel_density(formula, far, bandwidth=0.5).predict_log_proba(), near.predict_log_proba(), rtol=1e-9
+        kernel_density(formula, distant, bandwidth=0.5).predict_log_proba(),
+        nearby.predict_log_proba(),
+        rtol=1e-9,
     )
 
 
-def test_what_cannot_be_fitted_is_refused_by_name():
+def test_errors_name_classes_and_columns_that_cannot_be_fitted():
     twins = IRIS.assign(twin=IRIS.petal_length + IRIS.petal_width)
     with pytest.raises(CollinearError) as caught:
         kernel_density("species ~ .", twins)
@@ -200,7 +202,7 @@ def test_what_cannot_be_fitted_is_refused_by_name():
         assert "bandwidth" in str(caught.value)
     with pytest.raises(DataError) as caught:
         kernel_density("species ~ .", IRIS, bandwidth=1.0, grid=[1.0])
-    assert "choose" in str(caught.value)
+    assert "bandwidth=" in str(caught.value)
     assert "nothing" in str(caught.value)
     with pytest.raises(DataError) as caught:
         kernel_density("species ~ .", IRIS, kernel="uniform", grid=[0.01])
@@ -210,13 +212,13 @@ def test_what_cannot_be_fitted_is_refused_by_name():
     assert "path" in str(caught.value)
 
 
-def test_a_row_that_no_kernel_reaches_has_no_class_and_is_told_of():
+def test_rows_that_no_kernel_reaches_have_no_class_and_cause_a_warning():
     fit = kernel_density("species ~ .", IRIS, kernel="uniform", bandwidth=1.0)
-    far = IRIS.iloc[[0, 1]].copy()
-    far.iloc[1, :4] = 1e5
+    distant = IRIS.iloc[[0, 1]].copy()
+    distant.iloc[1, :4] = 1e5
     with pytest.warns(MissingPredictionWarning):
-        assert fit.predict_proba(far).iloc[1].isna().all()
-    label = fit.predict(far)
+        assert fit.predict_proba(distant).iloc[1].isna().all()
+    label = fit.predict(distant)
     assert label.iloc[0] == "setosa"
     assert pd.isna(label.iloc[1])
 
@@ -236,7 +238,7 @@ def test_a_class_of_one_row_has_the_covariance_of_all_classes():
     assert fit.error_rates(["loo"], by_class=True)["setosa"].item() == 1
 
 
-def test_a_class_of_one_row_has_no_likelihood_left_out():
+def test_a_class_of_one_row_has_no_left_out_likelihood():
     table = IRIS.iloc[[0, *range(50, 150)]]
     with pytest.raises(DataError) as caught:
         kernel_density("species ~ .", table)
@@ -265,10 +267,10 @@ def test_a_choice_leaves_equal_rows_out_together(kernel):
             u = ((x - row) ** 2).sum(axis=1) / h**2
             values = np.exp(-u / 2) / (2 * np.pi) if kernel == "normal" else np.maximum(1 - u, 0) * 2 / np.pi
             apart = (x != row).any(axis=1)
-            own = [values[apart & (y == k)].mean() / h**2 for k in ("u", "v")]
-            joint = [own[j] * (y == k).mean() for j, k in enumerate(("u", "v"))]
+            class_rows = [values[apart & (y == k)].mean() / h**2 for k in ("u", "v")]
+            joint = [class_rows[j] * (y == k).mean() for j, k in enumerate(("u", "v"))]
             with np.errstate(divide="ignore"):
-                logs += np.log(own[int(y[i] == "v")])
+                logs += np.log(class_rows[int(y[i] == "v")])
             wrong += not max(joint) > 0 or "uv"[int(np.argmax(joint))] != y[i]
         assert llf == pytest.approx(logs, rel=1e-10)
         assert error == pytest.approx(wrong / len(x))
@@ -276,7 +278,7 @@ def test_a_choice_leaves_equal_rows_out_together(kernel):
     assert path.attrs["equal_rows"] == equal > 20
 
 
-def test_weights_are_equal_rows_where_a_bandwidth_is_chosen():
+def test_weights_equal_repeated_rows_in_the_choice_of_a_bandwidth():
     table = rounded_table().assign(w=np.arange(60) % 3 + 1)
     weighted = kernel_density("y ~ a + b", table, weights="w")
     repeated = kernel_density("y ~ a + b", table.loc[table.index.repeat(table.w)])
@@ -292,8 +294,8 @@ def test_a_table_written_twice_has_nearly_its_bandwidth(select):
     once.loc[once.y == 1, "a"] += 1.5
     grid = np.geomspace(0.1, 4, 25)
     chosen = [
-        kernel_density("y ~ .", pd.concat([once] * times), grid=grid, select=select).bandwidth.iloc[0]
-        for times in (1, 2, 5)
+        kernel_density("y ~ .", pd.concat([once] * repetitions), grid=grid, select=select).bandwidth.iloc[0]
+        for repetitions in (1, 2, 5)
     ]
     # The metric of more copies has more degrees of freedom, and no more than that.
     np.testing.assert_allclose(chosen, chosen[0], rtol=0.2)
@@ -317,7 +319,7 @@ def test_rounding_does_not_make_a_bandwidth_collapse():
     assert loss(chosen) < loss(lda("y ~ .", table)) + 0.03
 
 
-def test_a_class_of_equal_rows_has_no_likelihood_left_out():
+def test_a_class_of_equal_rows_has_no_left_out_likelihood():
     table = rounded_table()
     table.loc[table.y == "u", ["a", "b"]] = 0.1
     with pytest.raises(DataError) as caught:
@@ -347,7 +349,7 @@ def test_bandwidths_far_from_all_distances(kernel, tmp_path):
             assert "distances" in str(caught.value)
 
 
-def test_a_file_whose_bandwidth_rounding_does_not_tell_from_zero_is_refused(tmp_path):
+def test_files_with_a_bandwidth_below_rounding_are_refused(tmp_path):
     fit = kernel_density("y ~ .", rounded_table(), bandwidth=1.0)
     numbers = replace(fit._fit.estimates, radii=np.array([1e-200, 1.0]))
     with pytest.raises(NotSupportedError) as caught:
@@ -359,8 +361,8 @@ def test_a_file_whose_bandwidth_rounding_does_not_tell_from_zero_is_refused(tmp_
 @pytest.mark.parametrize("unit", [2.0**-900, 2.0**-400, 2.0**-60, 2.0**10, 2.0**400, 2.0**900])
 def test_a_choice_in_the_units_of_the_columns_follows_them(unit):
     table = rounded_table()
-    moved = table.assign(a=table.a * unit, b=table.b * unit)
-    once, again = (kernel_density("y ~ .", each, metric="euclidean") for each in (table, moved))
+    shifted = table.assign(a=table.a * unit, b=table.b * unit)
+    once, again = (kernel_density("y ~ .", each, metric="euclidean") for each in (table, shifted))
     np.testing.assert_allclose(again.bandwidth, once.bandwidth * unit, rtol=1e-9)
     assert (again.predict() == once.predict()).all()
 
@@ -370,17 +372,19 @@ def test_a_choice_in_the_units_of_the_columns_follows_them(unit):
 def test_squares_of_values_may_be_out_of_range(kernel, exponent, tmp_path):
     """Another unit of all columns leaves posteriors as they are, and moves densities by its power."""
     table, unit = rounded_table(), 2.0**exponent
-    moved = table.assign(a=table.a * unit, b=table.b * unit)
+    shifted = table.assign(a=table.a * unit, b=table.b * unit)
     options = {"metric": "euclidean", "kernel": kernel}
     fit = kernel_density("y ~ .", table, bandwidth=0.7, **options)
-    far = kernel_density("y ~ .", moved, bandwidth=0.7 * unit, **options)
-    far.save(tmp_path / "far")
-    for other in (far, load(tmp_path / "far")):
-        np.testing.assert_allclose(other.predict_proba(moved), fit.predict_proba(table), rtol=1e-10)
+    distant = kernel_density("y ~ .", shifted, bandwidth=0.7 * unit, **options)
+    distant.save(tmp_path / "far")
+    for other in (distant, load(tmp_path / "far")):
+        np.testing.assert_allclose(other.predict_proba(shifted), fit.predict_proba(table), rtol=1e-10)
     np.testing.assert_allclose(
-        far.log_densities(), fit.log_densities() - 2 * exponent * np.log(2), rtol=1e-12
+        distant.log_densities(), fit.log_densities() - 2 * exponent * np.log(2), rtol=1e-12
     )
-    np.testing.assert_allclose(far.leave_one_out().iloc[:, -2:], fit.leave_one_out().iloc[:, -2:], rtol=1e-9)
+    np.testing.assert_allclose(
+        distant.leave_one_out().iloc[:, -2:], fit.leave_one_out().iloc[:, -2:], rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize("metric", ["mahalanobis", "diagonal", "euclidean"])
@@ -388,22 +392,22 @@ def test_columns_of_normal_kernels_are_integrated_out(metric):
     iris = load_iris()
     fit = kernel_density("species ~ .", iris, bandwidth=0.4, metric=metric)
     pair, x = ["petal_width", "sepal_width"], iris.drop(columns="species")
-    gaps = x - x.groupby(iris["species"], observed=True).transform("mean")
-    within = (gaps.T @ gaps / 147).loc[pair, pair].to_numpy()
+    differences = x - x.groupby(iris["species"], observed=True).transform("mean")
+    within = (differences.T @ differences / 147).loc[pair, pair].to_numpy()
     shape = {"mahalanobis": within, "diagonal": np.diag(np.diag(within)), "euclidean": np.eye(2)}[metric]
     at = x[pair].iloc[::13]
-    wanted = []
+    expected = []
     for label in fit.classes:
         rows = x.loc[iris["species"] == label, pair].to_numpy()
-        wanted.append(
+        expected.append(
             np.mean(
                 [scipy.stats.multivariate_normal(row, 0.16 * shape).pdf(at.to_numpy()) for row in rows],
                 axis=0,
             )
         )
-    wanted = np.array(wanted).T
-    found = fit.predict_proba(at.reindex(columns=x.columns), missing="integrate")
-    np.testing.assert_allclose(found, wanted / wanted.sum(axis=1, keepdims=True), atol=1e-12)
+    expected = np.array(expected).T
+    actual = fit.predict_proba(at.reindex(columns=x.columns), missing="integrate")
+    np.testing.assert_allclose(actual, expected / expected.sum(axis=1, keepdims=True), atol=1e-12)
     ends = kernel_density("species ~ .", iris, bandwidth=2, kernel="epanechnikov")
     with pytest.raises(NotSupportedError) as caught:
         ends.predict(at.reindex(columns=x.columns), missing="integrate")

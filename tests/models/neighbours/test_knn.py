@@ -52,10 +52,10 @@ def agree(posteriors: pd.DataFrame, labels: pd.Series, golden: dict, same: np.nd
     """The winner's share of the votes, and the label where R does not draw it, in rows of the same ties."""
     np.testing.assert_allclose(posteriors.max(axis=1)[same], np.array(golden["prob"])[same], rtol=1e-12)
     theirs = np.array(golden["label"], dtype=float)
-    drawn = np.isnan(theirs)
+    sample = np.isnan(theirs)
     codes = labels.map({label: k + 1 for k, label in enumerate(posteriors.columns)}).to_numpy(dtype=int)
-    np.testing.assert_array_equal(codes[same & ~drawn], theirs[same & ~drawn])
-    top = posteriors.to_numpy()[same & drawn]
+    np.testing.assert_array_equal(codes[same & ~sample], theirs[same & ~sample])
+    top = posteriors.to_numpy()[same & sample]
     assert ((top > top.max(axis=1, keepdims=True) - 1e-12).sum(axis=1) > 1).all()
 
 
@@ -66,12 +66,12 @@ def ties_as_r(x: np.ndarray, q: np.ndarray, k: int, *, own: bool, rounding: bool
         np.fill_diagonal(measured, np.inf)
     last = np.sort(measured, axis=1)[:, k - 1 : k]
     low = 1 - 1e-9 if rounding else 1 + 1e-9
-    near = ((measured > last * low) & (measured < last * (1 + 1e-4))).sum(axis=1)
-    return np.asarray(near <= rounding)
+    nearby = ((measured > last * low) & (measured < last * (1 + 1e-4))).sum(axis=1)
+    return np.asarray(nearby <= rounding)
 
 
 @pytest.mark.parametrize("case", GOLDEN, ids=lambda case: f"{case['table']}-{len(case['columns'])}")
-def test_votes_and_leave_one_out_are_those_of_r(case):
+def test_votes_and_leave_one_out_agree_with_r(case):
     formula, data = golden_rows(case)
     for i, k in enumerate(case["k"]):
         x = data[case["columns"]].to_numpy()
@@ -81,18 +81,18 @@ def test_votes_and_leave_one_out_are_those_of_r(case):
         assert same.mean() > 0.9
         agree(half.predict_proba(new), half.predict(new), case["knn"][i], same)
         for key, scale in (("knn_cv", False), ("scaled_cv", True)):
-            left = knn(formula, data, k=k, scale=scale).leave_one_out()
+            left_out = knn(formula, data, k=k, scale=scale).leave_one_out()
             z = x / x.std(axis=0) if scale else x
             same = ties_as_r(z, z, k, own=True, rounding=scale)
             # Scaled, two columns of few different values are little but ties.
-            few = 0.25 if len(case["columns"]) == 2 else 0.75
-            assert same.mean() > (few if scale else 0.9)
-            agree(left.iloc[:, 1:], left["label"], case[key][i], same)
+            subset = 0.25 if len(case["columns"]) == 2 else 0.75
+            assert same.mean() > (subset if scale else 0.9)
+            agree(left_out.iloc[:, 1:], left_out["label"], case[key][i], same)
 
 
 def test_the_golden_tables_have_ties_of_distances_and_of_votes():
-    drawn = [code is None for case in GOLDEN for part in case["knn_cv"] for code in part["label"]]
-    assert sum(drawn) > 20
+    sample = [code is None for case in GOLDEN for chunk in case["knn_cv"] for code in chunk["label"]]
+    assert sum(sample) > 20
     formula, data = golden_rows(GOLDEN[0])
     assert (knn(formula, data, k=4, scale=False).votes().sum(axis=1) > 4).any()
 
@@ -106,12 +106,12 @@ def exact_votes(x, codes, q, k, n_classes, leave=None):
     out = []
     for i, row in enumerate(q):
         own = [Fraction(str(value)) for value in row]
-        gaps = [sum((a - b) ** 2 for a, b in zip(own, other, strict=True)) for other in rows]
+        differences = [sum((a - b) ** 2 for a, b in zip(own, other, strict=True)) for other in rows]
         kept = [j for j in range(len(rows)) if leave is None or j != i]
-        limit = sorted(gaps[j] for j in kept)[k - 1]
+        limit = sorted(differences[j] for j in kept)[k - 1]
         votes = np.zeros(n_classes)
         for j in kept:
-            votes[codes[j]] += gaps[j] <= limit
+            votes[codes[j]] += differences[j] <= limit
         out.append(votes)
     return np.array(out)
 
@@ -131,19 +131,19 @@ def test_decimal_ties_are_ties_far_from_zero_and_in_any_unit(offset, unit):
     expected = exact_votes(decimals, codes, decimals, 4, 3, leave=True)
     assert (expected.sum(axis=1) > 4).sum() > 10
     fit = fit_arrays(decimals * unit, codes, 4)
-    found = np.concatenate([next(tally.votes([4])) for _, tally in fit.left_out(4)])
-    np.testing.assert_array_equal(found, expected)
+    left_out = np.concatenate([next(tally.votes([4])) for _, tally in fit.left_out(4)])
+    np.testing.assert_array_equal(left_out, expected)
 
 
-def test_distances_keep_their_digits_far_from_zero():
+def test_distances_are_precise_far_from_zero():
     rng = np.random.default_rng(1)
     # Multiples of 2^-10, exact beside 10^9: the square of an uncentred row would have none of the digits.
-    near = np.round(rng.standard_normal((2000, 20)) * 2**10) / 2**10
+    nearby = np.round(rng.standard_normal((2000, 20)) * 2**10) / 2**10
     codes = rng.integers(0, 3, 2000)
-    at_zero, far = fit_arrays(near, codes, 6), fit_arrays(near + 1e9, codes, 6)
+    at_zero, distant = fit_arrays(nearby, codes, 6), fit_arrays(nearby + 1e9, codes, 6)
     assert at_zero.search.products is not None
-    one, other = at_zero.search.others(0, 2000, 6), far.search.others(0, 2000, 6)
-    scale = at_zero.search.space.unit[0] / far.search.space.unit[0]
+    one, other = at_zero.search.others(0, 2000, 6), distant.search.others(0, 2000, 6)
+    scale = at_zero.search.space.unit[0] / distant.search.space.unit[0]
     np.testing.assert_array_equal(one.rows, other.rows)
     np.testing.assert_allclose(one.distances, other.distances * scale, rtol=1e-12)
 
@@ -164,8 +164,8 @@ def test_every_tied_row_votes_however_many_there_are(n, p, k, most, seed):
     new = rng.integers(-1, most + 2, (9, p)).astype(float)
     rule = fit.rule_under(fit.prior)
     np.testing.assert_array_equal(rule.votes(new), exact_votes(x, codes, new, fit.k, 3))
-    left = np.concatenate([next(tally.votes([fit.k])) for _, tally in fit.left_out(fit.k)])
-    np.testing.assert_array_equal(left, exact_votes(x, codes, x, fit.k, 3, leave=True))
+    left_out = np.concatenate([next(tally.votes([fit.k])) for _, tally in fit.left_out(fit.k)])
+    np.testing.assert_array_equal(left_out, exact_votes(x, codes, x, fit.k, 3, leave=True))
 
 
 # ---- the engines agree
@@ -176,7 +176,7 @@ def test_every_tied_row_votes_however_many_there_are(n, p, k, most, seed):
     "kind", ["normal", "whole numbers", "duplicates", "outlier", "clusters", "one point"]
 )
 @pytest.mark.parametrize("p", [2, 5, 20])
-def test_tree_and_products_find_what_measuring_every_distance_finds(kind, p, monkeypatch):
+def test_tree_and_products_agree_with_brute_force(kind, p, monkeypatch):
     rng = np.random.default_rng(p)
     x = rng.standard_normal((1600, p))
     if kind == "whole numbers":
@@ -191,28 +191,28 @@ def test_tree_and_products_find_what_measuring_every_distance_finds(kind, p, mon
         x[:] = 3.25
     codes = rng.integers(0, 4, len(x))
     q = np.concatenate([x[:60], x[100:150] + 0.5, np.full((1, p), 1e12), np.full((1, p), 1e30)])
-    found = []
-    for columns, few in ((50, 10**9), (0, 0), (0, 10**9)):
+    actual = []
+    for columns, subset in ((50, 10**9), (0, 0), (0, 10**9)):
         monkeypatch.setattr(neighbours, "TREE_COLUMNS", columns)
         monkeypatch.setattr(neighbours, "TREE_MOST", columns)
         # Measured, every row for itself.
-        monkeypatch.setattr(neighbour_cells, "ROWS", 2 if columns or not few else np.inf)
-        monkeypatch.setattr(neighbour_filter, "FEWEST_ROWS", few)
+        monkeypatch.setattr(neighbour_cells, "ROWS", 2 if columns or not subset else np.inf)
+        monkeypatch.setattr(neighbour_filter, "FEWEST_ROWS", subset)
         fit = fit_arrays(x, codes, 7)
         search = fit.search.inner or fit.search
-        assert (search.tree is not None, search.products is not None) == (columns > 0, few == 0)
+        assert (search.tree is not None, search.products is not None) == (columns > 0, subset == 0)
         repeats = len(np.unique(x, axis=0)) <= len(x) / 2
-        assert (fit.search.cells is not None) == (repeats and (columns > 0 or few == 0))
+        assert (fit.search.cells is not None) == (repeats and (columns > 0 or subset == 0))
         votes = fit.rule_under(fit.prior).votes(q)
         path = fit.wrong_by_class([1, 3, 7, 20], fit.prior)
-        found.append((votes, path, fit.search.nearest(q, 7).distances))
-    for votes, path, distances in found[:2]:
-        np.testing.assert_array_equal(votes, found[2][0])
-        np.testing.assert_array_equal(path, found[2][1])
-        np.testing.assert_allclose(distances, found[2][2], rtol=1e-12)
+        actual.append((votes, path, fit.search.nearest(q, 7).distances))
+    for votes, path, distances in actual[:2]:
+        np.testing.assert_array_equal(votes, actual[2][0])
+        np.testing.assert_array_equal(path, actual[2][1])
+        np.testing.assert_allclose(distances, actual[2][2], rtol=1e-12)
 
 
-def test_products_settle_almost_every_row_of_plain_data():
+def test_products_resolve_almost_every_row():
     rng = np.random.default_rng(3)
     fit = fit_arrays(rng.standard_normal((4000, 20)), rng.integers(0, 3, 4000), 5)
     products = fit.search.products
@@ -222,7 +222,7 @@ def test_products_settle_almost_every_row_of_plain_data():
     assert len(candidates.rows) < 8 * len(z)
 
 
-def test_the_groups_of_least_bounds_are_as_many_with_ties_as_without():
+def test_number_of_candidate_groups_does_not_depend_on_ties():
     rng = np.random.default_rng(13)
     for values in (rng.normal(size=(20, 90)), rng.integers(0, 6, (20, 90)), np.zeros((20, 90))):
         minima = values.astype(np.float32)
@@ -236,18 +236,18 @@ def test_the_groups_of_least_bounds_are_as_many_with_ties_as_without():
         assert all(len(set(row)) == 13 for row in groups.tolist())
 
 
-def test_a_tree_is_for_rows_that_spread_in_few_directions():
+def test_trees_are_used_for_rows_of_low_dimension():
     """Of ten columns it visits most of its points: products find the neighbours in a quarter of its time."""
     rng = np.random.default_rng(14)
     rows = rng.normal(size=(2000, 10))
-    few = rng.normal(size=(2000, 2)) @ rng.normal(size=(2, 10)) + 0.01 * rows
+    subset = rng.normal(size=(2000, 2)) @ rng.normal(size=(2, 10)) + 0.01 * rows
     codes = rng.integers(0, 2, 2000)
     assert fit_arrays(rows, codes, 5).search.tree is None
-    assert fit_arrays(few, codes, 5).search.tree is not None
+    assert fit_arrays(subset, codes, 5).search.tree is not None
     assert fit_arrays(rows[:, :5], codes, 5).search.tree is not None
 
 
-def test_leaving_rows_out_shows_a_bar_once_it_takes_long(clock, bars):
+def test_slow_leave_one_out_shows_a_progress_bar(clock, bars):
     rng = np.random.default_rng(15)
     table = pd.DataFrame(rng.normal(size=(300, 12))).add_prefix("x").assign(y=["a", "b"] * 150)
     fit = knn("y ~ .", table, k=3, metric="cityblock")
@@ -259,7 +259,7 @@ def test_leaving_rows_out_shows_a_bar_once_it_takes_long(clock, bars):
 # ---- posteriors, priors, ties of votes
 
 
-def test_posteriors_under_a_prior_are_density_estimates_times_it():
+def test_posteriors_are_proportional_to_prior_times_density():
     data = load_penguins().dropna()
     given = {"Adelie": 0.2, "Chinstrap": 0.5, "Gentoo": 0.3}
     fit = knn("species ~ bill_length_mm + bill_depth_mm", data, k=9, prior=given)
@@ -267,10 +267,10 @@ def test_posteriors_under_a_prior_are_density_estimates_times_it():
     joint = density * pd.Series(given)
     expected = joint.div(joint.sum(axis=1), axis=0)
     np.testing.assert_allclose(fit.predict_proba(), expected, rtol=1e-13)
-    plain = knn("species ~ bill_length_mm + bill_depth_mm", data, k=9)
-    np.testing.assert_allclose(plain.predict_proba(prior=given), expected, rtol=1e-13)
-    shares = plain.votes().div(plain.votes().sum(axis=1), axis=0)
-    np.testing.assert_allclose(plain.predict_proba(), shares, rtol=1e-14)
+    reference_fit = knn("species ~ bill_length_mm + bill_depth_mm", data, k=9)
+    np.testing.assert_allclose(reference_fit.predict_proba(prior=given), expected, rtol=1e-13)
+    proportions = reference_fit.votes().div(reference_fit.votes().sum(axis=1), axis=0)
+    np.testing.assert_allclose(reference_fit.predict_proba(), proportions, rtol=1e-14)
 
 
 def line(points):
@@ -289,7 +289,7 @@ def line(points):
     ],
     ids=["nearest", "nearest is the second", "first level", "larger class", "larger prior"],
 )
-def test_a_tie_of_votes_goes_to_the_nearest_then_the_larger_prior_then_the_first_level(points, prior, winner):
+def test_ties_of_votes_are_broken_by_nearest_row_then_prior_then_level(points, prior, winner):
     fit = knn("y ~ x", line(points), k=2, scale=False, prior=prior)
     new = pd.DataFrame({"x": [0.0]})
     np.testing.assert_allclose(fit.predict_proba(new), 0.5, rtol=1e-12)
@@ -297,7 +297,7 @@ def test_a_tie_of_votes_goes_to_the_nearest_then_the_larger_prior_then_the_first
     assert fit.predict_proba(new).idxmax(axis=1).tolist() == [winner]
 
 
-def test_leave_one_out_under_the_class_proportions_does_not_favour_the_class_of_the_row():
+def test_leave_one_out_with_class_proportions_does_not_favour_the_class_of_the_row():
     # Alternating classes on a line: each row's two nearest are of the other class.
     x = np.arange(40.0)
     fit = knn("y ~ x", pd.DataFrame({"x": x, "y": np.arange(40) % 2}), k=2, scale=False)
@@ -308,7 +308,7 @@ def test_leave_one_out_under_the_class_proportions_does_not_favour_the_class_of_
 
 
 @pytest.mark.parametrize("metric", [m for m in neighbours.METRICS if m not in neighbours.ZERO_ONE])
-def test_every_metric_of_numbers_is_that_of_scipy(metric):
+def test_numeric_metrics_agree_with_scipy(metric):
     rng = np.random.default_rng(5)
     x, q = rng.gamma(2.0, 1.0, (80, 4)), rng.gamma(2.0, 1.0, (30, 4))
     codes = rng.integers(0, 3, 80)
@@ -316,22 +316,22 @@ def test_every_metric_of_numbers_is_that_of_scipy(metric):
     options = {}
     if metric == "mahalanobis":
         means = np.stack([x[codes == k].mean(axis=0) for k in range(3)])
-        gaps = x - means[codes]
-        options = {"VI": np.linalg.inv(gaps.T @ gaps / (80 - 3))}
+        differences = x - means[codes]
+        options = {"VI": np.linalg.inv(differences.T @ differences / (80 - 3))}
     fit = knn("y ~ .", frame, k=6, metric=metric)
     sd = np.ones(4) if metric == "mahalanobis" else x.std(axis=0, ddof=1)
     if metric == "seuclidean":
         options = {"V": np.ones(4)}
-    near = np.argsort(cdist(q / sd, x / sd, metric, **options), axis=1)[:, :6]
-    expected = np.stack([(codes[near] == k).sum(axis=1) for k in range(3)], axis=1)
-    found = fit.votes(pd.DataFrame(q, columns=list("abcd")))
-    plain = found.sum(axis=1) == 6
-    assert plain.mean() > 0.9 or metric == "hamming"
-    np.testing.assert_array_equal(found[plain], expected[plain])
+    nearby = np.argsort(cdist(q / sd, x / sd, metric, **options), axis=1)[:, :6]
+    expected = np.stack([(codes[nearby] == k).sum(axis=1) for k in range(3)], axis=1)
+    actual = fit.votes(pd.DataFrame(q, columns=list("abcd")))
+    reference = actual.sum(axis=1) == 6
+    assert reference.mean() > 0.9 or metric == "hamming"
+    np.testing.assert_array_equal(actual[reference], expected[reference])
 
 
 @pytest.mark.parametrize("metric", neighbours.ZERO_ONE)
-def test_every_metric_of_zeros_and_ones_is_that_of_scipy(metric):
+def test_boolean_metrics_agree_with_scipy(metric):
     rng = np.random.default_rng(6)
     x = rng.integers(0, 2, (60, 9)).astype(float)
     x[:, 0] = 1 - x[:, 1]  # No row is all zero or all one.
@@ -339,8 +339,8 @@ def test_every_metric_of_zeros_and_ones_is_that_of_scipy(metric):
     names = [f"x{j}" for j in range(9)]
     fit = knn("y ~ .", pd.DataFrame(x, columns=names).assign(y=codes), k=5, metric=metric)
     measured = cdist(x.astype(bool), x.astype(bool), metric)
-    near = measured <= np.sort(measured, axis=1)[:, 4:5] + 1e-12
-    np.testing.assert_array_equal(fit.votes(), near.astype(int) @ np.eye(2, dtype=int)[codes])
+    nearby = measured <= np.sort(measured, axis=1)[:, 4:5] + 1e-12
+    np.testing.assert_array_equal(fit.votes(), nearby.astype(int) @ np.eye(2, dtype=int)[codes])
     with pytest.raises(DataError) as caught:
         fit.predict(pd.DataFrame(np.full((1, 9), 2.0), columns=names))
     assert "zeros" in str(caught.value)
@@ -348,7 +348,7 @@ def test_every_metric_of_zeros_and_ones_is_that_of_scipy(metric):
 
 
 @pytest.mark.parametrize("p", [3, 30])
-def test_posteriors_are_scikit_learn_s_where_nothing_is_tied(p):
+def test_posteriors_agree_with_scikit_learn_without_ties(p):
     rng = np.random.default_rng(p)
     x, q = rng.standard_normal((1500, p)), rng.standard_normal((400, p))
     codes = (x[:, 0] + rng.standard_normal(1500) > 0).astype(int) + (x[:, 1] > 1)
@@ -363,7 +363,7 @@ def test_posteriors_are_scikit_learn_s_where_nothing_is_tied(p):
 # ---- the choice of k
 
 
-def test_the_path_is_the_leave_one_out_error_of_every_k():
+def test_path_contains_the_leave_one_out_error_of_each_k():
     data = load_penguins()
     fit = knn("species ~ bill_length_mm + body_mass_g", data)
     assert fit.path["k"].tolist() == list(range(1, 51))
@@ -372,9 +372,9 @@ def test_the_path_is_the_leave_one_out_error_of_every_k():
         row = fit.path.set_index("k").loc[k]
         assert row["error"] == pytest.approx(rates["estimate"], rel=1e-12)
         assert row["se"] == pytest.approx(rates["se"], rel=1e-12)
-    least = fit.path["error"].min()
-    assert fit.k == fit.path.loc[fit.path["error"] < least + 1e-9, "k"].max()
-    assert fit.error_rates(["loo"])["estimate"].iloc[0] == pytest.approx(least)
+    min_error = fit.path["error"].min()
+    assert fit.k == fit.path.loc[fit.path["error"] < min_error + 1e-9, "k"].max()
+    assert fit.error_rates(["loo"])["estimate"].iloc[0] == pytest.approx(min_error)
 
 
 def test_the_path_under_a_prior_is_weighted_by_it():
@@ -385,16 +385,16 @@ def test_the_path_under_a_prior_is_weighted_by_it():
     assert own["error"] == pytest.approx(loo[list(fit.classes)].mean())
 
 
-def test_without_scaling_leaving_a_row_out_is_a_refit_without_it():
+def test_leave_one_out_without_scaling_equals_refits():
     data = load_iris()
     fit = knn("species ~ .", data, k=6, scale=False)
-    left = fit.leave_one_out()
+    left_out = fit.leave_one_out()
     for row in (0, 70, 83, 106, 119, 133):
         refit = knn("species ~ .", data.drop(index=row), k=6, scale=False)
         np.testing.assert_allclose(
-            left.iloc[row, 1:].astype(float), refit.predict_proba(data.loc[[row]]).iloc[0], rtol=1e-13
+            left_out.iloc[row, 1:].astype(float), refit.predict_proba(data.loc[[row]]).iloc[0], rtol=1e-13
         )
-        assert left["label"].iloc[row] == refit.predict(data.loc[[row]]).iloc[0]
+        assert left_out["label"].iloc[row] == refit.predict(data.loc[[row]]).iloc[0]
 
 
 @pytest.mark.parametrize("prior", [None, "equal", {"a": 0.2, "b": 0.5, "c": 0.3}])
@@ -412,31 +412,31 @@ def test_leave_one_out_under_a_prior_equals_refits(prior):
     assert chosen.path.set_index("k").loc[5, "error"] == pytest.approx(error)
 
 
-def test_folds_are_fitted_anew_with_their_own_scales():
+def test_folds_are_refitted_with_their_own_scales():
     data = load_penguins().dropna().reset_index(drop=True)
     fit = knn("species ~ bill_length_mm + bill_depth_mm", data, k=5)
     from discrim.models.evaluation.validation import deal_folds, fold_scores
 
-    dealt = deal_folds(fit._fit, 5, 0)
-    scores = fold_scores(fit._fit, dealt, 5)
+    fold_ids = deal_folds(fit._fit, 5, 0)
+    scores = fold_scores(fit._fit, fold_ids, 5)
     for fold in range(5):
-        refit = knn("species ~ bill_length_mm + bill_depth_mm", data[dealt != fold], k=5)
-        own = refit.predict(data[dealt == fold])
-        assert (fit.classes[scores[dealt == fold].argmax(axis=1)] == own).all()
+        refit = knn("species ~ bill_length_mm + bill_depth_mm", data[fold_ids != fold], k=5)
+        own = refit.predict(data[fold_ids == fold])
+        assert (fit.classes[scores[fold_ids == fold].argmax(axis=1)] == own).all()
 
 
 # ---- bad input
 
 
 @pytest.mark.parametrize("k", [0, -1, 151, 2.5, "3", True])
-def test_a_k_that_is_none_is_refused(k):
+def test_invalid_k_is_refused(k):
     with pytest.raises(DataError) as caught:
         knn("species ~ .", load_iris(), k=k)
     assert "150" in str(caught.value)
 
 
 @pytest.mark.parametrize("grid", [[0], [150], [], [1.5], [True], 5, "12"])
-def test_a_grid_that_is_none_is_refused(grid):
+def test_invalid_grids_are_refused(grid):
     with pytest.raises(DataError) as caught:
         knn("species ~ .", load_iris(), grid=grid)
     assert "grid=" in str(caught.value)
@@ -460,11 +460,11 @@ def test_every_row_may_vote_but_not_without_one_of_them():
         ({"metric": "seuclidean", "scale": False}, DataError, "scale=True"),
         ({"prior": [1.0, 0.0, 0.0]}, PriorError, r"versicolor.*is 0"),
         ({"na_action": "keep"}, DataError, "na_action"),
-        ({"grid": [1, 3]}, DataError, "nothing to choose"),
+        ({"grid": [1, 3]}, DataError, "cannot be combined"),
         ({"scale": "no"}, DataError, "scale='no'.*True or False"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(options, error, match):
+def test_invalid_options_are_refused(options, error, match):
     with pytest.raises(error, match=match):
         knn("species ~ .", load_iris(), k=3, **options)
 
@@ -484,13 +484,13 @@ def test_there_are_no_weights_and_no_other_posteriors():
     assert caught.value.classes == ("virginica",)
 
 
-def test_columns_with_nothing_to_divide_by_are_named():
+def test_errors_name_constant_columns_that_cannot_be_scaled():
     data = load_iris().assign(still=4.2, twice=lambda d: 2 * d["petal_width"])
     for scale in (True, False):
-        plain = knn("species ~ . - twice - still", data, k=3, scale=scale)
+        reference_fit = knn("species ~ . - twice - still", data, k=3, scale=scale)
         with pytest.warns(DroppedColumnsWarning, match="'still'"):
             with_still = knn("species ~ . - twice", data, k=3, scale=scale)
-        pd.testing.assert_frame_equal(plain.predict_proba(), with_still.predict_proba())
+        pd.testing.assert_frame_equal(reference_fit.predict_proba(), with_still.predict_proba())
     with pytest.raises(CollinearError) as caught:
         knn("species ~ . - still", data, k=3, metric="mahalanobis")
     assert "'twice'" in str(caught.value)
@@ -504,13 +504,13 @@ def test_a_new_row_with_a_missing_value_has_a_missing_label():
     assert fit.votes(new).isna().all(axis=1).tolist() == [False, True, False]
 
 
-def test_classes_of_one_row_are_never_found_without_it():
+def test_classes_of_one_row_are_not_predicted_without_the_row():
     data = load_iris().astype({"species": str})
     data.loc[0, "species"] = "alone"
     fit = knn("species ~ .", data, k=1)
     assert fit.predict().iloc[0] == "alone"
-    left = fit.leave_one_out()
-    assert left["label"].iloc[0] == "setosa"
+    left_out = fit.leave_one_out()
+    assert left_out["label"].iloc[0] == "setosa"
     assert fit.confusion(method="loo").loc["alone", "alone"] == 0
 
 
@@ -529,13 +529,13 @@ def test_rows_without_a_distance_are_refused(metric, row, match):
 
 
 @pytest.mark.parametrize("metric", neighbours.ZERO_ONE)
-def test_a_metric_of_zeros_and_ones_takes_no_other_numbers(metric):
+def test_boolean_metrics_refuse_other_values(metric):
     data = pd.DataFrame({"a": [0, 1, 2, 1, 0, 1], "b": [1, 0, 0, 1, 1, 1], "y": list("uvuvuv")})
     with pytest.raises(DataError, match=f"{metric}.*'a' is 2 in row 2"):
         knn("y ~ a + b", data, metric=metric)
 
 
-def test_too_few_rows_for_a_covariance_are_told_of_what_this_verb_has():
+def test_too_few_rows_for_a_covariance_suggest_another_metric():
     data = pd.DataFrame({"x": [0.0, 1.0], "y": ["a", "b"]})
     with pytest.raises(CollinearError) as caught:
         knn("y ~ x", data, k=1, metric="mahalanobis")
@@ -553,7 +553,7 @@ def test_rows_that_do_not_fit_in_memory_are_refused_before_they_are_read(memory_
 
 
 @pytest.mark.parametrize("options", [{}, {"metric": "mahalanobis"}, {"metric": "cosine", "scale": False}])
-def test_a_file_holds_the_rows(options, tmp_path):
+def test_files_contain_the_rows(options, tmp_path):
     data = load_penguins()
     formula = "species ~ bill_length_mm + bill_depth_mm + flipper_length_mm + body_mass_g"
     fit = knn(formula, data, k=4, prior="equal", **options)
@@ -566,7 +566,7 @@ def test_a_file_holds_the_rows(options, tmp_path):
     assert "path" in str(caught.value)
 
 
-def test_numbers_of_numpy_are_saved_and_a_file_does_not_say_who_chose_k(tmp_path):
+def test_numpy_numbers_are_saved_without_the_choice_of_k(tmp_path):
     knn("species ~ .", load_iris(), k=np.int64(4), scale=np.True_).save(tmp_path / "given")
     given = discrim.load(tmp_path / "given")
     assert (given.k, given._fit.estimates.scale) == (4, True)
@@ -591,7 +591,7 @@ def test_numbers_of_numpy_are_saved_and_a_file_does_not_say_who_chose_k(tmp_path
         ),
     ],
 )
-def test_a_file_that_does_not_fit_together_is_refused(change, match, tmp_path):
+def test_inconsistent_files_are_refused(change, match, tmp_path):
     from discrim.models.base.tensor_file import read_file, write_file
 
     knn("species ~ .", load_iris(), k=4).save(tmp_path / "fit")
@@ -603,27 +603,27 @@ def test_a_file_that_does_not_fit_together_is_refused(change, match, tmp_path):
         discrim.load(tmp_path / "fit")
 
 
-def test_the_summary_says_how_columns_were_scaled_and_what_chose_k():
+def test_summary_shows_scaling_and_choice_of_k():
     fit = knn("species ~ .", load_iris())
     text = fit.summary().as_text()
     assert "Columns divided by      SD, all rows" in text
     assert "leave-one-out" in text
     assert fit.summary().tables["path"].loc[fit.k, "chosen"] == "*"
-    plain = knn("species ~ .", load_iris(), k=3, scale=False).summary()
-    assert "nothing" in plain.as_text()
+    reference_fit = knn("species ~ .", load_iris(), k=3, scale=False).summary()
+    assert "nothing" in reference_fit.as_text()
     assert "pooled, 1/(N-K)" in knn("species ~ .", load_iris(), k=3, metric="mahalanobis").summary().as_text()
 
 
 @pytest.mark.parametrize(
     ("grid", "note"),
     [
-        ([19, 40, 50], "smallest that was tried"),
+        ([19, 40, 50], "smallest candidate"),
         (range(1, 51), None),
-        (range(1, 13), "largest that was tried"),
+        (range(1, 13), "largest candidate"),
         ([5], None),
     ],
 )
-def test_the_summary_says_when_the_chosen_k_is_at_an_end_of_the_grid(grid, note):
+def test_summary_notes_a_chosen_k_at_a_limit_of_the_grid(grid, note):
     fit = knn("species ~ .", load_iris(), grid=grid)
     inside = fit.path["k"].min() < fit.k < fit.path["k"].max()
     assert inside == (note is None and len(grid) > 1)
@@ -632,7 +632,7 @@ def test_the_summary_says_when_the_chosen_k_is_at_an_end_of_the_grid(grid, note)
     assert note is None or note in text
 
 
-def test_one_neighbour_is_not_said_to_be_an_end_nor_are_all_rows():
+def test_k_of_one_or_of_all_rows_is_not_noted_as_a_limit():
     line = pd.DataFrame({"x": np.repeat([0.0, 1.0, 2.0, 3.0], 2), "y": list("aabbaabb")})
     first = knn("y ~ x", line)
     assert first.k == 1
@@ -642,7 +642,7 @@ def test_one_neighbour_is_not_said_to_be_an_end_nor_are_all_rows():
         assert "was tried" not in " ".join(fit.summary().as_text().split())
 
 
-def test_pictures():
+def test_plots():
     import matplotlib.pyplot as plt
 
     fit = knn("species ~ petal_length + petal_width", load_iris())
@@ -677,31 +677,31 @@ def test_stepwise_chooses_columns_for_neighbours():
     assert {"petal_length", "petal_width"} & set(chosen.fit.terms)
 
 
-def test_folds_choose_k_anew_unless_it_is_to_be_held():
+def test_folds_choose_k_again_unless_it_is_fixed():
     iris = load_iris()
     fit = knn("species ~ .", iris, grid=[1, 5, 15])
-    found = discrim.cross_validate(fit, 5, seed=2)
-    held = discrim.cross_validate(fit, 5, seed=2, nested=False)
-    dealt = found.folds[1].to_numpy()
-    for fold in np.unique(dealt):
-        inside, outside = iris[dealt != fold], iris[dealt == fold]
+    cross_validated = discrim.cross_validate(fit, 5, seed=2)
+    fixed_fit = discrim.cross_validate(fit, 5, seed=2, nested=False)
+    fold_ids = cross_validated.folds[1].to_numpy()
+    for fold in np.unique(fold_ids):
+        inside, outside = iris[fold_ids != fold], iris[fold_ids == fold]
         chosen = knn("species ~ .", inside, grid=[1, 5, 15], prior=fit.prior)
         given = knn("species ~ .", inside, k=fit.k, prior=fit.prior)
-        assert found.labels[1][dealt == fold].tolist() == chosen.predict(outside).tolist()
-        assert held.labels[1][dealt == fold].tolist() == given.predict(outside).tolist()
+        assert cross_validated.labels[1][fold_ids == fold].tolist() == chosen.predict(outside).tolist()
+        assert fixed_fit.labels[1][fold_ids == fold].tolist() == given.predict(outside).tolist()
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "mahalanobis", "cityblock", "chebyshev", "cosine"])
 @pytest.mark.parametrize("far", [1e80, 1e99])
-def test_rows_far_away_have_the_neighbours_of_far_ones(metric, far):
+def test_distant_rows_have_the_correct_neighbours(metric, far):
     data = load_iris()
     fit = knn("species ~ .", data, k=3, metric=metric)
     signs = np.array([[1, 1, 1, 1], [-1, -1, -1, -1], [1, -1, 0, 0], [0, 0, 0, -1]])
-    rows, near = (pd.DataFrame(size * signs, columns=data.columns[:4]) for size in (far, 1e60))
+    rows, nearby = (pd.DataFrame(size * signs, columns=data.columns[:4]) for size in (far, 1e60))
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        found = fit.predict_proba(rows)
-    pd.testing.assert_frame_equal(found, fit.predict_proba(near))
+        actual = fit.predict_proba(rows)
+    pd.testing.assert_frame_equal(actual, fit.predict_proba(nearby))
 
 
 def test_a_new_value_that_is_not_zero_or_one_is_refused_with_its_column() -> None:

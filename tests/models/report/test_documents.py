@@ -105,7 +105,7 @@ def agree(tables: list[list[list[str]]], frame: pd.DataFrame, *, triangle: bool 
 SECTIONS = {
     "classes": "Classes",
     "means": "Means",
-    "covariance": "Pooled covariance within classes, divisor N-K",
+    "covariance": "Pooled covariance matrix within classes, divisor N-K",
 }
 
 

@@ -215,7 +215,7 @@ def test_long_sections_of_a_summary_are_folded(tmp_path):
     page = report(discrim.lda("cultivar ~ .", load_wine()), tmp_path, pictures=[])
     first, named, rest = page.text.partition("Long sections: functions, covariance")
     assert named
-    assert "Discriminants (unit" in first
+    assert "Coefficients of linear discriminants (unit" in first
     assert "Pooled covariance" in rest
     assert "Pooled covariance" not in first
 
