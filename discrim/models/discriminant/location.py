@@ -503,7 +503,7 @@ def _means(results: LocationResults, fit: FittedModel[LocationFit]) -> Section:
 def _path(results: LocationResults, fit: FittedModel[LocationFit]) -> Section:
     table = results.path.set_index("smoothing").rename_axis(index=None)
     formats: dict[Any, Any] = {"error": "share", "se": "share"}
-    note = "The largest smoothing with the smallest error is chosen; the covariance matrix is fixed."
+    note = "The largest smoothing of smallest error is chosen; the covariance is fixed."
     title = "Leave-one-out error by smoothing"
     return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
 

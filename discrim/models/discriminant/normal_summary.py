@@ -569,7 +569,7 @@ def choice_description(fit: FittedModel[RDAFit]) -> str:
     if cv is None:
         return "given"
     if plan is not None and plan.splits:
-        return f"{cv} given splits" + (", prior fixed" if fit.estimates.estimated_prior else "")
+        return f"{cv} splits, given" + (", prior fixed" if fit.estimates.estimated_prior else "")
     return "leave-one-out" if cv == "loo" else f"{cv}-fold cross-validation"
 
 
@@ -805,7 +805,7 @@ def _equal_covariances(results: LDAResults | QDAResults, fit: FittedModel[Any]) 
     test_results = equal_covariance_tests(fit)
     if isinstance(test_results, str):
         empty = pd.DataFrame(columns=["statistic", "df", "p"])
-        return Section(title, empty, "text", note=f"Not available. {test_results}")
+        return Section(title, empty, "text", note=f"Not tested. {test_results}")
     ratio, box = test_results
     tests = {
         label: approximation
@@ -822,9 +822,9 @@ def _equal_covariances(results: LDAResults | QDAResults, fit: FittedModel[Any]) 
     see_also = "qda() and covariance_models()" if is_pooled else "covariance_models()"
     verdict = "The tests disagree at 5 %. In small samples the likelihood ratio test rejects too often."
     if all(rejected):
-        verdict = f"Equal covariance matrices are rejected at 5 %: see {see_also}."
+        verdict = f"Equal covariances are rejected at 5 %: see {see_also}."
     elif not any(rejected):
-        verdict = "Equal covariance matrices are not rejected at 5 %."
+        verdict = "Equal covariances are not rejected at 5 %."
     return Section(title, table, formats, note=verdict, source="fit.box_m(), lr_test()")
 
 

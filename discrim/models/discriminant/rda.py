@@ -768,7 +768,7 @@ def rda(
     if len(splits) == 1 and select == "1se":
         raise DataError(
             '"1se" requires the standard error over several splits, but folds= has only one.',
-            hint="Pass at least two splits.",
+            hint="Give two or more splits.",
         )
     _refuse_single(stats, blocks.design.levels)
     priors, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)

@@ -126,7 +126,7 @@ def _moments(fit: FittedModel[NaiveBayesFit]) -> ClassMoments | None:
 def _tables(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
     table = pd.concat({term: probabilities.T for term, probabilities in results.tables.items()})
     note = (
-        "A probability of 0 excludes the class regardless of the other columns; see laplace=."
+        "A probability of 0 excludes the class for any other values; see laplace=."
         if not results.laplace and (table == 0).any(axis=None)
         else ""
     )

@@ -115,10 +115,10 @@ def schaefer_strimmer(x, y, w=None):
 
 def covariance_of(x, y, g, h):
     d, _ = parts(x, y)
-    own = d.T @ d / (len(x) - len(np.unique(y)))
-    sd = np.sqrt(np.diag(own))
+    scatter = d.T @ d / (len(x) - len(np.unique(y)))
+    sd = np.sqrt(np.diag(scatter))
     shrunken = np.sqrt((1 - h) * sd**2 + h * np.median(sd**2))
-    correlation = (1 - g) * own / np.outer(sd, sd) + g * np.eye(len(sd))
+    correlation = (1 - g) * scatter / np.outer(sd, sd) + g * np.eye(len(sd))
     return correlation * np.outer(shrunken, shrunken)
 
 
@@ -141,8 +141,10 @@ def test_the_covariance_is_its_definition(n, p, offset):
     assert fit.shrinkage == pytest.approx(schaefer_strimmer(x, y), rel=1e-9)
     want = covariance_of(x, y, fit.shrinkage, fit.covariance_model.variance_shrinkage)
     assert_allclose(fit.cov, want, rtol=1e-8, atol=1e-10 * np.abs(want).max())
-    given = lda("y ~ .", framed(x + offset, y), **GIVEN)
-    assert_allclose(given.cov, covariance_of(x, y, 0.3, 0.1), rtol=1e-8, atol=1e-10 * np.abs(want).max())
+    fit_with_fixed = lda("y ~ .", framed(x + offset, y), **GIVEN)
+    assert_allclose(
+        fit_with_fixed.cov, covariance_of(x, y, 0.3, 0.1), rtol=1e-8, atol=1e-10 * np.abs(want).max()
+    )
 
 
 def test_one_column_has_no_correlation_to_shrink():
@@ -242,8 +244,8 @@ def test_leave_one_out_scores_equal_refits(name, options):
         left_out = fit.leave_one_out()
         for i in (0, len(data) // 2 + 1, len(data) - 2):
             less = data.drop(index=data.index[i]) if w is None else data
-            taken = w if w is None else w - (np.arange(len(data)) == i)
-            again = lda(formula, less, prior=fit.prior, weights=taken, **options)
+            remaining_weights = w if w is None else w - (np.arange(len(data)) == i)
+            again = lda(formula, less, prior=fit.prior, weights=remaining_weights, **options)
             want = again.predict_proba(data.iloc[[i]]).to_numpy()[0]
             assert_allclose(left_out.iloc[i][list(fit.classes)].astype(float), want, rtol=1e-7, atol=1e-13)
 
@@ -292,7 +294,7 @@ def test_a_file_keeps_shrinkages_and_ranking(name, tmp_path):
         fit.save(tmp_path / "fit")
         loaded = discrim.load(tmp_path / "fit")
         pd.testing.assert_frame_equal(loaded.ranking(), fit.ranking(), check_exact=True)
-        header = [held.summary(["header"]).tables["header"]["value"] for held in (fit, loaded)]
+        header = [results.summary(["header"]).tables["header"]["value"] for results in (fit, loaded)]
         for key in ("Shrinkage, correlations", "Shrinkage, variances"):
             assert header[0][key] == header[1][key]
         assert loaded.glance()["variance_shrinkage"].item() == fit.covariance_model.variance_shrinkage

@@ -53,8 +53,8 @@ def test_fit_agrees_with_dapc_of_adegenet(case):
     table: pd.DataFrame = discrim.datasets.load(case["table"])
     table = table if not case["rows"] else table.iloc[case["rows"]].reset_index(drop=True)
     components = PrincipalComponents(case["components"], standardize=case["standardize"])
-    given = {"components": components, "ncomp": case["ncomp"]}
-    fit = lda(f"{case['response']} ~ .", table, **given)
+    options = {"components": components, "ncomp": case["ncomp"]}
+    fit = lda(f"{case['response']} ~ .", table, **options)
     # It leaves eigenvalues out of the total that are less than 1e-7 of the largest.
     np.testing.assert_allclose(fit.subspace.shares, np.atleast_1d(case["shares"]), rtol=1e-7)
     assert fit.subspace.shares.sum() == pytest.approx(case["share"], rel=1e-7)
@@ -68,11 +68,11 @@ def test_fit_agrees_with_dapc_of_adegenet(case):
     assert fit.predict().tolist() == case["assigned"]
     folds, labels = np.arange(1, len(table) + 1) % 5, table[case["response"]]
     splits = [(np.flatnonzero(folds != f), np.flatnonzero(folds == f)) for f in range(5)]
-    called = [
-        lda(fit.formula, table.iloc[train], **given).predict(table.iloc[test]) != labels.iloc[test]
+    misclassified = [
+        lda(fit.formula, table.iloc[train], **options).predict(table.iloc[test]) != labels.iloc[test]
         for train, test in splits
     ]
-    assert [each.sum() for each in called] == case["missed"]
+    assert [is_error.sum() for is_error in misclassified] == case["missed"]
     # The axes of each fold are those of the rows that it learns from.
     validated = discrim.cross_validate(fit, folds, refit_prior=True)
     assert (validated.labels.iloc[:, 0] != labels).sum() == sum(case["missed"])
@@ -110,14 +110,14 @@ def test_all_axes_are_the_fit_of_all_columns(verb):
         np.testing.assert_allclose(fit.logdet, full_fit.logdet, rtol=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["diagonal", "shrunk", "spherical"])
-def test_covariance_model_applies_to_the_scores(kind):
+@pytest.mark.parametrize("covariance", ["diagonal", "shrunk", "spherical"])
+def test_covariance_model_applies_to_the_scores(covariance):
     table = drawn(40, 60)
     x = table.drop(columns="y").to_numpy()
     scores = pd.DataFrame(PCA(7, svd_solver="full").fit_transform(x)).add_prefix("s").assign(y=table["y"])
     fit, reference_fit = (
-        lda("y ~ .", table, components=7, covariance=kind),
-        lda("y ~ .", scores, covariance=kind),
+        lda("y ~ .", table, components=7, covariance=covariance),
+        lda("y ~ .", scores, covariance=covariance),
     )
     np.testing.assert_allclose(fit.predict_proba(), reference_fit.predict_proba(), atol=1e-10)
     np.testing.assert_allclose(fit.explained, reference_fit.explained, rtol=1e-9)
@@ -244,7 +244,7 @@ def test_invalid_options_are_refused_with_a_hint():
     refused(NotSupportedError, "Fit with components=", lambda: lda("species ~ .", IRIS).subspace.loadings)
     two = "4 columns and 3 classes have, within 1 principal axes, 1 canonical axis"
     refused(DataError, two, of_iris(components=1, ncomp=2))
-    of_all = r"full covariances?, not .*within principal axes"
+    of_all = r"requires full covariance matri.*within principal axes"
     refused(NotSupportedError, of_all, lambda: fit.predict_proba(method="predictive"))
 
 
@@ -317,10 +317,10 @@ def refitted(fit: Any, table: pd.DataFrame, weights: np.ndarray | None = None) -
     """Posteriors (n, K) of each row by a fit to the other rows, of which one unit of weight is left out."""
     actual = []
     for i in range(len(table)):
-        times = np.ones(len(table)) if weights is None else weights.astype(float)
-        times[i] -= min(times[i], 1.0)
-        options = {} if weights is None else {"weights": times[times > 0]}
-        other = fit.update(data=table[times > 0], **options)
+        row_weights = np.ones(len(table)) if weights is None else weights.astype(float)
+        row_weights[i] -= min(row_weights[i], 1.0)
+        options = {} if weights is None else {"weights": row_weights[row_weights > 0]}
+        other = fit.update(data=table[row_weights > 0], **options)
         actual.append(other.predict_proba(table.iloc[[i]], prior=fit.prior).to_numpy()[0])
     return np.array(actual)
 

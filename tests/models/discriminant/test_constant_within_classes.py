@@ -70,7 +70,7 @@ def test_a_redundant_column_is_not_reported_as_separating(name):
     assert "apart" not in str(raised.value)
     with pytest.warns(DroppedColumnsWarning) as message:
         discrim.lda("y ~ .", data=data, collinear="drop")
-    assert not any("apart" in str(each.message) for each in message)
+    assert not any("apart" in str(warning.message) for warning in message)
 
 
 @pytest.mark.parametrize("verb", ["lda", "nearest_centroid"])
@@ -79,7 +79,7 @@ def test_warnings_state_which_standard_deviation_is_meant(verb):
     options = {"covariance": "shrunk"} if verb == "lda" else {}
     with pytest.warns(ScaleWarning) as message:
         getattr(discrim, verb)("y ~ .", data=data, **options)
-    (text,) = [str(each.message) for each in message]
+    (text,) = [str(warning.message) for warning in message]
     assert f"deviation of {data['c'].std(ddof=0):.3g} over all rows" in text
     within = np.sqrt(data.groupby("y")["x"].var().mean())
     assert f"deviation of {within:.3g} within classes" in text

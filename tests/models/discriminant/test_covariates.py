@@ -224,9 +224,9 @@ def test_options_that_do_not_go_with_covariates(options):
 
 def test_methods_without_adjustment_are_refused(fits):
     fit, iris = fits["one"], load_iris()
-    asked = [lambda: fit.anova(), lambda: fit.box_m(), lambda: fit.ranking(), lambda: fit.plot("he")]
-    asked += [lambda: fit.plot("partition"), lambda: discrim.lr_test(fit, discrim.qda("species ~ .", iris))]
-    for ask in asked:
+    calls = [lambda: fit.anova(), lambda: fit.box_m(), lambda: fit.ranking(), lambda: fit.plot("he")]
+    calls += [lambda: fit.plot("partition"), lambda: discrim.lr_test(fit, discrim.qda("species ~ .", iris))]
+    for ask in calls:
         with pytest.raises(NotSupportedError) as caught:
             ask()
         assert "adjusts" in str(caught.value)
@@ -287,6 +287,6 @@ def test_an_estimator_names_covariates_by_column_or_position(fits):
 
 def test_plots_show_adjusted_columns(fits):
     fit = fits["one"]
-    for kind in ("scores", "regions", "pairs", "ellipses", "biplot"):
-        assert fit.plot(kind) is not None
+    for plot_kind in ("scores", "regions", "pairs", "ellipses", "biplot"):
+        assert fit.plot(plot_kind) is not None
         plt.close("all")

@@ -42,12 +42,12 @@ def test_level_coordinates_agree_with_factominer():
     names = [label[label.index("[") + 1 : -1] for label in fit.terms]
     # A level is written with its column where two columns have it, or might.
     assert names == [name.rpartition(".")[2] for name in expected["levels"]]
-    places, theirs = fit.subspace.level_coordinates(), np.array(expected["coordinates"])
-    mine = places.drop(columns="share").to_numpy()
+    coordinates, theirs = fit.subspace.level_coordinates(), np.array(expected["coordinates"])
+    mine = coordinates.drop(columns="share").to_numpy()
     signs = np.sign((mine * theirs).sum(axis=0))
     np.testing.assert_allclose(mine * signs, theirs, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(fit.subspace.loadings**2, expected["contributions"], rtol=1e-8, atol=1e-10)
-    assert places.loc["sex[male]", "share"] == pytest.approx((BIRDS["sex"] == "male").mean())
+    assert coordinates.loc["sex[male]", "share"] == pytest.approx((BIRDS["sex"] == "male").mean())
 
 
 def test_cells_with_counts_equal_their_rows():
@@ -77,8 +77,8 @@ def test_classification_functions_refer_to_the_levels():
     fit = fitted()
     proportions = fit.subspace.level_coordinates()["share"]
     for prefix in ("island", "sex", "mass", "flipper"):
-        own = [term for term in fit.terms if term.startswith(prefix)]
-        np.testing.assert_allclose(proportions[own] @ fit.coef.loc[own], 0, atol=1e-12)
+        level_terms = [term for term in fit.terms if term.startswith(prefix)]
+        np.testing.assert_allclose(proportions[level_terms] @ fit.coef.loc[level_terms], 0, atol=1e-12)
     row = BIRDS.iloc[0]
     levels = [f"{name}[{row[name]}]" for name in ("island", "sex", "mass", "flipper")]
     scores = fit.coef.loc[levels].sum() + fit.intercept
@@ -93,8 +93,8 @@ def test_leave_one_out_estimates_axes_again():
     fit = fitted(2, data=subset)
     left_out = fit.leave_one_out()[list(fit.classes)].to_numpy()
     for i in range(0, len(subset), 5):
-        anew = fitted(2, data=subset.drop(index=subset.index[i]), prior=fit.prior)
-        np.testing.assert_allclose(left_out[i], anew.predict_proba(subset.iloc[[i]]).iloc[0], rtol=1e-8)
+        refit = fitted(2, data=subset.drop(index=subset.index[i]), prior=fit.prior)
+        np.testing.assert_allclose(left_out[i], refit.predict_proba(subset.iloc[[i]]).iloc[0], rtol=1e-8)
     chosen = fitted("cv")
     assert (
         chosen.subspace.path["error"].min()
@@ -117,8 +117,14 @@ def test_leaving_out_counts_levels_without_each_row_of_a_wide_table(weighted, nu
     fit = fitted(3, "y ~ .", table, weights=weights)
     left_out = fit.leave_one_out()[list(fit.classes)].to_numpy()
     for i in range(30):
-        times = weights - (np.arange(30) == i)
-        other = fitted(3, "y ~ .", table[times > 0], weights=times[times > 0], prior=fit.prior)
+        remaining_weights = weights - (np.arange(30) == i)
+        other = fitted(
+            3,
+            "y ~ .",
+            table[remaining_weights > 0],
+            weights=remaining_weights[remaining_weights > 0],
+            prior=fit.prior,
+        )
         np.testing.assert_allclose(left_out[i], other.predict_proba(table.iloc[[i]]).iloc[0], atol=1e-11)
 
 

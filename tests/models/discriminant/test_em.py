@@ -45,17 +45,17 @@ def matrices(fit):
 def one_step(means, covs, x, codes, *, common):
     """A step of EM as textbooks write it, row by row."""
     k, p = means.shape
-    filled, rest = np.empty_like(x), np.zeros((k, p, p))
+    filled, conditional_covariances = np.empty_like(x), np.zeros((k, p, p))
     for i, row in enumerate(x):
         c, m = codes[i], np.isnan(row)
         o = ~m
         slopes = covs[c][np.ix_(m, o)] @ np.linalg.inv(covs[c][np.ix_(o, o)])
         filled[i] = row
         filled[i, m] = means[c, m] + slopes @ (row[o] - means[c, o])
-        rest[c][np.ix_(m, m)] += covs[c][np.ix_(m, m)] - slopes @ covs[c][np.ix_(o, m)]
+        conditional_covariances[c][np.ix_(m, m)] += covs[c][np.ix_(m, m)] - slopes @ covs[c][np.ix_(o, m)]
     new = np.array([filled[codes == c].mean(axis=0) for c in range(k)])
     differences = [filled[codes == c] - new[c] for c in range(k)]
-    sums = [g.T @ g + r for g, r in zip(differences, rest, strict=True)]
+    sums = [g.T @ g + r for g, r in zip(differences, conditional_covariances, strict=True)]
     if common:
         return new, [sum(sums) / len(x)] * k
     return new, [s / len(g) for s, g in zip(sums, differences, strict=True)]
@@ -141,13 +141,13 @@ def closed_form(x, codes, classes):
     p, k = x.shape[1], len(classes)
     means, cov = mpmath.zeros(k, p), mpmath.zeros(p)
     for j in range(p):
-        own = np.flatnonzero(~np.isnan(x[:, j]))
-        design = mpmath.matrix(len(own), k + j)
-        for i, row in enumerate(own):
+        observed = np.flatnonzero(~np.isnan(x[:, j]))
+        design = mpmath.matrix(len(observed), k + j)
+        for i, row in enumerate(observed):
             design[i, list(classes).index(codes[row])] = 1
             for a in range(j):
                 design[i, k + a] = float(x[row, a])
-        y = mpmath.matrix(x[own, j].tolist())
+        y = mpmath.matrix(x[observed, j].tolist())
         b = mpmath.lu_solve(design.T * design, design.T * y)
         residuals = y - design * b
         slopes = b[k:, 0] if j else mpmath.matrix(0, 1)
@@ -155,7 +155,9 @@ def closed_form(x, codes, classes):
             means[c, j] = b[c] + sum(slopes[a] * means[c, a] for a in range(j))
         for a in range(j):
             cov[a, j] = cov[j, a] = sum(cov[a, i] * slopes[i] for i in range(j))
-        cov[j, j] = (residuals.T * residuals)[0] / len(own) + sum(slopes[i] * cov[i, j] for i in range(j))
+        cov[j, j] = (residuals.T * residuals)[0] / len(observed) + sum(
+            slopes[i] * cov[i, j] for i in range(j)
+        )
     return (np.array(m.tolist(), dtype=float) for m in (means, cov))
 
 
@@ -179,9 +181,9 @@ def test_complete_rows_give_the_same_fit_with_and_without_em(verb, method):
 def test_rows_with_missing_values_are_predicted_by_their_other_columns(verb, tmp_path):
     fit = VERBS[verb]("species ~ .", HOLES, missing="em")
     proba = fit.predict_proba()
-    lost = HOLES[NUMBERS].isna().all(axis=1)
+    is_empty = HOLES[NUMBERS].isna().all(axis=1)
     assert proba.notna().all(axis=None)
-    np.testing.assert_allclose(proba[lost], np.tile(fit.prior, (lost.sum(), 1)))
+    np.testing.assert_allclose(proba[is_empty], np.tile(fit.prior, (is_empty.sum(), 1)))
     np.testing.assert_array_equal(proba, fit.predict_proba(HOLES))
     dropped = fit.predict(HOLES, missing="drop")
     assert (dropped.isna() == HOLES.isna().any(axis=1)).all()
@@ -208,8 +210,8 @@ def test_folds_are_fitted_by_em_too():
     actual = discrim.cross_validate(fit, folds=fold).labels[1]
     for f in range(3):
         refit = discrim.lda("species ~ .", HOLES[fold != f], missing="em", prior=fit.prior)
-        own = (fold == f) & HOLES[NUMBERS].notna().any(axis=1)
-        assert (actual[own] == refit.predict(HOLES[own])).all()
+        in_fold = (fold == f) & HOLES[NUMBERS].notna().any(axis=1)
+        assert (actual[in_fold] == refit.predict(HOLES[in_fold])).all()
     rates = fit.error_rates(["apparent", "cv"], folds=3, seed=1)
     assert (rates["total"] == fit.nobs).all()
 
@@ -381,9 +383,9 @@ def test_errors_name_a_column_that_is_constant_in_a_class_and_lda_accepts_it():
     assert "'island[T.Dream]'" in str(caught.value)
     assert "'Chinstrap'" in str(caught.value)
     assert discrim.lda(formula, penguins, missing="em").nobs == len(penguins)
-    own = penguins.assign(own=penguins["species"].map({"Adelie": 1.0, "Chinstrap": 2.0, "Gentoo": 0.1}))
+    table = penguins.assign(own=penguins["species"].map({"Adelie": 1.0, "Chinstrap": 2.0, "Gentoo": 0.1}))
     with pytest.raises(CollinearError) as caught:
-        discrim.lda("species ~ own + bill_length_mm", own, missing="em")
+        discrim.lda("species ~ own + bill_length_mm", table, missing="em")
     assert "'own'" in str(caught.value)
 
 

@@ -98,9 +98,9 @@ def test_each_fold_fits_a_copy(verb):
 
 
 def test_an_object_without_parameters_is_not_changed():
-    held = Constant(np.eye(4))
-    fit = lda("species ~ .", IRIS, covariance=held)
-    assert not hasattr(held, "covariance_")
+    estimator = Constant(np.eye(4))
+    fit = lda("species ~ .", IRIS, covariance=estimator)
+    assert not hasattr(estimator, "covariance_")
     np.testing.assert_array_equal(fit.cov, np.eye(4))
     # A covariance of one is the nearest centroid.
     nearest = ((X[:, None] - fit.means.to_numpy()) ** 2).sum(axis=2).argmin(axis=1)
@@ -174,7 +174,7 @@ class Failing:
 
 @pytest.mark.parametrize("verb", [lda, qda])
 @pytest.mark.parametrize(
-    ("estimator", "error", "words"),
+    ("estimator", "error", "message"),
     [
         (LedoitWolf, DataError, r"is a class.*covariance=LedoitWolf\(\)"),
         (object(), DataError, "with fit"),
@@ -191,8 +191,8 @@ class Failing:
         (Constant(np.zeros((4, 4))), CollinearError, "not positive definite"),
     ],
 )
-def test_errors_name_an_estimator_that_fails(verb, estimator, error, words):
-    with pytest.raises(error, match=words):
+def test_errors_name_an_estimator_that_fails(verb, estimator, error, message):
+    with pytest.raises(error, match=message):
         verb("species ~ .", IRIS, covariance=estimator)
 
 

@@ -44,13 +44,13 @@ def uniform(count: int, state: list[int]) -> np.ndarray:
 
 
 def made_wide() -> pd.DataFrame:
-    state, parts, p = [1], [], 60
+    state, chunks, p = [1], [], 60
     for k, (n, d) in enumerate(zip((10, 12, 14), (2, 3, 1), strict=True), 1):
         loadings = uniform(d * p, state).reshape(d, p) * 2
         factors = uniform(d * n, state).reshape(n, d) * 3
         noise = uniform(n * p, state).reshape(n, p)
-        parts.append(factors @ loadings + noise * (1 + k / 4) + k / 4)
-    frame = pd.DataFrame(np.concatenate(parts), columns=[f"v{j}" for j in range(p)])
+        chunks.append(factors @ loadings + noise * (1 + k / 4) + k / 4)
+    frame = pd.DataFrame(np.concatenate(chunks), columns=[f"v{j}" for j in range(p)])
     return frame.assign(y=np.repeat(["a", "b", "c"], [10, 12, 14]))
 
 
@@ -78,8 +78,8 @@ def check(fit, want: dict, form: str) -> None:
     assert np.allclose(fit.covariance_model.factors["noise"], want.get("b_p", want["b"]), rtol=1e-12)
     assert fit.llf == pytest.approx(want["llf"], rel=1e-11)
     # HDclassif counts dimensions that are given, too.
-    given = fit._fit.estimates.covariance_model.wanted.found == "given"
-    counted = 0 if not given else 3 if form.endswith("Dk") else 1
+    is_fixed = fit._fit.estimates.covariance_model.wanted.found == "given"
+    counted = 0 if not is_fixed else 3 if form.endswith("Dk") else 1
     assert fit.df_model + counted == want["complexity"]
     assert fit.bic + counted * np.log(fit.nobs) == pytest.approx(-want["bic"], rel=1e-11)
 
@@ -194,9 +194,9 @@ def test_bic_of_each_class_is_least_at_its_dimensions(data, formula, form):
         for d in range(1, p):
             a = values[:d] if form == "AkjBkQkDk" else np.full(d, values[:d].mean())
             b = values[d:].sum() / (p - d)
-            own = np.concatenate([a, np.full(p - d, b)])
+            eigenvalues = np.concatenate([a, np.full(p - d, b)])
             df = d * p - d * (d + 1) / 2 + (d if form == "AkjBkQkDk" else 1)
-            actual.append(n * np.log(own).sum() + df * np.log(n))
+            actual.append(n * np.log(eigenvalues).sum() + df * np.log(n))
         assert fit.covariance_model.dimensions[label] == 1 + np.argmin(actual)
         above = fit.covariance_model.scree().loc[label, "bic_above"].to_numpy()
         assert np.allclose(above[: len(actual)], np.array(actual) - min(actual), rtol=1e-8, atol=1e-7)
@@ -226,13 +226,13 @@ def test_leave_one_out_equals_refits(options, weighted):
 
 
 def test_common_parameters_are_refitted_without_each_row():
-    some = IRIS.iloc[::10]
-    fit = qda("species ~ .", some, covariance=FactorAnalytic(1, form="AkjBQkDk"), prior="equal")
+    subset = IRIS.iloc[::10]
+    fit = qda("species ~ .", subset, covariance=FactorAnalytic(1, form="AkjBQkDk"), prior="equal")
     left_out = fit.leave_one_out()
     for row in (0, 7, 14):
-        less = some.drop(index=some.index[row])
+        less = subset.drop(index=subset.index[row])
         again = qda("species ~ .", less, covariance=FactorAnalytic(1, form="AkjBQkDk"), prior="equal")
-        want = again.predict_proba(some.iloc[[row]]).to_numpy()[0]
+        want = again.predict_proba(subset.iloc[[row]]).to_numpy()[0]
         assert np.allclose(left_out.iloc[row, 1:].to_numpy(float), want, rtol=1e-9)
 
 
@@ -246,9 +246,11 @@ def test_small_noise_variances_keep_their_precision():
     fit = qda("y ~ .", data, covariance=FactorAnalytic(1), method="mle")
     actual = fit.decision_function(data).to_numpy()
     rows, scores = exact(x), []
-    for own in (rows[:8], rows[8:]):
-        mean = own.sum(axis=0) / 8
-        values, vectors = mpmath.eigsy(mpmath.matrix(((own - mean).T @ (own - mean) / 8).tolist()))
+    for class_rows in (rows[:8], rows[8:]):
+        mean = class_rows.sum(axis=0) / 8
+        values, vectors = mpmath.eigsy(
+            mpmath.matrix(((class_rows - mean).T @ (class_rows - mean) / 8).tolist())
+        )
         order = sorted(range(4), key=lambda j: values[j])
         a, b = values[order[3]], sum(values[j] for j in order[:3]) / 3
         axis = np.array([vectors[i, order[3]] for i in range(4)])
@@ -323,19 +325,19 @@ def test_standardized_columns_have_no_units():
 
 def test_missing_columns_are_integrated_out():
     fit = qda("species ~ .", IRIS, covariance=FactorAnalytic(2))
-    some = IRIS.iloc[[0, 60, 120]].copy()
-    some["petal_width"] = np.nan
+    new = IRIS.iloc[[0, 60, 120]].copy()
+    new["petal_width"] = np.nan
     keep = fit.terms[:3]
     density = np.column_stack(
         [
             scipy.stats.multivariate_normal(fit.means.loc[k, keep], fit.covs[k].loc[keep, keep]).logpdf(
-                some[keep]
+                new[keep]
             )
             for k in fit.classes
         ]
     )
     want = scipy.special.softmax(density, axis=1)
-    assert np.allclose(fit.predict_proba(some, missing="integrate"), want, rtol=1e-9)
+    assert np.allclose(fit.predict_proba(new, missing="integrate"), want, rtol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -415,11 +417,11 @@ def test_classes_that_have_no_such_covariance_are_named():
 
 
 def test_covariance_models_table_has_all_forms():
-    given = covariance_models("species ~ .", IRIS, dimensions=3)
-    actual, free = (given.loc[name, ["df", "llf"]].tolist() for name in ("factor AkjBkQkDk", "free"))
-    assert actual == pytest.approx(free, rel=1e-12)
-    assert given.loc["factor AjBQD", "LR_free"] == pytest.approx(given.loc["common", "LR_free"], rel=1e-9)
-    assert "factor AkjBkQkD" not in given.index
+    table = covariance_models("species ~ .", IRIS, dimensions=3)
+    actual, full_model = (table.loc[name, ["df", "llf"]].tolist() for name in ("factor AkjBkQkDk", "free"))
+    assert actual == pytest.approx(full_model, rel=1e-12)
+    assert table.loc["factor AjBQD", "LR_free"] == pytest.approx(table.loc["common", "LR_free"], rel=1e-9)
+    assert "factor AkjBkQkD" not in table.index
     chosen = qda("species ~ .", IRIS).covariance_models(dimensions="cattell", threshold=0.05)
     for form in FORMS:
         fit = qda("species ~ .", IRIS, covariance=FactorAnalytic(form=form, threshold=0.05), method="mle")
@@ -499,24 +501,27 @@ def test_rows_left_out_by_the_largest_eigenvalues_alone(threshold, weighted):
 def test_eigenvalues_less_a_row_are_those_of_the_matrix(r):
     rng = np.random.default_rng(r)
     for power in (0.5, 2, 5):
-        lengths = np.sort(rng.exponential(size=r) ** power)[::-1]
+        eigenvalues = np.sort(rng.exponential(size=r) ** power)[::-1]
         unit = rng.normal(size=(20, r))
         unit /= np.linalg.norm(unit, axis=1)[:, None]
         # Rows that take nothing from some axes, and one that takes all of its own direction.
         unit[0, 0], unit[1, 1:], unit[2] = 1e-15, 1e-15, 0.999999999 * unit[2]
-        z = unit * np.sqrt(lengths) * np.linspace(0.1, 0.999, 20)[:, None]
-        want, vectors = np.linalg.eigh(np.diag(lengths) - z[:, :, None] * z[:, None, :])
+        z = unit * np.sqrt(eigenvalues) * np.linspace(0.1, 0.999, 20)[:, None]
+        want, vectors = np.linalg.eigh(np.diag(eigenvalues) - z[:, :, None] * z[:, None, :])
         for q in (1, max(r // 2, 1), r):
-            actual = downdated(lengths, z**2, q)
+            actual = downdated(eigenvalues, z**2, q)
             assert actual.found.all()
-            assert np.abs(lengths[:q] - actual.shifts - want[:, ::-1][:, :q]).max() < 1e-14 * r * lengths[0]
+            assert (
+                np.abs(eigenvalues[:q] - actual.shifts - want[:, ::-1][:, :q]).max()
+                < 1e-14 * r * eigenvalues[0]
+            )
             along = np.einsum("mij,mi->mj", vectors[:, :, ::-1][:, :, :q], z) ** 2
-            assert np.allclose(1 / actual.slopes, along, rtol=1e-6, atol=1e-12 * lengths[0])
+            assert np.allclose(1 / actual.slopes, along, rtol=1e-6, atol=1e-12 * eigenvalues[0])
 
 
 def test_header_omits_dimensions_that_are_not_estimated():
     fit = qda("species ~ .", IRIS, covariance="factor")
-    kind = fit._fit.estimates.covariance_model.unfitted()
-    labels = [item.label for item in describe(kind).items(fit._fit.estimates.moments, ())]
+    covariance_model = fit._fit.estimates.covariance_model.unfitted()
+    labels = [item.label for item in describe(covariance_model).items(fit._fit.estimates.moments, ())]
     assert labels[0] == "Form"
     assert not any(label.startswith("Dimensions") for label in labels)

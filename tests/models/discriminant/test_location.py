@@ -54,12 +54,12 @@ def by_definition(
             cell: (smoothing ** (held != np.array(cell, dtype=object)).sum(axis=1)).astype(float)
             for cell in cells
         }
-        total = sum(each.sum() for each in mass.values())
+        total = sum(cell_mass.sum() for cell_mass in mass.values())
         for i, row in enumerate(new[columns + numbers].itertuples(index=False)):
-            own = mass[tuple(row[: len(columns)])]
-            distribution = stats.multivariate_normal(own @ x / own.sum(), scatter / divisor)
+            class_mass = mass[tuple(row[: len(columns)])]
+            distribution = stats.multivariate_normal(class_mass @ x / class_mass.sum(), scatter / divisor)
             out[i, k] = (
-                np.log(prior[k]) + np.log(own.sum() / total) + distribution.logpdf(row[len(columns) :])
+                np.log(prior[k]) + np.log(class_mass.sum() / total) + distribution.logpdf(row[len(columns) :])
             )
     out = np.exp(out - out.max(axis=1, keepdims=True))
     return out / out.sum(axis=1, keepdims=True), divisor
@@ -107,14 +107,14 @@ def test_unsmoothed_cells_are_estimated_separately():
     reference_fit = lda("cell ~ bill_length_mm + body_mass_g", BIRDS.assign(cell=cells))
     both = reference_fit.predict_proba()
     for sex in ("female", "male"):
-        own = BIRDS["sex"] == sex
-        chunk = both.loc[own, [f"{label} {sex}" for label in fit.classes]]
+        in_cell = BIRDS["sex"] == sex
+        chunk = both.loc[in_cell, [f"{label} {sex}" for label in fit.classes]]
         expected = chunk.div(chunk.sum(axis=1), axis=0)
-        np.testing.assert_allclose(fit.predict_proba()[own], expected, rtol=1e-7, atol=1e-12)
+        np.testing.assert_allclose(fit.predict_proba()[in_cell], expected, rtol=1e-7, atol=1e-12)
     np.testing.assert_allclose(fit.cov, reference_fit.cov, rtol=1e-9)
     np.testing.assert_allclose(
         fit.means.loc[("Adelie", "male")],
-        BIRDS[own & (BIRDS["species"] == "Adelie")][NUMBERS].mean(),
+        BIRDS[in_cell & (BIRDS["species"] == "Adelie")][NUMBERS].mean(),
         rtol=1e-9,
     )
 
@@ -138,10 +138,10 @@ def test_path_leaves_rows_out_with_fixed_covariance():
         root = np.linalg.cholesky(np.linalg.inv(full_fit.cov.to_numpy()))
         wrong = 0
         for i in range(len(subset)):
-            row, rest = subset.iloc[i], subset.drop(index=i)
+            row, others = subset.iloc[i], subset.drop(index=i)
             scores = []
             for label in full_fit.classes:
-                class_rows = rest[rest["species"] == label]
+                class_rows = others[others["species"] == label]
                 a = smoothing ** (
                     class_rows[["sex", "island"]].to_numpy() != row[["sex", "island"]].to_numpy()
                 ).sum(axis=1)
@@ -179,11 +179,11 @@ def test_truth_values_are_categories_and_weights_are_rows():
     other = location("species ~ late + bill_length_mm", repeated, smoothing=0.3)
     np.testing.assert_allclose(fit.predict_proba(data), other.predict_proba(data), rtol=1e-10)
     np.testing.assert_allclose(fit.cell_counts.sum(), other.counts)
-    named = location(
+    text_fit = location(
         "species ~ late + bill_length_mm", data.assign(late=data["late"].map(str)), smoothing=0.3
     )
     unweighted = location("species ~ late + bill_length_mm", data, smoothing=0.3)
-    np.testing.assert_allclose(unweighted.predict_proba(), named.predict_proba(), rtol=1e-12)
+    np.testing.assert_allclose(unweighted.predict_proba(), text_fit.predict_proba(), rtol=1e-12)
 
 
 def test_a_file_keeps_the_cells(tmp_path):
@@ -237,8 +237,8 @@ def test_the_path_counts_the_one_row_of_a_class_as_wrong():
 
 
 def test_damaged_cells_of_a_file_are_refused():
-    numbers = location(FORMULA, BIRDS, smoothing=0.3)._fit.estimates
-    cells = numbers.cells
+    estimates = location(FORMULA, BIRDS, smoothing=0.3)._fit.estimates
+    cells = estimates.cells
     wrong = {
         "cells": [
             replace(cells, counts=cells.counts[1:]),
@@ -247,15 +247,15 @@ def test_damaged_cells_of_a_file_are_refused():
             replace(cells, scatters=cells.scatters[:, 1:]),
             replace(cells, centres=cells.centres[:, 1:]),
         ],
-        "layout": [CellLayout(numbers.layout.levels[1:]), CellLayout(numbers.layout.levels + 1)],
+        "layout": [CellLayout(estimates.layout.levels[1:]), CellLayout(estimates.layout.levels + 1)],
         "smoothing": [2.0],
     }
-    parts = {"cells": cells, "layout": numbers.layout, "smoothing": 0.3, "estimated_prior": True}
-    assert location_of_cells(numbers.moments, numbers.prior, **parts).divisor == numbers.divisor
+    arguments = {"cells": cells, "layout": estimates.layout, "smoothing": 0.3, "estimated_prior": True}
+    assert location_of_cells(estimates.moments, estimates.prior, **arguments).divisor == estimates.divisor
     for name, values in wrong.items():
         for value in values:
             with pytest.raises(InvalidStateError):
-                location_of_cells(numbers.moments, numbers.prior, **parts | {name: value})
+                location_of_cells(estimates.moments, estimates.prior, **arguments | {name: value})
 
 
 def test_too_many_cells_are_refused_before_allocation():

@@ -19,29 +19,31 @@ def numeric_covariance(fit, columns, codes, *, diagonal):
     nu = len(codes) - k
     s = centred.T @ centred / nu
     p = len(s)
-    free = [(i, i) for i in range(p)] if diagonal else [(i, j) for i in range(p) for j in range(i, p)]
+    pairs = [(i, i) for i in range(p)] if diagonal else [(i, j) for i in range(p) for j in range(i, p)]
 
     def log_odds(theta):
         m = theta[: k * p].reshape(k, p)
         cov = np.zeros((p, p))
-        for (i, j), value in zip(free, theta[k * p :], strict=False):
+        for (i, j), value in zip(pairs, theta[k * p :], strict=False):
             cov[i, j] = cov[j, i] = value
-        logs = theta[k * p + len(free) :]
+        logs = theta[k * p + len(pairs) :]
         out = []
         for j in range(1, k):
             b = np.linalg.solve(cov, m[j] - m[0])
             out += [logs[j] - logs[0] - b @ (m[0] + m[j]) / 2, *b]
         return np.array(out)
 
-    theta = np.concatenate([means.ravel(), [s[i, j] for i, j in free], np.log(n / n.sum())])
-    own = np.zeros((len(theta), len(theta)))
-    held = np.diag(np.diag(s)) if diagonal else s
+    theta = np.concatenate([means.ravel(), [s[i, j] for i, j in pairs], np.log(n / n.sum())])
+    theta_covariance = np.zeros((len(theta), len(theta)))
+    start = np.diag(np.diag(s)) if diagonal else s
     for j in range(k):
-        own[j * p : (j + 1) * p, j * p : (j + 1) * p] = held / n[j]
-        own[-k + j, -k + j] = 1 / n[j]
-    for a, (i, j) in enumerate(free):
-        for b, (u, v) in enumerate(free):
-            own[k * p + a, k * p + b] = (held[i, u] * held[j, v] + held[i, v] * held[j, u]) / nu
+        theta_covariance[j * p : (j + 1) * p, j * p : (j + 1) * p] = start / n[j]
+        theta_covariance[-k + j, -k + j] = 1 / n[j]
+    for a, (i, j) in enumerate(pairs):
+        for b, (u, v) in enumerate(pairs):
+            theta_covariance[k * p + a, k * p + b] = (
+                start[i, u] * start[j, v] + start[i, v] * start[j, u]
+            ) / nu
     steps = 1e-6 * np.maximum(np.abs(theta), 1e-3)
     jacobian = np.column_stack(
         [
@@ -49,14 +51,16 @@ def numeric_covariance(fit, columns, codes, *, diagonal):
             for h, e in zip(steps, np.eye(len(theta)), strict=True)
         ]
     )
-    return jacobian @ own @ jacobian.T
+    return jacobian @ theta_covariance @ jacobian.T
 
 
-@pytest.mark.parametrize("kind", ["pooled", "diagonal"])
-def test_covariance_of_log_odds_equals_the_delta_method(kind):
-    fit = discrim.lda("species ~ petal_width + sepal_length + sepal_width", IRIS, covariance=kind)
+@pytest.mark.parametrize("covariance", ["pooled", "diagonal"])
+def test_covariance_of_log_odds_equals_the_delta_method(covariance):
+    fit = discrim.lda("species ~ petal_width + sepal_length + sepal_width", IRIS, covariance=covariance)
     columns = IRIS[["petal_width", "sepal_length", "sepal_width"]].to_numpy()
-    expected = numeric_covariance(fit, columns, pd.factorize(IRIS["species"])[0], diagonal=kind == "diagonal")
+    expected = numeric_covariance(
+        fit, columns, pd.factorize(IRIS["species"])[0], diagonal=covariance == "diagonal"
+    )
     actual = fit.cov_params()
     np.testing.assert_allclose(actual, expected, rtol=2e-5, atol=1e-6 * np.abs(expected).max())
     np.testing.assert_allclose(np.sqrt(np.diag(actual)), fit.bse.to_numpy().T.ravel(), rtol=1e-11)

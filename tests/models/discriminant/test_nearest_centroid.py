@@ -74,9 +74,9 @@ def test_labels_agree_with_scikit_learn(name):
         warnings.simplefilter("ignore")
         theirs = NearestCentroid().fit(x, y)
     np.testing.assert_array_equal(fit.predict().astype(str), theirs.predict(x))
-    kept = table.columns.drop("y").get_indexer(fit.terms)
+    kept_columns = table.columns.drop("y").get_indexer(fit.terms)
     means = fit.means.set_axis(fit.classes.astype(str)).loc[theirs.classes_]
-    np.testing.assert_allclose(means, theirs.centroids_[:, kept], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(means, theirs.centroids_[:, kept_columns], rtol=1e-12, atol=1e-12)
     new = x[::3] + np.random.default_rng(0).normal(size=x[::3].shape) * x.std(axis=0)
     actual = fit.predict(pd.DataFrame(new, columns=table.columns.drop("y")))
     np.testing.assert_array_equal(actual.astype(str), theirs.predict(new))
@@ -86,8 +86,8 @@ def test_labels_agree_with_scikit_learn(name):
 def test_other_results_of_scikit_learn_agree_with_diagonal_lda(prior):
     wine = TABLES["wine"]()
     x, y = parts(wine)
-    asked = {"equal": "uniform", "proportions": "empirical"}.get(prior, PRIORS[prior])
-    theirs = NearestCentroid(priors=asked).fit(x, y)
+    priors = {"equal": "uniform", "proportions": "empirical"}.get(prior, PRIORS[prior])
+    theirs = NearestCentroid(priors=priors).fit(x, y)
     ours = lda("y ~ .", wine, covariance="diagonal", prior=PRIORS[prior])
     if prior != "equal":
         np.testing.assert_array_equal(theirs.predict(x), ours.predict())
@@ -231,10 +231,13 @@ def test_folds_are_refits():
         fit = nearest_centroid("species ~ . - petal_width", data, prior=prior)
         cross_validated = discrim.cross_validate(fit, 5, seed=2)
         for fold in cross_validated.folds[1].unique():
-            there = cross_validated.folds[1] == fold
-            refit = nearest_centroid("species ~ . - petal_width", data[~there], prior=fit.prior)
+            in_fold = cross_validated.folds[1] == fold
+            refit = nearest_centroid("species ~ . - petal_width", data[~in_fold], prior=fit.prior)
             np.testing.assert_allclose(
-                cross_validated.posteriors()[there], refit.predict_proba(data[there]), rtol=1e-10, atol=1e-14
+                cross_validated.posteriors()[in_fold],
+                refit.predict_proba(data[in_fold]),
+                rtol=1e-10,
+                atol=1e-14,
             )
 
 
@@ -250,8 +253,8 @@ def test_distances_are_euclidean_and_missing_where_a_value_is(tmp_path):
     assert actual.columns.equals(fit.classes)
     np.testing.assert_allclose(actual, expected, rtol=1e-12)
     assert actual.isna().any(axis=1).sum() == 2
-    known = actual.notna().all(axis=1)
-    assert (actual[known].idxmin(axis=1) == fit.predict()[known].astype(object)).all()
+    is_complete = actual.notna().all(axis=1)
+    assert (actual[is_complete].idxmin(axis=1) == fit.predict()[is_complete].astype(object)).all()
     pairs = fit.distances()
     np.testing.assert_allclose(pairs["distance"], cdist(fit.means, fit.means)[np.triu_indices(3, 1)])
     np.testing.assert_allclose(pairs["D2"], (pairs["distance"] / fit.sd) ** 2)
@@ -289,8 +292,8 @@ def test_means_that_do_not_differ_have_no_share_between():
 
 
 def test_moments_replace_a_table():
-    pieces = [discrim.moments("species ~ .", chunk) for chunk in (IRIS[:60], IRIS[60:90], IRIS[90:])]
-    fit, full_fit = nearest_centroid(moments=sum(pieces)), nearest_centroid("species ~ .", IRIS)
+    chunk_moments = [discrim.moments("species ~ .", chunk) for chunk in (IRIS[:60], IRIS[60:90], IRIS[90:])]
+    fit, full_fit = nearest_centroid(moments=sum(chunk_moments)), nearest_centroid("species ~ .", IRIS)
     np.testing.assert_allclose(
         fit.predict_log_proba(IRIS), full_fit.predict_log_proba(), rtol=1e-11, atol=1e-11
     )
@@ -364,8 +367,8 @@ def test_summary_shows_the_fit():
     proportions = nearest_centroid("species ~ .", IRIS[20:], prior=None).summary(["header"])
     assert "class proportions" in str(proportions)
     assert "uses the prior of all rows" in str(proportions)
-    given = nearest_centroid("species ~ .", IRIS, prior=[0.5, 0.3, 0.2]).summary(["header"])
-    assert given.tables["header"].loc["Prior", "value"] == "given"
+    fixed_prior = nearest_centroid("species ~ .", IRIS, prior=[0.5, 0.3, 0.2]).summary(["header"])
+    assert fixed_prior.tables["header"].loc["Prior", "value"] == "given"
 
 
 def test_a_class_of_one_row_has_no_standard_deviation_of_its_own():
@@ -377,8 +380,8 @@ def test_a_class_of_one_row_has_no_standard_deviation_of_its_own():
 @pytest.mark.slow
 def test_plots():
     fit = nearest_centroid("species ~ petal_length + petal_width", IRIS)
-    for kind in (None, "regions", "posteriors"):
-        assert fit.plot(kind).has_data()
+    for plot_kind in (None, "regions", "posteriors"):
+        assert fit.plot(plot_kind).has_data()
     assert nearest_centroid("species ~ .", IRIS).plot().has_data()
 
 

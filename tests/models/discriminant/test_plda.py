@@ -102,7 +102,9 @@ def test_no_nearby_estimate_has_a_larger_likelihood():
     for data in (UNEVEN, EVEN):
         fit = discrim.plda("speaker ~ .", data)
         for _ in range(3):
-            mean, between, within = (each + 0.02 * rng.normal(size=each.shape) for each in parts(fit))
+            mean, between, within = (
+                estimate + 0.02 * rng.normal(size=estimate.shape) for estimate in parts(fit)
+            )
             aside = of_all(data, mean, (between + between.T) / 2, (within + within.T) / 2)
             assert aside < fit.llf_given
 
@@ -151,22 +153,22 @@ def test_ratios_of_sets_equal_those_of_joint_densities():
     every = fit.verify_all(enrolled, NEW[13:20], by=("speaker", None))
     assert every.index.tolist() == list(enrolled["speaker"].unique())
     for name, rows in enrolled.groupby("speaker"):
-        own = rows[COLUMNS].to_numpy()
-        for place, row in NEW[13:20].iterrows():
+        set_rows = rows[COLUMNS].to_numpy()
+        for label, row in NEW[13:20].iterrows():
             new = row[COLUMNS].to_numpy(float)[None]
             expected = (
-                joint(np.concatenate([own, new]), *distribution)
-                - joint(own, *distribution)
+                joint(np.concatenate([set_rows, new]), *distribution)
+                - joint(set_rows, *distribution)
                 - joint(new, *distribution)
             )
-            assert every.loc[name, place] == pytest.approx(expected, rel=1e-9, abs=1e-10)
+            assert every.loc[name, label] == pytest.approx(expected, rel=1e-9, abs=1e-10)
     other = enrolled.assign(**{name: enrolled[name] + 1 for name in COLUMNS}).iloc[::-1]
     by_name = fit.verify(enrolled, other, by="speaker")
     square = fit.verify_all(enrolled, other, by="speaker")
     for name, ratio in by_name.items():
-        both = [each.loc[each["speaker"] == name, COLUMNS].to_numpy() for each in (enrolled, other)]
+        both = [table.loc[table["speaker"] == name, COLUMNS].to_numpy() for table in (enrolled, other)]
         expected = joint(np.concatenate(both), *distribution) - sum(
-            joint(each, *distribution) for each in both
+            joint(table, *distribution) for table in both
         )
         assert ratio == pytest.approx(expected, rel=1e-9)
         assert square.loc[name, name] == pytest.approx(ratio, rel=1e-9)
@@ -179,7 +181,10 @@ def test_known_classes_have_predictive_densities():
     new = NEW[:4]
     expected = np.array(
         [
-            [joint(np.vstack([own, x]), *distribution) - joint(own, *distribution) for own in groups.values()]
+            [
+                joint(np.vstack([class_rows, x]), *distribution) - joint(class_rows, *distribution)
+                for class_rows in groups.values()
+            ]
             for x in new[COLUMNS].to_numpy()
         ]
     )
@@ -217,7 +222,7 @@ def test_rows_of_one_length_are_those_of_transformed_columns(tmp_path):
 def test_sources_are_read_in_chunks():
     full_fit = discrim.plda("speaker ~ .", UNEVEN)
     grown = discrim.plda("speaker ~ .", UNEVEN[:60]).update(UNEVEN[60:90]).update(UNEVEN[90:])
-    thirds = [discrim.moments("speaker ~ .", UNEVEN[at::3], scatters="pooled") for at in range(3)]
+    thirds = [discrim.moments("speaker ~ .", UNEVEN[start::3], scatters="pooled") for start in range(3)]
     model = PLDAClassifier()
     for chunk in (UNEVEN[:60], UNEVEN[60:]):
         model.partial_fit(chunk[COLUMNS], chunk["speaker"])
@@ -236,15 +241,21 @@ def test_sources_are_read_in_chunks():
 def brute_errors(scores, same, weights, costs):
     """Each measure over all thresholds, pair by pair."""
     cuts = np.append(np.unique(scores), np.inf)
-    own, other = weights * same, weights * ~same
-    missed = np.array([own[scores < cut].sum() for cut in cuts]) / own.sum()
-    false = np.array([other[scores >= cut].sum() for cut in cuts]) / other.sum()
+    same_weights, different_weights = weights * same, weights * ~same
+    missed = np.array([same_weights[scores < cut].sum() for cut in cuts]) / same_weights.sum()
+    false = np.array([different_weights[scores >= cut].sum() for cut in cuts]) / different_weights.sum()
     miss, alarm = costs.miss * costs.probability, costs.false_alarm * (1 - costs.probability)
     cost = (miss * missed + alarm * false) / min(miss, alarm)
     t = np.log(alarm / miss)
-    of_own, of_other = own[scores < t].sum() / own.sum(), other[scores >= t].sum() / other.sum()
+    of_own, of_other = (
+        same_weights[scores < t].sum() / same_weights.sum(),
+        different_weights[scores >= t].sum() / different_weights.sum(),
+    )
     actual = (miss * of_own + alarm * of_other) / min(miss, alarm)
-    logs = own @ np.log2(1 + np.exp(-scores)) / own.sum() + other @ np.log2(1 + np.exp(scores)) / other.sum()
+    logs = (
+        same_weights @ np.log2(1 + np.exp(-scores)) / same_weights.sum()
+        + different_weights @ np.log2(1 + np.exp(scores)) / different_weights.sum()
+    )
     return cost.min(), actual, logs / 2
 
 
@@ -253,11 +264,11 @@ def test_trials_equal_errors_over_each_pair():
     actual = fit.trials(NEW, probability=0.1, cost_miss=3.0, replicates=0)["estimate"]
     scores = fit.verify_all(NEW, NEW).to_numpy()
     codes = NEW["speaker"].factorize()[0]
-    at = np.triu_indices(len(codes), 1)
-    same = (codes[:, None] == codes)[at]
-    expected = brute_errors(scores[at], same, np.ones(len(same)), Costs(0.1, 3.0))
+    pairs = np.triu_indices(len(codes), 1)
+    same = (codes[:, None] == codes)[pairs]
+    expected = brute_errors(scores[pairs], same, np.ones(len(same)), Costs(0.1, 3.0))
     np.testing.assert_allclose(actual.iloc[1:], expected, rtol=1e-12)
-    false, true, _ = roc_curve(same, scores[at], drop_intermediate=False)
+    false, true, _ = roc_curve(same, scores[pairs], drop_intermediate=False)
     fine = np.linspace(0, 1, 200_001)
     crossing = fine[np.argmin(np.abs(np.interp(fine, false, true) - (1 - fine)))]
     assert actual["equal error rate"] == pytest.approx(crossing, abs=2e-3)
@@ -268,13 +279,13 @@ def test_resampled_classes_are_counted_as_often_as_drawn():
     codes = np.repeat(np.arange(6), 4)
     scores = np.round(rng.normal(size=(24, 24)) + 2 * (codes[:, None] == codes), 1)
     scores = (scores + scores.T) / 2
-    times = np.array([2.0, 0.0, 1.0, 3.0, 0.0, 1.0])
+    repetitions = np.array([2.0, 0.0, 1.0, 3.0, 0.0, 1.0])
     pairs = PairScores.of(scores, codes)
-    at = np.triu_indices(24, 1)
-    one, other = codes[at[0]], codes[at[1]]
-    weights = np.where(one == other, times[one], times[one] * times[other])
-    actual = pairs.errors(Costs(0.2, 2.0, 1.0), times)
-    expected = brute_errors(scores[at], one == other, weights, Costs(0.2, 2.0, 1.0))
+    pair_index = np.triu_indices(24, 1)
+    one, other = codes[pair_index[0]], codes[pair_index[1]]
+    weights = np.where(one == other, repetitions[one], repetitions[one] * repetitions[other])
+    actual = pairs.errors(Costs(0.2, 2.0, 1.0), repetitions)
+    expected = brute_errors(scores[pair_index], one == other, weights, Costs(0.2, 2.0, 1.0))
     np.testing.assert_allclose(actual[1:], expected, rtol=1e-12)
     low, high = pairs.limits(Costs(), 0.9, 50, 1)
     assert (low <= high).all()
@@ -286,12 +297,12 @@ def test_intervals_contain_the_errors_of_all_classes():
     fit = discrim.plda("speaker ~ .", table([5] * 200, 11))
     options = {"probability": 0.3, "cost_miss": 2.0}
     truth = fit.trials(table([6] * 400, 12), replicates=0, **options)["estimate"]
-    held = np.zeros(4)
+    n_covered = np.zeros(4)
     for seed in range(100):
         actual = fit.trials(table([4] * 60, 1000 + seed), replicates=100, seed=seed, **options)
-        held += (actual["low"] <= truth) & (truth <= actual["high"])
+        n_covered += (actual["low"] <= truth) & (truth <= actual["high"])
     # Three standard errors below 95 in 100, and what a bootstrap of 60 classes falls short.
-    assert (held >= 86).all()
+    assert (n_covered >= 86).all()
 
 
 @settings(max_examples=6, deadline=None)
@@ -363,9 +374,9 @@ def test_invalid_input_is_refused():
         discrim.plda("speaker ~ .", UNEVEN, weights=np.full(len(UNEVEN), 0.2))
     assert "spread" in str(caught.value)
     assert "estimate" in str(caught.value)
-    own = UNEVEN.groupby("speaker")["a"].transform("mean")
+    class_means = UNEVEN.groupby("speaker")["a"].transform("mean")
     with pytest.raises(CollinearError) as caught:
-        discrim.plda("speaker ~ .", UNEVEN.assign(own=own))
+        discrim.plda("speaker ~ .", UNEVEN.assign(own=class_means))
     assert caught.value.columns == ("own",)
     with pytest.warns(ConvergenceWarning):
         discrim.plda("speaker ~ .", UNEVEN, maxiter=2, tol=0.0)
@@ -423,8 +434,10 @@ def test_inconsistent_files_are_refused(change, match, tmp_path):
     discrim.plda("speaker ~ .", UNEVEN, normalize=True).save(tmp_path / "fit")
     about, tensors = read_file(tmp_path / "fit")
     tensors = {name: np.array(tensor) for name, tensor in tensors.items()}
-    own = {name.removeprefix("estimates."): tensors.pop(name) for name in list(tensors) if "." in name}
-    change(about, own)
-    write_file(tmp_path / "changed", about, tensors | {f"estimates.{name}": own[name] for name in own})
+    estimates = {name.removeprefix("estimates."): tensors.pop(name) for name in list(tensors) if "." in name}
+    change(about, estimates)
+    write_file(
+        tmp_path / "changed", about, tensors | {f"estimates.{name}": estimates[name] for name in estimates}
+    )
     with pytest.raises(DataError, match=match):
         discrim.load(tmp_path / "changed")

@@ -19,18 +19,18 @@ UNITS = np.array([1.0, 1e3, 1e-4, 10.0])
 def expected(data, alpha, gamma, parametrization, method="moment"):
     """Covariances by the formulas as they are written."""
     x, codes = data.iloc[:, :4].to_numpy(), data["species"].astype("category").cat.codes.to_numpy()
-    parts = [x[codes == k] for k in range(3)]
+    class_rows = [x[codes == k] for k in range(3)]
     less = 1 if method == "moment" else 0
-    divisors = np.array([len(chunk) - less for chunk in parts])
-    sscp = [(chunk - chunk.mean(axis=0)).T @ (chunk - chunk.mean(axis=0)) for chunk in parts]
+    divisors = np.array([len(chunk) - less for chunk in class_rows])
+    sscp = [(chunk - chunk.mean(axis=0)).T @ (chunk - chunk.mean(axis=0)) for chunk in class_rows]
     pooled = sum(sscp) / divisors.sum()
-    p, own = 4, [s / d for s, d in zip(sscp, divisors, strict=True)]
+    p, covariances = 4, [s / d for s, d in zip(sscp, divisors, strict=True)]
     if parametrization == "esl":
         sphere = np.trace(pooled) / p * np.eye(p)
-        return [alpha * s + (1 - alpha) * (gamma * pooled + (1 - gamma) * sphere) for s in own]
+        return [alpha * s + (1 - alpha) * (gamma * pooled + (1 - gamma) * sphere) for s in covariances]
     lam = 1 - alpha
     if parametrization == "klar":
-        mixed = [(1 - lam) * s + lam * pooled for s in own]
+        mixed = [(1 - lam) * s + lam * pooled for s in covariances]
     else:
         mixed = [
             ((1 - lam) * s + lam * sum(sscp)) / ((1 - lam) * d + lam * divisors.sum())
@@ -54,14 +54,14 @@ def test_covariances_and_posteriors_by_the_formulas(parametrization, method, alp
     data = UNEQUAL.copy()
     data.iloc[:, :4] = data.iloc[:, :4].to_numpy() * units
     fit = rda("species ~ .", data, alpha=alpha, gamma=gamma, parametrization=parametrization, method=method)
-    wanted = expected(data, alpha, gamma, parametrization, method)
-    for cov, want in zip(fit.covs.values(), wanted, strict=True):
+    reference = expected(data, alpha, gamma, parametrization, method)
+    for cov, want in zip(fit.covs.values(), reference, strict=True):
         np.testing.assert_allclose(cov, want, rtol=1e-10, atol=1e-13 * np.abs(want).max())
     x = data.iloc[:, :4].to_numpy()
     logs = np.column_stack(
         [
             np.log(proportion) + normal_log(x, mean, cov)
-            for proportion, mean, cov in zip(fit.prior, fit.means.to_numpy(), wanted, strict=True)
+            for proportion, mean, cov in zip(fit.prior, fit.means.to_numpy(), reference, strict=True)
         ]
     )
     own_scores = logs[np.arange(len(x)), fit.classes.get_indexer(data["species"])]
@@ -113,15 +113,15 @@ def test_the_choice_is_that_of_folds_fitted_one_by_one():
 
 def test_summary_states_what_its_errors_keep_fixed():
     data = IRIS.assign(w=2)
-    held = "alpha and gamma were chosen from the same observations"
+    note = "alpha and gamma were chosen from the same observations"
     chosen = rda("species ~ . - w", data, grid=[0.0, 0.5, 1.0], folds=5, seed=3).summary(["header"]).as_text()
-    assert held in chosen
+    assert note in chosen
     assert "1 SE rule" not in chosen
-    given = rda("species ~ .", data, weights="w", alpha=0.5, gamma=0.5)
-    text = given.summary(["header"]).as_text()
-    assert held not in text
+    fixed_fit = rda("species ~ .", data, weights="w", alpha=0.5, gamma=0.5)
+    text = fixed_fit.summary(["header"]).as_text()
+    assert note not in text
     assert "Sum of weights" in text
-    rates = given.error_rates(["loo"]).loc["loo"]
+    rates = fixed_fit.error_rates(["loo"]).loc["loo"]
     assert f"({rates['wrong']:g}/{rates['total']:g})" in text.split("Error, leave-one-out")[1]
 
 
@@ -137,7 +137,7 @@ def test_more_columns_than_rows_of_a_class():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"alpha": 1.2}, r"alpha=1\.2 is not valid\. Give a number from 0 to 1"),
         ({"gamma": -0.1}, r"gamma=-0\.1"),
@@ -160,8 +160,8 @@ def test_more_columns_than_rows_of_a_class():
         ({"parametrization": Regularized(standardize=True), "components": 2}, "standardize=True"),
     ],
 )
-def test_bad_options_are_named(options, said):
-    with pytest.raises(DataError, match=said):
+def test_bad_options_are_named(options, message):
+    with pytest.raises(DataError, match=message):
         rda("species ~ .", IRIS, **options)
 
 
@@ -251,12 +251,12 @@ def test_a_singular_covariance_names_the_columns_at_fault():
 def test_posteriors_are_predictive_without_mixing(corner, verb, method):
     alpha, gamma = corner
     fit = rda("species ~ .", IRIS, alpha=alpha, gamma=gamma, method=method)
-    own = verb("species ~ .", IRIS, method=method).predict_proba(method="predictive")
-    assert fit.predict_proba(method="predictive").to_numpy() == pytest.approx(own.to_numpy(), rel=1e-9)
-    gaps = IRIS.assign(sepal_width=np.nan)
+    reference = verb("species ~ .", IRIS, method=method).predict_proba(method="predictive")
+    assert fit.predict_proba(method="predictive").to_numpy() == pytest.approx(reference.to_numpy(), rel=1e-9)
+    incomplete = IRIS.assign(sepal_width=np.nan)
     left_out, right = (
-        each.predict_proba(gaps, method="predictive", missing="integrate")
-        for each in (fit, verb("species ~ .", IRIS, method=method))
+        model.predict_proba(incomplete, method="predictive", missing="integrate")
+        for model in (fit, verb("species ~ .", IRIS, method=method))
     )
     assert left_out.to_numpy() == pytest.approx(right.to_numpy(), rel=1e-9)
     mixed = rda("species ~ .", IRIS, alpha=0.5, gamma=gamma)

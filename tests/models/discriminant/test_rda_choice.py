@@ -24,7 +24,7 @@ PAIRS = [(0.3, 0.2), (0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0), (0.5, 0.0),
 
 def in_turn(values, name="pair"):
     """Each value by one of the parametrizations; by the others it is slow."""
-    every = [(value, each, i) for i, value in enumerate(values) for each in ALL]
+    every = [(value, other, i) for i, value in enumerate(values) for other in ALL]
     marks = {True: (), False: (pytest.mark.slow,)}
     cases = [pytest.param(*case[:2], marks=marks[ALL[case[2] % 3] == case[1]]) for case in every]
     return pytest.mark.parametrize((name, "parametrization"), cases)
@@ -32,10 +32,12 @@ def in_turn(values, name="pair"):
 
 def without_each_row(formula, data, prior, weights=None, **options):
     """Log posteriors of each row by the rule of a table that has one unit of its weight less."""
-    held = np.ones(len(data)) if weights is None else weights
+    row_weights = np.ones(len(data)) if weights is None else weights
     out = []
     for i in range(len(data)):
-        left_out = np.where(np.arange(len(data)) == i, held - np.minimum(held, 1.0), held)
+        left_out = np.where(
+            np.arange(len(data)) == i, row_weights - np.minimum(row_weights, 1.0), row_weights
+        )
         chunk = rda(formula, data[left_out > 0], prior=prior, weights=left_out[left_out > 0], **options)
         out.append(chunk.predict_log_proba(data.iloc[[i]]).to_numpy()[0])
     return np.array(out)
@@ -46,8 +48,8 @@ def held_scores(fit, data, weights=None):
     response = fit.formula.split(" ~ ")[0]
     codes = fit.classes.get_indexer(data[response])
     scores = fit._fit.refits.leave_one_out(fit._fit)(data[list(fit.terms)].to_numpy(float), codes, weights)
-    known = ~np.isnan(scores[:, 0])
-    scores[known] -= np.logaddexp.reduce(scores[known], axis=1)[:, None]
+    is_finite = ~np.isnan(scores[:, 0])
+    scores[is_finite] -= np.logaddexp.reduce(scores[is_finite], axis=1)[:, None]
     return scores
 
 
@@ -178,8 +180,8 @@ def test_grids_by_parameter_and_the_one_standard_error_rule():
             assert (fit.alpha, fit.gamma) == (same.alpha, same.gamma)
             path = fit.path
             minimum = path.loc[path["error"].idxmin()]
-            reach = minimum["error"] + (minimum["se"] if rule == "1se" else 0) + 1e-12
-            good = path[path["error"] <= reach].sort_values(["alpha", "gamma"], ascending=[True, more])
+            max_error = minimum["error"] + (minimum["se"] if rule == "1se" else 0) + 1e-12
+            good = path[path["error"] <= max_error].sort_values(["alpha", "gamma"], ascending=[True, more])
             assert (fit.alpha, fit.gamma) == tuple(good.iloc[0][["alpha", "gamma"]])
 
 
@@ -227,7 +229,7 @@ def test_folds_without_a_seed_are_reproduced_in_refits():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "choice"),
     [
         ({"alpha": 0.5, "gamma": 0.5}, "given"),
         ({"grid": [0.5, 1.0], "folds": 4}, "4-fold cross-validation"),
@@ -235,14 +237,14 @@ def test_folds_without_a_seed_are_reproduced_in_refits():
         ({"grid": [0.5], "folds": "loo"}, "leave-one-out"),
     ],
 )
-def test_files_record_how_the_pair_was_chosen(options, said, tmp_path):
+def test_files_record_how_the_pair_was_chosen(options, choice, tmp_path):
     fit = rda("species ~ .", IRIS, method="mle", **options)
     fit.save(tmp_path / "fit")
-    for held in (fit, load(tmp_path / "fit")):
-        header = held.summary().tables["header"]["value"]
-        assert header["Chosen by"] == said
+    for results in (fit, load(tmp_path / "fit")):
+        header = results.summary().tables["header"]["value"]
+        assert header["Chosen by"] == choice
         assert header["Divisors, by class and pooled"] == "n, N"
-        assert ("chooses them again" in held.summary().as_text().replace("\n", " ")) == (said != "given")
+        assert ("chooses them again" in results.summary().as_text().replace("\n", " ")) == (choice != "given")
 
 
 def test_missing_errors_of_a_path_are_explained():

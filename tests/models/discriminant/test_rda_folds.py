@@ -38,11 +38,11 @@ def table(kind: str) -> pd.DataFrame:
     return pd.DataFrame(x).add_prefix("x").assign(y=y)
 
 
-def by_hand(data: pd.DataFrame, dealt: np.ndarray, prior: pd.Series, **options) -> float:
+def by_hand(data: pd.DataFrame, fold_ids: np.ndarray, prior: pd.Series, **options) -> float:
     """Mean over folds of the rate of wrong rows; missing where a covariance is singular."""
     rates = []
-    for fold in range(dealt.max() + 1):
-        inside, outside = data[dealt != fold], data[dealt == fold]
+    for fold in range(fold_ids.max() + 1):
+        inside, outside = data[fold_ids != fold], data[fold_ids == fold]
         try:
             fit = rda("y ~ .", inside, prior=prior, **options)
         except CollinearError:
@@ -62,10 +62,10 @@ def by_hand(data: pd.DataFrame, dealt: np.ndarray, prior: pd.Series, **options) 
         "collinear",
         "far from zero",
     ],
-    "kind",
+    "table_kind",
 )
-def test_path_equals_separate_fits(kind, parametrization):
-    data = table(kind)
+def test_path_equals_separate_fits(table_kind, parametrization):
+    data = table(table_kind)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscrimWarning)
         fit = rda("y ~ .", data, folds=3, seed=4, grid=GRID, parametrization=parametrization)
@@ -75,21 +75,22 @@ def test_path_equals_separate_fits(kind, parametrization):
             expected = by_hand(data, fold_ids, fit.prior, **options)
             np.testing.assert_allclose(error, expected, atol=1e-12, err_msg=f"{alpha}, {gamma}")
     assert fit.path["error"].notna().any()
-    singular = kind in ("few rows", "fewer rows than columns", "collinear")
+    singular = table_kind in ("few rows", "fewer rows than columns", "collinear")
     assert fit.path["error"].isna().any() == singular
 
 
 @pytest.mark.parametrize(
-    ("kind", "asked"), [("few rows", False), ("uneven units", False), ("all but collinear", True)]
+    ("table_kind", "requires_roots"),
+    [("few rows", False), ("uneven units", False), ("all but collinear", True)],
 )
-def test_folds_compute_roots_if_a_pair_requires_them(kind, asked):
+def test_folds_compute_roots_if_a_pair_requires_them(table_kind, requires_roots):
     """A class of few rows has a singular scatter, which no pair of the grid mixes without another part."""
-    data = table(kind)
+    data = table(table_kind)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscrimWarning)
         with calls_of(centred_roots) as one:
             rda("y ~ .", data, alpha=0.5, gamma=0.5)
-        with calls_of(centred_roots) as many:
+        with calls_of(centred_roots) as calls:
             rda("y ~ .", data, folds=5, seed=1)
     # Those of all folds are taken in one pass.
-    assert (len(many) == 2 * len(one)) == asked
+    assert (len(calls) == 2 * len(one)) == requires_roots

@@ -106,11 +106,11 @@ def test_mass_stops_before_convergence(name, nu):
         (linear.means, [linear.cov] * len(linear.classes), expected["lda_means"]),
         (quadratic.means, quadratic.covs.values(), expected["qda_means"]),
     ):
-        gaps = [
+        differences = [
             np.abs(m - t) / np.sqrt(np.diag(c))
             for m, t, c in zip(means.to_numpy(), theirs, covs, strict=True)
         ]
-        assert np.max(gaps) < 0.02
+        assert np.max(differences) < 0.02
     # Its discriminants have unit variance under nu/(nu - 2) times the scale, which is lda's default.
     scaling = np.array(expected["lda_scaling"])
     np.testing.assert_allclose(scaling.T @ linear.cov @ scaling, np.eye(scaling.shape[1]), atol=0.05)
@@ -260,10 +260,10 @@ def test_mcd_from_the_rrcov_subset_equals_the_rrcov_estimate(name):
         z = (rows - np.median(rows, axis=0)) / spread(rows, h)
         core = _concentrated(z, best, h, set())
         assert (core.subset == best).all()
-        kept = _kept(z, core, h)
+        subset = _kept(z, core, h)
         sd = np.sqrt(np.diag(expected["cov"]))
-        np.testing.assert_allclose((rows[kept.kept].mean(axis=0) - expected["center"]) / sd, 0, atol=1e-12)
-        assert away(np.cov(rows[kept.kept].T) * kept.factor, np.array(expected["cov"])) < 1e-12
+        np.testing.assert_allclose((rows[subset.kept].mean(axis=0) - expected["center"]) / sd, 0, atol=1e-12)
+        assert away(np.cov(rows[subset.kept].T) * subset.factor, np.array(expected["cov"])) < 1e-12
         actual = mcd(rows)
         assert isinstance(actual, Mcd)
         determinant = np.linalg.slogdet(np.cov(rows[actual.subset].T))[1]
@@ -377,16 +377,18 @@ def test_robust_distances_equal_mahalanobis_distances_and_are_saved(verb, method
 
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
-@pytest.mark.parametrize(("method", "words"), [("t", "5, given"), ("mcd", "% of rows")])
-def test_summary_names_the_method_and_the_flagged_rows(verb, method, words):
+@pytest.mark.parametrize(("method", "header_text"), [("t", "5, given"), ("mcd", "% of rows")])
+def test_summary_names_the_method_and_the_flagged_rows(verb, method, header_text):
     fit = verb("species ~ bill_length_mm + bill_depth_mm", load_penguins(), covariance=method)
     text = fit.summary().as_text()
-    for chunk in (words, "Breakdown", "Robust means", "Flagged observations", "Largest distances"):
+    for chunk in (header_text, "Breakdown", "Robust means", "Flagged observations", "Largest distances"):
         assert chunk in text
-    shown = fit.summary().tables["flagged"]
-    own = fit.covariance_model.robust_distances()
-    assert shown["flagged"].tolist() == [own["flagged"][own["class"] == c].sum() for c in fit.classes]
-    farthest = own["distance"].idxmax()
+    flagged_table = fit.summary().tables["flagged"]
+    distances = fit.covariance_model.robust_distances()
+    assert flagged_table["flagged"].tolist() == [
+        distances["flagged"][distances["class"] == c].sum() for c in fit.classes
+    ]
+    farthest = distances["distance"].idxmax()
     assert f"{farthest} (" in text
 
 
@@ -446,9 +448,9 @@ def test_plot_labels_flagged_rows(prefix):
     flagged = (
         fit.covariance_model.robust_distances().query("flagged")["distance"].sort_values(ascending=False)
     )
-    named = [text.get_text() for text in axes.texts]
-    assert named[0] == flagged.index[0]
-    assert named == [row for row in flagged.index if row in named]
+    labels = [text.get_text() for text in axes.texts]
+    assert labels[0] == flagged.index[0]
+    assert labels == [row for row in flagged.index if row in labels]
     axes.figure.canvas.draw()
     boxes = [text.get_window_extent() for text in axes.texts]
     assert len(boxes) > 3

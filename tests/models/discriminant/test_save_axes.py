@@ -45,12 +45,13 @@ def by_hand(table: pd.DataFrame, response: str) -> tuple[np.ndarray, np.ndarray]
     x, y = table.drop(columns=response).to_numpy(), table[response]
     inverse = np.linalg.inv(scipy.linalg.sqrtm(np.cov(x.T, bias=True)).real)
     kernel = sum(
-        (y == level).mean() * np.linalg.matrix_power(np.eye(x.shape[1]) - inverse @ own @ inverse, 2)
+        (y == level).mean()
+        * np.linalg.matrix_power(np.eye(x.shape[1]) - inverse @ class_covariance @ inverse, 2)
         for level in np.unique(y)
-        for own in [np.cov(x[y == level].T, bias=True)]
+        for class_covariance in [np.cov(x[y == level].T, bias=True)]
     )
-    lengths, vectors = np.linalg.eigh(kernel)
-    return lengths[::-1], inverse @ vectors[:, ::-1]
+    eigenvalues, vectors = np.linalg.eigh(kernel)
+    return eigenvalues[::-1], inverse @ vectors[:, ::-1]
 
 
 def turned(axes: np.ndarray, like: np.ndarray) -> np.ndarray:
@@ -71,12 +72,12 @@ def test_axes_and_posteriors_agree_with_r_dr(case):
 @pytest.mark.parametrize("ncomp", [1, 2, 4])
 def test_directions_and_log_determinants_agree_with_manual_computation(ncomp):
     fit = qda("species ~ .", IRIS, ncomp=ncomp)
-    lengths, axes = by_hand(IRIS, "species")
-    np.testing.assert_allclose(fit.subspace.eigenvalues, lengths, rtol=1e-9)
+    eigenvalues, axes = by_hand(IRIS, "species")
+    np.testing.assert_allclose(fit.subspace.eigenvalues, eigenvalues, rtol=1e-9)
     np.testing.assert_allclose(
         fit.subspace.loadings, turned(axes[:, :ncomp], fit.subspace.loadings.to_numpy()), atol=1e-9
     )
-    np.testing.assert_allclose(fit.subspace.shares, lengths[:ncomp] / lengths.sum(), rtol=1e-9)
+    np.testing.assert_allclose(fit.subspace.shares, eigenvalues[:ncomp] / eigenvalues.sum(), rtol=1e-9)
     scores = IRIS.drop(columns="species") @ fit.subspace.loadings
     np.testing.assert_allclose(np.cov(scores.T, bias=True), np.eye(ncomp).squeeze(), atol=1e-9)
     reference_fit = qda("species ~ .", scores.assign(species=IRIS["species"]))
@@ -108,8 +109,8 @@ def test_two_axes_separate_classes_with_different_variances():
     assert angle(40_000) < angle(400) / 5 < 0.1
     table, fresh = spreads(), spreads(seed=5)
     wrong = (qda("y ~ .", table, ncomp=2).predict(fresh) != fresh["y"]).mean()
-    known = (qda("y ~ x0 + x1", table).predict(fresh) != fresh["y"]).mean()
-    assert wrong == pytest.approx(known, abs=0.02)
+    error = (qda("y ~ x0 + x1", table).predict(fresh) != fresh["y"]).mean()
+    assert wrong == pytest.approx(error, abs=0.02)
 
 
 def test_weights_equal_repeated_rows():
@@ -142,8 +143,8 @@ def test_a_class_may_have_fewer_rows_than_columns():
         qda("cultivar ~ .", table)
     assert "too few" in str(caught.value)
     fit = qda("cultivar ~ .", table, ncomp=2)
-    lengths, _ = by_hand(table, "cultivar")
-    np.testing.assert_allclose(fit.subspace.eigenvalues, lengths, rtol=1e-8)
+    eigenvalues, _ = by_hand(table, "cultivar")
+    np.testing.assert_allclose(fit.subspace.eigenvalues, eigenvalues, rtol=1e-8)
     with pytest.raises(CollinearError) as caught:
         qda("cultivar ~ .", table, ncomp=8)
     assert "ncomp=7" in str(caught.value)
@@ -197,8 +198,8 @@ def test_nearly_collinear_columns_keep_precision(near):
 def test_undetermined_axes_cause_a_warning():
     # With as many rows as columns and one, classes lack variance along several axes altogether.
     subset = WINE.iloc[np.r_[0:5, 60:65, 140:144]]
-    lengths, _ = by_hand(subset, "cultivar")
-    assert lengths[2] == pytest.approx(lengths[1], rel=1e-6)
+    eigenvalues, _ = by_hand(subset, "cultivar")
+    assert eigenvalues[2] == pytest.approx(eigenvalues[1], rel=1e-6)
     with pytest.warns(TiedAxesWarning):
         qda("cultivar ~ .", subset, ncomp=2)
     # Classes that are alike have no axes.
@@ -231,11 +232,14 @@ def test_typicality_requires_new_rows():
     ranked = fit.typicality(test, method="conformal", calibration=calibration)
     for label, logpdf in densities.items():
         # Of all rows the covariance of the scores, divisor N - 1, is the identity times N / (N - 1).
-        n, own = len(train), scores.iloc[1::2]
-        expected = -2 * logpdf(own) - (own**2).sum(axis=1) * (n - 1) / n
+        n, test_scores = len(train), scores.iloc[1::2]
+        expected = -2 * logpdf(test_scores) - (test_scores**2).sum(axis=1) * (n - 1) / n
         assert np.ptp(actual[label] - expected) < 1e-8
-        known = logpdf(scores.loc[calibration.index[calibration["cultivar"] == label]])
-        expected = [(1 + (known <= each).sum()) / (1 + len(known)) for each in logpdf(own) + 1e-9]
+        calibration_densities = logpdf(scores.loc[calibration.index[calibration["cultivar"] == label]])
+        expected = [
+            (1 + (calibration_densities <= density).sum()) / (1 + len(calibration_densities))
+            for density in logpdf(test_scores) + 1e-9
+        ]
         np.testing.assert_allclose(ranked[label], expected, atol=1e-12)
 
 
@@ -255,14 +259,14 @@ def test_errors_of_unavailable_methods_name_the_option():
 
 
 @pytest.mark.parametrize(
-    "part", [{"inner": {"class": "DiagonalCovariance"}}, {"standardized": True}, {"count": 5}]
+    "change", [{"inner": {"class": "DiagonalCovariance"}}, {"standardized": True}, {"count": 5}]
 )
-def test_files_that_contradict_the_axes_are_refused(tmp_path, part):
+def test_files_that_contradict_the_axes_are_refused(tmp_path, change):
     path = tmp_path / "fit"
     qda("species ~ .", IRIS, ncomp=2).save(path)
-    parts = parts_of(path.read_bytes())
-    parts.about["estimates"]["covariance_model"] |= part
-    path.write_bytes(file_of(parts))
+    contents = parts_of(path.read_bytes())
+    contents.about["estimates"]["covariance_model"] |= change
+    path.write_bytes(file_of(contents))
     with pytest.raises(DataError) as caught:
         discrim.load(path)
     assert "saved" in str(caught.value)
@@ -296,14 +300,14 @@ def test_folds_estimate_axes_again():
     fit = qda("species ~ .", IRIS, ncomp=1)
     cross_validated = discrim.cross_validate(fit, folds, refit_prior=True)
     for fold in range(5):
-        own = qda("species ~ .", IRIS[folds != fold], ncomp=1).predict(IRIS[folds == fold])
-        assert cross_validated.labels.iloc[:, 0][folds == fold].tolist() == own.tolist()
+        refit_labels = qda("species ~ .", IRIS[folds != fold], ncomp=1).predict(IRIS[folds == fold])
+        assert cross_validated.labels.iloc[:, 0][folds == fold].tolist() == refit_labels.tolist()
 
 
 def test_header_shows_the_axes():
     message = str(qda("species ~ .", IRIS, ncomp=2).summary("header"))
-    lengths, _ = by_hand(IRIS, "species")
-    assert f"2 of 4, {lengths[:2].sum() / lengths.sum():.1%} of eigenvalues" in message
+    eigenvalues, _ = by_hand(IRIS, "species")
+    assert f"2 of 4, {eigenvalues[:2].sum() / eigenvalues.sum():.1%} of eigenvalues" in message
     assert "estimates them again" in message
 
 
@@ -313,13 +317,17 @@ def test_plot_shows_scores_and_decision_regions():
     scores = ((x - x.mean()) @ fit.subspace.loadings).to_numpy()
     spectrum, moments = fit.subspace._scores().spectrum, fit._fit.estimates.moments
     # The rows that have these scores and nothing else are called what the rows themselves are.
-    there = x.mean().to_numpy() + spectrum.columns_at(scores) / moments.scale
-    like = pd.DataFrame(there, columns=x.columns)
+    points = x.mean().to_numpy() + spectrum.columns_at(scores) / moments.scale
+    like = pd.DataFrame(points, columns=x.columns)
     np.testing.assert_allclose((like - x.mean()) @ fit.subspace.loadings, scores, atol=1e-9)
     np.testing.assert_allclose(fit.predict_proba(like), fit.predict_proba(), atol=1e-9)
     axes = fit.plot("axes", axes=("SAVE2", "SAVE1"))
     sample = np.concatenate(
-        [np.asarray(each.get_offsets()) for each in axes.collections if each.get_offsets().size > 2]
+        [
+            np.asarray(collection.get_offsets())
+            for collection in axes.collections
+            if collection.get_offsets().size > 2
+        ]
     )
     assert len(sample) == len(WINE)
     np.testing.assert_allclose(np.sort(sample, axis=0), np.sort(scores[:, ::-1], axis=0), atol=1e-9)
@@ -332,8 +340,8 @@ def test_other_plots_use_covariances_of_the_columns():
     fit, reference_fit = qda("species ~ .", IRIS, ncomp=2), qda("species ~ .", IRIS)
     pair = ("petal_length", "petal_width")
     outlines = [
-        [line.get_xydata() for line in each.plot("ellipses", columns=pair).lines]
-        for each in (fit, reference_fit)
+        [line.get_xydata() for line in model.plot("ellipses", columns=pair).lines]
+        for model in (fit, reference_fit)
     ]
     assert len(outlines[0]) == len(outlines[1]) > 0
     for actual, expected in zip(*outlines, strict=True):
@@ -363,7 +371,7 @@ def test_more_axes_than_columns_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("options", "what"),
+    ("options", "conflict"),
     [
         ({"components": 2}, "components="),
         ({"covariance": "shrunk"}, 'covariance="shrunk"'),
@@ -371,8 +379,8 @@ def test_more_axes_than_columns_are_refused():
         ({"missing": "em"}, 'missing="em"'),
     ],
 )
-def test_options_incompatible_with_axes_are_refused(options, what):
-    with pytest.raises(NotSupportedError, match=f"{what} cannot be combined with ncomp="):
+def test_options_incompatible_with_axes_are_refused(options, conflict):
+    with pytest.raises(NotSupportedError, match=f"{conflict} cannot be combined with ncomp="):
         qda("species ~ .", IRIS, ncomp=2, **options)
 
 

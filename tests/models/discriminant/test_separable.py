@@ -64,8 +64,8 @@ def test_direct_search_finds_no_larger_likelihood():
 
     def minus(parameters):
         roots = np.zeros((3, 3)), np.zeros((4, 4))
-        for root, places, own in zip(roots, lower, np.split(parameters, [6]), strict=True):
-            root[places] = own
+        for root, positions, values in zip(roots, lower, np.split(parameters, [6]), strict=True):
+            root[positions] = values
         left_out = np.linalg.solve(roots[0], deviations)
         both = np.linalg.solve(roots[1], left_out.transpose(0, 2, 1))
         logdet = 4 * np.log(np.diagonal(roots[0]) ** 2).sum() + 3 * np.log(np.diagonal(roots[1]) ** 2).sum()

@@ -111,10 +111,10 @@ def test_near_the_sphere_oas_keeps_the_digits_of_exact_arithmetic(apart):
 def test_no_shrinkage_is_the_plain_covariance_to_the_bit():
     codes = pd.factorize(Y)[0]
     total = ClassMoments.from_block(X, codes, n_classes=3)
-    own = ClassMoments.from_block(X, codes, n_classes=3, spread="class")
+    moments = ClassMoments.from_block(X, codes, n_classes=3, spread="class")
     np.testing.assert_array_equal(shrunk(total, 147.0, 0.0)[0].root, pooled(total, 147.0).root)
-    for k, reference in enumerate(separate(own, np.full(3, 49.0))):
-        np.testing.assert_array_equal(shrunk(own, 49.0, 0.0, k)[0].root, reference.root)
+    for k, reference in enumerate(separate(moments, np.full(3, 49.0))):
+        np.testing.assert_array_equal(shrunk(moments, 49.0, 0.0, k)[0].root, reference.root)
 
 
 def test_full_shrinkage_is_the_sphere_and_its_rule_the_nearest_centroid():
@@ -168,9 +168,9 @@ def test_moments_on_another_scale_give_the_same_covariance():
     x, y = drawn(40, 3)
     moments = ClassMoments.from_block(x, y, n_classes=3)
     other = moments.rescaled(np.array([2.0**300, 1.0, 2.0**-300]))
-    (reference, g), (held, h) = shrunk(moments, 37.0), shrunk(other, 37.0)
+    (reference, g), (rescaled, h) = shrunk(moments, 37.0), shrunk(other, 37.0)
     assert h == pytest.approx(g, rel=1e-14)
-    np.testing.assert_allclose(held.root / other.scale, reference.root, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(rescaled.root / other.scale, reference.root, rtol=1e-12, atol=1e-14)
     sphere = spherical(other, 37.0).root / other.scale
     np.testing.assert_allclose(sphere, spherical(moments, 37.0).root, rtol=1e-14)
 
@@ -222,8 +222,8 @@ def test_the_shrinkage_is_shown():
     assert f"{linear.shrinkage:.4g}" in text.split("Classes")[0] + text.split("Prior")[0]
     assert "Shrinkage, OAS" in text
     assert "Shrinkage, OAS" in quadratic.summary(["header"]).as_text()
-    shown = quadratic.summary(["classes"]).tables["classes"]["shrinkage"]
-    np.testing.assert_array_equal(shown, quadratic.shrinkage)
+    shrinkages = quadratic.summary(["classes"]).tables["classes"]["shrinkage"]
+    np.testing.assert_array_equal(shrinkages, quadratic.shrinkage)
 
 
 @pytest.mark.parametrize("verb", [lda, qda])
@@ -331,8 +331,8 @@ def test_leave_one_out_is_the_fit_without_the_row(verb, covariance, method, n, p
 def test_leave_one_out_without_roots_and_on_another_scale_is_the_same():
     x, y = drawn(40, 5)
     log_prior = np.log(np.full(3, 1 / 3))
-    for spread, fitted in (("pooled", fit_lda), ("class", fit_qda)):
-        moments = ClassMoments.from_block(x, y, n_classes=3, spread=spread)
+    for scatters, fitted in (("pooled", fit_lda), ("class", fit_qda)):
+        moments = ClassMoments.from_block(x, y, n_classes=3, spread=scatters)
         variants = (moments, replace(moments, roots=None), moments.rescaled(np.array([4.0, 1, 2, 0.5, 8])))
         scores = [
             fitted(m, np.exp(log_prior), ShrunkCovariance()).left_out(log_prior)(x, y, None) for m in variants

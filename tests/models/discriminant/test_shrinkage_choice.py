@@ -319,8 +319,8 @@ def test_a_file_keeps_the_shrinkage_and_how_it_was_chosen(verb, way, tmp_path):
     assert np.array_equal(loaded.shrinkage, fit.shrinkage)
     pd.testing.assert_frame_equal(loaded.predict_proba(IRIS), fit.predict_proba(), check_exact=True)
     text = fit.summary(["header"]).as_text()
-    words = text[text.index("Shrinkage") :].split("  ")[0]
-    assert words in loaded.summary(["header"]).as_text()
+    item_text = text[text.index("Shrinkage") :].split("  ")[0]
+    assert item_text in loaded.summary(["header"]).as_text()
     with pytest.raises(NotSupportedError) as caught:
         _ = loaded.covariance_model.path
     assert "path" in str(caught.value)
@@ -416,7 +416,7 @@ def test_constant_columns_are_carried_by_the_median_of_the_others():
 def test_the_command_line_shrinks(capsys):
     from discrim.cli import main
 
-    for typed, words in (
+    for typed, message in (
         ("shrunk(0.25)", "0.25"),
         ("shrunk('ledoit-wolf')", "Ledoit-Wolf"),
         ("shrunk('loo', grid=[0.1, 0.5])", "leave-one-out"),
@@ -424,7 +424,7 @@ def test_the_command_line_shrinks(capsys):
     ):
         for verb in ("lda", "qda"):
             assert main([verb, "species ~ .", "iris", "--covariance", typed]) == 0
-            assert words in capsys.readouterr().out
+            assert message in capsys.readouterr().out
     with pytest.raises(SystemExit) as stop:
         main(["lda", "species ~ .", "iris", "--covariance", "shrunk('soft')"])
     assert stop.value.code == 2

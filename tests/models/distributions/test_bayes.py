@@ -92,7 +92,11 @@ def test_no_rule_of_all_rules_is_better(law_, with_costs):
     risks = []
     for rule in product(range(k), repeat=v):
         risks.append(
-            sum(prior[c] * mass[c, x] * loss[c, called] for c in range(k) for x, called in enumerate(rule))
+            sum(
+                prior[c] * mass[c, x] * loss[c, predicted]
+                for c in range(k)
+                for x, predicted in enumerate(rule)
+            )
         )
     assert classifier.error_rate == pytest.approx(min(risks), abs=1e-14)
     rule = pd.Series([list("abc")[c] for c in rule])
@@ -394,7 +398,7 @@ class TooMuch(stats.rv_continuous):
 
 
 @pytest.mark.parametrize(
-    ("densities", "error", "words"),
+    ("densities", "error", "message"),
     [
         (TABLE * 1.1, DataError, "'y1' sums to 1.1"),
         (TABLE.T, DataError, r"\.T"),
@@ -419,13 +423,13 @@ class TooMuch(stats.rv_continuous):
         ([0.5, 0.5], DataError, "DataFrame"),
     ],
 )
-def test_bad_densities_are_refused_by_name(densities, error, words):
-    with pytest.raises(error, match=words):
+def test_bad_densities_are_refused_by_name(densities, error, message):
+    with pytest.raises(error, match=message):
         bayes(None, densities)
 
 
 @pytest.mark.parametrize(
-    ("prior", "words"),
+    ("prior", "message"),
     [
         ({"y1": 0.7, "y3": 0.3}, "'y2'.*'y3'"),
         ({"y1": 0.7, "y2": 0.4}, "sums to"),
@@ -433,13 +437,13 @@ def test_bad_densities_are_refused_by_name(densities, error, words):
         ([0.5, np.nan], "'y2'"),
     ],
 )
-def test_bad_priors_are_refused(prior, words):
-    with pytest.raises(PriorError, match=words):
+def test_bad_priors_are_refused(prior, message):
+    with pytest.raises(PriorError, match=message):
         bayes(prior, TABLE)
 
 
 @pytest.mark.parametrize(
-    ("ask", "words"),
+    ("ask", "message"),
     [
         (lambda law: law.predict([6]), "value 6 of 'x' at row 0"),
         (lambda law: law.predict(pd.DataFrame({"z": [1]})), "No column 'x'"),
@@ -458,8 +462,8 @@ def test_bad_priors_are_refused(prior, words):
         (lambda law: bayes(None, {"a": stats.norm(), "b": stats.norm(1)}).risk(ARBITRARY), "one of a table"),
     ],
 )
-def test_unavailable_results_are_refused(ask, words):
-    with pytest.raises(DiscrimError, match=words):
+def test_unavailable_results_are_refused(ask, message):
+    with pytest.raises(DiscrimError, match=message):
         ask(bayes(PRIOR, TABLE))
 
 

@@ -73,8 +73,8 @@ def test_more_features_approximate_the_kernel_better():
         return float(np.abs(fit.predict_proba() - exact).to_numpy().mean())
 
     for features, maximum in ((Landmarks, 60), (RandomFeatures, 1000)):
-        subset, many = (gap(components=features(count)) for count in (10, maximum))
-        assert many < subset / 5
+        small_error, large_error = (gap(components=features(count)) for count in (10, maximum))
+        assert large_error < small_error / 5
 
 
 @pytest.mark.slow
@@ -111,7 +111,7 @@ def test_files_predict_like_the_fit(features, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "message"),
     [
         ({"components": 0}, "components=0"),
         ({"components": 2.5}, "components=2.5"),
@@ -122,8 +122,8 @@ def test_files_predict_like_the_fit(features, tmp_path):
         ({"components": RandomFeatures}, "is a class"),
     ],
 )
-def test_invalid_feature_options_are_refused(options, words):
-    with pytest.raises(DataError, match=words):
+def test_invalid_feature_options_are_refused(options, message):
+    with pytest.raises(DataError, match=message):
         discrim.kernel_lda("species ~ .", IRIS, **options)
 
 

@@ -122,8 +122,8 @@ def test_a_choice_with_weights_is_that_of_repeated_rows_and_the_best_that_was_tr
     options = {"kernel": "gaussian", "scale": "sd", "select": select}
     fit = kernel_lda("moon ~ x + y", data, weights="w", **options)
     again = kernel_lda("moon ~ x + y", data.loc[data.index.repeat(data["w"])], **options)
-    numbers = ["width", "ridge", "loss", "se"]
-    np.testing.assert_allclose(fit.path[numbers], again.path[numbers], rtol=1e-6)
+    numeric = ["width", "ridge", "loss", "se"]
+    np.testing.assert_allclose(fit.path[numeric], again.path[numeric], rtol=1e-6)
     np.testing.assert_allclose(fit.predict_proba(data), again.predict_proba(data), rtol=1e-6)
     chosen = fit.path[fit.path["chosen"]]
     assert chosen["loss"].iloc[0] == pytest.approx(fit.path["loss"].min(), rel=1e-6)
@@ -178,7 +178,7 @@ def test_a_saved_fit_predicts_the_same(kernel, scale, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "said"),
+    ("options", "error", "message"),
     [
         ({"kernel": "rbf"}, DataError, "'gaussian'"),
         ({"width": 0.0}, DataError, "width=0.0 is not valid. Give a number"),
@@ -198,8 +198,8 @@ def test_a_saved_fit_predicts_the_same(kernel, scale, tmp_path):
         ({"kernel": lambda a, b: a @ b.T * np.nan}, DataError, "not finite"),
     ],
 )
-def test_invalid_options_are_refused_with_a_hint(options, error, said):
-    with pytest.raises(error, match=said):
+def test_invalid_options_are_refused_with_a_hint(options, error, message):
+    with pytest.raises(error, match=message):
         kernel_lda("species ~ .", IRIS, **options)
 
 
@@ -251,20 +251,20 @@ def test_importance_is_the_increase_of_left_out_losses():
 
 
 @pytest.mark.parametrize(
-    "kind",
+    "plot_kind",
     [
         *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("scores", "territory", "regions")),
         "path",
         "importance",
     ],
 )
-def test_plots_are_drawn(kind):
+def test_plots_are_drawn(plot_kind):
     fit = kernel_lda("species ~ .", IRIS, kernel="gaussian", scale="sd", ridge=0.1)
-    axes = fit.plot(kind)
+    axes = fit.plot(plot_kind)
     assert axes.get_title()
-    if kind == "importance":
+    if plot_kind == "importance":
         assert len(axes.patches) == 4
-    if kind == "path":
+    if plot_kind == "path":
         (star,) = (line for line in axes.lines if line.get_label() == "chosen")
         assert star.get_xdata() == [fit.width]
 
@@ -275,15 +275,15 @@ def test_predicted_share_of_scores_equals_refits_without_each_row():
     x = IRIS[["petal_length", "petal_width"]].to_numpy()
     z = (x - x.mean(axis=0)) / x.std(axis=0)
     gram = np.exp(-((z[:, None] - z[None]) ** 2).sum(axis=2) / (2 * 1.2**2))
-    given = pd.get_dummies(IRIS["species"]).to_numpy(dtype=float) @ fit.scores.to_numpy()
+    indicators = pd.get_dummies(IRIS["species"]).to_numpy(dtype=float) @ fit.scores.to_numpy()
     errors = []
     for i in range(len(x)):
-        rest = np.arange(len(x)) != i
+        is_other = np.arange(len(x)) != i
         system = np.ones((len(x), len(x)))
-        system[:-1, :-1] = gram[np.ix_(rest, rest)] + 0.3 * np.eye(len(x) - 1)
+        system[:-1, :-1] = gram[np.ix_(is_other, is_other)] + 0.3 * np.eye(len(x) - 1)
         system[-1, -1] = 0.0
-        actual = np.linalg.solve(system, np.vstack([given[rest], np.zeros((1, 2))]))
-        errors.append(given[i] - gram[i, rest] @ actual[:-1] - actual[-1])
+        actual = np.linalg.solve(system, np.vstack([indicators[is_other], np.zeros((1, 2))]))
+        errors.append(indicators[i] - gram[i, is_other] @ actual[:-1] - actual[-1])
     section = fit.summary().tables["axes"]
     np.testing.assert_allclose(section["predicted"], 1 - np.mean(np.square(errors), axis=0), atol=1e-12)
     assert "passes through" not in str(fit.summary())

@@ -46,13 +46,13 @@ def densities(fit, data):
     for i, row in enumerate(x):
         o = ~np.isnan(row)
         for k, label in enumerate(fit.classes):
-            parts = [
+            log_densities = [
                 np.log(fit.shares[label, g])
                 + multivariate_normal.logpdf(row[o], mean[o], fit.covs[label, g].to_numpy()[o][:, o])
                 for g, mean in enumerate(fit.component_means.loc[label].to_numpy(), start=1)
                 if o.any()
             ]
-            actual[i, k] = logsumexp(parts) if parts else 0.0
+            actual[i, k] = logsumexp(log_densities) if log_densities else 0.0
     return actual
 
 
@@ -88,28 +88,30 @@ def test_likelihood_and_posteriors_use_observed_values(fit):
     np.testing.assert_allclose(nothing.iloc[0], fit.prior)
 
 
-def one_step(rows, shares, means, covs):
+def one_step(rows, proportions, means, covs):
     """A step of EM as textbooks write it, row by row and component by component."""
     g, p = means.shape
     logs = np.empty((len(rows), g))
-    filled, rest = np.empty((g, len(rows), p)), np.zeros((g, len(rows), p, p))
+    filled, conditional_covariances = np.empty((g, len(rows), p)), np.zeros((g, len(rows), p, p))
     for i, row in enumerate(rows):
         m = np.isnan(row)
         o = ~m
         for c in range(g):
-            logs[i, c] = np.log(shares[c]) + multivariate_normal.logpdf(row[o], means[c, o], covs[c][o][:, o])
+            logs[i, c] = np.log(proportions[c]) + multivariate_normal.logpdf(
+                row[o], means[c, o], covs[c][o][:, o]
+            )
             slopes = covs[c][m][:, o] @ np.linalg.inv(covs[c][o][:, o])
             filled[c, i] = row
             filled[c, i, m] = means[c, m] + slopes @ (row[o] - means[c, o])
-            rest[c, i][np.ix_(m, m)] = covs[c][m][:, m] - slopes @ covs[c][o][:, m]
+            conditional_covariances[c, i][np.ix_(m, m)] = covs[c][m][:, m] - slopes @ covs[c][o][:, m]
     weights = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
     new = [np.average(filled[c], axis=0, weights=weights[:, c]) for c in range(g)]
-    spread = []
+    scatters = []
     for c in range(g):
         differences = filled[c] - new[c]
-        total = differences[:, :, None] * differences[:, None, :] + rest[c]
-        spread.append(np.average(total, axis=0, weights=weights[:, c]))
-    return weights.mean(axis=0), np.array(new), np.array(spread)
+        total = differences[:, :, None] * differences[:, None, :] + conditional_covariances[c]
+        scatters.append(np.average(total, axis=0, weights=weights[:, c]))
+    return weights.mean(axis=0), np.array(new), np.array(scatters)
 
 
 def test_a_textbook_em_step_keeps_the_estimates():
@@ -135,8 +137,8 @@ def test_direct_search_finds_no_larger_likelihood():
             means, cov, total = theta[1:5].reshape(2, 2), root.T @ root, 0.0
             for row in rows:
                 o = ~np.isnan(row)
-                parts = [multivariate_normal.logpdf(row[o], mean[o], cov[o][:, o]) for mean in means]
-                total += logsumexp(parts, b=[proportion, 1 - proportion])
+                log_densities = [multivariate_normal.logpdf(row[o], mean[o], cov[o][:, o]) for mean in means]
+                total += logsumexp(log_densities, b=[proportion, 1 - proportion])
             return -total
 
         root = np.linalg.cholesky(fit.covs[label, 1]).T
@@ -160,15 +162,17 @@ def test_no_step_lowers_the_likelihood(seed, form):
     members = rng.random(60) < 0.5
     start = em.of_weights(total, [np.stack([members, ~members]) * rows[0].weights], form)
     assert isinstance(start, Components)
-    ended = incomplete.maximized_with_gaps(start, rows, form, tol=1e-9, maxiter=40)
-    if isinstance(ended, Components):
-        gains = np.diff(ended.path)
-        assert (gains >= -1e-9 * np.abs(ended.llf)).all()
+    maximum = incomplete.maximized_with_gaps(start, rows, form, tol=1e-9, maxiter=40)
+    if isinstance(maximum, Components):
+        gains = np.diff(maximum.path)
+        assert (gains >= -1e-9 * np.abs(maximum.llf)).all()
         assert len(gains) > 1
 
 
 def test_complete_rows_give_the_same_fit_with_and_without_em():
-    fit, reference_fit = (mixture("species ~ .", IRIS, components=1, missing=each) for each in ("em", None))
+    fit, reference_fit = (
+        mixture("species ~ .", IRIS, components=1, missing=missing) for missing in ("em", None)
+    )
     assert (fit.llf, fit.em) == (reference_fit.llf, (0, 1))
     np.testing.assert_array_equal(fit.predict_proba(), reference_fit.predict_proba())
     assert fit.predict(HOLES).notna().all()
@@ -209,8 +213,8 @@ def test_folds_are_fitted_by_em_too():
     fit = mixture("species ~ .", SMALL, **one)
     cross_validated = discrim.cross_validate(fit, folds=fold)
     refit = mixture("species ~ .", SMALL[fold == 1], **one, prior=fit.prior)
-    some = (fold == 0) & SMALL[NUMBERS[2:]].notna().any(axis=1)
-    assert (cross_validated.labels[1][some] == refit.predict(SMALL[some])).all()
+    is_used = (fold == 0) & SMALL[NUMBERS[2:]].notna().any(axis=1)
+    assert (cross_validated.labels[1][is_used] == refit.predict(SMALL[is_used])).all()
     assert cross_validated.confusion.to_numpy().sum() == fit.nobs
 
 

@@ -60,13 +60,13 @@ def test_bic_of_mclust_does_not_count_class_proportions():
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["VVI", "VVV", "VEV"])
 def test_maximum_is_not_below_mclust(form):
-    own = [
+    log_likelihoods = [
         pd.DataFrame(case["x"]).add_prefix("x").assign(y=f"table {i}")
         for i, case in enumerate(GOLDEN["bent"])
     ]
     golden = sum(case["llf"][form] for case in GOLDEN["bent"])
     for seed in (0, 1):
-        fit = mixture("y ~ .", pd.concat(own), components=2, covariance=form, seed=seed, starts=3)
+        fit = mixture("y ~ .", pd.concat(log_likelihoods), components=2, covariance=form, seed=seed, starts=3)
         assert fit.llf_given > golden - 1e-5
 
 
@@ -140,9 +140,9 @@ def exact_scores(data, form):
             roots = [mpmath.det(w) ** (mpmath.mpf(1) / p) for w in scatters]
             covs = [w / root * (mpmath.fsum(roots) / n) for w, root in zip(scatters, roots, strict=True)]
         if form == "EEV":
-            parts = [mpmath.eigsy(w) for w in scatters]
-            shape = mpmath.diag([mpmath.fsum(chunk[0][j] for chunk in parts) / n for j in range(p)])
-            covs = [chunk[1] * shape * chunk[1].T for chunk in parts]
+            eigensystems = [mpmath.eigsy(w) for w in scatters]
+            shape = mpmath.diag([mpmath.fsum(chunk[0][j] for chunk in eigensystems) / n for j in range(p)])
+            covs = [chunk[1] * shape * chunk[1].T for chunk in eigensystems]
         inverses, dets = [mpmath.inverse(s) for s in covs], [mpmath.det(s) for s in covs]
         actual, llf = np.empty((n, 3)), mpmath.mpf(0)
         for i, row in enumerate(x):
@@ -215,13 +215,13 @@ def test_of_equal_rows_the_one_of_the_weight_is_left_out():
 @pytest.mark.parametrize("case", GOLDEN["chosen"], ids=lambda case: case["table"])
 def test_bic_chooses_in_each_class_as_mclust_does(case):
     columns = "bill_length_mm + bill_depth_mm + flipper_length_mm + body_mass_g"
-    asked = {"iris": ("species ~ .", IRIS), "penguins": (f"species ~ {columns}", load_penguins())}
+    cases = {"iris": ("species ~ .", IRIS), "penguins": (f"species ~ {columns}", load_penguins())}
     options = {"components": "bic", "covariance": "bic", "over": "class", "most": 2, "starts": 5}
-    fit = mixture(*asked[case["table"]], tol=1e-10, **options)
+    fit = mixture(*cases[case["table"]], tol=1e-10, **options)
     path = fit.path
     apart = {"Chinstrap"} if case["table"] == "penguins" else set()
-    for label, own in path.groupby("class"):
-        best, golden = own.loc[own["bic"].idxmin()], case["classes"][label]
+    for label, class_path in path.groupby("class"):
+        best, golden = class_path.loc[class_path["bic"].idxmin()], case["classes"][label]
         assert best["chosen"]
         assert (best["components"], best["covariance"]) == (fit.components[label], fit.covariance[label])
         if label in apart:
@@ -264,8 +264,10 @@ def test_posteriors_and_likelihoods_equal_those_of_the_densities():
     assert fit.llf == pytest.approx(np.log(joint[np.arange(150), codes]).sum(), abs=1e-9)
     assert fit.llf_rows == pytest.approx(np.log(joint.sum(axis=1)).sum(), abs=1e-9)
     assert fit.llf_given == pytest.approx(fit.llf - 150 * np.log(1 / 3), abs=1e-9)
-    parts = fit.component_posteriors()
-    np.testing.assert_allclose(parts.T.groupby(level=0).sum().T, fit.predict_proba(), atol=1e-14)
+    component_posteriors = fit.component_posteriors()
+    np.testing.assert_allclose(
+        component_posteriors.T.groupby(level=0).sum().T, fit.predict_proba(), atol=1e-14
+    )
 
 
 def test_missing_columns_are_integrated_out():
@@ -391,8 +393,8 @@ def test_refits_to_a_subset_keep_components_and_forms():
 def test_waveform_errors_agree_with_the_book():
     # Hastie, Tibshirani & Friedman (2009), table 12.4: mean test errors of 10 samples.
     rng = np.random.default_rng(3)
-    places = np.arange(1, 22)
-    h = [np.maximum(6 - np.abs(places - centre), 0) for centre in (11, 15, 7)]
+    positions = np.arange(1, 22)
+    h = [np.maximum(6 - np.abs(positions - centre), 0) for centre in (11, 15, 7)]
     pairs = [(h[0], h[1]), (h[0], h[2]), (h[1], h[2])]
 
     def sample(n):
@@ -409,7 +411,8 @@ def test_waveform_errors_agree_with_the_book():
     def by_the_law(test):
         rows = test.iloc[:, :21].to_numpy()
         logs = [
-            scipy.special.logsumexp(rows @ each.T - 0.5 * (each**2).sum(axis=1), axis=1) for each in segments
+            scipy.special.logsumexp(rows @ class_means.T - 0.5 * (class_means**2).sum(axis=1), axis=1)
+            for class_means in segments
         ]
         return np.argmax(logs, axis=0)
 
@@ -445,12 +448,12 @@ def test_no_component_is_much_narrower_than_another():
 @pytest.mark.parametrize("covariance", ["full", "pooled"])
 def test_errors_name_collinear_columns_with_several_components(covariance):
     table = IRIS[["petal_width", "sepal_width", "species"]].assign(twin=2 * IRIS.petal_width)
-    asked = {"components": 2, "starts": 2}
+    options = {"components": 2, "starts": 2}
     with pytest.raises(CollinearError) as message:
-        mixture("species ~ petal_width + twin + sepal_width", table, covariance=covariance, **asked)
+        mixture("species ~ petal_width + twin + sepal_width", table, covariance=covariance, **options)
     assert message.value.columns == ("twin",)
     assert "pooled" not in str(message.value)
-    assert mixture("species ~ petal_width + twin + sepal_width", table, covariance="EII", **asked).df_model
+    assert mixture("species ~ petal_width + twin + sepal_width", table, covariance="EII", **options).df_model
 
 
 def test_candidates_do_not_exceed_the_number_of_rows():

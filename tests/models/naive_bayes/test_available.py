@@ -41,21 +41,21 @@ def table(name: str) -> pd.DataFrame:
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_fit_agrees_with_e1071(name):
-    held, frame = GOLDEN[name], table(name)
-    columns = [*held["numeric"], *held["categorical"]]
-    fit = naive_bayes(f"{held['response']} ~ {' + '.join(columns)}", frame, missing="available")
+    golden, frame = GOLDEN[name], table(name)
+    columns = [*golden["numeric"], *golden["categorical"]]
+    fit = naive_bayes(f"{golden['response']} ~ {' + '.join(columns)}", frame, missing="available")
     assert fit.nobs == len(frame)
-    assert fit.counts.tolist() == held["counts"]
-    for column, rows in held["moments"].items():
+    assert fit.counts.tolist() == golden["counts"]
+    for column, rows in golden["moments"].items():
         actual = np.column_stack([fit.means[column], fit.sds[column]])
         np.testing.assert_allclose(actual, rows, rtol=1e-12)
-    for column, rows in held["tables"].items():
+    for column, rows in golden["tables"].items():
         np.testing.assert_allclose(fit.tables[column], rows, rtol=1e-12)
         np.testing.assert_array_equal(
-            fit.available[column], frame[column].notna().groupby(frame[held["response"]]).sum()
+            fit.available[column], frame[column].notna().groupby(frame[golden["response"]]).sum()
         )
-    text = frame.iloc[:: held["every"]]
-    np.testing.assert_allclose(fit.predict_proba(text), held["posteriors"], rtol=1e-10, atol=1e-300)
+    text = frame.iloc[:: golden["every"]]
+    np.testing.assert_allclose(fit.predict_proba(text), golden["posteriors"], rtol=1e-10, atol=1e-300)
 
 
 OPTIONS = [{}, {"weights": "w"}, {"kernel": ["body_mass_g"]}, {"method": "mle", "laplace": 1.0}]
@@ -67,9 +67,9 @@ def test_fit_is_a_product_of_fits_to_single_columns(options):
     fit = naive_bayes(FORMULA, FRAME, missing="available", prior="equal", **options)
     total, llf = 0.0, 0.0
     for column in ["bill_length_mm", "body_mass_g", "sex", "late"]:
-        own = {k: v for k, v in options.items() if k != "kernel" or column in v}
+        column_options = {k: v for k, v in options.items() if k != "kernel" or column in v}
         # What is left out of a fit to one column are the rows that miss it.
-        single = naive_bayes(f"species ~ {column}", FRAME, prior="equal", **own)
+        single = naive_bayes(f"species ~ {column}", FRAME, prior="equal", **column_options)
         total = total + np.log(3) + single.predict_log_proba(FRAME).to_numpy()
         if "kernel" not in options:
             llf += single.llf + np.log(3) * single.nobs
@@ -96,13 +96,15 @@ def test_leave_one_out_and_folds_equal_refits(options):
         again = naive_bayes(FORMULA, less, missing="available", **options | {"prior": fit.prior})
         logs.append(again.predict_proba(frame.loc[[row]]).to_numpy()[0])
     np.testing.assert_allclose(left_out.iloc[:, 1:].to_numpy(float), logs, rtol=1e-8, atol=1e-12)
-    judged = cross_validate(fit, folds=np.arange(len(frame)) % 4)
-    held = frame[np.arange(len(frame)) % 4 == 1]
+    cross_validated = cross_validate(fit, folds=np.arange(len(frame)) % 4)
+    test_rows = frame[np.arange(len(frame)) % 4 == 1]
     remaining_fit = naive_bayes(
-        FORMULA, frame.drop(held.index), missing="available", **options | {"prior": fit.prior}
+        FORMULA, frame.drop(test_rows.index), missing="available", **options | {"prior": fit.prior}
     )
     pd.testing.assert_series_equal(
-        judged.labels.loc[held.index].iloc[:, 0], remaining_fit.predict(held), check_names=False
+        cross_validated.labels.loc[test_rows.index].iloc[:, 0],
+        remaining_fit.predict(test_rows),
+        check_names=False,
     )
 
 
@@ -144,13 +146,15 @@ def test_a_file_holds_the_rows_of_each_column(tmp_path):
 
 def test_chunks_give_the_fit_of_the_table():
     fit = naive_bayes(FORMULA, FRAME, missing="available")
-    parts = naive_bayes(FORMULA, lambda: (FRAME[i : i + 50] for i in range(0, 344, 50)), missing="available")
-    np.testing.assert_allclose(parts.predict_log_proba(FRAME), fit.predict_log_proba(FRAME), rtol=1e-12)
-    pd.testing.assert_frame_equal(parts.available, fit.available)
+    chunk_fit = naive_bayes(
+        FORMULA, lambda: (FRAME[i : i + 50] for i in range(0, 344, 50)), missing="available"
+    )
+    np.testing.assert_allclose(chunk_fit.predict_log_proba(FRAME), fit.predict_log_proba(FRAME), rtol=1e-12)
+    pd.testing.assert_frame_equal(chunk_fit.available, fit.available)
 
 
 @pytest.mark.parametrize(
-    ("change", "options", "error", "said"),
+    ("change", "options", "error", "message"),
     [
         ({}, {"missing": "em"}, DataError, "missing='em'"),
         ({}, {"na_action": "raise"}, DataError, "cannot be combined"),
@@ -171,8 +175,8 @@ def test_chunks_give_the_fit_of_the_table():
         ({}, {"counts": ["body_mass_g"]}, NotSupportedError, "counts="),
     ],
 )
-def test_unavailable_results_are_refused(change, options, error, said):
-    with pytest.raises(error, match=said):
+def test_unavailable_results_are_refused(change, options, error, message):
+    with pytest.raises(error, match=message):
         naive_bayes(FORMULA, FRAME.assign(**change), **{"missing": "available"} | options)
 
 

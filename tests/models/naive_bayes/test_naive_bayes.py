@@ -97,9 +97,11 @@ def test_a_share_of_the_largest_variance_is_added_in_every_class():
 def test_likelihood_equals_the_sum_of_log_densities(smoothing):
     fit = naive_bayes("species ~ .", IRIS, smoothing=smoothing)
     x, total = IRIS[fit.terms], 0.0
-    for label, own in x.groupby(IRIS["species"]):
-        sd = np.sqrt(own.var(ddof=0) + smoothing * x.var(ddof=0).max())
-        total += norm.logpdf(own, own.mean(), sd).sum() + len(own) * np.log(fit.prior[label])
+    for label, class_rows in x.groupby(IRIS["species"]):
+        sd = np.sqrt(class_rows.var(ddof=0) + smoothing * x.var(ddof=0).max())
+        total += norm.logpdf(class_rows, class_rows.mean(), sd).sum() + len(class_rows) * np.log(
+            fit.prior[label]
+        )
     assert fit.llf == pytest.approx(total, rel=1e-13)
 
 
@@ -203,9 +205,9 @@ def test_a_missing_column_leaves_the_posterior_of_the_fit_without_it(smoothing):
     complete = PENGUINS.dropna(subset=MEASURES)
     options = {"smoothing": smoothing, "prior": [0.2, 0.3, 0.5]}
     fit = naive_bayes(f"species ~ {' + '.join(MEASURES)}", complete, **options)
-    for gone in (["body_mass_g"], ["bill_length_mm", "flipper_length_mm"], MEASURES[:3]):
-        others = [name for name in MEASURES if name not in gone]
-        holed = complete.assign(**dict.fromkeys(gone, np.nan))
+    for missing_columns in (["body_mass_g"], ["bill_length_mm", "flipper_length_mm"], MEASURES[:3]):
+        others = [name for name in MEASURES if name not in missing_columns]
+        holed = complete.assign(**dict.fromkeys(missing_columns, np.nan))
         # Smoothing is a share of the largest variance, which may be that of the column taken away.
         proportion = smoothing * complete[MEASURES].var().max() / complete[others].var().max()
         other = naive_bayes(
@@ -251,8 +253,8 @@ def test_a_missing_value_removes_the_terms_that_use_it():
     remaining_fit = naive_bayes("species ~ bill_depth_mm + I(bill_length_mm * bill_depth_mm)", complete)
     actual, total = fit.predict_proba(holed), fit.predict_proba(complete)
     np.testing.assert_allclose(actual.iloc[::3], remaining_fit.predict_proba(complete).iloc[::3], rtol=1e-9)
-    kept = np.arange(len(complete)) % 3 > 0
-    pd.testing.assert_frame_equal(actual[kept], total[kept], check_exact=True)
+    is_kept = np.arange(len(complete)) % 3 > 0
+    pd.testing.assert_frame_equal(actual[is_kept], total[is_kept], check_exact=True)
 
 
 @pytest.mark.parametrize(

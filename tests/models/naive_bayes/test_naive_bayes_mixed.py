@@ -169,12 +169,12 @@ def test_the_mixed_score_is_the_sum_of_the_models_of_its_columns():
     fit = naive_bayes(formula, data, counts=WORDS, laplace=1, method="mle")
     prior = np.log(fit.prior.to_numpy())
     codes = pd.factorize(data["colour"], sort=True)[0][:, None]
-    parts = [
+    column_fits = [
         CategoricalNB(alpha=1).fit(codes, data["y"]).predict_log_proba(codes),
         MultinomialNB(alpha=1).fit(data[WORDS], data["y"]).predict_log_proba(data[WORDS]),
         GaussianNB(var_smoothing=0).fit(data[["weight"]], data["y"]).predict_log_proba(data[["weight"]]),
     ]
-    total = sum(parts) - 2 * prior
+    total = sum(column_fits) - 2 * prior
     total -= np.logaddexp(*total.T)[:, None]
     np.testing.assert_allclose(fit.predict_log_proba(), total, rtol=1e-9, atol=1e-12)
 
@@ -211,13 +211,14 @@ def test_rows_with_only_missing_values_have_the_prior():
 def test_missing_counts_leave_the_multinomial_of_the_others():
     fit = naive_bayes(f"kind ~ {' + '.join(WORDS)}", words(), counts=True, laplace=1)
     row = pd.Series([2.0, 0, 1, 3, 0, 1], index=WORDS)
-    known = ["word0", "word2", "word3"]
-    proportions = fit.multinomial[known].div(fit.multinomial[known].sum(axis=1), axis=0)
-    there = row[known].to_numpy()
+    observed = ["word0", "word2", "word3"]
+    proportions = fit.multinomial[observed].div(fit.multinomial[observed].sum(axis=1), axis=0)
+    counts = row[observed].to_numpy()
     joint = [
-        fit.prior[k] * multinomial.pmf(there, there.sum(), proportions.loc[k].to_numpy()) for k in fit.classes
+        fit.prior[k] * multinomial.pmf(counts, counts.sum(), proportions.loc[k].to_numpy())
+        for k in fit.classes
     ]
-    actual = fit.predict_proba(row.where(row.index.isin(known)).to_frame().T).iloc[0]
+    actual = fit.predict_proba(row.where(row.index.isin(observed)).to_frame().T).iloc[0]
     np.testing.assert_allclose(actual, np.array(joint) / sum(joint), rtol=1e-12)
 
 
@@ -396,9 +397,9 @@ def test_weights_are_repeated_rows(case):
     np.testing.assert_allclose(fit.predict_proba(data), other.predict_proba(data), rtol=1e-9)
     np.testing.assert_allclose(fit.bandwidths, other.bandwidths, rtol=1e-13)
     pd.testing.assert_frame_equal(fit.glance(), other.glance(), rtol=1e-12)
-    own = fit.leave_one_out().iloc[:, 1:].loc[data.index.repeat(weights.astype(int))]
+    repeated_scores = fit.leave_one_out().iloc[:, 1:].loc[data.index.repeat(weights.astype(int))]
     np.testing.assert_allclose(
-        own.astype(float), other.leave_one_out().iloc[:, 1:].astype(float), rtol=1e-9, atol=1e-13
+        repeated_scores.astype(float), other.leave_one_out().iloc[:, 1:].astype(float), rtol=1e-9, atol=1e-13
     )
 
 
@@ -415,17 +416,19 @@ def test_bandwidths_without_a_row_equal_those_of_the_other_rows(values, times, r
     fit = naive_bayes("y ~ x", data, kernel=True, bandwidth=rule, weights=np.full(len(data), float(times)))
     left_out = fit.leave_one_out()
     for row in range(len(x)):
-        rest = np.repeat(x, times)
-        rest = np.delete(rest, row * times)
-        sd = np.std(rest, ddof=1)
+        repeated = np.repeat(x, times)
+        repeated = np.delete(repeated, row * times)
+        sd = np.std(repeated, ddof=1)
         if sd == 0:
             assert times == 1
             continue
-        between = np.subtract(*np.percentile(rest, [75, 25])) / 1.34
-        h = {"nrd0": 0.9, "nrd": 1.06}[rule] * (min(sd, between) or sd) * len(rest) ** -0.2
-        own = norm.pdf(x[row], rest, h).mean()
+        between = np.subtract(*np.percentile(repeated, [75, 25])) / 1.34
+        h = {"nrd0": 0.9, "nrd": 1.06}[rule] * (min(sd, between) or sd) * len(repeated) ** -0.2
+        density = norm.pdf(x[row], repeated, h).mean()
         other = np.exp(np.log(fit.density("x", [x[row]])["b"].iloc[0]))
-        np.testing.assert_allclose(left_out["a"].iloc[row], own / (own + other), rtol=1e-8, atol=1e-300)
+        np.testing.assert_allclose(
+            left_out["a"].iloc[row], density / (density + other), rtol=1e-8, atol=1e-300
+        )
 
 
 def test_kernel_posteriors_are_exact_if_densities_underflow():

@@ -169,8 +169,8 @@ def test_scores_follow_the_published_formulas(seed, threshold, offset, units, fa
     fit = shrunken_centroids(
         "y ~ .", frame, threshold=threshold, offset="median" if offset is None else offset * units
     )
-    held = (x + far) - far
-    d, centroids, logs = plain(held, codes, ((new + far) - far), threshold, offset)
+    rounded = (x + far) - far
+    d, centroids, logs = plain(rounded, codes, ((new + far) - far), threshold, offset)
     slack = 1e-11 if not far else 1e-8
     np.testing.assert_allclose(fit._fit.estimates.differences, d, rtol=slack, atol=slack)
     np.testing.assert_allclose(fit.centroids / units, centroids + far, rtol=1e-12)
@@ -332,7 +332,7 @@ def test_no_surviving_column_gives_the_prior_with_a_warning():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"threshold": -1}, "threshold=-1 is not valid. Give a number from 0 on"),
         ({"threshold": np.nan}, "threshold=nan"),
@@ -350,8 +350,8 @@ def test_no_surviving_column_gives_the_prior_with_a_warning():
         ({"threshold": "2se"}, "threshold='2se'"),
     ],
 )
-def test_bad_options_are_named(options, said):
-    with pytest.raises(DataError, match=said):
+def test_bad_options_are_named(options, message):
+    with pytest.raises(DataError, match=message):
         shrunken_centroids("species ~ .", IRIS, **options)
 
 

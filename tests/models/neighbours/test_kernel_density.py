@@ -52,11 +52,13 @@ def of_class(divisor=1):
 @pytest.mark.parametrize("covariance", ["pooled", "class"])
 def test_densities_are_direct_sums(kernel, covariance):
     radii = [1.2, 1.5, 1.8]
-    named = dict(zip(("setosa", "versicolor", "virginica"), radii, strict=True))
-    fit = kernel_density("species ~ .", IRIS, kernel=kernel, covariance=covariance, bandwidth=named)
-    own = of_class()
-    held = own if covariance == "class" else [sum(49 * v for v in own) / 147] * 3
-    expected = direct(fit, X, kernel, radii, held)
+    radii_by_class = dict(zip(("setosa", "versicolor", "virginica"), radii, strict=True))
+    fit = kernel_density("species ~ .", IRIS, kernel=kernel, covariance=covariance, bandwidth=radii_by_class)
+    class_covariances = of_class()
+    covariances = (
+        class_covariances if covariance == "class" else [sum(49 * v for v in class_covariances) / 147] * 3
+    )
+    expected = direct(fit, X, kernel, radii, covariances)
     with np.errstate(divide="ignore"):
         logs = np.log(expected)
     np.testing.assert_allclose(fit.log_densities(), logs, rtol=1e-9, atol=1e-9)
@@ -92,7 +94,7 @@ def test_rows_far_away_keep_their_posteriors_as_in_exact_arithmetic():
                 )
                 for rows in (data.x[:3], data.x[3:])
             ]
-            logs.append([float(mpmath.log(each / mpmath.fsum(sums))) for each in sums])
+            logs.append([float(mpmath.log(density / mpmath.fsum(sums))) for density in sums])
     np.testing.assert_allclose(fit.predict_log_proba(new), logs, rtol=1e-9)
 
 
@@ -152,8 +154,8 @@ def test_bandwidth_maximizes_likelihood_or_minimizes_error():
     fit = kernel_density("species ~ petal_length + petal_width", table, grid=[0.2, 0.5, 1.0])
     path = fit.path
     for _, row in path.iterrows():
-        given = kernel_density("species ~ petal_length + petal_width", table, bandwidth=row["bandwidth"])
-        rates = given.error_rates(["loo"])
+        fixed_fit = kernel_density("species ~ petal_length + petal_width", table, bandwidth=row["bandwidth"])
+        rates = fixed_fit.error_rates(["loo"])
         assert row["error"] == pytest.approx(rates["estimate"].iloc[0])
     assert path.attrs["equal_rows"] == 0
     assert fit.bandwidth.iloc[0] == path["bandwidth"][path["llf"].idxmax()]
@@ -342,18 +344,18 @@ def test_bandwidths_far_from_all_distances(kernel, tmp_path):
         fit.save(tmp_path / "huge")
         assert (load(tmp_path / "huge").predict(table) == larger).all()
     for tiny in (5e-324, 1e-200, 1e-165, 1e-12):
-        for asked in ({"bandwidth": tiny}, {"grid": [tiny, 1.0]}, {"bandwidth": {"u": 1.0, "v": tiny}}):
+        for options in ({"bandwidth": tiny}, {"grid": [tiny, 1.0]}, {"bandwidth": {"u": 1.0, "v": tiny}}):
             with pytest.raises(DataError) as caught:
-                kernel_density("y ~ .", table, kernel=kernel, **asked)
+                kernel_density("y ~ .", table, kernel=kernel, **options)
             assert "small" in str(caught.value)
             assert "distances" in str(caught.value)
 
 
 def test_files_with_a_bandwidth_below_rounding_are_refused(tmp_path):
     fit = kernel_density("y ~ .", rounded_table(), bandwidth=1.0)
-    numbers = replace(fit._fit.estimates, radii=np.array([1e-200, 1.0]))
+    estimates = replace(fit._fit.estimates, radii=np.array([1e-200, 1.0]))
     with pytest.raises(NotSupportedError) as caught:
-        KernelDensityResults(replace(fit._fit, estimates=numbers)).save(tmp_path / "tiny")
+        KernelDensityResults(replace(fit._fit, estimates=estimates)).save(tmp_path / "tiny")
     assert "could" in str(caught.value)
     assert "rounding" in str(caught.value)
 
@@ -395,20 +397,20 @@ def test_columns_of_normal_kernels_are_integrated_out(metric):
     differences = x - x.groupby(iris["species"], observed=True).transform("mean")
     within = (differences.T @ differences / 147).loc[pair, pair].to_numpy()
     shape = {"mahalanobis": within, "diagonal": np.diag(np.diag(within)), "euclidean": np.eye(2)}[metric]
-    at = x[pair].iloc[::13]
+    new = x[pair].iloc[::13]
     expected = []
     for label in fit.classes:
         rows = x.loc[iris["species"] == label, pair].to_numpy()
         expected.append(
             np.mean(
-                [scipy.stats.multivariate_normal(row, 0.16 * shape).pdf(at.to_numpy()) for row in rows],
+                [scipy.stats.multivariate_normal(row, 0.16 * shape).pdf(new.to_numpy()) for row in rows],
                 axis=0,
             )
         )
     expected = np.array(expected).T
-    actual = fit.predict_proba(at.reindex(columns=x.columns), missing="integrate")
+    actual = fit.predict_proba(new.reindex(columns=x.columns), missing="integrate")
     np.testing.assert_allclose(actual, expected / expected.sum(axis=1, keepdims=True), atol=1e-12)
     ends = kernel_density("species ~ .", iris, bandwidth=2, kernel="epanechnikov")
     with pytest.raises(NotSupportedError) as caught:
-        ends.predict(at.reindex(columns=x.columns), missing="integrate")
+        ends.predict(new.reindex(columns=x.columns), missing="integrate")
     assert "integrate" in str(caught.value)

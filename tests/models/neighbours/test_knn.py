@@ -105,12 +105,12 @@ def exact_votes(x, codes, q, k, n_classes, leave=None):
     rows = [[Fraction(str(value)) for value in row] for row in x]
     out = []
     for i, row in enumerate(q):
-        own = [Fraction(str(value)) for value in row]
-        differences = [sum((a - b) ** 2 for a, b in zip(own, other, strict=True)) for other in rows]
-        kept = [j for j in range(len(rows)) if leave is None or j != i]
-        limit = sorted(differences[j] for j in kept)[k - 1]
+        exact_row = [Fraction(str(value)) for value in row]
+        differences = [sum((a - b) ** 2 for a, b in zip(exact_row, other, strict=True)) for other in rows]
+        candidates = [j for j in range(len(rows)) if leave is None or j != i]
+        limit = sorted(differences[j] for j in candidates)[k - 1]
         votes = np.zeros(n_classes)
-        for j in kept:
+        for j in candidates:
             votes[codes[j]] += differences[j] <= limit
         out.append(votes)
     return np.array(out)
@@ -226,13 +226,13 @@ def test_number_of_candidate_groups_does_not_depend_on_ties():
     rng = np.random.default_rng(13)
     for values in (rng.normal(size=(20, 90)), rng.integers(0, 6, (20, 90)), np.zeros((20, 90))):
         minima = values.astype(np.float32)
-        groups, beyond = neighbour_filter._least(minima, 12)
+        groups, bound = neighbour_filter._least(minima, 12)
         in_order = np.sort(minima, axis=1)
         assert groups.shape == (20, 13)
         np.testing.assert_array_equal(
             np.sort(np.take_along_axis(minima, groups, axis=1), axis=1), in_order[:, :13]
         )
-        np.testing.assert_array_equal(beyond, in_order[:, 12])
+        np.testing.assert_array_equal(bound, in_order[:, 12])
         assert all(len(set(row)) == 13 for row in groups.tolist())
 
 
@@ -261,14 +261,14 @@ def test_slow_leave_one_out_shows_a_progress_bar(clock, bars):
 
 def test_posteriors_are_proportional_to_prior_times_density():
     data = load_penguins().dropna()
-    given = {"Adelie": 0.2, "Chinstrap": 0.5, "Gentoo": 0.3}
-    fit = knn("species ~ bill_length_mm + bill_depth_mm", data, k=9, prior=given)
+    prior = {"Adelie": 0.2, "Chinstrap": 0.5, "Gentoo": 0.3}
+    fit = knn("species ~ bill_length_mm + bill_depth_mm", data, k=9, prior=prior)
     density = fit.votes() / fit.counts
-    joint = density * pd.Series(given)
+    joint = density * pd.Series(prior)
     expected = joint.div(joint.sum(axis=1), axis=0)
     np.testing.assert_allclose(fit.predict_proba(), expected, rtol=1e-13)
     reference_fit = knn("species ~ bill_length_mm + bill_depth_mm", data, k=9)
-    np.testing.assert_allclose(reference_fit.predict_proba(prior=given), expected, rtol=1e-13)
+    np.testing.assert_allclose(reference_fit.predict_proba(prior=prior), expected, rtol=1e-13)
     proportions = reference_fit.votes().div(reference_fit.votes().sum(axis=1), axis=0)
     np.testing.assert_allclose(reference_fit.predict_proba(), proportions, rtol=1e-14)
 
@@ -381,8 +381,8 @@ def test_the_path_under_a_prior_is_weighted_by_it():
     fit = knn("species ~ bill_length_mm", load_penguins(), grid=[3, 11], prior="equal")
     assert fit.path["k"].tolist() == [3, 11]
     loo = fit.error_rates(["loo"], by_class=True).loc["loo"]
-    own = fit.path.set_index("k").loc[fit.k]
-    assert own["error"] == pytest.approx(loo[list(fit.classes)].mean())
+    chosen = fit.path.set_index("k").loc[fit.k]
+    assert chosen["error"] == pytest.approx(loo[list(fit.classes)].mean())
 
 
 def test_leave_one_out_without_scaling_equals_refits():
@@ -421,8 +421,8 @@ def test_folds_are_refitted_with_their_own_scales():
     scores = fold_scores(fit._fit, fold_ids, 5)
     for fold in range(5):
         refit = knn("species ~ bill_length_mm + bill_depth_mm", data[fold_ids != fold], k=5)
-        own = refit.predict(data[fold_ids == fold])
-        assert (fit.classes[scores[fold_ids == fold].argmax(axis=1)] == own).all()
+        refit_labels = refit.predict(data[fold_ids == fold])
+        assert (fit.classes[scores[fold_ids == fold].argmax(axis=1)] == refit_labels).all()
 
 
 # ---- bad input
@@ -568,8 +568,8 @@ def test_files_contain_the_rows(options, tmp_path):
 
 def test_numpy_numbers_are_saved_without_the_choice_of_k(tmp_path):
     knn("species ~ .", load_iris(), k=np.int64(4), scale=np.True_).save(tmp_path / "given")
-    given = discrim.load(tmp_path / "given")
-    assert (given.k, given._fit.estimates.scale) == (4, True)
+    loaded = discrim.load(tmp_path / "given")
+    assert (loaded.k, loaded._fit.estimates.scale) == (4, True)
     knn("species ~ .", load_iris(), grid=[3, 5]).save(tmp_path / "chosen")
     text = discrim.load(tmp_path / "chosen").summary().as_text()
     assert "not in the file" in text
@@ -650,9 +650,9 @@ def test_plots():
     axes = fit.plot("path")
     assert axes.get_xlabel() == "Neighbours k"
     np.testing.assert_allclose(axes.lines[0].get_ydata(), fit.path["error"])
-    _, given = plt.subplots()
+    _, user_axes = plt.subplots()
     # Regions bear the names of their classes, and need no legend.
-    for axes in (fit.plot("regions"), fit.plot("regions", ax=given)):
+    for axes in (fit.plot("regions"), fit.plot("regions", ax=user_axes)):
         assert {text.get_text() for text in axes.texts} >= set(fit.classes)
     fit.plot("posteriors")
     with pytest.raises(NotSupportedError) as caught:

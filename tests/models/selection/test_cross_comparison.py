@@ -126,7 +126,7 @@ def test_what_is_no_fit_is_told_so(tmp_path):
         assert "has no fit" in str(caught.value)
     with pytest.raises(NotSupportedError) as caught:
         cross_validate(law)
-    assert "known distribution" in str(caught.value)
+    assert "known law" in str(caught.value)
     with pytest.raises(DataError) as caught:
         cross_validate(lda)
     assert "data=" in str(caught.value)
