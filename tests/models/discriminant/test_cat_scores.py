@@ -61,7 +61,7 @@ TABLES = {
 @pytest.mark.parametrize(
     ("case", "options"), [("estimated", SHRUNK), ("shares", SHRUNK), ("given", GIVEN), ("diagonal", DIAGONAL)]
 )
-def test_rule_and_ranking_are_those_of_sda(name, case, options):
+def test_rule_and_ranking_agree_with_sda(name, case, options):
     formula, data = TABLES[name]
     theirs = GOLDEN[name][case]
     fit = lda(formula, data, prior=theirs["freqs"] if case == "estimated" else None, **options)
@@ -80,7 +80,7 @@ def test_rule_and_ranking_are_those_of_sda(name, case, options):
         assert ranked.index.tolist() == fit.terms[np.array(theirs[f"order_{other}"]) - 1].tolist()
 
 
-def test_higher_criticism_and_false_discovery_rates_are_those_of_r():
+def test_higher_criticism_and_false_discovery_rates_agree_with_r():
     theirs = {key: np.array(value) for key, value in GOLDEN["hc"].items()}
     assert_allclose(higher_criticism(theirs["p"]), theirs["hc"], rtol=1e-12)
     assert_allclose(benjamini_hochberg(theirs["p"]), theirs["bh"], rtol=1e-12)
@@ -195,7 +195,7 @@ def test_correlations_shrunk_to_none_leave_t_scores(name):
     assert one.index.equals(other.index)
 
 
-def test_t_scores_are_those_of_an_analysis_of_variance():
+def test_t_scores_agree_with_analysis_of_variance():
     fit = lda("species ~ .", IRIS.iloc[10:], covariance="diagonal")
     table, anova = fit.ranking(), fit.anova()
     assert_allclose(table["score"] / 2, anova["F"].loc[table.index], rtol=1e-10)
@@ -317,7 +317,7 @@ def test_the_summary_says_what_was_shrunk_by_how_much():
     assert "ranking" not in alone.summary().tables
 
 
-def test_the_prior_of_sda_is_that_of_the_notes():
+def test_prior_of_sda_agrees_with_the_notes():
     f = WIDE["y"].value_counts(normalize=True).sort_index()
     g = min(1.0, (1 - (f**2).sum()) / (23 * ((1 / 3 - f) ** 2).sum()))
     theirs = GOLDEN["wide"]["estimated"]["freqs"]

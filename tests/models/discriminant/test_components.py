@@ -488,7 +488,7 @@ def test_slow_leave_one_out_of_wide_tables_is_refused():
 
 @pytest.mark.parametrize("standardize", [False, True])
 @pytest.mark.parametrize("parametrization", ["esl", "friedman", "klar"])
-def test_regularized_covariances_are_those_of_the_scores(parametrization, standardize):
+def test_regularized_covariances_apply_to_the_scores(parametrization, standardize):
     x = IRIS.iloc[:, :4].to_numpy()
     x = StandardScaler().fit_transform(x) if standardize else x
     scores = pd.DataFrame(PCA(3).fit_transform(x)).add_prefix("s").assign(species=IRIS["species"])

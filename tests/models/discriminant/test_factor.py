@@ -498,7 +498,7 @@ def test_rows_left_out_by_the_largest_eigenvalues_alone(threshold, weighted):
 
 
 @pytest.mark.parametrize("r", [2, 5, 40])
-def test_eigenvalues_less_a_row_are_those_of_the_matrix(r):
+def test_eigenvalues_without_a_row_equal_those_of_the_matrix(r):
     rng = np.random.default_rng(r)
     for power in (0.5, 2, 5):
         eigenvalues = np.sort(rng.exponential(size=r) ** power)[::-1]

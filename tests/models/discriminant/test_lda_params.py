@@ -25,7 +25,7 @@ def test_they_are_logs_of_ratios_of_posteriors():
         np.testing.assert_allclose(ours[label], logs[label] - logs["Adelie"], atol=1e-9)
 
 
-def test_shape_signs_and_reference_are_those_of_logistic():
+def test_shape_signs_and_reference_agree_with_logistic():
     formula = "island ~ bill_length_mm + body_mass_g"
     normal, logit = lda(formula, PENGUINS), logistic(formula, PENGUINS)
     for name in ("params", "bse", "zvalues", "pvalues"):
@@ -40,7 +40,7 @@ def test_shape_signs_and_reference_are_those_of_logistic():
     assert (np.sign(normal.params) == np.sign(logit.params)).where(strong, True).all(axis=None)
 
 
-def test_errors_and_intervals_are_those_of_the_rows_of_log_odds():
+def test_errors_and_intervals_agree_with_log_odds():
     table = FIT.log_odds()
     for name, column in {"params": "coef", "bse": "se", "zvalues": "z", "pvalues": "p"}.items():
         pd.testing.assert_series_equal(
@@ -53,7 +53,7 @@ def test_errors_and_intervals_are_those_of_the_rows_of_log_odds():
 
 
 @pytest.mark.parametrize("options", [{"covariance": Shrunk(0.3, standardize=True)}, {"ncomp": 1}])
-def test_where_there_are_no_errors_there_are_estimates(options):
+def test_estimates_exist_without_standard_errors(options):
     fit = lda(FORMULA, PENGUINS, **options)
     assert fit.params.T.stack().tolist() == fit.tidy()["estimate"].tolist()
     for name in ("bse", "zvalues", "pvalues"):

@@ -263,7 +263,7 @@ def test_distances_are_euclidean_and_missing_where_a_value_is(tmp_path):
     np.testing.assert_allclose(fit.centroid_distances(distant), [[1e90] * 3, [1e80] * 3], rtol=1e-12)
 
 
-def test_shares_are_those_of_the_sums_of_squares():
+def test_shares_equal_those_of_the_sums_of_squares():
     x, y = parts(TABLES["wine"]())
     fit = nearest_centroid("y ~ .", TABLES["wine"]())
     means = pd.DataFrame(x).groupby(y).transform("mean").to_numpy()

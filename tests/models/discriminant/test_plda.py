@@ -194,7 +194,7 @@ def test_known_classes_have_predictive_densities():
     assert np.isfinite(fit.predict_proba(distant)).all(axis=None)
 
 
-def test_rows_of_one_length_are_those_of_transformed_columns(tmp_path):
+def test_length_normalization_equals_transformed_columns(tmp_path):
     x = UNEVEN[COLUMNS].to_numpy()
 
     def on_sphere(values):

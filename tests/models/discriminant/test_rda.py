@@ -85,7 +85,7 @@ def test_corners_are_lda_qda_and_the_nearest_centroid(parametrization, plain, me
     assert (sphere.predict() == sphere.classes[differences.argmin(axis=1)]).all()
 
 
-def test_the_choice_is_that_of_folds_fitted_one_by_one():
+def test_choice_equals_separate_fits_of_the_folds():
     fit = rda("species ~ .", IRIS, grid=[0.0, 0.5, 1.0], folds=5, seed=3)
     from discrim.models.evaluation.validation import deal_folds
 

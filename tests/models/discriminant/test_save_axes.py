@@ -160,7 +160,7 @@ def test_a_file_an_update_and_a_pickle_keep_the_axes(tmp_path):
     assert list(fit.update(ncomp=1).subspace.loadings) == ["SAVE1"]
 
 
-def test_covariances_are_those_of_the_scores_and_deviations_those_of_the_columns():
+def test_covariances_refer_to_scores_and_deviations_to_columns():
     fit = qda("cultivar ~ .", WINE, ncomp=3)
     x, y = WINE.drop(columns="cultivar"), WINE["cultivar"]
     scores = x @ fit.subspace.loadings

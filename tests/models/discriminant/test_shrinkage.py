@@ -45,7 +45,7 @@ SHAPES = [(60, 4), (30, 30), (24, 57), (40, 1), (9, 2)]
 
 
 @pytest.mark.parametrize(("n", "p"), SHAPES)
-def test_pooled_oas_is_scikit_learn_s_of_the_rows_less_their_means(n, p):
+def test_pooled_oas_agrees_with_scikit_learn_on_centred_rows(n, p):
     x, y = drawn(n, p)
     theirs = OAS(assume_centered=True).fit(less_means(x, y))
     fit = lda("y ~ .", framed(x, y), covariance="shrunk", method="mle")
@@ -54,7 +54,7 @@ def test_pooled_oas_is_scikit_learn_s_of_the_rows_less_their_means(n, p):
 
 
 @pytest.mark.parametrize(("n", "p"), SHAPES)
-def test_oas_by_class_is_scikit_learn_s_of_each_class(n, p):
+def test_oas_by_class_agrees_with_scikit_learn(n, p):
     x, y = drawn(n, p)
     fit = qda("y ~ .", framed(x, y), covariance="shrunk", method="mle")
     for label in fit.classes:
@@ -66,7 +66,7 @@ def test_oas_by_class_is_scikit_learn_s_of_each_class(n, p):
         )
 
 
-def test_posteriors_are_scikit_learn_s_with_its_oas_of_the_centred_rows():
+def test_posteriors_agree_with_scikit_learn_with_oas():
     """Their LDA takes shares of covariances of each class: a common one is given as each class's."""
     x, y = drawn(36, 50)
     covariance = OAS(assume_centered=True).fit(less_means(x, y)).covariance_
@@ -96,7 +96,7 @@ def test_the_divisor_changes_the_covariance_and_not_the_shrinkage(rooted):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("apart", [1.0, 1e-3, 1e-7])
-def test_near_the_sphere_oas_keeps_the_digits_of_exact_arithmetic(apart):
+def test_oas_is_precise_near_the_sphere(apart):
     rows = np.array([[1.0, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1 + apart], [0, 0, -1 - apart]])
     rows = np.tile(rows, (4_000_000 if apart < 1e-5 else 1, 1))[: 6 if apart > 1e-5 else None]
     copies, weights = (1, None) if len(rows) == 6 else (len(rows) // 6, np.full(6, len(rows) / 6))
@@ -108,7 +108,7 @@ def test_near_the_sphere_oas_keeps_the_digits_of_exact_arithmetic(apart):
     assert oas(moments) == pytest.approx(float(exact), rel=1e-8)
 
 
-def test_no_shrinkage_is_the_plain_covariance_to_the_bit():
+def test_no_shrinkage_equals_the_full_covariance_exactly():
     codes = pd.factorize(Y)[0]
     total = ClassMoments.from_block(X, codes, n_classes=3)
     moments = ClassMoments.from_block(X, codes, n_classes=3, spread="class")
@@ -117,7 +117,7 @@ def test_no_shrinkage_is_the_plain_covariance_to_the_bit():
         np.testing.assert_array_equal(shrunk(moments, 49.0, 0.0, k)[0].root, reference.root)
 
 
-def test_full_shrinkage_is_the_sphere_and_its_rule_the_nearest_centroid():
+def test_full_shrinkage_equals_the_nearest_centroid():
     codes = pd.factorize(Y)[0]
     moments = ClassMoments.from_block(X, codes, n_classes=3)
     sphere = spherical(moments, 147.0)
@@ -134,7 +134,7 @@ def test_full_shrinkage_is_the_sphere_and_its_rule_the_nearest_centroid():
 
 
 @pytest.mark.parametrize("verb", [lda, qda])
-def test_a_spherical_likelihood_is_that_of_the_densities(verb):
+def test_spherical_likelihood_equals_the_densities(verb):
     fit = verb("species ~ .", IRIS, covariance="spherical", method="mle")
     covs = dict.fromkeys(fit.classes, fit.cov) if verb is lda else fit.covs
     total = 0.0
@@ -176,7 +176,7 @@ def test_moments_on_another_scale_give_the_same_covariance():
 
 
 @pytest.mark.parametrize("covariance", ["diagonal", "spherical"])
-def test_no_likelihood_of_fewer_axes_where_the_maximum_is_of_another_structure(covariance):
+def test_likelihood_with_ncomp_requires_full_covariance(covariance):
     fit = lda("species ~ .", IRIS, covariance=covariance, ncomp=1)
     with pytest.raises(NotSupportedError) as caught:
         assert fit.llf
@@ -227,7 +227,7 @@ def test_the_shrinkage_is_shown():
 
 
 @pytest.mark.parametrize("verb", [lda, qda])
-def test_what_a_shrunk_covariance_has_not_is_refused_in_words(verb):
+def test_unavailable_methods_are_refused_with_a_message(verb):
     fit = verb("species ~ .", IRIS, covariance="shrunk")
     for ask in (lambda: fit.llf, lambda: fit.df_model, lambda: fit.aic, lambda: fit.bic):
         with pytest.raises(NotSupportedError) as caught:
@@ -258,7 +258,7 @@ def test_what_a_shrunk_covariance_has_not_is_refused_in_words(verb):
     ],
     ids=str,
 )
-def test_tidy_has_estimates_where_there_are_no_standard_errors(options):
+def test_tidy_has_estimates_without_standard_errors(options):
     fit = lda("species ~ .", IRIS, **options)
     tidy = fit.tidy().set_index(["class", "term"])
     assert list(tidy.columns) == list(lda("species ~ .", IRIS).tidy().columns[2:])
@@ -270,7 +270,7 @@ def test_tidy_has_estimates_where_there_are_no_standard_errors(options):
     assert tidy.drop(columns="estimate").isna().all(axis=None)
 
 
-def test_linear_inference_of_a_shrunk_covariance_is_refused_in_words():
+def test_inference_with_a_shrunk_covariance_is_refused_with_a_message():
     fit = lda("species ~ .", IRIS, covariance="shrunk")
     with pytest.raises(NotSupportedError) as caught:
         fit.log_odds()
@@ -287,7 +287,7 @@ def test_linear_inference_of_a_shrunk_covariance_is_refused_in_words():
     assert "shrunk" in str(caught.value)
 
 
-def test_a_covariance_that_nothing_shapes_is_refused():
+def test_a_covariance_without_any_variance_is_refused():
     constant = IRIS.assign(sepal_width=Y == "setosa").astype({"sepal_width": float})
     for covariance in ("shrunk", "spherical"):
         with pytest.raises(CollinearError) as caught:
@@ -314,7 +314,7 @@ def test_a_covariance_that_nothing_shapes_is_refused():
 @pytest.mark.parametrize("covariance", ["shrunk", "spherical"])
 @pytest.mark.parametrize("method", ["moment", "mle"])
 @pytest.mark.parametrize(("n", "p"), [(18, 30), (60, 3), (31, 1), (200, 6)])
-def test_leave_one_out_is_the_fit_without_the_row(verb, covariance, method, n, p):
+def test_leave_one_out_equals_the_fit_without_the_row(verb, covariance, method, n, p):
     x, y = drawn(n, p, seed=n)
     data = framed(x, y)
     options = {"covariance": covariance, "method": method}
@@ -342,14 +342,14 @@ def test_leave_one_out_without_roots_and_on_another_scale_is_the_same():
             np.testing.assert_allclose(differences, expected, rtol=1e-9, atol=1e-9)
 
 
-def test_a_row_alone_in_its_class_is_never_given_to_it():
+def test_the_only_row_of_a_class_is_never_assigned_to_it():
     data = IRIS.iloc[:101]
     left_out = lda("species ~ .", data, covariance="shrunk").leave_one_out()
     assert left_out["virginica"].iloc[100] == 0
     assert left_out["label"].iloc[100] != "virginica"
 
 
-def test_a_row_that_makes_up_the_whole_variance_is_left_to_a_refit():
+def test_a_row_with_all_of_the_variance_is_refitted():
     x = np.zeros((9, 2))
     x[0] = 1e3, 0.0
     x[1:, 1] = np.tile([0.01, 0.01, -0.01, -0.01], 2)
@@ -361,7 +361,7 @@ def test_a_row_that_makes_up_the_whole_variance_is_left_to_a_refit():
     np.testing.assert_allclose(ours, np.exp(expected), rtol=1e-8, atol=1e-300)
 
 
-def test_far_from_zero_no_digit_of_the_shrinkage_is_lost():
+def test_shrinkage_is_precise_far_from_zero():
     x, y = drawn(50, 6)
     x = np.round(x * 2**16) / 2**16
     nearby, distant = (framed(x + shift, y) for shift in (0.0, 2.0**32))
@@ -391,7 +391,7 @@ def test_variances_shrunk_to_their_median_need_that_fewer_than_half_are_zero(p, 
 @pytest.mark.parametrize("verb", [lda, qda])
 @pytest.mark.parametrize("row", [0, 1])
 @pytest.mark.parametrize(("distance", "unit"), [(1e6, 1.0), (1e12, 1e-6), (1e12, 1.0)])
-def test_analytic_variance_shrinkage_without_a_far_row_is_that_of_a_refit(verb, distance, unit, row):
+def test_analytic_variance_shrinkage_without_an_outlier_equals_a_refit(verb, distance, unit, row):
     rng = np.random.default_rng(8)
     y = np.arange(24) % 2
     x = rng.standard_normal((24, 4)) * [unit, 1.0, 2.0, 3.0] + [0.0, 1.0, 1.0, 0.0] * y[:, None]

@@ -169,7 +169,7 @@ def gaps(scores):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("n", "p"), [(60, 3), (40, 6), (24, 40), (30, 29)])
 @pytest.mark.parametrize("method", ["moment", "mle"])
-def test_leave_one_out_is_the_fit_without_the_row(verb, way, n, p, method):
+def test_leave_one_out_equals_the_fit_without_the_row(verb, way, n, p, method):
     x, y = drawn(n, p, seed=n)
     data = framed(x, y)
     options = WAYS[way] | {"method": method}
@@ -361,7 +361,7 @@ def test_shrunken_variances_have_no_likelihood_and_no_standard_errors():
     assert "path" in str(caught.value)
 
 
-def test_leave_one_out_cannot_choose_where_a_class_is_too_small():
+def test_leave_one_out_cannot_choose_with_a_class_that_is_too_small():
     one, two = IRIS.iloc[:101], IRIS.iloc[:102]
     with pytest.raises(DataError) as caught:
         lda("species ~ .", one, **LOO)
@@ -375,7 +375,7 @@ def test_leave_one_out_cannot_choose_where_a_class_is_too_small():
     assert "virginica" in str(caught.value)
 
 
-def test_a_shrinkage_of_nothing_leaves_a_singular_covariance_and_says_so():
+def test_zero_shrinkage_leaves_a_singular_covariance_with_an_error():
     x, y = drawn(24, 40)
     wide = framed(x, y)
     with pytest.raises(CollinearError) as caught:
@@ -401,7 +401,7 @@ def test_a_shrinkage_of_nothing_leaves_a_singular_covariance_and_says_so():
     assert "'s shrinkage is 0 in class '" in str(caught.value)
 
 
-def test_constant_columns_are_carried_by_the_median_of_the_others():
+def test_constant_columns_get_the_median_variance_of_the_others():
     data = IRIS.assign(constant=pd.factorize(IRIS["species"])[0])
     fit = lda("species ~ .", data, covariance=Diagonal(0.5))
     assert np.diag(fit.cov).min() > 0
@@ -413,7 +413,7 @@ def test_constant_columns_are_carried_by_the_median_of_the_others():
         assert "constant" in str(caught.value)
 
 
-def test_the_command_line_shrinks(capsys):
+def test_command_line_supports_shrinkage(capsys):
     from discrim.cli import main
 
     for typed, message in (

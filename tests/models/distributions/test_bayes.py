@@ -400,15 +400,15 @@ class TooMuch(stats.rv_continuous):
 @pytest.mark.parametrize(
     ("densities", "error", "message"),
     [
-        (TABLE * 1.1, DataError, "'y1' sums to 1.1"),
+        (TABLE * 1.1, DataError, "'y1' sum to 1.1"),
         (TABLE.T, DataError, r"\.T"),
         (TABLE.replace(0.4, -0.4), DataError, r"P\(2 \| 'y1'\) is negative"),
         (TABLE.replace(0.4, np.nan), DataError, r"P\(2 \| 'y1'\) is not a number"),
-        (TABLE.set_axis(["y1", "y1"]), DataError, "overlap"),
-        (TABLE.set_axis([1, "1"]), DataError, "overlap"),
-        (TABLE.set_axis(["y1", None]), DataError, "missing name"),
+        (TABLE.set_axis(["y1", "y1"]), DataError, "Duplicate class labels: 'y1'"),
+        (TABLE.set_axis([1, "1"]), DataError, "Duplicate class labels: '1'"),
+        (TABLE.set_axis(["y1", None]), DataError, "label is missing"),
         (TABLE.set_axis([1, 2, 3, 4, 4], axis=1), DataError, "duplicate values of x: 4"),
-        (TABLE.iloc[:1], DataError, "of one class, 'y1'"),
+        (TABLE.iloc[:1], DataError, "two classes; densities= has only 'y1'"),
         (TABLE.astype(str) + "x", DataError, "not numeric"),
         ({"a": stats.norm(0, 1), "b": TooMuch()}, DataError, "'b'.*integrates to 1.77"),
         ({"a": stats.norm(0, 1), "b": lambda x: np.exp(-abs(x))}, DataError, "'b'.*integrates to 2"),
@@ -445,7 +445,7 @@ def test_bad_priors_are_refused(prior, message):
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda law: law.predict([6]), "value 6 of 'x' at row 0"),
+        (lambda law: law.predict([6]), "value 6 of 'x' in row 0"),
         (lambda law: law.predict(pd.DataFrame({"z": [1]})), "No column 'x'"),
         (lambda law: law.risk(ARBITRARY.iloc[:4]), "no class for 5"),
         (lambda law: law.risk(ARBITRARY.replace("y2", "y9")), "'y9'"),
@@ -453,13 +453,13 @@ def test_bad_priors_are_refused(prior, message):
         (lambda law: law.risk(3), "not a classification rule"),
         (lambda law: law.sample(0), "n=0"),
         (lambda law: law.plot("regions"), "two columns"),
-        (lambda law: bayes(PRIOR, TABLE, columns=["a", "b"]), "columns has 2 names"),
+        (lambda law: bayes(PRIOR, TABLE, columns=["a", "b"]), "columns= has 2 names"),
         (lambda law: bayes(PRIOR, TABLE, columns=["y"]), "'y' is used twice"),
         (lambda law: bayes(PRIOR, TABLE, draws=3), "draws=3"),
         (lambda law: bayes(PRIOR, TABLE, costs=[[0, 1], [2, 0]]).bounds(), "without costs"),
         (lambda law: bayes(None, {"a": stats.norm(), "b": stats.norm(1)}).predict(), "data"),
         (lambda law: bayes(None, {"a": stats.norm(), "b": stats.norm(1)}).predict([np.inf]), "infinite"),
-        (lambda law: bayes(None, {"a": stats.norm(), "b": stats.norm(1)}).risk(ARBITRARY), "one of a table"),
+        (lambda law: bayes(None, {"a": stats.norm(), "b": stats.norm(1)}).risk(ARBITRARY), "requires a table of densities"),
     ],
 )
 def test_unavailable_results_are_refused(ask, message):

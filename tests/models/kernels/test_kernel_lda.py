@@ -117,7 +117,7 @@ def test_chosen_kernels_fit_curved_classes():
 
 
 @pytest.mark.parametrize("select", ["squared", "log_loss", "error"])
-def test_a_choice_with_weights_is_that_of_repeated_rows_and_the_best_that_was_tried(select):
+def test_a_choice_with_weights_equals_repeated_rows_and_the_best_candidate(select):
     data = moons(60, 6).assign(w=np.arange(60) % 3 + 1)
     options = {"kernel": "gaussian", "scale": "sd", "select": select}
     fit = kernel_lda("moon ~ x + y", data, weights="w", **options)
