@@ -265,10 +265,10 @@ def test_a_combination_of_one_column_is_that_column():
 @pytest.mark.parametrize(
     ("combinations", "words"),
     [
-        ({"a": 1}, "no DataFrame of weights"),
+        ({"a": 1}, "not a DataFrame of weights"),
         (pd.DataFrame({"a": {"colour": 1.0}}), "'colour', which is no term"),
         (pd.DataFrame({"a": {"sepal_width": np.nan}}), "no finite number"),
-        (pd.DataFrame({"a": {"sepal_width": 0.0}}), "only zeros"),
+        (pd.DataFrame({"a": {"sepal_width": 0.0}}), "column of zeros"),
     ],
 )
 def test_combinations_that_are_none_are_refused(combinations, words):

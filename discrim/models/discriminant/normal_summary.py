@@ -331,7 +331,7 @@ def _missing_tests_note(result: CanonicalResults) -> str:
     if tests["F"].notna().all() and tests["chi2"].notna().all():
         return ""
     return (
-        f" Missing tests have no degrees of freedom with a total weight of {total:.6g} and "
+        f" Missing if a total weight of {total:.6g} leaves no degrees of freedom for a test of "
         f"{len(result._fit.terms)} variables."
     )
 

@@ -254,10 +254,10 @@ LINE = {"a": stats.norm(), "b": stats.norm(1)}
         (lambda: bayes(None, {("a", 1): stats.norm(), ("b", 2): stats.norm(1)}), r"\('a', 1\) is a tuple"),
         (
             lambda: bayes(None, pd.Series([stats.norm(), stats.norm(1)], index=["a", "a"])),
-            "'a' is there twice",
+            "Duplicate class labels: 'a'",
         ),
         (lambda: bayes(None, pd.DataFrame([[], []])), "no columns"),
-        (lambda: bayes(None, {}), "without classes"),
+        (lambda: bayes(None, {}), "has none"),
         (lambda: bayes(None, LINE, seed="x"), "seed='x'"),
         (lambda: bayes(None, LINE).sample(3, seed=-1), "seed=-1"),
         (lambda: bayes(None, LINE | {"b": stats.gaussian_kde([0.0, 1.0, 3.0])}), "'b'.*give its pdf"),
@@ -320,7 +320,7 @@ def test_summary_states_omitted_probability():
     assert counts.decision.index[:3].tolist() == [0, 1, 2]
     assert counts.decision.index.dtype == np.int64
     few = int((counts.decision["probability"] < 1e-6).sum())
-    assert f"{few} values of probability below 1e-06 are left out." in counts.summary().as_text()
+    assert f"{few} values with a probability below 1e-06 are omitted." in counts.summary().as_text()
     many = bayes(None, {k: stats.norm(2 * k) for k in range(12)}).summary().as_text()
     assert "For the bounds of 66 pairs of classes see fit.bounds()." in many
     assert "0.0e+00" not in repr(bayes(None, {"a": stats.uniform(0, 1), "b": stats.uniform(2, 1)}))

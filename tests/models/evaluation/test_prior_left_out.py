@@ -100,7 +100,7 @@ def test_these_models_fix_the_prior_of_all_rows_by_default(name):
     np.testing.assert_allclose(fit.leave_one_out().iloc[:, 1:].astype(float), expected, atol=1e-11)
     rates = fit.error_rates(["loo", "cv"], folds=3, seed=0)
     assert rates["prior"].tolist() == ["held", "held"]
-    assert "prior held" in fit.assess(method="loo").classification().summary().as_text()
+    assert "prior fixed" in fit.assess(method="loo").classification().summary().as_text()
 
 
 @pytest.mark.parametrize("name", FREE)

@@ -147,7 +147,7 @@ def test_invalid_batches_are_refused():
         fit.update(BATCHES[1], priors="equal")
     for other, why in [
         (discrim.knn("species ~ .", IRIS, k=3), r"knn\(\) is no function of moments"),
-        (discrim.rda("species ~ .", IRIS, folds=3), r"alpha and gamma are chosen|chosen"),
+        (discrim.rda("species ~ .", IRIS, folds=3), r"choice of alpha and gamma|chosen"),
     ]:
         with pytest.raises(NotSupportedError, match=rf"{why}.*update\(data=pd\.concat"):
             other.update(IRIS)
