@@ -266,8 +266,8 @@ def test_a_combination_of_one_column_is_that_column():
     ("combinations", "words"),
     [
         ({"a": 1}, "not a DataFrame of weights"),
-        (pd.DataFrame({"a": {"colour": 1.0}}), "'colour', which is no term"),
-        (pd.DataFrame({"a": {"sepal_width": np.nan}}), "no finite number"),
+        (pd.DataFrame({"a": {"colour": 1.0}}), "Unknown column 'colour'"),
+        (pd.DataFrame({"a": {"sepal_width": np.nan}}), "not finite"),
         (pd.DataFrame({"a": {"sepal_width": 0.0}}), "column of zeros"),
     ],
 )

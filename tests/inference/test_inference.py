@@ -676,7 +676,7 @@ def test_odds_that_a_prior_of_zero_settles_have_no_standard_error(zero):
             assert row[["se", "z", "p"]].isna().all()
         else:
             pd.testing.assert_series_equal(row, given)
-    assert f"constant is not finite for '{zero}' with a prior of zero" in text
+    assert f"constant is not finite for '{zero}', whose prior is zero" in text
     alone = lda("species ~ petal_length", load_iris(), prior={"virginica": 1.0, "setosa": 0, "versicolor": 0})
     assert alone.log_odds().loc[("versicolor", "constant")].isna().all()
 
