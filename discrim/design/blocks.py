@@ -28,30 +28,30 @@ from discrim.core.numerics.progress import refresh_progress
 from discrim.data.column_range import ColumnRange
 from discrim.data.table import Table
 from discrim.data.values import as_floats, has_values, pandas_kind
-from discrim.design.levels import refuse_values, unseen_rows
-from discrim.design.matrix import DesignMatrix, design_of_columns, missing_rows, refuse_infinite
+from discrim.design.levels import refuse_values, unseen_level_mask
+from discrim.design.matrix import DesignMatrix, check_finite, design_of_columns, missing_row_mask
 from discrim.errors import DataError, DroppedRowsWarning, NotSupportedError, naming_file, warn_user
 from discrim.formula.design import Design
 
 T = TypeVar("T")
 
-BLOCK_NUMBERS = 2**18
+VALUES_PER_BLOCK = 2**18
 """Number of values in a block: 2 MiB of float64."""
 
-BLOCK_ROWS = (1024, 8192)
+BLOCK_ROW_LIMITS = (1024, 8192)
 """Minimum and maximum number of rows of a block."""
 
 EVEN_ROWS = 64
 """Divisor of the number of rows of a block, because BLAS rounds the remainder rows differently."""
 
-LONG_ROWS = 4096
-LONG_NUMBERS = 2**22
+MIN_IN_PLACE_ROWS = 4096
+MAX_IN_PLACE_VALUES = 2**22
 """Rows of a block that is read in place, and its maximum number of values: short runs are read slowly."""
 
-SHORT_RUN = 32
+MIN_RUN_ROWS = 32
 """Number of rows between two dropped rows above which they are moved in one run."""
 
-SPARSE_NUMBERS = 2**21
+MAX_SPARSE_BLOCK_VALUES = 2**21
 """Maximum number of values in a block of sparse columns, unless it would have too few rows."""
 
 
@@ -108,7 +108,7 @@ class Rows(ABC):
         """Weights (n,) of the rows."""
 
     @abstractmethod
-    def n_labelled(self, columns: int) -> int:
+    def n_labelled(self, n_columns: int) -> int:
         """Number of labelled rows; for a source an upper bound, as they are counted while they are read."""
 
     @abstractmethod
@@ -182,9 +182,9 @@ class Rows(ABC):
         """Return the integers (n,) that a task computes, one for each row of the blocks."""
         return task(blocks)
 
-    def copied(self, blocks: Blocks, most: int) -> Iterable[Block]:
-        """Return copies of the blocks if they have at most `most` values, else the blocks themselves."""
-        if self.table.nrows * max(len(blocks.terms), 1) > most:
+    def copied(self, blocks: Blocks, max_values: int) -> Iterable[Block]:
+        """Return copies of the blocks if they have at most `max_values` values, else the blocks themselves."""
+        if self.table.nrows * max(len(blocks.terms), 1) > max_values:
             return blocks
         return [
             Block(np.array(x, order="F"), codes.copy(), None if weights is None else weights.copy())
@@ -193,17 +193,17 @@ class Rows(ABC):
 
     def with_codes(self, codes: Codes) -> Self:
         """Return the same rows with other classes."""
-        return self._with(codes=codes)
+        return self._copy_with(codes=codes)
 
     def with_weights(self, weights: Floats | None) -> Self:
         """Return the same rows with other weights."""
-        return self._with(weights=weights)
+        return self._copy_with(weights=weights)
 
     def excluding(self, excluded: Mask | None) -> Self:
         """Return the same rows with another mask of excluded rows."""
-        return self._with(excluded=excluded)
+        return self._copy_with(excluded=excluded)
 
-    def _with(self, **change: Any) -> Self:
+    def _copy_with(self, **change: Any) -> Self:
         rows: Any = self
         changed: Self = replace(rows, **change)
         return changed
@@ -272,14 +272,14 @@ class TableRows(Rows):
         """Yield the rows as one part."""
         yield self
 
-    def weight_column(self, used: Collection[str]) -> str | None:
+    def weight_column(self, used_columns: Collection[str]) -> str | None:
         """Return the name of the first unused column whose values are the weights."""
         for name in self.table.names:
-            if name in used:
+            if name in used_columns:
                 continue
             values = pd.to_numeric(pd.Series(self.table.frame([name])[name]), errors="coerce")
-            numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
-            if self.weights is not None and np.array_equal(numbers, self.weights, equal_nan=True):
+            column_values = values.to_numpy(dtype=np.float64, na_value=np.nan)
+            if self.weights is not None and np.array_equal(column_values, self.weights, equal_nan=True):
                 return name
         return None
 
@@ -296,7 +296,7 @@ def has_fractions(codes: Codes, weights: Floats | None) -> bool:
 BlockCallback = Callable[[slice, NDArray[np.float64], NDArray[np.bool_] | None], None]
 """Called with each block: the slice of its rows, x, and the mask of rows with a missing value or None."""
 
-_Filled = tuple[
+_UnfilteredBlock = tuple[
     int, NDArray[np.float64], NDArray[np.bool_] | None, NDArray[np.intp], NDArray[np.float64] | None
 ]
 
@@ -409,15 +409,15 @@ class Blocks:
         """Return blocks without weights."""
         return replace(self, rows=self.rows.unweighted())
 
-    def classes(self, keep: NDArray[np.intp]) -> Blocks:
+    def classes(self, positions: NDArray[np.intp]) -> Blocks:
         """Select classes by position; rows of other classes become unlabelled."""
         levels = self.design.levels
         rows = self.rows
         if rows.codes is not None:
-            position = np.full(len(levels) + 1, -1)
-            position[keep] = np.arange(len(keep))
-            rows = rows.with_codes(position[rows.codes])
-        design = replace(self.design, levels=tuple(levels[k] for k in keep))
+            new_code = np.full(len(levels) + 1, -1)
+            new_code[positions] = np.arange(len(positions))
+            rows = rows.with_codes(new_code[rows.codes])
+        design = replace(self.design, levels=tuple(levels[k] for k in positions))
         return replace(self, design=design, rows=rows)
 
     @property
@@ -439,16 +439,26 @@ class Blocks:
 
     def __iter__(self) -> Iterator[Block]:
         """Iterate over the rows of the fit; those with a missing response, weight or value are dropped."""
-        left_out: list[int] = []
-        return map(partial(self._used, None, left_out, _RowsKept()), self._filled(left_out))
+        dropped_counts: list[int] = []
+        return map(
+            partial(self._select_used_rows, None, dropped_counts, _RowBuffer()),
+            self._iter_blocks(dropped_counts),
+        )
 
     def with_callback(self, callback: BlockCallback | None) -> Iterator[Block]:
         """Iterate over the rows of the fit; a callback first receives all rows of each block."""
-        left_out: list[int] = []
-        return map(partial(self._used, callback, left_out, _RowsKept()), self._filled(left_out))
+        dropped_counts: list[int] = []
+        return map(
+            partial(self._select_used_rows, callback, dropped_counts, _RowBuffer()),
+            self._iter_blocks(dropped_counts),
+        )
 
-    def _used(
-        self, callback: BlockCallback | None, left_out: list[int], space: _RowsKept, filled: _Filled
+    def _select_used_rows(
+        self,
+        callback: BlockCallback | None,
+        dropped_counts: list[int],
+        row_buffer: _RowBuffer,
+        block: _UnfilteredBlock,
     ) -> Block:
         """Return the rows of a block that a fit uses.
 
@@ -456,31 +466,31 @@ class Blocks:
         ----------
         callback : BlockCallback or None
             Called with all rows of the block first.
-        left_out : list of int
+        dropped_counts : list of int
             The number of dropped rows is appended.
-        space : _RowsKept
+        row_buffer : _RowsKept
             Buffer for the used rows.
-        filled : _Filled
+        block : _Filled
             First row, x, mask of missing values, codes and weights of the block.
 
         Returns
         -------
         Block
         """
-        start, x, missing, codes, weights = filled
+        start, x, missing, codes, weights = block
         if callback is not None:
             callback(slice(start, start + len(x)), x, missing)
-        kept = codes >= 0
+        used_mask = codes >= 0
         if weights is not None:
-            kept &= ~np.isnan(weights)
+            used_mask &= ~np.isnan(weights)
         if missing is not None and not self.incomplete:
-            kept &= ~missing
-        if not kept.all():
-            lost = ~kept if weights is None else ~kept & (weights != 0)
-            left_out.append(int(lost.sum()))
-            x = space.kept(x.T, kept).T
-            codes = codes[kept]
-            weights = None if weights is None else weights[kept]
+            used_mask &= ~missing
+        if not used_mask.all():
+            dropped_mask = ~used_mask if weights is None else ~used_mask & (weights != 0)
+            dropped_counts.append(int(dropped_mask.sum()))
+            x = row_buffer.kept(x.T, used_mask).T
+            codes = codes[used_mask]
+            weights = None if weights is None else weights[used_mask]
         return Block(x, codes, weights)
 
     def every_row(
@@ -490,12 +500,12 @@ class Blocks:
 
         If not `checked`, the caller checks rows with large or infinite scores by `missing`.
         """
-        for start, x, missing, *_ in self._filled(checked=checked, classed=False):
+        for start, x, missing, *_ in self._iter_blocks(checked=checked, classed=False):
             yield slice(start, start + len(x)), x, missing
 
     def missing(self, x: NDArray[np.float64], start: int) -> NDArray[np.bool_]:
         """Return the mask (m,) of rows with a missing value; raise DataError for infinite or far values."""
-        refuse_infinite(self.terms, self.table, x, np.arange(start, start + len(x)))
+        check_finite(self.terms, self.table, x, np.arange(start, start + len(x)))
         if self.column_range is not None:
             self.column_range.check(x, start, self.terms, self.table)
         return np.asarray(np.isnan(x).any(axis=1))
@@ -503,26 +513,26 @@ class Blocks:
     def rows_at(self, positions: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return some rows (m, p) of the table, by position."""
         rows = np.empty((0, 0))
-        for part in self.rows.parts(self.design, classed=False):
-            in_part = (positions >= part.start) & (positions < part.start + part.table.nrows)
-            here = positions[in_part] - part.start
-            with naming_file(part.where):
-                unused = None if self.design.spec is None else part.unused
+        for chunk in self.rows.parts(self.design, classed=False):
+            in_chunk = (positions >= chunk.start) & (positions < chunk.start + chunk.table.nrows)
+            chunk_positions = positions[in_chunk] - chunk.start
+            with naming_file(chunk.where):
+                unused = None if self.design.spec is None else chunk.unused
                 matrix = DesignMatrix(
-                    self.design, part.table, self.functions, partial=self.partial, unused=unused
+                    self.design, chunk.table, self.functions, partial=self.partial, unused=unused
                 )
                 if matrix.view is not None:
-                    x = matrix.view[:, here].T.astype(np.float64, copy=False)
+                    x = matrix.view[:, chunk_positions].T.astype(np.float64, copy=False)
                 else:
-                    x = np.empty((len(here), len(self.design.terms)))
-                    for i, position in enumerate(here.tolist()):
+                    x = np.empty((len(chunk_positions), len(self.design.terms)))
+                    for i, position in enumerate(chunk_positions.tolist()):
                         matrix.fill(position, position + 1, x[i : i + 1])
             x = x if self.keep is None else x[:, self.keep]
             x = x if self.unit is None else x / self.unit
-            if in_part.all():
+            if in_chunk.all():
                 return x
             rows = rows if rows.size else np.empty((len(positions), len(self.terms)))
-            rows[in_part] = x
+            rows[in_chunk] = x
         return rows
 
     def refuse_missing(self) -> None:
@@ -531,44 +541,46 @@ class Blocks:
 
     def without_rows(self) -> Blocks:
         """Return blocks with the same design and no rows."""
-        bare = without_rows(
+        empty_rows = without_rows(
             self.design, self.functions, weighted=self.weighted, keep=self.keep,
             left_out=(self.constant, self.collinear), dropped=self.dropped,
         )  # fmt: skip
-        return replace(bare, partial=self.partial, incomplete=self.incomplete, unit=self.unit)
+        return replace(empty_rows, partial=self.partial, incomplete=self.incomplete, unit=self.unit)
 
-    def of_table(self, table: Table) -> Blocks:
+    def with_table(self, table: Table) -> Blocks:
         """Return unlabelled rows of another table in the same design."""
         return replace(self, rows=self._compared(TableRows(table, np.full(table.nrows, -1))))
 
-    def _compared(self, part: TableRows) -> TableRows:
+    def _compared(self, chunk: TableRows) -> TableRows:
         """Return a part with its unseen levels marked, if these are to be missing values."""
-        if not self.unseen or part.has_unseen is not None:
-            return part
-        rows = unseen_rows(self.design, part.table, self.functions, partial=self.partial)
+        if not self.unseen or chunk.has_unseen is not None:
+            return chunk
+        unseen_mask = unseen_level_mask(self.design, chunk.table, self.functions, partial=self.partial)
         # With `partial`, only the columns of such a level are missing.
-        return replace(part, has_unseen=rows is not None, excluded=None if self.partial else rows)
+        return replace(
+            chunk, has_unseen=unseen_mask is not None, excluded=None if self.partial else unseen_mask
+        )
 
-    def _filled(
-        self, left_out: list[int] | None = None, *, checked: bool = True, classed: bool = True
-    ) -> Iterator[_Filled]:
+    def _iter_blocks(
+        self, dropped_counts: list[int] | None = None, *, checked: bool = True, classed: bool = True
+    ) -> Iterator[_UnfilteredBlock]:
         """Iterate over first row, x, mask of missing values or None, codes and weights of each block."""
         # Chained, because each level of nested generators costs time for each block.
-        parts = self._parts(left_out, classed)
-        return chain.from_iterable(map(partial(self._blocks_of, checked=checked), parts))
+        chunks = self._parts(dropped_counts, classed)
+        return chain.from_iterable(map(partial(self._iter_chunk_blocks, checked=checked), chunks))
 
-    def _parts(self, left_out: list[int] | None, classed: bool) -> Iterator[TableRows]:
+    def _parts(self, dropped_counts: list[int] | None, classed: bool) -> Iterator[TableRows]:
         """Iterate over the parts, and set `dropped` to the sum of the list at the end."""
         yield from self.rows.parts(self.design, classed=classed)
-        if left_out is not None:
-            self.dropped = sum(left_out)
+        if dropped_counts is not None:
+            self.dropped = sum(dropped_counts)
 
-    def _blocks_of(self, part: TableRows, checked: bool = True) -> Iterator[_Filled]:
+    def _iter_chunk_blocks(self, chunk: TableRows, checked: bool = True) -> Iterator[_UnfilteredBlock]:
         """Iterate over the blocks of one part, as `_filled` does; errors name its file."""
-        with nullcontext() if part.where is None else naming_file(part.where):
-            part = self._compared(part)
+        with nullcontext() if chunk.where is None else naming_file(chunk.where):
+            chunk = self._compared(chunk)
             design = self.design
-            table = part.table
+            table = chunk.table
             if design.spec is not None or design.truths:
                 refuse_values(table, design.boolean_columns, counts=False)
             if self.counts:
@@ -583,13 +595,13 @@ class Blocks:
                 table.compare_to_doubles(design.columns)
             elif view is None:
                 matrix = DesignMatrix(
-                    design, table, self.functions, partial=self.partial, unseen=bool(part.has_unseen),
-                    excluded=part.excluded, unused=part.unused,
+                    design, table, self.functions, partial=self.partial, unseen=bool(chunk.has_unseen),
+                    excluded=chunk.excluded, unused=chunk.unused,
                 )  # fmt: skip
             checked = checked or design.spec is not None
-            most = n if table.part else n // 32  # A part of a source is a block already.
+            max_rows = n if table.part else n // 32  # A part of a source is a block already.
             in_place = view is not None and view.dtype == np.float64
-            m = _rows_a_block(p, n, most, in_place=in_place, sparse=table.sparse is not None)
+            m = _rows_a_block(p, n, max_rows, in_place=in_place, sparse=table.sparse is not None)
             by_row = view is not None and view.strides[0] < view.strides[1]
             buffer = np.empty((p, 0 if in_place else min(m, n)), order="F" if by_row else "C")
             for start in range(0, n, m):
@@ -600,19 +612,19 @@ class Blocks:
                     missing = matrix.fill(start, stop, x)
                 elif not in_place:
                     table.fill(design.columns, start, stop, x)
-                whole = x
+                all_columns = x
                 if self.keep is not None:
                     x = x[:, self.keep]
                 if self.unit is not None:
                     x = (x.T / self.unit[:, None]).T
-                accepted = self.column_range
-                if checked and not (accepted is not None and accepted.contains(x)):
-                    if matrix is None and not _has_finite_sum(whole):
-                        missing = missing_rows(design.terms, table, start, whole)
-                    if accepted is not None:
-                        accepted.check(x, start, self.terms, table)
-                weights = None if part.weights is None else part.weights[start:stop]
-                yield part.start + start, x, missing, part.codes[start:stop], weights
+                column_range = self.column_range
+                if checked and not (column_range is not None and column_range.contains(x)):
+                    if matrix is None and not _has_finite_sum(all_columns):
+                        missing = missing_row_mask(design.terms, table, start, all_columns)
+                    if column_range is not None:
+                        column_range.check(x, start, self.terms, table)
+                weights = None if chunk.weights is None else chunk.weights[start:stop]
+                yield chunk.start + start, x, missing, chunk.codes[start:stop], weights
                 refresh_progress()
 
 
@@ -625,41 +637,41 @@ def _has_finite_sum(x: NDArray[np.float64]) -> bool:
 
 def _refuse_missing(blocks: Blocks) -> None:
     """Raise a DataError with the first missing value of the rows, if there is one."""
-    for part in blocks.rows.parts(blocks.design):
-        with naming_file(part.where):
-            _refuse_missing_in_part(blocks, part)
+    for chunk in blocks.rows.parts(blocks.design):
+        with naming_file(chunk.where):
+            _refuse_missing_in_part(blocks, chunk)
 
 
-def _refuse_missing_in_part(blocks: Blocks, part: TableRows) -> None:
+def _refuse_missing_in_part(blocks: Blocks, chunk: TableRows) -> None:
     """Raise a DataError with the first missing value, weight or category of a part, if there is one."""
     names = (*blocks.design.response_columns, *blocks.design.columns)
-    weights = part.weights
-    counted = np.ones(part.table.nrows, dtype=bool) if weights is None else weights != 0
+    weights = chunk.weights
+    has_weight = np.ones(chunk.table.nrows, dtype=bool) if weights is None else weights != 0
     for name in dict.fromkeys(names):
-        missing = part.table.column(name).isna().to_numpy() & counted
+        missing = chunk.table.column(name).isna().to_numpy() & has_weight
         if missing.any():
-            row = part.table.label(int(np.argmax(missing)))
-            more = int(missing.sum()) - 1
+            row = chunk.table.label(int(np.argmax(missing)))
+            n_more = int(missing.sum()) - 1
             raise DataError(
-                f"Column {name!r} is missing at row {row!r}{f' and in {more} more' if more else ''}.",
+                f"Column {name!r} is missing at row {row!r}{f' and in {n_more} more' if n_more else ''}.",
                 hint='Fill or drop the rows, or pass na_action="drop".',
                 options={"na_action": "drop"},
                 columns=(name,),
                 rows=(row,),
             )
     if weights is not None and np.isnan(weights).any():
-        row = part.table.label(int(np.argmax(np.isnan(weights))))
+        row = chunk.table.label(int(np.argmax(np.isnan(weights))))
         raise DataError(
             f"The weight is missing at row {row!r}.",
             hint='Fill it, or pass na_action="drop".',
             options={"na_action": "drop"},
             rows=(row,),
         )
-    for first, x, _, codes, _ in blocks._blocks_of(part):
-        start = first - part.start
-        lost = ((codes < 0) | np.isnan(x).any(axis=1)) & counted[start : start + len(x)]
-        if lost.any():
-            row = part.table.label(start + int(lost.argmax()))
+    for first, x, _, codes, _ in blocks._iter_chunk_blocks(chunk):
+        start = first - chunk.start
+        incomplete_mask = ((codes < 0) | np.isnan(x).any(axis=1)) & has_weight[start : start + len(x)]
+        if incomplete_mask.any():
+            row = chunk.table.label(start + int(incomplete_mask.argmax()))
             raise DataError(
                 f"A function of functions= gives no category to row {row!r}.",
                 hint='Correct it, drop the row, or pass na_action="drop".',
@@ -668,7 +680,7 @@ def _refuse_missing_in_part(blocks: Blocks, part: TableRows) -> None:
             )
 
 
-def _rows_a_block(p: int, n: int, most: int, *, in_place: bool, sparse: bool) -> int:
+def _rows_a_block(p: int, n: int, max_rows: int, *, in_place: bool, sparse: bool) -> int:
     """Return the number of rows of a block.
 
     Parameters
@@ -677,7 +689,7 @@ def _rows_a_block(p: int, n: int, most: int, *, in_place: bool, sparse: bool) ->
         Number of columns.
     n : int
         Number of rows of the table.
-    most : int
+    max_rows : int
         Largest number of rows.
     in_place : bool
         Whether the block is a view of the memory of the table.
@@ -688,15 +700,15 @@ def _rows_a_block(p: int, n: int, most: int, *, in_place: bool, sparse: bool) ->
     -------
     int
     """
-    m = min(max(BLOCK_NUMBERS // max(p, 1), 4 * p), most)
-    m = min(max(m, BLOCK_ROWS[0]), BLOCK_ROWS[1])
+    n_block_rows = min(max(VALUES_PER_BLOCK // max(p, 1), 4 * p), max_rows)
+    n_block_rows = min(max(n_block_rows, BLOCK_ROW_LIMITS[0]), BLOCK_ROW_LIMITS[1])
     if in_place:
-        m = max(m, min(LONG_ROWS, LONG_NUMBERS // p, n // 4))
+        n_block_rows = max(n_block_rows, min(MIN_IN_PLACE_ROWS, MAX_IN_PLACE_VALUES // p, n // 4))
     elif sparse:
         # Sparse tables are wide, hence even the minimum number of rows would have many values.
-        m = min(m, max(SPARSE_NUMBERS // max(p, 1), EVEN_ROWS))
+        n_block_rows = min(n_block_rows, max(MAX_SPARSE_BLOCK_VALUES // max(p, 1), EVEN_ROWS))
     # An odd multiple: columns a power of two apart share cache lines and are transposed slowly.
-    return (m - m % EVEN_ROWS) | EVEN_ROWS if m > EVEN_ROWS else m
+    return (n_block_rows - n_block_rows % EVEN_ROWS) | EVEN_ROWS if n_block_rows > EVEN_ROWS else n_block_rows
 
 
 def of_arrays(
@@ -759,29 +771,29 @@ def without_rows(
     return Blocks(design, rows, functions or {}, keep, dropped, constant=constant, collinear=collinear)
 
 
-class _RowsKept:
+class _RowBuffer:
     """Buffer for the used rows of blocks with dropped rows, reused from block to block."""
 
     def __init__(self) -> None:
         self._numbers = np.empty(0)
 
-    def kept(self, columns: NDArray[np.float64], kept: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def kept(self, columns: NDArray[np.float64], used_mask: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Select columns of (p, m) by a mask (m,); if few are dropped, by copying the runs between them."""
-        stops = np.flatnonzero(~kept).tolist()
-        shape = len(columns), len(kept) - len(stops)
+        stops = np.flatnonzero(~used_mask).tolist()
+        shape = len(columns), len(used_mask) - len(stops)
         if self._numbers.size < math.prod(shape):
             self._numbers = np.empty(columns.size)
         out = self._numbers[: math.prod(shape)].reshape(shape)
-        if len(stops) * SHORT_RUN > len(kept):
-            return np.compress(kept, columns, axis=1, out=out)
+        if len(stops) * MIN_RUN_ROWS > len(used_mask):
+            return np.compress(used_mask, columns, axis=1, out=out)
         start = 0
-        for left_out, stop in enumerate([*stops, len(kept)]):
-            out[:, start - left_out : stop - left_out] = columns[:, start:stop]
+        for n_dropped, stop in enumerate([*stops, len(used_mask)]):
+            out[:, start - n_dropped : stop - n_dropped] = columns[:, start:stop]
             start = stop + 1
         return out
 
 
-WEIGHT_SUMS = (1e-280, 1e110)
+WEIGHT_SUM_RANGE = (1e-280, 1e110)
 """Smallest and largest sum of weights, because tests multiply its square and divide by it."""
 
 
@@ -800,25 +812,25 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
             raise DataError(
                 f"The {label} are not numeric.", hint="Give a numeric column of counts.", columns=(weights,)
             )
-        numbers = np.empty((table.nrows, 1))
-        table.fill([weights], 0, table.nrows, numbers)
-        vector = numbers[:, 0]
+        column_values = np.empty((table.nrows, 1))
+        table.fill([weights], 0, table.nrows, column_values)
+        vector = column_values[:, 0]
     else:
         if isinstance(weights, pd.Series) and not weights.index.equals(table.index):
             raise DataError(
                 f"The index of the {label} differs from the table's.", hint="Align them, or pass an array."
             )
-        vector = _numbers(weights, label)
+        vector = _weights_as_floats(weights, label)
     if vector.shape != (table.nrows,):
         raise DataError(
             f"The {label} have shape {vector.shape}; the table has {table.nrows} rows.",
             hint="Give one number for each row.",
         )
-    for bad, what in ((vector < 0, "negative"), (np.isinf(vector), "infinite")):
-        if bad.any():
-            row = int(np.argmax(bad))
+    for invalid_mask, fault in ((vector < 0, "negative"), (np.isinf(vector), "infinite")):
+        if invalid_mask.any():
+            row = int(np.argmax(invalid_mask))
             raise DataError(
-                f"The {label} are {what} at row {table.label(row)!r} ({vector[row]:g}).",
+                f"The {label} are {fault} at row {table.label(row)!r} ({vector[row]:g}).",
                 hint="Give 0 or more, or drop the row.",
                 rows=(table.label(row),),
             )
@@ -828,7 +840,7 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
         )
     with np.errstate(over="ignore"):
         total = float(np.nansum(vector))
-    if total > WEIGHT_SUMS[1] or 0 < total < WEIGHT_SUMS[0]:
+    if total > WEIGHT_SUM_RANGE[1] or 0 < total < WEIGHT_SUM_RANGE[0]:
         raise DataError(
             f"The {label} sum to {total:g}, and products of them would be out of the range of double "
             "precision.",
@@ -837,9 +849,9 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
     missing = np.isnan(vector)
     if missing.any():
         row = table.label(int(np.argmax(missing)))
-        more = int(missing.sum()) - 1
+        n_more = int(missing.sum()) - 1
         warn_user(
-            f"The {label} are missing at row {row!r}{f' and in {more} more' if more else ''}: left out, and "
+            f"The {label} are missing at row {row!r}{f' and in {n_more} more' if n_more else ''}: left out, and "
             "counted as dropped. Fill them, for example with 1.",
             DroppedRowsWarning,
         )
@@ -847,7 +859,7 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
     return vector.copy()
 
 
-def positive_weights(column: str | None, table: Table) -> NDArray[np.bool_] | None:
+def positive_weight_mask(column: str | None, table: Table) -> NDArray[np.bool_] | None:
     """Return which rows (n,) have a positive weight in a column; None without a column of numbers.
 
     `weight_vector` reports what is wrong with a column of weights.
@@ -877,7 +889,7 @@ def learnt_rows(weights: NDArray[np.float64] | None, table: Table) -> NDArray[np
     return positive
 
 
-def _numbers(weights: Any, label: str) -> NDArray[np.float64]:
+def _weights_as_floats(weights: Any, label: str) -> NDArray[np.float64]:
     """Return a vector as float64; raise DataError for text, times and complex numbers."""
     labelled = isinstance(weights, pd.Series | pd.Index | pd.api.extensions.ExtensionArray)
     values = weights if labelled else np.asarray(weights)

@@ -33,7 +33,7 @@ def level_design(design: Design) -> Design:
     def positions(name: str, levels: Sequence[Scalar]) -> tuple[Coding, list[str]]:
         return Coding(None, tuple((float(j),) for j in range(len(levels)))), [name]
 
-    return _recoded(design, positions, "a model of independent columns takes categories as they stand")
+    return _recode_terms(design, positions, "a model of independent columns takes categories as they stand")
 
 
 def indicator_design(design: Design) -> tuple[Design, frozenset[str]]:
@@ -41,28 +41,30 @@ def indicator_design(design: Design) -> tuple[Design, frozenset[str]]:
 
     Raises NotSupportedError for a categorical term in a product.
     """
-    found: set[str] = set()
+    indicator_names: set[str] = set()
 
     def indicators(name: str, levels: Sequence[Scalar]) -> tuple[Coding, list[str]]:
         names = [f"{name}[{level}]" for level in levels]
-        found.update(names)
+        indicator_names.update(names)
         return Coding(tuple(range(len(levels))), None), names
 
-    design = _recoded(design, indicators, "multiple correspondence analysis takes categories as they stand")
-    return design, frozenset(found)
+    design = _recode_terms(
+        design, indicators, "multiple correspondence analysis takes categories as they stand"
+    )
+    return design, frozenset(indicator_names)
 
 
-def _recoded(
-    design: Design, coded: Callable[[str, Sequence[Scalar]], tuple[Coding, list[str]]], why: str
+def _recode_terms(
+    design: Design, code_levels: Callable[[str, Sequence[Scalar]], tuple[Coding, list[str]]], reason: str
 ) -> Design:
     """Replace the coding of each categorical term.
 
     Parameters
     ----------
     design : Design
-    coded : callable
+    code_levels : callable
         Function from the name and the levels of a term to its coding and the names of its columns.
-    why : str
+    reason : str
         Reason that products of categories are not supported, for the error.
 
     Returns
@@ -76,21 +78,21 @@ def _recoded(
     terms: list[str] = []
     products: list[Product] = []
     codings = list(spec.codings)
-    for places, product in spec.placed():
+    for column_slice, product in spec.placed():
         categorical = [spec.factors[factor] for factor, coding in product if coding >= 0]
         if not categorical:
-            terms.extend(design.terms[places])
+            terms.extend(design.terms[column_slice])
             products.append(product)
             continue
         if len(product) > 1:
             text = ":".join(spec.factors[factor].code for factor, _ in product)
             raise NotSupportedError(
                 f"The term {text!r} multiplies the categories {categorical[0].code!r} with another "
-                f"column; {why}.",
+                f"column; {reason}.",
                 hint="Write them as a term of their own, or make one column of the combined levels.",
             )
         name = names.get(categorical[0].code, categorical[0].code)
-        coding, labels = coded(name, categorical[0].levels or ())
+        coding, labels = code_levels(name, categorical[0].levels or ())
         terms.extend(labels)
         products.append(((product[0][0], len(codings)),))
         codings.append(coding)
@@ -103,9 +105,9 @@ def term_levels(design: Design) -> tuple[tuple[Scalar, ...] | None, ...]:
     if design.spec is None:
         return (None,) * len(design.terms)
     levels_of: list[tuple[Scalar, ...] | None] = []
-    for places, product in design.spec.placed():
+    for column_slice, product in design.spec.placed():
         levels = design.spec.factors[product[0][0]].levels if len(product) == 1 else None
-        levels_of.extend([levels] * (places.stop - places.start))
+        levels_of.extend([levels] * (column_slice.stop - column_slice.start))
     return tuple(levels_of)
 
 
@@ -124,22 +126,22 @@ def codes_are_positions(design: Design) -> bool:
 
 def boolean_terms(design: Design) -> tuple[str, ...]:
     """Return the terms that are boolean columns, which the design codes as 0 and 1."""
-    alone = design.columns
+    single_columns = design.columns
     if design.spec is not None:
         names = {quote(name): name for name in design.columns}
-        single = [product[0][0] for product in design.spec.products if len(product) == 1]
-        codes = [design.spec.factors[factor].code for factor in single]
-        alone = tuple(names[code] for code in codes if code in names)
+        single_factors = [product[0][0] for product in design.spec.products if len(product) == 1]
+        codes = [design.spec.factors[factor].code for factor in single_factors]
+        single_columns = tuple(names[code] for code in codes if code in names)
     terms = set(design.terms)
-    truths = set(design.boolean_columns)
-    return tuple(name for name in alone if name in terms and name in truths)
+    boolean_columns = set(design.boolean_columns)
+    return tuple(name for name in single_columns if name in terms and name in boolean_columns)
 
 
 def level_terms(design: Design) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Return the terms of a `level_design` that are categories or booleans, and their numbers of levels."""
-    truths = set(boolean_terms(design))
+    booleans = set(boolean_terms(design))
     sizes = [
-        2 if term in truths else len(levels or ())
+        2 if term in booleans else len(levels or ())
         for term, levels in zip(design.terms, term_levels(design), strict=True)
     ]
     pairs = [(term, size) for term, size in zip(design.terms, sizes, strict=True) if size]
@@ -159,16 +161,16 @@ def with_positions(design: Design) -> tuple[Design, tuple[int, ...], tuple[int, 
     names, sizes = level_terms(coded)
     if design.spec is None or coded.spec is None:
         return design, tuple(design.terms.index(name) for name in names), sizes
-    truths = boolean_terms(coded)
-    known = len(design.spec.codings)
-    products = tuple(p for p in coded.spec.products if len(p) == 1 and p[0][1] >= known)
-    added = tuple(name for name in names if name not in truths)
+    booleans = boolean_terms(coded)
+    n_codings = len(design.spec.codings)
+    products = tuple(p for p in coded.spec.products if len(p) == 1 and p[0][1] >= n_codings)
+    added = tuple(name for name in names if name not in booleans)
     # The null character makes the name different from all terms of a formula.
     terms = (*design.terms, *(f"levels of {name}\0" for name in added))
     spec = replace(coded.spec, products=(*design.spec.products, *products))
-    places = {name: len(design.terms) + i for i, name in enumerate(added)}
-    places |= {name: design.terms.index(name) for name in names if name in truths}
-    return replace(design, terms=terms, spec=spec), tuple(places[name] for name in names), sizes
+    position_by_name = {name: len(design.terms) + i for i, name in enumerate(added)}
+    position_by_name |= {name: design.terms.index(name) for name in names if name in booleans}
+    return replace(design, terms=terms, spec=spec), tuple(position_by_name[name] for name in names), sizes
 
 
 def known_values(design: Design, tables: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -178,25 +180,25 @@ def known_values(design: Design, tables: Sequence[NDArray[np.float64]]) -> NDArr
     """
     values = np.full((len(design.levels), len(design.terms)), np.nan)
     for (columns, coded), table in zip(_level_columns(design) if tables else [], tables, strict=True):
-        there = (table > 0)[:, :, None]
-        low = np.where(there, coded, np.inf).min(axis=1)
-        high = np.where(there, coded, -np.inf).max(axis=1)
+        occurs = (table > 0)[:, :, None]
+        low = np.where(occurs, coded, np.inf).min(axis=1)
+        high = np.where(occurs, coded, -np.inf).max(axis=1)
         values[:, columns] = np.where(low == high, low, np.nan)
     return values
 
 
 def _level_columns(design: Design) -> list[tuple[list[int], NDArray[np.float64]]]:
     """Return the columns of each of the `level_terms`, and their values for each level (L, width)."""
-    truths = set(boolean_terms(level_design(design)))
-    pair = np.array([[0.0], [1.0]])
+    booleans = set(boolean_terms(level_design(design)))
+    boolean_values = np.array([[0.0], [1.0]])
     spec = design.spec
     if spec is None:
-        return [([j], pair) for j, term in enumerate(design.terms) if term in truths]
+        return [([j], boolean_values) for j, term in enumerate(design.terms) if term in booleans]
     columns: list[tuple[list[int], NDArray[np.float64]]] = []
-    for places, product in spec.placed():
-        own, (factor, coding) = list(range(places.start, places.stop)), product[0]
+    for column_slice, product in spec.placed():
+        columns_of_term, (factor, coding) = list(range(column_slice.start, column_slice.stop)), product[0]
         if len(product) > 1 or coding < 0:
-            columns.extend(([j], pair) for j in own if design.terms[j] in truths)
+            columns.extend(([j], boolean_values) for j in columns_of_term if design.terms[j] in booleans)
             continue
         picks = spec.codings[coding].picks
         matrix = spec.codings[coding].matrix
@@ -204,7 +206,7 @@ def _level_columns(design: Design) -> list[tuple[list[int], NDArray[np.float64]]
         coded = (
             np.array(matrix) if picks is None else (levels == np.array(picks, dtype=np.intp)).astype(float)
         )
-        columns.append((own, coded))
+        columns.append((columns_of_term, coded))
     return columns
 
 
@@ -223,17 +225,17 @@ def refuse_values(table: Table, names: Sequence[str], *, counts: bool) -> None:
         return
     if counts and table.sparse is not None and not table.sparse.has_beyond(0.0, np.inf):
         names = [name for name in names if name not in table.sparse.kinds]
-    there = set(table.names)
+    table_columns = set(table.names)
     for name in names:
-        if name not in there or table.kind(name) != "numeric":
+        if name not in table_columns or table.kind(name) != "numeric":
             continue
         values = table.column(name).to_numpy(dtype=np.float64)
-        bad = values < 0 if counts else ~(np.isnan(values) | (values == 0) | (values == 1))
-        if bad.any():
-            row = int(bad.argmax())
-            what = "a count, which is 0 or more" if counts else "true or false, as it was at the fit"
+        invalid = values < 0 if counts else ~(np.isnan(values) | (values == 0) | (values == 1))
+        if invalid.any():
+            row = int(invalid.argmax())
+            expected = "a count, which is 0 or more" if counts else "true or false, as it was at the fit"
             raise DataError(
-                f"Column {name!r} is {values[row]:g} at row {table.label(row)!r}, and not {what}.",
+                f"Column {name!r} is {values[row]:g} at row {table.label(row)!r}, and not {expected}.",
                 hint="Correct the value, or make it missing.",
                 columns=(name,),
                 rows=(table.label(row),),
@@ -253,7 +255,7 @@ class _Category(NamedTuple):
     rows: NDArray[np.intp]
 
 
-def unseen_rows(
+def unseen_level_mask(
     design: Design, table: Table, functions: Functions | None = None, *, partial: bool = False
 ) -> Mask | None:
     """Return the mask of rows with a level that is not in the fit, with a warning.
@@ -271,39 +273,43 @@ def unseen_rows(
     (n,) bool array, or None if all levels are in the fit
     """
     unseen = np.zeros(table.nrows, dtype=bool)
-    said: list[str] = []
-    for label, levels, values, at in _categories(design, table, functions):
-        strange = values.notna().to_numpy() & ~values.isin(list(levels)).to_numpy()
-        if strange.any():
-            first = int(np.argmax(strange))
-            said.append(f"{label} is {shown(values.iloc[first])} at row {shown(table.label(int(at[first])))}")
-            unseen[at[strange]] = True
-    if not said:
+    descriptions: list[str] = []
+    for label, levels, values, positions in _categories(design, table, functions):
+        is_unseen = values.notna().to_numpy() & ~values.isin(list(levels)).to_numpy()
+        if is_unseen.any():
+            first = int(np.argmax(is_unseen))
+            descriptions.append(
+                f"{label} is {shown(values.iloc[first])} at row {shown(table.label(int(positions[first])))}"
+            )
+            unseen[positions[is_unseen]] = True
+    if not descriptions:
         return None
     count = int(unseen.sum())
-    others = len(said) - 2
+    others = len(descriptions) - 2
     more = f" and in {others} more {'column' if others == 1 else 'columns'}" if others > 0 else ""
-    what = "what is said of {} is missing" if not partial else "what is said of {} rests on other columns"
+    consequence = (
+        "what is said of {} is missing" if not partial else "what is said of {} rests on other columns"
+    )
     warn_user(
         f"{count} {'row has' if count == 1 else 'rows have'} a level that the fit has not seen "
-        f"({', '.join(said[:2])}{more}): {what.format('it' if count == 1 else 'them')}.",
+        f"({', '.join(descriptions[:2])}{more}): {consequence.format('it' if count == 1 else 'them')}.",
         UnseenLevelWarning,
     )
     return unseen
 
 
-def absent_levels(design: Design, table: Table, keep: Mask, functions: Functions | None = None) -> bool:
+def has_absent_level(design: Design, table: Table, keep: Mask, functions: Functions | None = None) -> bool:
     """Return whether some level of a category does not occur in the rows of a mask (n,)."""
     categories = _categories(design, table, functions)
-    return any(values[keep[at]].nunique() < len(levels) for _, levels, values, at in categories)
+    return any(values[keep[positions]].nunique() < len(levels) for _, levels, values, positions in categories)
 
 
 def unique_level_mask(design: Design, table: Table, keep: Mask, functions: Functions | None = None) -> Mask:
     """Return the mask (n,) of rows with a level that no other row of the mask `keep` (n,) has."""
-    lone = np.zeros(table.nrows, dtype=bool)
-    for _, _, values, at in _categories(design, table, functions):
-        lone[at[keep[at]]] |= ~values[keep[at]].duplicated(keep=False).to_numpy()
-    return lone
+    is_unique = np.zeros(table.nrows, dtype=bool)
+    for _, _, values, positions in _categories(design, table, functions):
+        is_unique[positions[keep[positions]]] |= ~values[keep[positions]].duplicated(keep=False).to_numpy()
+    return is_unique
 
 
 def _categories(design: Design, table: Table, functions: Functions | None) -> Iterator[_Category]:
@@ -314,20 +320,20 @@ def _categories(design: Design, table: Table, functions: Functions | None) -> It
     for factor in design.spec.factors:
         if factor.levels is None:
             continue
-        each = expression(factor.code, frozenset(functions))
-        rows, keep = RowRange(table, 0, table.nrows, kinds=design.label_kinds).complete(each.columns)
-        value = evaluate(each, rows, Memory(factor.states), functions)
+        expr = expression(factor.code, frozenset(functions))
+        rows, keep = RowRange(table, 0, table.nrows, kinds=design.label_kinds).complete(expr.columns)
+        value = evaluate(expr, rows, Memory(factor.states), functions)
         if isinstance(value, Categories):
-            yield _Category(each.label, factor.levels, value.values, np.flatnonzero(keep))
+            yield _Category(expr.label, factor.levels, value.values, np.flatnonzero(keep))
 
 
 def learns(design: Design) -> bool:
     """Return whether a transform of the formula learns from the columns."""
-    return design.spec is not None and any(map(_learns, design.spec.factors))
+    return design.spec is not None and any(map(_is_learnt, design.spec.factors))
 
 
 def loses_levels(
-    design: Design, table: Table, dealt: NDArray[np.intp], folds: int, functions: Functions | None = None
+    design: Design, table: Table, fold_ids: NDArray[np.intp], n_folds: int, functions: Functions | None = None
 ) -> bool:
     """Return whether all rows of a level are in one fold.
 
@@ -335,9 +341,9 @@ def loses_levels(
     ----------
     design : Design
     table : Table
-    dealt : (n,) int array
+    fold_ids : (n,) int array
         Fold of each row, -1 if it is not used.
-    folds : int
+    n_folds : int
         Number of folds.
     functions : mapping of str to callable, optional
 
@@ -347,8 +353,8 @@ def loses_levels(
     """
     if design.spec is None or all(factor.levels is None for factor in design.spec.factors):
         return False
-    parts = ((dealt >= 0) & (dealt != fold) for fold in range(folds))
-    return any(absent_levels(design, table, keep, functions) for keep in parts)
+    training_masks = ((fold_ids >= 0) & (fold_ids != fold) for fold in range(n_folds))
+    return any(has_absent_level(design, table, keep, functions) for keep in training_masks)
 
 
 def strange_rows(
@@ -358,10 +364,10 @@ def strange_rows(
     with warnings.catch_warnings():
         # The warning for all folds together is issued by the caller.
         warnings.simplefilter("ignore", DiscrimWarning)
-        return unseen_rows(design, table, functions)
+        return unseen_level_mask(design, table, functions)
 
 
-def _learns(factor: Factor) -> bool:
+def _is_learnt(factor: Factor) -> bool:
     """Return whether the numeric values of a factor depend on the rows from which it is learnt."""
     # Categories of learnt numbers, such as C(center(x)), would be others if they were learnt again.
     return bool(factor.states) and factor.levels is None
@@ -397,13 +403,13 @@ def relearn(
     """
     if design.spec is None:
         return design
-    relearnt = _relearnt(design, design.spec, table, keep, functions) if learns(design) else design
-    if absent_levels(relearnt, table, keep, functions):
-        return _of_levels(relearnt, table, keep, functions, incomplete=incomplete)
+    relearnt = _relearn_transforms(design, design.spec, table, keep, functions) if learns(design) else design
+    if has_absent_level(relearnt, table, keep, functions):
+        return _drop_absent_levels(relearnt, table, keep, functions, incomplete=incomplete)
     return relearnt
 
 
-def _of_levels(
+def _drop_absent_levels(
     design: Design,
     table: Table,
     keep: NDArray[np.bool_],
@@ -427,37 +433,42 @@ def _of_levels(
     -------
     Design
     """
-    called = recall_functions(design.functions, functions)
+    checked_functions = recall_functions(design.functions, functions)
     spec = design.spec
     if spec is None:
         return design
     codes = [factor.code for factor in spec.factors]
-    expressions = {code: expression(code, frozenset(called)) for code in codes}
+    expressions = {code: expression(code, frozenset(checked_functions)) for code in codes}
     terms = list(dict.fromkeys(tuple(codes[factor] for factor, _ in product) for product in spec.products))
-    some = Table(table.frame(design.columns)[keep])
+    kept_rows = Table(table.frame(design.columns)[keep])
     with warnings.catch_warnings():
         # Levels without rows are dropped on purpose here, hence no warning.
         warnings.simplefilter("ignore", DiscrimWarning)
-        names, coded = specify(expressions, terms, design.columns, (), some, called, incomplete=incomplete)
+        names, coded = specify(
+            expressions, terms, design.columns, (), kept_rows, checked_functions, incomplete=incomplete
+        )
     numeric = {factor.code: factor for factor in spec.factors if factor.levels is None}
     factors = tuple(numeric.get(factor.code, factor) for factor in coded.factors)
     relearnt = replace(design, terms=names, spec=replace(coded, kinds=spec.kinds, factors=factors))
-    return replace(relearnt, covariates=_covariates_of(relearnt, design))
+    return replace(relearnt, covariates=_relearnt_covariates(relearnt, design))
 
 
-def _covariates_of(relearnt: Design, design: Design) -> tuple[str, ...]:
+def _relearnt_covariates(relearnt: Design, design: Design) -> tuple[str, ...]:
     """Return the terms of a relearnt design that are made of the covariates of the original one."""
     if not design.covariates:
         return ()
-    number = len(design.covariates)
+    n_covariates = len(design.covariates)
     of_covariates = {
-        code for places, codes in _codes_of_terms(design) if places.stop <= number for code in codes
+        code
+        for column_slice, codes in _codes_of_terms(design)
+        if column_slice.stop <= n_covariates
+        for code in codes
     }
     return tuple(
         name
-        for places, codes in _codes_of_terms(relearnt)
+        for column_slice, codes in _codes_of_terms(relearnt)
         if of_covariates.issuperset(codes)
-        for name in relearnt.terms[places]
+        for name in relearnt.terms[column_slice]
     )
 
 
@@ -467,7 +478,8 @@ def _codes_of_terms(design: Design) -> list[tuple[slice, list[str]]]:
     if spec is None:
         return []
     return [
-        (places, [spec.factors[factor].code for factor, _ in product]) for places, product in spec.placed()
+        (column_slice, [spec.factors[factor].code for factor, _ in product])
+        for column_slice, product in spec.placed()
     ]
 
 
@@ -476,7 +488,7 @@ def levels_of_factors(design: Design) -> dict[str, tuple[Scalar, ...] | None]:
     return {} if design.spec is None else {factor.code: factor.levels for factor in design.spec.factors}
 
 
-def _relearnt(
+def _relearn_transforms(
     design: Design, spec: Spec, table: Table, keep: NDArray[np.bool_], functions: Functions | None
 ) -> Design:
     """Return the design with transforms that are learnt from some rows.
@@ -498,7 +510,7 @@ def _relearnt(
     rows = RowRange(table, 0, table.nrows, keep, design.kinds)
     factors = []
     for factor in spec.factors:
-        if _learns(factor):
+        if _is_learnt(factor):
             memory = Memory(factor.states, learning=True)
             evaluate(expression(factor.code, frozenset(functions)), rows, memory, functions)
             factor = replace(factor, states=tuple(memory.states))

@@ -21,7 +21,7 @@ from discrim.data.sources.sources import source_of
 from discrim.data.table import Table
 from discrim.data.values import Scalar
 from discrim.design.blocks import Blocks
-from discrim.design.rows import read_rows, refuse_parts
+from discrim.design.rows import read_rows, require_rows_in_memory
 from discrim.design.source_tables import first_table
 from discrim.errors import FormulaError
 from discrim.formula.design import Coding, Design, Spec
@@ -85,32 +85,32 @@ def responses_right(formula: str) -> str:
     """
     if not isinstance(formula, str) or formula.count("~") != 1:
         return formula
-    left, right = formula.split("~")
-    if (responses := _bound(left)) is not None:
-        return f"{right.strip()} ~ {responses}"
-    responses = _bound(right)
-    return formula if responses is None else f"{left.strip()} ~ {responses}"
+    left_side, right_side_text = formula.split("~")
+    if (responses := _cbind_arguments(left_side)) is not None:
+        return f"{right_side_text.strip()} ~ {responses}"
+    responses = _cbind_arguments(right_side_text)
+    return formula if responses is None else f"{left_side.strip()} ~ {responses}"
 
 
-def _bound(side: str) -> str | None:
+def _cbind_arguments(side: str) -> str | None:
     """Return the arguments of `cbind()` as a sum, or None if a side of a formula is not such a call."""
-    opened = _CBIND.match(side)
-    if opened is None or not side.rstrip().endswith(")"):
+    call_start = _CBIND.match(side)
+    if call_start is None or not side.rstrip().endswith(")"):
         return None
-    inner = side[opened.end() :].rstrip()[:-1]
+    inner = side[call_start.end() :].rstrip()[:-1]
     depth = 0
     quoted = False
-    parts = [""]
-    for sign in inner:
-        quoted ^= sign == "`"
-        depth += 0 if quoted else (sign in "([") - (sign in ")]")
+    arguments = [""]
+    for character in inner:
+        quoted ^= character == "`"
+        depth += 0 if quoted else (character in "([") - (character in ")]")
         if depth < 0:
             return None
-        if sign == "," and not depth and not quoted:
-            parts.append("")
+        if character == "," and not depth and not quoted:
+            arguments.append("")
         else:
-            parts[-1] += sign
-    return " + ".join(part.strip() for part in parts)
+            arguments[-1] += character
+    return " + ".join(argument.strip() for argument in arguments)
 
 
 _DOT = re.compile(r"(?<![\w.])\.(?![\w.])")
@@ -124,19 +124,21 @@ def dot_without(formula: str, columns: Sequence[Any]) -> str:
     >>> dot_without("species ~ . + log(`a.b`)", ["block", None])
     'species ~ (. - block) + log(`a.b`)'
     """
-    named = [quote(each) for each in columns if isinstance(each, str)]
-    if not named or not isinstance(formula, str):
+    excluded = [quote(name) for name in columns if isinstance(name, str)]
+    if not excluded or not isinstance(formula, str):
         return formula
-    parts = formula.split("`")
-    rest = f"(. - {' - '.join(named)})"
-    return "`".join(part if j % 2 else _DOT.sub(lambda _: rest, part) for j, part in enumerate(parts))
+    segments = formula.split("`")
+    replacement = f"(. - {' - '.join(excluded)})"
+    return "`".join(
+        segment if j % 2 else _DOT.sub(lambda _: replacement, segment) for j, segment in enumerate(segments)
+    )
 
 
 def one_class(formula: str) -> str | None:
     """Return the left side of a formula if it is a single factor, as for `lda`, or None."""
     source = scan(responses_right(formula))
-    left, _ = parse(source)
-    return source.restore(str(left.token.extra)) if left.type == "PYTHON_EXPR" else None
+    left_node, _ = parse(source)
+    return source.restore(str(left_node.token.extra)) if left_node.type == "PYTHON_EXPR" else None
 
 
 def model_rows(
@@ -169,28 +171,28 @@ def model_rows(
     terms : list of ModelTerm
     """
     text = responses_right(formula)
-    called = check_functions(functions)
-    parts = None if in_memory is None or isinstance(data, Table) else source_of(data)
-    if parts is not None and in_memory is not None:
+    checked_functions = check_functions(functions)
+    table_source = None if in_memory is None or isinstance(data, Table) else source_of(data)
+    if table_source is not None and in_memory is not None:
         # Before the first part is read, because some sources can be read only once.
-        refuse_parts(in_memory, parts)
-    first = _some_rows(data)
+        require_rows_in_memory(in_memory, table_source)
+    first = _table_of_kinds(data)
     source = scan(text)
-    left, _ = parse(source)
-    terms, expressions, labels = _left_side(source, left, first, called)
+    left_node, _ = parse(source)
+    terms, expressions, labels = _left_side(source, left_node, first, checked_functions)
     categories = [
-        each
-        for each in expressions.values()
+        expr
+        for expr in expressions.values()
         if (
-            first.kind(each.root.name) not in ("numeric", "boolean")
-            if isinstance(each.root, Column)
-            else each.is_coded
+            first.kind(expr.root.name) not in ("numeric", "boolean")
+            if isinstance(expr.root, Column)
+            else expr.is_coded
         )
     ]
-    factor = next((name for each in categories for name in each.columns), None)
+    factor = next((name for expr in categories for name in expr.columns), None)
     if factor is None:
-        start = left.origin.start
-        end = left.origin.end
+        start = left_node.origin.start
+        end = left_node.origin.end
         raise source.error(
             "The left side has no factor, and a number there is a covariate. The factors stand on the "
             "left and the responses on the right, or in cbind() on the left as in R.",
@@ -198,33 +200,37 @@ def model_rows(
             end,
             hint="Turn the formula round, or write C(column) for a factor whose levels are numbers.",
         )
-    beside = dict.fromkeys(name for each in expressions.values() for name in each.columns)
+    left_columns = dict.fromkeys(name for expr in expressions.values() for name in expr.columns)
 
     def parse_design(text: str, table: Table, functions: Functions, exclude: Sequence[str]) -> ParsedFormula:
         source = scan(text)
-        _, right = parse(source)
-        left = Expression(quote(factor), Column(factor), tuple(beside))
-        if not responses and right.type != "ONE":
+        _, right_node = parse(source)
+        left_expression = Expression(quote(factor), Column(factor), tuple(left_columns))
+        if not responses and right_node.type != "ONE":
             raise source.error(
                 "The distances are given, so that responses have no use.",
-                right.origin.start,
-                right.origin.end,
+                right_node.origin.start,
+                right_node.origin.end,
                 hint="Write 1 on the right side.",
             )
-        known: dict[str, Expression] = {}
-        named: list[tuple[str, ...]] = []
+        response_expressions: dict[str, Expression] = {}
+        response_terms: list[tuple[str, ...]] = []
         if responses:
-            known, named = right_side(source, right, table, functions, left, exclude)
+            response_expressions, response_terms = right_side(
+                source, right_node, table, functions, left_expression, exclude
+            )
         response = Expression(quote(factor), Column(factor), (factor,))
-        return ParsedFormula(text, response, expressions | known, [*terms, *named], tuple(exclude))
+        return ParsedFormula(
+            text, response, expressions | response_expressions, [*terms, *response_terms], tuple(exclude)
+        )
 
     blocks = read_rows(
         text, data, weights=weights, functions=functions, in_memory=in_memory, parser=parse_design
     )
-    return _summed(blocks, terms, labels, first)
+    return _apply_sum_contrasts(blocks, terms, labels, first)
 
 
-def _some_rows(data: Any) -> Table:
+def _table_of_kinds(data: Any) -> Table:
     """Return a table from which the kinds of columns are read: all rows, or the first chunk of a source."""
     source = None if isinstance(data, Table) else source_of(data)
     if source is None:
@@ -257,44 +263,44 @@ def _left_side(
     labels : dict of str to str
         Names of the factors, by code.
     """
-    known: dict[str, Expression] = {}
+    factors: dict[str, Expression] = {}
     labels: dict[str, str] = {}
-    alone = node.type == "PYTHON_EXPR"
+    is_single_factor = node.type == "PYTHON_EXPR"
 
-    def leaf(each: Node) -> Terms:
-        if each.token.extra == ".":
+    def leaf(leaf_node: Node) -> Terms:
+        if leaf_node.token.extra == ".":
             raise source.error(
                 "`.` stands for columns of the right side.",
-                each.origin.start,
-                each.origin.end,
+                leaf_node.origin.start,
+                leaf_node.origin.end,
                 hint="Name the factors of the model.",
             )
-        found = read_leaf(source, each, table, functions)
-        label = found.label
-        root = found.root
+        factor = read_leaf(source, leaf_node, table, functions)
+        label = factor.label
+        root = factor.root
         if isinstance(root, Column):
-            if alone or table.kind(root.name) != "numeric":
-                found = expression(f"C({found.code})", frozenset(functions))
-        elif found.category is not None:
+            if is_single_factor or table.kind(root.name) != "numeric":
+                factor = expression(f"C({factor.code})", frozenset(functions))
+        elif factor.category is not None:
             # A contrast of the user would change the hypotheses of type III tests.
-            found = expression(f"C({quote(found.columns[0])})", frozenset(functions))
-        known[found.code] = found
-        labels[found.code] = label
-        return {frozenset({found.code}): (found.code,)}
+            factor = expression(f"C({quote(factor.columns[0])})", frozenset(functions))
+        factors[factor.code] = factor
+        labels[factor.code] = label
+        return {frozenset({factor.code}): (factor.code,)}
 
-    total = Expansion(source, leaf).expand(node)
-    if total.intercept is False:
+    expanded = Expansion(source, leaf).expand(node)
+    if expanded.intercept is False:
         raise source.error(
             "The model has its constant.", node.origin.start, node.origin.end, hint="Leave out the 0 or - 1."
         )
-    terms = sorted(total.terms.values(), key=len)
+    terms = sorted(expanded.terms.values(), key=len)
     if not terms:
         raise source.error("The left side has no term.", node.origin.start, node.origin.end, hint="Name one.")
-    used = {code: known[code] for term in terms for code in term}
-    return terms, used, labels
+    used_factors = {code: factors[code] for term in terms for code in term}
+    return terms, used_factors, labels
 
 
-def _summed(
+def _apply_sum_contrasts(
     blocks: Blocks, terms: Sequence[tuple[str, ...]], labels: Mapping[str, str], first: Table
 ) -> tuple[Blocks, list[ModelTerm]]:
     """Code the factors by sum-to-zero contrasts, and find the columns of each term.
@@ -318,27 +324,27 @@ def _summed(
         raise FormulaError(
             "The left side has no factor.", hint="Write C(column) for one whose levels are numbers."
         )
-    coded = {pair for each in spec.products for pair in each if pair[1] >= 0}
+    coded = {pair for factor_codings in spec.products for pair in factor_codings if pair[1] >= 0}
     codings = list(spec.codings)
-    for factor, number in coded:
+    for factor, coding_index in coded:
         levels = spec.factors[factor].levels or ()
-        if codings[number].width == len(levels) - 1:
+        if codings[coding_index].width == len(levels) - 1:
             contrasts = np.vstack([np.eye(len(levels) - 1), -np.ones(len(levels) - 1)])
-            codings[number] = Coding(None, tuple(map(tuple, contrasts.tolist())))
-    summed = replace(spec, codings=tuple(codings))
+            codings[coding_index] = Coding(None, tuple(map(tuple, contrasts.tolist())))
+    summed_spec = replace(spec, codings=tuple(codings))
     columns_of: list[list[int]] = [[] for _ in terms]
     names = list(blocks.design.terms)
-    at = 0
-    for places, each in summed.placed():
-        codes = {spec.factors[factor].code for factor, _ in each}
+    term_index = 0
+    for column_slice, factor_codings in summed_spec.placed():
+        codes = {spec.factors[factor].code for factor, _ in factor_codings}
         # Without the terms that it contains, a term has several products, all of its own factors.
-        while at < len(terms) and not codes <= set(terms[at]):
-            at += 1
-        if at < len(terms):
-            columns_of[at].extend(range(places.start, places.stop))
-            names[places] = _names(summed, each, labels)
-        elif any(pair in coded for pair in each):
-            label = ":".join(spec.factors[factor].code for factor, _ in each)
+        while term_index < len(terms) and not codes <= set(terms[term_index]):
+            term_index += 1
+        if term_index < len(terms):
+            columns_of[term_index].extend(range(column_slice.start, column_slice.stop))
+            names[column_slice] = _product_column_names(summed_spec, factor_codings, labels)
+        elif any(pair in coded for pair in factor_codings):
+            label = ":".join(spec.factors[factor].code for factor, _ in factor_codings)
             raise FormulaError(
                 f"The response {label!r} is no number but has levels.",
                 hint=(
@@ -346,27 +352,29 @@ def _summed(
                 ),
                 columns=(label,),
             )
-    levelled = {factor.code for factor in spec.factors if factor.levels is not None}
+    categorical_codes = {factor.code for factor in spec.factors if factor.levels is not None}
     model_terms = [
         ModelTerm(
             ":".join(labels[code] for code in term),
             frozenset(term),
             tuple(columns),
-            tuple(code for code in term if code in levelled),
+            tuple(code for code in term if code in categorical_codes),
         )
         for term, columns in zip(terms, columns_of, strict=True)
     ]
-    design = replace(blocks.design, spec=summed, terms=tuple(names))
+    design = replace(blocks.design, spec=summed_spec, terms=tuple(names))
     return replace(blocks, design=design, rows=blocks.rows.read_as(design)), model_terms
 
 
-def _names(spec: Spec, each: Sequence[tuple[int, int]], labels: Mapping[str, str]) -> list[str]:
+def _product_column_names(
+    spec: Spec, factor_codings: Sequence[tuple[int, int]], labels: Mapping[str, str]
+) -> list[str]:
     """Return the names of the columns of a product of factors.
 
     Parameters
     ----------
     spec : Spec
-    each : sequence of (int, int)
+    factor_codings : sequence of (int, int)
         Factors and codings of the product.
     labels : mapping of str to str
         Names of the factors, by code.
@@ -375,18 +383,20 @@ def _names(spec: Spec, each: Sequence[tuple[int, int]], labels: Mapping[str, str
     -------
     list of str
     """
-    parts = []
-    for factor, coding in each:
+    names_by_factor = []
+    for factor, coding in factor_codings:
         label = labels[spec.factors[factor].code]
         factor_width = spec.factors[factor].width
         if coding < 0:
-            parts.append([label] if factor_width == 1 else [f"{label}[{j}]" for j in range(factor_width)])
+            names_by_factor.append(
+                [label] if factor_width == 1 else [f"{label}[{j}]" for j in range(factor_width)]
+            )
             continue
         levels = spec.factors[factor].levels or ()
         width = spec.codings[coding].width
         mark = "S." if width < len(levels) else ""
-        parts.append([f"{label}[{mark}{level}]" for level in levels[:width]])
-    return [":".join(reversed(some)) for some in product(*reversed(parts))]
+        names_by_factor.append([f"{label}[{mark}{level}]" for level in levels[:width]])
+    return [":".join(reversed(combination)) for combination in product(*reversed(names_by_factor))]
 
 
 def cells_of(design: Design, codes: Sequence[str]) -> Cells:
@@ -405,27 +415,29 @@ def cells_of(design: Design, codes: Sequence[str]) -> Cells:
     spec = design.spec or Spec((), (), (), ())
     position = {factor.code: j for j, factor in enumerate(spec.factors)}
     levels = [spec.factors[position[code]].levels or () for code in codes]
-    grid = list(product(*(range(len(each)) for each in levels)))
+    grid = list(product(*(range(len(factor_codings)) for factor_codings in levels)))
     within = frozenset(codes)
     columns: list[int] = []
     values: list[Floats] = []
-    for places, each in spec.placed():
-        factors = [spec.factors[factor].code for factor, _ in each]
+    for column_slice, factor_codings in spec.placed():
+        factors = [spec.factors[factor].code for factor, _ in factor_codings]
         if factors and within.issuperset(factors):
             block = np.ones((len(grid), 1))
-            for code, (_, coding) in zip(factors, each, strict=True):
-                at = list(codes).index(code)
-                rows = _matrix(spec.codings[coding], len(levels[at]))[[cell[at] for cell in grid]]
+            for code, (_, coding) in zip(factors, factor_codings, strict=True):
+                code_index = list(codes).index(code)
+                rows = _contrast_matrix(spec.codings[coding], len(levels[code_index]))[
+                    [cell[code_index] for cell in grid]
+                ]
                 # The first factor runs fastest.
                 block = (rows[:, :, None] * block[:, None, :]).reshape(len(grid), -1)
-            columns.extend(range(places.start, places.stop))
+            columns.extend(range(column_slice.start, column_slice.stop))
             values.append(block)
-    labels = [tuple(levels[i][at] for i, at in enumerate(cell)) for cell in grid]
+    labels = [tuple(levels[i][code_index] for i, code_index in enumerate(cell)) for cell in grid]
     together = np.hstack(values) if values else np.zeros((len(grid), 0))
     return Cells(labels, tuple(columns), together)
 
 
-def _matrix(coding: Coding, levels: int) -> Floats:
+def _contrast_matrix(coding: Coding, levels: int) -> Floats:
     """Return the contrast matrix (levels, width) of a coding."""
     if coding.picks is not None:
         return np.eye(levels)[:, list(coding.picks)]
@@ -449,28 +461,35 @@ def within_terms(design: str, table: Table) -> list[tuple[str, ...]]:
         )
     source = scan(f"responses ~ {design.strip().removeprefix('~')}")
 
-    def leaf(each: Node) -> Terms:
-        if each.token.extra == ".":
+    def leaf(leaf_node: Node) -> Terms:
+        if leaf_node.token.extra == ".":
             return {frozenset({name}): (name,) for name in table.names}
-        found = read_leaf(source, each, table, {})
-        if not isinstance(found.root, Column):
-            start = each.origin.start
-            end = each.origin.end
+        factor = read_leaf(source, leaf_node, table, {})
+        if not isinstance(factor.root, Column):
+            start = leaf_node.origin.start
+            end = leaf_node.origin.end
             raise source.error("Factors within rows are columns as they are.", start, end, hint="Name one.")
-        return {frozenset({found.root.name}): (found.root.name,)}
+        return {frozenset({factor.root.name}): (factor.root.name,)}
 
-    left, right = parse(source)
-    if left.type != "PYTHON_EXPR":
+    left_node, right_node = parse(source)
+    if left_node.type != "PYTHON_EXPR":
         raise source.error(
-            "A design has no left side.", left.origin.start, left.origin.end, hint="Leave it out."
+            "A design has no left side.", left_node.origin.start, left_node.origin.end, hint="Leave it out."
         )
-    terms = Expansion(source, leaf).expand(right).terms
+    terms = Expansion(source, leaf).expand(right_node).terms
     if not terms:
         raise FormulaError(f"design={design[:80]!r} has no term.", hint="Name a column of within=.")
     return sorted(terms.values(), key=len)
 
 
-UNREADABLE = (AssertionError, AttributeError, IndexError, RecursionError, ValueError, ZeroDivisionError)
+PATSY_PARSE_ERRORS = (
+    AssertionError,
+    AttributeError,
+    IndexError,
+    RecursionError,
+    ValueError,
+    ZeroDivisionError,
+)
 """Errors of patsy for equations that it cannot parse, in addition to PatsyError."""
 
 
@@ -511,17 +530,17 @@ def equations(text: str, names: Sequence[str]) -> tuple[Floats, Floats]:
     try:
         with np.errstate(all="ignore"):
             constraint = DesignInfo(list(names)).linear_constraint(text)
-    except (PatsyError, *UNREADABLE) as error:
+    except (PatsyError, *PATSY_PARSE_ERRORS) as error:
         origin = getattr(error, "origin", None)
-        where = "" if origin is None else f" at {text[origin.start :][:40]!r}"
-        why = error.message if isinstance(error, PatsyError) else type(error).__name__
+        location = "" if origin is None else f" at {text[origin.start :][:40]!r}"
+        reason = error.message if isinstance(error, PatsyError) else type(error).__name__
         raise FormulaError(
-            f"The hypothesis {text[:80]!r} cannot be read{where} ({why}).",
+            f"The hypothesis {text[:80]!r} cannot be read{location} ({reason}).",
             hint=(
                 f"Write equations in the coefficients, such as '{names[-1]} = 0', with commas between them."
             ),
         ) from None
-    coefs, values = (np.asarray(each, dtype=np.float64) for each in (constraint.coefs, constraint.constants))
+    coefs, values = (np.asarray(side, dtype=np.float64) for side in (constraint.coefs, constraint.constants))
     if not (np.isfinite(coefs).all() and np.isfinite(values).all()):
         raise FormulaError(
             f"The hypothesis {text[:80]!r} divides by zero, or has a number out of range.",

@@ -34,7 +34,7 @@ from discrim.formula.response import codes_of
 _Values = Mapping[int, Floats | Codes]
 
 
-def write(
+def write_rows(
     design: Design,
     spec: Spec,
     rows: RowRange,
@@ -62,25 +62,25 @@ def write(
         A factor is of another kind than in the fit, a level is unseen, or a value is not finite.
     """
     values = {
-        place: factor_values(factor, rows, functions, unseen=unseen)
-        for place, factor in enumerate(spec.factors)
+        factor_index: factor_values(factor, rows, functions, unseen=unseen)
+        for factor_index, factor in enumerate(spec.factors)
     }
-    for places, parts in spec.placed():
+    for column_slice, factor_codings in spec.placed():
         with np.errstate(over="ignore"):
-            _write_product(spec, parts, values, out[:, places])
-        if len(parts) > 1 and not rows.lenient and not np.isfinite(out[:, places]).all():
-            overflows = ~np.isfinite(out[:, places])
-            for factor, coding in parts:
+            _write_product(spec, factor_codings, values, out[:, column_slice])
+        if len(factor_codings) > 1 and not rows.lenient and not np.isfinite(out[:, column_slice]).all():
+            overflows = ~np.isfinite(out[:, column_slice])
+            for factor, coding in factor_codings:
                 overflows[values[factor] < 0 if coding >= 0 else []] = False
             for row, column in np.argwhere(overflows)[:1]:
                 raise DataError(
-                    f"{design.terms[places.start + column]!r} overflows at row {shown(rows.index[row])}.",
+                    f"{design.terms[column_slice.start + column]!r} overflows at row {shown(rows.index[row])}.",
                     hint="Rescale its columns.",
                     rows=(rows.index[row],),
                 )
 
 
-def write_complete(
+def write_complete_rows(
     design: Design,
     spec: Spec,
     rows: RowRange,
@@ -90,7 +90,7 @@ def write_complete(
     unseen: bool = False,
     partial: bool = False,
 ) -> None:
-    """Write the rows that are complete in the columns of the design like `write`, and NaN for the others.
+    """Write the rows that are complete in the columns of the design like `write_rows`, and NaN for the others.
 
     Parameters
     ----------
@@ -107,30 +107,34 @@ def write_complete(
     """
     complete, keep = complete_rows(rows, design.columns, spec, functions)
     if keep.all():
-        write(design, spec, complete, functions, out, unseen=unseen)
+        write_rows(design, spec, complete, functions, out, unseen=unseen)
         return
     if partial:
-        for places, parts in spec.placed():
-            read = _columns_of(design, spec, [parts])
-            each, own = _of_some(design, spec, [parts], design.terms[places], read)
-            write_complete(each, own, rows, functions, out[:, places], unseen=unseen)
+        for column_slice, factor_codings in spec.placed():
+            columns_read = _columns_of(design, spec, [factor_codings])
+            product_design, product_spec = _select_products(
+                design, spec, [factor_codings], design.terms[column_slice], columns_read
+            )
+            write_complete_rows(
+                product_design, product_spec, rows, functions, out[:, column_slice], unseen=unseen
+            )
         return
     out[~keep] = np.nan
-    part = np.empty((int(keep.sum()), len(design.terms)))
-    if len(part):
-        write(design, spec, complete, functions, part, unseen=unseen)
-    out[keep] = part
+    complete_values = np.empty((int(keep.sum()), len(design.terms)))
+    if len(complete_values):
+        write_rows(design, spec, complete, functions, complete_values, unseen=unseen)
+    out[keep] = complete_values
 
 
 def _columns_of(design: Design, spec: Spec, products: list[Product]) -> set[str]:
     """Return the columns that the factors of some products read."""
     names = frozenset(design.functions)
-    codes = {spec.factors[factor].code for parts in products for factor, _ in parts}
+    codes = {spec.factors[factor].code for factor_codings in products for factor, _ in factor_codings}
     return {name for code in codes for name in expression(code, names).columns}
 
 
-def _of_some(
-    design: Design, spec: Spec, products: list[Product], terms: tuple[str, ...], read: Collection[str]
+def _select_products(
+    design: Design, spec: Spec, products: list[Product], terms: tuple[str, ...], columns_read: Collection[str]
 ) -> tuple[Design, Spec]:
     """Return the design and spec of some products of factors.
 
@@ -141,24 +145,26 @@ def _of_some(
     products : list of Product
     terms : tuple of str
         Names of their columns.
-    read : collection of str
+    columns_read : collection of str
         Columns in which rows have to be complete.
 
     Returns
     -------
     tuple of Design and Spec
     """
-    used = sorted({factor for parts in products for factor, _ in parts})
-    position = {factor: place for place, factor in enumerate(used)}
+    used = sorted({factor for factor_codings in products for factor, _ in factor_codings})
+    position = {factor: new_index for new_index, factor in enumerate(used)}
     kind_of = design.kinds
-    columns = tuple(name for name in design.columns if name in read)
-    moved = tuple(tuple((position[factor], coding) for factor, coding in parts) for parts in products)
+    columns = tuple(name for name in design.columns if name in columns_read)
+    new_products = tuple(
+        tuple((position[factor], coding) for factor, coding in factor_codings) for factor_codings in products
+    )
     factors = tuple(spec.factors[factor] for factor in used)
-    own = Spec(tuple(kind_of[name] for name in columns), factors, spec.codings, moved)
-    return replace(design, terms=terms, columns=columns, spec=own), own
+    new_spec = Spec(tuple(kind_of[name] for name in columns), factors, spec.codings, new_products)
+    return replace(design, terms=terms, columns=columns, spec=new_spec), new_spec
 
 
-UNSEEN = 'pass unseen="missing", or fit with this level'
+UNSEEN_LEVEL_HINT = 'pass unseen="missing", or fit with this level'
 """Hint for an unseen level, in addition to changing the rows."""
 
 
@@ -180,41 +186,41 @@ def factor_values(
     -------
     (m, width) float array, or (m,) int array of codes of levels
     """
-    each = expression(factor.code, frozenset(functions))
-    value = evaluate(each, rows, Memory(factor.states), functions)
+    expr = expression(factor.code, frozenset(functions))
+    value = evaluate(expr, rows, Memory(factor.states), functions)
     if isinstance(value, Categories) != (factor.levels is not None):
-        kind = "categories" if factor.levels is not None else "numbers"
+        expected_type = "categories" if factor.levels is not None else "numbers"
         raise DataError(
-            f"The predictor {each.label!r} held {kind} at the fit.",
+            f"The predictor {expr.label!r} held {expected_type} at the fit.",
             hint="Convert it to these.",
-            columns=(each.label,),
+            columns=(expr.label,),
         )
     if isinstance(value, Categories):
         levels = factor.levels or ()
-        what = f"The predictor {each.label!r}"
+        label = f"The predictor {expr.label!r}"
         if not unseen:
-            return encode(value.values, levels, what, UNSEEN)
-        known = value.values.isin(list(levels)).to_numpy()
-        codes = np.full(len(known), -1, dtype=np.intp)
-        codes[known] = encode(value.values[known], levels, what)
+            return encode(value.values, levels, label, UNSEEN_LEVEL_HINT)
+        is_seen = value.values.isin(list(levels)).to_numpy()
+        codes = np.full(len(is_seen), -1, dtype=np.intp)
+        codes[is_seen] = encode(value.values[is_seen], levels, label)
         return codes
     matrix = value[:, None] if value.ndim == 1 else value
     if matrix.shape[1] != factor.width:
         raise DataError(
-            f"{each.label!r} has {matrix.shape[1]} columns; at the fit it had {factor.width}.",
+            f"{expr.label!r} has {matrix.shape[1]} columns; at the fit it had {factor.width}.",
             hint="Give data of the same form.",
-            columns=(each.label,),
+            columns=(expr.label,),
         )
     return matrix
 
 
-def _write_product(spec: Spec, parts: Product, values: _Values, out: Floats) -> None:
+def _write_product(spec: Spec, factor_codings: Product, values: _Values, out: Floats) -> None:
     """Write the columns of a product of factors.
 
     Parameters
     ----------
     spec : Spec
-    parts : Product
+    factor_codings : Product
         Factors and their codings.
     values : mapping of int to array
         Numbers (m, width) or codes (m,) by factor. Code -1 makes all columns NaN.
@@ -222,22 +228,24 @@ def _write_product(spec: Spec, parts: Product, values: _Values, out: Floats) -> 
     """
     matrices = [
         np.array(spec.codings[coding].matrix) if coding >= 0 and spec.codings[coding].matrix else None
-        for _, coding in parts
+        for _, coding in factor_codings
     ]
-    combinations = product(*(range(width) for width in reversed(spec.widths(parts))))
+    combinations = product(*(range(width) for width in reversed(spec.widths(factor_codings))))
     for column, backwards in enumerate(combinations):
-        for place, ((factor, coding), j) in enumerate(zip(parts, reversed(backwards), strict=True)):
-            matrix = matrices[place]
+        for factor_index, ((factor, coding), j) in enumerate(
+            zip(factor_codings, reversed(backwards), strict=True)
+        ):
+            matrix = matrices[factor_index]
             picks = spec.codings[coding].picks if coding >= 0 else None
             if picks is not None:
-                part: Any = values[factor] == picks[j]
+                factor_column: Any = values[factor] == picks[j]
             else:
-                part = values[factor][:, j] if matrix is None else matrix[values[factor].clip(0), j]
-            if place == 0:
-                out[:, column] = part
+                factor_column = values[factor][:, j] if matrix is None else matrix[values[factor].clip(0), j]
+            if factor_index == 0:
+                out[:, column] = factor_column
             else:
-                out[:, column] *= part
-    for factor, coding in parts:
+                out[:, column] *= factor_column
+    for factor, coding in factor_codings:
         if coding >= 0 and len(out) and values[factor].min() < 0:
             out[values[factor] < 0] = np.nan
 
@@ -271,8 +279,8 @@ def response_codes(
     return codes_of(response, table, functions, design.levels, used)
 
 
-_MISSING = -1
-_STRANGE = -2
+_MISSING_LEVEL = -1
+_UNSEEN_LEVEL = -2
 """Codes of missing categories, and of categories that the fit has not seen."""
 
 
@@ -321,7 +329,9 @@ class DesignMatrix:
         self._unused = unused
         self._partial = partial
         self._unseen = unseen
-        self._runs: list[tuple[slice, tuple[str, ...]]] = [(slice(0, len(design.terms)), design.columns)]
+        self._copied_columns: list[tuple[slice, tuple[str, ...]]] = [
+            (slice(0, len(design.terms)), design.columns)
+        ]
         self._products: list[tuple[slice, Product]] = []
         self._computed: tuple[Codes, Design, Spec] | None = None
         self.view = table.view(design.columns) if design.plain else None
@@ -336,48 +346,64 @@ class DesignMatrix:
         table = self._table
         self._kinds = design.label_kinds
         self._functions = functions
-        self._numbers: dict[int, str] = {}
-        self._codes: dict[int, tuple[Codes, Codes]] = {}
-        for place, factor in enumerate(spec.factors):
+        self._numeric_columns: dict[int, str] = {}
+        self._coded_columns: dict[int, tuple[Codes, Codes]] = {}
+        for factor_index, factor in enumerate(spec.factors):
             root = expression(factor.code, frozenset(functions)).root
             if not isinstance(root, Column):
                 continue
             if factor.levels is None and table.kind(root.name) in {"numeric", "boolean"}:
-                self._numbers[place] = root.name
+                self._numeric_columns[factor_index] = root.name
             elif factor.levels is not None and root.name in self._kinds:
-                coded = table.factorized(root.name)
-                if coded is not None:
+                factorized = table.factorized(root.name)
+                if factorized is not None:
                     position = {level: code for code, level in enumerate(factor.levels)}
-                    found = [position.get(label, _STRANGE) for label in coded[1]]
-                    self._codes[place] = coded[0], np.array([*found, _MISSING], dtype=np.intp)
-        table.compare_to_doubles(list(self._numbers.values()))
-        known = {*self._numbers, *self._codes}
-        self._runs = []
-        others: list[tuple[slice, Product]] = []
-        for places, parts in spec.placed():
-            if not known.issuperset(factor for factor, _ in parts):
-                others.append((places, parts))
-            elif len(parts) > 1 or parts[0][1] >= 0:
-                self._products.append((places, parts))
-            elif self._runs and self._runs[-1][0].stop == places.start:
-                before, names = self._runs[-1]
-                self._runs[-1] = slice(before.start, places.stop), (*names, self._numbers[parts[0][0]])
+                    level_codes = [position.get(label, _UNSEEN_LEVEL) for label in factorized[1]]
+                    self._coded_columns[factor_index] = (
+                        factorized[0],
+                        np.array([*level_codes, _MISSING_LEVEL], dtype=np.intp),
+                    )
+        table.compare_to_doubles(list(self._numeric_columns.values()))
+        direct_factors = {*self._numeric_columns, *self._coded_columns}
+        self._copied_columns = []
+        computed_products: list[tuple[slice, Product]] = []
+        for column_slice, factor_codings in spec.placed():
+            if not direct_factors.issuperset(factor for factor, _ in factor_codings):
+                computed_products.append((column_slice, factor_codings))
+            elif len(factor_codings) > 1 or factor_codings[0][1] >= 0:
+                self._products.append((column_slice, factor_codings))
+            elif self._copied_columns and self._copied_columns[-1][0].stop == column_slice.start:
+                run_slice, names = self._copied_columns[-1]
+                self._copied_columns[-1] = (
+                    slice(run_slice.start, column_slice.stop),
+                    (*names, self._numeric_columns[factor_codings[0][0]]),
+                )
             else:
-                self._runs.append((places, (self._numbers[parts[0][0]],)))
-        for _, names in self._runs:
+                self._copied_columns.append((column_slice, (self._numeric_columns[factor_codings[0][0]],)))
+        for _, names in self._copied_columns:
             # Columns that lie side by side are copied together.
             table.view(names)
-        self._multiplied = {factor for _, parts in self._products for factor, _ in parts}
-        if others:
-            at = np.concatenate([np.arange(places.start, places.stop) for places, _ in others])
-            terms = tuple(design.terms[j] for j in at)
-            own = _of_some(design, spec, [parts for _, parts in others], terms, design.columns)
-            self._computed = at, *own
+        self._product_factors = {
+            factor for _, factor_codings in self._products for factor, _ in factor_codings
+        }
+        if computed_products:
+            column_index = np.concatenate(
+                [np.arange(column_slice.start, column_slice.stop) for column_slice, _ in computed_products]
+            )
+            terms = tuple(design.terms[j] for j in column_index)
+            sub_design = _select_products(
+                design,
+                spec,
+                [factor_codings for _, factor_codings in computed_products],
+                terms,
+                design.columns,
+            )
+            self._computed = column_index, *sub_design
 
     def fill(self, start: int, stop: int, out: Floats) -> Mask | None:
-        """Write rows and return the mask of those with a missing value; see `write` and `missing`."""
+        """Write rows and return the mask of those with a missing value; see `write_rows` and `missing`."""
         self.write(start, stop, out)
-        return self.missing(start, out)
+        return self.missing_mask(start, out)
 
     def write(self, start: int, stop: int, out: Floats) -> None:
         """Write rows start to stop, which `missing` completes.
@@ -392,34 +418,34 @@ class DesignMatrix:
         DataError
             A column does not exist or is of another kind, or a transform of a complete row is not finite.
         """
-        for places, names in self._runs:
-            self._table.fill(names, start, stop, out[:, places])
+        for column_slice, names in self._copied_columns:
+            self._table.fill(names, start, stop, out[:, column_slice])
         spec = self._design.spec
         if spec is None:
             return
         if self._products:
-            values = {factor: self._values(factor, start, stop) for factor in self._multiplied}
+            values = {factor: self._factor_values(factor, start, stop) for factor in self._product_factors}
             with np.errstate(over="ignore", invalid="ignore"):
-                for places, parts in self._products:
-                    _write_product(spec, parts, values, out[:, places])
+                for column_slice, factor_codings in self._products:
+                    _write_product(spec, factor_codings, values, out[:, column_slice])
         excluded = None if self._excluded is None else self._excluded[start:stop]
         if self._computed is not None:
-            at, design, own = self._computed
+            column_index, computed_design, computed_spec = self._computed
             keep = np.full(stop - start, True) if excluded is None else ~excluded
-            out[np.ix_(keep, at)] = self._general(design, own, start, keep)
+            out[np.ix_(keep, column_index)] = self._compute_rows(computed_design, computed_spec, start, keep)
         if excluded is not None:
             out[excluded] = np.nan
 
-    def _values(self, factor: int, start: int, stop: int) -> Floats | Codes:
+    def _factor_values(self, factor: int, start: int, stop: int) -> Floats | Codes:
         """Return a column of numbers (m, 1), or codes (m,) of categories."""
-        if factor in self._codes:
-            codes, positions = self._codes[factor]
+        if factor in self._coded_columns:
+            codes, positions = self._coded_columns[factor]
             return positions[codes[start:stop]]
-        numbers = np.empty((stop - start, 1))
-        self._table.fill([self._numbers[factor]], start, stop, numbers)
-        return numbers
+        column = np.empty((stop - start, 1))
+        self._table.fill([self._numeric_columns[factor]], start, stop, column)
+        return column
 
-    def _general(self, design: Design, spec: Spec, start: int, keep: Mask) -> Floats:
+    def _compute_rows(self, design: Design, spec: Spec, start: int, keep: Mask) -> Floats:
         """Compute rows of any design, with all checks.
 
         Parameters
@@ -435,20 +461,20 @@ class DesignMatrix:
         -------
         (kept rows, p) float array
         """
-        part = np.empty((int(keep.sum()), len(design.terms)), order="F")
+        values = np.empty((int(keep.sum()), len(design.terms)), order="F")
         if self._unused is None:
-            self._write_complete(design, spec, start, keep, part, unseen=self._unseen)
-            return part
+            self._write_complete(design, spec, start, keep, values, unseen=self._unseen)
+            return values
         unused = self._unused[start : start + len(keep)]
-        for some, lenient in ((keep & ~unused, False), (keep & unused, True)):
-            own = np.empty((int(some.sum()), len(design.terms)), order="F")
+        for row_mask, lenient in ((keep & ~unused, False), (keep & unused, True)):
+            row_values = np.empty((int(row_mask.sum()), len(design.terms)), order="F")
             self._write_complete(
-                design, spec, start, some, own, unseen=self._unseen or lenient, lenient=lenient
+                design, spec, start, row_mask, row_values, unseen=self._unseen or lenient, lenient=lenient
             )
-            lost = ~np.isfinite(own)
-            own[lost if self._partial else lost.any(axis=1)] = np.nan
-            part[some[keep]] = own
-        return part
+            nonfinite = ~np.isfinite(row_values)
+            row_values[nonfinite if self._partial else nonfinite.any(axis=1)] = np.nan
+            values[row_mask[keep]] = row_values
+        return values
 
     def _write_complete(
         self,
@@ -461,7 +487,7 @@ class DesignMatrix:
         unseen: bool,
         lenient: bool = False,
     ) -> None:
-        """Write rows of a design; see the function `write_complete`.
+        """Write rows of a design; see the function `write_complete_rows`.
 
         Parameters
         ----------
@@ -478,27 +504,31 @@ class DesignMatrix:
             Whether values outside the domain of a factor are missing values.
         """
         if len(out):
-            kept = None if keep.all() else keep
-            rows = RowRange(self._table, start, start + len(keep), kept, self._kinds, lenient=lenient)
-            write_complete(design, spec, rows, self._functions, out, unseen=unseen, partial=self._partial)
+            keep_or_all = None if keep.all() else keep
+            rows = RowRange(self._table, start, start + len(keep), keep_or_all, self._kinds, lenient=lenient)
+            write_complete_rows(
+                design, spec, rows, self._functions, out, unseen=unseen, partial=self._partial
+            )
 
-    def missing(self, start: int, x: Floats) -> Mask | None:
+    def missing_mask(self, start: int, x: Floats) -> Mask | None:
         """Return the mask (m,) of rows of a written block with a missing value; None if there is none.
 
         Such a row becomes NaN in all columns, if only complete rows are used and x is not a view of the
         table. Raises DataError for an infinite value, an overflow of an interaction, and an unseen level.
         """
         if self._design.spec is None:
-            return missing_rows(self._design.terms, self._table, start, x)
-        at, found = _not_finite(x)
-        if not len(at):
+            return missing_row_mask(self._design.terms, self._table, start, x)
+        row_index, nonfinite_rows = _nonfinite_rows(x)
+        if not len(row_index):
             return None
-        self._settle(self._design.spec, start, at, found, x)
+        self._resolve_nonfinite_rows(self._design.spec, start, row_index, nonfinite_rows, x)
         missing = np.zeros(len(x), dtype=bool)
-        missing[at] = True
+        missing[row_index] = True
         return missing
 
-    def _settle(self, spec: Spec, start: int, at: Codes, found: Floats, x: Floats) -> None:
+    def _resolve_nonfinite_rows(
+        self, spec: Spec, start: int, row_index: Codes, nonfinite_rows: Floats, x: Floats
+    ) -> None:
         """Check rows that are not finite: raise an error unless a value is missing.
 
         Parameters
@@ -506,35 +536,45 @@ class DesignMatrix:
         spec : Spec
         start : int
             Position of the first row of the block in the table.
-        at : (r,) int array
+        row_index : (r,) int array
             Rows of the block that are not finite.
-        found : (r, p) float array
+        nonfinite_rows : (r, p) float array
             Their values.
         x : (m, p) float array
             The block, in which incomplete rows become NaN.
         """
-        codes = [positions[every[start + at]] for every, positions in self._codes.values()]
-        lost = np.zeros(len(at), dtype=bool) if self._excluded is None else self._excluded[start + at]
-        for places, _ in self._runs:
-            lost = lost | np.isnan(found[:, places]).any(axis=1)
-        for each in codes:
-            lost = lost | (each == _MISSING)
+        codes_by_factor = [
+            positions[all_codes[start + row_index]] for all_codes, positions in self._coded_columns.values()
+        ]
+        missing_mask = (
+            np.zeros(len(row_index), dtype=bool)
+            if self._excluded is None
+            else self._excluded[start + row_index]
+        )
+        for column_slice, _ in self._copied_columns:
+            missing_mask = missing_mask | np.isnan(nonfinite_rows[:, column_slice]).any(axis=1)
+        for factor_codes in codes_by_factor:
+            missing_mask = missing_mask | (factor_codes == _MISSING_LEVEL)
         if self._partial:
-            strange = np.any([each == _STRANGE for each in codes] or [[False]], axis=0)
-            simple = all(len(parts) == 1 for _, parts in self._products)
-            rest = at[np.isinf(found).any(axis=1) | strange] if simple else at
+            has_unseen = np.any(
+                [factor_codes == _UNSEEN_LEVEL for factor_codes in codes_by_factor] or [[False]], axis=0
+            )
+            has_no_products = all(len(factor_codings) == 1 for _, factor_codings in self._products)
+            unexplained = (
+                row_index[np.isinf(nonfinite_rows).any(axis=1) | has_unseen] if has_no_products else row_index
+            )
             if self._excluded is not None:
-                rest = rest[~self._excluded[start + rest]]
+                unexplained = unexplained[~self._excluded[start + unexplained]]
         else:
-            x[at[lost]] = np.nan
-            rest = at[~lost]
-        if len(rest):
+            x[row_index[missing_mask]] = np.nan
+            unexplained = row_index[~missing_mask]
+        if len(unexplained):
             keep = np.zeros(len(x), dtype=bool)
-            keep[rest] = True
-            x[rest] = self._general(self._design, spec, start, keep)
+            keep[unexplained] = True
+            x[unexplained] = self._compute_rows(self._design, spec, start, keep)
 
 
-def missing_rows(terms: Sequence[str], table: Table, start: int, x: Floats) -> Mask | None:
+def missing_row_mask(terms: Sequence[str], table: Table, start: int, x: Floats) -> Mask | None:
     """Return the mask of rows with a missing value.
 
     Parameters
@@ -555,26 +595,28 @@ def missing_rows(terms: Sequence[str], table: Table, start: int, x: Floats) -> M
     DataError
         A value is infinite.
     """
-    at, found = _not_finite(x)
-    if not len(at):
+    row_index, nonfinite_rows = _nonfinite_rows(x)
+    if not len(row_index):
         return None
-    refuse_infinite(terms, table, found, start + at)
+    check_finite(terms, table, nonfinite_rows, start + row_index)
     missing = np.zeros(len(x), dtype=bool)
-    missing[at] = True
+    missing[row_index] = True
     return missing
 
 
-def _not_finite(x: Floats) -> tuple[Codes, Floats]:
+def _nonfinite_rows(x: Floats) -> tuple[Codes, Floats]:
     """Return which rows of x (m, p) are not finite, and these rows (r, p)."""
     with np.errstate(over="ignore", invalid="ignore"):
-        at = np.flatnonzero(~np.isfinite(np.ones(x.shape[1]) @ x.T))
-    found = x[at]
+        row_index = np.flatnonzero(~np.isfinite(np.ones(x.shape[1]) @ x.T))
+    row_values = x[row_index]
     # The sum of a row may overflow although its values are finite.
-    strange = ~np.isfinite(found).all(axis=1)
-    return (at, found) if strange.all() else (at[strange], found[strange])
+    is_nonfinite = ~np.isfinite(row_values).all(axis=1)
+    return (
+        (row_index, row_values) if is_nonfinite.all() else (row_index[is_nonfinite], row_values[is_nonfinite])
+    )
 
 
-def refuse_infinite(terms: Sequence[str], table: Table, x: Floats, rows: Codes) -> None:
+def check_finite(terms: Sequence[str], table: Table, x: Floats, rows: Codes) -> None:
     """Raise a DataError if a value is infinite.
 
     Parameters
@@ -607,27 +649,31 @@ def design_of_columns(design: Design, keep: Collection[int]) -> tuple[Design, tu
     spec = design.spec
     if spec is None:
         names = tuple(name for j, name in enumerate(design.columns) if j in keep)
-        return _with_covariates(replace(design, columns=names, terms=names)), None
+        return _drop_absent_covariates(replace(design, columns=names, terms=names)), None
     products: list[Product] = []
     terms: list[str] = []
-    kept: list[int] = []
-    for places, parts in spec.placed():
-        own = [j - places.start for j in range(places.start, places.stop) if j in keep]
-        if own:
-            kept.extend(len(terms) + j for j in own)
-            terms.extend(design.terms[places])
-            products.append(parts)
-    positions = None if len(kept) == len(terms) else tuple(kept)
-    return _with_covariates(_of_products(design, spec, products, tuple(terms))), positions
+    kept_positions: list[int] = []
+    for column_slice, factor_codings in spec.placed():
+        kept_in_product = [
+            j - column_slice.start for j in range(column_slice.start, column_slice.stop) if j in keep
+        ]
+        if kept_in_product:
+            kept_positions.extend(len(terms) + j for j in kept_in_product)
+            terms.extend(design.terms[column_slice])
+            products.append(factor_codings)
+    positions = None if len(kept_positions) == len(terms) else tuple(kept_positions)
+    return _drop_absent_covariates(_design_of_products(design, spec, products, tuple(terms))), positions
 
 
-def _with_covariates(design: Design) -> Design:
+def _drop_absent_covariates(design: Design) -> Design:
     """Return the design with the covariates whose columns it still has."""
-    there = set(design.terms)
-    return replace(design, covariates=tuple(name for name in design.covariates if name in there))
+    term_names = set(design.terms)
+    return replace(design, covariates=tuple(name for name in design.covariates if name in term_names))
 
 
-def _of_products(design: Design, spec: Spec, products: list[Product], terms: tuple[str, ...]) -> Design:
+def _design_of_products(
+    design: Design, spec: Spec, products: list[Product], terms: tuple[str, ...]
+) -> Design:
     """Return the design of some products, without columns that only other products read.
 
     Parameters
@@ -642,13 +688,19 @@ def _of_products(design: Design, spec: Spec, products: list[Product], terms: tup
     -------
     Design
     """
-    codes = [spec.factors[factor].code for parts in products for factor, _ in parts]
-    some, own = _of_some(design, spec, products, terms, _columns_of(design, spec, products))
-    numbers = [
+    factor_codes = [spec.factors[factor].code for factor_codings in products for factor, _ in factor_codings]
+    sub_design, sub_spec = _select_products(
+        design, spec, products, terms, _columns_of(design, spec, products)
+    )
+    numeric_codes = [
         quote(name)
-        for name, kind in zip(some.columns, own.kinds, strict=True)
+        for name, kind in zip(sub_design.columns, sub_spec.kinds, strict=True)
         if kind in ("numeric", "boolean")
     ]
-    if all(len(parts) == 1 for parts in products) and codes == numbers and terms == some.columns:
-        return replace(some, plain=True, spec=None)
-    return some
+    if (
+        all(len(factor_codings) == 1 for factor_codings in products)
+        and factor_codes == numeric_codes
+        and terms == sub_design.columns
+    ):
+        return replace(sub_design, plain=True, spec=None)
+    return sub_design

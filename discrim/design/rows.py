@@ -23,7 +23,7 @@ from discrim.data.table import Table
 from discrim.design.blocks import Blocks, TableRows, learnt_rows, weight_vector
 from discrim.design.levels import refuse_values
 from discrim.design.source_rows import rows_of_source
-from discrim.design.source_tables import SourceTable, discovered, tables
+from discrim.design.source_tables import SourceTable, learn_source_design, tables
 from discrim.errors import DataError, NotSupportedError
 from discrim.formula.factors import check_functions, recall_functions
 from discrim.formula.formula import FormulaParser, learn_design, parse_formula
@@ -78,23 +78,23 @@ def read_rows(
         )  # fmt: skip
     table = data if isinstance(data, Table) else Table(data, part=part, learnt_from=not part, held=True)
     exclude = (weights,) if isinstance(weights, str) else ()
-    called = {} if functions is None else check_functions(functions)
+    checked_functions = {} if functions is None else check_functions(functions)
     if table.nrows == 0:
         raise DataError("The table has no rows, so there is nothing to fit.", hint="Pass some.")
-    parsed = parser(formula, table, called, exclude)
-    counts = weight_vector(weights, table)
+    parsed = parser(formula, table, checked_functions, exclude)
+    weight_values = weight_vector(weights, table)
     design, codes = learn_design(
-        parsed, table, called, levels,
-        positive=learnt_rows(counts, table), incomplete=incomplete,
+        parsed, table, checked_functions, levels,
+        positive=learnt_rows(weight_values, table), incomplete=incomplete,
     )  # fmt: skip
-    return Blocks(design, TableRows(table, codes, counts, fitted=True), dict(called))
+    return Blocks(design, TableRows(table, codes, weight_values, fitted=True), dict(checked_functions))
 
 
 def new_blocks(blocks: Blocks, data: Any, *, held: bool = False) -> Blocks:
     """Return the rows of other data in the design of a fit. Classes of a source are read only when needed."""
     source = None if isinstance(data, Table) else source_of(data)
     if source is None:
-        return blocks.of_table(data if isinstance(data, Table) else Table(data, held=held))
+        return blocks.with_table(data if isinstance(data, Table) else Table(data, held=held))
     first = next((table for table, _ in tables(source, blocks.design.columns)), None)
     if first is None:
         raise no_rows(source)
@@ -137,7 +137,7 @@ def _read_source(
     Blocks
     """
     if in_memory is not None:
-        refuse_parts(in_memory, source)
+        require_rows_in_memory(in_memory, source)
     if source.once:
         raise NotSupportedError(
             f"{capital(source.what)} can be read only once, and this fit reads its rows more often.",
@@ -146,16 +146,16 @@ def _read_source(
             ),
         )
     source.refuse_vector(weights)
-    design, table = discovered(
+    design, table = learn_source_design(
         formula, data, source, functions, levels, weights, parser, incomplete=incomplete
     )
     return Blocks(design, rows_of_source(table, design, functions, weights, fitted=True), functions)
 
 
-def refuse_parts(why: str, source: Source) -> NoReturn:
+def require_rows_in_memory(reason: str, source: Source) -> NoReturn:
     """Raise NotSupportedError for a source, with the reason (a sentence) that rows have to be in memory."""
     raise NotSupportedError(
-        f"{why} {source.what} is read part by part.",
+        f"{reason} {source.what} is read part by part.",
         hint=(
             "Pass a sample of its rows as a DataFrame, or use lda(), qda() or logistic(), which make "
             "passes over them."
@@ -171,21 +171,21 @@ def used_rows(blocks: Blocks) -> Iterator[UsedRows]:
     """Iterate over the rows that a fit uses: their positions in the table, x, codes and weights."""
     # The classes of a source are read first, because a second pass may not be possible during the first.
     blocks = blocks.with_classes()
-    for place, x, missing in blocks.every_row():
-        used = used_of_block(blocks, place, x, missing)
+    for row_slice, x, missing in blocks.every_row():
+        used = used_of_block(blocks, row_slice, x, missing)
         if used is not None:
             yield used
 
 
 def used_of_block(
-    blocks: Blocks, place: slice, x: Floats, missing: NDArray[np.bool_] | None
+    blocks: Blocks, row_slice: slice, x: Floats, missing: NDArray[np.bool_] | None
 ) -> UsedRows | None:
     """Return the rows of one block of `every_row` that a fit uses.
 
     Parameters
     ----------
     blocks : Blocks
-    place : slice
+    row_slice : slice
         Rows of the block in the table.
     x : (m, p) float array
     missing : (m,) bool array or None
@@ -196,21 +196,21 @@ def used_of_block(
     UsedRows or None
         None if no row is used.
     """
-    codes = blocks.codes[place]
-    weights = None if blocks.weights is None else blocks.weights[place]
+    codes = blocks.codes[row_slice]
+    weights = None if blocks.weights is None else blocks.weights[row_slice]
     used = codes >= 0
     if weights is not None:
         used = used & (weights > 0)
     if missing is not None and not blocks.incomplete:
         used &= ~missing
     if blocks.rows.excluded is not None:
-        used &= ~blocks.rows.excluded[place]
+        used &= ~blocks.rows.excluded[row_slice]
     if used.all():
-        return place, x, codes, weights
+        return row_slice, x, codes, weights
     if not used.any():
         return None
-    rows = place.start + np.flatnonzero(used)
-    return rows, x[used], codes[used], None if weights is None else weights[used]
+    row_index = row_slice.start + np.flatnonzero(used)
+    return row_index, x[used], codes[used], None if weights is None else weights[used]
 
 
 class GatheredRows(NamedTuple):
@@ -234,13 +234,13 @@ class GatheredRows(NamedTuple):
 def gathered_rows(blocks: Blocks) -> GatheredRows:
     """Copy the rows that a fit uses into memory."""
     # A place is a slice, or positions.
-    parts = [(x.copy(), codes.copy(), w, np.r_[place]) for place, x, codes, w in used_rows(blocks)]
-    if not parts:
+    copies = [(x.copy(), codes.copy(), w, np.r_[position]) for position, x, codes, w in used_rows(blocks)]
+    if not copies:
         no_row = np.empty(0, dtype=np.intp)
         return GatheredRows(np.empty((0, len(blocks.terms))), no_row, None, no_row)
-    x, codes, weights, positions = zip(*parts, strict=True)
-    some = None if weights[0] is None else np.concatenate(weights)
-    return GatheredRows(np.concatenate(x), np.concatenate(codes), some, np.concatenate(positions))
+    x, codes, weights, positions = zip(*copies, strict=True)
+    all_weights = None if weights[0] is None else np.concatenate(weights)
+    return GatheredRows(np.concatenate(x), np.concatenate(codes), all_weights, np.concatenate(positions))
 
 
 def weighted_rows(blocks: Blocks) -> tuple[Floats, Codes, Floats | None]:
@@ -250,8 +250,8 @@ def weighted_rows(blocks: Blocks) -> tuple[Floats, Codes, Floats | None]:
 
 def repeated(x: Floats, codes: Codes, weights: Floats | None) -> tuple[Floats, Codes]:
     """Repeat rows (m, p) and their codes (m,) by their weights (m,), which are whole numbers."""
-    times = 1 if weights is None else weights.astype(np.intp)
-    return np.repeat(x, times, axis=0), np.repeat(codes, times)
+    repeats = 1 if weights is None else weights.astype(np.intp)
+    return np.repeat(x, repeats, axis=0), np.repeat(codes, repeats)
 
 
 def used_codes(blocks: Blocks) -> Codes:
@@ -260,13 +260,13 @@ def used_codes(blocks: Blocks) -> Codes:
         # No row has a missing value.
         weights = blocks.weights
         return blocks.codes if weights is None else np.where(weights > 0, blocks.codes, -1)
-    return blocks.rows.per_row(blocks, _codes_of_used)
+    return blocks.rows.per_row(blocks, _used_codes_of_chunk)
 
 
-def _codes_of_used(blocks: Blocks) -> Codes:
+def _used_codes_of_chunk(blocks: Blocks) -> Codes:
     codes = np.full(blocks.table.nrows, -1, dtype=np.intp)
-    for rows, _, own, _ in used_rows(blocks):
-        codes[rows] = own
+    for rows, _, block_codes, _ in used_rows(blocks):
+        codes[rows] = block_codes
     return codes
 
 
@@ -278,10 +278,10 @@ def strata(blocks: Blocks) -> Codes:
     return classes_as_seen(blocks.design.response_code, blocks.table, functions)
 
 
-SPARSE = 0.1
+MAX_SPARSE_DENSITY = 0.1
 """Largest proportion of stored values for which sparse algorithms are faster than dense blocks."""
 
-FAR = 8.0
+MAX_MEAN_SD_RATIO = 8.0
 """Ratio of mean to standard deviation above which a mostly stored column is centred at its mean."""
 
 
@@ -316,25 +316,25 @@ def stored_rows(blocks: Blocks) -> StoredRows | None:
         return None
     if design.columns not in sparse.rows:
         sparse.rows.clear()
-        sparse.rows[design.columns] = _stored(blocks, sparse)
-    found: StoredRows | None = sparse.rows[design.columns]
-    if found is not None:
-        found = _as_read(found, blocks)
+        sparse.rows[design.columns] = _compute_stored_rows(blocks, sparse)
+    stored: StoredRows | None = sparse.rows[design.columns]
+    if stored is not None:
+        stored = _select_stored(stored, blocks)
         if blocks.column_range is not None:
             blocks.column_range.check_stored(
-                found.base, found.steps, found.missing, blocks.terms, blocks.table
+                stored.base, stored.steps, stored.missing, blocks.terms, blocks.table
             )
-    return found
+    return stored
 
 
-def _as_read(found: StoredRows, blocks: Blocks) -> StoredRows:
+def _select_stored(stored: StoredRows, blocks: Blocks) -> StoredRows:
     """Return stored rows in the columns and units of blocks, without the rows that these exclude."""
     excluded = blocks.rows.excluded
     if blocks.keep is None and blocks.unit is None and excluded is None:
-        return found
-    base = found.base
-    steps = found.steps
-    missing = found.missing
+        return stored
+    base = stored.base
+    steps = stored.steps
+    missing = stored.missing
     if blocks.keep is not None:
         base = base[list(blocks.keep)]
         steps = steps[:, list(blocks.keep)]
@@ -345,58 +345,65 @@ def _as_read(found: StoredRows, blocks: Blocks) -> StoredRows:
     return StoredRows(base, steps, missing if excluded is None else missing | excluded)
 
 
-def _stored(blocks: Blocks, sparse: SparseColumns) -> StoredRows | None:
+def _compute_stored_rows(blocks: Blocks, sparse: SparseColumns) -> StoredRows | None:
     """Compute the `StoredRows` of a plain design; None if dense blocks are faster or a value is infinite."""
     design = blocks.design
     table = blocks.table
     refuse_values(table, design.boolean_columns, counts=False)
     table.compare_to_doubles(design.columns)
-    places, at, others = table.sparse_places(design.columns)
+    sparse_columns, positions, dense_positions = table.sparse_places(design.columns)
     n = table.nrows
     p = len(design.columns)
-    if len(others) + len(at) * sparse.matrix.nnz / max(n * len(sparse.fill), 1) > SPARSE * p:
+    if (
+        len(dense_positions) + len(positions) * sparse.matrix.nnz / max(n * len(sparse.fill), 1)
+        > MAX_SPARSE_DENSITY * p
+    ):
         return None
-    whole = len(places) == len(sparse.fill) and (np.diff(places) == 1).all()
-    part = sparse.matrix if whole else sparse.matrix[:, places]
-    fill = sparse.fill[places]
-    if np.isinf(part.data).any() or np.isinf(fill).any():
+    uses_all_columns = len(sparse_columns) == len(sparse.fill) and (np.diff(sparse_columns) == 1).all()
+    matrix = sparse.matrix if uses_all_columns else sparse.matrix[:, sparse_columns]
+    fill = sparse.fill[sparse_columns]
+    if np.isinf(matrix.data).any() or np.isinf(fill).any():
         return None
-    missing = _missing_rows(part, fill)
+    missing = _sparse_missing_mask(matrix, fill)
     if missing.any():
-        part = _without(part, missing)
+        matrix = _drop_stored_rows(matrix, missing)
     base = np.zeros(p)
-    base[at] = np.where(np.isnan(fill), 0.0, fill)
-    values = part.data - base[at[part.indices]] if base.any() else part.data
-    steps = scipy.sparse.csr_array((values, at[part.indices], part.indptr), shape=(n, p))
-    about_mean = at[_far_from_base(steps[:, at], missing)]
-    full = np.concatenate([np.array(others, dtype=np.intp), about_mean])
-    if not len(full):
+    base[positions] = np.where(np.isnan(fill), 0.0, fill)
+    values = matrix.data - base[positions[matrix.indices]] if base.any() else matrix.data
+    steps = scipy.sparse.csr_array((values, positions[matrix.indices], matrix.indptr), shape=(n, p))
+    centred_columns = positions[_columns_far_from_base(steps[:, positions], missing)]
+    dense_columns = np.concatenate([np.array(dense_positions, dtype=np.intp), centred_columns])
+    if not len(dense_columns):
         return StoredRows(base, steps, missing)
-    columns = np.stack([table.column(design.columns[j]).to_numpy(np.float64) for j in full], axis=1)
+    columns = np.stack([table.column(design.columns[j]).to_numpy(np.float64) for j in dense_columns], axis=1)
     if np.isinf(columns).any():
         return None
     missing |= np.isnan(columns).any(axis=1)
-    base[full] = np.nan_to_num(columns[~missing].mean(axis=0)) if not missing.all() else 0.0
+    base[dense_columns] = np.nan_to_num(columns[~missing].mean(axis=0)) if not missing.all() else 0.0
     # Counts and other numbers near zero stay as they are.
-    spread = columns[~missing].std(axis=0) if not missing.all() else base[full]
-    base[full] = np.where(np.abs(base[full]) > FAR * spread, base[full], 0.0)
-    columns -= base[full]
+    sds = columns[~missing].std(axis=0) if not missing.all() else base[dense_columns]
+    base[dense_columns] = np.where(
+        np.abs(base[dense_columns]) > MAX_MEAN_SD_RATIO * sds, base[dense_columns], 0.0
+    )
+    columns -= base[dense_columns]
     columns[missing] = 0.0
-    if len(about_mean):
-        kept = ~np.isin(steps.indices, about_mean)
-        starts = np.concatenate([[0], np.cumsum(kept)])[steps.indptr]
-        steps = scipy.sparse.csr_array((steps.data[kept], steps.indices[kept], starts), shape=(n, p))
-    starts = np.arange(n + 1) * len(full)
-    steps = steps + scipy.sparse.csr_array((columns.ravel(), np.tile(full, n), starts), shape=(n, p))
+    if len(centred_columns):
+        keep_value = ~np.isin(steps.indices, centred_columns)
+        starts = np.concatenate([[0], np.cumsum(keep_value)])[steps.indptr]
+        steps = scipy.sparse.csr_array(
+            (steps.data[keep_value], steps.indices[keep_value], starts), shape=(n, p)
+        )
+    starts = np.arange(n + 1) * len(dense_columns)
+    steps = steps + scipy.sparse.csr_array((columns.ravel(), np.tile(dense_columns, n), starts), shape=(n, p))
     return StoredRows(base, scipy.sparse.csr_array(steps), missing)
 
 
-def _missing_rows(part: scipy.sparse.csr_array, fill: Floats) -> NDArray[np.bool_]:
+def _sparse_missing_mask(matrix: scipy.sparse.csr_array, fill: Floats) -> NDArray[np.bool_]:
     """Return the mask (n,) of rows with a missing value, stored or implied by the fill value.
 
     Parameters
     ----------
-    part : (n, q) csr_array
+    matrix : (n, q) csr_array
     fill : (q,) float array
         Value of entries that are not stored.
 
@@ -404,27 +411,29 @@ def _missing_rows(part: scipy.sparse.csr_array, fill: Floats) -> NDArray[np.bool
     -------
     (n,) bool array
     """
-    missing = np.zeros(part.shape[0], dtype=bool)
-    lost = np.isnan(part.data)
-    if lost.any():
-        missing[np.repeat(np.arange(len(missing)), np.diff(part.indptr))[lost]] = True
-    gone = np.isnan(fill)
-    if gone.any():
-        row = np.repeat(np.arange(len(missing)), np.diff(part.indptr))
-        stored = np.bincount(row[gone[part.indices]], minlength=len(missing))
-        missing |= stored < gone.sum()
+    missing = np.zeros(matrix.shape[0], dtype=bool)
+    is_nan = np.isnan(matrix.data)
+    if is_nan.any():
+        missing[np.repeat(np.arange(len(missing)), np.diff(matrix.indptr))[is_nan]] = True
+    fill_is_nan = np.isnan(fill)
+    if fill_is_nan.any():
+        row = np.repeat(np.arange(len(missing)), np.diff(matrix.indptr))
+        stored = np.bincount(row[fill_is_nan[matrix.indices]], minlength=len(missing))
+        missing |= stored < fill_is_nan.sum()
     return missing
 
 
-def _without(part: scipy.sparse.csr_array, missing: NDArray[np.bool_]) -> scipy.sparse.csr_array:
+def _drop_stored_rows(matrix: scipy.sparse.csr_array, missing: NDArray[np.bool_]) -> scipy.sparse.csr_array:
     """Return a copy of a matrix (n, q) without the stored values of the rows in a mask (n,)."""
-    lengths = np.diff(part.indptr)
-    kept = np.repeat(~missing, lengths)
-    starts = np.concatenate([[0], np.cumsum(np.where(missing, 0, lengths))])
-    return scipy.sparse.csr_array((part.data[kept], part.indices[kept], starts), shape=part.shape)
+    values_per_row = np.diff(matrix.indptr)
+    keep_value = np.repeat(~missing, values_per_row)
+    starts = np.concatenate([[0], np.cumsum(np.where(missing, 0, values_per_row))])
+    return scipy.sparse.csr_array(
+        (matrix.data[keep_value], matrix.indices[keep_value], starts), shape=matrix.shape
+    )
 
 
-def _far_from_base(steps: scipy.sparse.csr_array, missing: NDArray[np.bool_]) -> Codes:
+def _columns_far_from_base(steps: scipy.sparse.csr_array, missing: NDArray[np.bool_]) -> Codes:
     """Return the mostly stored columns whose mean is far from the base relative to their spread.
 
     Parameters
@@ -448,4 +457,4 @@ def _far_from_base(steps: scipy.sparse.csr_array, missing: NDArray[np.bool_]) ->
         means = np.bincount(steps.indices, steps.data, q) / n
         squares = np.bincount(steps.indices, (steps.data - means[steps.indices]) ** 2, q)
         squares += (n - stored) * means**2
-        return np.flatnonzero((2 * stored > n) & (means**2 * n > FAR**2 * squares))
+        return np.flatnonzero((2 * stored > n) & (means**2 * n > MAX_MEAN_SD_RATIO**2 * squares))

@@ -41,7 +41,7 @@ from discrim.formula.transforms import State, apply
 _Dual = tuple[Floats, Floats | None]
 """A value and its derivative with respect to a column; None if it does not depend on the column."""
 
-OUTWARDS = 0.5
+OUTER_SAMPLE_LENGTH = 0.5
 """Distance outside the boundary knots, in lengths of the spline, up to which its outer pieces are sampled."""
 
 
@@ -98,28 +98,28 @@ class Changing:
         self._functions = functions
         self._means = means
         self._shares = shares or {}
-        self._known: dict[int, _Dual] = {}
+        self._duals: dict[int, _Dual] = {}
         names = frozenset(functions)
-        self._read = [grammar.expression(factor.code, names) for factor in design.spec.factors]
+        self._expressions = [grammar.expression(factor.code, names) for factor in design.spec.factors]
         self.count = 1 if means is not None else len(rows.index)
 
     def at(self, fixed: Mapping[str, Any]) -> Floats:
         """Return the design matrix (m, p) with columns of the table fixed at values."""
-        return self._written(fixed, None)[0]
+        return self._values_and_slopes(fixed, None)[0]
 
     def slope(self, name: str) -> Floats:
         """Return the derivative of the design matrix (m, p) with respect to a numeric column."""
-        return self._written({}, name)[1]
+        return self._values_and_slopes({}, name)[1]
 
     def category_shares(self, weights: Floats) -> dict[int, Floats]:
         """Sum the weights (m,) of the rows in each level of each categorical factor, by factor."""
         return {
-            i: np.bincount(self._codes(factor, read, {}), weights, len(factor.levels)).astype(np.float64)
-            for i, (factor, read) in enumerate(zip(self._spec.factors, self._read, strict=True))
+            i: np.bincount(self._codes(factor, expr, {}), weights, len(factor.levels)).astype(np.float64)
+            for i, (factor, expr) in enumerate(zip(self._spec.factors, self._expressions, strict=True))
             if factor.levels is not None
         }
 
-    def _written(self, fixed: Mapping[str, Any], name: str | None) -> tuple[Floats, Floats]:
+    def _values_and_slopes(self, fixed: Mapping[str, Any], name: str | None) -> tuple[Floats, Floats]:
         """Return the design matrix and its derivative.
 
         Parameters
@@ -134,35 +134,35 @@ class Changing:
         tuple of (m, p) float arrays
         """
         spec = self._spec
-        factors = [self._factor(i, fixed, name) for i in range(len(spec.factors))]
+        factors = [self._factor_dual(i, fixed, name) for i in range(len(spec.factors))]
         columns = []
         slopes = []
-        for parts in spec.products:
-            pieces = [self._coded(factors[factor], coding) for factor, coding in parts]
+        for factor_codings in spec.products:
+            coded_factors = [self._apply_coding(factors[factor], coding) for factor, coding in factor_codings]
             # The columns of the first factor run fastest.
-            for backwards in product(*(range(values.shape[1]) for values, _ in reversed(pieces))):
+            for backwards in product(*(range(values.shape[1]) for values, _ in reversed(coded_factors))):
                 value = np.ones(self.count)
                 slope = np.zeros(self.count)
-                for (values, changes), j in zip(pieces, reversed(backwards), strict=True):
+                for (values, derivatives), j in zip(coded_factors, reversed(backwards), strict=True):
                     slope = slope * values[:, j]
-                    if changes is not None:
-                        slope = slope + value * changes[:, j]
+                    if derivatives is not None:
+                        slope = slope + value * derivatives[:, j]
                     value = value * values[:, j]
                 columns.append(value)
                 slopes.append(slope)
         return np.column_stack(columns), np.column_stack(slopes)
 
-    def _coded(self, factor: _Dual, coding: int) -> _Dual:
+    def _apply_coding(self, factor: _Dual, coding: int) -> _Dual:
         """Return the columns of a factor in a coding, with their derivative."""
         if coding < 0:
             return factor
-        shares = factor[0]
-        code = self._spec.codings[coding]
-        if code.picks is not None:
-            return shares[:, list(code.picks)], None
-        return shares @ np.array(code.matrix), None
+        proportions = factor[0]
+        coding_of_factor = self._spec.codings[coding]
+        if coding_of_factor.picks is not None:
+            return proportions[:, list(coding_of_factor.picks)], None
+        return proportions @ np.array(coding_of_factor.matrix), None
 
-    def _factor(self, i: int, fixed: Mapping[str, Any], name: str | None) -> _Dual:
+    def _factor_dual(self, i: int, fixed: Mapping[str, Any], name: str | None) -> _Dual:
         """Return the values (m, width) of a factor, or indicators or shares (m, levels), and the derivative.
 
         Parameters
@@ -179,31 +179,31 @@ class Changing:
         tuple of array and array or None
         """
         factor = self._spec.factors[i]
-        read = self._read[i]
-        touched = name in read.columns or any(column in fixed for column in read.columns)
-        if not touched and i in self._known:
-            return self._known[i]
+        expr = self._expressions[i]
+        depends_on_change = name in expr.columns or any(column in fixed for column in expr.columns)
+        if not depends_on_change and i in self._duals:
+            return self._duals[i]
         dual: _Dual
-        if factor.levels is not None and self._means is not None and not touched:
+        if factor.levels is not None and self._means is not None and not depends_on_change:
             dual = self._shares[i][None, :], None
         elif factor.levels is not None:
-            dual = np.eye(len(factor.levels))[self._codes(factor, read, fixed)], None
-        elif not touched and self._means is None:
+            dual = np.eye(len(factor.levels))[self._codes(factor, expr, fixed)], None
+        elif not depends_on_change and self._means is None:
             dual = np.asarray(factor_values(factor, self._rows, self._functions)), None
         else:
-            value, change = _Walk(self, factor, fixed, name).dual(read.root)
+            value, change = _DualEvaluator(self, factor, fixed, name).dual(expr.root)
             dual = (_matrix(value, self.count), None if change is None else _matrix(change, self.count))
-        if not touched:
-            self._known[i] = dual
+        if not depends_on_change:
+            self._duals[i] = dual
         return dual
 
-    def _codes(self, factor: Factor, read: Expression, fixed: Mapping[str, Any]) -> NDArray[np.intp]:
+    def _codes(self, factor: Factor, expr: Expression, fixed: Mapping[str, Any]) -> NDArray[np.intp]:
         """Return the codes (m,) of a categorical factor.
 
         Parameters
         ----------
         factor : Factor
-        read : Expression
+        expr : Expression
             The parsed factor.
         fixed : mapping of str to value
             Columns of the table fixed at values.
@@ -213,16 +213,16 @@ class Changing:
         (m,) int array
         """
         levels = factor.levels or ()
-        if not any(column in fixed for column in read.columns):
+        if not any(column in fixed for column in expr.columns):
             return np.asarray(factor_values(factor, self._rows, self._functions))
-        if read.category is None:
+        if expr.category is None:
             raise NotSupportedError(
-                f"The effects of {', '.join(read.columns)} cannot be told through {factor.code}, which "
+                f"The effects of {', '.join(expr.columns)} cannot be told through {factor.code}, which "
                 "makes categories of what is computed.",
                 hint="Make it a column of the table, and name that in the formula.",
             )
-        at = next(k for k, each in enumerate(levels) if each == fixed[read.category])
-        return np.full(self.count, at, dtype=np.intp)
+        level_index = next(k for k, level in enumerate(levels) if level == fixed[expr.category])
+        return np.full(self.count, level_index, dtype=np.intp)
 
 
 def _matrix(value: Floats, rows: int) -> Floats:
@@ -230,38 +230,40 @@ def _matrix(value: Floats, rows: int) -> Floats:
     return np.broadcast_to(value, rows)[:, None] if value.ndim < 2 else value
 
 
-class _Walk:
+class _DualEvaluator:
     """Evaluator of a numeric factor with its derivative; stateful calls are met in the order of learning."""
 
-    def __init__(self, of: Changing, factor: Factor, fixed: Mapping[str, Any], name: str | None) -> None:
-        self._rows = of._rows
-        self._functions = of._functions
-        self._means = of._means
+    def __init__(
+        self, changed_design: Changing, factor: Factor, fixed: Mapping[str, Any], name: str | None
+    ) -> None:
+        self._rows = changed_design._rows
+        self._functions = changed_design._functions
+        self._means = changed_design._means
         self._states = iter(factor.states)
         self._code = factor.code
         self._fixed = fixed
         self._name = name
-        self._count = of.count
+        self._count = changed_design.count
 
     def dual(self, node: Node) -> _Dual:
         """Return the value and derivative of a node."""
         match node:
             case Column(name):
-                return self._column(name)
+                return self._column_dual(name)
             case Number(number):
                 return np.full((), number), None
             case Negative(operand):
-                value, change = self.dual(operand)
-                return -value, None if change is None else -change
+                value, derivative = self.dual(operand)
+                return -value, None if derivative is None else -derivative
             case Operation(first, rest):
                 total = self.dual(first)
                 for symbol, operand in rest:
-                    total = self._combined(symbol, total, self.dual(operand))
+                    total = self._apply_operator(symbol, total, self.dual(operand))
                 return total
             case Call():
-                return self._call(node)
+                return self._call_dual(node)
 
-    def _column(self, name: str) -> _Dual:
+    def _column_dual(self, name: str) -> _Dual:
         if name in self._fixed:
             values = np.full(self._count, float(self._fixed[name]))
         elif self._means is not None:
@@ -270,19 +272,19 @@ class _Walk:
             values = self._rows.numbers(name)
         return values, np.ones(self._count) if name == self._name else None
 
-    def _combined(self, symbol: str, left: _Dual, right: _Dual) -> _Dual:
+    def _apply_operator(self, symbol: str, left_dual: _Dual, right_dual: _Dual) -> _Dual:
         """Apply an operator to two values, and its rule of differentiation to their derivatives.
 
         Parameters
         ----------
         symbol : str
-        left, right : tuple of array and array or None
+        left_dual, right_dual : tuple of array and array or None
 
         Returns
         -------
         tuple of array and array or None
         """
-        (a, da), (b, db) = left, right
+        (a, da), (b, db) = left_dual, right_dual
         with np.errstate(all="ignore"):
             value = combined(symbol, a, b)
             if da is None and db is None:
@@ -293,22 +295,24 @@ class _Walk:
             da = zero if da is None else da
             db = zero if db is None else db
             if symbol in ("+", "-"):
-                change = combined(symbol, da, db)
+                derivative = combined(symbol, da, db)
             elif symbol == "*":
-                change = combined("+", combined("*", da, b), combined("*", a, db))
+                derivative = combined("+", combined("*", da, b), combined("*", a, db))
             elif symbol == "/":
-                change = combined("/", combined("-", da, combined("*", value, db)), b)
+                derivative = combined("/", combined("-", da, combined("*", value, db)), b)
             else:
-                change = combined("*", combined("*", b, combined("**", a, combined("-", b, np.ones(())))), da)
+                derivative = combined(
+                    "*", combined("*", b, combined("**", a, combined("-", b, np.ones(())))), da
+                )
                 if np.any(db):
-                    more = combined("*", combined("*", value, np.log(a)), db)
-                    change = combined("+", change, more)
-        if value.ndim == 2 and np.ndim(change) < 2:
+                    exponent_derivative = combined("*", combined("*", value, np.log(a)), db)
+                    derivative = combined("+", derivative, exponent_derivative)
+        if value.ndim == 2 and np.ndim(derivative) < 2:
             # The derivative of a column that is combined with a matrix applies to each column of the matrix.
-            change = np.broadcast_to(np.reshape(change, (-1, 1)), value.shape)
-        return value, change
+            derivative = np.broadcast_to(np.reshape(derivative, (-1, 1)), value.shape)
+        return value, derivative
 
-    def _call(self, node: Call) -> _Dual:
+    def _call_dual(self, node: Call) -> _Dual:
         """Return the value and derivative of a call, by the chain rule."""
         if node.function in self._functions:
             if self._name is None and not self._fixed:
@@ -318,28 +322,30 @@ class _Walk:
                     hint='Use at="overall", or make it a column of the table.',
                 )
             raise self._no_derivative(f"write out what {node.function}(), a function of your own, does")
-        value, change = self.dual(node.arguments[0])
+        value, derivative = self.dual(node.arguments[0])
         if node.function in grammar.NUMPY_FUNCTIONS:
             with np.errstate(all="ignore"):
                 result = np.asarray(getattr(np, node.function)(value))
-                return result, None if change is None else _DERIVATIVES[node.function](value, result) * change
+                return result, None if derivative is None else _DERIVATIVES[node.function](
+                    value, result
+                ) * derivative
         if node.function in grammar.STATEFUL_FUNCTIONS:
             state = next(self._states)
-            whole = np.broadcast_to(value, self._count) if value.ndim == 0 else value
-            result = apply(state, whole)
-            if change is None:
+            argument = np.broadcast_to(value, self._count) if value.ndim == 0 else value
+            result = apply(state, argument)
+            if derivative is None:
                 return result, None
-            inner = change[:, None] if result.ndim == 2 and change.ndim == 1 else change
-            return result, _of_state(state, whole, result) * inner
-        return value, change
+            inner = derivative[:, None] if result.ndim == 2 and derivative.ndim == 1 else derivative
+            return result, _state_derivative(state, argument, result) * inner
+        return value, derivative
 
-    def _no_derivative(self, why: str) -> NotSupportedError:
+    def _no_derivative(self, workaround: str) -> NotSupportedError:
         name = self._name or next(iter(self._fixed))
         return NotSupportedError(
             f"The effect of {name!r} cannot be told through {self._code}.",
             hint=(
                 f"Make that a column of the table and name it in the formula, or leave {name!r} out of "
-                f"columns=: {why}."
+                f"columns=: {workaround}."
             ),
         )
 
@@ -355,7 +361,7 @@ _DERIVATIVES: Mapping[str, Callable[[Floats, Floats], Floats]] = {
 }
 
 
-def _of_state(state: State, x: Floats, result: Floats) -> Floats:
+def _state_derivative(state: State, x: Floats, result: Floats) -> Floats:
     """Return the derivative of a stateful call.
 
     Parameters
@@ -378,11 +384,11 @@ def _of_state(state: State, x: Floats, result: Floats) -> Floats:
         return np.asarray(np.ones(np.shape(result)) / (sd if result.ndim == 2 else sd[0]))
     column = x[:, 0] if x.ndim == 2 else x
     if state.function == "poly":
-        return _of_poly(column, values)
-    return _of_spline(state, column, values)
+        return _poly_derivative(column, values)
+    return _spline_derivative(state, column, values)
 
 
-def _of_poly(x: Floats, values: Mapping[str, Any]) -> Floats:
+def _poly_derivative(x: Floats, values: Mapping[str, Any]) -> Floats:
     """Return the derivatives (m, degree) of the polynomials at x (m,), by the differentiated recurrence."""
     if "raw_degree" in values:
         return np.column_stack([power * x ** (power - 1) for power in range(1, values["raw_degree"] + 1)])
@@ -390,19 +396,19 @@ def _of_poly(x: Floats, values: Mapping[str, Any]) -> Floats:
     unit = 1 / values["spread"]
     norms = (1.0, *values["norms"])
     out = np.empty((len(x), len(values["centres"])))
-    before = np.zeros_like(scaled)
-    now = np.ones_like(scaled)
-    slope_before = np.zeros_like(scaled)
+    previous = np.zeros_like(scaled)
+    current = np.ones_like(scaled)
+    previous_slope = np.zeros_like(scaled)
     slope = np.zeros_like(scaled)
     for j, centre in enumerate(values["centres"]):
-        share = norms[j + 1] / norms[j]
-        slope_before, slope = slope, now + (scaled - centre) * slope - share * slope_before
-        before, now = now, (scaled - centre) * now - share * before
+        norm_ratio = norms[j + 1] / norms[j]
+        previous_slope, slope = slope, current + (scaled - centre) * slope - norm_ratio * previous_slope
+        previous, current = current, (scaled - centre) * current - norm_ratio * previous
         out[:, j] = slope * unit / np.sqrt(norms[j + 2])
     return out
 
 
-def _of_spline(state: State, x: Floats, values: Mapping[str, Any]) -> Floats:
+def _spline_derivative(state: State, x: Floats, values: Mapping[str, Any]) -> Floats:
     """Return the derivative of a spline basis, from the Chebyshev interpolation of each piece between knots.
 
     Parameters
@@ -424,26 +430,28 @@ def _of_spline(state: State, x: Floats, values: Mapping[str, Any]) -> Floats:
         )
     lower, upper = float(values["lower_bound"]), float(values["upper_bound"])
     knots = np.unique([lower, *np.ravel(values["knots"]), upper])
-    ends = np.array([lower - OUTWARDS * (upper - lower), *knots, upper + OUTWARDS * (upper - lower)])
-    places = chebyshev.chebpts1(degree + 1)
-    turn = np.linalg.inv(chebyshev.chebvander(places, degree))
+    ends = np.array(
+        [lower - OUTER_SAMPLE_LENGTH * (upper - lower), *knots, upper + OUTER_SAMPLE_LENGTH * (upper - lower)]
+    )
+    nodes = chebyshev.chebpts1(degree + 1)
+    values_to_coefs = np.linalg.inv(chebyshev.chebvander(nodes, degree))
     # The last knot belongs to the piece before it.
-    piece = np.searchsorted(knots, x, side="right")
-    piece[x == upper] = len(knots) - 1
+    interval = np.searchsorted(knots, x, side="right")
+    interval[x == upper] = len(knots) - 1
     out: Floats | None = None
-    for j in np.unique(piece):
-        here = piece == j
-        middle = (ends[j] + ends[j + 1]) / 2
-        half = (ends[j + 1] - ends[j]) / 2
-        coefs = turn @ apply(state, middle + half * places)
+    for j in np.unique(interval):
+        in_interval = interval == j
+        midpoint = (ends[j] + ends[j + 1]) / 2
+        half_width = (ends[j + 1] - ends[j]) / 2
+        coefs = values_to_coefs @ apply(state, midpoint + half_width * nodes)
         out = np.empty((len(x), coefs.shape[1])) if out is None else out
         slopes = chebyshev.chebder(coefs, axis=0)
-        out[here] = chebyshev.chebval((x[here] - middle) / half, slopes).T / half
+        out[in_interval] = chebyshev.chebval((x[in_interval] - midpoint) / half_width, slopes).T / half_width
     return np.empty((0, 0)) if out is None else out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CategoryRows:
+class CategoryCounts:
     """Counts of a categorical predictor by class.
 
     Attributes
@@ -461,27 +469,34 @@ class CategoryRows:
     rows: NDArray[np.intp]
 
 
-def class_cells(blocks: Blocks) -> list[CategoryRows]:
+def class_cells(blocks: Blocks) -> list[CategoryCounts]:
     """Count the rows of a fit in the cells of each categorical predictor that is a term of its own."""
-    return map_reduce(blocks, _cells, _added)
+    return map_reduce(blocks, _count_cells, _add_counts)
 
 
-def _added(a: list[CategoryRows], b: list[CategoryRows]) -> list[CategoryRows]:
+def _add_counts(a: list[CategoryCounts], b: list[CategoryCounts]) -> list[CategoryCounts]:
     """Add the counts of two chunks."""
-    return [replace(here, rows=here.rows + there.rows) for here, there in zip(a, b, strict=True)]
+    return [
+        replace(left_cells, rows=left_cells.rows + right_cells.rows)
+        for left_cells, right_cells in zip(a, b, strict=True)
+    ]
 
 
-def _cells(blocks: Blocks) -> list[CategoryRows]:
+def _count_cells(blocks: Blocks) -> list[CategoryCounts]:
     """Count the rows of some blocks."""
     design = blocks.design
     table = blocks.table
     products = () if design.spec is None else design.spec.products
-    alone = [parts[0][0] for parts in products if len(parts) == 1 and parts[0][1] >= 0]
-    if design.spec is None or not alone:
+    single_factors = [
+        factor_codings[0][0]
+        for factor_codings in products
+        if len(factor_codings) == 1 and factor_codings[0][1] >= 0
+    ]
+    if design.spec is None or not single_factors:
         return []
     functions = recall_functions(design.functions, blocks.functions)
-    whole = RowRange(table, 0, table.nrows, kinds=design.kinds)
-    rows, complete = complete_rows(whole, design.columns, design.spec, functions)
+    all_rows = RowRange(table, 0, table.nrows, kinds=design.kinds)
+    rows, complete = complete_rows(all_rows, design.columns, design.spec, functions)
     used = blocks.codes[complete] >= 0
     if blocks.weights is not None:
         used &= blocks.weights[complete] > 0
@@ -489,12 +504,12 @@ def _cells(blocks: Blocks) -> list[CategoryRows]:
     classes = blocks.codes[complete][used]
     k = len(design.levels)
     cells = []
-    for number in alone:
-        factor = design.spec.factors[number]
-        each = grammar.expression(factor.code, frozenset(functions))
-        value = evaluate(each, rows, Memory(factor.states), functions)
+    for factor_index in single_factors:
+        factor = design.spec.factors[factor_index]
+        expr = grammar.expression(factor.code, frozenset(functions))
+        value = evaluate(expr, rows, Memory(factor.states), functions)
         if isinstance(value, Categories) and factor.levels is not None:
-            codes = encode(value.values, factor.levels, f"The predictor {each.label!r}")
-            counted = np.bincount(codes * k + classes, minlength=len(factor.levels) * k)
-            cells.append(CategoryRows(each.label, factor.levels, counted.reshape(-1, k)))
+            codes = encode(value.values, factor.levels, f"The predictor {expr.label!r}")
+            counts = np.bincount(codes * k + classes, minlength=len(factor.levels) * k)
+            cells.append(CategoryCounts(expr.label, factor.levels, counts.reshape(-1, k)))
     return cells

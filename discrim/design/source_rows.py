@@ -29,18 +29,18 @@ from discrim.design.blocks import (
     Rows,
     TableRows,
     has_fractions,
-    positive_weights,
+    positive_weight_mask,
     weight_vector,
 )
 from discrim.design.matrix import response_codes
-from discrim.design.source_tables import SourceTable, part_table, tables
+from discrim.design.source_tables import SourceTable, chunk_table, tables
 from discrim.errors import DiscrimWarning, kept_warnings, naming_file, warn_user
 from discrim.formula.design import Design
 from discrim.formula.factors import Functions
 
 T = TypeVar("T")
 
-MANY_ROWS = 2**20
+ASSUMED_ROWS = 2**20
 """Number of rows that is assumed for a source of unknown length."""
 
 
@@ -71,38 +71,40 @@ class SourceReader:
     fitted: bool = False
     fractions: bool = field(default=False, init=False, repr=False)
     warned: bool = field(default=False, init=False, repr=False)
-    _read: tuple[Codes, Floats | None] | None = field(default=None, init=False, repr=False)
-    _among: tuple[tuple[Any, ...], Codes] | None = field(default=None, init=False, repr=False)
+    _classes_and_weights: tuple[Codes, Floats | None] | None = field(default=None, init=False, repr=False)
+    _codes_by_levels: tuple[tuple[Any, ...], Codes] | None = field(default=None, init=False, repr=False)
 
-    def pieces(self, design: Design, *, classed: bool = True) -> Iterator[TableRows]:
+    def pieces(self, design: Design, *, with_labels: bool = True) -> Iterator[TableRows]:
         """Iterate over the parts, with classes among the levels of the design of the reader."""
-        beside = (*self.design.response_columns, *([self.column] if self.column else ())) if classed else ()
-        columns = list(dict.fromkeys((*design.columns, *beside)))
+        label_columns = (
+            (*self.design.response_columns, *([self.column] if self.column else ())) if with_labels else ()
+        )
+        columns = list(dict.fromkeys((*design.columns, *label_columns)))
         start = 0
-        for table, where in tables(self.table.source, columns, design.kinds):
+        for table, path in tables(self.table.source, columns, design.kinds):
             codes = np.full(table.nrows, -1, dtype=np.intp)
             weights = None
-            if classed:
-                with naming_file(where), warnings.catch_warnings():
+            if with_labels:
+                with naming_file(path), warnings.catch_warnings():
                     if self.warned:
                         # The first pass has issued these warnings.
                         warnings.simplefilter("ignore", DiscrimWarning)
-                    positive = positive_weights(self.column, table)
+                    positive = positive_weight_mask(self.column, table)
                     codes = response_codes(self.design, table, self.functions, positive)
                     weights = weight_vector(self.column, table)
                 self.fractions = self.fractions or has_fractions(codes, weights)
-            yield TableRows(table, codes, weights, start=start, where=where, fitted=self.fitted)
+            yield TableRows(table, codes, weights, start=start, where=path, fitted=self.fitted)
             start += table.nrows
         self.table.counted(start)
         self.warned = True
 
     def classes_and_weights(self) -> tuple[Codes, Floats | None]:
         """Return classes and weights (n,) of all rows, which are read at the first call."""
-        if self._read is None:
-            self._read = self._all_rows()
-        return self._read
+        if self._classes_and_weights is None:
+            self._classes_and_weights = self._read_all_rows()
+        return self._classes_and_weights
 
-    def _all_rows(self) -> tuple[Codes, Floats | None]:
+    def _read_all_rows(self) -> tuple[Codes, Floats | None]:
         """Read classes and weights (n,) of all rows by a pass; raise an error if the memory is too small."""
         refuse_beyond_memory(
             2.0 * self.table.nrows,
@@ -112,21 +114,21 @@ class SourceReader:
         codes = []
         weights = []
         with Progress(self.table.nrows, "classes of rows") as progress:
-            for piece in self.pieces(response_alone(self.design)):
-                codes.append(piece.codes)
-                if piece.weights is not None:
-                    weights.append(piece.weights)
-                progress(piece.table.nrows)
+            for chunk in self.pieces(response_design(self.design)):
+                codes.append(chunk.codes)
+                if chunk.weights is not None:
+                    weights.append(chunk.weights)
+                progress(chunk.table.nrows)
         return np.concatenate(codes), np.concatenate(weights) if weights else None
 
     def codes_among(self, levels: tuple[Any, ...]) -> Codes:
         """Return the class (n,) of all rows as a position in `levels`, which may be fewer."""
         if levels == self.design.levels:
             return self.classes_and_weights()[0]
-        if self._among is None or self._among[0] != levels:
+        if self._codes_by_levels is None or self._codes_by_levels[0] != levels:
             codes = self.classes_and_weights()[0]
-            self._among = levels, _as_levels(codes, self.design.levels, levels)
-        return self._among[1]
+            self._codes_by_levels = levels, _recode_levels(codes, self.design.levels, levels)
+        return self._codes_by_levels[1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,11 +163,13 @@ class SourceRows(Rows):
         """Read classes and weights now, because a second pass may not be possible during a pass."""
         return replace(self, codes=self.codes_among(levels), weights=self.all_weights())
 
-    def n_labelled(self, columns: int) -> int:
+    def n_labelled(self, n_columns: int) -> int:
         """Upper bound of the number of labelled rows before a pass over the source."""
         if self.codes is not None:
             return int((self.codes >= 0).sum())
-        return MANY_ROWS if self.table.source.nrows is None and columns < MANY_ROWS else self.table.nrows
+        return (
+            ASSUMED_ROWS if self.table.source.nrows is None and n_columns < ASSUMED_ROWS else self.table.nrows
+        )
 
     def class_counts(self) -> None:
         """Return None, because only a pass over the source counts the classes."""
@@ -186,15 +190,15 @@ class SourceRows(Rows):
 
     def parts(self, design: Design, *, classed: bool = True) -> Iterator[TableRows]:
         """Iterate over the parts of the source."""
-        told = self.codes is not None and (self.weights is not None or not self.weighted)
-        for piece in self.reader.pieces(design, classed=classed and not told):
-            place = slice(piece.start, piece.start + piece.table.nrows)
-            codes = _as_levels(piece.codes, self.reader.design.levels, design.levels)
+        is_labelled = self.codes is not None and (self.weights is not None or not self.weighted)
+        for chunk in self.reader.pieces(design, with_labels=classed and not is_labelled):
+            row_slice = slice(chunk.start, chunk.start + chunk.table.nrows)
+            codes = _recode_levels(chunk.codes, self.reader.design.levels, design.levels)
             yield replace(
-                piece,
-                codes=codes if self.codes is None else self.codes[place],
-                weights=piece.weights if self.weights is None else self.weights[place],
-                excluded=None if self.excluded is None else self.excluded[place],
+                chunk,
+                codes=codes if self.codes is None else self.codes[row_slice],
+                weights=chunk.weights if self.weights is None else self.weights[row_slice],
+                excluded=None if self.excluded is None else self.excluded[row_slice],
             )
 
     def unchecked_counts(self, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -220,7 +224,7 @@ class SourceRows(Rows):
         return [range(folds)]
 
 
-class GivenRows(NamedTuple):
+class RowOverrides(NamedTuple):
     """Classes, weights and exclusion of the rows of a part that replace those in the source."""
 
     codes: NDArray[Any] | None = None
@@ -228,11 +232,11 @@ class GivenRows(NamedTuple):
     excluded: NDArray[Any] | None = None
 
 
-NOTHING = GivenRows()
+NO_OVERRIDES = RowOverrides()
 """No replacements for the rows of a part."""
 
 
-class Made(NamedTuple, Generic[T]):
+class ChunkResult(NamedTuple, Generic[T]):
     """Result of a task for some parts, whether a weight is fractional, and the warnings."""
 
     value: T
@@ -241,7 +245,7 @@ class Made(NamedTuple, Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class PartTask(Generic[T]):
+class ChunkTask(Generic[T]):
     """A task for the rows of a part with everything that is needed to read them.
 
     Attributes
@@ -263,32 +267,32 @@ class PartTask(Generic[T]):
     task: Callable[[TableRows], T]
     fitted: bool
 
-    def __call__(self, data: Any, given: GivenRows | None) -> Made[T] | None:
+    def __call__(self, data: Any, overrides: RowOverrides | None) -> ChunkResult[T] | None:
         """Return the result for a part, or None for a part without rows."""
-        table = part_table(data, self.design.kinds)
+        table = chunk_table(data, self.design.kinds)
         if table is None:
             return None
-        codes, weights, excluded = given or NOTHING
-        with kept_warnings() as warned:
+        codes, weights, excluded = overrides or NO_OVERRIDES
+        with kept_warnings() as messages:
             if codes is None:
-                positive = positive_weights(self.column, table)
+                positive = positive_weight_mask(self.column, table)
                 codes = response_codes(self.read_as, table, self.functions, positive)
-                codes = _as_levels(codes, self.read_as.levels, self.design.levels)
+                codes = _recode_levels(codes, self.read_as.levels, self.design.levels)
             codes = codes.astype(np.intp, copy=False)
             weights = weight_vector(self.column, table) if weights is None else weights
             value = self.task(TableRows(table, codes, weights, excluded, fitted=self.fitted))
-        return Made(value, has_fractions(codes, weights), tuple(dict.fromkeys(warned)))
+        return ChunkResult(value, has_fractions(codes, weights), tuple(dict.fromkeys(messages)))
 
 
 @dataclass(frozen=True, slots=True)
-class _Merge(Generic[T]):
+class _MergeResults(Generic[T]):
     """Merges the results of two parts."""
 
     values: Callable[[T, T], T]
 
-    def __call__(self, a: Made[T], b: Made[T]) -> Made[T]:
-        warned = tuple(dict.fromkeys((*a.warned, *b.warned)))
-        return Made(self.values(a.value, b.value), a.fractions or b.fractions, warned)
+    def __call__(self, a: ChunkResult[T], b: ChunkResult[T]) -> ChunkResult[T]:
+        messages = tuple(dict.fromkeys((*a.warned, *b.warned)))
+        return ChunkResult(self.values(a.value, b.value), a.fractions or b.fractions, messages)
 
 
 @dataclass(slots=True, eq=False)
@@ -300,7 +304,7 @@ class DistributedReader(SourceReader):
         design: Design,
         task: Callable[[TableRows], T],
         merge: Callable[[T, T], T],
-        given: GivenRows = NOTHING,
+        overrides: RowOverrides = NO_OVERRIDES,
     ) -> T:
         """Apply a task to the rows of each part on the workers, and merge the results.
 
@@ -311,7 +315,7 @@ class DistributedReader(SourceReader):
             Function of `TableRows`.
         merge : callable
             Function of two results.
-        given : GivenRows
+        overrides : GivenRows
             Replacements for properties of the rows.
 
         Returns
@@ -324,14 +328,18 @@ class DistributedReader(SourceReader):
             The source has no rows.
         """
         source: Any = self.table.source
-        made = source.map_reduce(self.work(design, task, merge, given))
-        self.note(made, given)
-        value: T = made.value
+        merged = source.map_reduce(self.work(design, task, merge, overrides))
+        self.note(merged, overrides)
+        value: T = merged.value
         return value
 
     def work(
-        self, design: Design, task: Callable[[TableRows], T], merge: Callable[[T, T], T], given: GivenRows
-    ) -> PartWork[Made[T]]:
+        self,
+        design: Design,
+        task: Callable[[TableRows], T],
+        merge: Callable[[T, T], T],
+        overrides: RowOverrides,
+    ) -> PartWork[ChunkResult[T]]:
         """Return the columns, task and merge function that the source applies to its parts.
 
         Parameters
@@ -341,7 +349,7 @@ class DistributedReader(SourceReader):
             Function of `TableRows`.
         merge : callable
             Function of two results.
-        given : GivenRows
+        overrides : GivenRows
             Replacements for properties of the rows.
 
         Returns
@@ -349,31 +357,36 @@ class DistributedReader(SourceReader):
         PartWork
         """
         source: Any = self.table.source
-        column = self.column if given.weights is None else None
-        beside = (
-            *(() if given.codes is not None else self.design.response_columns),
+        column = self.column if overrides.weights is None else None
+        label_columns = (
+            *(() if overrides.codes is not None else self.design.response_columns),
             *((column,) if column else ()),
         )
-        columns = list(dict.fromkeys((*design.columns, *beside)))
-        work = PartTask(design, self.design, self.functions, column, task, self.fitted)
-        nothing = all(each is None for each in given)
-        return PartWork(columns, work, _Merge(merge), None if nothing else _dealt(given, source))
+        columns = list(dict.fromkeys((*design.columns, *label_columns)))
+        chunk_task = ChunkTask(design, self.design, self.functions, column, task, self.fitted)
+        has_no_overrides = all(values is None for values in overrides)
+        return PartWork(
+            columns,
+            chunk_task,
+            _MergeResults(merge),
+            None if has_no_overrides else _split_overrides(overrides, source),
+        )
 
-    def note(self, made: Made[Any] | None, given: GivenRows) -> None:
+    def note(self, merged: ChunkResult[Any] | None, overrides: RowOverrides) -> None:
         """Record the number of rows and fractional weights of a pass, and show its warnings once."""
         source: Any = self.table.source
-        if made is None:
+        if merged is None:
             raise no_rows(source)
         self.table.counted(sum(source.lengths))
-        if given.weights is None:
-            self.fractions = self.fractions or made.fractions
+        if overrides.weights is None:
+            self.fractions = self.fractions or merged.fractions
         if not self.warned:
             self.warned = True
-            for message in made.warned:
+            for message in merged.warned:
                 warn_user(*message)
 
-    def _all_rows(self) -> tuple[Codes, Floats | None]:
-        codes, weights = self.made(response_alone(self.design), _classes_of, _both_joined)
+    def _read_all_rows(self) -> tuple[Codes, Floats | None]:
+        codes, weights = self.made(response_design(self.design), _classes_of, _concatenate_pairs)
         return codes.astype(np.intp), weights if self.column else None
 
 
@@ -391,9 +404,11 @@ class DistributedRows(SourceRows):
 
     def map_reduce(self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> T:
         """Apply a task to blocks of each part on the workers, and merge the results."""
-        made: tuple[T, int | None] = self.reader.made(blocks.design, *self._work(blocks, task, merge))
-        blocks.dropped = blocks.dropped if made[1] is None else made[1]
-        return made[0]
+        value_and_dropped: tuple[T, int | None] = self.reader.made(
+            blocks.design, *self._task_and_merge(blocks, task, merge)
+        )
+        blocks.dropped = blocks.dropped if value_and_dropped[1] is None else value_and_dropped[1]
+        return value_and_dropped[0]
 
     def map_reduce_stored(
         self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]
@@ -413,31 +428,33 @@ class DistributedRows(SourceRows):
         StoredValue
         """
         source: Any = self.table.source
-        work = self._work(blocks, task, merge)
-        made, stored = source.map_reduce_stored(
-            self.reader.work(blocks.design, *work),
+        task_and_merge = self._task_and_merge(blocks, task, merge)
+        merged, stored = source.map_reduce_stored(
+            self.reader.work(blocks.design, *task_and_merge),
             lambda made: None if made is None else made._replace(value=None),
             lambda made: None if made is None else made.value[0],
         )
-        self.reader.note(made, work[2])
+        self.reader.note(merged, task_and_merge[2])
         value: StoredValue[T] = stored
         return value
 
-    def _work(self, blocks: Blocks, task: Any, merge: Any) -> tuple[Any, Any, GivenRows]:
+    def _task_and_merge(self, blocks: Blocks, task: Any, merge: Any) -> tuple[Any, Any, RowOverrides]:
         """Return the task for a part of the blocks, its merge function, and the replaced row properties."""
-        bare = replace(blocks, rows=NO_ROWS)
-        codes = None if self.codes is None else _small(self.codes)
-        given = GivenRows(codes, self.weights, self.excluded)
-        return partial(_of_part, bare, task), partial(_both_parts, merge), given
+        empty_blocks = replace(blocks, rows=NO_ROWS)
+        codes = None if self.codes is None else _smallest_dtype(self.codes)
+        overrides = RowOverrides(codes, self.weights, self.excluded)
+        return partial(_apply_to_chunk, empty_blocks, task), partial(_merge_results, merge), overrides
 
-    def copied(self, blocks: Blocks, most: int) -> Iterable[Block]:
+    def copied(self, blocks: Blocks, max_values: int) -> Iterable[Block]:
         """Return the blocks, because their rows stay on the workers."""
         return blocks
 
     def per_row(self, blocks: Blocks, task: Callable[[Blocks], NDArray[Any]]) -> NDArray[Any]:
         """Return the integers (n,) that a task computes for each row, transferred in the smallest dtype."""
-        short = self.map_reduce(blocks, lambda part: _small(task(part)), lambda a, b: np.concatenate([a, b]))
-        return short.astype(np.intp)
+        small_codes = self.map_reduce(
+            blocks, lambda part: _smallest_dtype(task(part)), lambda a, b: np.concatenate([a, b])
+        )
+        return small_codes.astype(np.intp)
 
 
 def rows_of_source(
@@ -470,50 +487,52 @@ def rows_of_source(
     return SourceRows(table, SourceReader(table, design, functions, column, fitted))
 
 
-def response_alone(design: Design) -> Design:
+def response_design(design: Design) -> Design:
     """Return a design that reads only the response."""
     return replace(design, columns=(), terms=(), spec=None, plain=True)
 
 
-def _as_levels(codes: Codes, known: tuple[Any, ...], levels: tuple[Any, ...]) -> Codes:
+def _recode_levels(codes: Codes, current_levels: tuple[Any, ...], new_levels: tuple[Any, ...]) -> Codes:
     """Convert codes among some levels to codes among others; -1 for a level that is not among these."""
-    if known == levels:
+    if current_levels == new_levels:
         return codes
-    position = {label: k for k, label in enumerate(levels)}
-    return np.array([*(position.get(label, -1) for label in known), -1], dtype=np.intp)[codes]
+    position = {label: k for k, label in enumerate(new_levels)}
+    return np.array([*(position.get(label, -1) for label in current_levels), -1], dtype=np.intp)[codes]
 
 
-def _dealt(given: GivenRows, source: DistributedSource) -> list[GivenRows]:
+def _split_overrides(overrides: RowOverrides, source: DistributedSource) -> list[RowOverrides]:
     """Split replaced row properties by part."""
     stops = np.cumsum([0, *source.lengths]).tolist()
     return [
-        GivenRows(*(None if each is None else each[start:stop] for each in given))
+        RowOverrides(*(None if values is None else values[start:stop] for values in overrides))
         for start, stop in pairwise(stops)
     ]
 
 
-def _of_part(bare: Blocks, task: Callable[[Blocks], T], rows: TableRows) -> tuple[T, int | None]:
+def _apply_to_chunk(
+    empty_blocks: Blocks, task: Callable[[Blocks], T], rows: TableRows
+) -> tuple[T, int | None]:
     """Apply a task to blocks of a part; return its value and the number of dropped rows, None if not read."""
-    part = replace(bare, rows=rows, dropped=-1)
-    value: T = task(part)
-    return value, part.dropped if part.dropped >= 0 else None
+    chunk_blocks = replace(empty_blocks, rows=rows, dropped=-1)
+    value: T = task(chunk_blocks)
+    return value, chunk_blocks.dropped if chunk_blocks.dropped >= 0 else None
 
 
-def _both_parts(merge: Callable[[T, T], T], a: tuple[T, int | None], b: tuple[T, int | None]) -> Any:
-    """Merge two results of `_of_part`."""
+def _merge_results(merge: Callable[[T, T], T], a: tuple[T, int | None], b: tuple[T, int | None]) -> Any:
+    """Merge two results of `_apply_to_chunk`."""
     return merge(a[0], b[0]), None if a[1] is None or b[1] is None else a[1] + b[1]
 
 
 def _classes_of(rows: TableRows) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return classes and weights of the rows of a part, in small dtypes."""
-    return _small(rows.codes), np.zeros(0) if rows.weights is None else rows.weights
+    return _smallest_dtype(rows.codes), np.zeros(0) if rows.weights is None else rows.weights
 
 
-def _both_joined(a: tuple[NDArray[Any], NDArray[Any]], b: tuple[NDArray[Any], NDArray[Any]]) -> Any:
+def _concatenate_pairs(a: tuple[NDArray[Any], NDArray[Any]], b: tuple[NDArray[Any], NDArray[Any]]) -> Any:
     """Concatenate the arrays of two results."""
-    return tuple(np.concatenate(each) for each in zip(a, b, strict=True))
+    return tuple(np.concatenate(arrays) for arrays in zip(a, b, strict=True))
 
 
-def _small(codes: NDArray[Any]) -> NDArray[Any]:
+def _smallest_dtype(codes: NDArray[Any]) -> NDArray[Any]:
     """Return codes in the smallest dtype, for transfer."""
     return codes.astype(np.min_scalar_type(-1 - int(codes.max(initial=0))))

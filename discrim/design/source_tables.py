@@ -23,7 +23,7 @@ from discrim.core.numerics.progress import Progress
 from discrim.data.sources.parts import DistributedSource, PartWork, Source, TableSource, no_rows
 from discrim.data.table import Table
 from discrim.data.values import Kind, label_type
-from discrim.design.blocks import positive_weights
+from discrim.design.blocks import positive_weight_mask
 from discrim.errors import DataError, kept_warnings, naming_file
 from discrim.formula.design import Design
 from discrim.formula.factors import Categories, Functions, Memory, RowRange, check_functions, evaluate
@@ -48,16 +48,16 @@ def tables(
     Yields
     ------
     table : Table
-    where : str or None
+    path : str or None
         Path of its file.
     """
     start = 0
     with Progress(source.nrows or 0, "rows read") as progress:
-        for data, where, coded in source.parts(columns):
-            with naming_file(where):
-                table = part_table(data, kinds, start, coded)
+        for data, path, coded_columns in source.parts(columns):
+            with naming_file(path):
+                table = chunk_table(data, kinds, start, coded_columns)
             if table is not None:
-                yield table, where
+                yield table, path
                 start += table.nrows
                 progress(table.nrows)
 
@@ -72,8 +72,8 @@ def given_parts(source: Source, columns: Sequence[str] | None = None) -> Iterato
 def answers(
     source: Source,
     columns: Sequence[str] | None,
-    answer: Callable[[Any], Any],
-    sent: Callable[[], Callable[[Any], Any]],
+    compute: Callable[[Any], Any],
+    worker_function: Callable[[], Callable[[Any], Any]],
     *,
     beyond: bool = False,
 ) -> Any:
@@ -84,10 +84,10 @@ def answers(
     source : Source
     columns : sequence of str or None
         Columns that the function reads; all if None.
-    answer : callable
+    compute : callable
         Function of a table or part that returns a Series or DataFrame.
-    sent : callable
-        Function without arguments that returns `answer` in the form for workers.
+    worker_function : callable
+        Function without arguments that returns `compute` in the form for workers.
     beyond : bool
         Whether labels may be outside the classes.
 
@@ -96,13 +96,13 @@ def answers(
     Series or DataFrame, iterator of DataFrame, or lazy frame of Dask
     """
     if isinstance(source, TableSource):
-        return in_its_library(answer(source.data), source.data)
+        return to_library_of(compute(source.data), source.data)
     if isinstance(source, DistributedSource):
-        return source.lazily(source.names if columns is None else columns, sent(), beyond=beyond)
-    return answered_frames(source, columns, answer)
+        return source.lazily(source.names if columns is None else columns, worker_function(), beyond=beyond)
+    return answered_frames(source, columns, compute)
 
 
-def in_its_library(answer: Any, data: Any) -> Any:
+def to_library_of(values: Any, data: Any) -> Any:
     """Convert a Series or DataFrame to polars if the table is a DataFrame of polars; else return it.
 
     Columns of the table itself are unchanged. Missing values become null, and class labels text as column
@@ -111,12 +111,12 @@ def in_its_library(answer: Any, data: Any) -> Any:
     # Whoever has such a table has imported its library.
     pl = sys.modules.get("polars")
     if pl is None or not isinstance(data, pl.DataFrame):
-        return answer
-    if isinstance(answer, pd.Series):
-        return _in_polars(answer, pl)
-    told = answer.iloc[:, data.width :] if list(answer)[: data.width] == data.columns else answer
-    columns = [_in_polars(told.iloc[:, j], pl) for j in range(told.shape[1])]
-    return pl.DataFrame(columns) if told is answer else data.hstack(columns)
+        return values
+    if isinstance(values, pd.Series):
+        return _in_polars(values, pl)
+    new_columns = values.iloc[:, data.width :] if list(values)[: data.width] == data.columns else values
+    columns = [_in_polars(new_columns.iloc[:, j], pl) for j in range(new_columns.shape[1])]
+    return pl.DataFrame(columns) if new_columns is values else data.hstack(columns)
 
 
 def _in_polars(column: pd.Series, pl: Any) -> Any:
@@ -130,7 +130,7 @@ def _in_polars(column: pd.Series, pl: Any) -> Any:
 
 
 def answered_frames(
-    source: Source, columns: Sequence[str] | None, answer: Callable[[Any], Any]
+    source: Source, columns: Sequence[str] | None, compute: Callable[[Any], Any]
 ) -> Iterator[pd.DataFrame]:
     """Apply a function to each part, and yield its results as frames.
 
@@ -139,7 +139,7 @@ def answered_frames(
     source : Source
     columns : sequence of str or None
         Columns to read; all if None.
-    answer : callable
+    compute : callable
         Function of a part that returns a Series or DataFrame.
 
     Yields
@@ -147,27 +147,30 @@ def answered_frames(
     DataFrame
     """
     with Progress(source.nrows or 0, "rows predicted") as progress:
-        for part, where in given_parts(source, columns):
-            with naming_file(where):
-                said = answer(part)
-            progress(len(said))
+        for chunk, path in given_parts(source, columns):
+            with naming_file(path):
+                values = compute(chunk)
+            progress(len(values))
             with progress.paused():
-                yield said.to_frame() if isinstance(said, pd.Series) else said
+                yield values.to_frame() if isinstance(values, pd.Series) else values
 
 
-def part_table(
-    data: Any, kinds: Mapping[str, Kind] | None = None, before: int = 0, coded: Sequence[str] = ()
+def chunk_table(
+    data: Any,
+    column_types: Mapping[str, Kind] | None = None,
+    n_rows_before: int = 0,
+    coded_columns: Sequence[str] = (),
 ) -> Table | None:
     """Return a part of the rows as a table.
 
     Parameters
     ----------
     data : table
-    kinds : mapping of str to Kind, optional
+    column_types : mapping of str to Kind, optional
         Kinds of the columns in other parts, for columns without values.
-    before : int
+    n_rows_before : int
         Number of rows before the part.
-    coded : sequence of str
+    coded_columns : sequence of str
         Text columns that are stored as dictionary codes.
 
     Returns
@@ -175,16 +178,16 @@ def part_table(
     Table or None
         None if the part is empty.
     """
-    table = Table(data, part=True, learnt_from=True, before=before, coded=coded)
+    table = Table(data, part=True, learnt_from=True, before=n_rows_before, coded=coded_columns)
     # Columns of numbers that have no value in this part.
     numeric = ("numeric", "boolean")
-    bare = [
+    empty_columns = [
         name
-        for name, kind in (kinds or {}).items()
-        if kind in numeric and table.kind(name) not in numeric and not table.has_values(name)
+        for name, column_type in (column_types or {}).items()
+        if column_type in numeric and table.kind(name) not in numeric and not table.has_values(name)
     ]
-    if bare and table.nrows:
-        frame = table.frame(table.names).assign(**dict.fromkeys(bare, np.nan))
+    if empty_columns and table.nrows:
+        frame = table.frame(table.names).assign(**dict.fromkeys(empty_columns, np.nan))
         table = Table(frame, part=True, learnt_from=True)
     return table if table.nrows else None
 
@@ -227,23 +230,23 @@ class SourceTable(Table):
         """Row numbers as labels."""
         return pd.RangeIndex(self.nrows)
 
-    def counted(self, rows: int) -> None:
+    def counted(self, n_rows: int) -> None:
         """Store the number of rows that a pass has found."""
-        self._rows = rows
+        self._rows = n_rows
 
     def kind(self, name: str) -> Kind:
         """Return the kind of a column in the first part."""
-        return self._sample(name).kind(name)
+        return self._first_chunk_with(name).kind(name)
 
     def dtype(self, name: str) -> Any:
         """Return the dtype of a column in the first part."""
-        return self._sample(name).dtype(name)
+        return self._first_chunk_with(name).dtype(name)
 
     def holds_integers(self, name: str) -> bool:
         """Return whether the dtype of a column in the first part is integer."""
-        return self._sample(name).holds_integers(name)
+        return self._first_chunk_with(name).holds_integers(name)
 
-    def _sample(self, name: str) -> Table:
+    def _first_chunk_with(self, name: str) -> Table:
         """Return the first part with rows, with a column of this name."""
         if name not in self._first.names:
             self.position(name)
@@ -269,16 +272,16 @@ class SourceTable(Table):
             "Give a part of the rows, as a table in memory",
         )
         kinds = {name: self.kind(name)}
-        parts = [table.column(name) for table, _ in tables(self._source, [name], kinds)]
-        if all(isinstance(part.dtype, pd.CategoricalDtype) for part in parts):
-            return pd.Series(pd.api.types.union_categoricals(parts), name=name)
-        return pd.concat(parts, ignore_index=True)
+        chunks = [table.column(name) for table, _ in tables(self._source, [name], kinds)]
+        if all(isinstance(chunk.dtype, pd.CategoricalDtype) for chunk in chunks):
+            return pd.Series(pd.api.types.union_categoricals(chunks), name=name)
+        return pd.concat(chunks, ignore_index=True)
 
     def _array(self, name: str) -> NDArray[Any] | None:
         return None
 
 
-def discovered(
+def learn_source_design(
     formula: str,
     data: Any,
     source: Source,
@@ -313,49 +316,57 @@ def discovered(
     table : SourceTable
         Stand-in for the table of the source.
     """
-    called = check_functions(functions)
+    checked_functions = check_functions(functions)
     names = Table(pd.DataFrame(columns=list(source.names)))
-    parsed = parser(formula, names, called, (weights,) if weights else ())
+    parsed = parser(formula, names, checked_functions, (weights,) if weights else ())
     columns = list(dict.fromkeys((*parsed.columns, *parsed.beside)))
-    seen = None
+    learnt = None
     has_kinds = True
     if isinstance(source, DistributedSource):
         first = Table(source.meta, part=True, learnt_from=True)
-        learns = not parsed.is_plain(first)
+        needs_pass = not parsed.is_plain(first)
     else:
         first = first_table(source, columns)
-        used = positive_weights(weights, first)
-        complete = RowRange(first, 0, first.nrows, used=used).complete(columns)[0].size > 0
-        learns = not complete or any(_learns(each, first) for each in parsed.expressions.values())
-        has_kinds = bool(complete) or all(map(first.has_values, columns))
-    if learns:
-        labels = _labels_alone(parsed, called, first, source, levels, weights) if has_kinds else None
-        look = _Look(parsed, called, tuple(columns), levels, weights, incomplete)
-        seen = _seen(look, source, labels)
-        shown = seen.table()
+        used = positive_weight_mask(weights, first)
+        has_complete_row = RowRange(first, 0, first.nrows, used=used).complete(columns)[0].size > 0
+        needs_pass = not has_complete_row or any(
+            _depends_on_rows(expr, first) for expr in parsed.expressions.values()
+        )
+        has_kinds = bool(has_complete_row) or all(map(first.has_values, columns))
+    if needs_pass:
+        all_labels = (
+            _collect_labels(parsed, checked_functions, first, source, levels, weights) if has_kinds else None
+        )
+        settings = _PassSettings(parsed, checked_functions, tuple(columns), levels, weights, incomplete)
+        learnt = _collect_rows(settings, source, all_labels)
+        learnt_table = learnt.table()
         if isinstance(source, DistributedSource):
-            shown = first = _with_types(shown, source.meta)
+            learnt_table = first = _add_unread_columns(learnt_table, source.meta)
         elif not has_kinds:
-            first = shown
-        design = learn_design(parsed, shown, called, levels, seen.whole(), incomplete=incomplete)[0]
+            first = learnt_table
+        design = learn_design(
+            parsed, learnt_table, checked_functions, levels, learnt.whole(), incomplete=incomplete
+        )[0]
     elif levels is not None or (
         # A categorical column declares its classes.
         isinstance(parsed.response.root, Column)
         and isinstance(first.data, pd.DataFrame)
         and isinstance(first.dtype(parsed.response.root.name), pd.CategoricalDtype)
     ):
-        positive = positive_weights(weights, first)
-        design = learn_design(parsed, first, called, levels, positive=positive)[0]
+        positive = positive_weight_mask(weights, first)
+        design = learn_design(parsed, first, checked_functions, levels, positive=positive)[0]
     else:
         # If all columns are numeric, only the classes are learnt.
-        seen = _seen(_Look(parsed, called, parsed.beside, None, weights), source)
-        classes, _, kind = classes_and_codes(parsed.response, seen.table(), called, None, rows=seen.rows)
-        positive = positive_weights(weights, first)
-        design = learn_design(parsed, first, called, classes, positive=positive)[0]
-        design = replace(design, labels=kind)
+        learnt = _collect_rows(_PassSettings(parsed, checked_functions, parsed.beside, None, weights), source)
+        classes, _, type_of_labels = classes_and_codes(
+            parsed.response, learnt.table(), checked_functions, None, rows=learnt.rows
+        )
+        positive = positive_weight_mask(weights, first)
+        design = learn_design(parsed, first, checked_functions, classes, positive=positive)[0]
+        design = replace(design, labels=type_of_labels)
     table = SourceTable(source, data, first)
-    if seen is not None:
-        table.counted(seen.rows)
+    if learnt is not None:
+        table.counted(learnt.rows)
     if design.response_columns == (design.response,):
         # A pass collects numbers as Python objects; restore the dtype of the column.
         dtype = table.dtype(design.response)
@@ -371,15 +382,17 @@ def first_table(source: Source, columns: Sequence[str] | None = None) -> Table:
     raise no_rows(source)
 
 
-def _seen(look: _Look, source: Source, labels: _Seen | None = None) -> _Seen:
+def _collect_rows(
+    settings: _PassSettings, source: Source, all_labels: _CollectedRows | None = None
+) -> _CollectedRows:
     """Make a pass over some columns, on workers if the source is distributed.
 
     Parameters
     ----------
-    look : _Look
+    settings : _Look
         Columns and purpose of the pass.
     source : Source
-    labels : _Seen, optional
+    all_labels : _Seen, optional
         All labels, from an earlier pass. When these have been seen in complete rows, the pass stops.
 
     Returns
@@ -387,30 +400,32 @@ def _seen(look: _Look, source: Source, labels: _Seen | None = None) -> _Seen:
     _Seen
     """
     if isinstance(source, DistributedSource):
-        of_workers = source.map_reduce(PartWork(list(look.columns), partial(_look, look), _Seen.joined))
+        of_workers = source.map_reduce(
+            PartWork(list(settings.columns), partial(_collect_chunk, settings), _CollectedRows.joined)
+        )
         if of_workers is None:
             raise no_rows(source)
         return of_workers
-    seen = _Seen(look)
+    collected = _CollectedRows(settings)
     with Progress(source.nrows or 0, "levels and transforms") as progress:
-        for part, where in tables(source, look.columns):
-            with naming_file(where):
-                seen.look(part)
-            progress(part.nrows)
-            if labels is not None and seen.shows(labels):
-                seen.rows = labels.rows
+        for chunk, path in tables(source, settings.columns):
+            with naming_file(path):
+                collected.look(chunk)
+            progress(chunk.nrows)
+            if all_labels is not None and collected.shows(all_labels):
+                collected.rows = all_labels.rows
                 break
-    return seen
+    return collected
 
 
-def _labels_alone(
+def _collect_labels(
     parsed: ParsedFormula,
     functions: Functions,
     first: Table,
     source: Source,
     levels: Sequence[Any] | None,
     weights: str | None,
-) -> _Seen | None:
+) -> _CollectedRows | None:
     """Make a pass over the columns of labels only.
 
     Parameters
@@ -430,50 +445,52 @@ def _labels_alone(
     _Seen or None
         None if more than labels has to be learnt.
     """
-    learning = {code: each for code, each in parsed.expressions.items() if _learns(each, first)}
-    plain = all(isinstance(each.root, Column) for each in learning.values())
-    if source.once or isinstance(source, DistributedSource) or not (learning and plain):
+    learnt_expressions = {
+        code: expr for code, expr in parsed.expressions.items() if _depends_on_rows(expr, first)
+    }
+    are_columns = all(isinstance(expr.root, Column) for expr in learnt_expressions.values())
+    if source.once or isinstance(source, DistributedSource) or not (learnt_expressions and are_columns):
         return None
-    alone = parsed._replace(expressions=learning)
-    columns = tuple(dict.fromkeys((*alone.columns, *alone.beside)))
-    return _seen(_Look(alone, functions, columns, levels, weights), source)
+    parsed_labels = parsed._replace(expressions=learnt_expressions)
+    columns = tuple(dict.fromkeys((*parsed_labels.columns, *parsed_labels.beside)))
+    return _collect_rows(_PassSettings(parsed_labels, functions, columns, levels, weights), source)
 
 
-def _look(look: _Look, data: Any, given: None) -> _Seen | None:
+def _collect_chunk(settings: _PassSettings, data: Any, overrides: None) -> _CollectedRows | None:
     """Scan one part of a distributed source; return None if the part is empty."""
-    part = part_table(data)
-    if part is None:
+    chunk = chunk_table(data)
+    if chunk is None:
         return None
-    seen = _Seen(look)
+    collected = _CollectedRows(settings)
     with kept_warnings():
-        seen.look(part)
-    return seen
+        collected.look(chunk)
+    return collected
 
 
-def _with_types(shown: Table, meta: pd.DataFrame) -> Table:
+def _add_unread_columns(table: Table, meta: pd.DataFrame) -> Table:
     """Return rows from workers together with columns without values, of which only the types are needed."""
     columns = {}
     for label in meta.columns:
         name = str(label)
         dtype = meta[label].dtype
-        if name in shown.names:
-            columns[name] = shown.native(name)
+        if name in table.names:
+            columns[name] = table.native(name)
         elif isinstance(dtype, np.dtype) and dtype.kind in "biuf":
-            columns[name] = pd.Series(np.zeros(shown.nrows, dtype))
+            columns[name] = pd.Series(np.zeros(table.nrows, dtype))
         else:
-            columns[name] = meta[label].reset_index(drop=True).reindex(range(shown.nrows))
+            columns[name] = meta[label].reset_index(drop=True).reindex(range(table.nrows))
     return Table(pd.DataFrame(columns), learnt_from=True)
 
 
-def _learns(each: Expression, first: Table) -> bool:
+def _depends_on_rows(expr: Expression, first: Table) -> bool:
     """Return whether the columns of a factor depend on the values in the rows."""
-    if each.stateful or each.functions or each.is_coded:
+    if expr.stateful or expr.functions or expr.is_coded:
         return True
-    return any(first.kind(name) not in ("numeric", "boolean") for name in each.columns)
+    return any(first.kind(name) not in ("numeric", "boolean") for name in expr.columns)
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _PassSettings:
     """Settings of a pass that learns levels and transforms.
 
     Attributes
@@ -498,108 +515,113 @@ class _Look:
     incomplete: bool = False
 
 
-class _Seen:
+class _CollectedRows:
     """Rows that a pass has collected so far: the first row of each level, and all rows for transforms."""
 
-    def __init__(self, look: _Look) -> None:
-        self._look = look
-        self._parsed = look.parsed
-        self._functions = look.functions
-        self._columns = look.columns
-        stateful = [each for each in look.parsed.expressions.values() if each.stateful]
-        self._learning = list(dict.fromkeys(name for each in stateful for name in each.columns))
-        self._known: dict[str, set[Any]] = {}
+    def __init__(self, settings: _PassSettings) -> None:
+        self._settings = settings
+        self._parsed = settings.parsed
+        self._functions = settings.functions
+        self._columns = settings.columns
+        stateful = [expr for expr in settings.parsed.expressions.values() if expr.stateful]
+        self._learnt_columns = list(dict.fromkeys(name for expr in stateful for name in expr.columns))
+        self._labels_by_code: dict[str, set[Any]] = {}
         self._frames: list[pd.DataFrame] = []
-        self._learnt: list[pd.DataFrame] = []
+        self._learnt_frames: list[pd.DataFrame] = []
         self._has_complete_row = False
         self.rows = 0
 
-    def joined(self, other: _Seen) -> _Seen:
+    def joined(self, other: _CollectedRows) -> _CollectedRows:
         """Merge two results, this one first."""
-        both = _Seen(replace(self._look, levels=None))
-        both._known = {code: set(labels) for code, labels in self._known.items()}
-        both._frames = list(self._frames)
-        both._has_complete_row = self._has_complete_row
+        merged = _CollectedRows(replace(self._settings, levels=None))
+        merged._labels_by_code = {code: set(labels) for code, labels in self._labels_by_code.items()}
+        merged._frames = list(self._frames)
+        merged._has_complete_row = self._has_complete_row
         for frame in other._frames:
             # The rows collected by the other pass contain all of its levels; collect the new ones.
-            both.look(Table(frame, part=True, learnt_from=True))
-        both._learnt = [*self._learnt, *other._learnt]
-        both.rows = self.rows + other.rows
-        return both
+            merged.look(Table(frame, part=True, learnt_from=True))
+        merged._learnt_frames = [*self._learnt_frames, *other._learnt_frames]
+        merged.rows = self.rows + other.rows
+        return merged
 
-    def shows(self, other: _Seen) -> bool:
+    def shows(self, other: _CollectedRows) -> bool:
         """Return whether the other result contains nothing new."""
-        known = self._known
-        return all(labels and labels <= known.get(code, set()) for code, labels in other._known.items())
+        labels_by_code = self._labels_by_code
+        return all(
+            labels and labels <= labels_by_code.get(code, set())
+            for code, labels in other._labels_by_code.items()
+        )
 
-    def look(self, part: Table) -> None:
+    def look(self, chunk: Table) -> None:
         """Collect the rows of a part that contain something new."""
-        self.rows += part.nrows
-        used = positive_weights(self._look.weights, part)
-        new = [self._new_classes(part, used)]
-        if self._look.levels is not None and len(new[0]):
+        self.rows += chunk.nrows
+        used = positive_weight_mask(self._settings.weights, chunk)
+        new_positions = [self._new_classes(chunk, used)]
+        if self._settings.levels is not None and len(new_positions[0]):
             # Validate labels now, because the collected rows do not have their positions any more.
-            classes_and_codes(self._parsed.response, part, self._functions, self._look.levels, used=used)
+            classes_and_codes(self._parsed.response, chunk, self._functions, self._settings.levels, used=used)
         if set(self._parsed.columns) <= set(self._columns):
-            new.extend(self._of_complete(part, RowRange(part, 0, part.nrows, used=used)))
-        at = np.unique(np.concatenate(new))
-        if len(at):
-            self._frames.append(_native(part, self._columns, at))
+            new_positions.extend(
+                self._new_in_complete_rows(chunk, RowRange(chunk, 0, chunk.nrows, used=used))
+            )
+        positions = np.unique(np.concatenate(new_positions))
+        if len(positions):
+            self._frames.append(_rows_in_native_dtypes(chunk, self._columns, positions))
 
-    def _new_classes(self, part: Table, used: Mask | None) -> Codes:
+    def _new_classes(self, chunk: Table, used: Mask | None) -> Codes:
         """Return the rows of a part with the first occurrence of a class."""
         root = self._parsed.response.root
-        texts = part.factorized(root.name) if isinstance(root, Column) else None
-        if texts is not None:
-            codes, labels = texts
-            return self._first_of("", codes if used is None else np.where(used, codes, -1), labels)
-        values, labelled = used_labels(self._parsed.response, part, self._functions, used)
-        return np.flatnonzero(labelled)[self._first_of_values("", values.values)]
+        factorized = chunk.factorized(root.name) if isinstance(root, Column) else None
+        if factorized is not None:
+            codes, labels = factorized
+            return self._new_labels("", codes if used is None else np.where(used, codes, -1), labels)
+        values, labelled = used_labels(self._parsed.response, chunk, self._functions, used)
+        return np.flatnonzero(labelled)[self._new_values("", values.values)]
 
-    def _of_complete(self, part: Table, rows: RowRange) -> list[Codes]:
+    def _new_in_complete_rows(self, chunk: Table, rows: RowRange) -> list[Codes]:
         """Return the complete rows with the first occurrence of a level of a factor."""
         parsed = self._parsed
-        new = list[Codes]()
-        complete, at = _complete(rows, (*parsed.columns, *parsed.beside))
-        for code, each in parsed.expressions.items():
-            if each.stateful or not _learns(each, part):
+        new_positions = list[Codes]()
+        complete, positions = _complete_rows(rows, (*parsed.columns, *parsed.beside))
+        for code, expr in parsed.expressions.items():
+            if expr.stateful or not _depends_on_rows(expr, chunk):
                 continue
-            own = complete
-            places = at
-            if self._look.incomplete:
-                own, places = _complete(rows, (*each.columns, *parsed.beside))
-            if own.size:
-                new.append(places[self._first_of_factor(code, each, own)])
-        if len(at) and not self._has_complete_row:
+            factor_rows = complete
+            factor_positions = positions
+            if self._settings.incomplete:
+                factor_rows, factor_positions = _complete_rows(rows, (*expr.columns, *parsed.beside))
+            if factor_rows.size:
+                new_positions.append(factor_positions[self._new_levels_of_factor(code, expr, factor_rows)])
+        if len(positions) and not self._has_complete_row:
             self._has_complete_row = True
-            new.append(at[:1])
-        if len(at) and self._learning:
+            new_positions.append(positions[:1])
+        if len(positions) and self._learnt_columns:
             refuse_beyond_memory(
-                float(self.rows * len(self._learning)),
-                f"What transforms learn from ({self._learning[0]!r} and others, of {self.rows:,} rows)",
+                float(self.rows * len(self._learnt_columns)),
+                f"What transforms learn from ({self._learnt_columns[0]!r} and others, of {self.rows:,} rows)",
                 "Transform these columns in the source, or leave the transforms out of the formula",
             )
-            self._learnt.append(part.frame(self._learning).iloc[at].astype(np.float64))
-        return new
+            self._learnt_frames.append(chunk.frame(self._learnt_columns).iloc[positions].astype(np.float64))
+        return new_positions
 
-    def _first_of_factor(self, code: str, each: Expression, rows: RowRange) -> Codes:
+    def _new_levels_of_factor(self, code: str, expr: Expression, rows: RowRange) -> Codes:
         """Return the rows with the first occurrences of levels of a factor."""
-        coded = rows.coded(each.root.name) if isinstance(each.root, Column) else None
-        if coded is not None:
-            return self._first_of(code, *coded)
-        value = evaluate(each, rows, Memory(), self._functions)
+        factorized = rows.coded(expr.root.name) if isinstance(expr.root, Column) else None
+        if factorized is not None:
+            return self._new_labels(code, *factorized)
+        value = evaluate(expr, rows, Memory(), self._functions)
         if isinstance(value, Categories):
-            return self._first_of_values(code, value.values)
+            return self._new_values(code, value.values)
         return np.zeros(0, dtype=np.intp)
 
-    def _first_of_values(self, code: str, values: pd.Series) -> Codes:
+    def _new_values(self, code: str, values: pd.Series) -> Codes:
         """Return the rows with the first occurrences of values."""
         if isinstance(values.dtype, pd.CategoricalDtype):
             # Use the codes, because declared categories without rows are not levels.
-            return self._first_of(code, values.cat.codes.to_numpy(), values.cat.categories)
-        return self._first_of(code, *pd.factorize(values))
+            return self._new_labels(code, values.cat.codes.to_numpy(), values.cat.categories)
+        return self._new_labels(code, *pd.factorize(values))
 
-    def _first_of(self, code: str, codes: NDArray[Any], labels: Any) -> Codes:
+    def _new_labels(self, code: str, codes: NDArray[Any], labels: Any) -> Codes:
         """Return the rows with the first occurrence of each new label.
 
         Parameters
@@ -614,11 +636,11 @@ class _Seen:
         -------
         int array
         """
-        known = self._known.setdefault(code, set())
-        used = np.flatnonzero(np.bincount(codes + 1, minlength=1)[1:]).tolist()
-        new = [label for label in used if labels[label] not in known]
-        known.update(labels[label] for label in new)
-        return np.array([int(np.argmax(codes == label)) for label in new], dtype=np.intp)
+        seen_labels = self._labels_by_code.setdefault(code, set())
+        used_codes = np.flatnonzero(np.bincount(codes + 1, minlength=1)[1:]).tolist()
+        new_codes = [label for label in used_codes if labels[label] not in seen_labels]
+        seen_labels.update(labels[label] for label in new_codes)
+        return np.array([int(np.argmax(codes == label)) for label in new_codes], dtype=np.intp)
 
     def table(self) -> Table:
         """Return the collected rows, which contain every level."""
@@ -627,84 +649,90 @@ class _Seen:
             raise DataError(
                 f"No row of the source has a value in any of {names}.", hint="Give rows that have."
             )
-        joined = {name: _joined([frame[name] for frame in self._frames]) for name in self._columns}
+        joined = {
+            name: _concatenate_columns([frame[name] for frame in self._frames]) for name in self._columns
+        }
         return Table(pd.DataFrame(joined), learnt_from=True)
 
     def whole(self) -> FullDataSummary:
         """Return the summary of all rows."""
-        learning = Table(pd.concat(self._learnt, ignore_index=True)) if self._learnt else None
+        learning = Table(pd.concat(self._learnt_frames, ignore_index=True)) if self._learnt_frames else None
         return FullDataSummary(self.rows, learning)
 
 
-def _complete(rows: RowRange, columns: Sequence[str]) -> tuple[RowRange, Codes]:
+def _complete_rows(rows: RowRange, columns: Sequence[str]) -> tuple[RowRange, Codes]:
     """Return the rows without a missing value in some columns, and their positions in the table."""
     complete, _ = rows.complete(columns)
-    at = np.arange(rows.table.nrows) if complete.keep is None else np.flatnonzero(complete.keep)
-    return complete, at
+    positions = np.arange(rows.table.nrows) if complete.keep is None else np.flatnonzero(complete.keep)
+    return complete, positions
 
 
-def _native(part: Table, columns: Sequence[str], at: Codes) -> pd.DataFrame:
+def _rows_in_native_dtypes(chunk: Table, columns: Sequence[str], positions: Codes) -> pd.DataFrame:
     """Return some rows of a part in their original dtypes.
 
     Parameters
     ----------
-    part : Table
+    chunk : Table
     columns : sequence of str
-    at : (m,) int array
+    positions : (m,) int array
         Positions of the rows.
 
     Returns
     -------
     DataFrame (m, columns)
     """
-    if isinstance(part.data, pd.DataFrame):
-        rows = part.data.iloc[at]
-        return pd.DataFrame({name: rows.iloc[:, part.position(name)] for name in columns})
-    some = part.rows(at)
+    if isinstance(chunk.data, pd.DataFrame):
+        rows = chunk.data.iloc[positions]
+        return pd.DataFrame({name: rows.iloc[:, chunk.position(name)] for name in columns})
+    chunk_rows = chunk.rows(positions)
     # Categories may be ordered by the values of the whole part, hence the full column is read.
     frame = pd.DataFrame(
         {
-            name: part.column(name).iloc[at] if part.kind(name) == "categorical" else some.column(name)
+            name: chunk.column(name).iloc[positions]
+            if chunk.kind(name) == "categorical"
+            else chunk_rows.column(name)
             for name in columns
         }
     )
-    exact = [name for name in columns if part.kind(name) == "boolean" or part.holds_integers(name)]
-    return frame.assign(**{name: _labels(part, name, at).set_axis(frame.index) for name in exact})
+    exact_columns = [name for name in columns if chunk.kind(name) == "boolean" or chunk.holds_integers(name)]
+    return frame.assign(
+        **{name: _exact_values(chunk, name, positions).set_axis(frame.index) for name in exact_columns}
+    )
 
 
-def _labels(part: Table, name: str, at: Codes) -> pd.Series:
+def _exact_values(chunk: Table, name: str, positions: Codes) -> pd.Series:
     """Return values of an integer or boolean column, unchanged also with missing values.
 
     Parameters
     ----------
-    part : Table
+    chunk : Table
     name : str
-    at : (m,) int array
+    positions : (m,) int array
         Positions of the rows.
 
     Returns
     -------
     Series (m,)
     """
-    values = part.native(name)[at.tolist()].to_list()
-    known = [value for value in values if value is not None]
-    if part.kind(name) == "boolean":
+    values = chunk.native(name)[positions.tolist()].to_list()
+    present_values = [value for value in values if value is not None]
+    if chunk.kind(name) == "boolean":
         # Like for a table in memory, missing values must not change the type of the labels.
-        dtype = "object"
-        plain = "bool"
-    elif all(-(2**63) <= value < 2**63 for value in known):
-        dtype = "Int64"
-        plain = "int64"
+        nullable_dtype = "object"
+        complete_dtype = "bool"
+    elif all(-(2**63) <= value < 2**63 for value in present_values):
+        nullable_dtype = "Int64"
+        complete_dtype = "int64"
     else:
         return pd.Series(values, dtype=object)
-    return pd.Series(values, dtype=plain if len(known) == len(values) else dtype)
+    return pd.Series(values, dtype=complete_dtype if len(present_values) == len(values) else nullable_dtype)
 
 
-def _joined(values: list[pd.Series]) -> pd.Series:
+def _concatenate_columns(values: list[pd.Series]) -> pd.Series:
     """Concatenate columns; the categories are the union, in the order of first declaration."""
-    if not all(isinstance(each.dtype, pd.CategoricalDtype) for each in values):
+    if not all(isinstance(column.dtype, pd.CategoricalDtype) for column in values):
         return pd.concat(values, ignore_index=True)
-    declared = list(dict.fromkeys(label for each in values for label in each.cat.categories))
-    ordered = all(each.cat.ordered for each in values)
+    declared = list(dict.fromkeys(label for column in values for label in column.cat.categories))
+    ordered = all(column.cat.ordered for column in values)
     dtype = pd.CategoricalDtype(declared, ordered=ordered)
-    return pd.concat([each.astype(dtype) for each in values], ignore_index=True)
+    return pd.concat([column.astype(dtype) for column in values], ignore_index=True)

@@ -21,7 +21,7 @@ from discrim.design.rows import new_blocks, read_rows, used_codes
 from discrim.errors import DataError, NotSupportedError
 from discrim.formula.formula import ParsedFormula, parse_formula
 
-LISTED = 3
+MAX_LISTED_NAMES = 3
 """Largest number of names in a message."""
 
 
@@ -45,7 +45,7 @@ def read_within(formula: str, data: Any, column: str, *, levels: Sequence[Any] |
     -------
     Blocks
     """
-    table = _in_memory(data, column)
+    table = _require_table(data, column)
     # Report an unknown column of groups before errors of the formula.
     table.column(column)
 
@@ -55,16 +55,16 @@ def read_within(formula: str, data: Any, column: str, *, levels: Sequence[Any] |
     options: dict[str, Any] = {"levels": levels, "parser": parse_without_groups}
     blocks = read_rows(formula, table, **options)
     _check_design(blocks, column)
-    complete = _complete(blocks)
+    complete = _complete_row_mask(blocks)
     used = complete & (blocks.codes >= 0)
-    groups = _groups(table, column, complete, used)
+    groups = _group_codes(table, column, complete, used)
     classes = pd.Series(blocks.codes[used]).groupby(groups[used]).nunique()
     if (classes < 2).all():
         raise DataError(
             f"Each {column!r} has rows of one class only, so that classes do not differ within it.",
             hint="Give a column whose values have rows of several classes, or leave within= out.",
         )
-    return read_rows(formula, _deviations(blocks, table, groups), **options)
+    return read_rows(formula, _subtract_group_means(blocks, table, groups), **options)
 
 
 def _check_design(blocks: Blocks, column: str) -> None:
@@ -77,10 +77,12 @@ def _check_design(blocks: Blocks, column: str) -> None:
         )
     if design.plain:
         return
-    others = [name for name, kind in design.kinds.items() if kind not in ("numeric", "boolean")]
-    if others:
+    not_numeric = [
+        name for name, column_type in design.kinds.items() if column_type not in ("numeric", "boolean")
+    ]
+    if not_numeric:
         raise NotSupportedError(
-            f"within={column!r} takes deviations of numbers, and {_some(others)} is none.",
+            f"within={column!r} takes deviations of numbers, and {_join_labels(not_numeric)} is none.",
             hint="Leave it out of the formula.",
         )
     raise NotSupportedError(
@@ -89,17 +91,19 @@ def _check_design(blocks: Blocks, column: str) -> None:
     )
 
 
-def _some(labels: Sequence[Any]) -> str:
+def _join_labels(labels: Sequence[Any]) -> str:
     """Return the first labels as text for a message."""
-    return ", ".join(map(repr, labels[:LISTED])) + (" and more" if len(labels) > LISTED else "")
+    return ", ".join(map(repr, labels[:MAX_LISTED_NAMES])) + (
+        " and more" if len(labels) > MAX_LISTED_NAMES else ""
+    )
 
 
 def new_rows_within(blocks: Blocks, data: Any, column: str) -> Table:
     """Return a new table as deviations from the means of its own groups, for a fit to other rows."""
-    table = _in_memory(data, column)
-    own = new_blocks(blocks, table)
-    complete = _complete(own)
-    return _deviations(own, table, _groups(table, column, complete, complete))
+    table = _require_table(data, column)
+    new_rows = new_blocks(blocks, table)
+    complete = _complete_row_mask(new_rows)
+    return _subtract_group_means(new_rows, table, _group_codes(table, column, complete, complete))
 
 
 def groups_of(blocks: Blocks, column: str) -> Codes:
@@ -108,16 +112,16 @@ def groups_of(blocks: Blocks, column: str) -> Codes:
     return np.where(used_codes(blocks) >= 0, groups, -1)
 
 
-def _complete(blocks: Blocks) -> Mask:
+def _complete_row_mask(blocks: Blocks) -> Mask:
     """Return the mask (n,) of the rows of a table that are complete in the predictors."""
     missing = np.zeros(blocks.table.nrows, dtype=bool)
-    for place, _, gaps in blocks.every_row():
-        if gaps is not None:
-            missing[place] = gaps
+    for row_slice, _, missing_in_block in blocks.every_row():
+        if missing_in_block is not None:
+            missing[row_slice] = missing_in_block
     return ~missing
 
 
-def _in_memory(data: Any, column: str) -> Table:
+def _require_table(data: Any, column: str) -> Table:
     """Return data as a table; raise an error if the rows are not in memory."""
     if not isinstance(column, str):
         raise DataError(
@@ -125,15 +129,15 @@ def _in_memory(data: Any, column: str) -> Table:
         )
     source = None if isinstance(data, Table | pd.DataFrame) else source_of(data)
     if source is not None or (isinstance(data, Table) and data.part):
-        what = "the source" if source is None else source.what
+        description = "the source" if source is None else source.what
         raise NotSupportedError(
-            f"within={column!r} takes the mean of all rows of a group, and {what} is read part by part.",
+            f"within={column!r} takes the mean of all rows of a group, and {description} is read part by part.",
             hint="Pass a DataFrame.",
         )
     return data if isinstance(data, Table) else Table(data, held=True)
 
 
-def _groups(table: Table, column: str, complete: Mask, required: Mask) -> Codes:
+def _group_codes(table: Table, column: str, complete: Mask, required: Mask) -> Codes:
     """Return the group (n,) of each complete row, -1 for rows without a group of two complete rows.
 
     Parameters
@@ -150,29 +154,29 @@ def _groups(table: Table, column: str, complete: Mask, required: Mask) -> Codes:
     -------
     (n,) int
     """
-    codes, found = pd.factorize(table.column(column), use_na_sentinel=True)
-    labels = found.tolist()
-    lost = np.flatnonzero(required & (codes < 0))
-    if len(lost):
+    codes, unique_labels = pd.factorize(table.column(column), use_na_sentinel=True)
+    labels = unique_labels.tolist()
+    ungrouped = np.flatnonzero(required & (codes < 0))
+    if len(ungrouped):
         raise DataError(
-            f"Row {table.label(int(lost[0]))!r} has no {column!r}, so that it is within nothing.",
+            f"Row {table.label(int(ungrouped[0]))!r} has no {column!r}, so that it is within nothing.",
             hint="Fill it in, or drop the row.",
-            rows=(table.label(int(lost[0])),),
+            rows=(table.label(int(ungrouped[0])),),
         )
     groups = np.where(complete, codes, -1)
     counts = np.bincount(groups[groups >= 0], minlength=max(len(labels), 1))
-    lone = (groups >= 0) & (counts[groups] == 1)
-    if (lone & required).any():
+    is_single = (groups >= 0) & (counts[groups] == 1)
+    if (is_single & required).any():
         raise DataError(
-            f"{column!r} {_some([labels[k] for k in groups[lone & required].tolist()])}: a group of one "
+            f"{column!r} {_join_labels([labels[k] for k in groups[is_single & required].tolist()])}: a group of one "
             "row has no deviations from others.",
             hint="Give all rows of a group, or drop it.",
         )
-    groups[lone] = -1
+    groups[is_single] = -1
     return groups
 
 
-def _deviations(blocks: Blocks, table: Table, groups: Codes) -> Table:
+def _subtract_group_means(blocks: Blocks, table: Table, groups: Codes) -> Table:
     """Subtract group means from the columns of the design.
 
     Parameters
@@ -192,14 +196,14 @@ def _deviations(blocks: Blocks, table: Table, groups: Codes) -> Table:
     values = np.full((table.nrows, len(names)), np.nan)
     table.fill(names, 0, table.nrows, values)
     values[~used] = np.nan
-    held = values[used]
+    residuals = values[used]
     # Subtract twice, which corrects the rounding error of means far from zero.
     for _ in range(2):
         sums = np.zeros((int(groups.max(initial=-1)) + 1, len(names)))
-        np.add.at(sums, groups[used], held)
+        np.add.at(sums, groups[used], residuals)
         counts = np.bincount(groups[used], minlength=len(sums))
-        held -= (sums / np.maximum(counts, 1)[:, None])[groups[used]]
-    values[used] = held
+        residuals -= (sums / np.maximum(counts, 1)[:, None])[groups[used]]
+    values[used] = residuals
     others = [name for name in table.names if name not in names]
     frame = pd.concat([table.frame(others), pd.DataFrame(values, index=table.index, columns=names)], axis=1)
     return Table(frame[list(table.names)], held=True)

@@ -8,7 +8,7 @@ import pytest
 
 from discrim import lda
 from discrim.data.table import Table
-from discrim.design.blocks import _RowsKept
+from discrim.design.blocks import _RowBuffer
 from discrim.design.levels import level_design
 from discrim.design.matrix import DesignMatrix
 from discrim.errors import DataError
@@ -131,7 +131,7 @@ def test_a_level_beside_the_only_one_has_no_position(data):
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 1.0])
 def test_columns_are_kept_as_by_a_mask(share):
     rng = np.random.default_rng(int(100 * share))
-    room = _RowsKept()
+    room = _RowBuffer()
     for m in (1, 200, 64, 300):
         columns, kept = rng.standard_normal((5, m)), rng.random(m) >= share
         np.testing.assert_array_equal(room.kept(columns, kept), columns[:, kept])
