@@ -312,8 +312,8 @@ class ShrunkCorrelation(CovarianceSpecification):
     def __post_init__(self) -> None:
         """Validate the parameters."""
         self._set("shrinkage", _shrinkage("shrinkage", self.shrinkage, ("strimmer",)))
-        own = _shrinkage("variance_shrinkage", self.variance_shrinkage, ("strimmer",))
-        self._set("variance_shrinkage", own)
+        variance_value = _shrinkage("variance_shrinkage", self.variance_shrinkage, ("strimmer",))
+        self._set("variance_shrinkage", variance_value)
 
     def model(self) -> CovarianceModel:
         """Return the covariance model that estimates the covariance."""
@@ -468,9 +468,10 @@ class MCD(CovarianceSpecification):
 
     def __post_init__(self) -> None:
         """Validate the parameter."""
-        what = "a share of the observations"
+        description = "a share of the observations"
         self._set(
-            "support_fraction", check_number("support_fraction", self.support_fraction, 0.5, 1.0, what=what)
+            "support_fraction",
+            check_number("support_fraction", self.support_fraction, 0.5, 1.0, what=description),
         )
 
     def model(self) -> CovarianceModel:
@@ -588,8 +589,10 @@ class FactorAnalytic(CovarianceSpecification):
         if self.threshold is not None:
             if self.dimensions != "cattell":
                 raise DataError('threshold= requires dimensions="cattell".', hint="Leave one of the two out.")
-            what = "a share of the largest fall"
-            self._set("threshold", check_number("threshold", self.threshold, 0.0, 1.0, ends="()", what=what))
+            description = "a share of the largest fall"
+            self._set(
+                "threshold", check_number("threshold", self.threshold, 0.0, 1.0, ends="()", what=description)
+            )
         super().__post_init__()
 
     def model(self) -> FactorAnalyticCovariance:
@@ -600,8 +603,8 @@ class FactorAnalytic(CovarianceSpecification):
         threshold = THRESHOLD if self.threshold is None else self.threshold
         rule = self.dimensions if isinstance(self.dimensions, str) else "given"
         dimensions = None if isinstance(self.dimensions, str) else self.dimensions
-        wanted = Wanted(self.form or DEFAULT_FORM, rule, None, threshold)
-        return FactorAnalyticCovariance(wanted, dimensions, SPHERES[self.standardize])
+        request = Wanted(self.form or DEFAULT_FORM, rule, None, threshold)
+        return FactorAnalyticCovariance(request, dimensions, SPHERES[self.standardize])
 
 
 @dataclass(frozen=True, repr=False)
@@ -641,8 +644,10 @@ class Regularized(Specification):
 
 def read_regularized(value: Any) -> Regularized:
     """Return the specification that `parametrization=` of `rda` stands for."""
-    words = {word: partial(Regularized, word) for word in get_args(Parametrization)}
-    regularized: Regularized = read_specification("parametrization", value, words, (Regularized,))
+    specification_by_word = {word: partial(Regularized, word) for word in get_args(Parametrization)}
+    regularized: Regularized = read_specification(
+        "parametrization", value, specification_by_word, (Regularized,)
+    )
     return regularized
 
 
@@ -661,12 +666,14 @@ def covariance_words(verb: str) -> dict[str, type[CovarianceSpecification]]:
     >>> list(covariance_words("qda"))
     ['full', 'diagonal', 'shrunk', 'nonlinear', 'spherical', 't', 'mcd', 'factor']
     """
-    words: dict[str, type[CovarianceSpecification]] = {}
-    for kind in COVARIANCES:
-        has_defaults = all(each.default is not MISSING for each in fields(kind))
-        if verb in kind.verbs and has_defaults:
-            words["pooled" if kind is Full and verb == "lda" else kind.word] = kind
-    return words
+    class_by_word: dict[str, type[CovarianceSpecification]] = {}
+    for specification_class in COVARIANCES:
+        has_defaults = all(parameter.default is not MISSING for parameter in fields(specification_class))
+        if verb in specification_class.verbs and has_defaults:
+            class_by_word[
+                "pooled" if specification_class is Full and verb == "lda" else specification_class.word
+            ] = specification_class
+    return class_by_word
 
 
 def _shrinkage_model(value: Any, grid: Sequence[float] | None = None) -> Shrinkage:

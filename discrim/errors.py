@@ -394,7 +394,7 @@ def sentence(text: str) -> str:
     return f"{text}{stop}"
 
 
-MOST = 10**308
+MAX_FLOAT = 10**308
 """The largest integer that an option may be."""
 
 
@@ -404,11 +404,11 @@ def told(value: Any) -> str:
     import numpy as np
 
     value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, int) and abs(value) > MOST:
+    if isinstance(value, int) and abs(value) > MAX_FLOAT:
         # Python refuses to format integers of more than 4,300 digits.
-        return f"a number beyond 1e{len(str(MOST)) - 1}"
-    plain = value is None or isinstance(value, str | int | float)
-    return repr(value) if plain else f"<{type(value).__name__}>"
+        return f"a number beyond 1e{len(str(MAX_FLOAT)) - 1}"
+    is_plain = value is None or isinstance(value, str | int | float)
+    return repr(value) if is_plain else f"<{type(value).__name__}>"
 
 
 _COLLECTED: ContextVar[list[tuple[str, type[DiscrimWarning]]] | None] = ContextVar("_COLLECTED", default=None)

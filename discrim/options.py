@@ -14,17 +14,17 @@ from typing import Any, get_args
 import numpy as np
 
 from discrim.data.values import shown
-from discrim.errors import MOST, DataError, told
+from discrim.errors import MAX_FLOAT, DataError, told
 
 
 def listed(labels: Any, most: int = 6) -> str:
     """Return labels as text for a message, and only the count of those after the first `most`."""
     listed = list(labels)
-    said = ", ".join(shown(label) for label in listed[:most])
-    return said if len(listed) <= most else f"{said} and {len(listed) - most} more"
+    text = ", ".join(shown(label) for label in listed[:most])
+    return text if len(listed) <= most else f"{text} and {len(listed) - most} more"
 
 
-def check_word(name: str, value: Any, words: Any, *, optional: bool = False) -> None:
+def check_word(name: str, value: Any, allowed_words: Any, *, optional: bool = False) -> None:
     """Raise a DataError if an option is not one of some words.
 
     Parameters
@@ -32,17 +32,17 @@ def check_word(name: str, value: Any, words: Any, *, optional: bool = False) -> 
     name : str
         Name of the option.
     value : object
-    words : tuple of str, or Literal
+    allowed_words : tuple of str, or Literal
         The allowed words.
     optional : bool
         Whether None is allowed.
     """
     if optional and value is None:
         return
-    allowed: tuple[str, ...] = words if isinstance(words, tuple) else get_args(words)
+    allowed: tuple[str, ...] = allowed_words if isinstance(allowed_words, tuple) else get_args(allowed_words)
     if not (isinstance(value, str) and value in allowed):
-        near = get_close_matches(value, allowed, n=1, cutoff=0.6) if isinstance(value, str) else []
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        close_matches = get_close_matches(value, allowed, n=1, cutoff=0.6) if isinstance(value, str) else []
+        hint = f" Did you mean {close_matches[0]!r}?" if close_matches else ""
         if hasattr(value, "_fit"):
             hint = " To set fits side by side, see compare()."
         raise DataError(
@@ -53,7 +53,7 @@ def check_word(name: str, value: Any, words: Any, *, optional: bool = False) -> 
 def is_number(value: Any) -> bool:
     """Return whether a value is a number in the range of float64; booleans are not."""
     number = (int, float, np.integer, np.floating)
-    large = isinstance(value, int) and abs(value) > MOST
+    large = isinstance(value, int) and abs(value) > MAX_FLOAT
     return isinstance(value, number) and not (isinstance(value, bool) or large)
 
 
@@ -131,8 +131,8 @@ def check_whole(
     int
     """
     if not (is_whole(value) and low <= value and (high is None or value <= high)):
-        words = range_words(low, np.inf if high is None else high)
-        raise DataError(f"{name}={told(value)} is not valid.", hint=f"Give {what} {words}{also}.")
+        range_text = range_words(low, np.inf if high is None else high)
+        raise DataError(f"{name}={told(value)} is not valid.", hint=f"Give {what} {range_text}{also}.")
     return int(value)
 
 
@@ -174,23 +174,23 @@ def check_grid(
     DataError
         The grid is not iterable, is empty, or has a candidate outside the range.
     """
-    way_out = f"{what} {range_words(low, high, ends)}{also}."
+    valid_values = f"{what} {range_words(low, high, ends)}{also}."
     if isinstance(grid, str) or not isinstance(grid, Iterable):
-        raise DataError(f"grid={told(grid)} is not valid.", hint=f"Give a list of {way_out}.")
+        raise DataError(f"grid={told(grid)} is not valid.", hint=f"Give a list of {valid_values}.")
     values = list(grid)
-    kind = is_whole if whole else is_number
-    wrong = [value for value in values if not (kind(value) and in_range(value, low, high, ends))]
-    if wrong or not values:
-        said = "the grid is empty"
-        if wrong:
-            holds = (
-                f"{told(wrong[0])} is"
-                if is_number(wrong[0])
-                else f"the grid holds {told(wrong[0])}, which is"
+    is_valid_type = is_whole if whole else is_number
+    invalid = [value for value in values if not (is_valid_type(value) and in_range(value, low, high, ends))]
+    if invalid or not values:
+        problem = "the grid is empty"
+        if invalid:
+            subject = (
+                f"{told(invalid[0])} is"
+                if is_number(invalid[0])
+                else f"the grid holds {told(invalid[0])}, which is"
             )
-            said = f"{holds} no {one}"
+            problem = f"{subject} no {one}"
         first = ", ".join(map(told, values[:6])) + ", ..." * (len(values) > 6)
-        raise DataError(f"grid=[{first}]: {said}.", hint=f"Give {way_out}.")
+        raise DataError(f"grid=[{first}]: {problem}.", hint=f"Give {valid_values}.")
     return sorted({int(value) if whole else float(value) for value in values})
 
 

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple, NoReturn
 
 from discrim.errors import sentence
 
-NEAR = 0.7
+MIN_SIMILARITY = 0.7
 """Smallest similarity (of difflib) of a misspelled name to the suggested one."""
 
-NEAR_OF_KNOWN = 0.92
+MIN_SIMILARITY_OF_FOREIGN = 0.92
 """Smallest similarity for a name that is in a table: its meaning is known, only the ending may differ."""
 
 KEYWORDS = """
@@ -248,7 +248,7 @@ load("iris") | load() <- loaddata getdata read readcsv
 """Foreign names of the data sets."""
 
 
-REWRITTEN: dict[str, dict[str, str]] = {
+OPTION_BY_KEYWORD: dict[str, dict[str, str]] = {
     "kernellda": {
         "features": "components=discrim.subspace.RandomFeatures(n) or Landmarks(n), with the number n",
     },
@@ -303,7 +303,7 @@ PENALTY_WORDS = {
 }
 """Values of `penalty=`, also in scikit-learn, and the specifications that they stand for."""
 
-LIMITS = {
+LIMIT_KEYWORDS = {
     **dict.fromkeys(("fenter", "fin", "ftoenter", "fentry"), ("F", "enter")),
     **dict.fromkeys(("fstay", "fout", "ftoremove", "fremove"), ("F", "stay")),
     **dict.fromkeys(("r2enter", "pr2entry"), ("r2", "enter")),
@@ -313,7 +313,7 @@ LIMITS = {
 """Limits of `stepwise` in other systems and in earlier interfaces, with `by=` and the keyword here."""
 
 
-class Rewriting(NamedTuple):
+class Respelling(NamedTuple):
     """The correct spelling of a keyword that is a parameter of another option.
 
     Attributes
@@ -331,7 +331,7 @@ class Rewriting(NamedTuple):
     options: Mapping[str, str] = MappingProxyType({})
 
 
-def penalty_hint(given: Mapping[str, Any]) -> Rewriting:
+def penalty_hint(keywords: Mapping[str, Any]) -> Respelling:
     """Return the first keyword that is a parameter of a penalty of `logistic`, with the correct spelling.
 
     Examples
@@ -339,36 +339,40 @@ def penalty_hint(given: Mapping[str, Any]) -> Rewriting:
     >>> penalty_hint({"penalty": "ridge", "strength": 0.1, "folds": 5})[:2]
     ('strength', 'Write penalty=discrim.penalty.Ridge(0.1, folds=5).')
     """
-    names = {name: PENALTY_PARAMETERS.get(plain(name), "") for name in given}
-    is_inverse = {name: plain(name) == "c" for name in given}
-    first = next((name for name in given if names[name] or is_inverse[name]), "")
+    names = {name: PENALTY_PARAMETERS.get(normalize_name(name), "") for name in keywords}
+    is_inverse = {name: normalize_name(name) == "c" for name in keywords}
+    first = next((name for name in keywords if names[name] or is_inverse[name]), "")
     if not first:
-        return Rewriting()
-    texts = {names[name]: _value_text(value) for name, value in given.items() if names[name]}
-    inverse = next((_value_text(given[name]) for name in given if is_inverse[name]), "")
-    asked = given.get("penalty")
-    kind = PENALTY_WORDS.get(plain(asked), "") if isinstance(asked, str) else type(asked).__name__
-    if texts.keys() == {"seed"} and asked is None:
+        return Respelling()
+    texts = {names[name]: _value_text(value) for name, value in keywords.items() if names[name]}
+    inverse = next((_value_text(keywords[name]) for name in keywords if is_inverse[name]), "")
+    penalty_value = keywords.get("penalty")
+    specification_name = (
+        PENALTY_WORDS.get(normalize_name(penalty_value), "")
+        if isinstance(penalty_value, str)
+        else type(penalty_value).__name__
+    )
+    if texts.keys() == {"seed"} and penalty_value is None:
         note = " if a strength is chosen; else leave it out"
     else:
         note = ", where N is the number of observations" if inverse else ""
     if inverse:
         texts["strength"] = f"1 / (N * {inverse})"
-    if kind not in PENALTY_WORDS.values():
-        kind = "Ridge" if inverse or "ridge" in map(plain, given) else "Lasso"
+    if specification_name not in PENALTY_WORDS.values():
+        specification_name = "Ridge" if inverse or "ridge" in map(normalize_name, keywords) else "Lasso"
     if "l1_ratio" in texts:
         ends = {"0": "Ridge", "0.0": "Ridge", "1": "Lasso", "1.0": "Lasso"}
-        kind = ends.get(texts["l1_ratio"], "ElasticNet")
-    leading = "l1_ratio" if kind == "ElasticNet" else "strength"
-    if kind != "ElasticNet":
+        specification_name = ends.get(texts["l1_ratio"], "ElasticNet")
+    leading = "l1_ratio" if specification_name == "ElasticNet" else "strength"
+    if specification_name != "ElasticNet":
         texts.pop("l1_ratio", None)
     arguments = [texts.pop(leading)] if leading in texts else []
     arguments += [f"{name}={text}" for name, text in texts.items()]
-    penalty = f"{kind}({', '.join(arguments)})"
-    return Rewriting(first, f"Write penalty=discrim.penalty.{penalty}{note}.", {"penalty": penalty})
+    penalty = f"{specification_name}({', '.join(arguments)})"
+    return Respelling(first, f"Write penalty=discrim.penalty.{penalty}{note}.", {"penalty": penalty})
 
 
-def limits_hint(given: Mapping[str, Any]) -> Rewriting:
+def limits_hint(keywords: Mapping[str, Any]) -> Respelling:
     """Return the first keyword that is a limit of `stepwise` in other packages, with the correct spelling.
 
     Examples
@@ -376,12 +380,18 @@ def limits_hint(given: Mapping[str, Any]) -> Rewriting:
     >>> limits_hint({"f_enter": 3.84, "f_stay": 2.71})[:2]
     ('f_enter', 'Write by="F", enter=3.84, stay=2.71.')
     """
-    limits = {name: LIMITS[plain(name)] for name in given if plain(name) in LIMITS}
+    limits = {
+        name: LIMIT_KEYWORDS[normalize_name(name)]
+        for name in keywords
+        if normalize_name(name) in LIMIT_KEYWORDS
+    }
     if not limits:
-        return Rewriting()
+        return Respelling()
     first = next(iter(limits))
     by = limits[first][0]
-    texts = {option: _value_text(given[name]) for name, (each, option) in limits.items() if each == by}
+    texts = {
+        option: _value_text(keywords[name]) for name, (criterion, option) in limits.items() if criterion == by
+    }
     if by == "v":
         texts["criterion"] = "rao"
     else:
@@ -389,29 +399,31 @@ def limits_hint(given: Mapping[str, Any]) -> Rewriting:
         other = next(iter(texts.values()))
         texts = {option: texts.get(option, other) for option in ("enter", "stay")}
     options = {"by": by} | texts
-    words = ("by", "criterion")
-    written = [f'{name}="{text}"' if name in words else f"{name}={text}" for name, text in options.items()]
-    return Rewriting(first, f"Write {', '.join(written)}.", options)
+    text_options = ("by", "criterion")
+    written = [
+        f'{name}="{text}"' if name in text_options else f"{name}={text}" for name, text in options.items()
+    ]
+    return Respelling(first, f"Write {', '.join(written)}.", options)
 
 
-def plain(name: str) -> str:
+def normalize_name(name: str) -> str:
     """Normalize a name: lower case, without dots and underscores."""
     return name.casefold().replace("_", "").replace(".", "")
 
 
-def _first(way: str) -> str:
+def _leading_name(equivalent: str) -> str:
     """Return the name with which an equivalent begins, such as "coef" or "subspace.loadings"."""
-    return way.partition("(")[0]
+    return equivalent.partition("(")[0]
 
 
-def nearest(name: str, there: Iterable[str], table: str) -> str:
+def suggest_name(name: str, existing_names: Iterable[str], table: str) -> str:
     """Suggest an existing name or a clause for an unknown name; return "" if nothing fits.
 
     Parameters
     ----------
     name : str
         The unknown name.
-    there : iterable of str
+    existing_names : iterable of str
         Existing names.
     table : str
         Foreign names, such as `KEYWORDS`.
@@ -425,22 +437,35 @@ def nearest(name: str, there: Iterable[str], table: str) -> str:
     >>> nearest("priors", ["data", "prior"], KEYWORDS), nearest("colinear", ["collinear"], KEYWORDS)
     ('prior', 'collinear')
     """
-    alike = {plain(each): each for each in there if not each.startswith("_")}
-    if plain(name) in alike:
-        return alike[plain(name)]
-    known = False
+    name_by_form = {
+        normalize_name(existing_name): existing_name
+        for existing_name in existing_names
+        if not existing_name.startswith("_")
+    }
+    if normalize_name(name) in name_by_form:
+        return name_by_form[normalize_name(name)]
+    is_foreign_name = False
     for line in table.split("\n"):
-        ways, _, elsewhere = line.partition(" <- ")
-        if plain(name) in elsewhere.split():
-            known = True
-            for way in ways.split(" | "):
-                needed, colon, clause = way.partition(": ")
-                if colon and needed in alike.values():
+        equivalents, _, foreign_names = line.partition(" <- ")
+        if normalize_name(name) in foreign_names.split():
+            is_foreign_name = True
+            for equivalent in equivalents.split(" | "):
+                required_name, colon, clause = equivalent.partition(": ")
+                if colon and required_name in name_by_form.values():
                     return clause
-                if not colon and (" " in way or way.startswith("discrim.") or _first(way) in alike.values()):
-                    return way
-    near = get_close_matches(plain(name), alike, n=1, cutoff=NEAR_OF_KNOWN if known else NEAR)
-    return alike[near[0]] if near else ""
+                if not colon and (
+                    " " in equivalent
+                    or equivalent.startswith("discrim.")
+                    or _leading_name(equivalent) in name_by_form.values()
+                ):
+                    return equivalent
+    close_matches = get_close_matches(
+        normalize_name(name),
+        name_by_form,
+        n=1,
+        cutoff=MIN_SIMILARITY_OF_FOREIGN if is_foreign_name else MIN_SIMILARITY,
+    )
+    return name_by_form[close_matches[0]] if close_matches else ""
 
 
 SPECIFICATIONS = {
@@ -488,12 +513,12 @@ _WITH_SPECIFICATIONS = ("covariance", "method", "components")
 """Options that determine the specification."""
 
 
-def specification_hint(given: Mapping[str, Any]) -> Rewriting:
+def specification_hint(keywords: Mapping[str, Any]) -> Respelling:
     """Return the correct spelling of keywords that are parameters of a specification.
 
     Parameters
     ----------
-    given : dict of str to object
+    keywords : dict of str to object
         All keywords of the call.
 
     Returns
@@ -508,16 +533,18 @@ def specification_hint(given: Mapping[str, Any]) -> Rewriting:
     >>> specification_hint({"components": 3, "standardize": True})[1]
     'Write components=discrim.subspace.PrincipalComponents(3, standardize=True).'
     """
-    known = {"correspondence"}.union(*SPECIFICATIONS.values())
-    names = {name: OTHER_NAMES.get(plain(name), name) for name in given}
-    first = next((name for name in given if names[name] in known), "")
+    known_parameters = {"correspondence"}.union(*SPECIFICATIONS.values())
+    names = {name: OTHER_NAMES.get(normalize_name(name), name) for name in keywords}
+    first = next((name for name in keywords if names[name] in known_parameters), "")
     if not first:
-        return Rewriting()
-    values = {names[name]: _plain_value(value) for name, value in given.items()}
+        return Respelling()
+    values = {names[name]: _plain_value(value) for name, value in keywords.items()}
     if "grid" in values:
         values.setdefault("shrinkage", "loo")
     values = {
-        name: each for name, each in values.items() if name == "nu" or not (each is None or each is False)
+        name: parameter
+        for name, parameter in values.items()
+        if name == "nu" or not (parameter is None or parameter is False)
     }
     options = {}
     note = ""
@@ -534,19 +561,19 @@ def specification_hint(given: Mapping[str, Any]) -> Rewriting:
             ' It is nearest to shrinkage="auto" of scikit-learn, which shrinks the covariance of each class '
             "by a number of its own and averages the results."
         )
-    elif not {"covariance", "method"} & set(values) and "lambda" in map(plain, given):
+    elif not {"covariance", "method"} & set(values) and "lambda" in map(normalize_name, keywords):
         values["covariance"] = "correlation"
-    elif "regparam" in map(plain, given):
+    elif "regparam" in map(normalize_name, keywords):
         note = " It shrinks towards (tr S / p) I; scikit-learn shrinks towards I."
-    kind = _specification_of(values)
-    parameters = {name: values[name] for name in SPECIFICATIONS[kind] if name in values}
+    specification_name = _specification_of(values)
+    parameters = {name: values[name] for name in SPECIFICATIONS[specification_name] if name in values}
     if parameters:
-        options["covariance"] = f"{kind}({_written(parameters)})"
+        options["covariance"] = f"{specification_name}({_format_parameters(parameters)})"
     if not options:
-        return Rewriting(first, "Leave it out.")
+        return Respelling(first, "Leave it out.")
     modules = {"components": "subspace", "covariance": "covariance"}
     advice = [f"{name}=discrim.{modules[name]}.{call}" for name, call in options.items()]
-    return Rewriting(first, f"Write {', '.join(advice)}.{note}", options)
+    return Respelling(first, f"Write {', '.join(advice)}.{note}", options)
 
 
 def _specification_of(values: Mapping[str, Any]) -> str:
@@ -557,11 +584,18 @@ def _specification_of(values: Mapping[str, Any]) -> str:
             return SPECIFICATION_WORDS[word]
     if values.get("shrinkage") == "strimmer":
         return "ShrunkCorrelation"
-    own = [name for name in _OWN_KEYWORDS if name in values]
-    return next((kind for kind, names in SPECIFICATIONS.items() if own and own[0] in names), "Shrunk")
+    distinctive = [name for name in _OWN_KEYWORDS if name in values]
+    return next(
+        (
+            specification_name
+            for specification_name, names in SPECIFICATIONS.items()
+            if distinctive and distinctive[0] in names
+        ),
+        "Shrunk",
+    )
 
 
-def _written(parameters: Mapping[str, Any]) -> str:
+def _format_parameters(parameters: Mapping[str, Any]) -> str:
     """Return parameters as they are written in a call."""
     if list(parameters) == ["shrinkage"]:
         return repr(parameters["shrinkage"])
@@ -571,14 +605,14 @@ def _written(parameters: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={text if len(text) <= 60 else '...'}" for name, text in texts.items())
 
 
-def rewritten_keyword(function: Callable[..., Any], given: Mapping[str, Any]) -> Rewriting:
+def respell_keyword(function: Callable[..., Any], keywords: Mapping[str, Any]) -> Respelling:
     """Return how the first unknown keyword that is a parameter of a specification is written.
 
     Parameters
     ----------
     function : callable
         The function that is called.
-    given : dict of str to object
+    keywords : dict of str to object
         All keywords of the call.
 
     Returns
@@ -586,48 +620,54 @@ def rewritten_keyword(function: Callable[..., Any], given: Mapping[str, Any]) ->
     Rewriting
     """
     parameters = inspect.signature(function).parameters
-    unknown = [name for name in given if name not in parameters]
-    called = _called(function)
+    unknown = [name for name in keywords if name not in parameters]
+    function_name = _function_name(function)
     # Only lda() and qda(), and their estimators, have all of these.
     if {"covariance", "components", "ncomp"} <= set(parameters):
-        options = {name: given[name] for name in given if name in unknown or name in _WITH_SPECIFICATIONS}
+        options = {
+            name: keywords[name] for name in keywords if name in unknown or name in _WITH_SPECIFICATIONS
+        }
         rewriting = specification_hint(options)
         if rewriting.name in unknown:
             return rewriting
     hints = {"logistic": penalty_hint, "stepwise": limits_hint}
-    verb = plain(called).removesuffix("classifier")
+    verb = normalize_name(function_name).removesuffix("classifier")
     if verb in hints:
         # `penalty` is a known option, but determines the penalty of the unknown ones.
-        options = {name: given[name] for name in given if name in unknown or name == "penalty"}
+        options = {name: keywords[name] for name in keywords if name in unknown or name == "penalty"}
         rewriting = hints[verb](options)
         if rewriting.name:
             return rewriting
-    rewritten = REWRITTEN.get(verb, {})
-    if unknown and plain(unknown[0]) in rewritten:
-        text = rewritten[plain(unknown[0])].format(_value_text(given[unknown[0]]))
-        return Rewriting(unknown[0], f"Write {text}.")
-    return Rewriting()
+    rewritten = OPTION_BY_KEYWORD.get(verb, {})
+    if unknown and normalize_name(unknown[0]) in rewritten:
+        text = rewritten[normalize_name(unknown[0])].format(_value_text(keywords[unknown[0]]))
+        return Respelling(unknown[0], f"Write {text}.")
+    return Respelling()
 
 
-def _called(function: Callable[..., Any]) -> str:
+def _function_name(function: Callable[..., Any]) -> str:
     """Return the name by which a function or class is called."""
     return function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
 
 
-def refuse_keyword(function: Callable[..., Any], given: Mapping[str, Any]) -> None:
+def refuse_keyword(function: Callable[..., Any], keywords: Mapping[str, Any]) -> None:
     """Raise a TypeError with a suggestion if a keyword is unknown to a function."""
     parameters = inspect.signature(function).parameters
-    taken = [name for name in parameters if name not in ("self", "cls")]
-    unknown = [name for name in given if name not in parameters]
-    if unknown and not any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
-        called = _called(function)
-        name, hint, _ = rewritten_keyword(function, given)
+    accepted = [name for name in parameters if name not in ("self", "cls")]
+    unknown = [name for name in keywords if name not in parameters]
+    if unknown and not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        function_name = _function_name(function)
+        name, hint, _ = respell_keyword(function, keywords)
         if name:
-            raise TypeError(f"{called}() has no keyword {name!r}. {hint}") from None
-        found = nearest(unknown[0], taken, KEYWORDS)
-        way_out = f"use {found}=" if found in taken else found or f"it takes {', '.join(taken) or 'none'}"
-        way_out += ', as in "species ~ a + b"' if found == "formula" else ""
-        raise TypeError(f"{called}() has no keyword {unknown[0]!r}: {way_out}.") from None
+            raise TypeError(f"{function_name}() has no keyword {name!r}. {hint}") from None
+        suggestion = suggest_name(unknown[0], accepted, KEYWORDS)
+        way_out = (
+            f"use {suggestion}="
+            if suggestion in accepted
+            else suggestion or f"it takes {', '.join(accepted) or 'none'}"
+        )
+        way_out += ', as in "species ~ a + b"' if suggestion == "formula" else ""
+        raise TypeError(f"{function_name}() has no keyword {unknown[0]!r}: {way_out}.") from None
 
 
 def _value_text(value: Any) -> str:
@@ -653,14 +693,17 @@ def attribute_hint(name: str, names: Iterable[Iterable[str]], table: str) -> str
     table : str
         Foreign names, such as `ATTRIBUTES`.
     """
-    found = next(filter(None, (nearest(name, each, table) for each in names)), "see dir() for all attributes")
+    suggestion = next(
+        filter(None, (suggest_name(name, candidate_names, table) for candidate_names in names)),
+        "see dir() for all attributes",
+    )
     # The suggestion is a name, possibly with calls, or a sentence.
-    is_name = re.fullmatch(r"\w+(\.\w+|\(([^()]|\([^()]*\))*\))*", found)
-    return sentence(f"use {found}" if is_name else found)
+    is_name = re.fullmatch(r"\w+(\.\w+|\(([^()]|\([^()]*\))*\))*", suggestion)
+    return sentence(f"use {suggestion}" if is_name else suggestion)
 
 
-def refuse_attribute(owner: str, name: str, there: Iterable[str], table: str) -> NoReturn:
+def refuse_attribute(owner: str, name: str, existing_names: Iterable[str], table: str) -> NoReturn:
     """Raise the AttributeError of a name that a module or class does not have, with a suggestion."""
     # Without an object Python itself appends no second guess.
-    hint = attribute_hint(name, [there], table)
+    hint = attribute_hint(name, [existing_names], table)
     raise AttributeError(f"{owner} has no attribute {name!r}. {hint}", name=name, obj=None)

@@ -267,15 +267,15 @@ class SparsePLS(PLSSpecification):
     def __post_init__(self) -> None:
         """Validate the parameter."""
         value: Any = self.nonzero
-        many = isinstance(value, Iterable) and not isinstance(value, str | bytes)
+        is_sequence = isinstance(value, Iterable) and not isinstance(value, str | bytes)
         also = ", or one for each component"
         counts = tuple(
             check_whole("nonzero", count, 1, what="a number of columns", also=also)
-            for count in (value if many else [value])
+            for count in (value if is_sequence else [value])
         )
         if not counts:
             raise DataError(f"nonzero={self.nonzero!r} is empty.", hint="Give a number for each component.")
-        self._set("nonzero", counts if many else counts[0])
+        self._set("nonzero", counts if is_sequence else counts[0])
 
 
 PLS: tuple[type[PLSSpecification], ...] = (OrthogonalPLS, SparsePLS)

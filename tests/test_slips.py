@@ -374,7 +374,7 @@ def test_a_word_that_is_known_is_not_taken_for_another_that_looks_like_it():
 def every_way(table):
     for line in filter(None, table.split("\n")):
         ways, _, elsewhere = line.partition(" <- ")
-        assert all(name == slips.plain(name) for name in elsewhere.split()), line
+        assert all(name == slips.normalize_name(name) for name in elsewhere.split()), line
         yield from ((way, elsewhere.split()) for way in ways.split(" | "))
 
 

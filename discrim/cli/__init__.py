@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from discrim import datasets
-from discrim.cli.output import prepare, say, standard_output
+from discrim.cli.output import prepare_streams, standard_output, write_message
 from discrim.cli.verbs import VERBS, build_parser, parser_of
 from discrim.errors import DiscrimError, DiscrimWarning
 from discrim.models.registry import resolve
@@ -31,12 +31,12 @@ def _run(argv: Sequence[str] | None) -> int:
     parser = build_parser(only=typed[:1])
     arguments = parser.parse_args(typed)
     standard_output()  # If standard output is closed, stop before anything is fitted or saved.
-    shown: set[str] = set()
+    printed_messages: set[str] = set()
 
     def show_once(message: Warning | str, *args: object, **kwargs: object) -> None:
-        if str(message) not in shown:
-            shown.add(str(message))
-            say(f"warning: {message}")
+        if str(message) not in printed_messages:
+            printed_messages.add(str(message))
+            write_message(f"warning: {message}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", DiscrimWarning)
@@ -51,7 +51,7 @@ def _run(argv: Sequence[str] | None) -> int:
             suggested = parser_of(parser, arguments.command).typed(error.options, without=vars(arguments))
             # The hint on a separator is a call of pandas, which cannot be typed.
             text = f"{error.message} Give the separator." if "sep" in error.options else str(error)
-            say(f"{text}{suggested}")
+            write_message(f"{text}{suggested}")
             return 2
     return 0
 
@@ -77,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if "_ARGCOMPLETE" in os.environ:
         complete()
-    prepare()
+    prepare_streams()
     try:
         return _run(argv)
     except BrokenPipeError:
@@ -85,14 +85,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except MemoryError as error:
-        say(f"there is not enough memory{f': {error}' if str(error) else ''}: give fewer rows or columns")
+        write_message(f"not enough memory{f': {error}' if str(error) else ''}: use fewer rows or columns")
         return 2
     except DiscrimError as error:
-        say(error)
+        write_message(error)
         return 2
     except OSError as error:
-        named = error.filename is not None and error.strerror
-        say(f"{error.filename!r}: {error.strerror}" if named else error)
+        has_file_name = error.filename is not None and error.strerror
+        write_message(f"{error.filename!r}: {error.strerror}" if has_file_name else error)
         return 2
 
 
@@ -122,7 +122,7 @@ def _completed_parser() -> argparse.ArgumentParser:
     def nothing(prefix: str, **about: Any) -> list[str]:
         return []
 
-    places: dict[str, Any] = {
+    completer_by_argument: dict[str, Any] = {
         "data": tables_and_files,
         "compared": files,
         "reported": files,
@@ -131,9 +131,9 @@ def _completed_parser() -> argparse.ArgumentParser:
     }
     for verb in VERBS:
         for action in parser_of(parser, verb)._actions:
-            place: Any = action
-            if action.dest in places:
-                place.completer = places[action.dest]
+            argument: Any = action
+            if action.dest in completer_by_argument:
+                argument.completer = completer_by_argument[action.dest]
             elif action.choices is None:
-                place.completer = files if action.metavar in ("FILE", "PATH") else nothing
+                argument.completer = files if action.metavar in ("FILE", "PATH") else nothing
     return parser

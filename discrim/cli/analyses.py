@@ -12,10 +12,16 @@ from functools import partial
 from typing import Any, NamedTuple, get_args
 
 import discrim
-from discrim.cli.models import check_taken
-from discrim.cli.output import Output, deliver, output_of, refuse_part, suffix
-from discrim.cli.parsing import one_of
-from discrim.cli.reading import TableArgument, given_of, labels_in, labels_of_fit, labels_to_fit
+from discrim.cli.models import check_options_of_verb
+from discrim.cli.output import Output, check_not_in_source, picture_format, pop_output_options, write_results
+from discrim.cli.parsing import choices_hint
+from discrim.cli.reading import (
+    TableArgument,
+    distinct_labels,
+    label_columns_of_fit,
+    label_columns_to_fit,
+    pop_table_options,
+)
 from discrim.cli.values import has_labels, with_labels
 from discrim.data.sources.parts import Source
 from discrim.errors import DataError, FormulaError, NotSupportedError
@@ -29,19 +35,19 @@ def assess(verb: str, options: dict[str, Any]) -> None:
     """Show the assessment of a saved fit on the rows of a table."""
     file = options.pop("fit")
     sections = options.pop("sections", None)
-    given = given_of(options)
-    output = output_of(options, given.data, file)
-    fit = loaded_fit(file)
+    table_argument = pop_table_options(options)
+    output = pop_output_options(options, table_argument.data, file)
+    fit = load_fit(file)
     options = with_labels(options, fit.classes)
-    if output.picture is not None and suffix(output.picture) == "html":
+    if output.picture is not None and picture_format(output.picture) == "html":
         raise DataError(
-            "Pictures of assess answer no pointer.", hint="Name a file that ends in .png, .svg or .pdf."
+            "Plots of assess are not interactive.", hint="Name a file that ends in .png, .svg or .pdf."
         )
-    found = _assessed(fit, given, options)
-    deliver(found.summary(sections), output, draw=found.plot)
+    assessment = _assess_on_table(fit, table_argument, options)
+    write_results(assessment.summary(sections), output, draw=assessment.plot)
 
 
-def loaded_fit(file: str, hint: str = "Name a file of a fit.") -> Any:
+def load_fit(file: str, hint: str = "Name a file of a fit.") -> Any:
     """Load a fit from a file; raise a DataError if the file contains moments."""
     fit = discrim.load(file)
     if isinstance(fit, discrim.Moments):
@@ -49,12 +55,12 @@ def loaded_fit(file: str, hint: str = "Name a file of a fit.") -> Any:
     return fit
 
 
-def _assessed(fit: Any, given: TableArgument, options: dict[str, Any]) -> Any:
+def _assess_on_table(fit: Any, table_argument: TableArgument, options: dict[str, Any]) -> Any:
     """Assess a fit on the rows of DATA."""
-    return fit.assess(given.rows(labels_of_fit(fit, whole=False)), **options)
+    return fit.assess(table_argument.rows(label_columns_of_fit(fit, keeps_unread=False)), **options)
 
 
-class Errors(NamedTuple):
+class ErrorOptions(NamedTuple):
     """Options of the error rates in a summary: methods, number of folds and seed."""
 
     methods: list[str]
@@ -62,30 +68,31 @@ class Errors(NamedTuple):
     seed: int | None
 
 
-def errors_of(options: dict[str, Any]) -> Errors | None:
+def pop_error_options(options: dict[str, Any]) -> ErrorOptions | None:
     """Remove the options of error rates from a dictionary, and return them, or None."""
     methods = options.pop("errors", None)
     folds = options.pop("error_folds", None)
     seed = options.pop("error_seed", None)
-    random = {"--folds": (folds, ("cv",)), "--seed": (seed, ("cv", "632+"))}
-    for option, (value, of) in random.items():
-        if value is not None and not set(of) & set(methods or ()):
+    option_values = {"--folds": (folds, ("cv",)), "--seed": (seed, ("cv", "632+"))}
+    for option, (value, methods_with_option) in option_values.items():
+        if value is not None and not set(methods_with_option) & set(methods or ()):
             raise DataError(
-                f"{option} goes with --errors {' and '.join(of)}.", hint=f"Add that, or leave {option} out."
+                f"{option} requires --errors {' and '.join(methods_with_option)}.",
+                hint=f"Add that, or leave {option} out.",
             )
     if methods is None:
         return None
-    known = list(get_args(ErrorMethod))
+    known_methods = list(get_args(ErrorMethod))
     for method in methods:
-        if method not in known:
-            raise DataError(f"--errors: unknown method {method!r}.", hint=one_of(method, known))
+        if method not in known_methods:
+            raise DataError(f"--errors: unknown method {method!r}.", hint=choices_hint(method, known_methods))
     # A verb that uses folds itself shares these options with the error rates.
-    own = options.get("folds")
-    folds = own if folds is None and isinstance(own, int) else folds
-    return Errors(methods, folds, options.get("seed") if seed is None else seed)
+    verb_folds = options.get("folds")
+    folds = verb_folds if folds is None and isinstance(verb_folds, int) else folds
+    return ErrorOptions(methods, folds, options.get("seed") if seed is None else seed)
 
 
-def with_errors(summary: Any, fit: Any, errors: Errors | None) -> Any:
+def add_error_rates(summary: Any, fit: Any, errors: ErrorOptions | None) -> Any:
     """Add the error rates of a fit to a summary as its last section.
 
     Parameters
@@ -122,18 +129,20 @@ def with_errors(summary: Any, fit: Any, errors: Errors | None) -> Any:
     return summary.extended("errors", section)
 
 
-def of_table(given: TableArgument, formulas: Sequence[str], output: Output, use: Callable[[Any], Any]) -> Any:
+def call_with_table(
+    table_argument: TableArgument, formulas: Sequence[str], output: Output, function: Callable[[Any], Any]
+) -> Any:
     """Call a function with the table or source of DATA.
 
     Parameters
     ----------
-    given : TableArgument
+    table_argument : TableArgument
         DATA.
     formulas : sequence of str
         Formulas, which determine the columns that contain labels.
     output : Output
         Files of the output, which must not belong to the source.
-    use : callable
+    function : callable
         The function.
 
     Returns
@@ -141,24 +150,25 @@ def of_table(given: TableArgument, formulas: Sequence[str], output: Output, use:
     object
         Result of the function.
     """
-    if "~" not in formulas[0] and "~" in given.data and not os.path.exists(given.data):
+    if "~" not in formulas[0] and "~" in table_argument.data and not os.path.exists(table_argument.data):
         raise FormulaError(
-            f"{formulas[0]!r} stands in place of the formula, and {given.data!r} in place of the table.",
-            hint="Change the order.",
+            f"{formulas[0]!r} is in the place of the formula, and {table_argument.data!r} in place of the "
+            "table.",
+            hint="Write the formula first, and then the table.",
         )
-    labels = labels_to_fit(*formulas)
-    rows = given.rows(labels)
-    refuse_part(output, rows)
+    labels = label_columns_to_fit(*formulas)
+    rows = table_argument.rows(labels)
+    check_not_in_source(output, rows)
     try:
-        return use(rows)
+        return function(rows)
     except NotSupportedError:
         # A verb that requires all rows in memory may still be able to read a single large file.
-        if not (isinstance(rows, Source) and os.path.isfile(given.data)):
+        if not (isinstance(rows, Source) and os.path.isfile(table_argument.data)):
             raise
-        return use(given.table(labels))
+        return function(table_argument.table(labels))
 
 
-def with_labels_of(options: dict[str, Any], formula: str, data: Any) -> dict[str, Any]:
+def with_response_labels(options: dict[str, Any], formula: str, data: Any) -> dict[str, Any]:
     """Return options in which the text of classes is replaced by the labels of the response.
 
     Parameters
@@ -176,7 +186,9 @@ def with_labels_of(options: dict[str, Any], formula: str, data: Any) -> dict[str
     columns = getattr(data, "columns", None)
     if not has_labels(options) or response not in (data.names if columns is None else columns):
         return options
-    return with_labels(options, labels_in(data, response) if columns is None else data[response].unique())
+    return with_labels(
+        options, distinct_labels(data, response) if columns is None else data[response].unique()
+    )
 
 
 class _Request:
@@ -197,21 +209,21 @@ class _Request:
 
     def __init__(self, options: dict[str, Any], *files: str) -> None:
         self.formula: str = options.pop("formula")
-        self.given = given_of(options)
-        self.output = output_of(options, self.given.data, *files)
+        self.given = pop_table_options(options)
+        self.output = pop_output_options(options, self.given.data, *files)
         self.sections: list[str] | None = options.pop("sections", None)
         self.options = options
 
     def call(self, name: str) -> Any:
         """Call a public function with the formula, the table and the options."""
-        check_taken(name, self.options)
+        check_options_of_verb(name, self.options)
         function = getattr(discrim, name)
-        return of_table(
+        return call_with_table(
             self.given,
             [self.formula],
             self.output,
             lambda data: function(
-                self.formula, data=data, **with_labels_of(self.options, self.formula, data)
+                self.formula, data=data, **with_response_labels(self.options, self.formula, data)
             ),
         )
 
@@ -234,22 +246,27 @@ class _Request:
                     calibrator_of(fit()._fit)
                 fit().save(path)
 
-        deliver(summary, self.output, draw=draw, save=save)
+        write_results(summary, self.output, draw=draw, save=save)
 
 
 def summarize(verb: str, options: dict[str, Any]) -> None:
     """Fit a model and show its summary."""
     request = _Request(options, *([options["test"]] if "test" in options else []))
-    errors = errors_of(options)
+    errors = pop_error_options(options)
     test = TableArgument(options.pop("test"), request.given.dialect) if "test" in options else None
     fit = request.call(verb.replace("-", "_"))
-    summary = with_errors(fit.summary(request.sections), fit, errors)
+    summary = add_error_rates(fit.summary(request.sections), fit, errors)
     if test is not None:
-        summary = summary.followed(_assessed(fit, test, {}).summary(), "test_", f"Test rows: {test.data}")
+        summary = summary.followed(
+            _assess_on_table(fit, test, {}).summary(), "test_", f"Test rows: {test.data}"
+        )
     request.deliver(summary, lambda **view: fit.plot(**view), lambda: fit)
 
 
-_SHORTER = {"Hotelling-Lawley trace": "Hotelling-Lawley", "Hotelling-Lawley trace, McKeon": "H-L, McKeon's F"}
+_SHORT_LABELS = {
+    "Hotelling-Lawley trace": "Hotelling-Lawley",
+    "Hotelling-Lawley trace, McKeon": "H-L, McKeon's F",
+}
 """Shorter labels for a terminal of 60 characters."""
 
 _FORMATS: dict[Any, Any] = {"F": "z", "df1": "general", "df2": "general", "p": "tail", "F_is": "text"}
@@ -259,14 +276,14 @@ _FORMATS["p_permutation"] = "tail"
 def stepwise(verb: str, options: dict[str, Any]) -> None:
     """Choose columns step by step, and show the steps and the fit to the chosen columns."""
     request = _Request(options)
-    errors = errors_of(options)
+    errors = pop_error_options(options)
     if "verb" in options:
         model = options["verb"]
         options["verb"] = partial(getattr(discrim, model.verb), **model.options)
     choice = request.call("stepwise")
     summary = choice.summary(request.sections)
     if errors is not None:
-        summary = with_errors(summary, choice.fit, errors)
+        summary = add_error_rates(summary, choice.fit, errors)
     request.deliver(summary, lambda **view: choice.fit.plot(**view), lambda: choice.fit)
 
 
@@ -283,16 +300,16 @@ def choose(verb: str, options: dict[str, Any]) -> None:
 
 def plan_rows(verb: str, options: dict[str, Any]) -> None:
     """Show how many observations a discriminant analysis needs."""
-    output = output_of(options)
-    found = discrim.plan(options.pop("distance"), options.pop("p"), **options)
-    deliver(found.summary(), output, draw=found.plot)
+    output = pop_output_options(options)
+    planned = discrim.plan(options.pop("distance"), options.pop("p"), **options)
+    write_results(planned.summary(), output, draw=planned.plot)
 
 
 def canonical(verb: str, options: dict[str, Any]) -> None:
     """Show the canonical variates of an LDA, or of a term of a model with several factors."""
     request = _Request(options)
     convention = options.pop("convention", None)
-    terms = _term_options(options)
+    terms = _pop_term_options(options)
     if not terms and not _has_several_factors(request.formula):
         fit = request.call("lda")
         variates = fit.canonical(convention)
@@ -302,21 +319,23 @@ def canonical(verb: str, options: dict[str, Any]) -> None:
         )
         return
     if convention is not None:
-        raise DataError("--convention is for one factor on the left, without --term.", hint="Leave it out.")
+        raise DataError(
+            "--convention requires one factor on the left side and no --term.", hint="Leave it out."
+        )
     variates = request.call("mlm").canonical(**terms)
 
     def draw(**view: Any) -> Any:
         if set(view) - {"axes", "ax"}:
             raise DataError(
-                "The picture of a term has its ellipses only.",
-                hint="Leave --kind and --columns out, and name a file that ends in .png, .svg or .pdf.",
+                "The plot of a term shows only ellipses.",
+                hint="Leave out --kind and --columns, and name a file that ends in .png, .svg or .pdf.",
             )
         return variates.plot(**view)
 
     request.deliver(variates.summary(request.sections), draw)
 
 
-def _term_options(options: dict[str, Any]) -> dict[str, Any]:
+def _pop_term_options(options: dict[str, Any]) -> dict[str, Any]:
     """Remove the options of a model with several factors from a dictionary, and return them."""
     return {name: options.pop(name) for name in ("term", "type") if name in options}
 
@@ -331,7 +350,7 @@ def _has_several_factors(formula: str) -> bool:
 def manova(verb: str, options: dict[str, Any]) -> None:
     """Show the tests that all classes have the same mean, or of the terms of several factors."""
     request = _Request(options)
-    deliver(_manova_summary(request), request.output)
+    write_results(_manova_summary(request), request.output)
 
 
 def _manova_summary(request: _Request) -> Summary:
@@ -344,29 +363,29 @@ def _manova_summary(request: _Request) -> Summary:
     if "permutations" in options:
         source = "manova(formula, data, permutations=)"
         table = request.call("manova")
-        return _four_statistics(formula, "Tests of the means, also by permutation", table, source)
+        return _four_statistics(formula, "Tests of equal class means, also by permutation", table, source)
     if "method" in options:
         table = request.call("manova")
         section = Section(
-            "Test that the classes have one mean",
+            "Test of equal class means",
             table.drop(columns="assumes").dropna(axis=1),
             {"law": "text", "df1": "general", "df2": "general", "p": "tail"},
             note=table["assumes"].iloc[0],
             source=f'manova(formula, data, method="{options["method"]}")',
         )
-        return Summary(f"Equality of means: {formula}", {"manova": section})
+        return Summary(f"Equality of class means: {formula}", {"manova": section})
     if not _has_several_factors(formula):
         table = request.call("manova")
-        title = "Tests that the classes have one mean"
+        title = "Tests of equal class means"
         return _four_statistics(formula, title, table, "manova(formula, data)")
-    terms = _term_options(options)
+    terms = _pop_term_options(options)
     fit = request.call("mlm")
     term = terms.get("term")
     test_type = terms.get("type", 2)
     if term is None:
         summary = fit.summary(["header", "tests", "manova"], type=test_type)
         return summary
-    title = f"Tests that {term} is not needed, type {test_type}"
+    title = f"Tests of {term}, type {test_type}"
     return _four_statistics(
         fit.formula, title, fit.manova(term, test_type), "mlm(formula, data).manova(term)"
     )
@@ -387,7 +406,7 @@ def _four_statistics(formula: str, title: str, table: Any, source: str) -> Summa
     -------
     Summary
     """
-    table = table.rename(index=_SHORTER)
+    table = table.rename(index=_SHORT_LABELS)
     section = Section(
         title, table, _FORMATS, headings={"F_is": "F is", "p_permutation": "p by perm."}, source=source
     )

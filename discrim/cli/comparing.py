@@ -15,19 +15,25 @@ import pandas as pd
 
 import discrim
 from discrim import datasets
-from discrim.cli.analyses import loaded_fit, of_table, with_labels_of
-from discrim.cli.models import TypedModel, fitted, model_of, models_of
+from discrim.cli.analyses import call_with_table, load_fit, with_response_labels
+from discrim.cli.models import TypedModel, fit_model, read_model, read_models
 from discrim.cli.output import (
     Output,
-    check_place,
-    deliver,
-    output_of,
-    refuse_options,
-    refuse_same,
+    check_no_options,
+    check_not_an_input,
+    check_writable,
+    pop_output_options,
     write_output,
+    write_results,
     write_to_file,
 )
-from discrim.cli.reading import Labels, TableArgument, dialect_of_output, given_of, labels_of_fit
+from discrim.cli.reading import (
+    LabelColumns,
+    TableArgument,
+    label_columns_of_fit,
+    pop_output_dialect,
+    pop_table_options,
+)
 from discrim.cli.values import with_labels
 from discrim.data.sources.files import FORMATS, with_decimal_sign
 from discrim.data.sources.sinks import csv_text, write_frames
@@ -42,38 +48,38 @@ from discrim.report.tables import summarize
 def compare(verb: str, options: dict[str, Any]) -> None:
     """Show fits side by side."""
     compared = options.pop("compared")
-    given = given_of(options)
-    formulas = [each for each in compared if "~" in each and not os.path.isfile(each)]
-    files = [each for each in compared if each not in formulas]
-    output = output_of(options, given.data, *files)
-    sections = options.pop("sections", None)
+    table_argument = pop_table_options(options)
+    formulas = [item for item in compared if "~" in item and not os.path.isfile(item)]
+    files = [item for item in compared if item not in formulas]
+    output = pop_output_options(options, table_argument.data, *files)
+    requested_sections = options.pop("sections", None)
     if not files:
-        parts = _of_formulas(formulas, given, output, options)
+        sections_by_name = _compare_formulas(formulas, table_argument, output, options)
     elif formulas:
         raise DataError(
-            f"{files[0]!r} is the file of a fit, and {formulas[0]!r} a formula.",
-            hint="Give files, which are judged by DATA, or formulas, which are fitted to it.",
+            f"{files[0]!r} is the file of a fit, and {formulas[0]!r} is a formula.",
+            hint="Pass files, which are assessed on DATA, or formulas, which are fitted to it.",
         )
     else:
-        parts = _of_files(files, given, options)
-    made = {name: (lambda part=part: part) for name, part in parts.items()}
-    count = len(parts["fits"].table)
-    title = f"Comparison of {count} fit{'s' if count > 1 else ''}: {given.data}"
-    deliver(summarize(title, made, sections), output)
+        sections_by_name = _compare_saved_fits(files, table_argument, options)
+    section_functions = {name: (lambda part=part: part) for name, part in sections_by_name.items()}
+    count = len(sections_by_name["fits"].table)
+    title = f"Comparison of {count} fit{'s' if count > 1 else ''}: {table_argument.data}"
+    write_results(summarize(title, section_functions, requested_sections), output)
 
 
 # ---- formulas and verbs
 
 
-def _of_formulas(
-    formulas: list[str], given: TableArgument, output: Output, options: dict[str, Any]
+def _compare_formulas(
+    formulas: list[str], table_argument: TableArgument, output: Output, options: dict[str, Any]
 ) -> dict[str, Any]:
     """Fit each model to each formula, and return the sections of their comparison.
 
     Parameters
     ----------
     formulas : list of str
-    given : TableArgument
+    table_argument : TableArgument
     output : Output
         Files of the output, which must not belong to the source.
     options : dict
@@ -85,40 +91,42 @@ def _of_formulas(
     """
     from discrim.models.selection.comparison import cross_validated, paired
 
-    models = options.pop("verbs", None) or models_of("lda,qda")
+    models = options.pop("verbs", None) or read_models("lda,qda")
     folds, repeats, seed = (options.pop(name, None) for name in ("folds", "repeats", "seed"))
     if folds is None and (repeats is not None or seed is not None):
         option = "--seed" if seed is not None else "--repeats"
-        raise DataError(f"{option} goes with --folds.", hint=f"Add --folds 10, or leave {option} out.")
+        raise DataError(f"{option} requires --folds.", hint=f"Add --folds 10, or leave {option} out.")
 
     def fits_to(data: Any) -> list[Any]:
         return [
-            fitted(model, formula, data, with_labels_of(options, formula, data))
+            fit_model(model, formula, data, with_response_labels(options, formula, data))
             for formula in formulas
             for model in models
         ]
 
-    fits = of_table(given, formulas, output, fits_to)
-    names = _names(models, formulas)
-    with kept_warnings() as said:
+    fits = call_with_table(table_argument, formulas, output, fits_to)
+    names = _fit_names(models, formulas)
+    with kept_warnings() as messages:
         table = discrim.compare(*fits).set_axis(names, axis=0).drop(columns="formula")
-    for message, category in said:
+    for message, category in messages:
         if category is not NotComparableWarning:
             warn_user(message, category)
-    parts = {"fits": _fits(table, fits[0].formula if len(formulas) == 1 else "")}
+    sections_by_name = {"fits": _fits_section(table, fits[0].formula if len(formulas) == 1 else "")}
     if folds is not None:
-        found = cross_validated(fits, folds, repeats or 1, None, seed)
-        parts["errors"] = _errors(found, names)
+        validations = cross_validated(fits, folds, repeats or 1, None, seed)
+        sections_by_name["errors"] = _errors_section(validations, names)
         if len(fits) > 1:
-            parts["pairs"] = _pairs(paired(found, names), folds, repeats or 1, found[0].seed)
-    return parts
+            sections_by_name["pairs"] = _pairs_section(
+                paired(validations, names), folds, repeats or 1, validations[0].seed
+            )
+    return sections_by_name
 
 
-def _names(models: list[TypedModel], formulas: list[str]) -> list[str]:
+def _fit_names(models: list[TypedModel], formulas: list[str]) -> list[str]:
     """Return names of fits: the model, and the formula if there are several."""
     if len(formulas) == 1:
-        return _told_apart([model.typed for model in models])
-    return _told_apart(
+        return _number_duplicates([model.typed for model in models])
+    return _number_duplicates(
         [
             f"{model.typed}, {formula}" if len(models) > 1 else formula
             for formula in formulas
@@ -127,7 +135,7 @@ def _names(models: list[TypedModel], formulas: list[str]) -> list[str]:
     )
 
 
-def _told_apart(names: list[str]) -> list[str]:
+def _number_duplicates(names: list[str]) -> list[str]:
     """Number names that occur more than once."""
     return [f"{name} ({i})" if names.count(name) > 1 else name for i, name in enumerate(names, start=1)]
 
@@ -135,13 +143,15 @@ def _told_apart(names: list[str]) -> list[str]:
 # ---- saved fits
 
 
-def _of_files(files: list[str], given: TableArgument, options: dict[str, Any]) -> dict[str, Any]:
+def _compare_saved_fits(
+    files: list[str], table_argument: TableArgument, options: dict[str, Any]
+) -> dict[str, Any]:
     """Assess saved fits on the rows of a table, and return the sections of their comparison.
 
     Parameters
     ----------
     files : list of str
-    given : TableArgument
+    table_argument : TableArgument
     options : dict
         Must be empty, because saved fits have no options.
 
@@ -151,36 +161,38 @@ def _of_files(files: list[str], given: TableArgument, options: dict[str, Any]) -
     """
     from discrim.models.selection.comparison import compared_on
 
-    refuse_options(options, "goes with formulas, which are fitted", "Leave it out for files of fits.")
-    fits = [loaded_fit(file) for file in files]
-    found = [labels_of_fit(fit, whole=False) for fit in fits]
-    typed = frozenset(name for each in found for name in each.typed)
-    labels = Labels(typed, frozenset(name for each in found for name in each.text))
-    tables = (part.data for part in rows_given(given.rows(labels)).parts())
-    by_fit, by_pair = compared_on(fits, _told_apart(files), tables)
+    check_no_options(options, "requires formulas, which are fitted", "Leave it out for files of fits.")
+    fits = [load_fit(file) for file in files]
+    labels_by_fit = [label_columns_of_fit(fit, keeps_unread=False) for fit in fits]
+    typed = frozenset(name for fit_labels in labels_by_fit for name in fit_labels.typed)
+    labels = LabelColumns(typed, frozenset(name for fit_labels in labels_by_fit for name in fit_labels.text))
+    tables = (chunk.data for chunk in rows_given(table_argument.rows(labels)).parts())
+    by_fit, by_pair = compared_on(fits, _number_duplicates(files), tables)
     formats: dict[Any, Any] = {"formula": "text", "rows": "count", "wrong": "count"}
     formats |= dict.fromkeys(["error", "se", "low", "high"], "share")
-    note = "The fits as they were saved; intervals are exact."
-    parts = {
-        "fits": Section("Errors on the rows of the table", by_fit, formats, headings=INTERVAL, note=note)
+    note = "The fits are used as they were saved. Intervals are exact."
+    sections_by_name = {
+        "fits": Section(
+            "Errors on the observations of the table", by_fit, formats, headings=INTERVAL, note=note
+        )
     }
     if len(by_pair):
         counts: dict[Any, Any] = dict.fromkeys(["rows", "only_a_wrong", "only_b_wrong"], "count")
         headings = {"only_a_wrong": "first only", "only_b_wrong": "second only", "p_exact": "P"}
-        parts["pairs"] = Section(
-            "Rows on which one of two fits alone is wrong",
+        sections_by_name["pairs"] = Section(
+            "Observations that only one of two fits misclassifies",
             by_pair.rename_axis(["", ""]),
             counts | {"p_exact": "p"},
             headings=headings,
-            note="McNemar's test by the binomial distribution.",
+            note="Exact McNemar test (binomial distribution).",
         )
-    return parts
+    return sections_by_name
 
 
 # ---- sections
 
 
-def _fits(table: Any, formula: str) -> Any:
+def _fits_section(table: Any, formula: str) -> Any:
     """Return the section of the fits and their information criteria."""
     formats: dict[Any, Any] = {"nobs": "count", "likelihood": "text", "df": "count"}
     formats |= dict.fromkeys(["llf", "aic", "bic", "llf_given_row"], "z")
@@ -195,9 +207,9 @@ def _fits(table: Any, formula: str) -> Any:
     return Section(title, table, formats, headings=headings, note=note, source="compare(*fits)")
 
 
-def _errors(found: list[Any], names: list[str]) -> Any:
+def _errors_section(validations: list[Any], names: list[str]) -> Any:
     """Return the section of the cross-validated errors."""
-    rows = [each.table().loc["error"] for each in found]
+    rows = [validation.table().loc["error"] for validation in validations]
     table = pd.DataFrame(rows).set_axis(names, axis=0)
     return Section(
         "Cross-validated error",
@@ -208,7 +220,7 @@ def _errors(found: list[Any], names: list[str]) -> Any:
     )
 
 
-def _pairs(table: Any, folds: int, repeats: int, seed: int | None) -> Any:
+def _pairs_section(table: Any, folds: int, repeats: int, seed: int | None) -> Any:
     """Return the section of paired differences of the errors.
 
     Parameters
@@ -222,18 +234,21 @@ def _pairs(table: Any, folds: int, repeats: int, seed: int | None) -> Any:
     -------
     Section
     """
-    shown = ["difference", "se", "low", "high", "p_t", "only_a_wrong", "only_b_wrong", "p_exact"]
-    formats: dict[Any, Any] = dict.fromkeys(shown[:4], "share") | dict.fromkeys(shown[5:7], "count")
+    shown_columns = ["difference", "se", "low", "high", "p_t", "only_a_wrong", "only_b_wrong", "p_exact"]
+    formats: dict[Any, Any] = dict.fromkeys(shown_columns[:4], "share") | dict.fromkeys(
+        shown_columns[5:7], "count"
+    )
     headings = INTERVAL | {"only_a_wrong": "first only", "only_b_wrong": "second only"}
     headings |= {"p_t": "P (t)", "p_exact": "P (McNemar)"}
-    times = f", {repeats} times" if repeats > 1 else ""
+    repeats_text = f", {repeats} times" if repeats > 1 else ""
     return Section(
-        "Differences of the errors, pair by pair",
-        table[shown].rename_axis(["", ""]),
+        "Pairwise differences of the errors",
+        table[shown_columns].rename_axis(["", ""]),
         formats | {"p_t": "p", "p_exact": "p"},
         headings=headings,
-        note=f"{folds} folds{times}, seed {seed}, the same for all. P (t): the corrected resampled t test. "
-        "First only, second only: rows on which that fit alone is wrong.",
+        note=f"{folds} folds{repeats_text}, seed {seed}, the same for all fits. "
+        "P (t): corrected resampled t test. "
+        "First only, second only: observations that only this fit misclassifies.",
         source="compare(*fits, folds=).pairs()",
     )
 
@@ -246,21 +261,23 @@ def report(verb: str, options: dict[str, Any]) -> None:
     target = options.pop("out")
     title = options.pop("title", None)
     pictures = options.pop("pictures", None)
-    check_place(target, "A report", *PAGES)
-    refuse_same("--out", target, subject, *([options["data"]] if "data" in options else []))
+    check_writable(target, "A report", *PAGES)
+    check_not_an_input("--out", target, subject, *([options["data"]] if "data" in options else []))
     if "~" in subject and not os.path.isfile(subject):
         fit, load = _fit_of_formula(subject, target, options)
     else:
         for name, option in (("data", "DATA"), ("verb", "--verb")):
             if name in options:
                 raise DataError(
-                    f"{subject!r} is a saved fit, which is reported as it is.", hint=f"Leave {option} out."
+                    f"{subject!r} is a saved fit, which is not fitted again.", hint=f"Leave {option} out."
                 )
-        refuse_options(options, "goes with a formula that is fitted", "Leave it out for a saved fit.")
-        fit = loaded_fit(subject)
+        check_no_options(options, "requires a formula, which is fitted", "Leave it out for a saved fit.")
+        fit = load_fit(subject)
         load = None
-    words: dict[str, Any] = {"all": "all", "none": []}
-    pictures = words.get(pictures[0], pictures) if pictures is not None and len(pictures) == 1 else pictures
+    picture_words: dict[str, Any] = {"all": "all", "none": []}
+    pictures = (
+        picture_words.get(pictures[0], pictures) if pictures is not None and len(pictures) == 1 else pictures
+    )
     fit.report(target, title=title, load=load, pictures=pictures)
 
 
@@ -280,30 +297,33 @@ def _fit_of_formula(formula: str, target: str, options: dict[str, Any]) -> tuple
     """
     if "data" not in options:
         raise DataError(
-            f"{formula!r} is fitted to a table.", hint=f"Name one behind it, as in report {formula!r} iris."
+            f"The formula {formula!r} requires a table.",
+            hint=f"Add one, for example report {formula!r} iris.",
         )
-    model = options.pop("verb", None) or model_of("lda")
-    given = given_of(options)
+    model = options.pop("verb", None) or read_model("lda")
+    table_argument = pop_table_options(options)
 
     def fit(data: Any) -> Any:
-        return fitted(model, formula, data, with_labels_of(options, formula, data))
+        return fit_model(model, formula, data, with_response_labels(options, formula, data))
 
-    return of_table(given, [formula], Output("html", path=target), fit), _code_of(given)
+    return call_with_table(table_argument, [formula], Output("html", path=target), fit), _reading_code(
+        table_argument
+    )
 
 
-def _code_of(given: TableArgument) -> str | None:
+def _reading_code(table_argument: TableArgument) -> str | None:
     """Return the Python code that reads a table into memory, or None if it is not a single file."""
-    if given.data in datasets.names():
-        return f"discrim.datasets.load_{given.data}()"
-    if not os.path.isfile(given.data):
+    if table_argument.data in datasets.names():
+        return f"discrim.datasets.load_{table_argument.data}()"
+    if not os.path.isfile(table_argument.data):
         return None
-    if FORMATS.get(PurePath(given.data).suffix.lower()) == "Parquet":
-        return f"pd.read_parquet({given.data!r})"
-    separator = given.dialect.separator_of(given.data)
-    decimal = given.dialect.decimal
-    more = f", sep={separator!r}" if separator != "," else ""
-    more += f", decimal={decimal!r}" if decimal != "." else ""
-    return f"pd.read_csv({given.data!r}{more})"
+    if FORMATS.get(PurePath(table_argument.data).suffix.lower()) == "Parquet":
+        return f"pd.read_parquet({table_argument.data!r})"
+    separator = table_argument.dialect.separator_of(table_argument.data)
+    decimal = table_argument.dialect.decimal
+    arguments = f", sep={separator!r}" if separator != "," else ""
+    arguments += f", decimal={decimal!r}" if decimal != "." else ""
+    return f"pd.read_csv({table_argument.data!r}{arguments})"
 
 
 def predict(verb: str, options: dict[str, Any]) -> None:
@@ -311,41 +331,50 @@ def predict(verb: str, options: dict[str, Any]) -> None:
     file = options["fit"]
     out = options.get("out")
     augment = "augment" in options
-    fit = loaded_fit(
-        file, "Fit them, as discrim.lda(moments=discrim.load(...)), and name a file of that fit."
-    )
-    gaps: dict[str, Any] = {name: options[name] for name in ("unseen", "missing") if name in options}
+    fit = load_fit(file, "Fit them, as discrim.lda(moments=discrim.load(...)), and name a file of that fit.")
+    missing_options: dict[str, Any] = {
+        name: options[name] for name in ("unseen", "missing") if name in options
+    }
     if augment and "prior" in options:
         raise DataError("--augment uses the prior of the fit.", hint="Leave out --prior, or use --proba.")
     if "method" in options and "proba" not in options:
-        raise DataError("--method says how posteriors are computed.", hint="Add --proba, or leave it out.")
+        raise DataError("--method requires --proba.", hint="Add --proba, or leave it out.")
     prior = with_labels(options, fit.classes).get("prior")
-    given = given_of(options)
-    dialect = dialect_of_output(options, given, out)
-    data = given.rows(labels_of_fit(fit, whole=augment))
+    table_argument = pop_table_options(options)
+    dialect = pop_output_dialect(options, table_argument, out)
+    data = table_argument.rows(label_columns_of_fit(fit, keeps_unread=augment))
     if type(data).__module__.startswith("polars") and hasattr(data, "to_pandas"):
         # Parquet was read by polars. As a source the predictions become pandas frames.
         data = partial(iter, [data])
     if out is not None:
-        refuse_same("--out", out, given.data, file)
-    before = given.dialect.decimal
+        check_not_an_input("--out", out, table_argument.data, file)
+    input_decimal = table_argument.dialect.decimal
     # Columns that the fit does not read are unchanged text, in which the decimal sign has to be replaced.
-    texts: list[str] = []
-    if augment and given.is_csv and before != dialect.decimal:
+    unread_columns: list[str] = []
+    if augment and table_argument.is_csv and input_decimal != dialect.decimal:
         design = fit._fit.design_rows.design
-        read = (*design.columns, *design.response_columns)
+        columns_read = (*design.columns, *design.response_columns)
         names = data.columns if isinstance(data, pd.DataFrame) else rows_given(data).names
-        texts = [str(name) for name in names if name not in read]
+        unread_columns = [str(name) for name in names if name not in columns_read]
     method = options.get("method", "plugin") if "proba" in options else None
 
     def frames() -> Iterator[pd.DataFrame]:
-        answer = fit.augment(data, **gaps) if augment else _labelled(fit, data, prior, gaps, method=method)
+        answer = (
+            fit.augment(data, **missing_options)
+            if augment
+            else _predict_labels(fit, data, prior, missing_options, method=method)
+        )
         # For a source the answer is an iterator of frames.
         for frame in [answer] if hasattr(answer, "columns") else answer:
             # Keys of folders are categorical columns, not text from the file.
-            own = [name for name in texts if not isinstance(frame[name].dtype, pd.CategoricalDtype)]
+            text_columns = [
+                name for name in unread_columns if not isinstance(frame[name].dtype, pd.CategoricalDtype)
+            ]
             yield frame.assign(
-                **{name: with_decimal_sign(frame[name], before, dialect.decimal) for name in own}
+                **{
+                    name: with_decimal_sign(frame[name], input_decimal, dialect.decimal)
+                    for name in text_columns
+                }
             )
 
     if out is not None:
@@ -361,12 +390,14 @@ def export(verb: str, options: dict[str, Any]) -> None:
     file = options.pop("fit")
     path = options.pop("onnx", None)
     if (path is None) == ("sql" not in options):
-        raise DataError("Export writes a query or a model.", hint="Give --sql and an engine, or --onnx FILE.")
+        raise DataError(
+            "export requires exactly one of --sql and --onnx.", hint="Write --sql ENGINE, or --onnx FILE."
+        )
     option, target = ("--onnx", path) if path is not None else ("--out", options.pop("out", None))
     if target is not None:
-        check_place(target)
-        refuse_same(option, target, file)
-    fit = loaded_fit(file)
+        check_writable(target)
+        check_not_an_input(option, target, file)
+    fit = load_fit(file)
     options = with_labels(options, fit.classes)
     prior = options.pop("prior", None)
     if path is None:
@@ -376,11 +407,13 @@ def export(verb: str, options: dict[str, Any]) -> None:
         else:
             write_to_file(target, text.encode())
         return
-    refuse_options(options, "is an option of a query", "Leave it out with --onnx.")
+    check_no_options(options, "requires --sql", "Leave it out with --onnx.")
     write_to_file(path, fit.to_onnx(prior=prior).SerializeToString())
 
 
-def _labelled(fit: Any, data: Any, prior: Any, gaps: dict[str, Any], *, method: str | None) -> Any:
+def _predict_labels(
+    fit: Any, data: Any, prior: Any, missing_options: dict[str, Any], *, method: str | None
+) -> Any:
     """Predict the labels of a table, or of each chunk of a source, optionally with posteriors.
 
     Parameters
@@ -390,7 +423,7 @@ def _labelled(fit: Any, data: Any, prior: Any, gaps: dict[str, Any], *, method: 
     data : table or Source
     prior : object
         Prior, or None for the prior of the fit.
-    gaps : dict
+    missing_options : dict
         Treatment of unseen levels and missing values.
     method : str or None
         Method of the posteriors, None for labels only.
@@ -400,11 +433,11 @@ def _labelled(fit: Any, data: Any, prior: Any, gaps: dict[str, Any], *, method: 
     DataFrame, or iterator of DataFrame for a source
     """
     if method is None:
-        labels: Any = fit.predict(data, prior=prior, **gaps)
+        labels: Any = fit.predict(data, prior=prior, **missing_options)
         return labels.to_frame() if isinstance(labels, pd.Series) else labels
 
-    def answer(results: Any, part: Any) -> pd.DataFrame:
-        rows = results._fit.new_rows(part, Gaps(**gaps))
+    def answer(results: Any, chunk: Any) -> pd.DataFrame:
+        rows = results._fit.new_rows(chunk, Gaps(**missing_options))
         posteriors = results.predict_proba(rows, prior=prior, method=method)
         return pd.DataFrame(pd.concat([results.predict(rows, prior=prior), posteriors], axis=1))
 

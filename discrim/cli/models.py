@@ -6,8 +6,8 @@ import inspect
 import re
 from typing import Any, NamedTuple
 
-from discrim.cli.parsing import one_of
-from discrim.cli.values import annotations_of, kind_of, specification_of
+from discrim.cli.parsing import choices_hint
+from discrim.cli.values import annotations_of, specification_of, value_kind_of
 from discrim.errors import DataError, DiscrimError
 from discrim.formula.calls import LiteralCall, read_calls
 from discrim.models.registry import BY_VERB, MODULE_BY_NAME, resolve
@@ -32,7 +32,7 @@ class TypedModel(NamedTuple):
     typed: str
 
 
-def models_of(typed: str) -> list[TypedModel]:
+def read_models(text: str) -> list[TypedModel]:
     """Read models that are separated by commas.
 
     Examples
@@ -40,32 +40,34 @@ def models_of(typed: str) -> list[TypedModel]:
     >>> [(model.verb, model.options) for model in models_of("lda, rda(grid=[0, 0.5])")]
     [('lda', {}), ('rda', {'grid': [0, 0.5]})]
     """
-    if not typed.strip():
+    if not text.strip():
         raise DataError("The name of a model is empty.", hint="Write one, such as lda.")
     # Verbs of the command line contain hyphens, which would be minus signs in a call.
     hyphened = [verb.replace("_", "-") for verb in BY_VERB if "_" in verb]
-    code = re.sub("|".join(hyphened), lambda found: found[0].replace("-", "_"), typed)
-    return [_model(call) for call in read_calls(code)]
+    code = re.sub("|".join(hyphened), lambda found: found[0].replace("-", "_"), text)
+    return [_model_of_call(call) for call in read_calls(code)]
 
 
-def model_of(typed: str) -> TypedModel:
+def read_model(text: str) -> TypedModel:
     """Read one model."""
-    found = models_of(typed)
-    if len(found) > 1:
-        raise DataError(f"{typed!r} names {len(found)} models.", hint="Write one.")
-    return found[0]
+    models = read_models(text)
+    if len(models) > 1:
+        raise DataError(f"{text!r} names {len(models)} models.", hint="Write one.")
+    return models[0]
 
 
-def _model(call: LiteralCall) -> TypedModel:
+def _model_of_call(call: LiteralCall) -> TypedModel:
     """Return the model of a call, after checking the names of its keyword arguments but not their values."""
-    known = [verb for verb, row in BY_VERB.items() if row.command is not None and row.can_be_saved]
-    if call.name not in known:
+    known_verbs = [verb for verb, row in BY_VERB.items() if row.command is not None and row.can_be_saved]
+    if call.name not in known_verbs:
         raise call.error(
-            f"{call.name!r} is not a model that can be fitted here.", hint=one_of(call.name, known)
+            f"{call.name!r} is not a model that can be fitted here.",
+            hint=choices_hint(call.name, known_verbs),
         )
     if call.args:
         raise call.error(
-            f"{call.name} takes no options by position.", hint="Write each by its name, as in knn(k=5)."
+            f"{call.name} does not accept options by position.",
+            hint="Write each by its name, for example knn(k=5).",
         )
     function = resolve(f"{MODULE_BY_NAME[call.name]}:{call.name}")
     annotations = annotations_of(function)
@@ -76,17 +78,17 @@ def _model(call: LiteralCall) -> TypedModel:
         except TypeError as error:
             raise call.error(str(error), name, hint="Correct the name, or leave the option out.") from None
         options[name] = value
-        specifications = kind_of(annotations[name]).specifications
+        specifications = value_kind_of(annotations[name]).specifications
         if isinstance(value, LiteralCall) and specifications:
             options[name] = specification_of(value, specifications)
         elif isinstance(value, LiteralCall):
             raise call.error(
-                f"{name}= takes no call.", name, hint="Write a number, a text in quotes or a list."
+                f"{name}= cannot be a call.", name, hint="Write a number, a text in quotes or a list."
             )
     return TypedModel(call.name, options, call.text[call.start : call.end])
 
 
-def fitted(model: TypedModel, formula: str, data: Any, options: dict[str, Any]) -> Any:
+def fit_model(model: TypedModel, formula: str, data: Any, options: dict[str, Any]) -> Any:
     """Fit a model; an error names the model.
 
     Parameters
@@ -105,7 +107,7 @@ def fitted(model: TypedModel, formula: str, data: Any, options: dict[str, Any]) 
     import discrim
 
     verb = getattr(discrim, model.verb)
-    check_taken(model.verb, options)
+    check_options_of_verb(model.verb, options)
     try:
         return verb(formula, data=data, **options, **model.options)
     except DiscrimError as error:
@@ -113,21 +115,21 @@ def fitted(model: TypedModel, formula: str, data: Any, options: dict[str, Any]) 
         raise error.with_message(f"{model.typed}: {error.message}") from error
 
 
-def check_taken(verb: str, options: dict[str, Any]) -> None:
+def check_options_of_verb(verb: str, options: dict[str, Any]) -> None:
     """Raise a DataError if a function has no parameter for one of the options."""
-    taken = inspect.signature(resolve(f"{MODULE_BY_NAME[verb]}:{verb}")).parameters
+    parameters = inspect.signature(resolve(f"{MODULE_BY_NAME[verb]}:{verb}")).parameters
     for name in options:
-        if name not in taken:
+        if name not in parameters:
             option = "--" + name.replace("_", "-")
-            raise DataError(f"{verb} takes no {option}.", hint="Leave it out, or use another verb.")
+            raise DataError(f"{verb} has no option {option}.", hint="Leave it out, or use another verb.")
 
 
-def engine_of(text: str) -> Any:
+def read_engine(text: str) -> Any:
     """Return a regression of scikit-learn from a text such as "Ridge(alpha=2)"."""
     try:
-        made = resolve("discrim.sklearn.regressions:engine_of")
+        make_engine = resolve("discrim.sklearn.regressions:engine_of")
     except ImportError:
         raise DataError(
-            "fda takes its engine from scikit-learn.", hint="Install it with pip install scikit-learn."
+            "The engine of fda requires scikit-learn.", hint="Install it with pip install scikit-learn."
         ) from None
-    return made(text)
+    return make_engine(text)

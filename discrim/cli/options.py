@@ -16,31 +16,31 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from discrim.cli import parsing
-from discrim.cli.models import engine_of, model_of, models_of
+from discrim.cli.models import read_engine, read_model, read_models
 from discrim.cli.output import FORMATS, error_line
-from discrim.cli.values import ValueKind, annotations_of, kind_of
+from discrim.cli.values import ValueKind, annotations_of, value_kind_of
 from discrim.docstrings import parameter_entries
 from discrim.errors import DiscrimError
 from discrim.models.registry import BY_VERB, MODELS, MODULE_BY_NAME, plot_kinds, resolve
-from discrim.slips import Rewriting, rewritten_keyword
+from discrim.slips import Respelling, respell_keyword
 
-FITTED = "what is fitted"
-READ = "how DATA is read"
-SHOWN = "what is shown"
-WRITTEN = "what is written"
+FIT_GROUP = "model"
+READING_GROUP = "reading DATA"
+SUMMARY_GROUP = "summary"
+OUTPUT_GROUP = "output"
 
-HEADINGS = {
-    "assess": "what is judged",
-    "export": "what is exported",
-    "predict": "what is predicted",
-    "report": "what is reported",
+FIRST_GROUP_HEADINGS = {
+    "assess": "assessment",
+    "export": "export",
+    "predict": "prediction",
+    "report": "report",
 }
 """Headings of the first group of options, for verbs that do more than fit a model."""
 
-PICTURED = {"stepwise": "lda", "canonical": "lda"}
+MODEL_OF_PLOTS = {"stepwise": "lda", "canonical": "lda"}
 """Verbs that are not models, with the model whose plots they draw."""
 
-JUDGED = ("confusion", "roc", "calibration")
+ASSESSMENT_PLOTS = ("confusion", "roc", "calibration")
 """Kinds of plots of an assessment."""
 
 
@@ -77,46 +77,50 @@ class Source(NamedTuple):
     names: tuple[str, ...] = ()
 
 
-def _of_method(results: str, method: str, *names: str) -> Source:
+def _method_source(results: str, method: str, *names: str) -> Source:
     """Return some parameters of a method of a results class as a source of options."""
     return Source(f"{MODULE_BY_NAME[results]}:{results}.{method}", names)
 
 
-def _of_verb(verb: str, *names: str) -> Source:
+def _verb_source(verb: str, *names: str) -> Source:
     """Return some parameters of a verb as a source of options."""
     return Source(f"{MODULE_BY_NAME[verb]}:{verb}", names)
 
 
-_OF_FITS = _of_verb("lda", "prior", "weights", "na_action")
+_FIT_OPTIONS = _verb_source("lda", "prior", "weights", "na_action")
 
 SOURCES = {
-    "stepwise": (_of_verb("stepwise"),),
-    "choose": (_of_verb("choose"),),
-    "compare": (_of_verb("compare", "folds", "repeats", "seed"), _OF_FITS),
+    "stepwise": (_verb_source("stepwise"),),
+    "choose": (_verb_source("choose"),),
+    "compare": (_verb_source("compare", "folds", "repeats", "seed"), _FIT_OPTIONS),
     "assess": (
-        _of_method("ClassifierResults", "assess", "prior", "level", "bins", "weights", "unseen", "missing"),
+        _method_source(
+            "ClassifierResults", "assess", "prior", "level", "bins", "weights", "unseen", "missing"
+        ),
     ),
     "canonical": (
-        _of_verb("lda", "prior", "weights", "collinear", "levels", "na_action"),
-        _of_method("LDAResults", "canonical"),
-        _of_method("MLMResults", "canonical"),
+        _verb_source("lda", "prior", "weights", "collinear", "levels", "na_action"),
+        _method_source("LDAResults", "canonical"),
+        _method_source("MLMResults", "canonical"),
     ),
-    "manova": (_of_verb("manova"),),
-    "plan": (_of_verb("plan"),),
-    "predict": (_of_method("ClassifierResults", "predict_proba", "prior", "method", "unseen", "missing"),),
-    "export": (_of_method("ClassifierResults", "to_sql", "table", "output", "keep", "prior"),),
-    "report": (_of_method("ClassifierResults", "report", "title", "pictures"), _OF_FITS),
+    "manova": (_verb_source("manova"),),
+    "plan": (_verb_source("plan"),),
+    "predict": (
+        _method_source("ClassifierResults", "predict_proba", "prior", "method", "unseen", "missing"),
+    ),
+    "export": (_method_source("ClassifierResults", "to_sql", "table", "output", "keep", "prior"),),
+    "report": (_method_source("ClassifierResults", "report", "title", "pictures"), _FIT_OPTIONS),
 }
 """Functions whose parameters are the options of a verb that is not a model."""
 
-NOT_TYPED = {"self", "formula", "data", "moments", "functions", "candidates", "costs", "options"}
+NOT_OPTIONS = {"self", "formula", "data", "moments", "functions", "candidates", "costs", "options"}
 """Parameters that are positional arguments, or whose values cannot be typed."""
 
 
 READERS: dict[str, tuple[Callable[[str], Any], str]] = {
-    "verb": (model_of, "qda(prior='equal')"),
-    "engine": (engine_of, "Ridge(alpha=2)"),
-    "output": (parsing.names, "label,proba"),
+    "verb": (read_model, "qda(prior='equal')"),
+    "engine": (read_engine, "Ridge(alpha=2)"),
+    "output": (parsing.read_names, "label,proba"),
 }
 """Readers of parameters whose annotations do not determine them, with an example of a text."""
 
@@ -127,78 +131,103 @@ _CSV = f"{_READ} predict report"
 _STEPS = "models stepwise"
 _PICTURES = "models stepwise canonical"
 _SAVING = "files stepwise choose"
-_TABLE = "name of a table, file, folder or pattern; see below"
-_CALLS = "options may follow in brackets, as knn(k=5)"
+_TABLE = "data set, file, folder or pattern; see below"
+_CALLS = "options may follow in parentheses, such as knn(k=5)"
 
-PLACES = (
-    Option("formula FORMULA", str, 'classes ~ columns, as "species ~ ."; quote it', _FORMULA),
-    Option("compared FORMULA|FIT", str, "formulas, quoted; or files of saved fits", "compare", nargs="+"),
-    Option("fit FIT", str, "file that --save wrote", "assess export predict"),
-    Option("reported FORMULA|FIT", str, "a formula, quoted; or the file of a saved fit", "report"),
+MODEL_ARGUMENTS = (
+    Option("formula FORMULA", str, 'quoted formula "class ~ predictors", such as "species ~ ."', _FORMULA),
+    Option("compared FORMULA|FIT", str, "quoted formulas, or files of saved fits", "compare", nargs="+"),
+    Option("fit FIT", str, "file of a saved fit (see --save)", "assess export predict"),
+    Option("reported FORMULA|FIT", str, "quoted formula, or file of a saved fit", "report"),
     Option("data DATA", str, _TABLE, f"{_FORMULA} compare assess predict"),
-    Option("data DATA", str, f"of a formula: {_TABLE}", "report", nargs="?"),
-    Option("--verb VERB", model_of, f"the model: lda if not given; {_CALLS}", "report"),
-    Option("--verbs VERB,...", models_of, f"the models, the simplest first; {_CALLS}", "choose"),
-    Option("--verbs VERB,...", models_of, f"the models: lda,qda if not given; {_CALLS}", "compare"),
+    Option("data DATA", str, f"table for a formula: {_TABLE}", "report", nargs="?"),
+    Option("--verb VERB", read_model, f"model to fit (default lda); {_CALLS}", "report"),
+    Option("--verbs VERB,...", read_models, f"candidate models, the simplest first; {_CALLS}", "choose"),
+    Option("--verbs VERB,...", read_models, f"models to fit (default lda,qda); {_CALLS}", "compare"),
 )
 """Positional arguments, and the options of models."""
 
-READING = (
-    Option("--sep SIGN", parsing.separator, "between fields of CSV: a comma if not given; ; or tab", _CSV),
-    Option("--decimal SIGN", ". ,", "decimal sign of its numbers: a point if not given", _CSV),
+READING_OPTIONS = (
+    Option(
+        "--sep SIGN", parsing.read_separator, "field separator of CSV (default comma), such as ; or tab", _CSV
+    ),
+    Option("--decimal SIGN", ". ,", "decimal sign of CSV (default point)", _CSV),
 )
 
-SHOWING = (
+SUMMARY_OPTIONS = (
     Option(
         "--sections NAME,...",
-        parsing.names,
-        "only these parts of the summary, or all",
+        parsing.read_names,
+        "sections of the summary to show, or all",
         f"{_PICTURES} compare assess",
     ),
-    Option("--format", " ".join(FORMATS), "text if not given; html is a whole page", _SUMMARIES),
-    Option("--text-width N", parsing.text_width, "columns of text: those of the terminal, or 100", _READ),
     Option(
-        "--errors METHOD,...", parsing.names, "add error rates: apparent, loo, cv, 632+, posterior", _STEPS
+        "--format",
+        " ".join(FORMATS),
+        "format of the summary (default text); html is a complete page",
+        _SUMMARIES,
     ),
-    Option("--folds N", parsing.fold_count, "folds of --errors cv", _STEPS, dest="error_folds"),
-    Option("--seed N", int, "seed of --errors cv and 632+", _STEPS, dest="error_seed"),
-    Option("--test TABLE", str, "also assess the fit on another table with classes", "models"),
-    Option("--proba", True, "the posterior of each class as well", "predict"),
-    Option("--augment", True, "the table itself, label and posteriors beside it", "predict"),
-    Option("name NAME", str, "the table to write as CSV; without it, all are listed", "datasets", nargs="?"),
+    Option(
+        "--text-width N",
+        parsing.read_text_width,
+        "width of text in characters (default: terminal, or 100 in a file)",
+        _READ,
+    ),
+    Option(
+        "--errors METHOD,...",
+        parsing.read_names,
+        "add error rates: apparent (resubstitution), loo, cv, 632+, posterior",
+        _STEPS,
+    ),
+    Option(
+        "--folds N", parsing.read_fold_count, "number of folds of --errors cv", _STEPS, dest="error_folds"
+    ),
+    Option("--seed N", int, "random seed of --errors cv and 632+", _STEPS, dest="error_seed"),
+    Option("--test TABLE", str, "also assess the fit on a test table with classes", "models"),
+    Option("--proba", True, "add the posterior of each class", "predict"),
+    Option("--augment", True, "write the table with predicted classes and posteriors appended", "predict"),
+    Option("name NAME", str, "data set to write as CSV; without it, all are listed", "datasets", nargs="?"),
 )
 
-_PAGE = "the page: .html, .docx, .md or .qmd"
-_FORMATS = "to a file, whose .html, .tex, .md or .xlsx says the format"
-_LABELS = "to a file .parquet or .csv, or a new folder of Parquet; it is there when it is whole"
-_PICTURE = "a picture: .png, .svg or .pdf"
-_ENGINES = "a query for duckdb, postgres, sqlite, mysql, bigquery, snowflake or spark"
-_CALIBRATED = "with it the calibration of its posteriors, for predict --method calibrated"
+_PAGE = "output file: .html, .docx, .md or .qmd"
+_FORMATS = "output file; .html, .tex, .md or .xlsx determines the format"
+_LABELS = "output file (.parquet, .csv) or new folder of Parquet files; written completely or not at all"
+_PICTURE = "file of the plot: .png, .svg or .pdf"
+_ENGINES = "write a query for duckdb, postgres, sqlite, mysql, bigquery, snowflake or spark"
+_CALIBRATED = "save also the calibration of the posteriors, for predict --method calibrated"
 
-WRITING = (
+OUTPUT_OPTIONS = (
     Option("--out FILE", str, _FORMATS, _SUMMARIES),
-    Option("--out FILE", str, "to a file", "datasets export"),
+    Option("--out FILE", str, "output file", "datasets export"),
     Option("--out PATH", str, _LABELS, "predict"),
     Option("--out FILE", str, _PAGE, "report", required=True),
     Option(
-        "--out-sep SIGN", parsing.separator, "between fields of written CSV: --sep if not given", "predict"
+        "--out-sep SIGN",
+        parsing.read_separator,
+        "field separator of the output CSV (default --sep)",
+        "predict",
     ),
-    Option("--out-decimal SIGN", ". ,", "decimal sign of written CSV: --decimal if not given", "predict"),
+    Option("--out-decimal SIGN", ". ,", "decimal sign of the output CSV (default --decimal)", "predict"),
     Option("--sql ENGINE", str, _ENGINES, "export"),
-    Option("--onnx FILE", str, "a model of ONNX; needs the package onnx", "export"),
-    Option("--plot FILE", str, f"{_PICTURE}; .html answers a pointer", _PICTURES),
+    Option("--onnx FILE", str, "write an ONNX model; requires the package onnx", "export"),
+    Option("--plot FILE", str, f"{_PICTURE}; .html is interactive", _PICTURES),
     Option("--plot FILE", str, _PICTURE, "choose assess plan"),
-    Option("--kind NAME", "", "what --plot draws: {choices}", f"{_PICTURES} assess"),
+    Option("--kind NAME", "", "kind of plot: {choices}", f"{_PICTURES} assess"),
     Option(
-        "--columns NAME,...", parsing.names, "columns that --plot draws, of kinds that take some", _PICTURES
+        "--columns NAME,...", parsing.read_names, "columns of the plot, if its kind has columns", _PICTURES
     ),
-    Option("--axes NAME,NAME", parsing.names, "axes that --plot draws, such as LD1,LD3", _PICTURES),
-    Option("--save FILE", str, "the fit, for discrim predict", _SAVING),
+    Option("--axes NAME,NAME", parsing.read_names, "axes of the plot, such as LD1,LD3", _PICTURES),
+    Option("--save FILE", str, "file of the fit, for discrim predict", _SAVING),
     Option("--calibrated", True, _CALIBRATED, _SAVING),
-    Option("--force", True, "let --save replace a file that is no fit", _SAVING),
+    Option("--force", True, "let --save replace a file that is not a fit", _SAVING),
 )
 
-GROUPS = {FITTED: PLACES, READ: READING, SHOWN: SHOWING, WRITTEN: WRITING}
+GROUPS = {
+    FIT_GROUP: MODEL_ARGUMENTS,
+    READING_GROUP: READING_OPTIONS,
+    SUMMARY_GROUP: SUMMARY_OPTIONS,
+    OUTPUT_GROUP: OUTPUT_OPTIONS,
+}
 """Options that only the command line has, by groups of the help."""
 
 
@@ -219,7 +248,7 @@ class Parameter(NamedTuple):
 def sources_of(verb: str) -> tuple[Source, ...]:
     """Return the functions whose parameters are options of a verb of the command line."""
     model = verb.replace("-", "_")
-    return (_of_verb(model),) if model in BY_VERB else SOURCES.get(verb, ())
+    return (_verb_source(model),) if model in BY_VERB else SOURCES.get(verb, ())
 
 
 def _function_of(source: Source) -> Any:
@@ -234,15 +263,21 @@ def _function_of(source: Source) -> Any:
 def parameters_of(source: Source) -> list[Parameter]:
     """Return the parameters of a function that can be typed as options."""
     function = _function_of(source)
-    described = _descriptions(function)
+    descriptions = _descriptions(function)
     annotations = annotations_of(function)
-    found = []
-    for name, each in inspect.signature(function).parameters.items():
-        kind = kind_of(annotations.get(name, Any))
-        wanted = name in source.names if source.names else name not in NOT_TYPED
-        if wanted and each.kind is not each.VAR_POSITIONAL and (name in READERS or kind != ValueKind()):
-            found.append(Parameter(name, each.default, kind, described.get(name, "")))
-    return sorted(found, key=lambda one: source.names.index(one.name)) if source.names else found
+    parameters = []
+    for name, signature_parameter in inspect.signature(function).parameters.items():
+        value_kind = value_kind_of(annotations.get(name, Any))
+        is_option = name in source.names if source.names else name not in NOT_OPTIONS
+        if (
+            is_option
+            and signature_parameter.kind is not signature_parameter.VAR_POSITIONAL
+            and (name in READERS or value_kind != ValueKind())
+        ):
+            parameters.append(
+                Parameter(name, signature_parameter.default, value_kind, descriptions.get(name, ""))
+            )
+    return sorted(parameters, key=lambda one: source.names.index(one.name)) if source.names else parameters
 
 
 _SENTENCE = re.compile(r".+?[.](?=\s+[\"'`A-Z]|\s*$)")
@@ -264,11 +299,12 @@ def specifications_help(verb: str) -> list[str]:
     calls = []
     for parameter in (each for source in sources_of(verb) for each in parameters_of(source)):
         for each in parameter.kind.specifications:
-            taken = inspect.signature(each).parameters.values()
-            required = any(one.default is one.empty for one in taken)
-            if taken and (required or each.word in parameter.kind.words):
+            specification_parameters = inspect.signature(each).parameters.values()
+            required = any(one.default is one.empty for one in specification_parameters)
+            if specification_parameters and (required or each.word in parameter.kind.words):
                 options = [
-                    one.name if one.default is one.empty else f"{one.name}={one.default!r}" for one in taken
+                    one.name if one.default is one.empty else f"{one.name}={one.default!r}"
+                    for one in specification_parameters
                 ]
                 calls.append(f'{parameter.option} "{each.word}({", ".join(options)})"')
     return calls
@@ -277,20 +313,24 @@ def specifications_help(verb: str) -> list[str]:
 def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     """Add all options of a verb to its parser, in the groups of the help."""
     model = BY_VERB.get(verb.replace("-", "_"))
-    words = {verb}
+    verb_words = {verb}
     if model is not None:
-        words |= {"models", *(["files"] if model.can_be_saved else [])}
+        verb_words |= {"models", *(["files"] if model.can_be_saved else [])}
     for heading, rows in GROUPS.items():
-        own = [row for row in rows if words & set(row.verbs.split())]
-        sources = sources_of(verb) if heading == FITTED else ()
-        if not own and not sources:
+        verb_options = [row for row in rows if verb_words & set(row.verbs.split())]
+        sources = sources_of(verb) if heading == FIT_GROUP else ()
+        if not verb_options and not sources:
             continue
-        group: Any = parser.add_argument_group(HEADINGS.get(verb, FITTED) if heading == FITTED else heading)
-        exclusive = group.add_mutually_exclusive_group() if (verb, heading) == ("predict", SHOWN) else group
-        for row in own:
+        group: Any = parser.add_argument_group(
+            FIRST_GROUP_HEADINGS.get(verb, FIT_GROUP) if heading == FIT_GROUP else heading
+        )
+        exclusive = (
+            group.add_mutually_exclusive_group() if (verb, heading) == ("predict", SUMMARY_GROUP) else group
+        )
+        for row in verb_options:
             # A verb that uses folds itself keeps its own --folds and --seed.
             if row.typed.split()[0] not in parser._option_string_actions:
-                _add(exclusive, row, verb)
+                _add_option(exclusive, row, verb)
         parameters = {each.name: each for source in sources for each in parameters_of(source)}
         for parameter in parameters.values():
             _add_parameter(group, parameter, list(parameters.values()))
@@ -307,36 +347,41 @@ def _add_parameter(group: Any, parameter: Parameter, all_parameters: Sequence[Pa
         Parameters of the verb, one of which a misplaced word may belong to.
     """
     name = parameter.name
-    kind = parameter.kind
+    value_kind = parameter.kind
     default = parameter.default
     text = parameter.help.replace("%", "%%")
-    if kind.is_flag:
+    if value_kind.is_flag:
         action = "store_true" if default is False else argparse.BooleanOptionalAction
         group.add_argument(parameter.option, dest=name, action=action, help=text)
         return
-    if kind.words and "WORD" in kind.metavar:
-        text += f" Words: {', '.join(kind.words)}."
-    read, example = READERS.get(name, (kind.read, ""))
+    if value_kind.words and "WORD" in value_kind.metavar:
+        text += f" Words: {', '.join(value_kind.words)}."
+    read, example = READERS.get(name, (value_kind.read, ""))
     if example:
         text += f" Typed as {example}."
     # Zero is equal to False, and is a default to be shown.
-    if not any(default is each for each in (None, False, inspect.Parameter.empty)) and default != ():
+    if (
+        not any(default is hidden_default for hidden_default in (None, False, inspect.Parameter.empty))
+        and default != ()
+    ):
         text += f" Default: {default}."
-    more: dict[str, Any] = {"metavar": "VALUE" if example else kind.metavar}
-    if kind.is_word and kind.metavar != "WORD":
-        more = {"choices": kind.words}
+    arguments: dict[str, Any] = {"metavar": "VALUE" if example else value_kind.metavar}
+    if value_kind.is_word and value_kind.metavar != "WORD":
+        arguments = {"choices": value_kind.words}
     group.add_argument(
         parameter.option,
         dest=name,
-        type=_reader(read, {each.option: each.kind.words for each in all_parameters}),
+        type=_argparse_reader(
+            read, {hidden_default.option: hidden_default.kind.words for hidden_default in all_parameters}
+        ),
         required=default is inspect.Parameter.empty,
         help=text,
-        **more,
+        **arguments,
     )
 
 
-def _reader(
-    read: Callable[[str], Any], words: Mapping[str, Sequence[str]] = MappingProxyType({})
+def _argparse_reader(
+    read: Callable[[str], Any], words_by_option: Mapping[str, Sequence[str]] = MappingProxyType({})
 ) -> Callable[[str], Any]:
     """Return a reader whose errors are argparse's, which replaces the message of any other ValueError.
 
@@ -344,7 +389,7 @@ def _reader(
     ----------
     read : callable
         Reads the text of a value.
-    words : dict of str to sequence of str
+    words_by_option : dict of str to sequence of str
         Words of all options, for the hint that a word is a value of another option.
 
     Returns
@@ -358,7 +403,9 @@ def _reader(
         except DiscrimError as error:
             raise argparse.ArgumentTypeError(error_line(error)) from error
         except argparse.ArgumentTypeError as error:
-            other = next((option for option, known in words.items() if text in known), None)
+            other = next(
+                (option for option, option_words in words_by_option.items() if text in option_words), None
+            )
             if other is None:
                 raise
             raise argparse.ArgumentTypeError(f"{error}. Use it with {other}.") from error
@@ -366,38 +413,44 @@ def _reader(
     return value
 
 
-def rewritten_option(verb: str, known: Mapping[str, Any], unknown: Mapping[str, str]) -> Rewriting:
+def respell_option(
+    verb: str, known_values: Mapping[str, Any], unknown_texts: Mapping[str, str]
+) -> Respelling:
     """Return the correct spelling of unknown options that are parameters of a specification.
 
     Parameters
     ----------
     verb : str
         The verb of the command line.
-    known : dict of str to object
+    known_values : dict of str to object
         Values of the other options, by parameter.
-    unknown : dict of str to str
+    unknown_texts : dict of str to str
         Texts of the values of unknown options.
 
     Returns
     -------
     Rewriting
     """
-    one = ValueKind(whole=True, number=True, text=True)
-    literal = replace(one, items=one)
+    scalar = ValueKind(whole=True, number=True, text=True)
+    literal = replace(scalar, items=scalar)
     values = {
         option.lstrip("-").replace("-", "_"): literal.read(text) if text else True
-        for option, text in unknown.items()
+        for option, text in unknown_texts.items()
     }
     for source in sources_of(verb):
         function = _function_of(source)
-        shared = {name: known[name] for name in inspect.signature(function).parameters if name in known}
-        rewriting = rewritten_keyword(function, {**shared, **values})
+        shared_values = {
+            name: known_values[name]
+            for name in inspect.signature(function).parameters
+            if name in known_values
+        }
+        rewriting = respell_keyword(function, {**shared_values, **values})
         if rewriting.name:
             return rewriting
-    return Rewriting()
+    return Respelling()
 
 
-def _add(group: Any, row: Option, verb: str) -> None:
+def _add_option(group: Any, row: Option, verb: str) -> None:
     """Add an option of the command line to a parser.
 
     Parameters
@@ -408,21 +461,21 @@ def _add(group: Any, row: Option, verb: str) -> None:
         Verb of the command line.
     """
     flag, *metavar = row.typed.split()
-    more = {name: value for name in ("dest", "nargs", "required") if (value := getattr(row, name))}
+    arguments = {name: value for name in ("dest", "nargs", "required") if (value := getattr(row, name))}
     if metavar:
-        more["metavar"] = metavar[0]
+        arguments["metavar"] = metavar[0]
     text = row.help
     if row.kind is True:
-        more["action"] = "store_true"
+        arguments["action"] = "store_true"
     elif isinstance(row.kind, str):
-        more["choices"] = row.kind.split()
+        arguments["choices"] = row.kind.split()
         if row.typed.startswith("--kind"):
-            model = PICTURED.get(verb, verb.replace("-", "_"))
-            kinds = dict.fromkeys(
-                kind for entry in MODELS if entry.verb == model for kind in plot_kinds(entry)
+            model = MODEL_OF_PLOTS.get(verb, verb.replace("-", "_"))
+            available_kinds = dict.fromkeys(
+                plot_kind for entry in MODELS if entry.verb == model for plot_kind in plot_kinds(entry)
             )
-            more["choices"] = JUDGED if verb == "assess" else tuple(kinds)
-        text = text.format(choices=", ".join(more["choices"]))
+            arguments["choices"] = ASSESSMENT_PLOTS if verb == "assess" else tuple(available_kinds)
+        text = text.format(choices=", ".join(arguments["choices"]))
     else:
-        more["type"] = _reader(row.kind)
-    group.add_argument(flag, help=text, **more)
+        arguments["type"] = _argparse_reader(row.kind)
+    group.add_argument(flag, help=text, **arguments)

@@ -67,14 +67,14 @@ def page(title: str, body: str) -> str:
     return _PAGE.format(title=html.escape(title), body=body)
 
 
-_LONGEST = 2000
+_MAX_MESSAGE = 2000
 """Largest number of characters of a message."""
 
 # Unicode categories: controls, formats (which reorder text or have no width), surrogates, line separators.
-_STEERING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+_CONTROL_CATEGORIES = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
-def prepare() -> None:
+def prepare_streams() -> None:
     """Set the standard streams to UTF-8, and open the null device for those that are closed.
 
     Otherwise a file that is opened later would get the file descriptor of a closed stream, and its output.
@@ -94,35 +94,35 @@ def standard_input() -> str:
     """Read standard input as text; raise a DataError if it is closed."""
     if sys.stdin is None:
         raise DataError(
-            "Standard input is closed, and - reads the table from it.", hint="Name a file instead."
+            "Standard input, from which - reads the table, is closed.", hint="Name a file instead."
         )
     try:
         return sys.stdin.read()
     except OSError as error:
-        said = error.strerror or error
-        raise DataError(f"Standard input cannot be read: {said}.", hint="Name a file instead.") from error
+        reason = error.strerror or error
+        raise DataError(f"Standard input cannot be read: {reason}.", hint="Name a file instead.") from error
 
 
 def write_output(text: str) -> None:
     """Write text to standard output, with control characters escaped for a terminal."""
     stream = standard_output()
     try:
-        stream.write(shown_output(text) if stream.isatty() else text)
+        stream.write(escape_controls(text) if stream.isatty() else text)
         stream.flush()
     except OSError as error:
         # Otherwise the interpreter would flush the stream at exit, and fail again.
-        give_up(stream)
+        discard_stream(stream)
         raise OSError(error.errno, error.strerror, "standard output") from error
 
 
 def standard_output() -> TextIO:
     """Return standard output; raise a DataError if it is closed."""
     if sys.stdout is None:
-        raise DataError("Standard output is closed.", hint="Send it to a file, or to /dev/null.")
+        raise DataError("Standard output is closed.", hint="Redirect it to a file, or to /dev/null.")
     return sys.stdout
 
 
-def shown_output(text: str) -> str:
+def escape_controls(text: str) -> str:
     r"""Replace control characters of a terminal by escapes, except line ends.
 
     Examples
@@ -130,20 +130,22 @@ def shown_output(text: str) -> str:
     >>> shown_output("a\x1b[31m\n")
     'a\\x1b[31m\n'
     """
-    odd = {c for c in set(text) if c != "\n" and unicodedata.category(c) in _STEERING}
-    return text.translate({ord(c): ascii(c)[1:-1] for c in odd})
+    control_characters = {
+        c for c in set(text) if c != "\n" and unicodedata.category(c) in _CONTROL_CATEGORIES
+    }
+    return text.translate({ord(c): ascii(c)[1:-1] for c in control_characters})
 
 
-def say(message: object) -> None:
+def write_message(message: object) -> None:
     """Write a message to standard error as one line, if it is open."""
     if sys.stderr is not None:
         try:
             print(f"discrim: {error_line(message)}", file=sys.stderr, flush=True)
         except OSError:
-            give_up(sys.stderr)
+            discard_stream(sys.stderr)
 
 
-def give_up(stream: TextIO) -> None:
+def discard_stream(stream: TextIO) -> None:
     """Redirect a broken stream to the null device; otherwise the interpreter fails to flush it at exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
@@ -155,9 +157,9 @@ def error_line(message: object) -> str:
     The middle of a long message is omitted.
     """
     text = str(message)
-    half = _LONGEST // 2
-    if len(text) > _LONGEST:
-        text = f"{text[:half]} [{len(text) - _LONGEST:,} characters] {text[-half:]}"
+    half = _MAX_MESSAGE // 2
+    if len(text) > _MAX_MESSAGE:
+        text = f"{text[:half]} [{len(text) - _MAX_MESSAGE:,} characters] {text[-half:]}"
     lines = [line for line in text.splitlines() if line.strip(" ^")]
     line = " ".join(" ".join(lines).split())
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)
@@ -203,7 +205,7 @@ class Output(NamedTuple):
     calibrated: bool = False
 
 
-def output_of(options: dict[str, Any], *read: str) -> Output:
+def pop_output_options(options: dict[str, Any], *read: str) -> Output:
     """Remove the output options from a dictionary, and validate them.
 
     Parameters
@@ -231,78 +233,78 @@ def output_of(options: dict[str, Any], *read: str) -> Output:
         name: options.pop(name) for name in ("kind", "columns", "axes") if name in options
     }
     if view and picture is None:
-        raise DataError(
-            f"--{next(iter(view))} says what --plot draws.", hint="Add --plot FILE, or leave it out."
-        )
+        raise DataError(f"--{next(iter(view))} requires --plot.", hint="Add --plot FILE, or leave it out.")
     if len(view.get("columns", ())) == 1:
         view["columns"] = view["columns"][0]
     style = options.pop("format", None)
-    unfit = style is None and path is not None and PurePath(path).suffix.lower() in NOT_SUMMARIES
+    is_misnamed = style is None and path is not None and PurePath(path).suffix.lower() in NOT_SUMMARIES
     if style is None:
-        ending = "" if path is None else PurePath(path).suffix.lower()
-        formats = (name for name, endings in FORMATS.items() if ending in endings)
-        style = EXCEL if ending == ".xlsx" else next(formats, "text")
+        extension = "" if path is None else PurePath(path).suffix.lower()
+        formats = (name for name, endings in FORMATS.items() if extension in endings)
+        style = EXCEL if extension == ".xlsx" else next(formats, "text")
     width = options.pop("text_width", None)
     if width is not None and style != "text":
         raise DataError(
-            f"--text-width is for text, and this is {style}.", hint="Leave it out, or give --format text."
+            f"--text-width requires the format text, and the format is {style}.",
+            hint="Leave it out, or add --format text.",
         )
     if save is not None:
         _check_target(save, force)
     elif calibrated:
-        raise DataError(
-            "--calibrated is of the file that --save writes.", hint="Add --save FILE, or leave it out."
-        )
+        raise DataError("--calibrated requires --save.", hint="Add --save FILE, or leave it out.")
     if picture is not None:
-        suffix(picture)
+        picture_format(picture)
     for option, target in (("--out", path), ("--plot", picture)):
         if target is not None:
-            check_place(target)
-            refuse_same(option, target, *read)
-    named = [target for target in (save, path, picture) if target is not None]
-    real = [os.path.realpath(target) for target in named]
-    for place, target in enumerate(named):
-        if real[place] in real[:place]:
+            check_writable(target)
+            check_not_an_input(option, target, *read)
+    targets = [target for target in (save, path, picture) if target is not None]
+    real_paths = [os.path.realpath(target) for target in targets]
+    for target_index, target in enumerate(targets):
+        if real_paths[target_index] in real_paths[:target_index]:
             raise DataError(
-                f"{target!r} is named for two things to be written.", hint="Name another file for one."
+                f"{target!r} is the target of two outputs.", hint="Name another file for one of them."
             )
-    if unfit:
+    if is_misnamed:
         raise DataError(
-            f"--out {path!r} would hold text under a name that says otherwise.",
-            hint="Name a file that ends in .txt, .html, .tex, .md or .xlsx, or give --plot for a picture.",
+            f"--out {path!r} has the extension of another format, but the output is text.",
+            hint="Name a file that ends in .txt, .html, .tex, .md or .xlsx, or use --plot for a plot.",
         )
     return Output(style, width, path, picture, view, save, calibrated)
 
 
-def suffix(picture: str) -> str:
+def picture_format(picture: str) -> str:
     """Return the format of a picture by its extension; raise a DataError for an unknown one."""
     from discrim.report.plots.style import FORMATS
 
-    found = PurePath(picture).suffix.lower().lstrip(".")
-    if found not in (*FORMATS, "html"):
+    extension = PurePath(picture).suffix.lower().lstrip(".")
+    if extension not in (*FORMATS, "html"):
         raise DataError(
-            f"--plot {picture!r} does not say what to write.",
-            hint="Name a file that ends in .png, .svg or .pdf; one that ends in .html answers a pointer.",
+            f"--plot {picture!r} has no known file extension.",
+            hint="Name a file that ends in .png, .svg or .pdf; an .html file is interactive.",
         )
-    return found
+    return extension
 
 
-def check_place(target: str, what: str = FIT_FILE, *suffixes: str) -> None:
+def check_writable(target: str, description: str = FIT_FILE, *suffixes: str) -> None:
     """Raise an error if a file cannot be written, or has none of some extensions.
 
     Parameters
     ----------
     target : str
         The file.
-    what : str
+    description : str
         Description of the file in messages.
     *suffixes : str
         Allowed extensions; all if there are none.
     """
-    folder = resolve_target(validate_output_path(target, what, *suffixes)).parent
+    folder = resolve_target(validate_output_path(target, description, *suffixes)).parent
     if not os.access(folder, os.W_OK):
         raise ReadOnlyError(
-            EACCES, "This folder cannot be written to", str(folder), hint="Name another, or allow it."
+            EACCES,
+            "This folder cannot be written to",
+            str(folder),
+            hint="Name another folder, or change its permissions.",
         )
 
 
@@ -311,38 +313,36 @@ def _check_target(target: str, force: bool) -> None:
 
     With `force` other files may be replaced.
     """
-    check_place(target)
+    check_writable(target)
     try:
-        held = discrim.load(target)
-        if isinstance(held, discrim.Moments) and not force:
+        existing = discrim.load(target)
+        if isinstance(existing, discrim.Moments) and not force:
             raise NotAFitError(f"{target!r} contains moments and not a fit.", hint="Name a file of a fit.")
     except NotAFitError:
         if not force:
             raise DataError(
-                f"{target!r} is there and is no saved fit.",
-                hint="Name another file to --save to, or give --force to replace it.",
+                f"{target!r} exists and is not a saved fit.",
+                hint="Name another file, or add --force to replace it.",
             ) from None
     except DiscrimError:
         # The file does not exist, or is a damaged fit or one of another format, which may be replaced.
         pass
 
 
-def refuse_options(options: Mapping[str, Any], reason: str, hint: str) -> None:
+def check_no_options(options: Mapping[str, Any], reason: str, hint: str) -> None:
     """Raise a DataError with a reason and a hint if there are any options, because they do not apply."""
     for name in options:
         raise DataError(f"--{name.replace('_', '-')} {reason}.", hint=hint)
 
 
-def refuse_same(option: str, out: str, *read: str) -> None:
+def check_not_an_input(option: str, out: str, *read: str) -> None:
     """Raise a DataError if an output file is one of the files that are read."""
     for path in read:
         if os.path.exists(out) and os.path.isfile(path) and os.path.samefile(out, path):
-            raise DataError(
-                f"{option} {out!r} is a file that is read here.", hint="Name another to write to."
-            )
+            raise DataError(f"{option} {out!r} is also an input file.", hint="Name another output file.")
 
 
-def refuse_part(output: Output, rows: Any) -> None:
+def check_not_in_source(output: Output, rows: Any) -> None:
     """Raise a DataError if an output file belongs to the source of the rows."""
     from discrim.data.sources.sources import rows_given
 
@@ -350,12 +350,12 @@ def refuse_part(output: Output, rows: Any) -> None:
     for option, target in (("--out", output.path), ("--plot", output.picture), ("--save", output.save)):
         if target is not None and source.reads(target):
             raise DataError(
-                f"{option} {target!r} belongs to {source.what}, which the rows come from.",
+                f"{option} {target!r} belongs to {source.what}, from which the rows are read.",
                 hint="Name another file.",
             )
 
 
-def deliver(
+def write_results(
     summary: Any,
     output: Output,
     *,
@@ -383,7 +383,9 @@ def deliver(
     elif output.style != EXCEL:
         text = getattr(summary, f"as_{output.style}")()
     text = text.rstrip("\n") + "\n"
-    picture = None if output.picture is None or draw is None else _drawn(draw, output.picture, output.view)
+    picture = (
+        None if output.picture is None or draw is None else _draw_picture(draw, output.picture, output.view)
+    )
 
     def finish() -> None:
         if picture is not None and output.picture is not None:
@@ -406,7 +408,7 @@ def deliver(
     finish()
 
 
-def _drawn(draw: Callable[..., Any], target: str, view: Mapping[str, Any]) -> bytes:
+def _draw_picture(draw: Callable[..., Any], target: str, view: Mapping[str, Any]) -> bytes:
     """Draw a plot.
 
     Parameters
@@ -425,16 +427,16 @@ def _drawn(draw: Callable[..., Any], target: str, view: Mapping[str, Any]) -> by
     """
     from discrim.report.plots.style import picture_bytes
 
-    if suffix(target) == "html":
+    if picture_format(target) == "html":
         try:
             text: str = draw(**view, interactive=True).to_html()
         except NotSupportedError as error:
             raise error.with_message(
-                f"--plot {target!r} makes an interactive figure. {error.message}",
+                f"--plot {target!r} requires an interactive figure. {error.message}",
                 hint=f"{error.hint} Or name a file that ends in .png, .svg or .pdf.",
             ) from None
         return text.encode("utf-8")
-    return picture_bytes(lambda: draw(**view), suffix(target))
+    return picture_bytes(lambda: draw(**view), picture_format(target))
 
 
 def write_to_file(target: str, contents: bytes) -> None:

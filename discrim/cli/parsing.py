@@ -10,28 +10,28 @@ import textwrap
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from discrim.cli.output import say, write_output
-from discrim.slips import KEYWORDS, Rewriting
-from discrim.slips import nearest as nearest_slip
+from discrim.cli.output import write_message, write_output
+from discrim.slips import KEYWORDS, Respelling
+from discrim.slips import suggest_name as nearest_slip
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-Rewrite = Callable[[Mapping[str, Any], Mapping[str, str]], Rewriting]
+Rewrite = Callable[[Mapping[str, Any], Mapping[str, str]], Respelling]
 """Function from the values of known options and the texts of unknown ones to the correct spelling."""
 
-NARROWEST = 40
+MIN_WIDTH = 40
 """Smallest width of a summary in characters; narrower tables would not fit numbers next to their labels."""
 
 
-def whole_from(least: int, what: str, way_out: str) -> Callable[[str], int]:
+def integer_reader(minimum: int, description: str, hint: str) -> Callable[[str], int]:
     """Return a reader of integers with a lower limit.
 
     Parameters
     ----------
-    least : int
+    minimum : int
         Smallest value.
-    what, way_out : str
+    description, hint : str
         Description of the value and of valid ones, for the error.
 
     Returns
@@ -41,40 +41,42 @@ def whole_from(least: int, what: str, way_out: str) -> Callable[[str], int]:
 
     def read(text: str) -> int:
         try:
-            found = int(text)
+            number = int(text)
         except ValueError:
-            found = least - 1
-        if found < least:
-            raise argparse.ArgumentTypeError(f"{text!r} is no {what}: give {way_out}")
-        return found
+            number = minimum - 1
+        if number < minimum:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a {description}: write {hint}")
+        return number
 
     return read
 
 
-fold_count = whole_from(1, "number of folds", "a whole one, such as 10")
-text_width = whole_from(NARROWEST, "number of columns", f"a whole one, {NARROWEST} or more")
+read_fold_count = integer_reader(1, "number of folds", "an integer, such as 10")
+read_text_width = integer_reader(MIN_WIDTH, "number of columns", f"an integer, {MIN_WIDTH} or more")
 
 
-def separator(text: str) -> str:
+def read_separator(text: str) -> str:
     """Read a field separator: one character, or "tab"."""
-    found = "\t" if text.lower() in ("tab", "\\t") else text
-    if len(found) != 1 or found in '"\r\n':
-        raise argparse.ArgumentTypeError(f"{text!r} is no sign between fields: give one, such as ';', or tab")
-    return found
+    character = "\t" if text.lower() in ("tab", "\\t") else text
+    if len(character) != 1 or character in '"\r\n':
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a field separator: write one character, such as ';', or tab"
+        )
+    return character
 
 
-def names(text: str) -> list[str]:
+def read_names(text: str) -> list[str]:
     """Split names at commas."""
     return [name.strip() for name in text.split(",")]
 
 
-_WIDEST = 100
+_MAX_HELP_WIDTH = 100
 """Largest width of a help text in characters; longer lines are hard to read."""
 
 
 def help_width() -> int:
     """Return the width of help texts: the width of the terminal, within limits."""
-    return max(NARROWEST, min(_WIDEST, shutil.get_terminal_size().columns))
+    return max(MIN_WIDTH, min(_MAX_HELP_WIDTH, shutil.get_terminal_size().columns))
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
@@ -122,26 +124,26 @@ class Parser(argparse.ArgumentParser):
         if message.endswith("expected one argument"):
             # argparse interprets a value that begins with a minus and is not a number as another option.
             option = message.split()[1].partition("/")[0].rstrip(":")
-            message += f"; one that begins with - is joined to it by =, as in {option}=-1"
+            message += f"; write a value that begins with - after =, for example {option}=-1"
         message = message.removesuffix(".")
         self.refuse(f"{message}{' See' if message.endswith('?') else ': see'} {self.prog} --help")
 
     def refuse(self, message: str) -> NoReturn:
         """Write an error in one line, and exit."""
-        say(message)
+        write_message(message)
         self.exit(2)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Parse arguments; refuse superfluous ones, and ``--`` after an equals sign, which is not a value."""
         if self.verb is None and args and args[0].startswith("-") and args[0] not in self.options():
             self._refuse_option(args[0])
-        found, rest = super().parse_known_args(args, namespace)
-        for name, value in vars(found).items():
+        parsed, unparsed = super().parse_known_args(args, namespace)
+        for name, value in vars(parsed).items():
             if value == []:
-                self.error(f"argument {name}: -- is no value of it")
-        if rest:
-            self._refuse_rest(rest, vars(found))
-        return found, rest
+                self.error(f"argument {name}: -- is not a value")
+        if unparsed:
+            self._refuse_unparsed(unparsed, vars(parsed))
+        return parsed, unparsed
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
         """Write the help to standard output."""
@@ -196,63 +198,67 @@ class Parser(argparse.ArgumentParser):
         """Raise an error with a suggestion if a value is not among the choices."""
         if action.choices is None or value in action.choices:
             return
-        known = [str(choice) for choice in action.choices]
+        choices = [str(choice) for choice in action.choices]
         if isinstance(action, argparse._SubParsersAction):
-            near = nearest(value, known)
-            if near is not None:
-                self.refuse(f"no verb {value!r}: did you mean {near}?")
-            self.error(f"no verb {value!r}: there are {', '.join(known)}")
-        raise argparse.ArgumentError(action, f"{value!r} is not known. {one_of(value, known)}")
+            closest = closest_word(value, choices)
+            if closest is not None:
+                self.refuse(f"unknown verb {value!r}: did you mean {closest}?")
+            self.error(f"unknown verb {value!r}: the verbs are {', '.join(choices)}")
+        raise argparse.ArgumentError(action, f"{value!r} is not known. {choices_hint(value, choices)}")
 
-    def _refuse_rest(self, rest: Sequence[str], known: Mapping[str, Any]) -> NoReturn:
-        """Refuse arguments that the verb does not accept; `known` are the values of the others."""
-        unknown: dict[str, str] = {}
-        for word, following in zip(rest, [*rest[1:], ""], strict=True):
+    def _refuse_unparsed(self, unparsed: Sequence[str], known_values: Mapping[str, Any]) -> NoReturn:
+        """Refuse arguments that the verb does not accept; `known_values` are the values of the others."""
+        unknown_texts: dict[str, str] = {}
+        for word, following in zip(unparsed, [*unparsed[1:], ""], strict=True):
             if word.startswith("-") and len(word) > 1:
                 option, equals, value = word.partition("=")
-                unknown[option] = value if equals or following.startswith("-") else following
-        if unknown:
+                unknown_texts[option] = value if equals or following.startswith("-") else following
+        if unknown_texts:
             if self.rewrite is not None:
-                name, hint, options = self.rewrite(known, unknown)
+                name, hint, options = self.rewrite(known_values, unknown_texts)
                 if name:
                     option = f"--{name.replace('_', '-')}"
-                    self.refuse(f"no option {option!r} of {self.verb}. {hint}{self.typed(options)}")
-            self._refuse_option(next(iter(unknown)))
-        places = [str(action.metavar) for action in self._actions if not action.option_strings]
-        takes = f"{self.verb} takes {' and '.join(places) or 'options'}" if self.verb else self.prog
-        hint = 'quote a formula, as in "species ~ .", and put options last'
-        self.error(f"{takes}, and {rest[0]!r} is one more: {hint}")
+                    self.refuse(f"unknown option {option!r} of {self.verb}. {hint}{self.typed(options)}")
+            self._refuse_option(next(iter(unknown_texts)))
+        positional_names = [str(action.metavar) for action in self._actions if not action.option_strings]
+        takes = (
+            f"{self.verb} expects {' and '.join(positional_names) or 'options'}" if self.verb else self.prog
+        )
+        hint = 'quote a formula, for example "species ~ .", and put options last'
+        self.error(f"{takes}, and {unparsed[0]!r} is not expected: {hint}")
 
     def _refuse_option(self, word: str) -> NoReturn:
         """Refuse an unknown option, with the most similar one or an equivalent of this package."""
         option = word.partition("=")[0]
-        message = f"no option {option!r}" + (f" of {self.verb}" if self.verb else "")
-        known = {each.lstrip("-").replace("-", "_"): each for each in self.options()}
-        slip = nearest_slip(option.lstrip("-").replace("-", "_")[:200], known, KEYWORDS)
-        near = known.get(slip) if slip else nearest(option, known.values())
-        if near is not None:
-            message += f": did you mean {near}?"
+        message = f"unknown option {option!r}" + (f" of {self.verb}" if self.verb else "")
+        option_by_name = {
+            known_option.lstrip("-").replace("-", "_"): known_option for known_option in self.options()
+        }
+        slip = nearest_slip(option.lstrip("-").replace("-", "_")[:200], option_by_name, KEYWORDS)
+        closest = option_by_name.get(slip) if slip else closest_word(option, option_by_name.values())
+        if closest is not None:
+            message += f": did you mean {closest}?"
         elif slip:
             message += f": {slip}."
         self.error(message)
 
 
-def nearest(word: Any, known: Iterable[str]) -> str | None:
+def closest_word(word: Any, known_words: Iterable[str]) -> str | None:
     """Return the known word that is most similar to a word, or None."""
     from difflib import get_close_matches
 
     # Long words are not typing errors, and comparing them takes long.
     text = str(word)[:200].lower().replace("_", "-")
-    by_form = {each.lower().replace("_", "-"): each for each in known}
-    found = get_close_matches(text, by_form, n=1)
-    return by_form[found[0]] if found else None
+    by_form = {known_word.lower().replace("_", "-"): known_word for known_word in known_words}
+    matches = get_close_matches(text, by_form, n=1)
+    return by_form[matches[0]] if matches else None
 
 
-def one_of(word: Any, known: Sequence[str]) -> str:
+def choices_hint(word: Any, known_words: Sequence[str]) -> str:
     """Return the hint for an unknown word: the nearest known word, and all of them."""
-    near = nearest(word, known)
-    meant = f"Did you mean {near}? There are" if near is not None else "Give one of"
-    return f"{meant} {', '.join(known)}."
+    closest = closest_word(word, known_words)
+    beginning = f"Did you mean {closest}? The choices are" if closest is not None else "Use one of"
+    return f"{beginning} {', '.join(known_words)}."
 
 
 def command_lines(command: str, width: int) -> str:
@@ -264,12 +270,12 @@ def command_lines(command: str, width: int) -> str:
       discrim lda "species ~ ." iris \
           --prior equal
     """
-    pieces = re.findall(r'--\S+(?: (?!--)(?:"[^"]*"|\S+))?|"[^"]*"|\S+', command)
-    lines = [f"  {pieces[0]}"]
-    for piece in pieces[1:]:
-        if len(lines[-1]) + len(piece) + 3 > width:
+    arguments = re.findall(r'--\S+(?: (?!--)(?:"[^"]*"|\S+))?|"[^"]*"|\S+', command)
+    lines = [f"  {arguments[0]}"]
+    for argument in arguments[1:]:
+        if len(lines[-1]) + len(argument) + 3 > width:
             lines[-1] += " \\"
-            lines.append(f"      {piece}")
+            lines.append(f"      {argument}")
         else:
-            lines[-1] += f" {piece}"
+            lines[-1] += f" {argument}"
     return "\n".join(lines)

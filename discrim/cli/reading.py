@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from discrim import datasets
 from discrim.cli.output import standard_input
-from discrim.cli.parsing import nearest
+from discrim.cli.parsing import closest_word
 from discrim.errors import DataError, DiscrimError, missing_package, warn_user
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from discrim.data.sources.parts import Source
 
 
-def readable(source: str) -> str | io.StringIO | io.BytesIO:
+def open_rereadable(source: str) -> str | io.StringIO | io.BytesIO:
     """Return an object that can be read twice: the path itself, or the contents of a stream.
 
     Tar archives and zstd files are decompressed here, because pandas does not read the former to the end,
@@ -51,49 +51,49 @@ def readable(source: str) -> str | io.StringIO | io.BytesIO:
         raise DataError(f"{source!r} is a device, not a file.", hint="Name a file, or - for standard input.")
     stem, suffix = os.path.splitext(source.lower())
     if suffix == ".tar" or stem.endswith(".tar"):
-        return io.BytesIO(_only_file(source, suffix))
+        return io.BytesIO(_extract_only_file(source, suffix))
     if suffix == ".zst" or stat.S_ISFIFO(mode):
-        return io.BytesIO(_unpacked(source, suffix))
+        return io.BytesIO(_decompress(source, suffix))
     return source
 
 
-def _only_file(source: str, suffix: str) -> bytes:
+def _extract_only_file(source: str, suffix: str) -> bytes:
     """Return the contents of the only file of an archive; raise a DataError if there are several."""
     import tarfile
 
-    whole = io.BytesIO(_unpacked(source, suffix))
-    with tarfile.open(fileobj=whole, mode="r:") as archive:
+    archive_bytes = io.BytesIO(_decompress(source, suffix))
+    with tarfile.open(fileobj=archive_bytes, mode="r:") as archive:
         members = [member for member in archive if not member.isdir()]
         file = archive.extractfile(members[0]) if len(members) == 1 and members[0].isreg() else None
         # A sparse file may have holes that are larger than the memory.
         if file is None or members[0].issparse():
             raise DataError(
-                f"{source!r} is not an archive of one file.", hint="Unpack it, and give the CSV itself."
+                f"{source!r} is not an archive of one file.", hint="Unpack it, and name the CSV file."
             )
         return file.read()
 
 
-def _unpacked(source: str, suffix: str) -> bytes:
+def _decompress(source: str, suffix: str) -> bytes:
     """Return the contents of a file, decompressed by its extension and verified by its checksum."""
     if suffix == ".zst":
-        return _unpacked_zstd(source)
+        return _decompress_zstd(source)
     module = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma"}.get(suffix, "builtins")
     with import_module(module).open(source, "rb") as packed:
         contents: bytes = packed.read()
     return contents
 
 
-def _unpacked_zstd(source: str) -> bytes:
+def _decompress_zstd(source: str) -> bytes:
     """Decompress all frames of a zstd file, and raise an EOFError if the last one is truncated."""
-    with open(source, "rb") as packed:
-        rest = packed.read()
+    with open(source, "rb") as file:
+        compressed = file.read()
     frames: list[bytes] = []
-    while rest or not frames:
+    while compressed or not frames:
         frame = _zstd_frame(source)
-        frames.append(frame.decompress(rest))
+        frames.append(frame.decompress(compressed))
         if not frame.eof:
-            raise EOFError("the file ended before its end was marked")
-        rest = frame.unused_data
+            raise EOFError("the file is truncated")
+        compressed = frame.unused_data
     return b"".join(frames)
 
 
@@ -109,7 +109,7 @@ def _zstd_frame(source: str) -> Any:
         raise missing_package(f"{source!r}", "zstandard", alternative="unpack it first") from None
 
 
-class Labels(NamedTuple):
+class LabelColumns(NamedTuple):
     """Columns that contain labels, and how they are read.
 
     Attributes
@@ -128,59 +128,63 @@ class Labels(NamedTuple):
 
     def as_text(self, names: Sequence[str]) -> list[str]:
         """Select the columns that are read as text."""
-        rest = self.numbers
+        converted_columns = self.numbers
         return [
             name
             for name in names
-            if name in self.typed or name in self.text or (rest is not None and name not in rest)
+            if name in self.typed
+            or name in self.text
+            or (converted_columns is not None and name not in converted_columns)
         ]
 
     def with_types(self, table: Any) -> Any:
         """Convert the typed columns of a DataFrame to numbers or booleans, if that loses nothing."""
-        from discrim.data.values import with_type
+        from discrim.data.values import convert_text_labels
 
-        found = {name: with_type(table[name]) for name in table.columns if name in self.typed}
-        return table.assign(**found) if found else table
+        converted = {name: convert_text_labels(table[name]) for name in table.columns if name in self.typed}
+        return table.assign(**converted) if converted else table
 
 
-def labels_to_fit(*formulas: str) -> Labels:
+def label_columns_to_fit(*formulas: str) -> LabelColumns:
     """Return the columns that contain labels in some formulas to be fitted."""
-    from discrim.formula.formula import labels_of_formula
+    from discrim.formula.formula import label_columns_of_formula
 
-    return Labels(typed=frozenset(name for formula in formulas for name in labels_of_formula(formula)))
+    return LabelColumns(
+        typed=frozenset(name for formula in formulas for name in label_columns_of_formula(formula))
+    )
 
 
-def labels_of_fit(fit: Any, *, whole: bool) -> Labels:
+def label_columns_of_fit(fit: Any, *, keeps_unread: bool) -> LabelColumns:
     """Return the columns that contain labels in a table to be predicted.
 
     Parameters
     ----------
     fit : object
         Results of a verb.
-    whole : bool
+    keeps_unread : bool
         Whether columns that the fit does not read remain text, to be written unchanged.
 
     Returns
     -------
     Labels
     """
-    from discrim.formula.formula import labels_of_design
+    from discrim.formula.formula import label_columns_of_design
 
-    held = getattr(fit, "_fit", None)
-    blocks = None if held is None else held.design_rows
-    if blocks is None:
-        return Labels()
-    design = blocks.design
-    found = labels_of_design(design)
-    text = frozenset(name for name, is_text in found.items() if is_text)
-    numbers = frozenset(design.columns) - set(found) if whole else None
-    return Labels(frozenset(found) - text, text, numbers)
+    fitted_model = getattr(fit, "_fit", None)
+    design_rows = None if fitted_model is None else fitted_model.design_rows
+    if design_rows is None:
+        return LabelColumns()
+    design = design_rows.design
+    is_text_by_column = label_columns_of_design(design)
+    text = frozenset(name for name, is_text in is_text_by_column.items() if is_text)
+    numeric_columns = frozenset(design.columns) - set(is_text_by_column) if keeps_unread else None
+    return LabelColumns(frozenset(is_text_by_column) - text, text, numeric_columns)
 
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zip", ".zst", ".tar")
 
 
-def read_table(source: str, labels: Labels | None = None, dialect: Dialect | None = None) -> Any:
+def read_table(source: str, labels: LabelColumns | None = None, dialect: Dialect | None = None) -> Any:
     """Read a data set of the package or a file into a DataFrame.
 
     Parameters
@@ -202,24 +206,24 @@ def read_table(source: str, labels: Labels | None = None, dialect: Dialect | Non
     (150, 5)
     """
     if source in datasets.names():
-        refuse_dialect(source, "a table of the package", dialect)
+        check_no_csv_options(source, "a data set of the package", dialect)
         return datasets.load(source)
     if "://" in source:
         raise DataError(f"{source!r} is an address, not a file.", hint="Download it first.")
     suffixes = [suffix.lower() for suffix in PurePath(source).suffixes]
-    packed = any(suffix in _COMPRESSED for suffix in suffixes[-1:])
-    kind = next((suffix for suffix in reversed(suffixes) if suffix not in _COMPRESSED), "")
-    is_parquet = kind in (".parquet", ".pq", ".parq")
+    is_compressed = any(suffix in _COMPRESSED for suffix in suffixes[-1:])
+    extension = next((suffix for suffix in reversed(suffixes) if suffix not in _COMPRESSED), "")
+    is_parquet = extension in (".parquet", ".pq", ".parq")
     try:
         if is_parquet:
-            refuse_dialect(source, "Parquet", dialect)
+            check_no_csv_options(source, "Parquet", dialect)
             return _read_parquet(source)
-        return _read_delimited(source, labels or Labels(), dialect)
+        return _read_delimited(source, labels or LabelColumns(), dialect)
     except DiscrimError:
         raise
     except FileNotFoundError:
         raise DataError(
-            f"{source!r} is neither a file nor a table of the package.", hint=_hint_for_source(source)
+            f"{source!r} is neither a file nor a data set of the package.", hint=_hint_for_source(source)
         ) from None
     except UnicodeDecodeError as error:
         if is_parquet:
@@ -231,40 +235,42 @@ def read_table(source: str, labels: Labels | None = None, dialect: Dialect | Non
         ) from error
     except MemoryError as error:
         raise DataError(
-            f"{source!r} is larger than the memory.", hint="Give some of its rows or columns."
+            f"{source!r} is larger than the memory.", hint="Use some of its rows or columns."
         ) from error
     except Exception as error:
         # Decompressors and Parquet readers raise errors of their own classes.
         if isinstance(error, OSError) and error.filename is not None:
             raise
-        said = str(error).strip().rstrip(".") or type(error).__name__
+        reason = str(error).strip().rstrip(".") or type(error).__name__
         fault = "read as a table"
-        hint = "Give a CSV or Parquet file."
-        if packed and not isinstance(error, ValueError):
+        hint = "Use a CSV or Parquet file."
+        if is_compressed and not isinstance(error, ValueError):
             fault = "unpacked"
             hint = "Download or pack it again."
-        raise DataError(f"{source!r} cannot be {fault}: {said}.", hint=hint) from error
+        raise DataError(f"{source!r} cannot be {fault}: {reason}.", hint=hint) from error
 
 
-def refuse_dialect(source: str, what: str, dialect: Dialect | None) -> None:
-    """Raise a DataError if CSV options were passed for something other than CSV, described by `what`."""
+def check_no_csv_options(source: str, description: str, dialect: Dialect | None) -> None:
+    """Raise a DataError if CSV options were passed for data that are not CSV."""
     if dialect is not None and dialect != type(dialect)():
-        raise DataError(f"--sep and --decimal are for CSV, and {source!r} is {what}.", hint="Leave them out.")
+        raise DataError(
+            f"--sep and --decimal are for CSV, and {source!r} is {description}.", hint="Leave them out."
+        )
 
 
 def _hint_for_source(source: str) -> str:
     """Return the hint for an unknown table: the most similar name, or the names of the data sets."""
     folder, name = os.path.split(source)
-    known = [] if folder else datasets.names()
+    known_names = [] if folder else datasets.names()
     with suppress(OSError):
-        known += [each for each in os.listdir(folder or ".") if not each.startswith(".")]
-    near = nearest(name, known)
-    if near is not None:
-        return f"Did you mean {os.path.join(folder, near)}?"
+        known_names += [file_name for file_name in os.listdir(folder or ".") if not file_name.startswith(".")]
+    closest = closest_word(name, known_names)
+    if closest is not None:
+        return f"Did you mean {os.path.join(folder, closest)}?"
     return f"Name a file, or one of {', '.join(datasets.names())}."
 
 
-def _read_delimited(source: str, labels: Labels, dialect: Dialect | None) -> pd.DataFrame:
+def _read_delimited(source: str, labels: LabelColumns, dialect: Dialect | None) -> pd.DataFrame:
     """Read a CSV file, and raise errors or warnings for defects that pandas would repair silently.
 
     Parameters
@@ -282,25 +288,27 @@ def _read_delimited(source: str, labels: Labels, dialect: Dialect | None) -> pd.
     from discrim.data.sources.files import Dialect, refuse_nul, refuse_other_separator
 
     dialect = dialect or Dialect()
-    file = readable(source)
+    file = open_rereadable(source)
     options = dialect.options(source)
     header = pd.read_csv(file, header=None, nrows=1, dtype=str, keep_default_na=False, **options)
-    given = [str(name) for name in header.iloc[0]]
-    refuse_other_separator(source, file, given, dialect)
+    header_names = [str(name) for name in header.iloc[0]]
+    refuse_other_separator(source, file, header_names, dialect)
     refuse_nul(source, file)
-    twice = [name for name, times in Counter(given).items() if name and times > 1]
-    if twice:
+    duplicates = [name for name, count in Counter(header_names).items() if name and count > 1]
+    if duplicates:
         raise DataError(
-            f"{source!r} has more than one column named {twice[0]!r}.", hint="Rename all but one."
+            f"{source!r} has more than one column named {duplicates[0]!r}.", hint="Rename all but one."
         )
     if not isinstance(file, str):
         file.seek(0)
-    dtypes: Any = dict.fromkeys(labels.as_text(given), str)
+    dtypes: Any = dict.fromkeys(labels.as_text(header_names), str)
     table: pd.DataFrame = labels.with_types(pd.read_csv(file, dtype=dtypes, **options))
     if not isinstance(table.index, pd.RangeIndex):
-        raise DataError(f"{source!r} has rows longer than its first.", hint="Give every column a name there.")
-    warn_of_commas(table, source, labels)
-    for position, name in enumerate(given):
+        raise DataError(
+            f"{source!r} has rows with more fields than the header.", hint="Name every column in the header."
+        )
+    warn_of_decimal_commas(table, source, labels)
+    for position, name in enumerate(header_names):
         if not name:
             _warn_of_no_name(position + 1, source, table.columns[position])
     return table
@@ -310,7 +318,7 @@ def _warn_of_no_name(position: int, source: str, name: str) -> None:
     """Warn of a column without a name, by its position from 1."""
     warn_user(
         f"column {position} of {source!r} has no name and is called {name!r}: "
-        f"leave it out with - `{name}` if it only numbers the rows"
+        f"exclude it with - `{name}` if it only numbers the rows"
     )
 
 
@@ -318,13 +326,13 @@ def first_rows(path: str, dialect: Dialect | None) -> pd.DataFrame:
     """Read the first rows of a CSV file."""
     import pandas as pd
 
-    from discrim.data.sources.files import SAMPLE, Dialect
+    from discrim.data.sources.files import N_SAMPLED_ROWS, Dialect
 
-    rows: pd.DataFrame = pd.read_csv(path, nrows=SAMPLE, **(dialect or Dialect()).options(path))
+    rows: pd.DataFrame = pd.read_csv(path, nrows=N_SAMPLED_ROWS, **(dialect or Dialect()).options(path))
     return rows
 
 
-def warn_of_commas(table: pd.DataFrame, source: str, labels: Labels) -> None:
+def warn_of_decimal_commas(table: pd.DataFrame, source: str, labels: LabelColumns) -> None:
     """Warn of a column that is text only because its numbers have decimal commas.
 
     Parameters
@@ -340,11 +348,12 @@ def warn_of_commas(table: pd.DataFrame, source: str, labels: Labels) -> None:
 
     names = [str(name) for name in table.columns]
     as_text = set(labels.as_text(names))
-    found = decimal_commas(table, [name for name in names if name not in as_text])
-    if found is not None:
+    name_and_text = decimal_commas(table, [name for name in names if name not in as_text])
+    if name_and_text is not None:
         warn_user(
-            f"column {found[0]!r} of {source!r} is read as text such as {found[1]!r}: give --decimal , if "
-            "that is a number"
+            f"column {name_and_text[0]!r} of {source!r} is read as text such as {name_and_text[1]!r}: add "
+            "--decimal , if "
+            "it is numeric"
         )
 
 
@@ -353,8 +362,8 @@ def _read_parquet(source: str) -> Any:
     import pandas as pd
 
     try:
-        file: Any = readable(source)
-        return _whole_columns(pd.read_parquet(file), file)
+        file: Any = open_rereadable(source)
+        return _restore_integers(pd.read_parquet(file), file)
     except ImportError:
         pass
     try:
@@ -366,39 +375,39 @@ def _read_parquet(source: str) -> Any:
     except pl.exceptions.PolarsError as error:
         raise DataError(
             f"{source!r} cannot be read as Parquet: {error}.",
-            hint="Give a Parquet file, or name the file .csv if it is one.",
+            hint="Use a Parquet file, or rename the file to .csv if it is CSV.",
         ) from error
 
 
-def _whole_columns(table: pd.DataFrame, file: Any) -> pd.DataFrame:
+def _restore_integers(table: pd.DataFrame, file: Any) -> pd.DataFrame:
     """Read integer columns with missing values again as nullable integers; pandas makes them float64."""
     import pandas as pd
 
     floating = [str(name) for name, dtype in table.dtypes.items() if dtype == "float64"]
-    holed = [name for name in floating if bool(table[name].isna().any())]
-    if not holed:
+    with_missing = [name for name in floating if bool(table[name].isna().any())]
+    if not with_missing:
         return table
     if not isinstance(file, str):
         file.seek(0)
-    again = pd.read_parquet(file, columns=holed, dtype_backend="numpy_nullable")
-    whole = [name for name in holed if pd.api.types.is_integer_dtype(again[name].dtype)]
-    return table.assign(**{name: again[name] for name in whole}) if whole else table
+    nullable = pd.read_parquet(file, columns=with_missing, dtype_backend="numpy_nullable")
+    integer_columns = [name for name in with_missing if pd.api.types.is_integer_dtype(nullable[name].dtype)]
+    return table.assign(**{name: nullable[name] for name in integer_columns}) if integer_columns else table
 
 
-LARGE = 2**28
-LARGE_PACKED = 2**26
+MIN_CHUNKED_BYTES = 2**28
+MIN_CHUNKED_COMPRESSED_BYTES = 2**26
 """Size in bytes from which a plain text file, or a compressed or Parquet file, is read in chunks."""
 
 _UNNAMED = re.compile(r"Unnamed: ([0-9]+)")
 """Name that pandas assigns to a column without a name."""
 
 
-def source_given(given: str, labels: Labels, dialect: Dialect | None = None) -> Source | None:
+def chunked_source(data: str, labels: LabelColumns, dialect: Dialect | None = None) -> Source | None:
     """Return the source of a folder, a pattern or a large file; None for tables that are read into memory.
 
     Parameters
     ----------
-    given : str
+    data : str
         DATA of the command line.
     labels : Labels
     dialect : Dialect, optional
@@ -412,54 +421,56 @@ def source_given(given: str, labels: Labels, dialect: Dialect | None = None) -> 
     >>> source_given("iris", Labels()) is None
     True
     """
-    if not _is_read_in_parts(given):
+    if not _is_read_in_chunks(data):
         return None
     from discrim.data.sources.files import files_of
     from discrim.data.sources.sources import source_of
 
-    files = files_of(given)
+    files = files_of(data)
     if files.format != "CSV":
-        refuse_dialect(given, files.format, dialect)
-        return source_of(given)
-    from discrim.data.sources.files import WrittenLabels
+        check_no_csv_options(data, files.format, dialect)
+        return source_of(data)
+    from discrim.data.sources.files import TextLabelSource
 
-    source = WrittenLabels(files, labels.as_text, labels.typed, dialect)
-    warn_of_commas(first_rows(files.files[0].path, dialect), files.files[0].path, labels)
+    source = TextLabelSource(files, labels.as_text, labels.typed, dialect)
+    warn_of_decimal_commas(first_rows(files.files[0].path, dialect), files.files[0].path, labels)
     for name in source.names:
         if unnamed := _UNNAMED.fullmatch(name):
             _warn_of_no_name(int(unnamed[1]) + 1, files.files[0].path, name)
     return source
 
 
-def _is_read_in_parts(given: str) -> bool:
+def _is_read_in_chunks(data: str) -> bool:
     """Return whether DATA is a folder, a pattern or a large file."""
-    if given == "-" or given in datasets.names() or "://" in given:
+    if data == "-" or data in datasets.names() or "://" in data:
         return False
     from glob import has_magic
 
     from discrim.data.sources.files import COMPRESSED, format_of
 
-    path = os.path.expanduser(given)
+    path = os.path.expanduser(data)
     if not os.path.isfile(path):
         return os.path.isdir(path) or (has_magic(path) and not os.path.exists(path))
-    form = format_of(path)
-    packed = form == "Parquet" or PurePath(path).suffix.lower() in COMPRESSED
-    return form is not None and os.path.getsize(path) >= (LARGE_PACKED if packed else LARGE)
+    file_format = format_of(path)
+    is_compressed = file_format == "Parquet" or PurePath(path).suffix.lower() in COMPRESSED
+    return file_format is not None and os.path.getsize(path) >= (
+        MIN_CHUNKED_COMPRESSED_BYTES if is_compressed else MIN_CHUNKED_BYTES
+    )
 
 
-def labels_in(source: Source, name: str) -> list[Any]:
+def distinct_labels(source: Source, name: str) -> list[Any]:
     """Return the distinct labels in a column of a source, by a pass over it."""
     from discrim.core.numerics.progress import Progress
     from discrim.design.source_tables import tables
 
-    found: dict[Any, None] = {}
+    labels: dict[Any, None] = {}
     with Progress(source.nrows or 0, "classes of rows") as progress:
         for table, _ in tables(source, [name]):
             # The native column: next to missing values `column` would convert integers to float64.
-            held = table.native(name).unique()
-            found.update(dict.fromkeys(held.to_list() if hasattr(held, "to_list") else held.tolist()))
+            values = table.native(name).unique()
+            labels.update(dict.fromkeys(values.to_list() if hasattr(values, "to_list") else values.tolist()))
             progress(table.nrows)
-    return list(found)
+    return list(labels)
 
 
 class TableArgument(NamedTuple):
@@ -468,11 +479,11 @@ class TableArgument(NamedTuple):
     data: str
     dialect: Any
 
-    def rows(self, labels: Labels) -> Any:
+    def rows(self, labels: LabelColumns) -> Any:
         """Return a source for large tables, else the table."""
-        return source_given(self.data, labels, self.dialect) or self.table(labels)
+        return chunked_source(self.data, labels, self.dialect) or self.table(labels)
 
-    def table(self, labels: Labels | None = None) -> Any:
+    def table(self, labels: LabelColumns | None = None) -> Any:
         """Read the table into memory."""
         return read_table(self.data, labels, self.dialect)
 
@@ -481,29 +492,29 @@ class TableArgument(NamedTuple):
         """Whether it is CSV, and not a data set of the package or Parquet."""
         from discrim.data.sources.files import files_of, format_of
 
-        if _is_read_in_parts(self.data):
+        if _is_read_in_chunks(self.data):
             return files_of(self.data).format == "CSV"
         return self.data not in datasets.names() and format_of(self.data) != "Parquet"
 
 
-def given_of(options: dict[str, Any]) -> TableArgument:
+def pop_table_options(options: dict[str, Any]) -> TableArgument:
     """Remove the options of the table from a dictionary, and return them."""
     from discrim.data.sources.files import Dialect
 
     data, separator, decimal = (options.pop(name, None) for name in ("data", "sep", "decimal"))
     dialect = Dialect(separator, decimal or ".")
-    _refuse_decimal_as_separator(dialect, data, "--sep ';' or what there is between them")
+    _refuse_decimal_as_separator(dialect, data, "--sep ';' or another separator")
     return TableArgument(data, dialect)
 
 
-def dialect_of_output(options: dict[str, Any], given: TableArgument, out: str | None) -> Dialect:
+def pop_output_dialect(options: dict[str, Any], table_argument: TableArgument, out: str | None) -> Dialect:
     """Remove the options of the output's CSV dialect from a dictionary, and return the dialect.
 
     Parameters
     ----------
     options : dict
         Options of the command line, which is updated.
-    given : TableArgument
+    table_argument : TableArgument
         The input, whose dialect is the default.
     out : str or None
         The file to write, None for standard output.
@@ -521,17 +532,17 @@ def dialect_of_output(options: dict[str, Any], given: TableArgument, out: str | 
     if not is_csv and (separator is not None or decimal is not None):
         option = "--out-sep" if separator is not None else "--out-decimal"
         raise DataError(
-            f"{option} is for CSV, and {out!r} is not CSV.", hint="Leave it out, or name a file .csv."
+            f"{option} is for CSV, and {out!r} is not CSV.", hint="Leave it out, or name a .csv file."
         )
     if not is_csv:
         return Dialect()
     if separator is None and out is None:
-        separator = given.dialect.separator_of(given.data)
+        separator = table_argument.dialect.separator_of(table_argument.data)
     elif separator is None and Dialect().separator_of(str(out)) == ",":
-        separator = given.dialect.separator
-    dialect = Dialect(separator, decimal or given.dialect.decimal)
+        separator = table_argument.dialect.separator
+    dialect = Dialect(separator, decimal or table_argument.dialect.decimal)
     target = out or "standard output"
-    _refuse_decimal_as_separator(dialect, target, "--out-sep ';', or another sign with --out-decimal")
+    _refuse_decimal_as_separator(dialect, target, "--out-sep ';', or another decimal sign with --out-decimal")
     return dialect
 
 
@@ -539,7 +550,7 @@ def _refuse_decimal_as_separator(dialect: Dialect, path: str, hint: str) -> None
     """Raise a DataError if the decimal sign of a file is its separator."""
     if dialect.separator_of(path) == dialect.decimal:
         raise DataError(
-            f"Numbers of {path!r} cannot have the decimal sign {dialect.decimal!r}, which stands between "
+            f"Numbers of {path!r} cannot have the decimal sign {dialect.decimal!r}, which separates "
             "its fields.",
-            hint=f"Give {hint}.",
+            hint=f"Use {hint}.",
         )

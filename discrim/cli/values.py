@@ -17,7 +17,7 @@ from fractions import Fraction
 from types import SimpleNamespace, UnionType
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from discrim.cli.parsing import nearest, one_of
+from discrim.cli.parsing import choices_hint, closest_word
 from discrim.errors import DiscrimError
 from discrim.formula.calls import LiteralCall, read_call
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _CALL = re.compile(r"\s*\w+\s*\(")
 _BRACKETS = re.compile(r"\s*\[([^\[\]]*)\]\s*")
-CLASSES = ("levels", "reference")
+CLASS_PARAMETERS = ("levels", "reference")
 """Parameters whose values are classes."""
 
 MAX_WORDS_SHOWN = 40
@@ -34,13 +34,15 @@ MAX_WORDS_IN_UNION = 16
 """Largest number of characters of the words of a value that the help lists, alone or in a union."""
 
 
-class ByClass(dict[str, Any]):
+class ValuesByClass(dict[str, Any]):
     """Values by class, whose labels are still text."""
 
 
 def has_labels(options: Mapping[str, Any]) -> bool:
     """Return whether options name classes."""
-    return any(isinstance(value, ByClass) or name in CLASSES for name, value in options.items())
+    return any(
+        isinstance(value, ValuesByClass) or name in CLASS_PARAMETERS for name, value in options.items()
+    )
 
 
 def with_labels(options: dict[str, Any], labels: Iterable[Any]) -> dict[str, Any]:
@@ -62,16 +64,16 @@ def with_labels(options: dict[str, Any], labels: Iterable[Any]) -> dict[str, Any
     {'prior': {0: 0.5, 1: 0.5}, 'levels': [1, 0]}
     """
     label_of = {str(label): label for label in labels}
-    found = dict(options)
+    labelled = dict(options)
     for name, value in options.items():
-        if isinstance(value, ByClass):
-            found[name] = {label_of.get(label, label): each for label, each in value.items()}
-        elif name in CLASSES:
+        if isinstance(value, ValuesByClass):
+            labelled[name] = {label_of.get(label, label): item for label, item in value.items()}
+        elif name in CLASS_PARAMETERS:
             is_one = isinstance(value, str)
-            found[name] = (
-                label_of.get(value, value) if is_one else [label_of.get(each, each) for each in value]
+            labelled[name] = (
+                label_of.get(value, value) if is_one else [label_of.get(item, item) for item in value]
             )
-    return found
+    return labelled
 
 
 @dataclass(frozen=True)
@@ -124,14 +126,14 @@ class ValueKind:
     @property
     def metavar(self) -> str:
         """Placeholder for the value in a help text."""
-        words = ",".join(self.words)
+        word_list = ",".join(self.words)
         if self.is_word:
-            return f"{{{words}}}" if len(words) <= MAX_WORDS_SHOWN else "WORD"
+            return f"{{{word_list}}}" if len(word_list) <= MAX_WORDS_SHOWN else "WORD"
         names = []
         if self.whole or self.number:
             names.append("X" if self.number else "N")
         if self.words:
-            names.append(words.replace(",", "|") if len(words) <= MAX_WORDS_IN_UNION else "WORD")
+            names.append(word_list.replace(",", "|") if len(word_list) <= MAX_WORDS_IN_UNION else "WORD")
         if self.text:
             names.append("NAME")
         if self.items is not None:
@@ -155,66 +157,70 @@ class ValueKind:
         if self.values is not None and "=" in text:
             return self._dictionary(text, self.values)
         if self.items is not None and "," in text:
-            return [self.items.read(item.strip()) for item in _split(text, self.items)]
-        number = _number(typed, whole=self.whole, real=self.number)
+            return [self.items.read(item.strip()) for item in _split_list(text, self.items)]
+        number = _read_number(typed, allows_integer=self.whole, allows_float=self.number)
         if number is not None:
             return number
         if self.text:
             return text
         if self.items is not None:
             with suppress(argparse.ArgumentTypeError):
-                return [self.items.read(item.strip()) for item in _split(text, self.items)]
-        words = [*self.words, *(each.word for each in self.specifications)]
+                return [self.items.read(item.strip()) for item in _split_list(text, self.items)]
+        valid_words = [*self.words, *(specification.word for specification in self.specifications)]
         if self.is_word:
-            raise argparse.ArgumentTypeError(f"{text!r} is not known. {one_of(typed, words)}")
-        near = nearest(typed, words)
-        hint = "" if near is None or near == typed else f" Did you mean {near}?"
+            raise argparse.ArgumentTypeError(f"{text!r} is not known. {choices_hint(typed, valid_words)}")
+        closest = closest_word(typed, valid_words)
+        hint = "" if closest is None or closest == typed else f" Did you mean {closest}?"
         raise argparse.ArgumentTypeError(f"{text!r} is not {self.description}.{hint}")
 
     @property
     def description(self) -> str:
         """Description of valid values, for messages."""
-        parts = ["a number" if self.number else "a whole number"] * (self.whole or self.number)
-        parts += [*self.words, *["True or False"] * self.flag, *["a list a,b,c"] * (self.items is not None)]
-        parts += ["a value for each as a=1,b=2"] * (self.values is not None)
-        parts += ["a specification with its parameters in brackets"] * bool(self.specifications)
-        return " or ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
+        alternatives = ["a number" if self.number else "a whole number"] * (self.whole or self.number)
+        alternatives += [
+            *self.words,
+            *["True or False"] * self.flag,
+            *["a list a,b,c"] * (self.items is not None),
+        ]
+        alternatives += ["values by name such as a=1,b=2"] * (self.values is not None)
+        alternatives += ["a specification with its parameters in parentheses"] * bool(self.specifications)
+        return " or ".join(filter(None, [", ".join(alternatives[:-1]), alternatives[-1]]))
 
-    def _dictionary(self, text: str, kind: ValueKind) -> dict[str, Any]:
+    def _dictionary(self, text: str, value_kind: ValueKind) -> dict[str, Any]:
         """Read a list NAME=VALUE,... as a dictionary."""
-        found: dict[str, Any] = ByClass() if self.by_class else {}
-        for item in _split(text, kind):
+        entries: dict[str, Any] = ValuesByClass() if self.by_class else {}
+        for item in _split_list(text, value_kind):
             label, equals, value = item.rpartition("=")
             label = label.strip()
             if not equals:
                 raise argparse.ArgumentTypeError(f"{item.strip()!r} in {text!r} is not written as NAME=VALUE")
-            if label in found:
-                raise argparse.ArgumentTypeError(f"{label!r} is named twice in {text!r}: name it once")
-            found[label] = kind.read(value)
-        return found
+            if label in entries:
+                raise argparse.ArgumentTypeError(f"{label!r} occurs twice in {text!r}")
+            entries[label] = value_kind.read(value)
+        return entries
 
 
-def _number(text: str, *, whole: bool, real: bool) -> int | float | None:
+def _read_number(text: str, *, allows_integer: bool, allows_float: bool) -> int | float | None:
     """Read a number, or return None if a text is not one.
 
     Parameters
     ----------
     text : str
-    whole : bool
+    allows_integer : bool
         Whether integers are allowed.
-    real : bool
+    allows_float : bool
         Whether finite floats, also as fractions a/b, are allowed.
 
     Returns
     -------
     int, float or None
     """
-    if whole:
+    if allows_integer:
         try:
             return int(text)
         except ValueError:
             pass
-    if not real:
+    if not allows_float:
         return None
     try:
         # Fraction only for a/b: of a number with a large exponent it would compute all digits.
@@ -224,15 +230,15 @@ def _number(text: str, *, whole: bool, real: bool) -> int | float | None:
     return number if math.isfinite(number) else None
 
 
-def _split(text: str, kind: ValueKind) -> list[str]:
+def _split_list(text: str, item_kind: ValueKind) -> list[str]:
     """Split a list at its commas, except within brackets if items may be lists themselves."""
     inner = _BRACKETS.fullmatch(text)
     if inner is not None:
         text = inner[1]
-    return text.split(",") if kind.items is None else re.split(r",(?![^\[]*\])", text)
+    return text.split(",") if item_kind.items is None else re.split(r",(?![^\[]*\])", text)
 
 
-def kind_of(*annotations: Any) -> ValueKind:
+def value_kind_of(*annotations: Any) -> ValueKind:
     """Return the kind of values that some annotations accept together.
 
     Examples
@@ -247,7 +253,7 @@ def kind_of(*annotations: Any) -> ValueKind:
     members = [
         one for each in annotations for one in (get_args(each) if get_origin(each) in unions else [each])
     ]
-    words: list[str] = []
+    literal_words: list[str] = []
     items: list[Any] = []
     values: list[Any] = []
     specifications: list[type[Specification]] = []
@@ -255,33 +261,37 @@ def kind_of(*annotations: Any) -> ValueKind:
         origin = get_origin(member)
         inner = get_args(member)
         if origin is Literal:
-            words += [word for word in inner if isinstance(word, str)]
+            literal_words += [word for word in inner if isinstance(word, str)]
         elif inspect.isclass(origin) and issubclass(origin, Mapping):
             values.append(inner)
         elif inspect.isclass(origin) and issubclass(origin, Sequence):
             items.append(inner[0])
         elif inspect.isclass(member) and issubclass(member, Specification):
-            specifications += _concrete(member)
+            specifications += _concrete_specifications(member)
     return ValueKind(
-        words=tuple(words),
+        words=tuple(literal_words),
         flag=bool in members,
         whole=int in members,
         number=float in members,
         # Any in a union with other types stands for values that cannot be typed, such as a table.
         text=str in members or members == [Any],
         none=type(None) in members,
-        items=kind_of(*items) if items else None,
-        values=kind_of(*(each for _, each in values)) if values else None,
+        items=value_kind_of(*items) if items else None,
+        values=value_kind_of(*(each for _, each in values)) if values else None,
         by_class=any(key is Any for key, _ in values),
         specifications=tuple(specifications),
     )
 
 
-def _concrete(specification: type[Specification]) -> tuple[type[Specification], ...]:
+def _concrete_specifications(specification: type[Specification]) -> tuple[type[Specification], ...]:
     """Return a specification, or all specifications that are derived from a base class."""
     if hasattr(specification, "word"):
         return (specification,)
-    return tuple(each for below in specification.__subclasses__() for each in _concrete(below))
+    return tuple(
+        concrete
+        for subclass in specification.__subclasses__()
+        for concrete in _concrete_specifications(subclass)
+    )
 
 
 def annotations_of(function: Callable[..., Any]) -> dict[str, Any]:
@@ -289,13 +299,13 @@ def annotations_of(function: Callable[..., Any]) -> dict[str, Any]:
 
     Names may be unknown if they are imported for type checkers only.
     """
-    plain: Any = inspect.unwrap(function)
-    found: dict[str, Any] = dict.fromkeys(plain.__annotations__, Any)
-    for name, annotation in plain.__annotations__.items():
+    unwrapped: Any = inspect.unwrap(function)
+    evaluated: dict[str, Any] = dict.fromkeys(unwrapped.__annotations__, Any)
+    for name, annotation in unwrapped.__annotations__.items():
         with suppress(NameError):
-            one: Any = SimpleNamespace(__annotations__={name: annotation})
-            found |= get_type_hints(one, globalns=plain.__globals__)
-    return found
+            holder: Any = SimpleNamespace(__annotations__={name: annotation})
+            evaluated |= get_type_hints(holder, globalns=unwrapped.__globals__)
+    return evaluated
 
 
 def specification_of(call: LiteralCall, classes: Sequence[type[Specification]]) -> Specification:
@@ -319,23 +329,29 @@ def specification_of(call: LiteralCall, classes: Sequence[type[Specification]]) 
     DataError
         The specification refuses a value.
     """
-    by_name = {name: each for each in classes for name in (each.word, each.__name__)}
-    found = by_name.get(call.name)
-    if found is None:
-        words = [each.word for each in classes]
-        near = nearest(call.name, by_name)
-        raise call.error(f"Unknown specification {call.name!r}.", hint=one_of(near or call.name, words))
-    names = list(inspect.signature(found).parameters)
+    by_name = {
+        name: specification_class
+        for specification_class in classes
+        for name in (specification_class.word, specification_class.__name__)
+    }
+    selected = by_name.get(call.name)
+    if selected is None:
+        known_words = [specification_class.word for specification_class in classes]
+        closest = closest_word(call.name, by_name)
+        raise call.error(
+            f"Unknown specification {call.name!r}.", hint=choices_hint(closest or call.name, known_words)
+        )
+    names = list(inspect.signature(selected).parameters)
     for keyword in call.kwargs:
         if keyword not in names:
-            hint = one_of(keyword, names) if names else "Leave it out."
+            hint = choices_hint(keyword, names) if names else "Leave it out."
             raise call.error(f"{call.name} has no parameter {keyword!r}.", keyword, hint=hint)
     try:
-        inspect.signature(found).bind(*call.args, **call.kwargs)
+        inspect.signature(selected).bind(*call.args, **call.kwargs)
     except TypeError as error:
         parameters = ", ".join(names) or "none"
-        raise call.error(f"{call.name}: {error}.", hint=f"Write its parameters: {parameters}.") from None
+        raise call.error(f"{call.name}: {error}.", hint=f"Its parameters are {parameters}.") from None
     try:
-        return found(*call.args, **call.kwargs)
+        return selected(*call.args, **call.kwargs)
     except DiscrimError as error:
         raise error.with_message(f"{call.name}(): {error.message}") from error

@@ -9,30 +9,29 @@ from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 from discrim import datasets
-from discrim.cli.output import check_place, write_output, write_to_file
-from discrim.cli.parsing import Parser, command_lines, help_width, one_of
+from discrim.cli.output import check_writable, write_output, write_to_file
+from discrim.cli.parsing import Parser, choices_hint, command_lines, help_width
 from discrim.errors import DataError
 from discrim.models.registry import MODELS, ModelEntry
 
 MODEL_GROUP = "models"
 GROUPS = {
-    MODEL_GROUP: "models, fitted to FORMULA and DATA",
-    "analyses": "choosing, comparing, testing",
-    "tables": "tables and pages",
+    MODEL_GROUP: "models that are fitted to FORMULA and DATA",
+    "analyses": "selection, comparison and tests",
+    "tables": "predictions, reports and data",
 }
 """Groups of verbs, and their headings in the help."""
 
-_DATA = (
-    "DATA is the name of a table that comes with the package ({names}), a file, a folder with all files "
-    'below it, or a pattern such as "data/2024-*.parquet", which is quoted; write ./iris for a file that has '
-    "the name of a table. A file that ends in .parquet or .pq is read as Parquet (needs pyarrow or polars), "
-    "one in .tsv as columns set apart by tabs, any other as CSV; - is CSV from standard input.",
+_DATA_HELP = (
+    "DATA is the name of a data set of the package ({names}), a file, a folder with all its subfolders, "
+    'or a quoted pattern such as "data/2024-*.parquet". Write ./iris for a file that has the name of a data '
+    "set. Files that end in .parquet or .pq are read as Parquet (requires pyarrow or polars), files that end "
+    "in .tsv as tab-separated text, and all others as CSV; - is CSV from standard input.",
     "Text is UTF-8 and may be compressed (.gz, .bz2, .xz, .zip, .zst, or a .tar of one file). The first row "
-    "names the columns; an empty field, NA, NaN, null, None and the other signs that pandas knows are "
-    "missing values. Classes, and what stands in C(), are taken as they are written: 007 is not 7.",
-    "Folders, patterns and files that are large are read part by part, as often as is needed, so that they "
-    "may be larger than the memory; their files end in .csv, .tsv or .parquet. A folder named year=2024 adds "
-    "the column year.",
+    "contains the column names. An empty field, NA, NaN, null, None and the other markers of pandas are "
+    "missing values. Classes and columns in C() are read as they are written: 007 is not 7.",
+    "Folders, patterns and large files are read in chunks, as often as necessary, and may be larger than the "
+    "memory; their files must end in .csv, .tsv or .parquet. A folder named year=2024 adds the column year.",
 )
 """Paragraphs of the help on DATA."""
 
@@ -78,7 +77,7 @@ VERBS = {
         *(_model(row) for row in MODELS if row.command is not None),
         Verb(
             "stepwise",
-            "choice of columns, step by step, and the fit to those chosen",
+            "stepwise choice of predictors, and the fit to the chosen ones",
             "analyses",
             "discrim.cli.analyses:stepwise",
             (
@@ -89,7 +88,7 @@ VERBS = {
         ),
         Verb(
             "choose",
-            "choice of a model by rows left out, and the fit of the chosen one",
+            "choice of a model by cross-validation, and the fit of the chosen one",
             "analyses",
             "discrim.cli.analyses:choose",
             (
@@ -99,7 +98,7 @@ VERBS = {
         ),
         Verb(
             "compare",
-            "models of one table side by side, or saved fits on new rows",
+            "models of one table side by side, or saved fits on new observations",
             "analyses",
             "discrim.cli.comparing:compare",
             (
@@ -109,7 +108,7 @@ VERBS = {
         ),
         Verb(
             "assess",
-            "performance of a saved fit on rows of known class",
+            "performance of a saved fit on observations of known class",
             "analyses",
             "discrim.cli.analyses:assess",
             ('lda "species ~ ." iris --save iris.fit', "assess iris.fit iris --plot roc.png --kind roc"),
@@ -126,7 +125,7 @@ VERBS = {
         ),
         Verb(
             "manova",
-            "the four tests that the classes have one mean, or of each of several factors",
+            "the four tests of equal class means, or tests of several factors",
             "analyses",
             "discrim.cli.analyses:manova",
             (
@@ -136,35 +135,35 @@ VERBS = {
         ),
         Verb(
             "plan",
-            "how many rows LDA and QDA will need, before data are collected",
+            "sample sizes for LDA and QDA, before data are collected",
             "analyses",
             "discrim.cli.analyses:plan_rows",
             ("plan --distance 2 --p 10 --error 0.2 --width 0.1",),
         ),
         Verb(
             "predict",
-            "labels of new rows by a fit that --save wrote",
+            "predicted classes of new observations by a saved fit",
             "tables",
             "discrim.cli.comparing:predict",
             ('lda "species ~ ." iris --save iris.fit', "predict iris.fit iris --proba"),
         ),
         Verb(
             "export",
-            "the rule of a fit that --save wrote, as a query of SQL or as ONNX",
+            "the rule of a saved fit as an SQL query or ONNX model",
             "tables",
             "discrim.cli.comparing:export",
             ('lda "species ~ ." iris --save iris.fit', "export iris.fit --sql duckdb --table flowers"),
         ),
         Verb(
             "report",
-            "a page on a fit, of HTML, Word or Markdown: tables, tests, pictures, code",
+            "report on a fit as HTML, Word or Markdown: tables, tests, plots, code",
             "tables",
             "discrim.cli.comparing:report",
             ('report "species ~ ." iris --verb lda --out iris.html',),
         ),
         Verb(
             "datasets",
-            "the tables that come with the package, or one of them as CSV",
+            "data sets of the package, or one of them as CSV",
             "tables",
             "discrim.cli.verbs:show_datasets",
             ("datasets", "datasets penguins --out penguins.csv"),
@@ -183,7 +182,7 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-class _Front(Parser):
+class _MainParser(Parser):
     """Parser of the verb, whose help lists the verbs by group."""
 
     def format_help(self) -> str:
@@ -214,11 +213,15 @@ def build_parser(only: Sequence[str] | None = None) -> argparse.ArgumentParser:
     >>> vars(build_parser().parse_args(["lda", "species ~ .", "iris", "--prior", "equal"]))["prior"]
     'equal'
     """
-    shown = ('lda "species ~ ." iris', 'compare "species ~ ." iris --verbs lda,qda --folds 10 --seed 1')
-    parser = _Front(
+    example_commands = (
+        'lda "species ~ ." iris',
+        'compare "species ~ ." iris --verbs lda,qda --folds 10 --seed 1',
+    )
+    parser = _MainParser(
         prog="discrim",
         description="Discriminant analysis from a formula and a table.",
-        epilog=_examples(shown) + "\n\ndiscrim VERB --help says what a verb takes, with an example.",
+        epilog=_format_examples(example_commands)
+        + "\n\ndiscrim VERB --help shows the options of a verb and an example.",
     )
     parser.add_argument(
         "--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="print the version and exit"
@@ -242,7 +245,7 @@ def parser_of(parser: argparse.ArgumentParser, verb: str) -> Parser:
 def _add_verb(verbs: Any, verb: Verb) -> None:
     """Add the parser of a verb with its options, usage and examples."""
     # Not at the top, because the general help needs no options of verbs.
-    from discrim.cli.options import add_arguments, rewritten_option
+    from discrim.cli.options import add_arguments, respell_option
 
     parser = verbs.add_parser(
         verb.name,
@@ -251,25 +254,26 @@ def _add_verb(verbs: Any, verb: Verb) -> None:
         argument_default=argparse.SUPPRESS,
         verb=verb.name,
     )
-    parser.rewrite = partial(rewritten_option, verb.name)
+    parser.rewrite = partial(respell_option, verb.name)
     add_arguments(parser, verb.name)
-    places = [action for action in parser._actions if not action.option_strings]
-    shape = {None: "{}", "?": "[{}]", "+": "{} ..."}
-    words = " ".join(shape[action.nargs].format(action.metavar) for action in places)
-    parser.usage = f"discrim {verb.name} {words} [OPTION ...]"
-    parser.epilog = _examples(verb.examples) + _values(verb.name)
-    if any(action.dest == "data" for action in places):
+    positional = [action for action in parser._actions if not action.option_strings]
+    format_by_nargs = {None: "{}", "?": "[{}]", "+": "{} ..."}
+    positional_text = " ".join(format_by_nargs[action.nargs].format(action.metavar) for action in positional)
+    parser.usage = f"discrim {verb.name} {positional_text} [OPTION ...]"
+    parser.epilog = _format_examples(verb.examples) + _format_value_help(verb.name)
+    if any(action.dest == "data" for action in positional):
         names = ", ".join(datasets.names())
-        parser.epilog += "".join(f"\n\n{text.format(names=names)}" for text in _DATA)
+        parser.epilog += "".join(f"\n\n{text.format(names=names)}" for text in _DATA_HELP)
 
 
-_VALUES = (
-    "X is a number, which may be written as 1/3, N a whole number, X,... a list, and CLASS=X,... a number "
-    "for each class."
+_VALUE_HELP = (
+    "X is a number, also written as a fraction such as 1/3; N is an integer, X,... is a list, and "
+    "CLASS=X,... "
+    "is a number for each class."
 )
 
 
-def _values(verb: str) -> str:
+def _format_value_help(verb: str) -> str:
     """Return the help on values of options, with the specifications that they may be."""
     from discrim.cli.options import sources_of, specifications_help
 
@@ -279,11 +283,11 @@ def _values(verb: str) -> str:
         for call in calls
         for line in textwrap.wrap(call, help_width() - 2, initial_indent="  ", subsequent_indent="      ")
     ]
-    heading = "\n\nSpecifications, with their defaults; each is described in Python's help:\n"
-    return f"\n\n{_VALUES}" * bool(sources_of(verb)) + (heading + "\n".join(wrapped)) * bool(calls)
+    heading = "\n\nSpecifications with their defaults, which Python's help() describes:\n"
+    return f"\n\n{_VALUE_HELP}" * bool(sources_of(verb)) + (heading + "\n".join(wrapped)) * bool(calls)
 
 
-def _examples(commands: Sequence[str]) -> str:
+def _format_examples(commands: Sequence[str]) -> str:
     """Format example commands with a heading."""
     heading = "example:" if len(commands) == 1 else "examples:"
     width = help_width() - 2
@@ -297,31 +301,39 @@ def show_datasets(verb: str, options: dict[str, Any]) -> None:
     if name is None:
         if target is not None:
             raise DataError(
-                "--out takes one table.", hint="Name it, as in discrim datasets iris --out iris.csv."
+                "--out requires the name of a data set.",
+                hint="Write discrim datasets iris --out iris.csv, for example.",
             )
-        write_output(_listed())
+        write_output(_format_dataset_list())
         return
     if name not in datasets.names():
-        raise DataError(f"No table {name!r} comes with the package.", hint=one_of(name, datasets.names()))
+        raise DataError(
+            f"There is no data set {name!r} in the package.", hint=choices_hint(name, datasets.names())
+        )
     if target is None:
         write_output(datasets.text(name))
         return
-    check_place(target)
+    check_writable(target)
     write_to_file(target, datasets.text(name).encode("utf-8"))
 
 
-def _listed() -> str:
+def _format_dataset_list() -> str:
     """Format the list of data sets with their sizes, classes and descriptions."""
-    about = {name: datasets.ABOUT[name] for name in datasets.names()}
+    datasets_by_name = {name: datasets.ABOUT[name] for name in datasets.names()}
     rows = [("name", "rows", "columns", "classes")]
-    rows += [(name, str(one.rows), str(one.columns), one.classes) for name, one in about.items()]
-    wide = [max(len(row[place]) for row in rows) for place in range(3)]
+    rows += [
+        (name, str(dataset.rows), str(dataset.columns), dataset.classes)
+        for name, dataset in datasets_by_name.items()
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
     lines = []
     width = help_width() - 2
-    for row, what in zip(rows, ["", *(one.what for one in about.values())], strict=True):
-        first = f"{row[0]:<{wide[0]}}  {row[1]:>{wide[1]}}  {row[2]:>{wide[2]}}  "
+    for row, description in zip(
+        rows, ["", *(dataset.what for dataset in datasets_by_name.values())], strict=True
+    ):
+        first = f"{row[0]:<{widths[0]}}  {row[1]:>{widths[1]}}  {row[2]:>{widths[2]}}  "
         classes = textwrap.wrap(row[3], width - len(first))
         lines += [first + classes[0], *(" " * len(first) + line for line in classes[1:])]
-        lines += textwrap.wrap(what, width, initial_indent="    ", subsequent_indent="    ")
-    hint = "discrim datasets NAME writes one as CSV; a name stands for its table wherever DATA is asked for."
+        lines += textwrap.wrap(description, width, initial_indent="    ", subsequent_indent="    ")
+    hint = "discrim datasets NAME writes a data set as CSV. NAME can also be used as DATA."
     return "\n".join([*lines, "", *textwrap.wrap(hint, width)]) + "\n"

@@ -79,9 +79,9 @@ class ColumnRange:
         values = steps.data + base[columns]
         outside = (values < self.low[columns]) | (values > self.high[columns])
         if outside.any():
-            at = int(np.argmax(outside))
-            row = int(np.searchsorted(steps.indptr, at, side="right")) - 1
-            refuse_far(terms[columns[at]], float(values[at]), table.label(row))
+            value_index = int(np.argmax(outside))
+            row = int(np.searchsorted(steps.indptr, value_index, side="right")) - 1
+            refuse_far(terms[columns[value_index]], float(values[value_index]), table.label(row))
         for j in np.flatnonzero((base < self.low) | (base > self.high)).tolist():
             unstored = ~missing
             unstored[np.repeat(np.arange(len(missing)), np.diff(steps.indptr))[columns == j]] = False
@@ -109,8 +109,9 @@ def refuse_far(column: str, value: float, row: object, measure: str = WITHIN_CLA
         f"Column {column!r} has the value {value:.6g} at row {row!r}, more than {MAX_DEVIATIONS:g} "
         f"{measure}.",
         hint=(
-            "Correct the value, make it missing, or give the column in the unit of the other rows or, if "
-            "it covers such a range, as logarithms."
+            "Correct the value, make it missing, convert it to the unit of the other rows, or use "
+            "logarithms if "
+            "the column covers such a range."
         ),
         columns=(column,),
         rows=(row,),

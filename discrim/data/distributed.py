@@ -22,19 +22,19 @@ import pandas as pd
 
 from discrim.core.numerics.map_reduce import StoredValue
 from discrim.core.numerics.progress import Progress
-from discrim.data.sources.parts import DistributedSource, Part, PartWork, batch_rows, slices
+from discrim.data.sources.parts import Chunk, ChunkWork, DistributedSource, batch_rows, iter_slices
 from discrim.errors import DataError, DiscrimError
 
 T = TypeVar("T")
 U = TypeVar("U")
 V = TypeVar("V")
 
-TOGETHER = 8
+RESULTS_PER_MERGE = 8
 """Number of results that one task merges."""
 
-RUNS = 16
-OF_THREAD = 4
-"""Number of runs of partitions (one task each): `RUNS`, or `OF_THREAD` per thread if that is more.
+MIN_RUNS = 16
+RUNS_PER_THREAD = 4
+"""Number of runs of partitions (one task each): `MIN_RUNS`, or `RUNS_PER_THREAD` per thread if that is more.
 
 A task costs the scheduler about a millisecond, hence not one per partition.
 """
@@ -45,21 +45,21 @@ class DaskSource(DistributedSource):
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
-        self._lengths: list[int] | None = None
-        self._tasks: dict[tuple[str, ...], tuple[list[Any], list[Any], list[Any] | None]] = {}
+        self._row_counts: list[int] | None = None
+        self._cached_partitions: dict[tuple[str, ...], tuple[list[Any], list[Any], list[Any] | None]] = {}
         super().__init__("the Dask DataFrame", [str(label) for label in frame.columns])
 
     @property
     def nrows(self) -> int | None:
         """Number of rows, or None if no pass has counted them."""
-        return None if self._lengths is None else sum(self._lengths)
+        return None if self._row_counts is None else sum(self._row_counts)
 
     @property
     def lengths(self) -> list[int]:
         """Number of rows of each partition; counted by a pass over one column if no pass has counted them."""
-        if self._lengths is None:
-            self.map_reduce(PartWork(self.names[:1], _nothing, _nothing))
-        return list(self._lengths or [])
+        if self._row_counts is None:
+            self.map_reduce(ChunkWork(self.names[:1], _return_none, _return_none))
+        return list(self._row_counts or [])
 
     @property
     def meta(self) -> pd.DataFrame:
@@ -75,10 +75,10 @@ class DaskSource(DistributedSource):
             # Dask assumes no categories for an Arrow dictionary in Parquet.
             and not (self._frame[label].cat.known and len(dtype.categories))
         ]
-        known: pd.DataFrame = meta.astype(dict.fromkeys(unknown, object))
-        return known
+        determined: pd.DataFrame = meta.astype(dict.fromkeys(unknown, object))
+        return determined
 
-    def map_reduce(self, work: PartWork[T]) -> T | None:
+    def map_reduce(self, work: ChunkWork[T]) -> T | None:
         """Apply a function to each partition, and merge the results as a tree; errors name the partition.
 
         Parameters
@@ -90,14 +90,14 @@ class DaskSource(DistributedSource):
         -------
         Merged result, or None if there is none
         """
-        root, runs = self._tree(work)
-        value, lengths = _computed(root, runs)
-        self._count(lengths)
+        root, runs = self._build_task_tree(work)
+        value, row_counts = _compute(root, runs)
+        self._record_row_counts(row_counts)
         merged: T | None = value
         return merged
 
     def map_reduce_stored(
-        self, work: PartWork[T], returned: Callable[[T | None], V], stored: Callable[[T | None], U]
+        self, work: ChunkWork[T], returned: Callable[[T | None], V], stored: Callable[[T | None], U]
     ) -> tuple[V, StoredValue[U]]:
         """Map-reduce that stores a component of the result on the worker that merged it, if a client exists.
 
@@ -120,17 +120,20 @@ class DaskSource(DistributedSource):
         if client is None:
             value = self.map_reduce(work)
             return returned(value), StoredValue(stored(value))
-        root, runs = self._tree(work)
-        kept = delayed(_part_of, pure=False)(stored, root)
+        root, runs = self._build_task_tree(work)
+        stored_task = delayed(_apply_without_counts, pure=False)(stored, root)
         with Progress(sum(len(run.numbers) for run in runs), "partitions") as progress:
             answer, future = _on_cluster(
-                client, [delayed(_told_of, pure=False)(returned, root), kept], runs, progress
+                client,
+                [delayed(_apply_keeping_counts, pure=False)(returned, root), stored_task],
+                runs,
+                progress,
             )
-        value, lengths = answer.result()
-        self._count(lengths)
-        return value, _RemoteValue(client, future, partial(_computed, kept, runs))
+        value, row_counts = answer.result()
+        self._record_row_counts(row_counts)
+        return value, _RemoteValue(client, future, partial(_compute, stored_task, runs))
 
-    def _tree(self, work: PartWork[Any]) -> tuple[Any, list[_Run]]:
+    def _build_task_tree(self, work: ChunkWork[Any]) -> tuple[Any, list[_PartitionRun]]:
         """Build the task that computes the merged result of all partitions.
 
         Parameters
@@ -146,41 +149,62 @@ class DaskSource(DistributedSource):
         """
         from dask import delayed
 
-        keys, graph, parts = self._partitions(self._checked_columns(work.columns))
-        sent, merging = (delayed(each, pure=False, traverse=False) for each in (work.work, work.merge))
-        joined = delayed(_joined, pure=False)
-        known = work.given or [None] * len(keys)
-        count = len(keys)
-        if count > RUNS:
-            count = min(count, max(RUNS, OF_THREAD * _threads(_client_of(self._frame))))
-        ends = [len(keys) * k // count for k in range(count + 1)]
+        keys, graph, partition_tasks = self._partitions(self._checked_columns(work.columns))
+        work_task, merge_task = (
+            delayed(function, pure=False, traverse=False) for function in (work.work, work.merge)
+        )
+        merge_task_of = delayed(_merge_results, pure=False)
+        row_metadata = work.given or [None] * len(keys)
+        n_runs = len(keys)
+        if n_runs > MIN_RUNS:
+            n_runs = min(n_runs, max(MIN_RUNS, RUNS_PER_THREAD * _thread_count(_client_of(self._frame))))
+        bounds = [len(keys) * k // n_runs for k in range(n_runs + 1)]
         runs = []
-        for start, stop in pairwise(ends):
-            numbers = range(start, stop)
-            if parts is None:
-                some = _Partitions([graph[k] for k in numbers], keys[start:stop], known[start:stop], start)
-                runs.append(_Run(delayed(_made_of_all, pure=False)(some, sent, merging), numbers))
+        for start, stop in pairwise(bounds):
+            partition_numbers = range(start, stop)
+            if partition_tasks is None:
+                partitions = _Partitions(
+                    [graph[k] for k in partition_numbers], keys[start:stop], row_metadata[start:stop], start
+                )
+                runs.append(
+                    _PartitionRun(
+                        delayed(_process_partitions, pure=False)(partitions, work_task, merge_task),
+                        partition_numbers,
+                    )
+                )
                 continue
-            leaf = delayed(_made_of, pure=False)
-            leaves = [leaf(parts[k], sent, known[k], k) for k in numbers]
-            runs.append(_Run(joined(leaves, merging), numbers, parts[start:stop]))
+            leaf = delayed(_process_partition, pure=False)
+            leaves = [leaf(partition_tasks[k], work_task, row_metadata[k], k) for k in partition_numbers]
+            runs.append(
+                _PartitionRun(
+                    merge_task_of(leaves, merge_task), partition_numbers, partition_tasks[start:stop]
+                )
+            )
         values = [run.task for run in runs]
         while len(values) > 1:
-            values = [joined(values[k : k + TOGETHER], merging) for k in range(0, len(values), TOGETHER)]
+            values = [
+                merge_task_of(values[k : k + RESULTS_PER_MERGE], merge_task)
+                for k in range(0, len(values), RESULTS_PER_MERGE)
+            ]
         return values[0], runs
 
-    def _count(self, lengths: list[int]) -> None:
+    def _record_row_counts(self, row_counts: list[int]) -> None:
         """Store the number of rows of each partition; raise a DataError if an earlier pass found another."""
-        if self._lengths is not None and lengths != self._lengths:
-            k = next(k for k, (new, old) in enumerate(zip(lengths, self._lengths, strict=True)) if new != old)
+        if self._row_counts is not None and row_counts != self._row_counts:
+            k = next(
+                k for k, (new, old) in enumerate(zip(row_counts, self._row_counts, strict=True)) if new != old
+            )
             raise DataError(
-                f"Partition {k} of {self.what} has {lengths[k]:,} rows now and had {self._lengths[k]:,} "
-                "before: what reads rows several times needs the same each time.",
+                f"Partition {k} of {self.what} has {row_counts[k]:,} rows now and had "
+                f"{self._row_counts[k]:,} "
+                "before, but a fit that reads rows several times needs the same rows each time.",
                 hint="Write the frame to Parquet first, or keep it on the workers with .persist().",
             )
-        self._lengths = lengths
+        self._row_counts = row_counts
 
-    def lazily(self, columns: Sequence[str], answer: Callable[[Any], Any], *, beyond: bool = False) -> Any:
+    def apply_lazily(
+        self, columns: Sequence[str], answer: Callable[[Any], Any], *, beyond: bool = False
+    ) -> Any:
         """Apply a function to each partition as a lazy Series or DataFrame of Dask.
 
         Parameters
@@ -199,9 +223,11 @@ class DaskSource(DistributedSource):
         from dask.delayed import delayed
 
         names = self._checked_columns(columns)
-        meta = _widest(answer(self.meta[[label for label in self.meta if str(label) in names]]), beyond)
-        sent = delayed(answer, pure=False, traverse=False)
-        return self._only(names).map_partitions(_answered, sent, meta, meta=meta)
+        meta = _nullable_meta(
+            answer(self.meta[[label for label in self.meta if str(label) in names]]), beyond
+        )
+        function_task = delayed(answer, pure=False, traverse=False)
+        return self._select_columns(names).map_partitions(_apply_with_dtypes, function_task, meta, meta=meta)
 
     def _partitions(self, names: tuple[str, ...]) -> tuple[list[Any], list[Any], list[Any] | None]:
         """Return the keys of the partitions and how each is computed.
@@ -220,60 +246,60 @@ class DaskSource(DistributedSource):
             Key of each partition in the graph.
         graphs : list of dict
             Graph of each partition, empty if partitions share tasks.
-        parts : list of Delayed or None
+        partition_tasks : list of Delayed or None
             The partitions as tasks if they share any.
         """
-        if names not in self._tasks:
-            frame = self._only(names).optimize()
+        if names not in self._cached_partitions:
+            frame = self._select_columns(names).optimize()
             keys = frame.__dask_keys__()
             graph = dict(frame.__dask_graph__())
-            alone = _makers(graph, keys)
-            parts = frame.to_delayed(optimize_graph=False) if alone is None else None
-            self._tasks[names] = keys, alone or [], parts
-        return self._tasks[names]
+            separate_graphs = _split_graph(graph, keys)
+            partition_tasks = frame.to_delayed(optimize_graph=False) if separate_graphs is None else None
+            self._cached_partitions[names] = keys, separate_graphs or [], partition_tasks
+        return self._cached_partitions[names]
 
-    def _only(self, names: Sequence[str]) -> Any:
+    def _select_columns(self, names: Sequence[str]) -> Any:
         """Return the Dask frame restricted to some of its columns."""
-        wanted = set(names)
-        return self._frame[[label for label in self._frame.columns if str(label) in wanted]]
+        requested_names = set(names)
+        return self._frame[[label for label in self._frame.columns if str(label) in requested_names]]
 
-    def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
-        frame = self._only(columns)
+    def _read(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
+        frame = self._select_columns(columns)
         for number in range(frame.npartitions):
-            with _of_partition(number):
+            with _naming_partition(number):
                 rows = frame.get_partition(number).compute()
-            for some in slices(rows):
-                yield Part(some)
+            for chunk in iter_slices(rows):
+                yield Chunk(chunk)
 
 
-def _widest(answer: Any, beyond: bool) -> Any:
+def _nullable_meta(empty: Any, allows_unknown_labels: bool) -> Any:
     """Convert an empty answer to dtypes that can represent any other answer, also with missing labels.
 
     Parameters
     ----------
-    answer : Series or DataFrame
-    beyond : bool
+    empty : Series or DataFrame
+    allows_unknown_labels : bool
         Whether labels may be missing, in which case they have the dtype object.
 
     Returns
     -------
     Series or DataFrame
     """
-    if not isinstance(answer, pd.Series) or answer.dtype.kind == "f":
-        return answer
-    if beyond:
-        return answer.astype(object)
+    if not isinstance(empty, pd.Series) or empty.dtype.kind == "f":
+        return empty
+    if allows_unknown_labels:
+        return empty.astype(object)
     # With a missing value whole numbers and truth values are nullable.
-    return answer.convert_dtypes() if answer.dtype.kind in "iub" else answer
+    return empty.convert_dtypes() if empty.dtype.kind in "iub" else empty
 
 
-def _answered(data: pd.DataFrame, answer: Callable[[Any], Any], meta: Any) -> Any:
+def _apply_with_dtypes(data: pd.DataFrame, function: Callable[[Any], Any], meta: Any) -> Any:
     """Apply a function to a partition, and convert the result to the dtypes of `meta`.
 
     Parameters
     ----------
     data : DataFrame
-    answer : callable
+    function : callable
     meta : Series or DataFrame
         Empty result with the dtypes of all partitions.
 
@@ -281,19 +307,19 @@ def _answered(data: pd.DataFrame, answer: Callable[[Any], Any], meta: Any) -> An
     -------
     Series or DataFrame
     """
-    return answer(data).astype(meta.dtype if isinstance(meta, pd.Series) else meta.dtypes.to_dict())
+    return function(data).astype(meta.dtype if isinstance(meta, pd.Series) else meta.dtypes.to_dict())
 
 
-def _nothing(*_: Any) -> None:
+def _return_none(*_: Any) -> None:
     """Return None; a task whose result is not needed."""
     return None
 
 
-Counted = tuple[Any, list[int]]
+CountedResult = tuple[Any, list[int]]
 """A result, and the number of rows of each partition that it includes."""
 
 
-class _Run(NamedTuple):
+class _PartitionRun(NamedTuple):
     """Consecutive partitions, and the task that computes their merged result.
 
     Attributes
@@ -327,14 +353,14 @@ class _Partitions:
         Number of the first partition.
     """
 
-    def __init__(self, makers: list[Any], keys: list[Any], given: Sequence[Any], first: int) -> None:
-        self.makers = makers
+    def __init__(self, graphs: list[Any], keys: list[Any], row_metadata: Sequence[Any], first: int) -> None:
+        self.makers = graphs
         self.keys = keys
-        self.given = given
+        self.given = row_metadata
         self.first = first
 
 
-def _makers(graph: dict[Any, Any], keys: list[Any]) -> list[Any] | None:
+def _split_graph(graph: dict[Any, Any], keys: list[Any]) -> list[Any] | None:
     """Split a graph into one independent graph for each partition.
 
     Parameters
@@ -351,37 +377,37 @@ def _makers(graph: dict[Any, Any], keys: list[Any]) -> list[Any] | None:
     """
     from dask.core import get_dependencies
 
-    makers: list[Any] = []
-    taken: set[Any] = set()
+    graphs: list[Any] = []
+    assigned_keys: set[Any] = set()
     for key in keys:
-        own: dict[Any, Any] = {}
-        wanted = [key]
-        while wanted:
-            name = wanted.pop()
-            if name in own:
+        partition_graph: dict[Any, Any] = {}
+        pending_keys = [key]
+        while pending_keys:
+            name = pending_keys.pop()
+            if name in partition_graph:
                 continue
-            if name in taken or name not in graph:
+            if name in assigned_keys or name not in graph:
                 return None
             if hasattr(getattr(graph[name], "value", graph[name]), "client"):
                 # A future: a worker keeps the value.
                 return None
-            own[name] = graph[name]
-            wanted.extend(get_dependencies(graph, name))
-        taken.update(own)
-        makers.append(own)
-    return makers
+            partition_graph[name] = graph[name]
+            pending_keys.extend(get_dependencies(graph, name))
+        assigned_keys.update(partition_graph)
+        graphs.append(partition_graph)
+    return graphs
 
 
-def _made_of_all(
-    some: _Partitions, work: Callable[[Any, Any], Any], merge: Callable[[Any, Any], Any]
-) -> Counted:
+def _process_partitions(
+    partitions: _Partitions, work: Callable[[Any, Any], Any], merge: Callable[[Any, Any], Any]
+) -> CountedResult:
     """Compute partitions one after another, apply the work to each, and merge the results.
 
     Small partitions are concatenated first.
 
     Parameters
     ----------
-    some : _Partitions
+    partitions : _Partitions
     work : callable
         Function of the rows of a partition and their metadata.
     merge : callable
@@ -393,25 +419,25 @@ def _made_of_all(
     """
     import dask
 
-    made: list[Counted] = []
-    waiting: list[_Computed] = []
-    for number, (maker, key, given) in enumerate(
-        zip(some.makers, some.keys, some.given, strict=True), start=some.first
+    merged_results: list[CountedResult] = []
+    waiting: list[_Partition] = []
+    for number, (graph, key, row_metadata) in enumerate(
+        zip(partitions.makers, partitions.keys, partitions.given, strict=True), start=partitions.first
     ):
-        with _of_partition(number):
-            data = dask.get(maker, key)
+        with _naming_partition(number):
+            data = dask.get(graph, key)
         if waiting:
             first = waiting[0].data
-            is_small = sum(len(each.data) for each in waiting) < batch_rows(len(first.columns)) // 2
+            is_small = sum(len(partition.data) for partition in waiting) < batch_rows(len(first.columns)) // 2
             if not (is_small and len(first) and len(data) and first.dtypes.equals(data.dtypes)):
-                made.append(_together(waiting, work, merge))
+                merged_results.append(_process_concatenated(waiting, work, merge))
                 waiting = []
-        waiting.append(_Computed(data, given, number))
-    made.append(_together(waiting, work, merge))
-    return _joined(made, merge)
+        waiting.append(_Partition(data, row_metadata, number))
+    merged_results.append(_process_concatenated(waiting, work, merge))
+    return _merge_results(merged_results, merge)
 
 
-class _Computed(NamedTuple):
+class _Partition(NamedTuple):
     """A computed partition, its row metadata and its number."""
 
     data: pd.DataFrame
@@ -419,14 +445,14 @@ class _Computed(NamedTuple):
     number: int
 
 
-def _together(
-    some: list[_Computed], work: Callable[[Any, Any], Any], merge: Callable[[Any, Any], Any]
-) -> Counted:
+def _process_concatenated(
+    partitions: list[_Partition], work: Callable[[Any, Any], Any], merge: Callable[[Any, Any], Any]
+) -> CountedResult:
     """Apply the work to the concatenation of similar partitions, or to each of them if that raises an error.
 
     Parameters
     ----------
-    some : list of _Computed
+    partitions : list of _Computed
         Partitions with equal dtypes.
     work : callable
         Function of the rows of a partition and their metadata.
@@ -437,27 +463,37 @@ def _together(
     -------
     tuple of the merged result and the list of numbers of rows
     """
-    if len(some) > 1:
+    if len(partitions) > 1:
         try:
-            data = pd.concat([each.data for each in some])
-            given = _one_given([each.given for each in some])
-            return work(data, given), [len(each.data) for each in some]
+            data = pd.concat([partition.data for partition in partitions])
+            row_metadata = _concatenate_metadata([partition.given for partition in partitions])
+            return work(data, row_metadata), [len(partition.data) for partition in partitions]
         except Exception:
             # Processed alone, the failing partition is named in the error.
-            return _joined([_made_of(each.data, work, each.given, each.number) for each in some], merge)
-    (each,) = some
-    return _made_of(each.data, work, each.given, each.number)
+            return _merge_results(
+                [
+                    _process_partition(partition.data, work, partition.given, partition.number)
+                    for partition in partitions
+                ],
+                merge,
+            )
+    (partition,) = partitions
+    return _process_partition(partition.data, work, partition.given, partition.number)
 
 
-def _one_given(given: list[Any]) -> Any:
+def _concatenate_metadata(row_metadata: list[Any]) -> Any:
     """Concatenate the row metadata of several partitions, a named tuple of arrays; None if there is none."""
-    if given[0] is None:
+    if row_metadata[0] is None:
         return None
-    columns = zip(*given, strict=True)
-    return type(given[0])(*(None if each[0] is None else np.concatenate(each) for each in columns))
+    columns = zip(*row_metadata, strict=True)
+    return type(row_metadata[0])(
+        *(None if arrays[0] is None else np.concatenate(arrays) for arrays in columns)
+    )
 
 
-def _made_of(data: pd.DataFrame, work: Callable[[Any, Any], Any], given: Any, number: int) -> Counted:
+def _process_partition(
+    data: pd.DataFrame, work: Callable[[Any, Any], Any], row_metadata: Any, number: int
+) -> CountedResult:
     """Apply the work to one partition.
 
     Parameters
@@ -465,7 +501,7 @@ def _made_of(data: pd.DataFrame, work: Callable[[Any, Any], Any], given: Any, nu
     data : DataFrame
     work : callable
         Function of the rows of a partition and their metadata.
-    given : object
+    row_metadata : object
         Row metadata, or None.
     number : int
         Number of the partition, for errors.
@@ -474,19 +510,19 @@ def _made_of(data: pd.DataFrame, work: Callable[[Any, Any], Any], given: Any, nu
     -------
     tuple of the result and the list of the number of rows
     """
-    with _of_partition(number):
-        return work(data, given), [len(data)]
+    with _naming_partition(number):
+        return work(data, row_metadata), [len(data)]
 
 
-def _joined(values: Sequence[Counted], merge: Callable[[Any, Any], Any]) -> Counted:
+def _merge_results(values: Sequence[CountedResult], merge: Callable[[Any, Any], Any]) -> CountedResult:
     """Merge the results of several runs of partitions, and concatenate their numbers of rows."""
-    made = [value for value, _ in values if value is not None]
-    lengths = [rows for _, each in values for rows in each]
-    return reduce(merge, made) if made else None, lengths
+    merged_values = [value for value, _ in values if value is not None]
+    row_counts = [rows for _, counts in values for rows in counts]
+    return reduce(merge, merged_values) if merged_values else None, row_counts
 
 
 @contextmanager
-def _of_partition(number: int) -> Iterator[None]:
+def _naming_partition(number: int) -> Iterator[None]:
     """Add the number of the partition to an error."""
     try:
         yield
@@ -494,15 +530,15 @@ def _of_partition(number: int) -> Iterator[None]:
         error.message = f"{error.message} This is in partition {number} of the Dask DataFrame."
         raise
     except Exception as error:
-        raise _failed(number, error) from error
+        raise _partition_error(number, error) from error
 
 
-def _failed(number: int, error: BaseException) -> DataError:
+def _partition_error(number: int, error: BaseException) -> DataError:
     """Return the DataError for a partition that could not be computed."""
     return DataError(
-        f"Partition {number} of the Dask DataFrame could not be computed, so that there is no fit: "
+        f"Partition {number} of the Dask DataFrame could not be computed, so no model was fitted: "
         f"{type(error).__name__}: {error}.",
-        hint=f"See frame.get_partition({number}).compute().",
+        hint=f"Run frame.get_partition({number}).compute() to see the error.",
     )
 
 
@@ -535,19 +571,19 @@ class _RemoteValue(StoredValue[T]):
         if not self._is_reached(others):
             return super().map(function, *others)
         # The function may contain rows, which should not be sent through the scheduler.
-        (sent,) = self._client.scatter([function], hash=False)
+        (function_future,) = self._client.scatter([function], hash=False)
         return _RemoteValue(
-            self._client, self._submit(sent, others), partial(super().apply, function, *others)
+            self._client, self._submit(function_future, others), partial(super().apply, function, *others)
         )
 
     def _is_reached(self, others: Sequence[StoredValue[Any]]) -> bool:
         """Return whether this value and the others are all on workers of an open client."""
-        return self._client.status == "running" and all(isinstance(each, _RemoteValue) for each in others)
+        return self._client.status == "running" and all(isinstance(value, _RemoteValue) for value in others)
 
     def _submit(self, function: Any, others: Sequence[Any]) -> Any:
         """Submit a function of this value and the others to a worker; return the future."""
-        values = [self._future, *(each._future for each in others)]
-        return self._client.submit(_answer, function, *values, pure=False)
+        values = [self._future, *(stored_value._future for stored_value in others)]
+        return self._client.submit(_call_function, function, *values, pure=False)
 
     def value(self) -> T:
         """Return the value, transferred to this process."""
@@ -560,19 +596,19 @@ class _RemoteValue(StoredValue[T]):
         return StoredValue, (self.value(),)
 
 
-def _answer(question: Callable[..., Any], *values: Any) -> Any:
+def _call_function(function: Callable[..., Any], *values: Any) -> Any:
     """Call a function with values; a task on a worker."""
-    return question(*values)
+    return function(*values)
 
 
-def _told_of(told: Callable[[Any], Any], counted: Counted) -> Counted:
+def _apply_keeping_counts(function: Callable[[Any], Any], counted: CountedResult) -> CountedResult:
     """Apply a function to a merged result, and keep the numbers of rows."""
-    return told(counted[0]), counted[1]
+    return function(counted[0]), counted[1]
 
 
-def _part_of(part: Callable[[Any], Any], counted: Counted) -> Any:
+def _apply_without_counts(function: Callable[[Any], Any], counted: CountedResult) -> Any:
     """Apply a function to a merged result, without the numbers of rows."""
-    return part(counted[0])
+    return function(counted[0])
 
 
 def _client_of(collection: Any) -> Any:
@@ -583,14 +619,14 @@ def _client_of(collection: Any) -> Any:
     return client if hasattr(client, "compute") else None
 
 
-def _threads(client: Any) -> int:
+def _thread_count(client: Any) -> int:
     """Return the number of threads of a client's workers, or of this machine if there is no client."""
     from dask.system import CPU_COUNT
 
     return CPU_COUNT if client is None else sum(client.nthreads().values())
 
 
-def _computed(root: Any, runs: list[_Run]) -> Any:
+def _compute(root: Any, runs: list[_PartitionRun]) -> Any:
     """Compute a tree of tasks on the scheduler that Dask selects, with a progress bar."""
     client = _client_of(root)
     with Progress(sum(len(run.numbers) for run in runs), "partitions") as progress:
@@ -601,7 +637,7 @@ def _computed(root: Any, runs: list[_Run]) -> Any:
 
 
 def _on_cluster(
-    client: Any, roots: list[Any], runs: list[_Run], progress: Callable[[int], None]
+    client: Any, roots: list[Any], runs: list[_PartitionRun], progress: Callable[[int], None]
 ) -> list[Any]:
     """Compute trees of tasks on a cluster, and wait for them.
 
@@ -622,25 +658,25 @@ def _on_cluster(
     from distributed import as_completed, wait
 
     # The future of an empty task per run reports its end, without keeping the result of the run in memory.
-    mark = delayed(_nothing, pure=False)
-    futures = client.compute([*roots, *(mark(run.task) for run in runs)])
-    roots, marks = futures[: len(roots)], futures[len(roots) :]
-    run_of = {each.key: run for each, run in zip(marks, runs, strict=True)}
-    for done in as_completed(marks):
-        if done.status in ("error", "cancelled"):
-            error = done.exception()
+    marker_task = delayed(_return_none, pure=False)
+    futures = client.compute([*roots, *(marker_task(run.task) for run in runs)])
+    roots, markers = futures[: len(roots)], futures[len(roots) :]
+    run_of = {marker.key: run for marker, run in zip(markers, runs, strict=True)}
+    for finished in as_completed(markers):
+        if finished.status in ("error", "cancelled"):
+            error = finished.exception()
             if isinstance(error, DiscrimError):
                 raise error
-            number = _failing([run_of[done.key]], type(error))
+            number = _find_failing_partition([run_of[finished.key]], type(error))
             if number is None:
                 raise error
-            raise _failed(number, error) from error
-        progress(len(run_of[done.key].numbers))
+            raise _partition_error(number, error) from error
+        progress(len(run_of[finished.key].numbers))
     wait(roots)
     return roots
 
 
-def _on_this_machine(root: Any, runs: list[_Run], progress: Callable[[int], None]) -> Any:
+def _on_this_machine(root: Any, runs: list[_PartitionRun], progress: Callable[[int], None]) -> Any:
     """Compute a tree of tasks with threads of this machine, and return its value.
 
     Parameters
@@ -668,25 +704,25 @@ def _on_this_machine(root: Any, runs: list[_Run], progress: Callable[[int], None
 
     try:
         with Callback(posttask=after):
-            (found,) = dask.compute(root)
+            (root_value,) = dask.compute(root)
     except DiscrimError:
         raise
     except Exception as error:
-        number = _failing([run for key, run in run_of.items() if key not in done], type(error))
+        number = _find_failing_partition([run for key, run in run_of.items() if key not in done], type(error))
         if number is None:
             raise
-        raise _failed(number, error) from error
-    return found
+        raise _partition_error(number, error) from error
+    return root_value
 
 
-def _failing(runs: list[_Run], kind: type[Exception]) -> int | None:
+def _find_failing_partition(runs: list[_PartitionRun], error_class: type[Exception]) -> int | None:
     """Return the number of the first partition that raises an error of a class again, or None.
 
     Parameters
     ----------
     runs : list of _Run
         Runs among which the error occurred.
-    kind : type
+    error_class : type
         Class of the error.
 
     Returns
@@ -695,11 +731,11 @@ def _failing(runs: list[_Run], kind: type[Exception]) -> int | None:
     """
     import dask
 
-    check = dask.delayed(_nothing, pure=False)
+    check = dask.delayed(_return_none, pure=False)
     for run in runs:
-        for number, part in zip(run.numbers, run.parts, strict=False):
+        for number, partition in zip(run.numbers, run.parts, strict=False):
             try:
-                dask.compute(check(part))
-            except kind:
+                dask.compute(check(partition))
+            except error_class:
                 return number
     return None

@@ -15,9 +15,9 @@ import pandas as pd
 import scipy
 
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.data.values import Kind
+from discrim.data.values import ColumnType
 
-WHOLE = 2.0**53
+MAX_EXACT_INTEGER = 2.0**53
 """float64 represents every integer up to this one exactly."""
 
 
@@ -39,7 +39,7 @@ class SparseFrame:
         Additional columns, of n rows.
     """
 
-    __slots__ = ("_place", "beside", "columns", "dtypes", "index", "matrix")
+    __slots__ = ("_position_by_name", "beside", "columns", "dtypes", "index", "matrix")
 
     def __init__(self, matrix: Any, names: Sequence[str], beside: pd.DataFrame | None = None) -> None:
         stored = scipy.sparse.csr_array(matrix)
@@ -50,7 +50,7 @@ class SparseFrame:
         self.matrix = stored
         self.beside = pd.DataFrame(index=pd.RangeIndex(stored.shape[0])) if beside is None else beside
         self.index = self.beside.index
-        self._place = {name: j for j, name in enumerate(names)}
+        self._position_by_name = {name: j for j, name in enumerate(names)}
         self.columns = [*names, *self.beside.columns]
         dtype = pd.SparseDtype(stored.dtype, stored.dtype.type(0))
         self.dtypes: list[Any] = [*[dtype] * len(names), *self.beside.dtypes]
@@ -61,18 +61,22 @@ class SparseFrame:
     def __getitem__(self, name: Any) -> Any:
         if isinstance(name, np.ndarray):
             # A mask or positions select rows, like in pandas.
-            return SparseFrame(self.matrix[name], self.columns[: len(self._place)], self.beside[name])
-        place = self._place.get(name)
-        if place is None:
+            return SparseFrame(
+                self.matrix[name], self.columns[: len(self._position_by_name)], self.beside[name]
+            )
+        column_position = self._position_by_name.get(name)
+        if column_position is None:
             return self.beside[name]
         sparse: Any = pd.DataFrame.sparse
-        return sparse.from_spmatrix(self.matrix[:, [place]], index=self.index).iloc[:, 0].rename(name)
+        return (
+            sparse.from_spmatrix(self.matrix[:, [column_position]], index=self.index).iloc[:, 0].rename(name)
+        )
 
     def with_column(self, name: str, values: Any) -> SparseFrame:
         """Return a copy with an additional column."""
         beside = self.beside.copy(deep=False)
         beside[name] = values
-        return SparseFrame(self.matrix, self.columns[: len(self._place)], beside)
+        return SparseFrame(self.matrix, self.columns[: len(self._position_by_name)], beside)
 
 
 class SparseColumns:
@@ -95,10 +99,14 @@ class SparseColumns:
     __slots__ = ("_by_column", "fill", "kinds", "matrix", "place", "rows")
 
     def __init__(
-        self, place: dict[int, int], matrix: scipy.sparse.csr_array, fill: Floats, kinds: dict[str, Kind]
+        self,
+        matrix_positions: dict[int, int],
+        matrix: scipy.sparse.csr_array,
+        fill: Floats,
+        kinds: dict[str, ColumnType],
     ) -> None:
         self.kinds = kinds
-        self.place = place
+        self.place = matrix_positions
         self.matrix = matrix
         self.fill = fill
         self.rows: dict[Any, Any] = {}
@@ -110,42 +118,42 @@ class SparseColumns:
             self._by_column = self.matrix.tocsc()
         columns = self._by_column
         j = self.place[position]
-        here = slice(columns.indptr[j], columns.indptr[j + 1])
+        stored = slice(columns.indptr[j], columns.indptr[j + 1])
         values = np.full(self.matrix.shape[0], self.fill[j])
-        values[columns.indices[here]] = columns.data[here]
+        values[columns.indices[stored]] = columns.data[stored]
         return values[start:stop]
 
-    def has_beyond(self, low: float, high: float) -> bool:
+    def has_value_outside(self, low: float, high: float) -> bool:
         """Return whether some value is below `low` or above `high`."""
-        return any(bool(((each < low) | (each > high)).any()) for each in (self.matrix.data, self.fill))
+        return any(bool(((values < low) | (values > high)).any()) for values in (self.matrix.data, self.fill))
 
     def misses(self) -> bool:
         """Return whether some value is missing."""
         return bool(np.isnan(self.matrix.data).any() or np.isnan(self.fill).any())
 
-    def write(self, places: Codes, at: Codes, start: int, stop: int, out: Floats) -> None:
+    def write(self, matrix_columns: Codes, out_columns: Codes, start: int, stop: int, out: Floats) -> None:
         """Write rows start to stop of some columns into a dense array.
 
         Parameters
         ----------
-        places : (m,) int array
+        matrix_columns : (m,) int array
             Columns of the matrix.
-        at : (m,) int array
+        out_columns : (m,) int array
             Columns of `out`.
         start, stop : int
         out : (stop - start, p) float array
         """
-        part = self.matrix[start:stop]
-        out[:, at] = self.fill[places]
+        rows_of_matrix = self.matrix[start:stop]
+        out[:, out_columns] = self.fill[matrix_columns]
         target = np.full(len(self.fill), -1, dtype=np.intp)
-        target[places] = at
-        columns = target[part.indices]
-        rows = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))
-        asked = columns >= 0
-        out[rows[asked], columns[asked]] = part.data[asked]
+        target[matrix_columns] = out_columns
+        columns = target[rows_of_matrix.indices]
+        rows = np.repeat(np.arange(rows_of_matrix.shape[0]), np.diff(rows_of_matrix.indptr))
+        is_requested = columns >= 0
+        out[rows[is_requested], columns[is_requested]] = rows_of_matrix.data[is_requested]
 
 
-def found_columns(data: Any, dtypes: Sequence[Any], names: Sequence[str]) -> SparseColumns | None:
+def find_sparse_columns(data: Any, dtypes: Sequence[Any], names: Sequence[str]) -> SparseColumns | None:
     """Return the sparse columns of a frame, or None if it has none.
 
     Parameters
@@ -165,7 +173,7 @@ def found_columns(data: Any, dtypes: Sequence[Any], names: Sequence[str]) -> Spa
         if data.matrix.dtype.kind not in "biuf":
             return None
         matrix = scipy.sparse.csr_array(data.matrix, dtype=np.float64, copy=True)
-        kinds = dict.fromkeys(names[:width], _kind(data.matrix.dtype))
+        kinds = dict.fromkeys(names[:width], _number_type(data.matrix.dtype))
         return SparseColumns({j: j for j in range(width)}, matrix, np.zeros(width), kinds)
     positions = [j for j, dtype in enumerate(dtypes) if is_sparse_number(dtype)]
     if not positions:
@@ -180,11 +188,11 @@ def found_columns(data: Any, dtypes: Sequence[Any], names: Sequence[str]) -> Spa
     # The same index dtype as the rows, if large enough, otherwise SciPy would copy the rows.
     starts = starts.astype(np.result_type(rows, np.min_scalar_type(starts[-1])))
     matrix = scipy.sparse.csc_array((values, rows, starts), shape=(len(data), len(positions)))
-    kinds = {names[j]: _kind(dtypes[j].subtype) for j in positions}
+    kinds = {names[j]: _number_type(dtypes[j].subtype) for j in positions}
     return SparseColumns({j: i for i, j in enumerate(positions)}, matrix.tocsr(), fill, kinds)
 
 
-def _kind(dtype: Any) -> Kind:
+def _number_type(dtype: Any) -> ColumnType:
     return "boolean" if dtype.kind == "b" else "numeric"
 
 
@@ -192,6 +200,6 @@ def _arrays(data: pd.DataFrame, positions: Sequence[int]) -> Iterator[Any]:
     """Return the pandas arrays of the columns at some positions."""
     # Creating a Series for each of 50,000 columns takes longer than a fit; pandas has no public alternative.
     quick = getattr(data, "_iter_column_arrays", None)
-    every = (series.array for _, series in data.items()) if quick is None else quick()
-    wanted = set(positions)
-    return (array for j, array in enumerate(every) if j in wanted)
+    all_arrays = (series.array for _, series in data.items()) if quick is None else quick()
+    requested_positions = set(positions)
+    return (array for j, array in enumerate(all_arrays) if j in requested_positions)

@@ -24,39 +24,39 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim import datasets
-from discrim.data.sources.parts import no_column, quoted_names
-from discrim.data.sparse import WHOLE, SparseColumns, SparseFrame, found_columns
+from discrim.data.sources.parts import quoted_names, unknown_column_error
+from discrim.data.sparse import MAX_EXACT_INTEGER, SparseColumns, SparseFrame, find_sparse_columns
 from discrim.data.values import (
-    LONG,
-    Kind,
+    LONG_INTEGER_TYPES,
+    ColumnType,
     as_floats,
     as_text,
-    compare_to_doubles,
-    dictionary,
+    categorical_of_dictionary,
+    check_float_precision,
     factorize,
     has_values,
-    narwhals_kind,
+    integers_beyond_float,
+    narwhals_column_type,
     narwhals_values,
-    objects,
-    pandas_kind,
+    object_array,
+    pandas_column_type,
     plain_numbers,
-    rounded_integers,
     shown,
     text_codes,
 )
 from discrim.errors import DataError, NotSupportedError
 
-WHOLE_UP_TO = 2**17
+MAX_FULL_FINGERPRINT_VALUES = 2**17
 """Number of values up to which a fingerprint stores all of them: 1 MiB."""
 
 FEW_COLUMNS = 8
 """Number of columns of a pandas frame up to which all are looked up together."""
 
-SAMPLED = 2**15
+FINGERPRINT_SAMPLE_VALUES = 2**15
 """Approximate number of values, of evenly spaced rows, in the fingerprint of a larger table."""
 
 
-NEVER_WRITTEN = (pd.ArrowDtype, pd.StringDtype)
+IMMUTABLE_DTYPES = (pd.ArrowDtype, pd.StringDtype)
 """Dtypes whose memory cannot be modified: Arrow types, and text of pandas."""
 
 
@@ -64,8 +64,8 @@ NEVER_WRITTEN = (pd.ArrowDtype, pd.StringDtype)
 class Fingerprint:
     """Values of a table's columns, of all rows or of evenly spaced ones.
 
-    A column that is sorted or overwritten is detected. In a table of more than `WHOLE_UP_TO` values, a
-    change of a few rows may not be.
+    A column that is sorted or overwritten is detected. In a table of more than
+    `MAX_FULL_FINGERPRINT_VALUES` values, a change of a few rows may not be detected.
 
     Attributes
     ----------
@@ -79,39 +79,43 @@ class Fingerprint:
     values: Mapping[tuple[str, ...], NDArray[Any]]
 
     def refuse_changes(
-        self, now: Mapping[tuple[str, ...], NDArray[Any]], label: Callable[[int], Any]
+        self, current_values: Mapping[tuple[str, ...], NDArray[Any]], label: Callable[[int], Any]
     ) -> None:
         """Raise a DataError that names the first value that has changed, and its row."""
         for names, before in self.values.items():
-            after = now[names]
+            after = current_values[names]
             if before.dtype != object and before.tobytes() == after.tobytes():
                 continue
-            differ = _differing(before, after)
+            differ = _difference_mask(before, after)
             if not differ.any():
                 continue
-            column, at = np.argwhere(differ.reshape(len(names), -1))[0].tolist()
-            was, found = (each.reshape(len(names), -1)[column, at] for each in (before, after))
+            column, value_index = np.argwhere(differ.reshape(len(names), -1))[0].tolist()
+            old_value, new_value = (
+                values.reshape(len(names), -1)[column, value_index] for values in (before, after)
+            )
             raise DataError(
                 "The table of this fit was changed after the fit, in the memory that both share: column "
-                f"{names[column]!r} at row {label(at * self.step)!r} was {shown(was)} and is "
-                f"{shown(found)}.",
-                hint="Fit again; a fit to data.copy() keeps its own table.",
+                f"{names[column]!r} at row {label(value_index * self.step)!r} was {shown(old_value)} and is "
+                f"{shown(new_value)}.",
+                hint="Fit again. A fit to data.copy() has its own table.",
                 columns=(names[column],),
-                rows=(label(at * self.step),),
+                rows=(label(value_index * self.step),),
             )
 
 
-def _differing(before: NDArray[Any], after: NDArray[Any]) -> NDArray[np.bool_]:
+def _difference_mask(before: NDArray[Any], after: NDArray[Any]) -> NDArray[np.bool_]:
     """Return the mask of elements in which two arrays differ; missing values are equal."""
     try:
         return np.asarray((before != after) & ~(pd.isna(before) & pd.isna(after)), dtype=bool)
     except (TypeError, ValueError):
         # Comparisons with pd.NA, or of arrays as values, are neither true nor false.
         pairs = zip(before.ravel(), after.ravel(), strict=True)
-        return np.array([not _same(one, other) for one, other in pairs], dtype=bool).reshape(before.shape)
+        return np.array([not _are_equal(one, other) for one, other in pairs], dtype=bool).reshape(
+            before.shape
+        )
 
 
-def _same(one: Any, other: Any) -> bool:
+def _are_equal(one: Any, other: Any) -> bool:
     """Return whether two values are equal; values that cannot be compared are not."""
     if one is other:
         return True
@@ -121,13 +125,17 @@ def _same(one: Any, other: Any) -> bool:
         return False
 
 
-def column_values(series: Any, step: int) -> NDArray[Any] | None:
+def copy_column_values(series: Any, step: int) -> NDArray[Any] | None:
     """Copy every `step`-th value of a column (codes of categories); None if no memory is shared."""
     if not isinstance(series, pd.Series):
         if not series.dtype.is_numeric():
             return None
-        held = series.gather_every(step)
-        return objects(held.to_list()) if str(series.dtype) in LONG else np.array(held.to_numpy())
+        selected = series.gather_every(step)
+        return (
+            object_array(selected.to_list())
+            if str(series.dtype) in LONG_INTEGER_TYPES
+            else np.array(selected.to_numpy())
+        )
     if isinstance(series.dtype, np.dtype):
         return series.to_numpy()[::step].copy()
     if isinstance(series.dtype, pd.CategoricalDtype):
@@ -135,7 +143,7 @@ def column_values(series: Any, step: int) -> NDArray[Any] | None:
     return np.array(series.iloc[::step].to_numpy(dtype=object))
 
 
-def given_frame(data: Any) -> Any:
+def as_frame(data: Any) -> Any:
     """Return a table as a frame of pandas or narwhals; raise DataError if it is not a table."""
     if isinstance(data, dict):
         data = _frame_of_dict(data)
@@ -144,7 +152,7 @@ def given_frame(data: Any) -> Any:
     return data if isinstance(data, pd.DataFrame | SparseFrame) else _narwhals_frame(data)
 
 
-def held_frame(frame: Any) -> Any:
+def frame_to_store(frame: Any) -> Any:
     """Return the frame that a fit stores, without a copy of its values.
 
     Later changes of the caller's frame by its library do not affect it: columns that are added, renamed or
@@ -159,23 +167,25 @@ def held_frame(frame: Any) -> Any:
 
 def _frame_of_dict(data: dict[Any, Any]) -> pd.DataFrame:
     """Convert a dict of columns to a frame; raise DataError for scalars and for different lengths."""
-    single = [name for name, value in data.items() if isinstance(value, str) or not hasattr(value, "__len__")]
-    if len(single) == len(data) > 0:
+    scalar_names = [
+        name for name, value in data.items() if isinstance(value, str) or not hasattr(value, "__len__")
+    ]
+    if len(scalar_names) == len(data) > 0:
         raise DataError(
-            f"data is a dict of single values, as {single[0]!r}.",
-            hint=f"Write lists, {{{single[0]!r}: [...]}}, one value a row.",
+            f"data is a dict of scalars, for example {scalar_names[0]!r}.",
+            hint=f"Write lists, {{{scalar_names[0]!r}: [...]}}, with one value for each row.",
         )
     try:
         return pd.DataFrame(data)
     except ValueError as error:
-        lengths = ", ".join(f"{name!r} {len(data[name])}" for name in data if name not in single)
+        length_text = ", ".join(f"{name!r} {len(data[name])}" for name in data if name not in scalar_names)
         raise DataError(
-            f"The dict of columns is no table ({error}); lengths: {lengths}.",
-            hint="Give lists of one length.",
+            f"The dict of columns cannot be converted to a table ({error}); lengths: {length_text}.",
+            hint="Pass lists of the same length.",
         ) from None
 
 
-def _whole(data: Any) -> Any:
+def _as_arrow_table(data: Any) -> Any:
     """Convert a record batch of Arrow to a table; return other data unchanged."""
     if type(data).__module__.partition(".")[0] == "pyarrow":
         import pyarrow as pa
@@ -189,7 +199,7 @@ def _narwhals_frame(data: Any) -> Any:
     """Wrap a table of another library in narwhals; raise a DataError if narwhals does not support it."""
     import narwhals as nw
 
-    data = _whole(data)
+    data = _as_arrow_table(data)
     try:
         return nw.from_native(data, eager_only=True)
     except nw.exceptions.DuplicateError as error:
@@ -199,7 +209,7 @@ def _narwhals_frame(data: Any) -> Any:
     except TypeError:
         arrays = type(data).__name__ in ("ndarray", "Series")
         raise DataError(
-            f"data is {_told(data)}, not a table.",
+            f"data is {_describe_argument(data)}, not a table.",
             hint=(
                 "Pass a pandas DataFrame, a polars or pyarrow table, or a dict of "
                 f"columns{'; for X and y see the estimators in discrim.sklearn' if arrays else ''}."
@@ -207,11 +217,15 @@ def _narwhals_frame(data: Any) -> Any:
         ) from None
 
 
-def _told(data: Any) -> str:
+def _describe_argument(data: Any) -> str:
     """Describe, for a message, an argument that is not a table."""
     if isinstance(data, str):
-        kind = "the formula, which goes first" if "~" in data else "text (read a file by pandas.read_csv)"
-        return f"{data[:60]!r}, {kind}"
+        explanation = (
+            "a formula, which must be the first argument"
+            if "~" in data
+            else "text (read files with pandas.read_csv)"
+        )
+        return f"{data[:60]!r}, {explanation}"
     return f"an {type(data).__name__}" if type(data).__name__[0] in "aeiou" else f"a {type(data).__name__}"
 
 
@@ -221,19 +235,22 @@ def rows_of(data: Any, positions: NDArray[np.intp]) -> Any:
     Raises NotSupportedError if rows cannot be selected by position.
     """
     try:
-        frame = given_frame(data)
+        frame = as_frame(data)
         if isinstance(frame, pd.DataFrame):
             return frame.iloc[positions]
         return frame[positions.tolist()].to_native()
     except (AttributeError, DataError, TypeError):
         raise NotSupportedError(
-            f"Each fold takes a call with its rows, and rows of a {type(data).__name__} cannot be taken "
-            "by their positions.",
+            f"Each fold is a call with its own rows, but rows of a {type(data).__name__} cannot be selected "
+            "by position.",
             hint="Pass a DataFrame, or a sample of the rows as one.",
         ) from None
 
 
-NUMBERS = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)} | {"float32", "float64"}
+NUMERIC_DTYPE_NAMES = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)} | {
+    "float32",
+    "float64",
+}
 """Dtypes of numbers that other libraries and NumPy call alike."""
 
 
@@ -275,20 +292,20 @@ class Table:
 
     __slots__ = (
         "_arrays",
-        "_coded",
+        "_coded_columns",
         "_columns",
-        "_compared",
+        "_compared_names",
         "_dtypes",
         "_fingerprint",
-        "_fingerprinted",
+        "_fingerprint_names",
         "_index",
         "_kinds",
         "_labels",
         "_nrows",
-        "_places",
         "_schema",
         "_series",
         "_sparse",
+        "_sparse_positions",
         "_texts",
         "_views",
         "data",
@@ -308,33 +325,37 @@ class Table:
         before: int = 0,
         coded: Sequence[str] = (),
     ) -> None:
-        data = held_frame(given_frame(data)) if held else given_frame(data)
-        self.data, self.part, self.learnt_from, self._coded = data, part, learnt_from, tuple(coded)
+        data = frame_to_store(as_frame(data)) if held else as_frame(data)
+        self.data, self.part, self.learnt_from, self._coded_columns = data, part, learnt_from, tuple(coded)
         labels = self._labels = list(data.columns)
         self.names = tuple(str(label) for label in labels)
         self._columns = {name: position for position, name in enumerate(self.names)}
         if len(self._columns) < len(labels):
-            twice = sorted(name for name, times in Counter(self.names).items() if times > 1)
+            duplicates = sorted(name for name, count in Counter(self.names).items() if count > 1)
             raise DataError(
-                f"Duplicate column name{'s' if len(twice) > 1 else ''} {quoted_names(twice)}.",
+                f"Duplicate column name{'s' if len(duplicates) > 1 else ''} {quoted_names(duplicates)}.",
                 hint="Rename the columns so that each name stands for one.",
-                columns=twice,
+                columns=duplicates,
             )
         self._views: dict[tuple[str, ...], NDArray[np.float64] | None] = {}
-        self._kinds: dict[str, Kind] = {}
+        self._kinds: dict[str, ColumnType] = {}
         self._texts: dict[str, tuple[NDArray[Any], list[Any]]] = {}
-        self._compared: set[str] = set()
-        self._places: dict[tuple[str, ...], tuple[NDArray[np.intp], NDArray[np.intp], list[int]]] = {}
+        self._compared_names: set[str] = set()
+        self._sparse_positions: dict[
+            tuple[str, ...], tuple[NDArray[np.intp], NDArray[np.intp], list[int]]
+        ] = {}
         self.made: dict[Any, Any] = {}
         self._fingerprint: Fingerprint | None = None
         # The names that were passed to `take_fingerprint`; columns that cannot be modified have no values.
-        self._fingerprinted: frozenset[str] = frozenset()
-        typed = isinstance(data, pd.DataFrame | SparseFrame)
-        self._schema: Mapping[str, Any] = {} if typed else data.schema
+        self._fingerprint_names: frozenset[str] = frozenset()
+        has_dtypes = isinstance(data, pd.DataFrame | SparseFrame)
+        self._schema: Mapping[str, Any] = {} if has_dtypes else data.schema
         # pandas returns a few columns together as fast as a single one.
-        few = isinstance(data, pd.DataFrame) and len(labels) <= FEW_COLUMNS
-        columns = [column for _, column in data.items()] if few else []
-        self._dtypes: list[Any] = [each.dtype for each in columns] or (list(data.dtypes) if typed else [])
+        has_few_columns = isinstance(data, pd.DataFrame) and len(labels) <= FEW_COLUMNS
+        columns = [column for _, column in data.items()] if has_few_columns else []
+        self._dtypes: list[Any] = [each.dtype for each in columns] or (
+            list(data.dtypes) if has_dtypes else []
+        )
         self._arrays: dict[str, NDArray[Any] | None] = {
             name: each.to_numpy()
             for name, each in zip(self.names, columns, strict=False)
@@ -345,9 +366,9 @@ class Table:
         may_be_sparse = isinstance(data, SparseFrame) or pd.SparseDtype in set(map(type, self._dtypes))
         self._sparse: SparseColumns | Literal["unknown"] | None = "unknown" if may_be_sparse else None
         self._nrows = len(data)
-        own = typed and not (before and isinstance(data.index, pd.RangeIndex))
-        self._index = data.index if own else pd.RangeIndex(before, before + len(data))
-        if not own and isinstance(data, pd.DataFrame):
+        keeps_index = has_dtypes and not (before and isinstance(data.index, pd.RangeIndex))
+        self._index = data.index if keeps_index else pd.RangeIndex(before, before + len(data))
+        if not keeps_index and isinstance(data, pd.DataFrame):
             # Columns get the index of the table, with which pandas aligns values that are computed from them.
             self.data = data.set_axis(self._index)
             self._series = {}
@@ -355,7 +376,7 @@ class Table:
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy has its own memory, so the cached views of this one are not copied.
         self.refuse_changes()
-        return _remade, (self.data, self.part, self.learnt_from, self._coded)
+        return _rebuild_table, (self.data, self.part, self.learnt_from, self._coded_columns)
 
     @property
     def nrows(self) -> int:
@@ -369,19 +390,19 @@ class Table:
 
     def take_fingerprint(self, names: Sequence[str]) -> None:
         """Store the values of columns, with which `refuse_changes` detects changes."""
-        if self.nrows and not self._fingerprinted.issuperset(names):
+        if self.nrows and not self._fingerprint_names.issuperset(names):
             count = self.nrows * max(len(names), 1)
-            step = 1 if count <= WHOLE_UP_TO else -(-count // SAMPLED)
+            step = 1 if count <= MAX_FULL_FINGERPRINT_VALUES else -(-count // FINGERPRINT_SAMPLE_VALUES)
             self._fingerprint = Fingerprint(step, self._values(names, step))
-            self._fingerprinted = frozenset(names)
+            self._fingerprint_names = frozenset(names)
 
     def refuse_changes(self) -> None:
         """Raise a DataError that names a value if values of the fingerprint have changed."""
         fingerprint = self._fingerprint
         if fingerprint is not None:
             # The columns are grouped as they were, although a view of several columns may exist by now.
-            now = {group: self._group(group, fingerprint.step) for group in fingerprint.values}
-            fingerprint.refuse_changes(now, self.label)
+            current_values = {group: self._group(group, fingerprint.step) for group in fingerprint.values}
+            fingerprint.refuse_changes(current_values, self.label)
 
     def _group(self, names: tuple[str, ...], step: int) -> NDArray[Any]:
         """Return every `step`-th value of columns that are remembered together, as an array."""
@@ -391,7 +412,7 @@ class Table:
         array = self._array(names[0]) if len(names) == 1 else None
         if array is not None:
             return array[::step]
-        columns = [np.asarray(column_values(self.native(name), step)) for name in names]
+        columns = [np.asarray(copy_column_values(self.native(name), step)) for name in names]
         return np.stack(columns) if len(columns) > 1 else columns[0]
 
     def _values(self, names: Sequence[str], step: int) -> dict[tuple[str, ...], NDArray[Any]]:
@@ -402,13 +423,13 @@ class Table:
             if view is not None and not values and set(names).issuperset(group):
                 values[group] = view[:, ::step].copy()
         # The table has a copy of sparse columns.
-        together = set().union(*values, () if self.sparse is None else self.sparse.kinds)
+        copied_columns = set().union(*values, () if self.sparse is None else self.sparse.kinds)
         for name in names:
             dtype = self._dtypes[self.position(name)] if self._dtypes else None
-            if name in together or isinstance(dtype, NEVER_WRITTEN):
+            if name in copied_columns or isinstance(dtype, IMMUTABLE_DTYPES):
                 continue
             array = self._array(name)
-            array = column_values(self.native(name), step) if array is None else array[::step].copy()
+            array = copy_column_values(self.native(name), step) if array is None else array[::step].copy()
             if array is not None:
                 values[name,] = array
         return values
@@ -418,7 +439,7 @@ class Table:
         try:
             return self._columns[name]
         except KeyError:
-            raise no_column(name, self.names, "the table") from None
+            raise unknown_column_error(name, self.names, "the table") from None
 
     def positions(self, names: Sequence[str]) -> list[int]:
         """Return the positions of columns; see `position`."""
@@ -427,7 +448,7 @@ class Table:
         except KeyError:
             return list(map(self.position, names))
 
-    def kind(self, name: str) -> Kind:
+    def kind(self, name: str) -> ColumnType:
         """Return the kind of a column: numeric, boolean, categorical, text or other."""
         if self._sparse == "unknown":
             self._sparse = self.sparse
@@ -436,20 +457,22 @@ class Table:
         position = self._columns[name] if name in self._columns else self.position(name)
         if not self._dtypes:
             # All columns at once, because narwhals is slow to create a Series.
-            kinds = map(narwhals_kind, self._schema.values())
-            self._kinds = dict(zip(self.names, kinds, strict=True)) | dict.fromkeys(self._coded, "text")
+            kinds = map(narwhals_column_type, self._schema.values())
+            self._kinds = dict(zip(self.names, kinds, strict=True)) | dict.fromkeys(
+                self._coded_columns, "text"
+            )
             return self._kinds[name]
         dtype = self._dtypes[position]
         if _is_plain(dtype):
             return "boolean" if dtype.kind == "b" else "numeric"
-        self._kinds[name] = pandas_kind(self.native(name))
+        self._kinds[name] = pandas_column_type(self.native(name))
         return self._kinds[name]
 
     @property
     def sparse(self) -> SparseColumns | None:
         """Numeric columns with a Sparse dtype, as one matrix; None if there is none."""
         if self._sparse == "unknown":
-            self._sparse = found_columns(self.data, self._dtypes, self.names)
+            self._sparse = find_sparse_columns(self.data, self._dtypes, self.names)
             self._kinds.update({} if self._sparse is None else self._sparse.kinds)
         return self._sparse
 
@@ -457,16 +480,20 @@ class Table:
         """Return whether a column is in `sparse`."""
         return self.sparse is not None and name in self.sparse.kinds
 
-    def sparse_places(self, names: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.intp], list[int]]:
+    def sparse_positions(self, names: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.intp], list[int]]:
         """Return the positions of sparse columns in `sparse` and among the names, and of other columns."""
         key = tuple(names)
-        if key not in self._places:
-            place = {} if self.sparse is None else self.sparse.place
-            found = [place.get(self.position(name), -1) for name in key]
-            at = np.flatnonzero(np.array(found) >= 0)
-            others = [j for j, position in enumerate(found) if position < 0]
-            self._places[key] = np.array(found, dtype=np.intp)[at], at, others
-        return self._places[key]
+        if key not in self._sparse_positions:
+            sparse_position = {} if self.sparse is None else self.sparse.place
+            sparse_positions = [sparse_position.get(self.position(name), -1) for name in key]
+            name_positions = np.flatnonzero(np.array(sparse_positions) >= 0)
+            dense_positions = [j for j, position in enumerate(sparse_positions) if position < 0]
+            self._sparse_positions[key] = (
+                np.array(sparse_positions, dtype=np.intp)[name_positions],
+                name_positions,
+                dense_positions,
+            )
+        return self._sparse_positions[key]
 
     def column(self, name: str, start: int = 0, stop: int | None = None) -> pd.Series:
         """Return rows start to stop of a column as a pandas Series on the table's index.
@@ -488,30 +515,34 @@ class Table:
         """
         stop = self.nrows if stop is None else min(stop, self.nrows)
         values: Any
-        if self.sparse is not None and self.is_sparse(name) and not self.sparse.has_beyond(-WHOLE, WHOLE):
+        if (
+            self.sparse is not None
+            and self.is_sparse(name)
+            and not self.sparse.has_value_outside(-MAX_EXACT_INTEGER, MAX_EXACT_INTEGER)
+        ):
             values = self.sparse.column(self.position(name), start, stop)
             if self.kind(name) == "boolean" and not np.isnan(values).any():
                 values = values.astype(bool)
             return pd.Series(values, index=self.index[start:stop], name=name)
         series = self.native(name)
         if not isinstance(series, pd.Series):
-            exact = rounded_integers(series[start:stop], name)
+            exact = integers_beyond_float(series[start:stop], name)
             values = narwhals_values(series[start:stop]) if exact is None else exact
             return pd.Series(values, index=self.index[start:stop], name=name)
         series = series.iloc[start:stop]
-        kind = pandas_kind(series)
-        if kind == "categorical":
+        column_type = pandas_column_type(series)
+        if column_type == "categorical":
             if isinstance(series.dtype, pd.ArrowDtype):
                 native = cast("Any", series.array).__arrow_array__()
-                categories = dictionary(series.to_numpy(dtype=object), native)
+                categories = categorical_of_dictionary(series.to_numpy(dtype=object), native)
                 return pd.Series(categories, index=series.index, name=name)
             return series.rename(name)
         if _is_plain(series.dtype):
             return series.rename(name)
-        if kind == "numeric" or (kind == "boolean" and series.isna().any()):
-            exact = rounded_integers(series, name)
+        if column_type == "numeric" or (column_type == "boolean" and series.isna().any()):
+            exact = integers_beyond_float(series, name)
             values = as_floats(series, name) if exact is None else exact
-        elif kind == "boolean":
+        elif column_type == "boolean":
             values = series.to_numpy(dtype=bool)
         else:
             values = series.to_numpy(dtype=object)
@@ -544,7 +575,7 @@ class Table:
             return ~np.isnan(values) if values.dtype.kind == "f" else np.full(len(values), True)
         if not (text or self._dtypes):
             return None
-        texts = self.factorized(name) if name in self._coded else None
+        texts = self.factorized(name) if name in self._coded_columns else None
         if texts is not None:
             return texts[0][start:stop] >= 0
         series = self.native(name)
@@ -557,7 +588,7 @@ class Table:
         """Return whether a column has a value. A column without values can be read as any kind."""
         return has_values(self.native(name))
 
-    def holds_integers(self, name: str) -> bool:
+    def has_integer_dtype(self, name: str) -> bool:
         """Return whether the dtype of a column is integer, although missing values make it floating."""
         series = self.native(name)
         if not isinstance(series, pd.Series):
@@ -576,7 +607,7 @@ class Table:
         if isinstance(series, pd.Series):
             return series.dtype
         width = str(series.dtype).lower()
-        return np.dtype(width) if width in NUMBERS else None
+        return np.dtype(width) if width in NUMERIC_DTYPE_NAMES else None
 
     def label(self, row: int) -> Any:
         """Return the index label of a row as a Python object."""
@@ -603,11 +634,11 @@ class Table:
         if view is not None:
             out[...] = view[:, start:stop].T
             return
-        others: Iterable[int] = range(len(names))
+        dense_positions: Iterable[int] = range(len(names))
         if self._sparse is not None and self.sparse is not None:
-            places, at, others = self.sparse_places(names)
-            self.sparse.write(places, at, start, stop, out)
-        for j in others:
+            sparse_positions, name_positions, dense_positions = self.sparse_positions(names)
+            self.sparse.write(sparse_positions, name_positions, start, stop, out)
+        for j in dense_positions:
             name = names[j]
             values = self._arrays[name] if name in self._arrays else self._array(name)
             if values is not None:
@@ -615,35 +646,43 @@ class Table:
                 continue
             if self.kind(name) not in ("numeric", "boolean"):
                 if self.has_values(name):
-                    _refuse_text(self, name)
+                    _raise_not_numeric(self, name)
                 out[:, j] = np.nan
                 continue
             series = self.native(name)
-            part = series.iloc[start:stop] if isinstance(series, pd.Series) else series[start:stop]
-            out[:, j] = as_floats(part, name) if isinstance(part, pd.Series) else narwhals_values(part)
+            rows_of_column = series.iloc[start:stop] if isinstance(series, pd.Series) else series[start:stop]
+            out[:, j] = (
+                as_floats(rows_of_column, name)
+                if isinstance(rows_of_column, pd.Series)
+                else narwhals_values(rows_of_column)
+            )
 
-    def rows(self, at: NDArray[np.intp]) -> Table:
+    def rows(self, positions: NDArray[np.intp]) -> Table:
         """Return some rows, by position, of a part of another library's table, with their labels."""
-        some = Table(self.data[at.tolist()], part=True, coded=self._coded)
-        some._index = self.index[at]
-        return some
+        selected = Table(self.data[positions.tolist()], part=True, coded=self._coded_columns)
+        selected._index = self.index[positions]
+        return selected
 
     def compare_to_doubles(self, names: Sequence[str]) -> None:
         """Warn once if float64 rounds the numbers of these columns.
 
         If a model is fitted to the table and float64 loses too much of a column, it is a DataError.
         """
-        if self._compared.issuperset(names):
+        if self._compared_names.issuperset(names):
             return
-        if self._sparse is not None and self.sparse is not None and not self.sparse.has_beyond(-WHOLE, WHOLE):
-            self._compared.update(self.sparse.kinds)
+        if (
+            self._sparse is not None
+            and self.sparse is not None
+            and not self.sparse.has_value_outside(-MAX_EXACT_INTEGER, MAX_EXACT_INTEGER)
+        ):
+            self._compared_names.update(self.sparse.kinds)
         for name in names:
-            if name in self._compared:
+            if name in self._compared_names:
                 continue
             array = self._array(name)
             if (array is None or array.dtype.kind in "iu") and self.kind(name) == "numeric":
-                compare_to_doubles(self.native(name), name, self.label, refused=self.learnt_from)
-        self._compared.update(names)
+                check_float_precision(self.native(name), name, self.label, is_training=self.learnt_from)
+        self._compared_names.update(names)
 
     def view(self, names: Sequence[str]) -> NDArray[Any] | None:
         """Return float columns at equal distances in memory as a read-only view (p, n), else None.
@@ -661,12 +700,16 @@ class Table:
             return None
         last = len(names) - 1
         ends = list(map(self._array, (names[0], names[min(1, last)], names[-1])))
-        low, second, high = map(_place, ends)
+        first_address, second_address, last_address = map(_memory_address, ends)
         # Columns that were read one by one are scattered; three columns show that before a frame is sliced.
-        if high != low + (second - low) * last:
+        if last_address != first_address + (second_address - first_address) * last:
             return None
-        step = None if len(names) <= FEW_COLUMNS else _step_within_block(self.data, positions, low, high)
-        step = self._even_step(names) if step is None else step
+        step = (
+            None
+            if len(names) <= FEW_COLUMNS
+            else _step_within_block(self.data, positions, first_address, last_address)
+        )
+        step = self._equal_step(names) if step is None else step
         if step is None or ends[0] is None:
             return None
         shape = (len(names), self.nrows)
@@ -676,17 +719,17 @@ class Table:
         self._views[key] = view
         return view
 
-    def _even_step(self, names: Sequence[str]) -> int | None:
+    def _equal_step(self, names: Sequence[str]) -> int | None:
         """Return the bytes from one column to the next if they are equidistant in memory, else None."""
         arrays = [array for name in names if (array := self._array(name)) is not None]
-        places = list(map(_place, arrays))
-        step = places[1] - places[0] if len(places) > 1 else 0
-        even = all(here == places[0] + j * step for j, here in enumerate(places))
+        addresses = list(map(_memory_address, arrays))
+        step = addresses[1] - addresses[0] if len(addresses) > 1 else 0
+        is_even = all(address == addresses[0] + j * step for j, address in enumerate(addresses))
         strides = {array.strides for array in arrays}
-        owners = {id(_owner(array)) for array in arrays}
+        owners = {id(_memory_owner(array)) for array in arrays}
         # Two columns are always equidistant. If they do not share memory, other arrays may lie between them.
         # NumPy, which compares bounds, would then consider every copy as overlapping, and copy repeatedly.
-        return step if even and len(strides) == len(owners) == 1 else None
+        return step if is_even and len(strides) == len(owners) == 1 else None
 
     def _array(self, name: str) -> NDArray[Any] | None:
         """Return the memory of a column of plain NumPy numbers, else None. The result is cached."""
@@ -715,16 +758,16 @@ class Table:
             return self._texts[name]
         if self.kind(name) not in ("text", "categorical"):
             return None
-        coded = name in self._coded
-        series = self.native(name, as_codes=coded)
-        codes, labels = text_codes(series, coded=coded) or factorize(self.column(name))
+        has_coded_text = name in self._coded_columns
+        series = self.native(name, as_codes=has_coded_text)
+        codes, labels = text_codes(series, has_codes=has_coded_text) or factorize(self.column(name))
         if labels and isinstance(labels[0], float):
             return None
-        found = codes.astype(np.min_scalar_type(-1 - len(labels)), copy=False), labels
-        if self.part or (isinstance(series, pd.Series) and isinstance(series.dtype, NEVER_WRITTEN)):
+        codes_and_labels = codes.astype(np.min_scalar_type(-1 - len(labels)), copy=False), labels
+        if self.part or (isinstance(series, pd.Series) and isinstance(series.dtype, IMMUTABLE_DTYPES)):
             # A part is not modified while it exists, hence its result can be cached.
-            self._texts[name] = found
-        return found
+            self._texts[name] = codes_and_labels
+        return codes_and_labels
 
     def native(self, name: str, *, as_codes: bool = False) -> Any:
         """Return a column as a Series of pandas or narwhals; codes become text unless `as_codes`."""
@@ -733,12 +776,12 @@ class Table:
             label = self._labels[self._columns[name] if name in self._columns else self.position(name)]
             # narwhals' __getitem__ is ten times as slow, for each column of each part.
             series = self.data[label] if self._dtypes else self.data.get_column(label)
-        return as_text(series) if name in self._coded and not as_codes else series
+        return as_text(series) if name in self._coded_columns and not as_codes else series
 
 
-def _remade(data: Any, part: bool, learnt_from: bool, coded: tuple[str, ...]) -> Table:
+def _rebuild_table(data: Any, is_chunk: bool, is_training: bool, coded_columns: tuple[str, ...]) -> Table:
     """Create a table when it is unpickled."""
-    return Table(data, part=part, learnt_from=learnt_from, coded=coded)
+    return Table(data, part=is_chunk, learnt_from=is_training, coded=coded_columns)
 
 
 def _is_plain(dtype: Any) -> bool:
@@ -746,22 +789,22 @@ def _is_plain(dtype: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
 
 
-def _refuse_text(table: Table, name: str) -> NoReturn:
+def _raise_not_numeric(table: Table, name: str) -> NoReturn:
     """Raise a DataError that names the first text in a column to which the formula was fitted as numbers."""
     values = table.column(name).astype(object)
-    known = values.notna().to_numpy()
-    wrong = known & pd.to_numeric(values, errors="coerce").isna().to_numpy()
-    rest = int(wrong.sum()) - 1
-    row = int(np.argmax(wrong if wrong.any() else known))
-    if 0 <= rest < int(known.sum()) - 1:
-        more = f", and {rest} more row{'s' if rest > 1 else ''} no number either" if rest else ""
+    is_present = values.notna().to_numpy()
+    is_text = is_present & pd.to_numeric(values, errors="coerce").isna().to_numpy()
+    n_other = int(is_text.sum()) - 1
+    row = int(np.argmax(is_text if is_text.any() else is_present))
+    if 0 <= n_other < int(is_present.sum()) - 1:
+        more = f", and {n_other} more row{'s' if n_other > 1 else ''} not numeric" if n_other else ""
         hint = 'Correct it, or make it missing with pandas.to_numeric(..., errors="coerce").'
     else:
         more = ""
         hint = "Convert it, for example with pandas.to_numeric."
     raise DataError(
-        f"Column {name!r} is not numeric, where the formula was fitted to numbers: row "
-        f"{shown(table.index[row])} holds {shown(values.iloc[row])}{more}.",
+        f"Column {name!r} is not numeric, but it was numeric in the training data: row "
+        f"{shown(table.index[row])} has the value {shown(values.iloc[row])}{more}.",
         hint=hint,
         columns=(name,),
         rows=(table.index[row],),
@@ -778,12 +821,12 @@ def _step_within_block(data: pd.DataFrame, positions: list[int], low: int, high:
     return step if start == low and low + (len(positions) - 1) * step == high else None
 
 
-def _place(array: NDArray[Any] | None) -> int:
+def _memory_address(array: NDArray[Any] | None) -> int:
     """Return the memory address of an array."""
     return 0 if array is None else int(array.__array_interface__["data"][0])
 
 
-def _owner(array: Any) -> Any:
+def _memory_owner(array: Any) -> Any:
     """Return the object that owns the memory of an array."""
     while getattr(array, "base", None) is not None:
         array = array.base
@@ -792,11 +835,11 @@ def _owner(array: Any) -> Any:
 
 def array_table(x: NDArray[Any], names: Sequence[str]) -> pd.DataFrame:
     """Return an array (n, p) as a table with these columns, which is a view."""
-    return pd.DataFrame(x, columns=_index_of(tuple(names)).view(), copy=False)
+    return pd.DataFrame(x, columns=_cached_index(tuple(names)).view(), copy=False)
 
 
 @lru_cache(maxsize=8)
-def _index_of(names: tuple[str, ...]) -> pd.Index:
+def _cached_index(names: tuple[str, ...]) -> pd.Index:
     # Cached for predictions of single rows, in which creating the index would dominate.
     return pd.Index(names, dtype=object)
 
@@ -823,15 +866,15 @@ def with_column(
     DataFrame or SparseFrame
     """
     values = pd.Categorical.from_codes(codes, categories=pd.Index(levels))
-    kept = [each for each in names if each != name]
+    kept_names = [kept_name for kept_name in names if kept_name != name]
     if isinstance(data, SparseFrame):
         return data.with_column(name, values)
     if not isinstance(data, pd.DataFrame):
-        frame = Table(data).frame(kept)
-    elif list(data.columns) == kept:
+        frame = Table(data).frame(kept_names)
+    elif list(data.columns) == kept_names:
         frame = data.copy(deep=False)
     else:
-        frame = data[kept].copy(deep=False)
+        frame = data[kept_names].copy(deep=False)
     with warnings.catch_warnings():
         # The warning about the fragmented memory of the caller's table is not helpful here.
         warnings.simplefilter("ignore", pd.errors.PerformanceWarning)
@@ -856,7 +899,7 @@ def refuse_missing(data: Any, names: Sequence[str]) -> None:
             more = int(missing.sum()) - 1
             raise DataError(
                 f"Column {name!r} is missing (NaN) at row {row!r}{f' and in {more} more' if more else ''}.",
-                hint="Impute it, for example with sklearn.impute, or leave the row out.",
+                hint="Impute it, for example with sklearn.impute, or drop the row.",
                 columns=(name,),
                 rows=(row,),
             )

@@ -29,21 +29,21 @@ from numpy.typing import NDArray
 from discrim.core.numerics.arrays import Codes, Mask
 from discrim.errors import DataError, DroppedColumnsWarning, LabelWarning, PrecisionWarning, warn_user
 
-FACTORIZED = 2**13
+FACTORIZE_CHUNK_ROWS = 2**13
 """Number of values that are looked up at a time."""
 
-ROWS_NAMED = 10
+MIN_ROWS_FOR_NAMES = 10
 """Number of rows from which text that rarely repeats is probably the names of the rows."""
 
 Scalar = str | int | float | bool
 
 
-FIT_WITH = "or fit with this level"
+DEFAULT_LEVEL_HINT = "or fit with this level"
 """Hint for a value that is not a level, in addition to changing the rows."""
 
 
 def find_levels(
-    values: pd.Series, what: str, levels: Sequence[Any] | None = None, *, unused: bool = False
+    values: pd.Series, description: str, levels: Sequence[Any] | None = None, *, keep_unused: bool = False
 ) -> tuple[tuple[Scalar, ...], Codes]:
     """Return the levels of values, and their codes (m,).
 
@@ -53,11 +53,11 @@ def find_levels(
     ----------
     values : Series (m,)
         Values, none of them missing.
-    what : str
+    description : str
         Name of the values for messages, such as ``"The response 'species'"``.
     levels : sequence, optional
         The levels in order; by default the order of the categories, or sorted.
-    unused : bool
+    keep_unused : bool
         Whether levels without rows are kept.
 
     Raises
@@ -73,15 +73,23 @@ def find_levels(
     codes, uniques = factorize(values)
     if levels is None:
         declared = isinstance(values.dtype, pd.CategoricalDtype)
-        return coded_levels(codes, uniques, what, declared=declared, unused=unused)
-    wanted = tuple(_scalar(level, what) for level in levels)
-    if len(set(wanted)) < len(wanted):
-        raise DataError(f"{what}: levels= names a level twice: {list(wanted)}.", hint="Name each once.")
-    return _used_levels(wanted, _positions(values, codes, uniques, wanted, what), what, unused=unused)
+        return coded_levels(codes, uniques, description, declared=declared, keep_unused=keep_unused)
+    requested_levels = tuple(_as_scalar(level, description) for level in levels)
+    if len(set(requested_levels)) < len(requested_levels):
+        raise DataError(
+            f"{description}: levels= names a level twice: {list(requested_levels)}.",
+            hint="List each level once.",
+        )
+    return _used_levels(
+        requested_levels,
+        _level_positions(values, codes, uniques, requested_levels, description),
+        description,
+        keep_unused=keep_unused,
+    )
 
 
 def coded_levels(
-    codes: NDArray[Any], uniques: list[Any], what: str, *, declared: bool, unused: bool
+    codes: NDArray[Any], uniques: list[Any], description: str, *, declared: bool, keep_unused: bool
 ) -> tuple[tuple[Scalar, ...], Codes]:
     """Return what `find_levels` does for values that are stored as codes.
 
@@ -91,34 +99,34 @@ def coded_levels(
         Positions in `uniques`.
     uniques : list
         The labels.
-    what : str
+    description : str
         Name of the values for messages.
     declared : bool
         Whether the labels are the categories of a categorical, in their order.
-    unused : bool
+    keep_unused : bool
         Whether levels without rows are kept.
     """
-    wanted = tuple(_scalar(each, what) for each in uniques)
-    wanted = wanted if declared else _sorted(wanted, what)
-    where = {level: position for position, level in enumerate(wanted)}
-    positions = np.array([*(where[each] for each in uniques), -1], dtype=np.intp)[codes]
-    return _used_levels(wanted, positions, what, unused=unused)
+    ordered_levels = tuple(_as_scalar(label, description) for label in uniques)
+    ordered_levels = ordered_levels if declared else _sort_levels(ordered_levels, description)
+    position_by_level = {level: position for position, level in enumerate(ordered_levels)}
+    positions = np.array([*(position_by_level[label] for label in uniques), -1], dtype=np.intp)[codes]
+    return _used_levels(ordered_levels, positions, description, keep_unused=keep_unused)
 
 
 def _used_levels(
-    wanted: tuple[Scalar, ...], positions: Codes, what: str, *, unused: bool
+    levels: tuple[Scalar, ...], positions: Codes, description: str, *, keep_unused: bool
 ) -> tuple[tuple[Scalar, ...], Codes]:
     """Drop levels without rows, with a warning.
 
     Parameters
     ----------
-    wanted : tuple
+    levels : tuple
         All levels.
     positions : (n,) int array
         Level of each row, -1 if missing.
-    what : str
+    description : str
         Name of the values for the warning.
-    unused : bool
+    keep_unused : bool
         Whether levels without rows are kept.
 
     Returns
@@ -126,15 +134,17 @@ def _used_levels(
     levels : tuple
     codes : (n,) int array
     """
-    present = np.bincount(positions, minlength=len(wanted)) > 0
-    if unused or present.all():
-        return wanted, positions
-    absent = [level for level, is_present in zip(wanted, present, strict=True) if not is_present]
-    named = ", ".join(repr(level) for level in absent[:8])
+    present = np.bincount(positions, minlength=len(levels)) > 0
+    if keep_unused or present.all():
+        return levels, positions
+    absent = [level for level, is_present in zip(levels, present, strict=True) if not is_present]
+    absent_text = ", ".join(repr(level) for level in absent[:8])
     more = f" and {len(absent) - 8} more" if len(absent) > 8 else ""
-    warn_user(f"{what} has no row of {named}{more}; left out.", DroppedColumnsWarning)
-    kept = tuple(level for level, is_present in zip(wanted, present, strict=True) if is_present)
-    return kept, (np.cumsum(present) - 1)[positions]
+    warn_user(
+        f"{description} has no rows of {absent_text}{more}; these levels were dropped.", DroppedColumnsWarning
+    )
+    kept_levels = tuple(level for level, is_present in zip(levels, present, strict=True) if is_present)
+    return kept_levels, (np.cumsum(present) - 1)[positions]
 
 
 def occurring_labels(codes: NDArray[Any], labels: list[Any], used: Mask) -> tuple[NDArray[Any], list[Any]]:
@@ -159,10 +169,12 @@ def occurring_labels(codes: NDArray[Any], labels: list[Any], used: Mask) -> tupl
     if occurs.all():
         return codes, labels
     positions = np.array([*np.where(occurs, np.cumsum(occurs) - 1, -1), -1], dtype=np.intp)
-    return positions[codes], [label for label, kept in zip(labels, occurs, strict=True) if kept]
+    return positions[codes], [label for label, is_used in zip(labels, occurs, strict=True) if is_used]
 
 
-def encode(values: pd.Series, levels: Sequence[Scalar], what: str, way_out: str = FIT_WITH) -> Codes:
+def encode(
+    values: pd.Series, levels: Sequence[Scalar], description: str, hint: str = DEFAULT_LEVEL_HINT
+) -> Codes:
     """Return the positions (m,) of values in the levels.
 
     Parameters
@@ -170,9 +182,9 @@ def encode(values: pd.Series, levels: Sequence[Scalar], what: str, way_out: str 
     values : Series (m,)
         Values, none of them missing.
     levels : sequence
-    what : str
+    description : str
         Name of the values for messages.
-    way_out : str
+    hint : str
         Hint for a value that is not a level, which is a DataError.
 
     Examples
@@ -181,10 +193,10 @@ def encode(values: pd.Series, levels: Sequence[Scalar], what: str, way_out: str 
     array([1, 0])
     """
     codes, uniques = factorize(values)
-    return _positions(values, codes, uniques, levels, what, way_out)
+    return _level_positions(values, codes, uniques, levels, description, hint)
 
 
-def refuse_numbers_as_text(
+def check_not_numbers_as_text(
     levels: Sequence[Scalar], codes: Codes, name: str, index: Callable[[], pd.Index]
 ) -> None:
     """Raise a DataError if more than half of the values of a text column are numbers.
@@ -208,7 +220,7 @@ def refuse_numbers_as_text(
     row = int(unreadable.argmax())
     problem = "is text and not a number" if unreadable.any() else "is a number written as text"
     raise DataError(
-        f"Column {name!r} is text, but most of it reads as numbers; row {shown(index()[row])}, "
+        f"Column {name!r} is text, but most of its values are numbers; row {shown(index()[row])}, "
         f"{levels[codes[row]]!r}, {problem}.",
         hint=(
             f"Convert it with pd.to_numeric(..., errors='coerce'), or write C({name}) in the formula to "
@@ -224,23 +236,25 @@ def are_numbers(labels: Sequence[Scalar]) -> Mask:
     return pd.to_numeric(pd.Series(list(labels), dtype=object), errors="coerce").notna().to_numpy()
 
 
-def warn_of_names(levels: int, rows: int, what: str, code: str) -> None:
+def warn_if_labels_name_rows(levels: int, rows: int, description: str, code: str) -> None:
     """Warn of text with a different level on most rows, because new rows would have other levels."""
-    if rows >= ROWS_NAMED and 2 * levels > rows:
+    if rows >= MIN_ROWS_FOR_NAMES and 2 * levels > rows:
         warn_user(
-            f"{what} has {levels:,} different texts in {rows:,} rows: it names the rows rather than groups "
-            f"them, and each text takes a column of its own. Leave it out of the formula, as in . - {code}.",
+            f"{description} has {levels:,} different texts in {rows:,} rows: it probably names the rows, "
+            "and each "
+            f"text needs its own column. Exclude it from the formula, for example by . - {code}.",
             LabelWarning,
         )
 
 
-def _no_levels(values: pd.Series) -> DataError:
+def _not_hashable_error(values: pd.Series) -> DataError:
     """Return the error for values such as lists, which cannot be levels."""
     row = next((i for i, value in enumerate(values) if not isinstance(value, Hashable)), 0)
-    kind = type(values.iloc[row]).__name__
+    type_name = type(values.iloc[row]).__name__
     return DataError(
-        f"Column {values.name!r} holds a {kind} at row {shown(values.index[row])}, which is no level: "
-        "levels are text, numbers or truth values.",
+        f"Column {values.name!r} contains a {type_name} at row {shown(values.index[row])}; levels must be "
+        "text, "
+        "numbers or booleans.",
         hint="Correct or drop the row.",
         columns=(values.name,),
         rows=(values.index[row],),
@@ -255,26 +269,26 @@ def factorize(values: pd.Series) -> tuple[NDArray[Any], list[Any]]:
     if texts is not None:
         return texts
     codes = np.empty(len(values), dtype=np.intp)
-    places: dict[Any, int] = {}
+    code_by_label: dict[Any, int] = {}
     # Piece by piece: the table that looks values up is as long as the piece, however few they are.
-    for start in range(0, len(values), FACTORIZED):
+    for start in range(0, len(values), FACTORIZE_CHUNK_ROWS):
         try:
-            own, found = pd.factorize(values.iloc[start : start + FACTORIZED])
+            chunk_codes, chunk_labels = pd.factorize(values.iloc[start : start + FACTORIZE_CHUNK_ROWS])
         except TypeError:
-            raise _no_levels(values) from None
-        seen = [places.setdefault(each, len(places)) for each in found.tolist()]
+            raise _not_hashable_error(values) from None
+        label_codes = [code_by_label.setdefault(label, len(code_by_label)) for label in chunk_labels.tolist()]
         # A missing value has the code -1, which is no level, and not the last one.
-        codes[start : start + FACTORIZED] = np.array([*seen, -1], dtype=np.intp)[own]
-    return codes, list(places)
+        codes[start : start + FACTORIZE_CHUNK_ROWS] = np.array([*label_codes, -1], dtype=np.intp)[chunk_codes]
+    return codes, list(code_by_label)
 
 
-def _positions(
+def _level_positions(
     values: pd.Series,
     codes: NDArray[Any],
     uniques: list[Any],
     levels: Sequence[Scalar],
-    what: str,
-    way_out: str = FIT_WITH,
+    description: str,
+    hint: str = DEFAULT_LEVEL_HINT,
 ) -> Codes:
     """Return the position of each value among some levels; `codes` of dtype intp are overwritten.
 
@@ -287,9 +301,9 @@ def _positions(
     uniques : list
         Distinct values.
     levels : sequence
-    what : str
+    description : str
         Name of the values for messages.
-    way_out : str
+    hint : str
         Hint in addition to changing the rows.
 
     Returns
@@ -302,21 +316,24 @@ def _positions(
     DataError
         A value is not a level.
     """
-    where = {level: position for position, level in enumerate(levels)}
-    table = np.array([*(where.get(each, -1) for each in uniques), -1], dtype=np.intp)
+    position_by_level = {level: position for position, level in enumerate(levels)}
+    position_by_code = np.array(
+        [*(position_by_level.get(value_label, -1) for value_label in uniques), -1], dtype=np.intp
+    )
     positions = codes if codes.dtype == np.intp else codes.astype(np.intp)
     # In place and in chunks, because a long column of codes should be in memory only once.
-    for start in range(0, len(codes), FACTORIZED):
-        piece = slice(start, start + FACTORIZED)
-        positions[piece] = table[positions[piece]]
+    for start in range(0, len(codes), FACTORIZE_CHUNK_ROWS):
+        chunk = slice(start, start + FACTORIZE_CHUNK_ROWS)
+        positions[chunk] = position_by_code[positions[chunk]]
     if len(positions) and positions.min() < 0:
         row = int((positions < 0).argmax())
         value = values.iloc[row]
-        known = ", ".join(repr(level) for level in levels[:8]) + (", ..." if len(levels) > 8 else "")
+        level_text = ", ".join(repr(level) for level in levels[:8]) + (", ..." if len(levels) > 8 else "")
         raise DataError(
-            f"{what} is {shown(value)} at row {shown(values.index[row])}, which is none of its levels "
-            f"{known}.",
-            hint=f"Correct or drop the row, {way_out}.",
+            f"{description} is {shown(value)} at row {shown(values.index[row])}, which is not one of its "
+            "levels "
+            f"{level_text}.",
+            hint=f"Correct or drop the row, {hint}.",
             columns=() if values.name is None else (values.name,),
             rows=(values.index[row],),
         )
@@ -328,7 +345,7 @@ def shown(value: Any) -> str:
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
-def _scalar(value: Any, what: str) -> Scalar:
+def _as_scalar(value: Any, description: str) -> Scalar:
     """Return a level as a Python scalar; raise a DataError for other types and for infinite numbers."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -337,57 +354,57 @@ def _scalar(value: Any, what: str) -> Scalar:
     if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise DataError(
-        f"{what} has the level {value!r} of type {type(value).__name__}; levels are text, numbers or "
-        "truth values.",
-        hint="Convert the column, for example with astype(str); of pd.cut() and pd.qcut(), give labels=.",
+        f"{description} has the level {value!r} of type {type(value).__name__}; levels must be text, numbers "
+        "or booleans.",
+        hint="Convert the column, for example with astype(str), or pass labels= to pd.cut() or pd.qcut().",
     )
 
 
-def _sorted(levels: tuple[Scalar, ...], what: str) -> tuple[Scalar, ...]:
+def _sort_levels(levels: tuple[Scalar, ...], description: str) -> tuple[Scalar, ...]:
     texts = sum(isinstance(level, str) for level in levels)
     if texts and texts < len(levels):
         raise DataError(
-            f"{what} mixes text and numbers, which have no common order.",
-            hint="Convert the column to one type, or give levels=.",
+            f"{description} mixes text and numbers, which have no common order.",
+            hint="Convert the column to one type, or pass levels=.",
         )
     return tuple(sorted(levels, key=lambda level: level))
 
 
-_WHOLE = re.compile(r"0|-?[1-9][0-9]*")
+_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 _NUMBER = re.compile(r"-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_TRUTHS = [{"True", "False"}, {"TRUE", "FALSE"}, {"true", "false"}]
+_BOOLEAN_TEXTS = [{"True", "False"}, {"TRUE", "FALSE"}, {"true", "false"}]
 
 
-def with_type(values: pd.Series) -> pd.Series:
+def convert_text_labels(values: pd.Series) -> pd.Series:
     """Convert labels that were read as text to numbers or booleans if this changes none of them."""
-    there = values.dropna()
-    texts = there.unique().tolist()
+    present = values.dropna()
+    texts = present.unique().tolist()
     if not texts:
         return values
-    holed = len(there) < len(values)
-    if all(_WHOLE.fullmatch(text) for text in texts):
+    has_missing = len(present) < len(values)
+    if all(_INTEGER.fullmatch(text) for text in texts):
         # Longer numbers than Python reads at once are none that a type can hold.
         if max(map(len, texts)) > 20:
             return values
-        numbers = [int(text) for text in texts]
-        fits = min(numbers) >= -(2**63) and max(numbers) < 2**63
-        if not fits and not (min(numbers) >= 0 and max(numbers) < 2**64):
+        integers = [int(text) for text in texts]
+        fits = min(integers) >= -(2**63) and max(integers) < 2**63
+        if not fits and not (min(integers) >= 0 and max(integers) < 2**64):
             return values
         dtype = "int64" if fits else "uint64"
-        dtype = {"int64": "Int64", "uint64": "UInt64"}[dtype] if holed else dtype
-        known = dict(zip(texts, numbers, strict=True))
-        return pd.Series([known.get(text) for text in values], index=values.index, dtype=dtype)
-    if any(set(texts) <= pair for pair in _TRUTHS):
-        truths = values.map({text: text.casefold() == "true" for text in texts})
-        return truths.astype("boolean" if holed else "bool")
+        dtype = {"int64": "Int64", "uint64": "UInt64"}[dtype] if has_missing else dtype
+        value_by_text = dict(zip(texts, integers, strict=True))
+        return pd.Series([value_by_text.get(text) for text in values], index=values.index, dtype=dtype)
+    if any(set(texts) <= pair for pair in _BOOLEAN_TEXTS):
+        booleans = values.map({text: text.casefold() == "true" for text in texts})
+        return booleans.astype("boolean" if has_missing else "bool")
     if all(_NUMBER.fullmatch(text) for text in texts):
         floats = [float(text) for text in texts]
-        if len(set(floats)) == len(texts) and max(map(abs, floats)) < EXACT:
+        if len(set(floats)) == len(texts) and max(map(abs, floats)) < MAX_EXACT_INTEGER:
             return values.map(dict(zip(texts, floats, strict=True))).astype("float64")
     return values
 
 
-KNOWN = re.compile(
+LABEL_DTYPES = re.compile(
     r"object|str|string|bool|boolean|(string|bool|u?int(8|16|32|64)|float|double)\[pyarrow\]"
     r"|u?int(8|16|32|64)|U?Int(8|16|32|64)|float(32|64)|Float(32|64)"
 )
@@ -396,7 +413,7 @@ KNOWN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LabelType:
-    """The dtype of labels by name, one of `KNOWN`.
+    """The dtype of labels by name, one of `LABEL_DTYPES`.
 
     For a categorical it is the dtype of the categories, and `categories` are all of them in their order, also
     those without rows; for other dtypes `categories` is None.
@@ -412,15 +429,17 @@ def label_type(dtype: Any) -> LabelType | None:
     if isinstance(dtype, pd.CategoricalDtype):
         inner = label_type(dtype.categories.dtype)
         values = tuple(dtype.categories.tolist())
-        numbers = [value for value in values if not isinstance(value, str | int)]
-        if inner is None or not all(isinstance(value, float) and math.isfinite(value) for value in numbers):
+        other_values = [value for value in values if not isinstance(value, str | int)]
+        if inner is None or not all(
+            isinstance(value, float) and math.isfinite(value) for value in other_values
+        ):
             return None
         return LabelType(inner.dtype, values, bool(dtype.ordered))
     name = str(dtype)
-    return LabelType(name) if KNOWN.fullmatch(name) else None
+    return LabelType(name) if LABEL_DTYPES.fullmatch(name) else None
 
 
-def holds(dtype: str, labels: Sequence[Scalar]) -> bool:
+def dtype_represents(dtype: str, labels: Sequence[Scalar]) -> bool:
     """Return whether labels are values of a dtype, which is passed by name."""
     if dtype in ("object", "str") and all(isinstance(label, str) for label in labels):
         # A shortcut, because pandas is slow here compared with reading the rest of a small file.
@@ -435,14 +454,14 @@ def holds(dtype: str, labels: Sequence[Scalar]) -> bool:
     return bool(values == list(labels))
 
 
-EXACT = 2.0**53
+MAX_EXACT_INTEGER = 2.0**53
 """float64 represents every integer up to this one exactly."""
 
-FINE = 1e-9
+MAX_DECIMAL_ROUNDING = 1e-9
 """Share of a decimal column's range up to which rounding is that of decimals typed in."""
 
 
-class Rounding(NamedTuple):
+class RoundingError(NamedTuple):
     """The largest rounding error of a column: position and size, and the range and minimum of the column."""
 
     position: int
@@ -451,7 +470,7 @@ class Rounding(NamedTuple):
     low: Any
 
 
-def rounding(values: NDArray[Any]) -> Rounding | None:
+def largest_rounding_error(values: NDArray[Any]) -> RoundingError | None:
     """Return the largest error of rounding integers or objects (n,) to float64; None if there is none.
 
     Examples
@@ -465,19 +484,19 @@ def rounding(values: NDArray[Any]) -> Rounding | None:
         return None
     if values.dtype.kind in "iu":
         low, high = values.min(), values.max()
-        if max(-int(low), int(high)) <= EXACT:
+        if max(-int(low), int(high)) <= MAX_EXACT_INTEGER:
             return None
-        doubles = values.astype(np.float64)
+        floats = values.astype(np.float64)
         # The double nearest to the last integers of a type is beyond it.
         largest = float(np.iinfo(values.dtype).max)
-        within = np.minimum(doubles, np.nextafter(largest, 0.0))
-        gaps = (values - within.astype(values.dtype)).astype(np.int64)
-        errors = np.asarray(np.abs(gaps - (doubles - within)))
+        representable = np.minimum(floats, np.nextafter(largest, 0.0))
+        integer_errors = (values - representable.astype(values.dtype)).astype(np.int64)
+        errors = np.asarray(np.abs(integer_errors - (floats - representable)))
     elif values.dtype.kind == "O":
-        found = _object_errors(values)
-        if found is None:
+        object_errors = _object_errors(values)
+        if object_errors is None:
             return None
-        errors = found
+        errors = object_errors
         finite = values[np.isfinite(values.astype(np.float64))]
         low, high = (finite.min(), finite.max()) if len(finite) else (0, 0)
     else:
@@ -485,40 +504,44 @@ def rounding(values: NDArray[Any]) -> Rounding | None:
     position = int(np.argmax(errors))
     if not errors[position] > 0:
         return None
-    low, high = (each.item() if isinstance(each, np.generic) else each for each in (low, high))
-    return Rounding(position, float(errors[position]), float(Fraction(high) - Fraction(low)), low)
+    low, high = (extreme.item() if isinstance(extreme, np.generic) else extreme for extreme in (low, high))
+    return RoundingError(position, float(errors[position]), float(Fraction(high) - Fraction(low)), low)
 
 
 def _object_errors(values: NDArray[Any]) -> NDArray[np.float64] | None:
     """Return the distances (n,) of integers and decimals to the nearest float64; None if all are zero."""
-    kinds = {type(value) for value in values}
-    if not kinds <= {int, Decimal, float, bool} and not all(issubclass(k, (int, np.integer)) for k in kinds):
+    value_types = {type(value) for value in values}
+    if not value_types <= {int, Decimal, float, bool} and not all(
+        issubclass(k, (int, np.integer)) for k in value_types
+    ):
         return None
-    doubles = values.astype(np.float64)
-    finite = np.isfinite(doubles)
+    floats = values.astype(np.float64)
+    finite = np.isfinite(floats)
     if not finite.any():
         return None
-    size = float(np.abs(doubles[finite]).max())
-    decimals = Decimal in kinds
-    if size <= EXACT and not (decimals and size * 2.0**-53 > FINE * np.ptp(doubles[finite])):
+    size = float(np.abs(floats[finite]).max())
+    decimals = Decimal in value_types
+    if size <= MAX_EXACT_INTEGER and not (
+        decimals and size * 2.0**-53 > MAX_DECIMAL_ROUNDING * np.ptp(floats[finite])
+    ):
         return None
     errors = np.zeros(len(values))
-    for place in np.flatnonzero(finite):
-        value = values[place]
+    for position in np.flatnonzero(finite):
+        value = values[position]
         exact = Fraction(value.item() if isinstance(value, np.generic) else value)
-        errors[place] = float(abs(exact - Fraction(doubles[place].item())))
+        errors[position] = float(abs(exact - Fraction(floats[position].item())))
     return errors
 
 
-Kind = Literal["numeric", "boolean", "categorical", "text", "other"]
+ColumnType = Literal["numeric", "boolean", "categorical", "text", "other"]
 
-LARGEST = 2**1024 - 2**970 - 1
+MAX_FLOAT_INTEGER = 2**1024 - 2**970 - 1
 """The largest whole number that becomes a finite double."""
 
-LONG = ("Int128", "UInt128")
+LONG_INTEGER_TYPES = ("Int128", "UInt128")
 """Types of whole numbers that NumPy has not."""
 
-_INFERRED: dict[str, Kind] = {
+_TYPE_BY_INFERRED: dict[str, ColumnType] = {
     "boolean": "boolean",
     "integer": "numeric",
     "floating": "numeric",
@@ -529,7 +552,7 @@ _INFERRED: dict[str, Kind] = {
 }
 
 
-def refuse_merged(values: pd.Series, name: str, where: str = "row") -> None:
+def check_category_precision(values: pd.Series, name: str, index_label: str = "row") -> None:
     """Raise a DataError if a floating-point category is so large that several integers round to it.
 
     Parameters
@@ -538,28 +561,29 @@ def refuse_merged(values: pd.Series, name: str, where: str = "row") -> None:
         The categories.
     name : str
         Column, for the message.
-    where : str
+    index_label : str
         What the index of the values labels, such as "row" or "category".
     """
     if values.dtype.kind != "f" or not len(values):
         return
-    numbers = values.to_numpy()
-    large = np.isfinite(numbers) & (np.abs(numbers) >= 2.0 ** (np.finfo(numbers.dtype).nmant + 1))
+    floats = values.to_numpy()
+    large = np.isfinite(floats) & (np.abs(floats) >= 2.0 ** (np.finfo(floats.dtype).nmant + 1))
     if large.any():
         row = int(large.argmax())
         raise DataError(
-            f"Column {name!r} is {numbers[row]:.17g} at {where} {shown(values.index[row])}, a "
-            f"{values.dtype} to which several whole numbers are rounded, so that different labels may "
-            "have become one.",
+            f"Column {name!r} is {floats[row]:.17g} at {index_label} {shown(values.index[row])}, a "
+            f"{values.dtype} to which several integers are rounded; different labels may have become "
+            "equal.",
             hint=(
-                f"Read the column as whole numbers, as in pd.read_csv(..., dtype={{{name!r}: 'Int64'}}), "
-                "or make it text by astype(str) if none has."
+                "Read the column as integers, for example with pd.read_csv(..., "
+                f"dtype={{{name!r}: 'Int64'}}), "
+                "or convert it to text with astype(str) if no labels are rounded."
             ),
             columns=(name,),
         )
 
 
-def objects(values: list[Any]) -> NDArray[Any]:
+def object_array(values: list[Any]) -> NDArray[Any]:
     """Return a list as an array (n,) of objects."""
     return np.fromiter(values, dtype=object, count=len(values))
 
@@ -568,7 +592,7 @@ def exact_values(series: Any, name: str) -> tuple[NDArray[Any] | None, NDArray[n
     """Return the integers or objects of a column, without missing ones, and their rows; None for floats."""
     values, rows = _without_missing(series)
     if values is not None and values.dtype.kind == "O":
-        _refuse_beyond(values, series, rows, name)
+        _check_float_range(values, series, rows, name)
     return values, rows
 
 
@@ -578,24 +602,26 @@ def _without_missing(series: Any) -> tuple[NDArray[Any] | None, NDArray[np.intp]
         dtype = series.dtype
         if not (dtype.is_integer() or dtype.is_decimal()):
             return None, None
-        known = ~series.is_null().to_numpy().astype(bool)
-        listed = series.drop_nulls()
-        whole = dtype.is_integer() and str(dtype) not in LONG
-        values = listed.to_numpy() if whole else objects(listed.to_list())
-        return values if values.dtype.kind in "iu" else objects(listed.to_list()), np.flatnonzero(known)
+        is_present = ~series.is_null().to_numpy().astype(bool)
+        present_series = series.drop_nulls()
+        fits_numpy = dtype.is_integer() and str(dtype) not in LONG_INTEGER_TYPES
+        values = present_series.to_numpy() if fits_numpy else object_array(present_series.to_list())
+        return values if values.dtype.kind in "iu" else object_array(
+            present_series.to_list()
+        ), np.flatnonzero(is_present)
     if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iu":
         return series.to_numpy(), np.arange(len(series))
     if pd.api.types.is_float_dtype(series.dtype):
         return None, None
-    known = series.notna().to_numpy()
-    part = series[known]
+    is_present = series.notna().to_numpy()
+    present_values = series[is_present]
     if pd.api.types.is_integer_dtype(series.dtype):
         unsigned = pd.api.types.is_unsigned_integer_dtype(series.dtype)
-        return part.to_numpy(dtype=np.uint64 if unsigned else np.int64), np.flatnonzero(known)
-    return part.to_numpy(dtype=object), np.flatnonzero(known)
+        return present_values.to_numpy(dtype=np.uint64 if unsigned else np.int64), np.flatnonzero(is_present)
+    return present_values.to_numpy(dtype=object), np.flatnonzero(is_present)
 
 
-def _refuse_beyond(values: NDArray[Any], series: Any, rows: NDArray[np.intp] | None, name: str) -> None:
+def _check_float_range(values: NDArray[Any], series: Any, rows: NDArray[np.intp] | None, name: str) -> None:
     """Raise a DataError if an integer is outside the range of float64.
 
     Parameters
@@ -611,14 +637,16 @@ def _refuse_beyond(values: NDArray[Any], series: Any, rows: NDArray[np.intp] | N
     try:
         values.astype(np.float64)
     except OverflowError:
-        at = next(i for i, value in enumerate(values) if isinstance(value, int) and abs(value) > LARGEST)
-        place = at if rows is None else int(rows[at])
-        row = series.index[place] if isinstance(series, pd.Series) else place
-        digits = round(int(values[at]).bit_length() * math.log10(2))
+        value_index = next(
+            i for i, value in enumerate(values) if isinstance(value, int) and abs(value) > MAX_FLOAT_INTEGER
+        )
+        row_position = value_index if rows is None else int(rows[value_index])
+        row = series.index[row_position] if isinstance(series, pd.Series) else row_position
+        digits = round(int(values[value_index]).bit_length() * math.log10(2))
         raise DataError(
-            f"Column {name!r} holds a whole number of about {digits:,} digits at row {shown(row)}, "
-            "beyond the range of double precision.",
-            hint="Give the column in another unit, or, for categories, as text by astype(str).",
+            f"Column {name!r} contains an integer of about {digits:,} digits at row {shown(row)}, "
+            "which is outside the range of double precision.",
+            hint="Convert the column to another unit, or categories to text with astype(str).",
             columns=(name,),
             rows=(row,),
         ) from None
@@ -626,15 +654,15 @@ def _refuse_beyond(values: NDArray[Any], series: Any, rows: NDArray[np.intp] | N
         return
 
 
-def rounded_integers(series: Any, name: str) -> NDArray[Any] | None:
+def integers_beyond_float(series: Any, name: str) -> NDArray[Any] | None:
     """Return 64-bit integers without missing ones that float64 would round; None if it would not."""
     values, rows = exact_values(series, name)
     if values is None or rows is None or values.dtype.kind not in "iu" or len(rows) < len(series):
         return None
-    return None if rounding(values) is None else values
+    return None if largest_rounding_error(values) is None else values
 
 
-def pandas_kind(series: pd.Series) -> Kind:
+def pandas_column_type(series: pd.Series) -> ColumnType:
     """Return the kind of a column of pandas."""
     dtype: Any = series.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
@@ -650,7 +678,7 @@ def pandas_kind(series: pd.Series) -> Kind:
     if isinstance(dtype, pd.ArrowDtype) or dtype.kind == "O":
         if isinstance(dtype, pd.ArrowDtype) and str(dtype.pyarrow_dtype).startswith("dictionary"):
             return "categorical"
-        return _INFERRED.get(pd.api.types.infer_dtype(series, skipna=True), "other")
+        return _TYPE_BY_INFERRED.get(pd.api.types.infer_dtype(series, skipna=True), "other")
     return "text" if pd.api.types.is_string_dtype(dtype) else "other"
 
 
@@ -661,7 +689,7 @@ def has_values(series: Any) -> bool:
     return bool(series.null_count() < len(series))
 
 
-def narwhals_kind(dtype: Any) -> Kind:
+def narwhals_column_type(dtype: Any) -> ColumnType:
     """Return the kind of a column of another library from its dtype."""
     import narwhals as nw
 
@@ -682,16 +710,17 @@ def as_floats(series: pd.Series, name: str) -> NDArray[np.float64]:
         exact_values(series, name)
         raise
     except (TypeError, ValueError):
-        numbers = pd.to_numeric(series.astype(object), errors="coerce")
-        bad = numbers.isna() & series.notna()
-        if not bad.any():
-            return np.asarray(numbers, dtype=np.float64)
-        row = int(bad.to_numpy().argmax())
+        converted = pd.to_numeric(series.astype(object), errors="coerce")
+        is_text = converted.isna() & series.notna()
+        if not is_text.any():
+            return np.asarray(converted, dtype=np.float64)
+        row = int(is_text.to_numpy().argmax())
         raise DataError(
-            f"Column {name!r} is not numeric: row {shown(series.index[row])} holds "
+            f"Column {name!r} is not numeric: row {shown(series.index[row])} has the value "
             f"{shown(series.iloc[row])}.",
             hint=(
-                "Convert it with pd.to_numeric(..., errors='coerce'), or write C() around it for categories."
+                "Convert it with pd.to_numeric(..., errors='coerce'), or write C(column) to use it as "
+                "categories."
             ),
             columns=(name,),
             rows=(series.index[row],),
@@ -700,8 +729,8 @@ def as_floats(series: pd.Series, name: str) -> NDArray[np.float64]:
 
 def narwhals_values(series: Any) -> Any:
     """Convert a narwhals column to values for pandas: float64 with NaN, bool, Categorical or object."""
-    kind = narwhals_kind(series.dtype)
-    if kind == "numeric" or (kind == "boolean" and series.null_count()):
+    column_type = narwhals_column_type(series.dtype)
+    if column_type == "numeric" or (column_type == "boolean" and series.null_count()):
         import narwhals as nw
 
         native = series.to_native()
@@ -709,17 +738,17 @@ def narwhals_values(series: Any) -> Any:
             # narwhals would request a cast that fails if values are rounded.
             return native.cast("double", safe=False).to_numpy().astype(np.float64)
         return series.cast(nw.Float64).to_numpy().astype(np.float64)
-    if kind == "boolean":
+    if column_type == "boolean":
         return series.to_numpy().astype(bool)
-    if kind == "categorical":
+    if column_type == "categorical":
         # An Enum and an Arrow dictionary have an order of their own; other categories are sorted.
-        values = objects(series.to_list())
+        values = object_array(series.to_list())
         native = series.to_native()
         if hasattr(native, "unify_dictionaries"):
-            return dictionary(values, native)
+            return categorical_of_dictionary(values, native)
         order = getattr(series.dtype, "categories", None)
         return pd.Categorical(values, categories=None if order is None else list(order))
-    return objects(series.to_list())
+    return object_array(series.to_list())
 
 
 def plain_numbers(column: Any, dtype: Any) -> NDArray[Any] | None:
@@ -731,11 +760,13 @@ def plain_numbers(column: Any, dtype: Any) -> NDArray[Any] | None:
     missing = getattr(column, "null_count", None)
     missing = missing() if callable(missing) else missing
     if missing is None or not (
-        dtype.is_float() or (not missing and narwhals_kind(dtype) in ("numeric", "boolean"))
+        dtype.is_float() or (not missing and narwhals_column_type(dtype) in ("numeric", "boolean"))
     ):
         return None
-    whole = getattr(column, "num_chunks", 0) == 1
-    values = np.asarray(column.chunk(0).to_numpy(zero_copy_only=False) if whole else column.to_numpy())
+    has_one_chunk = getattr(column, "num_chunks", 0) == 1
+    values = np.asarray(
+        column.chunk(0).to_numpy(zero_copy_only=False) if has_one_chunk else column.to_numpy()
+    )
     return values if values.dtype.kind in "biuf" else None
 
 
@@ -746,46 +777,46 @@ def as_text(series: Any) -> Any:
     return series.cast(nw.String)
 
 
-def text_codes(series: Any, *, coded: bool = False) -> tuple[NDArray[Any], list[str]] | None:
+def text_codes(series: Any, *, has_codes: bool = False) -> tuple[NDArray[Any], list[str]] | None:
     """Return the codes of a column of text, -1 if missing, and its texts; None for other columns.
 
-    With `coded` a column of another library contains codes of a dictionary.
+    With `has_codes` a column of another library contains codes of a dictionary.
     """
     if isinstance(series, pd.Series):
         if not isinstance(series.dtype, pd.StringDtype):
             return None
         if series.dtype.storage != "pyarrow":
-            known, texts = pd.factorize(series)
-            return known, texts.tolist()
-        found = cast("Any", series.array).__arrow_array__()
-    elif not coded and narwhals_kind(series.dtype) != "text":
+            codes, texts = pd.factorize(series)
+            return codes, texts.tolist()
+        arrow_array = cast("Any", series.array).__arrow_array__()
+    elif not has_codes and narwhals_column_type(series.dtype) != "text":
         return None
     else:
         try:
-            found = series.to_arrow()
+            arrow_array = series.to_arrow()
         except ImportError:
             return None
-    if not len(found):
+    if not len(arrow_array):
         # Arrow has no way to combine no chunks of a dictionary of large texts.
         return np.empty(0, dtype=np.int32), []
-    found = found if coded else found.dictionary_encode()
-    found = found.combine_chunks() if hasattr(found, "combine_chunks") else found
-    indices = found.indices.fill_null(-1) if found.indices.null_count else found.indices
-    return indices.to_numpy(zero_copy_only=False), found.dictionary.to_pylist()
+    arrow_array = arrow_array if has_codes else arrow_array.dictionary_encode()
+    arrow_array = arrow_array.combine_chunks() if hasattr(arrow_array, "combine_chunks") else arrow_array
+    indices = arrow_array.indices.fill_null(-1) if arrow_array.indices.null_count else arrow_array.indices
+    return indices.to_numpy(zero_copy_only=False), arrow_array.dictionary.to_pylist()
 
 
-def dictionary(values: NDArray[Any], native: Any) -> pd.Categorical:
+def categorical_of_dictionary(values: NDArray[Any], native: Any) -> pd.Categorical:
     """Return categories in the order of an Arrow dictionary."""
     chunks = native.unify_dictionaries().chunks
-    known = chunks[0].dictionary.to_pylist() if chunks else []
-    return pd.Categorical(values, categories=known, ordered=native.type.ordered)
+    categories = chunks[0].dictionary.to_pylist() if chunks else []
+    return pd.Categorical(values, categories=categories, ordered=native.type.ordered)
 
 
-TELLING = 1e-6
+MAX_TRAINING_ROUNDING = 1e-6
 """Share of a column's range up to which its rounding leaves a fit what the column says."""
 
 
-def compare_to_doubles(series: Any, name: str, label: Callable[[int], Any], *, refused: bool) -> None:
+def check_float_precision(series: Any, name: str, label: Callable[[int], Any], *, is_training: bool) -> None:
     """Warn if float64 rounds the numbers of a column.
 
     Parameters
@@ -794,25 +825,29 @@ def compare_to_doubles(series: Any, name: str, label: Callable[[int], Any], *, r
     name : str
     label : callable
         Returns the label of the row at a position.
-    refused : bool
+    is_training : bool
         Whether it is a DataError if rounding loses too much of the column.
     """
     values, rows = exact_values(series, name)
-    lost = None if values is None else rounding(values)
-    if lost is None or values is None or rows is None:
+    rounding_error = None if values is None else largest_rounding_error(values)
+    if rounding_error is None or values is None or rows is None:
         return
-    row = label(int(rows[lost.position]))
-    what = f"the number {values[lost.position]} of column {name!r}, at row {row!r},"
+    row = label(int(rows[rounding_error.position]))
+    description = f"the number {values[rounding_error.position]} of column {name!r}, at row {row!r},"
     hint = (
-        f"Subtract one origin from the column in every table, as in data[{name!r}] - {lost.low}, or "
-        "convert it to float64 if such differences mean nothing."
+        f"Subtract the same origin from the column in every table, for example data[{name!r}] - "
+        f"{rounding_error.low}, or "
+        "convert it to float64 if such differences are irrelevant."
     )
-    if refused and lost.error > TELLING * lost.spread:
+    if is_training and rounding_error.error > MAX_TRAINING_ROUNDING * rounding_error.spread:
         raise DataError(
-            f"Double precision rounds {what} by {lost.error:.3g}, and the column ranges over "
-            f"{lost.spread:.3g}: too little of the differences is left.",
+            f"Double precision rounds {description} by {rounding_error.error:.3g}, and the column ranges "
+            "over "
+            f"{rounding_error.spread:.3g}: differences between the values are lost.",
             hint=hint,
             columns=(name,),
             rows=(row,),
         )
-    warn_user(f"Double precision rounds {what} by {lost.error:.3g}. {hint}", PrecisionWarning)
+    warn_user(
+        f"Double precision rounds {description} by {rounding_error.error:.3g}. {hint}", PrecisionWarning
+    )

@@ -128,7 +128,7 @@ def load(name: str) -> pd.DataFrame:
     >>> load("iris").shape
     (150, 5)
     """
-    _known(name)
+    _require_name(name)
     return _read(name)
 
 
@@ -152,16 +152,16 @@ def text(name: str) -> str:
     """
     from importlib.resources import files
 
-    return files(__package__).joinpath(f"{_known(name)}.csv").read_text(encoding="utf-8")
+    return files(__package__).joinpath(f"{_require_name(name)}.csv").read_text(encoding="utf-8")
 
 
-def _known(name: str) -> str:
+def _require_name(name: str) -> str:
     """A name, where there is such a table."""
     if name not in ABOUT:
         from difflib import get_close_matches
 
-        near = get_close_matches(name, ABOUT, n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(ABOUT)}."
+        close_matches = get_close_matches(name, ABOUT, n=1)
+        hint = f"Did you mean {close_matches[0]!r}?" if close_matches else f"There are {', '.join(ABOUT)}."
         raise DataError(f"No table named {name!r} comes with discrim.", hint=hint)
     return name
 

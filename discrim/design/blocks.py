@@ -1,10 +1,12 @@
-"""The rows of a fit with their classes and frequency weights, in blocks that fit the processor cache.
+"""Design matrix, classes and frequency weights of the rows of a table or source, computed block by block.
 
-`Blocks` combines a `Design` with `Rows`, and iterating over it computes the design matrix block by block.
-Rows of a table in memory are `TableRows`; `discrim.design.source_rows` has the rows of other sources, which
-are read in parts. The matrix x (m, p) of a block is the transposed view of a buffer (p, m), because tables
-are stored and products computed by column. The buffer is reused for the next block, hence a pass needs the
-memory of one block.
+`DesignRows` combines a `Design` (which columns the formula makes) with `Rows` (the observations). Iterating
+over it yields `Block` objects that fit the processor cache. The observations are either `TableRows`, a table
+in memory, or rows of a source, which are read in chunks (`discrim.design.source_rows`).
+
+The matrix x (m, p) of a block is the transposed view of a buffer (p, m), because tables are stored and
+products are computed by column. The buffer is reused for the next block, hence a pass over the rows needs
+the memory of one block.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from discrim.core.numerics.map_reduce import StoredValue, map_reduce
 from discrim.core.numerics.progress import refresh_progress
 from discrim.data.column_range import ColumnRange
 from discrim.data.table import Table
-from discrim.data.values import as_floats, has_values, pandas_kind
+from discrim.data.values import as_floats, has_values, pandas_column_type
 from discrim.design.levels import refuse_values, unseen_level_mask
 from discrim.design.matrix import DesignMatrix, check_finite, design_of_columns, missing_row_mask
 from discrim.errors import DataError, DroppedRowsWarning, NotSupportedError, naming_file, warn_user
@@ -36,7 +38,7 @@ from discrim.formula.design import Design
 T = TypeVar("T")
 
 VALUES_PER_BLOCK = 2**18
-"""Number of values in a block: 2 MiB of float64."""
+"""Target number of values in a block: 2 MiB of float64."""
 
 BLOCK_ROW_LIMITS = (1024, 8192)
 """Minimum and maximum number of rows of a block."""
@@ -46,24 +48,26 @@ EVEN_ROWS = 64
 
 MIN_IN_PLACE_ROWS = 4096
 MAX_IN_PLACE_VALUES = 2**22
-"""Rows of a block that is read in place, and its maximum number of values: short runs are read slowly."""
+"""Minimum rows and maximum values of a block that is a view of the table. Short views are read slowly."""
 
 MIN_RUN_ROWS = 32
-"""Number of rows between two dropped rows above which they are moved in one run."""
+"""Average number of rows between dropped rows above which whole runs are copied instead of single rows."""
 
 MAX_SPARSE_BLOCK_VALUES = 2**21
-"""Maximum number of values in a block of sparse columns, unless it would have too few rows."""
+"""Maximum number of values in a block of sparse columns, unless the block would have too few rows."""
 
 
 class Block(NamedTuple):
-    """Rows of a design matrix, valid until the next block is computed.
+    """Consecutive rows of a design matrix. The arrays are valid until the next block is computed.
 
     Attributes
     ----------
-    x : (m, p) float64
-    codes : (m,) int
+    x : (m, p) float64 array
+        Rows of the design matrix.
+    codes : (m,) int array
         Class of each row; -1 if it is unknown (prediction only).
-    weights : (m,) float64 or None
+    weights : (m,) float64 array or None
+        Frequency weights.
     """
 
     x: NDArray[np.float64]
@@ -72,19 +76,20 @@ class Block(NamedTuple):
 
 
 class Rows(ABC):
-    """Rows of a table or a source, with their classes and weights.
+    """Rows of a table or a source, with their classes and frequency weights.
 
-    The methods that are not abstract implement a table in memory, which has one part.
+    Methods that are not abstract have the behaviour of a table in memory, which is a single chunk.
 
     Attributes
     ----------
     table : Table
         The table, or its stand-in if the rows come from a source.
-    codes : (n,) int or None
-        Class of each row, -1 if it is missing; None if they have not been read from a source.
-    weights : (n,) float or None
-    excluded : (n,) bool or None
-        Rows that count as missing, for example because of a level that is not in the fit.
+    codes : (n,) int array or None
+        Class of each row, -1 if it is missing; None if the classes have not been read from a source.
+    weights : (n,) float array or None
+        Frequency weights.
+    excluded : (n,) bool array or None
+        Rows that are treated as missing, for example because of a level that the fit has not seen.
     """
 
     __slots__ = ()
@@ -109,27 +114,31 @@ class Rows(ABC):
 
     @abstractmethod
     def n_labelled(self, n_columns: int) -> int:
-        """Number of labelled rows; for a source an upper bound, as they are counted while they are read."""
+        """Return the number of labelled rows.
+
+        For a source it is an upper bound, because its rows are counted while they are read. `n_columns` is
+        the number of columns of the design.
+        """
 
     @abstractmethod
     def class_counts(self) -> Codes | None:
-        """Count the rows of each class, up to the last with any; None if that needs a pass over a source."""
+        """Return the rows per class, up to the last nonempty class; None if a source has to be read first."""
 
     @abstractmethod
     def has_whole_weights(self) -> bool:
-        """Return whether the weights of labelled rows are whole numbers; for a source after a pass."""
+        """Return whether the weights of labelled rows are integers; of a source only those read so far."""
 
     @abstractmethod
     def parts(self, design: Design, *, classed: bool = True) -> Iterator[TableRows]:
-        """Iterate over the parts with the columns of a design and, if `classed`, with classes and weights."""
+        """Iterate over the chunks with the columns of a design; with classes and weights if `classed`."""
 
     @abstractmethod
     def weight_column(self, used: Collection[str]) -> str | None:
-        """Return the name of an unused column that contains the weights; None if there is none."""
+        """Return the name of a column outside `used` that contains the weights, or None."""
 
     @property
     def read_from(self) -> str:
-        """Description of the source that is read part by part; "" for a table in memory."""
+        """Description of the source that is read in chunks; "" for a table in memory."""
         return ""
 
     @property
@@ -139,7 +148,7 @@ class Rows(ABC):
 
     @property
     def rows_in_memory(self) -> float:
-        """Number of rows in memory; infinite if each pass reads the rows again."""
+        """Number of rows in memory; infinity if each pass reads the rows again."""
         return self.table.nrows
 
     def with_classes(self, levels: tuple[Any, ...]) -> Rows:
@@ -151,25 +160,25 @@ class Rows(ABC):
         return self.with_weights(None)
 
     def read_as(self, design: Design) -> Rows:
-        """Return rows whose response is read by another design, if it has not been read."""
+        """Return rows whose response is computed by another design, unless it has been read already."""
         return self
 
     def unchecked_counts(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the columns of counts that a pass has to validate. Those of a table are validated here."""
+        """Validate columns of counts now, or return those that have to be validated while rows are read."""
         refuse_values(self.table, names, counts=True)
         return ()
 
     def folds_by_pass(self, folds: int) -> list[range]:
-        """Return the folds that each pass over the rows serves: for a table one fold."""
+        """Group the folds of a cross-validation by passes over the rows: for a table one fold per pass."""
         return [range(fold, fold + 1) for fold in range(folds)]
 
     def need_table(self, before: str, after: str, *, hint: str) -> None:
-        """Raise NotSupportedError if rows are read chunk by chunk; the message names their source."""
+        """Raise NotSupportedError if rows are read in chunks; the source is named between two texts."""
         if self.read_from:
             raise NotSupportedError(f"{before}{self.read_from}{after}", hint=hint)
 
     def map_reduce(self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> T:
-        """Apply a task to blocks of these rows, or on workers to each part, and merge the results."""
+        """Apply a task to these rows, or on workers to each chunk, and merge the results."""
         return task(blocks)
 
     def map_reduce_stored(
@@ -179,11 +188,11 @@ class Rows(ABC):
         return StoredValue(task(blocks))
 
     def per_row(self, blocks: Blocks, task: Callable[[Blocks], NDArray[Any]]) -> NDArray[Any]:
-        """Return the integers (n,) that a task computes, one for each row of the blocks."""
+        """Return the integers (n,) that a task computes, one for each row."""
         return task(blocks)
 
     def copied(self, blocks: Blocks, max_values: int) -> Iterable[Block]:
-        """Return copies of the blocks if they have at most `max_values` values, else the blocks themselves."""
+        """Return copies of the blocks if these have at most `max_values` values; else the blocks."""
         if self.table.nrows * max(len(blocks.terms), 1) > max_values:
             return blocks
         return [
@@ -211,19 +220,19 @@ class Rows(ABC):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableRows(Rows):
-    """Rows of a table in memory, or of one part of a source.
+    """Rows of a table in memory, or of one chunk of a source.
 
     Attributes
     ----------
     has_unseen : bool or None
         Whether some row has a level that is not in the fit; None if this has not been determined.
     start : int
-        Number of rows before the part.
+        Number of rows before the chunk.
     where : str or None
-        Path of the file that the part is read from.
+        Path of the file that contains the chunk.
     fitted : bool
-        Whether a model is fitted to the rows. Rows that the fit does not use (without a class, or with a
-        weight that is not positive) may then have levels that the fit has not seen; these are missing values.
+        Whether these are the training rows of a model. Training rows without a class or a positive weight
+        may have levels that the fit has not seen. Such levels are treated as missing values.
     """
 
     table: Table
@@ -237,7 +246,7 @@ class TableRows(Rows):
 
     @property
     def unused(self) -> Mask | None:
-        """Mask (n,) of the rows without a class or a positive weight, if a model is fitted; None if empty."""
+        """Mask (n,) of the training rows without a class or a positive weight; None if there are none."""
         if not self.fitted:
             return None
         unused = self.codes < 0 if self.weights is None else (self.codes < 0) | ~(self.weights > 0)
@@ -269,7 +278,7 @@ class TableRows(Rows):
         return not has_fractions(self.codes, self.weights)
 
     def parts(self, design: Design, *, classed: bool = True) -> Iterator[TableRows]:
-        """Yield the rows as one part."""
+        """Yield the rows as one chunk."""
         yield self
 
     def weight_column(self, used_columns: Collection[str]) -> str | None:
@@ -296,40 +305,60 @@ def has_fractions(codes: Codes, weights: Floats | None) -> bool:
 BlockCallback = Callable[[slice, NDArray[np.float64], NDArray[np.bool_] | None], None]
 """Called with each block: the slice of its rows, x, and the mask of rows with a missing value or None."""
 
-_UnfilteredBlock = tuple[
-    int, NDArray[np.float64], NDArray[np.bool_] | None, NDArray[np.intp], NDArray[np.float64] | None
-]
+
+class _UnfilteredBlock(NamedTuple):
+    """All rows of a block, before those that a fit does not use are dropped.
+
+    Attributes
+    ----------
+    start : int
+        Position of the first row in the table.
+    x : (m, p) float64 array
+    missing : (m,) bool array or None
+        Rows with a missing value; None if there are none.
+    codes : (m,) int array
+    weights : (m,) float64 array or None
+    """
+
+    start: int
+    x: NDArray[np.float64]
+    missing: NDArray[np.bool_] | None
+    codes: NDArray[np.intp]
+    weights: NDArray[np.float64] | None
 
 
 @dataclass(slots=True, eq=False)
 class Blocks:
-    """The rows of a table or source in a design; iteration yields the rows that a fit uses, block by block.
+    """The design matrix of a table or source, computed block by block.
+
+    Iterating yields a `Block` of the rows that a fit uses; `every_row` yields all rows, for predictions.
 
     Attributes
     ----------
     rows : Rows
-        Rows of a table in memory or of a source, with classes and weights.
+        The observations with their classes and weights.
     functions : mapping of str to callable
         The user's functions that the formula calls.
     keep : tuple of int, optional
-        Positions of the columns of the design that are used; by default all.
+        Positions of the columns of the design that x has; by default all.
     unseen : bool
-        Whether a level of new rows that is not in the fit is a missing value instead of an error.
-    unit : (p,) float64, optional
-        Divisors of the columns of x.
+        Whether a level that the fit has not seen is treated as a missing value; otherwise it is an error.
+    unit : (p,) float64 array, optional
+        Units of the columns of x, by which they are divided.
     constant, collinear : tuple of str
-        Columns of the formula that the fit dropped because they are constant or depend on others.
+        Terms that the fit dropped because they are constant or linear combinations of others.
     dropped : int
-        Number of rows with a positive weight that were dropped for a missing value; set by a full pass.
+        Number of rows with a positive weight that were dropped because of a missing value; set at the end of
+        a pass.
     partial : bool
-        Whether rows with a missing value are used in prediction, by their other columns.
+        Whether a row with a missing value is predicted from its other columns.
     incomplete : bool
-        Whether the fit uses such rows, too, and drops only rows without class or weight; implies
-        `partial`.
+        Whether the fit also uses rows with missing values, and drops only rows without a class or weight;
+        implies `partial`.
     counts : tuple of str
-        Columns that a pass has to validate as counts.
+        Columns whose values have to be validated as counts while they are read.
     column_range : ColumnRange, optional
-        Range of valid values in the columns of x; None for the rows of a fit, which define it.
+        Accepted range of each column of x; None for the training rows, which determine it.
     """
 
     design: Design
@@ -368,7 +397,7 @@ class Blocks:
 
     @property
     def n_labelled(self) -> int:
-        """Number of labelled rows; for a source an upper bound, as they are counted while they are read."""
+        """Number of labelled rows; for a source an upper bound, because a pass counts them."""
         return self.rows.n_labelled(len(self.design.terms))
 
     @property
@@ -378,39 +407,39 @@ class Blocks:
 
     @property
     def map_reduce(self) -> Any:
-        """A function of a task and of how its results merge, or None if the rows are local.
+        """The `map_reduce` of the rows, bound to this object, if they are on workers; else None.
 
-        See `discrim.core.numerics.map_reduce.map_reduce`.
+        It is a function of a task and of a merge function, for `discrim.core.numerics.map_reduce.map_reduce`.
         """
         return None if self.rows.is_local else partial(self.rows.map_reduce, self)
 
     def with_codes(self, codes: NDArray[np.intp]) -> Blocks:
-        """Return blocks with other classes (n,); -1 drops a row."""
+        """Return a copy with other classes (n,); -1 drops a row."""
         return replace(self, rows=self.rows.with_codes(codes))
 
     def with_weights(self, weights: NDArray[np.float64] | None) -> Blocks:
-        """Return blocks with other weights (n,); zero drops a row."""
+        """Return a copy with other weights (n,); zero drops a row."""
         return replace(self, rows=self.rows.with_weights(weights))
 
     def with_classes(self) -> Blocks:
-        """Return blocks with classes and weights in memory."""
+        """Return a copy with classes and weights in memory."""
         return replace(self, rows=self.rows.with_classes(self.design.levels))
 
     def with_counts(self, names: tuple[str, ...]) -> Blocks:
-        """Validate columns of counts: of a table now, of a source when it is read."""
+        """Validate columns of counts; those of a source are validated while it is read."""
         return replace(self, counts=self.rows.unchecked_counts(names))
 
     def n_dropped(self, used: Mask) -> int:
-        """Return the number of rows outside the mask `used` (n,) whose weight is not zero."""
+        """Count the rows outside the mask `used` (n,), except those of weight zero."""
         weights = self.weights
         return int((~used).sum() if weights is None else (~used & (weights != 0)).sum())
 
     def unweighted(self) -> Blocks:
-        """Return blocks without weights."""
+        """Return a copy without weights."""
         return replace(self, rows=self.rows.unweighted())
 
     def classes(self, positions: NDArray[np.intp]) -> Blocks:
-        """Select classes by position; rows of other classes become unlabelled."""
+        """Return a copy with some classes, selected by position; rows of other classes become unlabelled."""
         levels = self.design.levels
         rows = self.rows
         if rows.codes is not None:
@@ -428,17 +457,17 @@ class Blocks:
 
     @property
     def covariates(self) -> int:
-        """Number of columns of x, the first ones, that are covariates."""
+        """Number of covariates, which are the first columns of x."""
         return len(set(self.design.covariates).intersection(self.terms))
 
     def columns(self, keep: Collection[int]) -> Blocks:
-        """Select columns by position."""
+        """Return a copy with some columns of x, selected by position."""
         used = range(len(self.design.terms)) if self.keep is None else self.keep
         design, positions = design_of_columns(self.design, {used[j] for j in keep})
         return replace(self, design=design, keep=positions)
 
     def __iter__(self) -> Iterator[Block]:
-        """Iterate over the rows of the fit; those with a missing response, weight or value are dropped."""
+        """Iterate over the rows that a fit uses; rows with a missing class, weight or value are dropped."""
         dropped_counts: list[int] = []
         return map(
             partial(self._select_used_rows, None, dropped_counts, _RowBuffer()),
@@ -446,7 +475,7 @@ class Blocks:
         )
 
     def with_callback(self, callback: BlockCallback | None) -> Iterator[Block]:
-        """Iterate over the rows of the fit; a callback first receives all rows of each block."""
+        """Iterate like `__iter__`; a callback receives all rows of each block before rows are dropped."""
         dropped_counts: list[int] = []
         return map(
             partial(self._select_used_rows, callback, dropped_counts, _RowBuffer()),
@@ -460,18 +489,17 @@ class Blocks:
         row_buffer: _RowBuffer,
         block: _UnfilteredBlock,
     ) -> Block:
-        """Return the rows of a block that a fit uses.
+        """Drop the rows of a block that a fit does not use.
 
         Parameters
         ----------
         callback : BlockCallback or None
-            Called with all rows of the block first.
+            Called with all rows of the block before rows are dropped.
         dropped_counts : list of int
-            The number of dropped rows is appended.
+            Number of dropped rows of each block, to which this block is appended.
         row_buffer : _RowsKept
             Buffer for the used rows.
-        block : _Filled
-            First row, x, mask of missing values, codes and weights of the block.
+        block : _UnfilteredBlock
 
         Returns
         -------
@@ -496,22 +524,38 @@ class Blocks:
     def every_row(
         self, *, checked: bool = True
     ) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.bool_] | None]]:
-        """Iterate over all rows: their slice, x, and the mask of rows with a missing value or None.
+        """Iterate over all rows, block by block.
 
-        If not `checked`, the caller checks rows with large or infinite scores by `missing`.
+        Parameters
+        ----------
+        checked : bool
+            Whether values are checked to be finite and in range. Otherwise the caller has to pass rows with
+            large or infinite scores to `missing`.
+
+        Yields
+        ------
+        rows : slice
+            Positions of the rows in the table.
+        x : (m, p) float64 array
+        missing : (m,) bool array or None
+            Rows with a missing value; None if there are none.
         """
         for start, x, missing, *_ in self._iter_blocks(checked=checked, classed=False):
             yield slice(start, start + len(x)), x, missing
 
     def missing(self, x: NDArray[np.float64], start: int) -> NDArray[np.bool_]:
-        """Return the mask (m,) of rows with a missing value; raise DataError for infinite or far values."""
+        """Return the mask (m,) of rows of x with a missing value.
+
+        Raises DataError for an infinite value and OutOfRangeError for one outside `column_range`. The first
+        row of x (m, p) is at the position `start` of the table.
+        """
         check_finite(self.terms, self.table, x, np.arange(start, start + len(x)))
         if self.column_range is not None:
             self.column_range.check(x, start, self.terms, self.table)
         return np.asarray(np.isnan(x).any(axis=1))
 
     def rows_at(self, positions: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return some rows (m, p) of the table, by position."""
+        """Return the rows (m, p) of the design matrix at some positions (m,) of the table."""
         rows = np.empty((0, 0))
         for chunk in self.rows.parts(self.design, classed=False):
             in_chunk = (positions >= chunk.start) & (positions < chunk.start + chunk.table.nrows)
@@ -536,11 +580,11 @@ class Blocks:
         return rows
 
     def refuse_missing(self) -> None:
-        """Raise a DataError that names the first missing value, if there is one."""
+        """Raise a DataError that names the first missing value, if a value is missing."""
         map_reduce(self, _refuse_missing, lambda a, b: None)
 
     def without_rows(self) -> Blocks:
-        """Return blocks with the same design and no rows."""
+        """Return a copy with the same design and no rows."""
         empty_rows = without_rows(
             self.design, self.functions, weighted=self.weighted, keep=self.keep,
             left_out=(self.constant, self.collinear), dropped=self.dropped,
@@ -548,15 +592,15 @@ class Blocks:
         return replace(empty_rows, partial=self.partial, incomplete=self.incomplete, unit=self.unit)
 
     def with_table(self, table: Table) -> Blocks:
-        """Return unlabelled rows of another table in the same design."""
-        return replace(self, rows=self._compared(TableRows(table, np.full(table.nrows, -1))))
+        """Return a copy with the rows of another table, without classes."""
+        return replace(self, rows=self._mark_unseen_levels(TableRows(table, np.full(table.nrows, -1))))
 
-    def _compared(self, chunk: TableRows) -> TableRows:
-        """Return a part with its unseen levels marked, if these are to be missing values."""
+    def _mark_unseen_levels(self, chunk: TableRows) -> TableRows:
+        """Determine which rows of a chunk have unseen levels, if these are treated as missing values."""
         if not self.unseen or chunk.has_unseen is not None:
             return chunk
         unseen_mask = unseen_level_mask(self.design, chunk.table, self.functions, partial=self.partial)
-        # With `partial`, only the columns of such a level are missing.
+        # With `partial`, only the columns of the unseen level are missing, and not the row.
         return replace(
             chunk, has_unseen=unseen_mask is not None, excluded=None if self.partial else unseen_mask
         )
@@ -564,21 +608,35 @@ class Blocks:
     def _iter_blocks(
         self, dropped_counts: list[int] | None = None, *, checked: bool = True, classed: bool = True
     ) -> Iterator[_UnfilteredBlock]:
-        """Iterate over first row, x, mask of missing values or None, codes and weights of each block."""
-        # Chained, because each level of nested generators costs time for each block.
-        chunks = self._parts(dropped_counts, classed)
+        """Iterate over the blocks of all chunks with all their rows.
+
+        Parameters
+        ----------
+        dropped_counts : list of int, optional
+            Numbers of dropped rows, whose sum becomes `dropped` at the end of the pass.
+        checked : bool
+            Whether values are checked to be finite and in range.
+        classed : bool
+            Whether classes and weights are read.
+
+        Yields
+        ------
+        _UnfilteredBlock
+        """
+        # A chain of iterators, because each level of nested generators costs time for each block.
+        chunks = self._iter_chunks(dropped_counts, classed)
         return chain.from_iterable(map(partial(self._iter_chunk_blocks, checked=checked), chunks))
 
-    def _parts(self, dropped_counts: list[int] | None, classed: bool) -> Iterator[TableRows]:
-        """Iterate over the parts, and set `dropped` to the sum of the list at the end."""
+    def _iter_chunks(self, dropped_counts: list[int] | None, classed: bool) -> Iterator[TableRows]:
+        """Iterate over the chunks; then set `dropped` to the sum of the counts."""
         yield from self.rows.parts(self.design, classed=classed)
         if dropped_counts is not None:
             self.dropped = sum(dropped_counts)
 
     def _iter_chunk_blocks(self, chunk: TableRows, checked: bool = True) -> Iterator[_UnfilteredBlock]:
-        """Iterate over the blocks of one part, as `_filled` does; errors name its file."""
+        """Iterate over the blocks of one chunk; errors name its file."""
         with nullcontext() if chunk.where is None else naming_file(chunk.where):
-            chunk = self._compared(chunk)
+            chunk = self._mark_unseen_levels(chunk)
             design = self.design
             table = chunk.table
             if design.spec is not None or design.truths:
@@ -599,7 +657,7 @@ class Blocks:
                     excluded=chunk.excluded, unused=chunk.unused,
                 )  # fmt: skip
             checked = checked or design.spec is not None
-            max_rows = n if table.part else n // 32  # A part of a source is a block already.
+            max_rows = n if table.part else n // 32  # A chunk of a source is short.
             in_place = view is not None and view.dtype == np.float64
             m = _rows_a_block(p, n, max_rows, in_place=in_place, sparse=table.sparse is not None)
             by_row = view is not None and view.strides[0] < view.strides[1]
@@ -624,26 +682,27 @@ class Blocks:
                     if column_range is not None:
                         column_range.check(x, start, self.terms, table)
                 weights = None if chunk.weights is None else chunk.weights[start:stop]
-                yield chunk.start + start, x, missing, chunk.codes[start:stop], weights
+                codes = chunk.codes[start:stop]
+                yield _UnfilteredBlock(chunk.start + start, x, missing, codes, weights)
                 refresh_progress()
 
 
 def _has_finite_sum(x: NDArray[np.float64]) -> bool:
-    """Return whether the sum of all values is finite, which proves that all values are."""
-    # The sum is not finite if a value is NaN or infinite. If it overflows, the caller checks each value.
+    """Return whether the sum of all values is finite, in which case all values are finite."""
+    # The converse is false, because a sum of finite values may overflow; the caller then checks each value.
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(np.einsum("ij->", x)))
 
 
 def _refuse_missing(blocks: Blocks) -> None:
-    """Raise a DataError with the first missing value of the rows, if there is one."""
+    """Raise a DataError that names the first missing value of the rows, if a value is missing."""
     for chunk in blocks.rows.parts(blocks.design):
         with naming_file(chunk.where):
             _refuse_missing_in_part(blocks, chunk)
 
 
 def _refuse_missing_in_part(blocks: Blocks, chunk: TableRows) -> None:
-    """Raise a DataError with the first missing value, weight or category of a part, if there is one."""
+    """Raise a DataError that names the first missing value, weight or category of a chunk, if any."""
     names = (*blocks.design.response_columns, *blocks.design.columns)
     weights = chunk.weights
     has_weight = np.ones(chunk.table.nrows, dtype=bool) if weights is None else weights != 0
@@ -653,8 +712,9 @@ def _refuse_missing_in_part(blocks: Blocks, chunk: TableRows) -> None:
             row = chunk.table.label(int(np.argmax(missing)))
             n_more = int(missing.sum()) - 1
             raise DataError(
-                f"Column {name!r} is missing at row {row!r}{f' and in {n_more} more' if n_more else ''}.",
-                hint='Fill or drop the rows, or pass na_action="drop".',
+                f"Column {name!r} has a missing value at row {row!r}"
+                f"{f' and in {n_more} more rows' if n_more > 1 else ' and in 1 more row' if n_more else ''}.",
+                hint='Fill in the values, drop the rows, or pass na_action="drop".',
                 options={"na_action": "drop"},
                 columns=(name,),
                 rows=(row,),
@@ -663,7 +723,7 @@ def _refuse_missing_in_part(blocks: Blocks, chunk: TableRows) -> None:
         row = chunk.table.label(int(np.argmax(np.isnan(weights))))
         raise DataError(
             f"The weight is missing at row {row!r}.",
-            hint='Fill it, or pass na_action="drop".',
+            hint='Fill it in, or pass na_action="drop".',
             options={"na_action": "drop"},
             rows=(row,),
         )
@@ -673,8 +733,8 @@ def _refuse_missing_in_part(blocks: Blocks, chunk: TableRows) -> None:
         if incomplete_mask.any():
             row = chunk.table.label(start + int(incomplete_mask.argmax()))
             raise DataError(
-                f"A function of functions= gives no category to row {row!r}.",
-                hint='Correct it, drop the row, or pass na_action="drop".',
+                f"A function in functions= returned no category for row {row!r}.",
+                hint='Correct the function, drop the row, or pass na_action="drop".',
                 options={"na_action": "drop"},
                 rows=(row,),
             )
@@ -705,9 +765,10 @@ def _rows_a_block(p: int, n: int, max_rows: int, *, in_place: bool, sparse: bool
     if in_place:
         n_block_rows = max(n_block_rows, min(MIN_IN_PLACE_ROWS, MAX_IN_PLACE_VALUES // p, n // 4))
     elif sparse:
-        # Sparse tables are wide, hence even the minimum number of rows would have many values.
+        # Sparse tables are wide, hence the minimum number of rows of a dense table may be too many.
         n_block_rows = min(n_block_rows, max(MAX_SPARSE_BLOCK_VALUES // max(p, 1), EVEN_ROWS))
-    # An odd multiple: columns a power of two apart share cache lines and are transposed slowly.
+    # An odd multiple of the divisor, because columns whose distance in memory is a power of two compete for
+    # the same cache lines.
     return (n_block_rows - n_block_rows % EVEN_ROWS) | EVEN_ROWS if n_block_rows > EVEN_ROWS else n_block_rows
 
 
@@ -717,7 +778,7 @@ def of_arrays(
     levels: tuple[Any, ...],
     weights: NDArray[np.float64] | None = None,
 ) -> Blocks:
-    """Return blocks of arrays, as a table without column names.
+    """Return the design rows of arrays, whose columns become the numeric predictors 0, 1, ...
 
     Parameters
     ----------
@@ -746,7 +807,7 @@ def without_rows(
     left_out: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
     dropped: int = 0,
 ) -> Blocks:
-    """Return blocks of a design without rows, which suffice to read new rows.
+    """Return a design without rows, which suffices to read new rows.
 
     Parameters
     ----------
@@ -756,7 +817,7 @@ def without_rows(
     weighted : bool
         Whether the fit had weights.
     keep : tuple of int, optional
-        Columns of the design that the fit kept; all by default.
+        Positions of the columns of the design that the fit kept; all by default.
     left_out : pair of tuple of str
         Constant and collinear terms that the fit dropped.
     dropped : int
@@ -772,18 +833,30 @@ def without_rows(
 
 
 class _RowBuffer:
-    """Buffer for the used rows of blocks with dropped rows, reused from block to block."""
+    """Buffer for the used rows of a block with dropped rows, which is reused for the next block."""
 
     def __init__(self) -> None:
-        self._numbers = np.empty(0)
+        self._values = np.empty(0)
 
     def kept(self, columns: NDArray[np.float64], used_mask: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Select columns of (p, m) by a mask (m,); if few are dropped, by copying the runs between them."""
+        """Copy the selected observations of a block into the buffer.
+
+        Parameters
+        ----------
+        columns : (p, m) float64 array
+            The block by column.
+        used_mask : (m,) bool array
+
+        Returns
+        -------
+        (p, used) float64 array
+            A view of the buffer.
+        """
         stops = np.flatnonzero(~used_mask).tolist()
         shape = len(columns), len(used_mask) - len(stops)
-        if self._numbers.size < math.prod(shape):
-            self._numbers = np.empty(columns.size)
-        out = self._numbers[: math.prod(shape)].reshape(shape)
+        if self._values.size < math.prod(shape):
+            self._values = np.empty(columns.size)
+        out = self._values[: math.prod(shape)].reshape(shape)
         if len(stops) * MIN_RUN_ROWS > len(used_mask):
             return np.compress(used_mask, columns, axis=1, out=out)
         start = 0
@@ -794,14 +867,28 @@ class _RowBuffer:
 
 
 WEIGHT_SUM_RANGE = (1e-280, 1e110)
-"""Smallest and largest sum of weights, because tests multiply its square and divide by it."""
+"""Range of the sum of weights, because tests divide by its square and multiply by it."""
 
 
 def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
-    """Return the frequency weights (n,) of a column or a vector; a missing weight is NaN, with a warning.
+    """Return validated frequency weights.
 
-    Raises DataError for a wrong length, a negative or infinite weight, no positive weight in a whole table,
-    and a sum of weights that is out of range.
+    Parameters
+    ----------
+    weights : str, (n,) array or None
+        Name of a column of the table, or a vector.
+    table : Table
+
+    Returns
+    -------
+    (n,) float64 array or None
+        NaN for a missing weight, with a warning.
+
+    Raises
+    ------
+    DataError
+        The length is wrong, a weight is negative or infinite, no weight of the full table is positive, or
+        the sum of the weights is out of range.
     """
     if weights is None:
         return None
@@ -810,7 +897,7 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
     if isinstance(weights, str):
         if table.kind(weights) not in ("numeric", "boolean") and table.has_values(weights):
             raise DataError(
-                f"The {label} are not numeric.", hint="Give a numeric column of counts.", columns=(weights,)
+                f"The {label} are not numeric.", hint="Name a numeric column of counts.", columns=(weights,)
             )
         column_values = np.empty((table.nrows, 1))
         table.fill([weights], 0, table.nrows, column_values)
@@ -818,51 +905,53 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
     else:
         if isinstance(weights, pd.Series) and not weights.index.equals(table.index):
             raise DataError(
-                f"The index of the {label} differs from the table's.", hint="Align them, or pass an array."
+                f"The index of the {label} differs from the index of the table.",
+                hint="Align the two, or pass an array.",
             )
         vector = _weights_as_floats(weights, label)
     if vector.shape != (table.nrows,):
         raise DataError(
             f"The {label} have shape {vector.shape}; the table has {table.nrows} rows.",
-            hint="Give one number for each row.",
+            hint="Give one weight for each row.",
         )
     for invalid_mask, fault in ((vector < 0, "negative"), (np.isinf(vector), "infinite")):
         if invalid_mask.any():
             row = int(np.argmax(invalid_mask))
             raise DataError(
                 f"The {label} are {fault} at row {table.label(row)!r} ({vector[row]:g}).",
-                hint="Give 0 or more, or drop the row.",
+                hint="Give a weight of 0 or more, or drop the row.",
                 rows=(table.label(row),),
             )
     if not table.part and not (vector > 0).any():
         raise DataError(
-            f"The {label} are all zero or missing: no row is left.", hint="Give some rows a weight above 0."
+            f"The {label} are all zero or missing, so no observations remain.",
+            hint="Give some rows a weight above 0.",
         )
     with np.errstate(over="ignore"):
         total = float(np.nansum(vector))
     if total > WEIGHT_SUM_RANGE[1] or 0 < total < WEIGHT_SUM_RANGE[0]:
         raise DataError(
-            f"The {label} sum to {total:g}, and products of them would be out of the range of double "
-            "precision.",
-            hint="Divide them by their largest, or by their mean where only their ratios matter.",
+            f"The {label} sum to {total:g}; products of this size are outside the range of double precision.",
+            hint="Divide the weights by their maximum, or by their mean if only their ratios matter.",
         )
     missing = np.isnan(vector)
     if missing.any():
         row = table.label(int(np.argmax(missing)))
         n_more = int(missing.sum()) - 1
         warn_user(
-            f"The {label} are missing at row {row!r}{f' and in {n_more} more' if n_more else ''}: left out, and "
+            f"The {label} are missing at row {row!r}{f' and in {n_more} more' if n_more else ''}: left "
+            "out, and "
             "counted as dropped. Fill them, for example with 1.",
             DroppedRowsWarning,
         )
-    # The caller's own array, or column, may change after the fit.
+    # A copy, because the caller may change the array or the column after the fit.
     return vector.copy()
 
 
 def positive_weight_mask(column: str | None, table: Table) -> NDArray[np.bool_] | None:
-    """Return which rows (n,) have a positive weight in a column; None without a column of numbers.
+    """Return the mask (n,) of rows with a positive weight in a column; None if the column is not numeric.
 
-    `weight_vector` reports what is wrong with a column of weights.
+    Invalid weights are reported by `weight_vector`.
     """
     if column is None or table.kind(column) not in ("numeric", "boolean"):
         return None
@@ -870,9 +959,9 @@ def positive_weight_mask(column: str | None, table: Table) -> NDArray[np.bool_] 
 
 
 def learnt_rows(weights: NDArray[np.float64] | None, table: Table) -> NDArray[np.bool_] | None:
-    """Return the mask (n,) of the rows with a positive weight, from which levels are learnt; None for all.
+    """Return the mask (n,) of the rows from which levels are learnt: those of positive weight; None for all.
 
-    If a part of a table has no such row, its classes are learnt from all of its rows.
+    The levels of a chunk without a positive weight are learnt from all of its rows.
 
     Parameters
     ----------
@@ -890,12 +979,14 @@ def learnt_rows(weights: NDArray[np.float64] | None, table: Table) -> NDArray[np
 
 
 def _weights_as_floats(weights: Any, label: str) -> NDArray[np.float64]:
-    """Return a vector as float64; raise DataError for text, times and complex numbers."""
+    """Convert a vector of weights to float64; raise DataError for text, times and complex numbers."""
     labelled = isinstance(weights, pd.Series | pd.Index | pd.api.extensions.ExtensionArray)
     values = weights if labelled else np.asarray(weights)
     if values.ndim != 1:
-        return np.zeros(values.shape)  # Its shape is the fault.
+        return np.zeros(values.shape)  # The caller reports the wrong shape.
     series = pd.Series(values)
-    if pandas_kind(series) not in ("numeric", "boolean") and has_values(series):
-        raise DataError(f"The {label} are not numeric but {series.dtype}.", hint="Give a vector of counts.")
+    if pandas_column_type(series) not in ("numeric", "boolean") and has_values(series):
+        raise DataError(
+            f"The {label} are not numeric; their dtype is {series.dtype}.", hint="Give a vector of counts."
+        )
     return as_floats(series, label)

@@ -23,7 +23,7 @@ from discrim.data.values import Scalar, shown
 from discrim.errors import DataError, DiscrimWarning, NotSupportedError, UnseenLevelWarning, warn_user
 from discrim.formula.design import Coding, Design, Factor, Product, Spec
 from discrim.formula.factors import Categories, Functions, Memory, RowRange, evaluate, recall_functions
-from discrim.formula.formula import specify
+from discrim.formula.formula import learn_spec
 from discrim.formula.grammar import expression, quote
 
 
@@ -33,7 +33,9 @@ def level_design(design: Design) -> Design:
     def positions(name: str, levels: Sequence[Scalar]) -> tuple[Coding, list[str]]:
         return Coding(None, tuple((float(j),) for j in range(len(levels)))), [name]
 
-    return _recode_terms(design, positions, "a model of independent columns takes categories as they stand")
+    return _recode_terms(
+        design, positions, "a model of independent columns cannot use products of categories"
+    )
 
 
 def indicator_design(design: Design) -> tuple[Design, frozenset[str]]:
@@ -49,7 +51,7 @@ def indicator_design(design: Design) -> tuple[Design, frozenset[str]]:
         return Coding(tuple(range(len(levels))), None), names
 
     design = _recode_terms(
-        design, indicators, "multiple correspondence analysis takes categories as they stand"
+        design, indicators, "multiple correspondence analysis cannot use products of categories"
     )
     return design, frozenset(indicator_names)
 
@@ -89,7 +91,7 @@ def _recode_terms(
             raise NotSupportedError(
                 f"The term {text!r} multiplies the categories {categorical[0].code!r} with another "
                 f"column; {reason}.",
-                hint="Write them as a term of their own, or make one column of the combined levels.",
+                hint="Write the categories as a separate term, or create a column of the combined levels.",
             )
         name = names.get(categorical[0].code, categorical[0].code)
         coding, labels = code_levels(name, categorical[0].levels or ())
@@ -223,7 +225,7 @@ def refuse_values(table: Table, names: Sequence[str], *, counts: bool) -> None:
     """
     if not names:
         return
-    if counts and table.sparse is not None and not table.sparse.has_beyond(0.0, np.inf):
+    if counts and table.sparse is not None and not table.sparse.has_value_outside(0.0, np.inf):
         names = [name for name in names if name not in table.sparse.kinds]
     table_columns = set(table.names)
     for name in names:
@@ -233,9 +235,9 @@ def refuse_values(table: Table, names: Sequence[str], *, counts: bool) -> None:
         invalid = values < 0 if counts else ~(np.isnan(values) | (values == 0) | (values == 1))
         if invalid.any():
             row = int(invalid.argmax())
-            expected = "a count, which is 0 or more" if counts else "true or false, as it was at the fit"
+            expected = "a count (0 or more)" if counts else "true or false, like in the training data"
             raise DataError(
-                f"Column {name!r} is {values[row]:g} at row {table.label(row)!r}, and not {expected}.",
+                f"Column {name!r} is {values[row]:g} at row {table.label(row)!r}; it must be {expected}.",
                 hint="Correct the value, or make it missing.",
                 columns=(name,),
                 rows=(table.label(row),),
@@ -287,12 +289,10 @@ def unseen_level_mask(
     count = int(unseen.sum())
     others = len(descriptions) - 2
     more = f" and in {others} more {'column' if others == 1 else 'columns'}" if others > 0 else ""
-    consequence = (
-        "what is said of {} is missing" if not partial else "what is said of {} rests on other columns"
-    )
+    consequence = "predicted from the other columns" if partial else "predictions are missing"
     warn_user(
         f"{count} {'row has' if count == 1 else 'rows have'} a level that the fit has not seen "
-        f"({', '.join(descriptions[:2])}{more}): {consequence.format('it' if count == 1 else 'them')}.",
+        f"({', '.join(descriptions[:2])}{more}): {consequence}.",
         UnseenLevelWarning,
     )
     return unseen
@@ -444,7 +444,7 @@ def _drop_absent_levels(
     with warnings.catch_warnings():
         # Levels without rows are dropped on purpose here, hence no warning.
         warnings.simplefilter("ignore", DiscrimWarning)
-        names, coded = specify(
+        names, coded = learn_spec(
             expressions, terms, design.columns, (), kept_rows, checked_functions, incomplete=incomplete
         )
     numeric = {factor.code: factor for factor in spec.factors if factor.levels is None}

@@ -26,7 +26,7 @@ from discrim.design.source_tables import first_table
 from discrim.errors import FormulaError
 from discrim.formula.design import Coding, Design, Spec
 from discrim.formula.factors import Functions, check_functions
-from discrim.formula.formula import Expansion, Node, ParsedFormula, Terms, parse, read_leaf, right_side
+from discrim.formula.formula import Expansion, Node, ParsedFormula, Terms, expand_right_side, parse, read_leaf
 from discrim.formula.grammar import MAX_TEXT, Column, Expression, ScannedFormula, expression, quote, scan
 
 _CBIND = re.compile(r"\s*cbind\s*\(")
@@ -194,11 +194,12 @@ def model_rows(
         start = left_node.origin.start
         end = left_node.origin.end
         raise source.error(
-            "The left side has no factor, and a number there is a covariate. The factors stand on the "
-            "left and the responses on the right, or in cbind() on the left as in R.",
+            "The left side has no factor; numeric columns there are covariates. Factors belong on the "
+            "left and "
+            "responses on the right, or in cbind() on the left like in R.",
             start,
             end,
-            hint="Turn the formula round, or write C(column) for a factor whose levels are numbers.",
+            hint="Swap the sides of the formula, or write C(column) for a factor whose levels are numbers.",
         )
     left_columns = dict.fromkeys(name for expr in expressions.values() for name in expr.columns)
 
@@ -208,7 +209,7 @@ def model_rows(
         left_expression = Expression(quote(factor), Column(factor), tuple(left_columns))
         if not responses and right_node.type != "ONE":
             raise source.error(
-                "The distances are given, so that responses have no use.",
+                "The distances are given, so responses are not used.",
                 right_node.origin.start,
                 right_node.origin.end,
                 hint="Write 1 on the right side.",
@@ -216,7 +217,7 @@ def model_rows(
         response_expressions: dict[str, Expression] = {}
         response_terms: list[tuple[str, ...]] = []
         if responses:
-            response_expressions, response_terms = right_side(
+            response_expressions, response_terms = expand_right_side(
                 source, right_node, table, functions, left_expression, exclude
             )
         response = Expression(quote(factor), Column(factor), (factor,))
@@ -270,7 +271,7 @@ def _left_side(
     def leaf(leaf_node: Node) -> Terms:
         if leaf_node.token.extra == ".":
             raise source.error(
-                "`.` stands for columns of the right side.",
+                "`.` is only allowed on the right side.",
                 leaf_node.origin.start,
                 leaf_node.origin.end,
                 hint="Name the factors of the model.",
@@ -291,11 +292,16 @@ def _left_side(
     expanded = Expansion(source, leaf).expand(node)
     if expanded.intercept is False:
         raise source.error(
-            "The model has its constant.", node.origin.start, node.origin.end, hint="Leave out the 0 or - 1."
+            "The model always has an intercept.",
+            node.origin.start,
+            node.origin.end,
+            hint="Leave out the 0 or - 1.",
         )
     terms = sorted(expanded.terms.values(), key=len)
     if not terms:
-        raise source.error("The left side has no term.", node.origin.start, node.origin.end, hint="Name one.")
+        raise source.error(
+            "The left side has no term.", node.origin.start, node.origin.end, hint="Name a factor."
+        )
     used_factors = {code: factors[code] for term in terms for code in term}
     return terms, used_factors, labels
 
@@ -322,7 +328,7 @@ def _apply_sum_contrasts(
     spec = blocks.design.spec
     if spec is None:
         raise FormulaError(
-            "The left side has no factor.", hint="Write C(column) for one whose levels are numbers."
+            "The left side has no factor.", hint="Write C(column) for a factor whose levels are numbers."
         )
     coded = {pair for factor_codings in spec.products for pair in factor_codings if pair[1] >= 0}
     codings = list(spec.codings)
@@ -346,9 +352,10 @@ def _apply_sum_contrasts(
         elif any(pair in coded for pair in factor_codings):
             label = ":".join(spec.factors[factor].code for factor, _ in factor_codings)
             raise FormulaError(
-                f"The response {label!r} is no number but has levels.",
+                f"The response {label!r} is categorical, not numeric.",
                 hint=(
-                    f"Leave it out of the right side, as in `. - {label}`, or make it a factor on the left."
+                    f"Exclude it from the right side, for example by `. - {label}`, or make it a factor "
+                    "on the left."
                 ),
                 columns=(label,),
             )
@@ -468,13 +475,18 @@ def within_terms(design: str, table: Table) -> list[tuple[str, ...]]:
         if not isinstance(factor.root, Column):
             start = leaf_node.origin.start
             end = leaf_node.origin.end
-            raise source.error("Factors within rows are columns as they are.", start, end, hint="Name one.")
+            raise source.error(
+                "Within-subject factors must be plain columns.", start, end, hint="Name a column."
+            )
         return {frozenset({factor.root.name}): (factor.root.name,)}
 
     left_node, right_node = parse(source)
     if left_node.type != "PYTHON_EXPR":
         raise source.error(
-            "A design has no left side.", left_node.origin.start, left_node.origin.end, hint="Leave it out."
+            "design= must not have a left side.",
+            left_node.origin.start,
+            left_node.origin.end,
+            hint="Remove it.",
         )
     terms = Expansion(source, leaf).expand(right_node).terms
     if not terms:
@@ -525,7 +537,7 @@ def equations(text: str, names: Sequence[str]) -> tuple[Floats, Floats]:
 
     if len(text) > MAX_TEXT:
         raise FormulaError(
-            f"The hypothesis has {len(text):,} characters.", hint=f"Write {MAX_TEXT:,} at most."
+            f"The hypothesis has {len(text):,} characters.", hint=f"Write {MAX_TEXT:,} characters or fewer."
         )
     try:
         with np.errstate(all="ignore"):
@@ -543,7 +555,7 @@ def equations(text: str, names: Sequence[str]) -> tuple[Floats, Floats]:
     coefs, values = (np.asarray(side, dtype=np.float64) for side in (constraint.coefs, constraint.constants))
     if not (np.isfinite(coefs).all() and np.isfinite(values).all()):
         raise FormulaError(
-            f"The hypothesis {text[:80]!r} divides by zero, or has a number out of range.",
-            hint="Write finite ones.",
+            f"The hypothesis {text[:80]!r} divides by zero or contains a number that is out of range.",
+            hint="Write finite numbers.",
         )
     return coefs, values[:, 0]

@@ -29,7 +29,7 @@ from discrim.formula.factors import (
     recall_functions,
 )
 from discrim.formula.grammar import Column, expression, quote
-from discrim.formula.response import codes_of
+from discrim.formula.response import encode_response
 
 _Values = Mapping[int, Floats | Codes]
 
@@ -74,8 +74,9 @@ def write_rows(
                 overflows[values[factor] < 0 if coding >= 0 else []] = False
             for row, column in np.argwhere(overflows)[:1]:
                 raise DataError(
-                    f"{design.terms[column_slice.start + column]!r} overflows at row {shown(rows.index[row])}.",
-                    hint="Rescale its columns.",
+                    f"{design.terms[column_slice.start + column]!r} overflows at row "
+                    f"{shown(rows.index[row])}.",
+                    hint="Rescale the columns that it multiplies.",
                     rows=(rows.index[row],),
                 )
 
@@ -90,7 +91,7 @@ def write_complete_rows(
     unseen: bool = False,
     partial: bool = False,
 ) -> None:
-    """Write the rows that are complete in the columns of the design like `write_rows`, and NaN for the others.
+    """Write the rows that are complete in the columns of the design, and NaN for the others.
 
     Parameters
     ----------
@@ -189,10 +190,10 @@ def factor_values(
     expr = expression(factor.code, frozenset(functions))
     value = evaluate(expr, rows, Memory(factor.states), functions)
     if isinstance(value, Categories) != (factor.levels is not None):
-        expected_type = "categories" if factor.levels is not None else "numbers"
+        expected_type = "categorical" if factor.levels is not None else "numeric"
         raise DataError(
-            f"The predictor {expr.label!r} held {expected_type} at the fit.",
-            hint="Convert it to these.",
+            f"The predictor {expr.label!r} was {expected_type} in the training data and is not now.",
+            hint=f"Convert it to a {expected_type} column.",
             columns=(expr.label,),
         )
     if isinstance(value, Categories):
@@ -207,8 +208,8 @@ def factor_values(
     matrix = value[:, None] if value.ndim == 1 else value
     if matrix.shape[1] != factor.width:
         raise DataError(
-            f"{expr.label!r} has {matrix.shape[1]} columns; at the fit it had {factor.width}.",
-            hint="Give data of the same form.",
+            f"{expr.label!r} has {matrix.shape[1]} columns; in the training data it had {factor.width}.",
+            hint="Pass data of the same form.",
             columns=(expr.label,),
         )
     return matrix
@@ -276,7 +277,7 @@ def response_codes(
     """
     functions = recall_functions(design.functions, functions)
     response = expression(design.response_code, frozenset(functions))
-    return codes_of(response, table, functions, design.levels, used)
+    return encode_response(response, table, functions, design.levels, used)
 
 
 _MISSING_LEVEL = -1

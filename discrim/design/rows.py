@@ -27,7 +27,7 @@ from discrim.design.source_tables import SourceTable, learn_source_design, table
 from discrim.errors import DataError, NotSupportedError
 from discrim.formula.factors import check_functions, recall_functions
 from discrim.formula.formula import FormulaParser, learn_design, parse_formula
-from discrim.formula.response import classes_as_seen
+from discrim.formula.response import codes_by_first_appearance
 
 
 def read_rows(
@@ -80,7 +80,7 @@ def read_rows(
     exclude = (weights,) if isinstance(weights, str) else ()
     checked_functions = {} if functions is None else check_functions(functions)
     if table.nrows == 0:
-        raise DataError("The table has no rows, so there is nothing to fit.", hint="Pass some.")
+        raise DataError("The table has no rows, so there is nothing to fit.", hint="Pass a table with rows.")
     parsed = parser(formula, table, checked_functions, exclude)
     weight_values = weight_vector(weights, table)
     design, codes = learn_design(
@@ -140,9 +140,9 @@ def _read_source(
         require_rows_in_memory(in_memory, source)
     if source.once:
         raise NotSupportedError(
-            f"{capital(source.what)} can be read only once, and this fit reads its rows more often.",
+            f"{capital(source.what)} can be read only once, but this fit reads its rows several times.",
             hint=(
-                "Pass a function that creates it again, or use lda(), qda() or another verb with moments=."
+                "Pass a function that creates the source, or use lda(), qda() or another verb with moments=."
             ),
         )
     source.refuse_vector(weights)
@@ -155,10 +155,11 @@ def _read_source(
 def require_rows_in_memory(reason: str, source: Source) -> NoReturn:
     """Raise NotSupportedError for a source, with the reason (a sentence) that rows have to be in memory."""
     raise NotSupportedError(
-        f"{reason} {source.what} is read part by part.",
+        f"{reason} {source.what} is read in chunks.",
         hint=(
-            "Pass a sample of its rows as a DataFrame, or use lda(), qda() or logistic(), which make "
-            "passes over them."
+            "Pass a sample of its rows as a DataFrame, or use lda(), qda() or logistic(), which can read "
+            "rows "
+            "in chunks."
         ),
     )
 
@@ -275,7 +276,7 @@ def strata(blocks: Blocks) -> Codes:
     if (blocks.codes >= 0).all():
         return blocks.codes
     functions = recall_functions(blocks.design.functions, blocks.functions)
-    return classes_as_seen(blocks.design.response_code, blocks.table, functions)
+    return codes_by_first_appearance(blocks.design.response_code, blocks.table, functions)
 
 
 MAX_SPARSE_DENSITY = 0.1
@@ -351,7 +352,7 @@ def _compute_stored_rows(blocks: Blocks, sparse: SparseColumns) -> StoredRows | 
     table = blocks.table
     refuse_values(table, design.boolean_columns, counts=False)
     table.compare_to_doubles(design.columns)
-    sparse_columns, positions, dense_positions = table.sparse_places(design.columns)
+    sparse_columns, positions, dense_positions = table.sparse_positions(design.columns)
     n = table.nrows
     p = len(design.columns)
     if (

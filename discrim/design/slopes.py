@@ -30,7 +30,7 @@ from discrim.formula.factors import (
     Functions,
     Memory,
     RowRange,
-    combined,
+    apply_operator,
     complete_rows,
     evaluate,
     recall_functions,
@@ -92,12 +92,12 @@ class Changing:
         shares: Mapping[int, Floats] | None = None,
     ) -> None:
         if design.spec is None:
-            raise ValueError("A plain design is its own derivative: give one that has a spec.")
+            raise ValueError("The design has no spec; the derivative of a plain design is the identity.")
         self._spec: Spec = design.spec
         self._rows = rows
         self._functions = functions
         self._means = means
-        self._shares = shares or {}
+        self._level_proportions = shares or {}
         self._duals: dict[int, _Dual] = {}
         names = frozenset(functions)
         self._expressions = [grammar.expression(factor.code, names) for factor in design.spec.factors]
@@ -185,7 +185,7 @@ class Changing:
             return self._duals[i]
         dual: _Dual
         if factor.levels is not None and self._means is not None and not depends_on_change:
-            dual = self._shares[i][None, :], None
+            dual = self._level_proportions[i][None, :], None
         elif factor.levels is not None:
             dual = np.eye(len(factor.levels))[self._codes(factor, expr, fixed)], None
         elif not depends_on_change and self._means is None:
@@ -217,9 +217,10 @@ class Changing:
             return np.asarray(factor_values(factor, self._rows, self._functions))
         if expr.category is None:
             raise NotSupportedError(
-                f"The effects of {', '.join(expr.columns)} cannot be told through {factor.code}, which "
-                "makes categories of what is computed.",
-                hint="Make it a column of the table, and name that in the formula.",
+                f"The effects of {', '.join(expr.columns)} cannot be computed, because {factor.code} "
+                "computes categories from them.",
+                hint="Store the categories as a column of the table, and use this column in the formula.",
+                columns=expr.columns,
             )
         level_index = next(k for k, level in enumerate(levels) if level == fixed[expr.category])
         return np.full(self.count, level_index, dtype=np.intp)
@@ -286,27 +287,29 @@ class _DualEvaluator:
         """
         (a, da), (b, db) = left_dual, right_dual
         with np.errstate(all="ignore"):
-            value = combined(symbol, a, b)
+            value = apply_operator(symbol, a, b)
             if da is None and db is None:
                 return value, None
             if symbol in ("//", "%"):
-                raise self._no_derivative(f"take another form, as {symbol} has steps")
+                raise self._no_derivative(f"replace {symbol}, which is a step function")
             zero = np.zeros(())
             da = zero if da is None else da
             db = zero if db is None else db
             if symbol in ("+", "-"):
-                derivative = combined(symbol, da, db)
+                derivative = apply_operator(symbol, da, db)
             elif symbol == "*":
-                derivative = combined("+", combined("*", da, b), combined("*", a, db))
+                derivative = apply_operator("+", apply_operator("*", da, b), apply_operator("*", a, db))
             elif symbol == "/":
-                derivative = combined("/", combined("-", da, combined("*", value, db)), b)
+                derivative = apply_operator("/", apply_operator("-", da, apply_operator("*", value, db)), b)
             else:
-                derivative = combined(
-                    "*", combined("*", b, combined("**", a, combined("-", b, np.ones(())))), da
+                derivative = apply_operator(
+                    "*",
+                    apply_operator("*", b, apply_operator("**", a, apply_operator("-", b, np.ones(())))),
+                    da,
                 )
                 if np.any(db):
-                    exponent_derivative = combined("*", combined("*", value, np.log(a)), db)
-                    derivative = combined("+", derivative, exponent_derivative)
+                    exponent_derivative = apply_operator("*", apply_operator("*", value, np.log(a)), db)
+                    derivative = apply_operator("+", derivative, exponent_derivative)
         if value.ndim == 2 and np.ndim(derivative) < 2:
             # The derivative of a column that is combined with a matrix applies to each column of the matrix.
             derivative = np.broadcast_to(np.reshape(derivative, (-1, 1)), value.shape)
@@ -317,11 +320,11 @@ class _DualEvaluator:
         if node.function in self._functions:
             if self._name is None and not self._fixed:
                 raise NotSupportedError(
-                    f"At the means {self._code} is not known, as {node.function}() is a function of your "
-                    "own.",
-                    hint='Use at="overall", or make it a column of the table.',
+                    f"{self._code} cannot be evaluated at the means, because {node.function}() is a function "
+                    "in functions=.",
+                    hint='Use at="overall", or store its values as a column of the table.',
                 )
-            raise self._no_derivative(f"write out what {node.function}(), a function of your own, does")
+            raise self._no_derivative(f"write the formula of {node.function}() without functions=")
         value, derivative = self.dual(node.arguments[0])
         if node.function in grammar.NUMPY_FUNCTIONS:
             with np.errstate(all="ignore"):
@@ -342,11 +345,12 @@ class _DualEvaluator:
     def _no_derivative(self, workaround: str) -> NotSupportedError:
         name = self._name or next(iter(self._fixed))
         return NotSupportedError(
-            f"The effect of {name!r} cannot be told through {self._code}.",
+            f"The effect of {name!r} cannot be computed through {self._code}.",
             hint=(
-                f"Make that a column of the table and name it in the formula, or leave {name!r} out of "
-                f"columns=: {workaround}."
+                f"Store {self._code} as a column of the table, leave {name!r} out of columns=, or "
+                f"{workaround}."
             ),
+            columns=(name,),
         )
 
 
@@ -425,8 +429,8 @@ def _spline_derivative(state: State, x: Floats, values: Mapping[str, Any]) -> Fl
     degree = int(values.get("degree", 3))
     if degree == 0:
         raise NotSupportedError(
-            "bs(degree=0) has steps, and no derivative.",
-            hint="Write a higher degree=, or make categories of the column.",
+            "bs(degree=0) is a step function, which has no derivative.",
+            hint="Use a higher degree=, or convert the column to categories.",
         )
     lower, upper = float(values["lower_bound"]), float(values["upper_bound"])
     knots = np.unique([lower, *np.ravel(values["knots"]), upper])

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from discrim.core.numerics.arrays import Codes, Floats, Mask, refuse_beyond_memory
 from discrim.core.numerics.map_reduce import StoredValue
 from discrim.core.numerics.progress import Progress
-from discrim.data.sources.parts import DistributedSource, PartWork, no_rows
+from discrim.data.sources.parts import ChunkWork, DistributedSource, no_rows
 from discrim.design.blocks import (
     NO_ROWS,
     Block,
@@ -54,30 +54,32 @@ class SourceReader:
     design : Design
         Design with which the formula was resolved; labels outside its levels are errors.
     functions : mapping of str to callable
-    column : str or None
-        The column of frequencies.
+    weight_name : str or None
+        The column of frequency weights.
     fitted : bool
         Whether a model is fitted to the rows, as for `TableRows`.
-    fractions : bool
+    has_fractional_weights : bool
         Whether a pass has found a weight that is not an integer.
-    warned : bool
+    has_warned : bool
         Whether a pass has been made; its warnings are not repeated.
     """
 
     table: SourceTable
     design: Design
     functions: Functions
-    column: str | None = None
+    weight_name: str | None = None
     fitted: bool = False
-    fractions: bool = field(default=False, init=False, repr=False)
-    warned: bool = field(default=False, init=False, repr=False)
+    has_fractional_weights: bool = field(default=False, init=False, repr=False)
+    has_warned: bool = field(default=False, init=False, repr=False)
     _classes_and_weights: tuple[Codes, Floats | None] | None = field(default=None, init=False, repr=False)
     _codes_by_levels: tuple[tuple[Any, ...], Codes] | None = field(default=None, init=False, repr=False)
 
-    def pieces(self, design: Design, *, with_labels: bool = True) -> Iterator[TableRows]:
+    def read_chunks(self, design: Design, *, with_labels: bool = True) -> Iterator[TableRows]:
         """Iterate over the parts, with classes among the levels of the design of the reader."""
         label_columns = (
-            (*self.design.response_columns, *([self.column] if self.column else ())) if with_labels else ()
+            (*self.design.response_columns, *([self.weight_name] if self.weight_name else ()))
+            if with_labels
+            else ()
         )
         columns = list(dict.fromkeys((*design.columns, *label_columns)))
         start = 0
@@ -86,17 +88,17 @@ class SourceReader:
             weights = None
             if with_labels:
                 with naming_file(path), warnings.catch_warnings():
-                    if self.warned:
+                    if self.has_warned:
                         # The first pass has issued these warnings.
                         warnings.simplefilter("ignore", DiscrimWarning)
-                    positive = positive_weight_mask(self.column, table)
+                    positive = positive_weight_mask(self.weight_name, table)
                     codes = response_codes(self.design, table, self.functions, positive)
-                    weights = weight_vector(self.column, table)
-                self.fractions = self.fractions or has_fractions(codes, weights)
+                    weights = weight_vector(self.weight_name, table)
+                self.has_fractional_weights = self.has_fractional_weights or has_fractions(codes, weights)
             yield TableRows(table, codes, weights, start=start, where=path, fitted=self.fitted)
             start += table.nrows
         self.table.counted(start)
-        self.warned = True
+        self.has_warned = True
 
     def classes_and_weights(self) -> tuple[Codes, Floats | None]:
         """Return classes and weights (n,) of all rows, which are read at the first call."""
@@ -109,12 +111,12 @@ class SourceReader:
         refuse_beyond_memory(
             2.0 * self.table.nrows,
             f"The classes of {self.table.nrows:,} rows at once",
-            "Give a part of the rows, as a table in memory",
+            "Pass a subset of the rows as a table in memory",
         )
         codes = []
         weights = []
         with Progress(self.table.nrows, "classes of rows") as progress:
-            for chunk in self.pieces(response_design(self.design)):
+            for chunk in self.read_chunks(response_design(self.design)):
                 codes.append(chunk.codes)
                 if chunk.weights is not None:
                     weights.append(chunk.weights)
@@ -147,7 +149,7 @@ class SourceRows(Rows):
     @property
     def weighted(self) -> bool:
         """Whether rows have weights."""
-        return self.weights is not None or self.reader.column is not None
+        return self.weights is not None or self.reader.weight_name is not None
 
     def codes_among(self, levels: tuple[Any, ...]) -> Codes:
         """Return the class (n,) of each row, which is read at the first call."""
@@ -155,7 +157,7 @@ class SourceRows(Rows):
 
     def all_weights(self) -> Floats | None:
         """Return the weights (n,) of the rows, which are read at the first call."""
-        if self.weights is not None or self.reader.column is None:
+        if self.weights is not None or self.reader.weight_name is None:
             return self.weights
         return self.reader.classes_and_weights()[1]
 
@@ -177,12 +179,12 @@ class SourceRows(Rows):
     def has_whole_weights(self) -> bool:
         """Return whether the weights read so far are whole numbers."""
         if self.weights is None:
-            return not self.reader.fractions
+            return not self.reader.has_fractional_weights
         return not has_fractions(self.codes_among(self.reader.design.levels), self.weights)
 
     def unweighted(self) -> SourceRows:
         """Return the same rows without weights."""
-        return replace(self, reader=replace(self.reader, column=None), weights=None)
+        return replace(self, reader=replace(self.reader, weight_name=None), weights=None)
 
     def read_as(self, design: Design) -> SourceRows:
         """Return rows whose response is read by another design."""
@@ -191,7 +193,7 @@ class SourceRows(Rows):
     def parts(self, design: Design, *, classed: bool = True) -> Iterator[TableRows]:
         """Iterate over the parts of the source."""
         is_labelled = self.codes is not None and (self.weights is not None or not self.weighted)
-        for chunk in self.reader.pieces(design, with_labels=classed and not is_labelled):
+        for chunk in self.reader.read_chunks(design, with_labels=classed and not is_labelled):
             row_slice = slice(chunk.start, chunk.start + chunk.table.nrows)
             codes = _recode_levels(chunk.codes, self.reader.design.levels, design.levels)
             yield replace(
@@ -217,7 +219,7 @@ class SourceRows(Rows):
 
     def weight_column(self, used: Collection[str]) -> str | None:
         """Return the column of weights."""
-        return self.reader.column
+        return self.reader.weight_name
 
     def folds_by_pass(self, folds: int) -> list[range]:
         """Return all folds as one pass."""
@@ -240,8 +242,8 @@ class ChunkResult(NamedTuple, Generic[T]):
     """Result of a task for some parts, whether a weight is fractional, and the warnings."""
 
     value: T
-    fractions: bool
-    warned: tuple[tuple[str, type[DiscrimWarning]], ...]
+    has_fractional_weights: bool
+    messages: tuple[tuple[str, type[DiscrimWarning]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,20 +254,20 @@ class ChunkTask(Generic[T]):
     ----------
     design : Design
         Design of the columns and levels of the rows.
-    read_as : Design
+    response_design : Design
         Design with which the response is read.
-    column : str or None
+    weight_name : str or None
         Column of frequencies.
-    fitted : bool
+    is_training : bool
         Whether a model is fitted to the rows, as for `TableRows`.
     """
 
     design: Design
-    read_as: Design
+    response_design: Design
     functions: Functions
-    column: str | None
+    weight_name: str | None
     task: Callable[[TableRows], T]
-    fitted: bool
+    is_training: bool
 
     def __call__(self, data: Any, overrides: RowOverrides | None) -> ChunkResult[T] | None:
         """Return the result for a part, or None for a part without rows."""
@@ -275,12 +277,12 @@ class ChunkTask(Generic[T]):
         codes, weights, excluded = overrides or NO_OVERRIDES
         with kept_warnings() as messages:
             if codes is None:
-                positive = positive_weight_mask(self.column, table)
-                codes = response_codes(self.read_as, table, self.functions, positive)
-                codes = _recode_levels(codes, self.read_as.levels, self.design.levels)
+                positive = positive_weight_mask(self.weight_name, table)
+                codes = response_codes(self.response_design, table, self.functions, positive)
+                codes = _recode_levels(codes, self.response_design.levels, self.design.levels)
             codes = codes.astype(np.intp, copy=False)
-            weights = weight_vector(self.column, table) if weights is None else weights
-            value = self.task(TableRows(table, codes, weights, excluded, fitted=self.fitted))
+            weights = weight_vector(self.weight_name, table) if weights is None else weights
+            value = self.task(TableRows(table, codes, weights, excluded, fitted=self.is_training))
         return ChunkResult(value, has_fractions(codes, weights), tuple(dict.fromkeys(messages)))
 
 
@@ -291,15 +293,17 @@ class _MergeResults(Generic[T]):
     values: Callable[[T, T], T]
 
     def __call__(self, a: ChunkResult[T], b: ChunkResult[T]) -> ChunkResult[T]:
-        messages = tuple(dict.fromkeys((*a.warned, *b.warned)))
-        return ChunkResult(self.values(a.value, b.value), a.fractions or b.fractions, messages)
+        messages = tuple(dict.fromkeys((*a.messages, *b.messages)))
+        return ChunkResult(
+            self.values(a.value, b.value), a.has_fractional_weights or b.has_fractional_weights, messages
+        )
 
 
 @dataclass(slots=True, eq=False)
 class DistributedReader(SourceReader):
     """Reads classes and weights of rows on workers."""
 
-    def made(
+    def map_reduce_rows(
         self,
         design: Design,
         task: Callable[[TableRows], T],
@@ -328,18 +332,18 @@ class DistributedReader(SourceReader):
             The source has no rows.
         """
         source: Any = self.table.source
-        merged = source.map_reduce(self.work(design, task, merge, overrides))
-        self.note(merged, overrides)
+        merged = source.map_reduce(self.chunk_work(design, task, merge, overrides))
+        self.record_pass(merged, overrides)
         value: T = merged.value
         return value
 
-    def work(
+    def chunk_work(
         self,
         design: Design,
         task: Callable[[TableRows], T],
         merge: Callable[[T, T], T],
         overrides: RowOverrides,
-    ) -> PartWork[ChunkResult[T]]:
+    ) -> ChunkWork[ChunkResult[T]]:
         """Return the columns, task and merge function that the source applies to its parts.
 
         Parameters
@@ -357,7 +361,7 @@ class DistributedReader(SourceReader):
         PartWork
         """
         source: Any = self.table.source
-        column = self.column if overrides.weights is None else None
+        column = self.weight_name if overrides.weights is None else None
         label_columns = (
             *(() if overrides.codes is not None else self.design.response_columns),
             *((column,) if column else ()),
@@ -365,29 +369,29 @@ class DistributedReader(SourceReader):
         columns = list(dict.fromkeys((*design.columns, *label_columns)))
         chunk_task = ChunkTask(design, self.design, self.functions, column, task, self.fitted)
         has_no_overrides = all(values is None for values in overrides)
-        return PartWork(
+        return ChunkWork(
             columns,
             chunk_task,
             _MergeResults(merge),
             None if has_no_overrides else _split_overrides(overrides, source),
         )
 
-    def note(self, merged: ChunkResult[Any] | None, overrides: RowOverrides) -> None:
+    def record_pass(self, merged: ChunkResult[Any] | None, overrides: RowOverrides) -> None:
         """Record the number of rows and fractional weights of a pass, and show its warnings once."""
         source: Any = self.table.source
         if merged is None:
             raise no_rows(source)
         self.table.counted(sum(source.lengths))
         if overrides.weights is None:
-            self.fractions = self.fractions or merged.fractions
-        if not self.warned:
-            self.warned = True
-            for message in merged.warned:
+            self.has_fractional_weights = self.has_fractional_weights or merged.has_fractional_weights
+        if not self.has_warned:
+            self.has_warned = True
+            for message in merged.messages:
                 warn_user(*message)
 
     def _read_all_rows(self) -> tuple[Codes, Floats | None]:
-        codes, weights = self.made(response_design(self.design), _classes_of, _concatenate_pairs)
-        return codes.astype(np.intp), weights if self.column else None
+        codes, weights = self.map_reduce_rows(response_design(self.design), _classes_of, _concatenate_pairs)
+        return codes.astype(np.intp), weights if self.weight_name else None
 
 
 class DistributedRows(SourceRows):
@@ -404,7 +408,7 @@ class DistributedRows(SourceRows):
 
     def map_reduce(self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> T:
         """Apply a task to blocks of each part on the workers, and merge the results."""
-        value_and_dropped: tuple[T, int | None] = self.reader.made(
+        value_and_dropped: tuple[T, int | None] = self.reader.map_reduce_rows(
             blocks.design, *self._task_and_merge(blocks, task, merge)
         )
         blocks.dropped = blocks.dropped if value_and_dropped[1] is None else value_and_dropped[1]
@@ -430,11 +434,11 @@ class DistributedRows(SourceRows):
         source: Any = self.table.source
         task_and_merge = self._task_and_merge(blocks, task, merge)
         merged, stored = source.map_reduce_stored(
-            self.reader.work(blocks.design, *task_and_merge),
+            self.reader.chunk_work(blocks.design, *task_and_merge),
             lambda made: None if made is None else made._replace(value=None),
             lambda made: None if made is None else made.value[0],
         )
-        self.reader.note(merged, task_and_merge[2])
+        self.reader.record_pass(merged, task_and_merge[2])
         value: StoredValue[T] = stored
         return value
 

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Mask, refuse_beyond_memory
 from discrim.core.numerics.progress import Progress
-from discrim.data.sources.parts import DistributedSource, PartWork, Source, TableSource, no_rows
+from discrim.data.sources.parts import ChunkWork, DistributedSource, Source, TableSource, no_rows
 from discrim.data.table import Table
-from discrim.data.values import Kind, label_type
+from discrim.data.values import ColumnType, label_type
 from discrim.design.blocks import positive_weight_mask
 from discrim.errors import DataError, kept_warnings, naming_file
 from discrim.formula.design import Design
@@ -33,7 +33,7 @@ from discrim.formula.response import classes_and_codes, used_labels
 
 
 def tables(
-    source: Source, columns: Sequence[str] | None = None, kinds: Mapping[str, Kind] | None = None
+    source: Source, columns: Sequence[str] | None = None, kinds: Mapping[str, ColumnType] | None = None
 ) -> Iterator[tuple[Table, str | None]]:
     """Iterate over the parts with rows, as tables with consecutive row numbers.
 
@@ -98,7 +98,9 @@ def answers(
     if isinstance(source, TableSource):
         return to_library_of(compute(source.data), source.data)
     if isinstance(source, DistributedSource):
-        return source.lazily(source.names if columns is None else columns, worker_function(), beyond=beyond)
+        return source.apply_lazily(
+            source.names if columns is None else columns, worker_function(), beyond=beyond
+        )
     return answered_frames(source, columns, compute)
 
 
@@ -157,7 +159,7 @@ def answered_frames(
 
 def chunk_table(
     data: Any,
-    column_types: Mapping[str, Kind] | None = None,
+    column_types: Mapping[str, ColumnType] | None = None,
     n_rows_before: int = 0,
     coded_columns: Sequence[str] = (),
 ) -> Table | None:
@@ -198,7 +200,7 @@ class SourceTable(Table):
     The first part with rows determines the kinds of the columns.
     """
 
-    __slots__ = ("_first", "_rows", "_source")
+    __slots__ = ("_first", "_n_rows", "_source")
 
     def __init__(self, source: Source, data: Any, first: Table) -> None:
         super().__init__(pd.DataFrame(columns=list(source.names)))
@@ -206,7 +208,7 @@ class SourceTable(Table):
         self.learnt_from = True
         self._source = source
         self._first = first
-        self._rows = source.nrows
+        self._n_rows = source.nrows
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SourceTable, (self._source, self.data, self._first)
@@ -219,11 +221,11 @@ class SourceTable(Table):
     @property
     def nrows(self) -> int:
         """Number of rows, counted by a pass over one column if the source does not state it."""
-        if self._rows is None and isinstance(self._source, DistributedSource):
-            self._rows = sum(self._source.lengths)
-        if self._rows is None:
-            self._rows = sum(table.nrows for table, _ in tables(self._source, self.names[:1]))
-        return self._rows
+        if self._n_rows is None and isinstance(self._source, DistributedSource):
+            self._n_rows = sum(self._source.lengths)
+        if self._n_rows is None:
+            self._n_rows = sum(table.nrows for table, _ in tables(self._source, self.names[:1]))
+        return self._n_rows
 
     @property
     def index(self) -> pd.Index:
@@ -232,9 +234,9 @@ class SourceTable(Table):
 
     def counted(self, n_rows: int) -> None:
         """Store the number of rows that a pass has found."""
-        self._rows = n_rows
+        self._n_rows = n_rows
 
-    def kind(self, name: str) -> Kind:
+    def kind(self, name: str) -> ColumnType:
         """Return the kind of a column in the first part."""
         return self._first_chunk_with(name).kind(name)
 
@@ -242,9 +244,9 @@ class SourceTable(Table):
         """Return the dtype of a column in the first part."""
         return self._first_chunk_with(name).dtype(name)
 
-    def holds_integers(self, name: str) -> bool:
+    def has_integer_dtype(self, name: str) -> bool:
         """Return whether the dtype of a column in the first part is integer."""
-        return self._first_chunk_with(name).holds_integers(name)
+        return self._first_chunk_with(name).has_integer_dtype(name)
 
     def _first_chunk_with(self, name: str) -> Table:
         """Return the first part with rows, with a column of this name."""
@@ -269,7 +271,7 @@ class SourceTable(Table):
         refuse_beyond_memory(
             4.0 * self.nrows,
             f"Column {name!r} of {self.nrows:,} rows at once",
-            "Give a part of the rows, as a table in memory",
+            "Pass a subset of the rows as a table in memory",
         )
         kinds = {name: self.kind(name)}
         chunks = [table.column(name) for table, _ in tables(self._source, [name], kinds)]
@@ -345,7 +347,7 @@ def learn_source_design(
         elif not has_kinds:
             first = learnt_table
         design = learn_design(
-            parsed, learnt_table, checked_functions, levels, learnt.whole(), incomplete=incomplete
+            parsed, learnt_table, checked_functions, levels, learnt.full_data_summary(), incomplete=incomplete
         )[0]
     elif levels is not None or (
         # A categorical column declares its classes.
@@ -359,14 +361,14 @@ def learn_source_design(
         # If all columns are numeric, only the classes are learnt.
         learnt = _collect_rows(_PassSettings(parsed, checked_functions, parsed.beside, None, weights), source)
         classes, _, type_of_labels = classes_and_codes(
-            parsed.response, learnt.table(), checked_functions, None, rows=learnt.rows
+            parsed.response, learnt.table(), checked_functions, None, rows=learnt.n_rows
         )
         positive = positive_weight_mask(weights, first)
         design = learn_design(parsed, first, checked_functions, classes, positive=positive)[0]
         design = replace(design, labels=type_of_labels)
     table = SourceTable(source, data, first)
     if learnt is not None:
-        table.counted(learnt.rows)
+        table.counted(learnt.n_rows)
     if design.response_columns == (design.response,):
         # A pass collects numbers as Python objects; restore the dtype of the column.
         dtype = table.dtype(design.response)
@@ -401,7 +403,7 @@ def _collect_rows(
     """
     if isinstance(source, DistributedSource):
         of_workers = source.map_reduce(
-            PartWork(list(settings.columns), partial(_collect_chunk, settings), _CollectedRows.joined)
+            ChunkWork(list(settings.columns), partial(_collect_chunk, settings), _CollectedRows.merge)
         )
         if of_workers is None:
             raise no_rows(source)
@@ -410,10 +412,10 @@ def _collect_rows(
     with Progress(source.nrows or 0, "levels and transforms") as progress:
         for chunk, path in tables(source, settings.columns):
             with naming_file(path):
-                collected.look(chunk)
+                collected.collect(chunk)
             progress(chunk.nrows)
-            if all_labels is not None and collected.shows(all_labels):
-                collected.rows = all_labels.rows
+            if all_labels is not None and collected.contains_labels_of(all_labels):
+                collected.n_rows = all_labels.n_rows
                 break
     return collected
 
@@ -463,7 +465,7 @@ def _collect_chunk(settings: _PassSettings, data: Any, overrides: None) -> _Coll
         return None
     collected = _CollectedRows(settings)
     with kept_warnings():
-        collected.look(chunk)
+        collected.collect(chunk)
     return collected
 
 
@@ -529,9 +531,9 @@ class _CollectedRows:
         self._frames: list[pd.DataFrame] = []
         self._learnt_frames: list[pd.DataFrame] = []
         self._has_complete_row = False
-        self.rows = 0
+        self.n_rows = 0
 
-    def joined(self, other: _CollectedRows) -> _CollectedRows:
+    def merge(self, other: _CollectedRows) -> _CollectedRows:
         """Merge two results, this one first."""
         merged = _CollectedRows(replace(self._settings, levels=None))
         merged._labels_by_code = {code: set(labels) for code, labels in self._labels_by_code.items()}
@@ -539,12 +541,12 @@ class _CollectedRows:
         merged._has_complete_row = self._has_complete_row
         for frame in other._frames:
             # The rows collected by the other pass contain all of its levels; collect the new ones.
-            merged.look(Table(frame, part=True, learnt_from=True))
+            merged.collect(Table(frame, part=True, learnt_from=True))
         merged._learnt_frames = [*self._learnt_frames, *other._learnt_frames]
-        merged.rows = self.rows + other.rows
+        merged.n_rows = self.n_rows + other.n_rows
         return merged
 
-    def shows(self, other: _CollectedRows) -> bool:
+    def contains_labels_of(self, other: _CollectedRows) -> bool:
         """Return whether the other result contains nothing new."""
         labels_by_code = self._labels_by_code
         return all(
@@ -552,9 +554,9 @@ class _CollectedRows:
             for code, labels in other._labels_by_code.items()
         )
 
-    def look(self, chunk: Table) -> None:
+    def collect(self, chunk: Table) -> None:
         """Collect the rows of a part that contain something new."""
-        self.rows += chunk.nrows
+        self.n_rows += chunk.nrows
         used = positive_weight_mask(self._settings.weights, chunk)
         new_positions = [self._new_classes(chunk, used)]
         if self._settings.levels is not None and len(new_positions[0]):
@@ -597,8 +599,8 @@ class _CollectedRows:
             new_positions.append(positions[:1])
         if len(positions) and self._learnt_columns:
             refuse_beyond_memory(
-                float(self.rows * len(self._learnt_columns)),
-                f"What transforms learn from ({self._learnt_columns[0]!r} and others, of {self.rows:,} rows)",
+                float(self.n_rows * len(self._learnt_columns)),
+                f"The columns of transforms ({self._learnt_columns[0]!r} and others, {self.n_rows:,} rows)",
                 "Transform these columns in the source, or leave the transforms out of the formula",
             )
             self._learnt_frames.append(chunk.frame(self._learnt_columns).iloc[positions].astype(np.float64))
@@ -647,17 +649,18 @@ class _CollectedRows:
         if not self._frames:
             names = ", ".join(map(repr, self._columns))
             raise DataError(
-                f"No row of the source has a value in any of {names}.", hint="Give rows that have."
+                f"All values of {names} are missing in the source.",
+                hint="Pass rows with values in these columns.",
             )
         joined = {
             name: _concatenate_columns([frame[name] for frame in self._frames]) for name in self._columns
         }
         return Table(pd.DataFrame(joined), learnt_from=True)
 
-    def whole(self) -> FullDataSummary:
+    def full_data_summary(self) -> FullDataSummary:
         """Return the summary of all rows."""
         learning = Table(pd.concat(self._learnt_frames, ignore_index=True)) if self._learnt_frames else None
-        return FullDataSummary(self.rows, learning)
+        return FullDataSummary(self.n_rows, learning)
 
 
 def _complete_rows(rows: RowRange, columns: Sequence[str]) -> tuple[RowRange, Codes]:
@@ -694,7 +697,9 @@ def _rows_in_native_dtypes(chunk: Table, columns: Sequence[str], positions: Code
             for name in columns
         }
     )
-    exact_columns = [name for name in columns if chunk.kind(name) == "boolean" or chunk.holds_integers(name)]
+    exact_columns = [
+        name for name in columns if chunk.kind(name) == "boolean" or chunk.has_integer_dtype(name)
+    ]
     return frame.assign(
         **{name: _exact_values(chunk, name, positions).set_axis(frame.index) for name in exact_columns}
     )

@@ -61,8 +61,9 @@ def read_within(formula: str, data: Any, column: str, *, levels: Sequence[Any] |
     classes = pd.Series(blocks.codes[used]).groupby(groups[used]).nunique()
     if (classes < 2).all():
         raise DataError(
-            f"Each {column!r} has rows of one class only, so that classes do not differ within it.",
-            hint="Give a column whose values have rows of several classes, or leave within= out.",
+            f"Every group of {column!r} has rows of one class only; classes do not differ within groups.",
+            hint="Use a column whose groups have rows of several classes, or leave within= out.",
+            columns=(column,),
         )
     return read_rows(formula, _subtract_group_means(blocks, table, groups), **options)
 
@@ -72,8 +73,9 @@ def _check_design(blocks: Blocks, column: str) -> None:
     design = blocks.design
     if column in (*design.response_columns, *design.columns):
         raise DataError(
-            f"within={column!r} is a column of the formula, which deviations within it leave nothing of.",
-            hint="Give another column, or leave it out of the formula.",
+            f"within={column!r} is also a column of the formula, but it is constant within its groups.",
+            hint="Use another column, or exclude it from the formula.",
+            columns=(column,),
         )
     if design.plain:
         return
@@ -82,12 +84,13 @@ def _check_design(blocks: Blocks, column: str) -> None:
     ]
     if not_numeric:
         raise NotSupportedError(
-            f"within={column!r} takes deviations of numbers, and {_join_labels(not_numeric)} is none.",
-            hint="Leave it out of the formula.",
+            f"within={column!r} requires numeric predictors; not numeric: {_join_labels(not_numeric)}.",
+            hint="Exclude them from the formula.",
+            columns=tuple(not_numeric),
         )
     raise NotSupportedError(
-        f"within={column!r} takes columns of numbers as they are.",
-        hint="Give what the formula makes of them, such as log(x), as columns of the table.",
+        f"within={column!r} requires plain numeric columns as predictors.",
+        hint="Store computed predictors, such as log(x), as columns of the table.",
     )
 
 
@@ -125,13 +128,13 @@ def _require_table(data: Any, column: str) -> Table:
     """Return data as a table; raise an error if the rows are not in memory."""
     if not isinstance(column, str):
         raise DataError(
-            "within= is no name.", hint="Give the name of a column that says which rows belong together."
+            "within= must be the name of a column.", hint="Pass the name of the column that groups the rows."
         )
     source = None if isinstance(data, Table | pd.DataFrame) else source_of(data)
     if source is not None or (isinstance(data, Table) and data.part):
         description = "the source" if source is None else source.what
         raise NotSupportedError(
-            f"within={column!r} takes the mean of all rows of a group, and {description} is read part by part.",
+            f"within={column!r} requires all rows of a group, but {description} is read in chunks.",
             hint="Pass a DataFrame.",
         )
     return data if isinstance(data, Table) else Table(data, held=True)
@@ -159,8 +162,9 @@ def _group_codes(table: Table, column: str, complete: Mask, required: Mask) -> C
     ungrouped = np.flatnonzero(required & (codes < 0))
     if len(ungrouped):
         raise DataError(
-            f"Row {table.label(int(ungrouped[0]))!r} has no {column!r}, so that it is within nothing.",
+            f"Row {table.label(int(ungrouped[0]))!r} has a missing value in the grouping column {column!r}.",
             hint="Fill it in, or drop the row.",
+            columns=(column,),
             rows=(table.label(int(ungrouped[0])),),
         )
     groups = np.where(complete, codes, -1)
@@ -168,9 +172,11 @@ def _group_codes(table: Table, column: str, complete: Mask, required: Mask) -> C
     is_single = (groups >= 0) & (counts[groups] == 1)
     if (is_single & required).any():
         raise DataError(
-            f"{column!r} {_join_labels([labels[k] for k in groups[is_single & required].tolist()])}: a group of one "
-            "row has no deviations from others.",
-            hint="Give all rows of a group, or drop it.",
+            f"{column!r} {_join_labels([labels[k] for k in groups[is_single & required].tolist()])}: a "
+            "group of one "
+            "row has no deviations from its mean.",
+            hint="Pass all rows of the group, or drop the row.",
+            columns=(column,),
         )
     groups[is_single] = -1
     return groups

@@ -98,8 +98,8 @@ def read_calls(text: str) -> list[LiteralCall]:
     reader, tree = _parsed(text, "knn(k=5)", nested=True)
     # A tuple in brackets begins at its bracket, before its first part.
     is_list = isinstance(tree, ast.Tuple) and tree.elts and tree.col_offset == tree.elts[0].col_offset
-    parts = tree.elts if isinstance(tree, ast.Tuple) and is_list else [tree]
-    return [reader.call(part, 0) for part in parts]
+    call_trees = tree.elts if isinstance(tree, ast.Tuple) and is_list else [tree]
+    return [reader.call(call_tree, 0) for call_tree in call_trees]
 
 
 def _parsed(text: str, example: str, *, nested: bool) -> tuple[_CallReader, ast.expr]:
@@ -134,10 +134,10 @@ def _parsed(text: str, example: str, *, nested: bool) -> tuple[_CallReader, ast.
             tree = ast.parse(code, mode="eval").body
     except SyntaxError as error:
         # Python counts characters from 1, and 0 stands for an unknown position.
-        place = start + min(max((error.offset or 1) - 1, 0), max(len(code) - 1, 0))
+        error_position = start + min(max((error.offset or 1) - 1, 0), max(len(code) - 1, 0))
         message = f"This cannot be read: {error.msg}."
         hint = f"Write a word or a call, such as {example}."
-        raise pointing_error(message, text, place, place + 1, hint=hint) from None
+        raise pointing_error(message, text, error_position, error_position + 1, hint=hint) from None
     except (ValueError, RecursionError, MemoryError, Warning):
         hint = f"Write a word or a call, such as {example}."
         raise pointing_error("This cannot be read.", text, start, len(text), hint=hint) from None
@@ -173,8 +173,8 @@ class _CallReader:
 
     def refuse(self, message: str, tree: ast.expr | ast.keyword, *, hint: str) -> NoReturn:
         """Raise an error that points to a subtree."""
-        place = self.place(tree.col_offset, tree.end_col_offset)
-        raise pointing_error(message, self.text, *place, hint=hint)
+        position = self.place(tree.col_offset, tree.end_col_offset)
+        raise pointing_error(message, self.text, *position, hint=hint)
 
     def call(self, tree: ast.expr, depth: int) -> LiteralCall:
         """Read a name or a call."""
@@ -187,19 +187,26 @@ class _CallReader:
             keywords = tree.keywords
         if not isinstance(function, ast.Name):
             hint = f"Write a word or a call, such as {self.example}."
-            self.refuse("Only a plain name can stand here.", function, hint=hint)
-        places = {"": self.name_place(function.id, function)}
+            self.refuse("Only a plain name is allowed here.", function, hint=hint)
+        positions = {"": self.name_place(function.id, function)}
         kwargs: dict[str, Any] = {}
-        for each in keywords:
-            if each.arg is None or each.arg in kwargs:
+        for keyword_argument in keywords:
+            if keyword_argument.arg is None or keyword_argument.arg in kwargs:
                 self.refuse(
-                    "Starred or repeated arguments are not allowed.", each, hint="Write each one once."
+                    "Starred or repeated arguments are not allowed.",
+                    keyword_argument,
+                    hint="Write each argument once.",
                 )
-            places[each.arg] = self.name_place(each.arg, each)
-            kwargs[each.arg] = self.value(each.value, depth + 1)
-        values = tuple(self.value(each, depth + 1) for each in args)
+            positions[keyword_argument.arg] = self.name_place(keyword_argument.arg, keyword_argument)
+            kwargs[keyword_argument.arg] = self.value(keyword_argument.value, depth + 1)
+        values = tuple(self.value(keyword_argument, depth + 1) for keyword_argument in args)
         return LiteralCall(
-            function.id, values, kwargs, self.text, *self.place(tree.col_offset, tree.end_col_offset), places
+            function.id,
+            values,
+            kwargs,
+            self.text,
+            *self.place(tree.col_offset, tree.end_col_offset),
+            positions,
         )
 
     def name_place(self, name: str, tree: ast.expr | ast.keyword) -> tuple[int, int]:
@@ -213,7 +220,7 @@ class _CallReader:
     def value(self, tree: ast.expr, depth: int) -> Any:
         """Read a literal, or a call if these may be nested."""
         if depth > MAX_NESTING:
-            self.refuse(f"This is nested more than {MAX_NESTING} deep.", tree, hint="Write it less nested.")
+            self.refuse(f"This is nested more than {MAX_NESTING} deep.", tree, hint="Reduce the nesting.")
         match tree:
             case ast.Constant(value=bool() | str() | None as value):
                 return value
@@ -229,9 +236,9 @@ class _CallReader:
                     self.refuse("This divides by zero.", right, hint="Write a number above zero.")
                 return self.number(left) / divisor
             case ast.List(elts=parts):
-                return [self.value(part, depth + 1) for part in parts]
+                return [self.value(element, depth + 1) for element in parts]
             case ast.Tuple(elts=parts):
-                return tuple(self.value(part, depth + 1) for part in parts)
+                return tuple(self.value(element, depth + 1) for element in parts)
             case ast.Dict(keys=keys, values=values):
                 return self.dictionary(tree, keys, values, depth)
             case ast.Call() if self.nested:
@@ -269,14 +276,14 @@ class _CallReader:
         -------
         dict
         """
-        found: dict[Any, Any] = {}
+        entries: dict[Any, Any] = {}
         for key, value in zip(keys, values, strict=True):
             if not isinstance(key, ast.Constant | ast.UnaryOp):
                 self.refuse(
                     "This is not a key.", key or tree, hint="Write a text in quotes, a number, True or False."
                 )
             name = self.value(key, depth + 1)
-            if name in found:
-                self.refuse(f"The key {name!r} is given twice.", key, hint="Give it once.")
-            found[name] = self.value(value, depth + 1)
-        return found
+            if name in entries:
+                self.refuse(f"The key {name!r} occurs twice.", key, hint="Give it once.")
+            entries[name] = self.value(value, depth + 1)
+        return entries

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from discrim.data.values import KNOWN, Kind, LabelType, Scalar, holds
+from discrim.data.values import LABEL_DTYPES, ColumnType, LabelType, Scalar, dtype_represents
 from discrim.errors import FormulaError
 from discrim.formula import grammar
 from discrim.formula.grammar import Call
-from discrim.formula.transforms import State, check_state, width_of
+from discrim.formula.transforms import State, check_state, state_width
 
-MOST_CODED = 2.0**52
+MAX_CONTRAST_VALUE = 2.0**52
 """Largest absolute value in a contrast matrix from a file; larger ones would cost the columns digits."""
 
 Product = tuple[tuple[int, int], ...]
@@ -87,7 +87,7 @@ class Spec:
         varies fastest.
     """
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[ColumnType, ...]
     factors: tuple[Factor, ...]
     codings: tuple[Coding, ...]
     products: tuple[Product, ...]
@@ -173,23 +173,27 @@ class Design:
     covariates: tuple[str, ...] = ()
 
     @property
-    def kinds(self) -> dict[str, Kind]:
+    def kinds(self) -> dict[str, ColumnType]:
         """Kind of values of each column when the design was created; "numeric" if it is plain."""
         if self.spec is None:
             return dict.fromkeys(self.columns, "numeric")
         return dict(zip(self.columns, self.spec.kinds, strict=True))
 
     @property
-    def label_kinds(self) -> dict[str, Kind]:
+    def label_kinds(self) -> dict[str, ColumnType]:
         """Kinds of the columns with categories or text."""
-        return {name: kind for name, kind in self.kinds.items() if kind in {"categorical", "text"}}
+        return {
+            name: column_type
+            for name, column_type in self.kinds.items()
+            if column_type in {"categorical", "text"}
+        }
 
     @property
     def boolean_columns(self) -> tuple[str, ...]:
         """Columns that were boolean when the design was created."""
         if self.spec is None:
             return tuple(name for name in self.columns if name in self.truths)
-        return tuple(name for name, kind in self.kinds.items() if kind == "boolean")
+        return tuple(name for name, column_type in self.kinds.items() if column_type == "boolean")
 
     @property
     def response_code(self) -> str:
@@ -202,14 +206,16 @@ class Design:
         if self.spec is None:
             return tuple(DesignTerm(name, grammar.quote(name), (j,)) for j, name in enumerate(self.terms))
         columns: dict[str, tuple[int, ...]] = {}
-        for places, product in self.spec.placed():
+        for column_slice, product in self.spec.placed():
             text = ":".join(self.spec.factors[factor].code for factor, _ in product)
-            columns[text] = columns.get(text, ()) + tuple(range(places.start, places.stop))
-        return tuple(DesignTerm(names.get(text, text), text, own) for text, own in columns.items())
+            columns[text] = columns.get(text, ()) + tuple(range(column_slice.start, column_slice.stop))
+        return tuple(
+            DesignTerm(names.get(text, text), text, positions) for text, positions in columns.items()
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the design as dicts, lists, text and numbers, for JSON."""
-        values: dict[str, Any] = _listed(self)
+        values: dict[str, Any] = _to_plain(self)
         return values
 
     @classmethod
@@ -227,156 +233,177 @@ class Design:
 _SCALARS = (float, str, int, bool)
 
 
-def _listed(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
-        return [each if type(each) in _SCALARS else _listed(each) for each in value]
+        return [item if type(item) in _SCALARS else _to_plain(item) for item in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {name: _listed(getattr(value, name)) for name in _names(type(value))}
+        return {name: _to_plain(getattr(value, name)) for name in _field_names(type(value))}
     return value
 
 
-def _check(right: bool, what: str) -> None:
-    if not right:
-        raise FormulaError(f"This saved design is damaged: {what}.", hint="Fit the model again.")
+def _check_saved(is_valid: bool, problem: str) -> None:
+    if not is_valid:
+        raise FormulaError(f"This saved design is damaged: {problem}.", hint="Fit the model again.")
 
 
 @lru_cache
-def _names(kind: type) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(kind))
+def _field_names(record_class: type) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(record_class))
 
 
-def _fields(values: Any, kind: type) -> list[Any]:
-    names = _names(kind)
-    right = isinstance(values, Mapping) and set(values) == set(names)
-    _check(right, f"{kind.__name__} does not have the parts {list(names)}")
+def _read_fields(values: Any, record_class: type) -> list[Any]:
+    names = _field_names(record_class)
+    is_valid = isinstance(values, Mapping) and set(values) == set(names)
+    _check_saved(is_valid, f"{record_class.__name__} does not have the parts {list(names)}")
     return [values[name] for name in names]
 
 
-def _texts(values: Any, what: str) -> tuple[str, ...]:
-    right = isinstance(values, list | tuple) and all(isinstance(each, str) for each in values)
-    _check(right, f"{what} is not a list of text")
+def _read_texts(values: Any, description: str) -> tuple[str, ...]:
+    is_valid = isinstance(values, list | tuple) and all(isinstance(text, str) for text in values)
+    _check_saved(is_valid, f"{description} is not a list of text")
     return tuple(values)
 
 
-def _levels(values: Any) -> tuple[Scalar, ...]:
-    right = isinstance(values, list | tuple) and all(
-        type(each) in (str, int, bool) or (isinstance(each, float) and math.isfinite(each)) for each in values
+def _read_levels(values: Any) -> tuple[Scalar, ...]:
+    is_valid = isinstance(values, list | tuple) and all(
+        type(level) in (str, int, bool) or (isinstance(level, float) and math.isfinite(level))
+        for level in values
     )
-    _check(right and len(set(values)) == len(values), "levels are not a list of different scalars")
+    _check_saved(is_valid and len(set(values)) == len(values), "levels are not a list of different scalars")
     return tuple(values)
 
 
-def _whole(value: Any, least: int, below: int) -> int:
+def _read_integer(value: Any, minimum: int, upper_bound: int) -> int:
     """Return an integer in a range; raise a FormulaError for any other value."""
-    _check(type(value) is int and least <= value < below, f"{value!r} is not a position or a count")
+    _check_saved(
+        type(value) is int and minimum <= value < upper_bound, f"{value!r} is not a position or a count"
+    )
     return int(value)
 
 
 def _read_design(values: Mapping[str, Any]) -> Design:
     """Return the design of a saved mapping; raise a FormulaError if it is invalid or contradicts itself."""
-    formula, response, sources, columns, terms, levels, plain, spec, *more = _fields(values, Design)
-    functions, labels, truths, covariates = more
-    _check(isinstance(formula, str) and len(formula) <= grammar.MAX_TEXT, "the formula is not text")
-    _check(isinstance(response, str), "the response is not text")
-    _check(isinstance(plain, bool) and plain == (spec is None), "plain and spec disagree")
-    names = _texts(functions, "functions")
+    formula, response, sources, columns, terms, levels, plain, spec, *other_values = _read_fields(
+        values, Design
+    )
+    functions, labels, truths, covariates = other_values
+    _check_saved(isinstance(formula, str) and len(formula) <= grammar.MAX_TEXT, "the formula is not text")
+    _check_saved(isinstance(response, str), "the response is not text")
+    _check_saved(isinstance(plain, bool) and plain == (spec is None), "plain and spec disagree")
+    names = _read_texts(functions, "functions")
     design = Design(
-        formula, response, _texts(sources, "response_columns"), _texts(columns, "columns"),
-        _texts(terms, "terms"), _levels(levels), plain, None if plain else _read_spec(spec, names), names,
-        labels=None if labels is None else _read_labels(labels, _levels(levels)),
-        truths=_texts(truths, "truths"),
-        covariates=_texts(covariates, "covariates"),
+        formula, response, _read_texts(sources, "response_columns"), _read_texts(columns, "columns"),
+        _read_texts(terms, "terms"), _read_levels(levels), plain, None if plain else _read_spec(spec, names),
+        names,
+        labels=None if labels is None else _read_label_type(labels, _read_levels(levels)),
+        truths=_read_texts(truths, "truths"),
+        covariates=_read_texts(covariates, "covariates"),
     )  # fmt: skip
     grammar.scan(formula)
-    left = grammar.expression(design.response_code, frozenset(names))
-    _check(left.columns == design.response_columns, "the response reads other columns")
-    _check(len(set(design.terms)) == len(design.terms) > 0, "terms repeat or are missing")
+    response_expression = grammar.expression(design.response_code, frozenset(names))
+    _check_saved(response_expression.columns == design.response_columns, "the response reads other columns")
+    _check_saved(len(set(design.terms)) == len(design.terms) > 0, "terms repeat or are missing")
     first = design.terms[: len(design.covariates)]
-    _check(design.covariates == first != design.terms, "covariates are not the first of the terms")
+    _check_saved(design.covariates == first != design.terms, "covariates are not the first of the terms")
     if design.spec is None:
-        _check(design.terms == design.columns, "plain terms are not the columns")
+        _check_saved(design.terms == design.columns, "plain terms are not the columns")
         return design
-    read = {
+    columns_read = {
         name
-        for each in design.spec.factors
-        for name in grammar.expression(each.code, frozenset(names)).columns
+        for factor in design.spec.factors
+        for name in grammar.expression(factor.code, frozenset(names)).columns
     }
-    _check(read == set(design.columns), "the factors read other columns")
-    _check(len(design.spec.kinds) == len(design.columns), "kinds do not match the columns")
+    _check_saved(columns_read == set(design.columns), "the factors read other columns")
+    _check_saved(len(design.spec.kinds) == len(design.columns), "kinds do not match the columns")
     total = sum(math.prod(design.spec.widths(product)) for product in design.spec.products)
-    _check(total == len(design.terms), "the terms do not match the products of factors")
+    _check_saved(total == len(design.terms), "the terms do not match the products of factors")
     return design
 
 
-def _read_labels(values: Any, levels: tuple[Scalar, ...]) -> LabelType:
+def _read_label_type(values: Any, levels: tuple[Scalar, ...]) -> LabelType:
     """Return the type of labels of a saved mapping; raise a FormulaError if the levels do not have it."""
-    dtype, categories, ordered = _fields(values, LabelType)
-    _check(isinstance(dtype, str) and KNOWN.fullmatch(dtype) is not None, "labels have no known dtype")
-    _check(isinstance(ordered, bool), "labels are neither ordered nor not")
-    known = levels if categories is None else _levels(categories)
-    _check(holds(dtype, known), "the levels are no values of the labels' dtype")
+    dtype, categories, ordered = _read_fields(values, LabelType)
+    _check_saved(
+        isinstance(dtype, str) and LABEL_DTYPES.fullmatch(dtype) is not None, "labels have no known dtype"
+    )
+    _check_saved(isinstance(ordered, bool), "the order of labels is not a boolean")
+    all_labels = levels if categories is None else _read_levels(categories)
+    _check_saved(dtype_represents(dtype, all_labels), "the levels are not values of the dtype of the labels")
     if categories is None:
         return LabelType(dtype)
-    _check(set(levels) <= set(known), "the levels are not among the categories")
-    return LabelType(dtype, known, ordered)
+    _check_saved(set(levels) <= set(all_labels), "the levels are not among the categories")
+    return LabelType(dtype, all_labels, ordered)
 
 
 def _read_spec(values: Any, functions: tuple[str, ...]) -> Spec:
     """Return the spec of a saved mapping; raise a FormulaError if it is invalid."""
-    kinds, factors, codings, products = _fields(values, Spec)
-    known = {"numeric", "boolean", "categorical", "text"}
-    _check(set(_texts(kinds, "kinds")) <= known, f"kinds are not of {sorted(known)}")
-    for each in (factors, codings, products):
-        right = isinstance(each, list | tuple) and len(each) <= 2 * grammar.MAX_COLUMNS
-        _check(right, "factors, codings or products are not lists, or longer than those of any formula")
+    kinds, factors, codings, products = _read_fields(values, Spec)
+    column_types = {"numeric", "boolean", "categorical", "text"}
+    _check_saved(set(_read_texts(kinds, "kinds")) <= column_types, f"kinds are not of {sorted(column_types)}")
+    for record in (factors, codings, products):
+        is_valid = isinstance(record, list | tuple) and len(record) <= 2 * grammar.MAX_COLUMNS
+        _check_saved(is_valid, "factors, codings or products are not lists, or too long")
     # Calls that are longer than any formula would take minutes to parse. The factor allows for added blanks.
-    calls = [each.get("code") for each in factors if isinstance(each, Mapping)]
+    calls = [record.get("code") for record in factors if isinstance(record, Mapping)]
     length = sum(len(code) for code in calls if isinstance(code, str) and grammar.plain_name(code) is None)
-    _check(length <= 3 * grammar.MAX_TEXT, f"its calls have {length:,} characters")
-    read = tuple(_read_factor(each, functions) for each in factors)
-    codes = tuple(_read_coding(each) for each in codings)
-    last = [-1 if each.picks is None else max(each.picks, default=0) for each in codes]
-    made = tuple(_read_product(each, read, codes, last) for each in products)
-    return Spec(tuple(kinds), read, codes, made)
+    _check_saved(length <= 3 * grammar.MAX_TEXT, f"its calls have {length:,} characters")
+    read_factors = tuple(_read_factor(record, functions) for record in factors)
+    read_codings = tuple(_read_coding(record) for record in codings)
+    last_levels = [-1 if record.picks is None else max(record.picks, default=0) for record in read_codings]
+    read_products = tuple(
+        _read_product(record, read_factors, read_codings, last_levels) for record in products
+    )
+    return Spec(tuple(kinds), read_factors, read_codings, read_products)
 
 
 def _read_factor(values: Any, functions: tuple[str, ...]) -> Factor:
     """Return the factor of a saved mapping; raise a FormulaError if it is invalid."""
-    code, width, levels, states = _fields(values, Factor)
-    _check(isinstance(code, str), "a factor is not text")
-    read = grammar.expression(code, frozenset(functions))
-    categories = None if levels is None else _levels(levels)
-    _check(categories != (), "a factor has no category")
-    _whole(width, int(categories is None), grammar.MAX_COLUMNS + 1)
-    right = isinstance(states, list | tuple) and len(states) == len(read.stateful)
-    _check(right, "the states are not those of the factor's calls")
-    learnt = []
-    for each in states:
-        function, arguments = _fields(each, State)
-        _check(isinstance(function, str) and isinstance(arguments, list | tuple), "a state is not readable")
-        learnt.append(check_state(function, arguments))
-    found = tuple(each.function for each in learnt)
-    _check(found == read.stateful, "the states are not those of the factor's calls")
+    code, width, levels, states = _read_fields(values, Factor)
+    _check_saved(isinstance(code, str), "a factor is not text")
+    factor_expression = grammar.expression(code, frozenset(functions))
+    categories = None if levels is None else _read_levels(levels)
+    _check_saved(categories != (), "a factor has no category")
+    _read_integer(width, int(categories is None), grammar.MAX_COLUMNS + 1)
+    is_valid = isinstance(states, list | tuple) and len(states) == len(factor_expression.stateful)
+    _check_saved(is_valid, "the states are not those of the factor's calls")
+    read_states = []
+    for state in states:
+        function, arguments = _read_fields(state, State)
+        _check_saved(
+            isinstance(function, str) and isinstance(arguments, list | tuple), "a state is not readable"
+        )
+        read_states.append(check_state(function, arguments))
+    state_functions = tuple(state.function for state in read_states)
+    _check_saved(
+        state_functions == factor_expression.stateful, "the states are not those of the factor's calls"
+    )
     # The outermost call is the last one.
-    outer = isinstance(read.root, Call) and found and read.root.function == found[-1]
-    _check(not outer or width_of(learnt[-1]) == width, "a state makes other columns than its factor has")
-    return Factor(code, width, categories, tuple(learnt))
+    is_outer_stateful = (
+        isinstance(factor_expression.root, Call)
+        and state_functions
+        and factor_expression.root.function == state_functions[-1]
+    )
+    _check_saved(
+        not is_outer_stateful or state_width(read_states[-1]) == width,
+        "the columns of a state and of its factor differ",
+    )
+    return Factor(code, width, categories, tuple(read_states))
 
 
 def _read_coding(values: Any) -> Coding:
     """Return the coding of a saved mapping; raise a FormulaError if it is invalid."""
-    picks, matrix = _fields(values, Coding)
-    _check((picks is None) != (matrix is None), "a coding is neither indicators nor a matrix")
+    picks, matrix = _read_fields(values, Coding)
+    _check_saved((picks is None) != (matrix is None), "a coding is neither indicators nor a matrix")
     if picks is not None:
-        right = isinstance(picks, list | tuple) and len(picks) <= grammar.MAX_COLUMNS
-        _check(right, "picks are not a list, or longer than a design is wide")
-        return Coding(tuple(_whole(each, 0, grammar.MAX_COLUMNS * 2) for each in picks), None)
-    _check(isinstance(matrix, list | tuple) and len(matrix) > 0, "a coding's matrix is not a list")
+        is_valid = isinstance(picks, list | tuple) and len(picks) <= grammar.MAX_COLUMNS
+        _check_saved(is_valid, "picks are not a list, or too long")
+        return Coding(tuple(_read_integer(pick, 0, grammar.MAX_COLUMNS * 2) for pick in picks), None)
+    _check_saved(isinstance(matrix, list | tuple) and len(matrix) > 0, "a coding's matrix is not a list")
     rows = []
     for row in matrix:
-        _check(isinstance(row, list | tuple) and len(row) == len(matrix[0]), "a coding's rows differ")
-        right = all(type(x) in (float, int, bool) and abs(x) <= MOST_CODED for x in row)
-        _check(right, "a coding is not numbers, or not of a size that contrasts have")
+        _check_saved(isinstance(row, list | tuple) and len(row) == len(matrix[0]), "a coding's rows differ")
+        is_valid = all(type(x) in (float, int, bool) and abs(x) <= MAX_CONTRAST_VALUE for x in row)
+        _check_saved(is_valid, "a coding contains values that are not numbers or are too large")
         rows.append(tuple(map(float, row)))
     return Coding(None, tuple(rows))
 
@@ -399,18 +426,21 @@ def _read_product(
     -------
     Product
     """
-    right = isinstance(values, list | tuple) and 0 < len(values) <= grammar.MAX_EXPONENT
-    _check(right, f"a product has no factors, or more than {grammar.MAX_EXPONENT}")
+    is_valid = isinstance(values, list | tuple) and 0 < len(values) <= grammar.MAX_EXPONENT
+    _check_saved(is_valid, f"a product has no factors, or more than {grammar.MAX_EXPONENT}")
     pairs = []
     for pair in values:
-        _check(isinstance(pair, list | tuple) and len(pair) == 2, "a product holds no pairs")
-        factor = factors[_whole(pair[0], 0, len(factors))]
-        number = _whole(pair[1], -1, len(codings))
-        _check((number < 0) == (factor.levels is None), "numbers have a coding, or categories none")
+        _check_saved(isinstance(pair, list | tuple) and len(pair) == 2, "a product does not consist of pairs")
+        factor = factors[_read_integer(pair[0], 0, len(factors))]
+        coding_index = _read_integer(pair[1], -1, len(codings))
+        _check_saved(
+            (coding_index < 0) == (factor.levels is None),
+            "a numeric factor has a coding, or a categorical factor has none",
+        )
         if factor.levels is not None:
-            coding = codings[number]
+            coding = codings[coding_index]
             count = len(factor.levels)
             rows = len(coding.matrix) if coding.matrix is not None else count
-            _check(last[number] < count == rows, "a coding does not fit its categories")
-        pairs.append((pair[0], number))
+            _check_saved(last[coding_index] < count == rows, "a coding does not match its categories")
+        pairs.append((pair[0], coding_index))
     return tuple(pairs)

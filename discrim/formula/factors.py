@@ -29,13 +29,13 @@ from numpy.typing import NDArray
 from discrim.core.numerics.arrays import Floats, Mask
 from discrim.data.table import Table
 from discrim.data.values import (
-    Kind,
+    ColumnType,
     are_numbers,
     as_floats,
+    check_category_precision,
+    largest_rounding_error,
     occurring_labels,
-    pandas_kind,
-    refuse_merged,
-    rounding,
+    pandas_column_type,
     shown,
 )
 from discrim.errors import DataError, FormulaError
@@ -52,10 +52,10 @@ from discrim.formula.grammar import (
     Operation,
     nodes,
 )
-from discrim.formula.transforms import State, apply, bounds_of, learn
+from discrim.formula.transforms import State, apply, learn, spline_bounds
 
 Functions = Mapping[str, Callable[..., Any]]
-Made = NDArray[np.float64] | pd.Series
+FunctionResult = NDArray[np.float64] | pd.Series
 """Result of a call for m rows: numbers (m,) or (m, k), or categories (m,)."""
 
 _OPERATORS: Mapping[str, np.ufunc] = {
@@ -69,14 +69,14 @@ _OPERATORS: Mapping[str, np.ufunc] = {
 }
 
 
-def combined(symbol: str, left: Floats, right: Floats) -> Floats:
+def apply_operator(symbol: str, left_operand: Floats, right_operand: Floats) -> Floats:
     """Apply an arithmetic operator to two operands.
 
     Parameters
     ----------
     symbol : str
         One of ``+ - * / // % **``.
-    left, right : ndarray
+    left_operand, right_operand : ndarray
         A number (), a column (m,) or a matrix (m, k). A column is combined with each column of a matrix.
 
     Returns
@@ -93,30 +93,34 @@ def combined(symbol: str, left: Floats, right: Floats) -> Floats:
     >>> combined("*", np.array([1.0, 2.0]), np.array([[1.0, 3.0], [1.0, 3.0]])).tolist()
     [[1.0, 3.0], [2.0, 6.0]]
     """
-    if left.ndim == right.ndim == 2 and 1 != left.shape[1] != right.shape[1] != 1:
+    if (
+        left_operand.ndim == right_operand.ndim == 2
+        and 1 != left_operand.shape[1] != right_operand.shape[1] != 1
+    ):
         raise FormulaError(
-            f"{symbol} stands between a matrix of {left.shape[1]} columns and one of {right.shape[1]}.",
-            hint="Give matrices of as many columns, or write an interaction, as in a:b.",
+            f"The operands of {symbol} are a matrix of {left_operand.shape[1]} columns and a matrix of "
+            f"{right_operand.shape[1]}.",
+            hint="Use matrices with the same number of columns, or an interaction such as a:b.",
         )
-    if left.ndim == 1 and right.ndim == 2:
-        left = left[:, None]
-    elif left.ndim == 2 and right.ndim == 1:
-        right = right[:, None]
-    return np.asarray(_OPERATORS[symbol](left, right))
+    if left_operand.ndim == 1 and right_operand.ndim == 2:
+        left_operand = left_operand[:, None]
+    elif left_operand.ndim == 2 and right_operand.ndim == 1:
+        right_operand = right_operand[:, None]
+    return np.asarray(_OPERATORS[symbol](left_operand, right_operand))
 
 
-CACHED_ROWS = 2**16
+MAX_CACHED_ROWS = 2**16
 """Largest number of rows for which numeric columns are cached between factors: a block, not a table."""
 
-FIRST_ROWS = 2**13
+N_FIRST_ROWS = 2**13
 """Number of rows that are searched for all labels before the full column is read."""
 
 _HINTS: Mapping[str, str] = {
-    "log": "A logarithm needs positive numbers: drop the row, or mark the value as missing.",
-    "log2": "A logarithm needs positive numbers: drop the row, or mark the value as missing.",
-    "log10": "A logarithm needs positive numbers: drop the row, or mark the value as missing.",
-    "log1p": "log1p(x) needs x > -1: drop the row, or mark the value as missing.",
-    "sqrt": "A square root needs numbers from 0 on: drop the row, or mark the value as missing.",
+    "log": "A logarithm requires positive numbers: drop the row, or mark the value as missing.",
+    "log2": "A logarithm requires positive numbers: drop the row, or mark the value as missing.",
+    "log10": "A logarithm requires positive numbers: drop the row, or mark the value as missing.",
+    "log1p": "log1p(x) requires x > -1: drop the row, or mark the value as missing.",
+    "sqrt": "A square root requires numbers of 0 or more: drop the row, or mark the value as missing.",
     "bs": "A B-spline ends at its boundary knots: set lower_bound= and upper_bound= when fitting.",
 }
 
@@ -157,7 +161,7 @@ class RowRange:
         start: int,
         stop: int,
         keep: NDArray[np.bool_] | None = None,
-        kinds: Mapping[str, Kind] | None = None,
+        kinds: Mapping[str, ColumnType] | None = None,
         used: Mask | None = None,
         *,
         lenient: bool = False,
@@ -168,10 +172,10 @@ class RowRange:
         self.start = start
         self.stop = stop
         self.keep = keep
-        self._used = used
-        self._kinds: dict[str, Kind] = dict(kinds or {})
+        self._used_mask = used
+        self._kinds: dict[str, ColumnType] = dict(kinds or {})
         self.size = stop - start if keep is None else int(keep.sum())
-        self._numbers: dict[str, Floats] = {}
+        self._floats: dict[str, Floats] = {}
         self._columns: dict[str, pd.Series] = {}
         self._codes: dict[str, tuple[NDArray[Any], list[Any]] | None] = {}
 
@@ -181,7 +185,7 @@ class RowRange:
         index = self.table.index[self.start : self.stop]
         return index if self.keep is None else index[self.keep]
 
-    def kind(self, name: str) -> Kind:
+    def kind(self, name: str) -> ColumnType:
         """Return the kind of a column, see `Table.kind`; cached."""
         if name not in self._kinds:
             self._kinds[name] = self.table.kind(name)
@@ -207,7 +211,7 @@ class RowRange:
             if present is not None:
                 keep &= present if self.keep is None else present[self.keep]
             elif self.kind(name) in {"numeric", "boolean"}:
-                keep &= ~np.isnan(self._read(name))
+                keep &= ~np.isnan(self._validate_result(name))
             else:
                 keep &= self._column(name).notna().to_numpy()
         return self.only(keep), keep
@@ -216,21 +220,21 @@ class RowRange:
         """Return the rows of a mask (m,) as a range of the same table."""
         if keep.all():
             return self
-        whole = keep if self.keep is None else self.keep.copy()
+        table_mask = keep if self.keep is None else self.keep.copy()
         if self.keep is not None:
-            whole[self.keep] = keep
+            table_mask[self.keep] = keep
         rows = RowRange(
-            self.table, self.start, self.stop, whole, self._kinds, self._used, lenient=self.lenient
+            self.table, self.start, self.stop, table_mask, self._kinds, self._used_mask, lenient=self.lenient
         )
         rows._columns = {name: values[keep] for name, values in self._columns.items()}
-        rows._numbers = {name: values[keep] for name, values in self._numbers.items()}
+        rows._floats = {name: values[keep] for name, values in self._floats.items()}
         rows._codes = self._codes
         return rows
 
     def beginning(self, count: int) -> RowRange:
         """Return the first `count` rows of this range, without those that the range excludes."""
         keep = None if self.keep is None else self.keep[:count]
-        rows = RowRange(self.table, self.start, self.start + count, keep, self._kinds, self._used)
+        rows = RowRange(self.table, self.start, self.start + count, keep, self._kinds, self._used_mask)
         rows._codes = self._codes
         return rows
 
@@ -240,34 +244,36 @@ class RowRange:
         See `Table.factorized`. Labels of text that occur only in unused rows are left out.
         """
         if name not in self._codes:
-            found = self.table.factorized(name)
-            if found is not None and self._used is not None and self.kind(name) == "text":
-                found = occurring_labels(*found, self._used)
-            self._codes[name] = found
-        found = self._codes[name]
-        if found is None:
+            codes_and_labels = self.table.factorized(name)
+            if codes_and_labels is not None and self._used_mask is not None and self.kind(name) == "text":
+                codes_and_labels = occurring_labels(*codes_and_labels, self._used_mask)
+            self._codes[name] = codes_and_labels
+        codes_and_labels = self._codes[name]
+        if codes_and_labels is None:
             return None
-        codes = found[0][self.start : self.stop]
-        return codes if self.keep is None else codes[self.keep], found[1]
+        codes = codes_and_labels[0][self.start : self.stop]
+        return codes if self.keep is None else codes[self.keep], codes_and_labels[1]
 
     def numbers(self, name: str) -> Floats:
         """Return a numeric or boolean column (m,) as float64; raise a DataError for any other column."""
-        kind = self.kind(name)
-        if kind not in {"numeric", "boolean"}:
-            what = kind if kind in ("text", "categorical") else "neither numbers nor categories"
+        column_type = self.kind(name)
+        if column_type not in {"numeric", "boolean"}:
+            description = (
+                column_type if column_type in ("text", "categorical") else "neither numbers nor categories"
+            )
             raise DataError(
-                f"Column {name!r} is {what}, and the formula computes with it.",
-                hint=f"Use C({name}) for categories, or make it a number first.",
+                f"Column {name!r} is {description}, but the formula computes with it.",
+                hint=f"Use C({name}) for categories, or convert it to numbers first.",
                 columns=(name,),
             )
         self.table.compare_to_doubles([name])
-        values = self._read(name)
+        values = self._validate_result(name)
         finite = np.isfinite(values)
         if not self.lenient and not finite.all() and np.isinf(values).any():
             row = int(np.isinf(values).argmax())
             raise DataError(
-                f"Column {name!r} is {values[row]} at row {shown(self.index[row])}: an infinite value "
-                "has no place in a design.",
+                f"Column {name!r} is {values[row]} at row {shown(self.index[row])}: infinite values are "
+                "not allowed.",
                 hint="Drop the row or mark the value as missing.",
                 columns=(name,),
                 rows=(self.index[row],),
@@ -276,22 +282,23 @@ class RowRange:
 
     def series(self, name: str) -> pd.Series:
         """Return a column (m,) to be read as categories; integers and booleans keep their type."""
-        kind = self.kind(name)
-        if kind == "other" and self.table.has_values(name):
+        column_type = self.kind(name)
+        if column_type == "other" and self.table.has_values(name):
             raise DataError(
-                f"Column {name!r} holds {_types(self.table, name)}, which is neither numbers nor categories.",
-                hint="Convert it, for example with astype(str), or leave it out.",
+                f"Column {name!r} holds {_describe_types(self.table, name)}, which is neither numbers nor "
+                "categories.",
+                hint="Convert it, for example with astype(str), or exclude it.",
                 columns=(name,),
             )
         values = self._column(name)
         if isinstance(values.dtype, pd.CategoricalDtype):
-            refuse_merged(pd.Series(values.cat.categories), name, "category")
-        if kind == "categorical" and not isinstance(values.dtype, pd.CategoricalDtype):
+            check_category_precision(pd.Series(values.cat.categories), name, "category")
+        if column_type == "categorical" and not isinstance(values.dtype, pd.CategoricalDtype):
             return values.astype(object)
-        if kind in {"numeric", "boolean"} and not values.isna().any():
-            if kind == "boolean":
+        if column_type in {"numeric", "boolean"} and not values.isna().any():
+            if column_type == "boolean":
                 return values.astype(bool)
-            if values.dtype.kind == "f" and self.table.holds_integers(name):
+            if values.dtype.kind == "f" and self.table.has_integer_dtype(name):
                 # Integers above 2^53 are exact only in the column of the user's own table.
                 native = self.table.native(name)[self.start : self.stop]
                 exact = np.array(
@@ -300,7 +307,7 @@ class RowRange:
                 return pd.Series(
                     (exact if self.keep is None else exact[self.keep]).tolist(), index=values.index, name=name
                 )
-            refuse_merged(values, name)
+            check_category_precision(values, name)
         return values
 
     def _column(self, name: str) -> pd.Series:
@@ -310,17 +317,17 @@ class RowRange:
             self._columns[name] = values if self.keep is None else values[self.keep]
         return self._columns[name]
 
-    def _read(self, name: str) -> Floats:
+    def _validate_result(self, name: str) -> Floats:
         """Return a column (m,) as float64, cached if it is short."""
-        if name not in self._numbers:
+        if name not in self._floats:
             buffer = np.empty((self.stop - self.start, 1))
             self.table.fill([name], self.start, self.stop, buffer)
             values = buffer[:, 0]
             values = values if self.keep is None else values[self.keep]
-            if len(values) > CACHED_ROWS:
+            if len(values) > MAX_CACHED_ROWS:
                 return values
-            self._numbers[name] = values
-        return self._numbers[name]
+            self._floats[name] = values
+        return self._floats[name]
 
 
 class Memory:
@@ -350,7 +357,7 @@ class Memory:
         if self.learning:
             options = {name: grammar.plain_value(value) for name, value in call.options}
             if self._before:
-                options |= bounds_of(self._before[self._next])
+                options |= spline_bounds(self._before[self._next])
             self.states.append(learn(call.function, x, options))
         state = self.states[self._next]
         self._next += 1
@@ -390,14 +397,14 @@ def evaluate(
     if rows.lenient:
         return value if isinstance(value, Categories) else np.where(np.isfinite(value), value, np.nan)
     if not isinstance(value, Categories):
-        _refuse_infinite(expression, rows, value)
+        _check_finite(expression, rows, value)
     elif not expression.functions and value.values.dtype == np.float64:
         # A missing value from a user's function makes the row missing; a failure of arithmetic is an error.
-        _refuse_infinite(expression, rows, value.values.to_numpy())
+        _check_finite(expression, rows, value.values.to_numpy())
     return value
 
 
-def _refuse_infinite(expression: Expression, rows: RowRange, value: Floats) -> None:
+def _check_finite(expression: Expression, rows: RowRange, value: Floats) -> None:
     """Raise a DataError if a factor is not finite at a row, with the row and the values of its columns.
 
     Parameters
@@ -412,12 +419,12 @@ def _refuse_infinite(expression: Expression, rows: RowRange, value: Floats) -> N
     if finite.all():
         return
     row = int((~finite if value.ndim == 1 else ~finite.all(axis=1)).argmax())
-    parts = np.atleast_1d(value[row])
-    result = parts[~np.isfinite(parts)][0]
-    where = ", ".join(f"{name} = {shown(rows.series(name).iloc[row])}" for name in expression.columns)
+    row_values = np.atleast_1d(value[row])
+    result = row_values[~np.isfinite(row_values)][0]
+    column_text = ", ".join(f"{name} = {shown(rows.series(name).iloc[row])}" for name in expression.columns)
     name = expression.root.function if isinstance(expression.root, Call) else ""
     raise DataError(
-        f"{expression.label} is {result} at row {shown(rows.index[row])}, where {where}.",
+        f"{expression.label} is {result} at row {shown(rows.index[row])}, where {column_text}.",
         hint=_HINTS.get(name, "Drop the row, or mark the value as missing."),
         columns=expression.columns,
         rows=(rows.index[row],),
@@ -457,8 +464,8 @@ class _Evaluation:
             return value.values
         if value.ndim > 1:
             raise FormulaError(
-                f"{self.code}: categories are made from one column, not a matrix.",
-                hint="Give C() one column.",
+                f"{self.code}: C() requires one column, not a matrix.",
+                hint="Pass one column to C().",
             )
         return pd.Series(value, index=self.rows.index)
 
@@ -476,7 +483,7 @@ class _Evaluation:
                 for symbol, operand in rest:
                     other = self.numbers(operand)
                     with self.named():
-                        total = combined(symbol, total, other)
+                        total = apply_operator(symbol, total, other)
                 return total
             case Call():
                 return self.called(node)
@@ -487,8 +494,8 @@ class _Evaluation:
             value = self.value(node)
             if isinstance(value, Categories):
                 raise FormulaError(
-                    f"{self.code}: {node.function}() gives categories, not numbers.",
-                    hint="Use it as a term of its own.",
+                    f"{self.code}: {node.function}() returns categories, not numbers.",
+                    hint="Use it as a separate term.",
                 )
             return value
         argument = self.numbers(node.arguments[0])
@@ -505,7 +512,7 @@ class _Evaluation:
         try:
             yield
         except FormulaError as error:
-            raise error.with_message(f"{grammar.shortened(self.code)}: {error.message}") from None
+            raise error.with_message(f"{grammar.shorten_factor(self.code)}: {error.message}") from None
 
     def spread(self, value: Floats) -> Floats:
         """Repeat a constant for each row; return other values unchanged."""
@@ -517,27 +524,28 @@ class _Evaluation:
         The function is called once on the whole column. If an argument has a state that is still to be
         learnt, it is learnt from these rows, and the function is called on these rows only.
         """
-        learns = sum(name in grammar.STATEFUL_FUNCTIONS for name in _calls(node))
-        if learns and self.memory.learning:
-            made = self.called_on(self.rows, node)
+        n_stateful = sum(name in grammar.STATEFUL_FUNCTIONS for name in _called_functions(node))
+        if n_stateful and self.memory.learning:
+            result = self.called_on(self.rows, node)
         else:
-            made = self.of_whole(node, self.memory.take(learns))
-        return Categories(made) if isinstance(made, pd.Series) else made
+            result = self.of_whole(node, self.memory.take(n_stateful))
+        return Categories(result) if isinstance(result, pd.Series) else result
 
-    def called_on(self, rows: RowRange, node: Call) -> Made:
+    def called_on(self, rows: RowRange, node: Call) -> FunctionResult:
         """Evaluate the arguments of a call on rows, and call the user's function on them."""
         arguments = [
-            self.rows.series(each.name) if isinstance(each, Column) else self.numbers(each)
-            for each in node.arguments
+            self.rows.series(argument.name) if isinstance(argument, Column) else self.numbers(argument)
+            for argument in node.arguments
         ]
         # Functions of the user receive text as objects.
         arguments = [
-            each.astype(object) if isinstance(each.dtype, pd.StringDtype) else each for each in arguments
+            argument.astype(object) if isinstance(argument.dtype, pd.StringDtype) else argument
+            for argument in arguments
         ]
-        call = OwnCall(self.code, node.function, self.functions[node.function], dict(node.options))
+        call = UserFunctionCall(self.code, node.function, self.functions[node.function], dict(node.options))
         return call(arguments, rows.index) if rows.size else np.empty(0)
 
-    def of_whole(self, node: Call, states: tuple[State, ...]) -> Made:
+    def of_whole(self, node: Call, states: tuple[State, ...]) -> FunctionResult:
         """Call a user's function on the complete rows of the whole table; return its values for these rows.
 
         The result for the whole table is cached in `Table.made`.
@@ -554,37 +562,48 @@ class _Evaluation:
             Numbers (m,) or (m, k), or a Series of categories (m,).
         """
         table = self.rows.table
-        called = {name: self.functions[name] for name in _calls(node) if name in self.functions}
-        key = (repr(node), states, tuple(map(id, called.values())))
+        called_functions = {
+            name: self.functions[name] for name in _called_functions(node) if name in self.functions
+        }
+        key = (repr(node), states, tuple(map(id, called_functions.values())))
         if key not in table.made:
-            columns = tuple(dict.fromkeys(each.name for each in nodes(node) if isinstance(each, Column)))
-            rows, there = RowRange(table, 0, table.nrows, kinds=self.rows._kinds).complete(columns)
+            columns = tuple(
+                dict.fromkeys(
+                    column_node.name for column_node in nodes(node) if isinstance(column_node, Column)
+                )
+            )
+            rows, is_complete = RowRange(table, 0, table.nrows, kinds=self.rows._kinds).complete(columns)
             inner = _Evaluation(self.code, rows, Memory(states), self.functions)
-            places = np.arange(table.nrows) if there.all() else np.cumsum(there) - 1
+            result_positions = np.arange(table.nrows) if is_complete.all() else np.cumsum(is_complete) - 1
             # A reference to the functions keeps Python from reusing their ids, which are part of the key.
-            table.made[key] = inner.called_on(rows, node), places, called
-        made, places, _ = table.made[key]
-        places = places[self.rows.start : self.rows.stop]
-        places = places if self.rows.keep is None else places[self.rows.keep]
-        values: Made = made.iloc[places] if isinstance(made, pd.Series) else made[places]
+            table.made[key] = inner.called_on(rows, node), result_positions, called_functions
+        all_values, result_positions, _ = table.made[key]
+        result_positions = result_positions[self.rows.start : self.rows.stop]
+        result_positions = result_positions if self.rows.keep is None else result_positions[self.rows.keep]
+        values: FunctionResult = (
+            all_values.iloc[result_positions]
+            if isinstance(all_values, pd.Series)
+            else all_values[result_positions]
+        )
         return values
 
 
-def _calls(node: Node) -> Iterator[str]:
+def _called_functions(node: Node) -> Iterator[str]:
     """Yield the names of the functions that are called within a node."""
-    return (each.function for each in nodes(node) if isinstance(each, Call))
+    return (inner_node.function for inner_node in nodes(node) if isinstance(inner_node, Call))
 
 
-def _types(table: Table, name: str) -> str:
+def _describe_types(table: Table, name: str) -> str:
     """Describe the types of the values in a column, with an example of the rarest, for a message."""
     values = table.column(name).dropna()
     if values.dtype.kind != "O":
         return f"values of type {values.dtype}"
     types = values.map(type)
-    kinds = sorted({each.__name__ for each in types.unique()})
+    kinds = sorted({value_type.__name__ for value_type in types.unique()})
     # The rarest type is most likely the mistake.
-    odd = int((types == types.value_counts().index[-1]).to_numpy().argmax())
-    return f"values of type {' and '.join(kinds)} ({values.iloc[odd]!r} at row {shown(values.index[odd])})"
+    rare_row = int((types == types.value_counts().index[-1]).to_numpy().argmax())
+    example = f"{values.iloc[rare_row]!r} at row {shown(values.index[rare_row])}"
+    return f"values of type {' and '.join(kinds)} ({example})"
 
 
 def complete_rows(
@@ -614,18 +633,18 @@ def complete_rows(
     """
     complete, keep = rows.complete(columns)
     names = frozenset(functions)
-    made = [
+    factor_memories = [
         (grammar.expression(factor.code, names), Memory(factor.states))
         for factor in spec.factors
         if factor.levels is not None
     ]
-    return _without_uncategorized(complete, keep, made, functions)
+    return _drop_uncategorized_rows(complete, keep, factor_memories, functions)
 
 
 def learning_rows(
     rows: RowRange,
     columns: Sequence[str],
-    beside: Sequence[str],
+    other_columns: Sequence[str],
     expressions: Iterable[Expression],
     functions: Functions,
 ) -> RowRange:
@@ -638,7 +657,7 @@ def learning_rows(
     rows : RowRange
     columns : sequence of str
         Columns that the factors read.
-    beside : sequence of str
+    other_columns : sequence of str
         Other columns in which the rows must be complete, such as the response.
     expressions : iterable of Expression
         The factors.
@@ -657,43 +676,48 @@ def learning_rows(
     expressions = tuple(expressions)
     # Reading adjacent columns together is faster than one by one.
     rows.table.view([name for name in columns if rows.kind(name) == "numeric"])
-    if rows.stop - rows.start > FIRST_ROWS:
-        first, _ = rows.beginning(FIRST_ROWS).complete((*columns, *beside))
-        if first.size and all(_shows_all(each, first) for each in expressions):
+    if rows.stop - rows.start > N_FIRST_ROWS:
+        first, _ = rows.beginning(N_FIRST_ROWS).complete((*columns, *other_columns))
+        if first.size and all(_contains_all_labels(expr, first) for expr in expressions):
             return first
-    complete, keep = rows.complete((*columns, *beside))
+    complete, keep = rows.complete((*columns, *other_columns))
     if not keep.any():
         missing = max(columns, key=lambda name: int((~rows.complete((name,))[1]).sum()))
         raise DataError(
             f"No row has a value in every column the formula reads; {missing!r} is missing most often.",
-            hint="Leave it out, or fill its values.",
+            hint="Exclude the column, or fill in its values.",
         )
-    made = [(each, Memory()) for each in expressions]
-    known, keep = _without_uncategorized(complete, keep, made, functions)
+    factor_memories = [(expr, Memory()) for expr in expressions]
+    categorized, keep = _drop_uncategorized_rows(complete, keep, factor_memories, functions)
     if not keep.any():
-        called = dict.fromkeys(each.code for each, _ in made if each.functions)
+        function_factors = dict.fromkeys(expr.code for expr, _ in factor_memories if expr.functions)
         raise DataError(
-            f"No row is left: {', '.join(called)} gives no category to any of {complete.size} rows.",
-            hint="Correct the function, or give it other columns.",
+            f"No observations remain: {', '.join(function_factors)} returned no category for any of "
+            f"{complete.size} rows.",
+            hint="Correct the function, or pass other columns to it.",
         )
-    return known
+    return categorized
 
 
-def _shows_all(each: Expression, rows: RowRange) -> bool:
+def _contains_all_labels(expr: Expression, rows: RowRange) -> bool:
     """Return whether these rows contain every label of a factor, so further rows have nothing to add."""
-    root = each.root
+    root = expr.root
     if not isinstance(root, Column) or rows.kind(root.name) in {"numeric", "boolean"}:
         return isinstance(root, Column)
-    coded = rows.coded(root.name)
-    if coded is None or 2 * len(coded[1]) > rows.size or len(np.unique(coded[0])) < len(coded[1]):
+    factorized = rows.coded(root.name)
+    if (
+        factorized is None
+        or 2 * len(factorized[1]) > rows.size
+        or len(np.unique(factorized[0])) < len(factorized[1])
+    ):
         return False
-    return rows.kind(root.name) == "categorical" or not are_numbers(coded[1]).any()
+    return rows.kind(root.name) == "categorical" or not are_numbers(factorized[1]).any()
 
 
-def _without_uncategorized(
+def _drop_uncategorized_rows(
     complete: RowRange,
     keep: Mask,
-    made: Iterable[tuple[Expression, Memory]],
+    factor_memories: Iterable[tuple[Expression, Memory]],
     functions: Functions,
 ) -> tuple[RowRange, Mask]:
     """Drop the complete rows for which a user's function returns no category.
@@ -704,7 +728,7 @@ def _without_uncategorized(
         c complete rows.
     keep : (m,) array of bool
         Which of m rows they are.
-    made : iterable of (Expression, Memory)
+    factor_memories : iterable of (Expression, Memory)
         Categorical factors and their states.
     functions : mapping of str to callable
         Functions of the user.
@@ -715,9 +739,9 @@ def _without_uncategorized(
     keep : (m,) array of bool
     """
     missing = np.zeros(complete.size, dtype=bool)
-    for each, memory in made:
-        if each.functions and len(missing):
-            value = evaluate(each, complete, memory, functions)
+    for expr, memory in factor_memories:
+        if expr.functions and len(missing):
+            value = evaluate(expr, complete, memory, functions)
             if isinstance(value, Categories):
                 missing |= value.values.isna().to_numpy()
     if missing.any():
@@ -727,10 +751,10 @@ def _without_uncategorized(
     return complete, keep
 
 
-CHECKED_ROWS = 2048
+N_CHECKED_ROWS = 2048
 """Approximate number of evenly spaced rows on which a user's function is called again."""
 
-SLACK = 1e-9
+RELATIVE_TOLERANCE = 1e-9
 """Tolerance for the same row in two calls, relative to the largest absolute value of the column.
 
 The rounding of a sum depends on the number of its summands.
@@ -738,7 +762,7 @@ The rounding of a sum depends on the number of its summands.
 
 
 @dataclass(frozen=True, slots=True)
-class OwnCall:
+class UserFunctionCall:
     """A call of a user's function in a factor, with the checks of its result.
 
     Parameters
@@ -757,7 +781,7 @@ class OwnCall:
     function: Callable[..., Any]
     options: Mapping[str, Any]
 
-    def __call__(self, arguments: Sequence[Any], index: pd.Index) -> Made:
+    def __call__(self, arguments: Sequence[Any], index: pd.Index) -> FunctionResult:
         """Call the function on complete rows, and check the result and that each row is computed alone.
 
         Parameters
@@ -777,18 +801,22 @@ class OwnCall:
             The function raises, returns a result of the wrong kind, length or order, or computes a row from
             other rows.
         """
-        whole = self._made(arguments, index, f"all {len(index)} rows")
-        for rows in _parts(whole):
+        full_result = self._call_function(arguments, index, f"all {len(index)} rows")
+        for rows in _rows_to_check(full_result):
             # A number is a constant for all rows.
-            given = [
-                each.iloc[rows] if isinstance(each, pd.Series) else each[rows] if np.ndim(each) else each
-                for each in arguments
+            row_arguments = [
+                argument.iloc[rows]
+                if isinstance(argument, pd.Series)
+                else argument[rows]
+                if np.ndim(argument)
+                else argument
+                for argument in arguments
             ]
-            part = self._made(given, index[rows], "some rows alone")
-            self._compare(whole, part, rows, index)
-        return whole
+            partial_result = self._call_function(row_arguments, index[rows], "some rows alone")
+            self._check_row_independence(full_result, partial_result, rows, index)
+        return full_result
 
-    def _made(self, arguments: Sequence[Any], index: pd.Index, rows: str) -> Made:
+    def _call_function(self, arguments: Sequence[Any], index: pd.Index, rows: str) -> FunctionResult:
         """Call the function on some rows; return the validated result.
 
         Parameters
@@ -804,130 +832,147 @@ class OwnCall:
         Made (m, ...)
         """
         # A function may modify its arguments in place, hence the copies.
-        given = [each.copy() if isinstance(each, (pd.Series, np.ndarray)) else each for each in arguments]
+        copies = [
+            argument.copy() if isinstance(argument, (pd.Series, np.ndarray)) else argument
+            for argument in arguments
+        ]
         try:
-            result = self.function(*given, **self.options)
+            result = self.function(*copies, **self.options)
         except Exception as error:
             raise FormulaError(
-                f"{self._called}, given {rows}, raised {type(error).__name__}: {error}.",
-                hint="Correct the function, or give it other columns.",
+                f"{self._description}, given {rows}, raised {type(error).__name__}: {error}.",
+                hint="Correct the function, or pass other columns to it.",
             ) from error
-        return self._read(self._aligned(result, index), index)
+        return self._validate_result(self._align_to_rows(result, index), index)
 
     @property
-    def _called(self) -> str:
+    def _description(self) -> str:
         return f"{self.code}: {self.name}() of functions="
 
-    def _aligned(self, result: Any, index: pd.Index) -> Any:
+    def _align_to_rows(self, result: Any, index: pd.Index) -> Any:
         """Reorder a Series or DataFrame to the order of the rows, if its index has their labels."""
         if not isinstance(result, (pd.Series, pd.DataFrame)) or result.index.equals(index):
             return result
         n = len(index)
-        fresh = isinstance(result.index, pd.RangeIndex) and result.index.equals(pd.RangeIndex(n))
-        if fresh or len(result) != n:
+        is_default_index = isinstance(result.index, pd.RangeIndex) and result.index.equals(pd.RangeIndex(n))
+        if is_default_index or len(result) != n:
             # A default index, for example of a Series made from an array.
             return result
         if not index.is_unique or set(result.index) != set(index):
             raise FormulaError(
-                f"{self._called} gave a {type(result).__name__} whose index is not that of its column, "
-                "so that its rows have no place.",
-                hint="Have it keep the index, or return an array in the order of the rows.",
+                f"{self._description} returned a {type(result).__name__} whose index differs from the "
+                "index of its "
+                "column.",
+                hint="Keep the index, or return an array in the order of the rows.",
             )
         return result.reindex(index)
 
-    def _read(self, result: Any, index: pd.Index) -> Made:
+    def _validate_result(self, result: Any, index: pd.Index) -> FunctionResult:
         """Convert the result for rows (m,) to numbers or categories; raise a FormulaError for any other."""
         if isinstance(result, np.ma.MaskedArray):
-            known = np.array(result.data, dtype=object)
-            known[np.ma.getmaskarray(result)] = None
-            result = known
+            unmasked = np.array(result.data, dtype=object)
+            unmasked[np.ma.getmaskarray(result)] = None
+            result = unmasked
         try:
             array = result if isinstance(result, pd.DataFrame) else np.asarray(result)
         except Exception:
             array = np.array(None)
         if array.ndim not in {1, 2} or len(array) != len(index) or 0 in array.shape[1:]:
             raise FormulaError(
-                f"{self._called} must give one value, or one row of a matrix, for each of {len(index)} "
-                f"rows; it gave an array of shape {array.shape}.",
+                f"{self._description} must return one value, or one row of a matrix, for each of "
+                f"{len(index)} "
+                f"rows; it returned an array of shape {array.shape}.",
                 hint="Correct the function.",
             )
         if array.ndim == 2:
             frame = pd.DataFrame(array)
-            return np.column_stack([self._numbers(frame.iloc[:, j]) for j in range(frame.shape[1])])
+            return np.column_stack([self._floats(frame.iloc[:, j]) for j in range(frame.shape[1])])
         series = result if isinstance(result, pd.Series) else None
         if series is None:
             series = pd.Series(result if isinstance(result, pd.Categorical) else array)
-        kind = pandas_kind(series)
-        if kind == "categorical":
+        column_type = pandas_column_type(series)
+        if column_type == "categorical":
             return pd.Series(pd.Categorical(series), index=index)
-        if kind == "text":
+        if column_type == "text":
             return pd.Series(series.to_numpy(dtype=object), index=index)
-        return self._numbers(series)
+        return self._floats(series)
 
-    def _numbers(self, series: pd.Series) -> NDArray[np.float64]:
+    def _floats(self, series: pd.Series) -> NDArray[np.float64]:
         """Convert a column (m,) of the result to float64; raise a FormulaError if that is inexact."""
         if series.isna().all():
             return np.full(len(series), np.nan)
-        if pandas_kind(series) not in {"numeric", "boolean"}:
+        if pandas_column_type(series) not in {"numeric", "boolean"}:
             raise FormulaError(
-                f"{self._called} gave {series.dtype}, not numbers or text.", hint="Have it return either."
+                f"{self._description} returned {series.dtype}, not numbers or text.",
+                hint="Return numbers or text.",
             )
-        known = series[series.notna()].to_numpy()
-        rounded = rounding(known)
-        if rounded is not None:
+        present_values = series[series.notna()].to_numpy()
+        rounding_error = largest_rounding_error(present_values)
+        if rounding_error is not None:
             raise FormulaError(
-                f"{self._called} gave the number {known[rounded.position]}, which doubles round by "
-                f"{rounded.error:g}.",
-                hint="Have it return smaller numbers, or text where they are categories.",
+                f"{self._description} returned the number {present_values[rounding_error.position]}, "
+                "which float64 rounds by "
+                f"{rounding_error.error:g}.",
+                hint="Return smaller numbers, or text if they are categories.",
             )
         try:
             return as_floats(series, self.code)
         except DataError as error:
             raise FormulaError(
-                f"{self._called}, which returned it: {error.message}",
+                f"{self._description}, which returned it: {error.message}",
                 hint=f"{error.hint} Correct the function.",
                 rows=error.rows,
             ) from None
 
-    def _compare(self, whole: Made, part: Made, rows: NDArray[np.intp], index: pd.Index) -> None:
+    def _check_row_independence(
+        self,
+        full_result: FunctionResult,
+        partial_result: FunctionResult,
+        rows: NDArray[np.intp],
+        index: pd.Index,
+    ) -> None:
         """Raise a FormulaError if rows have another value when the function is called on them alone.
 
         Parameters
         ----------
-        whole : Made (m, ...)
+        full_result : Made (m, ...)
             Result for all rows.
-        part : Made (r, ...)
+        partial_result : Made (r, ...)
             Result of a call on some of the rows.
         rows : (r,) array of int
             Positions of these rows.
         index : Index (m,)
             Labels of all rows.
         """
-        before = whole.iloc[rows] if isinstance(whole, pd.Series) else whole[rows]
-        differ = _differences(before, part, whole)
+        expected = full_result.iloc[rows] if isinstance(full_result, pd.Series) else full_result[rows]
+        differ = _difference_mask(expected, partial_result, full_result)
         if differ is None:
             raise FormulaError(
-                f"{self._called} gives {_kind(whole)} for all rows and {_kind(part)} for {len(rows)} of "
+                f"{self._description} returns {_describe_result(full_result)} for all rows and "
+                f"{_describe_result(partial_result)} for {len(rows)} of "
                 "them.",
-                hint=f"Give a function that looks at each row alone. {_WAY_OUT}",
+                hint=f"Use a function that computes each row separately. {_ROWWISE_HINT}",
             )
         if differ.any():
-            at = int(differ.argmax())
-            ours, theirs = (
-                each.iloc[at] if isinstance(each, pd.Series) else each[at].tolist() for each in (before, part)
+            row_index = int(differ.argmax())
+            full_value, partial_value = (
+                values.iloc[row_index] if isinstance(values, pd.Series) else values[row_index].tolist()
+                for values in (expected, partial_result)
             )
             raise FormulaError(
-                f"{self._called} gives row {shown(index[rows[at]])} {shown(ours)} beside all other rows "
-                f"and {shown(theirs)} {'alone' if len(rows) == 1 else 'beside some of them'}, so that a "
-                "prediction would depend on its neighbours.",
-                hint=f"Give a function that looks at each row alone. {_WAY_OUT}",
-                rows=(index[rows[at]],),
+                f"{self._description} returns {shown(full_value)} for row {shown(index[rows[row_index]])} "
+                f"together with all rows, and {shown(partial_value)} "
+                f"{'alone' if len(rows) == 1 else 'together with some rows'}: predictions would depend on "
+                "other "
+                "rows.",
+                hint=f"Use a function that computes each row separately. {_ROWWISE_HINT}",
+                rows=(index[rows[row_index]],),
             )
 
 
-_WAY_OUT = (
-    "What is learnt from the rows is remembered by center(), scale(), poly() and bs(); compute other such "
-    "columns before the fit."
+_ROWWISE_HINT = (
+    "center(), scale(), poly() and bs() store what they learn from the training rows; compute other columns "
+    "that depend on several rows before the fit."
 )
 
 
@@ -936,19 +981,19 @@ def check_functions(functions: Functions | None) -> Functions:
     if functions is not None and not isinstance(functions, Mapping):
         raise FormulaError(
             f"functions= is a {type(functions).__name__}.",
-            hint="Give a dict of names and functions, {'f': f}.",
+            hint="Pass a dict of names and functions, {'f': f}.",
         )
     for name, function in (functions or {}).items():
         if not isinstance(name, str) or not name.isidentifier() or name.startswith("__"):
             raise FormulaError(
-                f"functions= names a function {name!r}, which no formula can call.", hint="Rename it."
+                f"functions= names a function {name!r}, which a formula cannot call.", hint="Rename it."
             )
         if name in grammar.FUNCTIONS or name == "np":
-            raise FormulaError(f"functions= may not redefine {name}.", hint="Give yours another name.")
+            raise FormulaError(f"functions= must not redefine {name}.", hint="Use another name.")
         if not callable(function):
             raise FormulaError(
                 f"functions={{{name!r}: ...}} is a {type(function).__name__}, not a function.",
-                hint="Give a function of columns.",
+                hint="Pass a function of columns.",
             )
     return functions or {}
 
@@ -981,12 +1026,12 @@ def recall_functions(names: Sequence[str], functions: Functions | None) -> Funct
     return {name: functions[name] for name in names}
 
 
-def _parts(whole: Made) -> list[NDArray[np.intp]]:
+def _rows_to_check(full_result: FunctionResult) -> list[NDArray[np.intp]]:
     """Choose the rows on which a user's function is called again.
 
     Parameters
     ----------
-    whole : Made (m, ...)
+    full_result : Made (m, ...)
         Result for all rows.
 
     Returns
@@ -995,24 +1040,30 @@ def _parts(whole: Made) -> list[NDArray[np.intp]]:
         Evenly spaced rows in reverse order; then the last row and those with the largest and the smallest
         result, each alone.
     """
-    n = len(whole)
+    n = len(full_result)
     if n < 2:
         return []
-    spaced = np.arange(n - 1, -1, -max(2, -(-n // CHECKED_ROWS)), dtype=np.intp)
-    values = pd.factorize(whole)[0] if isinstance(whole, pd.Series) else whole.reshape(n, -1)[:, 0]
-    known = np.where(np.isnan(values), -np.inf, values)
-    alone = {n - 1, int(known.argmax()), int(known.argmin())}
-    return [spaced, *(np.array([row], dtype=np.intp) for row in sorted(alone))]
+    spaced_rows = np.arange(n - 1, -1, -max(2, -(-n // N_CHECKED_ROWS)), dtype=np.intp)
+    values = (
+        pd.factorize(full_result)[0]
+        if isinstance(full_result, pd.Series)
+        else full_result.reshape(n, -1)[:, 0]
+    )
+    ordered_values = np.where(np.isnan(values), -np.inf, values)
+    single_rows = {n - 1, int(ordered_values.argmax()), int(ordered_values.argmin())}
+    return [spaced_rows, *(np.array([row], dtype=np.intp) for row in sorted(single_rows))]
 
 
-def _differences(before: Made, part: Made, whole: Made) -> NDArray[np.bool_] | None:
+def _difference_mask(
+    expected: FunctionResult, partial_result: FunctionResult, full_result: FunctionResult
+) -> NDArray[np.bool_] | None:
     """Find the rows whose values differ between two calls of a function.
 
     Parameters
     ----------
-    before, part : Made (r, ...)
+    expected, partial_result : Made (r, ...)
         Values of the rows in the first and in the second call.
-    whole : Made (m, ...)
+    full_result : Made (m, ...)
         Values of all rows, which set the scale of the tolerance.
 
     Returns
@@ -1020,21 +1071,21 @@ def _differences(before: Made, part: Made, whole: Made) -> NDArray[np.bool_] | N
     (r,) array of bool, or None
         None if the two are of different kinds or widths.
     """
-    if isinstance(before, pd.Series) or isinstance(part, pd.Series):
-        texts = [_texts(each) for each in (before, part)]
+    if isinstance(expected, pd.Series) or isinstance(partial_result, pd.Series):
+        texts = [_category_texts(values) for values in (expected, partial_result)]
         if texts[0] is None or texts[1] is None:
             return None
         return np.asarray(texts[0] != texts[1], dtype=bool)
-    if before.shape[1:] != part.shape[1:]:
+    if expected.shape[1:] != partial_result.shape[1:]:
         return None
     with np.errstate(invalid="ignore", over="ignore"):
-        size = np.max(np.abs(np.where(np.isfinite(whole), whole, 0.0)), axis=0)
-        same = (before == part) | (np.isnan(before) & np.isnan(part))
-        near = same | (np.abs(before - part) <= SLACK * size)
-    return np.asarray(~near.reshape(len(near), -1).all(axis=1))
+        magnitude = np.max(np.abs(np.where(np.isfinite(full_result), full_result, 0.0)), axis=0)
+        is_equal = (expected == partial_result) | (np.isnan(expected) & np.isnan(partial_result))
+        is_close = is_equal | (np.abs(expected - partial_result) <= RELATIVE_TOLERANCE * magnitude)
+    return np.asarray(~is_close.reshape(len(is_close), -1).all(axis=1))
 
 
-def _texts(values: Made) -> NDArray[Any] | None:
+def _category_texts(values: FunctionResult) -> NDArray[Any] | None:
     """Return categories (m,) as objects with None for missing values; None if the values are numbers.
 
     A column of NaN only counts as categories that are all missing.
@@ -1046,7 +1097,7 @@ def _texts(values: Made) -> NDArray[Any] | None:
     return np.full(len(values), None) if values.ndim == 1 and np.isnan(values).all() else None
 
 
-def _kind(values: Made) -> str:
+def _describe_result(values: FunctionResult) -> str:
     """Describe the kind of a result in messages."""
     if isinstance(values, pd.Series):
         return "categories"

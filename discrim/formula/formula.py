@@ -20,8 +20,8 @@ interactions, like in R; a sum keeps its order.
 *Covariates.* In ``y ~ x1 + x2 | age`` the columns of the covariates are the first ones of the design. The
 ``.`` excludes them, and a column cannot be a predictor and a covariate.
 
-`labels_of_formula` and `labels_of_design` determine which columns contain labels before a table is read from
-text, because these columns must not be converted to numbers.
+`label_columns_of_formula` and `label_columns_of_design` determine which columns contain labels before a table
+is read from text, because these columns must not be converted to numbers.
 """
 
 from __future__ import annotations
@@ -38,7 +38,13 @@ import numpy as np
 
 from discrim.core.numerics.arrays import Codes, Mask
 from discrim.data.table import Table
-from discrim.data.values import Scalar, coded_levels, find_levels, refuse_numbers_as_text, warn_of_names
+from discrim.data.values import (
+    Scalar,
+    check_not_numbers_as_text,
+    coded_levels,
+    find_levels,
+    warn_if_labels_name_rows,
+)
 from discrim.errors import DataError, FormulaError, FormulaWarning, warn_user
 from discrim.formula import grammar
 from discrim.formula.design import Coding, Design, Factor, Product, Spec
@@ -94,20 +100,20 @@ class Expansion:
                 inner = 1 if node.type == "**" else len(node.args)
                 operands = values[len(values) - inner :]
                 del values[len(values) - inner :]
-                values.append(self._apply(node, operands))
+                values.append(self._apply_operator(node, operands))
             elif node.args:
                 stack.append((node, True))
                 inner = 1 if node.type == "**" else len(node.args)
                 stack.extend((child, False) for child in reversed(node.args[:inner]))
             else:
-                values.append(self._atom(node))
+                values.append(self._expand_leaf(node))
         return values[0]
 
     def _error(self, message: str, node: Node, *, hint: str) -> FormulaError:
         """Return an error that points to a node."""
         return self.source.error(message, node.origin.start, node.origin.end, hint=hint)
 
-    def _atom(self, node: Node) -> Sum:
+    def _expand_leaf(self, node: Node) -> Sum:
         """Expand a leaf of the tree."""
         match node.type:
             case "ZERO":
@@ -123,47 +129,51 @@ class Expansion:
             case _:
                 return Sum(self.leaf(node))
 
-    def _apply(self, node: Node, operands: list[Sum]) -> Sum:
+    def _apply_operator(self, node: Node, operands: list[Sum]) -> Sum:
         """Apply an operator to expanded operands."""
         if len(operands) == 1 and node.type in {"+", "-"}:
-            return self._sign(node, operands[0])
-        left = operands[0]
+            return self._apply_sign(node, operands[0])
+        first_operand = operands[0]
         if node.type == "+":
-            return _added(left, operands[1])
+            return _add_terms(first_operand, operands[1])
         if node.type == "-":
             for key, term in operands[1].terms.items():
-                if left.terms.pop(key, None) is None:
+                if first_operand.terms.pop(key, None) is None:
                     self.idle.append(":".join(term))
             if operands[1].intercept is not None:
-                left.intercept = not operands[1].intercept
-            return left
+                first_operand.intercept = not operands[1].intercept
+            return first_operand
         for operand in operands:
             if operand.intercept is not None:
                 raise self._error(
                     "0 and 1 stand for the intercept and cannot be multiplied or nested.",
                     node,
-                    hint="Leave them out here.",
+                    hint="Remove them here.",
                 )
         match node.type:
             case ":":
-                return Sum(self._products(node, left.terms, operands[1].terms))
+                return Sum(self._products(node, first_operand.terms, operands[1].terms))
             case "*":
                 right = operands[1].terms
-                return _by_degree(left.terms, right, self._products(node, left.terms, right))
+                return _merge_by_degree(
+                    first_operand.terms, right, self._products(node, first_operand.terms, right)
+                )
             case "/":
-                every = tuple(dict.fromkeys(factor for term in left.terms.values() for factor in term))
-                inside = self._products(node, {frozenset(every): every}, operands[1].terms)
-                return _by_degree(left.terms, inside)
+                all_factors = tuple(
+                    dict.fromkeys(factor for term in first_operand.terms.values() for factor in term)
+                )
+                inside = self._products(node, {frozenset(all_factors): all_factors}, operands[1].terms)
+                return _merge_by_degree(first_operand.terms, inside)
             case "**":
-                return self._power(node, left)
+                return self._power(node, first_operand)
             case _:
                 raise self._error(
                     "A formula has one ~, between the response and the predictors.",
                     node,
-                    hint="Leave out the others.",
+                    hint="Remove the others.",
                 )
 
-    def _sign(self, node: Node, operand: Sum) -> Sum:
+    def _apply_sign(self, node: Node, operand: Sum) -> Sum:
         """Apply a unary sign, which can only change the intercept."""
         if node.type == "+":
             return operand
@@ -173,22 +183,22 @@ class Expansion:
             )
         return Sum(intercept=not operand.intercept)
 
-    def _products(self, node: Node, left: Terms, right: Terms) -> Terms:
+    def _products(self, node: Node, left_terms: Terms, right_terms: Terms) -> Terms:
         """Return the products of all pairs of terms, and raise an error above a limit."""
-        if len(left) * len(right) > grammar.MAX_TERMS:
+        if len(left_terms) * len(right_terms) > grammar.MAX_TERMS:
             raise self._error(
-                f"This has more than {grammar.MAX_TERMS:,} terms.", node, hint="Leave out some."
+                f"This has more than {grammar.MAX_TERMS:,} terms.", node, hint="Remove some terms."
             )
-        return self._joined(node, ((a, b) for a in left.values() for b in right.values()))
+        return self._merge_groups(node, ((a, b) for a in left_terms.values() for b in right_terms.values()))
 
-    def _joined(self, node: Node, groups: Any) -> Terms:
+    def _merge_groups(self, node: Node, groups: Any) -> Terms:
         """Merge the factors of each group of terms into one term, without duplicates."""
         terms: Terms = {}
         for group in groups:
-            term = tuple(dict.fromkeys(factor for part in group for factor in part))
+            term = tuple(dict.fromkeys(factor for factors in group for factor in factors))
             if len(term) > grammar.MAX_EXPONENT:
                 raise self._error(
-                    f"An interaction may have {grammar.MAX_EXPONENT} factors at most.",
+                    f"An interaction can have at most {grammar.MAX_EXPONENT} factors.",
                     node,
                     hint="Leave out some.",
                 )
@@ -201,7 +211,7 @@ class Expansion:
         power = int(text) if text.isdecimal() and len(text) < 9 else 0
         if not 1 <= power <= grammar.MAX_EXPONENT:
             raise self._error(
-                f"A power in a formula is a whole number from 1 to {grammar.MAX_EXPONENT}.",
+                f"A power in a formula must be an integer from 1 to {grammar.MAX_EXPONENT}.",
                 node.args[1],
                 hint="Write I(x**2) for the power of a column.",
             )
@@ -215,19 +225,19 @@ class Expansion:
                 hint="Write a smaller power.",
             )
         groups = (g for size in range(1, power + 1) for g in combinations(base.terms.values(), size))
-        return _by_degree(self._joined(node, groups))
+        return _merge_by_degree(self._merge_groups(node, groups))
 
 
-def _added(left: Sum, right: Sum) -> Sum:
+def _add_terms(total: Sum, summand: Sum) -> Sum:
     """Add the terms of a sum to another one in place."""
     # In place, because a copy at every + would make the cost quadratic.
-    for key, term in right.terms.items():
-        left.terms.setdefault(key, term)
-    left.intercept = left.intercept if right.intercept is None else right.intercept
-    return left
+    for key, term in summand.terms.items():
+        total.terms.setdefault(key, term)
+    total.intercept = total.intercept if summand.intercept is None else summand.intercept
+    return total
 
 
-def _by_degree(*groups: Terms) -> Sum:
+def _merge_by_degree(*groups: Terms) -> Sum:
     """Merge groups of terms, without duplicates and with terms of fewer factors first."""
     terms: Terms = {}
     for key, term in (pair for group in groups for pair in group.items()):
@@ -259,14 +269,14 @@ def read_leaf(source: ScannedFormula, node: Node, table: Table, functions: Funct
     """
     start = node.origin.start
     end = node.origin.end
-    found = grammar.read_one_factor(source, start, end, str(node.token.extra), frozenset(functions))
-    for name in found.columns:
+    factor = grammar.read_one_factor(source, start, end, str(node.token.extra), frozenset(functions))
+    for name in factor.columns:
         try:
             table.position(name)
         except DataError as error:
-            place = source.find(name, start, end)
-            raise source.error(error.message, *place, hint=error.hint, columns=(name,)) from None
-    return found
+            name_range = source.find(name, start, end)
+            raise source.error(error.message, *name_range, hint=error.hint, columns=(name,)) from None
+    return factor
 
 
 def read_response(source: ScannedFormula, node: Node, table: Table, functions: Functions) -> Expression:
@@ -290,19 +300,19 @@ def read_response(source: ScannedFormula, node: Node, table: Table, functions: F
     end = node.origin.end
     if node.type != "PYTHON_EXPR":
         raise source.error(
-            "The left side is one response.",
+            "The left side must be one response.",
             start,
             end,
-            hint="Name a column, or a function of columns such as C(y).",
+            hint="Write a column, or a function of columns such as C(y).",
         )
     if node.token.extra == ".":
         raise source.error(
-            "`.` stands for the predictors.", start, end, hint="Name a column as the response."
+            "`.` stands for the predictors.", start, end, hint="Name the column of the response."
         )
     return read_leaf(source, node, table, functions)
 
 
-def right_side(
+def expand_right_side(
     source: ScannedFormula,
     node: Node,
     table: Table,
@@ -333,48 +343,58 @@ def right_side(
     terms : list of tuple of str
         Texts of the factors of each term, in order.
     """
-    apart = {*response.columns, *exclude}
-    known: dict[str, Expression] = {}
+    excluded_columns = {*response.columns, *exclude}
+    factor_by_code: dict[str, Expression] = {}
 
-    def leaf(each: Node) -> Terms:
-        if each.token.extra == ".":
-            rest = [name for name in table.names if name not in apart]
-            codes = list(map(grammar.quote, rest))
-            found = [Expression(code, Column(name), (name,)) for code, name in zip(codes, rest, strict=True)]
+    def leaf(leaf_node: Node) -> Terms:
+        if leaf_node.token.extra == ".":
+            dot_columns = [name for name in table.names if name not in excluded_columns]
+            codes = list(map(grammar.quote, dot_columns))
+            factors = [
+                Expression(code, Column(name), (name,)) for code, name in zip(codes, dot_columns, strict=True)
+            ]
         else:
-            found = [read_leaf(source, each, table, functions)]
-        known.update((one.code, one) for one in found)
-        return {frozenset({one.code}): (one.code,) for one in found}
+            factors = [read_leaf(source, leaf_node, table, functions)]
+        factor_by_code.update((factor.code, factor) for factor in factors)
+        return {frozenset({factor.code}): (factor.code,) for factor in factors}
 
     expansion = Expansion(source, leaf)
-    total = expansion.expand(node)
-    idle = [each for each in expansion.idle if not (each in known and apart.issuperset(known[each].columns))]
-    for each in idle:
-        warn_user(f"In the formula {_short(source.text)}, {each!r} changes nothing.", FormulaWarning)
-    if total.intercept is False:
+    expanded = expansion.expand(node)
+    idle = [
+        idle_text
+        for idle_text in expansion.idle
+        if not (
+            idle_text in factor_by_code and excluded_columns.issuperset(factor_by_code[idle_text].columns)
+        )
+    ]
+    for idle_text in idle:
         warn_user(
-            "Leaving out the intercept changes nothing: the classifier owns the constant, and categories "
-            "are always coded as if it were there.",
+            f"In the formula {_shorten_formula(source.text)}, {idle_text!r} changes nothing.", FormulaWarning
+        )
+    if expanded.intercept is False:
+        warn_user(
+            "Removing the intercept has no effect: classifiers always have a constant, and categories are "
+            "coded accordingly.",
             FormulaWarning,
         )
-    terms = list(total.terms.values())
+    terms = list(expanded.terms.values())
     if not terms:
         raise source.error(
-            "The right side has no predictor.", node.origin.start, node.origin.end, hint="Name one."
+            "The right side has no predictor.", node.origin.start, node.origin.end, hint="Add a predictor."
         )
-    used = {code: known[code] for term in terms for code in term}
-    for code, found in used.items():
-        for name in found.columns:
+    used_factors = {code: factor_by_code[code] for term in terms for code in term}
+    for code, expr in used_factors.items():
+        for name in expr.columns:
             if name in response.columns:
                 raise FormulaError(
                     f"The response column {name!r} is also a predictor, in {code!r}.",
-                    hint=f"Leave it out of the right side of {_short(source.text)}.",
+                    hint=f"Remove it from the right side of {_shorten_formula(source.text)}.",
                     columns=(name,),
                 )
-    return used, terms
+    return used_factors, terms
 
 
-def _short(text: str) -> str:
+def _shorten_formula(text: str) -> str:
     """Return the text of a formula for a message."""
     return repr(text if len(text) <= 80 else text[:77] + "...")
 
@@ -407,7 +427,7 @@ class ParsedFormula(NamedTuple):
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns of the right side, in order."""
-        return tuple(dict.fromkeys(name for each in self.expressions.values() for name in each.columns))
+        return tuple(dict.fromkeys(name for expr in self.expressions.values() for name in expr.columns))
 
     @property
     def beside(self) -> tuple[str, ...]:
@@ -417,8 +437,8 @@ class ParsedFormula(NamedTuple):
     def is_plain(self, table: Table) -> bool:
         """Return whether every term is a numeric column."""
         return all(len(term) == 1 for term in self.terms) and all(
-            isinstance(each.root, Column) and table.kind(each.root.name) in {"numeric", "boolean"}
-            for each in self.expressions.values()
+            isinstance(expr.root, Column) and table.kind(expr.root.name) in {"numeric", "boolean"}
+            for expr in self.expressions.values()
         )
 
 
@@ -447,9 +467,9 @@ def parse_formula(
         The formula cannot be parsed, is not allowed, or names columns that the table does not have.
     """
     source = grammar.scan(formula)
-    left, right = parse(source)
-    response = read_response(source, left, table, functions)
-    expressions, terms = right_side(source, right, table, functions, response, exclude)
+    left_node, right_node = parse(source)
+    response = read_response(source, left_node, table, functions)
+    expressions, terms = expand_right_side(source, right_node, table, functions, response, exclude)
     return ParsedFormula(formula, response, expressions, terms, tuple(exclude))
 
 
@@ -475,33 +495,43 @@ def parse_adjusted_formula(
     source = grammar.scan(formula)
     if source.bar < 0:
         return parse_formula(formula, table, functions, exclude)
-    left, right, beyond = sides(source)
-    response = read_response(source, left, table, functions)
-    for each in _nodes(beyond):
-        if each.type == "PYTHON_EXPR" and each.token.extra == ".":
-            start = each.origin.start
-            end = each.origin.end
+    left_node, right_node, covariate_node = parse_with_covariates(source)
+    response = read_response(source, left_node, table, functions)
+    for expr in _nodes(covariate_node):
+        if expr.type == "PYTHON_EXPR" and expr.token.extra == ".":
+            start = expr.origin.start
+            end = expr.origin.end
             raise source.error("`.` stands for the predictors.", start, end, hint="Name the covariates.")
-    others, adjusted = right_side(source, beyond, table, functions, response, exclude)
-    used = dict.fromkeys(name for each in others.values() for name in each.columns)
-    expressions, terms = right_side(source, right, table, functions, response, (*exclude, *used))
-    for code, found in expressions.items():
-        for name in set(found.columns) & set(used):
+    covariate_factors, covariate_terms = expand_right_side(
+        source, covariate_node, table, functions, response, exclude
+    )
+    covariate_columns = dict.fromkeys(name for expr in covariate_factors.values() for name in expr.columns)
+    expressions, terms = expand_right_side(
+        source, right_node, table, functions, response, (*exclude, *covariate_columns)
+    )
+    for code, factor in expressions.items():
+        for name in set(factor.columns) & set(covariate_columns):
             raise FormulaError(
                 f"The covariate {name!r} is also a predictor, in {code!r}.",
-                hint=f"Leave it out of one side of the `|` in {_short(formula)}.",
+                hint=f"Remove it from one side of the `|` in {_shorten_formula(formula)}.",
+                columns=(name,),
             )
     return ParsedFormula(
-        formula, response, others | expressions, [*adjusted, *terms], tuple(exclude), len(adjusted)
+        formula,
+        response,
+        covariate_factors | expressions,
+        [*covariate_terms, *terms],
+        tuple(exclude),
+        len(covariate_terms),
     )
 
 
 def learn_design(
-    found: ParsedFormula,
+    parsed: ParsedFormula,
     table: Table,
     functions: Functions,
     levels: Sequence[Any] | None = None,
-    whole: FullDataSummary | None = None,
+    full_data: FullDataSummary | None = None,
     *,
     positive: Mask | None = None,
     incomplete: bool = False,
@@ -513,12 +543,12 @@ def learn_design(
 
     Parameters
     ----------
-    found : ParsedFormula
+    parsed : ParsedFormula
     table : Table
     functions : mapping of str to callable
     levels : sequence, optional
         The classes in order; by default the order of the categories, or sorted.
-    whole : FullDataSummary, optional
+    full_data : FullDataSummary, optional
         Summary of the full data, if the table is a part of it.
     positive : (n,) bool, optional
         Rows with a positive weight. The others count as rows without a label.
@@ -543,32 +573,51 @@ def learn_design(
     >>> design.terms, design.levels, codes
     (('x',), ('a', 'b'), array([1, 0, 1]))
     """
-    response = found.response
-    expressions = found.expressions
-    columns = found.columns
-    rows = None if whole is None else whole.rows
-    classes, codes, kind = classes_and_codes(response, table, functions, levels, rows=rows, used=positive)
+    response = parsed.response
+    expressions = parsed.expressions
+    columns = parsed.columns
+    rows = None if full_data is None else full_data.rows
+    classes, codes, type_of_labels = classes_and_codes(
+        response, table, functions, levels, rows=rows, used=positive
+    )
     names = columns
     spec = None
-    if not found.is_plain(table):
+    if not parsed.is_plain(table):
         used = codes >= 0
-        names, spec = specify(
-            expressions, found.terms, columns, found.beside, table, functions, whole,
+        names, spec = learn_spec(
+            expressions, parsed.terms, columns, parsed.beside, table, functions, full_data,
             used=None if used.all() else used, incomplete=incomplete,
         )  # fmt: skip
-    called = dict.fromkeys(name for each in (response, *expressions.values()) for name in each.functions)
-    own = response.label, response.columns, columns, names, classes, spec is None, spec, tuple(called)
-    truths = tuple(name for name in columns if spec is None and table.kind(name) == "boolean")
-    adjusted = _covariate_columns(found, names, spec)
-    return Design(found.formula, *own, labels=kind, truths=truths, covariates=adjusted), codes
+    function_names = dict.fromkeys(
+        name for expr in (response, *expressions.values()) for name in expr.functions
+    )
+    design_fields = (
+        response.label,
+        response.columns,
+        columns,
+        names,
+        classes,
+        spec is None,
+        spec,
+        tuple(function_names),
+    )
+    boolean_columns = tuple(name for name in columns if spec is None and table.kind(name) == "boolean")
+    covariate_names = _covariate_columns(parsed, names, spec)
+    return Design(
+        parsed.formula,
+        *design_fields,
+        labels=type_of_labels,
+        truths=boolean_columns,
+        covariates=covariate_names,
+    ), codes
 
 
-def _covariate_columns(found: ParsedFormula, names: tuple[str, ...], spec: Spec | None) -> tuple[str, ...]:
+def _covariate_columns(parsed: ParsedFormula, names: tuple[str, ...], spec: Spec | None) -> tuple[str, ...]:
     """Return the names of the columns of the covariates, which are the first ones of the design.
 
     Parameters
     ----------
-    found : ParsedFormula
+    parsed : ParsedFormula
     names : tuple of str
         Names of all columns of the design.
     spec : Spec or None
@@ -579,13 +628,13 @@ def _covariate_columns(found: ParsedFormula, names: tuple[str, ...], spec: Spec 
     tuple of str
     """
     if spec is None:
-        return names[: found.covariates]
-    factors = {code for term in found.terms[: found.covariates] for code in term}
+        return names[: parsed.covariates]
+    factors = {code for term in parsed.terms[: parsed.covariates] for code in term}
     return tuple(
         name
-        for places, parts in spec.placed()
-        if factors.issuperset(spec.factors[factor].code for factor, _ in parts)
-        for name in names[places]
+        for column_slice, factor_codings in spec.placed()
+        if factors.issuperset(spec.factors[factor].code for factor, _ in factor_codings)
+        for name in names[column_slice]
     )
 
 
@@ -593,30 +642,35 @@ def parse(source: ScannedFormula) -> tuple[Node, Node]:
     """Return the left and right side of the tree of patsy; raise FormulaError if there are covariates."""
     if source.bar >= 0:
         raise source.error(
-            "Covariates, after a `|`, are taken by lda() and moments() alone.",
+            "Covariates after a `|` are only supported by lda() and moments().",
             source.bar,
             source.bar + 1,
-            hint="Fit lda(), or write + in its place, so that what follows is a predictor.",
+            hint="Fit lda(), or replace | by + to use the covariates as predictors.",
         )
-    return _tree(source, source.code)
+    return _parse_by_patsy(source, source.code)
 
 
-def sides(source: ScannedFormula) -> tuple[Node, Node, Node]:
+def parse_with_covariates(source: ScannedFormula) -> tuple[Node, Node, Node]:
     """Return the left side, the predictors and the covariates of a formula with covariates."""
     tilde = source.code.index("~") + 1
     bar = source.bar
     for begin, end in ((tilde, bar), (bar + 1, len(source.code))):
         if not source.code[begin:end].strip():
             raise source.error(
-                "The `|` stands between predictors and covariates.", bar, bar + 1, hint="Name both."
+                "The `|` stands between predictors and covariates.",
+                bar,
+                bar + 1,
+                hint="Write predictors and covariates.",
             )
-    left, right = _tree(source, source.code[:bar])
+    left_node, right_node = _parse_by_patsy(source, source.code[:bar])
     # Blanks instead of the predictors keep the positions of the covariates, to which errors point.
-    _, beyond = _tree(source, source.code[:tilde] + " " * (bar + 1 - tilde) + source.code[bar + 1 :])
-    return left, right, beyond
+    _, covariate_node = _parse_by_patsy(
+        source, source.code[:tilde] + " " * (bar + 1 - tilde) + source.code[bar + 1 :]
+    )
+    return left_node, right_node, covariate_node
 
 
-def _tree(source: ScannedFormula, code: str) -> tuple[Node, Node]:
+def _parse_by_patsy(source: ScannedFormula, code: str) -> tuple[Node, Node]:
     """Parse code with patsy; return the left and the right side."""
     from patsy import PatsyError
     from patsy.parse_formula import parse_formula as parse_by_patsy
@@ -624,7 +678,7 @@ def _tree(source: ScannedFormula, code: str) -> tuple[Node, Node]:
     end = len(source.code)
     if "~" not in source.code:
         raise source.error(
-            "A formula is 'response ~ terms'; this one has no ~.", 0, max(end, 1), hint="Write one."
+            "A formula is 'response ~ terms'; this one has no ~.", 0, max(end, 1), hint="Add the ~."
         )
     try:
         tree = parse_by_patsy(code)
@@ -632,28 +686,26 @@ def _tree(source: ScannedFormula, code: str) -> tuple[Node, Node]:
         origin = error.origin
         start, stop = (origin.start, origin.end) if origin is not None else (0, end)
         raise source.error(
-            f"This cannot be read: {error.message.replace('a noun', 'a term')}.",
+            f"This cannot be parsed: {error.message.replace('a noun', 'a term')}.",
             start,
             stop,
-            hint="Correct it.",
+            hint="Correct the formula.",
         ) from None
     except (AssertionError, IndexError, SyntaxError, AttributeError):
-        raise source.error(
-            "An operator has nothing to work on.", 0, end, hint="Write a term there."
-        ) from None
+        raise source.error("An operator has no operand.", 0, end, hint="Write a term there.") from None
     if len(tree.args) != 2:
-        raise source.error("A formula needs a response on the left of the ~.", 0, end, hint="Name it.")
+        raise source.error("A formula needs a response on the left of the ~.", 0, end, hint="Add a response.")
     return tree.args[0], tree.args[1]
 
 
-def specify(
+def learn_spec(
     expressions: Mapping[str, Expression],
     terms: list[tuple[str, ...]],
     columns: tuple[str, ...],
-    beside: tuple[str, ...],
+    other_columns: tuple[str, ...],
     table: Table,
     functions: Functions,
-    of: FullDataSummary | None = None,
+    full_data: FullDataSummary | None = None,
     *,
     used: Mask | None = None,
     incomplete: bool = False,
@@ -668,12 +720,12 @@ def specify(
         Texts of the factors of each term.
     columns : tuple of str
         Columns that the factors read.
-    beside : tuple of str
+    other_columns : tuple of str
         Other columns in which rows have to be complete.
     table : Table
     functions : mapping of str to callable
         Functions of the user.
-    of : FullDataSummary, optional
+    full_data : FullDataSummary, optional
         Summary of the full data, if the table is a part of it.
     used : (n,) bool array, optional
         Rows with a class and a positive weight.
@@ -687,23 +739,29 @@ def specify(
         Names of the columns of the design.
     spec : Spec
     """
-    whole = RowRange(table, 0, table.nrows, used=used)
+    all_rows = RowRange(table, 0, table.nrows, used=used)
     for name in columns:
-        if whole.kind(name) == "other":
-            whole.series(name)
-    read = tuple(name for name in beside if name in table.names)
-    by_factor = incomplete and not any(each.stateful for each in expressions.values())
-    rows = whole if by_factor else learning_rows(whole, columns, read, expressions.values(), functions)
+        if all_rows.kind(name) == "other":
+            all_rows.series(name)
+    complete_columns = tuple(name for name in other_columns if name in table.names)
+    by_factor = incomplete and not any(expr.stateful for expr in expressions.values())
+    rows = (
+        all_rows
+        if by_factor
+        else learning_rows(all_rows, columns, complete_columns, expressions.values(), functions)
+    )
     learnt = {}
-    for code, each in expressions.items():
-        table_of = None if of is None or not each.stateful else of.learning
-        own = rows if table_of is None else RowRange(table_of, 0, table_of.nrows)
-        if incomplete and not each.stateful and not _is_number(each, whole):
-            own = learning_rows(whole, each.columns, read, (each,), functions)
-        learnt[code] = _learn(each, own, functions, None if of is None else of.rows)
+    for code, expr in expressions.items():
+        learning_table = None if full_data is None or not expr.stateful else full_data.learning
+        factor_rows = rows if learning_table is None else RowRange(learning_table, 0, learning_table.nrows)
+        if incomplete and not expr.stateful and not _is_number(expr, all_rows):
+            factor_rows = learning_rows(all_rows, expr.columns, complete_columns, (expr,), functions)
+        learnt[code] = _learn_factor(
+            expr, factor_rows, functions, None if full_data is None else full_data.rows
+        )
     factors = {code: factor for code, (factor, _) in learnt.items()}
-    position = {code: number for number, code in enumerate(factors)}
-    numbered: dict[tuple[str, bool, bool], int] = {}
+    position = {code: coding_index for coding_index, code in enumerate(factors)}
+    coding_index_by_key: dict[tuple[str, bool, bool], int] = {}
     codings: list[Coding] = []
     products: list[Product] = []
     names: list[str] = []
@@ -718,76 +776,78 @@ def specify(
                 labels.append([label] if width == 1 else [f"{label}[{j}]" for j in range(width)])
                 pairs.append((position[code], -1))
                 continue
-            alone = len(levels) == 1 and term == (code,)
-            if alone:
+            is_constant = len(levels) == 1 and term == (code,)
+            if is_constant:
                 # A column of ones, which is left out like any constant column.
                 coding = Coding((0,), None)
                 suffixes = [""]
             else:
-                coding, suffixes = _code(levels, learnt[code][1], full[code], code)
-            number = numbered.setdefault((code, full[code], alone), len(codings))
-            if number == len(codings):
+                coding, suffixes = _code_categories(levels, learnt[code][1], full[code], code)
+            coding_index = coding_index_by_key.setdefault((code, full[code], is_constant), len(codings))
+            if coding_index == len(codings):
                 codings.append(coding)
             labels.append([label + suffix for suffix in suffixes])
-            pairs.append((position[code], number))
+            pairs.append((position[code], coding_index))
         products.append(tuple(pairs))
-        names.extend(":".join(reversed(parts)) for parts in product(*reversed(labels)))
-    twice = {name for name, times in Counter(names).items() if times > 1}
-    if twice:
+        names.extend(":".join(reversed(factor_names)) for factor_names in product(*reversed(labels)))
+    duplicates = {name for name, count in Counter(names).items() if count > 1}
+    if duplicates:
         raise FormulaError(
-            f"Two columns of the design would both be called {min(twice)!r}.",
+            f"Two columns of the design would have the name {min(duplicates)!r}.",
             hint="Rename a column of the table.",
         )
-    kinds = tuple(whole.kind(name) for name in columns)
+    kinds = tuple(all_rows.kind(name) for name in columns)
     return tuple(names), Spec(kinds, tuple(factors.values()), tuple(codings), tuple(products))
 
 
-def _is_number(each: Expression, rows: RowRange) -> bool:
+def _is_number(expr: Expression, rows: RowRange) -> bool:
     """Return whether a factor is a numeric column."""
-    return isinstance(each.root, Column) and rows.kind(each.root.name) in {"numeric", "boolean"}
+    return isinstance(expr.root, Column) and rows.kind(expr.root.name) in {"numeric", "boolean"}
 
 
-def _learn(
-    each: Expression, rows: RowRange, functions: Functions, stand_for: int | None
+def _learn_factor(
+    expr: Expression, rows: RowRange, functions: Functions, n_represented_rows: int | None
 ) -> tuple[Factor, Contrast | None]:
     """Learn one factor: its width, or its levels and contrast, and its states.
 
     Parameters
     ----------
-    each : Expression
+    expr : Expression
     rows : RowRange
         Complete rows.
     functions : mapping of str to callable
         Functions of the user.
-    stand_for : int or None
+    n_represented_rows : int or None
         Number of rows of the full data that these rows represent.
 
     Returns
     -------
     tuple of Factor and Contrast or None
     """
-    root = each.root
-    if _is_number(each, rows):
-        return Factor(each.code, 1, None, ()), None
-    what = f"The predictor {each.label!r}"
-    coded = rows.coded(root.name) if isinstance(root, Column) else None
-    if isinstance(root, Column) and coded is not None:
-        text = rows.kind(root.name) == "text"
+    root = expr.root
+    if _is_number(expr, rows):
+        return Factor(expr.code, 1, None, ()), None
+    description = f"The predictor {expr.label!r}"
+    factorized = rows.coded(root.name) if isinstance(root, Column) else None
+    if isinstance(root, Column) and factorized is not None:
+        is_text = rows.kind(root.name) == "text"
         # Unlike categories, text declares no levels: a text without a complete row is not one.
-        levels, codes = coded_levels(*coded, what, declared=not text, unused=rows.table.part and not text)
-        if text:
-            refuse_numbers_as_text(levels, codes, root.name, lambda: rows.index)
-            warn_of_names(len(levels), stand_for or rows.size, what, each.code)
-        return Factor(each.code, 0, levels, ()), None
+        levels, codes = coded_levels(
+            *factorized, description, declared=not is_text, keep_unused=rows.table.part and not is_text
+        )
+        if is_text:
+            check_not_numbers_as_text(levels, codes, root.name, lambda: rows.index)
+            warn_if_labels_name_rows(len(levels), n_represented_rows or rows.size, description, expr.code)
+        return Factor(expr.code, 0, levels, ()), None
     memory = Memory()
-    value = evaluate(each, rows, memory, functions)
+    value = evaluate(expr, rows, memory, functions)
     if not isinstance(value, Categories):
         width = 1 if value.ndim == 1 else value.shape[1]
-        return Factor(each.code, width, None, tuple(memory.states)), None
+        return Factor(expr.code, width, None, tuple(memory.states)), None
     # Rows without a category from a user's function are missing.
-    known = value.values.dropna() if each.functions else value.values
-    levels, _ = find_levels(known, what, value.levels, unused=rows.table.part)
-    return Factor(each.code, 0, levels, tuple(memory.states)), value.contrast
+    present_values = value.values.dropna() if expr.functions else value.values
+    levels, _ = find_levels(present_values, description, value.levels, keep_unused=rows.table.part)
+    return Factor(expr.code, 0, levels, tuple(memory.states)), value.contrast
 
 
 def _choose_codings(
@@ -812,22 +872,22 @@ def _choose_codings(
     result = []
     for term in terms:
         for full in chosen[term]:
-            parts = tuple(code for code in term if code in numeric or code in full)
+            product_factors = tuple(code for code in term if code in numeric or code in full)
             total += math.prod(
                 factors[code].width if code in numeric else len(factors[code].levels or ()) - (not full[code])
-                for code in parts
+                for code in product_factors
             )
             if total > grammar.MAX_COLUMNS:
                 raise FormulaError(
                     f"The design would have more than {grammar.MAX_COLUMNS:,} columns, at the term "
                     f"{':'.join(term)!r}.",
-                    hint=f"Leave out what has many levels, as in `. - {term[0]}`.",
+                    hint=f"Exclude factors with many levels, for example by `. - {term[0]}`.",
                 )
-            result.append((parts, full))
+            result.append((product_factors, full))
     return result
 
 
-def _code(
+def _code_categories(
     levels: tuple[Scalar, ...], contrast: Contrast | None, full: bool, code: str
 ) -> tuple[Coding, list[str]]:
     """Return the coding of a categorical factor.
@@ -852,41 +912,47 @@ def _code(
     if contrast is None or contrast.name == "Treatment":
         if full:
             return Coding(tuple(range(len(levels))), None), [f"[{level}]" for level in levels]
-        reference = _reference(levels, options.get("reference"), code)
+        reference = _reference_position(levels, options.get("reference"), code)
         picks = tuple(j for j in range(len(levels)) if j != reference)
         return Coding(picks, None), [f"[T.{levels[j]}]" for j in picks]
     if len(levels) > grammar.MAX_BASIS:
         raise FormulaError(
             f"{code} has {len(levels):,} levels.",
-            hint=f"Merge some, because {contrast.name} takes at most {grammar.MAX_BASIS:,}.",
+            hint=f"Merge some levels, because {contrast.name} supports at most {grammar.MAX_BASIS:,}.",
         )
     import patsy
 
-    lists = {name: list(each) if isinstance(each, tuple) else each for name, each in options.items()}
+    lists = {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
     try:
-        maker = getattr(patsy, contrast.name)(**lists)
-        coded = (maker.code_with_intercept if full else maker.code_without_intercept)(list(levels))
+        contrast_object = getattr(patsy, contrast.name)(**lists)
+        coded = (contrast_object.code_with_intercept if full else contrast_object.code_without_intercept)(
+            list(levels)
+        )
     except (patsy.PatsyError, TypeError, ValueError) as error:
         raise FormulaError(
-            f"{code}: the {contrast.name} contrast does not fit: {error}.",
+            f"{code}: the {contrast.name} contrast cannot be applied: {error}.",
             hint="Correct its arguments, or use another contrast.",
         ) from None
     matrix = np.asarray(coded.matrix, dtype=np.float64)
     return Coding(None, tuple(map(tuple, matrix.tolist()))), list(coded.column_suffixes)
 
 
-def _reference(levels: tuple[Scalar, ...], wanted: Any, code: str) -> int:
+def _reference_position(levels: tuple[Scalar, ...], requested: Any, code: str) -> int:
     """Return the position of the reference level, passed as level or as position; the first by default."""
-    if wanted is None:
+    if requested is None:
         return 0
-    if wanted in levels:
-        return levels.index(wanted)
-    if isinstance(wanted, int) and not isinstance(wanted, bool) and -len(levels) <= wanted < len(levels):
-        return wanted % len(levels)
-    raise FormulaError(f"{code}: {wanted!r} is no level to refer to.", hint=f"Use one of {list(levels[:8])}.")
+    if requested in levels:
+        return levels.index(requested)
+    if (
+        isinstance(requested, int)
+        and not isinstance(requested, bool)
+        and -len(levels) <= requested < len(levels)
+    ):
+        return requested % len(levels)
+    raise FormulaError(f"{code}: {requested!r} is not a level.", hint=f"Use one of {list(levels[:8])}.")
 
 
-def labels_of_formula(formula: str) -> tuple[str, ...]:
+def label_columns_of_formula(formula: str) -> tuple[str, ...]:
     """Return the response of a formula and the columns in C(); nothing if the formula cannot be parsed.
 
     Examples
@@ -896,42 +962,46 @@ def labels_of_formula(formula: str) -> tuple[str, ...]:
     """
     try:
         source = grammar.scan(formula)
-        left, *right = parse(source) if source.bar < 0 else sides(source)
-        found = [each.category for each in _leaves(source, left)]
-        found += [each.category for side in right for each in _leaves(source, side) if each.is_coded]
+        left_node, *right_nodes = parse(source) if source.bar < 0 else parse_with_covariates(source)
+        columns = [factor.category for factor in _leaves(source, left_node)]
+        columns += [
+            factor.category for side in right_nodes for factor in _leaves(source, side) if factor.is_coded
+        ]
     except FormulaError:
         return ()
-    return tuple(dict.fromkeys(name for name in found if name is not None))
+    return tuple(dict.fromkeys(name for name in columns if name is not None))
 
 
-def labels_of_design(design: Design) -> dict[str, bool]:
+def label_columns_of_design(design: Design) -> dict[str, bool]:
     """Return the columns of labels of a fit, and for each whether its levels are text."""
     names = frozenset(design.functions)
     pairs = [(grammar.expression(design.response_code, names), design.levels)]
     factors = () if design.spec is None else design.spec.factors
     pairs += [
-        (grammar.expression(each.code, names), each.levels) for each in factors if each.levels is not None
+        (grammar.expression(expr.code, names), expr.levels) for expr in factors if expr.levels is not None
     ]
     return {
         name: any(isinstance(level, str) for level in levels)
-        for each, levels in pairs
-        if (name := each.category) is not None
+        for expr, levels in pairs
+        if (name := expr.category) is not None
     }
 
 
 def _leaves(source: ScannedFormula, node: Any) -> Iterator[Expression]:
     """Yield the factors of a tree, without checking that their columns exist."""
-    for each in _nodes(node):
-        if each.type == "PYTHON_EXPR":
-            text = str(each.token.extra)
+    for inner_node in _nodes(node):
+        if inner_node.type == "PYTHON_EXPR":
+            text = str(inner_node.token.extra)
             if text != ".":
-                yield grammar.read_one_factor(source, each.origin.start, each.origin.end, text, frozenset())
+                yield grammar.read_one_factor(
+                    source, inner_node.origin.start, inner_node.origin.end, text, frozenset()
+                )
 
 
 def _nodes(node: Node) -> Iterator[Node]:
     """Iterate over the nodes of a tree from left to right."""
-    waiting = [node]
-    while waiting:
-        each = waiting.pop()
-        yield each
-        waiting.extend(reversed(each.args))
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        yield current
+        pending.extend(reversed(current.args))

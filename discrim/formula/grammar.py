@@ -107,14 +107,14 @@ class ScannedFormula:
             Start and end of the name in `code`; `start` and `end` if it is spelled differently.
         """
         written = next((code for code, column in self.names.items() if column == name), name)
-        at = self.code.find(written, start, end)
-        return (at, at + len(written)) if at >= 0 else (start, end)
+        position = self.code.find(written, start, end)
+        return (position, position + len(written)) if position >= 0 else (start, end)
 
     def _typed(self, position: int) -> int:
         """Convert a position in the code to a position in the text as typed."""
-        piece = max(bisect_right(self.starts, (position, len(self.text))) - 1, 0)
-        code_start, text_start = self.starts[piece]
-        last = self.starts[min(piece + 1, len(self.starts) - 1)][1]
+        token_index = max(bisect_right(self.starts, (position, len(self.text))) - 1, 0)
+        code_start, text_start = self.starts[token_index]
+        last = self.starts[min(token_index + 1, len(self.starts) - 1)][1]
         return min(text_start + position - code_start, max(last, text_start))
 
 
@@ -130,26 +130,28 @@ def updated(formula: str, earlier: str) -> str:
     """
     bar = scan(formula).bar
     tilde = next(token for token in _TOKEN.finditer(earlier) if token[0] == "~")
-    left, right = earlier[: tilde.start()].strip(), earlier[tilde.end() :].strip()
-    bar_position = next((token.start() for token in _TOKEN.finditer(right) if token[0] == "|"), len(right))
-    covariates = f" {right[bar_position:]}" if bar_position < len(right) else ""
-    right = right[:bar_position].strip()
-    pieces: list[str] = []
+    left_side, right_side = earlier[: tilde.start()].strip(), earlier[tilde.end() :].strip()
+    bar_position = next(
+        (token.start() for token in _TOKEN.finditer(right_side) if token[0] == "|"), len(right_side)
+    )
+    covariates = f" {right_side[bar_position:]}" if bar_position < len(right_side) else ""
+    right_side = right_side[:bar_position].strip()
+    segments: list[str] = []
     start = -1
     for token in _TOKEN.finditer(formula):
-        piece = token[0]
-        if piece == "~":
-            piece = piece if "".join(pieces).strip() else f"{left} ~"
+        segment = token[0]
+        if segment == "~":
+            segment = segment if "".join(segments).strip() else f"{left_side} ~"
             start = token.end()
-        elif piece == ".":
-            rest = formula[token.end() :].lstrip()
+        elif segment == ".":
+            following = formula[token.end() :].lstrip()
             # The first summand needs no brackets.
-            bare = start < 0 or (
-                not formula[start : token.start()].strip() and rest[:1] in ("", "+", "-", "|")
+            needs_no_brackets = start < 0 or (
+                not formula[start : token.start()].strip() and following[:1] in ("", "+", "-", "|")
             )
-            piece = left if start < 0 else right if bare else f"({right})"
-        pieces.append(piece)
-    return "".join(pieces).strip() + (covariates if bar < 0 else "")
+            segment = left_side if start < 0 else right_side if needs_no_brackets else f"({right_side})"
+        segments.append(segment)
+    return "".join(segments).strip() + (covariates if bar < 0 else "")
 
 
 def quote(name: str) -> str:
@@ -160,8 +162,8 @@ def quote(name: str) -> str:
     >>> quote("petal_width"), quote("petal width"), quote("class")
     ('petal_width', '`petal width`', '`class`')
     """
-    plain = name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("__")
-    if plain and unicodedata.is_normalized("NFKC", name):
+    is_identifier = name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("__")
+    if is_identifier and unicodedata.is_normalized("NFKC", name):
         return name
     return "`" + name.replace("`", "``") + "`"
 
@@ -191,20 +193,20 @@ def scan(text: str) -> ScannedFormula:
     if not isinstance(text, str):
         raise FormulaError(
             f"A formula is text such as 'y ~ x1 + x2', not {type(text).__name__}.",
-            hint="Give the formula first, then the table.",
+            hint="Pass the formula as the first argument and the table as the second.",
         )
     if len(text) > MAX_TEXT:
         raise FormulaError(
             f"The formula has {len(text):,} characters; the limit is {MAX_TEXT:,}.",
-            hint="Write `.` for all columns, and `- name` for those left out.",
+            hint="Write `.` for all columns, and `- name` to exclude one.",
         )
     prefix = "_q"
     while prefix in text:
         prefix += "q"
-    pieces: list[str] = []
+    code_tokens: list[str] = []
     starts: list[tuple[int, int]] = []
     names: dict[str, str] = {}
-    opened: list[int] = []
+    open_brackets: list[int] = []
     bar = -1
     operators = 0
     length = 0
@@ -213,7 +215,7 @@ def scan(text: str) -> ScannedFormula:
     while position < end:
         token = _TOKEN.match(text, position)
         if token is None:
-            raise _unreadable(text, position)
+            raise _unknown_character_error(text, position)
         operators += token.lastgroup == "operator"
         if operators > MAX_OPERATORS:
             raise pointing_error(
@@ -223,40 +225,40 @@ def scan(text: str) -> ScannedFormula:
                 token.end(),
                 hint="Write `.` for all columns.",
             )
-        name = _put_aside(text, token)
+        name = _name_to_replace(text, token)
         if name is None:
-            piece = _plain_piece(text, token, opened)
+            code_token = _check_token(text, token, open_brackets)
         else:
-            piece = f"{prefix}{len(names)}_"
-            names[piece] = name
-        if piece == "|":
-            if bar >= 0 or opened or "~" not in pieces:
+            code_token = f"{prefix}{len(names)}_"
+            names[code_token] = name
+        if code_token == "|":
+            if bar >= 0 or open_brackets or "~" not in code_tokens:
                 hint = "Write it on the right of the ~."
                 if bar >= 0:
-                    hint = "Join covariates by +, as in y ~ x1 + x2 | age + sex."
-                elif opened:
+                    hint = "Combine covariates with +, for example y ~ x1 + x2 | age + sex."
+                elif open_brackets:
                     hint = "Write it outside of brackets."
                 raise pointing_error(_BAR, text, position, token.end(), hint=hint)
             bar = length
         starts.append((length, position))
-        pieces.append(piece)
-        length += len(piece)
+        code_tokens.append(code_token)
+        length += len(code_token)
         position = token.end()
-    if opened:
+    if open_brackets:
         raise pointing_error(
             "This bracket is never closed.",
             text,
-            opened[-1],
-            opened[-1] + 1,
-            hint="Close it, or leave it out.",
+            open_brackets[-1],
+            open_brackets[-1] + 1,
+            hint="Close or remove it.",
         )
-    return ScannedFormula(text, "".join(pieces), names, (*starts, (length, end)), bar)
+    return ScannedFormula(text, "".join(code_tokens), names, (*starts, (length, end)), bar)
 
 
 _BAR = "A formula has one `|`, after its predictors and before the covariates that these are adjusted for."
 
 
-def _put_aside(text: str, token: re.Match[str]) -> str | None:
+def _name_to_replace(text: str, token: re.Match[str]) -> str | None:
     """Return the column name of a token that is not valid in Python, else None; raise an error if bad."""
     if token.lastgroup == "quoted":
         return token[0][1:-1].replace("``", "`")
@@ -273,7 +275,7 @@ def _put_aside(text: str, token: re.Match[str]) -> str | None:
             end,
             hint="If a column has exactly this name, put it in backticks.",
         )
-    if any(part.startswith("__") for part in name.split(".")):
+    if any(component.startswith("__") for component in name.split(".")):
         raise pointing_error(
             f"{name!r} is not allowed.",
             text,
@@ -283,19 +285,23 @@ def _put_aside(text: str, token: re.Match[str]) -> str | None:
         )
     if text[end : end + 1] in {'"', "'"}:
         raise pointing_error(
-            "A string may have no prefix.",
+            "Strings must not have a prefix.",
             text,
             start,
             end + 1,
-            hint="Leave out what stands before the quotes.",
+            hint="Remove the characters before the quotes.",
         )
     if ("." in name and not _CALL.match(text, end)) or (
         keyword.iskeyword(name) and name not in {"True", "False", "None"}
     ):
         return name
-    if not all(part.isidentifier() for part in name.split(".")):
+    if not all(component.isidentifier() for component in name.split(".")):
         raise pointing_error(
-            f"{name!r} is not a name.", text, start, end, hint="If a column is called so, use backticks."
+            f"{name!r} is not a valid name.",
+            text,
+            start,
+            end,
+            hint="If a column has this name, use backticks.",
         )
     # patsy reads everything that float() accepts as a number.
     if name.lower() in {"inf", "infinity", "nan"} and not _CALL.match(text, end):
@@ -304,7 +310,7 @@ def _put_aside(text: str, token: re.Match[str]) -> str | None:
     return None if re.fullmatch(r"[\w.]+", name) else name
 
 
-def _plain_piece(text: str, token: re.Match[str], opened: list[int]) -> str:
+def _check_token(text: str, token: re.Match[str], open_brackets: list[int]) -> str:
     """Check a token and return its text in the code.
 
     Parameters
@@ -313,26 +319,26 @@ def _plain_piece(text: str, token: re.Match[str], opened: list[int]) -> str:
         The formula.
     token : re.Match
         A match of `_TOKEN`.
-    opened : list of int
+    open_brackets : list of int
         Positions of the open brackets, which is updated.
 
     Returns
     -------
     str
     """
-    piece = token[0]
+    token_text = token[0]
     start = token.start()
     end = token.end()
     match token.lastgroup:
         case "space":
-            if not set(piece) <= set(" \t\r\n\f\v\u00a0\u3000"):
+            if not set(token_text) <= set(" \t\r\n\f\v\u00a0\u3000"):
                 raise pointing_error(
                     "This kind of space is not allowed.", text, start, end, hint="Write a plain blank."
                 )
-            return " " * len(piece)
+            return " " * len(token_text)
         case "number" if re.match(r"\w", text[end : end + 1]):
             raise pointing_error(
-                "A number cannot run into a name.",
+                "A number must not be followed by a letter.",
                 text,
                 start,
                 end + 1,
@@ -340,40 +346,40 @@ def _plain_piece(text: str, token: re.Match[str], opened: list[int]) -> str:
             )
         case "string" if text[start - 1 : start] in {'"', "'"} or text[end : end + 1] in {'"', "'"}:
             raise pointing_error(
-                "Strings may not follow one another.",
+                "Strings must not follow one another.",
                 text,
                 start,
                 end,
                 hint="Write one string, or a comma between them.",
             )
         case "open":
-            opened.append(start)
-            if len(opened) > MAX_NESTING:
+            open_brackets.append(start)
+            if len(open_brackets) > MAX_NESTING:
                 raise pointing_error(
                     f"Brackets are nested more than {MAX_NESTING} deep.",
                     text,
                     start,
                     end,
-                    hint="Leave out those that are not needed.",
+                    hint="Remove brackets that are not needed.",
                 )
         case "close":
-            if not opened or text[opened.pop()] + piece not in {"()", "[]"}:
+            if not open_brackets or text[open_brackets.pop()] + token_text not in {"()", "[]"}:
                 raise pointing_error(
-                    "This bracket was never opened.", text, start, end, hint="Open it, or leave it out."
+                    "This bracket was never opened.", text, start, end, hint="Open or remove it."
                 )
-        case "operator" if piece == "^":
+        case "operator" if token_text == "^":
             return "**"
         case _:
             pass
-    return piece
+    return token_text
 
 
-def _unreadable(text: str, position: int) -> FormulaError:
+def _unknown_character_error(text: str, position: int) -> FormulaError:
     """Return the error for a position that does not begin a token."""
     character = text[position]
     if character == "`":
         return pointing_error(
-            "This backtick is never closed.", text, position, position + 1, hint="Close it, or leave it out."
+            "This backtick is never closed.", text, position, position + 1, hint="Close or remove it."
         )
     if character in "\"'":
         return pointing_error(
@@ -412,21 +418,21 @@ def pointing_error(
     FormulaError
     """
     first, last = max(start - around, 0), min(end + around, start + _MAX_SHOWN, len(text))
-    shown = "".join(c if c.isprintable() else " " for c in text[first:last])
+    excerpt = "".join(c if c.isprintable() else " " for c in text[first:last])
     head, tail = "..." if first else "", "..." if last < len(text) else ""
     carets = " " * (len(head) + start - first) + "^" * max(min(end, last) - start, 1)
-    location = f"(character {start + 1})\n    {head}{shown}{tail}\n    {carets}"
-    return FormulaError(_without_middle(message), hint=_without_middle(hint), location=location, **data)
+    location = f"(character {start + 1})\n    {head}{excerpt}{tail}\n    {carets}"
+    return FormulaError(_shorten_message(message), hint=_shorten_message(hint), location=location, **data)
 
 
-def _without_middle(message: str) -> str:
+def _shorten_message(message: str) -> str:
     """Shorten a long message by leaving out its middle."""
     if len(message) <= 3 * _MAX_SHOWN:
         return message
     return f"{message[: 2 * _MAX_SHOWN]} ... {message[-_MAX_SHOWN:]}"
 
 
-OF_R = {
+R_FUNCTION_HINTS = {
     **dict.fromkeys(["as.factor", "factor", "as.character", "ordered"], "write C(x) for categories"),
     **dict.fromkeys(
         ["ns", "rcs", "s", "lo"], "write bs(x, df=4) or cr(x, df=4, constraints='center') for a spline"
@@ -434,11 +440,11 @@ OF_R = {
     **dict.fromkeys(["cut", "findInterval"], "cut the column before the fit, with pd.cut, and write C(x)"),
     **dict.fromkeys(["as.numeric", "as.integer"], "convert the column before the fit, with pd.to_numeric"),
     "ln": "write log(x)",
-    "relevel": "write C(x, Treatment('a')), which names the level to compare with",
+    "relevel": "write C(x, Treatment('a')) with the reference level 'a'",
     "interaction": "write C(a):C(b)",
     "ifelse": "compute the column before the fit, with numpy.where",
     "pow": "write I(x**2)",
-    "offset": "leave it out, as a classifier has none",
+    "offset": "remove it, because classifiers have no offset",
 }
 """Replacements for functions that users may know from R or elsewhere."""
 
@@ -446,30 +452,30 @@ _CALLED = re.compile(r"([^\W\d][\w.]*\.\w+)\s*\(")
 _DOTTED = re.compile(r"[^\W\d]\w*\.[\w.]*")
 
 
-def meant_function(name: str, known: Sequence[str]) -> str:
+def function_hint(name: str, known_functions: Sequence[str]) -> str:
     """Suggest a function of the language for an unknown one, as a sentence, or return ""."""
-    if name in OF_R:
-        return f" In the place of {name}(), {OF_R[name]}."
-    near = get_close_matches(name, known, n=1)
-    return f" Did you mean {near[0]}()?" if near else ""
+    if name in R_FUNCTION_HINTS:
+        return f" Instead of {name}(), {R_FUNCTION_HINTS[name]}."
+    close_matches = get_close_matches(name, known_functions, n=1)
+    return f" Did you mean {close_matches[0]}()?" if close_matches else ""
 
 
-def meant_text(text: str) -> str:
+def syntax_hint(text: str) -> str:
     """Suggest a valid spelling for a factor that cannot be parsed: R functions, names that end in a dot."""
-    called = _CALLED.search(text)
-    if called is not None and called[1] in OF_R:
-        return meant_function(called[1], ()).strip()
+    dotted_call = _CALLED.search(text)
+    if dotted_call is not None and dotted_call[1] in R_FUNCTION_HINTS:
+        return function_hint(dotted_call[1], ()).strip()
     dotted = _DOTTED.search(text)
-    if dotted is not None and called is None:
+    if dotted is not None and dotted_call is None:
         return f"Put a name with dots in backticks, `{dotted[0]}`."
-    return "Correct it, or put a column's unusual name in backticks."
+    return "Correct the formula, or put the name of the column in backticks."
 
 
 MAX_FACTOR_TEXT = 20_000
 """Largest number of characters of one factor, such as ``I(a + b)``."""
 MAX_EXPONENT = 8
 """Largest power of a sum of terms, and largest number of factors of one interaction."""
-LONGEST = 80
+MAX_SHOWN_FACTOR = 80
 """Largest number of characters of a factor in a message."""
 
 MAX_TERMS = 50_000
@@ -577,8 +583,8 @@ def nodes(node: Node) -> Iterator[Node]:
             inner = (first, *(operand for _, operand in rest))
         case Call(_, arguments):
             inner = arguments
-    for each in inner:
-        yield from nodes(each)
+    for inner_node in inner:
+        yield from nodes(inner_node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -646,7 +652,7 @@ def read_one_factor(
     """
     if end - start > MAX_FACTOR_TEXT:
         raise source.error(
-            f"A factor may have {MAX_FACTOR_TEXT:,} characters.",
+            f"A factor can have at most {MAX_FACTOR_TEXT:,} characters.",
             start,
             start + 1,
             hint="Compute the column before the fit.",
@@ -657,22 +663,22 @@ def read_one_factor(
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = getattr(error, "msg", None) or "too deep"
         raise source.error(
-            f"This cannot be read: {reason}.",
+            f"This cannot be parsed: {reason}.",
             start,
             end,
-            hint=meant_text(source.text[slice(*source.typed(start, end))]),
+            hint=syntax_hint(source.text[slice(*source.typed(start, end))]),
         ) from None
     root = reader.node(tree, 0)
     if isinstance(root, Column):
         return Expression(quote(root.name), root, (root.name,))
     if not isinstance(root, Call):
-        raise source.error("Arithmetic goes inside I().", start, end, hint="Write I(a + b), for example.")
+        raise source.error("Arithmetic must be inside I().", start, end, hint="Write I(a + b), for example.")
     if not reader.columns:
         raise source.error(
-            "This factor reads no column of the table.",
+            "This factor does not use a column of the table.",
             start,
             end,
-            hint="Leave it out, or name a column in it.",
+            hint="Remove it, or use a column in it.",
         )
     return Expression(
         source.restore(code), root, tuple(reader.columns), tuple(reader.called), tuple(reader.stateful)
@@ -701,8 +707,8 @@ def plain_name(code: str) -> str | None:
     """
     quoted = code.startswith("`")
     name = code[1:-1].replace("``", "`") if quoted else code
-    plain = name and len(code) <= MAX_TEXT and (quoted or code.isascii()) and quote(name) == code
-    return name if plain else None
+    is_plain = name and len(code) <= MAX_TEXT and (quoted or code.isascii()) and quote(name) == code
+    return name if is_plain else None
 
 
 class _Reader:
@@ -747,7 +753,7 @@ class _Reader:
             case ast.Name(id=name) if name not in {"True", "False", "None"}:
                 return self.column(self.source.names.get(name, name))
             case ast.Constant(value=bool() | None):
-                raise self.error("A truth value is not a variable here.", tree, hint="Name a column.")
+                raise self.error("A boolean is not a variable.", tree, hint="Name a column.")
             case ast.Constant(value=int() | float() as value):
                 return Number(self.number(value, tree))
             case ast.UnaryOp(op=ast.UAdd(), operand=operand):
@@ -765,9 +771,9 @@ class _Reader:
                     "Attributes are not allowed.", tree, hint="Put a name with dots in backticks."
                 )
             case _:
-                what = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(tree).__name__).lower()
+                syntax_name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(tree).__name__).lower()
                 raise self.error(
-                    f"A formula is not code: {what} is not allowed here.",
+                    f"Formulas must not contain Python code: {syntax_name} is not allowed.",
                     tree,
                     hint="Compute the column before the fit, or pass a function in functions=.",
                 )
@@ -790,16 +796,16 @@ class _Reader:
     def operation(self, tree: ast.BinOp, depth: int) -> Operation:
         """Convert a chain of binary operators to one node."""
         # A loop over the left operands, because recursion would be as deep as a sum has columns.
-        spine: list[tuple[str, ast.expr]] = []
-        left: ast.expr = tree
-        while isinstance(left, ast.BinOp):
-            if type(left.op) not in _OPERATORS:
-                raise self.error("This operator is not known.", left, hint="Use + - * / // % and **.")
-            spine.append((_OPERATORS[type(left.op)], left.right))
-            left = left.left
-        first = self.node(left, depth + 1)
-        rest = tuple((symbol, self.node(right, depth + 1)) for symbol, right in reversed(spine))
-        return Operation(first, rest)
+        operators: list[tuple[str, ast.expr]] = []
+        current: ast.expr = tree
+        while isinstance(current, ast.BinOp):
+            if type(current.op) not in _OPERATORS:
+                raise self.error("Unknown operator.", current, hint="Use + - * / // % and **.")
+            operators.append((_OPERATORS[type(current.op)], current.right))
+            current = current.left
+        first = self.node(current, depth + 1)
+        operations = tuple((symbol, self.node(right, depth + 1)) for symbol, right in reversed(operators))
+        return Operation(first, operations)
 
     def quoted(self, tree: ast.Call) -> Column:
         """Convert a call of ``Q("name")`` to a column."""
@@ -808,7 +814,7 @@ class _Reader:
                 return self.column(name)
             case _:
                 raise self.error(
-                    "Q() takes one name in quotes.", tree, hint='Write one, as in Q("petal width").'
+                    "Q() requires one name in quotes.", tree, hint='Write Q("petal width"), for example.'
                 )
 
     def call(self, tree: ast.Call, depth: int) -> Call:
@@ -818,19 +824,22 @@ class _Reader:
         if function in self.functions:
             self.called[function] = None
             arguments = tuple(self.node(argument, depth + 1) for argument in tree.args)
-            options = {str(each.arg): self.literal(each.value) for each in tree.keywords}
+            options = {
+                str(keyword_argument.arg): self.literal(keyword_argument.value)
+                for keyword_argument in tree.keywords
+            }
             return Call(function, arguments, tuple(options.items()))
         if not tree.args:
             raise self.error(
-                f"{function}() needs a column as its first argument.",
+                f"{function}() requires a column as its first argument.",
                 tree,
-                hint=f"Name one, as in {function}(x).",
+                hint=f"Write {function}(x), for example.",
             )
         if function == "C" and depth:
             raise self.error(
-                "C() makes categories, so it may not stand inside another call.",
+                "C() returns categories and must not be used inside another call.",
                 tree,
-                hint="Use it as a term of its own.",
+                hint="Use it as a separate term.",
             )
         first = self.node(tree.args[0], depth + 1)
         if function in STATEFUL_FUNCTIONS:
@@ -844,7 +853,7 @@ class _Reader:
                 raise self.error(
                     "Starred arguments are not allowed.", argument, hint="Write each argument by its name."
                 )
-        names = [each.arg for each in tree.keywords]
+        names = [keyword_argument.arg for keyword_argument in tree.keywords]
         if None in names or len(set(names)) < len(names):
             raise self.error(
                 "Starred or repeated arguments are not allowed.",
@@ -862,16 +871,16 @@ class _Reader:
             case ast.Name(id=name):
                 typed = self.source.names.get(name, name)
                 raise self.error(
-                    f"Unknown function: {typed}().{meant_function(typed, [*FUNCTIONS, *self.functions])} "
-                    f"The formula knows {', '.join(FUNCTIONS)}.",
+                    f"Unknown function: {typed}().{function_hint(typed, [*FUNCTIONS, *self.functions])} "
+                    f"The functions are {', '.join(FUNCTIONS)}.",
                     tree,
-                    hint=f"Pass others in functions={{{typed!r}: ...}}.",
+                    hint=f"Pass other functions in functions={{{typed!r}: ...}}.",
                 )
             case _:
                 raise self.error(
                     "Only a function of the formula language can be called.",
                     tree,
-                    hint="Pass others in functions=, and call them by their name there.",
+                    hint="Pass other functions in functions=, and call them by their name.",
                 )
 
     def options(
@@ -893,20 +902,20 @@ class _Reader:
         """
         if len(positional) > len(allowed):
             raise self.error(
-                "Too many arguments.", tree, hint=f"Leave out some; the options here are {list(allowed)}."
+                "Too many arguments.", tree, hint=f"Remove some; the options are {list(allowed)}."
             )
-        given = dict(zip(allowed, positional, strict=False))
-        for each in tree.keywords:
-            name = str(each.arg)
-            if name not in allowed or name in given:
-                problem = "is given twice" if name in given else f"is not one of {list(allowed)}"
+        value_by_name = dict(zip(allowed, positional, strict=False))
+        for keyword_argument in tree.keywords:
+            name = str(keyword_argument.arg)
+            if name not in allowed or name in value_by_name:
+                problem = "occurs twice" if name in value_by_name else f"is not one of {list(allowed)}"
                 raise self.error(
-                    f"The argument {name}= {problem}.", tree, hint="Leave it out, or correct its name."
+                    f"The argument {name}= {problem}.", tree, hint="Remove it, or correct its name."
                 )
-            given[name] = each.value
+            value_by_name[name] = keyword_argument.value
         return tuple(
             (name, self.contrast(value) if name == "contrast" else self.literal(value))
-            for name, value in given.items()
+            for name, value in value_by_name.items()
         )
 
     def contrast(self, tree: ast.expr) -> Contrast | None:
@@ -919,9 +928,9 @@ class _Reader:
             case ast.Call(func=ast.Name(id=name)) if name in CONTRASTS:
                 self.check_arguments(tree)
                 options = self.options(tree, CONTRASTS[name], tree.args)
-                return Contrast(name, tuple((key, plain_value(each)) for key, each in options))
+                return Contrast(name, tuple((key, plain_value(option)) for key, option in options))
             case _:
-                raise self.error("This is no contrast.", tree, hint=f"Use one of {', '.join(CONTRASTS)}.")
+                raise self.error("Unknown contrast.", tree, hint=f"Use one of {', '.join(CONTRASTS)}.")
 
     def literal(self, tree: ast.expr, inside: bool = False) -> Value:
         """Return the value of a literal number, string or list of these (not nested if `inside` a list)."""
@@ -935,8 +944,10 @@ class _Reader:
                 self.number(value, tree)
                 return -value
             case ast.List(elts=parts) | ast.Tuple(elts=parts) if not inside:
-                values = [self.literal(part, inside=True) for part in parts]
-                return tuple(each for each in values if not isinstance(each, tuple))
+                values = [self.literal(element, inside=True) for element in parts]
+                return tuple(
+                    value_of_element for value_of_element in values if not isinstance(value_of_element, tuple)
+                )
             case _:
                 pass
         raise self.error(
@@ -944,15 +955,16 @@ class _Reader:
         )
 
 
-def shortened(code: str) -> str:
+def shorten_factor(code: str) -> str:
     """Return the beginning of a factor, as it appears in messages."""
-    return code if len(code) <= LONGEST else f"{code[: LONGEST - 3]}..."
+    return code if len(code) <= MAX_SHOWN_FACTOR else f"{code[: MAX_SHOWN_FACTOR - 3]}..."
 
 
 def plain_value(option: Value | Contrast) -> Value:
     """Return an option if it is not a contrast, which only ``C()`` accepts; else raise an error."""
     if isinstance(option, Contrast):
         raise FormulaError(
-            f"The contrast {option.name} may not stand inside another.", hint="Name one contrast."
+            f"The contrast {option.name} must not be an argument of another contrast.",
+            hint="Use one contrast.",
         )
     return option

@@ -49,7 +49,7 @@ _MARKS = {
     "”": '"', "ʹ": "'",
 }  # fmt: skip
 
-_LOOKS = str.maketrans(_CYRILLIC | _GREEK | _MARKS)
+_LOOKALIKES = str.maketrans(_CYRILLIC | _GREEK | _MARKS)
 """Characters and the Latin letters that they resemble.
 
 The letters are those of the blocks Greek and Coptic, Cyrillic, and Cyrillic Supplement that confusables.txt
@@ -58,7 +58,7 @@ converts to letters of this table; and Ԛ, which it lacks. The marks are a few o
 marks. It also equates I, l and 1, and 0 and O, which is not done here: too many codes differ by them.
 """
 
-_UNSEEN = {
+_INVISIBLE_CHARACTERS = {
     "\u034f",
     "\u115f",
     "\u1160",
@@ -71,7 +71,7 @@ _UNSEEN = {
 """Invisible characters that are not format controls (Unicode: Default_Ignorable_Code_Point)."""
 
 
-def typed_alike(labels: Sequence[str]) -> list[list[str]]:
+def labels_differing_by_case(labels: Sequence[str]) -> list[list[str]]:
     """Return groups of labels that differ only by case or blanks.
 
     Examples
@@ -82,8 +82,8 @@ def typed_alike(labels: Sequence[str]) -> list[list[str]]:
     return _groups(labels, [" ".join(label.split()).casefold() for label in labels])
 
 
-def written_alike(labels: Sequence[str]) -> list[list[str]]:
-    """Return groups of labels that look the same on a screen, except those of `typed_alike`.
+def labels_that_look_alike(labels: Sequence[str]) -> list[list[str]]:
+    """Return groups of labels that look the same on a screen, except those of `labels_differing_by_case`.
 
     They differ by the composition of an accent, by characters without width, by compatibility forms such as
     wide letters, or by Cyrillic and Greek letters instead of Latin ones.
@@ -94,8 +94,12 @@ def written_alike(labels: Sequence[str]) -> list[list[str]]:
     [2]
     """
     groups = _groups(labels, list(map(_skeleton, labels)))
-    known = [set(group) for group in typed_alike(labels)] if groups else []
-    return [group for group in groups if not any(set(group) <= each for each in known)]
+    groups_by_case = [set(group) for group in labels_differing_by_case(labels)] if groups else []
+    return [
+        group
+        for group in groups
+        if not any(set(group) <= labels_by_case for labels_by_case in groups_by_case)
+    ]
 
 
 def _skeleton(label: str) -> str:
@@ -103,12 +107,12 @@ def _skeleton(label: str) -> str:
     if label.isascii() and label.isprintable():
         return " ".join(label.split()).casefold()
     # NFKD converts the lunate sigma, which looks like c, to sigma, and wide letters to letters of the table.
-    shapes = unicodedata.normalize("NFKD", label.translate(_LOOKS)).translate(_LOOKS)
+    shapes = unicodedata.normalize("NFKD", label.translate(_LOOKALIKES)).translate(_LOOKALIKES)
     # Controls are dropped as well: a screen does not show them.
     seen = (
         " " if c.isspace() else c
         for c in shapes
-        if c.isspace() or not (unicodedata.category(c) in ("Cf", "Cc") or c in _UNSEEN)
+        if c.isspace() or not (unicodedata.category(c) in ("Cf", "Cc") or c in _INVISIBLE_CHARACTERS)
     )
     # Case is folded last: a small gamma looks like y, but a capital gamma resembles no Latin letter.
     return " ".join("".join(seen).split()).casefold()
@@ -122,16 +126,16 @@ def _groups(labels: Sequence[str], keys: Sequence[str]) -> list[list[str]]:
     return [group for group in alike.values() if len(group) > 1]
 
 
-MOST_FRACTIONS = 50
+MAX_FRACTIONAL_CLASSES = 50
 """Largest number of distinct fractional numbers that count as classes for any number of rows."""
 
-FEW_NUMBERS = 10
+MAX_NUMERIC_CLASSES = 10
 """Largest number of distinct numbers that are accepted as classes without a warning."""
 
-ROWS_EACH = 5
+MIN_ROWS_PER_CLASS = 5
 """Smallest average number of rows per class if classes are integers that are not consecutive."""
 
-MOST_CODES = 40
+MAX_CODE_CLASSES = 40
 """Largest number of close integers that count as codes although they begin at neither 0 nor 1."""
 
 
@@ -162,47 +166,50 @@ def classes_and_codes(
         Rows that are used, such as those with a positive weight. The others count as rows without a label.
     """
     column = response.root.name if isinstance(response.root, Column) else None
-    coded = None if column is None or levels is not None else table.factorized(column)
-    if column is not None and coded is not None:
-        wanted = None
+    factorized = None if column is None or levels is not None else table.factorized(column)
+    if column is not None and factorized is not None:
+        requested_levels = None
         declared = table.kind(column) == "categorical"
         if used is not None and not declared:
-            every = coded[1]
-            coded = occurring_labels(*coded, used)
-            kept = set(coded[1])
-            _warn_of_unweighted([label for label in every if label not in kept], table, response)
-        keep = coded[0] >= 0 if used is None else (coded[0] >= 0) & used
-        known = coded[0] if keep.all() else coded[0][keep]
+            all_labels = factorized[1]
+            factorized = occurring_labels(*factorized, used)
+            kept_labels = set(factorized[1])
+            _warn_of_unweighted([label for label in all_labels if label not in kept_labels], table, response)
+        keep = factorized[0] >= 0 if used is None else (factorized[0] >= 0) & used
+        used_codes = factorized[0] if keep.all() else factorized[0][keep]
         classes, codes = coded_levels(
-            known, coded[1], _called(response), declared=declared, unused=table.part
+            used_codes, factorized[1], _describe_response(response), declared=declared, keep_unused=table.part
         )
         dtype = table.dtype(column)
     else:
         values, keep = used_labels(response, table, functions, used)
-        wanted = values.levels if levels is None else _listed(levels)
-        classes, codes = find_levels(values.values, _called(response), wanted, unused=table.part)
+        requested_levels = values.levels if levels is None else _validate_levels(levels)
+        classes, codes = find_levels(
+            values.values, _describe_response(response), requested_levels, keep_unused=table.part
+        )
         declared = isinstance(values.values.dtype, pd.CategoricalDtype)
-        if used is not None and wanted is None and not declared:
+        if used is not None and requested_levels is None and not declared:
             labelled = response_labels(response, table, functions)[0].values
-            kept = set(classes)
-            lost = [label for label in labelled.unique().tolist() if label not in kept]
-            _warn_of_unweighted(lost, table, response)
+            kept_labels = set(classes)
+            dropped_labels = [label for label in labelled.unique().tolist() if label not in kept_labels]
+            _warn_of_unweighted(dropped_labels, table, response)
         dtype = values.values.dtype if column is None else table.dtype(column)
     if not classes:
         raise DataError(
-            f"{_called(response)} has no value in any row.", hint="Fill it, or name another column."
+            f"{_describe_response(response)} has only missing values.",
+            hint="Fill it in, or use another column.",
         )
-    if wanted is None:
-        _warn_of_twins(classes, response)
+    if requested_levels is None:
+        _warn_of_similar_labels(classes, response)
         _refuse_measurement(classes, rows or len(codes), response)
         if not (table.part or declared):
             _warn_of_measurement(classes, rows or len(codes), response)
     # Labels of dtype object that are numbers or booleans are returned as such.
-    plain = dtype is None or (str(dtype) == "object" and not isinstance(classes[0], str))
-    return classes, _spread(codes, keep), None if plain else label_type(dtype)
+    has_no_label_type = dtype is None or (str(dtype) == "object" and not isinstance(classes[0], str))
+    return classes, _expand_codes(codes, keep), None if has_no_label_type else label_type(dtype)
 
 
-def codes_of(
+def encode_response(
     response: Expression,
     table: Table,
     functions: Functions,
@@ -233,14 +240,14 @@ def codes_of(
         A label is not among the levels.
     """
     if isinstance(response.root, Column):
-        found = table.factorized(response.root.name)
-        if found is not None and set(found[1]) <= set(levels):
+        factorized = table.factorized(response.root.name)
+        if factorized is not None and set(factorized[1]) <= set(levels):
             position = {label: k for k, label in enumerate(levels)}
-            positions: Codes = np.array([*(position[text] for text in found[1]), -1], dtype=np.intp)
-            codes = np.asarray(positions[found[0]])
+            positions: Codes = np.array([*(position[text] for text in factorized[1]), -1], dtype=np.intp)
+            codes = np.asarray(positions[factorized[0]])
             return codes if used is None else np.where(used, codes, -1)
     values, keep = used_labels(response, table, functions, used)
-    return _spread(encode(values.values, levels, _called(response)), keep)
+    return _expand_codes(encode(values.values, levels, _describe_response(response)), keep)
 
 
 def with_new_classes(design: Design, table: Table, functions: Functions, used: Mask | None = None) -> Design:
@@ -248,34 +255,34 @@ def with_new_classes(design: Design, table: Table, functions: Functions, used: M
     response = expression(design.response_code, frozenset(functions))
     if not used_labels(response, table, functions, used)[1].any():
         return design
-    classes, _, kind = classes_and_codes(response, table, functions, None, used=used)
+    classes, _, type_of_labels = classes_and_codes(response, table, functions, None, used=used)
     if set(classes) <= set(design.levels):
         return design
-    return replace(design, levels=classes, labels=kind)
+    return replace(design, levels=classes, labels=type_of_labels)
 
 
-def classes_as_seen(code: str, table: Table, functions: Functions) -> Codes:
+def codes_by_first_appearance(code: str, table: Table, functions: Functions) -> Codes:
     """Return the class (n,) of each row, numbered by first appearance; -1 if the response is missing.
 
     The numbers do not depend on the order of the levels, nor on classes that a model drops.
     """
     response = expression(code, frozenset(functions))
     values, keep = response_labels(response, table, functions)
-    return _spread(pd.factorize(values.values)[0].astype(np.intp), keep)
+    return _expand_codes(pd.factorize(values.values)[0].astype(np.intp), keep)
 
 
-def _listed(levels: Any) -> list[Any]:
+def _validate_levels(levels: Any) -> list[Any]:
     """Return `levels=` as a list; raise DataError for a set, for no sequence and for an empty one."""
     if isinstance(levels, set | frozenset):
         raise DataError(
             f"levels= is a {type(levels).__name__}, which has no order.",
-            hint="Give a list, as in sorted(levels).",
+            hint="Pass a list, for example sorted(levels).",
         )
     if isinstance(levels, str | bytes) or not isinstance(levels, Iterable):
-        raise DataError(f"levels={levels!r} is not valid.", hint="Give a list of the classes in order.")
+        raise DataError(f"levels={levels!r} is not valid.", hint="Pass a list of the classes in order.")
     listed = list(levels)
     if not listed:
-        raise DataError("levels= is empty.", hint="Give a list of the classes in order.")
+        raise DataError("levels= is empty.", hint="Pass a list of the classes in order.")
     return listed
 
 
@@ -284,46 +291,47 @@ def _warn_of_unweighted(labels: Sequence[Any], table: Table, response: Expressio
     if labels and not table.part:
         listed = ", ".join(map(shown, labels[:8])) + (f" and {len(labels) - 8} more" if labels[8:] else "")
         warn_user(
-            f"No row is left in class {listed} of {response.label!r}: no row there has a weight above 0.",
+            f"Class {listed} of {response.label!r} has no observations with a weight above 0.",
             EmptyClassWarning,
         )
 
 
-def _warn_of_twins(classes: Sequence[Scalar], response: Expression) -> None:
+def _warn_of_similar_labels(classes: Sequence[Scalar], response: Expression) -> None:
     """Warn of text labels that look the same to a reader."""
     texts = [label for label in classes if isinstance(label, str)]
-    if typed := typed_alike(texts):
+    if typed := labels_differing_by_case(texts):
         warn_user(
-            f"{_called(response)} has labels that differ by case or blanks only: "
-            f"{_listed_groups(typed, repr)}. Each is a class of its own here. If one class is meant, "
+            f"{_describe_response(response)} has labels that differ only by case or blanks: "
+            f"{_format_groups(typed, repr)}. Each is a separate class. If they are one class, "
             "correct the labels first, for example with .str.split().str.join(' ').str.casefold(); "
             "if not, list them in levels=.",
             LabelWarning,
         )
-    if written := written_alike(texts):
+    if written := labels_that_look_alike(texts):
         warn_user(
-            f"{_called(response)} has labels that look alike and are of different characters: "
-            f"{_listed_groups(written, ascii)}. Each is a class of its own here. If one class is "
-            "meant, correct the labels first, with .str.normalize('NFKC') for accents and wide "
+            f"{_describe_response(response)} has labels that look alike but have different characters: "
+            f"{_format_groups(written, ascii)}. Each is a separate class. If they are one "
+            "class, correct the labels first, with .str.normalize('NFKC') for accents and wide "
             "letters, or with .replace({label: other}); if not, list them in levels=.",
             LabelWarning,
         )
 
 
-def _listed_groups(groups: Sequence[Sequence[str]], show: Callable[[str], str]) -> str:
+def _format_groups(groups: Sequence[Sequence[str]], show: Callable[[str], str]) -> str:
     """Format groups of similar labels for a message."""
-    said = " and ".join(", ".join(map(show, labels)) for labels in groups[:3])
-    return f"{said} (and {len(groups) - 3} more such groups)" if len(groups) > 3 else said
+    group_text = " and ".join(", ".join(map(show, labels)) for labels in groups[:3])
+    return f"{group_text} (and {len(groups) - 3} more such groups)" if len(groups) > 3 else group_text
 
 
 def _refuse_measurement(classes: Sequence[Scalar], rows: int, response: Expression) -> None:
     """Raise a DataError if there are so many fractional numbers that the response is a measurement."""
     fractions = sum(isinstance(label, float) and not label.is_integer() for label in classes)
-    if fractions and len(classes) > max(MOST_FRACTIONS, rows / 10):
+    if fractions and len(classes) > max(MAX_FRACTIONAL_CLASSES, rows / 10):
         raise DataError(
-            f"{_called(response)} has {len(classes):,} different numbers in {rows:,} rows, as "
-            f"{classes[0]!r} and {classes[1]!r}: a measurement rather than a class.",
-            hint="Cut it into classes, with pd.cut, or list them in levels=.",
+            f"{_describe_response(response)} has {len(classes):,} different numbers in {rows:,} rows, for "
+            "example "
+            f"{classes[0]!r} and {classes[1]!r}. It is a measurement and not a class.",
+            hint="Convert it to classes with pd.cut, or list the classes in levels=.",
         )
 
 
@@ -341,34 +349,42 @@ def _warn_of_measurement(classes: Sequence[Scalar], rows: int, response: Express
         Number of labelled rows.
     response : Expression
     """
-    numbers = [label for label in classes if not isinstance(label, str | bool)]
-    if len(numbers) < len(classes) or len(classes) <= FEW_NUMBERS:
+    numeric_labels = [label for label in classes if not isinstance(label, str | bool)]
+    if len(numeric_labels) < len(classes) or len(classes) <= MAX_NUMERIC_CLASSES:
         return
-    span = max(numbers) - min(numbers) + 1
-    dense = len(numbers) > MOST_CODES and min(numbers) not in (0, 1) and span < 2 * len(numbers)
-    coded = not dense and (rows >= ROWS_EACH * len(numbers) or span <= len(numbers))
-    if coded and all(float(label).is_integer() for label in numbers):
+    span = max(numeric_labels) - min(numeric_labels) + 1
+    is_dense_range = (
+        len(numeric_labels) > MAX_CODE_CLASSES
+        and min(numeric_labels) not in (0, 1)
+        and span < 2 * len(numeric_labels)
+    )
+    are_codes = not is_dense_range and (
+        rows >= MIN_ROWS_PER_CLASS * len(numeric_labels) or span <= len(numeric_labels)
+    )
+    if are_codes and all(float(label).is_integer() for label in numeric_labels):
         return
     warn_user(
-        f"{_called(response)} has {len(classes):,} different numbers in {rows:,} rows, as {classes[0]!r} and "
-        f"{classes[1]!r}, and each is a class of its own here. If it is a measurement, cut it into classes "
-        "with pd.cut, or fit a regression; if these are classes, list them in levels=.",
+        f"{_describe_response(response)} has {len(classes):,} different numbers in {rows:,} rows, for "
+        "example "
+        f"{classes[0]!r} and {classes[1]!r}, and each is a separate class. If it is a measurement, "
+        "convert it "
+        "to classes with pd.cut, or fit a regression; if the numbers are classes, list them in levels=.",
         LabelWarning,
     )
 
 
-def _called(response: Expression) -> str:
+def _describe_response(response: Expression) -> str:
     """Return the name of the response for messages."""
     return f"The response {response.label!r}"
 
 
-def _spread(codes: Codes, keep: NDArray[np.bool_]) -> Codes:
+def _expand_codes(codes: Codes, keep: NDArray[np.bool_]) -> Codes:
     """Return codes of the rows in a mask (n,) as codes (n,) of all rows, -1 for the others."""
     if keep.all():
         return codes
-    every = np.full(len(keep), -1, dtype=np.intp)
-    every[keep] = codes
-    return every
+    all_codes = np.full(len(keep), -1, dtype=np.intp)
+    all_codes[keep] = codes
+    return all_codes
 
 
 def used_labels(
@@ -408,29 +424,29 @@ def response_labels(
         return Categories(rows.series(response.root.name)), keep
     if response.stateful:
         raise FormulaError(
-            f"The response {response.code!r} is a class, so {response.stateful[0]}(), which learns from "
-            "the rows, cannot make it.",
+            f"The response {response.code!r} must be a class, but {response.stateful[0]}() learns "
+            "from the rows.",
             hint="Transform the column first.",
             columns=(response.code,),
         )
     value = evaluate(response, rows, Memory(), functions)
     if isinstance(value, Categories) and value.contrast is not None:
         raise FormulaError(
-            f"The response {response.code!r} is a class and takes no contrast.",
-            hint="Leave it out.",
+            f"The response {response.code!r} is a class and cannot have a contrast.",
+            hint="Remove the contrast.",
             columns=(response.code,),
         )
     if isinstance(value, Categories):
-        known = value.values.notna().to_numpy()
-        if response.functions and not known.all():
+        has_category = value.values.notna().to_numpy()
+        if response.functions and not has_category.all():
             keep = keep.copy()
-            keep[keep] = known
-            value = replace(value, values=value.values[known])
+            keep[keep] = has_category
+            value = replace(value, values=value.values[has_category])
         return value, keep
     if value.ndim > 1:
         raise FormulaError(
-            f"The response {response.code!r} has {value.shape[1]} columns; a class is one.",
-            hint="Name a single column.",
+            f"The response {response.code!r} has {value.shape[1]} columns; a response must have one.",
+            hint="Use a single column.",
             columns=(response.code,),
         )
     return Categories(pd.Series(value, index=rows.index)), keep

@@ -27,8 +27,8 @@ MAX_DEGREE = 19
 """Largest degree of a B-spline: FITPACK's splev has a buffer of 20 numbers, and would overrun it silently."""
 
 
-ORTHOGONAL = 1e-10
-LOST = 1e-3
+MAX_ORTHOGONALITY_ERROR = 1e-10
+MAX_USABLE_ORTHOGONALITY_ERROR = 1e-3
 """Deviations from orthogonality of the columns of poly() that cause a warning and an error."""
 
 
@@ -67,7 +67,7 @@ def learn(function: str, x: Floats, options: Mapping[str, Value]) -> State:
     (('mean', (3.0,)),)
     """
     learnt = _TRANSFORMS[function].learn(x, dict(options))
-    return State(function, tuple(sorted((name, _plain(value)) for name, value in learnt.items())))
+    return State(function, tuple(sorted((name, _to_tuples(value)) for name, value in learnt.items())))
 
 
 def apply(state: State, x: Floats) -> Floats:
@@ -75,36 +75,36 @@ def apply(state: State, x: Floats) -> Floats:
     return _TRANSFORMS[state.function].apply(x, dict(state.values))
 
 
-def bounds_of(state: State) -> dict[str, Value]:
+def spline_bounds(state: State) -> dict[str, Value]:
     """Return the boundary knots of a spline as options of its call; empty for other calls."""
     return {name: value for name, value in state.values if name in ("lower_bound", "upper_bound")}
 
 
-def _plain(value: Any) -> Any:
+def _to_tuples(value: Any) -> Any:
     """Convert a value to numbers and nested tuples."""
     array = np.asarray(value)
     if array.ndim == 0:
         return array.item()
-    return tuple(_plain(row) for row in array) if array.ndim > 1 else tuple(array.tolist())
+    return tuple(_to_tuples(row) for row in array) if array.ndim > 1 else tuple(array.tolist())
 
 
-def _flag(function: str, options: Mapping[str, Value], name: str, default: bool) -> bool:
+def _boolean_option(function: str, options: Mapping[str, Value], name: str, default: bool) -> bool:
     """Return an option that is True or False; raise a FormulaError for any other value."""
     value = options.get(name, default)
     if not isinstance(value, bool):
         raise FormulaError(
-            f"{function}({name}=) is True or False, not {shorten(value)}.", hint="Write either."
+            f"{function}({name}=) must be True or False, not {shorten(value)}.", hint="Write True or False."
         )
     return value
 
 
-def _whole(
+def _integer_option(
     function: str,
     options: Mapping[str, Value],
     name: str,
     default: int | None,
-    least: int,
-    most: int = MAX_BASIS,
+    minimum: int,
+    maximum: int = MAX_BASIS,
 ) -> int:
     """Return an integer option.
 
@@ -116,7 +116,7 @@ def _whole(
     name : str
         Name of the option.
     default : int or None
-    least, most : int
+    minimum, maximum : int
         Range.
 
     Returns
@@ -129,31 +129,34 @@ def _whole(
         The value is not an integer in the range.
     """
     value = options.get(name, default)
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+    if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
         raise FormulaError(
-            f"{function}({name}=) is a whole number from {least} to {most}, not {shorten(value)}.",
-            hint="Write such a one.",
+            f"{function}({name}=) is a whole number from {minimum} to {maximum}, not {shorten(value)}.",
+            hint=f"Write an integer from {minimum} to {maximum}.",
         )
     return value
 
 
-def _number(function: str, options: Mapping[str, Value], name: str, default: float) -> float:
+def _float_option(function: str, options: Mapping[str, Value], name: str, default: float) -> float:
     """Return a numeric option as a float, or the default if it is None."""
     value = options.get(name)
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise FormulaError(f"{function}({name}=) is a number, not {shorten(value)}.", hint="Write one.")
+        raise FormulaError(
+            f"{function}({name}=) must be a number, not {shorten(value)}.", hint="Write a number."
+        )
     return float(value)
 
 
-def _vector(function: str, x: Floats) -> Floats:
+def _as_vector(function: str, x: Floats) -> Floats:
     """Return x as a vector (n,); raise a FormulaError if it has several columns."""
     if x.ndim == 2 and x.shape[1] == 1:
         x = x[:, 0]
     if x.ndim != 1:
         raise FormulaError(
-            f"{function}() takes one column, not a matrix of {x.shape[1]}.", hint="Give it one at a time."
+            f"{function}() requires one column, not a matrix of {x.shape[1]}.",
+            hint="Pass one column at a time.",
         )
     return x
 
@@ -175,7 +178,7 @@ def _learnt_means(function: str, x: Floats, values: Mapping[str, Any]) -> Floats
     columns = x.shape[1] if x.ndim == 2 else 1
     if len(mean) != columns:
         raise FormulaError(
-            f"{function}() learnt the means of {len(mean)} columns and is given {columns}.",
+            f"{function}() learnt the means of {len(mean)} columns, but there are {columns} now.",
             hint="Fit the model again.",
         )
     return mean
@@ -190,22 +193,22 @@ def _mean(x: Floats) -> Floats:
 
 def _learn_standardize(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
     """Learn means and standard deviations of x, (n,) or (n, k), unless options replace them by 0 and 1."""
-    ddof = _whole("standardize", options, "ddof", 0, 0)
+    ddof = _integer_option("standardize", options, "ddof", 0, 0)
     if len(x) <= ddof:
         raise FormulaError(
-            f"standardize(ddof={ddof}) needs more than {ddof} complete rows.",
-            hint="Give more rows, or a smaller ddof=.",
+            f"standardize(ddof={ddof}) requires more than {ddof} complete rows.",
+            hint="Pass more rows, or use a smaller ddof=.",
         )
     mean = np.atleast_1d(_mean(x))
-    gaps = x.reshape(len(x), -1) - mean
+    residuals = x.reshape(len(x), -1) - mean
     # Scaled by a power of two, otherwise squares could overflow or underflow.
-    unit = np.exp2(np.floor(np.log2(np.maximum(np.abs(gaps).max(axis=0), np.finfo(np.float64).tiny))))
-    deviation = unit * np.sqrt(((gaps / unit) ** 2).sum(axis=0) / (len(x) - ddof))
-    centred = _flag("standardize", options, "center", True)
-    rescaled = _flag("standardize", options, "rescale", True)
+    unit = np.exp2(np.floor(np.log2(np.maximum(np.abs(residuals).max(axis=0), np.finfo(np.float64).tiny))))
+    deviation = unit * np.sqrt(((residuals / unit) ** 2).sum(axis=0) / (len(x) - ddof))
+    centred = _boolean_option("standardize", options, "center", True)
+    rescaled = _boolean_option("standardize", options, "rescale", True)
     if rescaled and not np.all(deviation > 0):
         raise FormulaError(
-            "standardize() of a column that is constant has no meaning.", hint="Leave the column out."
+            "standardize() cannot be applied to a constant column.", hint="Leave the column out."
         )
     return {
         "mean": mean if centred else np.zeros_like(mean),
@@ -226,70 +229,81 @@ def _learn_poly(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
     The coefficients follow the Stieltjes procedure (Gautschi, Orthogonal Polynomials, 2004, section 2.2):
     a_j = <x p_j, p_j> / <p_j, p_j>, b_j = <p_j, p_j> / <p_(j-1), p_(j-1)>.
     """
-    x = _vector("poly", x)
-    degree = _whole("poly", options, "degree", 1, 1)
-    if _flag("poly", options, "raw", False):
+    x = _as_vector("poly", x)
+    degree = _integer_option("poly", options, "degree", 1, 1)
+    if _boolean_option("poly", options, "raw", False):
         return {"raw_degree": degree}
     if len(np.unique(x)) <= degree:
         raise FormulaError(
-            f"poly(degree={degree}) needs more than {degree} different values in the column.",
+            f"poly(degree={degree}) requires more than {degree} different values in the column.",
             hint="Write a smaller degree=.",
         )
-    middle = _mean(x)
-    spread = float(np.abs(x - middle).max())
-    scaled = (x - middle) / spread
-    before = np.zeros_like(scaled)
-    now = np.ones_like(scaled)
+    centre = _mean(x)
+    half_range = float(np.abs(x - centre).max())
+    scaled = (x - centre) / half_range
+    previous = np.zeros_like(scaled)
+    current = np.ones_like(scaled)
     centres = []
     norms = [np.float64(1.0), np.float64(len(x))]
     # Norms that underflow lead to NaN, which is checked at the end.
     with np.errstate(all="ignore"):
         for _ in range(degree):
-            centres.append(scaled @ now**2 / norms[-1])
-            before, now = now, (scaled - centres[-1]) * now - norms[-1] / norms[-2] * before
-            norms.append(np.float64(now @ now))
-        learnt = {"middle": middle, "spread": spread, "centres": centres, "norms": norms[1:]}
-        _judge_orthogonality(x, learnt)
+            centres.append(scaled @ current**2 / norms[-1])
+            previous, current = current, (scaled - centres[-1]) * current - norms[-1] / norms[-2] * previous
+            norms.append(np.float64(current @ current))
+        learnt = {"middle": centre, "spread": half_range, "centres": centres, "norms": norms[1:]}
+        _check_orthogonality(x, learnt)
     return learnt
 
 
-def _judge_orthogonality(x: Floats, learnt: dict[str, Any]) -> None:
+def _check_orthogonality(x: Floats, learnt: dict[str, Any]) -> None:
     """Warn, or raise a FormulaError, if rounding has destroyed the orthogonality of the columns.
 
     The recurrence amplifies rounding errors if a few values are far from the others, for example in a skewed
     column.
     """
     columns = np.column_stack([np.full(len(x), 1 / np.sqrt(len(x))), _apply_poly(x, learnt)])
-    lack = np.abs(columns.T @ columns - np.eye(columns.shape[1]))
-    lack = np.maximum.accumulate(np.fmax(np.tril(np.where(np.isfinite(lack), lack, np.inf)).max(axis=1), 0.0))
-    if lack[-1] <= ORTHOGONAL:
+    orthogonality_errors = np.abs(columns.T @ columns - np.eye(columns.shape[1]))
+    orthogonality_errors = np.maximum.accumulate(
+        np.fmax(
+            np.tril(np.where(np.isfinite(orthogonality_errors), orthogonality_errors, np.inf)).max(axis=1),
+            0.0,
+        )
+    )
+    if orthogonality_errors[-1] <= MAX_ORTHOGONALITY_ERROR:
         return
-    degree = len(lack) - 1
-    kept = int((lack <= ORTHOGONAL).sum()) - 1
-    said = f"poly(degree={degree}) loses digits on a column whose values lie so unevenly: of its columns "
-    said += "only the first keeps them" if kept == 1 else f"the first {kept} keep them"
+    degree = len(orthogonality_errors) - 1
+    n_accurate = int((orthogonality_errors <= MAX_ORTHOGONALITY_ERROR).sum()) - 1
+    problem = f"poly(degree={degree}) is inaccurate, because the values are very unevenly distributed: "
+    problem += (
+        "only the first of its columns is accurate"
+        if n_accurate == 1
+        else f"only the first {n_accurate} of its columns are accurate"
+    )
     hint = (
-        f"Write a degree up to {max(kept, 1)}, take the logarithm of a skewed column first, or use bs() or "
+        f"Write a degree up to {max(n_accurate, 1)}, apply log() to a skewed column first, or use bs() or "
         "cr()."
     )
-    if not lack[-1] <= LOST:
-        raise FormulaError(f"{said}.", hint=hint)
-    warn_user(f"{said}, the others are orthogonal to {lack[-1]:.0e} only. {hint}", PrecisionWarning)
+    if not orthogonality_errors[-1] <= MAX_USABLE_ORTHOGONALITY_ERROR:
+        raise FormulaError(f"{problem}.", hint=hint)
+    warn_user(
+        f"{problem}; the others are orthogonal up to {orthogonality_errors[-1]:.0e}. {hint}", PrecisionWarning
+    )
 
 
 def _apply_poly(x: Floats, values: dict[str, Any]) -> Floats:
     """Evaluate the polynomials at x (m,), as columns (m, degree)."""
-    x = _vector("poly", x)
+    x = _as_vector("poly", x)
     if "raw_degree" in values:
         return np.column_stack([x**power for power in range(1, values["raw_degree"] + 1)])
     scaled = (x - values["middle"]) / values["spread"]
     norms = (1.0, *values["norms"])
     out = np.empty((len(x), len(values["centres"])))
-    before = np.zeros_like(scaled)
-    now = np.ones_like(scaled)
+    previous = np.zeros_like(scaled)
+    current = np.ones_like(scaled)
     for j, centre in enumerate(values["centres"]):
-        before, now = now, (scaled - centre) * now - norms[j + 1] / norms[j] * before
-        out[:, j] = now / np.sqrt(norms[j + 2])
+        previous, current = current, (scaled - centre) * current - norms[j + 1] / norms[j] * previous
+        out[:, j] = current / np.sqrt(norms[j + 2])
     return out
 
 
@@ -311,20 +325,22 @@ def _bounds(function: str, x: Floats, options: Mapping[str, Value]) -> tuple[flo
     FormulaError
         The bounds are not increasing, or ``bs`` has values outside.
     """
-    lower = _number(function, options, "lower_bound", float(x.min()))
-    upper = _number(function, options, "upper_bound", float(x.max()))
+    lower = _float_option(function, options, "lower_bound", float(x.min()))
+    upper = _float_option(function, options, "upper_bound", float(x.max()))
     if not lower < upper:
         raise FormulaError(
-            f"{function}() needs lower_bound < upper_bound; here they are {lower} and {upper}.",
-            hint="Give other bounds, or leave a constant column out.",
+            f"{function}() requires lower_bound < upper_bound; they are {lower} and {upper}.",
+            hint="Use other bounds, or leave out a constant column.",
         )
     if function == "bs" and not (lower <= x.min() and x.max() <= upper):
-        raise FormulaError(f"bs() has values outside its bounds {lower} and {upper}.", hint="Widen them.")
+        raise FormulaError(
+            f"bs() has values outside its bounds {lower} and {upper}.", hint="Widen the bounds."
+        )
     return lower, upper
 
 
 def _knots(
-    function: str, x: Floats, options: Mapping[str, Value], bounds: tuple[float, float], beside: int
+    function: str, x: Floats, options: Mapping[str, Value], bounds: tuple[float, float], extra_df: int
 ) -> Floats:
     """Return the inner knots of a spline: those in the options, or quantiles.
 
@@ -335,7 +351,7 @@ def _knots(
     options : mapping of str to value
     bounds : tuple of float
         Boundary knots.
-    beside : int
+    extra_df : int
         Degrees of freedom in addition to the inner knots.
 
     Returns
@@ -347,42 +363,44 @@ def _knots(
     FormulaError
         The options are missing or contradict each other, or knots are outside the bounds.
     """
-    given = options.get("knots")
-    if given is None and options.get("df") is None:
+    requested_knots = options.get("knots")
+    if requested_knots is None and options.get("df") is None:
         raise FormulaError(
-            f"{function}() needs df= or knots=.", hint=f"Write {function}(x, df=4), for example."
+            f"{function}() requires df= or knots=.", hint=f"Write {function}(x, df=4), for example."
         )
     count = None
     if options.get("df") is not None:
-        count = _whole(function, options, "df", None, max(beside, 1)) - beside
-    if given is None:
+        count = _integer_option(function, options, "df", None, max(extra_df, 1)) - extra_df
+    if requested_knots is None:
         return np.atleast_1d(np.quantile(x, np.linspace(0, 1, (count or 0) + 2)[1:-1]))
-    values = given if isinstance(given, tuple) else (given,)
-    if not all(isinstance(each, int | float) and not isinstance(each, bool) for each in values):
+    values = requested_knots if isinstance(requested_knots, tuple) else (requested_knots,)
+    if not all(isinstance(knot, int | float) and not isinstance(knot, bool) for knot in values):
         raise FormulaError(
-            f"{function}(knots=) is a list of numbers, not {shorten(given)}.", hint="Give such a list."
+            f"{function}(knots=) must be a list of numbers, not {shorten(requested_knots)}.",
+            hint="Pass a list of numbers.",
         )
     knots = np.sort(np.array(values, dtype=np.float64))
     if len(knots) > MAX_BASIS or (count is not None and count != len(knots)):
         raise FormulaError(
-            f"{function}(): df= asks for {count} inner knots, knots= gives {len(knots)}.",
-            hint="Leave out one of the two.",
+            f"{function}(): df= requires {count} inner knots, but knots= has {len(knots)}.",
+            hint="Use only one of the two.",
         )
     outside = knots[~((bounds[0] <= knots) & (knots <= bounds[1]))]
     if len(outside):
         raise FormulaError(
-            f"{function}(): {len(outside)} of the knots, such as {outside[0]}, lie outside {bounds[0]} "
-            f"to {bounds[1]}.",
-            hint="Give knots within.",
+            f"{function}(): {len(outside)} of the knots, such as {outside[0]}, are outside the bounds "
+            f"{bounds[0]} "
+            f"and {bounds[1]}.",
+            hint="Use knots within the bounds.",
         )
     return knots
 
 
 def _learn_bs(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
     """Learn the knots of a B-spline of x (n,)."""
-    x = _vector("bs", x)
-    degree = _whole("bs", options, "degree", 3, 0, MAX_DEGREE)
-    intercept = _flag("bs", options, "include_intercept", False)
+    x = _as_vector("bs", x)
+    degree = _integer_option("bs", options, "degree", 3, 0, MAX_DEGREE)
+    intercept = _boolean_option("bs", options, "include_intercept", False)
     lower, upper = bounds = _bounds("bs", x, options)
     knots = _knots("bs", x, options, bounds, degree + intercept)
     ends = {"lower_bound": lower, "upper_bound": upper}
@@ -391,7 +409,7 @@ def _learn_bs(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
 
 def _apply_bs(x: Floats, values: dict[str, Any]) -> Floats:
     """Evaluate a B-spline basis at x (m,); rows outside the bounds are NaN."""
-    x = _vector("bs", x)
+    x = _as_vector("bs", x)
     inside = (values["lower_bound"] <= x) & (x <= values["upper_bound"])
     width = len(values["knots"]) + values["degree"] + values["include_intercept"]
     out = np.full((len(x), width), np.nan)
@@ -402,22 +420,23 @@ def _apply_bs(x: Floats, values: dict[str, Any]) -> Floats:
 
 def _learn_cr(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
     """Learn the knots of a cubic regression spline of x (n,), and the means of its basis if it is centred."""
-    x = _vector("cr", x)
+    x = _as_vector("cr", x)
     constraint = options.get("constraints")
     if constraint not in (None, "center"):
         raise FormulaError(
-            f"cr(constraints=) is None or 'center', not {shorten(constraint)}.", hint="Write either."
+            f"cr(constraints=) must be None or 'center', not {shorten(constraint)}.",
+            hint="Use one of the two.",
         )
     bounds = _bounds("cr", x, options)
     within = np.unique(x[(bounds[0] <= x) & (x <= bounds[1])])
     knots = _knots("cr", within, options, bounds, 2 - (constraint == "center"))
     every = np.unique(np.concatenate([[bounds[0]], knots, [bounds[1]]]))
     if len(every) < len(knots) + 2:
-        raise FormulaError("cr() has knots that coincide.", hint="Ask for a smaller df, or give knots=.")
+        raise FormulaError("cr() has equal knots.", hint="Use a smaller df, or pass knots=.")
     if len(every) < 3:
         raise FormulaError(
-            "cr() has no inner knot, and is a line then.",
-            hint=f"Give df={3 - (constraint == 'center')} or more, knots=, or the column itself.",
+            "cr() has no interior knots and reduces to a straight line.",
+            hint=f"Give df={3 - (constraint == 'center')} or more, knots=, or the column without cr().",
         )
     values = {"knots": every[1:-1], "lower_bound": bounds[0], "upper_bound": bounds[1]}
     if constraint == "center":
@@ -427,16 +446,16 @@ def _learn_cr(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
 
 def _apply_cr(x: Floats, values: dict[str, Any]) -> Floats:
     """Evaluate a cubic regression spline basis at x (m,)."""
-    x = _vector("cr", x)
+    x = _as_vector("cr", x)
     centre = values.pop("centre", None)
     basis = _basis("cr", x, values)
     if centre is None:
         return basis
     # Combinations of the basis with mean zero on the training rows. Summed column by column, because a matrix
     # product rounds a row differently depending on the number of rows.
-    free = np.linalg.qr(np.array(centre)[:, None], mode="complete").Q[:, 1:]
-    out = np.zeros((len(x), free.shape[1]))
-    for j, row in enumerate(free):
+    null_space = np.linalg.qr(np.array(centre)[:, None], mode="complete").Q[:, 1:]
+    out = np.zeros((len(x), null_space.shape[1]))
+    for j, row in enumerate(null_space):
         out += basis[:, j, None] * row
     return out
 
@@ -445,8 +464,10 @@ def _basis(function: str, x: Floats, values: Mapping[str, Any]) -> Floats:
     """Evaluate a basis of patsy at x (m,) with all knots specified."""
     import patsy
 
-    given = {name: np.asarray(each) if isinstance(each, tuple) else each for name, each in values.items()}
-    return np.asarray(getattr(patsy, function)(x, **given), dtype=np.float64)
+    options = {
+        name: np.asarray(value) if isinstance(value, tuple) else value for name, value in values.items()
+    }
+    return np.asarray(getattr(patsy, function)(x, **options), dtype=np.float64)
 
 
 LARGEST = sys.float_info.max
@@ -464,16 +485,16 @@ def check_state(function: str, values: Sequence[Any]) -> State:
     State(function='center', values=(('mean', (3.0,)),))
     """
     pairs = all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in values)
-    learnt = {str(name): _plain_state(str(name), value) for name, value in values} if pairs else {}
-    known = _TRANSFORMS.get(function)
-    if known is None or set(learnt) not in known.parts or not known.fits(learnt):
+    learnt = {str(name): _read_state_value(str(name), value) for name, value in values} if pairs else {}
+    transform = _TRANSFORMS.get(function)
+    if transform is None or set(learnt) not in transform.parts or not transform.fits(learnt):
         raise FormulaError(
-            f"This saved design holds no readable state of {function!r}.", hint="Fit the model again."
+            f"The state of {function!r} in this saved design is not valid.", hint="Fit the model again."
         )
     return State(function, tuple(sorted(learnt.items())))
 
 
-def width_of(state: State) -> int:
+def state_width(state: State) -> int:
     """Return the number of columns that a state produces.
 
     Examples
@@ -492,68 +513,70 @@ def width_of(state: State) -> int:
     return len(learnt["mean"])
 
 
-def _plain_state(name: str, value: Any) -> Any:
+def _read_state_value(name: str, value: Any) -> Any:
     """Return a value of a state as a float or a tuple of floats, or as an integer if it is an option."""
     if name in _OPTIONS:
         if isinstance(value, int):
             return value
     elif isinstance(value, list | tuple) and len(value) <= MAX_COLUMNS:
-        return tuple(_double(each) for each in value)
-    return _double(value)
+        return tuple(_read_float(element) for element in value)
+    return _read_float(value)
 
 
-def _double(value: Any) -> float:
+def _read_float(value: Any) -> float:
     """Return a value as a float; raise a FormulaError if it is not a finite number."""
     # A JSON integer may have any number of digits; NumPy would convert a long one to an object.
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST:
         return float(value)
-    raise FormulaError(
-        f"This saved design holds {value!r} where a number belongs.", hint="Fit the model again."
-    )
+    raise FormulaError(f"This saved design has {value!r} instead of a number.", hint="Fit the model again.")
 
 
-def _whole_state(value: Any, least: int, most: int) -> bool:
+def _is_integer_between(value: Any, minimum: int, maximum: int) -> bool:
     """Return whether a value is an integer in a range."""
-    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+    return isinstance(value, int) and not isinstance(value, bool) and minimum <= value <= maximum
 
 
-def _list(value: Any, least: int, most: int = MAX_BASIS + 2) -> bool:
+def _is_tuple_of_length(value: Any, min_length: int, max_length: int = MAX_BASIS + 2) -> bool:
     """Return whether a value is a tuple with a length in a range."""
-    return isinstance(value, tuple) and least <= len(value) <= most
+    return isinstance(value, tuple) and min_length <= len(value) <= max_length
 
 
 def _fits_center(learnt: Mapping[str, Any]) -> bool:
     """Return whether values are a valid state of center()."""
-    return _list(learnt["mean"], 1, MAX_COLUMNS)
+    return _is_tuple_of_length(learnt["mean"], 1, MAX_COLUMNS)
 
 
 def _fits_standardize(learnt: Mapping[str, Any]) -> bool:
     """Return whether values are a valid state of standardize()."""
     mean = learnt["mean"]
     sd = learnt["sd"]
-    return _list(mean, 1, MAX_COLUMNS) and _list(sd, len(mean), len(mean)) and all(each > 0 for each in sd)
+    return (
+        _is_tuple_of_length(mean, 1, MAX_COLUMNS)
+        and _is_tuple_of_length(sd, len(mean), len(mean))
+        and all(deviation > 0 for deviation in sd)
+    )
 
 
 def _fits_poly(learnt: Mapping[str, Any]) -> bool:
     """Return whether values are a valid state of poly()."""
     if "raw_degree" in learnt:
-        return _whole_state(learnt["raw_degree"], 1, MAX_BASIS)
+        return _is_integer_between(learnt["raw_degree"], 1, MAX_BASIS)
     centres = learnt["centres"]
     norms = learnt["norms"]
     return (
         not isinstance(learnt["middle"], tuple)
         and not isinstance(learnt["spread"], tuple)
         and learnt["spread"] > 0
-        and _list(centres, 1, MAX_BASIS)
-        and _list(norms, len(centres) + 1, len(centres) + 1)
-        and all(each > 0 for each in norms)
+        and _is_tuple_of_length(centres, 1, MAX_BASIS)
+        and _is_tuple_of_length(norms, len(centres) + 1, len(centres) + 1)
+        and all(norm > 0 for norm in norms)
     )
 
 
 def _has_knots(learnt: Mapping[str, Any]) -> bool:
     """Return whether a state has increasing knots within its bounds."""
     ends = (learnt["lower_bound"], learnt["upper_bound"])
-    if any(isinstance(end, tuple) for end in ends) or not _list(learnt["knots"], 0, MAX_BASIS):
+    if any(isinstance(end, tuple) for end in ends) or not _is_tuple_of_length(learnt["knots"], 0, MAX_BASIS):
         return False
     every = [ends[0], *learnt["knots"], ends[1]]
     return ends[0] < ends[1] and every == sorted(every)
@@ -563,7 +586,7 @@ def _fits_bs(learnt: Mapping[str, Any]) -> bool:
     """Return whether values are a valid state of bs()."""
     degree = learnt["degree"]
     intercept = learnt["include_intercept"]
-    return _has_knots(learnt) and _whole_state(degree, 0, MAX_DEGREE) and isinstance(intercept, bool)
+    return _has_knots(learnt) and _is_integer_between(degree, 0, MAX_DEGREE) and isinstance(intercept, bool)
 
 
 def _fits_cr(learnt: Mapping[str, Any]) -> bool:
@@ -575,7 +598,7 @@ def _fits_cr(learnt: Mapping[str, Any]) -> bool:
     if not 3 <= len(set(knots)) == len(knots):
         return False
     return "centre" not in learnt or (
-        _list(learnt["centre"], len(knots), len(knots)) and any(learnt["centre"])
+        _is_tuple_of_length(learnt["centre"], len(knots), len(knots)) and any(learnt["centre"])
     )
 
 

@@ -64,7 +64,7 @@ class SetMethods:
     _order: NDArray[np.intp]
 
     @abstractmethod
-    def _asked(self, X: Any) -> tuple[Any, Any]:
+    def _fit_and_rows(self, X: Any) -> tuple[Any, Any]:
         """Return the fit, and the rows of X in the form that its methods accept."""
 
     @abstractmethod
@@ -139,21 +139,28 @@ class SetMethods:
         >>> sets.astype(int).tolist()
         [[1, 0, 0], [0, 1, 1], [0, 1, 1]]
         """
-        results, blocks = self._asked(X)
-        held = None if calibration is None else self._calibration(calibration)
+        results, blocks = self._fit_and_rows(X)
+        calibration_table = None if calibration is None else self._calibration(calibration)
         frame = results.predict_set(
-            blocks, level, by=by, method=method, calibration=held, score=score, smoothed=smoothed, seed=seed
+            blocks,
+            level,
+            by=by,
+            method=method,
+            calibration=calibration_table,
+            score=score,
+            smoothed=smoothed,
+            seed=seed,
         )
         # A row with an unseen level of a factor may be of any class.
-        inside = frame.iloc[:, 1:].fillna(True).to_numpy(bool)
-        found = np.zeros((len(inside), len(self._order)), dtype=bool)
-        found[:, self._order >= 0] = inside[:, self._order[self._order >= 0]]
-        return found
+        in_set = frame.iloc[:, 1:].fillna(True).to_numpy(bool)
+        set_mask = np.zeros((len(in_set), len(self._order)), dtype=bool)
+        set_mask[:, self._order >= 0] = in_set[:, self._order[self._order >= 0]]
+        return set_mask
 
     def _calibration(self, calibration: Any) -> Any:
         """Return X and y as a table with the response of the fit."""
         if not (isinstance(calibration, (tuple, list)) and len(calibration) == 2):
-            raise DataError("calibration= takes rows and their classes.", hint="Give a tuple (X, y).")
+            raise DataError("calibration= must be rows and their classes.", hint="Pass a tuple (X, y).")
         design = self.results_._fit.design_rows.design
         if design.response_columns != (design.response,):
             raise DataError(
@@ -167,30 +174,30 @@ class SetMethods:
         unknown = sorted({str(label) for label in labels.tolist() if label not in position})
         if unknown:
             raise DataError(
-                f"calibration= has classes that the estimator has no rows of: {listed(unknown)}. It "
-                f"knows {listed(design.levels)}.",
-                hint="Leave the others out.",
+                f"calibration= has unknown classes: {listed(unknown)}. The "
+                f"classes are {listed(design.levels)}.",
+                hint="Leave out rows of unknown classes.",
             )
         codes = np.array([position[label] for label in labels.tolist()], dtype=np.intp)
         return with_column(self._table(X).data, design.columns, design.response, codes, list(design.levels))
 
 
-Simpler: TypeAlias = ClassifierResults | None
+SimplerFit: TypeAlias = ClassifierResults | None
 """A simpler fit instead of one that a verb has refused; None if the error is to be raised."""
 
-NUMBERS = "biuf"
+NUMERIC_KINDS = "biuf"
 """Kinds of NumPy dtype that a verb reads without conversion."""
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def only_if(has: Callable[[Any], bool]) -> Callable[[Method], Method]:
+def available_only_if(has: Callable[[Any], bool]) -> Callable[[Method], Method]:
     """Decorate a method that exists only if `has(estimator)` is true, like `available_if`, with its type."""
     return cast("Callable[[Method], Method]", available_if(has))
 
 
-def given_labels(y: Any) -> Array:
+def validate_labels(y: Any) -> Array:
     """Return the labels (n,) of rows; raise an error if one is missing."""
     if y is None:
         raise DataError(
@@ -201,7 +208,7 @@ def given_labels(y: Any) -> Array:
     return labels
 
 
-def class_codes(y: Any, rows: Any, weights: Any) -> tuple[Array, NDArray[np.intp]]:
+def encode_classes(y: Any, rows: Any, weights: Any) -> tuple[Array, NDArray[np.intp]]:
     """Encode labels, and check that rows of positive weight belong to at least two classes.
 
     Parameters
@@ -219,17 +226,17 @@ def class_codes(y: Any, rows: Any, weights: Any) -> tuple[Array, NDArray[np.intp
     codes : (n,) array of int
         Position of each label.
     """
-    labels = given_labels(y)
+    labels = validate_labels(y)
     if labels.dtype.kind not in "biuU":
         check_classification_targets(labels)
     classes, codes = np.unique(labels, return_inverse=True)
     check_consistent_length(rows, codes)
-    weighed = classes
+    weighted_classes = classes
     if len(classes) > 1 and weights is not None and np.shape(weights) == codes.shape:
-        weighed = classes[np.unique(codes[np.asarray(weights) > 0])]
-    if len(weighed) == 1:
+        weighted_classes = classes[np.unique(codes[np.asarray(weights) > 0])]
+    if len(weighted_classes) == 1:
         raise DataError(
-            f"y has one class only, {weighed.tolist()[0]!r}: a classifier needs two.",
+            f"y has one class only, {weighted_classes.tolist()[0]!r}: a classifier requires two.",
             hint="Pass rows of another class.",
         )
     return classes, codes
@@ -243,7 +250,7 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
 
     classes_: Array
 
-    def _keep(self, results: ClassifierResults, classes: Array, *, every: bool = False) -> None:
+    def _keep(self, results: ClassifierResults, classes: Array, *, keep_all: bool = False) -> None:
         """Store results and classes.
 
         Parameters
@@ -251,13 +258,13 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
         results : ClassifierResults
         classes : (K,) array
             Sorted labels, with the dtype of y.
-        every : bool
+        keep_all : bool
             Whether classes without rows are kept.
         """
         position = {label: k for k, label in enumerate(results.classes)}
-        held = [every or label in position for label in classes.tolist()]
+        is_kept = [keep_all or label in position for label in classes.tolist()]
         self.results_ = results
-        self.classes_ = classes[held]
+        self.classes_ = classes[is_kept]
         self.classes_.flags.writeable = False
         # The position of a class without rows is -1.
         self._order = np.array([position.get(label, -1) for label in self.classes_.tolist()], dtype=np.intp)
@@ -280,14 +287,14 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
             A value is missing or infinite; or a row has probability zero in every class, which is possible in
             naive Bayes.
         """
-        results, blocks = self._asked(X)
+        results, blocks = self._fit_and_rows(X)
         codes = predicted_codes(blocks, self._rule_of(results, blocks), len(results._fit.prior), Decision())
         if blocks.rows.excluded is not None:
             codes[blocks.rows.excluded] = int(np.argmax(results.prior.to_numpy()))
         if (codes < 0).any():
             row = blocks.table.label(int(np.argmax(codes < 0)))
             raise DataError(
-                f"Row {row!r} has probability zero in every class, so that it has no label.",
+                f"Row {row!r} has probability zero in every class, so no label can be predicted.",
                 hint="Fit naive Bayes with laplace=1, or kernel densities with a larger bandwidth.",
                 rows=(row,),
             )
@@ -296,7 +303,7 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
     def _has_scores(self) -> bool:
         return True
 
-    @only_if(lambda self: self._has_scores())
+    @available_only_if(lambda self: self._has_scores())
     def decision_function(self, X: Any) -> Floats:
         """Scores (n, K), largest for the predicted class; for two classes (n,), positive for the second.
 
@@ -305,7 +312,7 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
         """
         if hasattr(self, "_order") and (self._order < 0).any():
             return self._posteriors(X, logs=True)
-        results, blocks = self._asked(X)
+        results, blocks = self._fit_and_rows(X)
         scores: Floats = results.decision_function(blocks).to_numpy(np.float64, copy=True)
         if blocks.rows.excluded is not None:
             logs = np.log(results.prior.to_numpy())
@@ -314,32 +321,32 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
             return scores if self._order[0] == 0 else -scores
         return np.ascontiguousarray(scores[:, self._order])
 
-    def _asked(self, X: Any) -> tuple[Any, Any]:
+    def _fit_and_rows(self, X: Any) -> tuple[Any, Any]:
         """Return the fit, and the rows of X, read once, in the form that its methods accept instead of X."""
         check_is_fitted(self)
-        return self.results_, self.results_._fit.new_rows(self._table(X), self._gaps())
+        return self.results_, self.results_._fit.new_rows(self._table(X), self._missing_policy())
 
     def _rule_of(self, results: ClassifierResults, blocks: Blocks) -> Rule:
         """Return the rule for labels and posteriors of rows."""
         return results._fit.rule_of(blocks)
 
-    def _gaps(self) -> Gaps:
+    def _missing_policy(self) -> Gaps:
         """Return how rows with unseen levels of factors are predicted."""
         return AS_FITTED
 
     def _posteriors(self, X: Any, *, logs: bool) -> Floats:
         """Return posteriors (n, K) or their logarithms, in the order of `classes_`."""
-        results, blocks = self._asked(X)
+        results, blocks = self._fit_and_rows(X)
         results._fit.need_posteriors("predict_log_proba()" if logs else "predict_proba()")
         finish = log_posteriors if logs else posteriors
-        found = finished_scores(blocks, self._rule_of(results, blocks), len(results._fit.prior), finish)
+        values = finished_scores(blocks, self._rule_of(results, blocks), len(results._fit.prior), finish)
         if blocks.rows.excluded is not None:
             prior = results.prior.to_numpy()
-            found[blocks.rows.excluded] = np.log(prior) if logs else prior
+            values[blocks.rows.excluded] = np.log(prior) if logs else prior
         if (self._order < 0).any():
             # A class without rows has the posterior zero.
-            found = np.column_stack([found, np.full(len(found), -np.inf if logs else 0.0)])
-        return np.asarray(found if (np.diff(self._order) == 1).all() else found[:, self._order])
+            values = np.column_stack([values, np.full(len(values), -np.inf if logs else 0.0)])
+        return np.asarray(values if (np.diff(self._order) == 1).all() else values[:, self._order])
 
 
 class PosteriorMethods(FittedClassifier):
@@ -348,7 +355,7 @@ class PosteriorMethods(FittedClassifier):
     def _has_posteriors(self) -> bool:
         return True
 
-    @only_if(lambda self: self._has_posteriors())
+    @available_only_if(lambda self: self._has_posteriors())
     def predict_proba(self, X: Any) -> Floats:
         """Posterior probabilities (n, K) of the classes in the order of `classes_`.
 
@@ -361,7 +368,7 @@ class PosteriorMethods(FittedClassifier):
         """
         return self._posteriors(X, logs=False)
 
-    @only_if(lambda self: self._has_posteriors())
+    @available_only_if(lambda self: self._has_posteriors())
     def predict_log_proba(self, X: Any) -> Floats:
         """Logarithms of the posteriors (n, K), which are exact even if the posterior underflows.
 
@@ -399,7 +406,7 @@ class VerbClassifier(FittedClassifier):
     specifications: ClassVar[Mapping[str, Callable[[Any], Any]]] = {}
     """For each parameter, a function from a word or a number to its specification."""
     takes_sparse: ClassVar[bool] = False
-    _goes_on: ClassVar[tuple[str, str] | None] = None
+    _fallback_option: ClassVar[tuple[str, str] | None] = None
     """Name of the parameter for rows that the verb refuses, and its value for fitting a simpler model."""
 
     if TYPE_CHECKING:
@@ -454,10 +461,10 @@ class VerbClassifier(FittedClassifier):
         DataError
             A specification does not allow the value.
         """
-        whole = {name: value for name, value in params.items() if "__" not in name}
-        super().set_params(**whole)
+        own_params = {name: value for name, value in params.items() if "__" not in name}
+        super().set_params(**own_params)
         changes: defaultdict[str, dict[str, Any]] = defaultdict(dict)
-        for key in params.keys() - whole.keys():
+        for key in params.keys() - own_params.keys():
             name, _, nested = key.partition("__")
             changes[name][nested] = params[key]
         for name, values in changes.items():
@@ -477,7 +484,7 @@ class VerbClassifier(FittedClassifier):
     def _refuse_nested(self, name: str, values: Iterable[str], valid: Iterable[str]) -> NoReturn:
         """Raise scikit-learn's ValueError for a parameter that a specification does not have."""
         valid = list(valid)
-        unknown = next(each for each in values if each not in valid)
+        unknown = next(parameter for parameter in values if parameter not in valid)
         raise ValueError(
             f"Invalid parameter {unknown!r} for {name}={getattr(self, name)!r} of {self}. Valid parameters "
             f"are: {valid!r}. Use one of these."
@@ -513,16 +520,16 @@ class VerbClassifier(FittedClassifier):
         DiscrimError
             The errors of the verb; also if a value is missing.
         """
-        return self._fitted(X, y, {})
+        return self._fit_verb(X, y, {})
 
-    def _fitted(self, X: Any, y: Any, more: Mapping[str, Any]) -> Self:
+    def _fit_verb(self, X: Any, y: Any, extra_options: Mapping[str, Any]) -> Self:
         """Validate X and y, fit the verb to them, and store the results without the rows.
 
         Parameters
         ----------
         X : (n, p) array or frame
         y : (n,) array
-        more : mapping
+        extra_options : mapping
             Arguments of the verb in addition to the parameters, such as weights.
 
         Returns
@@ -530,12 +537,12 @@ class VerbClassifier(FittedClassifier):
         self
         """
         data = self._validated(X, reset=True)
-        classes, codes = class_codes(y, data, more.get("weights"))
+        classes, codes = encode_classes(y, data, extra_options.get("weights"))
         self._refuse_classes(classes)
         names = self._names()
         response = response_name(y, names)
         table = with_column(data, names, response, codes, classes.tolist())
-        options = {"na_action": "raise", **self.get_params(deep=False), **more}
+        options = {"na_action": "raise", **self.get_params(deep=False), **extra_options}
         if "cv" in options:
             # scikit-learn's name of the parameter `folds` of verbs.
             options["folds"] = options.pop("cv")
@@ -543,13 +550,13 @@ class VerbClassifier(FittedClassifier):
         constant = options.pop("constant", "drop")
         check_word("constant", constant, ("drop", "raise"))
         if constant == "raise":
-            refuse_constant_columns(table, names)
+            check_no_constant_columns(table, names)
         try:
             results = self._results(formula, table, options)
         except DiscrimError:
             self._refuse_missing(table)
             raise
-        self._learn(results)
+        self._learn_from_rows(results)
         self._keep(results._without_rows(), classes)
         return self
 
@@ -557,7 +564,7 @@ class VerbClassifier(FittedClassifier):
         """Return the right-hand side of the formula."""
         return "."
 
-    def _learn(self, results: ClassifierResults) -> None:
+    def _learn_from_rows(self, results: ClassifierResults) -> None:
         """Compute everything from the rows of a fit that is needed later; the rows are not kept."""
 
     def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
@@ -575,21 +582,23 @@ class VerbClassifier(FittedClassifier):
         -------
         ClassifierResults
         """
-        way_on = None
-        if self._goes_on is not None:
-            name, word = self._goes_on
-            way_on = options.pop(name)
-            check_word(name, way_on, (word, "raise"))
+        fallback = None
+        if self._fallback_option is not None:
+            name, word = self._fallback_option
+            fallback = options.pop(name)
+            check_word(name, fallback, (word, "raise"))
         try:
             results: ClassifierResults = type(self).verb(formula, data, **options)
         except (CollinearError, DataError, SeparationError) as error:
-            simpler = None if way_on == "raise" else self._fit_simpler(error, formula, data, options)
+            simpler = None if fallback == "raise" else self._fit_simpler(error, formula, data, options)
             if simpler is None:
                 raise
             return simpler
         return results
 
-    def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+    def _fit_simpler(
+        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
+    ) -> SimplerFit:
         """Fit a simpler model after the error of the verb; return None if there is none.
 
         Parameters
@@ -612,27 +621,32 @@ class VerbClassifier(FittedClassifier):
 
     def _names(self) -> Sequence[str]:
         """Return the names of the columns of the frame, or x0, x1, ..."""
-        named: Any = getattr(self, "feature_names_in_", None)
-        return [f"x{j}" for j in range(self.n_features_in_)] if named is None else named.tolist()
+        feature_names: Any = getattr(self, "feature_names_in_", None)
+        return (
+            [f"x{j}" for j in range(self.n_features_in_)] if feature_names is None else feature_names.tolist()
+        )
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
         """Return X as a table with the columns of the fit: a frame unchanged, an array as a view."""
-        rules: dict[str, Any]
+        check_options: dict[str, Any]
         if scipy.sparse.issparse(X) and self.takes_sparse:
-            rules = {"accept_sparse": "csr", "dtype": None if X.dtype.kind in NUMBERS else np.float64}
-            held = validate_data(self, X, reset=reset, ensure_all_finite=False, **rules)
-            return SparseFrame(held, self._names())
-        kind = getattr(getattr(X, "dtype", None), "kind", "O")
-        rules = {
-            "dtype": None if kind in NUMBERS else np.float64,
+            check_options = {
+                "accept_sparse": "csr",
+                "dtype": None if X.dtype.kind in NUMERIC_KINDS else np.float64,
+            }
+            matrix = validate_data(self, X, reset=reset, ensure_all_finite=False, **check_options)
+            return SparseFrame(matrix, self._names())
+        dtype_kind = getattr(getattr(X, "dtype", None), "kind", "O")
+        check_options = {
+            "dtype": None if dtype_kind in NUMERIC_KINDS else np.float64,
             "ensure_all_finite": False,
         }
         if hasattr(X, "columns"):
             validate_data(self, X, reset=reset, skip_check_array=True)
             if hasattr(self, "feature_names_in_"):
                 return X
-            return array_table(check_array(X, **rules), self._names())
-        return array_table(validate_data(self, X, reset=reset, **rules), self._names())
+            return array_table(check_array(X, **check_options), self._names())
+        return array_table(validate_data(self, X, reset=reset, **check_options), self._names())
 
     def _table(self, X: Any) -> Table:
         """Return new rows as a `Table`; raise a DataError if a value is missing that the model cannot use."""
@@ -661,8 +675,8 @@ def set_output_types(fitted: VerbClassifier, operator: Any) -> None:
     """Set the output types of an operator of skl2onnx: text, int64 or float64 labels, float64 posteriors."""
     from skl2onnx.common.data_types import DoubleTensorType, Int64TensorType, StringTensorType
 
-    kinds = {"i": Int64TensorType, "u": Int64TensorType, "b": Int64TensorType, "f": DoubleTensorType}
-    operator.outputs[0].set_type(kinds.get(fitted.classes_.dtype.kind, StringTensorType)([None]))
+    tensor_types = {"i": Int64TensorType, "u": Int64TensorType, "b": Int64TensorType, "f": DoubleTensorType}
+    operator.outputs[0].set_type(tensor_types.get(fitted.classes_.dtype.kind, StringTensorType)([None]))
     operator.outputs[1].set_type(DoubleTensorType([None, len(fitted.classes_)]))
 
 
@@ -684,35 +698,37 @@ def write_nodes(fitted: VerbClassifier, scope: Any, operator: Any, container: An
     columns = list(fitted._names())
     if len(fitted.results_.classes) < len(fitted.classes_):
         raise NotSupportedError(
-            "A class without rows has no place in ONNX.", hint="Fit to rows of every class."
+            "ONNX models cannot contain a class without rows.", hint="Fit to rows of every class."
         )
     names = {}
-    for own in (*model.graph.initializer, *model.graph.node):
-        for name in getattr(own, "output", None) or [own.name]:
+    for graph_item in (*model.graph.initializer, *model.graph.node):
+        for name in getattr(graph_item, "output", None) or [graph_item.name]:
             names[name] = scope.get_unique_variable_name("rule")
-    for out, made in zip(operator.outputs, model.graph.output, strict=True):
-        names[made.name] = out.full_name
-    given = [each.full_name for each in operator.inputs]
-    if len(given) not in (1, len(columns)):
+    for operator_output, model_output in zip(operator.outputs, model.graph.output, strict=True):
+        names[model_output.name] = operator_output.full_name
+    input_names = [model_input.full_name for model_input in operator.inputs]
+    if len(input_names) not in (1, len(columns)):
         raise NotSupportedError(
-            f"{len(given)} inputs hold {len(columns)} columns.",
-            hint="Give one input of all, or one for each.",
+            f"{len(input_names)} inputs for {len(columns)} columns.",
+            hint="Use one input for all columns, or one for each.",
         )
-    for each in model.graph.input:
-        j = columns.index(each.name)
-        names[each.name] = scope.get_unique_variable_name("column")
-        column = given[min(j, len(given) - 1)]
-        if len(given) < len(columns):
-            place, column = (scope.get_unique_variable_name("column") for _ in range(2))
-            container.add_initializer(place, TensorProto.INT64, [1], [j])
-            container.add_node("Gather", [given[0], place], column, axis=1)
-        container.add_node("Cast", column, names[each.name], to=each.type.tensor_type.elem_type)
+    for model_input in model.graph.input:
+        j = columns.index(model_input.name)
+        names[model_input.name] = scope.get_unique_variable_name("column")
+        column = input_names[min(j, len(input_names) - 1)]
+        if len(input_names) < len(columns):
+            index_name, column = (scope.get_unique_variable_name("column") for _ in range(2))
+            container.add_initializer(index_name, TensorProto.INT64, [1], [j])
+            container.add_node("Gather", [input_names[0], index_name], column, axis=1)
+        container.add_node("Cast", column, names[model_input.name], to=model_input.type.tensor_type.elem_type)
     for tensor in model.graph.initializer:
         tensor.name = names[tensor.name]
         container.initializers.append(tensor)
     for node in model.graph.node:
-        options = {each.name: list(each.ints) or each.i for each in node.attribute}
-        inputs, outputs = ([names[name] for name in each] for each in (node.input, node.output))
+        options = {
+            model_input.name: list(model_input.ints) or model_input.i for model_input in node.attribute
+        }
+        inputs, outputs = ([names[name] for name in model_input] for model_input in (node.input, node.output))
         container.add_node(node.op_type, inputs, outputs, **options)
 
 
@@ -741,21 +757,25 @@ class FrequencyClassifier(VerbClassifier):
             The errors of the verb; also if a value is missing.
         """
         weights = None if sample_weight is None else np.asarray(sample_weight)
-        return self._fitted(X, y, {"weights": weights})
+        return self._fit_verb(X, y, {"weights": weights})
 
 
 class WeightedClassifier(PosteriorMethods, FrequencyClassifier):
     """Estimator over a verb with posteriors and weights."""
 
 
-def refuse_constant_columns(data: Any, names: Sequence[str]) -> None:
+def check_no_constant_columns(data: Any, names: Sequence[str]) -> None:
     """Raise a CollinearError that names the constant numeric columns, which a verb would leave out."""
-    numbers = {name: data[name].to_numpy() for name in names if data[name].dtype.kind in NUMBERS}
-    still = [name for name, values in numbers.items() if len(values) and (values == values[0]).all()]
-    if still:
+    numeric_columns = {
+        name: data[name].to_numpy() for name in names if data[name].dtype.kind in NUMERIC_KINDS
+    }
+    constant_names = [
+        name for name, values in numeric_columns.items() if len(values) and (values == values[0]).all()
+    ]
+    if constant_names:
         raise CollinearError(
-            f"{listed(still)} {'is' if len(still) == 1 else 'are'} constant.",
-            hint=f'Leave {"it" if len(still) == 1 else "them"} out, or pass constant="drop".',
+            f"{listed(constant_names)} {'is' if len(constant_names) == 1 else 'are'} constant.",
+            hint=f'Leave {"it" if len(constant_names) == 1 else "them"} out, or pass constant="drop".',
         )
 
 
@@ -765,11 +785,11 @@ def response_name(y: Any, names: Sequence[str]) -> str:
     return distinct(name if isinstance(name, str) and name else "y", names)
 
 
-SHRUNK = Shrunk(standardize=True)
+FALLBACK_COVARIANCE = Shrunk(standardize=True)
 """Covariance to fit if the requested one does not exist; standardized, because columns may have any units."""
 
 
-MOST_FEW = 2
+MAX_SMALL_CLASS = 2
 """Largest size of a class that may become too small when a row is left out."""
 
 
@@ -805,7 +825,7 @@ def class_sizes(data: Any, options: Mapping[str, Any]) -> Any:
 
 
 def fit_with_warning(
-    error: DiscrimError, words: str, verb: Callable[..., Any], formula: Any, data: Any, **options: Any
+    error: DiscrimError, description: str, verb: Callable[..., Any], formula: Any, data: Any, **options: Any
 ) -> ClassifierResults:
     """Fit a simpler model, and warn with its name and the reason.
 
@@ -813,7 +833,7 @@ def fit_with_warning(
     ----------
     error : DiscrimError
         Why the model of the user was not fitted.
-    words : str
+    description : str
         Name of the simpler model.
     verb : callable
     formula, data, **options
@@ -827,7 +847,7 @@ def fit_with_warning(
         # The refused fit has issued these warnings.
         warnings.simplefilter("ignore", DroppedColumnsWarning)
         results: ClassifierResults = verb(formula, data, **options)
-    warn_user(f"Fitted {words} instead. {error}", FallbackWarning)
+    warn_user(f"Fitted {description} instead. {error}", FallbackWarning)
     return results
 
 
@@ -843,13 +863,15 @@ def shrunk_options(options: Mapping[str, Any], covariance: Specification | None 
     return {**options, "covariance": shrunk}
 
 
-def plainly_shrunk(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
+def minimal_shrunk_options(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
     """Return options with a shrunk covariance, the arguments that all models accept, and the named ones."""
-    kept = ("prior", "weights", "na_action", "moments", *names)
-    return {name: options[name] for name in kept if name in options} | {"covariance": SHRUNK}
+    kept_names = ("prior", "weights", "na_action", "moments", *names)
+    return {name: options[name] for name in kept_names if name in options} | {
+        "covariance": FALLBACK_COVARIANCE
+    }
 
 
-def shrunk_lda(
+def fit_shrunk_lda(
     error: DiscrimError, formula: Any, data: Any, options: Mapping[str, Any], *names: str
 ) -> ClassifierResults:
     """Fit `lda()` with a shrunk covariance and a warning.
@@ -869,15 +891,21 @@ def shrunk_lda(
     -------
     ClassifierResults
     """
-    other = plainly_shrunk(options, *names) | {"collinear": "drop"}
-    return fit_with_warning(error, f"lda() with covariance={SHRUNK}", discrim.lda, formula, data, **other)
+    other = minimal_shrunk_options(options, *names) | {"collinear": "drop"}
+    return fit_with_warning(
+        error, f"lda() with covariance={FALLBACK_COVARIANCE}", discrim.lda, formula, data, **other
+    )
 
 
-def from_words(words: Mapping[str, Callable[[], Specification]]) -> Callable[[Any], Any]:
+def word_reader(specification_by_word: Mapping[str, Callable[[], Specification]]) -> Callable[[Any], Any]:
     """Return a function that replaces a word by its specification, and returns other values unchanged."""
 
     def read(value: Any) -> Any:
-        return words[value]() if isinstance(value, str) and value in words else value
+        return (
+            specification_by_word[value]()
+            if isinstance(value, str) and value in specification_by_word
+            else value
+        )
 
     return read
 
@@ -898,7 +926,7 @@ class LinearCoefficients:
         that the coefficients of a feature sum to zero. A feature that was dropped has zeros. If features lie
         far from zero in their own units, `decision_function` is more precise than the product.
         """
-        return _planes(self)[0]
+        return _coefficients_by_feature(self)[0]
 
     @property
     def intercept_(self) -> Floats:
@@ -906,10 +934,10 @@ class LinearCoefficients:
 
         The constant of a class without rows, or with a prior of zero, is minus infinity.
         """
-        return _planes(self)[1]
+        return _coefficients_by_feature(self)[1]
 
 
-def _planes(estimator: Any) -> tuple[Floats, Floats]:
+def _coefficients_by_feature(estimator: Any) -> tuple[Floats, Floats]:
     """Compute the coefficients of a linear rule for the original features, in the order of `classes_`.
 
     Parameters
@@ -933,29 +961,29 @@ def _planes(estimator: Any) -> tuple[Floats, Floats]:
     names = list(estimator._names())
     if not isinstance(rule, LinearRule):
         raise AttributeError(
-            f"{type(estimator).__name__} as it was fitted has no linear rule, and so no coefficients: see "
+            f"{type(estimator).__name__} has no coefficients, because its rule is not linear; see "
             "sklearn.inspection.permutation_importance."
         )
     position = {name: j for j, name in enumerate(names)}
-    strange = [term for term in fit.terms if term not in position]
-    if strange:
+    terms_without_feature = [term for term in fit.terms if term not in position]
+    if terms_without_feature:
         raise AttributeError(
-            f"{listed(strange)} of the design are no features, so that features do not have one "
-            "coefficient each: see results_.terms, and its tables by term."
+            f"{listed(terms_without_feature)} of the design are not features, so features do not have one "
+            "coefficient each; see results_.terms and its tables by term."
         )
     slopes = rule.coef * rule.scale[:, None]
     coef = np.zeros((len(fit.classes), len(names)))
     constants = rule.intercept - rule.origin @ slopes
     coef[:, [position[term] for term in fit.terms]] = slopes.T
     order = estimator._order
-    known = order >= 0
-    out = np.zeros((len(order), len(names)))
-    level = np.full(len(order), -np.inf)
-    out[known], level[known] = coef[order[known]], constants[order[known]]
+    has_rows = order >= 0
+    coef_in_order = np.zeros((len(order), len(names)))
+    intercepts = np.full(len(order), -np.inf)
+    coef_in_order[has_rows], intercepts[has_rows] = coef[order[has_rows]], constants[order[has_rows]]
     if len(order) == 2:
-        return np.diff(out, axis=0), np.diff(level)
-    there = np.isfinite(level)
+        return np.diff(coef_in_order, axis=0), np.diff(intercepts)
+    is_finite = np.isfinite(intercepts)
     if fit.has_posteriors:
-        out[known] -= out[there].mean(axis=0)
-        level[known] -= level[there].mean()
-    return out, level
+        coef_in_order[has_rows] -= coef_in_order[is_finite].mean(axis=0)
+        intercepts[has_rows] -= intercepts[is_finite].mean()
+    return coef_in_order, intercepts

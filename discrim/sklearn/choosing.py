@@ -43,14 +43,14 @@ class ChooseClassifier(PosteriorMethods, VerbClassifier):
     not_supported = ("groups", "costs")
 
     def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
-        found = discrim.choose(formula, data, **options)
-        self.chosen_ = found.chosen
-        self.table_ = found.table
-        self.refused_ = found.refused
-        self._method = found.method
+        choice = discrim.choose(formula, data, **options)
+        self.chosen_ = choice.chosen
+        self.table_ = choice.table
+        self.refused_ = choice.refused
+        self._method = choice.method
         # The calibration is computed now, because the estimator does not keep the rows.
-        self._rule_of(found.fit, found.fit._fit.design_rows)
-        return found.fit
+        self._rule_of(choice.fit, choice.fit._fit.design_rows)
+        return choice.fit
 
     def _rule_of(self, results: ClassifierResults, blocks: Blocks) -> Rule:
         if self._method == "plugin":

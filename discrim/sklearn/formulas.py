@@ -19,7 +19,7 @@ from discrim.models.base.reading import check_word, listed, with_keyword_hints
 from discrim.models.base.refits import options_of, verb_of
 from discrim.models.registry import MODELS
 from discrim.models.results.results import ClassifierResults
-from discrim.sklearn.base import FittedClassifier, PosteriorMethods, class_codes
+from discrim.sklearn.base import FittedClassifier, PosteriorMethods, encode_classes
 
 VERBS = tuple(sorted({model.verb for model in MODELS if model.estimator is not None}))
 
@@ -27,10 +27,10 @@ WITHOUT_POSTERIORS = tuple(model.verb for model in MODELS if not model.posterior
 
 WITHOUT_WEIGHTS = tuple(model.verb for model in MODELS if not model.weights)
 
-_LEFT = re.compile(r"(?P<left>(?:[^`~]|`(?:[^`]|``)*`)*)~(?P<right>.*)", re.DOTALL)
+_FORMULA_SIDES = re.compile(r"(?P<left>(?:[^`~]|`(?:[^`]|``)*`)*)~(?P<right>.*)", re.DOTALL)
 """The two sides of a formula; a name in backticks may contain a ~."""
 
-_NAME = re.compile(r"`(?P<quoted>(?:[^`]|``)*)`|(?P<plain>[^\W\d]\w*)\b(?!\s*\()")
+_COLUMN_NAME = re.compile(r"`(?P<quoted>(?:[^`]|``)*)`|(?P<plain>[^\W\d]\w*)\b(?!\s*\()")
 """A column in the left side; a name before a bracket is a function."""
 
 
@@ -111,11 +111,11 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
         """
         check_word("verb", self.verb, VERBS)
         check_word("unseen", self.unseen, ("raise", "missing"))
-        classes, codes = class_codes(y, X, sample_weight)
-        response, names, formula = self._asked_of(self._columns(X))
+        classes, codes = encode_classes(y, X, sample_weight)
+        response, names, formula = self._split_formula(self._columns(X))
         if sample_weight is not None and self.verb in WITHOUT_WEIGHTS:
             raise NotSupportedError(
-                f"sample_weight goes with verbs that take frequencies, and {self.verb} does not.",
+                f"{self.verb} does not support sample_weight.",
                 hint="Leave it out.",
             )
         weights = {} if sample_weight is None else {"weights": np.asarray(sample_weight)}
@@ -127,10 +127,10 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
             if options["na_action"] == "raise":
                 refuse_missing(X, names)
             raise
-        self._take(results._without_rows(), classes)
+        self._store_fit(results._without_rows(), classes)
         return self
 
-    def _take(self, results: ClassifierResults, classes: Any) -> None:
+    def _store_fit(self, results: ClassifierResults, classes: Any) -> None:
         """Store the results of a fit, its classes (K,) and the columns that it reads."""
         self._keep(results, classes)
         self.feature_names_in_ = np.array(results._fit.design_rows.design.columns, dtype=object)
@@ -140,8 +140,8 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
         """Return the columns of X that the formula may read; raise a DataError if X is not a frame."""
         if not hasattr(X, "columns"):
             raise DataError(
-                f"The formula {self.formula!r} reads named columns, and X is a {type(X).__name__}.",
-                hint="Pass a frame, or see discrim.sklearn.LDAClassifier and its like for arrays.",
+                f"The formula {self.formula!r} requires named columns, but X is a {type(X).__name__}.",
+                hint="Pass a frame, or use estimators such as discrim.sklearn.LDAClassifier for arrays.",
             )
         table = Table(X)
         if self.columns is None:
@@ -150,7 +150,7 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
             table.position(name)
         return list(self.columns)
 
-    def _asked_of(self, names: Sequence[str]) -> tuple[str, list[str], str]:
+    def _split_formula(self, names: Sequence[str]) -> tuple[str, list[str], str]:
         """Return a name for the response, the columns that ``.`` stands for, and the formula.
 
         Parameters
@@ -167,21 +167,21 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
         formula : str
             The formula with the new response.
         """
-        sides = _LEFT.fullmatch(self.formula)
+        sides = _FORMULA_SIDES.fullmatch(self.formula)
         if sides is None:
             raise FormulaError(
-                f"A formula is 'response ~ terms'; {self.formula!r} has no ~.", hint="Write one."
+                f"A formula is 'response ~ terms'; {self.formula!r} has no ~.", hint="Add the ~."
             )
-        left = sides["left"].strip()
-        found = list(_NAME.finditer(left))
-        apart = {each["plain"] or each["quoted"].replace("``", "`") for each in found}
+        left_side = sides["left"].strip()
+        names_on_left = list(_COLUMN_NAME.finditer(left_side))
+        response_columns = {match["plain"] or match["quoted"].replace("``", "`") for match in names_on_left}
         response = "y"
-        if len(found) == 1 and found[0].group() == left:
-            (response,) = apart
-        kept = [name for name in names if name not in apart]
-        while response in kept:
+        if len(names_on_left) == 1 and names_on_left[0].group() == left_side:
+            (response,) = response_columns
+        predictors = [name for name in names if name not in response_columns]
+        while response in predictors:
             response += "_"
-        return response, kept, f"{quote(response)} ~{sides['right']}"
+        return response, predictors, f"{quote(response)} ~{sides['right']}"
 
     def _table(self, X: Any) -> Table:
         """Return new rows as a `Table` of the columns of the fit; raise a DataError if a value is missing."""
@@ -247,5 +247,5 @@ def as_estimator(fit: Any) -> FormulaClassifier:
     verb = verb_of(fit)
     columns = list(fit._fit.design_rows.design.columns)
     model = FormulaClassifier(fit.formula, verb=verb, options=options_of(fit), columns=columns)
-    model._take(fit, np.unique(np.array(fit.classes.tolist())))
+    model._store_fit(fit, np.unique(np.array(fit.classes.tolist())))
     return model

@@ -24,7 +24,7 @@ from discrim.sklearn import base
 from discrim.sklearn.base import (
     LinearCoefficients,
     PosteriorMethods,
-    Simpler,
+    SimplerFit,
     VerbClassifier,
     WeightedClassifier,
 )
@@ -50,7 +50,9 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
     constant: str = "drop"
     singular: str = "euclidean"
 
-    def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+    def _fit_simpler(
+        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
+    ) -> SimplerFit:
         """Fit with the Euclidean metric and scaled columns."""
         if not isinstance(error, CollinearError) or options["metric"] == "euclidean":
             return None
@@ -96,25 +98,32 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, PartialClassifier):
     def _spread(self) -> Spread | None:
         return None if self.threshold in (None, "1se") else "diagonal"
 
-    def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+    def _fit_simpler(
+        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
+    ) -> SimplerFit:
         """Fit with the threshold that is chosen from the larger classes."""
         counts = base.class_sizes(data, options)
-        larger = counts.index[counts > base.MOST_FEW]
+        larger = counts.index[counts > base.MAX_SMALL_CLASS]
         if options["threshold"] not in (None, "1se") or len(larger) == len(counts):
             return None
         threshold = 0.0
         if len(larger) > 1:
             # The rows of the larger classes choose the threshold.
-            some = last_column(data).isin(larger).to_numpy()
+            in_larger = last_column(data).isin(larger).to_numpy()
             weights = options.get("weights")
-            own = options | {"weights": None if weights is None else weights[some], "prior": None}
+            larger_options = options | {
+                "weights": None if weights is None else weights[in_larger],
+                "prior": None,
+            }
             with warnings.catch_warnings():
                 # The small classes have no rows in this call, which would cause warnings.
                 warnings.simplefilter("ignore", DiscrimWarning)
-                threshold = float(discrim.shrunken_centroids(formula, data[some], **own).threshold)
-        words = f"with threshold={threshold:.4g}, by the classes of more rows,"
+                threshold = float(
+                    discrim.shrunken_centroids(formula, data[in_larger], **larger_options).threshold
+                )
+        description = f"with threshold={threshold:.4g}, chosen by the larger classes,"
         options |= {"threshold": threshold}
-        return base.fit_with_warning(error, words, discrim.shrunken_centroids, formula, data, **options)
+        return base.fit_with_warning(error, description, discrim.shrunken_centroids, formula, data, **options)
 
 
 @estimator
@@ -143,7 +152,9 @@ class HyperplaneClassifier(LinearCoefficients, VerbClassifier):
     overlap: str = "warn"
     constant: str = "drop"
 
-    def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+    def _fit_simpler(
+        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
+    ) -> SimplerFit:
         """Fit the perceptron's plane."""
         if not isinstance(error, SeparationError):
             return None
@@ -160,7 +171,8 @@ class HyperplaneClassifier(LinearCoefficients, VerbClassifier):
                 "Only binary classification is supported. A hyperplane lies between two classes; y has "
                 f"{len(classes)} ({listed(classes.tolist())}).",
                 hint=(
-                    "Keep the rows of two, or wrap the estimator in sklearn.multiclass.OneVsRestClassifier."
+                    "Keep the rows of two classes, or wrap the estimator in "
+                    "sklearn.multiclass.OneVsRestClassifier."
                 ),
             )
 
@@ -190,16 +202,21 @@ class KernelDensityClassifier(WeightedClassifier):
 
     singular: str = "euclidean"
 
-    def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+    def _fit_simpler(
+        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
+    ) -> SimplerFit:
         """Fit with the Euclidean metric, with a bandwidth chosen by the error, or both."""
         by_likelihood = options["bandwidth"] is None and options["select"] == "likelihood"
-        ways: list[dict[str, Any]] = [{"select": "error"}] if by_likelihood else []
+        alternatives: list[dict[str, Any]] = [{"select": "error"}] if by_likelihood else []
         if isinstance(error, CollinearError):
-            ways = [{"metric": "euclidean"}, *({"metric": "euclidean"} | way for way in ways)]
-        for way in ways:
+            alternatives = [
+                {"metric": "euclidean"},
+                *({"metric": "euclidean"} | alternative for alternative in alternatives),
+            ]
+        for alternative in alternatives:
             with suppress(CollinearError, DataError):
-                words = "with " + ", ".join(f'{name}="{value}"' for name, value in way.items())
+                description = "with " + ", ".join(f'{name}="{value}"' for name, value in alternative.items())
                 return base.fit_with_warning(
-                    error, words, discrim.kernel_density, formula, data, **options | way
+                    error, description, discrim.kernel_density, formula, data, **options | alternative
                 )
         return None

@@ -42,7 +42,7 @@ from discrim.models.discriminant.covariance_models import (
 from discrim.models.moments.moments import Moments, moments, of_fit
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn import base
-from discrim.sklearn.base import LinearCoefficients, Simpler, WeightedClassifier
+from discrim.sklearn.base import LinearCoefficients, SimplerFit, WeightedClassifier
 from discrim.sklearn.signatures import estimator
 from discrim.subspace import MultipleCorrespondence, read_subspace
 
@@ -62,18 +62,18 @@ class PartialClassifier(WeightedClassifier):
     _are_named: bool
 
     @abstractmethod
-    def _spread(self) -> Spread | None:
+    def _required_moments(self) -> Spread | None:
         """Return which second moments the model needs, or None if it needs the rows."""
 
     def _adds_up(self) -> bool:
         """Return whether the model can be fitted to moments."""
         try:
-            return self._spread() is not None
+            return self._required_moments() is not None
         except DiscrimError:
             # Invalid options are reported by the fit.
             return True
 
-    @base.only_if(lambda self: self._adds_up())
+    @base.available_only_if(lambda self: self._adds_up())
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add a batch of rows; the result equals `fit` to all rows so far at once.
 
@@ -109,33 +109,33 @@ class PartialClassifier(WeightedClassifier):
             The prior of the estimator does not include a new class.
         """
         begins = not (hasattr(self, "moments_") or hasattr(self, "results_"))
-        named = classes is not None or (not begins and self._are_named)
-        known = self._known_classes(classes, y, begins, named)
+        classes_are_fixed = classes is not None or (not begins and self._are_named)
+        known_classes = self._known_classes(classes, y, begins, classes_are_fixed)
         data = self._validated(X, reset=begins)
-        codes = _codes(y, data, known)
+        codes = _codes(y, data, known_classes)
         response = base.response_name(y, self._names()) if begins else self._response
-        table = with_column(data, self._names(), response, codes, known.tolist())
+        table = with_column(data, self._names(), response, codes, known_classes.tolist())
         weights = None if sample_weight is None else np.asarray(sample_weight)
         before = None if begins else self._moments_so_far()
         try:
-            whole = self._added(before, table, response, weights, known)
+            all_moments = self._added(before, table, response, weights, known_classes)
         except DiscrimError:
             self._refuse_missing(table)
             raise
         # The moments are stored even if they cannot be fitted yet.
-        results, self._why_no_fit = self._fitted_to(whole, known)
-        self.moments_ = whole
+        results, self._why_no_fit = self._fitted_to(all_moments, known_classes)
+        self.moments_ = all_moments
         self._response = response
         self._moments_of_fit = None
-        self._are_named = named
+        self._are_named = classes_are_fixed
         if results is None:
-            self.classes_ = known
+            self.classes_ = known_classes
             self.__dict__.pop("results_", None)
         else:
-            self._keep(results, known, every=True)
+            self._keep(results, known_classes, keep_all=True)
         return self
 
-    def _known_classes(self, classes: Any, y: Any, begins: bool, named: bool) -> Array:
+    def _known_classes(self, classes: Any, y: Any, begins: bool, are_fixed: bool) -> Array:
         """Return all classes so far, sorted.
 
         Parameters
@@ -146,28 +146,29 @@ class PartialClassifier(WeightedClassifier):
             Labels of the batch.
         begins : bool
             Whether this is the first batch.
-        named : bool
+        are_fixed : bool
             Whether a call has named the classes; otherwise the labels of the batch are added.
 
         Returns
         -------
         (K,) array
         """
-        if classes is None and named:
+        if classes is None and are_fixed:
             return self.classes_
-        more = np.unique(base.given_labels(y) if classes is None else column_or_1d(classes))
+        more = np.unique(base.validate_labels(y) if classes is None else column_or_1d(classes))
         if begins:
-            if named and len(more) < 2:
+            if are_fixed and len(more) < 2:
                 raise DataError(
-                    f"classes={more.tolist()!r}: a classifier needs two.", hint="Name all that will come."
+                    f"classes={more.tolist()!r}: a classifier needs two.",
+                    hint="Pass all classes that will occur.",
                 )
             return more
-        unlike = {each.dtype.kind in base.NUMBERS for each in (more, self.classes_)}
+        unlike = {class_array.dtype.kind in base.NUMERIC_KINDS for class_array in (more, self.classes_)}
         if len(unlike) > 1:
             raise DataError(
                 f"The labels {listed(more.tolist())} and those so far, {listed(self.classes_.tolist())}, "
                 "are numbers and text.",
-                hint="Write them alike.",
+                hint="Convert them to one type.",
             )
         return np.union1d(self.classes_, more)
 
@@ -179,7 +180,7 @@ class PartialClassifier(WeightedClassifier):
             raise NotSupportedError(
                 "partial_fit goes on from the moments of fit(), which made none with the options that it "
                 "had.",
-                hint="Begin anew with a clone of the estimator.",
+                hint="Start again with a clone of the estimator.",
             )
         return self._moments_of_fit
 
@@ -218,24 +219,24 @@ class PartialClassifier(WeightedClassifier):
 
     def _scatters(self) -> Any:
         """Return which second moments the model needs; raise an error if it needs the rows."""
-        spread = self._spread()
-        if spread is None:
+        required_moments = self._required_moments()
+        if required_moments is None:
             raise NotSupportedError(
-                f"{type(self).__name__} takes the rows with these options.", hint="Use fit()."
+                f"{type(self).__name__} requires all rows at once with these options.", hint="Use fit()."
             )
-        return spread
+        return required_moments
 
     def _na_action(self) -> Any:
         """Return the treatment of rows with missing values."""
         return "raise"
 
-    def _fitted_to(self, whole: Moments, classes: Array) -> tuple[Any, DiscrimError | None]:
+    def _fitted_to(self, all_moments: Moments, classes: Array) -> tuple[Any, DiscrimError | None]:
         """Fit the verb to moments; return the results, or None and the error."""
-        present = (whole.counts > 0).to_numpy()
+        present = (all_moments.counts > 0).to_numpy()
         if present.sum() < 2:
             only = f"only {classes[present].tolist()[0]!r} has rows" if present.any() else "no class has rows"
-            return None, DataError(f"{only} so far.", hint="Give a batch with rows of another class.")
-        options = {**self.get_params(deep=False), "moments": whole}
+            return None, DataError(f"{only} so far.", hint="Pass a batch with rows of another class.")
+        options = {**self.get_params(deep=False), "moments": all_moments}
         if "cv" in options:
             options["folds"] = options.pop("cv")
         if "prior" in options:
@@ -252,7 +253,7 @@ class PartialClassifier(WeightedClassifier):
         error = getattr(self, "_why_no_fit", None)
         if error:
             raise DataError(
-                f"There is no fit to the rows of partial_fit yet: {error.message}", hint=error.hint
+                f"The rows of partial_fit do not suffice for a fit yet: {error.message}", hint=error.hint
             )
         return super()._asked(X)
 
@@ -262,17 +263,17 @@ class PartialClassifier(WeightedClassifier):
         self._moments_of_fit = None
         if not self._adds_up():
             return
-        held = of_fit(fit, self._scatters())
-        if held is None:
+        own_moments = of_fit(fit, self._scatters())
+        if own_moments is None:
             blocks = fit.rows("partial_fit")
             with warnings.catch_warnings(), suppress(DiscrimError):
                 # The fit has issued the warnings of these rows.
                 warnings.simplefilter("ignore", DiscrimWarning)
-                held = moments(
+                own_moments = moments(
                     blocks.design.formula, blocks.table.data, weights=blocks.weights,
                     scatters=self._scatters(), levels=list(blocks.design.levels), na_action=self._na_action(),
                 )  # fmt: skip
-        self._moments_of_fit = held
+        self._moments_of_fit = own_moments
 
     def _fitted(self, X: Any, y: Any, more: Mapping[str, Any]) -> Self:
         fitted = super()._fitted(X, y, more)
@@ -303,7 +304,7 @@ def _codes(y: Any, rows: Any, classes: Array) -> NDArray[np.intp]:
     DataError
         A label is not among the classes.
     """
-    labels = base.given_labels(y)
+    labels = base.validate_labels(y)
     check_consistent_length(rows, labels)
     position = {label: k for k, label in enumerate(classes.tolist())}
     codes = np.array([position.get(label, -1) for label in labels.tolist()], dtype=np.intp)
@@ -312,7 +313,7 @@ def _codes(y: Any, rows: Any, classes: Array) -> NDArray[np.intp]:
         raise DataError(
             f"y has {labels.tolist()[row]!r} at row {row}, which is not among the classes "
             f"{listed(classes.tolist())}.",
-            hint="Name all that come, as classes= of the first call or of this one.",
+            hint="Pass all classes as classes= of the first call or of this one.",
             classes=classes.tolist(),
         )
     return codes
@@ -342,7 +343,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
 
     verb = staticmethod(discrim.lda)
     specifications = MappingProxyType(
-        {"covariance": base.from_words(LINEAR.words), "components": read_subspace}
+        {"covariance": base.word_reader(LINEAR.words), "components": read_subspace}
     )
     takes_sparse = True
 
@@ -358,14 +359,20 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
             return "."
         names = list(self._names())
         chosen = []
-        given: Any = self.covariates
-        asked: list[Any] = [given] if isinstance(given, str | int) else list(given)
-        for each in asked:
-            name = names[each] if is_whole(each) and -len(names) <= each < len(names) else each
+        covariates: Any = self.covariates
+        requested_covariates: list[Any] = (
+            [covariates] if isinstance(covariates, str | int) else list(covariates)
+        )
+        for covariate in requested_covariates:
+            name = (
+                names[covariate]
+                if is_whole(covariate) and -len(names) <= covariate < len(names)
+                else covariate
+            )
             if name not in names:
                 raise DataError(
-                    f"covariates= names {told(each)}, which is no column of X.",
-                    hint=f"Name some of {listed(names)}, or give their positions.",
+                    f"covariates= names {told(covariate)}, which is not a column of X.",
+                    hint=f"Use some of {listed(names)}, or their positions.",
                 )
             chosen.append(quote(name))
         return f". | {' + '.join(chosen)}" if chosen else "."
@@ -373,17 +380,19 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
     def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
         return super()._results(formula, data, {k: v for k, v in options.items() if k != "covariates"})
 
-    def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+    def _fit_simpler(
+        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
+    ) -> SimplerFit:
         """Fit LDA with a shrunk covariance."""
-        asked = self._specification("covariance")
-        goes_on = options["collinear"] != "raise" and isinstance(asked, Full | StudentT | MCD)
+        requested_covariance = self._specification("covariance")
+        goes_on = options["collinear"] != "raise" and isinstance(requested_covariance, Full | StudentT | MCD)
         if not isinstance(error, CollinearError) or not goes_on or self._right_side() != ".":
             return None
         other = base.shrunk_options(options)
-        words = f"with covariance={other['covariance']}"
-        return base.fit_with_warning(error, words, discrim.lda, formula, data, **other)
+        description = f"with covariance={other['covariance']}"
+        return base.fit_with_warning(error, description, discrim.lda, formula, data, **other)
 
-    def _spread(self) -> Spread | None:
+    def _required_moments(self) -> Spread | None:
         covariance_model = read_covariance(LINEAR, self.covariance, self.method, self.components)
         by_levels = isinstance(self.components, MultipleCorrespondence)
         return (
@@ -416,18 +425,18 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         """
         check_is_fitted(self)
         if input_features is not None:
-            given = list(input_features)
-            held = getattr(self, "feature_names_in_", None)
-            if len(given) != self.n_features_in_:
+            passed_names = list(input_features)
+            fitted_names = getattr(self, "feature_names_in_", None)
+            if len(passed_names) != self.n_features_in_:
                 raise DataError(
                     "input_features should have length equal to number of features "
-                    f"({self.n_features_in_}), got {len(given)}.",
+                    f"({self.n_features_in_}), got {len(passed_names)}.",
                     hint="Pass one name for each.",
                 )
-            if held is not None and given != held.tolist():
+            if fitted_names is not None and passed_names != fitted_names.tolist():
                 raise DataError(
                     "input_features is not equal to feature_names_in_.",
-                    hint=f"Pass {listed(held.tolist())}, or None.",
+                    hint=f"Pass {listed(fitted_names.tolist())}, or None.",
                 )
         results: Any = self.results_
         return np.asarray(results.scaling.columns, dtype=object)
@@ -447,7 +456,7 @@ class QDAClassifier(PartialClassifier):
 
     verb = staticmethod(discrim.qda)
     specifications = MappingProxyType(
-        {"covariance": base.from_words(QUADRATIC.words), "components": read_subspace}
+        {"covariance": base.word_reader(QUADRATIC.words), "components": read_subspace}
     )
     _goes_on = ("singular", "shrink")
 
@@ -456,24 +465,28 @@ class QDAClassifier(PartialClassifier):
     components: Any
     singular: str = "shrink"
 
-    def _spread(self) -> Spread | None:
+    def _required_moments(self) -> Spread | None:
         covariance_model = read_covariance(QUADRATIC, self.covariance, self.method, self.components)
         # If the covariance of a class does not exist, that of other classes is used.
         return None if covariance_model.needs_rows else "class"
 
-    def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+    def _fit_simpler(
+        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
+    ) -> SimplerFit:
         """Fit QDA with shrunk covariances, or LDA if that fails too."""
-        asked = self._specification("covariance")
-        if not isinstance(error, CollinearError) or asked is None:
+        requested_covariance = self._specification("covariance")
+        if not isinstance(error, CollinearError) or requested_covariance is None:
             return None
         del options["ncomp"]  # It requires full covariances.
-        other = base.shrunk_options(options, asked)
-        words = f"covariance={other['covariance']}"
+        other = base.shrunk_options(options, requested_covariance)
+        description = f"covariance={other['covariance']}"
         try:
-            return base.fit_with_warning(error, f"with {words}", discrim.qda, formula, data, **other)
+            return base.fit_with_warning(error, f"with {description}", discrim.qda, formula, data, **other)
         except CollinearError as why:
             other["collinear"] = "drop"
-            return base.fit_with_warning(why, f"lda() with {words}", discrim.lda, formula, data, **other)
+            return base.fit_with_warning(
+                why, f"lda() with {description}", discrim.lda, formula, data, **other
+            )
 
 
 @estimator
@@ -493,10 +506,12 @@ class LocationClassifier(WeightedClassifier):
 
     singular: str = "shrink"
 
-    def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+    def _fit_simpler(
+        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
+    ) -> SimplerFit:
         if not isinstance(error, CollinearError):
             return None
-        return base.shrunk_lda(error, formula, data, options)
+        return base.fit_shrunk_lda(error, formula, data, options)
 
 
 @estimator
@@ -538,7 +553,9 @@ class NaiveBayesClassifier(PartialClassifier):
             warn_user(f"{incomplete} {rows} a value: fitted without.", DroppedRowsWarning)
         return super()._results(formula, data, options)
 
-    def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+    def _fit_simpler(
+        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
+    ) -> SimplerFit:
         """Fit with smoothing and without kernels, or a diagonal LDA if a class has one row."""
         if not isinstance(error, CollinearError):
             return None
@@ -546,11 +563,11 @@ class NaiveBayesClassifier(PartialClassifier):
         if options["kernel"]:
             # A column without variance has no bandwidth either.
             options |= {"kernel": False, "bandwidth": "nrd0"}
-            words = "with kernel=False, smoothing=1e-9"
+            description = "with kernel=False, smoothing=1e-9"
         elif several:
             if options["smoothing"] != 0:
                 return None
-            words = "with smoothing=1e-9"
+            description = "with smoothing=1e-9"
         elif self.missing == "raise" and not options["counts"] and self._is_plain(data, options):
             names = ("prior", "weights", "method", "na_action", "moments")
             other = {name: options.get(name) for name in names}
@@ -559,19 +576,19 @@ class NaiveBayesClassifier(PartialClassifier):
                 error, 'lda() with covariance="diagonal"', discrim.lda, formula, data, **other
             )
         else:
-            words = 'with method="mle", smoothing=1e-9'
+            description = 'with method="mle", smoothing=1e-9'
         # The variance with divisor n - 1 does not exist for a class of one row.
         options |= {"smoothing": 1e-9} | ({} if several else {"method": "mle"})
-        return base.fit_with_warning(error, words, discrim.naive_bayes, formula, data, **options)
+        return base.fit_with_warning(error, description, discrim.naive_bayes, formula, data, **options)
 
     def _is_plain(self, data: Any, options: Mapping[str, Any]) -> bool:
         """Return whether all columns are numeric."""
         if data is None:
             design = options["moments"]._design
             return design.plain and not design.boolean_columns
-        return all(data[name].dtype.kind in base.NUMBERS for name in self._names())
+        return all(data[name].dtype.kind in base.NUMERIC_KINDS for name in self._names())
 
-    def _spread(self) -> Spread | None:
+    def _required_moments(self) -> Spread | None:
         return None if self.kernel is not False or self.missing == "available" else "diagonal"
 
     def _na_action(self) -> Any:
@@ -611,23 +628,29 @@ class RDAClassifier(LinearCoefficients, PartialClassifier):
     seed: int | None = 0
     singular: str = "shrink"
 
-    def _spread(self) -> Spread | None:
+    def _required_moments(self) -> Spread | None:
         subspace = self._specification("components")
-        asked = (self.alpha, self.gamma, getattr(subspace, "n", None))
-        chosen = self.alpha is None or self.gamma is None or any(isinstance(each, str) for each in asked)
+        parameters = (self.alpha, self.gamma, getattr(subspace, "n", None))
+        chosen = (
+            self.alpha is None
+            or self.gamma is None
+            or any(isinstance(parameter, str) for parameter in parameters)
+        )
         return None if chosen else "class"
 
-    def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+    def _fit_simpler(
+        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
+    ) -> SimplerFit:
         """Fit QDA with shrunk covariances if alpha is 1, else LDA with a shrunk covariance."""
-        few = base.class_sizes(data, options).min() <= base.MOST_FEW
-        if not (few or isinstance(error, CollinearError)):
+        has_small_class = base.class_sizes(data, options).min() <= base.MAX_SMALL_CLASS
+        if not (has_small_class or isinstance(error, CollinearError)):
             return None
-        if self.alpha == 1 and not few:
-            other = base.plainly_shrunk(options, "method")
-            words = f"qda() with covariance={base.SHRUNK}"
+        if self.alpha == 1 and not has_small_class:
+            other = base.minimal_shrunk_options(options, "method")
+            description = f"qda() with covariance={base.FALLBACK_COVARIANCE}"
             with suppress(CollinearError):
-                return base.fit_with_warning(error, words, discrim.qda, formula, data, **other)
-        return base.shrunk_lda(error, formula, data, options, "method")
+                return base.fit_with_warning(error, description, discrim.qda, formula, data, **other)
+        return base.fit_shrunk_lda(error, formula, data, options, "method")
 
 
 @estimator
@@ -648,13 +671,15 @@ class PLDAClassifier(PartialClassifier):
     normalize: bool
     singular: str = "shrink"
 
-    def _spread(self) -> Spread | None:
+    def _required_moments(self) -> Spread | None:
         return None if self.normalize else "pooled"
 
-    def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+    def _fit_simpler(
+        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
+    ) -> SimplerFit:
         if not isinstance(error, CollinearError):
             return None
-        return base.shrunk_lda(error, formula, data, options)
+        return base.fit_shrunk_lda(error, formula, data, options)
 
 
 SIMPLER = (
@@ -683,13 +708,15 @@ class MixtureClassifier(WeightedClassifier):
 
     singular: str = "simpler"
 
-    def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+    def _fit_simpler(
+        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
+    ) -> SimplerFit:
         """Fit the first simpler mixture that can be fitted."""
         for simpler in SIMPLER:
             with suppress(CollinearError):
-                words = ", ".join(f"{name}={value!r}" for name, value in simpler.items())
+                description = ", ".join(f"{name}={value!r}" for name, value in simpler.items())
                 other = options | {"over": None} | simpler
-                return base.fit_with_warning(error, words, discrim.mixture, formula, data, **other)
+                return base.fit_with_warning(error, description, discrim.mixture, formula, data, **other)
         return None
 
 
@@ -711,5 +738,5 @@ def _prior_of_present_classes(prior: Any, classes: Sequence[Any], keep: NDArray[
     """
     if prior is None or isinstance(prior, str) or keep.all():
         return prior
-    shares = prior_vector(prior, classes, np.ones(len(classes)))[keep]
-    return (shares / shares.sum()).tolist() if shares.sum() > 0 else "equal"
+    proportions = prior_vector(prior, classes, np.ones(len(classes)))[keep]
+    return (proportions / proportions.sum()).tolist() if proportions.sum() > 0 else "equal"

@@ -9,7 +9,7 @@ import discrim
 from discrim.errors import CollinearError, DataError, DiscrimError
 from discrim.models.base.reading import is_whole
 from discrim.sklearn import base
-from discrim.sklearn.base import LinearCoefficients, Simpler, WeightedClassifier
+from discrim.sklearn.base import LinearCoefficients, SimplerFit, WeightedClassifier
 from discrim.sklearn.signatures import estimator
 from discrim.subspace import OrthogonalPLS, SparsePLS
 
@@ -37,31 +37,35 @@ class PLSClassifier(WeightedClassifier):
     def _has_posteriors(self) -> bool:
         return self.rule == "lda"
 
-    def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+    def _fit_simpler(
+        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
+    ) -> SimplerFit:
         """Fit with the largest smaller number of components that is possible."""
         algorithm = options["algorithm"]
         orthogonal = isinstance(algorithm, OrthogonalPLS)
-        given = algorithm.n if orthogonal else options["ncomp"]
-        if not (given in (None, "1se") or is_whole(given)):
+        requested = algorithm.n if orthogonal else options["ncomp"]
+        if not (requested in (None, "1se") or is_whole(requested)):
             return None
         if isinstance(algorithm, SparsePLS) and not isinstance(algorithm.nonzero, int):
             # The largest number for all components, because their number decreases.
-            given = len(algorithm.nonzero)
+            requested = len(algorithm.nonzero)
             options = options | {"algorithm": SparsePLS(max(algorithm.nonzero))}
-        most = min(int(given) - 1, self.n_features_in_) if is_whole(given) else 1
-        what = "orthogonal component" if orthogonal else "component"
-        fewer: list[tuple[str, dict[str, Any]]] = [
+        max_components = min(int(requested) - 1, self.n_features_in_) if is_whole(requested) else 1
+        unit = "orthogonal component" if orthogonal else "component"
+        candidates: list[tuple[str, dict[str, Any]]] = [
             (
-                f"{count} {what}{'s' if count > 1 else ''}",
+                f"{count} {unit}{'s' if count > 1 else ''}",
                 {"algorithm": OrthogonalPLS(count)} if orthogonal else {"ncomp": count},
             )
-            for count in range(most, 0, -1)
+            for count in range(max_components, 0, -1)
         ]
         if orthogonal:
-            fewer.append(("1 component", {"algorithm": "nipals", "ncomp": 1}))
-        for words, other in fewer:
+            candidates.append(("1 component", {"algorithm": "nipals", "ncomp": 1}))
+        for description, other in candidates:
             with suppress(CollinearError, DataError):
-                return base.fit_with_warning(error, words, discrim.pls, formula, data, **options | other)
+                return base.fit_with_warning(
+                    error, description, discrim.pls, formula, data, **options | other
+                )
         return None
 
 
@@ -83,9 +87,11 @@ class SparseLDAClassifier(LinearCoefficients, WeightedClassifier):
     seed: int | None = 0
     singular: str = "shrink"
 
-    def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+    def _fit_simpler(
+        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
+    ) -> SimplerFit:
         """Fit LDA with a shrunk covariance."""
-        few = base.class_sizes(data, options).min() <= base.MOST_FEW
-        if not (few or isinstance(error, CollinearError)):
+        has_small_class = base.class_sizes(data, options).min() <= base.MAX_SMALL_CLASS
+        if not (has_small_class or isinstance(error, CollinearError)):
             return None
-        return base.shrunk_lda(error, formula, data, options)
+        return base.fit_shrunk_lda(error, formula, data, options)

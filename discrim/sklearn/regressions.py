@@ -18,11 +18,11 @@ from discrim.models.base.reading import check_word
 from discrim.models.results.results import ClassifierResults
 from discrim.penalty import read_penalty
 from discrim.sklearn import base
-from discrim.sklearn.base import FrequencyClassifier, LinearCoefficients, Simpler, WeightedClassifier
+from discrim.sklearn.base import FrequencyClassifier, LinearCoefficients, SimplerFit, WeightedClassifier
 from discrim.sklearn.signatures import estimator
 from discrim.subspace import read_features
 
-MOST_REDUCED = 400
+MAX_REDUCED_COEFFICIENTS = 400
 """Largest number of coefficients for bias reduction of separated classes; its cost is quadratic in them."""
 
 
@@ -66,13 +66,15 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
             options["separation"] = "raise"
         return super()._results(formula, data, options)
 
-    def _fit_simpler(self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]) -> Simpler:
+    def _fit_simpler(
+        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
+    ) -> SimplerFit:
         """Fit with bias reduction, or with a warning of separation if there are too many coefficients."""
         if self.separation != "reduce" or not isinstance(error, SeparationError):
             return None
         # An empty cell is detected without a linear program, and has no certificate.
         direction = getattr(error.certificate, "direction", None)
-        if direction is not None and len(direction) * (direction.shape[1] - 1) > MOST_REDUCED:
+        if direction is not None and len(direction) * (direction.shape[1] - 1) > MAX_REDUCED_COEFFICIENTS:
             unpenalized: ClassifierResults = discrim.logistic(
                 formula, data, **options | {"separation": "warn"}
             )
@@ -161,13 +163,15 @@ def engine_of(text: str) -> Any:
     Ridge(alpha=2.0)
     """
     call = read_call(text, "KernelRidge(kernel='rbf', gamma=0.1)")
-    known = dict(all_estimators(type_filter="regressor"))
-    if call.name not in known:
-        near = get_close_matches(call.name, known, n=1)
-        hint = f"Did you mean {near[0]}?" if near else "Use one, such as Ridge or KernelRidge."
+    regressors = dict(all_estimators(type_filter="regressor"))
+    if call.name not in regressors:
+        close_matches = get_close_matches(call.name, regressors, n=1)
+        hint = (
+            f"Did you mean {close_matches[0]}?" if close_matches else "Use one, such as Ridge or KernelRidge."
+        )
         raise call.error(f"{call.name!r} is not a regression of scikit-learn.", hint=hint)
     try:
-        engine = known[call.name](*call.args, **call.kwargs)
+        engine = regressors[call.name](*call.args, **call.kwargs)
     except TypeError as error:
         raise DataError(f"engine={text!r}: {error}.", hint=f"Use options that {call.name} has.") from error
     tags = engine.__sklearn_tags__().target_tags

@@ -25,12 +25,11 @@ CV = "cv"
 
 SHARED_ENTRIES = {
     "seed": """seed : int, optional
-    Seed of the random assignment of rows to folds: the same at each fit, unless it is None.""",
+    Random seed of the assignment of rows to folds. None uses another assignment at each fit.""",
     "constant": """constant : {"drop", "raise"}
-    Whether numeric columns that are constant over the rows are left out with a warning, as the verb does, or
-    refused.""",
+    Treatment of constant numeric columns: "drop" drops them with a warning, "raise" raises an error.""",
 }
-"""Entries of parameters that several estimators have and no verb."""
+"""Docstring entries of parameters that several estimators have, but no verb."""
 
 Estimator = TypeVar("Estimator", bound=type[Any])
 
@@ -51,24 +50,30 @@ def estimator(cls: Estimator) -> Estimator:
     type
         The same class, with `__init__` and `__doc__`.
     """
-    own = {name: vars(cls)[name] for name in cls.__annotations__ if name in vars(cls)}
-    for name in own:
+    own_defaults = {name: vars(cls)[name] for name in cls.__annotations__ if name in vars(cls)}
+    for name in own_defaults:
         # A default belongs to the constructor and is not an attribute of the class.
         delattr(cls, name)
     # The parameters of the verb that its estimator has, by their names in the estimator.
-    without = TABLE_OPTIONS.union(cls.not_supported)
-    kept = [each for each in inspect.signature(cls.verb).parameters.values() if each.name not in without]
-    renamed = [each.replace(name=CV) if each.name == FOLDS else each for each in kept]
-    parameters = {each.name: each for each in renamed}
-    for name, default in own.items():
+    excluded_options = TABLE_OPTIONS.union(cls.not_supported)
+    verb_parameters = [
+        parameter
+        for parameter in inspect.signature(cls.verb).parameters.values()
+        if parameter.name not in excluded_options
+    ]
+    renamed = [
+        parameter.replace(name=CV) if parameter.name == FOLDS else parameter for parameter in verb_parameters
+    ]
+    parameters = {parameter.name: parameter for parameter in renamed}
+    for name, default in own_defaults.items():
         annotation = cls.__annotations__[name]
         parameters[name] = Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-    first = {
+    positional = {
         name: parameters.pop(name).replace(kind=Parameter.POSITIONAL_OR_KEYWORD) for name in cls.positional
     }
-    parameters = first | parameters
+    parameters = positional | parameters
     cls.__init__ = _constructor(cls, Signature([_SELF, *parameters.values()], return_annotation=None))
-    cls.__doc__ = _documentation(cls, parameters, own)
+    cls.__doc__ = _documentation(cls, parameters, own_defaults)
     return cls
 
 
@@ -98,7 +103,9 @@ def _constructor(cls: type, signature: Signature) -> Callable[..., None]:
     return __init__
 
 
-def _documentation(cls: type[Any], parameters: Mapping[str, Parameter], own: Mapping[str, Any]) -> str:
+def _documentation(
+    cls: type[Any], parameters: Mapping[str, Parameter], own_defaults: Mapping[str, Any]
+) -> str:
     """Return the docstring of a class with an entry for each of its parameters."""
     text = inspect.cleandoc(cls.__doc__ or "")
     entries = {
@@ -107,7 +114,7 @@ def _documentation(cls: type[Any], parameters: Mapping[str, Parameter], own: Map
     }
     if CV in entries:
         entries[CV] = re.sub(rf"^{FOLDS}\b", CV, entries[CV])
-    entries |= {name: SHARED_ENTRIES[name] for name in own if name in SHARED_ENTRIES}
+    entries |= {name: SHARED_ENTRIES[name] for name in own_defaults if name in SHARED_ENTRIES}
     entries |= parameter_entries(text)
     written = "\n".join(entries[name] for name in parameters if name in entries)
     section = f"\n\nParameters\n----------\n{written}" if written else ""

@@ -17,7 +17,7 @@ import pytest
 import discrim
 from discrim import cli, datasets
 from discrim.cli.reading import read_table
-from discrim.cli.values import kind_of
+from discrim.cli.values import value_kind_of
 from discrim.covariance import StudentT
 from discrim.errors import DiscrimWarning, FormulaError
 from discrim.models.base.reading import Prior
@@ -157,7 +157,7 @@ def test_format_picks_the_rendering(verb, capsys):
     ],
 )
 def test_prior_in_every_form(typed, prior):
-    assert kind_of(Prior).read(typed) == prior
+    assert value_kind_of(Prior).read(typed) == prior
 
 
 @pytest.mark.parametrize(
@@ -174,13 +174,13 @@ def test_prior_in_every_form(typed, prior):
         ("9/0.5,1", "'9/0.5' is not a number"),
         ("", "'' is not equal"),
         ("a=.5,.5", "'.5' in 'a=.5,.5'"),
-        ("a=.5,a=.5", "'a' is named twice"),
+        ("a=.5,a=.5", "'a' occurs twice"),
         ("a=.5,b=", "'' is not a number"),
     ],
 )
 def test_a_prior_that_is_none_names_the_part(typed, culprit):
     with pytest.raises(argparse.ArgumentTypeError, match=culprit):
-        kind_of(Prior).read(typed)
+        value_kind_of(Prior).read(typed)
 
 
 def test_a_prior_names_classes_that_are_numbers(verb, tmp_path):
@@ -275,7 +275,7 @@ def test_a_column_without_a_name_is_reported(tmp_path):
         ("twice.csv", b"y,x,x\na,1,2\n", "more than one column named 'x'"),
         ("empty.csv", b"", "cannot be read as a table"),
         ("ragged.csv", b"y,x\na,1\nb,2,3\n", "cannot be read as a table"),
-        ("shifted.csv", b"y,x\na,1,2\nb,2,3\n", "rows longer than its first"),
+        ("shifted.csv", b"y,x\na,1,2\nb,2,3\n", "rows with more fields than the header"),
         ("latin.csv", "y,x\n\xe9,1\n".encode("latin-1"), "not text in UTF-8"),
         ("broken.parquet", b"PAR1 and no more", "broken.parquet"),
         ("broken.csv.gz", b"not gzip", "cannot be unpacked"),

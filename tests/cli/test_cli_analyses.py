@@ -227,8 +227,8 @@ def test_a_dataset_is_written_as_it_is_read(name, capsys):
 
 
 def test_a_list_of_datasets_is_no_file(capsys):
-    assert "--out takes one table" in refused(capsys, "datasets", "--out", "a.csv")
-    assert "'wine' is one more" in refused(capsys, "datasets", "iris", "wine")
+    assert "--out requires the name of a data set" in refused(capsys, "datasets", "--out", "a.csv")
+    assert "'wine' is not expected" in refused(capsys, "datasets", "iris", "wine")
 
 
 # ---- compare
@@ -270,15 +270,15 @@ def test_formulas_are_compared_too(capsys):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--seed", "1"], "--seed goes with --folds"),
-        (["--repeats", "2"], "--repeats goes with --folds"),
+        (["--seed", "1"], "--seed requires --folds"),
+        (["--repeats", "2"], "--repeats requires --folds"),
         (["--verbs", ""], "The name of a model is empty"),
-        (["--verbs", "lda 'x"], "cannot be read"),
+        (["--verbs", "lda 'x"], "cannot be parsed"),
         (["--verbs", "lda,fda"], "'fda' is not a model that can be fitted here"),
         (["--verbs", "lda(priorfree=1), knn"], "lda() has no keyword 'priorfree'"),
         (["--verbs", "knn(3)"], "by its name"),
-        (["--verbs", "knn(k=lda(prior=1))"], "k= takes no call"),
-        (["--verbs", "indicator", "--prior", "equal"], "indicator takes no --prior"),
+        (["--verbs", "knn(k=lda(prior=1))"], "k= cannot be a call"),
+        (["--verbs", "indicator", "--prior", "equal"], "indicator has no option --prior"),
         (["--verbs", "lda,logistic"], "logistic: A hyperplane separates"),
     ],
 )
@@ -304,7 +304,7 @@ def test_saved_fits_are_compared_on_new_rows(saved, capsys):
     for name, each in zip(("a.fit", "b.fit"), wrong, strict=True):
         assert int(re.search(rf"^{name} .*? 100 +(\d+) ", printed, re.MULTILINE)[1]) == each.sum()
     only = int((wrong[0] & ~wrong[1]).sum()), int((wrong[1] & ~wrong[0]).sum())
-    assert [int(word) for word in row(printed, "alone is wrong", "b.fit")[:3]] == [100, *only]
+    assert [int(word) for word in row(printed, "of two fits misclassifies", "b.fit")[:3]] == [100, *only]
     Path("new_csv").mkdir()
     for day in range(3):
         new[day::3].to_csv(f"new_csv/{day}.csv", index=False)
@@ -325,7 +325,7 @@ def test_one_saved_fit_is_judged_alone(saved, capsys):
 
 def test_what_saved_fits_do_not_take_is_said(saved, capsys):
     for option in (["--folds", "5"], ["--verbs", "lda"], ["--prior", "equal"], ["--na-action", "drop"]):
-        assert f"{option[0]} goes with formulas" in refused(capsys, "compare", "a.fit", "new.csv", *option)
+        assert f"{option[0]} requires formulas" in refused(capsys, "compare", "a.fit", "new.csv", *option)
     assert "is the file of a fit" in refused(capsys, "compare", "a.fit", FORMULA, "new.csv")
     discrim.lda("petal ~ sepal_width", IRIS.assign(petal=IRIS["petal_width"] > 1)).save("c.fit")
     assert "Compare fits of one response" in refused(capsys, "compare", "a.fit", "c.fit", "new.csv")
@@ -345,15 +345,15 @@ def test_what_saved_fits_do_not_take_is_said(saved, capsys):
         ("HuberRegressor(max_iter=300)", None),
         ("ridge", "Did you mean Ridge?"),
         ("LogisticRegression", "'LogisticRegression' is not a regression"),
-        ("Ridge(alpha=[1", "cannot be read"),
+        ("Ridge(alpha=[1", "cannot be parsed"),
         ("Ridge(2.5)", None),
         ("Ridge(**{})", "character 7"),
         ("Ridge().fit", "character 1"),
         ("__import__('os').system('true')", "character 1"),
         ("Ridge(alpha=__import__('os'))", "character 13"),
         ("Ridge(alhpa=1)", "'alhpa'"),
-        ("", "cannot be read"),
-        ("(" * 5000, "cannot be read"),
+        ("", "cannot be parsed"),
+        ("(" * 5000, "cannot be parsed"),
     ],
 )
 def test_an_engine_is_a_name_with_options_and_never_code(engine, says, capsys):

@@ -136,9 +136,9 @@ def test_labels_with_commas_are_labels():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--sep", ";;"], "';;' is no sign between fields"),
-        (["--sep", '"'], "is no sign between fields"),
-        (["--sep", ""], "'' is no sign between fields"),
+        (["--sep", ";;"], "';;' is not a field separator"),
+        (["--sep", '"'], "is not a field separator"),
+        (["--sep", ""], "'' is not a field separator"),
         (["--decimal", ";"], "';' is not known"),
         (["--decimal", ","], "Give --sep ';'"),
         (["--sep", ".", "--decimal", "."], "cannot have the decimal sign '.'"),

@@ -41,8 +41,8 @@ def test_a_model_of_onnx(saved: str, tmp_path: Path) -> None:
 
 def test_slips(saved: str, capsys: pytest.CaptureFixture[str]) -> None:
     for words, said in [
-        ([saved], "Give --sql and an engine, or --onnx FILE"),
-        ([saved, "--sql", "duckdb", "--onnx", "x.onnx"], "Give --sql and an engine, or --onnx FILE"),
+        ([saved], "Write --sql ENGINE, or --onnx FILE"),
+        ([saved, "--sql", "duckdb", "--onnx", "x.onnx"], "Write --sql ENGINE, or --onnx FILE"),
         ([saved, "--onnx", "x.onnx", "--output", "label"], "--output"),
         ([saved, "--onnx", saved], "is read here"),
         ([saved, "--sql", "duckdb", "--output", "labels"], "Did you mean 'label'"),

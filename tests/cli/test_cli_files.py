@@ -140,7 +140,7 @@ def test_a_zst_file_that_is_cut_is_not_taken_for_the_whole(monkeypatch, tmp_path
     for cut in (1, 5, 500):
         path.write_bytes(whole[:-cut])
         said = refused(capsys, "lda", FORMULA, str(path))
-        assert "cannot be unpacked: the file ended before its end was marked" in said
+        assert "cannot be unpacked: the file is truncated" in said
 
 
 def test_a_zst_file_without_its_package_says_what_to_install(monkeypatch, tmp_path, capsys):

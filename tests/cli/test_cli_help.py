@@ -8,7 +8,7 @@ import shlex
 import pytest
 
 from discrim import cli, datasets
-from discrim.cli.parsing import command_lines, nearest
+from discrim.cli.parsing import closest_word, command_lines
 from discrim.cli.verbs import GROUPS, VERBS, build_parser, parser_of
 from tests.cli.support import refused
 
@@ -66,7 +66,7 @@ def test_the_help_shows_each_verb_once_in_its_group(capsys):
 
 def test_options_stand_in_groups(capsys):
     shown = text(capsys, "lda", "--help")
-    groups = ["what is fitted:", "how DATA is read:", "what is shown:", "what is written:", "examples:"]
+    groups = ["model:", "reading DATA:", "summary:", "output:", "examples:"]
     places = [shown.index(f"\n{group}\n") for group in groups]
     assert places == sorted(places)
     for option, group in (("--ncomp", 0), ("--sep", 1), ("--errors", 2), ("--plot", 3)):
@@ -82,12 +82,12 @@ def test_only_the_verb_that_is_typed_has_its_options():
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("ldaa",), "no verb 'ldaa': did you mean lda?"),
-        (("LDA", "species ~ .", "iris"), "no verb 'LDA': did you mean lda?"),
-        (("naive_bayes",), "no verb 'naive_bayes': did you mean naive-bayes?"),
-        (("stepwize", "y ~ .", "iris"), "no verb 'stepwize': did you mean stepwise?"),
-        (("--verison",), "no option '--verison': did you mean --version? See discrim --help"),
-        (("lda", "s ~ .", "iris", "--pirors=x"), "no option '--pirors' of lda: did you mean --prior?"),
+        (("ldaa",), "unknown verb 'ldaa': did you mean lda?"),
+        (("LDA", "species ~ .", "iris"), "unknown verb 'LDA': did you mean lda?"),
+        (("naive_bayes",), "unknown verb 'naive_bayes': did you mean naive-bayes?"),
+        (("stepwize", "y ~ .", "iris"), "unknown verb 'stepwize': did you mean stepwise?"),
+        (("--verison",), "unknown option '--verison': did you mean --version? See discrim --help"),
+        (("lda", "s ~ .", "iris", "--pirors=x"), "unknown option '--pirors' of lda: did you mean --prior?"),
         (("lda", "s ~ .", "iris", "--na_action", "drop"), "did you mean --na-action?"),
         (
             ("lda", "s ~ .", "iris", "--method", "mel"),
@@ -98,7 +98,7 @@ def test_only_the_verb_that_is_typed_has_its_options():
         (("lda", "species ~ .", "iris", "--sections", "meens"), "Did you mean 'means'?"),
         (("lda", "species ~ .", "iris", "--errors", "bootstrap,lo"), "unknown method 'bootstrap'"),
         (("lda", "species ~ .", "iris", "--errors", "looo"), "unknown method 'looo'. Did you mean loo?"),
-        (("datasets", "pengiuns"), "No table 'pengiuns' comes with the package. Did you mean penguins?"),
+        (("datasets", "pengiuns"), "There is no data set 'pengiuns' in the package. Did you mean penguins?"),
         (("compare", "species ~ .", "iris", "--verbs", "lda,qad"), "Did you mean qda?"),
         (("stepwise", "species ~ .", "iris", "--verb", "lada"), "Did you mean lda?"),
         (
@@ -106,7 +106,7 @@ def test_only_the_verb_that_is_typed_has_its_options():
             "knn() has no keyword 'n_neighbors': use k=",
         ),
         (("lda", "species", ".", "iris"), "quote a formula"),
-        (("lda", "iris", "species ~ ."), "Change the order"),
+        (("lda", "iris", "species ~ ."), "Write the formula first"),
         (("fda", "species ~ .", "iris", "--engine", "Rigde"), "Did you mean Ridge?"),
     ],
 )
@@ -125,7 +125,7 @@ def test_a_file_of_nearly_that_name_is_meant(capsys, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("word", ["x" * 100_000, "", "-", "\x00", "数"])
 def test_a_word_that_is_near_nothing_is_answered_with_all(word, capsys):
-    assert nearest(word, VERBS) is None
+    assert closest_word(word, VERBS) is None
     assert "there are lda, qda" in refused(capsys, word) if not word.startswith("-") else True
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import discrim
 from discrim import cli
-from discrim.cli.reading import labels_to_fit, read_table
+from discrim.cli.reading import label_columns_to_fit, read_table
 
 BIG = 2**53
 X = np.random.default_rng(0).normal(size=40) + np.repeat([0, 2], 20)
@@ -122,7 +122,7 @@ def test_whole_numbers_of_parquet_stay_whole_beside_a_missing_one(formula, tmp_p
 
 
 def test_several_formulas_have_the_labels_of_each():
-    assert labels_to_fit("y ~ x", "z ~ C(code) + x").typed == {"y", "z", "code"}
+    assert label_columns_to_fit("y ~ x", "z ~ C(code) + x").typed == {"y", "z", "code"}
 
 
 def test_classes_of_several_formulas_are_as_the_file_has_them(tmp_path, capsys):
@@ -139,7 +139,7 @@ def test_a_prior_names_classes_as_the_file_does(tmp_path, capsys):
 
 def test_measurements_are_read_as_before(tmp_path):
     path = written(tmp_path, halves("a", "b"), w=["01", "2.50", "+3", "4e0"] * 10)
-    table = read_table(path, labels_to_fit("y ~ ."))
+    table = read_table(path, label_columns_to_fit("y ~ ."))
     assert table["w"].tolist()[:4] == [1.0, 2.5, 3.0, 4.0]
     pd.testing.assert_frame_equal(table.drop(columns="y"), pd.read_csv(path).drop(columns="y"))
 

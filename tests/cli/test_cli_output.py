@@ -153,9 +153,9 @@ def test_a_picture_in_a_page_answers_a_pointer(capsys, monkeypatch, tmp_path):
     page = (tmp_path / "a.html").read_text(encoding="utf-8")
     assert "Discriminant scores" in page
     assert "http://" not in page.split("<script")[-1]
-    assert "answer no pointer" in refused(capsys, "assess", "a.fit", "iris", "--plot", "b.html")
+    assert "are not interactive" in refused(capsys, "assess", "a.fit", "iris", "--plot", "b.html")
     told = refused(capsys, "lda", "species ~ .", "iris", "--plot", "b.html", "--kind", "confusion")
-    assert "--plot 'b.html' makes an interactive figure. " in told
+    assert "--plot 'b.html' requires an interactive figure. " in told
     assert "Or name a file that ends in .png" in told
 
 
@@ -168,19 +168,19 @@ def test_a_picture_in_a_page_answers_a_pointer(capsys, monkeypatch, tmp_path):
         (["--plot", "no/such/a.png"], "There is no such folder: 'no/such'"),
         (
             ["--plot", "a.jpg"],
-            "'a.jpg' does not say what to write. Name a file that ends in .png, .svg or .pdf",
+            "'a.jpg' has no known file extension. Name a file that ends in .png, .svg or .pdf",
         ),
-        (["--plot", "png"], "does not say what to write"),
-        (["--kind", "scores"], "--kind says what --plot draws. Add --plot FILE"),
-        (["--axes", "LD1,LD2"], "--axes says what --plot draws. Add --plot FILE"),
-        (["--out", "a.svg", "--plot", "a.svg"], "named for two things"),
-        (["--out", "a.png", "--save", "./a.png"], "named for two things"),
-        (["--text-width", "60", "--format", "html"], "--text-width is for text"),
-        (["--text-width", "60", "--out", "a.md"], "--text-width is for text"),
-        (["--out", "a.pdf"], "a name that says otherwise"),
-        (["--out", "a.DOCX"], "a name that says otherwise"),
+        (["--plot", "png"], "has no known file extension"),
+        (["--kind", "scores"], "--kind requires --plot. Add --plot FILE"),
+        (["--axes", "LD1,LD2"], "--axes requires --plot. Add --plot FILE"),
+        (["--out", "a.svg", "--plot", "a.svg"], "is the target of two outputs"),
+        (["--out", "a.png", "--save", "./a.png"], "is the target of two outputs"),
+        (["--text-width", "60", "--format", "html"], "--text-width requires the format text"),
+        (["--text-width", "60", "--out", "a.md"], "--text-width requires the format text"),
+        (["--out", "a.pdf"], "the extension of another format"),
+        (["--out", "a.DOCX"], "the extension of another format"),
         (["--text-width", "39"], "40 or more"),
-        (["--text-width", "wide"], "'wide' is no number of columns"),
+        (["--text-width", "wide"], "'wide' is not a number of columns"),
     ],
 )
 def test_what_cannot_be_written_is_said_before_the_fit(options, says, capsys, monkeypatch):
@@ -329,9 +329,9 @@ def test_verbs_that_deal_rows_themselves_share_folds_and_seed(verb, folds):
 
 
 def test_folds_and_seed_go_with_what_they_are_of(capsys):
-    assert "--folds goes with --errors cv" in refused(capsys, "lda", FORMULA, "iris", "--folds", "5")
+    assert "--folds requires --errors cv" in refused(capsys, "lda", FORMULA, "iris", "--folds", "5")
     loo = ["lda", FORMULA, "iris", "--errors", "loo", "--seed", "1"]
-    assert "--seed goes with --errors cv and 632+" in refused(capsys, *loo)
-    assert "'0' is no number of folds" in refused(
+    assert "--seed requires --errors cv and 632+" in refused(capsys, *loo)
+    assert "'0' is not a number of folds" in refused(
         capsys, "lda", FORMULA, "iris", "--errors", "cv", "--folds", "0"
     )

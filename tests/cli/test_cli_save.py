@@ -75,7 +75,7 @@ def test_what_is_no_fit_is_replaced_by_force_alone(tmp_path, capsys, content):
     path.write_bytes(content)
     status, out, err = run(capsys, "lda", FORMULA, "iris", "--save", str(path))
     assert (status, out) == (2, "")
-    assert "Name another file to --save to, or give --force" in err
+    assert "Name another file, or add --force" in err
     assert path.read_bytes() == content
     assert run(capsys, "lda", FORMULA, "iris", "--save", str(path), "--force")[0] == 0
     assert load(path).predict(datasets.load_iris()).nunique() == 3

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import discrim
 from discrim import cli, datasets
-from discrim.cli.options import NOT_TYPED, parameters_of, sources_of
-from discrim.cli.values import ByClass, annotations_of, kind_of, specification_of
+from discrim.cli.options import NOT_OPTIONS, parameters_of, sources_of
+from discrim.cli.values import ValuesByClass, annotations_of, specification_of, value_kind_of
 from discrim.cli.verbs import VERBS, build_parser, parser_of
 from discrim.covariance import (
     COVARIANCES,
@@ -76,8 +76,8 @@ Covariance = Literal["pooled", "shrunk"] | CovarianceSpecification | Callable[..
     ],
 )
 def test_the_text_of_a_value_is_read_by_the_annotation(annotation, text, value):
-    found = kind_of(annotation).read(text)
-    assert (found, type(found)) == (value, ByClass if isinstance(found, ByClass) else type(value))
+    found = value_kind_of(annotation).read(text)
+    assert (found, type(found)) == (value, ValuesByClass if isinstance(found, ValuesByClass) else type(value))
 
 
 @pytest.mark.parametrize(
@@ -101,15 +101,15 @@ def test_the_text_of_a_value_is_read_by_the_annotation(annotation, text, value):
 )
 def test_a_value_that_is_not_of_its_kind_is_refused(annotation, text):
     with pytest.raises(argparse.ArgumentTypeError):
-        kind_of(annotation).read(text)
+        value_kind_of(annotation).read(text)
 
 
 @pytest.mark.parametrize("each", SPECIFICATIONS, ids=lambda each: each.word)
 def test_the_repr_of_a_specification_reads_to_it(each):
     required = [one for one in inspect.signature(each).parameters.values() if one.default is one.empty]
     one = each(*[2 for _ in required])
-    assert kind_of(Specification).read(repr(one)) == one
-    assert kind_of(each).read(repr(one).replace(type(one).__name__, one.word, 1)) == one
+    assert value_kind_of(Specification).read(repr(one)) == one
+    assert value_kind_of(each).read(repr(one).replace(type(one).__name__, one.word, 1)) == one
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ VALUES = st.sampled_from(
 def test_any_call_is_a_specification_or_an_error_of_the_package(word, args, kwargs):
     text = f"{word}({', '.join([*args, *(f'{name}={value}' for name, value in kwargs.items())])})"
     try:
-        found = kind_of(Specification).read(text)
+        found = value_kind_of(Specification).read(text)
     except (DiscrimError, argparse.ArgumentTypeError):
         return
     assert isinstance(found, SPECIFICATIONS)
@@ -184,7 +184,7 @@ def test_each_parameter_is_an_option_and_no_option_hides_one(verb):
 def test_every_parameter_of_a_model_is_an_option(verb):
     (source,) = sources_of(verb.replace("_", "-"))
     found = {parameter.name for parameter in parameters_of(source)}
-    assert found == set(inspect.signature(getattr(discrim, verb)).parameters) - NOT_TYPED
+    assert found == set(inspect.signature(getattr(discrim, verb)).parameters) - NOT_OPTIONS
 
 
 def test_annotations_are_evaluated_where_a_name_is_for_type_checkers_alone():
@@ -192,7 +192,7 @@ def test_annotations_are_evaluated_where_a_name_is_for_type_checkers_alone():
         pass
 
     function.__annotations__ = {"a": "no_such_module.Type[int] | None", "b": "int", "return": "NoSuch"}
-    assert kind_of(annotations_of(function)["a"]).read("x") == "x"
+    assert value_kind_of(annotations_of(function)["a"]).read("x") == "x"
     assert annotations_of(function)["b"] is int
 
 

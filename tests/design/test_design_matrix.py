@@ -89,8 +89,8 @@ def test_columns_are_those_of_pandas(data):
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [
-        ("a", np.inf, r"Column 'a' is inf at row 41: an infinite value has no place in a design"),
-        ("g", "west", r"The predictor 'g' is 'west' at row 41, which is none of its levels"),
+        ("a", np.inf, r"Column 'a' is inf at row 41: infinite values are not allowed"),
+        ("g", "west", r"The predictor 'g' is 'west' at row 41, which is not one of its levels"),
         ("b", -np.inf, r"Column 'b' is -inf at row 41"),
     ],
 )

@@ -34,7 +34,7 @@ from discrim.errors import (
     LabelWarning,
 )
 from discrim.formula.design import Design
-from discrim.formula.factors import FIRST_ROWS
+from discrim.formula.factors import N_FIRST_ROWS
 from discrim.formula.grammar import (
     MAX_COLUMNS,
     MAX_EXPONENT,
@@ -885,7 +885,7 @@ def test_no_complete_row_names_the_worst_column(data):
 @pytest.mark.parametrize("late", ["a word", "17", None], ids=repr)
 def test_labels_of_a_long_table_are_those_of_its_complete_rows(dtype, late):
     rng = np.random.default_rng(37)
-    n = 2 * FIRST_ROWS
+    n = 2 * N_FIRST_ROWS
     long = pd.DataFrame(
         {"x": rng.standard_normal(n), "g": rng.choice(["b", "a", "c"], n), "y": rng.choice(2, n)}
     )
@@ -904,7 +904,7 @@ def test_labels_of_a_long_table_are_those_of_its_complete_rows(dtype, late):
 
 
 def test_numbers_as_text_are_refused_wherever_they_begin():
-    long = pd.DataFrame({"g": ["a", "b"] * FIRST_ROWS + ["1", "2"] * (FIRST_ROWS + 1), "x": 1.0})
+    long = pd.DataFrame({"g": ["a", "b"] * N_FIRST_ROWS + ["1", "2"] * (N_FIRST_ROWS + 1), "x": 1.0})
     for table in (long, long[::-1]):
         with pytest.raises(DataError) as caught:
             resolve_formula("y ~ x + g", Table(table.assign(y=np.arange(len(table)) % 2)))
@@ -913,7 +913,7 @@ def test_numbers_as_text_are_refused_wherever_they_begin():
 
 
 def test_rows_of_numbers_that_miss_a_value_first_are_no_reason_to_look_for_labels():
-    x = np.r_[np.full(FIRST_ROWS, np.nan), np.arange(FIRST_ROWS)]
+    x = np.r_[np.full(N_FIRST_ROWS, np.nan), np.arange(N_FIRST_ROWS)]
     table = Table({"x": x, "z": x**2, "y": np.arange(len(x)) % 2})
     assert resolve_formula("y ~ x * z", table)[0].terms == ("x", "z", "x:z")
     with pytest.raises(DataError) as caught:

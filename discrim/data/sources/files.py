@@ -28,8 +28,15 @@ import pandas as pd
 
 from discrim import datasets
 from discrim.core.numerics.progress import Progress
-from discrim.data.sources.parts import Part, Source, batch_rows, one_line, quoted_names, refuse_twice
-from discrim.data.values import pandas_kind, shown, with_type
+from discrim.data.sources.parts import (
+    Chunk,
+    Source,
+    batch_rows,
+    check_unique_names,
+    one_line_message,
+    quoted_names,
+)
+from discrim.data.values import convert_text_labels, pandas_column_type, shown
 from discrim.errors import DataError, DiscrimError, MissingFileError, UnreadableFileError
 
 FORMATS = {".csv": "CSV", ".tsv": "CSV", ".parquet": "Parquet", ".pq": "Parquet", ".parq": "Parquet"}
@@ -38,7 +45,7 @@ FORMATS = {".csv": "CSV", ".tsv": "CSV", ".parquet": "Parquet", ".pq": "Parquet"
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 """Extensions of compressed files; the extension before them determines the format."""
 
-_WHOLE = re.compile(r"-?[0-9]{1,18}")
+_INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 
 class File(NamedTuple):
@@ -77,7 +84,7 @@ class Files(NamedTuple):
         """Return whether a path is one of the files, or would be read with them if it existed."""
         real = os.path.realpath(path)
         return any(real == os.path.realpath(file.path) for file in self.files) or any(
-            _covers(each, real) for each in self.given
+            _includes(path_or_pattern, real) for path_or_pattern in self.given
         )
 
 
@@ -88,13 +95,13 @@ def is_path(data: Any) -> bool:
     file of that name exists.
     """
     if isinstance(data, list | tuple | set | frozenset):
-        return bool(data) and all(isinstance(each, str | os.PathLike) for each in data)
+        return bool(data) and all(isinstance(item, str | os.PathLike) for item in data)
     if isinstance(data, str):
         return (
             ("~" not in data and data not in datasets.ABOUT)
             or data.startswith("~")
             or os.path.exists(os.path.expanduser(data))
-            or bool(_matching(data))
+            or bool(_glob_matches(data))
         )
     return isinstance(data, os.PathLike)
 
@@ -124,48 +131,49 @@ def files_of(data: Any) -> Files:
     MissingFileError
         A file does not exist.
     """
-    many = not isinstance(data, str | os.PathLike)
-    given = [os.fspath(each) for each in (data if many else [data])]
+    is_list = not isinstance(data, str | os.PathLike)
+    paths = [os.fspath(item) for item in (data if is_list else [data])]
     if isinstance(data, set | frozenset):
         raise DataError(
-            "The paths are a set, which has no order.", hint="Give a list, so that rows keep their places."
+            "The paths are a set, which has no order.",
+            hint="Pass a list, which determines the order of the rows.",
         )
-    files = tuple(file for path in given for file in _files(_text(path)))
-    known: set[str] = set()
+    files = tuple(file for path in paths for file in _find_files(_expand_path(path)))
+    real_paths: set[str] = set()
     for file in files:
         real = os.path.realpath(file.path)
-        if real in known:
+        if real in real_paths:
             raise DataError(
-                f"{file.path!r} is given twice, and its rows would count twice.", hint="Give it once."
+                f"{file.path!r} is listed twice, and its rows would be counted twice.", hint="List it once."
             )
-        known.add(real)
+        real_paths.add(real)
     formats = {format_of(file.path): file.path for file in reversed(files)}
     for unknown in formats.keys() - {"CSV", "Parquet"}:
         path = formats[unknown]
         raise DataError(
-            f"{path!r} ends neither in .csv or .tsv nor in .parquet, so that it is not known what it is.",
+            f"{path!r} has an unknown extension, which is neither .csv or .tsv nor .parquet.",
             hint=(
-                f"Rename it; give a function that reads it, as in data=lambda: pandas.read_csv({path!r}, "
-                "sep=..., chunksize=50_000); or give the files of a folder by a pattern, as in "
+                f"Rename it; pass a function that reads it, such as data=lambda: pandas.read_csv({path!r}, "
+                "sep=..., chunksize=50_000); or pass the files of a folder by a pattern, such as "
                 "'folder/*.parquet'."
             ),
         )
     if len(formats) > 1:
         raise DataError(
             f"{formats['CSV']!r} is CSV and {formats['Parquet']!r} is Parquet.",
-            hint="Give files of one kind, as by the pattern 'folder/*.parquet'.",
+            hint="Pass files of one format, for example with the pattern 'folder/*.parquet'.",
         )
-    (kind,) = formats
-    path = _text(given[0])
-    if len(given) > 1:
-        what = f"the {kind} files {quoted_names(given, 3)}"
+    (file_format,) = formats
+    path = _expand_path(paths[0])
+    if len(paths) > 1:
+        description = f"the {file_format} files {quoted_names(paths, 3)}"
     elif os.path.isdir(path):
-        what = f"the folder of {kind} {given[0]!r}"
+        description = f"the folder of {file_format} {paths[0]!r}"
     elif os.path.isfile(path):
-        what = f"the {kind} file {given[0]!r}"
+        description = f"the {file_format} file {paths[0]!r}"
     else:
-        what = f"the {len(files)} {kind} files {given[0]!r}"
-    return Files(files, str(kind), what, tuple(_text(path) for path in given))
+        description = f"the {len(files)} {file_format} files {paths[0]!r}"
+    return Files(files, str(file_format), description, tuple(_expand_path(path) for path in paths))
 
 
 def format_of(path: str) -> str | None:
@@ -177,75 +185,75 @@ def format_of(path: str) -> str | None:
     ('CSV', 'Parquet', None)
     """
     suffixes = [suffix.lower() for suffix in PurePath(path).suffixes]
-    packed = len(suffixes) > 1 and suffixes[-1] in COMPRESSED
-    found = FORMATS.get(suffixes[-2 if packed else -1]) if suffixes else None
-    return None if packed and found == "Parquet" else found
+    is_compressed = len(suffixes) > 1 and suffixes[-1] in COMPRESSED
+    file_format = FORMATS.get(suffixes[-2 if is_compressed else -1]) if suffixes else None
+    return None if is_compressed and file_format == "Parquet" else file_format
 
 
-def _text(path: Any) -> str:
+def _expand_path(path: Any) -> str:
     return os.path.expanduser(os.fsdecode(path))
 
 
-def _matching(path: str) -> list[str]:
+def _glob_matches(path: str) -> list[str]:
     return sorted(glob(os.path.expanduser(path), recursive=True)) if has_magic(path) else []
 
 
-def _files(path: str) -> Iterator[File]:
+def _find_files(path: str) -> Iterator[File]:
     """Yield the files of one path, folder or pattern."""
     if os.path.isdir(path):
-        yield from _below(path, path)
+        yield from _files_below(path, path)
         return
     if os.path.isfile(path):
         yield File(path, {})
         return
     if os.path.exists(path):
         raise DataError(
-            f"{path!r} is a device or a pipe, which can be read once only.",
+            f"{path!r} is a device or a pipe, which can be read only once.",
             hint=(
-                f"Give a file, or an iterator of frames such as data=pandas.read_csv({path!r}, "
+                f"Pass a file, or an iterator of frames such as data=pandas.read_csv({path!r}, "
                 "chunksize=50_000)."
             ),
         )
-    matching = _matching(path)
+    matching = _glob_matches(path)
     if not matching:
-        raise _missing(path)
+        raise _missing_file_error(path)
     # Folders matched by the pattern can have keys in their names; those that it spells out cannot.
-    spelt = takewhile(lambda part: not has_magic(part), PurePath(path).parts)
-    base = os.path.join(*spelt, "") or os.curdir
-    for each in matching:
-        if os.path.isdir(each):
+    literal_parts = takewhile(lambda part: not has_magic(part), PurePath(path).parts)
+    base = os.path.join(*literal_parts, "") or os.curdir
+    for match in matching:
+        if os.path.isdir(match):
             # A pattern with ** matches the files below by itself.
             if "**" not in path:
-                yield from _below(each, base)
-        elif not _hidden(os.path.basename(each)):
-            yield File(each, _keys(each, base))
+                yield from _files_below(match, base)
+        elif not _is_hidden(os.path.basename(match)):
+            yield File(match, _folder_keys(match, base))
 
 
-def _below(folder: str, base: str) -> Iterator[File]:
+def _files_below(folder: str, base: str) -> Iterator[File]:
     """Yield all files below a folder, except those whose names begin with a dot or an underscore."""
     if os.path.isdir(os.path.join(folder, "_delta_log")):
         raise DataError(
-            f"{folder!r} is a table of Delta Lake, whose files hold rows that were deleted.",
-            hint=f"Give deltalake.DeltaTable({folder!r}).to_pyarrow_dataset().",
+            f"{folder!r} is a Delta Lake table, whose files contain deleted rows.",
+            hint=f"Pass deltalake.DeltaTable({folder!r}).to_pyarrow_dataset().",
         )
     paths: list[str] = []
-    for here, folders, names in os.walk(folder, followlinks=True):
-        folders[:] = sorted(name for name in folders if not _hidden(name))
-        paths += [os.path.join(here, name) for name in names if not _hidden(name)]
+    for current_folder, folders, names in os.walk(folder, followlinks=True):
+        folders[:] = sorted(name for name in folders if not _is_hidden(name))
+        paths += [os.path.join(current_folder, name) for name in names if not _is_hidden(name)]
     if not paths:
         raise DataError(
-            f"The folder {folder!r} holds no file.", hint="Give one with files of CSV or Parquet."
+            f"The folder {folder!r} has no files.", hint="Name a folder with CSV or Parquet files."
         )
     for path in sorted(paths):
-        yield File(path, _keys(path, base))
+        yield File(path, _folder_keys(path, base))
 
 
-def _hidden(name: str) -> bool:
+def _is_hidden(name: str) -> bool:
     """Return whether a name belongs to metadata, not to a part of the table: ``_SUCCESS``, ``.part.crc``."""
     return name.startswith((".", "_")) and "=" not in name
 
 
-def _keys(path: str, base: str) -> dict[str, str | None]:
+def _folder_keys(path: str, base: str) -> dict[str, str | None]:
     """Read the keys ``name=value`` in the names of the folders between `base` and a file."""
     folders = PurePath(os.path.relpath(os.path.dirname(path) or os.curdir, base)).parts
     pairs = (folder.partition("=") for folder in folders if "=" in folder.strip("="))
@@ -267,66 +275,77 @@ def folder_labels(files: Sequence[File]) -> dict[str, dict[str | None, Any]]:
     dict of str to dict
         For each key, the label of each text; labels are integers if all texts are, else the texts.
     """
-    known: dict[str, dict[str | None, Any]] = {}
+    labels_by_key: dict[str, dict[str | None, Any]] = {}
     for file in files:
         for name, text in file.keys.items():
-            known.setdefault(name, {}).update({} if text is None else {text: text})
-    for labels in known.values():
-        if all(map(_WHOLE.fullmatch, labels.values())):
+            labels_by_key.setdefault(name, {}).update({} if text is None else {text: text})
+    for labels in labels_by_key.values():
+        if all(map(_INTEGER.fullmatch, labels.values())):
             labels.update({text: int(label) for text, label in labels.items()})
-    return known
+    return labels_by_key
 
 
-def _covers(given: str, real: str) -> bool:
+def _includes(path_or_pattern: str, real: str) -> bool:
     """Return whether a real path is in a folder, or matches a pattern or is below a match."""
-    parts = PurePath(real).parts
-    if os.path.isdir(given):
-        return parts[: len(folder := PurePath(os.path.realpath(given)).parts)] == folder
-    if os.path.isfile(given):
+    components = PurePath(real).parts
+    if os.path.isdir(path_or_pattern):
+        return components[: len(folder := PurePath(os.path.realpath(path_or_pattern)).parts)] == folder
+    if os.path.isfile(path_or_pattern):
         return False
-    pattern = PurePath(os.path.abspath(given)).parts
-    before = pattern[: pattern.index("**")] if "**" in pattern else pattern
-    fits = all(fnmatch(part, like) for part, like in zip(parts, before, strict=False))
-    return fits and len(parts) >= len(before) and ("**" not in pattern or fnmatch(parts[-1], pattern[-1]))
+    pattern = PurePath(os.path.abspath(path_or_pattern)).parts
+    literal_components = pattern[: pattern.index("**")] if "**" in pattern else pattern
+    is_match = all(
+        fnmatch(component, component_pattern)
+        for component, component_pattern in zip(components, literal_components, strict=False)
+    )
+    return (
+        is_match
+        and len(components) >= len(literal_components)
+        and ("**" not in pattern or fnmatch(components[-1], pattern[-1]))
+    )
 
 
-def _missing(path: str) -> MissingFileError:
+def _missing_file_error(path: str) -> MissingFileError:
     """Return the error for a path that does not exist, with a hint that depends on the cause."""
-    shown = path if len(path) <= 200 else f"{path[:200]}..."
+    short_path = path if len(path) <= 200 else f"{path[:200]}..."
     if "://" in path:
         return MissingFileError(
-            f"{shown!r} is an address, not a path.",
+            f"{short_path!r} is an address, not a path.",
             hint=(
-                "Give an Arrow dataset, as in pyarrow.dataset.dataset(address), or polars' "
+                "Pass an Arrow dataset, such as pyarrow.dataset.dataset(address), or polars' "
                 "scan_parquet(address)."
             ),
         )
     if has_magic(path):
         return MissingFileError(
-            f"No file matches the pattern {shown!r}.", hint="Correct it, or name a file or a folder."
+            f"No file matches the pattern {short_path!r}.", hint="Correct it, or name a file or a folder."
         )
     if os.path.islink(path):
         end = os.path.realpath(path)
         return MissingFileError(
-            f"{shown!r} is a link to {end!r}, which does not exist.", hint="Name another file."
+            f"{short_path!r} is a link to {end!r}, which does not exist.", hint="Name another file."
         )
     folder, name = os.path.split(path)
     if path.startswith("~") and not os.path.isdir(folder):
         return MissingFileError(
-            f"No file {shown!r}: no user here has that name.", hint="Give the whole path."
+            f"No file {short_path!r}: there is no user of that name.", hint="Write the full path."
         )
     if folder and not os.path.isdir(folder):
         return MissingFileError(
-            f"No file {shown!r}: there is no folder {os.path.dirname(shown)!r} either.",
+            f"No file {short_path!r}: the folder {os.path.dirname(short_path)!r} does not exist.",
             hint="Correct the path.",
         )
     try:
-        there = os.listdir(folder or os.curdir)
+        existing_names = os.listdir(folder or os.curdir)
     except OSError:
-        there = []
-    near = get_close_matches(name, there if folder else [*there, *datasets.ABOUT], n=1, cutoff=0.6)
-    hint = f"Did you mean {os.path.join(folder, near[0])!r}?" if near else "Correct the path."
-    return MissingFileError(f"No file {shown!r}.", hint=hint)
+        existing_names = []
+    close_matches = get_close_matches(
+        name, existing_names if folder else [*existing_names, *datasets.ABOUT], n=1, cutoff=0.6
+    )
+    hint = (
+        f"Did you mean {os.path.join(folder, close_matches[0])!r}?" if close_matches else "Correct the path."
+    )
+    return MissingFileError(f"No file {short_path!r}.", hint=hint)
 
 
 def refuse_lacking(name: str, columns: Mapping[str, Collection[str]]) -> None:
@@ -339,24 +358,24 @@ def refuse_lacking(name: str, columns: Mapping[str, Collection[str]]) -> None:
     columns : mapping of str to collection of str
         Columns of each file, by path.
     """
-    lacking = next((path for path, names in columns.items() if name not in names), None)
-    if lacking is not None:
-        there = next(path for path, names in columns.items() if name in names)
+    incomplete_path = next((path for path, names in columns.items() if name not in names), None)
+    if incomplete_path is not None:
+        complete_path = next(path for path, names in columns.items() if name in names)
         raise DataError(
-            f"{lacking!r} lacks the column {name!r}, which {there!r} has.",
-            hint="Leave the column out of the formula, or give files that have it.",
+            f"{incomplete_path!r} lacks the column {name!r}, which {complete_path!r} has.",
+            hint="Exclude the column from the formula, or pass files that have it.",
             columns=(name,),
         )
 
 
-SIGNS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+SEPARATOR_NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 """Field separators and their names."""
 
 _BEFORE_31 = tuple(int(part) for part in pd.__version__.split(".")[:2]) < (3, 1)
 
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?[0-9]*,[0-9]+(e[-+]?[0-9]+)?\s*", re.IGNORECASE)
 
-SAMPLE = 50
+N_SAMPLED_ROWS = 50
 """Number of rows that are inspected for the decimal sign."""
 
 
@@ -389,11 +408,12 @@ def refuse_nul(path: str, file: Any) -> None:
     # No further versions below 3.1 will appear, hence their internals can be relied on.
     get_handle = import_module("pandas.io.common").get_handle
     with get_handle(file, "r", encoding="utf-8", compression="infer") as text:
-        line = next((number for number, each in enumerate(text.handle, 1) if "\0" in each), None)
+        line = next((number for number, text_line in enumerate(text.handle, 1) if "\0" in text_line), None)
     if line is not None:
         raise UnreadableFileError(
-            f"Line {line} of {path!r} holds a NUL, at which pandas {pd.__version__} ends a field.",
-            hint="Correct the file, or pip install 'pandas>=3.1', which reads it as text.",
+            f"Line {line} of {path!r} contains a NUL character, at which pandas {pd.__version__} ends a "
+            "field.",
+            hint="Correct the file, or install pandas 3.1 or later (pip install 'pandas>=3.1').",
         )
 
 
@@ -413,14 +433,20 @@ def refuse_other_separator(path: str, file: Any, written: Sequence[str], dialect
     """
     if len(written) != 1 or dialect.separator is not None:
         return
-    own = dialect.separator_of(path)
-    counts = {sign: written[0].count(sign) for sign in SIGNS if sign != own}
-    sign = max(counts, key=lambda each: counts[each])
-    if counts[sign]:
-        _refuse(path, file, sign, counts[sign], own, written[0])
+    expected_separator = dialect.separator_of(path)
+    counts = {
+        separator: written[0].count(separator)
+        for separator in SEPARATOR_NAMES
+        if separator != expected_separator
+    }
+    separator = max(counts, key=lambda each: counts[each])
+    if counts[separator]:
+        _raise_wrong_separator(path, file, separator, counts[separator], expected_separator, written[0])
 
 
-def _refuse(path: str, file: Any, sign: str, count: int, own: str, line: str) -> NoReturn:
+def _raise_wrong_separator(
+    path: str, file: Any, separator: str, count: int, expected_separator: str, line: str
+) -> NoReturn:
     """Raise the DataError for a file with another separator, and suggest arguments of `pandas.read_csv`.
 
     Parameters
@@ -429,11 +455,11 @@ def _refuse(path: str, file: Any, sign: str, count: int, own: str, line: str) ->
         Name of the file.
     file : str or file object
         The content.
-    sign : str
+    separator : str
         The separator that the first line contains.
     count : int
         How often the first line contains it.
-    own : str
+    expected_separator : str
         The separator that was expected.
     line : str
         The first line.
@@ -441,29 +467,30 @@ def _refuse(path: str, file: Any, sign: str, count: int, own: str, line: str) ->
     if re.fullmatch(r"(?i)sep=.", line):
         raise DataError(
             f"The first line of {path!r} is {line!r}, which is an instruction for Excel.",
-            hint="Leave that line out.",
+            hint="Remove that line.",
         )
     if not isinstance(file, str):
         file.seek(0)
     rows = pd.read_csv(
         file,
-        sep=sign,
+        sep=separator,
         header=None,
         skiprows=1,
-        nrows=SAMPLE,
+        nrows=N_SAMPLED_ROWS,
         dtype=str,
         keep_default_na=False,
         on_bad_lines="skip",
     )
-    comma = sign != "," and bool(
+    has_decimal_comma = separator != "," and bool(
         rows.map(lambda text: bool(_DECIMAL_COMMA.fullmatch(str(text)))).to_numpy().any()
     )
-    options = {"sep": sign} | ({"decimal": ","} if comma else {})
+    options = {"sep": separator} | ({"decimal": ","} if has_decimal_comma else {})
     arguments = ", ".join(f"{name}={value!r}" for name, value in options.items())
     raise DataError(
-        f"The first line of {path!r} has {count} {SIGNS[sign]}{'s' if count > 1 else ''} and no "
-        f"{SIGNS[own]}.",
-        hint=f"Give data=lambda: pandas.read_csv({path!r}, {arguments}, chunksize=50_000).",
+        f"The first line of {path!r} has {count} {SEPARATOR_NAMES[separator]}{'s' if count > 1 else ''} "
+        "and no "
+        f"{SEPARATOR_NAMES[expected_separator]}.",
+        hint=f"Pass data=lambda: pandas.read_csv({path!r}, {arguments}, chunksize=50_000).",
         options=options,
     )
 
@@ -494,7 +521,7 @@ def with_decimal_sign(texts: pd.Series, before: str, after: str) -> pd.Series:
 def decimal_commas(table: pd.DataFrame, among: Sequence[str]) -> tuple[str, str] | None:
     """Return the first of some columns whose text consists of decimal commas, and its first value, or None.
 
-    Only the first rows (`SAMPLE`) of a column are inspected.
+    Only the first rows (`N_SAMPLED_ROWS`) of a column are inspected.
 
     Examples
     --------
@@ -504,7 +531,7 @@ def decimal_commas(table: pd.DataFrame, among: Sequence[str]) -> tuple[str, str]
     for name in among:
         column = table[name].dropna()
         if len(column) and not pd.api.types.is_numeric_dtype(column.dtype):
-            texts = [str(value) for value in column.head(SAMPLE)]
+            texts = [str(value) for value in column.head(N_SAMPLED_ROWS)]
             if all(map(_DECIMAL_COMMA.fullmatch, texts)):
                 return name, texts[0]
     return None
@@ -539,65 +566,69 @@ class CSVSource(Source):
     ) -> None:
         self._dialect = dialect or Dialect()
         self._paths = [file.path for file in files.files]
-        self._headers = {path: _header(path, self._dialect) for path in self._paths}
-        written = dict.fromkeys(name for header in self._headers.values() for name in header)
-        self.labels = {k: each for k, each in folder_labels(files.files).items() if k not in written}
+        self._headers = {path: _read_header(path, self._dialect) for path in self._paths}
+        column_names = dict.fromkeys(name for header in self._headers.values() for name in header)
+        self.labels = {
+            k: key_labels for k, key_labels in folder_labels(files.files).items() if k not in column_names
+        }
         self._folders = {
             file.path: {k: text for k, text in file.keys.items() if k in self.labels} for file in files.files
         }
         self._contents: dict[str, Content] = {}
-        self._read_through = False
-        super().__init__(files.what, [*written, *self.labels])
+        self._has_read_all = False
+        super().__init__(files.what, [*column_names, *self.labels])
         self.files = files
         self._contents.update(dict.fromkeys(as_text(self.names) if as_text else (), "text"))
 
-    def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
+    def _read(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
         columns_of = {path: {*header, *self._folders[path]} for path, header in self._headers.items()}
         for name in columns:
             refuse_lacking(name, columns_of)
-        return self._parts(columns)
+        return self._iter_chunks(columns)
 
-    def _parts(self, names: Sequence[str]) -> Iterator[Part]:
+    def _iter_chunks(self, names: Sequence[str]) -> Iterator[Chunk]:
         """Yield the rows of the columns, file by file in chunks."""
         columns = [name for name in names if name not in self.labels]
-        self._learn([name for name in columns if name not in self._contents])
+        self._learn_contents([name for name in columns if name not in self._contents])
         for path in self._paths:
             # pandas detects a row with too many values only if all columns are read.
             header = self._headers[path]
-            chosen = columns if self._read_through and columns else header
+            chosen = columns if self._has_read_all and columns else header
             text = [name for name in chosen if self._contents.get(name, "text") == "text"]
-            for frame in self._frames(path, chosen, text):
+            for frame in self._iter_frames(path, chosen, text):
                 values = {
-                    name: self._repeated(name, path, len(frame))
+                    name: self._repeat_label(name, path, len(frame))
                     if name in self.labels
-                    else self._fitted(frame[name], name, path)
+                    else self._convert_to_content(frame[name], name, path)
                     for name in names
                 }
-                yield Part(pd.DataFrame(values, index=frame.index), path)
-        self._read_through = True
+                yield Chunk(pd.DataFrame(values, index=frame.index), path)
+        self._has_read_all = True
 
-    def _repeated(self, name: str, path: str, nrows: int) -> pd.Categorical:
+    def _repeat_label(self, name: str, path: str, nrows: int) -> pd.Categorical:
         """Return the label of a folder key for a file as a categorical of `nrows` rows."""
         labels = self.labels[name]
         label = labels.get(self._folders[path][name])
         return pd.Categorical([label] * nrows, list(dict.fromkeys(labels.values())))
 
-    def _learn(self, columns: Sequence[str]) -> None:
+    def _learn_contents(self, columns: Sequence[str]) -> None:
         """Determine the content of columns from the first chunk of the files in which each has a value."""
         unknown = list(columns)
         for path in self._paths:
             if not unknown:
                 return
-            for frame in self._frames(path, unknown, ()):
+            for frame in self._iter_frames(path, unknown, ()):
                 contents = {name: _content_of(frame[name]) for name in unknown}
-                self._contents.update({name: each for name, each in contents.items() if each is not None})
+                self._contents.update(
+                    {name: content for name, content in contents.items() if content is not None}
+                )
                 unknown = [name for name in unknown if name not in self._contents]
                 if not unknown:
                     break
         # The content of a column without values does not matter.
         self._contents.update(dict.fromkeys(unknown, "numbers"))
 
-    def _frames(self, path: str, columns: Sequence[str], text: Sequence[str]) -> Iterator[pd.DataFrame]:
+    def _iter_frames(self, path: str, columns: Sequence[str], text: Sequence[str]) -> Iterator[pd.DataFrame]:
         """Yield a file in chunks, at least one, which is empty if the file has no rows.
 
         Parameters
@@ -612,21 +643,23 @@ class CSVSource(Source):
         ------
         DataFrame
         """
-        rest: dict[str, Any] = {} if len(columns) == len(self._headers[path]) else {"usecols": list(columns)}
+        options: dict[str, Any] = (
+            {} if len(columns) == len(self._headers[path]) else {"usecols": list(columns)}
+        )
         dtypes: Any = dict.fromkeys(text, str)
-        rest |= {"dtype": dtypes} | self._dialect.options(path)
+        options |= {"dtype": dtypes} | self._dialect.options(path)
         size = batch_rows(len(columns))
-        with _read_errors(path), pd.read_csv(path, chunksize=size, low_memory=False, **rest) as reader:
+        with _read_errors(path), pd.read_csv(path, chunksize=size, low_memory=False, **options) as reader:
             frames = iter(reader)
             for number in count():
                 frame = next(frames, None)
                 if frame is None:
                     if number == 0:
-                        yield pd.read_csv(path, nrows=0, **rest)
+                        yield pd.read_csv(path, nrows=0, **options)
                     return
                 yield frame
 
-    def _fitted(self, column: pd.Series, name: str, path: str) -> pd.Series:
+    def _convert_to_content(self, column: pd.Series, name: str, path: str) -> pd.Series:
         """Convert the values of a chunk to the content of the column; raise a DataError if one does not fit.
 
         Parameters
@@ -643,32 +676,37 @@ class CSVSource(Source):
         content = self._contents[name]
         if content == "text":
             return column
-        here = _content_of(column)
-        if here is None:
+        chunk_content = _content_of(column)
+        if chunk_content is None:
             return pd.Series(
                 np.nan, column.index, dtype="boolean" if content == "truth values" else "float64"
             )
-        numbers = ("whole numbers", "numbers")
-        if content != here and not (content in numbers and here in numbers):
-            row = int(_other_than(column, content).to_numpy().argmax())
+        numeric_contents = ("whole numbers", "numbers")
+        if content != chunk_content and not (
+            content in numeric_contents and chunk_content in numeric_contents
+        ):
+            row = int(_values_not_of(column, content).to_numpy().argmax())
             raise DataError(
-                f"Column {name!r} holds {shown(column.iloc[row])} at row {shown(column.index[row])} of "
-                f"{path!r}, and {content} before.",
+                f"Column {name!r} has the value {shown(column.iloc[row])} at row "
+                f"{shown(column.index[row])} of "
+                f"{path!r}, but {content} before.",
                 hint=(
-                    "If that stands for a missing value, give "
+                    "If it stands for a missing value, pass "
                     f"data=lambda: pandas.read_csv({path!r}, na_values=[{str(column.iloc[row])!r}], "
-                    f"chunksize=50_000); if all are labels, use dtype={{{name!r}: str}} instead."
+                    f"chunksize=50_000); if all values are labels, use dtype={{{name!r}: str}} instead."
                 ),
                 columns=(name,),
                 rows=(column.index[row],),
             )
         if content == "numbers":
             return column.astype(np.float64)
-        whole = column.dtype == np.float64 and bool(column.isna().any()) and _whole(column.dropna())
-        return column.astype("Int64") if whole else column
+        is_integer = (
+            column.dtype == np.float64 and bool(column.isna().any()) and _are_integers(column.dropna())
+        )
+        return column.astype("Int64") if is_integer else column
 
 
-class WrittenLabels(Source):
+class TextLabelSource(Source):
     """CSV files whose labels are not measurements: some columns are read as text.
 
     Those that are `typed` become numbers or booleans if all labels can be converted without loss, which
@@ -691,60 +729,62 @@ class WrittenLabels(Source):
         typed: frozenset[str],
         dialect: Dialect | None = None,
     ) -> None:
-        self._inner = CSVSource(files, as_text, dialect)
+        self._csv_source = CSVSource(files, as_text, dialect)
         self._typed = typed
-        self._known: dict[str, pd.Series] = {}
-        super().__init__(self._inner.what, self._inner.names)
+        self._values_by_text: dict[str, pd.Series] = {}
+        super().__init__(self._csv_source.what, self._csv_source.names)
         self.files = files
 
-    def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
-        typed = [name for name in columns if name in self._typed and name not in self._inner.labels]
-        parts = self._inner.begun(columns)
-        self._learn([name for name in typed if name not in self._known])
-        for part in parts:
+    def _read(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
+        typed = [name for name in columns if name in self._typed and name not in self._csv_source.labels]
+        chunks = self._csv_source.begun(columns)
+        self._learn_contents([name for name in typed if name not in self._values_by_text])
+        for chunk in chunks:
             labels = {}
             for name in typed:
-                texts = part.data[name]
-                known = self._known[name]
-                positions = known.index.get_indexer(pd.Index(texts.astype(object).where(texts.notna(), None)))
-                labels[name] = known.iloc[positions].set_axis(texts.index)
-            yield Part(part.data.assign(**labels) if labels else part.data, part.where)
+                texts = chunk.data[name]
+                value_by_text = self._values_by_text[name]
+                positions = value_by_text.index.get_indexer(
+                    pd.Index(texts.astype(object).where(texts.notna(), None))
+                )
+                labels[name] = value_by_text.iloc[positions].set_axis(texts.index)
+            yield Chunk(chunk.data.assign(**labels) if labels else chunk.data, chunk.where)
 
-    def _learn(self, columns: Sequence[str]) -> None:
+    def _learn_contents(self, columns: Sequence[str]) -> None:
         """Read all labels of columns, and determine the value of each."""
         if not columns:
             return
-        seen: dict[str, dict[Any, None]] = {name: {} for name in columns}
+        texts_by_column: dict[str, dict[Any, None]] = {name: {} for name in columns}
         with Progress(0, "labels") as progress:
-            for part in self._inner.begun(tuple(columns)):
+            for chunk in self._csv_source.begun(tuple(columns)):
                 for name in columns:
-                    seen[name].update(dict.fromkeys(part.data[name].unique().tolist()))
-                progress(len(part.data))
+                    texts_by_column[name].update(dict.fromkeys(chunk.data[name].unique().tolist()))
+                progress(len(chunk.data))
         for name in columns:
-            texts = [text for text in seen[name] if isinstance(text, str)]
-            missing = [None] * (len(texts) < len(seen[name]))
+            texts = [text for text in texts_by_column[name] if isinstance(text, str)]
+            missing = [None] * (len(texts) < len(texts_by_column[name]))
             values = pd.Series([*texts, *missing], index=[*texts, *missing], dtype=object)
-            self._known[name] = with_type(values)
+            self._values_by_text[name] = convert_text_labels(values)
 
 
 def _content_of(column: pd.Series) -> Content | None:
     """Return the content of a column that pandas has read, or None if it has no value."""
     if column.isna().all():
         return None
-    kind = pandas_kind(column)
-    if kind == "boolean":
+    column_type = pandas_column_type(column)
+    if column_type == "boolean":
         return "truth values"
-    if kind != "numeric":
+    if column_type != "numeric":
         return "text"
     return "whole numbers" if column.dtype.kind in "iu" else "numbers"
 
 
-def _whole(numbers: pd.Series) -> bool:
+def _are_integers(values: pd.Series) -> bool:
     """Return whether all numbers are integers that float64 represents exactly."""
-    return bool(((numbers % 1 == 0) & (numbers.abs() <= _EXACT)).all())
+    return bool(((values % 1 == 0) & (values.abs() <= _EXACT)).all())
 
 
-def _other_than(column: pd.Series, content: Content) -> pd.Series:
+def _values_not_of(column: pd.Series, content: Content) -> pd.Series:
     """Return the mask (m,) of the values of a column that are neither missing nor of a content."""
     values = column.astype(object)
     if content == "truth values":
@@ -757,7 +797,7 @@ def _other_than(column: pd.Series, content: Content) -> pd.Series:
     return column.notna() & ~fit
 
 
-def _header(path: str, dialect: Dialect) -> tuple[str, ...]:
+def _read_header(path: str, dialect: Dialect) -> tuple[str, ...]:
     """Read the column names of a file, as pandas assigns them; raise an error if a name occurs twice."""
     options = dialect.options(path)
     with _read_errors(path):
@@ -766,9 +806,11 @@ def _header(path: str, dialect: Dialect) -> tuple[str, ...]:
         names = [str(name) for name in written.iloc[0]]
         refuse_other_separator(path, path, names, dialect)
         first = pd.read_csv(path, nrows=1, **options)
-    refuse_twice([name for name in names if name], repr(path))
+    check_unique_names([name for name in names if name], repr(path))
     if not isinstance(first.index, pd.RangeIndex):
-        raise DataError(f"{path!r} has rows longer than its first.", hint="Give every column a name there.")
+        raise DataError(
+            f"{path!r} has rows with more fields than the header.", hint="Name every column in the header."
+        )
     return tuple(map(str, first.columns))
 
 
@@ -787,11 +829,11 @@ def _read_errors(path: str) -> Iterator[None]:
             f"{path!r} is not text in UTF-8.", hint="Save it as CSV in UTF-8, or Parquet."
         ) from error
     except Exception as error:
-        said = one_line(error)
+        message = one_line_message(error)
         raise UnreadableFileError(
-            f"{path!r} cannot be read as CSV: {said}.",
+            f"{path!r} cannot be read as CSV: {message}.",
             hint=(
-                "Correct the file, or give a function that reads it, as in data=lambda: "
+                "Correct the file, or pass a function that reads it, such as data=lambda: "
                 f"pandas.read_csv({path!r}, chunksize=50_000)."
             ),
         ) from error

@@ -19,26 +19,26 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 
 from discrim.data.sources.files import File, Files, folder_labels, refuse_lacking
-from discrim.data.sources.parts import Part, Source, batch_rows, one_line, refuse_twice
-from discrim.data.values import Kind
+from discrim.data.sources.parts import Chunk, Source, batch_rows, check_unique_names, one_line_message
+from discrim.data.values import ColumnType
 from discrim.errors import DataError, UnreadableFileError
 
 BUFFER = 2**20
 """Size in bytes of the read buffer of a column; without it, a whole row group is kept in memory."""
 
-LONG_GROUP = 2**15
+MIN_GROUP_ROWS = 2**15
 """Smallest average number of rows of a row group for which text is read as dictionary codes."""
 
-TEXT = ("string", "large_string", "string_view")
+TEXT_TYPES = ("string", "large_string", "string_view")
 
-FEW_BYTES = 2
+MAX_CODED_BYTES_PER_ROW = 2
 """Largest number of bytes per row of a text column that is read as dictionary codes."""
 
-LABELS = 4
+TEXT_CHUNK_FACTOR = 4
 """Factor for the number of rows in a chunk of text columns only, because the overhead per chunk dominates."""
 
 
-class _End(NamedTuple):
+class _Footer(NamedTuple):
     """Footer of a Parquet file.
 
     Attributes
@@ -67,18 +67,18 @@ class ParquetSource(Source):
     def __init__(self, files: Files) -> None:
         self._files = files.files
         self._labels = folder_labels(self._files)
-        self._keys = {name: _categories(labels.values()) for name, labels in self._labels.items()}
-        self._ends = [self._end(file) for file in self._files]
-        names = dict.fromkeys(name for end in self._ends for name in end.types)
+        self._keys = {name: _category_array(labels.values()) for name, labels in self._labels.items()}
+        self._footers = [self._read_footer(file) for file in self._files]
+        names = dict.fromkeys(name for end in self._footers for name in end.types)
         super().__init__(files.what, list(names))
-        self.files, self._rows = files, sum(end.nrows for end in self._ends)
+        self.files, self._rows = files, sum(end.nrows for end in self._footers)
 
-    def _end(self, file: File) -> _End:
+    def _read_footer(self, file: File) -> _Footer:
         """Read the footer of a file."""
-        with _read_errors(file.path), _opened(file.path) as parquet:
+        with _read_errors(file.path), _open_parquet(file.path) as parquet:
             schema = parquet.schema_arrow
             nrows = parquet.metadata.num_rows
-        refuse_twice(schema.names, repr(file.path))
+        check_unique_names(schema.names, repr(file.path))
         described = schema.pandas_metadata or {}
         index = {name for name in described.get("index_columns", []) if isinstance(name, str)}
         types = {field.name: field.type for field in schema if field.name not in index}
@@ -87,12 +87,12 @@ class ParquetSource(Source):
             for name in file.keys
             if name not in schema.names
         }
-        return _End({**types, **keys}, frozenset(types), nrows)
+        return _Footer({**types, **keys}, frozenset(types), nrows)
 
-    def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
-        return self._batches({name: self._type(name) for name in columns})
+    def _read(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
+        return self._iter_batches({name: self._common_type(name) for name in columns})
 
-    def _type(self, name: str) -> Any:
+    def _common_type(self, name: str) -> Any:
         """Return the Arrow type of a column: float64 if some files have integers and others float.
 
         Raises
@@ -100,39 +100,41 @@ class ParquetSource(Source):
         DataError
             A file lacks the column, or has another kind of it.
         """
-        types = {file.path: end.types for file, end in zip(self._files, self._ends, strict=True)}
+        types = {file.path: end.types for file, end in zip(self._files, self._footers, strict=True)}
         refuse_lacking(name, types)
-        known = pa.null()
-        where = self._files[0].path
-        numbers = set()
+        common_type = pa.null()
+        path_of_type = self._files[0].path
+        numeric_types = set()
         for path, of_file in types.items():
-            now = of_file[name]
-            if pa.types.is_null(now):
+            file_type = of_file[name]
+            if pa.types.is_null(file_type):
                 continue
-            if pa.types.is_null(known):
-                known = now
-                where = path
-            elif arrow_kind(now) != arrow_kind(known):
+            if pa.types.is_null(common_type):
+                common_type = file_type
+                path_of_type = path
+            elif arrow_kind(file_type) != arrow_kind(common_type):
                 raise DataError(
-                    f"Column {name!r} is {known} in {where!r} and {now} in {path!r}.",
+                    f"Column {name!r} is {common_type} in {path_of_type!r} and {file_type} in {path!r}.",
                     hint=(
-                        "Write one of them again with the type of the other, or leave the column out of "
+                        "Write one of the files with the type of the other, or exclude the column from "
                         "the formula."
                     ),
                     columns=(name,),
                 )
-            numbers.add((pa.types.is_integer(now), pa.types.is_floating(now)))
-        return pa.float64() if numbers == {(True, False), (False, True)} else known
+            numeric_types.add((pa.types.is_integer(file_type), pa.types.is_floating(file_type)))
+        return pa.float64() if numeric_types == {(True, False), (False, True)} else common_type
 
-    def _batches(self, types: dict[str, Any]) -> Iterator[Part]:
+    def _iter_batches(self, types: dict[str, Any]) -> Iterator[Chunk]:
         """Yield the rows of columns, with their types, file by file in chunks."""
-        rows = batch_rows(len(types)) * (LABELS if set(map(arrow_kind, types.values())) <= {"text"} else 1)
-        for file, end in zip(self._files, self._ends, strict=True):
-            own = [name for name in types if name in end.own]
-            for batch, coded in file_batches(file.path, own, rows):
-                yield Part(self._completed(batch, types, file), file.path, coded)
+        rows = batch_rows(len(types)) * (
+            TEXT_CHUNK_FACTOR if set(map(arrow_kind, types.values())) <= {"text"} else 1
+        )
+        for file, end in zip(self._files, self._footers, strict=True):
+            file_columns = [name for name in types if name in end.own]
+            for batch, coded in file_batches(file.path, file_columns, rows):
+                yield Chunk(self._complete_batch(batch, types, file), file.path, coded)
 
-    def _completed(self, batch: Any, types: dict[str, Any], file: File) -> Any:
+    def _complete_batch(self, batch: Any, types: dict[str, Any], file: File) -> Any:
         """Convert a batch to a table of the required columns, in their order and types.
 
         Parameters
@@ -148,13 +150,13 @@ class ParquetSource(Source):
         pyarrow.Table
         """
         columns = []
-        own = dict(zip(batch.schema.names, batch.columns, strict=True))
+        column_by_name = dict(zip(batch.schema.names, batch.columns, strict=True))
         for name, dtype in types.items():
-            if name in own:
-                columns.append(_cast(own[name], dtype, name, file.path))
+            if name in column_by_name:
+                columns.append(_cast(column_by_name[name], dtype, name, file.path))
             else:
                 columns.append(
-                    _repeated(self._keys[name], self._labels[name].get(file.keys[name]), batch.num_rows)
+                    _repeat_label(self._keys[name], self._labels[name].get(file.keys[name]), batch.num_rows)
                 )
         return pa.table(columns, names=list(types))
 
@@ -177,21 +179,21 @@ def file_batches(
     coded : tuple of str
         Columns of text that the batch contains as dictionary codes.
     """
-    with _read_errors(path), _opened(path) as parquet:
+    with _read_errors(path), _open_parquet(path) as parquet:
         schema = parquet.schema_arrow
         if not set(columns) <= set(schema.names):
             raise DataError(
-                f"{path!r} was written anew since its columns were read.", hint="Fit the model again."
+                f"{path!r} was rewritten after its columns were read.", hint="Fit the model again."
             )
-        yield pa.RecordBatch.from_arrays([pa.nulls(0, each.type) for each in schema], schema=schema), ()
-        coded = _repeated_texts(parquet, columns)
-    with _read_errors(path), _opened(path, coded) as parquet:
+        yield pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema), ()
+        coded = _columns_to_read_coded(parquet, columns)
+    with _read_errors(path), _open_parquet(path, coded) as parquet:
         step = rows or batch_rows(len(columns))
         for batch in parquet.iter_batches(batch_size=step, columns=list(columns)):
             yield batch, coded
 
 
-def arrow_kind(dtype: Any) -> Kind:
+def arrow_kind(dtype: Any) -> ColumnType:
     """Return the kind of a column of an Arrow type."""
     if pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype):
         return "numeric"
@@ -199,10 +201,10 @@ def arrow_kind(dtype: Any) -> Kind:
         return "boolean"
     if pa.types.is_dictionary(dtype):
         return "categorical"
-    return "text" if str(dtype) in TEXT else "other"
+    return "text" if str(dtype) in TEXT_TYPES else "other"
 
 
-def _opened(path: str, coded: Sequence[str] = ()) -> Any:
+def _open_parquet(path: str, coded: Sequence[str] = ()) -> Any:
     """Open a Parquet file, with some columns read as dictionary codes."""
     # Without pre-buffering and with a limited buffer, because either may grow as large as the file.
     # Checksums are verified if the file has them.
@@ -215,22 +217,23 @@ def _opened(path: str, coded: Sequence[str] = ()) -> Any:
     )
 
 
-def _repeated_texts(parquet: Any, columns: Sequence[str]) -> tuple[str, ...]:
+def _columns_to_read_coded(parquet: Any, columns: Sequence[str]) -> tuple[str, ...]:
     """Return the text columns with few distinct texts, which are read faster as dictionary codes.
 
     Batches of codes end at the end of a row group, therefore the groups have to be long.
     """
     schema = parquet.schema_arrow
     groups = parquet.metadata.num_row_groups
-    texts = {name for name in columns if name in schema.names and str(schema.field(name).type) in TEXT}
-    if not texts or parquet.metadata.num_rows < groups * LONG_GROUP:
+    texts = {name for name in columns if name in schema.names and str(schema.field(name).type) in TEXT_TYPES}
+    if not texts or parquet.metadata.num_rows < groups * MIN_GROUP_ROWS:
         return ()
     first = parquet.metadata.row_group(0)
     chunks = (first.column(j) for j in range(first.num_columns))
     return tuple(
-        each.path_in_schema
-        for each in chunks
-        if each.path_in_schema in texts and each.total_uncompressed_size <= FEW_BYTES * first.num_rows
+        column_chunk.path_in_schema
+        for column_chunk in chunks
+        if column_chunk.path_in_schema in texts
+        and column_chunk.total_uncompressed_size <= MAX_CODED_BYTES_PER_ROW * first.num_rows
     )
 
 
@@ -244,13 +247,13 @@ def _read_errors(path: str) -> Iterator[None]:
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, DataError):
             raise
-        said = one_line(error)
+        message = one_line_message(error)
         raise UnreadableFileError(
-            f"{path!r} cannot be read as Parquet: {said}.", hint="Write the file again, or leave it out."
+            f"{path!r} cannot be read as Parquet: {message}.", hint="Write the file again, or exclude it."
         ) from error
 
 
-def _categories(labels: Collection[Any]) -> Any:
+def _category_array(labels: Collection[Any]) -> Any:
     """Return the distinct labels of folders as an Arrow array, of int32 if they are integers that fit."""
     distinct = list(dict.fromkeys(labels))
     if not distinct or isinstance(distinct[0], str):
@@ -259,10 +262,10 @@ def _categories(labels: Collection[Any]) -> Any:
     return pa.array(distinct, pa.int32() if short else pa.int64())
 
 
-def _repeated(values: Any, label: Any, nrows: int) -> Any:
+def _repeat_label(values: Any, label: Any, nrows: int) -> Any:
     """Return a dictionary column of `nrows` equal labels, which are missing if the label is None."""
-    place = pa.scalar(None if label is None else values.index(label).as_py(), pa.int32())
-    return pa.DictionaryArray.from_arrays(pa.repeat(place, nrows), values)
+    label_index = pa.scalar(None if label is None else values.index(label).as_py(), pa.int32())
+    return pa.DictionaryArray.from_arrays(pa.repeat(label_index, nrows), values)
 
 
 def _cast(column: Any, dtype: Any, name: str, path: str) -> Any:
@@ -292,7 +295,7 @@ def _cast(column: Any, dtype: Any, name: str, path: str) -> Any:
         return column.cast(dtype)
     except pa.ArrowInvalid as error:
         raise DataError(
-            f"Column {name!r} is {column.type} in {path!r} and floating in other files, where it would "
+            f"Column {name!r} is {column.type} in {path!r} and floating point in other files, and would "
             f"be rounded ({str(error).rstrip('.')}).",
             hint="Write it with one type in all files.",
             columns=(name,),
@@ -334,16 +337,16 @@ class DatasetSource(Source):
                 return None
         return self._rows
 
-    def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
-        if self._alike(columns):
+    def _read(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
+        if self._can_read_files(columns):
             return (
-                Part(pa.Table.from_batches([batch]).select(list(columns)), path, coded)
+                Chunk(pa.Table.from_batches([batch]).select(list(columns)), path, coded)
                 for path in self._dataset.files
                 for batch, coded in file_batches(path, columns)
             )
-        return self._scanned(columns)
+        return self._scan(columns)
 
-    def _alike(self, columns: tuple[str, ...]) -> bool:
+    def _can_read_files(self, columns: tuple[str, ...]) -> bool:
         """Return whether the files have these columns in the dataset's types and can be read directly."""
         local = isinstance(getattr(self._dataset, "filesystem", None), pa.fs.LocalFileSystem)
         # A custom format may convert types, or decrypt the files.
@@ -360,7 +363,7 @@ class DatasetSource(Source):
             for name, dtype in types.items()
         )
 
-    def _scanned(self, columns: tuple[str, ...]) -> Iterator[Part]:
+    def _scan(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
         """Yield the rows of columns from a scanner of Arrow."""
         options: dict[str, Any] = {}
         if _format(self._dataset) == "parquet":
@@ -376,53 +379,56 @@ class DatasetSource(Source):
             **options,
         )
         last = None
-        yield Part(scanner.projected_schema.empty_table())
+        yield Chunk(scanner.projected_schema.empty_table())
         try:
             for tagged in scanner.scan_batches():
                 last = getattr(tagged.fragment, "path", None)
-                yield Part(pa.Table.from_batches([tagged.record_batch]), last)
+                yield Chunk(pa.Table.from_batches([tagged.record_batch]), last)
         except (pa.ArrowException, OSError) as error:
-            self._name_file(columns, last, error)
+            self._raise_with_file(columns, last, error)
             raise
 
-    def _name_file(self, columns: tuple[str, ...], last: str | None, error: Exception) -> None:
+    def _raise_with_file(self, columns: tuple[str, ...], last_path: str | None, error: Exception) -> None:
         """Raise an error with the file at which a scan has failed: the last one read, or a later one.
 
         Parameters
         ----------
         columns : tuple of str
-        last : str or None
+        last_path : str or None
             The last file of which rows were read.
         error : Exception
             The error of the scan.
         """
         files = list(getattr(self._dataset, "files", ()))
-        given: dict[str, Any] = {
+        options: dict[str, Any] = {
             "format": getattr(self._dataset, "format", None),
             "filesystem": getattr(self._dataset, "filesystem", None),
         }
-        for path in files[files.index(last) if last in files else 0 :]:
+        for path in files[files.index(last_path) if last_path in files else 0 :]:
             try:
-                file = ds.dataset(path, **given)
+                file = ds.dataset(path, **options)
                 present = [name for name in columns if name in file.schema.names]
                 _read_all(file, present)
             except (pa.ArrowException, OSError) as fault:
                 raise UnreadableFileError(
-                    f"{path!r} of the Arrow dataset cannot be read: {one_line(fault)}.",
-                    hint="Write the file again, or make the dataset without it.",
+                    f"{path!r} of the Arrow dataset cannot be read: {one_line_message(fault)}.",
+                    hint="Write the file again, or create the dataset without it.",
                 ) from error
-            as_said = ds.dataset(path, schema=self._dataset.schema, **given)
+            typed_dataset = ds.dataset(path, schema=self._dataset.schema, **options)
             for name in present:
                 try:
-                    _read_all(as_said, [name])
+                    _read_all(typed_dataset, [name])
                 except (pa.ArrowException, OSError) as fault:
-                    now, meant = (each.schema.field(name).type for each in (file, as_said))
+                    file_type, dataset_type = (
+                        table.schema.field(name).type for table in (file, typed_dataset)
+                    )
                     raise DataError(
-                        f"Column {name!r} of {path!r} is {now}, which does not become {meant}, as it is "
-                        f"in the Arrow dataset: {one_line(fault)}.",
+                        f"Column {name!r} of {path!r} is {file_type}, which cannot be converted to "
+                        f"{dataset_type}, "
+                        f"its type in the Arrow dataset: {one_line_message(fault)}.",
                         hint=(
-                            "Write the file again with that type, or make the dataset with a schema= "
-                            "that holds for all files."
+                            "Write the file again with that type, or create the dataset with a schema= "
+                            "that is valid for all files."
                         ),
                         columns=(name,),
                     ) from error

@@ -1,8 +1,8 @@
-"""Base classes of the sources of rows: `Source` has named columns, and yields its rows in chunks (`Part`).
+"""Base classes of the sources of rows: `Source` has named columns, and yields its rows in chunks (`Chunk`).
 
 Tables that do not fit in memory are read from a source, as often as an algorithm needs. The chunks of any
-source are tables of up to `ROWS` rows with the same columns, each of one kind. The subclasses are in the
-other files of this package and in `data/distributed.py`; `design/` reads them.
+source are tables of up to `MAX_CHUNK_ROWS` rows with the same columns and column types. The subclasses are in
+the other files of this package and in `data/distributed.py`; `design/` reads them.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ T = TypeVar("T")
 U = TypeVar("U")
 V = TypeVar("V")
 
-ROWS = 2**16
+MAX_CHUNK_ROWS = 2**16
 """Largest number of rows of a chunk."""
 
-FEWEST_ROWS = 2**10
-NUMBERS = 2**21
+MIN_CHUNK_ROWS = 2**10
+MAX_CHUNK_VALUES = 2**21
 """Smallest number of rows of a chunk, and the number of values above which the rows become fewer."""
 
 
-class Part(NamedTuple):
+class Chunk(NamedTuple):
     """A chunk of rows of a source.
 
     Attributes
@@ -68,7 +68,7 @@ class Source(ABC):
 
     def __init__(self, what: str, names: Sequence[str], *, once: bool = False) -> None:
         self.what, self.names, self.once = what, tuple(names), once
-        refuse_twice(self.names, what)
+        check_unique_names(self.names, what)
         self._rows: int | None = None
         self.files: Any = None
 
@@ -81,54 +81,54 @@ class Source(ABC):
         """Return whether a path is one of the files that are read, or would be if it existed."""
         return self.files is not None and bool(self.files.include(path))
 
-    def parts(self, columns: Sequence[str] | None = None) -> Iterator[Part]:
+    def parts(self, columns: Sequence[str] | None = None) -> Iterator[Chunk]:
         """Yield all rows in chunks from the beginning, with only the named columns if possible."""
         return self._counted(self.begun(self.names if columns is None else self._checked_columns(columns)))
 
-    def begun(self, columns: tuple[str, ...]) -> Iterator[Part]:
+    def begun(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
         """Start a pass over existing columns, without counting its rows."""
         return self._read(columns)
 
     @abstractmethod
-    def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
+    def _read(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
         """Yield the chunks of a pass over existing columns."""
 
     def _checked_columns(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return columns without duplicates; raise a DataError if one does not exist."""
-        known = set(self.names)
+        existing_names = set(self.names)
         for name in columns:
-            if name not in known:
-                raise no_column(name, self.names, self.what)
+            if name not in existing_names:
+                raise unknown_column_error(name, self.names, self.what)
         # Most readers cannot count the rows of a selection without columns.
         return tuple(dict.fromkeys(columns)) or self.names[:1]
 
-    def _counted(self, parts: Iterator[Part]) -> Iterator[Part]:
+    def _counted(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
         """Yield chunks; raise a DataError if the number of rows changes between passes.
 
         A note on the position is added to any error.
         """
         rows = 0
-        where = None
-        with closed_at_end(parts):
+        path = None
+        with close_at_end(chunks):
             while True:
                 try:
-                    part = next(parts)
+                    chunk = next(chunks)
                 except StopIteration:
                     break
                 except DiscrimError:
                     raise
                 except Exception as error:
-                    there = "" if where is None else f" of {where!r}"
-                    error.add_note(f"{capital(self.what)} raised this after {rows:,} rows{there}.")
+                    file_text = "" if path is None else f" of {path!r}"
+                    error.add_note(f"{capital(self.what)} raised this after {rows:,} rows{file_text}.")
                     raise
-                where = part.where
-                rows += len(part.data)
-                yield part
+                path = chunk.where
+                rows += len(chunk.data)
+                yield chunk
         if self._rows is not None and rows != self._rows:
             raise DataError(
-                f"{capital(self.what)} has {rows:,} rows now and had {self._rows:,} before: what reads "
-                "rows several times needs the same each time.",
-                hint="If it is a function, let it begin anew at each call.",
+                f"{capital(self.what)} has {rows:,} rows now and had {self._rows:,} before, but a fit "
+                "that reads rows several times needs the same rows each time.",
+                hint="If it is a function, it must start from the beginning at each call.",
             )
         self._rows = rows
 
@@ -137,12 +137,12 @@ class Source(ABC):
         if weights is not None and not isinstance(weights, str):
             raise DataError(
                 "weights= is an array, and the rows come from a source.",
-                hint="Name the column of the source that holds them.",
+                hint="Name the column of the source that contains the weights.",
             )
 
-    def labels_of(self, parts: Sequence[pd.Index]) -> pd.Index:
+    def labels_of(self, chunk_labels: Sequence[pd.Index]) -> pd.Index:
         """Combine the labels of the rows of all chunks: consecutive integers."""
-        return pd.RangeIndex(sum(map(len, parts)))
+        return pd.RangeIndex(sum(map(len, chunk_labels)))
 
 
 class TableSource(Source):
@@ -152,22 +152,22 @@ class TableSource(Source):
         super().__init__("the table", ())
         self.data = data
 
-    def parts(self, columns: Sequence[str] | None = None) -> Iterator[Part]:
+    def parts(self, columns: Sequence[str] | None = None) -> Iterator[Chunk]:
         """Yield the table with all its columns."""
         return self._read(())
 
-    def _read(self, columns: tuple[str, ...]) -> Iterator[Part]:
-        yield Part(self.data)
+    def _read(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
+        yield Chunk(self.data)
 
     def refuse_vector(self, weights: Any) -> None:
         """Do nothing: the table validates its weights."""
 
-    def labels_of(self, parts: Sequence[pd.Index]) -> pd.Index:
+    def labels_of(self, chunk_labels: Sequence[pd.Index]) -> pd.Index:
         """Return the labels of the only chunk."""
-        return parts[0]
+        return chunk_labels[0]
 
 
-class PartWork(NamedTuple, Generic[T]):
+class ChunkWork(NamedTuple, Generic[T]):
     """A function of the chunks of a source, and how its results are merged.
 
     Attributes
@@ -202,12 +202,12 @@ class DistributedSource(Source):
         """Empty frame with the dtypes of the columns."""
 
     @abstractmethod
-    def map_reduce(self, work: PartWork[T]) -> T | None:
+    def map_reduce(self, work: ChunkWork[T]) -> T | None:
         """Apply a function to each chunk on its worker, and merge the results; None if all are empty."""
 
     @abstractmethod
     def map_reduce_stored(
-        self, work: PartWork[T], returned: Callable[[T | None], V], stored: Callable[[T | None], U]
+        self, work: ChunkWork[T], returned: Callable[[T | None], V], stored: Callable[[T | None], U]
     ) -> tuple[V, StoredValue[U]]:
         """Map-reduce, and split the result into a component that is returned and one that stays on a worker.
 
@@ -226,7 +226,9 @@ class DistributedSource(Source):
         """
 
     @abstractmethod
-    def lazily(self, columns: Sequence[str], answer: Callable[[Any], Any], *, beyond: bool = False) -> Any:
+    def apply_lazily(
+        self, columns: Sequence[str], answer: Callable[[Any], Any], *, beyond: bool = False
+    ) -> Any:
         """Apply a function to each chunk when the result is computed.
 
         Parameters
@@ -244,7 +246,7 @@ class DistributedSource(Source):
         """
 
 
-class OnceSource(Source):
+class SinglePassSource(Source):
     """Rows that can be read only once.
 
     A pass may be abandoned after the first chunk with rows, for example to inspect the columns. These chunks
@@ -253,58 +255,58 @@ class OnceSource(Source):
 
     def __init__(self, what: str, names: Sequence[str]) -> None:
         super().__init__(what, names, once=True)
-        self.spent = self.is_read = False
+        self.is_exhausted = self.is_read = False
         self.read_columns: tuple[str, ...] = ()
-        self._ahead: list[Part] = []
-        self._left: Iterator[Part] | None = None
+        self._stored_chunks: list[Chunk] = []
+        self._remaining_chunks: Iterator[Chunk] | None = None
 
-    def begun(self, columns: tuple[str, ...]) -> Iterator[Part]:
+    def begun(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
         """Start the only pass, or raise a DataError if it has been made."""
         self._refuse_second()
-        return self._once(columns)
+        return self._iter_once(columns)
 
-    def _once(self, columns: tuple[str, ...]) -> Iterator[Part]:
+    def _iter_once(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
         """Yield the stored chunks and then the rest; the source is spent after the first chunk with rows."""
         self.read_columns = columns
         self.is_read = True
         try:
-            yield from list(self._ahead)
+            yield from list(self._stored_chunks)
             self._refuse_second()
-            left = self._left = self._left or self._read(columns)
-            with closed_at_end(self):
-                if not any(len(part.data) for part in self._ahead):
-                    for part in left:
-                        self._ahead.append(part)
-                        yield part
-                        if len(part.data):
+            remaining = self._remaining_chunks = self._remaining_chunks or self._read(columns)
+            with close_at_end(self):
+                if not any(len(chunk.data) for chunk in self._stored_chunks):
+                    for chunk in remaining:
+                        self._stored_chunks.append(chunk)
+                        yield chunk
+                        if len(chunk.data):
                             break
                 self._refuse_second()
-                self.spent = True
-                self._ahead.clear()
-                yield from left
+                self.is_exhausted = True
+                self._stored_chunks.clear()
+                yield from remaining
         finally:
             self.is_read = False
 
     def close(self) -> None:
         """Close the underlying iterator if the pass has gone past the stored chunks."""
-        if self.spent and self._left is not None:
-            with closed_at_end(self._left):
-                self._left = None
+        if self.is_exhausted and self._remaining_chunks is not None:
+            with close_at_end(self._remaining_chunks):
+                self._remaining_chunks = None
 
     def _refuse_second(self) -> None:
         """Raise a DataError if the rows have been read."""
-        if self.spent:
+        if self.is_exhausted:
             raise DataError(
-                f"{capital(self.what)} can be read once only, and that has been done.",
+                f"{capital(self.what)} can be read only once, and has been read.",
                 hint=(
-                    "Give a function that makes it, as in data=lambda: frames(), so that its rows can be "
-                    "read again; or levels=, where the first pass only looked for the classes."
+                    "Pass a function that creates it, such as data=lambda: frames(), so that the rows can be "
+                    "read again; or pass levels= if the first pass only determined the classes."
                 ),
             )
 
 
 @contextmanager
-def closed_at_end(iterator: Any) -> Iterator[None]:
+def close_at_end(iterator: Any) -> Iterator[None]:
     """Close an iterator at the end of a block if it has `close`: it may keep a file or a connection open."""
     try:
         yield
@@ -316,10 +318,10 @@ def closed_at_end(iterator: Any) -> Iterator[None]:
 
 def batch_rows(columns: int) -> int:
     """Return the number of rows of a chunk with this number of columns."""
-    return min(ROWS, max(FEWEST_ROWS, NUMBERS // max(columns, 1)))
+    return min(MAX_CHUNK_ROWS, max(MIN_CHUNK_ROWS, MAX_CHUNK_VALUES // max(columns, 1)))
 
 
-def slices(frame: Any) -> Iterator[Any]:
+def iter_slices(frame: Any) -> Iterator[Any]:
     """Yield the rows of a frame in chunks, as frames of the same library."""
     step = batch_rows(len(frame.columns))
     nrows = len(frame)
@@ -333,7 +335,7 @@ def slices(frame: Any) -> Iterator[Any]:
 
 def no_rows(source: Source) -> DataError:
     """Return the error for a source without rows."""
-    return DataError(f"{capital(source.what)} has no rows.", hint="Give one that has some.")
+    return DataError(f"{capital(source.what)} has no rows.", hint="Pass a source with rows.")
 
 
 def capital(text: str) -> str:
@@ -341,13 +343,13 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def quoted_names(names: Sequence[str], most: int = 8) -> str:
-    """Return names in quotes, separated by commas, and only the count of names after the first `most`."""
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+def quoted_names(names: Sequence[str], max_names: int = 8) -> str:
+    """Return names in quotes, separated by commas; of more than `max_names`, only the count."""
+    quoted = ", ".join(repr(name) for name in names[:max_names])
+    return quoted if len(names) <= max_names else f"{quoted} and {len(names) - max_names} more"
 
 
-def no_column(name: str, names: Sequence[str], what: str) -> DataError:
+def unknown_column_error(name: str, names: Sequence[str], description: str) -> DataError:
     """Return the error for an unknown column, with the most similar name as hint.
 
     Parameters
@@ -356,29 +358,30 @@ def no_column(name: str, names: Sequence[str], what: str) -> DataError:
         The unknown column.
     names : sequence of str
         Existing columns.
-    what : str
+    description : str
         Description of the table.
 
     Returns
     -------
     DataError
     """
-    near = get_close_matches(name, names, n=1, cutoff=0.6)
-    hint = f"Did you mean {near[0]!r}?" if near else f"Columns: {quoted_names(names)}."
-    return DataError(f"No column {name!r} in {what}.", hint=hint, columns=(name,))
+    close_matches = get_close_matches(name, names, n=1, cutoff=0.6)
+    hint = f"Did you mean {close_matches[0]!r}?" if close_matches else f"Columns: {quoted_names(names)}."
+    return DataError(f"No column {name!r} in {description}.", hint=hint, columns=(name,))
 
 
-def one_line(error: Exception) -> str:
+def one_line_message(error: Exception) -> str:
     """Return the message of an error on one line, without a full stop."""
     return " ".join(str(error).split()).rstrip(".") or type(error).__name__
 
 
-def refuse_twice(names: Sequence[str], where: str) -> None:
+def check_unique_names(names: Sequence[str], description: str) -> None:
     """Raise a DataError if two columns have the same name."""
-    twice = [name for name, times in Counter(names).items() if times > 1]
-    if twice:
+    duplicates = [name for name, count in Counter(names).items() if count > 1]
+    if duplicates:
         raise DataError(
-            f"Duplicate column name{'s' if len(twice) > 1 else ''} {quoted_names(twice)} in {where}.",
+            f"Duplicate column name{'s' if len(duplicates) > 1 else ''} {quoted_names(duplicates)} in "
+            f"{description}.",
             hint="Rename the columns so that each name stands for one.",
-            columns=twice,
+            columns=duplicates,
         )

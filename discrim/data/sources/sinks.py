@@ -30,11 +30,11 @@ from discrim.core.numerics.atomic_write import (
     validate_path,
 )
 from discrim.data.sources.files import Dialect, format_of
-from discrim.data.sources.parts import Source, closed_at_end, quoted_names
+from discrim.data.sources.parts import Source, close_at_end, quoted_names
 from discrim.errors import DataError, MissingFolderError
 
-FILE_ROWS = 2**20
-GROUP_ROWS = 2**16
+MAX_FILE_ROWS = 2**20
+MIN_GROUP_ROWS = 2**16
 """Number of rows of a file in a folder, and smallest number of rows of a row group."""
 
 
@@ -55,11 +55,11 @@ def csv_text(frame: pd.DataFrame, separator: str, decimal: str, *, header: bool,
     """
     if decimal != ".":
         # pandas applies the decimal sign to floating columns, but not to objects and categories.
-        for place, dtype in enumerate(frame.dtypes):
+        for column_index, dtype in enumerate(frame.dtypes):
             if pd.api.types.is_object_dtype(dtype) or isinstance(dtype, pd.CategoricalDtype):
-                column = frame.iloc[:, place].astype(object).map(partial(_with_decimal_sign, decimal))
+                column = frame.iloc[:, column_index].astype(object).map(partial(_with_decimal_sign, decimal))
                 frame = frame.copy(deep=False)
-                frame.isetitem(place, column.to_numpy())
+                frame.isetitem(column_index, column.to_numpy())
     options: dict[str, Any] = {"sep": separator, "decimal": decimal, "header": header, "index": index}
     text = str(frame.to_csv(lineterminator="\n", **options))
     # The csv module before Python 3.13 does not quote a carriage return, which readers take for a line end.
@@ -108,28 +108,28 @@ def write_frames(
     PosixPath('x.csv')
     """
     if not isinstance(out, str | os.PathLike):
-        raise DataError(f"out={out!r} is no path.", hint="Name a file .parquet or .csv, or a folder.")
+        raise DataError(f"out={out!r} is not a path.", hint="Name a .parquet or .csv file, or a folder.")
     path = validate_path(out)
-    opened = _opener(path, os.fsdecode(out), dialect or Dialect())
+    opened = _select_opener(path, os.fsdecode(out), dialect or Dialect())
     if source is not None and source.reads(str(path)):
         raise DataError(
-            f"out={str(out)!r} belongs to {source.what}, which the rows come from.",
+            f"out={str(out)!r} belongs to {source.what}, from which the rows are read.",
             hint="Name another file or folder.",
         )
-    given = iter(frames)
-    with closed_at_end(given), opened(path) as write:
-        first = next(given, None)
+    frame_iterator = iter(frames)
+    with close_at_end(frame_iterator), opened(path) as write:
+        first = next(frame_iterator, None)
         if first is None:
-            raise DataError(f"There is no row to write to {str(out)!r}.", hint="Give rows.")
+            raise DataError(f"There are no rows to write to {str(out)!r}.", hint="Pass rows.")
         names = list(first.columns)
         write(first)
-        for frame in given:
+        for frame in frame_iterator:
             if list(frame.columns) != names:
                 raise DataError(
                     f"A frame for {str(out)!r} has the columns "
                     f"{quoted_names([str(name) for name in frame.columns])}, and the first has "
                     f"{quoted_names([str(name) for name in names])}.",
-                    hint="Give the same in all of them.",
+                    hint="Pass frames with the same columns.",
                 )
             write(frame)
     return path
@@ -139,13 +139,13 @@ Write = Callable[[pd.DataFrame], None]
 Opener = Callable[[Path], AbstractContextManager[Write]]
 
 
-def _opener(path: Path, given: str, dialect: Dialect) -> Opener:
+def _select_opener(path: Path, path_text: str, dialect: Dialect) -> Opener:
     """Validate an output path, and return the context manager that opens it for writing.
 
     Parameters
     ----------
     path : Path
-    given : str
+    path_text : str
         The path as the user wrote it.
     dialect : Dialect
 
@@ -153,46 +153,46 @@ def _opener(path: Path, given: str, dialect: Dialect) -> Opener:
     -------
     callable
     """
-    form = format_of(str(path))
+    file_format = format_of(str(path))
     # os.path, because pathlib raises an OSError for names that are too long.
-    if os.path.isdir(path) or is_folder_path(given) or (form is None and not path.suffix):
+    if os.path.isdir(path) or is_folder_path(path_text) or (file_format is None and not path.suffix):
         if not path.parent.is_dir():
             raise MissingFolderError(
-                ENOENT, "There is no such folder", str(path.parent), hint="Make it, or name another."
+                ENOENT, "There is no such folder", str(path.parent), hint="Create it, or name another folder."
             )
         if path.is_dir():
             if any(path.iterdir()):
                 raise DataError(
-                    f"The folder {str(path)!r} holds files already.", hint="Name a new one, or empty it."
+                    f"The folder {str(path)!r} is not empty.", hint="Name a new folder, or empty it."
                 )
         elif os.path.lexists(path):
             raise DataError(
                 f"{str(path)!r} is a file.", hint="Name a folder, or a file that ends in .parquet or .csv."
             )
-        _need_pyarrow(path)
+        _require_pyarrow(path)
         return _folder
-    if form is None or path.suffix.lower() in (".zst", ".zip"):
+    if file_format is None or path.suffix.lower() in (".zst", ".zip"):
         raise DataError(
-            f"out={given!r} does not say what to write.",
+            f"out={path_text!r} has no known file extension.",
             hint=(
                 "Name a file that ends in .parquet, .csv, .tsv, .csv.gz, .csv.bz2 or .csv.xz, or a folder."
             ),
         )
     resolve_target(path)
-    if form == "Parquet":
-        _need_pyarrow(path)
+    if file_format == "Parquet":
+        _require_pyarrow(path)
         return _parquet_file
     return partial(_csv_file, dialect=dialect)
 
 
-def _need_pyarrow(path: Path) -> None:
+def _require_pyarrow(path: Path) -> None:
     """Raise a DataError if pyarrow is not installed."""
     try:
         import_module("pyarrow.parquet")
     except ImportError:
         raise DataError(
-            f"{str(path)!r}: Parquet is written by pyarrow.",
-            hint="Install it with pip install pyarrow, or name a file .csv.",
+            f"{str(path)!r}: writing Parquet requires the package pyarrow.",
+            hint="Install it with pip install pyarrow, or name a .csv file.",
         ) from None
 
 
@@ -200,13 +200,15 @@ def _need_pyarrow(path: Path) -> None:
 def _csv_file(path: Path, dialect: Dialect) -> Iterator[Write]:
     """Open a CSV file, and yield a function that appends a frame."""
     separator = dialect.separator_of(str(path))
-    with atomic_write(path) as file, _packed(file, path.suffix.lower()) as packed:
-        text = io.TextIOWrapper(packed, encoding="utf-8", newline="")
+    with atomic_write(path) as file, _open_compressed(file, path.suffix.lower()) as compressed:
+        text = io.TextIOWrapper(compressed, encoding="utf-8", newline="")
         header = True
 
         def write(frame: pd.DataFrame) -> None:
             nonlocal header
-            text.write(csv_text(frame, separator, dialect.decimal, header=header, index=_labelled(frame)))
+            text.write(
+                csv_text(frame, separator, dialect.decimal, header=header, index=_has_row_labels(frame))
+            )
             header = False
 
         try:
@@ -216,7 +218,7 @@ def _csv_file(path: Path, dialect: Dialect) -> Iterator[Write]:
             text.detach()
 
 
-def _packed(file: IO[bytes], suffix: str) -> AbstractContextManager[Any]:
+def _open_compressed(file: IO[bytes], suffix: str) -> AbstractContextManager[Any]:
     """Return a file that compresses into another, by the extension."""
     if suffix == ".gz":
         import gzip
@@ -237,7 +239,7 @@ def _packed(file: IO[bytes], suffix: str) -> AbstractContextManager[Any]:
 def _parquet_file(path: Path) -> Iterator[Write]:
     """Open a Parquet file, and yield a function that appends a frame."""
     with atomic_write(path) as file:
-        parquet = _Parquet(path)
+        parquet = _ParquetWriter(path)
         parquet.begin(file)
         yield parquet.write
         parquet.end()
@@ -248,19 +250,19 @@ def _folder(path: Path) -> Iterator[Write]:
     """Create a folder of Parquet files, and yield a function that appends a frame."""
     target = Path(os.path.realpath(path))
     with temporary_folder(target, path) as temporary:
-        parts = temporary / "parts"
-        parts.mkdir()
+        parts_folder = temporary / "parts"
+        parts_folder.mkdir()
         with ExitStack() as stack:
-            parquet = _Parquet(path)
+            parquet = _ParquetWriter(path)
             number = 0
 
             def write(frame: pd.DataFrame) -> None:
                 nonlocal number
-                if parquet.rows >= FILE_ROWS:
+                if parquet.rows >= MAX_FILE_ROWS:
                     parquet.end()
                     stack.close()
                 if parquet.rows == 0 and not parquet.begun:
-                    parquet.begin(stack.enter_context(open(parts / f"part-{number:05}.parquet", "xb")))
+                    parquet.begin(stack.enter_context(open(parts_folder / f"part-{number:05}.parquet", "xb")))
                     number += 1
                 parquet.write(frame)
 
@@ -268,10 +270,10 @@ def _folder(path: Path) -> Iterator[Write]:
             parquet.end()
         if target.is_dir():
             target.rmdir()
-        os.rename(parts, target)
+        os.rename(parts_folder, target)
 
 
-class _Parquet:
+class _ParquetWriter:
     """Writer of frames as row groups of one Parquet file after another.
 
     Parameters
@@ -293,7 +295,7 @@ class _Parquet:
         self._index = False
         self._file: Any = None
         self._writer: Any = None
-        self._waiting: list[Any] = []
+        self._pending_tables: list[Any] = []
         self.begun = False
         self.rows = 0
 
@@ -307,9 +309,9 @@ class _Parquet:
     def write(self, frame: pd.DataFrame) -> None:
         """Append rows, which are written when there are enough for a row group."""
         table = self._table(frame)
-        self._waiting.append(table)
+        self._pending_tables.append(table)
         self.rows += len(table)
-        if sum(map(len, self._waiting)) >= GROUP_ROWS:
+        if sum(map(len, self._pending_tables)) >= MIN_GROUP_ROWS:
             self._flush()
 
     def end(self) -> None:
@@ -327,9 +329,9 @@ class _Parquet:
 
         if self._writer is None:
             self._writer = pq.ParquetWriter(self._file, self._schema)
-        if self._waiting:
-            table = pa.concat_tables(self._waiting).unify_dictionaries()
-            self._waiting = []
+        if self._pending_tables:
+            table = pa.concat_tables(self._pending_tables).unify_dictionaries()
+            self._pending_tables = []
             self._writer.write_table(table, row_group_size=max(len(table), 1))
 
     def _table(self, frame: pd.DataFrame) -> Any:
@@ -337,7 +339,7 @@ class _Parquet:
         import pyarrow as pa
 
         if self._schema is None:
-            self._index = _labelled(frame)
+            self._index = _has_row_labels(frame)
         try:
             if self._schema is not None:
                 # The names in a schema are text, but columns may be named by classes of other types.
@@ -349,15 +351,15 @@ class _Parquet:
                 self._schema = pa.schema(fields, table.schema.metadata)
                 table = table.cast(self._schema)
         except (pa.ArrowException, ValueError, KeyError) as error:
-            said = ", ".join(str(each) for each in error.args).rstrip(".")
+            message = ", ".join(str(argument) for argument in error.args).rstrip(".")
             raise DataError(
-                f"Not all values can be written to {str(self._path)!r}, whose columns have the types of "
-                f"the first rows: {said}.",
-                hint="Convert the column, or write a file .csv.",
+                f"Some values cannot be written to {str(self._path)!r}, whose columns have the types of "
+                f"the first rows: {message}.",
+                hint="Convert the column, or write a .csv file.",
             ) from error
         return table
 
 
-def _labelled(frame: pd.DataFrame) -> bool:
+def _has_row_labels(frame: pd.DataFrame) -> bool:
     """Return whether the index of a frame contains more than row numbers."""
     return not isinstance(frame.index, pd.RangeIndex) or frame.index.name is not None

@@ -115,12 +115,12 @@ def unread():
 @pytest.mark.parametrize(
     ("name", "error", "said"),
     [
-        ("a.txt", DataError, "does not say what to write"),
-        ("a.parquet.gz", DataError, "does not say what to write"),
-        ("a.csv.zip", DataError, "does not say what to write"),
+        ("a.txt", DataError, "has no known file extension"),
+        ("a.parquet.gz", DataError, "has no known file extension"),
+        ("a.csv.zip", DataError, "has no known file extension"),
         ("none/a.csv", OSError, "no such folder"),
         ("none/folder", OSError, "no such folder"),
-        ("full", DataError, "holds files already"),
+        ("full", DataError, "is not empty"),
         ("file", DataError, "is a file. Name a folder"),
         ("full/t.parquet", DataError, "belongs to the"),
         ("full/new.parquet", DataError, "belongs to the folder"),

@@ -336,7 +336,7 @@ def test_a_column_that_is_all_missing_fits(table):
         (lambda: ["a.csv"], "ends|No file"),
         (lambda: 3, "table"),
         (lambda path: path, r"without arguments.*'path'"),
-        (lambda: lambda: 3, "gives a function"),
+        (lambda: lambda: 3, "returned a function"),
         (lambda: pa.table([[1], [2]], names=["a", "a"]), "Duplicate column name 'a'"),
         (iter(["text"]), r"Frame.*iterator"),
     ],
@@ -512,7 +512,7 @@ def test_text_of_csv_stays_text_and_late_values_are_found(tmp_path, short_parts)
     [
         (b"", r"t\.csv' cannot be read as CSV"),
         (b"a,b\n1,2\n3,4,5\n", r"t\.csv' cannot be read .*line 3"),
-        (b"a,b\n1,2,3\n4,5,6\n", "rows longer than its first"),
+        (b"a,b\n1,2,3\n4,5,6\n", "rows with more fields than the header"),
         (b"a,a\n1,2\n", "Duplicate column name 'a'"),
         (b"a,b\n1,\xff\n", "not text in UTF-8"),
     ],
