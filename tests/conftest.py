@@ -99,7 +99,7 @@ def memory_of() -> Iterator[Callable[[float], None]]:
 @pytest.fixture
 def short_blocks(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Makes blocks of sixteen rows from now on: what a fit of few rows is one block of are then many."""
-    return lambda: monkeypatch.setattr("discrim.design.blocks.BLOCK_ROWS", (16, 16))
+    return lambda: monkeypatch.setattr("discrim.design.blocks.BLOCK_ROW_LIMITS", (16, 16))
 
 
 @pytest.fixture

@@ -388,7 +388,7 @@ def names_of_results():
     return {name for name in there if not name.startswith("_")}
 
 
-def test_every_way_out_is_there():
+def test_every_suggestion_exists():
     kinds = [type(FIT), type(FIT.canonical())]
     methods = [getattr(kind, name) for kind in kinds for name in dir(kind)]
     estimators = pytest.importorskip("discrim.sklearn")
@@ -410,7 +410,7 @@ def test_every_way_out_is_there():
                 assert " " in way or way.startswith("discrim.") or way.partition("(")[0] in there, way
 
 
-def test_functions_and_methods_in_clauses_are_there():
+def test_functions_in_clauses_exist():
     specifications = (discrim.covariance, discrim.penalty, discrim.subspace)
     there = {
         *discrim.__all__,
@@ -433,7 +433,7 @@ def test_a_call_without_a_slip_does_not_look_for_one():
     assert "discrim.slips" not in sys.modules
 
 
-def test_an_error_within_a_call_stays_what_it_is():
+def test_errors_within_calls_are_unchanged():
     @with_keyword_hints
     def sum_of(numbers):
         return sum(numbers)

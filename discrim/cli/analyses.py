@@ -197,7 +197,7 @@ class _Request:
     Attributes
     ----------
     formula : str
-    given : TableArgument
+    table_argument : TableArgument
         The table.
     output : Output
         Files of the summary, the plot and the fit.
@@ -209,8 +209,8 @@ class _Request:
 
     def __init__(self, options: dict[str, Any], *files: str) -> None:
         self.formula: str = options.pop("formula")
-        self.given = pop_table_options(options)
-        self.output = pop_output_options(options, self.given.data, *files)
+        self.table_argument = pop_table_options(options)
+        self.output = pop_output_options(options, self.table_argument.data, *files)
         self.sections: list[str] | None = options.pop("sections", None)
         self.options = options
 
@@ -219,7 +219,7 @@ class _Request:
         check_options_of_verb(name, self.options)
         function = getattr(discrim, name)
         return call_with_table(
-            self.given,
+            self.table_argument,
             [self.formula],
             self.output,
             lambda data: function(
@@ -253,7 +253,7 @@ def summarize(verb: str, options: dict[str, Any]) -> None:
     """Fit a model and show its summary."""
     request = _Request(options, *([options["test"]] if "test" in options else []))
     errors = pop_error_options(options)
-    test = TableArgument(options.pop("test"), request.given.dialect) if "test" in options else None
+    test = TableArgument(options.pop("test"), request.table_argument.dialect) if "test" in options else None
     fit = request.call(verb.replace("-", "_"))
     summary = add_error_rates(fit.summary(request.sections), fit, errors)
     if test is not None:

@@ -49,7 +49,7 @@ class Option(NamedTuple):
 
     Attributes
     ----------
-    typed : str
+    syntax : str
         The option and its placeholder in the help; a positional argument has no hyphens.
     kind : callable, str or True
         Reader of the text, the allowed words, or True for a flag.
@@ -61,7 +61,7 @@ class Option(NamedTuple):
         As in argparse.
     """
 
-    typed: str
+    syntax: str
     kind: Any
     help: str
     verbs: str
@@ -329,7 +329,7 @@ def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
         )
         for row in verb_options:
             # A verb that uses folds itself keeps its own --folds and --seed.
-            if row.typed.split()[0] not in parser._option_string_actions:
+            if row.syntax.split()[0] not in parser._option_string_actions:
                 _add_option(exclusive, row, verb)
         parameters = {each.name: each for source in sources for each in parameters_of(source)}
         for parameter in parameters.values():
@@ -460,7 +460,7 @@ def _add_option(group: Any, row: Option, verb: str) -> None:
     verb : str
         Verb of the command line.
     """
-    flag, *metavar = row.typed.split()
+    flag, *metavar = row.syntax.split()
     arguments = {name: value for name in ("dest", "nargs", "required") if (value := getattr(row, name))}
     if metavar:
         arguments["metavar"] = metavar[0]
@@ -469,7 +469,7 @@ def _add_option(group: Any, row: Option, verb: str) -> None:
         arguments["action"] = "store_true"
     elif isinstance(row.kind, str):
         arguments["choices"] = row.kind.split()
-        if row.typed.startswith("--kind"):
+        if row.syntax.startswith("--kind"):
             model = MODEL_OF_PLOTS.get(verb, verb.replace("-", "_"))
             available_kinds = dict.fromkeys(
                 plot_kind for entry in MODELS if entry.verb == model for plot_kind in plot_kinds(entry)

@@ -180,7 +180,7 @@ class Output(NamedTuple):
 
     Attributes
     ----------
-    style : str
+    summary_format : str
         Format of the summary.
     width : int or None
         Width of text in characters.
@@ -188,7 +188,7 @@ class Output(NamedTuple):
         File of the summary, None for standard output.
     picture : str or None
         File of the plot.
-    view : mapping
+    plot_arguments : mapping
         Arguments of `plot`.
     save : str or None
         File of the fit.
@@ -196,11 +196,11 @@ class Output(NamedTuple):
         Whether the fit is saved with the calibration of its posteriors.
     """
 
-    style: str
+    summary_format: str
     width: int | None = None
     path: str | None = None
     picture: str | None = None
-    view: Mapping[str, Any] = MappingProxyType({})
+    plot_arguments: Mapping[str, Any] = MappingProxyType({})
     save: str | None = None
     calibrated: bool = False
 
@@ -369,22 +369,24 @@ def write_results(
     summary : Summary
     output : Output
     draw : callable, optional
-        Function that draws the plot for the arguments in `output.view`.
+        Function that draws the plot for the arguments in `output.plot_arguments`.
     save : callable, optional
         Function that saves the fit to a path.
     """
     text = ""
-    if output.style == "html":
+    if output.summary_format == "html":
         text = page(summary.title, summary.as_html())
-    elif output.style == "text":
+    elif output.summary_format == "text":
         # A file has no terminal, even if standard output is one.
         width = 100 if output.width is None and output.path is not None else output.width
         text = summary.as_text(width=width)
-    elif output.style != EXCEL:
-        text = getattr(summary, f"as_{output.style}")()
+    elif output.summary_format != EXCEL:
+        text = getattr(summary, f"as_{output.summary_format}")()
     text = text.rstrip("\n") + "\n"
     picture = (
-        None if output.picture is None or draw is None else _draw_picture(draw, output.picture, output.view)
+        None
+        if output.picture is None or draw is None
+        else _draw_picture(draw, output.picture, output.plot_arguments)
     )
 
     def finish() -> None:
@@ -394,7 +396,7 @@ def write_results(
         if save is not None and output.save is not None:
             save(output.save)
 
-    if output.path is not None and output.style == EXCEL:
+    if output.path is not None and output.summary_format == EXCEL:
         summary.to_excel(output.path)
     elif output.path is not None:
         write_to_file(output.path, text.encode("utf-8", errors="backslashreplace"))
@@ -417,7 +419,7 @@ def _draw_picture(draw: Callable[..., Any], target: str, view: Mapping[str, Any]
         Function that draws the plot.
     target : str
         File, whose extension is the format.
-    view : mapping
+    plot_arguments : mapping
         Arguments of `draw`.
 
     Returns

@@ -2,7 +2,7 @@
 
 The range is made by `discrim.models.base.data_range` from the class means and the standard deviations of a
 fit, and is wide: squares of distances from the class means stay within the range of float64, hence no rule
-has to consider overflow. `Blocks` checks the rows of new tables against it while they are read.
+has to consider overflow. `DesignRows` checks the rows of new tables against it while they are read.
 """
 
 from __future__ import annotations

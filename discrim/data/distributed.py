@@ -122,7 +122,7 @@ class DaskSource(DistributedSource):
             return returned(value), StoredValue(stored(value))
         root, runs = self._build_task_tree(work)
         stored_task = delayed(_apply_without_counts, pure=False)(stored, root)
-        with Progress(sum(len(run.numbers) for run in runs), "partitions") as progress:
+        with Progress(sum(len(run.partition_numbers) for run in runs), "partitions") as progress:
             answer, future = _on_cluster(
                 client,
                 [delayed(_apply_keeping_counts, pure=False)(returned, root), stored_task],
@@ -151,10 +151,10 @@ class DaskSource(DistributedSource):
 
         keys, graph, partition_tasks = self._partitions(self._checked_columns(work.columns))
         work_task, merge_task = (
-            delayed(function, pure=False, traverse=False) for function in (work.work, work.merge)
+            delayed(function, pure=False, traverse=False) for function in (work.function, work.merge)
         )
         merge_task_of = delayed(_merge_results, pure=False)
-        row_metadata = work.given or [None] * len(keys)
+        row_metadata = work.row_metadata or [None] * len(keys)
         n_runs = len(keys)
         if n_runs > MIN_RUNS:
             n_runs = min(n_runs, max(MIN_RUNS, RUNS_PER_THREAD * _thread_count(_client_of(self._frame))))
@@ -325,15 +325,15 @@ class _PartitionRun(NamedTuple):
     Attributes
     ----------
     task : Delayed
-    numbers : range
+    partition_numbers : range
         Numbers of the partitions.
-    parts : sequence of Delayed
+    partitions : sequence of Delayed
         The partitions, if they are separate tasks.
     """
 
     task: Any
-    numbers: range
-    parts: Sequence[Any] = ()
+    partition_numbers: range
+    partitions: Sequence[Any] = ()
 
 
 class _Partitions:
@@ -356,7 +356,7 @@ class _Partitions:
     def __init__(self, graphs: list[Any], keys: list[Any], row_metadata: Sequence[Any], first: int) -> None:
         self.makers = graphs
         self.keys = keys
-        self.given = row_metadata
+        self.row_metadata = row_metadata
         self.first = first
 
 
@@ -422,7 +422,7 @@ def _process_partitions(
     merged_results: list[CountedResult] = []
     waiting: list[_Partition] = []
     for number, (graph, key, row_metadata) in enumerate(
-        zip(partitions.makers, partitions.keys, partitions.given, strict=True), start=partitions.first
+        zip(partitions.makers, partitions.keys, partitions.row_metadata, strict=True), start=partitions.first
     ):
         with _naming_partition(number):
             data = dask.get(graph, key)
@@ -441,7 +441,7 @@ class _Partition(NamedTuple):
     """A computed partition, its row metadata and its number."""
 
     data: pd.DataFrame
-    given: Any
+    row_metadata: Any
     number: int
 
 
@@ -466,19 +466,19 @@ def _process_concatenated(
     if len(partitions) > 1:
         try:
             data = pd.concat([partition.data for partition in partitions])
-            row_metadata = _concatenate_metadata([partition.given for partition in partitions])
+            row_metadata = _concatenate_metadata([partition.row_metadata for partition in partitions])
             return work(data, row_metadata), [len(partition.data) for partition in partitions]
         except Exception:
             # Processed alone, the failing partition is named in the error.
             return _merge_results(
                 [
-                    _process_partition(partition.data, work, partition.given, partition.number)
+                    _process_partition(partition.data, work, partition.row_metadata, partition.number)
                     for partition in partitions
                 ],
                 merge,
             )
     (partition,) = partitions
-    return _process_partition(partition.data, work, partition.given, partition.number)
+    return _process_partition(partition.data, work, partition.row_metadata, partition.number)
 
 
 def _concatenate_metadata(row_metadata: list[Any]) -> Any:
@@ -629,7 +629,7 @@ def _thread_count(client: Any) -> int:
 def _compute(root: Any, runs: list[_PartitionRun]) -> Any:
     """Compute a tree of tasks on the scheduler that Dask selects, with a progress bar."""
     client = _client_of(root)
-    with Progress(sum(len(run.numbers) for run in runs), "partitions") as progress:
+    with Progress(sum(len(run.partition_numbers) for run in runs), "partitions") as progress:
         if client is None:
             return _on_this_machine(root, runs, progress)
         (future,) = _on_cluster(client, [root], runs, progress)
@@ -671,7 +671,7 @@ def _on_cluster(
             if number is None:
                 raise error
             raise _partition_error(number, error) from error
-        progress(len(run_of[finished.key].numbers))
+        progress(len(run_of[finished.key].partition_numbers))
     wait(roots)
     return roots
 
@@ -700,7 +700,7 @@ def _on_this_machine(root: Any, runs: list[_PartitionRun], progress: Callable[[i
     def after(key: Any, *_: Any) -> None:
         if key in run_of:
             done.add(key)
-            progress(len(run_of[key].numbers))
+            progress(len(run_of[key].partition_numbers))
 
     try:
         with Callback(posttask=after):
@@ -733,7 +733,7 @@ def _find_failing_partition(runs: list[_PartitionRun], error_class: type[Excepti
 
     check = dask.delayed(_return_none, pure=False)
     for run in runs:
-        for number, partition in zip(run.numbers, run.parts, strict=False):
+        for number, partition in zip(run.partition_numbers, run.partitions, strict=False):
             try:
                 dask.compute(check(partition))
             except error_class:

@@ -84,19 +84,19 @@ class SparseColumns:
 
     Attributes
     ----------
-    place : dict of int to int
+    matrix_positions : dict of int to int
         Position in the matrix of each column, by its position in the table.
     matrix : (n, q) csr_array of float
         Stored values, without duplicates; a copy of the caller's.
     kinds : dict of str to str
-        Kind of each column, numeric or boolean, by name.
+        ColumnType of each column, numeric or boolean, by name.
     fill : (q,) float array
         Value of entries that are not stored; NaN if they are missing.
     rows : dict
         Cache of `discrim.design.rows`, by the names of columns.
     """
 
-    __slots__ = ("_by_column", "fill", "kinds", "matrix", "place", "rows")
+    __slots__ = ("_by_column", "fill", "kinds", "matrix", "matrix_positions", "rows")
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class SparseColumns:
         kinds: dict[str, ColumnType],
     ) -> None:
         self.kinds = kinds
-        self.place = matrix_positions
+        self.matrix_positions = matrix_positions
         self.matrix = matrix
         self.fill = fill
         self.rows: dict[Any, Any] = {}
@@ -117,7 +117,7 @@ class SparseColumns:
         if self._by_column is None:
             self._by_column = self.matrix.tocsc()
         columns = self._by_column
-        j = self.place[position]
+        j = self.matrix_positions[position]
         stored = slice(columns.indptr[j], columns.indptr[j + 1])
         values = np.full(self.matrix.shape[0], self.fill[j])
         values[columns.indices[stored]] = columns.data[stored]
@@ -127,7 +127,7 @@ class SparseColumns:
         """Return whether some value is below `low` or above `high`."""
         return any(bool(((values < low) | (values > high)).any()) for values in (self.matrix.data, self.fill))
 
-    def misses(self) -> bool:
+    def has_missing(self) -> bool:
         """Return whether some value is missing."""
         return bool(np.isnan(self.matrix.data).any() or np.isnan(self.fill).any())
 

@@ -262,17 +262,17 @@ class Table:
     data : DataFrame, mapping of name to column, or any eager table that narwhals supports
         Stored by reference and never modified.
     part : bool
-        Whether it is a part of a larger table. Levels that a response or a category declares then count as
+        Whether it is a chunk of a larger table. Levels that a response or a category declares then count as
         levels although no row has them, and no row has to have a positive weight.
-    learnt_from : bool
+    is_training : bool
         Whether a model is fitted to the table. It is then an error, and not only a warning, if float64 rounds
         too much of a column.
     held : bool
         Whether it is stored after the call; the caller may then change the table later, see
         `take_fingerprint`.
-    before : int
-        Number of rows before the part, for the labels of rows without an index.
-    coded : sequence of str
+    n_rows_before : int
+        Number of rows before the chunk, for the labels of rows without an index.
+    coded_columns : sequence of str
         Text columns that the data store as codes of a dictionary, although their dtype does not show it.
 
     Attributes
@@ -281,7 +281,7 @@ class Table:
         Column names, each as text.
     index : pandas.Index
         The index of the table, or 0, 1, ... if it has none.
-    made : dict
+    function_cache : dict
         Cached results of the user's functions of its columns.
 
     Raises
@@ -309,10 +309,10 @@ class Table:
         "_texts",
         "_views",
         "data",
-        "learnt_from",
-        "made",
+        "function_cache",
+        "is_chunk",
+        "is_training",
         "names",
-        "part",
     )
 
     def __init__(
@@ -320,13 +320,18 @@ class Table:
         data: Any,
         *,
         part: bool = False,
-        learnt_from: bool = False,
+        is_training: bool = False,
         held: bool = False,
-        before: int = 0,
-        coded: Sequence[str] = (),
+        n_rows_before: int = 0,
+        coded_columns: Sequence[str] = (),
     ) -> None:
         data = frame_to_store(as_frame(data)) if held else as_frame(data)
-        self.data, self.part, self.learnt_from, self._coded_columns = data, part, learnt_from, tuple(coded)
+        self.data, self.is_chunk, self.is_training, self._coded_columns = (
+            data,
+            part,
+            is_training,
+            tuple(coded_columns),
+        )
         labels = self._labels = list(data.columns)
         self.names = tuple(str(label) for label in labels)
         self._columns = {name: position for position, name in enumerate(self.names)}
@@ -344,7 +349,7 @@ class Table:
         self._sparse_positions: dict[
             tuple[str, ...], tuple[NDArray[np.intp], NDArray[np.intp], list[int]]
         ] = {}
-        self.made: dict[Any, Any] = {}
+        self.function_cache: dict[Any, Any] = {}
         self._fingerprint: Fingerprint | None = None
         # The names that were passed to `take_fingerprint`; columns that cannot be modified have no values.
         self._fingerprint_names: frozenset[str] = frozenset()
@@ -366,8 +371,8 @@ class Table:
         may_be_sparse = isinstance(data, SparseFrame) or pd.SparseDtype in set(map(type, self._dtypes))
         self._sparse: SparseColumns | Literal["unknown"] | None = "unknown" if may_be_sparse else None
         self._nrows = len(data)
-        keeps_index = has_dtypes and not (before and isinstance(data.index, pd.RangeIndex))
-        self._index = data.index if keeps_index else pd.RangeIndex(before, before + len(data))
+        keeps_index = has_dtypes and not (n_rows_before and isinstance(data.index, pd.RangeIndex))
+        self._index = data.index if keeps_index else pd.RangeIndex(n_rows_before, n_rows_before + len(data))
         if not keeps_index and isinstance(data, pd.DataFrame):
             # Columns get the index of the table, with which pandas aligns values that are computed from them.
             self.data = data.set_axis(self._index)
@@ -376,7 +381,7 @@ class Table:
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy has its own memory, so the cached views of this one are not copied.
         self.refuse_changes()
-        return _rebuild_table, (self.data, self.part, self.learnt_from, self._coded_columns)
+        return _rebuild_table, (self.data, self.is_chunk, self.is_training, self._coded_columns)
 
     @property
     def nrows(self) -> int:
@@ -448,8 +453,8 @@ class Table:
         except KeyError:
             return list(map(self.position, names))
 
-    def kind(self, name: str) -> ColumnType:
-        """Return the kind of a column: numeric, boolean, categorical, text or other."""
+    def column_type(self, name: str) -> ColumnType:
+        """Return the type of a column: numeric, boolean, categorical, text or other."""
         if self._sparse == "unknown":
             self._sparse = self.sparse
         if name in self._kinds:
@@ -484,7 +489,7 @@ class Table:
         """Return the positions of sparse columns in `sparse` and among the names, and of other columns."""
         key = tuple(names)
         if key not in self._sparse_positions:
-            sparse_position = {} if self.sparse is None else self.sparse.place
+            sparse_position = {} if self.sparse is None else self.sparse.matrix_positions
             sparse_positions = [sparse_position.get(self.position(name), -1) for name in key]
             name_positions = np.flatnonzero(np.array(sparse_positions) >= 0)
             dense_positions = [j for j, position in enumerate(sparse_positions) if position < 0]
@@ -521,7 +526,7 @@ class Table:
             and not self.sparse.has_value_outside(-MAX_EXACT_INTEGER, MAX_EXACT_INTEGER)
         ):
             values = self.sparse.column(self.position(name), start, stop)
-            if self.kind(name) == "boolean" and not np.isnan(values).any():
+            if self.column_type(name) == "boolean" and not np.isnan(values).any():
                 values = values.astype(bool)
             return pd.Series(values, index=self.index[start:stop], name=name)
         series = self.native(name)
@@ -568,7 +573,7 @@ class Table:
         (stop - start,) bool array or None
             None if the values have to be read for it.
         """
-        text = self.kind(name) == "text"
+        text = self.column_type(name) == "text"
         array = None if text else self._array(name)
         if array is not None:
             values = array[start:stop]
@@ -602,7 +607,7 @@ class Table:
         series = self.native(name)
         if isinstance(series, pd.Series) and not isinstance(series.dtype, pd.ArrowDtype):
             return series.dtype
-        if self.kind(name) == "categorical":
+        if self.column_type(name) == "categorical":
             return self.column(name).dtype
         if isinstance(series, pd.Series):
             return series.dtype
@@ -644,7 +649,7 @@ class Table:
             if values is not None:
                 out[:, j] = values[start:stop]
                 continue
-            if self.kind(name) not in ("numeric", "boolean"):
+            if self.column_type(name) not in ("numeric", "boolean"):
                 if self.has_values(name):
                     _raise_not_numeric(self, name)
                 out[:, j] = np.nan
@@ -658,8 +663,8 @@ class Table:
             )
 
     def rows(self, positions: NDArray[np.intp]) -> Table:
-        """Return some rows, by position, of a part of another library's table, with their labels."""
-        selected = Table(self.data[positions.tolist()], part=True, coded=self._coded_columns)
+        """Return some rows, by position, of a chunk of another library's table, with their labels."""
+        selected = Table(self.data[positions.tolist()], part=True, coded_columns=self._coded_columns)
         selected._index = self.index[positions]
         return selected
 
@@ -680,8 +685,8 @@ class Table:
             if name in self._compared_names:
                 continue
             array = self._array(name)
-            if (array is None or array.dtype.kind in "iu") and self.kind(name) == "numeric":
-                check_float_precision(self.native(name), name, self.label, is_training=self.learnt_from)
+            if (array is None or array.dtype.kind in "iu") and self.column_type(name) == "numeric":
+                check_float_precision(self.native(name), name, self.label, is_training=self.is_training)
         self._compared_names.update(names)
 
     def view(self, names: Sequence[str]) -> NDArray[Any] | None:
@@ -742,7 +747,7 @@ class Table:
             series = self.native(name, as_codes=True)
             if _is_plain(series.dtype):
                 array = series.to_numpy()
-        elif self.part:
+        elif self.is_chunk:
             # For a whole table this might copy it.
             label = self._labels[self.position(name)]
             array = plain_numbers(self.data.to_native()[label], self._schema[label])
@@ -756,7 +761,7 @@ class Table:
         """
         if name in self._texts:
             return self._texts[name]
-        if self.kind(name) not in ("text", "categorical"):
+        if self.column_type(name) not in ("text", "categorical"):
             return None
         has_coded_text = name in self._coded_columns
         series = self.native(name, as_codes=has_coded_text)
@@ -764,8 +769,8 @@ class Table:
         if labels and isinstance(labels[0], float):
             return None
         codes_and_labels = codes.astype(np.min_scalar_type(-1 - len(labels)), copy=False), labels
-        if self.part or (isinstance(series, pd.Series) and isinstance(series.dtype, IMMUTABLE_DTYPES)):
-            # A part is not modified while it exists, hence its result can be cached.
+        if self.is_chunk or (isinstance(series, pd.Series) and isinstance(series.dtype, IMMUTABLE_DTYPES)):
+            # A chunk is not modified while it exists, hence its result can be cached.
             self._texts[name] = codes_and_labels
         return codes_and_labels
 
@@ -774,14 +779,14 @@ class Table:
         series: Any = self._series.get(name)
         if series is None:
             label = self._labels[self._columns[name] if name in self._columns else self.position(name)]
-            # narwhals' __getitem__ is ten times as slow, for each column of each part.
+            # narwhals' __getitem__ is ten times as slow, for each column of each chunk.
             series = self.data[label] if self._dtypes else self.data.get_column(label)
         return as_text(series) if name in self._coded_columns and not as_codes else series
 
 
 def _rebuild_table(data: Any, is_chunk: bool, is_training: bool, coded_columns: tuple[str, ...]) -> Table:
     """Create a table when it is unpickled."""
-    return Table(data, part=is_chunk, learnt_from=is_training, coded=coded_columns)
+    return Table(data, part=is_chunk, is_training=is_training, coded_columns=coded_columns)
 
 
 def _is_plain(dtype: Any) -> bool:
@@ -890,7 +895,7 @@ def refuse_missing(data: Any, names: Sequence[str]) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         if columns is not None and np.isfinite(columns.sum()):
             return
-    if table.sparse is not None and not table.sparse.misses():
+    if table.sparse is not None and not table.sparse.has_missing():
         names = [name for name in names if name not in table.sparse.kinds]
     for name in names:
         missing = table.column(name).isna().to_numpy()

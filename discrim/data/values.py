@@ -277,7 +277,7 @@ def factorize(values: pd.Series) -> tuple[NDArray[Any], list[Any]]:
         except TypeError:
             raise _not_hashable_error(values) from None
         label_codes = [code_by_label.setdefault(label, len(code_by_label)) for label in chunk_labels.tolist()]
-        # A missing value has the code -1, which is no level, and not the last one.
+        # A missing value has the code -1, which is not a level, and not the last one.
         codes[start : start + FACTORIZE_CHUNK_ROWS] = np.array([*label_codes, -1], dtype=np.intp)[chunk_codes]
     return codes, list(code_by_label)
 
@@ -466,7 +466,7 @@ class RoundingError(NamedTuple):
 
     position: int
     error: float
-    spread: float
+    value_range: float
     low: Any
 
 
@@ -839,11 +839,11 @@ def check_float_precision(series: Any, name: str, label: Callable[[int], Any], *
         f"{rounding_error.low}, or "
         "convert it to float64 if such differences are irrelevant."
     )
-    if is_training and rounding_error.error > MAX_TRAINING_ROUNDING * rounding_error.spread:
+    if is_training and rounding_error.error > MAX_TRAINING_ROUNDING * rounding_error.value_range:
         raise DataError(
             f"Double precision rounds {description} by {rounding_error.error:.3g}, and the column ranges "
             "over "
-            f"{rounding_error.spread:.3g}: differences between the values are lost.",
+            f"{rounding_error.value_range:.3g}: differences between the values are lost.",
             hint=hint,
             columns=(name,),
             rows=(row,),

@@ -516,7 +516,7 @@ class Blocks:
         if not used_mask.all():
             dropped_mask = ~used_mask if weights is None else ~used_mask & (weights != 0)
             dropped_counts.append(int(dropped_mask.sum()))
-            x = row_buffer.kept(x.T, used_mask).T
+            x = row_buffer.select(x.T, used_mask).T
             codes = codes[used_mask]
             weights = None if weights is None else weights[used_mask]
         return Block(x, codes, weights)
@@ -657,7 +657,7 @@ class Blocks:
                     excluded=chunk.excluded, unused=chunk.unused,
                 )  # fmt: skip
             checked = checked or design.spec is not None
-            max_rows = n if table.part else n // 32  # A chunk of a source is short.
+            max_rows = n if table.is_chunk else n // 32  # A chunk of a source is short.
             in_place = view is not None and view.dtype == np.float64
             m = _rows_a_block(p, n, max_rows, in_place=in_place, sparse=table.sparse is not None)
             by_row = view is not None and view.strides[0] < view.strides[1]
@@ -791,7 +791,7 @@ def of_arrays(
 
     Returns
     -------
-    Blocks
+    DesignRows
     """
     table = Table(pd.DataFrame(x))
     design = Design("", "", (), table.names, table.names, levels, True, None, ())
@@ -825,7 +825,7 @@ def without_rows(
 
     Returns
     -------
-    Blocks
+    DesignRows
     """
     rows = NO_ROWS.with_weights(np.zeros(0) if weighted else None)
     constant, collinear = left_out
@@ -838,7 +838,7 @@ class _RowBuffer:
     def __init__(self) -> None:
         self._values = np.empty(0)
 
-    def kept(self, columns: NDArray[np.float64], used_mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def select(self, columns: NDArray[np.float64], used_mask: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Copy the selected observations of a block into the buffer.
 
         Parameters
@@ -895,7 +895,7 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
     name = weights if isinstance(weights, str) else getattr(weights, "name", None)
     label = f"weights {name!r}" if name is not None else "weights"
     if isinstance(weights, str):
-        if table.kind(weights) not in ("numeric", "boolean") and table.has_values(weights):
+        if table.column_type(weights) not in ("numeric", "boolean") and table.has_values(weights):
             raise DataError(
                 f"The {label} are not numeric.", hint="Name a numeric column of counts.", columns=(weights,)
             )
@@ -922,7 +922,7 @@ def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
                 hint="Give a weight of 0 or more, or drop the row.",
                 rows=(table.label(row),),
             )
-    if not table.part and not (vector > 0).any():
+    if not table.is_chunk and not (vector > 0).any():
         raise DataError(
             f"The {label} are all zero or missing, so no observations remain.",
             hint="Give some rows a weight above 0.",
@@ -953,7 +953,7 @@ def positive_weight_mask(column: str | None, table: Table) -> NDArray[np.bool_] 
 
     Invalid weights are reported by `weight_vector`.
     """
-    if column is None or table.kind(column) not in ("numeric", "boolean"):
+    if column is None or table.column_type(column) not in ("numeric", "boolean"):
         return None
     return table.column(column).to_numpy(dtype=np.float64) > 0
 
@@ -973,7 +973,7 @@ def learnt_rows(weights: NDArray[np.float64] | None, table: Table) -> NDArray[np
     (n,) bool array or None
     """
     positive = None if weights is None else weights > 0
-    if positive is None or positive.all() or (table.part and not positive.any()):
+    if positive is None or positive.all() or (table.is_chunk and not positive.any()):
         return None
     return positive
 

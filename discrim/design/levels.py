@@ -229,7 +229,7 @@ def refuse_values(table: Table, names: Sequence[str], *, counts: bool) -> None:
         names = [name for name in names if name not in table.sparse.kinds]
     table_columns = set(table.names)
     for name in names:
-        if name not in table_columns or table.kind(name) != "numeric":
+        if name not in table_columns or table.column_type(name) != "numeric":
             continue
         values = table.column(name).to_numpy(dtype=np.float64)
         invalid = values < 0 if counts else ~(np.isnan(values) | (values == 0) | (values == 1))

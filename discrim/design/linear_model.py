@@ -166,7 +166,7 @@ def model_rows(
 
     Returns
     -------
-    blocks : Blocks
+    blocks : DesignRows
         The columns are those of the terms, followed by the responses.
     terms : list of ModelTerm
     """
@@ -184,7 +184,7 @@ def model_rows(
         expr
         for expr in expressions.values()
         if (
-            first.kind(expr.root.name) not in ("numeric", "boolean")
+            first.column_type(expr.root.name) not in ("numeric", "boolean")
             if isinstance(expr.root, Column)
             else expr.is_coded
         )
@@ -237,7 +237,7 @@ def _table_of_kinds(data: Any) -> Table:
     if source is None:
         return data if isinstance(data, Table) else Table(data, held=True)
     if isinstance(source, DistributedSource):
-        return Table(source.meta, part=True, learnt_from=True)
+        return Table(source.meta, part=True, is_training=True)
     return first_table(source)
 
 
@@ -280,7 +280,7 @@ def _left_side(
         label = factor.label
         root = factor.root
         if isinstance(root, Column):
-            if is_single_factor or table.kind(root.name) != "numeric":
+            if is_single_factor or table.column_type(root.name) != "numeric":
                 factor = expression(f"C({factor.code})", frozenset(functions))
         elif factor.category is not None:
             # A contrast of the user would change the hypotheses of type III tests.
@@ -313,7 +313,7 @@ def _apply_sum_contrasts(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
     terms : sequence of tuple of str
         Codes of the factors of each term.
     labels : mapping of str to str
@@ -322,7 +322,7 @@ def _apply_sum_contrasts(
 
     Returns
     -------
-    blocks : Blocks
+    blocks : DesignRows
     terms : list of ModelTerm
     """
     spec = blocks.design.spec

@@ -1,8 +1,8 @@
-"""Rows of a design matrix, block by block, and the classes of a table.
+"""Compute blocks of a design matrix (`DesignMatrix`), and the classes of a table (`response_codes`).
 
-Terms that are numeric or categorical columns, or products of these, are written for all rows of a block, and
-rows that are not finite are checked afterwards. Functions of columns are computed from complete rows only;
-values that are not finite then result from the computation.
+Numeric and categorical columns and their products are computed for all rows of a block, and rows that are
+not finite are checked afterwards. Functions of columns are computed from complete rows only, hence values
+that are not finite are errors of the computation.
 """
 
 from __future__ import annotations
@@ -353,7 +353,7 @@ class DesignMatrix:
             root = expression(factor.code, frozenset(functions)).root
             if not isinstance(root, Column):
                 continue
-            if factor.levels is None and table.kind(root.name) in {"numeric", "boolean"}:
+            if factor.levels is None and table.column_type(root.name) in {"numeric", "boolean"}:
                 self._numeric_columns[factor_index] = root.name
             elif factor.levels is not None and root.name in self._kinds:
                 factorized = table.factorized(root.name)
@@ -402,7 +402,7 @@ class DesignMatrix:
             self._computed = column_index, *sub_design
 
     def fill(self, start: int, stop: int, out: Floats) -> Mask | None:
-        """Write rows and return the mask of those with a missing value; see `write_rows` and `missing`."""
+        """Write a block and return the mask of rows with a missing value; see `write` and `missing`."""
         self.write(start, stop, out)
         return self.missing_mask(start, out)
 

@@ -1,7 +1,8 @@
 """Read the rows of a formula from a table or a source, and iterate over the rows that a fit uses.
 
-Verbs call `read_rows`, which parses the formula and returns `Blocks`. The rows that a fit uses come block by
-block (`used_rows`), all at once (`gathered_rows`), or as the stored values of sparse columns (`stored_rows`).
+Verbs call `read_rows`, which parses the formula and returns `DesignRows`. The rows that a fit uses are
+available block by block (`used_rows`), all at once (`gathered_rows`), or as the stored values of sparse
+columns (`stored_rows`).
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ def read_rows(
     parser: FormulaParser = parse_formula,
     incomplete: bool = False,
 ) -> Blocks:
-    """Return the rows that a formula reads from a table, a part of a table, or a source of tables.
+    """Return the rows that a formula reads from a table, a chunk of a table, or a source of tables.
 
     Parameters
     ----------
     formula, data, weights, levels, functions
         Arguments of a verb.
     part : bool
-        Whether the table is a part of a larger one, which need not have all classes.
+        Whether the table is a chunk of a larger one, which need not have all classes.
     in_memory : str, optional
         Reason that the rows have to be in memory, a sentence. A source of tables is then refused.
     parser : FormulaParser
@@ -59,7 +60,7 @@ def read_rows(
 
     Returns
     -------
-    Blocks
+    DesignRows
 
     Raises
     ------
@@ -76,7 +77,7 @@ def read_rows(
             formula, data, source, weights, levels, dict(functions or {}), in_memory, parser,
             incomplete=incomplete,
         )  # fmt: skip
-    table = data if isinstance(data, Table) else Table(data, part=part, learnt_from=not part, held=True)
+    table = data if isinstance(data, Table) else Table(data, part=part, is_training=not part, held=True)
     exclude = (weights,) if isinstance(weights, str) else ()
     checked_functions = {} if functions is None else check_functions(functions)
     if table.nrows == 0:
@@ -134,7 +135,7 @@ def _read_source(
 
     Returns
     -------
-    Blocks
+    DesignRows
     """
     if in_memory is not None:
         require_rows_in_memory(in_memory, source)
@@ -185,7 +186,7 @@ def used_of_block(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
     row_slice : slice
         Rows of the block in the table.
     x : (m, p) float array

@@ -1,9 +1,9 @@
-"""Rows of a source, which are read part by part, with their classes and weights; and rows on workers.
+"""Rows of a source with their classes and weights, read in chunks here (`SourceRows`) or on workers.
 
-A part is not kept when the next one is read. Values that are needed for all rows at once, such as the classes
-for stratified folds, are read by a pass over the columns that determine them. Rows on workers stay there: a
-task is sent to each part and does the same steps as here, and its result is returned together with its
-warnings and whether it found fractional weights.
+A chunk is released when the next one is read. If all classes or weights are needed at once, for example for
+stratified folds, a pass over their columns reads them. Rows on workers (`DistributedRows`) stay there: a
+`ChunkTask` is sent to each chunk, and its result is returned together with its warnings and whether it found
+fractional weights.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from discrim.formula.factors import Functions
 T = TypeVar("T")
 
 ASSUMED_ROWS = 2**20
-"""Number of rows that is assumed for a source of unknown length."""
+"""Number of rows that is assumed if the length of a source is unknown."""
 
 
 @dataclass(slots=True, eq=False)
 class SourceReader:
-    """Reader of the classes and weights of a source, with the findings of its passes.
+    """Reader of the classes and weights of a source, which stores what its passes have found.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class SourceReader:
     _codes_by_levels: tuple[tuple[Any, ...], Codes] | None = field(default=None, init=False, repr=False)
 
     def read_chunks(self, design: Design, *, with_labels: bool = True) -> Iterator[TableRows]:
-        """Iterate over the parts, with classes among the levels of the design of the reader."""
+        """Iterate over the chunks; classes are positions in the levels of the reader's design."""
         label_columns = (
             (*self.design.response_columns, *([self.weight_name] if self.weight_name else ()))
             if with_labels
@@ -124,7 +124,7 @@ class SourceReader:
         return np.concatenate(codes), np.concatenate(weights) if weights else None
 
     def codes_among(self, levels: tuple[Any, ...]) -> Codes:
-        """Return the class (n,) of all rows as a position in `levels`, which may be fewer."""
+        """Return the class (n,) of all rows as a position in `levels`, which may be a subset; else -1."""
         if levels == self.design.levels:
             return self.classes_and_weights()[0]
         if self._codes_by_levels is None or self._codes_by_levels[0] != levels:
@@ -135,7 +135,7 @@ class SourceReader:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SourceRows(Rows):
-    """Rows of a source that is read part by part here.
+    """Rows of a source that is read in chunks in this process.
 
     `codes` and `weights` replace the values of the source, unless they are None.
     """
@@ -191,7 +191,7 @@ class SourceRows(Rows):
         return replace(self, reader=replace(self.reader, design=design))
 
     def parts(self, design: Design, *, classed: bool = True) -> Iterator[TableRows]:
-        """Iterate over the parts of the source."""
+        """Iterate over the chunks of the source."""
         is_labelled = self.codes is not None and (self.weights is not None or not self.weighted)
         for chunk in self.reader.read_chunks(design, with_labels=classed and not is_labelled):
             row_slice = slice(chunk.start, chunk.start + chunk.table.nrows)
@@ -227,7 +227,7 @@ class SourceRows(Rows):
 
 
 class RowOverrides(NamedTuple):
-    """Classes, weights and exclusion of the rows of a part that replace those in the source."""
+    """Classes, weights and mask of excluded rows of a chunk, which replace those of the source."""
 
     codes: NDArray[Any] | None = None
     weights: NDArray[Any] | None = None
@@ -235,11 +235,11 @@ class RowOverrides(NamedTuple):
 
 
 NO_OVERRIDES = RowOverrides()
-"""No replacements for the rows of a part."""
+"""Nothing is replaced."""
 
 
 class ChunkResult(NamedTuple, Generic[T]):
-    """Result of a task for some parts, whether a weight is fractional, and the warnings."""
+    """Merged result of a task for some chunks, whether a weight is fractional, and the warnings."""
 
     value: T
     has_fractional_weights: bool
@@ -248,7 +248,7 @@ class ChunkResult(NamedTuple, Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class ChunkTask(Generic[T]):
-    """A task for the rows of a part with everything that is needed to read them.
+    """A task with everything that is required to read the rows of a chunk on a worker.
 
     Attributes
     ----------
@@ -270,7 +270,7 @@ class ChunkTask(Generic[T]):
     is_training: bool
 
     def __call__(self, data: Any, overrides: RowOverrides | None) -> ChunkResult[T] | None:
-        """Return the result for a part, or None for a part without rows."""
+        """Read a chunk and apply the task; return None if the chunk has no rows."""
         table = chunk_table(data, self.design.kinds)
         if table is None:
             return None
@@ -288,7 +288,7 @@ class ChunkTask(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class _MergeResults(Generic[T]):
-    """Merges the results of two parts."""
+    """Merge function of two `ChunkResult`."""
 
     values: Callable[[T, T], T]
 
@@ -301,7 +301,7 @@ class _MergeResults(Generic[T]):
 
 @dataclass(slots=True, eq=False)
 class DistributedReader(SourceReader):
-    """Reads classes and weights of rows on workers."""
+    """Reader of the classes and weights of rows on workers."""
 
     def map_reduce_rows(
         self,
@@ -310,7 +310,7 @@ class DistributedReader(SourceReader):
         merge: Callable[[T, T], T],
         overrides: RowOverrides = NO_OVERRIDES,
     ) -> T:
-        """Apply a task to the rows of each part on the workers, and merge the results.
+        """Apply a task to the rows of each chunk on the workers, and merge the results.
 
         Parameters
         ----------
@@ -344,7 +344,7 @@ class DistributedReader(SourceReader):
         merge: Callable[[T, T], T],
         overrides: RowOverrides,
     ) -> ChunkWork[ChunkResult[T]]:
-        """Return the columns, task and merge function that the source applies to its parts.
+        """Return the columns, task and merge function that the source applies to its chunks.
 
         Parameters
         ----------
@@ -377,7 +377,7 @@ class DistributedReader(SourceReader):
         )
 
     def record_pass(self, merged: ChunkResult[Any] | None, overrides: RowOverrides) -> None:
-        """Record the number of rows and fractional weights of a pass, and show its warnings once."""
+        """Store the number of rows and fractional weights found by a pass; issue its warnings once."""
         source: Any = self.table.source
         if merged is None:
             raise no_rows(source)
@@ -395,7 +395,7 @@ class DistributedReader(SourceReader):
 
 
 class DistributedRows(SourceRows):
-    """Rows in parts on workers. They are transferred only for models whose computation cannot be merged."""
+    """Rows on workers, which are transferred only for models whose computation cannot be merged."""
 
     __slots__ = ()
 
@@ -407,7 +407,7 @@ class DistributedRows(SourceRows):
         return False
 
     def map_reduce(self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> T:
-        """Apply a task to blocks of each part on the workers, and merge the results."""
+        """Apply a task to blocks of each chunk on the workers, and merge the results."""
         value_and_dropped: tuple[T, int | None] = self.reader.map_reduce_rows(
             blocks.design, *self._task_and_merge(blocks, task, merge)
         )
@@ -421,9 +421,9 @@ class DistributedRows(SourceRows):
 
         Parameters
         ----------
-        blocks : Blocks
+        blocks : DesignRows
         task : callable
-            Function of `Blocks`.
+            Function of `DesignRows`.
         merge : callable
             Function of two results.
 
@@ -443,7 +443,7 @@ class DistributedRows(SourceRows):
         return value
 
     def _task_and_merge(self, blocks: Blocks, task: Any, merge: Any) -> tuple[Any, Any, RowOverrides]:
-        """Return the task for a part of the blocks, its merge function, and the replaced row properties."""
+        """Return the task for each chunk, its merge function, and the replacements for all rows."""
         empty_blocks = replace(blocks, rows=NO_ROWS)
         codes = None if self.codes is None else _smallest_dtype(self.codes)
         overrides = RowOverrides(codes, self.weights, self.excluded)
@@ -492,12 +492,12 @@ def rows_of_source(
 
 
 def response_design(design: Design) -> Design:
-    """Return a design that reads only the response."""
+    """Return a copy of a design that computes only the response."""
     return replace(design, columns=(), terms=(), spec=None, plain=True)
 
 
 def _recode_levels(codes: Codes, current_levels: tuple[Any, ...], new_levels: tuple[Any, ...]) -> Codes:
-    """Convert codes among some levels to codes among others; -1 for a level that is not among these."""
+    """Convert codes of levels to codes of other levels; -1 for a level that these do not contain."""
     if current_levels == new_levels:
         return codes
     position = {label: k for k, label in enumerate(new_levels)}
@@ -505,7 +505,7 @@ def _recode_levels(codes: Codes, current_levels: tuple[Any, ...], new_levels: tu
 
 
 def _split_overrides(overrides: RowOverrides, source: DistributedSource) -> list[RowOverrides]:
-    """Split replaced row properties by part."""
+    """Split the replacements for all rows by chunk."""
     stops = np.cumsum([0, *source.lengths]).tolist()
     return [
         RowOverrides(*(None if values is None else values[start:stop] for values in overrides))
@@ -516,7 +516,7 @@ def _split_overrides(overrides: RowOverrides, source: DistributedSource) -> list
 def _apply_to_chunk(
     empty_blocks: Blocks, task: Callable[[Blocks], T], rows: TableRows
 ) -> tuple[T, int | None]:
-    """Apply a task to blocks of a part; return its value and the number of dropped rows, None if not read."""
+    """Apply a task to the rows of a chunk; return its value and the number of dropped rows, or None."""
     chunk_blocks = replace(empty_blocks, rows=rows, dropped=-1)
     value: T = task(chunk_blocks)
     return value, chunk_blocks.dropped if chunk_blocks.dropped >= 0 else None
@@ -528,15 +528,15 @@ def _merge_results(merge: Callable[[T, T], T], a: tuple[T, int | None], b: tuple
 
 
 def _classes_of(rows: TableRows) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return classes and weights of the rows of a part, in small dtypes."""
+    """Return the classes and weights of the rows of a chunk, for transfer."""
     return _smallest_dtype(rows.codes), np.zeros(0) if rows.weights is None else rows.weights
 
 
 def _concatenate_pairs(a: tuple[NDArray[Any], NDArray[Any]], b: tuple[NDArray[Any], NDArray[Any]]) -> Any:
-    """Concatenate the arrays of two results."""
+    """Concatenate the classes and the weights of two results."""
     return tuple(np.concatenate(arrays) for arrays in zip(a, b, strict=True))
 
 
 def _smallest_dtype(codes: NDArray[Any]) -> NDArray[Any]:
-    """Return codes in the smallest dtype, for transfer."""
+    """Convert codes to the smallest dtype, for transfer."""
     return codes.astype(np.min_scalar_type(-1 - int(codes.max(initial=0))))

@@ -1,9 +1,9 @@
-"""Parts of a source as tables, and the design that a formula learns from them in one pass or none.
+"""Chunks of a source as tables, and the design of a formula for a source (`learn_source_design`).
 
-A part is not kept when the next one is read. Levels and transforms are learnt as from a table in memory: a
-pass over the columns that determine them collects the first row of each level and, for transforms, all
-complete rows of their columns, and the formula learns from these rows. If all terms are numeric columns, and
-the type of the response or the user states the classes, the first part suffices.
+A chunk is released when the next one is read. The design is learnt from a small table with the same levels
+and transforms as all rows: a pass collects the first row of each level and, for transforms, the complete
+rows of their columns. If all terms are numeric columns, and the type of the response or the user determines
+the classes, the first chunk suffices and no pass is made.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from discrim.formula.response import classes_and_codes, used_labels
 def tables(
     source: Source, columns: Sequence[str] | None = None, kinds: Mapping[str, ColumnType] | None = None
 ) -> Iterator[tuple[Table, str | None]]:
-    """Iterate over the parts with rows, as tables with consecutive row numbers.
+    """Iterate over the chunks with rows, as tables with consecutive row numbers.
 
     Parameters
     ----------
     source : Source
     columns : sequence of str, optional
         Columns to read; all by default.
-    kinds : mapping of str to Kind, optional
-        Kinds of the columns in other parts, for columns without values in a part.
+    kinds : mapping of str to ColumnType, optional
+        Kinds of the columns in other chunks, for columns without values in a chunk.
 
     Yields
     ------
@@ -63,7 +63,7 @@ def tables(
 
 
 def given_parts(source: Source, columns: Sequence[str] | None = None) -> Iterator[tuple[Any, str | None]]:
-    """Iterate over the parts as `tables` does; a table in memory is one part."""
+    """Iterate over the chunks as `tables` does; a table in memory is one chunk."""
     if isinstance(source, TableSource):
         return iter([(source.data, None)])
     return tables(source, columns)
@@ -77,7 +77,7 @@ def answers(
     *,
     beyond: bool = False,
 ) -> Any:
-    """Apply a function to a table at once, to parts one after another, or on workers to their parts.
+    """Apply a function to a table at once, to chunks one after another, or on workers to their chunks.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def answers(
     columns : sequence of str or None
         Columns that the function reads; all if None.
     compute : callable
-        Function of a table or part that returns a Series or DataFrame.
+        Function of a table or chunk that returns a Series or DataFrame.
     worker_function : callable
         Function without arguments that returns `compute` in the form for workers.
     beyond : bool
@@ -110,7 +110,7 @@ def to_library_of(values: Any, data: Any) -> Any:
     Columns of the table itself are unchanged. Missing values become null, and class labels text as column
     names.
     """
-    # Whoever has such a table has imported its library.
+    # If the table is from polars, its library has been imported.
     pl = sys.modules.get("polars")
     if pl is None or not isinstance(data, pl.DataFrame):
         return values
@@ -134,7 +134,7 @@ def _in_polars(column: pd.Series, pl: Any) -> Any:
 def answered_frames(
     source: Source, columns: Sequence[str] | None, compute: Callable[[Any], Any]
 ) -> Iterator[pd.DataFrame]:
-    """Apply a function to each part, and yield its results as frames.
+    """Apply a function to each chunk, and yield its results as frames.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def answered_frames(
     columns : sequence of str or None
         Columns to read; all if None.
     compute : callable
-        Function of a part that returns a Series or DataFrame.
+        Function of a chunk that returns a Series or DataFrame.
 
     Yields
     ------
@@ -163,41 +163,41 @@ def chunk_table(
     n_rows_before: int = 0,
     coded_columns: Sequence[str] = (),
 ) -> Table | None:
-    """Return a part of the rows as a table.
+    """Return a chunk of the rows as a table.
 
     Parameters
     ----------
     data : table
-    column_types : mapping of str to Kind, optional
-        Kinds of the columns in other parts, for columns without values.
+    column_types : mapping of str to ColumnType, optional
+        Kinds of the columns in other chunks, for columns without values.
     n_rows_before : int
-        Number of rows before the part.
+        Number of rows before the chunk.
     coded_columns : sequence of str
         Text columns that are stored as dictionary codes.
 
     Returns
     -------
     Table or None
-        None if the part is empty.
+        None if the chunk is empty.
     """
-    table = Table(data, part=True, learnt_from=True, before=n_rows_before, coded=coded_columns)
-    # Columns of numbers that have no value in this part.
+    table = Table(data, part=True, is_training=True, n_rows_before=n_rows_before, coded_columns=coded_columns)
+    # Numeric columns without values in this chunk.
     numeric = ("numeric", "boolean")
     empty_columns = [
         name
         for name, column_type in (column_types or {}).items()
-        if column_type in numeric and table.kind(name) not in numeric and not table.has_values(name)
+        if column_type in numeric and table.column_type(name) not in numeric and not table.has_values(name)
     ]
     if empty_columns and table.nrows:
         frame = table.frame(table.names).assign(**dict.fromkeys(empty_columns, np.nan))
-        table = Table(frame, part=True, learnt_from=True)
+        table = Table(frame, part=True, is_training=True)
     return table if table.nrows else None
 
 
 class SourceTable(Table):
     """Stand-in for a table if rows come from a source: a column is read when it is needed.
 
-    The first part with rows determines the kinds of the columns.
+    The first chunk with rows determines the kinds of the columns.
     """
 
     __slots__ = ("_first", "_n_rows", "_source")
@@ -205,7 +205,7 @@ class SourceTable(Table):
     def __init__(self, source: Source, data: Any, first: Table) -> None:
         super().__init__(pd.DataFrame(columns=list(source.names)))
         self.data = data
-        self.learnt_from = True
+        self.is_training = True
         self._source = source
         self._first = first
         self._n_rows = source.nrows
@@ -236,20 +236,20 @@ class SourceTable(Table):
         """Store the number of rows that a pass has found."""
         self._n_rows = n_rows
 
-    def kind(self, name: str) -> ColumnType:
-        """Return the kind of a column in the first part."""
-        return self._first_chunk_with(name).kind(name)
+    def column_type(self, name: str) -> ColumnType:
+        """Return the kind of a column in the first chunk."""
+        return self._first_chunk_with(name).column_type(name)
 
     def dtype(self, name: str) -> Any:
-        """Return the dtype of a column in the first part."""
+        """Return the dtype of a column in the first chunk."""
         return self._first_chunk_with(name).dtype(name)
 
     def has_integer_dtype(self, name: str) -> bool:
-        """Return whether the dtype of a column in the first part is integer."""
+        """Return whether the dtype of a column in the first chunk is integer."""
         return self._first_chunk_with(name).has_integer_dtype(name)
 
     def _first_chunk_with(self, name: str) -> Table:
-        """Return the first part with rows, with a column of this name."""
+        """Return the first chunk with rows, with a column of this name."""
         if name not in self._first.names:
             self.position(name)
             self._first = next(table for table, _ in tables(self._source))
@@ -273,7 +273,7 @@ class SourceTable(Table):
             f"Column {name!r} of {self.nrows:,} rows at once",
             "Pass a subset of the rows as a table in memory",
         )
-        kinds = {name: self.kind(name)}
+        kinds = {name: self.column_type(name)}
         chunks = [table.column(name) for table, _ in tables(self._source, [name], kinds)]
         if all(isinstance(chunk.dtype, pd.CategoricalDtype) for chunk in chunks):
             return pd.Series(pd.api.types.union_categoricals(chunks), name=name)
@@ -325,7 +325,7 @@ def learn_source_design(
     learnt = None
     has_kinds = True
     if isinstance(source, DistributedSource):
-        first = Table(source.meta, part=True, learnt_from=True)
+        first = Table(source.meta, part=True, is_training=True)
         needs_pass = not parsed.is_plain(first)
     else:
         first = first_table(source, columns)
@@ -378,7 +378,7 @@ def learn_source_design(
 
 
 def first_table(source: Source, columns: Sequence[str] | None = None) -> Table:
-    """Return the first part with rows; raise DataError if there is none."""
+    """Return the first chunk with rows; raise DataError if there is none."""
     for table, _ in tables(source, columns):
         return table
     raise no_rows(source)
@@ -387,7 +387,7 @@ def first_table(source: Source, columns: Sequence[str] | None = None) -> Table:
 def _collect_rows(
     settings: _PassSettings, source: Source, all_labels: _CollectedRows | None = None
 ) -> _CollectedRows:
-    """Make a pass over some columns, on workers if the source is distributed.
+    """Collect rows with all levels by a pass over some columns, on workers if the source is distributed.
 
     Parameters
     ----------
@@ -428,14 +428,14 @@ def _collect_labels(
     levels: Sequence[Any] | None,
     weights: str | None,
 ) -> _CollectedRows | None:
-    """Make a pass over the columns of labels only.
+    """Collect all labels by a pass over the columns of labels only.
 
     Parameters
     ----------
     parsed : ParsedFormula
     functions : mapping of str to callable
     first : Table
-        The first part.
+        The first chunk.
     source : Source
     levels : sequence or None
         The classes.
@@ -459,7 +459,7 @@ def _collect_labels(
 
 
 def _collect_chunk(settings: _PassSettings, data: Any, overrides: None) -> _CollectedRows | None:
-    """Scan one part of a distributed source; return None if the part is empty."""
+    """Collect rows from a chunk of a distributed source; return None if the chunk is empty."""
     chunk = chunk_table(data)
     if chunk is None:
         return None
@@ -481,14 +481,14 @@ def _add_unread_columns(table: Table, meta: pd.DataFrame) -> Table:
             columns[name] = pd.Series(np.zeros(table.nrows, dtype))
         else:
             columns[name] = meta[label].reset_index(drop=True).reindex(range(table.nrows))
-    return Table(pd.DataFrame(columns), learnt_from=True)
+    return Table(pd.DataFrame(columns), is_training=True)
 
 
 def _depends_on_rows(expr: Expression, first: Table) -> bool:
     """Return whether the columns of a factor depend on the values in the rows."""
     if expr.stateful or expr.functions or expr.is_coded:
         return True
-    return any(first.kind(name) not in ("numeric", "boolean") for name in expr.columns)
+    return any(first.column_type(name) not in ("numeric", "boolean") for name in expr.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -518,7 +518,7 @@ class _PassSettings:
 
 
 class _CollectedRows:
-    """Rows that a pass has collected so far: the first row of each level, and all rows for transforms."""
+    """Rows collected by a pass: the first row of each level, and all rows of the columns of transforms."""
 
     def __init__(self, settings: _PassSettings) -> None:
         self._settings = settings
@@ -541,13 +541,13 @@ class _CollectedRows:
         merged._has_complete_row = self._has_complete_row
         for frame in other._frames:
             # The rows collected by the other pass contain all of its levels; collect the new ones.
-            merged.collect(Table(frame, part=True, learnt_from=True))
+            merged.collect(Table(frame, part=True, is_training=True))
         merged._learnt_frames = [*self._learnt_frames, *other._learnt_frames]
         merged.n_rows = self.n_rows + other.n_rows
         return merged
 
     def contains_labels_of(self, other: _CollectedRows) -> bool:
-        """Return whether the other result contains nothing new."""
+        """Return whether all labels of another result have been collected."""
         labels_by_code = self._labels_by_code
         return all(
             labels and labels <= labels_by_code.get(code, set())
@@ -555,7 +555,7 @@ class _CollectedRows:
         )
 
     def collect(self, chunk: Table) -> None:
-        """Collect the rows of a part that contain something new."""
+        """Add the rows of a chunk that contain a new class or level."""
         self.n_rows += chunk.nrows
         used = positive_weight_mask(self._settings.weights, chunk)
         new_positions = [self._new_classes(chunk, used)]
@@ -571,7 +571,7 @@ class _CollectedRows:
             self._frames.append(_rows_in_native_dtypes(chunk, self._columns, positions))
 
     def _new_classes(self, chunk: Table, used: Mask | None) -> Codes:
-        """Return the rows of a part with the first occurrence of a class."""
+        """Return the rows of a chunk with the first occurrence of a class."""
         root = self._parsed.response.root
         factorized = chunk.factorized(root.name) if isinstance(root, Column) else None
         if factorized is not None:
@@ -655,10 +655,10 @@ class _CollectedRows:
         joined = {
             name: _concatenate_columns([frame[name] for frame in self._frames]) for name in self._columns
         }
-        return Table(pd.DataFrame(joined), learnt_from=True)
+        return Table(pd.DataFrame(joined), is_training=True)
 
     def full_data_summary(self) -> FullDataSummary:
-        """Return the summary of all rows."""
+        """Return the summary of all rows of the source."""
         learning = Table(pd.concat(self._learnt_frames, ignore_index=True)) if self._learnt_frames else None
         return FullDataSummary(self.n_rows, learning)
 
@@ -671,7 +671,7 @@ def _complete_rows(rows: RowRange, columns: Sequence[str]) -> tuple[RowRange, Co
 
 
 def _rows_in_native_dtypes(chunk: Table, columns: Sequence[str], positions: Codes) -> pd.DataFrame:
-    """Return some rows of a part in their original dtypes.
+    """Return some rows of a chunk in their original dtypes.
 
     Parameters
     ----------
@@ -688,17 +688,17 @@ def _rows_in_native_dtypes(chunk: Table, columns: Sequence[str], positions: Code
         rows = chunk.data.iloc[positions]
         return pd.DataFrame({name: rows.iloc[:, chunk.position(name)] for name in columns})
     chunk_rows = chunk.rows(positions)
-    # Categories may be ordered by the values of the whole part, hence the full column is read.
+    # Categories may be ordered by the values of the whole chunk, hence the full column is read.
     frame = pd.DataFrame(
         {
             name: chunk.column(name).iloc[positions]
-            if chunk.kind(name) == "categorical"
+            if chunk.column_type(name) == "categorical"
             else chunk_rows.column(name)
             for name in columns
         }
     )
     exact_columns = [
-        name for name in columns if chunk.kind(name) == "boolean" or chunk.has_integer_dtype(name)
+        name for name in columns if chunk.column_type(name) == "boolean" or chunk.has_integer_dtype(name)
     ]
     return frame.assign(
         **{name: _exact_values(chunk, name, positions).set_axis(frame.index) for name in exact_columns}
@@ -721,7 +721,7 @@ def _exact_values(chunk: Table, name: str, positions: Codes) -> pd.Series:
     """
     values = chunk.native(name)[positions.tolist()].to_list()
     present_values = [value for value in values if value is not None]
-    if chunk.kind(name) == "boolean":
+    if chunk.column_type(name) == "boolean":
         # Like for a table in memory, missing values must not change the type of the labels.
         nullable_dtype = "object"
         complete_dtype = "bool"

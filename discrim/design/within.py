@@ -43,7 +43,7 @@ def read_within(formula: str, data: Any, column: str, *, levels: Sequence[Any] |
 
     Returns
     -------
-    Blocks
+    DesignRows
     """
     table = _require_table(data, column)
     # Report an unknown column of groups before errors of the formula.
@@ -131,7 +131,7 @@ def _require_table(data: Any, column: str) -> Table:
             "within= must be the name of a column.", hint="Pass the name of the column that groups the rows."
         )
     source = None if isinstance(data, Table | pd.DataFrame) else source_of(data)
-    if source is not None or (isinstance(data, Table) and data.part):
+    if source is not None or (isinstance(data, Table) and data.is_chunk):
         description = "the source" if source is None else source.what
         raise NotSupportedError(
             f"within={column!r} requires all rows of a group, but {description} is read in chunks.",
@@ -187,7 +187,7 @@ def _subtract_group_means(blocks: Blocks, table: Table, groups: Codes) -> Table:
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
     table : Table
     groups : (n,) int array
         Group of each row, -1 for none.

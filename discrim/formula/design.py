@@ -79,7 +79,7 @@ class Spec:
     Attributes
     ----------
     kinds : tuple of str
-        Kind of values of each of `Design.columns` when the design was created.
+        ColumnType of values of each of `Design.columns` when the design was created.
     factors : tuple of Factor
     codings : tuple of Coding
     products : tuple of Product
@@ -174,7 +174,7 @@ class Design:
 
     @property
     def kinds(self) -> dict[str, ColumnType]:
-        """Kind of values of each column when the design was created; "numeric" if it is plain."""
+        """ColumnType of values of each column when the design was created; "numeric" if it is plain."""
         if self.spec is None:
             return dict.fromkeys(self.columns, "numeric")
         return dict(zip(self.columns, self.spec.kinds, strict=True))

@@ -144,7 +144,7 @@ class RowRange:
         First row of the range, and the row after its last.
     keep : (stop - start,) array of bool, optional
         Rows of the range to include. By default those in `used`, or all.
-    kinds : mapping of str to Kind, optional
+    kinds : mapping of str to ColumnType, optional
         Kinds of columns that have been determined already. Determining one requires a pass over a column
         of objects.
     used : (n,) array of bool, optional
@@ -186,9 +186,9 @@ class RowRange:
         return index if self.keep is None else index[self.keep]
 
     def kind(self, name: str) -> ColumnType:
-        """Return the kind of a column, see `Table.kind`; cached."""
+        """Return the kind of a column, see `Table.column_type`; cached."""
         if name not in self._kinds:
-            self._kinds[name] = self.table.kind(name)
+            self._kinds[name] = self.table.column_type(name)
         return self._kinds[name]
 
     def complete(self, columns: Sequence[str]) -> tuple[RowRange, NDArray[np.bool_]]:
@@ -548,7 +548,7 @@ class _Evaluation:
     def of_whole(self, node: Call, states: tuple[State, ...]) -> FunctionResult:
         """Call a user's function on the complete rows of the whole table; return its values for these rows.
 
-        The result for the whole table is cached in `Table.made`.
+        The result for the whole table is cached in `Table.function_cache`.
 
         Parameters
         ----------
@@ -566,7 +566,7 @@ class _Evaluation:
             name: self.functions[name] for name in _called_functions(node) if name in self.functions
         }
         key = (repr(node), states, tuple(map(id, called_functions.values())))
-        if key not in table.made:
+        if key not in table.function_cache:
             columns = tuple(
                 dict.fromkeys(
                     column_node.name for column_node in nodes(node) if isinstance(column_node, Column)
@@ -576,8 +576,8 @@ class _Evaluation:
             inner = _Evaluation(self.code, rows, Memory(states), self.functions)
             result_positions = np.arange(table.nrows) if is_complete.all() else np.cumsum(is_complete) - 1
             # A reference to the functions keeps Python from reusing their ids, which are part of the key.
-            table.made[key] = inner.called_on(rows, node), result_positions, called_functions
-        all_values, result_positions, _ = table.made[key]
+            table.function_cache[key] = inner.called_on(rows, node), result_positions, called_functions
+        all_values, result_positions, _ = table.function_cache[key]
         result_positions = result_positions[self.rows.start : self.rows.stop]
         result_positions = result_positions if self.rows.keep is None else result_positions[self.rows.keep]
         values: FunctionResult = (

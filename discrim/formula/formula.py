@@ -400,7 +400,7 @@ def _shorten_formula(text: str) -> str:
 
 
 class FullDataSummary(NamedTuple):
-    """Row count and training columns of the full data, used while a part is read.
+    """Row count and training columns of the full data, used while a chunk is read.
 
     The training columns are those from which transforms learn, of all complete rows.
     """
@@ -437,7 +437,7 @@ class ParsedFormula(NamedTuple):
     def is_plain(self, table: Table) -> bool:
         """Return whether every term is a numeric column."""
         return all(len(term) == 1 for term in self.terms) and all(
-            isinstance(expr.root, Column) and table.kind(expr.root.name) in {"numeric", "boolean"}
+            isinstance(expr.root, Column) and table.column_type(expr.root.name) in {"numeric", "boolean"}
             for expr in self.expressions.values()
         )
 
@@ -549,7 +549,7 @@ def learn_design(
     levels : sequence, optional
         The classes in order; by default the order of the categories, or sorted.
     full_data : FullDataSummary, optional
-        Summary of the full data, if the table is a part of it.
+        Summary of the full data, if the table is a chunk of it.
     positive : (n,) bool, optional
         Rows with a positive weight. The others count as rows without a label.
     incomplete : bool
@@ -601,7 +601,7 @@ def learn_design(
         spec,
         tuple(function_names),
     )
-    boolean_columns = tuple(name for name in columns if spec is None and table.kind(name) == "boolean")
+    boolean_columns = tuple(name for name in columns if spec is None and table.column_type(name) == "boolean")
     covariate_names = _covariate_columns(parsed, names, spec)
     return Design(
         parsed.formula,
@@ -726,7 +726,7 @@ def learn_spec(
     functions : mapping of str to callable
         Functions of the user.
     full_data : FullDataSummary, optional
-        Summary of the full data, if the table is a part of it.
+        Summary of the full data, if the table is a chunk of it.
     used : (n,) bool array, optional
         Rows with a class and a positive weight.
     incomplete : bool
@@ -833,7 +833,7 @@ def _learn_factor(
         is_text = rows.kind(root.name) == "text"
         # Unlike categories, text declares no levels: a text without a complete row is not one.
         levels, codes = coded_levels(
-            *factorized, description, declared=not is_text, keep_unused=rows.table.part and not is_text
+            *factorized, description, declared=not is_text, keep_unused=rows.table.is_chunk and not is_text
         )
         if is_text:
             check_not_numbers_as_text(levels, codes, root.name, lambda: rows.index)
@@ -846,7 +846,7 @@ def _learn_factor(
         return Factor(expr.code, width, None, tuple(memory.states)), None
     # Rows without a category from a user's function are missing.
     present_values = value.values.dropna() if expr.functions else value.values
-    levels, _ = find_levels(present_values, description, value.levels, keep_unused=rows.table.part)
+    levels, _ = find_levels(present_values, description, value.levels, keep_unused=rows.table.is_chunk)
     return Factor(expr.code, 0, levels, tuple(memory.states)), value.contrast
 
 

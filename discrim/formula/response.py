@@ -161,7 +161,7 @@ def classes_and_codes(
     levels : sequence, optional
         The classes in order, from the user.
     rows : int, optional
-        Number of rows of the full data, if the table is a part of it.
+        Number of rows of the full data, if the table is a chunk of it.
     used : (n,) bool, optional
         Rows that are used, such as those with a positive weight. The others count as rows without a label.
     """
@@ -169,7 +169,7 @@ def classes_and_codes(
     factorized = None if column is None or levels is not None else table.factorized(column)
     if column is not None and factorized is not None:
         requested_levels = None
-        declared = table.kind(column) == "categorical"
+        declared = table.column_type(column) == "categorical"
         if used is not None and not declared:
             all_labels = factorized[1]
             factorized = occurring_labels(*factorized, used)
@@ -178,14 +178,18 @@ def classes_and_codes(
         keep = factorized[0] >= 0 if used is None else (factorized[0] >= 0) & used
         used_codes = factorized[0] if keep.all() else factorized[0][keep]
         classes, codes = coded_levels(
-            used_codes, factorized[1], _describe_response(response), declared=declared, keep_unused=table.part
+            used_codes,
+            factorized[1],
+            _describe_response(response),
+            declared=declared,
+            keep_unused=table.is_chunk,
         )
         dtype = table.dtype(column)
     else:
         values, keep = used_labels(response, table, functions, used)
         requested_levels = values.levels if levels is None else _validate_levels(levels)
         classes, codes = find_levels(
-            values.values, _describe_response(response), requested_levels, keep_unused=table.part
+            values.values, _describe_response(response), requested_levels, keep_unused=table.is_chunk
         )
         declared = isinstance(values.values.dtype, pd.CategoricalDtype)
         if used is not None and requested_levels is None and not declared:
@@ -202,7 +206,7 @@ def classes_and_codes(
     if requested_levels is None:
         _warn_of_similar_labels(classes, response)
         _refuse_measurement(classes, rows or len(codes), response)
-        if not (table.part or declared):
+        if not (table.is_chunk or declared):
             _warn_of_measurement(classes, rows or len(codes), response)
     # Labels of dtype object that are numbers or booleans are returned as such.
     has_no_label_type = dtype is None or (str(dtype) == "object" and not isinstance(classes[0], str))
@@ -287,8 +291,8 @@ def _validate_levels(levels: Any) -> list[Any]:
 
 
 def _warn_of_unweighted(labels: Sequence[Any], table: Table, response: Expression) -> None:
-    """Warn of labels whose rows all have a weight of zero, unless the table is a part."""
-    if labels and not table.part:
+    """Warn of labels whose rows all have a weight of zero, unless the table is a chunk."""
+    if labels and not table.is_chunk:
         listed = ", ".join(map(shown, labels[:8])) + (f" and {len(labels) - 8} more" if labels[8:] else "")
         warn_user(
             f"Class {listed} of {response.label!r} has no observations with a weight above 0.",
@@ -415,7 +419,7 @@ def response_labels(
     keep : (n,) bool array
         Which rows have a response.
     """
-    if isinstance(response.root, Column) and table.kind(response.root.name) == "text":
+    if isinstance(response.root, Column) and table.column_type(response.root.name) == "text":
         values = table.labels(response.root.name, 0, table.nrows)
         keep = values.notna().to_numpy()
         return Categories(values if keep.all() else values[keep]), keep

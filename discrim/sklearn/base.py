@@ -250,7 +250,7 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
 
     classes_: Array
 
-    def _keep(self, results: ClassifierResults, classes: Array, *, keep_all: bool = False) -> None:
+    def _store_results(self, results: ClassifierResults, classes: Array, *, keep_all: bool = False) -> None:
         """Store results and classes.
 
         Parameters
@@ -536,7 +536,7 @@ class VerbClassifier(FittedClassifier):
         -------
         self
         """
-        data = self._validated(X, reset=True)
+        data = self._validate_rows(X, reset=True)
         classes, codes = encode_classes(y, data, extra_options.get("weights"))
         self._refuse_classes(classes)
         names = self._names()
@@ -557,7 +557,7 @@ class VerbClassifier(FittedClassifier):
             self._refuse_missing(table)
             raise
         self._learn_from_rows(results)
-        self._keep(results._without_rows(), classes)
+        self._store_results(results._without_rows(), classes)
         return self
 
     def _right_side(self) -> str:
@@ -626,7 +626,7 @@ class VerbClassifier(FittedClassifier):
             [f"x{j}" for j in range(self.n_features_in_)] if feature_names is None else feature_names.tolist()
         )
 
-    def _validated(self, X: Any, *, reset: bool) -> Any:
+    def _validate_rows(self, X: Any, *, reset: bool) -> Any:
         """Return X as a table with the columns of the fit: a frame unchanged, an array as a view."""
         check_options: dict[str, Any]
         if scipy.sparse.issparse(X) and self.takes_sparse:
@@ -650,7 +650,7 @@ class VerbClassifier(FittedClassifier):
 
     def _table(self, X: Any) -> Table:
         """Return new rows as a `Table`; raise a DataError if a value is missing that the model cannot use."""
-        table = Table(self._validated(X, reset=False))
+        table = Table(self._validate_rows(X, reset=False))
         self._refuse_missing(table)
         return table
 

@@ -132,7 +132,7 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
 
     def _store_fit(self, results: ClassifierResults, classes: Any) -> None:
         """Store the results of a fit, its classes (K,) and the columns that it reads."""
-        self._keep(results, classes)
+        self._store_results(results, classes)
         self.feature_names_in_ = np.array(results._fit.design_rows.design.columns, dtype=object)
         self.n_features_in_ = len(self.feature_names_in_)
 
@@ -200,7 +200,7 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
         refuse_missing(table, names)
         return table
 
-    def _gaps(self) -> Gaps:
+    def _missing_policy(self) -> Gaps:
         return Gaps("missing" if self.unseen == "missing" else None)
 
     def _has_scores(self) -> bool:

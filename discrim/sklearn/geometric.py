@@ -45,7 +45,7 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
     """
 
     verb = staticmethod(discrim.knn)
-    _goes_on = ("singular", "euclidean")
+    _fallback_option = ("singular", "euclidean")
 
     constant: str = "drop"
     singular: str = "euclidean"
@@ -71,7 +71,7 @@ class NearestCentroidClassifier(LinearCoefficients, PartialClassifier):
 
     verb = staticmethod(discrim.nearest_centroid)
 
-    def _spread(self) -> Spread | None:
+    def _required_moments(self) -> Spread | None:
         return "diagonal"
 
 
@@ -89,13 +89,13 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, PartialClassifier):
 
     verb = staticmethod(discrim.shrunken_centroids)
     takes_sparse = True
-    _goes_on = ("single", "warn")
+    _fallback_option = ("single", "warn")
 
     threshold: float | Literal["1se"] | None
     seed: int | None = 0
     single: str = "warn"
 
-    def _spread(self) -> Spread | None:
+    def _required_moments(self) -> Spread | None:
         return None if self.threshold in (None, "1se") else "diagonal"
 
     def _fit_simpler(
@@ -147,7 +147,7 @@ class HyperplaneClassifier(LinearCoefficients, VerbClassifier):
     """
 
     verb = staticmethod(discrim.hyperplane)
-    _goes_on = ("overlap", "warn")
+    _fallback_option = ("overlap", "warn")
 
     overlap: str = "warn"
     constant: str = "drop"
@@ -198,7 +198,7 @@ class KernelDensityClassifier(WeightedClassifier):
 
     verb = staticmethod(discrim.kernel_density)
     positional = ("bandwidth",)
-    _goes_on = ("singular", "euclidean")
+    _fallback_option = ("singular", "euclidean")
 
     singular: str = "euclidean"
 

@@ -111,7 +111,7 @@ class PartialClassifier(WeightedClassifier):
         begins = not (hasattr(self, "moments_") or hasattr(self, "results_"))
         classes_are_fixed = classes is not None or (not begins and self._are_named)
         known_classes = self._known_classes(classes, y, begins, classes_are_fixed)
-        data = self._validated(X, reset=begins)
+        data = self._validate_rows(X, reset=begins)
         codes = _codes(y, data, known_classes)
         response = base.response_name(y, self._names()) if begins else self._response
         table = with_column(data, self._names(), response, codes, known_classes.tolist())
@@ -132,7 +132,7 @@ class PartialClassifier(WeightedClassifier):
             self.classes_ = known_classes
             self.__dict__.pop("results_", None)
         else:
-            self._keep(results, known_classes, keep_all=True)
+            self._store_results(results, known_classes, keep_all=True)
         return self
 
     def _known_classes(self, classes: Any, y: Any, begins: bool, are_fixed: bool) -> Array:
@@ -249,15 +249,15 @@ class PartialClassifier(WeightedClassifier):
             except CollinearError as error:
                 return None, error
 
-    def _asked(self, X: Any) -> tuple[Any, Any]:
+    def _fit_and_rows(self, X: Any) -> tuple[Any, Any]:
         error = getattr(self, "_why_no_fit", None)
         if error:
             raise DataError(
                 f"The rows of partial_fit do not suffice for a fit yet: {error.message}", hint=error.hint
             )
-        return super()._asked(X)
+        return super()._fit_and_rows(X)
 
-    def _learn(self, results: ClassifierResults) -> None:
+    def _learn_from_rows(self, results: ClassifierResults) -> None:
         """Store the moments of the rows of a fit, to which `partial_fit` can add batches."""
         fit = results._fit
         self._moments_of_fit = None
@@ -275,8 +275,8 @@ class PartialClassifier(WeightedClassifier):
                 )  # fmt: skip
         self._moments_of_fit = own_moments
 
-    def _fitted(self, X: Any, y: Any, more: Mapping[str, Any]) -> Self:
-        fitted = super()._fitted(X, y, more)
+    def _fit_verb(self, X: Any, y: Any, more: Mapping[str, Any]) -> Self:
+        fitted = super()._fit_verb(X, y, more)
         self.__dict__.pop("moments_", None)
         self._why_no_fit = None
         self._are_named = False
@@ -407,7 +407,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         X : (n, p) array or frame
             Rows with the columns of the fit.
         """
-        results, blocks = self._asked(X)
+        results, blocks = self._fit_and_rows(X)
         return np.asarray(results.transform(blocks).to_numpy())
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
@@ -458,7 +458,7 @@ class QDAClassifier(PartialClassifier):
     specifications = MappingProxyType(
         {"covariance": base.word_reader(QUADRATIC.words), "components": read_subspace}
     )
-    _goes_on = ("singular", "shrink")
+    _fallback_option = ("singular", "shrink")
 
     method: Any
     covariance: Any
@@ -502,7 +502,7 @@ class LocationClassifier(WeightedClassifier):
     """
 
     verb = staticmethod(discrim.location)
-    _goes_on = ("singular", "shrink")
+    _fallback_option = ("singular", "shrink")
 
     singular: str = "shrink"
 
@@ -534,7 +534,7 @@ class NaiveBayesClassifier(PartialClassifier):
 
     verb = staticmethod(discrim.naive_bayes)
     takes_sparse = True
-    _goes_on = ("singular", "smooth")
+    _fallback_option = ("singular", "smooth")
 
     kernel: bool | Sequence[str]
     singular: str = "smooth"
@@ -620,7 +620,7 @@ class RDAClassifier(LinearCoefficients, PartialClassifier):
 
     verb = staticmethod(discrim.rda)
     specifications = MappingProxyType({"parametrization": read_regularized, "components": read_subspace})
-    _goes_on = ("singular", "shrink")
+    _fallback_option = ("singular", "shrink")
 
     alpha: float | Literal["1se"] | None
     gamma: float | Literal["1se"] | None
@@ -666,7 +666,7 @@ class PLDAClassifier(PartialClassifier):
     """
 
     verb = staticmethod(discrim.plda)
-    _goes_on = ("singular", "shrink")
+    _fallback_option = ("singular", "shrink")
 
     normalize: bool
     singular: str = "shrink"
@@ -704,7 +704,7 @@ class MixtureClassifier(WeightedClassifier):
 
     verb = staticmethod(discrim.mixture)
     positional = ("components",)
-    _goes_on = ("singular", "simpler")
+    _fallback_option = ("singular", "simpler")
 
     singular: str = "simpler"
 

@@ -28,7 +28,7 @@ class PLSClassifier(WeightedClassifier):
 
     verb = staticmethod(discrim.pls)
     positional = ("ncomp",)
-    _goes_on = ("few", "fewer")
+    _fallback_option = ("few", "fewer")
 
     rule: str
     seed: int | None = 0
@@ -82,7 +82,7 @@ class SparseLDAClassifier(LinearCoefficients, WeightedClassifier):
     """
 
     verb = staticmethod(discrim.sparse_lda)
-    _goes_on = ("singular", "shrink")
+    _fallback_option = ("singular", "shrink")
 
     seed: int | None = 0
     singular: str = "shrink"

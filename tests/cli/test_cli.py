@@ -81,7 +81,7 @@ def fails(capsys, *arguments):
 # ---- what is typed is what is called
 
 
-def test_the_verb_gets_formula_and_table_and_no_option_that_was_not_given(verb, capsys):
+def test_verbs_receive_only_typed_options(verb, capsys):
     assert cli.main(["lda", FORMULA, "iris"]) == 0
     formula, data, options = verb.called
     assert formula == FORMULA
@@ -178,7 +178,7 @@ def test_prior_in_every_form(typed, prior):
         ("a=.5,b=", "'' is not a number"),
     ],
 )
-def test_a_prior_that_is_none_names_the_part(typed, culprit):
+def test_invalid_priors_are_named(typed, culprit):
     with pytest.raises(argparse.ArgumentTypeError, match=culprit):
         value_kind_of(Prior).read(typed)
 
@@ -283,14 +283,14 @@ def test_a_column_without_a_name_is_reported(tmp_path):
         ("broken.csv.zip", b"not zip", "cannot be unpacked"),
     ],
 )
-def test_a_file_that_is_no_table_is_one_line(tmp_path, capsys, name, content, says):
+def test_unreadable_files_are_one_line(tmp_path, capsys, name, content, says):
     path = tmp_path / name
     path.write_bytes(content)
     assert says in fails(capsys, "lda", "y ~ x", str(path))
 
 
-def test_what_is_no_file_is_one_line(tmp_path, capsys):
-    assert "neither a file nor a table" in fails(capsys, "lda", "y ~ x", "no_such.csv")
+def test_missing_files_are_one_line(tmp_path, capsys):
+    assert "neither a file nor a data set" in fails(capsys, "lda", "y ~ x", "no_such.csv")
     assert "holds no file" in fails(capsys, "lda", "y ~ x", str(tmp_path))
     assert "Download it first" in fails(capsys, "lda", "y ~ x", "https://example.org/t.csv")
 
@@ -324,7 +324,7 @@ def test_wrong_arguments_are_one_line(capsys, arguments):
     fails(capsys, *arguments)
 
 
-def test_an_error_of_the_package_is_one_line_that_steers_no_terminal(verb, monkeypatch, capsys):
+def test_errors_are_one_line_without_control_characters(verb, monkeypatch, capsys):
     def refuse(*_, **__):
         raise FormulaError("no column 'a\nb'\x1b[31m \u202e in\n  the table\n  ^^^^")
 
@@ -341,7 +341,7 @@ def test_a_message_of_a_long_value_is_short_and_keeps_its_ends(capsys, option):
     assert said[-20:] == short[-20:]
 
 
-def test_a_defect_is_not_hidden(monkeypatch):
+def test_internal_errors_are_not_hidden(monkeypatch):
     def break_down(*_, **__):
         raise ZeroDivisionError
 
@@ -486,7 +486,7 @@ def test_a_file_may_hold_the_map_to_calibrated_posteriors(saved, capsys, tmp_pat
     assert "--save" in fails(capsys, "lda", FORMULA, "iris", "--calibrated")
 
 
-def test_predict_names_the_culprit(saved, capsys):
+def test_errors_of_predict_name_the_cause(saved, capsys):
     assert "'no.fit'" in fails(capsys, "predict", "no.fit", "iris")
     assert "cannot be read as a saved fit" in fails(capsys, "predict", "README.md", "iris")
     assert "'sepal_length'" in fails(capsys, "predict", saved, "penguins")
@@ -502,7 +502,7 @@ def test_a_value_that_begins_with_a_minus_is_told_how_to_be_given(capsys):
     assert "'setosa' is -1" in fails(capsys, "lda", FORMULA, "iris", "--prior=-1,1,1")
 
 
-def test_a_section_there_is_not_names_those_there_are(capsys):
+def test_unknown_sections_list_the_sections(capsys):
     assert "means" in fails(capsys, "lda", FORMULA, "iris", "--sections", "meens")
 
 
@@ -517,7 +517,7 @@ def test_a_section_there_is_not_names_those_there_are(capsys):
         (FORMULA, ["--weights", "no_such"], "'no_such'"),
     ],
 )
-def test_a_mistake_names_the_culprit(capsys, formula, option, culprit):
+def test_errors_name_the_cause(capsys, formula, option, culprit):
     assert culprit in fails(capsys, "lda", formula, "iris", *option)
 
 

@@ -75,7 +75,7 @@ def test_error_rates_of_stepwise_are_of_the_fit(capsys):
     )
 
 
-def test_where_no_term_is_chosen_the_steps_are_shown(capsys):
+def test_steps_are_shown_if_no_term_is_chosen(capsys):
     none = ["stepwise", FORMULA, "iris", "--enter", "1e-300", "--stay", "1e-300"]
     assert "Chosen: none" in said(capsys, *none)
     assert "nothing to fit" in refused(capsys, *none, "--errors", "loo")
@@ -84,7 +84,7 @@ def test_where_no_term_is_chosen_the_steps_are_shown(capsys):
 # ---- choose
 
 
-def test_choose_prints_what_was_tried_and_saves_the_fit(capsys):
+def test_choose_prints_the_candidates_and_saves_the_fit(capsys):
     tried = ["--verbs", "lda, knn(k=5)", "--no-calibrate", "--seed", "1", "--folds", "5"]
     printed = said(capsys, "choose", FORMULA, "iris", *tried, "--by", "error", "--save", "a.fit")
     candidates = {"lda": "lda", "knn(k=5)": ("knn", {"k": 5})}
@@ -115,7 +115,7 @@ def test_rows_of_a_test_table_say_how_good_a_fit_is(capsys):
     )
 
 
-def test_a_test_table_that_is_none_is_refused(capsys):
+def test_invalid_test_tables_raise(capsys):
     said(capsys, "lda", FORMULA, "iris", "--save", "a.fit")
     IRIS.drop(columns="species").to_csv("bare.csv", index=False)
     assert "'species'" in refused(capsys, "assess", "a.fit", "bare.csv")
@@ -282,7 +282,7 @@ def test_formulas_are_compared_too(capsys):
         (["--verbs", "lda,logistic"], "logistic: A hyperplane separates"),
     ],
 )
-def test_what_does_not_go_together_is_said(arguments, says, capsys):
+def test_options_that_cannot_be_combined_raise(arguments, says, capsys):
     assert says in refused(capsys, "compare", FORMULA, "iris", *arguments)
 
 
@@ -317,13 +317,13 @@ def test_saved_fits_are_compared_on_new_rows(saved, capsys):
     assert by_pair["p_exact"].iloc[0] == pytest.approx(binomtest(only[0], sum(only)).pvalue, rel=1e-12)
 
 
-def test_one_saved_fit_is_judged_alone(saved, capsys):
+def test_one_saved_fit_is_assessed(saved, capsys):
     printed = said(capsys, "compare", "a.fit", "new.csv")
     assert "Comparison of 1 fit: new.csv" in printed
     assert "alone" not in printed
 
 
-def test_what_saved_fits_do_not_take_is_said(saved, capsys):
+def test_options_for_formulas_raise_with_saved_fits(saved, capsys):
     for option in (["--folds", "5"], ["--verbs", "lda"], ["--prior", "equal"], ["--na-action", "drop"]):
         assert f"{option[0]} requires formulas" in refused(capsys, "compare", "a.fit", "new.csv", *option)
     assert "is the file of a fit" in refused(capsys, "compare", "a.fit", FORMULA, "new.csv")

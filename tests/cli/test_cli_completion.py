@@ -56,7 +56,7 @@ def test_verbs_options_tables_and_files_are_completed(folder):
     assert completions(folder, "discrim predict m") == {"measured.csv"}
 
 
-def test_without_argcomplete_a_command_runs_as_ever():
+def test_commands_run_without_argcomplete():
     code = "import sys; sys.modules['argcomplete'] = None; from discrim.cli import main; main(sys.argv[1:])"
     environment = {**os.environ, "_ARGCOMPLETE": "1"}
     command = [sys.executable, "-c", code, "datasets", "iris"]

@@ -45,7 +45,7 @@ WRITTEN = {
 
 @pytest.mark.parametrize("name", WRITTEN)
 @pytest.mark.parametrize("many", [False, True], ids=["a file", "a folder"])
-def test_the_cause_is_named_and_the_way_out_works(name, many, tmp_path, capsys):
+def test_messages_name_the_cause_and_hints_work(name, many, tmp_path, capsys):
     contents, cause, way_out = WRITTEN[name]
     path = tmp_path / "folder" / name
     path.parent.mkdir()
@@ -99,7 +99,7 @@ def test_a_table_of_one_column_is_read_where_the_separator_is_said(tmp_path):
     assert read_table(str(path), None, Dialect(","))["a;b"].tolist() == [1, 2]
 
 
-def test_a_source_in_python_says_the_way_out_of_python(tmp_path):
+def test_python_sources_have_python_hints(tmp_path):
     path = tmp_path / "t.csv"
     IRIS.to_csv(path, sep=";", decimal=",", index=False)
     with pytest.raises(DataError) as caught:

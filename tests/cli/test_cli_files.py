@@ -240,5 +240,5 @@ def test_more_than_the_memory_is_one_line(monkeypatch, capsys):
 
     monkeypatch.setattr(reading, "_read_delimited", exhausted)
     assert "larger than the memory" in refused(capsys, "lda", FORMULA, "table.csv")
-    monkeypatch.setattr(fitting, "of_table", exhausted)
+    monkeypatch.setattr(fitting, "call_with_table", exhausted)
     assert "not enough memory: Unable to allocate 16 PiB" in refused(capsys, "lda", FORMULA, "iris")

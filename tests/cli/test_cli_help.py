@@ -94,7 +94,7 @@ def test_only_the_verb_that_is_typed_has_its_options():
             "--method: 'mel' is not known. Did you mean mle?",
         ),
         (("lda", "s ~ .", "iris", "--kind", "biplto"), "Did you mean biplot?"),
-        (("lda", "s ~ .", "irsi"), "'irsi' is neither a file nor a table of the package. Did you mean iris?"),
+        (("lda", "s ~ .", "irsi"), "'irsi' is neither a file nor a data set of the package. Did you mean iris?"),
         (("lda", "species ~ .", "iris", "--sections", "meens"), "Did you mean 'means'?"),
         (("lda", "species ~ .", "iris", "--errors", "bootstrap,lo"), "unknown method 'bootstrap'"),
         (("lda", "species ~ .", "iris", "--errors", "looo"), "unknown method 'looo'. Did you mean loo?"),
@@ -114,7 +114,7 @@ def test_a_wrong_word_is_answered_with_the_nearest(arguments, says, capsys):
     assert says in refused(capsys, *arguments)
 
 
-def test_a_file_of_nearly_that_name_is_meant(capsys, tmp_path, monkeypatch):
+def test_similar_file_names_are_suggested(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "flowers.csv").write_text(datasets.text("iris"), encoding="utf-8")
     assert refused(capsys, "lda", "y ~ .", "flowers.cvs").endswith("Did you mean flowers.csv?")
@@ -129,7 +129,7 @@ def test_a_word_that_is_near_nothing_is_answered_with_all(word, capsys):
     assert "there are lda, qda" in refused(capsys, word) if not word.startswith("-") else True
 
 
-def test_the_way_out_is_said_as_it_is_typed(capsys):
+def test_hints_show_typed_options(capsys):
     separated = refused(capsys, "logistic", "species ~ .", "iris")
     assert "Pass bias_reduction=True" in separated
     assert separated.endswith(" --bias-reduction")
@@ -143,7 +143,7 @@ def test_the_way_out_is_said_as_it_is_typed(capsys):
     assert "Typed" not in refused(capsys, "lda", "species ~ .", "iris", "--ncomp", "5")
 
 
-def test_a_long_command_is_turned_where_a_shell_reads_on():
+def test_long_commands_are_continued_with_a_backslash():
     command = 'discrim lda "species ~ ." iris --prior equal --sections header,means --format markdown'
     lines = command_lines(command, 40).splitlines()
     assert max(map(len, lines)) <= 40

@@ -59,7 +59,7 @@ def halves(one, other):
     ],
 )
 @pytest.mark.parametrize("formula", ["y ~ x", "C(y) ~ x"])
-def test_classes_are_those_of_the_file(labels, classes, formula, tmp_path, capsys):
+def test_classes_equal_the_text_of_the_file(labels, classes, formula, tmp_path, capsys):
     path = written(tmp_path, labels)
     assert cli.main(["lda", formula, path, "--save", str(tmp_path / "fit")]) == 0
     fit = discrim.load(tmp_path / "fit")

@@ -56,7 +56,7 @@ def test_the_table_that_is_read_is_not_overwritten(table, capsys, how):
     assert table.read_bytes() == before
 
 
-def test_moments_are_no_fit(tmp_path, capsys):
+def test_moments_are_not_a_fit(tmp_path, capsys):
     path = tmp_path / "moments"
     discrim.moments(FORMULA, discrim.datasets.load_iris()).save(path)
     before = path.read_bytes()
@@ -70,7 +70,7 @@ def test_moments_are_no_fit(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("content", [b"", b"a,b\n1,2\n", b"PK\3\4", b"{}" * 40, b"\0" * 4096])
-def test_what_is_no_fit_is_replaced_by_force_alone(tmp_path, capsys, content):
+def test_other_files_are_replaced_only_with_force(tmp_path, capsys, content):
     path = tmp_path / "there"
     path.write_bytes(content)
     status, out, err = run(capsys, "lda", FORMULA, "iris", "--save", str(path))
@@ -135,7 +135,7 @@ def test_a_reader_of_the_first_lines_gets_the_fit(tmp_path):
     assert load(path).predict(datasets.load_iris()).nunique() == 3
 
 
-def test_a_pipe_or_a_device_is_no_place_for_a_fit(tmp_path, capsys):
+def test_fits_are_not_saved_to_pipes_or_devices(tmp_path, capsys):
     os.mkfifo(tmp_path / "pipe")
     for place in (tmp_path / "pipe", Path(os.devnull)):
         for force in ([], ["--force"]):

@@ -67,14 +67,14 @@ def test_a_folder_and_a_pattern_are_the_file(arguments, places, capsys):
     assert said(capsys, verb, formula, f"{folder}/*.csv*", *options) == expected
 
 
-def test_a_large_file_is_read_part_by_part_where_the_verb_allows(places, capsys, monkeypatch):
+def test_large_files_are_read_in_chunks_if_possible(places, capsys, monkeypatch):
     whole, _ = places
     expected = [said(capsys, verb, "y ~ x + z", whole) for verb in ("lda", "knn")]
-    monkeypatch.setattr(sources, "LARGE", 1)
+    monkeypatch.setattr(sources, "MIN_CHUNKED_BYTES", 1)
     assert [said(capsys, verb, "y ~ x + z", whole) for verb in ("lda", "knn")] == expected
 
 
-def test_what_a_folder_is_named_for_is_a_column(tmp_path, capsys):
+def test_folder_keys_are_columns(tmp_path, capsys):
     penguins = datasets.load("penguins").dropna()
     for year, part in penguins.groupby("year"):
         (tmp_path / f"year={year}").mkdir()
@@ -107,7 +107,7 @@ def test_predictions_of_a_folder_are_those_of_the_file(more, places, capsys, tmp
                     assert one.isna().tolist() == other.isna().tolist()
 
 
-def test_what_is_wrong_names_the_file(places, capsys, tmp_path):
+def test_errors_name_the_file(places, capsys, tmp_path):
     _, folder = places
     broken = Path(folder) / "3.csv"
     broken.write_text("y,x,code,z\n2,unknown,7,1\n")
@@ -123,7 +123,7 @@ def test_what_is_wrong_names_the_file(places, capsys, tmp_path):
     assert "4.parquet" in refused(capsys, "lda", "y ~ x", folder)
 
 
-def test_no_file_that_is_read_is_written(places, capsys, tmp_path):
+def test_input_files_are_not_overwritten(places, capsys, tmp_path):
     whole, folder = places
     fit = str(tmp_path / "fit")
     said(capsys, "lda", "y ~ x", whole, "--save", fit)

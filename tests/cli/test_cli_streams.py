@@ -59,7 +59,7 @@ def shell(redirection: str, *arguments: str) -> tuple[int, str, str]:
         ("1</dev/null", ("--version",), "'standard output': Bad file descriptor"),
     ],
 )
-def test_a_stream_that_does_not_serve_is_one_line(redirection, arguments, says):
+def test_unusable_streams_are_one_line(redirection, arguments, says):
     status, out, err = shell(redirection, *arguments)
     assert (status, out) == (2, "")
     assert err.startswith(f"discrim: {says}")
@@ -67,7 +67,7 @@ def test_a_stream_that_does_not_serve_is_one_line(redirection, arguments, says):
 
 
 @pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full", "<&- 2>&-", "<&- >&- 2>&-"])
-def test_what_nobody_can_be_told_is_lost_and_the_status_stays(redirection):
+def test_closed_standard_error_keeps_the_exit_status(redirection):
     assert shell(redirection, *MISTAKE) == (2, "", "")
     assert shell(redirection, "lad") == (2, "", "")
 
@@ -101,7 +101,7 @@ def test_a_file_never_gets_the_number_of_a_closed_stream(tmp_path):
         pytest.param(("lda", "species ~ .", "iris"), marks=pytest.mark.slow),
     ],
 )
-def test_a_reader_that_has_gone_is_141_and_no_line(arguments):
+def test_broken_pipe_exits_with_141_silently(arguments):
     unread, written = os.pipe()
     os.close(unread)
     done = subprocess.run([*COMMAND, *arguments], cwd=ROOT, stdout=written, stderr=subprocess.PIPE)
@@ -109,7 +109,7 @@ def test_a_reader_that_has_gone_is_141_and_no_line(arguments):
     assert (done.returncode, done.stderr) == (141, b"")
 
 
-def test_a_reader_of_messages_that_has_gone_is_no_matter():
+def test_broken_standard_error_is_ignored():
     unread, written = os.pipe()
     os.close(unread)
     done = subprocess.run([*COMMAND, *MISTAKE], cwd=ROOT, stdout=subprocess.PIPE, stderr=written)
@@ -184,7 +184,7 @@ def test_labels_do_not_steer_a_terminal_and_stay_as_they_are_in_a_pipe(hostile, 
 
 
 @pytest.mark.parametrize("style", ["text", "html", "latex", "markdown"])
-def test_no_summary_steers_a_terminal(hostile, style):
+def test_summaries_have_no_control_characters(hostile, style):
     class Terminal(io.StringIO):
         def isatty(self):
             return True
@@ -196,7 +196,7 @@ def test_no_summary_steers_a_terminal(hostile, style):
     assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(written)
 
 
-def test_only_what_steers_is_shown_as_an_escape():
+def test_only_control_characters_are_escaped():
     plain = "Größe, 数, \u00a0, e\u0301, =cmd, \\x1b\n"
     assert escape_controls(plain) == plain
     assert escape_controls("\ta\r\x00\x7f\x85\u2028\ud800\u200b") == r"\ta\r\x00\x7f\x85\u2028\ud800\u200b"

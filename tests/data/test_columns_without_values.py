@@ -95,7 +95,7 @@ def values_of(answer: Any) -> list[list[Any]]:
 
 @pytest.mark.parametrize(("formula", "name"), PREDICTORS)
 @pytest.mark.parametrize("null", NULLS)
-def test_a_row_without_a_value_of_a_predictor_is_answered_as_a_row_with_nan(null, formula, name):
+def test_null_predictors_are_predicted_like_nan(null, formula, name):
     fit = discrim.lda(formula, DATA)
     batch = DATA.iloc[:1]
     expected = batch.assign(**{name: np.nan})
@@ -105,7 +105,7 @@ def test_a_row_without_a_value_of_a_predictor_is_answered_as_a_row_with_nan(null
 
 @pytest.mark.parametrize("verb", ["naive_bayes", "qda", "logistic", "knn", "kernel_density", "plda"])
 @pytest.mark.parametrize("null", ["None", "pd.NA", "polars Null", "Arrow null"])
-def test_every_kind_of_fit_answers_rows_with_a_null_column(verb, null):
+def test_every_model_predicts_rows_with_a_null_column(verb, null):
     fit = getattr(discrim, verb)("y ~ x + u", DATA)
     batch = DATA.iloc[:2]
     found = fit.predict_proba(NULLS[null](batch, "x"))
@@ -138,7 +138,7 @@ def test_a_fit_to_a_column_without_values_names_the_column(null, formula, name):
 @pytest.mark.parametrize("missing", [None, pd.NA, np.nan])
 @pytest.mark.parametrize("name", ["x", "b", "w"])
 @pytest.mark.filterwarnings("ignore::discrim.errors.DiscrimWarning")
-def test_objects_of_which_some_are_missing_are_read_as_numbers(name, missing):
+def test_numeric_object_columns_with_missing_values_are_numeric(name, missing):
     lost = np.arange(N) < 7
     values = DATA[name].astype(object).where(~lost, missing)
     fit = discrim.lda("y ~ x + u + b", DATA.assign(**{name: values}), weights="w")
@@ -162,7 +162,7 @@ def frames_of(kind: str, name: str, lost: int) -> Callable[[], Any]:
 @pytest.mark.parametrize(("formula", "name"), [*PREDICTORS, ("y ~ x + u", "y"), ("y ~ x + c", "w")])
 @pytest.mark.parametrize("null", ["None", "pd.NA", "pandas Float64", "polars Null", "Arrow null"])
 @pytest.mark.filterwarnings("ignore::discrim.errors.DiscrimWarning")
-def test_a_part_without_values_of_a_column_is_dropped_from_a_fit(null, formula, name, lost):
+def test_chunks_without_values_of_a_column_are_dropped(null, formula, name, lost):
     frames = frames_of(null, name, lost)
     kept = DATA.drop(index=range(40 * lost, 40 * lost + 40))
     expected = discrim.lda(formula, kept)
@@ -215,7 +215,7 @@ def csv_in_chunks(folder, name, lost):
 @pytest.mark.parametrize("lost", [0, 1])
 @pytest.mark.parametrize(("formula", "name"), [*PREDICTORS, ("y ~ x + u", "y")])
 @pytest.mark.parametrize("write", [parquet_of_parts, parquet_groups, csv_of_parts, csv_in_chunks])
-def test_files_of_which_a_part_lacks_all_values_are_read_as_one_table(tmp_path, write, formula, name, lost):
+def test_files_without_values_of_a_column_are_read_as_one_table(tmp_path, write, formula, name, lost):
     data = write(tmp_path / "parts", name, lost)
     expected = discrim.lda(formula, DATA.drop(index=range(40 * lost, 40 * lost + 40)))
     fit = discrim.lda(formula, data)
@@ -228,7 +228,7 @@ def test_files_of_which_a_part_lacks_all_values_are_read_as_one_table(tmp_path, 
 
 # scikit-learn does not accept a dict as a table.
 @pytest.mark.parametrize("null", sorted(NULLS.keys() - {"dict"}))
-def test_an_estimator_refuses_null_columns_as_it_refuses_nan(null):
+def test_estimators_raise_for_null_columns_like_for_nan(null):
     estimator = FormulaClassifier("y ~ x + c", verb="naive_bayes").fit(DATA[["x", "c"]], DATA["y"])
     batch = DATA[["x", "c"]].iloc[:2]
     for name in ("x", "c"):

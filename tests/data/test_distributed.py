@@ -93,7 +93,7 @@ VERBS = {
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_fit_is_that_of_memory(verb):
+def test_fits_equal_fits_in_memory(verb):
     frame = a_frame()
     fit = getattr(discrim, verb)
     expected = fit(FORMULA, frame, **VERBS[verb])
@@ -193,7 +193,7 @@ def test_ill_conditioned_columns_keep_their_digits():
 
 
 @pytest.mark.slow
-def test_rates_folds_and_summary_are_those_of_memory():
+def test_error_rates_and_summary_equal_fits_in_memory():
     frame = a_frame()
     expected = discrim.lda(FORMULA, frame, weights="weight")
     found = discrim.lda(FORMULA, uneven(frame), weights="weight")
@@ -206,7 +206,7 @@ def test_rates_folds_and_summary_are_those_of_memory():
 
 
 @pytest.mark.parametrize(("verb", "weights"), [("lda", "weight"), ("logistic", None)])
-def test_folds_and_assessments_are_those_of_memory(verb, weights):
+def test_folds_and_assessments_equal_fits_in_memory(verb, weights):
     frame = a_frame()
     fit = getattr(discrim, verb)
     parts = in_parts(frame[:0], frame[:90], frame[90:91], frame[91:])
@@ -220,7 +220,7 @@ def test_folds_and_assessments_are_those_of_memory(verb, weights):
     np.testing.assert_allclose(found.calibration, expected.calibration, rtol=1e-8)
 
 
-def test_small_partitions_are_worked_on_together_and_the_one_at_fault_is_named():
+def test_small_partitions_are_concatenated_and_errors_name_one():
     frame = a_frame(900)
     small = dd.from_pandas(frame, npartitions=90, sort=False)
     assert_same(discrim.lda(FORMULA, small), discrim.lda(FORMULA, frame), frame)
@@ -246,7 +246,7 @@ def received() -> Iterator[list[int]]:
 
 
 @pytest.mark.parametrize("verb", ["lda", "qda", "naive_bayes", "logistic"])
-def test_what_comes_back_does_not_grow_with_the_rows(verb):
+def test_transferred_results_do_not_grow_with_the_rows(verb):
     totals = []
     for nrows in (300, 3000):
         frame = dd.from_pandas(a_frame(nrows), npartitions=3, sort=False)
@@ -259,7 +259,7 @@ def test_what_comes_back_does_not_grow_with_the_rows(verb):
     assert max(sizes) > 100_000
 
 
-def test_a_missing_value_that_is_refused_is_looked_for_where_it_is():
+def test_missing_values_are_detected_on_workers():
     frame = dd.from_pandas(a_frame(3000), npartitions=3, sort=False)
     for verb in (discrim.lda, discrim.logistic):
         with (
@@ -288,7 +288,7 @@ def test_a_partition_that_cannot_be_computed_is_named(scheduler):
     assert isinstance(error.value.__cause__, OSError)
 
 
-def test_a_value_at_fault_is_named_with_its_partition():
+def test_invalid_values_are_named_with_their_partition():
     frame = a_frame()
     frame.loc[100, "v"] = np.inf
     with pytest.raises(DataError) as caught:
@@ -332,7 +332,7 @@ def test_rows_that_change_between_passes_are_refused():
     assert "persist()" in str(caught.value)
 
 
-def test_what_needs_the_rows_in_memory_refuses_before_it_reads():
+def test_methods_that_need_rows_in_memory_raise_before_reading():
     frame = dd.from_pandas(a_frame(3000), npartitions=2, sort=False)
     for fit in (
         lambda: discrim.knn(FORMULA, frame, k=3),
@@ -352,7 +352,7 @@ def noted(part):
     return part
 
 
-def test_partitions_that_are_read_here_come_one_at_a_time():
+def test_local_reads_compute_one_partition_at_a_time():
     MADE.clear()
     frame = a_frame()
     lazy = dd.from_pandas(frame, npartitions=5, sort=False).map_partitions(noted, meta=frame.iloc[:0])
@@ -383,7 +383,7 @@ def same_values(found, expected):
         ("knn", "g", "object"),
     ],
 )
-def test_predictions_are_lazy_and_of_the_types_that_they_say(verb, response, dtype):
+def test_predictions_are_lazy_and_have_the_declared_types(verb, response, dtype):
     frame = a_frame()
     rows = frame.drop(columns=response)
     rows.loc[200:, "w"] = np.nan
@@ -407,14 +407,14 @@ def test_predictions_are_lazy_and_of_the_types_that_they_say(verb, response, dty
             assert list(answer.columns) == list(expected.columns) == list(found.columns)
 
 
-def test_labels_beyond_the_classes_and_columns_of_the_table():
+def test_predictions_with_unknown_labels_and_table_columns():
     frame = a_frame()
     lazy, fit = in_parts(frame[:90], frame[90:]), discrim.lda("level ~ u + v", frame)
     same_values(fit.predict(lazy, reject=0.3).compute(), fit.predict(frame, reject=0.3))
     same_values(fit.augment(lazy).compute(), fit.augment(frame))
 
 
-def test_a_fit_that_travels_has_no_rows(tmp_path):
+def test_pickled_fits_have_no_rows(tmp_path):
     """The tasks of a prediction for a file, which hold its path and the fit."""
     new = tmp_path / "new.parquet"
     a_frame().to_parquet(new)
@@ -427,7 +427,7 @@ def test_a_fit_that_travels_has_no_rows(tmp_path):
     assert max(map(len, sent)) - min(map(len, sent)) < 500
 
 
-def test_a_column_that_lacks_is_named_before_anything_is_computed():
+def test_missing_columns_are_named_before_computation():
     frame = a_frame()
     lazy = dd.from_pandas(frame, npartitions=2, sort=False)
     with pytest.raises(DataError) as caught:
@@ -462,7 +462,7 @@ def client(cluster):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", ["lda", "logistic"])
-def test_a_worker_that_is_killed_half_way_changes_no_number(client, verb, tmp_path):
+def test_killed_workers_do_not_change_results(client, verb, tmp_path):
     marker, frame = tmp_path / "killed", a_frame()
 
     def kills_once(part):
@@ -478,7 +478,7 @@ def test_a_worker_that_is_killed_half_way_changes_no_number(client, verb, tmp_pa
 
 
 @pytest.mark.slow
-def test_nothing_but_moments_travels(client):
+def test_only_moments_are_transferred(client):
     def made(number, rows):
         return a_frame(rows).assign(u=lambda part: part.u + number)
 
@@ -501,7 +501,7 @@ def test_nothing_but_moments_travels(client):
 
 
 @pytest.mark.slow
-def test_what_judges_stays_with_the_workers(client):
+def test_evaluation_stays_on_workers(client):
     def made(number):
         # Labels that miss are looked for in the response itself, which then comes to be dealt to folds.
         return a_frame(10_000).dropna(subset=["g"]).assign(u=lambda part: part.u + number)
@@ -529,7 +529,7 @@ def test_what_judges_stays_with_the_workers(client):
 
 
 @pytest.mark.slow
-def test_what_stays_with_workers_is_made_again_where_it_is_lost():
+def test_lost_worker_values_are_recomputed():
     from distributed import Client, LocalCluster
 
     def judged(fit):

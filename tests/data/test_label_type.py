@@ -64,7 +64,7 @@ def fitted(kind: str, verb: str = "lda"):
 
 
 @pytest.mark.parametrize("kind", RESPONSES)
-def test_whatever_gives_labels_gives_them_in_the_dtype_of_the_response(kind, tmp_path):
+def test_labels_have_the_dtype_of_the_response(kind, tmp_path):
     fit, data = fitted(kind)
     dtype = data["y"].dtype
     fit.save(tmp_path / "fit")
@@ -118,7 +118,7 @@ def test_a_missing_row_changes_no_other_dtype(kind):
     assert labels.isna().tolist() == [False, True, False, False]
 
 
-def test_rows_without_a_class_are_categories_of_their_own_where_there_are_any():
+def test_missing_labels_of_categorical_responses_are_categorical():
     fit, _ = fitted("ordered")
     pd.testing.assert_series_equal(fit.predict(reject=1.0), fit.predict())
     labels = fit.predict(reject=0.05)
@@ -128,7 +128,7 @@ def test_rows_without_a_class_are_categories_of_their_own_where_there_are_any():
     assert strange.tolist() == ["lo", "unknown"]
 
 
-def test_rows_without_a_class_are_objects_beside_numbers_and_text_beside_text():
+def test_missing_labels_of_other_responses():
     assert fitted("int8")[0].predict(reject=0.05).dtype == object
     assert fitted("bool")[0].predict(reject=0.05).dtype == object
     assert fitted("string")[0].predict(reject=0.05).dtype == "string"
@@ -179,7 +179,7 @@ def test_a_saved_design_keeps_the_categories_of_the_labels():
         ["str"],
     ],
 )
-def test_a_saved_dtype_that_is_none_is_refused(labels):
+def test_invalid_saved_dtypes_raise(labels):
     written = fitted("ordered")[0]._fit.design_rows.design.to_dict() | {"labels": labels}
     with pytest.raises(FormulaError) as caught:
         Design.from_dict(written)
@@ -212,7 +212,7 @@ def test_the_name_of_a_method_may_come_first():
         assert "'loo'" in str(caught.value)
 
 
-def test_a_share_is_the_level_of_log_odds():
+def test_confidence_level_of_log_odds():
     fit, _ = fitted("str")
     pd.testing.assert_frame_equal(fit.log_odds(0.9), fit.log_odds(level=0.9))
     pd.testing.assert_frame_equal(fit.log_odds("b", 0.9), fit.log_odds(reference="b", level=0.9))
@@ -251,7 +251,7 @@ def sources_of(data: pd.DataFrame, folder):
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("gaps", [False, True])
-def test_the_width_of_labels_is_that_of_the_response_whatever_the_source(width, gaps, tmp_path):
+def test_label_dtype_does_not_depend_on_the_source(width, gaps, tmp_path):
     data = pd.DataFrame({"x": X, "z": Z, "y": np.repeat(np.array([1, 2], dtype=width), 30)})
     tables = sources_of(data, tmp_path)
     if gaps:

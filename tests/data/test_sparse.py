@@ -93,7 +93,7 @@ def compare(verb: str, dense: pd.DataFrame, sparse: pd.DataFrame, **more: Any) -
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_the_numbers_are_those_of_dense_columns(verb: str) -> None:
+def test_sparse_and_dense_columns_give_equal_fits(verb: str) -> None:
     compare(verb, *frames())
 
 
@@ -104,12 +104,12 @@ def test_weights_weigh_sparse_rows(verb: str) -> None:
 
 @pytest.mark.parametrize("verb", FEW)
 @pytest.mark.parametrize("options", OPTIONS)
-def test_whatever_is_stored_the_numbers_are_the_same(verb: str, options: str) -> None:
+def test_fits_do_not_depend_on_the_fill_value(verb: str, options: str) -> None:
     compare(verb, *frames(**OPTIONS[options]))
 
 
 @pytest.mark.parametrize("verb", FEW)
-def test_missing_values_may_be_what_is_not_stored(verb: str) -> None:
+def test_fill_value_may_be_missing(verb: str) -> None:
     dense, _ = frames()
     dense = dense.mask(np.random.default_rng(1).random(dense.shape) < 0.01).assign(y=dense["y"])
     sparse = dense.astype({name: pd.SparseDtype(float, np.nan) for name in dense.columns[:-1]})
@@ -144,7 +144,7 @@ def edited(data: pd.DataFrame, row: int, value: float) -> pd.DataFrame:
 
 @pytest.mark.parametrize("verb", ["counts", "diagonal", "indicator", "transforms"])
 @pytest.mark.parametrize("value", [np.inf, -1.0, np.nan])
-def test_messages_are_those_of_dense_columns(verb: str, value: float) -> None:
+def test_sparse_and_dense_columns_have_equal_messages(verb: str, value: float) -> None:
     dense, sparse = (edited(data, 7, value) for data in frames())
 
     def said(data: pd.DataFrame, na_action: str) -> str:
@@ -157,7 +157,7 @@ def test_messages_are_those_of_dense_columns(verb: str, value: float) -> None:
     assert said(sparse, "raise") == said(dense, "raise")
 
 
-def test_integers_that_doubles_round_are_told() -> None:
+def test_integers_rounded_by_float64_warn() -> None:
     data = pd.DataFrame({"y": list("ab") * 50, "x": [0] * 95 + [2**60 + i for i in range(5)]})
     data["z"] = np.arange(100)
     sparse = data.astype({"x": pd.SparseDtype(np.int64, 0)})
@@ -208,7 +208,7 @@ def test_estimators_take_scipy_matrices(estimator: Any) -> None:
     assert caught.value.rows == (4,)
 
 
-def test_a_matrix_is_not_the_callers_any_more() -> None:
+def test_tables_copy_sparse_matrices() -> None:
     dense, _ = frames()
     x, y = scipy.sparse.csr_matrix(dense.drop(columns="y").to_numpy()), dense["y"].to_numpy()
     model = estimators.NaiveBayesClassifier(counts=True, laplace=1).fit(x, y)
@@ -223,12 +223,12 @@ def test_a_frame_of_a_matrix_is_a_table() -> None:
     table = Table(SparseFrame(matrix, ["a", "b"]).with_column("y", pd.Categorical(["u", "v", "u"])))
     assert table.names == ("a", "b", "y")
     assert table.column("b").tolist() == [2.0, 0.0, 0.0]
-    assert table.kind("a") == "numeric"
+    assert table.column_type("a") == "numeric"
     assert table.column("y").tolist() == ["u", "v", "u"]
     assert table.native("b").tolist() == [2.0, 0.0, 0.0]
 
 
-def test_multinomials_of_wide_texts_are_those_of_scikit_learn() -> None:
+def test_multinomial_naive_bayes_equals_scikit_learn() -> None:
     from sklearn.naive_bayes import MultinomialNB
 
     rng = np.random.default_rng(2)

@@ -81,7 +81,7 @@ def test_posteriors_of_a_table_that_is_not_one_array_are_the_same_bits(p, k, n):
 
 
 @pytest.mark.parametrize(("p", "k"), [(200, 10), (130, 3), (50, 16)])
-def test_a_row_beyond_whole_pieces_has_the_same_bits_in_either_layout(p, k):
+def test_remainder_rows_have_equal_bits_in_both_layouts(p, k):
     rng = np.random.default_rng(p)
     coef = rng.standard_normal((p, k))
     rule = LinearRule(np.zeros(p), np.ones(p), coef, np.zeros(k))
@@ -91,7 +91,7 @@ def test_a_row_beyond_whole_pieces_has_the_same_bits_in_either_layout(p, k):
         np.testing.assert_array_equal(rule.scores(np.asfortranarray(x)), rule.scores(x))
 
 
-def test_columns_with_memory_of_their_own_are_no_view():
+def test_separately_allocated_columns_have_no_view():
     """Two arrays lie at an even distance wherever they are; a fit to such columns once ended Python.
 
     The one lies in the heap and the other far above it, so that every new array lies between them.
@@ -136,7 +136,7 @@ def test_a_second_fingerprint_of_the_same_columns_keeps_the_first_values():
     assert caught.value.rows == (2,)
 
 
-def test_columns_that_were_found_together_are_found_beside_others_too():
+def test_views_of_columns_can_be_part_of_larger_selections():
     array = np.arange(40.0).reshape(4, 10)
     table = Table(pd.DataFrame(array.T, columns=list("abcd"), copy=False))
     assert table.view(("b", "c")).tolist() == array[1:3].tolist()
@@ -147,7 +147,7 @@ def test_columns_that_were_found_together_are_found_beside_others_too():
     assert out.tolist() == array.T[2:5].tolist()
 
 
-def test_frames_of_arrays_with_the_same_columns_do_not_share_what_names_them():
+def test_frames_of_arrays_do_not_share_their_column_index():
     x = np.arange(6.0).reshape(3, 2)
     first = array_table(x, ["a", "b"])
     first.columns.name = "measured"

@@ -36,7 +36,7 @@ def test_a_fit_of_a_name_is_that_of_the_table(name):
         lambda data: discrim.cross_validate(discrim.qda, formula=FORMULA, data=data, folds=3, seed=1).by_fold,
     ],
 )
-def test_whatever_takes_a_table_takes_its_name(call):
+def test_data_accepts_names_of_data_sets(call):
     found, expected = call("iris"), call(load_iris())
     assert_equal = pd.testing.assert_series_equal if expected.ndim == 1 else pd.testing.assert_frame_equal
     assert_equal(found, expected)

@@ -49,7 +49,7 @@ def data():
 
 @pytest.mark.parametrize("formula", FORMULAS)
 @pytest.mark.parametrize("kind", ["pandas", "objects", "polars", "arrow"])
-def test_a_block_is_each_row_by_itself(formula, kind, data):
+def test_blocks_equal_single_rows(formula, kind, data):
     design, _ = resolve_formula(formula, Table(data))
     other = {
         "pandas": lambda: data,
@@ -72,7 +72,7 @@ def test_a_block_is_each_row_by_itself(formula, kind, data):
     assert np.isfinite(block[~lacks]).all()
 
 
-def test_columns_are_those_of_pandas(data):
+def test_columns_equal_pandas(data):
     design, _ = resolve_formula("y ~ a + g + a:h", Table(data))
     out = np.empty((len(data), len(design.terms)))
     DesignMatrix(design, Table(data), partial=True).fill(0, len(data), out)
@@ -94,7 +94,7 @@ def test_columns_are_those_of_pandas(data):
         ("b", -np.inf, r"Column 'b' is -inf at row 41"),
     ],
 )
-def test_what_a_complete_row_cannot_hold_is_refused(column, value, message, data):
+def test_invalid_values_in_complete_rows_raise(column, value, message, data):
     design, _ = resolve_formula("y ~ a + g + b + h", Table(data))
     odd = data.copy()
     odd.loc[41, ["a", "g", "b", "h"]] = [0.5, "north", 0.5, "u"]
@@ -119,7 +119,7 @@ def test_a_product_of_columns_that_overflows_is_refused(data):
     assert caught.value.rows == (5,)
 
 
-def test_a_level_beside_the_only_one_has_no_position(data):
+def test_unseen_level_of_a_constant_factor_has_no_code(data):
     design = level_design(resolve_formula("y ~ a + g", Table(data.assign(g="north")))[0])
     table, out = Table(data.assign(a=1.0, g=["west", *["north"] * (len(data) - 1)])), np.empty((len(data), 2))
     missing = DesignMatrix(design, table, partial=True, unseen=True).fill(0, len(data), out)
@@ -129,7 +129,7 @@ def test_a_level_beside_the_only_one_has_no_position(data):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 1.0])
-def test_columns_are_kept_as_by_a_mask(share):
+def test_row_buffer_selects_like_a_mask(share):
     rng = np.random.default_rng(int(100 * share))
     room = _RowBuffer()
     for m in (1, 200, 64, 300):

@@ -68,7 +68,7 @@ def test_large_categories_of_other_libraries_stay_apart(library):
     ],
     ids=["float64", "float32", "mixed", "categories"],
 )
-def test_labels_that_were_rounded_before_are_refused_with_a_way_out(formula, q):
+def test_rounded_labels_raise_with_a_working_hint(formula, q):
     with pytest.raises(DataError) as caught:
         discrim.lda(formula, table(q=q))
     assert caught.value.columns == ("q",)
@@ -76,7 +76,7 @@ def test_labels_that_were_rounded_before_are_refused_with_a_way_out(formula, q):
     assert discrim.naive_bayes(formula, way_out).nobs == N
 
 
-def test_an_id_that_was_rounded_is_not_taken_for_another_at_prediction():
+def test_rounded_ids_are_not_confused_in_prediction():
     data = table(q=np.tile([BIG, BIG + 2], 30))
     fit = discrim.lda("y ~ x + C(q)", data)
     with pytest.raises(DataError) as caught:
@@ -140,14 +140,14 @@ def test_labels_that_look_alike_are_named_in_a_warning(one, other):
         ("o", "\u03f2"),
     ],
 )
-def test_labels_that_a_reader_tells_apart_are_no_twins(one, other):
+def test_distinguishable_labels_cause_no_warning(one, other):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         discrim.lda("y ~ x", table(y=np.repeat([one, other], 30)))
 
 
 @pytest.mark.parametrize("other", ["A", " a", "a\u00a0"])
-def test_twins_by_case_and_blanks_are_said_once(other):
+def test_labels_differing_by_case_and_blanks_warn_once(other):
     with pytest.warns(LabelWarning) as caught:
         discrim.lda("y ~ x", table(y=np.repeat(["a", other], 30)))
     assert len(caught) == 1
@@ -195,7 +195,7 @@ def test_levels_may_come_from_anything_that_has_an_order():
     ids=lambda weights: type(weights).__name__,
 )
 @pytest.mark.parametrize("place", ["vector", "column"])
-def test_weights_that_are_no_numbers_are_refused(weights, place):
+def test_weights_that_are_not_numeric_raise(weights, place):
     if place == "column":
         if isinstance(weights, set | int):
             return
@@ -209,7 +209,7 @@ def test_weights_that_are_no_numbers_are_refused(weights, place):
 
 
 @pytest.mark.parametrize("place", ["vector", "column"])
-def test_weights_that_are_all_missing_leave_no_row(place):
+def test_all_missing_weights_raise(place):
     weights = {"vector": [None] * N, "column": "w"}[place]
     with pytest.raises(DataError) as caught:
         discrim.lda("y ~ x", table(w=[None] * N), weights=weights)
@@ -232,7 +232,7 @@ def test_weights_may_be_numbers_of_any_type():
 
 @pytest.mark.parametrize("formula", ["y ~ x + b", "y ~ x * b", "y ~ x + I(b + 1)"])
 @pytest.mark.parametrize("value", [7, 0.5, -1])
-def test_a_column_of_truth_values_takes_no_other_number(formula, value, tmp_path):
+def test_boolean_columns_accept_only_0_and_1(formula, value, tmp_path):
     data = table(b=Z > 0)
     fit = discrim.lda(formula, data)
     fit.save(tmp_path / "fit")
@@ -346,7 +346,7 @@ def test_odd_columns_of_other_libraries_are_read_or_refused(library, formula, ki
 
 @pytest.mark.parametrize("value", [[1], {"a": 1}, np.ones(2), {1}])
 @pytest.mark.parametrize("formula", ["y ~ x + q", "y ~ x + C(q)"])
-def test_new_rows_of_values_that_are_no_levels_are_refused_by_row(formula, value):
+def test_values_that_cannot_be_levels_raise_with_the_row(formula, value):
     fit = discrim.lda(formula, table(q=["u", "v", "w"] * 20))
     new = table(q=pd.Series(["u", value] * 30, dtype=object))
     for ask in (fit.predict, fit.augment, fit.confusion):
@@ -357,14 +357,14 @@ def test_new_rows_of_values_that_are_no_levels_are_refused_by_row(formula, value
 
 
 @pytest.mark.parametrize("nothing", [None, np.nan, pd.NA])
-def test_a_table_with_missing_values_of_any_kind_is_known_again(nothing):
+def test_tables_with_missing_values_of_any_type_are_recognized(nothing):
     data = table(q=pd.Series(["u", "v", nothing] * 20, dtype=object))
     fit = discrim.lda("y ~ x + q", data)
     assert fit.predict().isna().sum() == 20
     assert fit.leave_one_out()["label"].isna().sum() == 20
 
 
-def test_a_table_is_known_again_where_a_column_was_left_out():
+def test_tables_are_recognized_if_a_column_was_dropped():
     data = pd.DataFrame(np.column_stack([X, Z]), columns=["x", "z"]).assign(y=TEXT, q="one")
     with pytest.warns(DroppedColumnsWarning, match="'q'"):
         fit = discrim.lda("y ~ .", data)
@@ -373,7 +373,7 @@ def test_a_table_is_known_again_where_a_column_was_left_out():
 
 
 @pytest.mark.parametrize("verb", ["lda", "naive_bayes", "logistic"])
-def test_a_category_that_is_computed_to_nothing_is_named_and_not_the_last_level(verb):
+def test_missing_computed_category_is_not_the_last_level(verb):
     """A negative number has no root: its row once had the last level that was found before it."""
     rng = np.random.default_rng(3)
     data = pd.DataFrame({"x": rng.integers(1, 4, 60) ** 2.0, "z": rng.normal(size=60)})

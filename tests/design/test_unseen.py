@@ -62,7 +62,7 @@ def fitted(verb, data, **options):
 
 
 @pytest.mark.parametrize(("verb", "options"), CASES, ids=[verb for verb, _ in CASES])
-def test_an_unseen_level_makes_its_row_missing_where_it_is_asked_for(verb, options):
+def test_unseen_level_is_missing_on_request(verb, options):
     fit = fitted(verb, DATA, **options)
     known = NEW.iloc[[0, 1, 3]]
     ways = {
@@ -122,7 +122,7 @@ def test_a_level_of_one_fold_does_not_stop_cross_validation(verb, options):
     assert expected[~known].isna().all()
 
 
-def test_a_declared_level_without_rows_is_one_that_the_fit_has_not_seen():
+def test_declared_levels_without_rows_are_unseen():
     declared = DATA.assign(other=pd.Categorical(DATA["other"], categories=list("uvwxz")))
     with pytest.warns(DroppedColumnsWarning, match=r"'other'.*'x'"):
         fit = discrim.lda("species ~ .", declared)
@@ -143,7 +143,7 @@ def test_levels_of_functions_and_of_interactions():
             assert fit.predict(new, unseen="missing").isna().tolist() == [False, True, False]
 
 
-def test_naive_bayes_judges_by_the_other_columns():
+def test_naive_bayes_predicts_from_the_other_columns():
     fit = discrim.naive_bayes("species ~ .", DATA, laplace=1)
     with pytest.raises(DataError) as caught:
         fit.predict(NEW)
@@ -153,14 +153,14 @@ def test_naive_bayes_judges_by_the_other_columns():
         pd.testing.assert_frame_equal(fit.predict_proba(NEW, unseen="missing"), expected)
 
 
-def test_a_row_whose_level_no_other_row_has_is_left_without_a_label():
+def test_leave_one_out_has_no_label_for_a_unique_level():
     one = DATA.assign(other=DATA["other"].where(DATA["other"] != "z", "z"))
     fit = discrim.lda("species ~ other + sepal_width", one)
     with pytest.warns(MissingPredictionWarning):
         assert fit.leave_one_out()["label"].isna().to_numpy().nonzero()[0].tolist() == [3]
 
 
-def test_the_command_line_and_the_estimator_go_on(tmp_path, capsys):
+def test_command_line_and_estimator_support_unseen_levels(tmp_path, capsys):
     penguins = load_penguins().dropna()
     torn = penguins["island"] == "Torgersen"
     fit = discrim.lda("species ~ island + bill_length_mm", penguins[~torn])
@@ -193,7 +193,7 @@ def test_the_command_line_and_the_estimator_go_on(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("verb", ["lda", "logistic", "knn", "indicator", "perceptron", "naive_bayes"])
-def test_the_refusal_says_that_a_level_may_be_missing_and_the_way_out_warns_once(verb):
+def test_hint_of_unseen_levels_works_and_warns_once(verb):
     rng = np.random.default_rng(5)
     rows = pd.DataFrame({"x": rng.normal(size=80), "g": np.resize(["p", "q", "q"], 80)})
     rows["y"] = np.where(rows["x"] + rng.normal(size=80) > 0, "u", "v")
@@ -213,7 +213,7 @@ def test_the_refusal_says_that_a_level_may_be_missing_and_the_way_out_warns_once
 
 
 @pytest.mark.parametrize(("verb", "options"), [("lda", {}), ("knn", {"k": 3}), ("perceptron", {})])
-def test_a_source_of_tables_may_have_levels_that_were_not_seen(verb, options):
+def test_sources_may_have_unseen_levels(verb, options):
     penguins = load_penguins()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscrimWarning)

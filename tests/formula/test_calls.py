@@ -95,7 +95,7 @@ def test_calls_in_a_list_have_their_own_text_and_may_be_nested():
         ("f('a' 'b' 1)", None),
     ],
 )
-def test_what_is_not_a_call_of_literals_is_refused_at_its_place(text, place):
+def test_invalid_calls_raise_at_their_position(text, place):
     with pytest.raises(FormulaError) as caught:
         read_call(text)
     # The places of errors of syntax are Python's own, which change with its version.

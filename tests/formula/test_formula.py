@@ -89,7 +89,7 @@ def data():
 
 
 @pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: case["formula"])
-def test_columns_and_their_order_are_those_of_model_matrix(case):
+def test_columns_and_order_equal_model_matrix_of_r(case):
     # jsonlite writes 15 significant digits.
     frame = pd.DataFrame(GOLDEN["data"]).assign(y=list("abababab"))
     new = pd.DataFrame(GOLDEN["new"])
@@ -140,7 +140,7 @@ PATSY = [
 
 @pytest.mark.parametrize("formula", PATSY)
 @pytest.mark.filterwarnings("ignore::discrim.errors.FormulaWarning")
-def test_the_columns_are_patsys_in_the_formulas_order(formula, data):
+def test_columns_equal_patsy_in_formula_order(formula, data):
     expected = patsy.dmatrix(formula, data)
     names = expected.design_info.column_names
     found, x = build(f"y ~ {formula}", data)
@@ -653,7 +653,7 @@ def test_the_response_is_no_predictor(formula, data):
     ["~ x", "y + g ~ x", "y:g ~ x", ". ~ x", "1 ~ x", "y", "", "y ~ x ~ z", "center(x) ~ z", "C(y, Sum) ~ x",
      "bs(x, df=4) ~ z", "poly(x, 2) ~ z"],
 )  # fmt: skip
-def test_what_is_no_response(formula, data):
+def test_invalid_responses_raise(formula, data):
     with pytest.raises(FormulaError):
         resolve_formula(formula, Table(data))
 
@@ -671,7 +671,7 @@ def test_an_unknown_label_names_its_row(data):
     [[1, "a", 2], pd.to_datetime(["2020", "2021", "2020"]), [1 + 2j, 2, 3], [(1, 2), (3, 4), (1, 2)],
      pd.cut([1, 2, 3], 2), [np.inf, 1.0, 2.0]],
 )  # fmt: skip
-def test_labels_that_are_no_labels(values):
+def test_invalid_labels_raise(values):
     frame = pd.DataFrame({"y": values, "x": [1.0, 2.0, 4.0]})
     with pytest.raises(DataError) as caught:
         resolve_formula("y ~ x", Table(frame))
@@ -813,7 +813,7 @@ def test_infinity_names_column_and_row(data):
         assert caught.value.rows == (6,)
 
 
-def test_a_column_that_is_gone_is_named(data):
+def test_missing_columns_of_new_rows_are_named(data):
     for formula in ("y ~ x + z", "y ~ g + log(x)"):
         design, _ = resolve_formula(formula, Table(data))
         with pytest.raises(DataError) as caught:
@@ -912,7 +912,7 @@ def test_numbers_as_text_are_refused_wherever_they_begin():
         assert "numbers" in str(caught.value)
 
 
-def test_rows_of_numbers_that_miss_a_value_first_are_no_reason_to_look_for_labels():
+def test_leading_missing_numbers_do_not_trigger_label_search():
     x = np.r_[np.full(N_FIRST_ROWS, np.nan), np.arange(N_FIRST_ROWS)]
     table = Table({"x": x, "z": x**2, "y": np.arange(len(x)) % 2})
     assert resolve_formula("y ~ x * z", table)[0].terms == ("x", "z", "x:z")
@@ -1145,7 +1145,7 @@ def test_code_is_read_back_to_itself():
 
 @pytest.mark.parametrize("formula", ROUND)
 @pytest.mark.parametrize("size", [1, 7, 24])
-def test_blocks_are_the_whole_in_pieces(formula, size, data):
+def test_blocks_concatenate_to_the_design_matrix(formula, size, data):
     holed = data.copy()
     holed.loc[[4, 5], "z"] = np.nan
     holed.loc[[10], "x"] = np.nan
@@ -1228,7 +1228,7 @@ def test_text_that_names_the_rows_warns():
         ("center(x + poly(z, 3, raw=True))", lambda x, one, many: (a := x[:, None] + many) - a.mean(axis=0)),
     ],
 )
-def test_a_column_goes_with_each_column_of_a_matrix_row_by_row(n, formula, by_hand, data):
+def test_columns_are_combined_with_each_column_of_a_matrix(n, formula, by_hand, data):
     """With as many rows as columns NumPy would pair rows with columns, and with one column make n of it."""
     some = data.head(n)
     x, z = some["x"].to_numpy(), some["z"].to_numpy()
@@ -1240,7 +1240,7 @@ def test_a_column_goes_with_each_column_of_a_matrix_row_by_row(n, formula, by_ha
     np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13)
 
 
-def test_matrices_of_unlike_widths_are_refused_with_a_way_out(data):
+def test_matrices_of_different_widths_raise_with_a_hint(data):
     with pytest.raises(FormulaError) as caught:
         build("y ~ I(poly(x, 2) + bs(z, df=4))", data)
     assert "matrix" in str(caught.value)

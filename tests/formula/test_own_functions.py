@@ -57,7 +57,7 @@ OTHER_ROWS = {
 
 
 @pytest.mark.parametrize("own", OTHER_ROWS.values(), ids=OTHER_ROWS)
-def test_a_function_that_looks_at_other_rows_is_refused(own, table):
+def test_functions_that_use_other_rows_raise(own, table):
     shuffled = table.sample(frac=1, random_state=3)
     with pytest.raises(FormulaError) as caught:
         lda("y ~ f(x) + z", shuffled, functions={"f": own})
@@ -65,14 +65,14 @@ def test_a_function_that_looks_at_other_rows_is_refused(own, table):
 
 
 @pytest.mark.parametrize("formula", ["y ~ f(x)", "y ~ f(x) + z", "y ~ C(f(x))", "y ~ log(f(x) + 99)"])
-def test_the_message_names_the_function_the_row_and_the_way_out(formula, table):
+def test_message_names_function_row_and_hint(formula, table):
     formula = formula.replace("log(f(x) + 99)", "log(I(f(x) + 99))")
     with pytest.raises(FormulaError) as caught:
         lda(formula, table, functions={"f": lambda x: x - x.mean()})
     assert caught.value.rows == (299,)
 
 
-def test_the_way_out_works(long):
+def test_hint_for_functions_of_several_rows_works(long):
     # The way out of the message: center() remembers, so that a row is the same by itself.
     fit = lda("y ~ center(x) + z", long)
     pd.testing.assert_frame_equal(fit.predict_proba(long.iloc[[7]]), fit.predict_proba().iloc[[7]])
@@ -250,7 +250,7 @@ def test_a_number_that_is_not_finite_is_refused_as_of_log(table):
         lambda x, y: x,
     ],
 )
-def test_what_is_no_column_is_refused_by_name(own, table):
+def test_invalid_results_of_functions_raise(own, table):
     with pytest.raises(FormulaError) as caught:
         lda("y ~ f(x) + z", table, functions={"f": own})
     assert "functions=" in str(caught.value)
@@ -267,7 +267,7 @@ def test_a_masked_array_keeps_what_is_missing(table):
     assert fit.nobs == (table["x"] <= 12).sum()
 
 
-def test_a_function_may_write_into_what_it_is_given(table):
+def test_functions_may_modify_their_arguments(table):
     before = table.copy()
 
     def f(x):
@@ -281,7 +281,7 @@ def test_a_function_may_write_into_what_it_is_given(table):
     )
 
 
-def test_functions_of_what_was_learnt(table):
+def test_functions_of_learnt_transforms(table):
     own = {"f": lambda x: pd.cut(x, [-1.5, 0, 1.5], labels=["low", "high"]), "g": lambda x: x**2}
     fit = lda("y ~ f(standardize(x)) + g(center(z)) + z", table, functions=own)
     whole = fit.predict_proba()
@@ -297,7 +297,7 @@ def test_options_of_one_function_are_told_apart(table):
     np.testing.assert_allclose(fit.coef, direct.coef, rtol=1e-9)
 
 
-def test_a_loaded_fit_checks_what_it_is_given(table, tmp_path):
+def test_loaded_fits_validate_functions(table, tmp_path):
     fit = lda("y ~ f(x) + z", table, functions={"f": lambda x: x**2})
     fit.save(tmp_path / "fit")
     again = discrim.load(tmp_path / "fit", functions={"f": lambda x: x - x.mean()})

@@ -44,7 +44,7 @@ def test_splines_of_every_degree_are_those_of_scipy(degree):
 
 
 @pytest.mark.parametrize("degree", [20, 21, 25, 1000, -1])
-def test_a_degree_beyond_what_splev_has_room_for_is_refused(degree):
+def test_degrees_above_the_limit_of_splev_raise(degree):
     with pytest.raises(FormulaError, match=rf"bs\(degree=\) is a whole number from 0 to 19, not {degree}"):
         resolve_formula(f"y ~ bs(x, degree={degree}, df={abs(degree) + 1})", Table(spread()))
 
@@ -64,7 +64,7 @@ def test_a_degree_beyond_what_splev_has_room_for_is_refused(degree):
         "cr(x, df=4, constraints='center')",
     ],
 )
-def test_what_a_fit_learnt_is_read_back(call):
+def test_saved_states_are_read_back(call):
     design, _ = resolve_formula(f"y ~ {call}", Table(spread()))
     (learnt,) = design.spec.factors[0].states
     assert check_state(learnt.function, learnt.values) == learnt
@@ -117,7 +117,7 @@ def test_a_state_that_no_fit_learns_is_refused(function, values):
 
 
 @pytest.mark.parametrize(("function", "values"), [("bs", BS), ("cr", CR), ("poly", POLY), ("scale", SD)])
-def test_the_states_that_are_spoilt_above_are_good(function, values):
+def test_unmodified_states_are_valid(function, values):
     assert state(function, values).function == function
 
 

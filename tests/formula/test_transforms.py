@@ -50,7 +50,7 @@ def columns_of(x, degree):
         (np.exp(3 * NORMAL), 3),
     ],
 )
-def test_columns_that_pass_without_a_word_are_those_of_many_digits(x, degree):
+def test_poly_columns_without_warning_are_accurate(x, degree):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = columns_of(x, degree)
@@ -68,7 +68,7 @@ SKEWED = {
 
 @pytest.mark.parametrize("degree", [2, 3, 5, 12, 20, 40, 55])
 @pytest.mark.parametrize("name", SKEWED)
-def test_orthogonality_is_kept_or_its_loss_is_told_with_a_degree_that_keeps_it(name, degree):
+def test_loss_of_orthogonality_warns_with_an_accurate_degree(name, degree):
     x = SKEWED[name]
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
@@ -90,7 +90,7 @@ def test_orthogonality_is_kept_or_its_loss_is_told_with_a_degree_that_keeps_it(n
             columns_of(x, least)
 
 
-def test_a_formula_that_asks_for_too_much_is_told_by_its_text():
+def test_options_above_limits_raise():
     data = pd.DataFrame({"x": RNG.normal(size=2000), "y": np.resize(["a", "b"], 2000)})
     with pytest.raises(FormulaError) as caught:
         lda("y ~ poly(x, 1000)", data)

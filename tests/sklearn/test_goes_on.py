@@ -94,7 +94,7 @@ def test_every_estimator_is_here():
 @pytest.mark.parametrize(
     ("name", "options"), [(name, each) for name, some in RULES.items() for each in some], ids=str
 )
-def test_a_fit_is_found_for_any_table(name, options, table):
+def test_every_table_can_be_fitted(name, options, table):
     x, y = TABLES[table]
     model = getattr(estimators, name)(**options).fit(x, y)
     labels = model.predict(x)

@@ -67,7 +67,7 @@ def same(ours, theirs, x, rtol=1e-12):
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["rows", "weights"])
 @pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame], ids=["array", "frame"])
 @shown
-def test_after_each_batch_the_fit_is_that_of_all_rows_so_far(model, kind, weights):
+def test_each_batch_equals_a_fit_to_all_rows_so_far(model, kind, weights):
     grown, x = clone(model), kind(X)
     for batch in BATCHES:
         own = None if weights is None else weights[batch]
@@ -111,7 +111,7 @@ def test_batches_of_some_of_the_classes(model):
 
 @pytest.mark.parametrize("model", [MODELS[0], MODELS[6], MODELS[8], *MODELS[-3:]], ids=repr)
 @pytest.mark.parametrize("begins_with_fit", [False, True])
-def test_classes_that_nobody_named_are_added_as_they_come(model, begins_with_fit):
+def test_unlisted_classes_are_added_as_they_occur(model, begins_with_fit):
     # In the order of the classes the one that is new stands between the others.
     new, x = Y == "versicolor", X.to_numpy()
     grown = clone(model)
@@ -151,7 +151,7 @@ def test_classes_without_rows_are_no_warning_and_labels_keep_their_kind():
     assert set(model.predict(X)) == {-7, 0}
 
 
-def test_fit_begins_anew_and_partial_fit_goes_on_from_it():
+def test_fit_restarts_and_partial_fit_continues():
     model = LDAClassifier().partial_fit(X[:60], Y[:60], CLASSES)
     model.fit(X[60:120], Y[60:120])
     assert not hasattr(model, "moments_")
@@ -165,7 +165,7 @@ def test_fit_begins_anew_and_partial_fit_goes_on_from_it():
 
 @pytest.mark.parametrize("width", [4, 60])
 @pytest.mark.parametrize("model", [LDAClassifier(), QDAClassifier(), NaiveBayesClassifier()], ids=repr)
-def test_partial_fit_goes_on_from_a_fit_to_many_rows(model, width):
+def test_partial_fit_continues_a_fit_to_many_rows(model, width):
     # So many that the moments of the wider table hold no roots of its rows.
     rng = np.random.default_rng(6)
     x, y = rng.normal(size=(9_000, width)) + 3, np.tile(CLASSES, 3_000)
@@ -241,7 +241,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("ask", "said"), REFUSED)
-def test_what_is_refused_adds_nothing(ask, said):
+def test_rejected_batches_are_not_added(ask, said):
     with pytest.raises(ValueError, match=said):
         ask(LDAClassifier())
     model = LDAClassifier().partial_fit(X[:100], Y[:100], CLASSES)

@@ -183,7 +183,7 @@ GOES_ON = {
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_arguments_are_the_verbs(verb):
+def test_parameters_equal_the_verbs(verb):
     own = inspect.signature(CASES[verb][0]).parameters
     verbs = dict(inspect.signature(getattr(discrim, verb)).parameters)
     if "cv" in own:
@@ -353,7 +353,7 @@ def test_labels_keep_their_kind(labels):
 
 
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "predict_log_proba", "decision_function"])
-def test_the_rows_asked_of_are_read_once(method):
+def test_rows_are_read_once_per_call(method):
     model = FormulaClassifier("species ~ island + bill_length_mm", unseen="missing")
     penguins = load_penguins().dropna()
     strange = penguins.assign(island=penguins["island"].where(penguins.index > 9, "Mars"))
@@ -445,7 +445,7 @@ def test_errors_name_column_row_and_way_out():
         assert caught.value.rows == (3,)
 
 
-def test_what_has_no_answer_is_refused():
+def test_undefined_results_raise():
     with pytest.raises(DataError) as caught:
         estimators.HyperplaneClassifier().fit(X, Y)
     assert "binary" in str(caught.value)
@@ -522,7 +522,7 @@ SHRUNK = {"covariance": Shrunk(standardize=True)}
         ("hyperplane", X[50:], Y[50:], "No plane has", "the perceptron's plane", ("perceptron", X[50:], {})),
     ],
 )
-def test_a_search_goes_on_where_the_verb_refuses(verb, x, y, error, said, same):
+def test_searches_continue_if_the_verb_raises(verb, x, y, error, said, same):
     make = CASES[verb][0]
     with pytest.raises((CollinearError, SeparationError), match=error):
         make(**GOES_ON[verb]).fit(x, y)
@@ -570,7 +570,7 @@ def test_a_grid_search_over_a_pipeline():
     assert search.best_score_ >= max(both)
 
 
-def test_what_is_dropped_may_not_be_enough():
+def test_dropping_columns_may_not_suffice():
     with pytest.warns(DiscrimWarning) as said:
         model = estimators.QDAClassifier().fit(STILL.assign(none=1.0), Y)
     assert [each.category for each in said] == [DroppedColumnsWarning, FallbackWarning]

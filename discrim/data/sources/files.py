@@ -69,22 +69,22 @@ class Files(NamedTuple):
     ----------
     files : tuple of File
     format : {"CSV", "Parquet"}
-    what : str
+    description : str
         Description of the files in messages.
-    given : tuple of str
+    paths_and_patterns : tuple of str
         Paths, folders and patterns from which the files were found.
     """
 
     files: tuple[File, ...]
     format: str
-    what: str
-    given: tuple[str, ...] = ()
+    description: str
+    paths_and_patterns: tuple[str, ...] = ()
 
     def include(self, path: str) -> bool:
         """Return whether a path is one of the files, or would be read with them if it existed."""
         real = os.path.realpath(path)
         return any(real == os.path.realpath(file.path) for file in self.files) or any(
-            _includes(path_or_pattern, real) for path_or_pattern in self.given
+            _includes(path_or_pattern, real) for path_or_pattern in self.paths_and_patterns
         )
 
 
@@ -576,7 +576,7 @@ class CSVSource(Source):
         }
         self._contents: dict[str, Content] = {}
         self._has_read_all = False
-        super().__init__(files.what, [*column_names, *self.labels])
+        super().__init__(files.description, [*column_names, *self.labels])
         self.files = files
         self._contents.update(dict.fromkeys(as_text(self.names) if as_text else (), "text"))
 
@@ -737,7 +737,7 @@ class TextLabelSource(Source):
 
     def _read(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
         typed = [name for name in columns if name in self._typed and name not in self._csv_source.labels]
-        chunks = self._csv_source.begun(columns)
+        chunks = self._csv_source.start_pass(columns)
         self._learn_contents([name for name in typed if name not in self._values_by_text])
         for chunk in chunks:
             labels = {}
@@ -748,7 +748,7 @@ class TextLabelSource(Source):
                     pd.Index(texts.astype(object).where(texts.notna(), None))
                 )
                 labels[name] = value_by_text.iloc[positions].set_axis(texts.index)
-            yield Chunk(chunk.data.assign(**labels) if labels else chunk.data, chunk.where)
+            yield Chunk(chunk.data.assign(**labels) if labels else chunk.data, chunk.path)
 
     def _learn_contents(self, columns: Sequence[str]) -> None:
         """Read all labels of columns, and determine the value of each."""
@@ -756,7 +756,7 @@ class TextLabelSource(Source):
             return
         texts_by_column: dict[str, dict[Any, None]] = {name: {} for name in columns}
         with Progress(0, "labels") as progress:
-            for chunk in self._csv_source.begun(tuple(columns)):
+            for chunk in self._csv_source.start_pass(tuple(columns)):
                 for name in columns:
                     texts_by_column[name].update(dict.fromkeys(chunk.data[name].unique().tolist()))
                 progress(len(chunk.data))

@@ -45,14 +45,14 @@ class _Footer(NamedTuple):
     ----------
     types : dict of str to pyarrow.DataType
         Types of the columns, including those of folder keys.
-    own : frozenset of str
+    column_names : frozenset of str
         Columns that the file itself contains.
     nrows : int
         Number of rows.
     """
 
     types: dict[str, Any]
-    own: frozenset[str]
+    column_names: frozenset[str]
     nrows: int
 
 
@@ -70,7 +70,7 @@ class ParquetSource(Source):
         self._keys = {name: _category_array(labels.values()) for name, labels in self._labels.items()}
         self._footers = [self._read_footer(file) for file in self._files]
         names = dict.fromkeys(name for end in self._footers for name in end.types)
-        super().__init__(files.what, list(names))
+        super().__init__(files.description, list(names))
         self.files, self._rows = files, sum(end.nrows for end in self._footers)
 
     def _read_footer(self, file: File) -> _Footer:
@@ -130,7 +130,7 @@ class ParquetSource(Source):
             TEXT_CHUNK_FACTOR if set(map(arrow_kind, types.values())) <= {"text"} else 1
         )
         for file, end in zip(self._files, self._footers, strict=True):
-            file_columns = [name for name in types if name in end.own]
+            file_columns = [name for name in types if name in end.column_names]
             for batch, coded in file_batches(file.path, file_columns, rows):
                 yield Chunk(self._complete_batch(batch, types, file), file.path, coded)
 

@@ -37,15 +37,15 @@ class Chunk(NamedTuple):
     Attributes
     ----------
     data : table
-    where : str or None
+    path : str or None
         The file that contains the rows.
-    coded : tuple of str
+    coded_columns : tuple of str
         Columns of text that are stored as dictionary codes.
     """
 
     data: Any
-    where: str | None = None
-    coded: tuple[str, ...] = ()
+    path: str | None = None
+    coded_columns: tuple[str, ...] = ()
 
 
 class Source(ABC):
@@ -83,9 +83,11 @@ class Source(ABC):
 
     def parts(self, columns: Sequence[str] | None = None) -> Iterator[Chunk]:
         """Yield all rows in chunks from the beginning, with only the named columns if possible."""
-        return self._counted(self.begun(self.names if columns is None else self._checked_columns(columns)))
+        return self._count_rows(
+            self.start_pass(self.names if columns is None else self._checked_columns(columns))
+        )
 
-    def begun(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
+    def start_pass(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
         """Start a pass over existing columns, without counting its rows."""
         return self._read(columns)
 
@@ -102,7 +104,7 @@ class Source(ABC):
         # Most readers cannot count the rows of a selection without columns.
         return tuple(dict.fromkeys(columns)) or self.names[:1]
 
-    def _counted(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    def _count_rows(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
         """Yield chunks; raise a DataError if the number of rows changes between passes.
 
         A note on the position is added to any error.
@@ -121,7 +123,7 @@ class Source(ABC):
                     file_text = "" if path is None else f" of {path!r}"
                     error.add_note(f"{capital(self.what)} raised this after {rows:,} rows{file_text}.")
                     raise
-                path = chunk.where
+                path = chunk.path
                 rows += len(chunk.data)
                 yield chunk
         if self._rows is not None and rows != self._rows:
@@ -146,7 +148,7 @@ class Source(ABC):
 
 
 class TableSource(Source):
-    """A table in memory as a source of one chunk: the table itself, or `Blocks` that were read before."""
+    """A table in memory as a source of one chunk: the table itself, or `DesignRows` that were read before."""
 
     def __init__(self, data: Any) -> None:
         super().__init__("the table", ())
@@ -174,18 +176,18 @@ class ChunkWork(NamedTuple, Generic[T]):
     ----------
     columns : sequence of str
         Columns to read.
-    work : callable
+    function : callable
         Function of a chunk and its row metadata that returns a result, or None if the chunk is empty.
     merge : callable
         Function of the results of two consecutive runs of chunks.
-    given : sequence or None
+    row_metadata : sequence or None
         Row metadata of each chunk.
     """
 
     columns: Sequence[str]
-    work: Callable[[Any, Any], T | None]
+    function: Callable[[Any, Any], T | None]
     merge: Callable[[T, T], T]
-    given: Sequence[Any] | None = None
+    row_metadata: Sequence[Any] | None = None
 
 
 class DistributedSource(Source):
@@ -260,7 +262,7 @@ class SinglePassSource(Source):
         self._stored_chunks: list[Chunk] = []
         self._remaining_chunks: Iterator[Chunk] | None = None
 
-    def begun(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
+    def start_pass(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
         """Start the only pass, or raise a DataError if it has been made."""
         self._refuse_second()
         return self._iter_once(columns)

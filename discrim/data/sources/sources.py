@@ -44,9 +44,9 @@ def to_native(frame: Any) -> Any:
 
 
 class _DeterminedType(NamedTuple):
-    """Kind and type of a column, and the first frame in which the column has a value."""
+    """ColumnType and type of a column, and the first frame in which the column has a value."""
 
-    kind: ColumnType
+    column_type: ColumnType
     dtype: Any
     type_name: str
     frame: str
@@ -67,7 +67,7 @@ class ColumnTypes:
     """
 
     def __init__(self, frame: Any, description: str) -> None:
-        self.what = description
+        self.description = description
         self.names = _names(frame)
         parts.check_unique_names(self.names, description)
         self._determined: dict[str, _DeterminedType] = {}
@@ -109,7 +109,7 @@ class ColumnTypes:
             if determined is None:
                 if has_values(column):
                     self._determined[name] = _DeterminedType(column_type, dtype, type_name, description)
-            elif column_type != determined.kind:
+            elif column_type != determined.column_type:
                 if has_values(column):
                     raise DataError(
                         f"Column {name!r} is {determined.type_name} in {determined.frame} and {type_name} "
@@ -120,7 +120,7 @@ class ColumnTypes:
                         ),
                         columns=(name,),
                     )
-                frame = _convert_empty_column(frame, labels[name], determined.kind)
+                frame = _convert_empty_column(frame, labels[name], determined.column_type)
         return to_native(frame)
 
     def _compare_names(self, names: tuple[str, ...], description: str) -> None:
@@ -128,8 +128,8 @@ class ColumnTypes:
         if names == self.names:
             return
         for required_names, present_names, incomplete_frame, complete_frame in (
-            (self.names, names, description, self.what),
-            (names, self.names, self.what, description),
+            (self.names, names, description, self.description),
+            (names, self.names, self.description, description),
         ):
             present = set(present_names)
             lacking = [name for name in required_names if name not in present]
@@ -171,7 +171,7 @@ def _convert_empty_column(frame: Any, label: Any, column_type: ColumnType) -> An
     frame : DataFrame of pandas or narwhals
     label : hashable
         Label of the column.
-    column_type : Kind
+    column_type : ColumnType
 
     Returns
     -------
@@ -315,7 +315,7 @@ class FunctionSource(Source):
         # A pass over other columns may start while another is running.
         if isinstance(self._source, SinglePassSource) and (self._source.is_exhausted or self._source.is_read):
             self._source = self._call_function()
-        return self._source.begun(columns)
+        return self._source.start_pass(columns)
 
 
 def _check_callable_without_arguments(function: Callable[..., Any], description: str) -> None:
@@ -497,7 +497,7 @@ def _polars_source(files: Files) -> Source:
         import polars as pl
     except ImportError:
         raise DataError(
-            f"{parts.capital(files.what)} can only be read with pyarrow or polars.",
+            f"{parts.capital(files.description)} can only be read with pyarrow or polars.",
             hint="Install it with pip install pyarrow.",
         ) from None
     if any(file.keys for file in files.files):
@@ -506,7 +506,7 @@ def _polars_source(files: Files) -> Source:
             "pyarrow can read.",
             hint="Install it with pip install pyarrow.",
         )
-    return LazyFrameSource(pl.scan_parquet([file.path for file in files.files]), files.what)
+    return LazyFrameSource(pl.scan_parquet([file.path for file in files.files]), files.description)
 
 
 def _is_instance(data: Any, module: str, name: str) -> bool:

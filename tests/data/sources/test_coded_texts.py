@@ -42,31 +42,31 @@ def written(frame: pd.DataFrame, path, *, large: bool = False, rows: int = LONG)
 
 
 @pytest.mark.parametrize("of", ["path", "dataset"])
-def test_texts_are_read_as_codes_where_they_are_few(of, tmp_path):
+def test_few_distinct_texts_are_read_as_codes(of, tmp_path):
     frame = a_frame().assign(t=[f"row {i} and more text" for i in range(NROWS)])
     path = written(frame, tmp_path / "x.parquet")
     parts = [
         part for part in source_of(ds.dataset(path) if of == "dataset" else path).parts() if len(part.data)
     ]
-    assert {part.coded for part in parts} == {("y",)}
+    assert {part.coded_columns for part in parts} == {("y",)}
     assert all(pa.types.is_dictionary(part.data.schema.field("y").type) for part in parts)
 
 
-def test_texts_of_short_groups_are_not(tmp_path):
+def test_texts_of_short_row_groups_are_not_read_as_codes(tmp_path):
     parts = list(source_of(written(a_frame(), tmp_path / "x.parquet", rows=LONG - 1)).parts())
-    assert {part.coded for part in parts} == {()}
+    assert {part.coded_columns for part in parts} == {()}
 
 
 @pytest.mark.parametrize("copied", [False, True])
-def test_a_column_of_codes_is_one_of_text(copied):
+def test_coded_columns_are_text_columns(copied):
     texts = ["u", None, "", "u"]
     data = pa.table({"y": pa.array(texts).dictionary_encode(), "a": [1.0, 2.0, 3.0, 4.0]})
-    table = Table(data, coded=["y"])
+    table = Table(data, coded_columns=["y"])
     if copied:
         table = pickle.loads(pickle.dumps(table))
     plain = Table(pa.table({"y": pa.array(texts), "a": [1.0, 2.0, 3.0, 4.0]}))
-    assert table.kind("y") == plain.kind("y") == "text"
-    assert table.kind("a") == "numeric"
+    assert table.column_type("y") == plain.column_type("y") == "text"
+    assert table.column_type("a") == "numeric"
     assert table.dtype("y") is plain.dtype("y") is None
     pd.testing.assert_series_equal(table.column("y", 1, 4), plain.column("y", 1, 4))
     codes, words = table.factorized("y")
@@ -75,7 +75,7 @@ def test_a_column_of_codes_is_one_of_text(copied):
 
 @pytest.mark.parametrize("formula", ["y ~ a + b", "y ~ a + t", "y ~ a + C(t, Sum)"])
 @pytest.mark.parametrize("large", [False, True])
-def test_fits_are_those_of_texts_that_are_not_coded(formula, large, tmp_path):
+def test_fits_to_coded_and_plain_text_are_equal(formula, large, tmp_path):
     frame = a_frame()
     coded = lda(formula, data=written(frame, tmp_path / "x.parquet", large=large), na_action="drop")
     short = written(frame, tmp_path / "short.parquet", large=large, rows=LONG // 2)

@@ -45,7 +45,7 @@ SOURCES = {
 
 @pytest.mark.parametrize("made", SOURCES)
 @pytest.mark.parametrize("name", LABELS)
-def test_classes_and_categories_are_those_of_the_table(table, name, made):
+def test_sources_have_the_classes_and_categories_of_the_table(table, name, made):
     for formula in (f"{name} ~ x", f"C(years) ~ x + C({name})"):
         if formula.count("years") > 1:
             continue
@@ -60,7 +60,7 @@ def test_classes_and_categories_are_those_of_the_table(table, name, made):
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".bz2", ".xz", ".zip"])
-def test_a_nul_ends_no_field_in_silence(tmp_path, suffix):
+def test_nul_characters_raise(tmp_path, suffix):
     path = tmp_path / f"table.csv{suffix}"
     pd.DataFrame({"x": ["1", "5\x001", "7"], "g": ["a", "b", "a"]}).to_csv(path, index=False)
     # From 3.1 on pandas reads it as the text that it is.

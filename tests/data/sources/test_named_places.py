@@ -49,7 +49,7 @@ def folder_of(path: Path, kind: str) -> str:
 
 @pytest.mark.parametrize("formula", ["y ~ u + v", "y ~ u + kind", "y ~ u + center(v)", "y ~ C(kind)"])
 @pytest.mark.parametrize("kind", ["csv", "parquet", "frames", "memory", "polars"])
-def test_a_label_that_no_level_names_has_its_row_and_its_file(formula, kind, tmp_path):
+def test_unknown_labels_are_named_with_row_and_file(formula, kind, tmp_path):
     data: Any = {"frames": frames, "memory": WHOLE, "polars": pl.from_pandas(WHOLE)}.get(kind)
     data = folder_of(tmp_path, kind) if data is None else data
     verbs: list[Callable[..., Any]] = [discrim.lda, discrim.naive_bayes, discrim.moments]
@@ -61,7 +61,7 @@ def test_a_label_that_no_level_names_has_its_row_and_its_file(formula, kind, tmp
             assert caught.value.message.endswith(f"1.{kind}'.")
 
 
-def test_the_levels_that_are_listed_are_those_of_the_fit(tmp_path):
+def test_messages_list_the_levels_of_the_fit(tmp_path):
     path = folder_of(tmp_path, "csv")
     fit = discrim.lda("y ~ u + kind", path, levels=["well", "dead", "ill"])
     whole = discrim.lda("y ~ u + kind", WHOLE, levels=["well", "dead", "ill"])
@@ -76,7 +76,7 @@ def spoilt(*rows: int, as_text: str = "n/k") -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "memory", "polars", "frames"])
-def test_one_bad_cell_of_new_rows_is_the_one_that_is_named(kind, tmp_path):
+def test_single_invalid_cells_of_new_rows_are_named(kind, tmp_path):
     fit, table = discrim.lda("y ~ u + v", WHOLE), spoilt(61)
     if kind == "csv":
         data: Any = tmp_path / "new.csv"
@@ -96,7 +96,7 @@ def test_one_bad_cell_of_new_rows_is_the_one_that_is_named(kind, tmp_path):
         assert ("new." in str(caught.value)) == (kind in ("csv", "parquet"))
 
 
-def test_the_other_cells_are_counted_and_the_way_out_fits():
+def test_other_invalid_cells_are_counted_and_the_hint_applies():
     fit = discrim.lda("y ~ u + v", WHOLE)
     with pytest.raises(DataError) as caught:
         fit.predict(spoilt(4, 9, 80))

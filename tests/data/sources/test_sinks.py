@@ -49,7 +49,7 @@ READERS = {
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_what_is_written_is_what_came(name, tmp_path):
+def test_written_rows_equal_the_frames(name, tmp_path):
     out = f"{tmp_path}/{name}"
     path = write_frames(frames(), out)
     assert os.path.samefile(path, out)
@@ -73,7 +73,7 @@ def test_an_index_that_names_rows_is_written(name, tmp_path):
     assert found["x"].tolist() == [1.0, 1.0]
 
 
-def test_rows_are_dealt_to_groups_and_files(tmp_path):
+def test_rows_are_split_into_row_groups_and_files(tmp_path):
     def long_frames():
         for number in range(5):
             yield pd.DataFrame({"x": np.full(2**19, float(number))})
@@ -91,7 +91,7 @@ def test_rows_are_dealt_to_groups_and_files(tmp_path):
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.csv.gz", "folder"])
 @pytest.mark.parametrize("old", [False, True])
-def test_a_failure_leaves_what_was_there(name, old, tmp_path):
+def test_failures_keep_the_old_file(name, old, tmp_path):
     def failing():
         yield from frames(2)
         raise KeyError("gone")
@@ -127,7 +127,7 @@ def unread():
         ("full/deep/new.parquet", OSError, "no such folder"),
     ],
 )
-def test_what_cannot_be_written_is_refused_before_anything_is_read(name, error, said, tmp_path):
+def test_invalid_outputs_raise_before_reading(name, error, said, tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "file").touch()
     pd.DataFrame({"x": [1.0]}).to_parquet(tmp_path / "full" / "t.parquet")
@@ -151,7 +151,7 @@ def test_what_cannot_be_written_is_refused_before_anything_is_read(name, error, 
         ("dataset", "new.parquet", False),
     ],
 )
-def test_what_a_source_reads_is_not_written_to(given, out, refused, tmp_path):
+def test_input_files_are_not_overwritten(given, out, refused, tmp_path):
     (tmp_path / "deep").mkdir()
     pd.DataFrame({"x": [1.0]}).to_parquet(tmp_path / "t.parquet")
     source = source_of(ds.dataset(tmp_path / "t.parquet") if given == "dataset" else str(tmp_path / given))

@@ -138,7 +138,7 @@ ONCE = {"iterator", "generator", "reader"}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_source_gives_the_rows_of_the_frame(kind, tmp_path):
+def test_every_source_yields_the_rows_of_the_frame(kind, tmp_path):
     frame = a_frame()
     make = partial(KINDS[kind], frame)
     source = source_of(make(tmp_path))
@@ -170,21 +170,21 @@ def test_every_source_gives_the_rows_of_the_frame(kind, tmp_path):
         {"x": [1, 2]},
     ],
 )
-def test_a_table_in_memory_is_no_source(data):
+def test_tables_in_memory_are_not_sources(data):
     assert source_of(data) is None
     assert Table(data).nrows
 
 
 @pytest.mark.parametrize("data", [[{"x": 1}], [], 3, None, np.zeros((2, 2)), pd.DataFrame, b"a.csv"])
-def test_what_is_no_table_is_left_to_be_refused(data):
+def test_other_objects_are_not_sources(data):
     assert source_of(data) is None
 
 
-def test_a_formula_in_the_place_of_the_table_is_no_path():
+def test_formulas_are_not_paths():
     assert source_of("y ~ x") is None
 
 
-def test_parts_are_short_whatever_is_given():
+def test_chunks_are_short_for_all_sources():
     frame = pd.DataFrame({"x": np.arange(300_000.0)})
     sizes = [len(part.data) for part in source_of(lambda: frame).parts()]
     assert max(sizes) == 2**16
@@ -268,7 +268,7 @@ def test_only_the_columns_that_are_asked_for_are_read(of, tmp_path):
     assert "t.parquet" in str(caught.value)
 
 
-def test_an_error_of_a_producer_is_its_own_and_says_where_it_came():
+def test_errors_of_producers_get_a_note_on_their_position():
     def frames():
         yield pd.DataFrame({"x": [1.0, 2.0]})
         raise KeyError("gone")
@@ -280,7 +280,7 @@ def test_an_error_of_a_producer_is_its_own_and_says_where_it_came():
         assert "after 2 rows" in note
 
 
-def test_a_function_that_does_not_begin_anew_is_refused():
+def test_functions_that_return_a_used_iterator_raise():
     left = [pd.DataFrame({"x": [1.0, 2.0]}), pd.DataFrame({"x": [3.0]})]
     frames = iter(left)
     source = source_of(lambda: frames)
@@ -325,7 +325,7 @@ def test_a_column_that_is_all_missing_fits(table):
     found = rows_of(source_of(lambda: frames))
     assert found.isna().to_numpy().tolist() == [[False] * 3] * 2 + [[True] * 3] * 2
     last = Table(list(source_of(lambda: frames).parts())[-1].data)
-    assert [last.kind(name) for name in first] == ["numeric", "text", "boolean"]
+    assert [last.column_type(name) for name in first] == ["numeric", "text", "boolean"]
 
 
 @pytest.mark.parametrize(
@@ -341,12 +341,12 @@ def test_a_column_that_is_all_missing_fits(table):
         (iter(["text"]), r"Frame.*iterator"),
     ],
 )
-def test_what_gives_no_tables_is_refused(data, said):
+def test_sources_without_tables_raise(data, said):
     with pytest.raises(DataError, match=said):
         source_of(data)
 
 
-def test_a_path_that_is_not_there_says_what_is_near(tmp_path):
+def test_missing_paths_suggest_similar_names(tmp_path):
     (tmp_path / "iris.csv").write_text("a,b\n1,2\n")
     with pytest.raises(MissingFileError) as caught:
         source_of(str(tmp_path / "iris.cvs"))
@@ -438,7 +438,7 @@ def test_columns_without_a_type_take_that_of_other_files(tmp_path):
     pd.DataFrame(columns).to_parquet(tmp_path / "b.parquet")
     parts = [Table(part.data) for part in source_of(tmp_path).parts()]
     for table in parts:
-        assert [table.kind(name) for name in columns] == ["numeric", "text", "categorical"]
+        assert [table.column_type(name) for name in columns] == ["numeric", "text", "categorical"]
 
 
 def test_dictionaries_may_differ(tmp_path):
@@ -458,12 +458,12 @@ CSV_VALUES = """i,f,t,b,m,q
 """
 
 
-def test_csv_is_what_pandas_reads(tmp_path):
+def test_csv_equals_pandas_read_csv(tmp_path):
     (tmp_path / "t.csv").write_text(CSV_VALUES)
     expected = pd.read_csv(tmp_path / "t.csv")
     source = source_of(tmp_path / "t.csv")
     assert_same(rows_of(source), expected)
-    assert [Table(next(source.parts()).data).kind(n) for n in "iftbq"] == [
+    assert [Table(next(source.parts()).data).column_type(n) for n in "iftbq"] == [
         "numeric", "numeric", "text", "boolean", "numeric"
     ]  # fmt: skip
 
@@ -471,7 +471,7 @@ def test_csv_is_what_pandas_reads(tmp_path):
 @pytest.fixture
 def short_parts(monkeypatch):
     """Files are read four rows at a time."""
-    monkeypatch.setattr("discrim.data.sources.parts.ROWS", 4)
+    monkeypatch.setattr("discrim.data.sources.parts.MAX_CHUNK_ROWS", 4)
 
 
 def test_whole_numbers_of_csv_may_be_missing_or_become_fractions(tmp_path, short_parts):
@@ -518,7 +518,7 @@ def test_text_of_csv_stays_text_and_late_values_are_found(tmp_path, short_parts)
     ],
 )
 @pytest.mark.parametrize("columns", [None, ["b"]])
-def test_csv_that_is_no_table_is_named(text, said, columns, tmp_path):
+def test_invalid_csv_files_are_named(text, said, columns, tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(text)
     with pytest.raises(DataError, match=said):
@@ -548,7 +548,7 @@ def test_files_are_closed(tmp_path):
 
 
 @pytest.mark.parametrize("kind", sorted(ONCE))
-def test_the_first_part_of_a_single_pass_may_be_looked_at(kind, tmp_path):
+def test_first_chunk_of_a_single_pass_source_can_be_read_twice(kind, tmp_path):
     frame = a_frame()
     source = source_of(KINDS[kind](frame, tmp_path))
     for columns in (["x"], ["class", "kind"]):
@@ -564,7 +564,7 @@ def test_the_first_part_of_a_single_pass_may_be_looked_at(kind, tmp_path):
     assert "once" in str(caught.value)
 
 
-def test_a_function_is_not_called_again_for_a_look():
+def test_functions_are_called_once_to_inspect_columns():
     calls = []
 
     def frames():
@@ -580,13 +580,13 @@ def test_a_function_is_not_called_again_for_a_look():
     assert len(calls) == 2
 
 
-def test_a_first_frame_without_rows_says_nothing_of_kinds():
+def test_empty_first_frames_do_not_determine_column_types():
     frames = [pd.DataFrame({"x": [], "y": []}, dtype=object), pd.DataFrame({"x": [1.0], "y": ["a"]})]
     source = source_of(iter(frames))
     assert rows_of(source).to_dict("list") == {"x": [1.0], "y": ["a"]}
 
 
-def test_kinds_of_columns_that_nobody_asks_for_may_change():
+def test_types_of_unread_columns_may_change():
     frames = [pd.DataFrame({"x": [1.0], "id": [1]}), pd.DataFrame({"x": [2.0], "id": ["b"]})]
     assert rows_of(source_of(iter(frames)), ["x"])["x"].tolist() == [1.0, 2.0]
     with pytest.raises(DataError) as caught:
@@ -595,7 +595,7 @@ def test_kinds_of_columns_that_nobody_asks_for_may_change():
 
 
 @pytest.mark.parametrize("of", ["path", "dataset", "filtered"])
-def test_no_more_is_held_than_a_few_parts(of, tmp_path):
+def test_only_a_few_chunks_are_in_memory(of, tmp_path):
     # Arrow holds up to 32 groups of rows of a filtered dataset, however many there are.
     nrows, path = 2**20, tmp_path / "t.parquet"
     table = pa.table({f"x{j}": np.random.default_rng(j).normal(size=nrows) for j in range(8)})
@@ -619,7 +619,7 @@ def test_a_dataset_has_the_types_that_it_was_given(tmp_path):
     pq.write_table(pa.table({"y": ["b", "a"]}), tmp_path / "b.parquet")
     kinds = ds.ParquetFileFormat(dictionary_columns=["y"])
     source = source_of(ds.dataset(tmp_path, format=kinds))
-    assert Table(next(source.parts(["y"])).data).kind("y") == "categorical"
+    assert Table(next(source.parts(["y"])).data).column_type("y") == "categorical"
     schema = pa.schema([("x", pa.float64()), ("y", pa.string())])
     found = rows_of(source_of(ds.dataset(tmp_path, schema=schema)))
     assert found["x"].tolist()[:2] == [1.0, 2.0]
@@ -627,7 +627,7 @@ def test_a_dataset_has_the_types_that_it_was_given(tmp_path):
     assert found["y"].tolist() == ["a", "b", "b", "a"]
 
 
-def test_the_way_out_of_a_value_that_does_not_fit_works(tmp_path, short_parts, monkeypatch):
+def test_hint_for_inconsistent_values_works(tmp_path, short_parts, monkeypatch):
     monkeypatch.chdir(tmp_path)
     frame = pd.DataFrame({"x": range(10), "code": range(10)}).astype(str)
     frame.loc[6, ["x", "code"]] = [".", "A6"]
@@ -644,7 +644,7 @@ def test_the_way_out_of_a_value_that_does_not_fit_works(tmp_path, short_parts, m
     assert found["x"].isna().sum() == 1
 
 
-def test_parquet_is_read_by_polars_where_pyarrow_is_not(tmp_path, monkeypatch):
+def test_polars_reads_parquet_without_pyarrow(tmp_path, monkeypatch):
     frame = a_frame().drop(columns="kind")
     folder = parquet_folder(frame, tmp_path / "d")
     monkeypatch.setitem(sys.modules, "discrim.data.sources.parquet", None)
@@ -658,7 +658,7 @@ def test_parquet_is_read_by_polars_where_pyarrow_is_not(tmp_path, monkeypatch):
     assert "pyarrow" in str(caught.value)
 
 
-def test_what_is_asked_of_pyarrow_says_so(monkeypatch):
+def test_sources_that_require_pyarrow_say_so(monkeypatch):
     relation, reader = duckdb.sql("select 1 as x"), pa.table({"x": [1]}).to_reader()
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     for source, data in ((source_of, relation), (StreamSource, reader)):
@@ -669,7 +669,7 @@ def test_what_is_asked_of_pyarrow_says_so(monkeypatch):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_any_table_comes_back_however_it_is_cut_into_files(seed, tmp_path, short_parts):
+def test_tables_split_into_files_are_read_completely(seed, tmp_path, short_parts):
     rng = np.random.default_rng(seed)
     nrows = int(rng.integers(5, 30))
     frame = pd.DataFrame(
