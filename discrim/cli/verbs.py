@@ -26,7 +26,7 @@ _DATA_HELP = (
     "DATA is the name of a data set of the package ({names}), a file, a folder with all its subfolders, "
     'or a quoted pattern such as "data/2024-*.parquet". Write ./iris for a file that has the name of a data '
     "set. Files that end in .parquet or .pq are read as Parquet (requires pyarrow or polars), files that end "
-    "in .tsv as tab-separated text, and all others as CSV; - is CSV from standard input.",
+    "in .tsv as tab-separated text, and all others as CSV. The name - stands for CSV from standard input.",
     "Text is UTF-8 and may be compressed (.gz, .bz2, .xz, .zip, .zst, or a .tar of one file). The first row "
     "contains the column names. An empty field, NA, NaN, null, None and the other markers of pandas are "
     "missing values. Classes and columns in C() are read as they are written: 007 is not 7.",

@@ -156,7 +156,7 @@ def _read_source(
 def require_rows_in_memory(reason: str, source: Source) -> NoReturn:
     """Raise NotSupportedError for a source, with the reason (a sentence) that rows have to be in memory."""
     raise NotSupportedError(
-        f"{reason} {source.what} is read in chunks.",
+        f"{reason} {source.what} is read part by part.",
         hint=(
             "Pass a sample of its rows as a DataFrame, or use lda(), qda() or logistic(), which can read "
             "rows "

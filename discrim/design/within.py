@@ -134,7 +134,7 @@ def _require_table(data: Any, column: str) -> Table:
     if source is not None or (isinstance(data, Table) and data.is_chunk):
         description = "the source" if source is None else source.what
         raise NotSupportedError(
-            f"within={column!r} requires all rows of a group, but {description} is read in chunks.",
+            f"within={column!r} requires all rows of a group, but {description} is read part by part.",
             hint="Pass a DataFrame.",
         )
     return data if isinstance(data, Table) else Table(data, held=True)

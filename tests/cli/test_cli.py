@@ -291,7 +291,7 @@ def test_unreadable_files_are_one_line(tmp_path, capsys, name, content, says):
 
 def test_missing_files_are_one_line(tmp_path, capsys):
     assert "neither a file nor a data set" in fails(capsys, "lda", "y ~ x", "no_such.csv")
-    assert "holds no file" in fails(capsys, "lda", "y ~ x", str(tmp_path))
+    assert "has no files" in fails(capsys, "lda", "y ~ x", str(tmp_path))
     assert "Download it first" in fails(capsys, "lda", "y ~ x", "https://example.org/t.csv")
 
 
@@ -498,7 +498,7 @@ def test_errors_of_predict_name_the_cause(saved, capsys):
 
 
 def test_a_value_that_begins_with_a_minus_is_told_how_to_be_given(capsys):
-    assert "as in --prior=-1" in fails(capsys, "lda", FORMULA, "iris", "--prior", "-1,1,1")
+    assert "for example --prior=-1" in fails(capsys, "lda", FORMULA, "iris", "--prior", "-1,1,1")
     assert "'setosa' is -1" in fails(capsys, "lda", FORMULA, "iris", "--prior=-1,1,1")
 
 

@@ -121,8 +121,8 @@ def test_invalid_test_tables_raise(capsys):
     assert "'species'" in refused(capsys, "assess", "a.fit", "bare.csv")
     assert "Name some of header, overall" in refused(capsys, "assess", "a.fit", "iris", "--sections", "steps")
     assert "no.csv" in refused(capsys, "lda", FORMULA, "iris", "--test", "no.csv")
-    assert "is read here" in refused(capsys, "assess", "a.fit", "bare.csv", "--out", "bare.csv")
-    assert "is read here" in refused(
+    assert "is also an input file" in refused(capsys, "assess", "a.fit", "bare.csv", "--out", "bare.csv")
+    assert "is also an input file" in refused(
         capsys, "lda", FORMULA, "iris", "--test", "bare.csv", "--out", "bare.csv"
     )
 
@@ -167,7 +167,7 @@ def test_distances_have_the_names_of_the_metrics():
 def test_manova_has_the_tests(capsys):
     printed, table = said(capsys, "manova", FORMULA, "iris"), discrim.manova(FORMULA, IRIS)
     for label, name in (("Wilks' lambda", "Wilks' lambda"), ("Roy's greatest root", "Roy's greatest root")):
-        statistic, f, *_ = row(printed, "one mean", label)
+        statistic, f, *_ = row(printed, "equal class means", label)
         assert float(statistic) == pytest.approx(table.loc[name, "statistic"], abs=1e-4)
         assert float(f) == pytest.approx(table.loc[name, "F"], abs=0.01)
 
@@ -175,7 +175,7 @@ def test_manova_has_the_tests(capsys):
 def test_manova_of_more_columns_than_rows(capsys):
     printed = said(capsys, "manova", FORMULA, "iris", "--method", "dempster")
     wanted = discrim.manova(FORMULA, IRIS, method="dempster").iloc[0]
-    statistic, law, *_ = row(printed, "one mean", "Dempster's test")
+    statistic, law, *_ = row(printed, "equal class means", "Dempster's test")
     assert float(statistic) == pytest.approx(wanted["statistic"], rel=1e-4)
     assert law == "F"
     assert wanted["assumes"] in " ".join(printed.split())
@@ -243,7 +243,7 @@ def test_compare_has_the_numbers_of_compare(capsys):
     errors = discrim.compare(*fits, folds=5, seed=1)
     assert float(row(printed, "Cross-validated error", "qda")[0]) == round(errors.loc["QDA", "error_cv"], 4)
     pair = errors.pairs().iloc[0]
-    assert float(row(printed, "pair by pair", "qda")[0]) == round(pair["difference"], 4)
+    assert float(row(printed, "Pairwise differences", "qda")[0]) == round(pair["difference"], 4)
 
 
 def test_each_verb_may_have_options(capsys):
@@ -273,7 +273,7 @@ def test_formulas_are_compared_too(capsys):
         (["--seed", "1"], "--seed requires --folds"),
         (["--repeats", "2"], "--repeats requires --folds"),
         (["--verbs", ""], "The name of a model is empty"),
-        (["--verbs", "lda 'x"], "cannot be parsed"),
+        (["--verbs", "lda 'x"], "cannot be read"),
         (["--verbs", "lda,fda"], "'fda' is not a model that can be fitted here"),
         (["--verbs", "lda(priorfree=1), knn"], "lda() has no keyword 'priorfree'"),
         (["--verbs", "knn(3)"], "by its name"),
@@ -345,15 +345,15 @@ def test_options_for_formulas_raise_with_saved_fits(saved, capsys):
         ("HuberRegressor(max_iter=300)", None),
         ("ridge", "Did you mean Ridge?"),
         ("LogisticRegression", "'LogisticRegression' is not a regression"),
-        ("Ridge(alpha=[1", "cannot be parsed"),
+        ("Ridge(alpha=[1", "cannot be read"),
         ("Ridge(2.5)", None),
         ("Ridge(**{})", "character 7"),
         ("Ridge().fit", "character 1"),
         ("__import__('os').system('true')", "character 1"),
         ("Ridge(alpha=__import__('os'))", "character 13"),
         ("Ridge(alhpa=1)", "'alhpa'"),
-        ("", "cannot be parsed"),
-        ("(" * 5000, "cannot be parsed"),
+        ("", "cannot be read"),
+        ("(" * 5000, "cannot be read"),
     ],
 )
 def test_an_engine_is_a_name_with_options_and_never_code(engine, says, capsys):
@@ -411,13 +411,13 @@ def test_a_saved_fit_is_reported_as_it_is(capsys):
     ("arguments", "says"),
     [
         ([FORMULA, "iris"], "required: --out"),
-        ([FORMULA, "--out", "a.html"], "is fitted to a table. Name one"),
+        ([FORMULA, "--out", "a.html"], "requires a table. Add one"),
         ([FORMULA, "iris", "--out", "a.pdf"], "Give a path that ends in .html"),
         ([FORMULA, "iris", "--out", "no/a.html"], "There is no such folder: 'no'"),
         ([FORMULA, "iris", "--out", "a.html", "--verb", "ldaa"], "Did you mean lda?"),
         ([FORMULA, "iris", "--out", "a.html", "--verb", "logistic"], "logistic: A hyperplane separates"),
         (["no.fit", "--out", "a.html"], "'no.fit'"),
-        (["table.html", "--out", "table.html"], "is a file that is read here"),
+        (["table.html", "--out", "table.html"], "is also an input file"),
     ],
 )
 def test_a_report_that_cannot_be_made_is_one_line(arguments, says, capsys):

@@ -122,8 +122,8 @@ def test_a_column_that_is_text_only_for_its_commas_is_named(tmp_path, capsys):
         assert cli.main(["lda", "species ~ nosuch", given, "--sep", ";"]) == 2
         first = capsys.readouterr().err.splitlines()[0]
         assert first == (
-            f"discrim: warning: column 'sepal_length' of {str(path)!r} is read as text such as '5,1': give "
-            "--decimal , if that is a number"
+            f"discrim: warning: column 'sepal_length' of {str(path)!r} is read as text such as '5,1': add "
+            "--decimal , if it is numeric"
         )
 
 
@@ -140,7 +140,7 @@ def test_labels_with_commas_are_labels():
         (["--sep", '"'], "is not a field separator"),
         (["--sep", ""], "'' is not a field separator"),
         (["--decimal", ";"], "';' is not known"),
-        (["--decimal", ","], "Give --sep ';'"),
+        (["--decimal", ","], "Use --sep ';'"),
         (["--sep", ".", "--decimal", "."], "cannot have the decimal sign '.'"),
     ],
 )

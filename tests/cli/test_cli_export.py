@@ -44,7 +44,7 @@ def test_slips(saved: str, capsys: pytest.CaptureFixture[str]) -> None:
         ([saved], "Write --sql ENGINE, or --onnx FILE"),
         ([saved, "--sql", "duckdb", "--onnx", "x.onnx"], "Write --sql ENGINE, or --onnx FILE"),
         ([saved, "--onnx", "x.onnx", "--output", "label"], "--output"),
-        ([saved, "--onnx", saved], "is read here"),
+        ([saved, "--onnx", saved], "is also an input file"),
         ([saved, "--sql", "duckdb", "--output", "labels"], "Did you mean 'label'"),
     ]:
         assert said in refused(capsys, "export", *words)

@@ -231,7 +231,7 @@ def test_a_name_that_is_too_long_or_that_of_a_folder_is_one_line(tmp_path, capsy
     assert "File name too long" in refused(capsys, "lda", FORMULA, "x" * 5000)
     for suffix in (".csv", ".csv.gz", ".csv.zip", ".tar", ".csv.tar.xz"):
         (tmp_path / f"folder{suffix}").mkdir()
-        assert "holds no file" in refused(capsys, "lda", FORMULA, str(tmp_path / f"folder{suffix}"))
+        assert "has no files" in refused(capsys, "lda", FORMULA, str(tmp_path / f"folder{suffix}"))
 
 
 def test_more_than_the_memory_is_one_line(monkeypatch, capsys):

@@ -137,7 +137,7 @@ def test_what_is_read_is_not_replaced(tmp_path, capsys):
     (tmp_path / "table.csv").write_text(text, encoding="utf-8")
     os.link("table.csv", "other.png")
     for option, name in (("--out", "table.csv"), ("--out", "./table.csv"), ("--plot", "other.png")):
-        assert "is a file that is read here" in refused(capsys, "lda", FORMULA, "table.csv", option, name)
+        assert "is also an input file" in refused(capsys, "lda", FORMULA, "table.csv", option, name)
     (tmp_path / "days").mkdir()
     (tmp_path / "days" / "a.csv").write_text(text, encoding="utf-8")
     for option, name in (("--out", "days/a.csv"), ("--out", "days/b.csv"), ("--plot", "days/c.png")):

@@ -51,7 +51,7 @@ def test_the_table_that_is_read_is_not_overwritten(table, capsys, how):
     before = table.read_bytes()
     status, out, err = run(capsys, "lda", FORMULA, str(table), "--save", str(spelled(table, how)))
     assert (status, out) == (2, "")
-    assert "is no saved fit" in err
+    assert "is not a saved fit" in err
     assert "--force" in err
     assert table.read_bytes() == before
 
@@ -62,7 +62,7 @@ def test_moments_are_not_a_fit(tmp_path, capsys):
     before = path.read_bytes()
     status, _, err = run(capsys, "lda", FORMULA, "iris", "--save", str(path))
     assert status == 2
-    assert "is no saved fit" in err
+    assert "is not a saved fit" in err
     assert path.read_bytes() == before
     status, _, err = run(capsys, "predict", str(path), "iris")
     assert status == 2

@@ -128,7 +128,7 @@ def test_input_files_are_not_overwritten(places, capsys, tmp_path):
     fit = str(tmp_path / "fit")
     said(capsys, "lda", "y ~ x", whole, "--save", fit)
     held = Path(whole).read_bytes()
-    assert "is read here" in refused(capsys, "predict", fit, whole, "--out", whole)
+    assert "is also an input file" in refused(capsys, "predict", fit, whole, "--out", whole)
     assert "belongs to" in refused(capsys, "predict", fit, folder, "--out", f"{folder}/5.csv")
     assert Path(whole).read_bytes() == held
 

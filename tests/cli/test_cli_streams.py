@@ -87,7 +87,8 @@ def test_closed_streams_that_are_not_used_do_no_harm():
 
 
 def test_a_file_never_gets_the_number_of_a_closed_stream(tmp_path):
-    code = "import os; from discrim.cli.output import prepare; prepare(); print(os.open('setup.cfg', 0))"
+    code = "import os; from discrim.cli.output import prepare_streams as prepare; prepare(); "
+    code += "print(os.open('setup.cfg', 0))"
     command = ["sh", "-c", '"$@" <&- 2>&-', "sh", sys.executable, "-c", code]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert int(done.stdout) > 2
