@@ -95,7 +95,7 @@ def test_options_above_limits_raise():
     with pytest.raises(FormulaError) as caught:
         lda("y ~ poly(x, 1000)", data)
     assert "1000" in str(caught.value)
-    assert "loses" in str(caught.value)
+    assert "inaccurate" in str(caught.value)
     data.loc[0, "x"] = 1e6
     with pytest.warns(PrecisionWarning):
         lda("y ~ poly(x, 3)", data)

@@ -352,9 +352,9 @@ def test_missing_paths_suggest_similar_names(tmp_path):
         source_of(str(tmp_path / "iris.cvs"))
     assert "iris.cvs" in str(caught.value)
     for path, said in [
-        (tmp_path / "none" / "iris.csv", "no folder"),
+        (tmp_path / "none" / "iris.csv", "the folder"),
         (f"{tmp_path}/*.parquet", "No file matches"),
-        ("~/no such folder/iris.csv", "no folder"),
+        ("~/no such folder/iris.csv", "the folder"),
         ("", "No file ''"),
         ("a\0.csv", "No file"),
         ("s3://bucket/x.parquet", "an address"),
@@ -493,7 +493,7 @@ def test_a_value_of_csv_that_does_not_fit_is_named(column, value, tmp_path, shor
     frame = pd.DataFrame({"x": range(10), "b": [True, False] * 5}).astype(str)
     frame.loc[6, column] = value
     frame.to_csv(tmp_path / "t.csv", index=False)
-    with pytest.raises(DataError, match=rf"'{column}' holds .*{value}.* at row 6 of .*t\.csv"):
+    with pytest.raises(DataError, match=rf"'{column}' has the value .*{value}.* at row 6 of .*t\.csv"):
         rows_of(source_of(tmp_path / "t.csv"))
 
 
