@@ -28,11 +28,11 @@ class Specification:
 
     def __post_init__(self) -> None:
         """Validate the flags, which are the fields of type bool."""
-        for each in fields(self):
-            if each.type in ("bool", bool):
-                value = getattr(self, each.name)
-                check_flag(each.name, value)
-                self._set(each.name, bool(value))
+        for parameter in fields(self):
+            if parameter.type in ("bool", bool):
+                value = getattr(self, parameter.name)
+                check_flag(parameter.name, value)
+                self._set(parameter.name, bool(value))
 
     def __repr__(self) -> str:
         changed = [f"{name}={value!r}" for name, value in self.changed().items()]
@@ -40,11 +40,11 @@ class Specification:
 
     def parameters(self) -> dict[str, Any]:
         """Return all parameters by name."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        return {parameter.name: getattr(self, parameter.name) for parameter in fields(self)}
 
     def changed(self) -> dict[str, Any]:
         """Return the parameters that differ from their defaults, or have none."""
-        defaults = {each.name: each.default for each in fields(self)}
+        defaults = {parameter.name: parameter.default for parameter in fields(self)}
         parameters = self.parameters()
         changed = {}
         for name, value in parameters.items():
@@ -102,19 +102,23 @@ def read_specification(
     if isinstance(value, allowed):
         return value
     if isinstance(value, type) and issubclass(value, allowed):
-        required = [each.name for each in fields(value) if each.default is MISSING and each.init]
+        required = [
+            parameter.name for parameter in fields(value) if parameter.default is MISSING and parameter.init
+        ]
         call = f"{value.__name__}({', '.join(f'{name}=...' for name in required)})"
         raise DataError(f"{option}={value.__name__} is a class.", hint=f"Write {option}={call}.")
     if isinstance(value, type):
-        given = value.__name__
+        value_text = value.__name__
     else:
-        given = repr(value) if isinstance(value, Specification) else told(value)
+        value_text = repr(value) if isinstance(value, Specification) else told(value)
     choices = f"one of {listed(words, len(words))}, or {also}" if words else also
     raise DataError(
-        f"{option}={given} is not supported here.", hint=f"Use {choices}{listed_classes(allowed)}."
+        f"{option}={value_text} is not supported here.", hint=f"Use {choices}{listed_classes(allowed)}."
     )
 
 
 def listed_classes(classes: Iterable[type[Specification]]) -> str:
     """Return the names of specifications as a text, with the module that they are in."""
-    return ", ".join(f"{each.__module__}.{each.__name__}" for each in classes)
+    return ", ".join(
+        f"{specification_class.__module__}.{specification_class.__name__}" for specification_class in classes
+    )

@@ -695,8 +695,8 @@ def _design_of_products(
     )
     numeric_codes = [
         quote(name)
-        for name, kind in zip(sub_design.columns, sub_spec.kinds, strict=True)
-        if kind in ("numeric", "boolean")
+        for name, column_type in zip(sub_design.columns, sub_spec.kinds, strict=True)
+        if column_type in ("numeric", "boolean")
     ]
     if (
         all(len(factor_codings) == 1 for factor_codings in products)
