@@ -1,4 +1,8 @@
-"""Tests for more columns than rows: `box_m(method=)`, `manova(method=)`, and the verb `sphericity_test`."""
+"""Tests that allow more variables than observations.
+
+They are called by `box_m(method=)` and `manova(method=)`, and by the verb `sphericity_test`. The statistics
+are in `discrim.inference.high_dimensional`; this module reads the rows and checks that a test is applicable.
+"""
 
 from __future__ import annotations
 
@@ -34,75 +38,115 @@ from discrim.models.base.reading import (
 CovarianceMethod = Literal["schott", "li-chen", "cai-liu-xia"]
 MeanMethod = Literal["srivastava", "chen-qin", "cai-liu-xia", "dempster"]
 
-SphereMethod = Literal["john", "srivastava", "chen-zhang-zhong"]
+SphericityMethod = Literal["john", "srivastava", "chen-zhang-zhong"]
 
-Sums = Literal["variances", "pooled", "class"]
-
-
-class Need(NamedTuple):
-    """What a test is made of: sums, the fewest rows and columns, and whether it divides by variances."""
-
-    sums: Sums
-    rows: int = 1
-    columns: int = 1
-    divides: bool = False
+MomentLevel = Literal["variances", "pooled", "class"]
 
 
-COVARIANCES: Mapping[CovarianceMethod, Need] = {
-    "schott": Need("class", 3),
-    "li-chen": Need("class", 4),
-    "cai-liu-xia": Need("variances", 3, columns=2),
+class TestRequirements(NamedTuple):
+    """Requirements of a test.
+
+    Attributes
+    ----------
+    moments : {"variances", "pooled", "class"}
+        Second moments that the test uses: variances, the pooled scatter matrix, or one scatter matrix per
+        class.
+    min_class_rows : int
+        Smallest number of rows in each class.
+    min_columns : int
+        Smallest number of columns.
+    divides_by_variances : bool
+        Whether each column must vary within classes.
+    """
+
+    moments: MomentLevel
+    min_class_rows: int = 1
+    min_columns: int = 1
+    divides_by_variances: bool = False
+
+
+COVARIANCE_TESTS: Mapping[CovarianceMethod, TestRequirements] = {
+    "schott": TestRequirements("class", 3),
+    "li-chen": TestRequirements("class", 4),
+    "cai-liu-xia": TestRequirements("variances", 3, min_columns=2),
 }
-MEANS: Mapping[MeanMethod, Need] = {
-    "srivastava": Need("pooled", divides=True),
-    "chen-qin": Need("class", 4),
-    "cai-liu-xia": Need("variances", columns=2, divides=True),
-    "dempster": Need("pooled"),
+MEAN_TESTS: Mapping[MeanMethod, TestRequirements] = {
+    "srivastava": TestRequirements("pooled", divides_by_variances=True),
+    "chen-qin": TestRequirements("class", 4),
+    "cai-liu-xia": TestRequirements("variances", min_columns=2, divides_by_variances=True),
+    "dempster": TestRequirements("pooled"),
 }
 
-SPHERES: Mapping[SphereMethod, Need] = {
-    "john": Need("pooled", columns=2),
-    "srivastava": Need("pooled", columns=2),
-    "chen-zhang-zhong": Need("class", 4, columns=2),
+SPHERICITY_TESTS: Mapping[SphericityMethod, TestRequirements] = {
+    "john": TestRequirements("pooled", min_columns=2),
+    "srivastava": TestRequirements("pooled", min_columns=2),
+    "chen-zhang-zhong": TestRequirements("class", 4, min_columns=2),
 }
 
-FEWEST = 3
-"""Degrees of freedom within classes that the mean of a reciprocal of their variance takes."""
+MIN_DF_WITHIN = 3
+"""Smallest degrees of freedom within classes for which the reciprocal of a variance has a mean."""
 
 
 def covariance_test(blocks: Blocks, method: CovarianceMethod, na_action: NaAction) -> TestResult:
-    """A test that the classes have one covariance, of the rows of a formula."""
+    """Test whether the classes have a common covariance matrix.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        Rows of the design matrix, with classes.
+    method : {"schott", "li-chen", "cai-liu-xia"}
+    na_action : {"drop", "raise"}
+
+    Returns
+    -------
+    TestResult
+    """
     check_word("method", method, CovarianceMethod)
-    blocks, moments = _read(blocks, method, COVARIANCES[method], na_action)
+    blocks, moments = _read_for_test(blocks, method, COVARIANCE_TESTS[method], na_action)
     if method == "schott":
         return tests.schott_test(moments)
     if moments.n_classes > 2:
         raise NotSupportedError(
-            f"method={method!r} compares two classes, and there are {moments.n_classes}.",
-            hint='Pass method="schott", which takes any number, or keep the rows of two.',
+            f"method={method!r} compares two classes, but there are {moments.n_classes}.",
+            hint='Pass method="schott", which compares any number of classes, or keep the rows of two.',
             options={"method": "schott"},
         )
     if method == "li-chen":
-        return _known(tests.li_chen_test(moments, _fourth_powers(blocks, moments, method)), method, "schott")
-    return _largest(blocks, moments)
+        return _require_positive_variance(
+            tests.li_chen_test(moments, _fourth_powers(blocks, moments, method)), method, "schott"
+        )
+    return _largest_covariance_difference_test(blocks, moments)
 
 
 def mean_test(blocks: Blocks, method: MeanMethod, na_action: NaAction) -> pd.DataFrame:
-    """The table of a test that the classes have one mean, of the rows of a formula."""
+    """Test whether the classes have equal mean vectors.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        Rows of the design matrix, with classes.
+    method : {"srivastava", "chen-qin", "cai-liu-xia", "dempster"}
+    na_action : {"drop", "raise"}
+
+    Returns
+    -------
+    DataFrame
+        One row, named after the test: statistic, law, df1, df2, p, assumes.
+    """
     check_word("method", method, MeanMethod)
-    blocks, moments = _read(blocks, method, MEANS[method], na_action)
+    blocks, moments = _read_for_test(blocks, method, MEAN_TESTS[method], na_action)
     if method == "chen-qin":
         result = tests.chen_qin_test(moments, _fourth_powers(blocks, moments, method))
-        result = _known(result, method, "dempster")
+        result = _require_positive_variance(result, method, "dempster")
     else:
-        made: Callable[[ClassMoments], TestResult] = {
+        compute_test: Callable[[ClassMoments], TestResult] = {
             "srivastava": tests.srivastava_test,
             "cai-liu-xia": tests.largest_mean_test,
             "dempster": tests.dempster_test,
         }[method]
-        result = made(moments)
-    law, (_, df1, df2, _) = next(iter(result.approximations.items()))
-    columns = {"statistic": result.statistic, "law": law, "df1": df1, "df2": df2, "p": result.pvalue}
+        result = compute_test(moments)
+    distribution, (_, df1, df2, _) = next(iter(result.approximations.items()))
+    columns = {"statistic": result.statistic, "law": distribution, "df1": df1, "df2": df2, "p": result.pvalue}
     return pd.DataFrame({**columns, "assumes": result.assumes}, index=[result.name])
 
 
@@ -111,13 +155,15 @@ def sphericity_test(
     formula: str,
     data: Data,
     *,
-    method: SphereMethod = "john",
+    method: SphericityMethod = "john",
     weights: Any = None,
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> TestResult:
-    """Tests that within classes all columns have one variance and no correlation; columns may be many.
+    """Test whether all variables have equal variances and no correlations within classes.
+
+    The tests allow more variables than observations.
 
     Parameters
     ----------
@@ -126,7 +172,7 @@ def sphericity_test(
     data : table or source of tables
         Table, or source of tables that is read in chunks; see the page on shared arguments.
     method : {"john", "srivastava", "chen-zhang-zhong"}
-        "john" and "srivastava" are for normal classes, "chen-zhang-zhong" for any law.
+        "john" and "srivastava" assume normal classes; "chen-zhang-zhong" does not.
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three identical rows.
     levels : sequence, optional
@@ -139,26 +185,27 @@ def sphericity_test(
     Returns
     -------
     TestResult
-        John's chi-square, and in `table` Ledoit and Wolf's normal number as well; of the other methods a
-        standard normal number, large where the covariance is no sphere.
+        John's chi-square statistic, with Ledoit and Wolf's normal approximation in `table`. The statistic of
+        the other methods is standard normal, and large if the covariance matrix is not spherical.
 
     Raises
     ------
     CollinearError
         No column varies within the classes.
     NotSupportedError
-        There is one column only, or a class has fewer rows than a method takes.
+        There is only one column, or a class has fewer rows than the method requires.
 
     Notes
     -----
-    The classes are taken to have one covariance, which `box_m` tests. With S the covariance within classes,
-    on nu = N - K degrees of freedom, U = p tr S^2/(tr S)^2 - 1 is the variance of its eigenvalues over
-    their squared mean. John's nu p U/2 (1972, Biometrika 59, 169-173) has a chi-square distribution on p (p
-    + 1)/2 - 1 degrees of freedom, for many columns too (Ledoit & Wolf, 2002, Annals of Statistics 30,
-    1081-1102). Srivastava (2005, Journal of the Japan Statistical Society 35, 251-272) takes out the bias
-    of tr S^2 for normal rows, Chen, Zhang & Zhong (2010, Journal of the American Statistical Association
-    105, 810-819) for any law, here with all pairs of rows counted alike where there are several classes.
-    Columns in unlike units are no sphere.
+    The tests assume that the classes have a common covariance matrix, which `box_m` tests. With S the
+    covariance matrix within classes, on nu = N - K degrees of freedom, U = p tr S^2/(tr S)^2 - 1 is the
+    variance of its eigenvalues divided by their squared mean. John's statistic nu p U/2 (1972, Biometrika 59,
+    169-173) has a chi-square distribution on p (p + 1)/2 - 1 degrees of freedom, also for many variables
+    (Ledoit & Wolf, 2002, Annals of Statistics 30, 1081-1102). Srivastava (2005, Journal of the Japan
+    Statistical Society 35, 251-272) removes the bias of tr S^2 for normal observations, and Chen, Zhang &
+    Zhong (2010, Journal of the American Statistical Association 105, 810-819) for any distribution; with
+    several classes all pairs of observations within classes have equal weights. Variables in different units
+    cannot be spherical.
 
     Examples
     --------
@@ -168,9 +215,9 @@ def sphericity_test(
     >>> round(result.statistic, 3), result.df
     (368.048, 9.0)
     """
-    check_word("method", method, SphereMethod)
+    check_word("method", method, SphericityMethod)
     blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions)
-    blocks, moments = _read(blocks, method, SPHERES[method], na_action)
+    blocks, moments = _read_for_test(blocks, method, SPHERICITY_TESTS[method], na_action)
     if method == "john":
         return tests.john_test(moments)
     if method == "srivastava":
@@ -178,74 +225,118 @@ def sphericity_test(
     return tests.any_law_sphere_test(moments, _fourth_powers(blocks, moments, method))
 
 
-def _read(blocks: Blocks, method: str, need: Need, na_action: NaAction) -> tuple[Blocks, ClassMoments]:
-    """The blocks with the classes that are there, and their moments, or why the test cannot be made."""
+def _read_for_test(
+    blocks: Blocks, method: str, requirements: TestRequirements, na_action: NaAction
+) -> tuple[Blocks, ClassMoments]:
+    """Read the moments of the classes, and check that the test is applicable.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        Rows of the design matrix, with classes.
+    method : str
+        Name of the method, for messages.
+    requirements : TestRequirements
+    na_action : {"drop", "raise"}
+
+    Returns
+    -------
+    blocks : Blocks
+        The rows without empty classes.
+    moments : ClassMoments
+        Their moments, with columns in units that make the squares of all columns representable.
+
+    Raises
+    ------
+    NotSupportedError
+        There are too few rows or columns, or weights that do not count rows.
+    CollinearError
+        No column varies within classes, or a column does not and the test divides by its variance.
+    """
     wide = is_wide(blocks)
-    spread: Any = {
+    required_moments: Any = {
         "variances": "diagonal",
         "pooled": "thin" if wide else "pooled",
         "class": "thin class" if wide else "class",
-    }[need.sums]
-    blocks, moments = usable_rows(blocks, spread, na_action)
+    }[requirements.moments]
+    blocks, moments = usable_rows(blocks, required_moments, na_action)
     if moments.total < (1 - LIGHT) * moments.rows.sum():
         raise NotSupportedError(
-            f"method={method!r} takes weights that count rows, and those of {moments.rows.sum()} rows "
-            f"sum to {moments.total:g}.",
-            hint="Divide them by their mean if they are only relative.",
+            f"method={method!r} requires frequency weights, but the weights of {moments.rows.sum()} rows sum "
+            f"to {moments.total:g}.",
+            hint="If the weights are only relative, divide them by their mean.",
         )
-    few = np.flatnonzero(moments.counts < need.rows)
-    if len(few):
+    small_classes = np.flatnonzero(moments.counts < requirements.min_class_rows)
+    if len(small_classes):
         raise NotSupportedError(
-            f"method={method!r} takes {need.rows} rows of each class, and class "
-            f"{shown(blocks.design.levels[few[0]])} has {moments.counts[few[0]]:g}.",
+            f"method={method!r} takes {requirements.min_class_rows} rows of each class, and class "
+            f"{shown(blocks.design.levels[small_classes[0]])} has {moments.counts[small_classes[0]]:g}.",
             hint="Merge it with another, or leave its rows out.",
-            classes=(blocks.design.levels[few[0]],),
+            classes=(blocks.design.levels[small_classes[0]],),
         )
-    if moments.total - moments.n_classes < FEWEST:
+    if moments.total - moments.n_classes < MIN_DF_WITHIN:
         raise NotSupportedError(
-            f"method={method!r} takes {FEWEST} degrees of freedom within classes, and {moments.total:g} "
+            f"method={method!r} takes {MIN_DF_WITHIN} degrees of freedom within classes, and "
+            f"{moments.total:g} "
             f"rows in {moments.n_classes} classes leave {moments.total - moments.n_classes:g}.",
             hint="Give more rows.",
         )
-    if moments.n_columns < need.columns:
+    if moments.n_columns < requirements.min_columns:
         raise NotSupportedError(
-            f"method={method!r} compares columns, and there is one.", hint="Name another in the formula."
+            f"method={method!r} requires at least two columns, but the formula has one.",
+            hint="Add another column to the formula.",
         )
-    still = constant_within(moments)
-    if still.all() or (need.divides and still.any()):
-        names = listed([blocks.terms[j] for j in np.flatnonzero(still).tolist()])
-        other = "" if still.all() else ', or pass method="chen-qin", which divides by no variance'
+    is_constant = constant_within(moments)
+    if is_constant.all() or (requirements.divides_by_variances and is_constant.any()):
+        names = listed([blocks.terms[j] for j in np.flatnonzero(is_constant).tolist()])
+        alternative = "" if is_constant.all() else ', or pass method="chen-qin", which needs no variances'
         raise CollinearError(
-            f"Within each class {names} {'has' if still.sum() == 1 else 'have'} one value, and "
+            f"Within each class {names} {'has' if is_constant.sum() == 1 else 'have'} one value, and "
             f"method={method!r} compares with what varies there.",
-            hint=f"Use another formula{other}.",
+            hint=f"Use another formula{alternative}.",
         )
     return blocks, comparable(moments)
 
 
-def _known(result: TestResult, method: str, other: str) -> TestResult:
-    """A result, refused where its variance was estimated as no positive number."""
+def _require_positive_variance(result: TestResult, method: str, alternative: str) -> TestResult:
+    """Return the result of a test; raise NotSupportedError if the variance estimate is not positive.
+
+    `alternative` is the method that the hint recommends.
+    """
     if np.isnan(result.pvalue):
         raise NotSupportedError(
-            f"The variance of the statistic of method={method!r} is estimated without bias, and came out "
-            "negative here, as it may with few rows.",
-            hint=f'Pass method="{other}".',
+            f"The unbiased estimate of the variance of the statistic is not positive for method={method!r}. "
+            "This can happen with few observations.",
+            hint=f'Pass method="{alternative}".',
         )
     return result
 
 
 def _fourth_powers(blocks: Blocks, moments: ClassMoments, method: str) -> Floats:
-    """Sums (K,) of the fourth powers of the rows' distances from their class means, by one more pass."""
+    """Sum the fourth powers of the distances of the rows from their class means, in a second pass.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    moments : ClassMoments
+        Moments of the rows, for the class means and the units of the columns.
+    method : str
+        Name of the method, for the message.
+
+    Returns
+    -------
+    (K,) float
+    """
     if blocks.weighted and not blocks.rows.has_whole_weights():
         raise NotSupportedError(
-            f"method={method!r} averages over pairs of rows, of which parts of one row are none.",
-            hint="Give weights that are whole numbers.",
+            f"method={method!r} averages over pairs of observations and requires integer weights.",
+            hint="Pass weights that are whole numbers.",
         )
     with Progress(0, "distances of the rows"):
-        return map_reduce(blocks, partial(_powers_of_part, moments=moments), np.add)
+        return map_reduce(blocks, partial(_fourth_powers_of_chunk, moments=moments), np.add)
 
 
-def _powers_of_part(rows: Any, moments: ClassMoments) -> Floats:
+def _fourth_powers_of_chunk(rows: Any, moments: ClassMoments) -> Floats:
     total = np.zeros(moments.n_classes)
     for x, codes, weights in rows:
         z = from_class_means(moments, x, codes) * moments.common_unit[:, None]
@@ -255,23 +346,23 @@ def _powers_of_part(rows: Any, moments: ClassMoments) -> Floats:
     return total
 
 
-def _largest(blocks: Blocks, moments: ClassMoments) -> TestResult:
-    """The test by the largest difference of two covariances, for which the rows are held in memory."""
+def _largest_covariance_difference_test(blocks: Blocks, moments: ClassMoments) -> TestResult:
+    """Test two covariance matrices by their largest standardized difference; needs all rows in memory."""
     refuse_large(blocks, 'method="cai-liu-xia" has the products of all columns, and holds the rows')
     x, codes, weights = weighted_rows(blocks)
-    parts = [codes == k for k in range(2)]
-    found = tests.largest_gap(
-        [from_class_means(moments, x[own], k).T for k, own in enumerate(parts)],
-        [None if weights is None else weights[own] for own in parts],
+    class_masks = [codes == k for k in range(2)]
+    difference = tests.largest_gap(
+        [from_class_means(moments, x[mask], k).T for k, mask in enumerate(class_masks)],
+        [None if weights is None else weights[mask] for mask in class_masks],
     )
-    first, second = (blocks.terms[j] for j in found.columns)
-    if np.isinf(found.statistic):
-        whose = f"squares of {first!r}" if first == second else f"products of {first!r} and {second!r}"
+    first, second = (blocks.terms[j] for j in difference.columns)
+    if np.isinf(difference.statistic):
+        product_name = f"squares of {first!r}" if first == second else f"products of {first!r} and {second!r}"
         raise NotSupportedError(
-            f"Deviations from the class means: the {whose} have one value in each class, and not the "
-            "same, so that there is no variance to compare with.",
+            f"The {product_name} of the deviations from the class means are constant within each class and "
+            "differ between the classes, so the difference has no standard error.",
             hint='Leave the column out, or pass method="schott".',
             options={"method": "schott"},
         )
-    pair = f"the variance of {first}" if first == second else f"{first} and {second}"
-    return tests.cai_liu_xia_test(found.statistic, moments.n_columns, pair)
+    pair_label = f"the variance of {first}" if first == second else f"{first} and {second}"
+    return tests.cai_liu_xia_test(difference.statistic, moments.n_columns, pair_label)

@@ -1,4 +1,9 @@
-"""Linear models of several responses: the verb `mlm`, what it gives, and the verb `manova`."""
+"""Multivariate linear models: the verb `mlm` with its results, and the verb `manova`.
+
+The estimates are computed in `discrim.inference.manova`. Canonical variates are in `term_model`, repeated
+measures in `repeated`, permutation tests in `permuted_rows` and `permanova`, summaries and plots in
+`mlm_summary`.
+"""
 
 from __future__ import annotations
 
@@ -39,11 +44,11 @@ from discrim.models.base.reading import (
 )
 from discrim.models.discriminant.lda import lda
 from discrim.models.linear_model.high_dimensional import MeanMethod, mean_test
-from discrim.models.linear_model.mlm_summary import he_of_terms, mlm_summary
+from discrim.models.linear_model.mlm_summary import mlm_summary, plot_term_ellipses
 from discrim.models.linear_model.permanova import permanova
 from discrim.models.linear_model.permuted_rows import (
     PERMUTATIONS,
-    Exchange,
+    PermutationDesign,
     rows_to_permute,
     with_permutations,
 )
@@ -51,8 +56,8 @@ from discrim.models.linear_model.repeated import ProfileResults, RepeatedResults
 from discrim.models.linear_model.term_model import (
     TermCanonicalResults,
     TermModel,
-    over_units,
-    shifted_columns,
+    columns_to_shift,
+    scale_by_powers_of_two,
 )
 
 if TYPE_CHECKING:
@@ -70,13 +75,14 @@ class MLMResults(Shown):
         The model's terms, without the constant.
     responses : Index
     nobs : float
-        Rows used, or the sum of their weights.
+        Number of observations, or the sum of their weights.
     df_resid : float
+        Residual degrees of freedom.
     params : DataFrame, columns of the model by responses
-        Coefficients. Factors are coded by contrasts that sum to zero, so that the last level has no
-        coefficient of its own.
+        Coefficients. Factors are coded by sum-to-zero contrasts: the coefficient of the last level is minus
+        the sum of the others and is not listed.
     cov_resid : DataFrame, responses by responses
-        Covariance of the residuals, divisor `df_resid`.
+        Covariance matrix of the residuals, with divisor `df_resid`.
     """
 
     _FIRST_SECTIONS = ("header", "tests")
@@ -98,8 +104,8 @@ class MLMResults(Shown):
         term : str, optional
             One term to test, such as "species" or "species:sex"; by default all.
         type : {1, 2, 3}
-            Type of the sums of squares; see the page on shared arguments. R's `anova` has type I, R's
-            `car::Anova` type II by default, and SAS and SPSS have type III.
+            Type of the sums of squares; see the page on shared arguments. R's `anova` uses type I, R's
+            `car::Anova` type II by default, SAS and SPSS type III.
 
         Returns
         -------
@@ -109,9 +115,9 @@ class MLMResults(Shown):
         Raises
         ------
         DataError
-            There is no such term or type.
+            The term or the type is unknown.
         NotSupportedError
-            Type III is asked for and some cells have no rows.
+            Type III tests were requested although some cells have no rows.
         """
         if term is not None:
             return self._table(self._hypothesis(term, type))
@@ -120,7 +126,7 @@ class MLMResults(Shown):
 
     @displayed(eta2="share")
     def tests(self, test: Statistic = "pillai", type: int | str = 2) -> pd.DataFrame:
-        """One multivariate test of each term, as a table of R's `car::Anova`.
+        """One multivariate test of each term, like R's `car::Anova`.
 
         Parameters
         ----------
@@ -132,49 +138,51 @@ class MLMResults(Shown):
         Returns
         -------
         DataFrame by term
-            df, statistic, F, df1, df2, p, F_is, and the partial eta squared of that statistic.
+            df, statistic, F, df1, df2, p, F_is, and partial eta squared by this statistic.
         """
         check_word("test", test, Statistic)
-        self._model.need_error()
-        numbers = self._model.estimates
-        rows = {label: row_of_test(numbers, self._hypothesis(label, type), test) for label in self.terms}
+        self._model.require_error_df()
+        estimates = self._model.estimates
+        rows = {label: row_of_test(estimates, self._hypothesis(label, type), test) for label in self.terms}
         return pd.DataFrame.from_dict(rows, orient="index")
 
     @displayed(every="share")
     def effect_sizes(self, type: int | str = 2) -> pd.DataFrame:
-        """Partial eta squared of each term, by each multivariate statistic, as R's heplots has it.
+        """Partial eta squared of each term by each multivariate statistic, like R's heplots.
 
-        Pillai's V/s, 1 - Wilks^(1/s), Hotelling and Lawley's T/(T + s), Roy's root/(1 + root), where s is the
-        smaller of the degrees of freedom and the number of responses.
+        They are V/s for Pillai's trace V, 1 - W^(1/s) for Wilks' lambda W, T/(T + s) for the trace T of
+        Hotelling and Lawley, and r/(1 + r) for Roy's root r, with s the smaller one of the degrees of freedom
+        of the term and the number of responses.
 
         Parameters
         ----------
         type : {1, 2, 3}
             Type of the sums of squares; see the page on shared arguments.
         """
-        self._model.need_error()
-        numbers = self._model.estimates
-        rows = {label: partial_etas(numbers, self._hypothesis(label, type)) for label in self.terms}
+        self._model.require_error_df()
+        estimates = self._model.estimates
+        rows = {label: partial_etas(estimates, self._hypothesis(label, type)) for label in self.terms}
         return pd.DataFrame.from_dict(rows, orient="index")
 
     @displayed()
     def anova(self, type: int | str = 2, level: float | None = None) -> pd.DataFrame:
-        """Each response alone: F of each term.
+        """Univariate F tests of each term for each response.
 
         Parameters
         ----------
         type : {1, 2, 3}
             Type of the sums of squares; see the page on shared arguments.
         level : float, optional
-            Level of the intervals: 0.95 stands for 95 percent. Adds partial omega squared and the limits of
-            the share that it estimates: that of the term in the variation of the term and the residuals. It
-            has less bias than partial_R2 (partial eta squared).
+            Level of the intervals: 0.95 stands for 95 percent. Adds partial omega squared, which has less
+            bias than partial eta squared (partial_R2), and confidence limits of the proportion of variation
+            that both estimate.
 
         Returns
         -------
         DataFrame by (term, response)
-            F, df1, df2, p, partial_R2: the term's share in its own and the residual sum of squares. With a
-            level also omega2, low and high, whose limits assume normal residuals of one variance.
+            F, df1, df2, p, and partial_R2, the sum of squares of the term divided by its total with the
+            residual sum of squares. With a level also omega2, low and high; the limits assume normal
+            residuals with constant variance.
         """
         error = (self._model.estimates.error**2).sum(axis=0)
         tables = {}
@@ -191,7 +199,7 @@ class MLMResults(Shown):
         return pd.concat(tables, names=["term", "response"])
 
     def canonical(self, term: str | None = None, type: int | str = 2) -> TermCanonicalResults:
-        """Canonical discriminant analysis of one term, within the model; as R's `candisc`.
+        """Canonical discriminant analysis of one term of the model, like R's `candisc`.
 
         Parameters
         ----------
@@ -203,14 +211,16 @@ class MLMResults(Shown):
         Raises
         ------
         DataError
-            There is no such term, or none is named and there are several.
+            The term is unknown, or none is named although there are several.
         """
-        at = self._model.position(term)
-        self._model.need_error()
-        return TermCanonicalResults(self._model, at, self._model.hypothesis(at, check_test_type(type)))
+        position = self._model.position(term)
+        self._model.require_error_df()
+        return TermCanonicalResults(
+            self._model, position, self._model.hypothesis(position, check_test_type(type))
+        )
 
     def canonicals(self, type: int | str = 2) -> dict[str, TermCanonicalResults]:
-        """The canonical discriminant analysis of each term, by its name; as R's `candiscList`.
+        """Canonical discriminant analyses of all terms, like R's `candiscList`.
 
         Parameters
         ----------
@@ -219,28 +229,29 @@ class MLMResults(Shown):
 
         Returns
         -------
-        dict
-            A result of `canonical` by the name of each term.
+        dict of str to TermCanonicalResults
+            Results of `canonical` by term.
         """
         return {label: self.canonical(label, type) for label in self.terms}
 
     def profile(self, term: str | None = None, type: int | str = 2) -> ProfileResults:
-        """Profile analysis: whether the responses' means have parallel, equal and flat profiles.
+        """Profile analysis: test whether the profiles of the means are parallel, at one level, and flat.
 
-        The responses are one quantity in one unit, such as scores of several scales or one measure at several
-        times. Three hypotheses are tested. *Parallelism*: the differences between neighbouring responses are
-        the same at all levels of the term. *Level*: the mean of the responses is the same. *Flatness*: all
-        responses have the same mean, over all rows. Level and flatness are of use only for parallel profiles:
-        if the profiles are not parallel, a mean over the responses, or over the rows, describes none of them.
+        The responses are measurements in the same unit, such as scores of several scales or one quantity at
+        several times. Three hypotheses are tested. *Parallelism*: the differences between successive
+        responses are the same at all levels of the term. *Level*: the mean of the responses is the same at
+        all levels. *Flatness*: all responses have the same mean over all observations. Level and flatness are
+        meaningful only for parallel profiles; otherwise a mean over responses or observations describes none
+        of them.
 
         Parameters
         ----------
         term : str, optional
             The term, such as "species"; it may be left out if the model has only one.
         type : {1, 2, 3}
-            Type of the sums of squares; see the page on shared arguments. Flatness is that of the mean over
-            all rows; by type 3, of the mean in which each level counts alike and covariates are zero, as in
-            SAS and SPSS.
+            Type of the sums of squares; see the page on shared arguments. With types 1 and 2, flatness refers
+            to the mean over all observations; with type 3, like in SAS and SPSS, to the unweighted mean over
+            the levels at covariates of zero.
 
         Returns
         -------
@@ -250,14 +261,16 @@ class MLMResults(Shown):
         Raises
         ------
         DataError
-            There is no such term or type, none is named and there are several, or the model has one response.
+            The term or type is unknown, no term is named although there are several, or the model has only
+            one response.
 
         Notes
         -----
         The tests are those of Morrison (1976, Multivariate Statistical Methods, 2nd ed., sec. 4.6 and 5.6)
         and of Johnson and Wichern (2007, Applied Multivariate Statistical Analysis, 6th ed., sec. 6.8), by
-        the tests of terms on successive differences and on the mean of the responses. They assume independent
-        rows, normal with one covariance of any form. F is exact for two classes, for level and for flatness.
+        tests of the terms on the successive differences and on the mean of the responses. They assume
+        independent normal observations with a common covariance matrix of any form. F is exact for two
+        classes, and for level and flatness.
 
         Examples
         --------
@@ -273,41 +286,43 @@ class MLMResults(Shown):
         return ProfileResults(self._model, self._model.position(term), check_test_type(type))
 
     def repeated(self, within: Data, design: str | None = None) -> RepeatedResults:
-        """Repeated measures: the responses are one quantity under the conditions of a design within rows.
+        """Repeated measures analysis: the responses measure one quantity under several conditions.
 
         Parameters
         ----------
         within : table
-            The design within rows: a row for each response in the order of the formula, and a column for each
-            factor. Every column is a factor, whatever it holds. If its rows are labelled by the responses,
-            the labels and not the order say which row belongs to which.
+            Within-subject design: a row for each response, in the order of the formula, and a column for each
+            factor. Columns of any type are factors. If the index contains the names of the responses, rows
+            are matched by name and not by order.
         design : str, optional
-            The terms within rows as a formula in the columns of `within`, such as "phase + hour"; by default
+            Within-subject terms as a formula in the columns of `within`, such as "phase + hour"; by default
             all factors and all their interactions.
 
         Returns
         -------
         RepeatedResults
-            `univariate()` with the corrections of Greenhouse and Geisser, Huynh and Feldt, `sphericity()`
-            with Mauchly's test, and the multivariate `tests()`, of each term between rows by each term within
-            them.
+            Univariate tests with the corrections of Greenhouse and Geisser and of Huynh and Feldt
+            (`univariate()`), Mauchly's test (`sphericity()`) and multivariate tests (`tests()`) of each
+            between-subject term, each within-subject term, and their interactions.
 
         Raises
         ------
         FormulaError
-            The design cannot be read, or names no column of `within`.
+            The design cannot be read, or names an unknown column.
         DataError
-            The design within rows does not have a row for each response, a factor has one level or a missing
-            value, or combinations of levels have different numbers of responses.
+            `within` does not have one row for each response, a factor has only one level or a missing value,
+            or combinations of levels have different numbers of responses.
 
         Notes
         -----
-        Each row of the table is a subject with all its measurements. All tests assume independent subjects,
-        normal with one covariance; the univariate ones also assume sphericity, or correct for the lack of it,
-        and the multivariate ones do not. In R's `car::Anova`, `idata` is `within` and `idesign` is `design`.
+        Each row of the table is a subject with all its measurements. All tests assume independent subjects
+        and normal measurements with a common covariance matrix. The univariate tests also assume sphericity,
+        or correct for its violation. The arguments `idata` and `idesign` of R's `car::Anova` are `within` and
+        `design`.
 
-        Mauchly's p-value is Anderson's. In it R's `mauchly.test`, and therefore car, puts the number of
-        responses for one of the numbers of contrasts, so that the two differ in small samples.
+        The p-value of Mauchly's test is by Anderson's approximation. R's `mauchly.test`, which car uses, has
+        the number of responses instead of the number of contrasts in one place of it; the difference matters
+        in small samples.
 
         Examples
         --------
@@ -323,14 +338,14 @@ class MLMResults(Shown):
 
     @displayed()
     def linear_hypothesis(self, hypothesis: str) -> pd.DataFrame:
-        """The four multivariate tests of equations in the coefficients, of all responses at once.
+        """The four multivariate tests of linear equations in the coefficients, for all responses jointly.
 
         Parameters
         ----------
         hypothesis : str
-            Equations between the names of `params`, separated by commas, with zero on their right:
-            ``"species[S.Adelie] = species[S.Chinstrap]"``. The coefficient of a last level is minus the sum
-            of the others.
+            Homogeneous equations in the names of `params`, separated by commas:
+            ``"species[S.Adelie] = species[S.Chinstrap]"``. The coefficient of the last level of a factor is
+            minus the sum of the others.
 
         Returns
         -------
@@ -340,11 +355,11 @@ class MLMResults(Shown):
         Raises
         ------
         FormulaError
-            The text cannot be read.
+            The hypothesis cannot be read.
         DataError
-            The right side is not zero, or an equation says nothing.
+            An equation has a nonzero constant, is empty, or follows from the others.
         NotSupportedError
-            Cells without rows leave coefficients undetermined.
+            Coefficients are not identified, because some cells have no rows.
 
         Examples
         --------
@@ -355,26 +370,29 @@ class MLMResults(Shown):
         >>> float(table.loc["Pillai's trace", "F"].round(2))
         444.58
         """
-        self._need_full_rank("linear_hypothesis()")
+        self._require_full_rank("linear_hypothesis()")
         combinations, right = equations(hypothesis, list(self.params.index))
         if right.any():
             raise DataError(
-                f"The hypothesis {hypothesis[:80]!r} has a right side that is not zero.",
-                hint="Write equations whose right side is zero for every response.",
+                f"The hypothesis {hypothesis[:80]!r} has a nonzero constant.",
+                hint=(
+                    "Write equations that equate linear combinations of coefficients to zero or to each "
+                    "other."
+                ),
             )
         origin = self._model.origin[self._model.n_model - 1 :] / self._model.unit
-        contrast = self._model.estimates.contrast(self._model.shifted_back(combinations), origin)
+        contrast = self._model.estimates.contrast(self._model.to_scaled_columns(combinations), origin)
         if contrast.df < contrast.columns:
             raise DataError(
-                f"The hypothesis {hypothesis[:80]!r} has equations that follow from others, or from none.",
-                hint="Leave them out.",
+                f"The hypothesis {hypothesis[:80]!r} has equations that are empty or follow from the others.",
+                hint="Leave these equations out.",
             )
         return self._table(contrast)
 
     @property
     def params(self) -> pd.DataFrame:
-        """Coefficients of the columns of the model, by response."""
-        self._need_full_rank(".params")
+        """Coefficients of the columns of the model for each response."""
+        self._require_full_rank(".params")
         model = self._model
         m = self._model.n_model
         coefficients = model.estimates.coefficients()
@@ -386,7 +404,7 @@ class MLMResults(Shown):
 
     @property
     def cov_resid(self) -> pd.DataFrame:
-        """Covariance of the residuals, divisor `df_resid`; infinite or zero outside the range of float64."""
+        """Covariance matrix of the residuals; entries outside the range of float64 are infinite or zero."""
         error = self._model.estimates.error * (self._model.unit / np.sqrt(self.df_resid))
         with np.errstate(over="ignore", under="ignore"):
             return pd.DataFrame(error.T @ error, index=self.responses, columns=self.responses)
@@ -399,45 +417,50 @@ class MLMResults(Shown):
         level: float = 0.95,
         type: int | str = 2,
     ) -> pd.DataFrame:
-        """The covariance whose ellipse stands for a term in a picture, beside that of `cov_resid`.
+        """Matrix whose ellipse represents a term in a plot, in addition to the ellipse of `cov_resid`.
 
         Parameters
         ----------
         term : str, optional
             The term, such as "species:sex"; it may be left out if the model has only one.
         size : {"evidence", "effect"}
-            "evidence" is H/(lambda v), which reaches beyond the ellipse of the residuals exactly where Roy's
-            test is significant. "effect" is H/v, the size of the effect in the units of the residuals'
-            covariance. R's heplots draws both at the radius sqrt(2 F), where F is the quantile .68 of the F
+            With H the hypothesis matrix, v the residual degrees of freedom and lambda the critical value of
+            Roy's test, "evidence" is H/(lambda v): its ellipse extends outside the ellipse of the residuals
+            if and only if Roy's test is significant. "effect" is H/v, on the scale of `cov_resid`. Plots draw
+            both, like R's heplots, at the radius sqrt(2 F), where F is the 0.68 quantile of the F
             distribution on 2 and v degrees of freedom.
         level : float
-            One less the significance level of Roy's test.
+            1 minus the significance level of Roy's test.
         type : {1, 2, 3}
             Type of the sums of squares; see the page on shared arguments.
+
+        Returns
+        -------
+        DataFrame, responses by responses
         """
         check_word("size", size, ("evidence", "effect"))
         hypothesis = self._hypothesis(term, type)
-        part = hypothesis.part * (self._model.unit / np.sqrt(self.df_resid))
+        scaled_root = hypothesis.part * (self._model.unit / np.sqrt(self.df_resid))
         if size == "evidence":
             p = len(self.responses)
             q = hypothesis.df
             critical = roy_critical(p, q + 1, self.df_resid + q + 1, 1 - level) if q else np.nan
-            part = part / np.sqrt(critical)
-        return pd.DataFrame(part.T @ part, index=self.responses, columns=self.responses)
+            scaled_root = scaled_root / np.sqrt(critical)
+        return pd.DataFrame(scaled_root.T @ scaled_root, index=self.responses, columns=self.responses)
 
     @displayed()
     def tidy(self) -> pd.DataFrame:
-        """Coefficients with t tests of each response, as broom's `tidy`."""
+        """Coefficients with t tests for each response, with the column names of R's broom."""
         params = self.params
         level = 0.95
         m = self._model.n_model
         inverse = solve_triangular(self._model.estimates.x[:m], np.eye(m))
-        inverse = self._model.shifted_back(np.eye(m)) @ inverse
-        length = np.sqrt((inverse**2).sum(axis=1))
+        inverse = self._model.to_scaled_columns(np.eye(m)) @ inverse
+        norms = np.sqrt((inverse**2).sum(axis=1))
         sd = np.sqrt(np.diagonal(self.cov_resid))
         tables = []
         for j, name in enumerate(self.responses):
-            table = t_table(params.iloc[:, j].to_numpy(), length * sd[j], self.df_resid, params.index, level)
+            table = t_table(params.iloc[:, j].to_numpy(), norms * sd[j], self.df_resid, params.index, level)
             table.columns = ["estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high"]
             table.insert(0, "term", params.index)
             table.insert(0, "response", name)
@@ -446,14 +469,14 @@ class MLMResults(Shown):
 
     @displayed()
     def glance(self) -> pd.DataFrame:
-        """One row: rows, degrees of freedom, log-likelihood, AIC and BIC of normal residuals."""
+        """One row: observations, degrees of freedom, and log-likelihood, AIC and BIC for normal residuals."""
         n = self.nobs
         p = len(self.responses)
         rank = self._model.estimates.rank
-        if self._model.has_error:
+        if self._model.has_error_df:
             log_det = 2 * np.log(np.abs(np.diagonal(self._model.estimates.error))).sum()
         else:
-            # The likelihood has no maximum.
+            # The residual covariance matrix is singular, and the likelihood is unbounded.
             log_det = np.nan
         log_det += 2 * np.log(self._model.unit).sum() - p * np.log(n)
         llf = -n / 2 * (p * np.log(2 * np.pi) + log_det + p)
@@ -468,7 +491,7 @@ class MLMResults(Shown):
         Parameters
         ----------
         sections : sequence of str, optional
-            Keys of the tables wanted, in order, such as "tests"; by default all.
+            Keys of the tables to include, in order, such as "tests"; by default all.
         type : {1, 2, 3}
             Type of the sums of squares; see the page on shared arguments.
         """
@@ -485,7 +508,7 @@ class MLMResults(Shown):
         ax: Axes | None = None,
         title: str | None = None,
     ) -> Axes:
-        """Ellipses of hypothesis and error in the plane of two responses; as R's `heplot`.
+        """Plot the hypothesis and error ellipses in the plane of two responses, like R's `heplot`.
 
         Parameters
         ----------
@@ -496,7 +519,7 @@ class MLMResults(Shown):
         size : {"evidence", "effect"}
             Size of the ellipses of the terms; see `hypothesis_ellipse`.
         level : float
-            One less the significance level of Roy's test.
+            1 minus the significance level of Roy's test.
         type : {1, 2, 3}
             Type of the sums of squares; see the page on shared arguments.
         ax : Axes, optional
@@ -508,23 +531,23 @@ class MLMResults(Shown):
         -------
         Axes
         """
-        return he_of_terms(self, term, columns, size, level, type, ax, title)
+        return plot_term_ellipses(self, term, columns, size, level, type, ax, title)
 
     def _hypothesis(self, term: str | None, type: int | str) -> Hypothesis:
-        kind = check_test_type(type)
-        return self._model.hypothesis(self._model.position(term), kind)
+        test_type = check_test_type(type)
+        return self._model.hypothesis(self._model.position(term), test_type)
 
     def _table(self, hypothesis: Hypothesis) -> pd.DataFrame:
-        self._model.need_error()
+        self._model.require_error_df()
         return hypothesis_table(self._model.estimates, hypothesis)
 
-    def _need_full_rank(self, what: str) -> None:
-        lacking = self._model.lacking()
-        if lacking is not None:
+    def _require_full_rank(self, requested: str) -> None:
+        deficient_term = self._model.deficient_term()
+        if deficient_term is not None:
             raise NotSupportedError(
-                f"{self._model.lacking_said(lacking)}, so that the coefficients are not determined and "
-                f"{what} is not there.",
-                hint=f"Leave {self.terms[lacking]!r} out of the formula.",
+                f"{self._model.describe_deficiency(deficient_term)}, so the coefficients are not identified "
+                f"and {requested} is not available.",
+                hint=f"Leave {self.terms[deficient_term]!r} out of the formula.",
             )
 
 
@@ -542,11 +565,11 @@ def mlm(
     Parameters
     ----------
     formula : str
-        The model on the left, where the class of a discriminant analysis stands, and the responses on the
+        The model on the left, in the place of the class of a discriminant analysis, and the responses on the
         right: ``"species * sex ~ bill_length_mm + bill_depth_mm"``. R's ``cbind(y1, y2) ~ a * b`` is the same
-        as ``a * b ~ y1 + y2``. Text, categories and truth values are factors, and numbers are covariates; but
-        a single column of numbers on the left is a factor as in `lda`, and ``C(year)`` makes a factor of any
-        column.
+        as ``a * b ~ y1 + y2``. Text, categorical and boolean columns are factors, and numeric columns are
+        covariates. A single numeric column on the left is a factor, as in `lda`, and ``C(year)`` makes a
+        factor of any column.
     data : table or source of tables
         Table, or source of tables that is read in chunks; see the page on shared arguments.
     weights : column name or (n,) array, optional
@@ -566,26 +589,26 @@ def mlm(
     FormulaError
         The formula cannot be read, has no factor on the left, or has a response that is not a number.
     DataError
-        A column is unknown, a value is infinite, or no row is left.
+        A column is unknown, a value is infinite, or no row is complete.
     CollinearError
-        The covariance of the residuals is singular, or no degree of freedom is left. If some are left but
-        fewer than there are responses, `anova()`, `repeated()` and coefficients are available, and only what
-        needs the covariance of all responses raises the error.
+        The covariance matrix of the residuals is singular, or no residual degrees of freedom remain. If some
+        remain, but fewer than responses, `anova()`, `repeated()` and the coefficients are available; only
+        methods that need the covariance matrix of all responses raise the error.
 
     Notes
     -----
     Sums of squares of types I, II and III are those of Searle (1987, Linear Models for Unbalanced Data) and
-    Fox (2016, Applied Regression Analysis and Generalized Linear Models, sec. 8.2); the pictures are those of
+    Fox (2016, Applied Regression Analysis and Generalized Linear Models, sec. 8.2); the plots are those of
     Friendly (2007, Journal of Computational and Graphical Statistics 16, 421-444).
 
-    Factors are coded by contrasts that sum to zero over the levels, whatever contrast `C()` names, so that
-    tests of type III do not depend on the coding. R needs ``options(contrasts = c("contr.sum",
-    "contr.poly"))`` for type III: under its default, treatment coding, the tests of factors within
-    interactions are those at the reference level of the other factors. If a covariate has interactions, type
-    III tests the other terms at the value zero of the covariate. Write ``species * center(x)`` if zero is not
-    a value of interest, or so far from the data that digits are lost. Types I and II depend on neither.
+    Factors are coded by sum-to-zero contrasts, also if `C()` names another contrast, because type III tests
+    depend on the coding. R requires ``options(contrasts = c("contr.sum", "contr.poly"))`` for type III: with
+    its default, treatment coding, factors in interactions are tested at the reference level of the other
+    factors. If a covariate has interactions, type III tests the other terms at the value zero of the
+    covariate. Write ``species * center(x)`` if zero is not a value of interest, or so far from the data that
+    precision is lost. Types I and II do not depend on the coding or on the origin of covariates.
 
-    The rows are read in one pass, which leaves the triangle of their QR factorization.
+    The rows are read in one pass, and only the triangular factor of their QR factorization is kept.
 
     Examples
     --------
@@ -603,26 +626,28 @@ def mlm(
     n_model = 1 + sum(len(term.columns) for term in terms)
     if len(blocks.terms) < n_model:
         raise DataError(f"The formula {formula!r} has no response.", hint="Name a column on its right side.")
-    root = gather_root(blocks, shifted=shifted_columns(terms, len(blocks.terms)))
+    root = gather_root(blocks, shifted=columns_to_shift(terms, len(blocks.terms)))
     if blocks.dropped and na_action == "raise":
         blocks.refuse_missing()
     if not root.total:
         raise DataError(
-            f"No row is left: each misses a value in one of {listed(blocks.design.columns)}.",
-            hint="Fill values, or leave columns out.",
+            f"No row is complete: each has a missing value in one of {listed(blocks.design.columns)}.",
+            hint="Fill in values, or leave columns out.",
         )
     if blocks.weighted:
         warn_of_weights(root, whole=blocks.rows.has_whole_weights())
-    triangle, unit = over_units(root.triangle)
+    triangle, unit = scale_by_powers_of_two(root.triangle)
     rows = np.zeros((max(len(triangle), len(unit)), triangle.shape[1]))
     rows[: len(triangle)] = triangle
     groups = [[1 + column for column in term.columns] for term in terms]
-    numbers = least_squares(rows, root.total, n_model, groups, [term.factors for term in terms])
-    model = TermModel(blocks, tuple(terms), numbers, unit[n_model:], unit[1:n_model], root.origin, root.total)
-    model.refuse_dependent()
-    lacking = model.lacking()
-    if lacking is not None:
-        model.warn_of(lacking)
+    estimates = least_squares(rows, root.total, n_model, groups, [term.factors for term in terms])
+    model = TermModel(
+        blocks, tuple(terms), estimates, unit[n_model:], unit[1:n_model], root.origin, root.total
+    )
+    model.refuse_dependent_residuals()
+    deficient_term = model.deficient_term()
+    if deficient_term is not None:
+        model.warn_of_deficiency(deficient_term)
     return MLMResults(model)
 
 
@@ -647,7 +672,7 @@ def manova(
 ) -> pd.DataFrame:
     """The four multivariate tests that all classes have the same mean, or that a term has no effect.
 
-    With `method=` it is a single test, which also works with more columns than rows.
+    With `method=` it is a single test, which allows more variables than observations.
 
     Parameters
     ----------
@@ -655,8 +680,8 @@ def manova(
         Response and predictors, such as `species ~ .`; see the page on formulas. The class is on the left and
         the measurements are on the right. There may be several factors and covariates on the left, as in
         ``"species * sex ~ bill_length_mm + bill_depth_mm"``, which may also be written as in R:
-        ``cbind(bill_length_mm, bill_depth_mm) ~ species * sex``. `discrim.mlm` also has canonical variates,
-        effect sizes and pictures of such a model.
+        ``cbind(bill_length_mm, bill_depth_mm) ~ species * sex``. `discrim.mlm` also offers canonical
+        variates, effect sizes and plots of such a model.
     data : table or source of tables
         Table, or source of tables that is read in chunks; see the page on shared arguments.
     term : str, optional
@@ -664,10 +689,11 @@ def manova(
     type : {1, 2, 3}
         Type of the sums of squares; see the page on shared arguments. With one factor all types are the same.
     method : {"srivastava", "chen-qin", "cai-liu-xia", "dempster"}, optional
-        One test of one factor, which does not need more rows than columns. "srivastava" adds up the squared
-        differences of the columns in units of their variances, and does not depend on the columns' units.
-        "chen-qin" and "dempster" add them up as they are: give columns in one unit. Only "chen-qin" allows
-        unequal covariances. "cai-liu-xia" uses the largest difference, for few columns that differ.
+        A single test of one factor, which does not require more observations than variables. "srivastava"
+        sums the squared mean differences divided by the variances, and does not depend on the units of the
+        variables. "chen-qin" and "dempster" sum the squared differences: use variables in the same unit. Only
+        "chen-qin" allows unequal covariance matrices. "cai-liu-xia" uses the largest difference, and is
+        powerful if few variables differ.
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three identical rows.
     levels : sequence, optional
@@ -677,15 +703,16 @@ def manova(
     functions : dict of str to callable, optional
         Functions that the formula may call, by name; see the page on shared arguments.
     permutations : int, optional
-        Number of permutations of the rows, such as 999, for p-values that do not assume normal classes but
-        exchangeable rows; if there are no more labellings, all are used. With a distance the default is 999.
+        Number of permutations of the rows, such as 999, for p-values that assume exchangeable observations
+        instead of normal classes; if there are fewer distinct labellings, all are used. With a distance the
+        default is 999.
     within : column name or (n,) array, optional
         Blocks of rows: rows, or groups, are permuted only within their block.
     groups : column name or (n,) array, optional
         Groups of rows, such as plots, that are permuted as wholes. All must have the same number of rows.
     distance : str, or table of distances, optional
         Test distances between rows instead of the multivariate statistics: a metric such as "euclidean" or
-        "bray-curtis", or a square table; see `discrim.permanova`, which also has a test of the spread.
+        "bray-curtis", or a square table; see `discrim.permanova`, which also tests the dispersion.
     seed : int, optional
         Seed of the permutations; by default one is drawn.
 
@@ -693,38 +720,39 @@ def manova(
     -------
     DataFrame
         Wilks, Pillai, Hotelling-Lawley by two approximations, and Roy: statistic, F, df1, df2, p, and whether
-        the F is exact, approximate or an upper bound; and p_permutation where permutations are asked for. For
-        all terms of a model the rows are by (term, test). With a distance, the table of `permanova`. With
-        `method=` one row: statistic, the law that it is compared with, df1 and df2 where that is F, p, and
-        what p assumes.
+        F is exact, approximate or an upper bound; with permutations also p_permutation. For all terms of a
+        model the rows are by (term, test). With a distance, the table of `permanova`. With `method=` one row:
+        statistic, the name of its distribution (law), df1 and df2 of an F distribution, p, and the
+        assumptions.
 
     Raises
     ------
     CollinearError
-        The covariance within classes, or that of the residuals, is singular.
+        The covariance matrix within classes, or of the residuals, is singular.
     DataError
-        There is no such term or type; or `levels` is given with several factors; or what `permanova` refuses.
+        The term or type is unknown; `levels` was passed with several factors; or an argument of the
+        permutations or distances is invalid (see `permanova`).
     NotSupportedError
-        Type III is asked for and some cells of the factors have no rows; or a method is asked for with
-        several factors, or takes more rows of a class than there are.
+        Type III tests were requested although some cells have no rows; or a method was requested for several
+        factors or for fewer rows of a class than it requires.
 
     Notes
     -----
     The tests are those of Wilks (1932, Biometrika 24, 471-494), Pillai (1955, Annals of Mathematical
     Statistics 26, 117-121), Hotelling and Lawley, and Roy. Their F approximations are those of Rencher (2002,
-    Methods of Multivariate Analysis, ch. 6), and assume independent rows, normal within classes with one
-    covariance.
+    Methods of Multivariate Analysis, ch. 6), and assume independent observations, normal within classes with
+    a common covariance matrix.
 
-    Those for many columns are Dempster's (1958, Annals of Mathematical Statistics 29, 995-1010), Srivastava &
-    Kubokawa's (2013, Journal of Multivariate Analysis 115, 204-216; of two classes Srivastava & Du's), that
-    of Hu, Bai, Wang & Wang (2017, Annals of the Institute of Statistical Mathematics 69, 365-387; of two
-    classes Chen & Qin's), and Cai & Xia's (2014, Journal of Multivariate Analysis 131, 174-196; of two
-    classes Cai, Liu & Xia's), of columns as they are, without their precision matrix. Their p-values are
-    approximations for many columns and rows, and one-sided.
+    The tests for many variables are by Dempster (1958, Annals of Mathematical Statistics 29, 995-1010),
+    Srivastava & Kubokawa (2013, Journal of Multivariate Analysis 115, 204-216; for two classes Srivastava &
+    Du), Hu, Bai, Wang & Wang (2017, Annals of the Institute of Statistical Mathematics 69, 365-387; for two
+    classes Chen & Qin), and Cai & Xia (2014, Journal of Multivariate Analysis 131, 174-196; for two classes
+    Cai, Liu & Xia, without transformation by the precision matrix). Their p-values are one-sided, and are
+    approximations for many variables and observations.
 
-    A permutation p is (1 + b) / (1 + B), where b of the B statistics of permuted rows are at least as large
-    as the observed one. If rows are exchangeable, it is exact for the hypothesis that no term has an effect,
-    and approximate for one term if others have an effect.
+    A permutation p-value is (1 + b) / (1 + B), where b of the B permuted statistics are at least as large as
+    the observed one. If the observations are exchangeable, it is exact for the hypothesis that no term has an
+    effect, and approximate for one term if others have an effect.
 
     Examples
     --------
@@ -733,92 +761,127 @@ def manova(
     >>> manova("species ~ .", load_iris())["F"].round(3).tolist()
     [199.145, 53.466, 580.532, 582.197, 1166.957]
 
-    A factor beside another:
+    A test of one of two factors:
 
     >>> table = manova("species * sex ~ bill_length_mm + bill_depth_mm", load_penguins(), term="sex")
     >>> table["F"].round(3).tolist()
     [203.021, 203.021, 203.021, 203.021, 203.021]
 
-    More columns than rows:
+    More variables than observations:
 
     >>> few = load_iris().groupby("species", observed=True).head(2)
     >>> manova("species ~ (.)**2", few, method="dempster")[["statistic", "df1", "df2"]].round(2)
                      statistic   df1   df2
     Dempster's test      19.09  2.92  4.37
 
-    Without normal classes, and with distances in the place of covariances:
+    Permutation tests by the multivariate statistics, and by distances:
 
     >>> manova("species ~ .", load_iris(), permutations=99, seed=1)["p_permutation"].tolist()
     [0.01, 0.01, 0.01, 0.01, 0.01]
     >>> manova("species ~ .", load_iris(), distance="manhattan", seed=1)["p"].tolist()[0]
     0.001
     """
-    kind = check_test_type(type)
+    test_type = check_test_type(type)
     formula = dot_without(formula, (within, groups))
-    alone = one_class(formula)
-    if alone is None and method is not None:
+    single_factor = one_class(formula)
+    if single_factor is None and method is not None:
         raise NotSupportedError(
             f"method={told(method)} compares the classes of one factor.",
             hint="Name one on the left, or leave method= out.",
         )
-    if alone is None and levels is not None:
+    if single_factor is None and levels is not None:
         raise DataError(
-            "levels= goes with one class on the left.", hint="Give several factors as ordered categories."
+            "levels= requires a single factor on the left.",
+            hint="Convert the factors to categorical columns with ordered categories instead.",
         )
-    named = isinstance(term, str) and alone is not None and term in (alone, alone.strip("`"))
-    if alone is not None and term is not None and not named:
+    names_single_factor = (
+        isinstance(term, str)
+        and single_factor is not None
+        and term in (single_factor, single_factor.strip("`"))
+    )
+    if single_factor is not None and term is not None and not names_single_factor:
         raise DataError(
-            f"term={told(term)} is not a term: the left side has only {alone!r}.", hint="Leave term= out."
+            f"term={told(term)} is not a term: the left side has only {single_factor!r}.",
+            hint="Leave term= out.",
         )
-    _check_permuted(permutations, (within, groups, seed), method, distance, levels)
-    rows: dict[str, Any] = {"weights": weights, "na_action": na_action, "functions": functions}
+    _check_permutation_options(permutations, (within, groups, seed), method, distance, levels)
+    row_options: dict[str, Any] = {"weights": weights, "na_action": na_action, "functions": functions}
     if distance is not None:
-        times = PERMUTATIONS if permutations is None else permutations
+        n_permutations = PERMUTATIONS if permutations is None else permutations
         tested = permanova(
-            formula, data, distance=distance, permutations=times, within=within, groups=groups, type=kind,
-            seed=seed, **rows,
+            formula, data, distance=distance, permutations=n_permutations, within=within, groups=groups,
+            type=test_type, seed=seed, **row_options,
         )  # fmt: skip
-        return tested.table if term is None else tested.table.loc[[tested._term(term)]]
-    if alone is None:
-        table = mlm(formula, data, **rows).manova(term, kind)
+        return tested.table if term is None else tested.table.loc[[tested._term_label(term)]]
+    if single_factor is None:
+        table = mlm(formula, data, **row_options).manova(term, test_type)
     else:
-        table = _of_one_class(formula, data, method, levels, rows)
+        table = _single_factor_tests(formula, data, method, levels, row_options)
     if permutations is None:
         return table
-    exchange = Exchange.read(permutations, seed, within, groups)
-    permuted = rows_to_permute(formula, data, **rows)
-    return with_permutations(table, permuted, kind, exchange, None if alone is not None else term)
+    permutation_design = PermutationDesign.read(permutations, seed, within, groups)
+    permuted_rows = rows_to_permute(formula, data, **row_options)
+    return with_permutations(
+        table, permuted_rows, test_type, permutation_design, None if single_factor is not None else term
+    )
 
 
-def _check_permuted(
+def _check_permutation_options(
     permutations: Any, options: tuple[Any, ...], method: Any, distance: Any, levels: Any
 ) -> None:
-    """Raise a DataError for options that do not go together with permutations, or without them."""
+    """Raise a DataError if arguments of `manova` cannot be combined with each other.
+
+    Parameters
+    ----------
+    permutations, method, distance, levels
+        Arguments of `manova`.
+    options : tuple
+        The arguments `within`, `groups` and `seed`, which require permutations.
+    """
     if distance is not None and levels is not None:
-        raise DataError("levels= changes nothing of a test of distances.", hint="Leave it out.")
+        raise DataError("levels= has no effect on a test of distances.", hint="Leave it out.")
     if method is not None and (distance is not None or permutations is not None):
         raise DataError(
-            f"method={told(method)} has a law of its own.",
+            f"method={told(method)} cannot be combined with permutations= or distance=.",
             hint="Leave out permutations= and distance=, or method=.",
         )
-    if permutations is None and distance is None and any(each is not None for each in options):
+    if permutations is None and distance is None and any(option is not None for option in options):
         raise DataError(
-            "within=, groups= and seed= are of permutations, and none are asked for.",
-            hint="Pass permutations=999 too.",
+            "within=, groups= and seed= apply only to permutation tests.",
+            hint="Pass permutations=999 as well.",
             options={"permutations": 999},
         )
 
 
-def _of_one_class(
-    formula: str, data: Data, method: MeanMethod | None, levels: Sequence[Any] | None, rows: dict[str, Any]
+def _single_factor_tests(
+    formula: str,
+    data: Data,
+    method: MeanMethod | None,
+    levels: Sequence[Any] | None,
+    row_options: dict[str, Any],
 ) -> pd.DataFrame:
-    """The tests that the classes of one factor have one mean."""
+    """Test whether the classes of a single factor have equal means.
+
+    Parameters
+    ----------
+    formula, data, method, levels
+        Arguments of `manova`.
+    row_options : dict
+        Arguments `weights`, `na_action` and `functions`.
+
+    Returns
+    -------
+    DataFrame
+        The four multivariate tests, or the single test of `method`.
+    """
     text = responses_right(formula)
     if method is not None:
-        given = {name: value for name, value in rows.items() if name != "na_action"}
-        return mean_test(read_rows(text, data, levels=levels, **given), method, rows["na_action"])
+        read_options = {name: value for name, value in row_options.items() if name != "na_action"}
+        return mean_test(
+            read_rows(text, data, levels=levels, **read_options), method, row_options["na_action"]
+        )
     try:
-        line = lda(text, data, levels=levels, **rows)
+        lda_fit = lda(text, data, levels=levels, **row_options)
     except CollinearError as error:
         # The hints of lda() suggest arguments that a test does not have.
         if "covariance" in error.options:
@@ -826,7 +889,7 @@ def _of_one_class(
                 error.message,
                 hint=(
                     'Name fewer columns in the formula, or pass method="srivastava" (or "chen-qin", '
-                    '"cai-liu-xia", "dempster"), which takes more columns than rows.'
+                    '"cai-liu-xia", "dempster"), which allows more variables than observations.'
                 ),
                 options={"method": "srivastava"},
             ) from None
@@ -834,4 +897,4 @@ def _of_one_class(
             hint = f"Leave {listed(error.columns)} out of the formula."
             raise error.with_message(error.message, hint=hint, options={}) from None
         raise
-    return line.manova()
+    return lda_fit.manova()

@@ -1,4 +1,7 @@
-"""Summaries and plots of linear models of several responses, of profiles and of repeated measures."""
+"""Summaries and plots of multivariate linear models, profile analyses and repeated measures.
+
+The methods `summary` and `plot` of the results in `mlm`, `term_model` and `repeated` call these functions.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +27,17 @@ if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
 
 
-ROMAN = {1: "I", 2: "II", 3: "III"}
+ROMAN_NUMERALS = {1: "I", 2: "II", 3: "III"}
 
-EACH = {1: "after the terms before it", 2: "after all terms that do not contain it", 3: "after all others"}
+TYPE_DESCRIPTIONS = {
+    1: "after the terms before it",
+    2: "after all terms that do not contain it",
+    3: "after all others",
+}
 
-NO_NAMES: Any = [None, None]
+NO_INDEX_NAMES: Any = [None, None]
 
-TESTS: dict[Any, Any] = {
+TEST_FORMATS: dict[Any, Any] = {
     **{"df": "count", "F": "z", "df1": "general", "df2": "general", "p": "tail", "F_is": "text"},
     "eta2": "share",
 }
@@ -39,53 +46,68 @@ HEADINGS = {"F_is": "F is", "eta2": "partial eta2"}
 
 
 def mlm_summary(results: Any, sections: Sequence[str] | None = None, type: int | str = 2) -> Summary:
-    """Header, one test of each term, all four, each response alone, coefficients."""
-    kind = check_test_type(type)
-    argument = "" if kind == 2 else f"type={kind}"
-    parts: dict[str, Callable[[], Section | Pairs]] = {
+    """Return the summary of a multivariate linear model.
+
+    Parameters
+    ----------
+    results : MLMResults
+    sections : sequence of str, optional
+        Keys of the tables to include, in order; by default all.
+    type : {1, 2, 3}
+        Type of the sums of squares.
+
+    Returns
+    -------
+    Summary
+        Header, Pillai's trace of each term, all four multivariate tests, univariate tests of each response,
+        coefficients, and covariance matrix of the residuals.
+    """
+    test_type = check_test_type(type)
+    argument = "" if test_type == 2 else f"type={test_type}"
+    section_builders: dict[str, Callable[[], Section | Pairs]] = {
         "header": lambda: model_header(results._model),
         "tests": lambda: Section(
-            f"Tests of the terms, type {ROMAN[kind]}: Pillai's trace",
-            results.tests(type=kind),
-            TESTS,
+            f"Tests of the terms, type {ROMAN_NUMERALS[test_type]}: Pillai's trace",
+            results.tests(type=test_type),
+            TEST_FORMATS,
             headings=HEADINGS,
-            note=note_of_type(results._model, kind),
+            note=test_type_note(results._model, test_type),
             source=f".tests({argument})",
         ),
         "manova": lambda: Section(
-            f"All four statistics, type {ROMAN[kind]}",
-            results.manova(type=kind).rename_axis(index=NO_NAMES),
-            TESTS,
+            f"All four statistics, type {ROMAN_NUMERALS[test_type]}",
+            results.manova(type=test_type).rename_axis(index=NO_INDEX_NAMES),
+            TEST_FORMATS,
             headings=HEADINGS,
             source=f".manova({argument})",
         ),
         "anova": lambda: Section(
-            f"Each response alone, type {ROMAN[kind]}",
-            results.anova(kind).rename_axis(index=NO_NAMES),
+            f"Univariate tests of each response, type {ROMAN_NUMERALS[test_type]}",
+            results.anova(test_type).rename_axis(index=NO_INDEX_NAMES),
             {"F": "z", "df1": "general", "df2": "general", "p": "tail", "partial_R2": "share"},
             source=f".anova({argument})",
         ),
     }
-    if not results._model.has_error:
-        # Tests of all responses at once need their covariance.
-        del parts["tests"], parts["manova"]
-    if results._model.lacking() is None:
-        parts["params"] = lambda: Section(
-            "Coefficients (contrasts that sum to zero)", results.params, source=".params, .tidy()"
+    if not results._model.has_error_df:
+        # Multivariate tests require a nonsingular residual covariance matrix.
+        del section_builders["tests"], section_builders["manova"]
+    if results._model.deficient_term() is None:
+        section_builders["params"] = lambda: Section(
+            "Coefficients (sum-to-zero contrasts)", results.params, source=".params, .tidy()"
         )
-    parts["cov_resid"] = lambda: Section(
-        "Covariance of the residuals", results.cov_resid, triangle=True, source=".cov_resid"
+    section_builders["cov_resid"] = lambda: Section(
+        "Covariance matrix of the residuals", results.cov_resid, triangle=True, source=".cov_resid"
     )
-    return summarize("Multivariate linear model", parts, pick=sections)
+    return summarize("Multivariate linear model", section_builders, pick=sections)
 
 
 def model_header(model: Any) -> Pairs:
-    """Formula, rows, responses and degrees of freedom of a model."""
-    rows = "Sum of weights" if model.design_rows.weighted else "Rows used"
+    """Return the header of a TermModel: formula, observations, responses and degrees of freedom."""
+    total_label = "Sum of weights" if model.design_rows.weighted else "Observations"
     items: list[HeaderItem] = [
-        HeaderItem(rows, model.total, f"{model.total:.10g}"),
+        HeaderItem(total_label, model.total, f"{model.total:.10g}"),
         HeaderItem("Responses", len(model.responses)),
-        HeaderItem("Rows dropped, missing", model.design_rows.dropped),
+        HeaderItem("Dropped, missing values", model.design_rows.dropped),
         HeaderItem("Terms", len(model.terms)),
         HeaderItem("Residual df", model.estimates.df, f"{model.estimates.df:.10g}"),
         HeaderItem("Columns of the model", model.estimates.rank),
@@ -93,18 +115,20 @@ def model_header(model: Any) -> Pairs:
     return Pairs(model.design_rows.design.formula, items)
 
 
-def note_of_type(model: Any, kind: int) -> str:
-    """What tests of a type hold, and what some term lacks."""
-    note = f"Type {ROMAN[kind]}: each term {EACH[kind]}."
-    if kind == 3:
-        note += " Factors are coded by contrasts that sum to zero."
-    lacking = model.lacking()
-    if lacking is not None:
-        note += f" {model.lacking_said(lacking)}: it has fewer degrees of freedom than columns."
+def test_type_note(model: Any, test_type: int) -> str:
+    """Return a note on the type of the tests and on the first term with too few degrees of freedom."""
+    note = f"Type {ROMAN_NUMERALS[test_type]}: each term {TYPE_DESCRIPTIONS[test_type]}."
+    if test_type == 3:
+        note += " Factors are coded by sum-to-zero contrasts."
+    deficient_term = model.deficient_term()
+    if deficient_term is not None:
+        note += f" {model.describe_deficiency(deficient_term)}: it has fewer degrees of freedom than columns."
     return note
 
 
-SIGNS = "The residuals of the scores have unit variance. The largest standardized coefficient is positive."
+RAW_COEFFICIENTS_NOTE = (
+    "The residuals of the scores have unit variance. The largest standardized coefficient is positive."
+)
 
 STANDARDIZED = {
     "standardized": "standard deviations of the residuals",
@@ -112,59 +136,63 @@ STANDARDIZED = {
 }
 
 STRUCTURES = {
-    "within": "correlations of the residuals with those of the scores",
-    "total": "total correlations with the scores (as R's candisc)",
-    "between": "correlations of what the term explains",
+    "within": "pooled within-class correlations with the scores",
+    "total": "total correlations with the scores (like R's candisc)",
+    "between": "between-class correlations with the scores",
 }
 
 
 def canonical_summary(results: Any, sections: Sequence[str] | None = None) -> Summary:
-    """The tables of the canonical variates of a term."""
+    """Return the summary of the canonical variates of a term (a TermCanonicalResults)."""
     title = f"Canonical discriminant analysis of {results.term}: {results._model.design_rows.design.formula}"
     if not len(results.eigenvalues):
         nothing = Section("Canonical correlations", pd.DataFrame(), note="The term explains nothing.")
         return summarize(title, {"correlations": lambda: nothing}, pick=sections)
-    parts: dict[str, Callable[[], Section]] = {
+    section_builders: dict[str, Callable[[], Section]] = {
         "correlations": partial(variate_correlations, results, "E^-1 H"),
         "dimensions": lambda: variate_tests(results.dimension_tests),
         "raw": lambda: Section(
             "Raw coefficients",
             pd.concat([results.constant.to_frame("constant").T, results.raw]),
-            note=SIGNS,
+            note=RAW_COEFFICIENTS_NOTE,
             source=".raw, .constant",
         ),
     }
-    for name, of in STANDARDIZED.items():
-        parts[name] = _table(f"Standardized coefficients ({of})", partial(getattr, results, name), f".{name}")
-    for kind, of in STRUCTURES.items():
-        source = f'.structure("{kind}")'
-        parts[f"structure_{kind}"] = _table(f"Structure: {of}", partial(results.structure, kind), source)
+    for name, description in STANDARDIZED.items():
+        section_builders[name] = _table(
+            f"Standardized coefficients ({description})", partial(getattr, results, name), f".{name}"
+        )
+    for basis, description in STRUCTURES.items():
+        source = f'.structure("{basis}")'
+        section_builders[f"structure_{basis}"] = _table(
+            f"Structure: {description}", partial(results.structure, basis), source
+        )
     if len(results.centroids):
-        title_of = "Mean scores of the levels, as observed"
-        parts["centroids"] = _table(title_of, lambda: results.centroids, ".centroids")
-    return summarize(title, parts, pick=sections)
+        centroids_title = "Mean scores of the levels, as observed"
+        section_builders["centroids"] = _table(centroids_title, lambda: results.centroids, ".centroids")
+    return summarize(title, section_builders, pick=sections)
 
 
 def _table(title: str, table: Callable[[], pd.DataFrame], source: str) -> Callable[[], Section]:
     return lambda: Section(title, table(), shared=True, source=source)
 
 
-SHARE = 0.68
-"""Of the quantile that the radius of both ellipses is made of, as in R's heplots."""
+RADIUS_PROBABILITY = 0.68
+"""Probability of the F quantile that determines the radius of the ellipses, like in R's heplots."""
 
 
-def radius_of(free: float) -> float:
-    """The distance sqrt(2 F) at which R's heplots draws ellipses, F on 2 and the residuals' degrees.
+def ellipse_radius(df_resid: float) -> float:
+    """Radius sqrt(2 F) of the ellipses of R's heplots, F on 2 and the residual degrees of freedom.
 
     Examples
     --------
     >>> round(radius_of(147), 4)
     1.5155
     """
-    return float(np.sqrt(2 * stats.f.ppf(SHARE, 2, free)))
+    return float(np.sqrt(2 * stats.f.ppf(RADIUS_PROBABILITY, 2, df_resid)))
 
 
-def he_of_terms(
+def plot_term_ellipses(
     results: Any,
     terms: str | Sequence[str] | None,
     columns: Sequence[str] | None,
@@ -174,134 +202,179 @@ def he_of_terms(
     ax: Axes | None,
     title: str | None,
 ) -> Axes:
-    """Ellipses of the terms beside that of the residuals, in the plane of two responses."""
-    names = _two(columns, list(results.responses), "columns", "responses")
+    """Plot the ellipses of terms and of the residuals in the plane of two responses.
+
+    Parameters
+    ----------
+    results : MLMResults
+    terms : str, sequence of str or None
+        Terms to draw; None for all.
+    columns : sequence of str or None
+        The two responses; None for the first two.
+    size : {"evidence", "effect"}
+        Size of the ellipses of the terms; see `MLMResults.hypothesis_ellipse`.
+    level : float
+        1 minus the significance level of Roy's test.
+    type : {1, 2, 3}
+        Type of the sums of squares.
+    ax : Axes or None
+        Axes to draw on; None for a new figure.
+    title : str or None
+        Title; None for the default.
+
+    Returns
+    -------
+    Axes
+    """
+    names = _two_names(columns, list(results.responses), "columns", "responses")
     labels = list(results.terms) if terms is None else [terms] if isinstance(terms, str) else list(terms)
     shapes = {}
     means = {}
     for term in labels:
-        at = results._model.position(term)
-        label = results.terms[at]
+        position = results._model.position(term)
+        label = results.terms[position]
         shape = results.hypothesis_ellipse(label, size=size, level=level, type=type)
         shapes[label] = shape.loc[names, names].to_numpy()
-        # Means of combinations of levels would hide those of the levels.
-        cells = _means(results, at).reindex(columns=names)
-        means[label] = cells if len(results._model.terms[at].factors) == 1 else cells.iloc[:0]
+        # Means of combinations of levels would cover the means of the levels.
+        cells = _cell_means(results, position).reindex(columns=names)
+        means[label] = cells if len(results._model.terms[position].factors) == 1 else cells.iloc[:0]
     model = results._model
-    centre = pd.Series(model.in_units(model.mean()), index=results.responses)[names].to_numpy()
+    centre = pd.Series(model.to_response_units(model.mean()), index=results.responses)[names].to_numpy()
     error = results.cov_resid.loc[names, names].to_numpy()
-    drawn = he_terms(
-        means, shapes, error, centre, radius_of(results.df_resid), names=(names[0], names[1]), ax=ax
+    figure_axes = he_terms(
+        means, shapes, error, centre, ellipse_radius(results.df_resid), names=(names[0], names[1]), ax=ax
     )
-    basis = f"Roy, {100 * (1 - level):.3g} %" if size == "evidence" else "effect size"
-    set_title(drawn, title if title is not None else f"Hypothesis and error ({basis})")
-    return drawn
+    size_label = f"Roy, {100 * (1 - level):.3g} %" if size == "evidence" else "effect size"
+    set_title(figure_axes, title if title is not None else f"Hypothesis and error ({size_label})")
+    return figure_axes
 
 
-def he_of_axes(
+def plot_canonical_ellipses(
     results: Any,
     axes: Sequence[str] | None,
     level: float,
     ax: Axes | None,
     title: str | None,
 ) -> Axes:
-    """Ellipses of a term and of the residuals, in the plane of two canonical axes."""
+    """Plot the ellipses of a term and of the residuals in the plane of two canonical axes.
+
+    Parameters
+    ----------
+    results : TermCanonicalResults
+    axes : sequence of str or None
+        The two canonical axes; None for the first two.
+    level : float
+        1 minus the significance level of Roy's test.
+    ax : Axes or None
+        Axes to draw on; None for a new figure.
+    title : str or None
+        Title; None for the default.
+
+    Returns
+    -------
+    Axes
+    """
     names = list(results.eigenvalues.index)
     if len(names) < 2:
         raise DataError(
-            f"The term {results.term!r} has {len(names)} canonical axis, and a plane has two.",
-            hint=f"Use plot(term={results.term!r}) of the model, in the plane of two responses.",
+            f"A plot requires two canonical axes, but the term {results.term!r} has {len(names)}.",
+            hint=f"Use plot(term={results.term!r}) of the model, which draws the plane of two responses.",
         )
-    chosen = _two(axes, names, "axes", "canonical axes")
-    at = [names.index(name) for name in chosen]
+    chosen = _two_names(axes, names, "axes", "canonical axes")
+    positions = [names.index(name) for name in chosen]
     df_resid = results._model.estimates.df
     critical = roy_critical(len(results._raw), results.df + 1, df_resid + results.df + 1, 1 - level)
-    shape = np.diag(results.eigenvalues.to_numpy()[at] / critical)
-    drawn = draw_he(
+    shape = np.diag(results.eigenvalues.to_numpy()[positions] / critical)
+    figure_axes = draw_he(
         results.centroids[chosen].dropna(),
         shape,
         np.eye(2),
         np.zeros(2),
-        radius_of(df_resid),
+        ellipse_radius(df_resid),
         names=(axis_name(chosen[0], results.proportion), axis_name(chosen[1], results.proportion, of="")),
         arrows=results.structure()[chosen],
         equal=True,
         ax=ax,
     )
-    set_title(drawn, title if title is not None else f"Canonical variates of {results.term}")
-    return drawn
+    set_title(figure_axes, title if title is not None else f"Canonical variates of {results.term}")
+    return figure_axes
 
 
-def _two(named: Sequence[str] | None, names: list[str], option: str, what: str) -> list[str]:
-    chosen = names[:2] if named is None else [named] if isinstance(named, str) else list(named)
+def _two_names(requested: Sequence[str] | None, names: list[str], option: str, noun: str) -> list[str]:
+    chosen = (
+        names[:2] if requested is None else [requested] if isinstance(requested, str) else list(requested)
+    )
     unknown = [name for name in chosen if name not in names]
     if unknown or len(set(chosen)) != 2 or len(chosen) != 2:
         raise DataError(
-            f"{option}={told(named)} is not valid.", hint=f"Name two of the {what}, {listed(names, 20)}."
+            f"{option}={told(requested)} is not valid.", hint=f"Name two of the {noun}, {listed(names, 20)}."
         )
     return chosen
 
 
-def _means(results: Any, at: int) -> pd.DataFrame:
-    """Means of the responses in the cells of a term, without those that have no row."""
+def _cell_means(results: Any, position: int) -> pd.DataFrame:
+    """Return the means of the responses in the cells of a term, without empty cells, in original units."""
     model = results._model
-    cells, _, means = model.cells(at)
+    cells, _, means = model.cells(position)
     if cells is None:
         return pd.DataFrame(columns=results.responses, dtype=float)
     labels = [":".join(map(str, cell)) for cell in cells.labels]
-    return pd.DataFrame(model.in_units(means), index=labels, columns=results.responses).dropna()
+    return pd.DataFrame(model.to_response_units(means), index=labels, columns=results.responses).dropna()
 
 
-NORMAL = "Assumes normal observations with one covariance of any form."
+NORMALITY_NOTE = "Assumes normal observations with a common covariance matrix of any form."
 
-PROFILE = f"{NORMAL} Level and flatness have a meaning only if the profiles are parallel."
+PROFILE_NOTE = f"{NORMALITY_NOTE} Level and flatness are meaningful only if the profiles are parallel."
 
-SPHERICAL = (
-    "Assumes normal observations with one covariance. p assumes sphericity as well; p_GG and p_HF multiply "
-    "the degrees of freedom by GG and HF, at most one."
+SPHERICITY_NOTE = (
+    "Assumes normal observations with a common covariance matrix. p also assumes sphericity; p_GG and p_HF "
+    "multiply the degrees of freedom by min(GG, 1) and min(HF, 1)."
 )
 
-UNIVARIATE: Any = {
+UNIVARIATE_FORMATS: Any = {
     **{"SS": "general", "SS_error": "general", "df1": "general", "df2": "general", "F": "z"},
     **dict.fromkeys(("p", "p_GG", "p_HF"), "tail"),
 }
 
-SHARES = ("mauchly", "GG", "HF", "lowest", "eta2", "eta2_generalized")
+SPHERICITY_SHARES = ("mauchly", "GG", "HF", "lowest", "eta2", "eta2_generalized")
 
-SPHERICITY: Any = {**dict.fromkeys(SHARES, "share"), "p": "tail"}
+SPHERICITY_FORMATS: Any = {**dict.fromkeys(SPHERICITY_SHARES, "share"), "p": "tail"}
 
-MEANS: Any = {"mean": "general", "se": "general", "low": "general", "high": "general"}
+MEAN_FORMATS: Any = {"mean": "general", "se": "general", "low": "general", "high": "general"}
 
 
 def profile_summary(results: Any, sections: Sequence[str] | None = None) -> Summary:
-    """Header, the three tests, all four statistics of each, and the profiles."""
-    kind = results.type
-    parts: dict[str, Callable[[], Section | Pairs]] = {
+    """Return the summary of a ProfileResults: header, the three tests, all four statistics, and means."""
+    test_type = results.type
+    section_builders: dict[str, Callable[[], Section | Pairs]] = {
         "header": lambda: model_header(results._model),
         "tests": lambda: Section(
-            f"Profiles of {results.term}, type {ROMAN[kind]}: Wilks' lambda",
+            f"Profiles of {results.term}, type {ROMAN_NUMERALS[test_type]}: Wilks' lambda",
             results.tests().rename_axis(index=None),
-            TESTS,
+            TEST_FORMATS,
             headings=HEADINGS,
-            note=f"{PROFILE} {note_of_type(results._model, kind)}{_few(results.tests())}",
+            note=(
+                f"{PROFILE_NOTE} "
+                f"{test_type_note(results._model, test_type)}{_undefined_tests_note(results.tests())}"
+            ),
             source=".tests()",
         ),
         "manova": lambda: Section(
             "All four statistics",
-            results.manova().rename_axis(index=NO_NAMES),
-            TESTS,
+            results.manova().rename_axis(index=NO_INDEX_NAMES),
+            TEST_FORMATS,
             headings=HEADINGS,
             source=".manova()",
         ),
         "means": lambda: Section(
             "Means as observed, with 95 % intervals",
-            results.means().rename_axis(index=NO_NAMES),
-            MEANS,
+            results.means().rename_axis(index=NO_INDEX_NAMES),
+            MEAN_FORMATS,
             note="Each interval is for one mean and uses the variance of the residuals.",
             source=".means()",
         ),
     }
-    return summarize("Profile analysis", parts, pick=sections)
+    return summarize("Profile analysis", section_builders, pick=sections)
 
 
 def repeated_summary(
@@ -310,62 +383,82 @@ def repeated_summary(
     type: int | str = 2,
     huynh_feldt: str = "lecoutre",
 ) -> Summary:
-    """Header, multivariate and univariate tests of each term, and sphericity."""
-    kind = check_test_type(type)
-    given = [f"type={kind}"] * (kind != 2)
-    hf = [f"huynh_feldt={huynh_feldt!r}"] * (huynh_feldt != "lecoutre")
-    parts: dict[str, Callable[[], Section | Pairs]] = {
+    """Return the summary of a repeated measures analysis.
+
+    Parameters
+    ----------
+    results : RepeatedResults
+    sections : sequence of str, optional
+        Keys of the tables to include, in order; by default all.
+    type : {1, 2, 3}
+        Type of the sums of squares.
+    huynh_feldt : {"lecoutre", "1976"}
+        Estimate of the epsilon of Huynh and Feldt.
+
+    Returns
+    -------
+    Summary
+        Header, multivariate and univariate tests of each term, tests of sphericity, effect sizes, and the
+        within-subject design.
+    """
+    test_type = check_test_type(type)
+    type_argument = [f"type={test_type}"] * (test_type != 2)
+    huynh_feldt_argument = [f"huynh_feldt={huynh_feldt!r}"] * (huynh_feldt != "lecoutre")
+    section_builders: dict[str, Callable[[], Section | Pairs]] = {
         "header": lambda: model_header(results._model),
         "tests": lambda: Section(
-            f"Multivariate tests, type {ROMAN[kind]}: Pillai's trace",
-            results.tests(type=kind).rename_axis(index=None),
-            TESTS,
+            f"Multivariate tests, type {ROMAN_NUMERALS[test_type]}: Pillai's trace",
+            results.tests(type=test_type).rename_axis(index=None),
+            TEST_FORMATS,
             headings=HEADINGS,
-            note=f"{NORMAL} {note_of_type(results._model, kind)}{_few(results.tests(type=kind))}",
-            source=f".tests({', '.join(given)})",
+            note=(
+                f"{NORMALITY_NOTE} {test_type_note(results._model, test_type)}"
+                f"{_undefined_tests_note(results.tests(type=test_type))}"
+            ),
+            source=f".tests({', '.join(type_argument)})",
         ),
         "univariate": lambda: Section(
-            f"Univariate tests, type {ROMAN[kind]}",
-            results.univariate(kind, huynh_feldt=huynh_feldt)
+            f"Univariate tests, type {ROMAN_NUMERALS[test_type]}",
+            results.univariate(test_type, huynh_feldt=huynh_feldt)
             .drop(columns=["GG", "HF", "eta2", "eta2_generalized"])
             .rename_axis(index=None),
-            UNIVARIATE,
-            note=SPHERICAL,
-            source=f".univariate({', '.join(given + hf)})",
+            UNIVARIATE_FORMATS,
+            note=SPHERICITY_NOTE,
+            source=f".univariate({', '.join(type_argument + huynh_feldt_argument)})",
         ),
         "sphericity": lambda: Section(
             "Mauchly's test of sphericity, and estimates of epsilon",
             results.sphericity(huynh_feldt=huynh_feldt).rename_axis(index=None),
-            SPHERICITY,
+            SPHERICITY_FORMATS,
             note="Mauchly's test assumes normal observations and is sensitive to long tails. lowest is the "
             "smallest possible epsilon.",
-            source=f".sphericity({', '.join(hf)})",
+            source=f".sphericity({', '.join(huynh_feldt_argument)})",
         ),
         "effects": lambda: Section(
             "Effect sizes",
-            results.univariate(kind, huynh_feldt=huynh_feldt)[["eta2", "eta2_generalized"]].rename_axis(
+            results.univariate(test_type, huynh_feldt=huynh_feldt)[["eta2", "eta2_generalized"]].rename_axis(
                 index=None
             ),
-            SPHERICITY,
+            SPHERICITY_FORMATS,
             headings={"eta2": "partial eta2", "eta2_generalized": "generalized eta2"},
-            source=f".univariate({', '.join(given)})",
+            source=f".univariate({', '.join(type_argument)})",
         ),
-        "within": lambda: Section("Design within rows", results.within.astype(str), "text"),
+        "within": lambda: Section("Within-subject design", results.within.astype(str), "text"),
     }
-    return summarize("Repeated measures", parts, pick=sections)
+    return summarize("Repeated measures", section_builders, pick=sections)
 
 
-def _few(tests: pd.DataFrame) -> str:
-    """Why some multivariate tests are not defined, where it is so."""
+def _undefined_tests_note(tests: pd.DataFrame) -> str:
+    """Explain undefined tests in a table of multivariate tests; empty if all are defined."""
     if not ((tests["F_is"] == "not defined") & (tests["df"] > 0)).any():
         return ""
-    return " Not defined: tests on more contrasts than the residuals have degrees of freedom."
+    return " Tests on more contrasts than residual degrees of freedom are not defined."
 
 
-def profiles_of(table: pd.DataFrame, term: str, level: float, ax: Axes | None, title: str | None) -> Axes:
+def plot_profiles(table: pd.DataFrame, term: str, level: float, ax: Axes | None, title: str | None) -> Axes:
     """Means by (cell, response) as lines."""
-    words = f"Mean profiles of {term}, with {100 * level:.3g} % intervals of each mean"
-    axes = draw_profiles(table, (term, words), ax)
+    default_title = f"Mean profiles of {term}, with {100 * level:.3g} % intervals of each mean"
+    axes = draw_profiles(table, (term, default_title), ax)
     if title is not None:
         set_title(axes, title)
     return axes

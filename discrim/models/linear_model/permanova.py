@@ -1,7 +1,7 @@
-"""Permutation tests of a linear model by distances: the verb `permanova`, its results and their summaries.
+"""Permutational multivariate analysis of variance: the verb `permanova`, its results and their summaries.
 
-The rows that are permuted are read in `permuted_rows`; the statistics are computed in
-`discrim.inference.distance_tests`.
+The verb reads the rows (`permuted_rows`), converts a metric or a table of distances to the geometry of the
+rows, and lets `discrim.inference.distance_tests` compute the statistics of all permutations.
 """
 
 from __future__ import annotations
@@ -32,8 +32,13 @@ from discrim.models.base.reading import (
     listed,
     told,
 )
-from discrim.models.linear_model.mlm_summary import EACH, ROMAN
-from discrim.models.linear_model.permuted_rows import PERMUTATIONS, Exchange, ModelRows, rows_to_permute
+from discrim.models.linear_model.mlm_summary import ROMAN_NUMERALS, TYPE_DESCRIPTIONS
+from discrim.models.linear_model.permuted_rows import (
+    PERMUTATIONS,
+    ModelRows,
+    PermutationDesign,
+    rows_to_permute,
+)
 from discrim.models.linear_model.term_model import term_position
 from discrim.report.grid import Format, HeaderItem, Pairs, Section
 from discrim.report.plots.judged import draw_permuted
@@ -46,74 +51,80 @@ if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
 
 
-SYMMETRIC = 1e-9
-"""Share of the largest distance by which a table of distances may differ from its transpose."""
+SYMMETRY_TOLERANCE = 1e-9
+"""Largest asymmetry of a table of distances, relative to its largest distance."""
 
 
-def in_square_units(squares: Any, unit: float) -> Floats:
-    """Return squares times the square of a unit; infinite or zero outside the range of float64."""
+def to_squared_units(squares: Any, unit: float) -> Floats:
+    """Multiply sums of squares by the square of a unit; overflow gives infinity, and underflow zero."""
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray(squares) * unit * unit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TestedRows:
-    """Rows, distances and permutations of tests; a pickle leaves them behind.
+class PermutationInputs:
+    """Rows and distances of the tests, for methods that need them again. They are not pickled.
 
     Attributes
     ----------
     rows : ModelRows
+        Rows of the linear model.
     space : RowSpace
-        Distances of the rows.
-    exchange : Exchange
+        Distances between the n rows.
+    permutation_design : PermutationDesign
+        Number and seed of the permutations, and the blocks and groups of rows.
     is_available : bool
-        False in results that were unpickled, which have no rows.
+        False in unpickled results, which have no rows; the other attributes are then None.
     """
 
     rows: ModelRows
     space: RowSpace
-    exchange: Exchange
+    permutation_design: PermutationDesign
     is_available: bool = True
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return TestedRows, (None, None, None, False)
+        return PermutationInputs, (None, None, None, False)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> TestedRows:
+    def __deepcopy__(self, memo: dict[int, Any]) -> PermutationInputs:
         return with_rows_copied(self, memo)
 
-    def require(self, what: str) -> TestedRows:
-        """Return the rows; raise NotSupportedError if the results were unpickled without them."""
+    def require(self, caller: str) -> PermutationInputs:
+        """Return the inputs; raise NotSupportedError if the results were unpickled without them.
+
+        `caller` is the name of the method for the message, such as "plot()".
+        """
         if not self.is_available:
             raise NotSupportedError(
-                f"{what} needs the rows, which a result that was unpickled does not have.",
+                f"{caller} requires the rows, which unpickled results do not contain.",
                 hint="Call permanova() again.",
             )
         return self
 
 
 class PermanovaResults(Shown):
-    """Tests of the terms of a linear model by distances between rows, whose p-values are by permutation.
+    """Permutation tests of the terms of a linear model by distances between rows.
 
     Attributes
     ----------
     formula : str
     distance : str
-        Name of the metric, or "given".
+        Name of the metric, or "given" for a table of distances.
     terms : Index
-        The model's terms, without the constant.
+        Terms of the model, without the constant.
     nobs : int
-        Rows used, each as often as its weight says.
+        Number n of observations; a row of weight w counts w times.
     df_resid : int
+        Residual degrees of freedom.
     table : DataFrame
         df, SS, R2, F and p of each term, and the sums of squares of "residual" and "total".
-    permuted : DataFrame
-        The F of each term by permutation.
+    permuted : DataFrame, permutations by terms
+        F of each term for each permutation.
     exact : bool
-        Whether all labellings were tried, because there are no more than the permutations asked for.
+        Whether all other labellings were used, because there are no more of them than `permutations`.
     labellings : float
-        Number of different labellings.
+        Number of distinct labellings.
     shuffled : str
-        What exchanged places, in words.
+        Description of the units that were permuted, such as "rows within 'block'".
     seed : int
         Seed of the permutations.
     """
@@ -121,100 +132,126 @@ class PermanovaResults(Shown):
     _FIRST_SECTIONS = ("header", "tests")
 
     def __init__(
-        self, rows: ModelRows, space: RowSpace, unit: float, distance: str, kind: TestType, exchange: Exchange
+        self,
+        rows: ModelRows,
+        space: RowSpace,
+        unit: float,
+        distance: str,
+        test_type: TestType,
+        permutation_design: PermutationDesign,
     ) -> None:
-        self._tested_rows = TestedRows(rows, space, exchange)
+        """Run the permutation tests.
+
+        Parameters
+        ----------
+        rows : ModelRows
+            Rows of the linear model.
+        space : RowSpace
+            Distances between the rows, divided by `unit`.
+        unit : float
+            Unit of the distances.
+        distance : str
+            Name of the metric, or "given".
+        test_type : {1, 2, 3}
+            Type of the sums of squares.
+        permutation_design : PermutationDesign
+            Number and seed of the permutations, and the blocks and groups of rows.
+        """
+        self._inputs = PermutationInputs(rows, space, permutation_design)
         self._unit = unit
-        self._kind = kind
+        self._test_type = test_type
         self._total = space.total
         self._dropped = rows.model.design_rows.dropped
-        directions = rows.directions(kind)
-        found, self.shuffled = rows.shuffle(directions.cells, exchange)
+        directions = rows.directions(test_type)
+        row_shuffle, self.shuffled = rows.shuffle(directions.cells, permutation_design)
         self.formula: str = rows.model.design_rows.design.formula
         self.distance = distance
-        self.seed = exchange.seed
+        self.seed = permutation_design.seed
         self.terms = pd.Index(rows.model.labels)
         self.nobs = len(rows.positions)
         self.df_resid = directions.df
-        self.labellings = found.labellings()
-        self.exact = self.labellings <= exchange.permutations + 1
-        orders = found.drawn(exchange.permutations, exchange.seed)
-        self._tests = core.permuted_terms(space, directions, orders, exchange.permutations)
-        self._df = [len(at) for at in directions.terms]
-        self._fixed = rows.unchanged_terms(found)
+        self.labellings = row_shuffle.labellings()
+        self.exact = self.labellings <= permutation_design.permutations + 1
+        permuted_cells = row_shuffle.drawn(permutation_design.permutations, permutation_design.seed)
+        self._tests = core.permuted_terms(space, directions, permuted_cells, permutation_design.permutations)
+        self._df = [len(term_directions) for term_directions in directions.terms]
+        self._is_unchanged = rows.unchanged_terms(row_shuffle)
         index = pd.RangeIndex(1, len(self._tests.drawn) + 1, name="permutation")
         self.permuted = pd.DataFrame(self._tests.drawn, index=index, columns=self.terms)
 
     @property
     @displayed(SS="general", R2="share")
     def table(self) -> pd.DataFrame:
-        """df, SS, R2, F and p of each term, of the residuals and of all.
+        """df, SS, R2, F and p of each term, and the sums of squares of the residuals and in total.
 
-        A sum of squares outside the range of float64 is infinite or zero; R2, F and p hold in any units.
+        A sum of squares outside the range of float64 is infinite or zero. R2, F and p do not depend on the
+        units of the responses.
         """
         tests = self._tests
-        none = [np.nan, np.nan]
+        not_tested = [np.nan, np.nan]
         squares = np.append(tests.squares, self._total)
+        pvalues = np.where(self._is_unchanged, np.nan, core.pvalues(tests.f, tests.drawn))
         columns = {
             "df": [*self._df, self.df_resid, self.nobs - 1],
-            "SS": in_square_units(squares, self._unit),
+            "SS": to_squared_units(squares, self._unit),
             "R2": squares / self._total,
-            "F": [*tests.f, *none],
-            "p": [*np.where(self._fixed, np.nan, core.pvalues(tests.f, tests.drawn)), *none],
+            "F": [*tests.f, *not_tested],
+            "p": [*pvalues, *not_tested],
         }
         return pd.DataFrame(columns, index=[*self.terms, "residual", "total"])
 
     @displayed()
     def tidy(self) -> pd.DataFrame:
-        """The table with broom's names: term, df, sumsq, R2, statistic, p_value."""
+        """The table with the column names of R's broom: term, df, sumsq, R2, statistic, p_value."""
         names = {"SS": "sumsq", "F": "statistic", "p": "p_value"}
         return self.table.rename(columns=names).rename_axis("term").reset_index()
 
     @displayed()
     def glance(self) -> pd.DataFrame:
-        """One row: rows, residual degrees of freedom, R2 of the model, permutations."""
+        """One row: observations, residual degrees of freedom, R2 of the model, number of permutations."""
         explained = 1 - self._tests.squares[-1] / self._total
         row = {"nobs": self.nobs, "df_resid": self.df_resid, "R2": explained}
         return pd.DataFrame([row | {"permutations": len(self.permuted), "exact": self.exact}])
 
     def coordinates(self) -> pd.DataFrame:
-        """Principal coordinates of the rows, in which their distances are those of the test.
+        """Principal coordinates of the rows (classical multidimensional scaling of the distances).
 
         Returns
         -------
         DataFrame, rows by PCo1, PCo2, ...
-            Those with positive eigenvalues, the largest first. If the distances are not Euclidean, there are
-            negative eigenvalues too, and their coordinates are left out.
+            Axes of positive eigenvalues, in decreasing order. Distances that are not Euclidean also have
+            negative eigenvalues, whose axes are left out.
 
         Raises
         ------
         NotSupportedError
-            The result was unpickled, which leaves the rows behind.
+            The results were unpickled, and therefore have no rows.
         """
-        tested = self._tested_rows.require("coordinates()")
-        axes, values = tested.space.axes()
-        axes = axes[:, values > 0] * self._unit
+        inputs = self._inputs.require("coordinates()")
+        axes, eigenvalues = inputs.space.axes()
+        axes = axes[:, eigenvalues > 0] * self._unit
         names = [f"PCo{j + 1}" for j in range(axes.shape[1])]
-        return pd.DataFrame(axes, index=tested.rows.index, columns=names)
+        return pd.DataFrame(axes, index=inputs.rows.index, columns=names)
 
     def notes(self) -> list[str]:
-        """What was exchanged, how each term was tested, and what the p-values are, as sentences."""
-        tried = "Each other labelling was tried once" if self.exact else "Permutations are random"
+        """Sentences on the type of the tests, the permutations, and the interpretation of the p-values."""
+        sampling = "All other labellings were used" if self.exact else "The permutations are random"
+        approximate = ", and is approximate for one of several terms" if len(self.terms) > 1 else ""
         sentences = [
-            f"Type {ROMAN[self._kind]}: each term {EACH[self._kind]}.",
-            f"Places were exchanged among {self.shuffled}. {tried}: p = (1 + as large or larger) / (1 + "
+            f"Type {ROMAN_NUMERALS[self._test_type]}: each term {TYPE_DESCRIPTIONS[self._test_type]}.",
+            f"Permuted: {self.shuffled}. {sampling}.",
+            "p = (1 + number of permuted F as large as the observed F or larger) / (1 + "
             f"{len(self.permuted)}).",
+            f"It assumes that the observations are exchangeable under the null hypothesis{approximate}.",
+            "A small p may be due to differences in location, in dispersion or in both.",
         ]
-        sentences.append(
-            "p assumes that rows are exchangeable under the hypothesis"
-            + (", and is approximate for one of several terms. " if len(self.terms) > 1 else ". ")
-            + "It is small if classes differ in location, in spread or in both."
-        )
-        fixed = self.terms[self._fixed & (np.array(self._df) > 0)]
-        if len(fixed):
-            sentences.append(f"No exchange changes what {listed(fixed)} explains, so that it has no p-value.")
+        unchanged = self.terms[self._is_unchanged & (np.array(self._df) > 0)]
+        if len(unchanged):
+            sentences.append(
+                f"No permutation changes the sum of squares of {listed(unchanged)}, which has no p-value."
+            )
         if self._tests.squares.min() < 0:
-            sentences.append("Negative sums of squares arise because these distances are not Euclidean.")
+            sentences.append("Sums of squares can be negative, because these distances are not Euclidean.")
         return sentences
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
@@ -223,64 +260,66 @@ class PermanovaResults(Shown):
         Parameters
         ----------
         sections : sequence of str, optional
-            Keys of the tables wanted, in order, such as "tests"; by default all.
+            Keys of the tables to include, in order, such as "tests"; by default all.
         """
         return permanova_summary(self, sections)
 
     def dispersion(
         self, term: str | None = None, *, centre: Centre = "median", bias_adjust: bool = False
     ) -> Dispersion:
-        """Whether the classes of a term are equally spread: distances of rows from their classes' centres.
+        """Test whether the classes of a term have equal dispersion, by distances from their centres.
 
         Parameters
         ----------
         term : str, optional
-            The term whose levels, or combinations of levels, are the classes; it may be left out if the model
-            has only one.
+            Term whose levels, or combinations of levels, are the classes; optional if the model has only one.
         centre : {"median", "centroid"}
-            The spatial median of a class, the point of least summed distance, or its centroid.
+            Centre of a class: the spatial median, which minimizes the sum of the distances, or the centroid.
         bias_adjust : bool
-            Multiply the distances by sqrt(n / (n - 1)), n being the rows of the class: those of a small class
-            are nearer to their own centre.
+            Whether to multiply the distances by sqrt(n / (n - 1)), n being the number of rows of the class,
+            because the rows of a small class are closer to a centre that is estimated from them.
 
         Returns
         -------
         Dispersion
-            The tests of `betadisper` and `permutest` of R's vegan, with those of the pairs.
+            The tests of `betadisper` and `permutest` of R's vegan, including tests of pairs of classes.
 
         Raises
         ------
         DataError
-            There is no such term, it has no factor, or no class has three rows.
+            The term is unknown or has no factor, or no class has three rows.
 
         Notes
         -----
-        F compares the mean distances of the classes (Anderson, 2006, Biometrics 62, 245-253): Levene's test
-        for many columns. The permutations exchange the distances less the means of their classes, within the
-        same blocks as the rows, and assume that these are exchangeable; the p of F assumes normal distances
-        of one variance.
+        F compares the mean distances of the classes (Anderson, 2006, Biometrics 62, 245-253), which
+        generalizes Levene's test to several variables. The permutations exchange the deviations of the
+        distances from the means of their classes, within the same blocks as the rows, and assume that these
+        deviations are exchangeable. The p-value of the F distribution assumes normal distances with equal
+        variances.
 
         Examples
         --------
         >>> from discrim import permanova
         >>> from discrim.datasets import load_iris
-        >>> spread = permanova("species ~ .", load_iris(), seed=1).dispersion(centre="centroid")
-        >>> spread.groups["distance"].round(3).tolist()
+        >>> dispersion = permanova("species ~ .", load_iris(), seed=1).dispersion(centre="centroid")
+        >>> dispersion.groups["distance"].round(3).tolist()
         [0.482, 0.707, 0.819]
         """
         check_word("centre", centre, Centre)
         check_flag("bias_adjust", bias_adjust)
-        codes, labels, name = self._labels(term)
-        if len(labels) < 2 or np.bincount(codes).max() < 3:
+        codes, class_names, name = self._classes_of_term(term)
+        if len(class_names) < 2 or np.bincount(codes).max() < 3:
             raise DataError(
-                f"The term {name!r} makes {len(labels)} classes of {len(codes)} rows, of which no two "
-                "can be compared by their spread.",
+                f"The dispersion of the classes of the term {name!r} cannot be compared: there are "
+                f"{len(class_names)} classes and {len(codes)} rows, and no class has more than "
+                f"{np.bincount(codes).max()}.",
                 hint=(
-                    "Name a term with two or more classes, one of which has three rows, as the rows of a "
-                    "class of two are equally far from its centre."
+                    "Name a term with at least two classes, one of which has at least three rows. The two "
+                    "rows "
+                    "of a class of two are equally far from its centre."
                 ),
             )
-        return Dispersion(self, codes, labels, name, centre, bool(bias_adjust))
+        return Dispersion(self, codes, class_names, name, centre, bool(bias_adjust))
 
     def plot(
         self,
@@ -290,14 +329,13 @@ class PermanovaResults(Shown):
         ax: Axes | None = None,
         title: str | None = None,
     ) -> Axes:
-        """Draw a picture.
+        """Plot the permutation distribution of F, or the principal coordinates of the rows.
 
         Parameters
         ----------
         kind : {"permutations", "coordinates"}
-            "permutations" draws the F of a term by permutation and the one that was seen; "coordinates" the
-            rows in the plane of the first two principal coordinates, which show the distances best, with the
-            centroids of a term's classes.
+            "permutations" draws the permuted F of a term and the observed F. "coordinates" draws the rows on
+            the first two principal coordinates, with the centroids of the classes of a term.
         term : str, optional
             The term; by default the first.
         ax : Axes, optional
@@ -310,149 +348,190 @@ class PermanovaResults(Shown):
         Axes
         """
         check_word("kind", kind, ("permutations", "coordinates"))
-        named = self._term(self.terms[0] if term is None else term)
+        term_label = self._term_label(self.terms[0] if term is None else term)
         if kind == "permutations":
-            return self._null(named, ax, title)
-        codes, labels, _ = self._labels(named)
+            return self._plot_permuted_f(term_label, ax, title)
+        return self._plot_coordinates(term_label, ax, title)
+
+    def _plot_coordinates(self, term: str, ax: Axes | None, title: str | None) -> Axes:
+        codes, class_names, _ = self._classes_of_term(term)
         points = self.coordinates()
         squares = ((points / self._unit) ** 2).sum()
         total = self._total
-        of = " of all squares"
+        share_basis = " of all squares"
         if squares.sum() > total * (1 + 1e-9):
-            # Negative eigenvalues, of distances that are not Euclidean, would make shares of more than 100 %.
+            # The negative eigenvalues of non-Euclidean distances would make shares of more than 100 %.
             total = squares.sum()
-            of = " of the positive eigenvalues"
+            share_basis = " of the positive eigenvalues"
         points = points.iloc[:, :2]
-        named_cells = pd.Index(labels)
-        shown = pd.Series(named_cells[codes], index=points.index)
-        means = [points.to_numpy()[codes == code].mean(axis=0) for code in range(len(labels))]
-        centroids = pd.DataFrame(means, index=named_cells, columns=points.columns)
-        axes = draw_scores(points, shown, centroids, ax, level=None, shares=squares / total, of=of)
-        set_title(axes, f"Principal coordinates of the rows, by {named}" if title is None else title)
+        classes = pd.Index(class_names)
+        labels = pd.Series(classes[codes], index=points.index)
+        means = [points.to_numpy()[codes == code].mean(axis=0) for code in range(len(classes))]
+        centroids = pd.DataFrame(means, index=classes, columns=points.columns)
+        axes = draw_scores(points, labels, centroids, ax, level=None, shares=squares / total, of=share_basis)
+        set_title(axes, f"Principal coordinates of the rows, by {term}" if title is None else title)
         return axes
 
-    def _null(self, term: str, ax: Axes | None, title: str | None) -> Axes:
-        f, p = (float(self.table[column].loc[term]) for column in ("F", "p"))
-        drawn = self.permuted[term]
-        if not np.isfinite(drawn).all() or not len(drawn):
+    def _plot_permuted_f(self, term: str, ax: Axes | None, title: str | None) -> Axes:
+        observed_f, p = (float(self.table[column].loc[term]) for column in ("F", "p"))
+        permuted_f = self.permuted[term]
+        if not np.isfinite(permuted_f).all() or not len(permuted_f):
             raise DataError(
-                f"The F of {term!r} by permutation are not finite, so that they cannot be drawn.",
-                hint="Leave out terms, or rows that are the same.",
+                f"The permuted F of {term!r} are not finite and cannot be plotted.",
+                hint="Leave out terms, or identical rows.",
             )
-        names = (f"Pseudo-F, places exchanged among {self.shuffled}", f"F of {term} by permutation")
-        axes = draw_permuted(drawn, f, f"p {p:.2g}", names, ax=ax)
+        names = (f"Pseudo-F, permuted: {self.shuffled}", f"F of {term} by permutation")
+        axes = draw_permuted(permuted_f, observed_f, f"p {p:.2g}", names, ax=ax)
         if title is not None:
             set_title(axes, title)
         return axes
 
-    def _term(self, named: str | None) -> str:
-        """The name of a term, in which factors may be named in any order."""
-        return str(self.terms[term_position(list(self.terms), named)])
+    def _term_label(self, term: str | None) -> str:
+        """Return the label of a term, whose factors may be given in any order."""
+        return str(self.terms[term_position(list(self.terms), term)])
 
-    def _labels(self, term: str | None) -> tuple[Codes, list[Any], str]:
-        """The cell (n,) of a term that each row is in, the labels of the cells that have rows, its name."""
-        model = self._tested_rows.require("dispersion()").rows.model
-        at = model.position(term)
-        codes = model.terms[at].categories
-        if not codes:
+    def _classes_of_term(self, term: str | None) -> tuple[Codes, list[Any], str]:
+        """Return the class of each row by the levels of a term.
+
+        Parameters
+        ----------
+        term : str or None
+            The term; None for the only one.
+
+        Returns
+        -------
+        codes : (n,) int
+            Position of the class of each row in `class_names`.
+        class_names : list
+            Levels of a term of one factor; texts such as "Adelie:male" for a term of several.
+        label : str
+            Label of the term.
+        """
+        model = self._inputs.require("dispersion()").rows.model
+        position = model.position(term)
+        factors = model.terms[position].categories
+        if not factors:
             raise DataError(
-                f"The term {model.labels[at]!r} has no factor, so that it makes no classes.",
-                hint="Name a term that has one.",
+                f"The term {model.labels[position]!r} has no factor and therefore no classes.",
+                hint="Name a term that has a factor.",
             )
-        cells = cells_of(model.design_rows.design, codes)
+        cells = cells_of(model.design_rows.design, factors)
         columns = list(cells.columns)
-        own = model.estimates.x[:, [1 + column for column in columns]] * model.model_unit[columns]
-        found = np.argmin(((own[:, None, :] - cells.values) ** 2).sum(axis=2), axis=1)
-        there, numbered_cells = np.unique(found, return_inverse=True)
-        labels = [cells.labels[cell] for cell in there.tolist()]
-        named = [each[0] if len(codes) == 1 else ":".join(map(str, each)) for each in labels]
-        return numbered_cells.reshape(-1), named, model.labels[at]
+        coded_rows = model.estimates.x[:, [1 + column for column in columns]] * model.model_unit[columns]
+        nearest_cells = np.argmin(((coded_rows[:, None, :] - cells.values) ** 2).sum(axis=2), axis=1)
+        occupied_cells, codes = np.unique(nearest_cells, return_inverse=True)
+        cell_levels = [cells.labels[cell] for cell in occupied_cells.tolist()]
+        class_names = [
+            levels[0] if len(factors) == 1 else ":".join(map(str, levels)) for levels in cell_levels
+        ]
+        return codes.reshape(-1), class_names, model.labels[position]
 
 
 class Dispersion(Shown):
-    """Tests that the classes of a term are equally spread.
+    """Tests that the classes of a term have equal dispersion.
 
     Attributes
     ----------
     term : str
     centre : str
-        What distances are from: "median" or "centroid".
+        Centre of the classes: "median" or "centroid".
     distances : Series
         Distance of each row from the centre of its class.
     groups : DataFrame by class
-        rows, and the mean distance.
+        Number of rows, and mean distance.
     table : DataFrame
         df, SS, F, p of the F distribution and p_permutation, between and within classes.
     permuted : Series
-        The F by permutation.
+        F for each permutation.
     """
 
     def __init__(
         self,
-        tested: PermanovaResults,
+        results: PermanovaResults,
         codes: Codes,
-        labels: list[Any],
+        class_names: list[Any],
         term: str,
         centre: Centre,
-        adjust: bool,
+        bias_adjust: bool,
     ) -> None:
-        rows = tested._tested_rows.rows
-        exchange = tested._tested_rows.exchange
-        z, negative = core.class_distances(tested._tested_rows.space, codes, centre)
-        if negative:
+        """Compute the distances from the centres, and run the permutation tests.
+
+        Parameters
+        ----------
+        results : PermanovaResults
+            Results with their rows.
+        codes : (n,) int
+            Position of the class of each row in `class_names`.
+        class_names : list
+        term : str
+            Label of the term.
+        centre : {"median", "centroid"}
+        bias_adjust : bool
+            Whether to multiply the distances by sqrt(n / (n - 1)), n being the number of rows of the class.
+        """
+        rows = results._inputs.rows
+        permutation_design = results._inputs.permutation_design
+        distances, n_negative = core.class_distances(results._inputs.space, codes, centre)
+        if n_negative:
             warn_user(
-                f"{negative} squared distances are negative, as no Euclidean space has these distances, and "
-                "count as zero: take the roots of the distances, or another metric."
+                f"{n_negative} squared distances from the centres are negative and set to zero, because the "
+                "distances are not Euclidean. Use their square roots, or another metric."
             )
         counts = np.bincount(codes)
         if (counts == 1).any():
-            alone = [labels[code] for code in np.flatnonzero(counts == 1)]
+            singletons = [class_names[code] for code in np.flatnonzero(counts == 1)]
             warn_user(
-                f"The distance of the one row of {listed(alone)} is zero, however it spreads: leave "
-                "classes of one row out."
+                f"Classes of one row have the distance zero from their centre: {listed(singletons)}. Leave "
+                "them out."
             )
-        if adjust:
-            z = z * np.sqrt(counts / np.maximum(counts - 1, 1))[codes]
-        found, _ = rows.shuffle(np.arange(len(z)), exchange)
-        orders = found.drawn(exchange.permutations, exchange.seed)
-        self._tests = core.permuted_spread(z, codes, orders, exchange.permutations)
-        self._codes, self._counts, self._labels = codes, counts, pd.Index(labels, name=term)
-        self._adjusted = adjust
-        self._unit = tested._unit
-        self._z = z
+        if bias_adjust:
+            distances = distances * np.sqrt(counts / np.maximum(counts - 1, 1))[codes]
+        row_shuffle, _ = rows.shuffle(np.arange(len(distances)), permutation_design)
+        orders = row_shuffle.drawn(permutation_design.permutations, permutation_design.seed)
+        self._tests = core.permuted_spread(distances, codes, orders, permutation_design.permutations)
+        self._codes = codes
+        self._counts = counts
+        self._classes = pd.Index(class_names, name=term)
+        self._is_bias_adjusted = bias_adjust
+        self._unit = results._unit
+        self._scaled_distances = distances
         self.term = term
         self.centre = centre
-        self.distances = pd.Series(z * self._unit, index=rows.index, name="distance")
+        self.distances = pd.Series(distances * self._unit, index=rows.index, name="distance")
         index = pd.RangeIndex(1, len(self._tests.drawn) + 1, name="permutation")
         self.permuted = pd.Series(self._tests.drawn, index=index, name="F")
 
     @property
     @displayed()
     def groups(self) -> pd.DataFrame:
-        """Rows of each class, and their mean distance from its centre."""
+        """Number of rows of each class, and their mean distance from its centre."""
         means = np.bincount(self._codes, self.distances) / self._counts
-        return pd.DataFrame({"rows": self._counts, "distance": means}, index=self._labels)
+        return pd.DataFrame({"rows": self._counts, "distance": means}, index=self._classes)
 
     @property
     @displayed(SS="general")
     def table(self) -> pd.DataFrame:
         """df, SS, F, p and p_permutation of the distances, between and within classes."""
-        z = self._z
-        means = np.bincount(self._codes, z) / self._counts
-        between = float((self._counts * (means - z.mean()) ** 2).sum())
-        within = float(((z - means[self._codes]) ** 2).sum())
-        df = [len(means) - 1, len(z) - len(means)]
+        distances = self._scaled_distances
+        means = np.bincount(self._codes, distances) / self._counts
+        between = float((self._counts * (means - distances.mean()) ** 2).sum())
+        within = float(((distances - means[self._codes]) ** 2).sum())
+        df = [len(means) - 1, len(distances) - len(means)]
         p = float(f_sf(self._tests.f, *map(float, df)))
-        squares = in_square_units([between, within], self._unit)
-        columns = {"df": df, "SS": squares, "F": [self._tests.f, np.nan], "p": [p, np.nan]}
-        columns["p_permutation"] = [self._tests.p, np.nan]
+        columns = {
+            "df": df,
+            "SS": to_squared_units([between, within], self._unit),
+            "F": [self._tests.f, np.nan],
+            "p": [p, np.nan],
+            "p_permutation": [self._tests.p, np.nan],
+        }
         return pd.DataFrame(columns, index=[self.term, "residual"])
 
     @displayed()
     def pairs(self) -> pd.DataFrame:
-        """Each two classes: the difference of their mean distances, t, df, p and p_permutation.
+        """Pairs of classes: the difference of their mean distances, t, df, p and p_permutation.
 
-        The p are those of each pair alone, not adjusted for their number.
+        The p-values are not adjusted for the number of pairs.
         """
         a, b = self._tests.pairs.T
         means = self.groups["distance"].to_numpy()
@@ -462,12 +541,12 @@ class Dispersion(Shown):
             p = 2 * t_sf(np.abs(t), np.where(df > 0, df, np.nan))
         columns = {"difference": means[a] - means[b], "t": t, "df": df, "p": p}
         columns["p_permutation"] = self._tests.pair_p
-        index = pd.MultiIndex.from_arrays([self._labels[a], self._labels[b]], names=["a", "b"])
+        index = pd.MultiIndex.from_arrays([self._classes[a], self._classes[b]], names=["a", "b"])
         return pd.DataFrame(columns, index=index)
 
     @displayed()
     def tidy(self) -> pd.DataFrame:
-        """The test with broom's names: term, df, sumsq, statistic, p_value, p_permutation."""
+        """The test with the column names of R's broom: term, df, sumsq, statistic, p_value, p_permutation."""
         names = {"SS": "sumsq", "F": "statistic", "p": "p_value"}
         return self.table.rename(columns=names).rename_axis("term").reset_index()
 
@@ -477,12 +556,12 @@ class Dispersion(Shown):
         Parameters
         ----------
         sections : sequence of str, optional
-            Keys of the tables wanted, in order, such as "tests"; by default all.
+            Keys of the tables to include, in order, such as "tests"; by default all.
         """
         return dispersion_summary(self, sections)
 
     def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
-        """Draw the distances of the rows from the centres of their classes, class by class.
+        """Plot the distances of the rows from the centres of their classes, class by class.
 
         Parameters
         ----------
@@ -495,22 +574,24 @@ class Dispersion(Shown):
         -------
         Axes
         """
-        centre = "spatial median" if self.centre == "median" else "centroid"
         axes = draw_spread(
             numbers(self.distances.to_frame())[:, 0],
             self._codes,
-            list(self._labels),
+            list(self._classes),
             numbers(self.groups)[:, 1],
-            f"Distance from the {centre} of the class; the line is the mean",
+            f"Distance from the {CENTRE_NAMES[self.centre]} of the class; the line is the mean",
             ax,
         )
-        set_title(axes, f"Spread of the classes of {self.term}" if title is None else title)
+        set_title(axes, f"Dispersion of the classes of {self.term}" if title is None else title)
         return axes
 
 
-def permanova_summary(results: Any, sections: Sequence[str] | None = None) -> Summary:
-    """Header and tests of the terms."""
-    parts: dict[str, Callable[[], Section | Pairs]] = {
+CENTRE_NAMES = {"median": "spatial median", "centroid": "centroid"}
+
+
+def permanova_summary(results: PermanovaResults, sections: Sequence[str] | None = None) -> Summary:
+    """Return the summary of a permutational analysis of variance: header and tests of the terms."""
+    section_builders: dict[str, Callable[[], Section | Pairs]] = {
         "header": lambda: _permanova_header(results),
         "tests": lambda: Section(
             "Tests of the terms by permutation",
@@ -520,47 +601,45 @@ def permanova_summary(results: Any, sections: Sequence[str] | None = None) -> Su
             source=".table, .tidy()",
         ),
     }
-    return summarize("Permutation tests of distances", parts, pick=sections)
+    return summarize("Permutation tests of distances", section_builders, pick=sections)
 
 
-def dispersion_summary(results: Any, sections: Sequence[str] | None = None) -> Summary:
-    """Mean distances, their test, and the pairs of classes."""
-    centre = "spatial median" if results.centre == "median" else "centroid"
+def dispersion_summary(results: Dispersion, sections: Sequence[str] | None = None) -> Summary:
+    """Return the summary of a test of dispersion: mean distances, their test, and the pairs of classes."""
     note = (
-        f"Distances from the {centre} of the class"
-        + (", times sqrt(n / (n - 1))" if results._adjusted else "")
-        + f". p_permutation exchanges the distances from the class means {len(results.permuted)} times; p "
-        "assumes that the distances are normal with one variance."
+        f"Distances from the {CENTRE_NAMES[results.centre]} of the class"
+        + (", times sqrt(n / (n - 1))" if results._is_bias_adjusted else "")
+        + f". p_permutation is from {len(results.permuted)} permutations of the deviations of the distances "
+        "from their class means. p assumes normal distances with equal variances."
     )
-    p: dict[Any, Format] = {"p": "tail", "p_permutation": "tail"}
-    parts: dict[str, Callable[[], Section | Pairs]] = {
+    p_formats: dict[Any, Format] = {"p": "tail", "p_permutation": "tail"}
+    section_builders: dict[str, Callable[[], Section | Pairs]] = {
         "groups": lambda: Section(
             "Mean distances", results.groups, {"rows": "count"}, source=".groups, .distances"
         ),
         "tests": lambda: Section(
-            "Test that they are equal",
+            "Test of equal mean distances",
             results.table,
-            {**p, "df": "count", "SS": "general", "F": "z"},
+            {**p_formats, "df": "count", "SS": "general", "F": "z"},
             note=note,
             source=".table, .tidy()",
         ),
         "pairs": lambda: Section(
-            "Pairs of classes", results.pairs(), {**p, "t": "z", "df": "count"}, source=".pairs()"
+            "Pairs of classes", results.pairs(), {**p_formats, "t": "z", "df": "count"}, source=".pairs()"
         ),
     }
-    return summarize(f"Spread of the classes of {results.term}", parts, pick=sections)
+    return summarize(f"Dispersion of the classes of {results.term}", section_builders, pick=sections)
 
 
-def _permanova_header(results: Any) -> Pairs:
-    dropped = results._dropped
-    few = f"{results.labellings:.0f}" if results.labellings < 1e9 else "more than 1e9"
+def _permanova_header(results: PermanovaResults) -> Pairs:
+    labellings_text = f"{results.labellings:.0f}" if results.labellings < 1e9 else "more than 1e9"
     items: list[HeaderItem] = [
-        HeaderItem("Rows used", results.nobs),
+        HeaderItem("Observations", results.nobs),
         HeaderItem("Distance", results.distance),
-        HeaderItem("Rows dropped, missing", dropped),
+        HeaderItem("Dropped, missing values", results._dropped),
         HeaderItem("Permutations", len(results.permuted)),
         HeaderItem("Residual df", results.df_resid),
-        HeaderItem("Labellings", results.labellings, few),
+        HeaderItem("Distinct labellings", results.labellings, labellings_text),
     ]
     return Pairs(results.formula, items)
 
@@ -585,43 +664,42 @@ def permanova(
     Parameters
     ----------
     formula : str
-        The model on the left, where the class of a discriminant analysis stands, and the responses on the
+        The model on the left, in the place of the class of a discriminant analysis, and the responses on the
         right: ``"species * sex ~ bill_length_mm + bill_depth_mm"``. R's ``cbind(y1, y2) ~ a * b`` is the same
-        as ``a * b ~ y1 + y2``. Text, categories and truth values are factors, and numbers are covariates; but
-        a single column of numbers on the left is a factor as in `lda`, and ``C(year)`` makes a factor of any
-        column. With a table of distances there are no responses, and 1 stands in their place.
+        as ``a * b ~ y1 + y2``. Text, categorical and boolean columns are factors, and numeric columns are
+        covariates. A single numeric column on the left is a factor, as in `lda`, and ``C(year)`` makes a
+        factor of any column. With a table of distances there are no responses; write 1 instead.
     data : table
-        A DataFrame of pandas, or any other table in memory that narwhals knows. Rows exchange places, so that
-        a source that is read part by part is refused: pass a sample of its rows as a DataFrame.
+        A pandas DataFrame, or any other table in memory that narwhals supports. Sources that are read in
+        chunks are not supported, because rows are exchanged: pass a sample of their rows as a DataFrame.
     distance : str, or table of distances
-        Distance of two rows x and y, d being the size of x - y in a column. "euclidean"; "manhattan", sum d;
-        "gower", the mean of d over the ranges of the columns; "cosine", one less the cosine; and for columns
-        without negative values "bray-curtis", sum d / sum (x + y); "jaccard", 2 B / (1 + B) with B that of
-        Bray and Curtis, which for zeros and ones is Jaccard's; "canberra", the mean of d / (x + y) over
-        columns that are not both zero; "hellinger", Euclidean between the roots of the shares in each row's
-        sum. A row of zeros has the distance 1 from any other by "bray-curtis", "jaccard" and "canberra", and
-        none from a second row of zeros (0/0, as in vegan), which is refused; by "hellinger" and "cosine" it
-        has none. Or a square DataFrame or array with a row and a column for each row of the table.
+        Metric, or the distances themselves as a square DataFrame or array with a row and a column for each
+        row of the table. For two rows x and y, with d = abs(x - y) in each column, the metrics are
+        "euclidean"; "manhattan", sum d; "gower", the mean of d divided by the ranges of the columns;
+        "cosine", 1 minus the cosine; and, for columns without negative values, "bray-curtis",
+        B = sum d / sum (x + y); "jaccard", 2 B / (1 + B), which is Jaccard's index for zeros and ones;
+        "canberra", the mean of d / (x + y) over columns that are not zero in both rows; "hellinger", the
+        Euclidean distance between the square roots of the proportions within each row. A row of zeros has
+        the distance 1 from any other row by "bray-curtis", "jaccard" and "canberra". Two rows of zeros have
+        no distance (0/0, as in vegan) and are an error, as is any row of zeros by "hellinger" and "cosine".
     permutations : int
-        Number of random permutations. If there are no more different labellings than that, each is taken
-        once.
+        Number of random permutations. If there are no more distinct labellings than this, each is used once.
     within : column name or (n,) array, optional
         Blocks of rows: rows, or groups, are permuted only within their block.
     groups : column name or (n,) array, optional
-        Groups of rows, such as plots, that exchange places whole, the first row of one with the first of the
-        other. They have equal numbers of rows.
+        Groups of rows, such as plots, that are permuted as wholes: the first row of one group takes the place
+        of the first row of another, and so on. All groups must have the same number of rows.
     type : {1, 2, 3}
         Type of the sums of squares; see the page on shared arguments. R's `adonis2` has type 1 with
-        ``by="terms"``, and type 2 of terms that no other contains with ``by="margin"``.
+        ``by="terms"``. Its ``by="margin"`` is type 2, of the terms that no other term contains.
     weights : column name or (n,) array, optional
-        Frequency weights: a weight of 3 stands for three identical rows. Neither are those of `within` and
-        `groups`; weights are whole numbers.
+        Frequency weights: a weight of 3 stands for three identical rows. They must be whole numbers.
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     functions : dict of str to callable, optional
         Functions that the formula may call, by name; see the page on shared arguments.
     seed : int, optional
-        Seed of the permutations; by default one is drawn, which the result holds.
+        Seed of the permutations; by default a random one, which the results contain.
 
     Returns
     -------
@@ -631,37 +709,38 @@ def permanova(
     Raises
     ------
     DataError
-        A metric is not known or gives a row no distance; a table of distances has other rows, or is none;
-        groups differ in size, or no shuffle changes anything; the distances do not fit in memory.
+        The metric is unknown, or not defined for a row; the table of distances is invalid or has other rows;
+        groups differ in size; no permutation changes the statistics; or the distances do not fit in memory.
     FormulaError
         The formula cannot be read, or has no factor on the left.
     NotSupportedError
-        The table is a source that is read part by part, weights are not whole numbers, or type III is asked
-        for and some cells have no rows.
+        The table is a source that is read in chunks; weights are not whole numbers; or type III tests were
+        requested although some cells have no rows.
 
     Notes
     -----
-    With d_ij the distances, A = (-d_ij^2 / 2) and G that matrix with rows and columns centred, the sum of
-    squares of a projection P is tr(P G), and pseudo-F = (SS / q) / (SS of the residuals / v) (Anderson, 2001,
-    Austral Ecology 26, 32-46; McArdle & Anderson, 2001, Ecology 82, 290-297). Euclidean distances give the
-    sums of squares of the responses, added up.
+    With d_ij the distances, A = (-d_ij^2 / 2) and G the matrix A with centred rows and columns, the sum of
+    squares of a projection P is tr(P G), and pseudo-F = (SS / q) / (SS of the residuals / v), where q and v
+    are the degrees of freedom of the term and of the residuals (Anderson, 2001, Austral Ecology 26, 32-46;
+    McArdle & Anderson, 2001, Ecology 82, 290-297). With Euclidean distances these are the sums of squares of
+    the responses, added up.
 
     p = (1 + b) / (1 + B), where b of the B permuted F are at least as large as the observed one. It is exact
-    if rows, or whole groups, are exchangeable within the blocks that `within` names under the hypothesis that
-    no term has an effect. It is approximate for one term if others have an effect, because the rows are
-    permuted and not their residuals, as in vegan. F has the rows' residuals in its denominator even if whole
-    groups exchange places.
+    under the hypothesis that no term has an effect, if rows, or whole groups, are exchangeable within the
+    blocks `within`. It is approximate for one term if others have an effect, because rows and not residuals
+    are permuted, as in vegan. The denominator of F is the residual variation of the rows, also if whole
+    groups are permuted.
 
-    A small p-value says that the classes differ in location, in spread or in both (Anderson & Walsh, 2013,
-    Ecological Monographs 83, 557-574); `dispersion` of the result tests the spread alone.
+    A small p-value means that the classes differ in location, in dispersion or in both (Anderson & Walsh,
+    2013, Ecological Monographs 83, 557-574); the method `dispersion` of the results tests dispersion alone.
 
     Examples
     --------
     >>> from discrim import permanova
     >>> from discrim.datasets import load_penguins
     >>> formula = "species + sex ~ bill_length_mm + bill_depth_mm"
-    >>> found = permanova(formula, load_penguins(), distance="manhattan", seed=1)
-    >>> found.table[["df", "R2", "F", "p"]].round(3)
+    >>> results = permanova(formula, load_penguins(), distance="manhattan", seed=1)
+    >>> results.table[["df", "R2", "F", "p"]].round(3)
                df     R2        F      p
     species     2  0.690  573.020  0.001
     sex         1  0.111  184.082  0.001
@@ -669,11 +748,11 @@ def permanova(
     total     332  1.000      NaN    NaN
     """
     check_word("na_action", na_action, NaAction)
-    kind = check_test_type(type)
-    exchange = Exchange.read(permutations, seed, within, groups)
-    named = isinstance(distance, str)
-    given = np.zeros((0, 0)) if named else _square(distance)
-    if named:
+    test_type = check_test_type(type)
+    permutation_design = PermutationDesign.read(permutations, seed, within, groups)
+    is_metric = isinstance(distance, str)
+    distance_table = np.zeros((0, 0)) if is_metric else _as_square_array(distance)
+    if is_metric:
         check_word("distance", distance, Metric)
     rows = rows_to_permute(
         dot_without(formula, (within, groups)),
@@ -681,44 +760,66 @@ def permanova(
         weights=weights,
         na_action=na_action,
         functions=functions,
-        responses=named,
+        responses=is_metric,
     )
-    lacking = rows.model.lacking()
-    if lacking is not None and kind != 3:
-        rows.model.warn_of(lacking)
-    space, unit = _by_metric(rows, distance) if named else (_by_table(rows, distance, given), 1.0)
+    deficient_term = rows.model.deficient_term()
+    if deficient_term is not None and test_type != 3:
+        rows.model.warn_of_deficiency(deficient_term)
+    if is_metric:
+        space, unit = _space_from_metric(rows, distance)
+    else:
+        space, unit = _space_from_table(rows, distance, distance_table), 1.0
     if not space.total > 0:
         raise DataError(
-            "All rows have the distance zero from each other, so that there is nothing to explain.",
+            "All distances between rows are zero: there is no variation to explain.",
             hint="Name responses that differ between rows.",
         )
-    return PermanovaResults(rows, space, unit, distance if named else "given", kind, exchange)
+    name = distance if is_metric else "given"
+    return PermanovaResults(rows, space, unit, name, test_type, permutation_design)
 
 
-def _by_metric(rows: ModelRows, metric: Metric) -> tuple[RowSpace, float]:
-    """The rows as a metric sees them, and the unit of its distances."""
+def _space_from_metric(rows: ModelRows, metric: Metric) -> tuple[RowSpace, float]:
+    """Compute the distances between rows by a metric.
+
+    Parameters
+    ----------
+    rows : ModelRows
+        Rows with responses.
+    metric : str
+
+    Returns
+    -------
+    space : RowSpace
+        Distances, divided by their unit.
+    unit : float
+        A power of two near the largest response for metrics in the units of the responses; 1 for others.
+    """
     y = rows.y
     names = rows.model.responses
-    why, where = core.refused(metric, y)
-    if where.any():
-        row, column = np.argwhere(where)[0]
+    reason, is_invalid = core.refused(metric, y)
+    if is_invalid.any():
+        row, column = np.argwhere(is_invalid)[0]
+        labels = [rows.label(position) for position in np.flatnonzero(is_invalid.any(axis=1)).tolist()]
+        columns: tuple[Any, ...] = ()
         if y[row, column] < 0:
-            found = f"row {rows.label(row)!r} has {y[row, column]:g} in {names[column]!r}"
+            problem = f"row {rows.label(row)!r} has {y[row, column]:g} in {names[column]!r}"
+            columns = (names[column],)
         else:
-            labels = [rows.label(each) for each in np.flatnonzero(where.any(axis=1)).tolist()]
-            found = f"{'row' if len(labels) == 1 else 'rows'} {listed(labels)}"
+            problem = f"{'row' if len(labels) == 1 else 'rows'} {listed(labels)}"
         raise DataError(
-            f"distance={metric!r} gives no distance where {why}: {found}.",
-            hint="Leave such rows out, or take another metric.",
+            f"distance={metric!r} is not defined if {reason}: {problem}.",
+            hint="Leave such rows out, or use another metric.",
+            columns=columns,
+            rows=tuple(labels),
         )
-    size = float(np.abs(y).max(initial=0.0))
-    unit = float(np.ldexp(1.0, np.frexp(size)[1])) if size > 0 else 1.0
+    max_absolute = float(np.abs(y).max(initial=0.0))
+    unit = float(np.ldexp(1.0, np.frexp(max_absolute)[1])) if max_absolute > 0 else 1.0
     space = RowSpace.by_metric(y / unit, metric)
     return space, unit if metric in ("euclidean", "manhattan") else 1.0
 
 
-def _square(distance: Any) -> Floats:
-    """A table of distances as an array (n, n)."""
+def _as_square_array(distance: Any) -> Floats:
+    """Convert a table of distances to an array (n, n); raise DataError if it is not square or not numeric."""
     try:
         values = np.asarray(distance, dtype=np.float64)
     except (TypeError, ValueError):
@@ -727,41 +828,56 @@ def _square(distance: Any) -> Floats:
         raise DataError(
             f"distance={told(distance)} is not valid.",
             hint=(
-                f"Give a metric, one of {listed(get_args(Metric), 20)}, or a square table of numbers "
-                "with a row and a column for each row, as of scipy's squareform()."
+                f"Pass a metric, one of {listed(get_args(Metric), 20)}, or a square table of numbers with a "
+                "row and a column for each row, such as the result of scipy's squareform()."
             ),
         )
     return values
 
 
-def _by_table(rows: ModelRows, distance: Any, values: Floats) -> RowSpace:
-    """The rows as a square table of their distances sees them."""
+def _space_from_table(rows: ModelRows, distance: Any, values: Floats) -> RowSpace:
+    """Validate a square table of distances, and select the rows of the model from it.
+
+    Parameters
+    ----------
+    rows : ModelRows
+        Rows of the model, n of the N rows of the table.
+    distance : DataFrame or array-like
+        The argument of the user, whose labels must be those of the table.
+    values : (N, N) float
+        Its values.
+
+    Returns
+    -------
+    RowSpace
+        Distances between the n rows.
+    """
     table = rows.table
     positions = rows.positions
     if isinstance(distance, pd.DataFrame) and not (
         distance.index.equals(table.index) and distance.columns.equals(table.index)
     ):
         raise DataError(
-            "The rows or columns of distance= are named differently from the rows of the table, or stand "
-            "in another order.",
-            hint="Align them, as by distance.loc[data.index, data.index], or pass an array.",
+            "The index and columns of distance= differ from the index of the table, or are in another order.",
+            hint="Align them, for example by distance.loc[data.index, data.index], or pass an array.",
         )
     if len(values) != table.nrows:
         raise DataError(
-            f"distance= has {len(values):,} rows and columns, and the table has {table.nrows:,} rows.",
-            hint="Give a row and a column for each.",
+            f"distance= has {len(values):,} rows and columns, but the table has {table.nrows:,} rows.",
+            hint="Pass a row and a column for each row of the table.",
         )
     core.refuse_square(len(positions))
-    between = values[np.ix_(positions, positions)]
-    bad = ~(between >= 0) | np.isinf(between)
-    slack = SYMMETRIC * float(np.max(between, where=~bad, initial=0.0))
-    bad |= (np.abs(between - between.T) > slack) | (np.eye(len(positions), dtype=bool) & (between > slack))
-    if bad.any():
-        a, b = np.argwhere(bad)[0]
+    distances = values[np.ix_(positions, positions)]
+    is_invalid = ~(distances >= 0) | np.isinf(distances)
+    tolerance = SYMMETRY_TOLERANCE * float(np.max(distances, where=~is_invalid, initial=0.0))
+    is_diagonal = np.eye(len(positions), dtype=bool)
+    is_invalid |= (np.abs(distances - distances.T) > tolerance) | (is_diagonal & (distances > tolerance))
+    if is_invalid.any():
+        i, j = np.argwhere(is_invalid)[0]
         raise DataError(
-            f"distance= has {between[a, b]:g} for rows {rows.label(a)!r} and {rows.label(b)!r}, and "
-            f"{between[b, a]:g} the other way.",
-            hint="Give distances of 0 or more, the same both ways, and 0 from a row to itself.",
-            rows=(rows.label(a),),
+            f"distance= has {distances[i, j]:g} for rows {rows.label(i)!r} and {rows.label(j)!r}, and "
+            f"{distances[j, i]:g} in the opposite direction.",
+            hint="Distances must be finite, symmetric, at least 0, and 0 from a row to itself.",
+            rows=(rows.label(i),),
         )
-    return RowSpace.of_distances(between)
+    return RowSpace.of_distances(distances)

@@ -1,6 +1,7 @@
-"""Rows of a linear model that are permuted, and permutation tests of the statistics of `manova`.
+"""Rows of a linear model in memory for permutation tests, and permutation p-values for `manova`.
 
-Rows exchange places as `within=` and `groups=` state; see `discrim.inference.distance_tests`.
+`permanova` and `manova` read their rows here and validate the arguments of the permutations. The statistics
+are computed in `discrim.inference.distance_tests`.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from discrim.models.base.reading import (
     told,
 )
 from discrim.models.evaluation.permuted import MOST, called, numbered
-from discrim.models.linear_model.term_model import TermModel, over_units, shifted_columns
+from discrim.models.linear_model.term_model import TermModel, columns_to_shift, scale_by_powers_of_two
 
 PERMUTATIONS = 999
 """Default number of permutations."""
@@ -39,12 +40,14 @@ PERMUTATIONS = 999
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelRows:
-    """Rows of a linear model that are permuted.
+    """The n rows of a linear model in memory.
+
+    A row with weight w occurs w times.
 
     Attributes
     ----------
     model : TermModel
-        The model, without responses. Its estimates contain the rows x (n, m), with the constant first.
+        The model, without responses. Its estimates contain the design matrix x (n, m), the constant first.
     y : (n, p) float
         Responses.
     positions : (n,) int
@@ -57,35 +60,51 @@ class ModelRows:
 
     @property
     def table(self) -> Table:
-        """The table that the rows were read from."""
+        """Table from which the rows were read."""
         table: Table = self.model.design_rows.table
         return table
 
     @property
     def index(self) -> pd.Index:
-        """Labels (n,) of the rows."""
+        """Labels (n,) of the rows in the index of the table."""
         return self.table.index[self.positions]
 
     def label(self, row: int) -> Any:
-        """Label of a row in the table."""
+        """Return the label of a row in the index of the table."""
         return self.table.label(int(self.positions[row]))
 
-    def directions(self, kind: TestType) -> Directions:
-        """Return the directions of the terms; raise NotSupportedError for type III and cells without rows."""
-        numbers = self.model.estimates
-        for term in range(len(numbers.groups)) if kind == 3 else ():
-            self.model.hypothesis(term, kind)
-        found = Directions.of(numbers.x, numbers.groups, numbers.factors, kind)
-        if found.df < 1:
+    def directions(self, test_type: TestType) -> Directions:
+        """Return orthonormal directions that span the sums of squares of the terms.
+
+        Raises
+        ------
+        NotSupportedError
+            Type III, and some cells have no rows.
+        DataError
+            There are no residual degrees of freedom.
+        """
+        estimates = self.model.estimates
+        for term in range(len(estimates.groups)) if test_type == 3 else ():
+            self.model.hypothesis(term, test_type)
+        directions = Directions.of(estimates.x, estimates.groups, estimates.factors, test_type)
+        if directions.df < 1:
             raise DataError(
-                f"{len(self.positions)} rows and a model of {len(found.whole) + 1} columns leave no degrees "
-                "of freedom for the residuals.",
+                f"{len(self.positions)} rows and a model of {len(directions.whole) + 1} columns leave no "
+                "degrees of freedom for the residuals.",
                 hint="Leave out terms.",
             )
-        return found
+        return directions
 
     def label_codes(self, vector: Any, option: str) -> Codes | None:
-        """Return a code (n,) for the label that each row has in an option; None if it was not passed."""
+        """Return the codes (n,) of the blocks or groups of the rows; None if the option was not passed.
+
+        Parameters
+        ----------
+        vector : column name, array or None
+            Value of the option `within` or `groups`.
+        option : str
+            Name of the option, for messages.
+        """
         if vector is None:
             return None
         is_used = np.zeros(self.table.nrows, dtype=bool)
@@ -93,56 +112,68 @@ class ModelRows:
         codes = numbered(vector, self.table, option, is_used)[self.positions]
         return np.asarray(np.unique(codes, return_inverse=True)[1], dtype=np.intp)
 
-    def shuffle(self, cells: Codes, exchange: Exchange) -> tuple[RowShuffle, str]:
-        """Return the permutations of the rows, and their description.
+    def shuffle(self, cells: Codes, permutation_design: PermutationDesign) -> tuple[RowShuffle, str]:
+        """Return the permutations of the rows, and a description of the permuted units.
 
         Parameters
         ----------
         cells : (n,) int
-            Rows of one cell have equal rows of the design.
-        exchange : Exchange
+            Code of the distinct row of the design matrix of each row.
+        permutation_design : PermutationDesign
             Blocks and groups of the permutations.
+
+        Returns
+        -------
+        row_shuffle : RowShuffle
+        description : str
+            Such as "whole groups of 'plot' within 'site'".
+
+        Raises
+        ------
+        DataError
+            Groups extend over several blocks or differ in size, or no permutation changes the statistics.
         """
-        groups = exchange.groups
-        within = exchange.within
+        groups = permutation_design.groups
+        within = permutation_design.within
         units = self.label_codes(groups, "groups")
         blocks = self.label_codes(within, "within")
         if units is not None and blocks is not None and mixed_unit(blocks, units) is not None:
             raise DataError(
-                f"A group of groups={called(groups)} has rows in two blocks of within={called(within)}: "
-                "whole groups exchange places within blocks.",
-                hint="Leave out within=, or give each group one block.",
+                f"A group of groups={called(groups)} has rows in more than one block of "
+                f"within={called(within)}, but whole groups are permuted within blocks.",
+                hint="Leave out within=, or assign each group to one block.",
             )
         if units is not None:
-            self._need_equal(units, groups)
-        found = RowShuffle.of(cells, units, blocks)
-        if found.labellings() < 2:
-            where = "" if within is None else f" within {called(within)}"
+            self._require_equal_sizes(units, groups)
+        row_shuffle = RowShuffle.of(cells, units, blocks)
+        if row_shuffle.labellings() < 2:
+            block_label = "" if within is None else f" within {called(within)}"
             raise DataError(
-                f"Every shuffle{where} gives the rows that were seen, because the model does not tell "
-                "apart what is exchanged.",
+                f"No permutation{block_label} changes the statistic: all exchangeable rows have the same "
+                "design.",
                 hint=(
-                    "Leave out within=, or, where whole groups are alike, pass them as groups= in its place."
+                    "Leave out within=. If the model is constant within whole groups, pass them as groups= "
+                    "instead."
                 ),
             )
-        words = "rows" if units is None else f"whole groups of {called(groups)}"
-        return found, words if within is None else f"{words} within {called(within)}"
+        unit_label = "rows" if units is None else f"whole groups of {called(groups)}"
+        return row_shuffle, unit_label if within is None else f"{unit_label} within {called(within)}"
 
     def unchanged_terms(self, shuffle: RowShuffle) -> Mask:
-        """Return which terms (t,) no permutation changes."""
+        """Return a mask (t,) of the terms whose columns no permutation changes."""
         return shuffle.fixed(self.model.estimates.x, self.model.estimates.groups)
 
-    def _need_equal(self, units: Codes, groups: Any) -> None:
+    def _require_equal_sizes(self, units: Codes, groups: Any) -> None:
+        """Raise DataError if the groups with codes `units` (n,) differ in their number of rows."""
         sizes = np.bincount(units)
         if len(set(sizes.tolist())) > 1:
-            small = int(sizes.argmin())
-            large = int(sizes.argmax())
-            rows = [self.label(int(np.argmax(units == unit))) for unit in (small, large)]
+            smallest = int(sizes.argmin())
+            largest = int(sizes.argmax())
+            rows = [self.label(int(np.argmax(units == unit))) for unit in (smallest, largest)]
             raise DataError(
-                f"The groups of groups={called(groups)} have different numbers of rows, {sizes[small]} "
-                f"with row {rows[0]!r} and {sizes[large]} with row {rows[1]!r}, so that they cannot "
-                "exchange places.",
-                hint="Give groups of one size, or a table with one row, such as the mean, for each group.",
+                f"The groups of groups={called(groups)} have different numbers of rows: {sizes[smallest]} in "
+                f"the group of row {rows[0]!r}, and {sizes[largest]} in the group of row {rows[1]!r}.",
+                hint="Use groups of equal size, or a table with one row, such as the mean, for each group.",
                 rows=(rows[0], rows[1]),
             )
 
@@ -156,76 +187,89 @@ def rows_to_permute(
     functions: Mapping[str, Callable[..., Any]] | None,
     responses: bool = True,
 ) -> ModelRows:
-    """Read the rows of a linear model into memory, each as often as its weight says.
+    """Read the rows of a linear model into memory, and repeat each row by its weight.
 
     Parameters
     ----------
     formula, data, weights, na_action, functions
-        As in `permanova`.
+        Arguments of `permanova`.
     responses : bool
-        Whether the formula names responses; a model of distances has none.
+        Whether the formula names responses; a model of given distances has none.
+
+    Returns
+    -------
+    ModelRows
     """
-    why = "Permutations exchange rows in memory, and"
+    reason = "Permutations exchange rows in memory, and"
     blocks, terms = model_rows(
         formula,
         data,
         weights=weights,
         functions=functions,
         responses=responses,
-        in_memory=why,
+        in_memory=reason,
     )
-    m = sum(len(term.columns) for term in terms)
-    if responses and len(blocks.terms) <= m:
+    n_model_columns = sum(len(term.columns) for term in terms)
+    if responses and len(blocks.terms) <= n_model_columns:
         raise DataError(
             f"The formula {formula!r} has no response.",
-            hint="Name a column on its right side, or pass a table of distances as distance=.",
+            hint="Name a column on the right side, or pass a table of distances as distance=.",
         )
-    times = 0.0 if blocks.weights is None else float(np.nansum(blocks.weights))
-    reading.refuse_large(blocks, "Permutations exchange rows", times=times)
+    total_weight = 0.0 if blocks.weights is None else float(np.nansum(blocks.weights))
+    reading.refuse_large(blocks, "Permutations exchange rows", times=total_weight)
     if blocks.weighted and not blocks.rows.has_whole_weights():
         raise NotSupportedError(
-            "Permutations exchange rows.",
-            hint="Give weights that are whole numbers, which stand for so many rows.",
+            "Permutation tests require weights that are whole numbers.",
+            hint="Pass frequency weights: a weight of 3 stands for three identical rows.",
         )
-    parts = [np.zeros((0, len(blocks.terms)))]
-    for rows, _, own in blocks:
-        # After the last block it is known how many rows miss a value.
-        parts.append(rows.copy() if own is None else np.repeat(rows, own.astype(np.intp), axis=0))
+    chunks = [np.zeros((0, len(blocks.terms)))]
+    for rows, _, row_weights in blocks:
+        # The number of dropped rows is complete only after the last block.
+        chunks.append(
+            rows.copy() if row_weights is None else np.repeat(rows, row_weights.astype(np.intp), axis=0)
+        )
     if blocks.dropped and na_action == "raise":
         blocks.refuse_missing()
-    x = np.concatenate(parts)
-    at = np.flatnonzero(used_codes(blocks) >= 0)
+    x = np.concatenate(chunks)
+    positions = np.flatnonzero(used_codes(blocks) >= 0)
     if blocks.weights is not None:
-        at = np.repeat(at, blocks.weights[at].astype(np.intp))
+        positions = np.repeat(positions, blocks.weights[positions].astype(np.intp))
     if len(x) < 2:
         raise DataError(
-            f"{len(x)} rows are left without those that miss a value in one of "
-            f"{listed(blocks.design.columns)}, so that none can exchange places.",
-            hint="Fill values, or leave columns out.",
+            f"A permutation test requires at least two rows, but only {len(x)} have no missing value in "
+            f"{listed(blocks.design.columns)}.",
+            hint="Fill in values, or leave columns out.",
         )
-    shifted = shifted_columns(terms, len(blocks.terms))[:m]
-    origin = np.where(shifted, x[:, :m].mean(axis=0), 0.0)
-    own_x, unit = over_units(np.hstack([np.ones((len(x), 1)), x[:, :m] - origin]))
+    shifted = columns_to_shift(terms, len(blocks.terms))[:n_model_columns]
+    origin = np.where(shifted, x[:, :n_model_columns].mean(axis=0), 0.0)
+    scaled_x, unit = scale_by_powers_of_two(
+        np.hstack([np.ones((len(x), 1)), x[:, :n_model_columns] - origin])
+    )
     groups = tuple(tuple(1 + column for column in term.columns) for term in terms)
-    none = np.zeros((0, 0))
-    rank = sum(basis.shape[1] for basis in spans(own_x, [range(m + 1)]))
+    no_triangle = np.zeros((0, 0))
+    rank = sum(basis.shape[1] for basis in spans(scaled_x, [range(n_model_columns + 1)]))
     factors = tuple(term.factors for term in terms)
-    numbers = LeastSquares(own_x, np.zeros((len(x), 0)), groups, factors, none, float(len(x) - rank), rank)
-    model = TermModel(blocks, tuple(terms), numbers, np.zeros(0), unit[1:], origin, float(len(x)))
-    return ModelRows(model, x[:, m:], at)
+    estimates = LeastSquares(
+        scaled_x, np.zeros((len(x), 0)), groups, factors, no_triangle, float(len(x) - rank), rank
+    )
+    model = TermModel(blocks, tuple(terms), estimates, np.zeros(0), unit[1:], origin, float(len(x)))
+    return ModelRows(model, x[:, n_model_columns:], positions)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Exchange:
-    """How rows are permuted.
+class PermutationDesign:
+    """Options of permutation tests.
 
     Attributes
     ----------
     permutations : int
         Largest number of permutations.
     seed : int
-    within, groups : column name or (n,) array, optional
-        Blocks within which rows are permuted, and groups of rows that are permuted as a whole.
+        Seed of the permutations.
+    within : column name, (n,) array or None
+        Blocks within which rows or groups are permuted.
+    groups : column name, (n,) array or None
+        Groups of rows that are permuted as wholes.
     """
 
     permutations: int
@@ -234,51 +278,60 @@ class Exchange:
     groups: Any
 
     @classmethod
-    def read(cls, permutations: Any, seed: Any, within: Any, groups: Any) -> Exchange:
-        """Validate the options of a verb."""
+    def read(cls, permutations: Any, seed: Any, within: Any, groups: Any) -> PermutationDesign:
+        """Validate the arguments of a verb; a seed of None is replaced by a random one."""
         check_whole("permutations", permutations, 1, MOST, also=", such as 999")
         if not (seed is None or (reading.is_whole(seed) and seed >= 0)):
             raise DataError(
-                f"seed={told(seed)} is not valid.", hint="Give a whole number from 0 on, or None."
+                f"seed={told(seed)} is not valid.", hint="Pass a nonnegative whole number, or None."
             )
         return cls(int(permutations), drawn_seed(seed), within, groups)
 
 
 STATISTIC_OF_ROW = {label: name for name, label in STATISTICS.items()} | {MCKEON: "hotelling-lawley"}
-"""Names of the statistics, by the labels of rows of `manova_table`."""
+"""Names of the statistics, by the row labels of the table of `manova`."""
 
 
 def with_permutations(
-    table: pd.DataFrame, rows: ModelRows, kind: TestType, exchange: Exchange, term: str | None
+    table: pd.DataFrame,
+    rows: ModelRows,
+    test_type: TestType,
+    permutation_design: PermutationDesign,
+    term: str | None,
 ) -> pd.DataFrame:
-    """Add p-values by permutation to a table of multivariate tests.
+    """Insert the column `p_permutation` into a table of multivariate tests.
 
     Parameters
     ----------
     table : DataFrame
-        The four statistics, of one term or of all terms.
+        The four statistics of one term or of all terms. It is changed in place.
     rows : ModelRows
-    kind : {1, 2, 3}
+    test_type : {1, 2, 3}
         Type of the sums of squares.
-    exchange : Exchange
+    permutation_design : Exchange
     term : str or None
-        The term of a table of one term.
+        The term of a table of one term; None for the only term.
+
+    Returns
+    -------
+    DataFrame
+        The table.
     """
-    directions = rows.directions(kind)
-    found, _ = rows.shuffle(directions.cells, exchange)
-    orders = found.drawn(exchange.permutations, exchange.seed)
-    # The tests without permutations leave out constant responses, too.
+    directions = rows.directions(test_type)
+    row_shuffle, _ = rows.shuffle(directions.cells, permutation_design)
+    orders = row_shuffle.drawn(permutation_design.permutations, permutation_design.seed)
+    # The tests without permutations leave out constant responses as well.
     shape = {"n_classes": 1, "n_columns": rows.y.shape[1]}
     moments = gather([(rows.y, np.zeros(len(rows.y), dtype=np.intp), None)], **shape, spread="diagonal")
     varying = np.delete(rows.y, constant_columns(moments), axis=1)
-    p = core.permuted_statistics(varying, directions, orders, exchange.permutations)
-    p[rows.unchanged_terms(found)] = np.nan
+    p = core.permuted_statistics(varying, directions, orders, permutation_design.permutations)
+    p[rows.unchanged_terms(row_shuffle)] = np.nan
     by_term = pd.DataFrame(p, index=rows.model.labels, columns=list(core.STATISTICS))
-    statistic = [STATISTIC_OF_ROW[row] for row in table.index.get_level_values(-1)]
+    statistics = [STATISTIC_OF_ROW[row] for row in table.index.get_level_values(-1)]
     if table.index.nlevels == 2:
         terms = list(table.index.get_level_values(0))
     else:
         terms = [rows.model.labels[rows.model.position(term)]] * len(table)
-    added = [by_term.loc[each, name] for each, name in zip(terms, statistic, strict=True)]
-    table.insert(list(table.columns).index("p") + 1, "p_permutation", added)
+    p_permutation = [by_term.loc[label, name] for label, name in zip(terms, statistics, strict=True)]
+    table.insert(list(table.columns).index("p") + 1, "p_permutation", p_permutation)
     return table

@@ -1,4 +1,8 @@
-"""Repeated measures: responses that are one quantity under several conditions, and profiles of classes."""
+"""Results of profile analyses and of repeated measures analyses.
+
+`MLMResults.profile` and `MLMResults.repeated` return them. Both test the terms of a linear model on contrasts
+of the responses; the statistics are in `discrim.inference.manova` and `discrim.inference.repeated`.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,7 @@ from discrim.inference.repeated import (
 )
 from discrim.models.base.displayed import Shown, displayed
 from discrim.models.base.reading import check_test_type, check_word, listed, told
-from discrim.models.linear_model.mlm_summary import profile_summary, profiles_of, repeated_summary
+from discrim.models.linear_model.mlm_summary import plot_profiles, profile_summary, repeated_summary
 from discrim.models.linear_model.term_model import TermModel
 
 if TYPE_CHECKING:
@@ -43,10 +47,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stratum:
-    """Contrasts (p, d) of the responses, and the model of the combinations that they are.
+    """Contrasts of the responses that belong to one within-subject term, with their linear model.
 
-    The label is that of a term within rows, empty of the mean of all responses. The origin (d,) is what was
-    taken from the combinations.
+    Attributes
+    ----------
+    label : str
+        Label of the within-subject term; empty for the mean of all responses.
+    model : TermModel
+        Linear model of the p responses.
+    contrasts : (p, d) float
+        Coefficients of the d contrasts.
+    estimates : LeastSquares
+        Estimates of the linear model of the contrasts.
+    origin : (d,) float
+        Values of the contrasts at the origin of the shifted responses.
     """
 
     label: str
@@ -56,78 +70,99 @@ class Stratum:
     origin: Floats
 
     @classmethod
-    def of(cls, label: str, model: TermModel, contrasts: Floats) -> Stratum:
-        """The stratum of some contrasts of the responses, in the unit of `unit_of`."""
-        weights = contrasts * (model.unit / unit_of(model))[:, None]
-        origin = model.origin[model.n_model - 1 :] / unit_of(model) @ contrasts
-        numbers = model.estimates.combined(weights)
-        if numbers.df >= len(numbers.error) and numbers.dependent():
+    def from_contrasts(cls, label: str, model: TermModel, contrasts: Floats) -> Stratum:
+        """Fit the linear model of contrasts of the responses, in the unit of `common_unit`.
+
+        Parameters
+        ----------
+        label : str
+            Label of the within-subject term; empty for the mean of all responses.
+        model : TermModel
+        contrasts : (p, d) float
+
+        Returns
+        -------
+        Stratum
+
+        Raises
+        ------
+        CollinearError
+            The contrasts have a singular residual covariance matrix.
+        """
+        weights = contrasts * (model.unit / common_unit(model))[:, None]
+        origin = model.origin[model.n_model - 1 :] / common_unit(model) @ contrasts
+        estimates = model.estimates.combined(weights)
+        if estimates.df >= len(estimates.error) and estimates.dependent():
             raise CollinearError(
-                f"Given the model, contrasts of the responses{f' of {label!r}' if label else ''} are "
-                "fitted exactly, or follow from others.",
+                f"Contrasts of the responses{f' for {label!r}' if label else ''} are fitted exactly by the "
+                "model, or are linear combinations of other contrasts.",
                 hint=f"Leave out responses that others determine ({listed(model.responses)}).",
             )
-        return cls(label, model, contrasts, numbers, origin)
+        return cls(label, model, contrasts, estimates, origin)
 
-    def hypothesis(self, term: int | None, kind: TestType) -> Hypothesis:
-        """That a term of the model, or its constant, makes no difference to the contrasts."""
+    def hypothesis(self, term: int | None, test_type: TestType) -> Hypothesis:
+        """Return the hypothesis that a between-subject term, or the constant (None), has no effect."""
         if term is None:
-            return self.model.of_constant(self.estimates, self.origin, kind)
-        if kind == 3:
-            self.model.refuse_lacking()
-        return self.estimates.hypothesis(term, kind)
+            return self.model.constant_hypothesis(self.estimates, self.origin, test_type)
+        if test_type == 3:
+            self.model.refuse_deficient_terms()
+        return self.estimates.hypothesis(term, test_type)
 
-    def terms(self, kind: TestType) -> Iterator[tuple[str, Hypothesis]]:
-        """The hypothesis of the constant and of each term of the model, and what each is called."""
-        yield self.label or "constant", self.hypothesis(None, kind)
+    def term_hypotheses(self, test_type: TestType) -> Iterator[tuple[str, Hypothesis]]:
+        """Yield label and hypothesis of the constant and of each between-subject term."""
+        yield self.label or "constant", self.hypothesis(None, test_type)
         for j, label in enumerate(self.model.labels):
-            yield f"{label}:{self.label}" if self.label else label, self.hypothesis(j, kind)
+            yield f"{label}:{self.label}" if self.label else label, self.hypothesis(j, test_type)
 
 
-def unit_of(model: TermModel) -> float:
-    """The power of two that combinations of all responses are in."""
+def common_unit(model: TermModel) -> float:
+    """Return the largest unit of the responses, which is the unit of their contrasts."""
     return float(model.unit.max())
 
 
-class _WithMeans(Shown):
-    """What profiles and repeated measures have alike: means of the responses by the cells of a term."""
+class _ResultsWithMeans(Shown):
+    """Results with means of the responses by cell of a between-subject term."""
 
     _model: TermModel
 
-    def _shown_term(self, term: str | None) -> int:
-        """Position of the term whose cells have means: of most factors, if none is named."""
+    def _position_with_cells(self, term: str | None) -> int:
+        """Return the position of a term; None selects the term with most factors that has cells."""
         model = self._model
         if term is not None or len(model.terms) == 1:
             return model.position(term)
-        at = [j for j in range(len(model.terms)) if len(model.cells(j)[1])]
-        if not at:
-            raise DataError("No term has cells.", hint=f"Name one of {listed(model.labels, 20)} in term=.")
-        return max(at, key=lambda j: len(model.terms[j].categories))
+        positions = [j for j in range(len(model.terms)) if len(model.cells(j)[1])]
+        if not positions:
+            raise DataError(
+                "No term of the model has cells.", hint=f"Name one of {listed(model.labels, 20)} in term=."
+            )
+        return max(positions, key=lambda j: len(model.terms[j].categories))
 
-    def _means(self, at: int, level: float) -> pd.DataFrame:
+    def _means(self, position: int, level: float) -> pd.DataFrame:
         check_level(level)
         model = self._model
-        cells, counts, means = model.cells(at)
+        cells, counts, means = model.cells(position)
         if cells is None:
             raise DataError(
-                f"The term {model.labels[at]!r} has no cells whose means the model knows.",
-                hint="Name a term of factors, with all interactions between them in the model.",
+                f"The means by cell of the term {model.labels[position]!r} are not available.",
+                hint="Name a term of factors whose interactions are all in the model.",
             )
-        one = len(model.terms[at].categories) == 1
-        labels = [cell[0] if one else ":".join(map(str, cell)) for cell in cells.labels]
+        is_single_factor = len(model.terms[position].categories) == 1
+        labels = [cell[0] if is_single_factor else ":".join(map(str, cell)) for cell in cells.labels]
         sd = np.sqrt((model.estimates.error**2).sum(axis=0) / model.estimates.df) * model.unit
         with np.errstate(divide="ignore"):
             se = sd / np.sqrt(counts)[:, None]
-        mean = model.in_units(means)
-        half = t_isf((1 - level) / 2, model.estimates.df) * se
-        index = pd.MultiIndex.from_product([labels, model.responses], names=[model.labels[at], "response"])
-        columns = {"mean": mean, "se": se, "low": mean - half, "high": mean + half}
-        table = pd.DataFrame({name: each.ravel() for name, each in columns.items()}, index=index)
+        mean = model.to_response_units(means)
+        half_width = t_isf((1 - level) / 2, model.estimates.df) * se
+        index = pd.MultiIndex.from_product(
+            [labels, model.responses], names=[model.labels[position], "response"]
+        )
+        columns = {"mean": mean, "se": se, "low": mean - half_width, "high": mean + half_width}
+        table = pd.DataFrame({name: values.ravel() for name, values in columns.items()}, index=index)
         return table.dropna(subset="mean")
 
 
-class ProfileResults(_WithMeans):
-    """Profile analysis: what the classes, or the levels of a term, do to a row of responses in one unit.
+class ProfileResults(_ResultsWithMeans):
+    """Profile analysis: comparison of the profiles of mean responses of the levels of a term.
 
     Attributes
     ----------
@@ -137,36 +172,49 @@ class ProfileResults(_WithMeans):
     type : int
         Type of the sums of squares.
     responses : Index
-        The responses, in the order in which they are joined to profiles.
+        The responses, in their order along the profiles.
     nobs : float
-        Rows used, or the sum of their weights.
+        Number of observations, or the sum of their weights.
     df_resid : float
+        Residual degrees of freedom.
     """
 
     _FIRST_SECTIONS = ("header", "tests")
 
-    def __init__(self, model: TermModel, at: int, kind: TestType) -> None:
+    def __init__(self, model: TermModel, position: int, test_type: TestType) -> None:
+        """Test parallelism, level and flatness.
+
+        Parameters
+        ----------
+        model : TermModel
+            Linear model of at least two responses.
+        position : int
+            Position of the term whose levels are compared.
+        test_type : {1, 2, 3}
+            Type of the sums of squares.
+        """
         p = len(model.responses)
         if p < 2:
             raise DataError(
-                f"A profile joins two responses or more, and the model has one, {model.responses[0]!r}.",
-                hint="Name more on the right side of the formula.",
+                f"A profile analysis requires at least two responses, but the model has only "
+                f"{model.responses[0]!r}.",
+                hint="Name more responses on the right side of the formula.",
             )
         self._model = model
-        self._at = at
-        self._kind = kind
+        self._position = position
+        self._test_type = test_type
         self.formula: str = model.design_rows.design.formula
-        self.term = model.labels[at]
-        self.type = int(kind)
+        self.term = model.labels[position]
+        self.type = int(test_type)
         self.responses = model.responses
         self.nobs = model.total
         self.df_resid = model.estimates.df
-        steps = Stratum.of("", model, np.diff(np.eye(p), axis=0).T)
-        mean = Stratum.of("", model, np.full((p, 1), 1 / p))
-        self._tested = {
-            "parallelism": (steps.estimates, steps.hypothesis(at, kind)),
-            "level": (mean.estimates, mean.hypothesis(at, kind)),
-            "flatness": (steps.estimates, steps.hypothesis(None, kind)),
+        differences = Stratum.from_contrasts("", model, np.diff(np.eye(p), axis=0).T)
+        mean = Stratum.from_contrasts("", model, np.full((p, 1), 1 / p))
+        self._hypotheses = {
+            "parallelism": (differences.estimates, differences.hypothesis(position, test_type)),
+            "level": (mean.estimates, mean.hypothesis(position, test_type)),
+            "flatness": (differences.estimates, differences.hypothesis(None, test_type)),
         }
 
     @displayed(eta2="share")
@@ -176,16 +224,16 @@ class ProfileResults(_WithMeans):
         Parameters
         ----------
         test : {"pillai", "wilks", "hotelling-lawley", "roy"}
-            The multivariate statistic. For level and flatness, and of two classes for parallelism too, all
-            four have one exact F, which is that of Hotelling's T2.
+            The multivariate statistic. For level and flatness, and for parallelism of two classes, all four
+            have the same exact F, that of Hotelling's T2.
 
         Returns
         -------
         DataFrame by hypothesis
-            parallelism, level and flatness: df, statistic, F, df1, df2, p, F_is, and partial eta squared.
+            For parallelism, level and flatness: df, statistic, F, df1, df2, p, F_is, and partial eta squared.
         """
         check_word("test", test, Statistic)
-        rows = {name: row_of_test(*pair, test) for name, pair in self._tested.items()}
+        rows = {name: row_of_test(*pair, test) for name, pair in self._hypotheses.items()}
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis(index="hypothesis")
 
     @displayed()
@@ -197,29 +245,29 @@ class ProfileResults(_WithMeans):
         DataFrame by (hypothesis, test)
             The columns of `discrim.manova`.
         """
-        tables = {name: hypothesis_table(*pair) for name, pair in self._tested.items()}
+        tables = {name: hypothesis_table(*pair) for name, pair in self._hypotheses.items()}
         return pd.concat(tables, names=["hypothesis", "test"])
 
     @displayed(mean="general")
     def means(self, level: float = 0.95) -> pd.DataFrame:
-        """The profiles: the mean of each response in each class, as observed, with its interval.
+        """Profiles: observed mean of each response in each class, with confidence interval.
 
         Parameters
         ----------
         level : float
-            Level of the intervals: 0.95 stands for 95 percent. Each is Student's t interval of one mean, with
-            the variance of the residuals.
+            Level of the intervals: 0.95 stands for 95 percent. They are t intervals of single means by the
+            residual variance.
 
         Returns
         -------
         DataFrame by (class, response)
             mean, se, low, high. Cells without rows are left out.
         """
-        return self._means(self._at, level)
+        return self._means(self._position, level)
 
     @displayed()
     def tidy(self, test: Statistic = "wilks") -> pd.DataFrame:
-        """The three tests under broom's names.
+        """The three tests with the column names of R's broom.
 
         Parameters
         ----------
@@ -242,12 +290,12 @@ class ProfileResults(_WithMeans):
         return profile_summary(self, sections)
 
     def plot(self, *, level: float = 0.95, ax: Axes | None = None, title: str | None = None) -> Axes:
-        """The mean profiles of the classes, with an interval at each mean.
+        """Plot the mean profiles of the classes, with confidence intervals of the means.
 
         Parameters
         ----------
         level : float
-            Level of the intervals: 0.95 stands for 95 percent. Each is that of one mean; see `means`.
+            Level of the intervals: 0.95 stands for 95 percent; see `means`.
         ax : Axes, optional
             Axes of matplotlib to draw on; by default the axes of a new figure.
         title : str, optional
@@ -257,28 +305,42 @@ class ProfileResults(_WithMeans):
         -------
         Axes
         """
-        return profiles_of(self.means(level), self.term, level, ax, title)
+        return plot_profiles(self.means(level), self.term, level, ax, title)
 
 
-class RepeatedResults(_WithMeans):
-    """Responses that are one quantity under several conditions: terms between rows by terms within them.
+class RepeatedResults(_ResultsWithMeans):
+    """Repeated measures analysis: tests of between-subject terms, within-subject terms and interactions.
+
+    Each row of the table is a subject, and the responses are its measurements.
 
     Attributes
     ----------
     formula : str
     within : DataFrame by response
-        The design within rows.
+        Within-subject design.
     terms : Index
-        The terms within rows.
+        Within-subject terms.
     responses : Index
     nobs : float
-        Rows used, or the sum of their weights.
+        Number of observations (subjects), or the sum of their weights.
     df_resid : float
+        Residual degrees of freedom.
     """
 
     _FIRST_SECTIONS = ("header", "tests", "univariate")
 
     def __init__(self, model: TermModel, within: Any, design: str | None) -> None:
+        """Fit the linear model of the contrasts of each within-subject term.
+
+        Parameters
+        ----------
+        model : TermModel
+            Linear model of the responses.
+        within : table
+            Within-subject design.
+        design : str or None
+            Within-subject terms as a formula; None for all factors and interactions.
+        """
         self._model = model
         self.formula: str = model.design_rows.design.formula
         self.responses = model.responses
@@ -286,44 +348,47 @@ class RepeatedResults(_WithMeans):
         self.df_resid = model.estimates.df
         table = _design_table(within, model.responses)
         self.within = table.frame(list(table.names)).set_axis(model.responses, axis=0)
-        taken = {"constant", *(label for each in model.labels for label in each.split(":"))}
-        if twice := [name for name in table.names if name in taken]:
+        between_names = {"constant", *(label for basis in model.labels for label in basis.split(":"))}
+        if repeated_names := [name for name in table.names if name in between_names]:
             raise DataError(
-                f"Column {twice[0]!r} of within= has the name of a term between rows.",
+                f"Column {repeated_names[0]!r} of within= has the name of a between-subject term.",
                 hint="Rename the column.",
-                columns=(twice[0],),
+                columns=(repeated_names[0],),
             )
         contrasts = _contrasts(table, self.within, design)
         self.terms = pd.Index(list(contrasts)[1:])
-        self._strata = [Stratum.of(label, model, each) for label, each in contrasts.items()]
+        self._strata = [Stratum.from_contrasts(label, model, basis) for label, basis in contrasts.items()]
 
-    def _all(self, type: int | str) -> Iterator[tuple[str, Stratum, Hypothesis]]:
-        """Each term, between rows and within them, with its stratum and its hypothesis."""
-        kind = check_test_type(type)
+    def _term_hypotheses(self, type: int | str) -> Iterator[tuple[str, Stratum, Hypothesis]]:
+        """Yield label, stratum and hypothesis of each term between and within subjects, and interaction."""
+        test_type = check_test_type(type)
         for stratum in self._strata:
-            for label, hypothesis in stratum.terms(kind):
+            for label, hypothesis in stratum.term_hypotheses(test_type):
                 yield label, stratum, hypothesis
 
     @displayed(eta2="share")
     def tests(self, test: Statistic = "pillai", type: int | str = 2) -> pd.DataFrame:
-        """One multivariate test of each term, as a table of R's `car::Anova`; it needs no sphericity.
+        """One multivariate test of each term, like R's `car::Anova`; it does not assume sphericity.
 
         Parameters
         ----------
         test : {"pillai", "wilks", "hotelling-lawley", "roy"}
             The multivariate statistic.
         type : {1, 2, 3}
-            Type of the sums of squares; see the page on shared arguments. A term within rows alone is that of
-            the mean over all rows; by type 3, of the mean in which each level counts alike and covariates are
-            zero.
+            Type of the sums of squares; see the page on shared arguments. With types 1 and 2, a
+            within-subject term refers to the mean over all subjects; with type 3, to the unweighted mean over
+            the levels at covariates of zero.
 
         Returns
         -------
         DataFrame by term
-            df, statistic, F, df1, df2, p, F_is, and the partial eta squared of that statistic.
+            df, statistic, F, df1, df2, p, F_is, and partial eta squared by this statistic.
         """
         check_word("test", test, Statistic)
-        rows = {label: row_of_test(s.estimates, hypothesis, test) for label, s, hypothesis in self._all(type)}
+        rows = {
+            label: row_of_test(s.estimates, hypothesis, test)
+            for label, s, hypothesis in self._term_hypotheses(type)
+        }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis(index="term")
 
     @displayed()
@@ -341,89 +406,96 @@ class RepeatedResults(_WithMeans):
             The columns of `discrim.manova`.
         """
         tables = {
-            label: hypothesis_table(s.estimates, hypothesis) for label, s, hypothesis in self._all(type)
+            label: hypothesis_table(s.estimates, hypothesis)
+            for label, s, hypothesis in self._term_hypotheses(type)
         }
         return pd.concat(tables, names=["term", "test"])
 
     @displayed(GG="share", HF="share", eta2="share", eta2_generalized="share")
     def univariate(self, type: int | str = 2, *, huynh_feldt: HuynhFeldt = "lecoutre") -> pd.DataFrame:
-        """The univariate test of each term, with the corrections of Greenhouse and Geisser, Huynh and Feldt.
+        """Univariate test of each term, with the corrections of Greenhouse and Geisser and Huynh and Feldt.
 
         Parameters
         ----------
         type : {1, 2, 3}
             Type of the sums of squares; see the page on shared arguments.
         huynh_feldt : {"lecoutre", "1976"}
-            The estimate of eps: as Lecoutre corrected it for several groups, as R's car, afex and newer SPSS
-            have it, or that of the paper of 1976. For one group of rows the two are the same.
+            Estimate of epsilon by Huynh and Feldt: with Lecoutre's correction for several groups, like R's
+            car and afex and newer versions of SPSS, or without it, as published in 1976. They agree for a
+            single group of subjects.
 
         Returns
         -------
         DataFrame by term
-            SS, df1, SS_error, df2, F, then p without correction (it assumes sphericity), p_GG and p_HF,
-            whose degrees of freedom are multiplied by GG and HF, the estimates of eps; partial and
-            generalized eta squared. An HF above one is shown as it is, and p_HF is that of one.
+            SS, df1, SS_error, df2, F, p (which assumes sphericity), p_GG and p_HF (with degrees of freedom
+            multiplied by GG and HF, the estimates of epsilon), GG, HF, and partial and generalized eta
+            squared. HF may exceed 1; p_HF then uses 1.
         """
         check_word("huynh_feldt", huynh_feldt, HuynhFeldt)
-        unit = unit_of(self._model)
+        unit = common_unit(self._model)
         total = self._model.total
         rows = {
             label: univariate_row(stratum.estimates, hypothesis, total, huynh_feldt)
-            for label, stratum, hypothesis in self._all(type)
+            for label, stratum, hypothesis in self._term_hypotheses(type)
         }
         table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(index="term")
         errors = sum(float((stratum.estimates.error**2).sum()) for stratum in self._strata)
         table["eta2_generalized"] = table["SS"] / (table["SS"] + errors)
-        # One factor after the other: a square beyond the range of doubles is infinite, and no error.
+        # Multiply twice: the square of the unit alone could overflow although the result does not.
         squares = ["SS", "SS_error"]
         table[squares] = table[squares] * unit * unit
         return table
 
     @displayed(mauchly="share", GG="share", HF="share", lowest="share")
     def sphericity(self, *, huynh_feldt: HuynhFeldt = "lecoutre") -> pd.DataFrame:
-        """Mauchly's test of sphericity, and the estimates of eps, of each term within rows.
+        """Mauchly's test of sphericity and the estimates of epsilon for each within-subject term.
 
         Parameters
         ----------
         huynh_feldt : {"lecoutre", "1976"}
-            The estimate of eps; see `univariate`.
+            Estimate of epsilon; see `univariate`.
 
         Returns
         -------
         DataFrame by term
-            mauchly (W), p, GG, HF, and lowest, the least that eps can be. A term of one degree of freedom is
-            spherical, and has no test.
+            mauchly (W), p, GG, HF, and lowest, the lower bound of epsilon. A term with one degree of freedom
+            is always spherical, and W and p are missing.
         """
         check_word("huynh_feldt", huynh_feldt, HuynhFeldt)
         rows = {}
         for stratum in self._strata[1:]:
-            found = sphericity(stratum.estimates, self._model.total, huynh_feldt)
-            row = {"mauchly": found.mauchly, "p": found.p, "GG": found.gg, "HF": found.hf}
+            sphericity_result = sphericity(stratum.estimates, self._model.total, huynh_feldt)
+            row = {
+                "mauchly": sphericity_result.mauchly,
+                "p": sphericity_result.p,
+                "GG": sphericity_result.gg,
+                "HF": sphericity_result.hf,
+            }
             rows[stratum.label] = row | {"lowest": 1 / stratum.contrasts.shape[1]}
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis(index="term")
 
     @displayed(mean="general")
     def means(self, term: str | None = None, level: float = 0.95) -> pd.DataFrame:
-        """Mean of each response in each cell of a term between rows, as observed, with its interval.
+        """Observed mean of each response in each cell of a between-subject term, with confidence interval.
 
         Parameters
         ----------
         term : str, optional
-            The term, such as "treatment:gender"; by default the one of most factors.
+            The term, such as "treatment:gender"; by default the one with most factors.
         level : float
-            Level of the intervals: 0.95 stands for 95 percent. Each is Student's t interval of one mean, with
-            the variance of the residuals.
+            Level of the intervals: 0.95 stands for 95 percent. They are t intervals of single means by the
+            residual variance.
 
         Returns
         -------
         DataFrame by (cell, response)
             mean, se, low, high. Cells without rows are left out.
         """
-        return self._means(self._shown_term(term), level)
+        return self._means(self._position_with_cells(term), level)
 
     @displayed()
     def tidy(self, type: int | str = 2, *, huynh_feldt: HuynhFeldt = "lecoutre") -> pd.DataFrame:
-        """The univariate tests under broom's names.
+        """The univariate tests with the column names of R's broom.
 
         Parameters
         ----------
@@ -460,14 +532,14 @@ class RepeatedResults(_WithMeans):
         ax: Axes | None = None,
         title: str | None = None,
     ) -> Axes:
-        """The mean profiles of the cells of a term between rows, with an interval at each mean.
+        """Plot the mean profiles of the cells of a between-subject term, with confidence intervals.
 
         Parameters
         ----------
         term : str, optional
-            The term, such as "treatment:gender"; by default the one of most factors.
+            The term, such as "treatment:gender"; by default the one with most factors.
         level : float
-            Level of the intervals: 0.95 stands for 95 percent. Each is that of one mean; see `means`.
+            Level of the intervals: 0.95 stands for 95 percent; see `means`.
         ax : Axes, optional
             Axes of matplotlib to draw on; by default the axes of a new figure.
         title : str, optional
@@ -477,48 +549,66 @@ class RepeatedResults(_WithMeans):
         -------
         Axes
         """
-        at = self._shown_term(term)
-        return profiles_of(self._means(at, level), self._model.labels[at], level, ax, title)
+        position = self._position_with_cells(term)
+        return plot_profiles(self._means(position, level), self._model.labels[position], level, ax, title)
 
 
 def _design_table(within: Any, responses: pd.Index) -> Table:
-    """The design within rows, a row for each response in their order."""
+    """Return the validated within-subject design as a table with a row for each response, in their order."""
     try:
         table = Table(within)
     except DataError:
         raise DataError(
-            f"within= is of type {type(within).__name__}.",
+            f"within= is not a table (type {type(within).__name__}).",
             hint=(
-                "Give a DataFrame, or a dict of columns, with a row for each response and a column for "
-                "each factor within rows."
+                "Pass a DataFrame, or a dict of columns, with a row for each response and a column for each "
+                "within-subject factor."
             ),
         ) from None
     if not table.names:
-        raise DataError("within= has no column.", hint="Give a factor a column, and a row for each response.")
+        raise DataError(
+            "within= has no columns.", hint="Pass a column for each factor and a row for each response."
+        )
     if table.nrows != len(responses):
         raise DataError(
-            f"within= has {table.nrows} rows for {len(responses)} responses ({listed(responses)}).",
-            hint="Give a row for each response, in the order of the formula.",
+            f"within= has {table.nrows} rows, but there are {len(responses)} responses "
+            f"({listed(responses)}).",
+            hint="Pass one row for each response, in the order of the formula.",
         )
     index = table.index
     if set(index) == set(responses) and list(index) != list(responses):
-        # Labels that are the responses say themselves which row is whose.
+        # The index contains the names of the responses: match rows by name.
         return Table(table.frame(list(table.names)).set_axis(index, axis=0).loc[list(responses)])
-    lacking = [each for each in responses if each not in set(index)]
-    # Where no label is a response, as of 0, 1 and so on, they say nothing.
-    if 0 < len(lacking) < len(responses):
+    unlabelled = [response for response in responses if response not in set(index)]
+    # An index without any response, such as 0, 1, ..., is ignored.
+    if 0 < len(unlabelled) < len(responses):
         raise DataError(
-            f"The rows of within= are labelled {listed(index)}, and {told(lacking[0])} has none.",
+            f"The index of within= is {listed(index)} and lacks the response {told(unlabelled[0])}.",
             hint=(
-                "Label each row by its response, or pass within=within.reset_index(drop=True), in the "
-                "order of the formula."
+                "Label each row by its response, or pass within=within.reset_index(drop=True) with rows in "
+                "the order of the formula."
             ),
         )
     return table
 
 
 def _contrasts(table: Table, frame: pd.DataFrame, design: str | None) -> dict[str, Floats]:
-    """The contrasts of the mean, which has no label, and of each term within rows."""
+    """Return the contrasts of the mean and of each within-subject term.
+
+    Parameters
+    ----------
+    table : Table
+        Within-subject design.
+    frame : DataFrame, responses by factors
+        The same design, indexed by response.
+    design : str or None
+        Within-subject terms as a formula; None for all factors and interactions.
+
+    Returns
+    -------
+    dict of str to (p, d) float
+        Contrasts by label of the term. The mean of all responses comes first and has the label "".
+    """
     p = len(frame)
     levels = 1
     codes: dict[str, Codes] = {}
@@ -526,39 +616,43 @@ def _contrasts(table: Table, frame: pd.DataFrame, design: str | None) -> dict[st
         column = frame[name]
         if column.isna().any():
             raise DataError(
-                f"Column {name!r} of within= has no value for {frame.index[column.isna()][0]!r}.",
-                hint="Fill it.",
+                f"Column {name!r} of within= has a missing value for {frame.index[column.isna()][0]!r}.",
+                hint="Fill it in.",
                 columns=(name,),
             )
-        codes[name], found = pd.factorize(column)
-        if len(found) < 2:
+        codes[name], factor_levels = pd.factorize(column)
+        if len(factor_levels) < 2:
             raise DataError(
-                f"Column {name!r} of within= has one level, {told(found[0])}.",
+                f"Column {name!r} of within= has only one level, {told(factor_levels[0])}.",
                 hint="Leave it out.",
                 columns=(name,),
             )
-        levels *= len(found)
+        levels *= len(factor_levels)
     if design is None and levels > p:
         raise DataError(
-            f"within= crosses {levels} cells and there are {p} responses, so that not all interactions "
-            f"of {listed(codes)} can be tested.",
-            hint=f"Name the terms in design=, such as {' + '.join(codes)!r}.",
+            f"The factors {listed(codes)} of within= have {levels} combinations of levels, but there are "
+            "only "
+            f"{p} responses, so not all interactions can be tested.",
+            hint=f"Name the terms to test in design=, such as {' + '.join(codes)!r}.",
         )
-    every = [each for k in range(1, len(codes) + 1) for each in combinations(codes, k)]
+    all_terms = [names for k in range(1, len(codes) + 1) for names in combinations(codes, k)]
     contrasts = {"": np.full((p, 1), p**-0.5)}
-    for term in every if design is None else within_terms(design, table):
+    for term in all_terms if design is None else within_terms(design, table):
         label = ":".join(term)
         columns = contrasts_of([codes[name] for name in term])
         if columns is None:
             raise DataError(
-                f"The term {label!r} has cells without a response.",
-                hint="Leave it out of design=, or give a response for each combination of levels.",
+                f"The term {label!r} of within= has combinations of levels without a response.",
+                hint="Leave the term out of design=, or add a response for each combination of levels.",
             )
         contrasts[label] = columns
     if pair := not_orthogonal(list(contrasts.values())):
-        first, second = (list(contrasts)[at] or "the mean" for at in pair)
+        first, second = (list(contrasts)[position] or "the mean" for position in pair)
         raise DataError(
-            f"In within= {second!r} is not orthogonal to {first!r}, so that their tests would overlap.",
-            hint="Give each combination of levels equally many responses, or leave a term out by design=.",
+            f"In within=, {second!r} is not orthogonal to {first!r}, and their tests would not be separate.",
+            hint=(
+                "Use the same number of responses for each combination of levels, or leave a term out of "
+                "design=."
+            ),
         )
     return contrasts

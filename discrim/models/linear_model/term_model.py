@@ -1,4 +1,8 @@
-"""A linear model of several responses with the names of its terms, and canonical variates of a term."""
+"""The fitted linear model that `mlm` and its methods share (`TermModel`), and canonical variates of a term.
+
+`TermModel` connects the estimates of `discrim.inference.manova` with names of terms and responses, units and
+messages.
+"""
 
 from __future__ import annotations
 
@@ -20,37 +24,40 @@ from discrim.models.base.displayed import Shown, displayed
 from discrim.models.base.fit import with_rows_copied
 from discrim.models.base.reading import Data, Structure, check_word, listed, told
 from discrim.models.base.scores import frame_of_rows
-from discrim.models.linear_model.mlm_summary import canonical_summary, he_of_axes
+from discrim.models.linear_model.mlm_summary import canonical_summary, plot_canonical_ellipses
 
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
     from discrim.report.tables import Summary
 
-EMPTY = 1e-9
-"""Share of all rows up to which the weight of a cell is rounding."""
+EMPTY_CELL_SHARE = 1e-9
+"""A cell is empty if its weight, relative to all rows, does not exceed this (rounding error)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TermModel:
-    """A linear model of several responses with its rows, terms and estimates.
+    """A linear model of p responses on m columns, including the constant, with its terms and estimates.
+
+    Columns and responses are shifted and scaled for numerical accuracy before they are fitted.
 
     Attributes
     ----------
     design_rows : Blocks
-        Columns of the model without the constant, followed by the p responses.
+        Rows of the m - 1 columns of the model without the constant, followed by the p responses.
     terms : tuple of ModelTerm
+        Terms of the model, without the constant.
     estimates : LeastSquares
-        Estimates for shifted columns and responses, divided by their units.
+        Estimates for the shifted and scaled columns and responses.
     unit : (p,) float
-        Powers of two that divide the responses.
+        Powers of two by which the responses are divided.
     model_unit : (m - 1,) float
-        Powers of two that divide the columns of the model.
+        Powers of two by which the columns of the model are divided.
     origin : (m - 1 + p,) float
         Values subtracted from the columns of the model and from the responses.
     total : float
-        Number of rows or sum of weights.
+        Number of rows, or sum of weights.
     has_rows : bool
-        False for a model that was unpickled.
+        False for an unpickled model.
     """
 
     design_rows: Blocks
@@ -63,21 +70,25 @@ class TermModel:
     has_rows: bool = True
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Tables stay in their process: what is pickled may travel anywhere.
-        bare = replace(self, design_rows=self.design_rows.without_rows(), has_rows=False)
-        return object.__new__, (type(self),), [getattr(bare, each.name) for each in fields(bare)]
+        # Rows are not pickled, because a pickle may leave the user's computer.
+        without_rows = replace(self, design_rows=self.design_rows.without_rows(), has_rows=False)
+        return (
+            object.__new__,
+            (type(self),),
+            [getattr(without_rows, field.name) for field in fields(without_rows)],
+        )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return with_rows_copied(self, memo)
 
     @property
     def labels(self) -> list[str]:
-        """Names of the terms."""
+        """Labels of the terms."""
         return [term.label for term in self.terms]
 
     @property
     def n_model(self) -> int:
-        """Columns of the model with the constant."""
+        """Number m of columns of the model, including the constant."""
         return int(self.estimates.x.shape[1])
 
     @property
@@ -86,45 +97,57 @@ class TermModel:
         return pd.Index(self.design_rows.terms[self.n_model - 1 :])
 
     def position(self, term: Any) -> int:
-        """Position of a term by its name, in which factors may stand in any order; None of the only one."""
+        """Return the position of a term, with its factors in any order; None selects the only term."""
         return term_position(self.labels, term)
 
-    def hypothesis(self, term: int, kind: TestType) -> Hypothesis:
+    def hypothesis(self, term: int, test_type: TestType) -> Hypothesis:
         """Return the hypothesis that a term has no effect, by sums of squares of type I, II or III."""
-        if kind == 3:
-            self.refuse_lacking()
-        return self.estimates.hypothesis(term, kind)
+        if test_type == 3:
+            self.refuse_deficient_terms()
+        return self.estimates.hypothesis(term, test_type)
 
-    def refuse_lacking(self) -> None:
+    def refuse_deficient_terms(self) -> None:
         """Raise NotSupportedError if some term has too few degrees of freedom for type III tests."""
-        lacking = self.lacking()
-        if lacking is not None:
+        deficient_term = self.deficient_term()
+        if deficient_term is not None:
             raise NotSupportedError(
-                f"{self.lacking_said(lacking)}, so that tests of type III depend on how the factors are "
-                "coded.",
-                hint=f"Ask for type=2, or leave {self.labels[lacking]!r} out of the formula.",
+                f"{self.describe_deficiency(deficient_term)}, so type III tests depend on the coding of the "
+                "factors.",
+                hint=f"Pass type=2, or leave {self.labels[deficient_term]!r} out of the formula.",
                 options={"type": 2},
             )
 
-    def shifted_back(self, combinations: Floats) -> Floats:
-        """Combinations (q, m) of the coefficients as those of shifted columns over their units."""
+    def to_scaled_columns(self, combinations: Floats) -> Floats:
+        """Convert combinations of coefficients (q, m) to combinations for the shifted and scaled columns."""
         shifted = combinations.copy()
         shifted[:, 1:] -= np.outer(combinations[:, 0], self.origin[: self.n_model - 1])
         shifted[:, 1:] /= self.model_unit
         return shifted
 
-    def of_constant(self, numbers: LeastSquares, origin: Floats, kind: TestType) -> Hypothesis:
-        """That the means (d,) of some combinations of the responses are zero, these being their numbers.
+    def constant_hypothesis(self, estimates: LeastSquares, origin: Floats, test_type: TestType) -> Hypothesis:
+        """Return the hypothesis that the means of combinations of the responses are zero.
 
-        Of types I and II the mean is that over the rows. Of type III it is where all columns of the model
-        are zero, which weighs the levels of factors alike. The origin (d,) is added to the combinations.
+        With types I and II these are the means over all rows. With type III they are the fitted values at
+        zero for all columns of the model: the unweighted mean over the levels of factors.
+
+        Parameters
+        ----------
+        estimates : LeastSquares
+            Estimates of this model for the d combinations.
+        origin : (d,) float
+            Values of the combinations at the origin of the responses, which are added to the means.
+        test_type : {1, 2, 3}
+
+        Returns
+        -------
+        Hypothesis
         """
-        if kind != 3:
-            return numbers.overall(origin)
-        self.refuse_lacking()
-        return numbers.contrast(self.shifted_back(np.eye(1, self.n_model)), origin)
+        if test_type != 3:
+            return estimates.overall(origin)
+        self.refuse_deficient_terms()
+        return estimates.contrast(self.to_scaled_columns(np.eye(1, self.n_model)), origin)
 
-    def lacking(self) -> int | None:
+    def deficient_term(self) -> int | None:
         """Return the first term with fewer degrees of freedom than columns, after all terms before it."""
         if self.estimates.rank == self.n_model:
             return None
@@ -132,7 +155,7 @@ class TermModel:
         ranks = zip(added, self.estimates.groups, strict=True)
         return next((j for j, (basis, group) in enumerate(ranks) if basis.shape[1] < len(group)), None)
 
-    def lacking_said(self, term: int) -> str:
+    def describe_deficiency(self, term: int) -> str:
         """Describe why a term lacks degrees of freedom (empty cells or collinear columns), for messages."""
         label = self.labels[term]
         empty = self.empty_cells(term)
@@ -141,15 +164,15 @@ class TermModel:
         codes = self.terms[term].categories
         names = [self.factor_label(code) for code in codes]
         texts = [" and ".join(f"{n}={told(v)}" for n, v in zip(names, cell, strict=True)) for cell in empty]
-        left = len(texts) - 3
-        more = f" (and for {left} more cell{'s' if left > 1 else ''})" if left > 0 else ""
+        n_more = len(texts) - 3
+        more = f" (and for {n_more} more cell{'s' if n_more > 1 else ''})" if n_more > 0 else ""
         return f"The term {label!r} has no row for {', for '.join(texts[:3])}{more}"
 
-    def warn_of(self, term: int) -> None:
-        """Warn of a term that lacks cells or columns."""
+    def warn_of_deficiency(self, term: int) -> None:
+        """Warn that a term has empty cells or collinear columns."""
         warn_user(
-            f"{self.lacking_said(term)}: it has fewer degrees of freedom than columns. Tests of "
-            "types I and II concern what is left.",
+            f"{self.describe_deficiency(term)}: it has fewer degrees of freedom than columns. Tests of "
+            "types I and II refer to the estimable part.",
             CollinearWarning,
         )
 
@@ -161,97 +184,145 @@ class TermModel:
         return code
 
     def empty_cells(self, term: int) -> list[tuple[Any, ...]]:
-        """Return the cells of a term's factors without rows."""
+        """Return the combinations of levels of a term's factors that have no rows."""
         cells, counts, _ = self.cells(term)
         if cells is None:
             return []
-        return [label for label, n in zip(cells.labels, counts, strict=True) if n <= EMPTY * self.total]
+        return [
+            label for label, n in zip(cells.labels, counts, strict=True) if n <= EMPTY_CELL_SHARE * self.total
+        ]
 
     def cells(self, term: int) -> tuple[Cells | None, Floats, Floats]:
-        """Cells of a term's factors, their weights (c,), and the responses' means (c, p) less the origin.
+        """Compute the weights and mean responses of the cells of a term.
 
-        There are none where the term has no factor, or where its cells are no function of the model.
+        Parameters
+        ----------
+        term : int
+            Position of the term.
+
+        Returns
+        -------
+        cells : Cells or None
+            The c combinations of levels of the factors. None if the term has no factor, or if the indicators
+            of the cells are not linear combinations of the columns of the model.
+        counts : (c,) float
+            Number of rows, or sum of weights, of each cell.
+        means : (c, p) float
+            Means of the shifted and scaled responses; missing for empty cells.
         """
-        none = np.zeros(0), np.zeros((0, len(self.unit)))
+        no_cells = np.zeros(0), np.zeros((0, len(self.unit)))
         codes = self.terms[term].categories
         if not codes:
-            return None, *none
+            return None, *no_cells
         cells = cells_of(self.design_rows.design, codes)
         values = np.hstack([np.ones((len(cells.labels), 1)), cells.values])
-        # The indicator of a cell is a combination of the columns: its rows are those of the triangle.
+        # The indicator of a cell is a linear combination of the columns. Products with the triangular factor
+        # therefore give counts and sums of the cells without another pass over the rows.
         combination, _, rank, _ = np.linalg.lstsq(values, np.eye(len(values)), rcond=None)
         if rank < len(values):
-            return None, *none
-        at = [0, *(1 + column for column in cells.columns)]
-        indicators = (self.estimates.x[:, at] * np.insert(self.model_unit, 0, 1.0)[at]) @ combination
+            return None, *no_cells
+        column_index = [0, *(1 + column for column in cells.columns)]
+        indicators = (
+            self.estimates.x[:, column_index] * np.insert(self.model_unit, 0, 1.0)[column_index]
+        ) @ combination
         counts = (indicators**2).sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             means = indicators.T @ self.estimates.y / counts[:, None]
-        means[counts <= EMPTY * self.total] = np.nan
+        means[counts <= EMPTY_CELL_SHARE * self.total] = np.nan
         return cells, counts, means
 
     def mean(self) -> Floats:
-        """Means (p,) of the responses over all rows, less the origin and over their units."""
+        """Return the means (p,) of the shifted and scaled responses over all rows."""
         x = self.estimates.x[:, 0]
         y = self.estimates.y
         return np.asarray(x @ y / (x @ x))
 
-    def in_units(self, means: Floats) -> Floats:
-        """Means (..., p) of responses, less the origin and over their units, as those of the responses."""
+    def to_response_units(self, means: Floats) -> Floats:
+        """Convert means (..., p) of the shifted and scaled responses to the units of the responses."""
         return np.asarray(means * self.unit + self.origin[self.n_model - 1 :])
 
     @property
-    def has_error(self) -> bool:
-        """Whether the degrees of freedom are enough for the covariance of the residuals."""
+    def has_error_df(self) -> bool:
+        """Whether there are enough residual degrees of freedom for multivariate tests."""
         return self.estimates.df >= len(self.unit)
 
-    def need_error(self) -> None:
-        """Raise CollinearError if too few degrees of freedom remain for the covariance of the residuals."""
-        if self.has_error:
+    def require_error_df(self) -> None:
+        """Raise CollinearError if there are too few residual degrees of freedom for multivariate tests."""
+        if self.has_error_df:
             return
-        each = " anova() tests each response alone, repeated() those of one quantity."
+        alternatives = " anova() tests each response separately; repeated() tests repeated measurements."
         raise CollinearError(
-            f"{self.total:g} rows and a model of {self.estimates.rank} columns leave "
-            f"{max(self.estimates.df, 0):g} degrees of freedom, too few for the covariance of "
+            f"{self.total:g} observations and a model of {self.estimates.rank} columns leave "
+            f"{max(self.estimates.df, 0):g} residual degrees of freedom, too few for the covariance matrix "
+            "of "
             f"{len(self.unit)} responses ({listed(self.responses)}).",
-            hint="Name fewer responses, or leave out terms." + each * (self.estimates.df > 0),
+            hint="Name fewer responses, or leave out terms." + alternatives * (self.estimates.df > 0),
         )
 
-    def refuse_dependent(self) -> None:
-        """Raise CollinearError if residuals of a response are zero or depend linearly on others."""
+    def refuse_dependent_residuals(self) -> None:
+        """Raise CollinearError if the residuals of a response are zero or a linear combination of others."""
         names = list(self.responses)
         if self.estimates.df <= 0:
-            self.need_error()
-        if not self.has_error:
+            self.require_error_df()
+        if not self.has_error_df:
             return
         texts = []
         for dependency in self.estimates.dependent()[:4]:
-            on = listed(names[j] for j in dependency.on)
-            what = f"a linear combination of {on}, given the model" if dependency.on else "fitted exactly"
-            texts.append(f"{names[dependency.column]!r} is {what}")
+            predictors = listed(names[j] for j in dependency.on)
+            reason = (
+                f"a linear combination of {predictors}, given the model"
+                if dependency.on
+                else "fitted exactly"
+            )
+            texts.append(f"{names[dependency.column]!r} is {reason}")
         if texts:
             raise CollinearError(
-                f"The residuals' covariance is singular: {'; '.join(texts)}.",
+                f"The covariance matrix of the residuals is singular: {'; '.join(texts)}.",
                 hint="Leave such responses out.",
             )
 
 
 def term_position(labels: Sequence[str], term: Any) -> int:
-    """Position of a term among labels by its name, in which factors may stand in any order."""
+    """Return the position of a term among labels.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        Labels of the terms, such as "species:sex".
+    term : str or None
+        Name of the term, whose factors may be given in any order; None selects the only term.
+
+    Returns
+    -------
+    int
+    """
     if term is None and len(labels) == 1:
         return 0
     if term is None:
         raise DataError("The model has several terms.", hint=f"Name one of {listed(labels, 20)} in term=.")
     if isinstance(term, str):
-        wanted = sorted(part.strip() for part in term.split(":"))
+        sorted_factors = sorted(factor.strip() for factor in term.split(":"))
         for j, label in enumerate(labels):
-            if label == term or sorted(label.split(":")) == wanted:
+            if label == term or sorted(label.split(":")) == sorted_factors:
                 return j
-    raise DataError(f"term={told(term)} is no term.", hint=f"Name one of {listed(labels, 20)}.")
+    raise DataError(f"Unknown term in term={told(term)}.", hint=f"Name one of {listed(labels, 20)}.")
 
 
-def shifted_columns(terms: Sequence[ModelTerm], n_columns: int) -> Mask:
-    """Columns that no test knows the zero of: responses, and covariates without interactions."""
+def columns_to_shift(terms: Sequence[ModelTerm], n_columns: int) -> Mask:
+    """Return which columns can be shifted without effect on the tests.
+
+    These are the responses, and covariates without interactions.
+
+    Parameters
+    ----------
+    terms : sequence of ModelTerm
+    n_columns : int
+        Number of columns of the model without the constant, and of responses.
+
+    Returns
+    -------
+    (n_columns,) bool
+    """
     shifted = np.ones(n_columns, dtype=bool)
     for term in terms:
         others = [other for other in terms if other is not term]
@@ -260,10 +331,8 @@ def shifted_columns(terms: Sequence[ModelTerm], n_columns: int) -> Mask:
     return shifted
 
 
-def over_units(rows: Floats) -> tuple[Floats, Floats]:
-    """Scale columns by powers of two.
-
-    This avoids overflow of their squares without rounding errors.
+def scale_by_powers_of_two(rows: Floats) -> tuple[Floats, Floats]:
+    """Divide columns by powers of two near their largest values, which avoids overflow without rounding.
 
     Parameters
     ----------
@@ -276,21 +345,21 @@ def over_units(rows: Floats) -> tuple[Floats, Floats]:
     (c,) float
         The powers of two.
     """
-    size = np.abs(rows).max(axis=0, initial=0.0)
-    unit = np.ldexp(1.0, np.where(size > 0, np.frexp(size)[1], 0))
+    max_absolute = np.abs(rows).max(axis=0, initial=0.0)
+    unit = np.ldexp(1.0, np.where(max_absolute > 0, np.frexp(max_absolute)[1], 0))
     unit[0] = 1.0
     return rows / unit, unit
 
 
-NOTHING = 1e-14
-"""Share of the largest root from which one is rounding."""
+MIN_ROOT_RATIO = 1e-14
+"""Roots below this proportion of the largest root are rounding errors."""
 
 
 class TermCanonicalResults(Shown):
-    """Canonical variates of one term of a linear model: the responses that tell its levels apart.
+    """Canonical variates of one term of a linear model: combinations of responses that separate its levels.
 
-    H is the scatter of the term and E that of the residuals. For a model with one factor these are the tables
-    of `canonical()` of a linear discriminant analysis.
+    H is the hypothesis matrix of the term and E the residual cross-product matrix. For a model with one
+    factor the tables agree with `canonical()` of a linear discriminant analysis.
 
     Attributes
     ----------
@@ -300,38 +369,49 @@ class TermCanonicalResults(Shown):
     eigenvalues : Series by LD1, LD2, ...
         Eigenvalues of E^-1 H.
     proportion, cumulative : Series by LD1, LD2, ...
-        Share of each eigenvalue in their sum, and the running total of these shares.
+        Proportion of each eigenvalue in their sum, and cumulative proportions.
     correlations : Series by LD1, LD2, ...
-        Canonical correlations, the roots of eigenvalue/(1 + eigenvalue).
+        Canonical correlations, sqrt(eigenvalue/(1 + eigenvalue)).
     dimension_tests : DataFrame
-        For each axis, the test that this and all later axes have eigenvalue zero.
+        For each axis, the test that this and all later eigenvalues are zero.
     raw : DataFrame, responses by LD1, LD2, ...
-        Coefficients that give scores with residuals of unit variance; the largest standardized coefficient of
-        an axis is positive.
+        Coefficients of scores whose residuals have unit variance. The largest standardized coefficient of
+        each axis is positive.
     constant : Series by LD1, LD2, ...
-        Number that is added so that the scores have mean zero over the rows.
+        Constant of the scores, which gives them mean zero over the rows.
     standardized, standardized_total : DataFrame, responses by LD1, LD2, ...
-        Raw coefficients times the standard deviation of the residuals, or times that over all rows.
+        Raw coefficients multiplied by the standard deviations of the residuals, or by total standard
+        deviations.
     centroids : DataFrame, cells of the term by LD1, LD2, ...
-        Mean scores of the rows of each level, or combination of levels; it has no rows where the term has no
-        factor. The means are the observed ones and are not adjusted for other terms, as in R's candisc.
+        Mean scores by level, or combination of levels; empty for a term without factors. They are observed
+        means, not adjusted for other terms, like in R's candisc.
     """
 
     _FIRST_SECTIONS = ("correlations", "dimensions", "raw", "centroids")
 
-    def __init__(self, model: TermModel, term: int, hypothesis: Hypothesis) -> None:
+    def __init__(self, model: TermModel, position: int, hypothesis: Hypothesis) -> None:
+        """Compute the canonical variates.
+
+        Parameters
+        ----------
+        model : TermModel
+        position : int
+            Position of the term.
+        hypothesis : Hypothesis
+            Hypothesis that the term has no effect.
+        """
         self._model = model
-        self._at = term
+        self._position = position
         self._hypothesis = hypothesis
-        self.term = model.labels[term]
+        self.term = model.labels[position]
         self.df = hypothesis.df
         estimates = model.estimates
         roots, axes = estimates.roots(hypothesis)
-        kept = roots > NOTHING * roots[0] if len(roots) and roots[0] > 0 else roots > 0
-        self._roots = roots[kept]
-        raw = axes[:, kept] * np.sqrt(estimates.df)
-        self._sd = np.sqrt((estimates.error**2).sum(axis=0) / estimates.df)
-        largest = np.abs(raw * self._sd[:, None]).argmax(axis=0)
+        is_nonzero = roots > MIN_ROOT_RATIO * roots[0] if len(roots) and roots[0] > 0 else roots > 0
+        self._roots = roots[is_nonzero]
+        raw = axes[:, is_nonzero] * np.sqrt(estimates.df)
+        self._residual_sd = np.sqrt((estimates.error**2).sum(axis=0) / estimates.df)
+        largest = np.abs(raw * self._residual_sd[:, None]).argmax(axis=0)
         self._raw = raw * np.where(raw[largest, np.arange(raw.shape[1])] < 0, -1.0, 1.0)
         self._names = pd.Index([f"LD{i + 1}" for i in range(len(self._roots))])
 
@@ -342,25 +422,25 @@ class TermCanonicalResults(Shown):
 
     @property
     def proportion(self) -> pd.Series:
-        """Share of each eigenvalue in their sum."""
+        """Proportion of each eigenvalue in their sum."""
         return self._by_axis(self._roots / self._roots.sum(), "proportion")
 
     @property
     def cumulative(self) -> pd.Series:
-        """Share of the leading eigenvalues in their sum."""
+        """Cumulative proportion of the eigenvalues."""
         return self.proportion.cumsum().rename("cumulative")
 
     @property
     def correlations(self) -> pd.Series:
-        """Canonical correlations of the responses with the term, given the rest of the model."""
+        """Canonical correlations of the responses with the term, adjusted for the other terms."""
         return self._by_axis(np.sqrt(self._roots / (1 + self._roots)), "correlation")
 
     @property
     @displayed()
     def dimension_tests(self) -> pd.DataFrame:
-        """Sequential tests that this and all later axes have eigenvalue zero."""
-        free = self._model.estimates.df
-        table = manova.dimension_table(self._roots, len(self._raw), self.df + 1, free + self.df + 1)
+        """Sequential tests that this and all later eigenvalues are zero."""
+        df_resid = self._model.estimates.df
+        table = manova.dimension_table(self._roots, len(self._raw), self.df + 1, df_resid + self.df + 1)
         return table.set_axis(self._names, axis=0)
 
     @property
@@ -370,29 +450,31 @@ class TermCanonicalResults(Shown):
 
     @property
     def constant(self) -> pd.Series:
-        """Minus the score of the mean of all rows."""
-        return self._by_axis(-(self._model.in_units(self._model.mean()) @ self.raw.to_numpy()), "constant")
+        """Constant of the scores: minus the raw score of the overall mean."""
+        return self._by_axis(
+            -(self._model.to_response_units(self._model.mean()) @ self.raw.to_numpy()), "constant"
+        )
 
     @property
     def standardized(self) -> pd.DataFrame:
-        """Coefficients of responses whose residuals have unit variance."""
-        return self._by_response(self._raw * self._sd[:, None])
+        """Coefficients for responses standardized by the standard deviations of their residuals."""
+        return self._by_response(self._raw * self._residual_sd[:, None])
 
     @property
     def standardized_total(self) -> pd.DataFrame:
-        """Coefficients of responses of unit variance over all rows (divisor N - 1)."""
-        squares = (self._about_mean() ** 2).sum(axis=0)
+        """Coefficients for responses standardized by their total standard deviations (divisor N - 1)."""
+        squares = (self._centred_root() ** 2).sum(axis=0)
         return self._by_response(self._raw * np.sqrt(squares / (self._model.total - 1))[:, None])
 
     @property
     def centroids(self) -> pd.DataFrame:
-        """Mean scores of the rows of each level of the term."""
-        cells, _, means = self._model.cells(self._at)
+        """Mean scores by level of the term."""
+        cells, _, means = self._model.cells(self._position)
         if cells is None:
             return pd.DataFrame(np.zeros((0, len(self._names))), columns=self._names)
         labels = cells.labels
-        one = len(self._model.terms[self._at].categories) == 1
-        index = pd.Index([cell[0] if one else ":".join(map(str, cell)) for cell in labels])
+        is_single_factor = len(self._model.terms[self._position].categories) == 1
+        index = pd.Index([cell[0] if is_single_factor else ":".join(map(str, cell)) for cell in labels])
         return pd.DataFrame((means - self._model.mean()) @ self._raw, index=index, columns=self._names)
 
     def structure(self, kind: Structure = "within") -> pd.DataFrame:
@@ -401,36 +483,45 @@ class TermCanonicalResults(Shown):
         Parameters
         ----------
         kind : {"within", "total", "between"}
-            "within" takes the correlations of the residuals, "total" those over all rows (as R's candisc),
-            and "between" those of what the term explains.
+            "within" correlates residuals, "total" observations (like R's candisc), and "between" the fitted
+            effects of the term.
+
+        Returns
+        -------
+        DataFrame, responses by LD1, LD2, ...
         """
         check_word("kind", kind, Structure)
         rows = {
             "within": self._model.estimates.error,
-            "total": self._about_mean(),
+            "total": self._centred_root(),
             "between": self._hypothesis.part,
         }[kind]
         scored = rows @ self._raw
         with np.errstate(divide="ignore", invalid="ignore"):
-            lengths = np.linalg.norm(rows, axis=0)[:, None] * np.linalg.norm(scored, axis=0)
-            return self._by_response(rows.T @ scored / lengths)
+            norms = np.linalg.norm(rows, axis=0)[:, None] * np.linalg.norm(scored, axis=0)
+            return self._by_response(rows.T @ scored / norms)
 
     def scores(self, data: Data | None = None) -> pd.DataFrame:
-        """Canonical scores of rows: mean zero over the rows of the fit, unit variance of the residuals.
+        """Canonical scores, with mean zero over the rows of the fit and residuals of unit variance.
 
         Parameters
         ----------
         data : table or source of tables, optional
-            Rows with the responses; by default the rows of the fit. A row with a missing value has no scores.
+            Observations of the responses; by default the rows of the fit. Scores of rows with a missing value
+            are missing.
+
+        Returns
+        -------
+        DataFrame, rows by LD1, LD2, ...
 
         Raises
         ------
         NotSupportedError
-            There is no table, and the model was unpickled and has no rows of its own.
+            No table was passed, and the model was unpickled and has no rows.
         """
         if data is None and not self._model.has_rows:
             raise NotSupportedError(
-                "scores() needs the rows of the fit, which a model that was unpickled does not have.",
+                "scores() requires the rows of the fit, which an unpickled model does not contain.",
                 hint="Pass data=.",
             )
         blocks = self._model.design_rows
@@ -439,7 +530,7 @@ class TermCanonicalResults(Shown):
         if data is not None:
             blocks = new_blocks(blocks, data, held=True)
         raw = self.raw.to_numpy()
-        grand = self._model.in_units(self._model.mean())
+        grand = self._model.to_response_units(self._model.mean())
         return frame_of_rows(blocks, lambda x: (x - grand) @ raw, self._names)
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
@@ -448,7 +539,7 @@ class TermCanonicalResults(Shown):
         Parameters
         ----------
         sections : sequence of str, optional
-            Keys of the tables wanted, in order, such as "dimensions"; by default all.
+            Keys of the tables to include, in order, such as "dimensions"; by default all.
         """
         return canonical_summary(self, sections)
 
@@ -460,15 +551,16 @@ class TermCanonicalResults(Shown):
         ax: Axes | None = None,
         title: str | None = None,
     ) -> Axes:
-        """Ellipses of hypothesis and error on two canonical axes, the responses as arrows, as in R's candisc.
+        """Plot hypothesis and error ellipses on two canonical axes, with responses as arrows.
+
+        The plot is that of R's candisc.
 
         Parameters
         ----------
         axes : two of "LD1", "LD2", ..., optional
-            Axes of the picture; by default the first two.
+            Canonical axes; by default the first two.
         level : float
-            One less the significance level of Roy's test, which sets the size of the ellipse of the
-            hypothesis.
+            1 minus the significance level of Roy's test, which determines the size of the hypothesis ellipse.
         ax : Axes, optional
             Axes of matplotlib to draw on; by default the axes of a new figure.
         title : str, optional
@@ -481,18 +573,18 @@ class TermCanonicalResults(Shown):
         Raises
         ------
         DataError
-            The term has only one axis; `plot(term=)` of the model draws it in a plane of responses.
+            The term has only one canonical axis. `plot(term=)` of the model draws a plane of two responses.
         """
-        return he_of_axes(self, axes, level, ax, title)
+        return plot_canonical_ellipses(self, axes, level, ax, title)
 
-    def _about_mean(self) -> Floats:
-        """Rows of the triangle whose products are those of the responses about their means."""
+    def _centred_root(self) -> Floats:
+        """Return a square root (r, p) of the total cross-product matrix of the centred, scaled responses."""
         if self._model.total <= 1:
             raise DataError(
-                "The rows have a total weight of one or less, so that they have no variance.",
-                hint="Pass weights that count rows.",
+                "The sum of the weights is at most 1, so variances are not defined.",
+                hint="Pass frequency weights, which count rows.",
             )
-        # The constant is the first column, so that the first row of the triangle is what the means explain.
+        # The first row of the triangular factor belongs to the constant, which explains the means.
         return self._model.estimates.y[1:]
 
     def _by_response(self, values: Floats) -> pd.DataFrame:

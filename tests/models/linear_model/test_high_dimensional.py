@@ -1,4 +1,4 @@
-"""Tests for more columns than rows: R's packages (high_dimensional.json), sums over indices, simulation."""
+"""Tests for more variables than observations: R's packages (high_dimensional.json), sums over indices, simulation."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def classes_of(data: pd.DataFrame) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_covariances_as_sht_and_hdtest_have_them(name: str) -> None:
+def test_covariance_tests_agree_with_sht_and_hdtest(name: str) -> None:
     for method, key in zip(COVARIANCES, ("schott", "li_chen", "cai_liu_xia_covariances"), strict=True):
         if key in WRITTEN[name]:
             got = box_m("group ~ .", TABLES[name], method=method)
@@ -64,13 +64,13 @@ def test_covariances_as_sht_and_hdtest_have_them(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_srivastavas_test_as_sht_and_hdnra_have_it(name: str) -> None:
+def test_srivastavas_test_agrees_with_sht_and_hdnra(name: str) -> None:
     got = manova("group ~ .", TABLES[name], method="srivastava").iloc[0]
     assert got["statistic"] == pytest.approx(WRITTEN[name]["srivastava"]["statistic"], rel=1e-10)
     assert got["p"] == pytest.approx(stats.norm.sf(WRITTEN[name]["srivastava"]["statistic"]), rel=1e-8)
 
 
-def test_means_as_highmean_sht_and_hdnra_have_them() -> None:
+def test_mean_tests_agree_with_highmean_sht_and_hdnra() -> None:
     wanted = WRITTEN["breast_cancer"]
     largest = manova("group ~ .", TWO, method="cai-liu-xia").iloc[0]
     # highmean's pi has six digits, and its p-value is a difference from one.
@@ -108,7 +108,7 @@ def product_by_indices(x: np.ndarray, y: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("p", [7, 3])
-def test_li_and_chen_by_sums_over_indices(p: int) -> None:
+def test_li_chen_statistic_equals_sums_over_indices(p: int) -> None:
     data = drawn(0, (5, 6), p, "standard_exponential")
     x, y = classes_of(data)
     a, b, c = square_by_indices(x), square_by_indices(y), product_by_indices(x, y)
@@ -117,7 +117,7 @@ def test_li_and_chen_by_sums_over_indices(p: int) -> None:
 
 
 @pytest.mark.parametrize(("counts", "p"), [((5, 6), 7), ((5, 4, 6), 7), ((5, 6, 5), 3)])
-def test_chen_and_qin_by_sums_over_indices(counts: tuple[int, ...], p: int) -> None:
+def test_chen_qin_statistic_equals_sums_over_indices(counts: tuple[int, ...], p: int) -> None:
     data = drawn(1, counts, p, "standard_exponential")
     groups, k = classes_of(data), len(counts)
     statistic = variance = 0.0
@@ -135,7 +135,7 @@ def test_chen_and_qin_by_sums_over_indices(counts: tuple[int, ...], p: int) -> N
     assert got["p"] == pytest.approx(stats.norm.sf(statistic / np.sqrt(variance)), rel=1e-9)
 
 
-def test_largest_differences_by_loops_over_pairs_and_in_panels(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_largest_difference_equals_loops_over_pairs_and_panels(monkeypatch: pytest.MonkeyPatch) -> None:
     data = drawn(2, (6, 9), 11)
     groups = [x - x.mean(axis=0) for x in classes_of(data)]
     found = {}
@@ -151,7 +151,7 @@ def test_largest_differences_by_loops_over_pairs_and_in_panels(monkeypatch: pyte
         assert found[got.columns] == max(found.values())
 
 
-def test_largest_mean_of_several_classes_is_that_of_the_analyses_of_variance() -> None:
+def test_largest_mean_statistic_of_several_classes_is_the_largest_anova_f() -> None:
     data = drawn(3, (5, 4, 6), 9)
     f = lda("group ~ .", data, covariance="diagonal").anova(levene=None)["F"].max()
     got = manova("group ~ .", data, method="cai-liu-xia").iloc[0]
@@ -161,7 +161,9 @@ def test_largest_mean_of_several_classes_is_that_of_the_analyses_of_variance() -
 
 
 @pytest.mark.parametrize(("counts", "p"), [((5, 6), 7), ((7, 8), 3)])
-def test_spheres_by_eigenvalues_and_by_sums_over_indices(counts: tuple[int, ...], p: int) -> None:
+def test_sphericity_statistics_equal_eigenvalues_and_sums_over_indices(
+    counts: tuple[int, ...], p: int
+) -> None:
     data = drawn(1, counts, p, "standard_exponential")
     x, y = classes_of(data)
     n, m = counts
@@ -184,7 +186,7 @@ def test_spheres_by_eigenvalues_and_by_sums_over_indices(counts: tuple[int, ...]
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_johns_test_of_two_columns_is_near_the_exact_one(seed: int) -> None:
+def test_johns_test_of_two_columns_is_close_to_the_exact_test(seed: int) -> None:
     rng = np.random.default_rng(seed)
     data = pd.DataFrame(rng.normal(size=(1000, 2)), columns=["x", "y"]).assign(group=np.tile([0, 1], 500))
     found = sphericity_test("group ~ .", data)
@@ -196,7 +198,7 @@ def test_johns_test_of_two_columns_is_near_the_exact_one(seed: int) -> None:
 # ---- identities
 
 
-def test_dempsters_test_of_one_column_is_the_analysis_of_variance() -> None:
+def test_dempsters_test_of_one_column_equals_the_anova() -> None:
     got = manova("species ~ petal_width", load_iris(), method="dempster").iloc[0]
     wanted = manova("species ~ petal_width", load_iris()).iloc[0]
     for ours, theirs in (("statistic", "F"), ("df1", "df1"), ("df2", "df2"), ("p", "p")):
@@ -204,7 +206,7 @@ def test_dempsters_test_of_one_column_is_the_analysis_of_variance() -> None:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_dempsters_statistic_is_that_of_euclidean_distances(name: str) -> None:
+def test_dempsters_statistic_equals_the_pseudo_f_of_euclidean_distances(name: str) -> None:
     wanted = manova("group ~ .", TABLES[name], distance="euclidean", permutations=9, seed=0)["F"].iloc[0]
     got = manova("group ~ .", TABLES[name], method="dempster")["statistic"].iloc[0]
     assert got == pytest.approx(wanted, rel=1e-10)
@@ -218,7 +220,7 @@ def every_p(data: pd.DataFrame, **options: Any) -> np.ndarray:
 
 
 @pytest.mark.parametrize("p", [4, 20])
-def test_weights_are_repeated_rows(p: int) -> None:
+def test_weights_equal_repeated_rows(p: int) -> None:
     data = drawn(4, (7, 6), p)
     times = np.random.default_rng(0).integers(1, 4, len(data))
     repeated = data.loc[data.index.repeat(times)]
@@ -226,7 +228,7 @@ def test_weights_are_repeated_rows(p: int) -> None:
 
 
 @pytest.mark.parametrize("p", [4, 20])
-def test_nothing_depends_on_the_origin_or_on_one_unit_for_all(p: int) -> None:
+def test_tests_are_invariant_to_shifts_and_a_common_scale(p: int) -> None:
     data = drawn(5, (7, 6), p)
     x = data.drop(columns="group")
     base = every_p(data)
@@ -234,7 +236,7 @@ def test_nothing_depends_on_the_origin_or_on_one_unit_for_all(p: int) -> None:
         np.testing.assert_allclose(every_p(other.assign(group=data["group"])), base, rtol=1e-7)
 
 
-def test_rows_read_in_parts_and_orders_of_rows_are_the_same() -> None:
+def test_chunks_and_row_order_do_not_change_the_tests() -> None:
     data = drawn(6, (9, 8), 12)
     parts = every_p(data)
     np.testing.assert_allclose(every_p(data.sample(frac=1, random_state=0)), parts, rtol=1e-10)
@@ -258,7 +260,7 @@ SIZES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("law", "k"), SIZES)
-def test_sizes_of_many_columns(law: str, k: int) -> None:
+def test_mean_and_covariance_tests_keep_their_level(law: str, k: int) -> None:
     replicates = 600
     found = many_columns.rejected(replicates, 10 * k, 40, 150, law=law, k=k)
     # Three Monte Carlo errors, and two hundredths of asymptotics: the limits are those of n and p.
@@ -269,7 +271,7 @@ def test_sizes_of_many_columns(law: str, k: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("law", "k"), [("normal", 2), ("normal", 3), ("exponential", 3)])
-def test_sizes_of_spheres(law: str, k: int) -> None:
+def test_sphericity_tests_keep_their_level(law: str, k: int) -> None:
     replicates = 600
     found = many_columns.rejected(replicates, k, 40, 150, law=law, k=k, correlation=0.0)
     off = 3 * np.sqrt(0.05 * 0.95 / replicates) + 0.02
@@ -280,7 +282,7 @@ def test_sizes_of_spheres(law: str, k: int) -> None:
 
 
 @pytest.mark.slow
-def test_chen_and_qin_alone_keep_their_size_where_covariances_and_counts_differ() -> None:
+def test_only_chen_qin_keeps_its_level_under_unequal_covariances() -> None:
     replicates, found = 600, []
     rng = np.random.default_rng(0)
     codes = np.repeat([0, 1], [20, 60])
@@ -293,7 +295,7 @@ def test_chen_and_qin_alone_keep_their_size_where_covariances_and_counts_differ(
 
 
 @pytest.mark.slow
-def test_powers_of_many_columns() -> None:
+def test_tests_have_power_against_alternatives() -> None:
     found = {
         unlike: many_columns.rejected(100, 3, 40, 150, unlike=unlike)
         for unlike in ("means, dense", "means, sparse", "covariances, dense", "covariances, sparse")
@@ -316,7 +318,7 @@ def test_powers_of_many_columns() -> None:
 @pytest.mark.parametrize(
     ("ask", "error", "said"),
     [
-        (lambda d: manova("group ~ .", d), CollinearError, 'method="srivastava".*more columns than rows'),
+        (lambda d: manova("group ~ .", d), CollinearError, 'method="srivastava".*more variables'),
         (lambda d: box_m("group ~ .", d), CollinearError, r'method="schott" to box_m\(formula, data\)'),
         (
             lambda d: lda("group ~ .", d, covariance="shrunk").manova(),
@@ -363,12 +365,14 @@ def test_powers_of_many_columns() -> None:
         ),
     ],
 )
-def test_refusals(ask: Callable[[pd.DataFrame], Any], error: type[Exception], said: str) -> None:
+def test_invalid_requests_name_the_problem(
+    ask: Callable[[pd.DataFrame], Any], error: type[Exception], said: str
+) -> None:
     with pytest.raises(error, match=f"(?s){said}"):
         ask(TWO.astype({"group": "category"}))
 
 
-def test_products_that_do_not_vary_are_refused_where_they_differ_and_pass_where_they_do_not() -> None:
+def test_constant_products_are_refused_only_if_they_differ_between_classes() -> None:
     signs = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
     data = drawn(7, (6, 6), 3).assign(same=np.tile(signs, 2))
     without = box_m("group ~ . - same", data, method="cai-liu-xia").statistic
@@ -379,7 +383,7 @@ def test_products_that_do_not_vary_are_refused_where_they_differ_and_pass_where_
     assert "'other'" in str(caught.value)
 
 
-def test_no_square_of_many_columns_is_formed() -> None:
+def test_many_columns_need_no_matrix_of_all_pairs() -> None:
     import tracemalloc
 
     p = 2000
@@ -397,7 +401,7 @@ def test_no_square_of_many_columns_is_formed() -> None:
         assert peak < 0.25 * 8 * p * p
 
 
-def test_rows_that_have_to_be_held_are_refused_beyond_the_memory(memory_of: Callable[[float], None]) -> None:
+def test_rows_that_exceed_the_memory_are_refused(memory_of: Callable[[float], None]) -> None:
     data = drawn(9, (300, 300), 40)
     memory_of(2 * 8.0 * 600 * 40)
     with pytest.raises(NotSupportedError) as caught:
@@ -406,7 +410,7 @@ def test_rows_that_have_to_be_held_are_refused_beyond_the_memory(memory_of: Call
     box_m("group ~ .", data, method="li-chen")
 
 
-def test_the_result_says_where_the_largest_difference_is() -> None:
+def test_the_result_names_the_largest_difference() -> None:
     rng = np.random.default_rng(8)
     data = drawn(8, (30, 30), 6)
     data.loc[:29, "x5"] += 30 * rng.normal(size=30)

@@ -22,7 +22,7 @@ from discrim.errors import (
     NotSupportedError,
     WeightsWarning,
 )
-from discrim.models.linear_model.mlm_summary import radius_of
+from discrim.models.linear_model.mlm_summary import ellipse_radius
 from tests.support import GOLDEN, classic
 
 FOUND = json.loads((GOLDEN / "terms.json").read_text(encoding="utf-8"))
@@ -55,7 +55,7 @@ def fitted(name):
     return mlm(CASES[name], classic(FILES[name]))
 
 
-def theirs_of(label):
+def expected_table(label):
     return label.replace("C(Block)", "Block")
 
 
@@ -64,7 +64,7 @@ def theirs_of(label):
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("kind", [2, 3])
-def test_terms_are_tested_as_by_car_and_heplots(name, kind):
+def test_tests_of_terms_agree_with_car_and_heplots(name, kind):
     fit = fitted(name)
     tests, whole, etas, alone = (
         fit.tests(type=kind),
@@ -73,7 +73,7 @@ def test_terms_are_tested_as_by_car_and_heplots(name, kind):
         fit.anova(kind),
     )
     for label in fit.terms:
-        own, table = FOUND[name]["tests"][str(kind)][theirs_of(label)], whole.loc[label]
+        own, table = FOUND[name]["tests"][str(kind)][expected_table(label)], whole.loc[label]
         for key, row in ROWS.items():
             df, statistic, f, df1, df2, eta = own[key]
             assert tests.loc[label, "df"] == df
@@ -83,25 +83,27 @@ def test_terms_are_tested_as_by_car_and_heplots(name, kind):
                 expected = pytest.approx([f, df1, df2], rel=1e-8)
                 assert table.loc[row, ["F", "df1", "df2"]].tolist() == expected
         univariate = alone.loc[label, "F"].to_numpy()
-        np.testing.assert_allclose(univariate, FOUND[name]["univariate"][str(kind)][theirs_of(label)], 1e-9)
+        np.testing.assert_allclose(
+            univariate, FOUND[name]["univariate"][str(kind)][expected_table(label)], 1e-9
+        )
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_terms_in_order_are_those_of_manova(name):
+def test_type_i_tests_agree_with_r_manova(name):
     fit = fitted(name)
     tests = fit.tests("wilks", "I")
     for label in fit.terms:
         row = tests.loc[label, ["df", "statistic", "F", "df1", "df2"]]
-        expected = FOUND[name]["sequential"][theirs_of(label)]
+        expected = FOUND[name]["sequential"][expected_table(label)]
         np.testing.assert_allclose(row.astype(float), expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("kind", [2, 3])
-def test_canonical_variates_of_terms_are_those_of_candisc(name, kind):
+def test_canonical_variates_agree_with_candisc(name, kind):
     fit = fitted(name)
     for label in fit.terms:
-        own = FOUND[name]["canonical"][str(kind)].get(theirs_of(label))
+        own = FOUND[name]["canonical"][str(kind)].get(expected_table(label))
         if own is None:
             continue
         found = fit.canonical(label, kind)
@@ -117,9 +119,9 @@ def test_canonical_variates_of_terms_are_those_of_candisc(name, kind):
 
 
 @pytest.mark.parametrize("size", ["evidence", "effect"])
-def test_ellipses_have_the_size_of_those_of_heplots(size):
+def test_ellipses_agree_with_heplots(size):
     fit, own = fitted("penguins"), FOUND["penguins"]["ellipses"][size]
-    radius = radius_of(fit.df_resid)
+    radius = ellipse_radius(fit.df_resid)
     assert radius == pytest.approx(own["radius"], rel=1e-10)
     names = list(fit.responses[:2])
     # R's outlines are of 60 points, which miss the ends by up to 1 - cos(pi/60).
@@ -130,7 +132,7 @@ def test_ellipses_have_the_size_of_those_of_heplots(size):
     np.testing.assert_allclose(radius * np.sqrt(np.diagonal(error)), own["error"], rtol=1.5e-3)
 
 
-def test_coefficients_and_equations_are_those_of_r():
+def test_coefficients_and_linear_hypotheses_agree_with_r():
     fit, own = fitted("penguins"), FOUND["penguins"]
     np.testing.assert_allclose(fit.params, own["params"], rtol=1e-8)
     h, e = np.array(own["contrast"]["SSPH"]), np.array(own["contrast"]["SSPE"])
@@ -142,7 +144,7 @@ def test_coefficients_and_equations_are_those_of_r():
 # ---- identities
 
 
-def test_one_factor_is_a_discriminant_analysis():
+def test_a_model_of_one_factor_agrees_with_lda():
     fit, line = mlm("species ~ .", load_iris()), lda("species ~ .", load_iris())
     np.testing.assert_allclose(
         fit.manova("species").drop(columns="F_is"), line.manova().drop(columns="F_is"), rtol=1e-12
@@ -156,7 +158,7 @@ def test_one_factor_is_a_discriminant_analysis():
     np.testing.assert_allclose(ours.scores(), theirs.scores(), atol=1e-10)
 
 
-def test_the_verb_of_one_factor_stays_as_it_was():
+def test_manova_of_one_factor_agrees_with_lda():
     iris = load_iris()
     pd.testing.assert_frame_equal(
         manova("species ~ .", iris), lda("species ~ .", iris).manova(), check_exact=True
@@ -170,7 +172,7 @@ def test_the_verb_of_one_factor_stays_as_it_was():
     assert "term" in str(caught.value)
 
 
-def test_the_verb_of_several_factors():
+def test_manova_of_several_factors_agrees_with_mlm():
     whole = manova(FORMULA, PENGUINS)
     assert whole.index.names == ["term", "test"]
     for label in ("species", "sex", "species:sex"):
@@ -180,13 +182,13 @@ def test_the_verb_of_several_factors():
     assert manova(right, PENGUINS, type="III").equals(mlm(FORMULA, PENGUINS).manova(type=3))
 
 
-def test_contrasts_of_the_user_change_no_test():
+def test_tests_do_not_depend_on_the_contrasts_of_the_user():
     other = FORMULA.replace("species", "C(species, Treatment('Gentoo'))").replace("sex", "C(sex, Helmert)")
     ours, theirs = mlm(FORMULA, PENGUINS).manova(type=3), mlm(other, PENGUINS).manova(type=3)
     np.testing.assert_allclose(ours.drop(columns="F_is"), theirs.drop(columns="F_is"), rtol=1e-9)
 
 
-def test_scores_have_the_means_and_the_variance_that_are_told():
+def test_scores_have_mean_zero_and_residuals_of_unit_variance():
     rows = SEXED
     found = mlm(FORMULA, rows).canonical("species:sex")
     scores = found.scores()
@@ -201,7 +203,7 @@ def test_scores_have_the_means_and_the_variance_that_are_told():
     np.testing.assert_allclose(new, scores.head(3), atol=1e-12)
 
 
-def test_weights_are_repeated_rows():
+def test_weights_equal_repeated_rows():
     rows = SEXED.reset_index(drop=True)
     times = np.random.default_rng(1).integers(0, 4, len(rows))
     weighted = mlm(FORMULA + " + mass", rows.assign(w=times), weights="w")
@@ -216,7 +218,7 @@ def test_weights_are_repeated_rows():
     np.testing.assert_allclose(weighted.params, repeated.params, rtol=1e-9)
 
 
-def test_parts_of_a_source_are_the_table():
+def test_a_source_in_chunks_equals_the_table():
     whole = mlm(FORMULA + " + mass", SEXED)
     parts = mlm(FORMULA + " + mass", lambda: iter([SEXED.iloc[:100], SEXED.iloc[100:101], SEXED.iloc[101:]]))
     np.testing.assert_allclose(
@@ -226,7 +228,7 @@ def test_parts_of_a_source_are_the_table():
 
 
 @pytest.mark.parametrize(("offset", "scale"), [(1e8, 1.0), (0.0, 1e-300), (0.0, 1e150), (-3e9, 1e3)])
-def test_offsets_and_units_change_no_test(offset, scale):
+def test_tests_are_invariant_to_offsets_and_units(offset, scale):
     # Halves, so that an offset rounds nothing away.
     rows = SEXED.assign(
         a=(SEXED["bill_length_mm"] * 2).round() / 2, b=(SEXED["bill_depth_mm"] * 2).round() / 2
@@ -243,7 +245,7 @@ def test_offsets_and_units_change_no_test(offset, scale):
     )
 
 
-def test_errors_of_coefficients_are_those_of_each_response_alone():
+def test_standard_errors_equal_those_of_univariate_regressions():
     import statsmodels.formula.api as smf
 
     fit = mlm("species * sex + mass ~ bill_length_mm + bill_depth_mm", SEXED)
@@ -282,14 +284,14 @@ def test_empty_cells_are_named():
     assert "not defined" in fit.summary().as_text()
 
 
-def test_some_empty_cells_leave_fewer_degrees_of_freedom():
+def test_empty_cells_reduce_the_degrees_of_freedom():
     rows = SEXED[~((SEXED["species"] == "Gentoo") & (SEXED["sex"] == "male"))]
     with pytest.warns(CollinearWarning, match=r"'Gentoo'.*'male'"):
         fit = mlm(FORMULA, rows)
     assert fit.tests()["df"].tolist() == [2, 1, 1]
 
 
-def test_truth_values_and_numbers_in_c_are_factors():
+def test_booleans_and_numbers_in_c_are_factors():
     rows = SEXED.assign(male=SEXED["sex"] == "male", code=SEXED["species"].astype("category").cat.codes)
     ours = mlm("C(code) * male ~ bill_length_mm + bill_depth_mm", rows)
     assert list(ours.terms) == ["C(code)", "male", "C(code):male"]
@@ -298,12 +300,12 @@ def test_truth_values_and_numbers_in_c_are_factors():
     assert mlm("code ~ bill_length_mm + bill_depth_mm", rows).tests()["df"].tolist() == [2]
 
 
-def test_weights_that_are_no_counts_are_told():
+def test_weights_that_are_not_counts_cause_a_warning():
     with pytest.warns(WeightsWarning):
         mlm(FORMULA, SEXED, weights=np.full(len(SEXED), 0.5))
 
 
-def test_an_interaction_alone_is_that_of_the_cells():
+def test_an_interaction_without_main_effects_tests_the_cells():
     cells = SEXED["species"].astype(str) + ":" + SEXED["sex"].astype(str)
     one = manova("cell ~ bill_length_mm + bill_depth_mm", SEXED.assign(cell=cells))
     found = manova("species:sex ~ bill_length_mm + bill_depth_mm", SEXED)
@@ -336,12 +338,12 @@ def test_a_nested_model_and_awkward_names():
         ("species * sex ~ bill_length_mm + one", CollinearError, "fitted exactly"),
     ],
 )
-def test_refusals_name_what_is_at_fault(formula, error, said):
+def test_invalid_formulas_name_the_problem(formula, error, said):
     with pytest.raises(error, match=said):
         mlm(formula, PENGUINS.assign(one=1.0))
 
 
-def test_refused_arguments():
+def test_invalid_arguments_are_refused():
     fit = mlm(FORMULA, PENGUINS)
     for call in (
         lambda: fit.manova("island"),
@@ -364,7 +366,7 @@ def test_refused_arguments():
     assert "too few" in str(caught.value)
 
 
-def test_what_is_shown(tmp_path):
+def test_summaries_and_plots_have_content(tmp_path):
     fit = mlm(FORMULA, PENGUINS)
     for shown in (fit.summary(type=3), fit.canonical("species").summary()):
         for text in (shown.as_text(), shown.as_html(), shown.as_latex(), shown.as_markdown()):

@@ -41,7 +41,7 @@ def same_table(found, wanted, rtol=1e-10):
 # ---- R's vegan
 
 
-def test_terms_in_order_and_by_margin_are_those_of_adonis2():
+def test_type_i_and_ii_tests_agree_with_adonis2():
     found = permanova(f"management * A1 ~ {NAMES}", DUNE, distance="bray-curtis", type=1, permutations=9)
     same_table(found.table, FOUND["terms"])
     margin = permanova(
@@ -51,7 +51,7 @@ def test_terms_in_order_and_by_margin_are_those_of_adonis2():
 
 
 @pytest.mark.parametrize("metric", FOUND["by_metric"])
-def test_metrics_are_those_of_vegdist(metric):
+def test_metrics_agree_with_vegdist(metric):
     wanted = FOUND["by_metric"][metric]
     between = core.distances(SPECIES.to_numpy(dtype=float), metric)
     np.testing.assert_allclose(squareform(between, checks=False), wanted["distances"], rtol=1e-12, atol=1e-15)
@@ -71,13 +71,12 @@ EXACT = {
 
 
 @pytest.mark.parametrize("name", EXACT)
-def test_all_orders_are_those_of_vegan(name):
+def test_exact_permutation_p_values_agree_with_vegan(name):
     terms, data, how = EXACT[name]
     found = permanova(
         f"{terms} ~ {NAMES}", data, distance="bray-curtis", type=1, permutations=50_000, seed=1, **how
     )
     assert found.exact
-    assert "Each other labelling was tried once" in " ".join(found.notes())
     wanted = FOUND["exact"][name]
     np.testing.assert_allclose(found.table["F"].iloc[:-2], wanted["F"][:-2], rtol=1e-10)
     np.testing.assert_allclose(found.table["p"].iloc[:-2], wanted["p"][:-2], rtol=1e-12)
@@ -91,7 +90,7 @@ RANDOM = {
 
 
 @pytest.mark.parametrize("name", RANDOM)
-def test_random_orders_agree_with_vegan_up_to_chance(name):
+def test_random_permutation_p_values_agree_with_vegan(name):
     terms, kind, how = RANDOM[name]
     found = permanova(
         f"{terms} ~ {NAMES}", DUNE, distance="bray-curtis", type=kind, permutations=4999, seed=3, **how
@@ -105,7 +104,7 @@ def test_random_orders_agree_with_vegan_up_to_chance(name):
 
 
 @pytest.mark.parametrize("case", FOUND["spread"], ids=lambda c: f"{c['method']} {c['centre']} {c['adjust']}")
-def test_spread_is_that_of_betadisper(case):
+def test_dispersion_agrees_with_betadisper(case):
     found = permanova(
         f"management ~ {NAMES}", DUNE, distance=case["method"], permutations=1999, seed=2
     ).dispersion(centre=case["centre"], bias_adjust=case["adjust"])
@@ -128,7 +127,7 @@ def test_spread_is_that_of_betadisper(case):
 # ---- all orders, and identities
 
 
-def test_every_labelling_of_two_factors_by_brute_force():
+def test_all_labellings_of_two_factors_equal_brute_force():
     rng = np.random.default_rng(5)
     data = pd.DataFrame({"a": list("xxyyzz"), "b": list("ssttst"), "y": rng.normal(size=6)})
     x = {
@@ -154,7 +153,7 @@ def test_every_labelling_of_two_factors_by_brute_force():
     np.testing.assert_allclose(found.table["p"].iloc[:2], wanted, rtol=1e-12)
 
 
-def test_every_labelling_within_blocks_of_whole_groups_by_brute_force():
+def test_all_labellings_of_groups_within_blocks_equal_brute_force():
     rng = np.random.default_rng(6)
     data = pd.DataFrame(
         {"a": list("xxyyxxyyxxyy"), "block": np.repeat([1, 1, 2], 4), "y": rng.normal(size=12)}
@@ -177,14 +176,14 @@ def test_every_labelling_within_blocks_of_whole_groups_by_brute_force():
     assert found.shuffled == "whole groups of 'plot' within 'block'"
 
 
-def test_one_response_has_the_f_of_an_analysis_of_variance():
+def test_one_response_has_the_f_of_an_anova():
     found = permanova("species * sex ~ bill_depth_mm", PENGUINS, type=3, permutations=9).table
     wanted = mlm("species * sex ~ bill_depth_mm", PENGUINS).anova(type=3)
     np.testing.assert_allclose(found["F"].iloc[:-2], wanted["F"], rtol=1e-10)
 
 
 @pytest.mark.parametrize("kind", [1, 2, 3])
-def test_euclidean_sums_of_squares_are_those_of_all_responses(kind):
+def test_euclidean_sums_of_squares_are_sums_over_responses(kind):
     formula = "species * sex ~ bill_length_mm + bill_depth_mm"
     table = mlm(formula, PENGUINS).anova(type=kind)
     found = permanova(formula, PENGUINS, type=kind, permutations=9).table
@@ -196,7 +195,7 @@ def test_euclidean_sums_of_squares_are_those_of_all_responses(kind):
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "hellinger"])
-def test_rows_and_their_products_are_one_space(metric):
+def test_coordinates_and_products_give_the_same_tests(metric):
     x = SPECIES.to_numpy(dtype=float) + 1.0
     rows, table = core.RowSpace.by_metric(x[:, :9], metric), core.distances(x[:, :9], metric)
     products = core.RowSpace.of_distances(table)
@@ -229,7 +228,7 @@ def test_coordinates_have_the_distances_of_the_rows():
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_the_spatial_median_is_the_point_of_least_summed_distance(seed):
+def test_the_spatial_median_minimizes_the_sum_of_distances(seed):
     rng = np.random.default_rng(seed)
     x = rng.standard_t(2, size=(7 + seed, 3)) * [1, 10, 0.1]
 
@@ -245,7 +244,7 @@ def test_the_spatial_median_is_the_point_of_least_summed_distance(seed):
     assert np.linalg.norm(pull) <= there.sum() + 1e-8
 
 
-def test_a_spatial_median_may_be_a_row_or_between_two():
+def test_a_spatial_median_can_be_a_row_or_between_two_rows():
     star = np.array([[0.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.3, -0.4]])
     np.testing.assert_allclose(core.spatial_median(star), [0, 0], atol=1e-12)
     np.testing.assert_allclose(core.spatial_median(star[1:3]), [0, 0], atol=1e-12)
@@ -255,7 +254,7 @@ def test_a_spatial_median_may_be_a_row_or_between_two():
 # ---- manova
 
 
-def test_the_multivariate_statistics_of_few_rows_by_all_orders():
+def test_permuted_multivariate_statistics_equal_brute_force():
     data = IRIS.groupby("species", observed=True).head(3).iloc[[0, 1, 2, 3, 4, 5]].reset_index(drop=True)
     data = data.assign(species=list("aabbab"))
     formula = "species ~ petal_length + sepal_width"
@@ -272,7 +271,7 @@ def test_the_multivariate_statistics_of_few_rows_by_all_orders():
 
 
 @pytest.mark.slow
-def test_terms_of_several_factors_by_all_orders():
+def test_permuted_statistics_of_several_factors_equal_brute_force():
     rng = np.random.default_rng(8)
     data = pd.DataFrame({"a": list("xxyxyy"), "b": list("stsstt"), "block": [1] * 3 + [2] * 3})
     data[["u", "v"]] = rng.normal(size=(6, 2))
@@ -294,7 +293,7 @@ def test_terms_of_several_factors_by_all_orders():
 
 
 @pytest.mark.slow
-def test_manova_gives_the_tables_of_permanova():
+def test_manova_returns_the_table_of_permanova():
     formula = "species + sex ~ bill_length_mm + bill_depth_mm"
     whole = permanova(formula, PENGUINS, distance="gower", seed=4).table
     assert manova(formula, PENGUINS, distance="gower", seed=4).equals(whole)
@@ -305,7 +304,7 @@ def test_manova_gives_the_tables_of_permanova():
 # ---- rows
 
 
-def test_a_weight_stands_for_rows_and_named_columns_are_no_responses():
+def test_weights_repeat_rows_and_option_columns_are_not_responses():
     data = DUNE.assign(times=np.where(DUNE.index < 5, 2, 1), block=np.arange(20) % 2)
     wanted = permanova(
         f"management ~ {NAMES}", data.loc[data.index.repeat(data["times"])], permutations=9, seed=1
@@ -321,7 +320,7 @@ def test_a_weight_stands_for_rows_and_named_columns_are_no_responses():
     assert (tested["p_permutation"] == 0.1).all()
 
 
-def test_missing_values_leave_rows_out_of_all():
+def test_rows_with_missing_values_are_dropped():
     gaps = IRIS.copy()
     gaps.loc[3, "sepal_length"] = np.nan
     between = squareform(pdist(IRIS.drop(columns="species")))
@@ -338,7 +337,7 @@ def test_missing_values_leave_rows_out_of_all():
     assert caught.value.rows == (3,)
 
 
-def test_units_and_origins_change_no_test():
+def test_tests_are_invariant_to_units_and_origins():
     formula = "species * sex ~ bill_length_mm + bill_depth_mm"
     found = permanova(formula, PENGUINS, seed=1).table
     moved = PENGUINS.assign(
@@ -354,7 +353,7 @@ def test_units_and_origins_change_no_test():
     np.testing.assert_allclose(large["SS"] / 1e300, found["SS"], rtol=1e-10)
 
 
-def test_a_term_that_no_exchange_changes_has_no_p():
+def test_a_term_that_no_permutation_changes_has_no_p_value():
     data = PENGUINS.dropna()
     found = permanova("island + sex ~ bill_length_mm", data, type=1, within="island", permutations=99, seed=1)
     assert np.isnan(found.table.loc["island", "p"])
@@ -365,12 +364,12 @@ def test_a_term_that_no_exchange_changes_has_no_p():
     assert tested["island"].isna().all()
     assert tested["sex"].notna().all()
     alone = data.assign(island=data["island"].astype(str).where(data.index != data.index[0], "Rock"))
-    with pytest.warns(DiscrimWarning, match="one row of 'Rock' is zero"):
+    with pytest.warns(DiscrimWarning, match="'Rock'"):
         spread = permanova("island ~ bill_length_mm", alone, permutations=9).dispersion(bias_adjust=True)
     assert spread.groups.loc["Rock", "distance"] == 0
 
 
-def test_ties_of_equal_labellings_count():
+def test_equivalent_labellings_count_as_ties():
     # 20 labellings come in pairs of one F, which sums of other orders differ in by rounding.
     data = pd.DataFrame({"a": list("xxxyyy"), "y": [0.1, 0.2, 0.3, 1.1, 1.2, 1.3]})
     assert permanova("a ~ y", data).table.loc["a", "p"] == pytest.approx(2 / 20)
@@ -379,7 +378,7 @@ def test_ties_of_equal_labellings_count():
 # ---- what is shown, and refused
 
 
-def test_summaries_tables_and_pictures():
+def test_summaries_and_tables_have_their_columns():
     found = permanova("species * sex ~ bill_length_mm + bill_depth_mm", PENGUINS, permutations=99, seed=1)
     assert list(found.summary().tables) == ["header", "tests"]
     assert found.tidy().columns.tolist() == ["term", "df", "sumsq", "R2", "statistic", "p_value"]
@@ -390,13 +389,13 @@ def test_summaries_tables_and_pictures():
     assert spread.groups.index[0] == "Adelie:female"
     assert len(spread.pairs()) == 15
     assert spread.tidy()["term"].tolist() == ["species:sex", "residual"]
-    f = f_oneway(*(rows for _, rows in spread.distances.groupby(found._labels("species:sex")[0])))
+    f = f_oneway(*(rows for _, rows in spread.distances.groupby(found._classes_of_term("species:sex")[0])))
     assert spread.table.iloc[0]["F"] == pytest.approx(f.statistic)
     assert spread.table.iloc[0]["p"] == pytest.approx(f.pvalue)
 
 
 @pytest.mark.slow
-def test_pictures():
+def test_plots_have_titles_and_data():
     found = permanova("species * sex ~ bill_length_mm + bill_depth_mm", PENGUINS, permutations=99, seed=1)
     for axes in (found.plot(), found.plot("coordinates", term="sex"), found.dispersion("sex").plot()):
         assert axes.get_title()
@@ -405,7 +404,7 @@ def test_pictures():
     assert "F of sex" in found.plot(term="sex").get_title()
 
 
-def test_what_cannot_be_tested_is_refused_with_a_way_out(monkeypatch):
+def test_invalid_requests_name_the_problem(monkeypatch):
     two = DUNE.assign(plot=np.r_[np.zeros(3), np.ones(17)], same=DUNE["management"])
     between = squareform(pdist(SPECIES))
     lopsided, far = between.copy(), between.copy()
@@ -426,8 +425,8 @@ def test_what_cannot_be_tested_is_refused_with_a_way_out(monkeypatch):
         (lambda: permanova(formula, DUNE.assign(Achimill=-1.0), distance="jaccard"), "'Achimill'"),
         (lambda: permanova(formula, DUNE, permutations=0), "permutations=0"),
         (lambda: permanova(formula, DUNE, seed=-1), "seed=-1"),
-        (lambda: permanova(formula, two, groups="plot"), "one size"),
-        (lambda: permanova(formula, two, within="same"), "Every shuffle within 'same'"),
+        (lambda: permanova(formula, two, groups="plot"), "'plot'.* different numbers"),
+        (lambda: permanova(formula, two, within="same"), "within 'same'"),
         (lambda: permanova(formula, DUNE, within="nobody"), "nobody"),
         (lambda: permanova(formula, DUNE.assign(side=None), within="side"), "missing at row 0"),
         (lambda: permanova(formula, DUNE, weights=np.full(20, 0.5)), "whole numbers"),
@@ -456,7 +455,7 @@ def test_a_fit_without_residuals_has_no_finite_f():
         permanova("management * side ~ Achimill", DUNE.query("management != 'BF' or side == 'a'"))
 
 
-def test_distances_that_no_space_has_are_told():
+def test_negative_squared_distances_cause_a_warning():
     between = np.ones((4, 4)) - np.eye(4)
     between[0, 1] = between[1, 0] = 5.0
     data = pd.DataFrame({"a": list("xyxx")})
@@ -469,7 +468,7 @@ def test_distances_that_no_space_has_are_told():
         spread.dispersion(centre="centroid")
 
 
-def test_classes_of_two_rows_have_no_spread_to_compare():
+def test_dispersion_requires_a_class_of_three_rows():
     twos = pd.DataFrame({"g": [*"aabbcc"], "x": [0.0, 1, 5, 9, 4, 4.5], "y": [1.0, 3, 2, 2, 7, 5]})
     with pytest.raises(DataError) as caught:
         permanova("g ~ x + y", twos, seed=1).dispersion()
@@ -478,7 +477,7 @@ def test_classes_of_two_rows_have_no_spread_to_compare():
 
 
 @pytest.mark.parametrize("metric", ["bray-curtis", "jaccard", "canberra"])
-def test_one_row_of_zeros_has_the_distance_one_from_all_others(metric):
+def test_a_row_of_zeros_has_distance_one_from_all_others(metric):
     rng = np.random.default_rng(5)
     counts = pd.DataFrame(rng.poisson(3, size=(12, 4)) + 1.0, columns=list("abcd"))
     counts.loc[3] = 0.0
@@ -505,7 +504,7 @@ def test_one_row_of_zeros_has_the_distance_one_from_all_others(metric):
 
 
 @pytest.mark.parametrize("metric", ["hellinger", "cosine"])
-def test_a_row_of_zeros_has_no_profile(metric):
+def test_a_row_of_zeros_is_refused_by_hellinger_and_cosine(metric):
     data = pd.DataFrame({"a": [1.0, 2, 0, 4], "b": [2.0, 1, 0, 1], "site": list("xyxy")})
     with pytest.raises(DataError) as caught:
         permanova("site ~ a + b", data, distance=metric, permutations=19)

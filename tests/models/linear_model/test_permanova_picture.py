@@ -30,7 +30,7 @@ def eigenvalues(distances):
 @pytest.mark.parametrize(
     ("distance", "label"), [("gower", "of the positive eigenvalues"), ("euclidean", "of all squares")]
 )
-def test_shares_of_principal_coordinates_are_those_of_positive_eigenvalues(distance, label):
+def test_axis_labels_show_shares_of_positive_eigenvalues(distance, label):
     x = PENGUINS[COLUMNS].to_numpy()
     if distance == "gower":
         # The mean over columns of absolute differences over the range.

@@ -52,7 +52,7 @@ def mauchly_of_r(w, d, p, v):
 
 
 @pytest.mark.parametrize(("name", "kind"), [(name, kind) for name in CASES for kind in FOUND[name]])
-def test_terms_between_and_within_are_tested_as_by_car(name, kind):
+def test_between_and_within_tests_agree_with_car(name, kind):
     fit, theirs = fitted(name), FOUND[name][kind]
     table = fit.univariate(int(kind))
     assert set(table.index) == set(map(own, theirs["univariate"]))
@@ -72,7 +72,7 @@ def test_terms_between_and_within_are_tested_as_by_car(name, kind):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_mauchlys_criterion_is_that_of_r_and_its_p_value_has_the_contrasts(name):
+def test_mauchlys_w_agrees_with_r_and_its_p_value_counts_contrasts(name):
     fit, theirs = fitted(name), FOUND[name]["2"]["mauchly"]
     for label, row in fit.sphericity().iterrows():
         w, p = theirs[label]
@@ -82,7 +82,7 @@ def test_mauchlys_criterion_is_that_of_r_and_its_p_value_has_the_contrasts(name)
         assert row["p"] == pytest.approx(mauchly_of_r(w, d, d, fit.df_resid), rel=1e-8)
 
 
-def test_effect_sizes_are_those_of_afex():
+def test_effect_sizes_agree_with_afex():
     table = fitted("both").univariate()
     for column, key in (("eta2_generalized", "ges"), ("eta2", "pes")):
         for label, row in FOUND["afex"][key].items():
@@ -91,7 +91,7 @@ def test_effect_sizes_are_those_of_afex():
 
 
 @pytest.mark.parametrize("kind", [2, 3])
-def test_profiles_of_two_classes_are_tested_by_hotellings_t2(kind):
+def test_profiles_of_two_classes_agree_with_hotellings_t2(kind):
     found = mlm(f"species ~ {LENGTHS}", TWO).profile(type=kind)
     theirs = FOUND["profile"]
     theirs = theirs | ({"flatness": theirs["flatness_unweighted"]} if kind == 3 else {})
@@ -106,13 +106,13 @@ def test_profiles_of_two_classes_are_tested_by_hotellings_t2(kind):
 # ---- identities
 
 
-def test_mauchlys_p_value_is_nearly_exact_of_two_contrasts():
+def test_mauchlys_p_value_is_nearly_exact_for_two_contrasts():
     # For two contrasts P(W < w) = w^((v - 1)/2) of normal rows.
     row = fitted("both").sphericity().loc["phase"]
     assert row["p"] == pytest.approx(row["mauchly"] ** ((10 - 1) / 2), rel=0.001)
 
 
-def test_a_profile_is_repeated_measures_of_one_factor():
+def test_a_profile_equals_repeated_measures_of_one_factor():
     fit = mlm("species ~ .", load_iris())
     profile, repeated = fit.profile(), fit.repeated(pd.DataFrame({"part": list("abcd")}))
     both = zip(["species:part", "species", "part"], ["parallelism", "level", "flatness"], strict=True)
@@ -121,7 +121,7 @@ def test_a_profile_is_repeated_measures_of_one_factor():
         np.testing.assert_allclose(ours.drop(columns="F_is"), theirs.drop(columns="F_is"), rtol=1e-10)
 
 
-def test_the_univariate_tests_are_those_of_an_analysis_of_variance_with_rows_as_blocks():
+def test_univariate_tests_equal_an_anova_with_subjects_as_blocks():
     iris = load_iris()
     names = list(iris.columns[:4])
     x, codes = iris[names].to_numpy(), np.repeat(range(3), 50)
@@ -135,7 +135,7 @@ def test_the_univariate_tests_are_those_of_an_analysis_of_variance_with_rows_as_
     assert table.loc["part", "SS_error"] == pytest.approx((rest**2).sum(), rel=1e-10)
 
 
-def test_means_and_their_intervals_are_those_of_the_cells():
+def test_means_and_intervals_equal_those_of_the_cells():
     fit = fitted("both")
     cells = TABLE["treatment"].astype(str) + ":" + TABLE["gender"].astype(str)
     means, counts = TABLE[RESPONSES].groupby(cells).mean(), cells.value_counts()
@@ -151,14 +151,14 @@ def test_means_and_their_intervals_are_those_of_the_cells():
     assert set(alone.index.get_level_values(0)) == set(TABLE["gender"])
 
 
-def test_labels_of_the_design_say_which_row_is_whose():
+def test_rows_of_the_design_are_matched_by_label():
     left, responses, within, _ = CASES["both"]
     fit = mlm(f"{left} ~ {' + '.join(responses)}", TABLE)
     mixed = within.set_axis(responses, axis=0).sample(frac=1, random_state=0)
     pd.testing.assert_frame_equal(fit.repeated(mixed).univariate(), fit.repeated(within).univariate())
 
 
-def test_units_and_offsets_change_no_test():
+def test_tests_are_invariant_to_units_and_offsets():
     left, responses, within, _ = CASES["both"]
     formula = f"{left} ~ {' + '.join(responses)}"
     first = mlm(formula, TABLE).repeated(within).univariate()
@@ -168,7 +168,7 @@ def test_units_and_offsets_change_no_test():
     np.testing.assert_allclose(second.loc[kept, "F"], first.loc[kept, "F"], rtol=1e-7)
 
 
-def test_weights_are_repeated_rows_of_profiles_too():
+def test_weights_equal_repeated_rows_in_profiles():
     times = np.random.default_rng(3).integers(1, 4, len(TABLE))
     formula = "treatment ~ " + " + ".join(RESPONSES[:5])
     weighted = mlm(formula, TABLE.assign(w=times), weights="w")
@@ -180,7 +180,7 @@ def test_weights_are_repeated_rows_of_profiles_too():
     np.testing.assert_allclose(a, b, rtol=1e-9)
 
 
-def test_huynh_and_feldts_estimate_of_1976_counts_the_rows():
+def test_huynh_feldt_estimate_of_1976_counts_the_rows():
     fit = fitted("both")
     gg, v, n, d = fit.sphericity().loc["hour", "GG"], 10, 16, 4
     assert fit.sphericity(huynh_feldt="1976").loc["hour", "HF"] == pytest.approx(
@@ -191,7 +191,7 @@ def test_huynh_and_feldts_estimate_of_1976_counts_the_rows():
 # ---- what few rows leave
 
 
-def test_more_responses_than_degrees_of_freedom_leave_the_univariate_tests():
+def test_univariate_tests_need_fewer_degrees_of_freedom():
     few = TABLE.iloc[::2]
     fit = mlm("treatment ~ " + " + ".join(RESPONSES), few)
     with pytest.raises(CollinearError) as caught:
@@ -212,11 +212,11 @@ def test_more_responses_than_degrees_of_freedom_leave_the_univariate_tests():
     c = np.kron(phase, hour)
     s = c.T @ x.T.to_numpy() @ x.to_numpy() @ c
     assert alone.loc["phase:hour", "GG"] == pytest.approx(np.trace(s) ** 2 / (8 * np.trace(s @ s)), rel=1e-9)
-    assert "Each response alone" in fit.summary().as_text()
+    assert "anova" in fit.summary().tables
     assert np.isnan(fit.glance().loc[0, "llf"])
 
 
-def test_responses_that_others_determine_are_refused():
+def test_linearly_dependent_responses_are_refused():
     same = TABLE.iloc[::2].assign(pre_2=TABLE["pre_1"] + 2)
     fit = mlm("treatment ~ " + " + ".join(RESPONSES[:6]), same)
     with pytest.raises(CollinearError) as caught:
@@ -227,20 +227,20 @@ def test_responses_that_others_determine_are_refused():
 # ---- shown
 
 
-def test_summaries_say_what_is_assumed():
+def test_summaries_state_their_assumptions():
     fit = mlm("species ~ .", load_iris())
     text = fit.profile().summary().as_text()
     text = " ".join(text.split())
-    assert "Assumes normal observations with one covariance" in text
-    assert "Level and flatness have a meaning only if" in text
+    assert "Assumes normal observations with a common covariance matrix" in text
+    assert "Level and flatness are meaningful only if" in text
     text = fit.repeated({"part": list("abcd")}).summary(type=3, huynh_feldt="1976").as_text()
-    assert "p assumes sphericity" in text
+    assert "p also assumes sphericity" in " ".join(text.split())
     assert "type III" in text
     assert list(fit.profile().tidy()["term"]) == ["parallelism", "level", "flatness"]
     assert "p_value_gg" in fit.repeated({"part": list("abcd")}).tidy()
 
 
-def test_pictures_have_a_line_for_each_class():
+def test_profile_plots_have_a_line_for_each_class():
     pytest.importorskip("matplotlib")
     fit = mlm("species ~ .", load_iris())
     axes = fit.profile().plot()
@@ -257,16 +257,16 @@ def test_pictures_have_a_line_for_each_class():
 @pytest.mark.parametrize(
     ("within", "design", "words"),
     [
-        (WITHIN[:14], None, "14 rows for 15 responses"),
-        (["pre", "post"], None, "within= is of type list"),
-        (WITHIN.assign(site="one"), None, "'site' of within= has one level"),
-        (WITHIN.assign(phase=[None, *WITHIN["phase"][1:]]), None, "no value for 'pre_1'"),
-        (WITHIN.set_axis([*RESPONSES[:14], "post6"]), None, f"{RESPONSES[14]!r} has none"),
-        (WITHIN.rename(columns={"phase": "gender"}), None, "name of a term between rows"),
+        (WITHIN[:14], None, "14 rows.* 15 responses"),
+        (["pre", "post"], None, "type list"),
+        (WITHIN.assign(site="one"), None, "'site'.* level"),
+        (WITHIN.assign(phase=[None, *WITHIN["phase"][1:]]), None, "'phase'.* 'pre_1'"),
+        (WITHIN.set_axis([*RESPONSES[:14], "post6"]), None, f"{RESPONSES[14]!r}"),
+        (WITHIN.rename(columns={"phase": "gender"}), None, "'gender'"),
         (pd.DataFrame(index=range(15)), None, "no column"),
-        (WITHIN.assign(visit=range(15)), None, "crosses 225 cells"),
+        (WITHIN.assign(visit=range(15)), None, "225.* 15 responses"),
         (WITHIN.assign(visit=range(15)), "phase + visit", "not orthogonal"),
-        (WITHIN.assign(visit=range(15)), "phase:visit", "cells without a response"),
+        (WITHIN.assign(visit=range(15)), "phase:visit", "'phase:visit'"),
     ],
 )
 def test_designs_that_cannot_be_tested_are_refused(within, design, words):
@@ -282,7 +282,7 @@ def test_designs_that_cannot_be_read_are_refused(design):
         fit.repeated(WITHIN, design)
 
 
-def test_what_a_profile_needs_is_said():
+def test_profiles_require_a_term_and_two_responses():
     iris = load_iris()
     with pytest.raises(DataError) as caught:
         mlm("species ~ petal_width", iris).profile()
@@ -300,7 +300,7 @@ def test_what_a_profile_needs_is_said():
     assert "type=2" in str(caught.value)
 
 
-def test_where_one_f_is_exact_all_statistics_have_it():
+def test_all_statistics_share_an_exact_f():
     few = load_iris().iloc[[0, 10, 50, 60, 70]].assign(species=list("aabbb"))
     table = (
         mlm("species ~ sepal_length + petal_length + sepal_width + petal_width", few)
@@ -312,7 +312,7 @@ def test_where_one_f_is_exact_all_statistics_have_it():
         np.testing.assert_allclose(table[column], table[column].iloc[0], rtol=1e-10)
 
 
-def test_units_whose_squares_are_no_doubles_change_no_test():
+def test_tests_are_invariant_to_units_with_overflowing_squares():
     iris = load_iris()
     names = list(iris.columns[:4])
     within = {"part": ["sepal", "petal"] * 2, "size": ["length"] * 2 + ["width"] * 2}
@@ -323,7 +323,7 @@ def test_units_whose_squares_are_no_doubles_change_no_test():
     assert np.isinf(found.univariate()["SS"]).all()
 
 
-def test_a_term_without_degrees_of_freedom_is_not_said_to_have_many_contrasts():
+def test_a_term_without_degrees_of_freedom_has_no_note_on_contrasts():
     with pytest.warns(CollinearWarning):
         fit = mlm("species ~ sepal_length + petal_length", load_iris().assign(species="one"))
     assert "Not defined" not in fit.repeated({"part": [1, 2]}).summary().as_text()
