@@ -36,7 +36,7 @@ from discrim.report.grid import HeaderItem, Pairs, Section
 from discrim.report.result_table import as_result_table
 from discrim.report.tables import Sections, Summary
 
-SAID = {
+TITLE_BY_KIND = {
     "complete": "A hyperplane lies between classes, with every row on its own side.",
     "quasi": "A hyperplane lies between classes, with some rows on it.",
     "overlap": "No hyperplane lies between classes.",
@@ -86,13 +86,13 @@ class Certificate(NamedTuple):
             HeaderItem("Margin", self.margin, f"{self.margin:.6g}"),
             HeaderItem("Rows on the plane", len(self.on_plane)),
         ]
-        parts: dict[str, Any] = {"header": Pairs(SAID[self.kind], items, self.message)}
+        section_by_key: dict[str, Any] = {"header": Pairs(TITLE_BY_KIND[self.kind], items, self.message)}
         if not overlap:
             title = "Linear functions, of which a row's own class has the largest"
             direction = self.direction.rename_axis(index=None, columns=None)
             errors = np.full(len(direction), np.inf)
-            parts["direction"] = Section(title, direction, errors=errors, source=".direction")
-        return Summary("Separation", parts)
+            section_by_key["direction"] = Section(title, direction, errors=errors, source=".direction")
+        return Summary("Separation", section_by_key)
 
 
 def labelled_certificate(
@@ -174,7 +174,7 @@ def separated_pairs(proof: Separation, columns: Floats, codes: Codes) -> list[Cl
     return pairs
 
 
-MOST_PRODUCTS = 2e10
+MAX_PRODUCTS = 2e10
 """Largest number of products of a leave-one-out, which needs a refit for each support point."""
 
 NEAR = 1e-6
@@ -272,12 +272,12 @@ def _refuse(common: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn
     proof = separation(space.columns, rows.codes, 2)
     certificate = labelled_certificate(proof, space.to_data(rows.x), blocks, rows)
     if certificate.kind == "complete":
-        spread = np.ptp(rows.x, axis=0)
-        wide, narrow = (blocks.terms[int(at)] for at in (np.argmax(spread), np.argmin(spread)))
+        ranges = np.ptp(rows.x, axis=0)
+        wide, narrow = (blocks.terms[int(position)] for position in (np.argmax(ranges), np.argmin(ranges)))
         message = (
             f"A plane separates {levels[0]!r} from {levels[1]!r}, but in the columns' units its margin is "
-            f"less than the rounding of the rows: {wide!r} spreads over {spread.max():.1e}, {narrow!r} over "
-            f"{spread.min():.1e}."
+            f"less than the rounding of the rows: {wide!r} spreads over {ranges.max():.1e}, {narrow!r} over "
+            f"{ranges.min():.1e}."
         )
         certificate = certificate._replace(message=message)
         raise SeparationError(
@@ -290,8 +290,8 @@ def _refuse(common: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn
     mixtures = []
     for k in (0, 1):
         mixed = [blocks.table.label(int(rows.positions[i])) for i in common.rows[codes == k]]
-        what = f"row {mixed[0]!r}" if len(mixed) == 1 else f"a mixture of rows {listed(mixed)}"
-        mixtures.append(f"{what} of {levels[k]!r}")
+        row_label = f"row {mixed[0]!r}" if len(mixed) == 1 else f"a mixture of rows {listed(mixed)}"
+        mixtures.append(f"{row_label} of {levels[k]!r}")
     touch = ": quasi-separation, a plane has none on the wrong side but rows of both on it"
     message = (
         f"No plane has {levels[0]!r} on one side and {levels[1]!r} on the other"
@@ -423,7 +423,7 @@ class HyperplaneSpec(geometry.PlaneSpec[HyperplaneFit]):
         """
         points = len(fit.estimates.plane.support)
         columns = min(len(fit.terms), int(fit.nobs))
-        if points**2 * columns * (points**2 + fit.nobs) > MOST_PRODUCTS:
+        if points**2 * columns * (points**2 + fit.nobs) > MAX_PRODUCTS:
             raise NotSupportedError(
                 f"Leave-one-out of a hyperplane takes a refit of {fit.nobs} rows for each of its {points} "
                 "support points, which takes long.",
@@ -444,7 +444,7 @@ class HyperplaneSpec(geometry.PlaneSpec[HyperplaneFit]):
         return {"origin": (p,), "plane.coef": (p,), **rows}
 
 
-MOST_SUPPORT = 30
+MAX_SUPPORT_ROWS = 30
 """Largest number of support points that a summary shows."""
 
 
@@ -479,15 +479,15 @@ def _coefficients(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -
 
 
 def _support(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Section:
-    positions = results._support_positions()[:MOST_SUPPORT]
+    positions = results._support_positions()[:MAX_SUPPORT_ROWS]
     columns = {
         "class": fit.labels_of(fit.design_rows).iloc[positions].astype(str).to_numpy(),
-        "multiplier": fit.estimates.plane.multipliers[:MOST_SUPPORT],
+        "multiplier": fit.estimates.plane.multipliers[:MAX_SUPPORT_ROWS],
         "distance": results.boundary().distance().iloc[positions].to_numpy(),
     }
-    table = pd.DataFrame(columns, index=results.support[:MOST_SUPPORT])
-    left = len(fit.estimates.plane.support) - len(table)
-    note = f"{left} more support points: fit.multipliers." if left else ""
+    table = pd.DataFrame(columns, index=results.support[:MAX_SUPPORT_ROWS])
+    n_more = len(fit.estimates.plane.support) - len(table)
+    note = f"{n_more} more support points: fit.multipliers." if n_more else ""
     return Section(
         "Support points", table, {"class": "text"}, note=note, source="fit.support, fit.multipliers"
     )

@@ -35,10 +35,10 @@ from discrim.report.tables import Sections
 LARGEST = 1e150
 """Largest absolute value of a column for which products of rows and coefficients do not overflow."""
 
-MOST_PASSES = 10**9
+MAX_PASSES = 10**9
 """Largest number of passes over the rows; more would take too long to be useful."""
 
-MOST_CLASSES = 1000
+MAX_CLASSES = 1000
 """Largest number of classes. Each has a plane and passes over all rows: the time grows with the square."""
 
 SOLE = 1e-6
@@ -138,14 +138,14 @@ def perceptron(
             ),
         )
     if maxiter is not None:
-        check_whole("maxiter", maxiter, 1, MOST_PASSES, what="a number of passes", also=", or None")
+        check_whole("maxiter", maxiter, 1, MAX_PASSES, what="a number of passes", also=", or None")
     if seed is not None:
         seed = check_whole("seed", seed, 0, also=", or None for the order of the table")
     blocks, moments, rows = geometry.plane_rows(formula, data, levels, na_action, functions)
-    if moments.n_classes > MOST_CLASSES:
+    if moments.n_classes > MAX_CLASSES:
         raise DataError(
             f"There are {moments.n_classes:,} classes, and the perceptron has a plane for each, by a "
-            f"linear program and passes over all rows: it takes up to {MOST_CLASSES:,}.",
+            f"linear program and passes over all rows: it takes up to {MAX_CLASSES:,}.",
             hint="Merge rare classes, or use lda(), nearest_centroid() or knn().",
         )
     sizes = np.abs(rows.x).max(axis=0)
@@ -217,12 +217,15 @@ def _start_of(start: Any, blocks: Blocks, step: float) -> Floats | None:
     if len(classes) == 2:
         planes = [start]
     elif isinstance(start, Mapping | pd.DataFrame):
-        given = dict(start.items())
-        if sorted(map(str, given)) != sorted(map(str, classes)) or not all(k in given for k in classes):
+        start_items = dict(start.items())
+        if sorted(map(str, start_items)) != sorted(map(str, classes)) or not all(
+            k in start_items for k in classes
+        ):
             raise DataError(
-                f"start= gives planes of {listed(list(given))}.", hint=f"Name the classes, {listed(classes)}."
+                f"start= gives planes of {listed(list(start_items))}.",
+                hint=f"Name the classes, {listed(classes)}.",
             )
-        planes = [given[name] for name in classes]
+        planes = [start_items[name] for name in classes]
     else:
         if not isinstance(start, Sequence | np.ndarray) or len(start) != len(classes):
             raise DataError(
@@ -248,15 +251,15 @@ def _plane_of(plane: Any, names: list[str]) -> Floats:
             )
         plane = [by_name[name] for name in names]
     try:
-        numbers = np.asarray(plane, dtype=np.float64)
+        coefficients = np.asarray(plane, dtype=np.float64)
     except (TypeError, ValueError):
-        numbers = np.empty(0)
-    if numbers.shape != (len(names),) or not np.isfinite(numbers).all():
+        coefficients = np.empty(0)
+    if coefficients.shape != (len(names),) or not np.isfinite(coefficients).all():
         raise DataError(
             f"start={told(plane)} is not valid.",
             hint=f"Give {len(names)} finite numbers for a plane, for {listed(names)}.",
         )
-    return numbers
+    return coefficients
 
 
 def _classes_of(planes: pd.DataFrame, fit: PerceptronResults) -> str:
@@ -331,10 +334,10 @@ class PerceptronResults(SeparatingLines):
         Rosenblatt's criterion, the sum of the absolute values of the plane at the rows on the wrong side. The
         loss is missing in a file of a release that did not compute it.
         """
-        numbers = self._fit.estimates.history.astype(np.int64)
-        arrays = [self._planes[numbers[:, 0]], numbers[:, 1]]
+        history_values = self._fit.estimates.history.astype(np.int64)
+        arrays = [self._planes[history_values[:, 0]], history_values[:, 1]]
         index = pd.MultiIndex.from_arrays(arrays, names=["plane", "pass"])
-        table = pd.DataFrame(numbers[:, 2:], index=index, columns=["updates", "errors"])
+        table = pd.DataFrame(history_values[:, 2:], index=index, columns=["updates", "errors"])
         return table.assign(loss=self._fit.estimates.losses)
 
     @property
@@ -408,7 +411,7 @@ class PerceptronSpec(geometry.PlaneSpec[PerceptronFit]):
         return {**coefficients, "planes": (planes, 7), "history": (-1, 4), "losses": (-1,)}
 
 
-MOST_STARTED = 6
+MAX_START_COLUMNS = 6
 """Largest number of coefficients of a start that a summary shows."""
 
 
@@ -419,7 +422,7 @@ def _header(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -> Pair
     begun = []
     if start is not None:
         planes = ["(" + ", ".join(f"{number:g}" for number in plane) + ")" for plane in start.T]
-        text = "; ".join(planes) if start.size <= MOST_STARTED else "given: see fit.start"
+        text = "; ".join(planes) if start.size <= MAX_START_COLUMNS else "given: see fit.start"
         begun = [HeaderItem("Start", start.tolist(), text)]
     items = [
         *headers.row_items(fit),
@@ -432,15 +435,15 @@ def _header(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -> Pair
         HeaderItem("Updates", results.updates),
         headers.error_item(fit, "apparent"),
     ]
-    said = []
+    notes = []
     if len(results.classes) > 2:
-        said.append(
+        notes.append(
             "There is a plane for each class against the rest; the class of the largest value is predicted."
         )
     if not results.converged:
         counted = "" if results.nobs <= COUNTED else " among those that were counted"
-        said.append(f"Where the updates did not end, the plane with the fewest errors is kept{counted}.")
-    return Pairs(results.formula, items, " ".join(said))
+        notes.append(f"Where the updates did not end, the plane with the fewest errors is kept{counted}.")
+    return Pairs(results.formula, items, " ".join(notes))
 
 
 def _classes(results: PerceptronResults, fit: FittedModel[Any]) -> Section:
@@ -468,8 +471,8 @@ def _coefficients(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -
     within = 1e-4 * headers.score_spread(moments, results.coef.to_numpy())
     errors = headers.coefficient_errors(headers.score_sizes(moments), within)
     title = "Coefficients, positive on the side of the class"
-    shown = table.rename_axis(index=None, columns=None)
-    return Section(title, shown, errors=errors, source="fit.coef, fit.intercept")
+    printed_table = table.rename_axis(index=None, columns=None)
+    return Section(title, printed_table, errors=errors, source="fit.coef, fit.intercept")
 
 
 perceptron_brief: Sections = {"planes": _planes, "coefficients": _coefficients}

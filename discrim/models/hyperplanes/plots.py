@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
 
 
-MOST_MOVES = 4
+MAX_DRAWN_UPDATES = 4
 """Number of moves that `updates` draws; the last one is due to the row ringed in the third panel."""
 
 
@@ -107,13 +107,13 @@ def margin(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes
     if len(ground.columns) != 2:
         return regions(results, fit, options)
     names = ground.columns
-    told = told_held(ground, names)
+    caption = told_held(ground, names)
     title = "The optimal plane, its margin (dashed) and support points (ringed)"
-    if told:
+    if caption:
         title = "The optimal plane and its margin (dashed)"
     axes = draw_ground(ground, options, title)
     values = ground.values(names, lambda table: fit.decision_values(fit.new_rows(table)).to_numpy())
-    of_fit = options.data is None and fit.has_rows and not told
+    of_fit = options.data is None and fit.has_rows and not caption
     points = ground.points(names)[0][results._support_positions()] if of_fit else None
     plane_plots.draw_margin(axes, values, points)
     return axes
@@ -141,11 +141,11 @@ def history(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axe
     errors = results.history["errors"].unstack("plane").reindex(columns=results.planes.index)
     fewest = results.planes["errors"].tolist()
     classes = list(results.classes)
-    kept = list(fit.estimates.kept) or [None] * len(fewest)
+    recorded_steps = list(fit.estimates.kept) or [None] * len(fewest)
     first = classes.index(errors.columns[0])
     signs = options.signs(classes)
     return plane_plots.passes(
-        errors, list(zip(kept, fewest, strict=True)), ax=options.ax, signs=signs, first=first
+        errors, list(zip(recorded_steps, fewest, strict=True)), ax=options.ax, signs=signs, first=first
     )
 
 
@@ -180,14 +180,14 @@ def updates(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axe
     rows = gathered_rows(fit.drawn_rows())
     estimates = fit.estimates
     begin = None if estimates.start is None else estimates.start[:, 0]
-    moved, after = first_moves(
-        rows.x, rows.codes == 1, step=estimates.step, seed=estimates.seed, most=MOST_MOVES, start=begin
+    first_update, after = first_moves(
+        rows.x, rows.codes == 1, step=estimates.step, seed=estimates.seed, most=MAX_DRAWN_UPDATES, start=begin
     )
     points = pd.DataFrame(rows.x, columns=fit.terms)
     ends = (estimates.coef[:, 0], results.updates)
     signs = options.signs(fit.classes)
     return plane_plots.draw_updates(
-        points, rows.codes, list(fit.classes), (moved, after), ends, ax=options.ax, signs=signs
+        points, rows.codes, list(fit.classes), (first_update, after), ends, ax=options.ax, signs=signs
     )
 
 

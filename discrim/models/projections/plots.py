@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
 
 
-MOST_NAMES = 30
+MAX_NAMES = 30
 """Largest number of columns whose names label an axis."""
 
 
-MOST_BARS = 40
+MAX_BARS = 40
 """Largest number of columns drawn as bars."""
 
 
@@ -65,14 +65,14 @@ def scores(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes
     """
     centroids = results.centroids
     names = chosen_axes(list(centroids.columns), options)
-    places = [list(centroids.columns).index(name) for name in names]
+    axis_positions = [list(centroids.columns).index(name) for name in names]
     return draw_scores_of(
         results,
         fit,
         centroids[names],
         options,
         shares=results.explained,
-        within=results.score_covariance.to_numpy()[np.ix_(places, places)],
+        within=results.score_covariance.to_numpy()[np.ix_(axis_positions, axis_positions)],
         of=" of the squares of the columns",
     )
 
@@ -104,18 +104,25 @@ def loadings(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Ax
     names = chosen_axes(list(results.loadings.columns), options, most=3)
     table = results.loadings[names]
     axes, is_new = new_axes(options.ax)
-    at = np.arange(len(table))
+    bar_positions = np.arange(len(table))
     values = numbers(table)
-    few = len(table) <= MOST_NAMES and axes.get_window_extent().width > len(table) * axes.figure.dpi / 6
+    has_room_for_names = (
+        len(table) <= MAX_NAMES and axes.get_window_extent().width > len(table) * axes.figure.dpi / 6
+    )
     for j, name in enumerate(table.columns):
-        style: dict[str, Any] = {"color": SIGNS.colour(j), "linestyle": "none" if few else SIGNS.line(j)}
-        style |= {"marker": SIGNS.marker(j) if few else "", "markersize": 5}
-        axes.plot(at, values[:, j], label=shown_name(name), **style)
+        style: dict[str, Any] = {
+            "color": SIGNS.colour(j),
+            "linestyle": "none" if has_room_for_names else SIGNS.line(j),
+        }
+        style |= {"marker": SIGNS.marker(j) if has_room_for_names else "", "markersize": 5}
+        axes.plot(bar_positions, values[:, j], label=shown_name(name), **style)
     axes.axhline(0.0, color=faint(0.35), linewidth=0.8, zorder=1)
-    if few:
+    if has_room_for_names:
         axes.grid(axis="x", color=faint(0.85))
         axes.set_axisbelow(True)
-        axes.set_xticks(at, [shown_name(name, 24) for name in table.index], rotation=45, ha="right")
+        axes.set_xticks(
+            bar_positions, [shown_name(name, 24) for name in table.index], rotation=45, ha="right"
+        )
     else:
         axes.set_xlabel("Columns, in their order")
     axes.set_ylabel("Loading")
@@ -143,18 +150,18 @@ def pls_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Ax
         The axes with the plot.
     """
     table = results.path
-    at, error, se, explained, predicted = numbers(table[[table.columns[0], "error", "se", "R2", "Q2"]]).T
+    ncomps, error, se, explained, predicted = numbers(table[[table.columns[0], "error", "se", "R2", "Q2"]]).T
     axes, _ = new_axes(options.ax)
     style: dict[str, Any] = {"color": SIGNS.colour(0), "ecolor": faint(0.6), "marker": "o", "markersize": 4}
-    axes.errorbar(at, error, yerr=se, capsize=2, label="error, ± one standard error", **style)
+    axes.errorbar(ncomps, error, yerr=se, capsize=2, label="error, ± one standard error", **style)
     for k, (values, name) in enumerate([(explained, "R2"), (predicted, "Q2")], start=1):
-        axes.plot(at, values, color=SIGNS.colour(k), marker="s", markersize=3, linestyle="--", label=name)
+        axes.plot(ncomps, values, color=SIGNS.colour(k), marker="s", markersize=3, linestyle="--", label=name)
     axes.axvline(
         results.orthogonal or results.ncomp, color=faint(0.35), linestyle=":", linewidth=1.0, label="chosen"
     )
     low = min(0.0, float((error - se).min()), float(predicted.min()))
     axes.set_ylim(low - 0.02, 1.02)
-    axes.set_xticks(at, [f"{count:.0f}" for count in at])
+    axes.set_xticks(ncomps, [f"{count:.0f}" for count in ncomps])
     axes.set_xlabel(f"{component_adjective(results)}components".capitalize())
     axes.set_ylabel("Cross-validated error; R2, Q2")
     axes.legend(loc="best", framealpha=0.8)
@@ -181,19 +188,19 @@ def vip(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
         The axes with the plot.
     """
     values = results.vip()
-    shown = values.head(MOST_BARS)
-    axes, _ = new_axes(options.ax, len(shown))
-    lines = np.arange(len(shown))
-    axes.barh(lines, shown.to_numpy(np.float64), height=0.7, color=SIGNS.colour(0), zorder=2)
+    shown_values = values.head(MAX_BARS)
+    axes, _ = new_axes(options.ax, len(shown_values))
+    lines = np.arange(len(shown_values))
+    axes.barh(lines, shown_values.to_numpy(np.float64), height=0.7, color=SIGNS.colour(0), zorder=2)
     axes.axvline(1.0, color=faint(0.35), linestyle=":", linewidth=1.0, zorder=3)
-    name_lines(axes, list(shown.index), 24)
+    name_lines(axes, list(shown_values.index), 24)
     axes.set_xlabel("VIP")
-    some = f" ({len(shown)} of {len(values)})" if len(values) > len(shown) else ""
-    set_title(axes, f"Importance of the columns in the projection{some}")
+    count_note = f" ({len(shown_values)} of {len(values)})" if len(values) > len(shown_values) else ""
+    set_title(axes, f"Importance of the columns in the projection{count_note}")
     return axes
 
 
-NAMED = 8
+N_LABELLED = 8
 """Number of columns named in an S-plot, those with the largest absolute covariance."""
 
 
@@ -235,8 +242,10 @@ def s_plot(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes
     fit_texts(axes, options.ax is None)
     lay_out(axes)
     points = axes.transData.transform(np.column_stack([covariance, correlation]))
-    far = np.argsort(-np.abs(covariance), kind="stable")[:NAMED]
-    count = name_points(axes, points, far.tolist(), [shown_name(name, 16) for name in table.index])
+    labelled_columns = np.argsort(-np.abs(covariance), kind="stable")[:N_LABELLED]
+    count = name_points(
+        axes, points, labelled_columns.tolist(), [shown_name(name, 16) for name in table.index]
+    )
     if count < len(table):
         set_title(axes, f"S-plot of {name} ({count} of {len(table)} columns named)")
     return axes
@@ -267,24 +276,32 @@ def stability(results: Any, fit: FittedModel[Any], options: PictureOptions) -> A
         The axes with the plot.
     """
     table = results.stability()
-    shown = table.head(MOST_BARS)
-    axes, is_new = new_axes(options.ax, len(shown))
-    lines = np.arange(len(shown))
-    axes.barh(lines, shown["any"].to_numpy(np.float64), height=0.7, color=faint(0.85), zorder=2, label="any")
-    for j, name in enumerate(shown.columns[1:]):
-        at = shown[name].to_numpy() > 0
+    shown_rows = table.head(MAX_BARS)
+    axes, is_new = new_axes(options.ax, len(shown_rows))
+    lines = np.arange(len(shown_rows))
+    axes.barh(
+        lines, shown_rows["any"].to_numpy(np.float64), height=0.7, color=faint(0.85), zorder=2, label="any"
+    )
+    for j, name in enumerate(shown_rows.columns[1:]):
+        is_selected = shown_rows[name].to_numpy() > 0
         style: dict[str, Any] = {"color": SIGNS.colour(j), "marker": SIGNS.marker(j), "linestyle": "none"}
-        axes.plot(shown[name].to_numpy(np.float64)[at], lines[at], label=name, zorder=3, **style)
-    name_lines(axes, list(shown.index), 24)
+        axes.plot(
+            shown_rows[name].to_numpy(np.float64)[is_selected],
+            lines[is_selected],
+            label=name,
+            zorder=3,
+            **style,
+        )
+    name_lines(axes, list(shown_rows.index), 24)
     axes.set_xlim(0.0, 1.05)
     axes.set_xlabel("Share of fits without a fold that use the column")
     add_legend(axes, is_new)
-    some = f" ({len(shown)} of {len(table)})" if len(table) > len(shown) else ""
-    set_title(axes, f"How often columns are selected{some}")
+    count_note = f" ({len(shown_rows)} of {len(table)})" if len(table) > len(shown_rows) else ""
+    set_title(axes, f"How often columns are selected{count_note}")
     return axes
 
 
-MOST_NAMED = 8
+MAX_NAMED = 8
 """Number of selected columns whose lines have a colour and a name, the largest first."""
 
 
@@ -308,7 +325,7 @@ def penalty_choice(results: Any, fit: FittedModel[Any], options: PictureOptions)
     """
     table = results.path
     axes, _ = new_axes(options.ax)
-    at, error, se, columns = numbers(table[["penalty", "error", "se", "columns"]]).T
+    penalties, error, se, columns = numbers(table[["penalty", "error", "se", "columns"]]).T
     chosen = fit.estimates.tuning[0]
     one_se = fit.options["penalty"] == "1se"
     limit = "least error + one standard error" if one_se else ""
@@ -316,7 +333,7 @@ def penalty_choice(results: Any, fit: FittedModel[Any], options: PictureOptions)
     axes.set_ylim(bottom=min(0.0, float((error - se).min())))
     axes.set_xlabel("Penalty")
     axes.set_ylabel("Cross-validated error, ± one standard error")
-    count_above(axes, at, columns, "Columns left")
+    count_above(axes, penalties, columns, "Columns left")
     axes.legend(loc="best")
     set_title(axes, "Cross-validated error by penalty")
     return axes
@@ -347,13 +364,13 @@ def penalty_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -
         axes.set_axis_off()
         return axes
     penalties = table.index.get_level_values("penalty").unique().to_numpy()
-    named = [name for name in results.selected[:MOST_NAMED] if name in table.columns]
+    labelled_names = [name for name in results.selected[:MAX_NAMED] if name in table.columns]
     names = sorted(table.index.get_level_values("axis").unique())
     for r, axis in enumerate(names):
         of_axis = table.xs(axis, level="axis").reindex(penalties, fill_value=0.0)
-        _coefficient_lines(axes, of_axis, named, SIGNS.line(r))
-    for place, name in enumerate(named):
-        axes.plot([], [], color=SIGNS.colour(place), label=shown_name(name))
+        _coefficient_lines(axes, of_axis, labelled_names, SIGNS.line(r))
+    for i, name in enumerate(labelled_names):
+        axes.plot([], [], color=SIGNS.colour(i), label=shown_name(name))
     if len(names) > 1:
         for r, axis in enumerate(names):
             axes.plot([], [], color=faint(0.35), linestyle=SIGNS.line(r), label=axis)
@@ -371,7 +388,7 @@ def penalty_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -
     return add_legend(axes, is_new)
 
 
-def _coefficient_lines(axes: Axes, table: pd.DataFrame, named: list[Any], style: str) -> None:
+def _coefficient_lines(axes: Axes, table: pd.DataFrame, labelled_names: list[Any], style: str) -> None:
     """Draw the coefficients of one direction against the penalty; columns without a name are grey.
 
     Parameters
@@ -380,21 +397,21 @@ def _coefficient_lines(axes: Axes, table: pd.DataFrame, named: list[Any], style:
         The axes to draw into.
     table : DataFrame
         Coefficients, penalties by columns.
-    named : list
+    labelled_names : list
         Columns that are drawn in colour, over the others.
     style : str
         Line style of the direction.
     """
-    at = table.index.to_numpy()
+    penalties = table.index.to_numpy()
     values = table.to_numpy()
     columns = table.columns.to_list()
-    places = {columns.index(name): place for place, name in enumerate(named)}
+    colour_by_position = {columns.index(name): i for i, name in enumerate(labelled_names)}
     for j in np.flatnonzero(values.any(axis=0)).tolist():
-        if j not in places:
-            axes.plot(at, values[:, j], color=faint(0.75), linestyle=style, linewidth=0.8, zorder=1.5)
-    for j, place in places.items():
+        if j not in colour_by_position:
+            axes.plot(penalties, values[:, j], color=faint(0.75), linestyle=style, linewidth=0.8, zorder=1.5)
+    for j, i in colour_by_position.items():
         if values[:, j].any():
-            axes.plot(at, values[:, j], color=SIGNS.colour(place), linestyle=style, linewidth=1.3)
+            axes.plot(penalties, values[:, j], color=SIGNS.colour(i), linestyle=style, linewidth=1.3)
 
 
 PLS_PLOTS = (scores, vip, loadings, s_plot, stability, pls_path, *WITH_POSTERIORS)

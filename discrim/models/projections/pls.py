@@ -53,13 +53,13 @@ from discrim.models.projections.pls_choice import (
     Scaled,
     choose_components,
     component_grid,
+    component_path,
     q2_of_shuffles,
     read_scale,
-    refuse_few,
+    refuse_fewer_components,
     refuse_no_orthogonal,
     refuse_predictive,
     selection_stability,
-    tried_components,
 )
 from discrim.models.projections.pls_engine import components_of_engine, engine_fit
 from discrim.models.results.geometry import GroupSummary, LinearGeometry
@@ -110,8 +110,8 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         self.ncomp = fit.estimates.predictive
         self.orthogonal = fit.estimates.orthogonal
         name = "P" if self.orthogonal else "PLS"
-        own = [f"{name}{i + 1}" for i in range(self.ncomp)]
-        self._names = pd.Index([*own, *(f"O{i + 1}" for i in range(self.orthogonal))])
+        component_names = [f"{name}{i + 1}" for i in range(self.ncomp)]
+        self._names = pd.Index([*component_names, *(f"O{i + 1}" for i in range(self.orthogonal))])
 
     @property
     @available_if()
@@ -126,8 +126,8 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         NotSupportedError
             The number of components was an option, or the fit was loaded.
         """
-        why = "as the number of components was given, or the fit was loaded"
-        return held_path(self._fit, why, "fit without ncomp= to have it chosen, or see q2()")
+        reason = "as the number of components was given, or the fit was loaded"
+        return held_path(self._fit, reason, "fit without ncomp= to have it chosen, or see q2()")
 
     @available_if(needs_rows("q2()"))
     @displayed(se="share", R2X="share", Q2="share")
@@ -165,7 +165,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         blocks = self._fit.rows("q2()")
         self._refuse_engine("q2()")
         tuning = TuningFolds.read(folds, seed, blocks, self._fit.refits.groups(self._fit))
-        return tried_components(blocks, self._fit.estimates, tuning)
+        return component_path(blocks, self._fit.estimates, tuning)
 
     @available_if(needs_rows("permutation_test()"))
     def permutation_test(self, n: int = 999, folds: int = 10, seed: int | None = None) -> TestResult:
@@ -208,11 +208,11 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         self._refuse_engine("permutation_test()")
         return q2_of_shuffles(self._fit, n, folds, seed)
 
-    def _refuse_engine(self, what: str) -> None:
+    def _refuse_engine(self, method_name: str) -> None:
         """Raise NotSupportedError if a user's regression finds the components."""
         if self._fit.estimates.algorithm == "engine":
             raise NotSupportedError(
-                f"{what} finds components many times, and only by our own algorithms.",
+                f"{method_name} finds components many times, and only by our own algorithms.",
                 hint='Fit by another algorithm=, or see error_rates(["cv"]).',
             )
 
@@ -338,21 +338,22 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         """
         reading.check_word("part", part, ("predictive", "orthogonal"))
         latent = self._fit.estimates.latent
-        most = self.ncomp
+        max_components = self.ncomp
         if part == "orthogonal" and not self.orthogonal:
             raise DataError(
                 'part="orthogonal": this fit has no orthogonal components.', hint="Fit with OrthogonalPLS(1)."
             )
         if ncomp is not None:
-            reading.check_whole("ncomp", ncomp, 1, most, what="a number of components")
+            reading.check_whole("ncomp", ncomp, 1, max_components, what="a number of components")
         if self.orthogonal:
-            if ncomp not in (None, most):
+            if ncomp not in (None, max_components):
                 raise DataError(
-                    f"ncomp={ncomp}: beside orthogonal components all {most} are taken.", hint="Leave it out."
+                    f"ncomp={ncomp}: beside orthogonal components all {max_components} are taken.",
+                    hint="Leave it out.",
                 )
             values = latent.importances()[part == "orthogonal"]
         else:
-            values = latent.importance()[:, (ncomp or most) - 1]
+            values = latent.importance()[:, (ncomp or max_components) - 1]
         order = np.argsort(-values, kind="stable")
         return pd.Series(values[order], index=self.terms[order], name="vip")
 
@@ -393,8 +394,8 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         >>> fit.s_plot().loc["perimeter_worst"].round(3).to_dict()
         {'covariance': 18.273, 'correlation': 0.915}
         """
-        most = len(self._names)
-        reading.check_whole("component", component, 1, most, what="the number of a component")
+        max_components = len(self._names)
+        reading.check_whole("component", component, 1, max_components, what="the number of a component")
         reading.check_word("units", units, ("pareto", "own"))
         covariance, correlation = self._fit.estimates.with_scores(component - 1, pareto=units == "pareto")
         columns = {"covariance": covariance, "correlation": correlation}
@@ -511,11 +512,11 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
             row |= {"orthogonal": self.orthogonal, "RMSEE": self._fit.estimates.residual_error()}
         return pd.DataFrame([row])
 
-    def _augmented(self, gaps: Gaps, data: Any) -> pd.DataFrame:
+    def _augmented(self, missing_policy: Gaps, data: Any) -> pd.DataFrame:
         """Return the table with predicted labels and posteriors, or scores for rules without posteriors."""
         if self._fit.has_posteriors:
-            return super()._augmented(gaps, data)
-        rows = self._fit.new_rows(data, gaps)
+            return super()._augmented(missing_policy, data)
+        rows = self._fit.new_rows(data, missing_policy)
         values = posterior_frame(rows, self._fit.rule(), self.classes, np.asarray)
         return self._fit.augmented(rows, values, "score")
 
@@ -701,7 +702,7 @@ def pls(
             )
         blocks, stats = sample.of_moments("pooled", FROM_ROWS if plan.by_engine else needs_rows)
     reading.refuse_no_spread(stats)
-    shares, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
+    prior_proportions, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
     shared: dict[str, Any] = dict(zip(SHARED, (*scaled, rule, estimated), strict=True))
     path = None
     search = None
@@ -710,15 +711,17 @@ def pls(
         search = GridSearch(grid, TuningFolds.read(folds, seed, blocks, groups), plan.select)
     if plan.by_engine:
         number = components_of_engine(algorithm, plan.ncomp)
-        fit = engine_fit(algorithm, blocks, stats, shares, number, **shared)
+        fit = engine_fit(algorithm, blocks, stats, prior_proportions, number, **shared)
     elif plan.has_orthogonal:
-        fit = _orthogonal_fit(stats, shares, plan.ncomp, plan.orthogonal or 1, **shared)
+        fit = _orthogonal_fit(stats, prior_proportions, plan.ncomp, plan.orthogonal or 1, **shared)
     else:
-        most = max(component_grid(search)) if search else int(plan.ncomp or 0)
-        columns = plan.columns * most if len(plan.columns) == 1 else plan.columns
+        max_components = max(component_grid(search)) if search else int(plan.ncomp or 0)
+        columns = plan.columns * max_components if len(plan.columns) == 1 else plan.columns
         name: Algorithm = "simpls" if algorithm == "simpls" else "nipals"
-        fit = core.fit_pls(stats, shares, components=most, algorithm=name, nonzero=columns, **shared)
-        refuse_few(fit, 1 if search else most)
+        fit = core.fit_pls(
+            stats, prior_proportions, components=max_components, algorithm=name, nonzero=columns, **shared
+        )
+        refuse_fewer_components(fit, 1 if search else max_components)
     if search is not None:
         fit, path = choose_components(blocks, fit, search)
     spec = PLSSpec(search, groups)
@@ -756,7 +759,7 @@ def _read_within(sample: Sample, column: str) -> Blocks:
 
 
 def _orthogonal_fit(
-    stats: ClassMoments, shares: Floats, ncomp: int | None, count: int, **shared: Any
+    stats: ClassMoments, prior_proportions: Floats, ncomp: int | None, count: int, **shared: Any
 ) -> PLSFit:
     """Fit with orthogonal components, and check that there are as many components as requested.
 
@@ -764,7 +767,7 @@ def _orthogonal_fit(
     ----------
     stats : ClassMoments
         Class moments of the rows.
-    shares : (K,) float64
+    prior_proportions : (K,) float64
         Prior probabilities of the classes.
     ncomp : int, optional
         Requested number of predictive components.
@@ -777,10 +780,10 @@ def _orthogonal_fit(
     -------
     PLSFit
     """
-    fit = core.fit_pls(stats, shares, components=count, orthogonal=count, **shared)
+    fit = core.fit_pls(stats, prior_proportions, components=count, orthogonal=count, **shared)
     refuse_no_orthogonal(fit)
     refuse_predictive(ncomp, fit)
-    refuse_few(fit, fit.predictive + count)
+    refuse_fewer_components(fit, fit.predictive + count)
     return fit
 
 
@@ -841,12 +844,12 @@ class PLSSpec(ModelSpec[PLSFit]):
         """Return whether `decision_function` returns log posteriors instead of scores of the rule."""
         return fit.has_posteriors
 
-    def read_rows(self, fit: FittedModel[PLSFit], data: Any, gaps: Gaps) -> Blocks:
+    def read_rows(self, fit: FittedModel[PLSFit], data: Any, missing_policy: Gaps) -> Blocks:
         """Return the rows of new data, as deviations from group means if the fit uses `within=`."""
         within = fit.options["within"]
         if within is not None and data is not None:
             data = new_rows_within(fit.design_rows, data, within)
-        return super().read_rows(fit, data, gaps)
+        return super().read_rows(fit, data, missing_policy)
 
     def required_moments(self, fit: FittedModel[PLSFit]) -> Spread | None:
         """Return the kind of second moments that a refit needs; None if it needs the rows."""
@@ -865,8 +868,8 @@ class PLSSpec(ModelSpec[PLSFit]):
             return self.refit_with_fixed(fit, rows)
         moments = _enough_moments(fit, rows)
         estimates = fit.estimates
-        most = estimates.components if estimates.orthogonal else max(component_grid(self.search))
-        refit = None if moments is None else estimates.refit_up_to(moments, most)
+        max_components = estimates.components if estimates.orthogonal else max(component_grid(self.search))
+        refit = None if moments is None else estimates.refit_up_to(moments, max_components)
         if refit is None:
             return None
         try:
@@ -910,5 +913,5 @@ class PLSSpec(ModelSpec[PLSFit]):
         """Return the estimates stored in a file; raise DataError if the moments have fewer components."""
         reading.refuse_no_spread(moments)
         fit = super().from_arrays(moments, prior, arguments)
-        refuse_few(fit, arguments["regressed"].components)
+        refuse_fewer_components(fit, arguments["regressed"].components)
         return fit

@@ -141,18 +141,18 @@ def refuse_predictive(ncomp: int | None, fit: PLSFit) -> None:
         )
 
 
-USUAL = 10
+DEFAULT_MAX_COMPONENTS = 10
 """Largest number of components to try by default."""
 
 
-def component_grid(search: GridSearch, most: int = USUAL) -> list[int]:
+def component_grid(search: GridSearch, max_components: int = DEFAULT_MAX_COMPONENTS) -> list[int]:
     """Return the candidate numbers of components, in increasing order.
 
     Parameters
     ----------
     search : GridSearch
         The choice; its `grid` has the user's candidates or is None.
-    most : int
+    max_components : int
         Largest candidate if the user gave none.
 
     Returns
@@ -165,10 +165,10 @@ def component_grid(search: GridSearch, most: int = USUAL) -> list[int]:
         The grid is empty, or a candidate is not a positive whole number.
     """
     if search.grid is None:
-        return list(range(1, most + 1))
-    what = "numbers of components"
-    also = f", or None for 1 to {USUAL}"
-    return reading.check_grid(search.grid, "number of components", 1, whole=True, what=what, also=also)
+        return list(range(1, max_components + 1))
+    grid_label = "numbers of components"
+    also = f", or None for 1 to {DEFAULT_MAX_COMPONENTS}"
+    return reading.check_grid(search.grid, "number of components", 1, whole=True, what=grid_label, also=also)
 
 
 def choose_components(blocks: Blocks, fit: PLSFit, search: GridSearch) -> tuple[PLSFit, pd.DataFrame]:
@@ -193,15 +193,15 @@ def choose_components(blocks: Blocks, fit: PLSFit, search: GridSearch) -> tuple[
     """
     if fit.orthogonal:
         return _choose_orthogonal(blocks, fit, search)
-    refuse_few(fit, 1)
+    refuse_fewer_components(fit, 1)
     able = fit.components if fit.decides != "lda" else fit.spread_components()
     fit = fit.with_components(max(able, 1))
-    refuse_few(fit, 1)
-    tried = _tried(tried_components(blocks, fit, search.folds), search, "components")
-    return fit.with_components(int(search.good(tried).min())), tried
+    refuse_fewer_components(fit, 1)
+    chosen_path = _grid_rows(component_path(blocks, fit, search.folds), search, "components")
+    return fit.with_components(int(search.good(chosen_path).min())), chosen_path
 
 
-def _tried(path: pd.DataFrame, search: GridSearch, components: str) -> pd.DataFrame:
+def _grid_rows(path: pd.DataFrame, search: GridSearch, components: str) -> pd.DataFrame:
     """Keep the rows of a path that belong to the candidates.
 
     Parameters
@@ -222,26 +222,26 @@ def _tried(path: pd.DataFrame, search: GridSearch, components: str) -> pd.DataFr
     DataError
         The path does not contain any of the candidates.
     """
-    tried = path[path.iloc[:, 0].isin(component_grid(search, len(path)))].reset_index(drop=True)
-    if not len(tried):
+    candidate_rows = path[path.iloc[:, 0].isin(component_grid(search, len(path)))].reset_index(drop=True)
+    if not len(candidate_rows):
         raise DataError(
             f"grid={reading.listed(search.grid)}: the rows outside each fold have {len(path)} {components} "
             "at most.",
             hint="Give such numbers.",
         )
-    return tried
+    return candidate_rows
 
 
 def _choose_orthogonal(blocks: Blocks, fit: PLSFit, search: GridSearch) -> tuple[PLSFit, pd.DataFrame]:
     """Choose the number of orthogonal components by cross-validation; see `choose_components`."""
-    ladder = _ladder(fit, fit.moments, max(component_grid(search)))
-    refuse_few(ladder[0] if ladder else fit, fit.predictive + 1)
-    path = _tried_orthogonal(blocks, fit, ladder, search.folds)
-    tried = _tried(path, search, "orthogonal components")
-    return ladder[int(search.good(tried).min()) - 1], tried
+    ladder = _fits_by_orthogonal(fit, fit.moments, max(component_grid(search)))
+    refuse_fewer_components(ladder[0] if ladder else fit, fit.predictive + 1)
+    path = _orthogonal_path(blocks, fit, ladder, search.folds)
+    chosen_path = _grid_rows(path, search, "orthogonal components")
+    return ladder[int(search.good(chosen_path).min()) - 1], chosen_path
 
 
-def _ladder(fit: PLSFit, moments: ClassMoments, most: int) -> list[PLSFit]:
+def _fits_by_orthogonal(fit: PLSFit, moments: ClassMoments, max_components: int) -> list[PLSFit]:
     """Refit with 1, 2, ... orthogonal components.
 
     Parameters
@@ -250,7 +250,7 @@ def _ladder(fit: PLSFit, moments: ClassMoments, most: int) -> list[PLSFit]:
         The fit whose options are used.
     moments : ClassMoments
         Class moments of the rows to fit.
-    most : int
+    max_components : int
         Largest number of orthogonal components.
 
     Returns
@@ -261,23 +261,25 @@ def _ladder(fit: PLSFit, moments: ClassMoments, most: int) -> list[PLSFit]:
         classes.
     """
     enough = (moments.rows >= 1).all() and moments.total > moments.n_classes
-    found = core.orthogonal_fits(fit, moments, most) if enough else []
+    fits = core.orthogonal_fits(fit, moments, max_components) if enough else []
     return [
-        each
-        for each in found
-        if each.predictive == fit.predictive
-        and (each.decides != "lda" or each.spread_components() == each.components)
+        orthogonal_fit
+        for orthogonal_fit in fits
+        if orthogonal_fit.predictive == fit.predictive
+        and (
+            orthogonal_fit.decides != "lda" or orthogonal_fit.spread_components() == orthogonal_fit.components
+        )
     ]
 
 
-def refuse_few(fit: PLSFit, wanted: int) -> None:
+def refuse_fewer_components(fit: PLSFit, requested: int) -> None:
     """Raise an error if there are fewer components than requested, or if their scores are singular.
 
     Parameters
     ----------
     fit : PLSFit
         The fit.
-    wanted : int
+    requested : int
         Requested number of components, including orthogonal ones.
 
     Raises
@@ -285,38 +287,40 @@ def refuse_few(fit: PLSFit, wanted: int) -> None:
     DataError
         The fit has fewer components.
     CollinearError
-        The rule is "lda", and the scores do not vary within classes in `wanted` directions.
+        The rule is "lda", and the scores do not vary within classes in `requested` directions.
     """
     if not fit.components:
         raise DataError(
             "The class means do not differ in any column, so that there is no component.",
             hint="Name columns whose means differ in the formula.",
         )
-    if fit.components < wanted and fit.orthogonal:
+    if fit.components < requested and fit.orthogonal:
         raise DataError(
-            f"algorithm=OrthogonalPLS({wanted - fit.predictive}): of these rows {fit.orthogonal} "
+            f"algorithm=OrthogonalPLS({requested - fit.predictive}): of these rows {fit.orthogonal} "
             "orthogonal components at most vary with the predictive ones.",
             hint=(
                 f"Use OrthogonalPLS({fit.orthogonal}), fewer, or OrthogonalPLS() to have the number chosen."
             ),
         )
-    if fit.components < wanted and fit.nonzero:
+    if fit.components < requested and fit.nonzero:
         raise DataError(
-            f"SparsePLS() of {wanted} components: these rows have {fit.components}, beyond which nothing "
+            f"SparsePLS() of {requested} components: these rows have {fit.components}, beyond which nothing "
             "of the columns covaries with the classes.",
             hint=f"Give {fit.components} or fewer, by ncomp= or the length of nonzero=.",
         )
-    if fit.components < wanted:
+    if fit.components < requested:
         raise DataError(
-            f"ncomp={reading.told(wanted)}: these rows have {fit.components}, beyond which nothing of "
+            f"ncomp={reading.told(requested)}: these rows have {fit.components}, beyond which nothing of "
             "the columns covaries with the classes.",
             hint=f"Give ncomp={fit.components} or fewer, or None to have it chosen.",
         )
     able = fit.spread_components()
-    if fit.decides != "lda" or able >= wanted:
+    if fit.decides != "lda" or able >= requested:
         return
     if fit.orthogonal:
-        fewer = [each.orthogonal for each in _ladder(fit, fit.moments, fit.orthogonal)]
+        fewer = [
+            smaller_fit.orthogonal for smaller_fit in _fits_by_orthogonal(fit, fit.moments, fit.orthogonal)
+        ]
         raise CollinearError(
             f"With {fit.orthogonal} orthogonal components the scores do not vary within classes in every "
             "direction, so that linear discriminant analysis of them has no covariance.",
@@ -335,7 +339,8 @@ def refuse_few(fit: PLSFit, wanted: int) -> None:
             options={"rule": "max"},
         )
     raise CollinearError(
-        f"Within classes the scores of {wanted} components vary along {able} of {wanted} directions, so "
+        f"Within classes the scores of {requested} components vary along {able} of {requested} directions, "
+        "so "
         "that linear discriminant analysis of them has no covariance.",
         hint=f'Pass rule="max" or "centroid"; rule="lda" takes ncomp={able} here at most.',
         options={"rule": "max"},
@@ -344,7 +349,7 @@ def refuse_few(fit: PLSFit, wanted: int) -> None:
 
 def refuse_no_orthogonal(fit: PLSFit) -> None:
     """Raise DataError if the fit has no orthogonal components."""
-    refuse_few(fit, 1)
+    refuse_fewer_components(fit, 1)
     if not fit.orthogonal:
         raise DataError(
             "Nothing of the columns varies with the predictive components and not with the classes, so "
@@ -353,7 +358,7 @@ def refuse_no_orthogonal(fit: PLSFit) -> None:
         )
 
 
-def tried_components(blocks: Blocks, fit: PLSFit, folds: TuningFolds) -> pd.DataFrame:
+def component_path(blocks: Blocks, fit: PLSFit, folds: TuningFolds) -> pd.DataFrame:
     """Explained shares and cross-validated errors of 1, 2, ... components of a fit.
 
     The errors equal those of `error_rates(["cv"])` of fits with these numbers of components and the same
@@ -375,18 +380,23 @@ def tried_components(blocks: Blocks, fit: PLSFit, folds: TuningFolds) -> pd.Data
         that all training sets have.
     """
     if fit.orthogonal:
-        return _tried_orthogonal(blocks, fit, core.orthogonal_fits(fit, fit.moments, fit.orthogonal), folds)
+        return _orthogonal_path(blocks, fit, core.orthogonal_fits(fit, fit.moments, fit.orthogonal), folds)
     refuse_lone_classes(fit.moments, blocks.design.levels, "ncomp=")
-    moments, judged = folds.training_moments(blocks, fit.moments.spread)
-    parts = [_refitted(fit, part, folds, fold) for fold, part in enumerate(moments)]
-    most = min(part.components for part in parts)
+    moments, test_counts = folds.training_moments(blocks, fit.moments.spread)
+    fold_fits = [
+        _refitted(fit, training_moments, folds, fold) for fold, training_moments in enumerate(moments)
+    ]
+    max_components = min(training_moments.components for training_moments in fold_fits)
     log_prior = logs_of_prior(fit.prior)
-    alongs = [partial(part.with_components(most).along, log_prior=log_prior) for part in parts]
-    x, y = (each[:most].cumsum() for each in fit.latent.explained())
-    return _path(blocks, fit, "components", alongs, judged, x, y)
+    alongs = [
+        partial(training_moments.with_components(max_components).along, log_prior=log_prior)
+        for training_moments in fold_fits
+    ]
+    x, y = (proportions[:max_components].cumsum() for proportions in fit.latent.explained())
+    return _path(blocks, fit, "components", alongs, test_counts, x, y)
 
 
-def _tried_orthogonal(
+def _orthogonal_path(
     blocks: Blocks, fit: PLSFit, ladder: Sequence[PLSFit], folds: TuningFolds
 ) -> pd.DataFrame:
     """Explained shares and cross-validated errors of 1, 2, ... orthogonal components.
@@ -408,18 +418,21 @@ def _tried_orthogonal(
         Columns: orthogonal, error, se, R2X, R2, Q2.
     """
     refuse_lone_classes(fit.moments, blocks.design.levels, "OrthogonalPLS() a number")
-    moments, judged = folds.training_moments(blocks, fit.moments.spread)
-    parts = [_ladder(fit, part, len(ladder)) for part in moments]
-    most = min(map(len, parts))
-    for fold, part in enumerate(parts):
-        if not part:
+    moments, test_counts = folds.training_moments(blocks, fit.moments.spread)
+    fold_ladders = [_fits_by_orthogonal(fit, training_moments, len(ladder)) for training_moments in moments]
+    max_components = min(map(len, fold_ladders))
+    for fold, training_moments in enumerate(fold_ladders):
+        if not training_moments:
             _refuse_fold(folds, fold, "OrthogonalPLS() a number")
-    alongs = [partial(_along, part[:most], logs_of_prior(fit.prior)) for part in parts]
+    alongs = [
+        partial(_along, training_moments[:max_components], logs_of_prior(fit.prior))
+        for training_moments in fold_ladders
+    ]
     x, y = (
-        np.array([each.sum() for each in pair])
-        for pair in zip(*(f.latent.explained() for f in ladder[:most]), strict=True)
+        np.array([explained.sum() for explained in pair])
+        for pair in zip(*(f.latent.explained() for f in ladder[:max_components]), strict=True)
     )
-    return _path(blocks, fit, "orthogonal", alongs, judged, x, y)
+    return _path(blocks, fit, "orthogonal", alongs, test_counts, x, y)
 
 
 def _along(fits: Sequence[PLSFit], log_prior: Floats, x: Floats) -> Iterator[tuple[Floats, Floats]]:
@@ -451,7 +464,7 @@ def _path(
     fit: PLSFit,
     name: str,
     alongs: Sequence[Along],
-    judged: list[Floats],
+    test_counts: list[Floats],
     x: Floats,
     y: Floats,
 ) -> pd.DataFrame:
@@ -467,7 +480,7 @@ def _path(
         Name of the first column.
     alongs : sequence of Along
         Prediction functions of the training set of each fold.
-    judged : list of (n,) float64
+    test_counts : list of (n,) float64
         For each fold, how often each row of the table is in its test set.
     x, y : (A,) float64
         Shares of the squares of columns and of indicators that 1, 2, ..., A components explain.
@@ -476,11 +489,11 @@ def _path(
     -------
     DataFrame
     """
-    wrong, rows, q2 = _judged(blocks, fit, alongs, judged, len(x))
+    wrong, rows, q2 = _test_errors(blocks, fit, alongs, test_counts, len(x))
     refuse_none_judged(rows, "components")
-    tried = np.arange(1, len(x) + 1)
+    candidates = np.arange(1, len(x) + 1)
     sampled = fit.estimated_prior
-    path = error_path(name, tried, wrong, rows, fit.prior, sampled=sampled)
+    path = error_path(name, candidates, wrong, rows, fit.prior, sampled=sampled)
     path["R2X"] = x
     path["R2"] = y
     path["Q2"] = q2
@@ -492,7 +505,7 @@ FEWER = "a smaller ncomp="
 
 
 def _refitted(
-    fit: PLSFit, moments: ClassMoments, folds: TuningFolds, fold: int, given: str = "ncomp="
+    fit: PLSFit, moments: ClassMoments, folds: TuningFolds, fold: int, argument: str = "ncomp="
 ) -> PLSFit:
     """Refit to the training set of a fold.
 
@@ -506,7 +519,7 @@ def _refitted(
         The folds, for the message.
     fold : int
         Number of the fold, for the message.
-    given : str
+    argument : str
         Option to suggest in the message.
 
     Returns
@@ -520,16 +533,16 @@ def _refitted(
         A class is empty, or the scores do not vary within classes.
     """
     enough = (moments.rows >= 1).all() and moments.total > moments.n_classes
-    part = fit.refit_up_to(moments, fit.components) if enough else None
-    return _refuse_fold(folds, fold, given) if part is None else part
+    fold_fit = fit.refit_up_to(moments, fit.components) if enough else None
+    return _refuse_fold(folds, fold, argument) if fold_fit is None else fold_fit
 
 
-def _refuse_fold(folds: TuningFolds, fold: int, given: str) -> NoReturn:
+def _refuse_fold(folds: TuningFolds, fold: int, argument: str) -> NoReturn:
     """Raise CollinearError for a fold whose training set cannot be fitted."""
     where, more = folds.training_rows(fold)
     raise CollinearError(
         f"{where} a class is gone, or the scores do not vary within classes.",
-        hint=f"Give {given}, or {more}.",
+        hint=f"Give {argument}, or {more}.",
     )
 
 
@@ -555,28 +568,28 @@ def selection_stability(
         Terms by "any" and `names`, the most frequently selected first.
     """
     blocks = fit.rows("stability()")
-    numbers = fit.estimates
-    reading.check_whole("repeats", repeats, 1, MOST, what="a number of repeats")
+    estimates = fit.estimates
+    reading.check_whole("repeats", repeats, 1, MAX_PERMUTATIONS, what="a number of repeats")
     start = resampling.drawn_seed(seed)
-    used = np.zeros((len(fit.terms), 1 + numbers.components))
+    used = np.zeros((len(fit.terms), 1 + estimates.components))
     with Progress(repeats * folds, "selections") as progress:
         for repeat in range(repeats):
-            dealt = TuningFolds.read(folds, start + repeat, blocks, fit.refits.groups(fit))
-            moments, _ = dealt.training_moments(blocks, numbers.moments.spread)
-            for fold, part in enumerate(moments):
-                refit = _refitted(numbers, part, dealt, fold, FEWER).latent
-                if refit.count < numbers.components:
-                    _refuse_fold(dealt, fold, FEWER)
+            tuning_folds = TuningFolds.read(folds, start + repeat, blocks, fit.refits.groups(fit))
+            moments, _ = tuning_folds.training_moments(blocks, estimates.moments.spread)
+            for fold, training_moments in enumerate(moments):
+                refit = _refitted(estimates, training_moments, tuning_folds, fold, FEWER).latent
+                if refit.count < estimates.components:
+                    _refuse_fold(tuning_folds, fold, FEWER)
                 mine = refit.weights != 0
                 used += np.column_stack([mine.any(axis=1), mine])
                 progress(1)
-    shares = pd.DataFrame(used / (repeats * folds), index=fit.terms, columns=["any", *names])
-    shares = shares[shares["any"] > 0]
-    return shares.sort_values("any", ascending=False, kind="stable")
+    proportions = pd.DataFrame(used / (repeats * folds), index=fit.terms, columns=["any", *names])
+    proportions = proportions[proportions["any"] > 0]
+    return proportions.sort_values("any", ascending=False, kind="stable")
 
 
-def _judged(
-    blocks: Blocks, fit: PLSFit, alongs: Sequence[Along], judged: list[Floats], most: int
+def _test_errors(
+    blocks: Blocks, fit: PLSFit, alongs: Sequence[Along], test_counts: list[Floats], max_components: int
 ) -> tuple[Floats, Floats, Floats]:
     """Count misclassified test rows, and compute Q2, by number of components.
 
@@ -588,9 +601,9 @@ def _judged(
         The fit to all rows, which has the class proportions and the units of the indicators.
     alongs : sequence of Along
         Prediction functions of the training set of each fold.
-    judged : list of (n,) float64
+    test_counts : list of (n,) float64
         For each fold, how often each row of the table is in its test set.
-    most : int
+    max_components : int
         Largest number of components, A.
 
     Returns
@@ -604,26 +617,26 @@ def _judged(
         fit.
     """
     k = fit.moments.n_classes
-    shares = fit.shares
+    prior_proportions = fit.shares
     sizes = fit.sizes
-    wrong = np.zeros((most, k))
+    wrong = np.zeros((max_components, k))
     rows = np.zeros(k)
-    press = np.zeros(most)
+    press = np.zeros(max_components)
     total = 0.0
     with Progress(blocks.table.nrows * len(alongs), "choice of components") as progress:
-        for fold, x, codes, times in judged_rows(blocks, judged, progress):
+        for fold, x, codes, row_counts in judged_rows(blocks, test_counts, progress):
             indicators = np.equal(codes[:, None], np.arange(k))
-            member = indicators * times[:, None]
+            member = indicators * row_counts[:, None]
             rows += member.sum(axis=0)
-            total += float(times @ (((indicators - shares) / sizes) ** 2).sum(axis=1))
+            total += float(row_counts @ (((indicators - prior_proportions) / sizes) ** 2).sum(axis=1))
             for j, (scores, fitted) in enumerate(alongs[fold](x)):
                 wrong[j] += (best_class(scores) != codes) @ member
-                press[j] += times @ (((indicators - fitted) / sizes) ** 2).sum(axis=1)
+                press[j] += row_counts @ (((indicators - fitted) / sizes) ** 2).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         return wrong, rows, 1.0 - press / total
 
 
-MOST = 10**6
+MAX_PERMUTATIONS = 10**6
 """Largest number of permutations or repeats; more would take too long to be useful."""
 
 
@@ -650,7 +663,7 @@ def q2_of_shuffles(fit: FittedModel[PLSFit], n: int, folds: int, seed: int | Non
     NotSupportedError
         The weights are not whole numbers.
     """
-    reading.check_whole("n", n, 1, MOST, what="a number of permutations")
+    reading.check_whole("n", n, 1, MAX_PERMUTATIONS, what="a number of permutations")
     blocks = fit.rows("permutation_test()")
     if blocks.weights is not None and not blocks.rows.has_whole_weights():
         raise NotSupportedError(
@@ -660,18 +673,22 @@ def q2_of_shuffles(fit: FittedModel[PLSFit], n: int, folds: int, seed: int | Non
     reading.refuse_large(blocks, "permutation_test() gathers all rows", times=fit.nobs)
     x, codes = repeated(*weighted_rows(blocks))
     resampling.check_folds(folds, len(x))
-    numbers = fit.estimates
+    estimates = fit.estimates
     k = len(fit.classes)
     start = resampling.drawn_seed(seed)
-    how = numbers.regressed
+    how = estimates.regressed
     groups = fit.refits.groups(fit)
     if groups is None:
-        dealt = resampling.generator(start).permutation(len(x)) % folds
+        fold_ids = resampling.generator(start).permutation(len(x)) % folds
     else:
         together = groups[used_codes(blocks) >= 0]
-        dealt = validation.dealt_groups(blocks, groups, folds, start)[used_codes(blocks) >= 0]
+        fold_ids = validation.dealt_groups(blocks, groups, folds, start)[used_codes(blocks) >= 0]
     # In units near one, the squares neither overflow nor underflow.
-    z = (x - numbers.origin) * numbers.moments.scale / np.where(np.isfinite(numbers.unit), numbers.unit, 1.0)
+    z = (
+        (x - estimates.origin)
+        * estimates.moments.scale
+        / np.where(np.isfinite(estimates.unit), estimates.unit, 1.0)
+    )
 
     def labelling(number: int) -> Codes:
         """Return the class codes (n,) after permutation `number`; 0 returns the observed codes."""
@@ -685,7 +702,7 @@ def q2_of_shuffles(fit: FittedModel[PLSFit], n: int, folds: int, seed: int | Non
         return shuffled
 
     with Progress((n + 1) * folds, "permutations") as progress:
-        q2 = core.q2_of_labellings(z, labelling, n + 1, dealt, k, how, progress)
+        q2 = core.q2_of_labellings(z, labelling, n + 1, fold_ids, k, how, progress)
     r2 = core.r2_of(z, labelling, n + 1, k, how)
     figures: dict[str, tuple[float, float, float, float]] = {}
     for name, (seen, others) in {"Q2": (q2[0], q2[1:]), "R2": (r2[0], r2[1:])}.items():

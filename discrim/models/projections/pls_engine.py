@@ -21,7 +21,7 @@ from discrim.design.rows import repeated, weighted_rows
 from discrim.errors import DataError, NotSupportedError
 from discrim.models.base import reading
 from discrim.models.base.reading import text_of
-from discrim.models.projections.pls_choice import refuse_few
+from discrim.models.projections.pls_choice import refuse_fewer_components
 
 
 def as_latent(matrices: list[Any], a: Floats, b: Floats) -> Latent:
@@ -65,9 +65,9 @@ def components_of_engine(engine: Any, components: int | None) -> int:
         `engine` is not a regression, or the number is missing or not a positive whole number.
     """
     if isinstance(engine, type) or not callable(getattr(engine, "fit", None)):
-        given = f"the class {engine.__name__}" if isinstance(engine, type) else text_of(engine)
+        engine_label = f"the class {engine.__name__}" if isinstance(engine, type) else text_of(engine)
         raise DataError(
-            f"algorithm={given} is no regression.",
+            f"algorithm={engine_label} is no regression.",
             hint=(
                 "Give an object with fit(X, Y), such as scikit-learn's PLSRegression(3), a specification "
                 "of discrim.subspace, 'nipals' or 'simpls'."
@@ -125,16 +125,16 @@ def engine_fit(
     fitted = partial(core.fit_pls, moments, prior, components=components, algorithm="engine", **shared)
     tables = core.tables_of(moments, scale=shared["scale"], indicators=shared["indicators"])
     # A fit without components provides the centre and the units of the columns.
-    middle = fitted(engine=partial(as_latent, [np.zeros((moments.n_columns, 0))] * 3))
+    center_fit = fitted(engine=partial(as_latent, [np.zeros((moments.n_columns, 0))] * 3))
     x, codes, weights = weighted_rows(blocks)
     if weights is not None:
         x, codes = repeated(x, codes, weights)
-    z = standard_columns(x, middle.origin, middle.moments.scale) - middle.centre[:, None]
+    z = standard_columns(x, center_fit.origin, center_fit.moments.scale) - center_fit.centre[:, None]
     indicators_of = np.equal(codes[:, None], np.arange(len(prior))).astype(np.float64)
-    y = (indicators_of - middle.shares) / tables.sizes
-    latent = _engine_components(engine, (z / middle.unit[:, None]).T, y, components)
+    y = (indicators_of - center_fit.shares) / tables.sizes
+    latent = _engine_components(engine, (z / center_fit.unit[:, None]).T, y, components)
     fit = fitted(engine=partial(as_latent, latent))
-    refuse_few(fit, components)
+    refuse_fewer_components(fit, components)
     return fit
 
 
@@ -165,9 +165,9 @@ def _engine_components(engine: Any, x: Floats, y: Floats, components: int) -> li
     name = text_of(engine)
     try:
         copy = copied(engine)
-        known = copy.get_params() if hasattr(copy, "get_params") else {}
+        parameters = copy.get_params() if hasattr(copy, "get_params") else {}
         settings = {"n_components": components, "scale": False}
-        copy.set_params(**{key: value for key, value in settings.items() if key in known})
+        copy.set_params(**{key: value for key, value in settings.items() if key in parameters})
         copy.fit(np.ascontiguousarray(x), y)
         matrices = [np.asarray(getattr(copy, attribute), dtype=np.float64) for attribute in FITTED]
     except Exception as error:
@@ -178,7 +178,7 @@ def _engine_components(engine: Any, x: Floats, y: Floats, components: int) -> li
             hint="Use PLSRegression, or leave algorithm= out.",
         ) from error
     shape = (x.shape[1], components)
-    if any(each.shape != shape or not np.isfinite(each).all() for each in matrices) or not (
+    if any(matrix.shape != shape or not np.isfinite(matrix).all() for matrix in matrices) or not (
         matrices[-1].any(axis=0).all()
     ):
         raise DataError(

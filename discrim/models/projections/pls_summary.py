@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from discrim.models.base.fit import FittedModel
     from discrim.models.projections.pls import PLSResults
 
-MOST_COLUMNS = 20
+MAX_COLUMNS = 20
 """Number of columns that the summary shows."""
 
 BRIEF = 10
@@ -26,7 +26,7 @@ BRIEF = 10
 LONG = 2**19
 """Rows times components above which the summary omits the leave-one-out error (a fit for each row)."""
 
-MOST_COMPONENTS = 6
+MAX_COMPONENTS = 6
 """Number of components whose weights are shown next to the importance of the columns."""
 
 RULES = {
@@ -41,37 +41,43 @@ ALGORITHMS = {"nipals": "NIPALS", "simpls": "SIMPLS", "engine": "an engine"}
 
 def pls_sections(results: PLSResults, fit: FittedModel[PLSFit]) -> Sections:
     """Return the sections of the summary in their order."""
-    parts: Sections = {"header": _header, "classes": headers.classes_section, "components": _components}
-    parts |= {"path": _path, "centroids": _centroids, "columns": _columns}
+    section_builders: Sections = {
+        "header": _header,
+        "classes": headers.classes_section,
+        "components": _components,
+    }
+    section_builders |= {"path": _path, "centroids": _centroids, "columns": _columns}
     if fit.path is None:
-        del parts["path"]
-    return parts
+        del section_builders["path"]
+    return section_builders
 
 
 def _header(results: PLSResults, fit: FittedModel[PLSFit]) -> Pairs:
-    numbers = fit.estimates
-    units = "over their SD, 1/(N-1)" if numbers.scale else "as they are"
-    responses = "over their SD" if numbers.indicators == "scaled" else "as they are"
+    estimates = fit.estimates
+    units = "over their SD, 1/(N-1)" if estimates.scale else "as they are"
+    responses = "over their SD" if estimates.indicators == "scaled" else "as they are"
     items: list[HeaderItem] = [
         *headers.row_items(fit),
         HeaderItem(
             "Components", results.ncomp, _counted(results), brief="components", options=("orthogonal",)
         ),
         headers.chosen_item(fit, "cross-validation"),
-        HeaderItem("Rule", numbers.decides, RULES[numbers.decides]),
+        HeaderItem("Rule", estimates.decides, RULES[estimates.decides]),
         HeaderItem(
-            "Algorithm", numbers.algorithm, "O2PLS" if results.orthogonal else ALGORITHMS[numbers.algorithm]
+            "Algorithm",
+            estimates.algorithm,
+            "O2PLS" if results.orthogonal else ALGORITHMS[estimates.algorithm],
         ),
         HeaderItem("Columns taken", units),
         HeaderItem("Indicators taken", responses),
         *headers.size_items(fit),
     ]
-    if numbers.nonzero:
-        counts = ", ".join(map(str, numbers.nonzero))
+    if estimates.nonzero:
+        counts = ", ".join(map(str, estimates.nonzero))
         items.append(HeaderItem("Columns of components", counts))
     if fit.options["within"] is not None:
         items.append(HeaderItem("Deviations within", fit.options["within"]))
-    if numbers.decides == "lda":
+    if estimates.decides == "lda":
         items.append(headers.prior_item(fit))
     items.append(headers.error_item(fit, "apparent"))
     if fit.has_rows and fit.design_rows.table.nrows * results.ncomp > LONG:
@@ -129,7 +135,7 @@ def _centroids(results: PLSResults, fit: FittedModel[PLSFit]) -> Section:
     return Section("Means of the scores by class", table, "general", source="fit.centroids")
 
 
-def _columns(results: PLSResults, fit: FittedModel[PLSFit], most: int = MOST_COLUMNS) -> Section:
+def _columns(results: PLSResults, fit: FittedModel[PLSFit], max_columns: int = MAX_COLUMNS) -> Section:
     """Section on the importance and the weights of the columns.
 
     Parameters
@@ -138,7 +144,7 @@ def _columns(results: PLSResults, fit: FittedModel[PLSFit], most: int = MOST_COL
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    most : int
+    max_columns : int
         Number of columns to show.
 
     Returns
@@ -147,15 +153,15 @@ def _columns(results: PLSResults, fit: FittedModel[PLSFit], most: int = MOST_COL
     """
     importance = results.vip()
     beside = [results.vip(part="orthogonal").rename("orthogonal")] if results.orthogonal else []
-    weights = results.weights.loc[importance.index].iloc[:, :MOST_COMPONENTS]
-    table = pd.concat([importance, *beside, weights], axis=1).head(most)
+    weights = results.weights.loc[importance.index].iloc[:, :MAX_COMPONENTS]
+    table = pd.concat([importance, *beside, weights], axis=1).head(max_columns)
     if fit.estimates.nonzero:
         importance = importance[importance > 0]
-        table = table.loc[importance.index[:most]]
-    left = len(importance) - most
-    more = f" And {left} more: fit.vip(), fit.weights." if left > 0 else ""
-    beyond = results.ncomp + results.orthogonal - MOST_COMPONENTS
-    others = f" Components beyond {MOST_COMPONENTS}: fit.weights." if beyond > 0 else ""
+        table = table.loc[importance.index[:max_columns]]
+    n_more = len(importance) - max_columns
+    more = f" And {n_more} more: fit.vip(), fit.weights." if n_more > 0 else ""
+    n_more_components = results.ncomp + results.orthogonal - MAX_COMPONENTS
+    others = f" Components beyond {MAX_COMPONENTS}: fit.weights." if n_more_components > 0 else ""
     note = (
         "A column with a VIP above one contributes more than average. In each component the weight that "
         f"is largest in absolute value is positive.{others}{more}"
@@ -170,5 +176,5 @@ def _columns(results: PLSResults, fit: FittedModel[PLSFit], most: int = MOST_COL
     )
 
 
-pls_brief: Sections = {"components": _components, "columns": partial(_columns, most=BRIEF)}
+pls_brief: Sections = {"components": _components, "columns": partial(_columns, max_columns=BRIEF)}
 """Sections of the short summary: components, and the first columns."""

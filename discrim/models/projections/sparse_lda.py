@@ -57,11 +57,11 @@ from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
-MOST_TRIED = 10_000
+MAX_GRID_SIZE = 10_000
 """Largest number of penalties to try."""
 
-LEAST = 1e-3
-LEAST_WIDE = 1e-2
+MIN_PENALTY_RATIO = 1e-3
+MIN_PENALTY_RATIO_WIDE = 1e-2
 """Smallest default penalty relative to the largest: in general, and with fewer rows than columns."""
 
 
@@ -114,11 +114,15 @@ def _refuse_singular(fit: SparseFit, blocks: Blocks) -> None:
     if not fit.is_singular():
         return
     used = np.any(fit.coef != 0, axis=1)
-    constant = [each.column for each in dependencies(fit.moments, diagonal=True) if used[each.column]]
+    constant = [
+        dependency.column
+        for dependency in dependencies(fit.moments, diagonal=True)
+        if used[dependency.column]
+    ]
     if constant:
         does, it = ("does", "it") if len(constant) == 1 else ("do", "them")
         tells = reading.separation_note(fit.moments, blocks.terms)
-        way_out = (
+        hint = (
             "Use lda(covariance=discrim.covariance.Shrunk(1e-6))"
             if tells
             else f"Leave {it} out of the formula"
@@ -126,7 +130,7 @@ def _refuse_singular(fit: SparseFit, blocks: Blocks) -> None:
         raise CollinearError(
             f"{reading.listed(blocks.terms[j] for j in constant)} {does} not vary within classes, where "
             f"distances have their unit.{tells}",
-            hint=f"{way_out}.",
+            hint=f"{hint}.",
             columns=[blocks.terms[j] for j in constant],
         )
     names = reading.listed(blocks.terms[j] for j in np.flatnonzero(used).tolist())
@@ -139,13 +143,13 @@ def _refuse_singular(fit: SparseFit, blocks: Blocks) -> None:
 
 def _warn_of_no_direction(fit: SparseFit) -> None:
     """Warn that the fit has no direction, and why."""
-    why = f"At penalty {fit.tuning[0]:g} no column is left"
-    way_out = "Give a smaller penalty=, or nonzero="
+    reason = f"At penalty {fit.tuning[0]:g} no column is left"
+    hint = "Give a smaller penalty=, or nonzero="
     if fit.by == "penalty" and not any(fit.tuning):
-        why = "The classes have equal means in all columns, so that there is no direction"
-        way_out = "Name other columns"
+        reason = "The classes have equal means in all columns, so that there is no direction"
+        hint = "Name other columns"
     warn_user(
-        f"{why}: every row gets the prior probabilities, and the class with the largest of them. {way_out}.",
+        f"{reason}: every row gets the prior probabilities, and the class with the largest of them. {hint}.",
         UninformativeFitWarning,
     )
 
@@ -203,8 +207,8 @@ def _penalties_of(moments: ClassMoments, count: int) -> Floats:
     -------
     (L,) float64
     """
-    least = LEAST_WIDE if moments.spread == "thin" else LEAST
-    return np.asarray(core.top_penalty(moments) * least ** np.linspace(0, 1, count))
+    min_ratio = MIN_PENALTY_RATIO_WIDE if moments.spread == "thin" else MIN_PENALTY_RATIO
+    return np.asarray(core.top_penalty(moments) * min_ratio ** np.linspace(0, 1, count))
 
 
 def _choose_penalty(
@@ -248,13 +252,19 @@ def _choose_penalty(
     k = moments.n_classes
     log_prior = logs_of_prior(prior)
     penalties = np.array([fit.tuning[0] for fit in fits])
-    parts, judged = search.folds.training_moments(blocks, moments.spread)
+    training_moments, test_counts = search.folds.training_moments(blocks, moments.spread)
     wrong = np.zeros((len(penalties), k))
     rows = np.zeros(k)
-    with Progress(len(judged), "choice of the penalty") as progress:
-        for fold, (part, often) in enumerate(zip(parts, judged, strict=True)):
+    with Progress(len(test_counts), "choice of the penalty") as progress:
+        for fold, (moments_without, fold_test_counts) in enumerate(
+            zip(training_moments, test_counts, strict=True)
+        ):
             progress(1)
-            refits = core.along(part, prior, penalties, **shared) if _has_enough(part) else []
+            refits = (
+                core.along(moments_without, prior, penalties, **shared)
+                if _has_enough(moments_without)
+                else []
+            )
             if not refits or any(fit.is_singular() for fit in refits):
                 where, more = search.folds.training_rows(fold)
                 raise CollinearError(
@@ -262,8 +272,8 @@ def _choose_penalty(
                     hint=f"Give penalty= or nonzero=, a grid= of larger penalties, or {more}.",
                 )
             rules = [fit.rule(log_prior) for fit in refits]
-            for _, x, codes, times in judged_rows(blocks, [often]):
-                member = np.equal(codes[:, None], np.arange(k)) * times[:, None]
+            for _, x, codes, row_counts in judged_rows(blocks, [fold_test_counts]):
+                member = np.equal(codes[:, None], np.arange(k)) * row_counts[:, None]
                 rows += member.sum(axis=0)
                 wrong += np.stack([best_class(rule.scores(x)) != codes for rule in rules]) @ member
     refuse_none_judged(rows, "penalties")
@@ -360,8 +370,8 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         NotSupportedError
             The penalty or the number of columns was an option, or the fit was loaded.
         """
-        why = "as the penalty or the number of columns was given, or the fit was loaded"
-        return held_path(self._fit, why, "fit without penalty= and nonzero= to have a penalty chosen")
+        reason = "as the penalty or the number of columns was given, or the fit was loaded"
+        return held_path(self._fit, reason, "fit without penalty= and nonzero= to have a penalty chosen")
 
     def coefficient_path(self, grid: Sequence[float] | None = None) -> pd.DataFrame:
         """Standardized coefficients along penalties that are the same for all directions.
@@ -377,14 +387,14 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
             The penalties decrease from row to row. The terms are all that are selected at some penalty.
         """
         penalties, fits = self._along(grid)
-        parts = {
+        tables = {
             (penalty, f"LD{r + 1}"): fit.coef[:, r]
             for penalty, fit in zip(penalties.tolist(), fits, strict=True)
             for r in range(fit.coef.shape[1])
         }
-        values = np.array(list(parts.values())).reshape(len(parts), len(self.terms))
+        values = np.array(list(tables.values())).reshape(len(tables), len(self.terms))
         used = np.flatnonzero(values.any(axis=0))
-        index = pd.MultiIndex.from_tuples(parts, names=["penalty", "axis"]) if parts else None
+        index = pd.MultiIndex.from_tuples(tables, names=["penalty", "axis"]) if tables else None
         return pd.DataFrame(values[:, used], index=index, columns=self.terms[used])
 
     def _along(self, grid: Any = None) -> tuple[Floats, list[SparseFit]]:
@@ -404,11 +414,11 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         cache = self._fit.cache
         if grid is None and "along" in cache:
             fits: list[SparseFit] = cache["along"]
-            return np.array([each.tuning[0] for each in fits]), fits
-        given = _penalty_grid(grid)
-        penalties = _penalties_of(fit.moments, PENALTIES) if given is None else given
+            return np.array([fit_at_penalty.tuning[0] for fit_at_penalty in fits]), fits
+        user_penalties = _penalty_grid(grid)
+        penalties = _penalties_of(fit.moments, PENALTIES) if user_penalties is None else user_penalties
         fits = core.along(fit.moments, fit.prior, penalties, ridge=fit.ridge, ncomp=fit.ncomp)
-        if given is None:
+        if user_penalties is None:
             cache["along"] = fits
         return penalties, fits
 
@@ -450,10 +460,10 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         scaling = self.scaling.to_numpy()
         used = np.flatnonzero(scaling.any(axis=1))
         out = np.empty((len(self._axis_names), blocks.table.nrows))
-        for place, x, _ in blocks.every_row():
+        for row_slice, x, _ in blocks.every_row():
             missing = np.isnan(x).any(axis=1)
-            out[:, place] = scaling[used].T @ (x.T[used] - origin[used, None])
-            out[:, place][:, missing] = np.nan
+            out[:, row_slice] = scaling[used].T @ (x.T[used] - origin[used, None])
+            out[:, row_slice][:, missing] = np.nan
         return pd.DataFrame(out.T, index=blocks.table.index, columns=self._axis_names)
 
     def _centroids(self) -> pd.DataFrame:
@@ -464,9 +474,9 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
     def _scores_within(self) -> pd.DataFrame:
         """Return the within-class correlation matrix of the scores, which are not uncorrelated."""
         root = self._fit.estimates.root()
-        lengths = np.sqrt((root**2).sum(axis=0))
+        norms = np.sqrt((root**2).sum(axis=0))
         names = self._axis_names
-        return pd.DataFrame(root.T @ root / lengths / lengths[:, None], index=names, columns=names)
+        return pd.DataFrame(root.T @ root / norms / norms[:, None], index=names, columns=names)
 
     @displayed()
     def tidy(self) -> pd.DataFrame:
@@ -492,7 +502,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         return pd.DataFrame([self._sizes() | row])
 
 
-MOST_RIDGE = 1e100
+MAX_RIDGE = 1e100
 """Largest ridge; with larger ones the squared coefficients underflow."""
 
 CHOSEN_FROM_ROWS = NeedsRows(
@@ -616,9 +626,9 @@ def sparse_lda(
     [[48, 0, 0], [0, 57, 2], [6, 3, 62]]
     """
     options = verb_options(locals())
-    reading.check_whole("n_penalties", n_penalties, 2, MOST_TRIED, what="a number of penalties")
-    tried = _penalty_grid(grid)
-    reading.check_number("ridge", ridge, 0, MOST_RIDGE)
+    reading.check_whole("n_penalties", n_penalties, 2, MAX_GRID_SIZE, what="a number of penalties")
+    penalty_candidates = _penalty_grid(grid)
+    reading.check_number("ridge", ridge, 0, MAX_RIDGE)
     by, values = _sparsity(nonzero, penalty)
     sample = Sample("sparse_lda", "pooled", moments, formula, data, weights, levels, functions, na_action)
     if sample.has_rows:
@@ -631,35 +641,37 @@ def sparse_lda(
     reading.refuse_no_spread(stats)
     p = stats.n_columns
     k = stats.n_classes
-    most = min(p, k - 1)
+    max_directions = min(p, k - 1)
     if ncomp is not None:
-        if not (reading.is_whole(ncomp) and 1 <= ncomp <= most):
+        if not (reading.is_whole(ncomp) and 1 <= ncomp <= max_directions):
             raise DataError(
-                f"ncomp={reading.told(ncomp)}: {p} columns and {k} classes have {most} directions.",
-                hint=f"Give a number from 1 to {most}, or None for all.",
+                f"ncomp={reading.told(ncomp)}: {p} columns and {k} classes have {max_directions} directions.",
+                hint=f"Give a number from 1 to {max_directions}, or None for all.",
             )
-        ncomp = most = int(ncomp)
-    if len(values) not in (0, 1, most):
+        ncomp = max_directions = int(ncomp)
+    if len(values) not in (0, 1, max_directions):
         raise DataError(
-            f"{by}={values}: {k} classes have {most} direction{'s' if most > 1 else ''}.",
+            f"{by}={values}: {k} classes have {max_directions} direction{'s' if max_directions > 1 else ''}.",
             hint="Give one number for all of them, or one for each.",
         )
-    shares, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
+    prior_proportions, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
     shared: dict[str, Any] = dict(zip(SHARED, (float(ridge), ncomp, estimated), strict=True))
     search = None
     path = None
     cache = {}
     if not values:
         _, select = read_choice(penalty)
-        search = GridSearch(tried, TuningFolds.read(folds, seed, blocks), select, int(n_penalties))
-        penalty, path, fits = _choose_penalty(blocks, stats, shares, search, shared)
+        search = GridSearch(
+            penalty_candidates, TuningFolds.read(folds, seed, blocks), select, int(n_penalties)
+        )
+        penalty, path, fits = _choose_penalty(blocks, stats, prior_proportions, search, shared)
         values = [penalty]
         cache = {"along": fits}
     is_dense = any(value == 0 if by == "penalty" else value >= p for value in values)
     if is_dense and not ridge > 0:
         _refuse_dependent(stats, blocks)
-    tuning = tuple(map(float, values)) * (most if len(values) == 1 else 1)
-    fit = core.fit_sparse(stats, shares, by=by, tuning=tuning, **shared)
+    tuning = tuple(map(float, values)) * (max_directions if len(values) == 1 else 1)
+    fit = core.fit_sparse(stats, prior_proportions, by=by, tuning=tuning, **shared)
     _refuse_singular(fit, blocks)
     if not fit.coef.shape[1]:
         _warn_of_no_direction(fit)
@@ -719,14 +731,16 @@ class SparseLDASpec(ModelSpec[SparseFit]):
         if not _has_enough(moments):
             return None
         shared: dict[str, Any] = {name: getattr(estimates, name) for name in SHARED}
-        most = min(moments.n_classes - 1, moments.n_columns)
+        max_directions = min(moments.n_classes - 1, moments.n_columns)
         if estimates.ncomp is not None:
-            shared["ncomp"] = most = min(estimates.ncomp, moments.n_columns)
+            shared["ncomp"] = max_directions = min(estimates.ncomp, moments.n_columns)
         try:
             penalty, _, _ = _choose_penalty(rows, moments, estimates.prior, self.search, shared)
         except (CollinearError, DataError):
             return None
-        refit = core.fit_sparse(moments, estimates.prior, by="penalty", tuning=(penalty,) * most, **shared)
+        refit = core.fit_sparse(
+            moments, estimates.prior, by="penalty", tuning=(penalty,) * max_directions, **shared
+        )
         return None if refit.is_singular() else refit.rule(fit.log_prior())
 
     def leave_one_out(self, fit: FittedModel[SparseFit]) -> LeftOut:
@@ -741,17 +755,21 @@ class SparseLDASpec(ModelSpec[SparseFit]):
 BRIEF = 10
 """Number of columns that the short summary shows."""
 
-MOST_COLUMNS = 30
+MAX_COLUMNS = 30
 """Number of columns that the summary shows."""
 
 
 def sparse_lda_sections(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Sections:
     """Return the sections of the summary in their order."""
-    parts: Sections = {"header": _header, "classes": headers.classes_section, "directions": _directions}
-    parts |= {"path": _path, "selected": _selected}
+    section_builders: Sections = {
+        "header": _header,
+        "classes": headers.classes_section,
+        "directions": _directions,
+    }
+    section_builders |= {"path": _path, "selected": _selected}
     if fit.path is None:
-        del parts["path"]
-    return parts
+        del section_builders["path"]
+    return section_builders
 
 
 def _header(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Pairs:
@@ -761,13 +779,13 @@ def _header(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Pairs:
     if fit.path is not None:
         search = fit.spec.search
         chosen = f"{search.folds.description}, {'one SE' if search.select == '1se' else 'least error'}"
-    left = len(results.selected)
+    n_selected = len(results.selected)
     items: list[HeaderItem] = [
         *headers.row_items(fit),
         HeaderItem(
             "Columns selected",
-            left,
-            f"{left} of {len(results.terms)}",
+            n_selected,
+            f"{n_selected} of {len(results.terms)}",
             brief="columns selected",
             options=("select",),
         ),
@@ -779,7 +797,7 @@ def _header(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Pairs:
         headers.prior_item(fit),
         headers.error_item(fit, "apparent"),
     ]
-    note = "" if left else "No column is left, so that each posterior is the prior. "
+    note = "" if n_selected else "No column is left, so that each posterior is the prior. "
     return headers.header(fit, items, f"{note}{headers.kept_note(fit)}".strip())
 
 
@@ -806,7 +824,9 @@ def _path(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Section:
     return Section("Cross-validated error by penalty", table, formats, headings=INTERVAL, source="fit.path")
 
 
-def _selected(results: SparseLDAResults, fit: FittedModel[SparseFit], most: int = MOST_COLUMNS) -> Section:
+def _selected(
+    results: SparseLDAResults, fit: FittedModel[SparseFit], max_columns: int = MAX_COLUMNS
+) -> Section:
     """Section on the standardized coefficients of the selected columns.
 
     Parameters
@@ -815,30 +835,33 @@ def _selected(results: SparseLDAResults, fit: FittedModel[SparseFit], most: int 
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    most : int
+    max_columns : int
         Number of columns to show.
 
     Returns
     -------
     Section
     """
-    shown = results.selected
-    left = len(shown) - most
+    selected_names = results.selected
+    n_more = len(selected_names) - max_columns
     # Select by position, because column names may be of any type.
-    places = results.terms.get_indexer(shown[:most])
-    table = results.standardized.iloc[places].rename_axis(index=None, columns=None)
-    more = f" And {left} more: fit.standardized." if left > 0 else ""
+    positions = results.terms.get_indexer(selected_names[:max_columns])
+    table = results.standardized.iloc[positions].rename_axis(index=None, columns=None)
+    more = f" And {n_more} more: fit.standardized." if n_more > 0 else ""
     note = (
         f"The largest come first. Each is for a column divided by its standard deviation over all rows.{more}"
     )
     return Section(
         "Coefficients of the columns selected",
         table,
-        note=note if len(shown) else "No column survives the penalty.",
+        note=note if len(selected_names) else "No column survives the penalty.",
         shared=True,
         source="fit.standardized, fit.scaling",
     )
 
 
-sparse_lda_brief: Sections = {"classes": headers.classes_section, "selected": partial(_selected, most=BRIEF)}
+sparse_lda_brief: Sections = {
+    "classes": headers.classes_section,
+    "selected": partial(_selected, max_columns=BRIEF),
+}
 """Sections of the short summary: classes, and the first selected columns."""

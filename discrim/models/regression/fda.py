@@ -43,7 +43,7 @@ from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.report.grid import Pairs, Section, clean, shorten
 from discrim.report.tables import Sections
 
-MOST = 1.0 - 1e-12
+MAX_CORRELATION = 1.0 - 1e-12
 """Squared canonical correlation at which the scores count as predicted without error."""
 
 
@@ -98,8 +98,8 @@ def _regressed(
     """
     copy = _copy_of(engine)
     width = moments.n_classes - 1
-    times = moments.total if blocks.weights is not None else 0
-    reading.refuse_large(blocks, "fda() gives the engine all rows", times=times)
+    total_weight = moments.total if blocks.weights is not None else 0
+    reading.refuse_large(blocks, "fda() gives the engine all rows", times=total_weight)
     rows = gathered_rows(blocks)
     x, codes, weights, _ = rows
     if weights is not None:
@@ -123,7 +123,7 @@ def _regressed(
     sums = np.zeros((moments.n_classes, width))
     np.add.at(sums, codes, fitted)
     fit = fit_flexible(moments, prior, regress, sums, ncomp=ncomp, estimated_prior=estimated_prior)
-    if fit.every_value[0] >= MOST:
+    if fit.every_value[0] >= MAX_CORRELATION:
         raise DataError(
             f"engine={text_of(engine)} predicts scores of the classes without error, or overshoots them, "
             "on the rows it was fitted to: the distances between classes are infinite.",
@@ -179,9 +179,9 @@ def _copy_of(engine: Any) -> Any:
             ),
         )
     if isinstance(engine, type) or not callable(getattr(engine, "fit", None)):
-        given = f"the class {engine.__name__}" if isinstance(engine, type) else text_of(engine)
+        engine_label = f"the class {engine.__name__}" if isinstance(engine, type) else text_of(engine)
         raise DataError(
-            f"engine={given} is no regression.",
+            f"engine={engine_label} is no regression.",
             hint="Give an object with fit(X, Y) and predict(X), such as scikit-learn's Ridge().",
         )
     try:
@@ -308,24 +308,26 @@ def fda(
     [[50, 0, 0], [0, 49, 1], [0, 0, 50]]
     """
     options = verb_options(locals())
-    why = "fda() gives its engine all rows, and"
-    blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions, in_memory=why)
+    reason = "fda() gives its engine all rows, and"
+    blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions, in_memory=reason)
     blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
-    most = moments.n_classes - 1
-    if ncomp is not None and not (reading.is_whole(ncomp) and 1 <= ncomp <= most):
+    max_components = moments.n_classes - 1
+    if ncomp is not None and not (reading.is_whole(ncomp) and 1 <= ncomp <= max_components):
         raise DataError(
-            f"ncomp={reading.told(ncomp)}: {most + 1} classes have {most} axes.",
-            hint=f"Give 1 to {most}, or None.",
+            f"ncomp={reading.told(ncomp)}: {max_components + 1} classes have {max_components} axes.",
+            hint=f"Give 1 to {max_components}, or None.",
         )
-    shares, estimated = reading.read_prior(prior, blocks.design.levels, moments.counts)
-    fit, fitted = _regressed(engine, blocks, moments, shares, ncomp=ncomp, estimated_prior=estimated)
+    prior_proportions, estimated = reading.read_prior(prior, blocks.design.levels, moments.counts)
+    fit, fitted = _regressed(
+        engine, blocks, moments, prior_proportions, ncomp=ncomp, estimated_prior=estimated
+    )
     warn_of_tied_axes("ncomp", len(fit.values), fit.tied_axes())
     return FDAResults(FDASpec(engine=fitted).fit(fit, blocks, options), fitted)
 
 
-def _refuse(what: str) -> NoReturn:
+def _refuse(problem: str) -> NoReturn:
     raise NotSupportedError(
-        f"{what} is not defined, because the engine may be any regression.", hint="See error_rates()."
+        f"{problem} is not defined, because the engine may be any regression.", hint="See error_rates()."
     )
 
 
@@ -382,8 +384,8 @@ class VariateResults(ClassMeans, ClassifierResults):
     def tidy(self) -> pd.DataFrame:
         """One row for each class and axis: score and centroid."""
         index = pd.MultiIndex.from_product([self.classes, self._names], names=["class", "axis"])
-        numbers = self._fit.estimates
-        columns = {"score": numbers.scores.ravel(), "centroid": numbers.centroids.ravel()}
+        estimates = self._fit.estimates
+        columns = {"score": estimates.scores.ravel(), "centroid": estimates.centroids.ravel()}
         return pd.DataFrame(columns, index=index).reset_index()
 
     def _centroids(self) -> pd.DataFrame:

@@ -96,8 +96,8 @@ class OptimalScoring(Shown):
                 "there, so that a discriminant has no variance within classes.",
                 hint="Leave it out of the formula.",
             )
-        free = moments.total - moments.n_classes
-        unit = np.sqrt(free / moments.total) / (scoring.correlations * np.sqrt(scoring.residuals))
+        df_within = moments.total - moments.n_classes
+        unit = np.sqrt(df_within / moments.total) / (scoring.correlations * np.sqrt(scoring.residuals))
         return pd.DataFrame(self.coef * unit)
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
@@ -110,14 +110,14 @@ class OptimalScoring(Shown):
         """
         table = pd.DataFrame({"correlation": self.correlations, "average squared residual": self.residuals})
         scores = self.scores.rename_axis(index=None)
-        parts = {
+        section_builders = {
             "correlations": partial(Section, "Canonical correlations", table, source=".correlations"),
             "scores": partial(Section, "Scores of the classes", scores, source=".scores"),
             "coefficients": partial(
                 Section, "Regressions of the scores", self.coef, shared=True, source=".coef"
             ),
         }
-        return summarize("Optimal scoring", parts, sections)
+        return summarize("Optimal scoring", section_builders, sections)
 
 
 @reading.with_keyword_hints
@@ -360,9 +360,9 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
         """One-row table of the fit: sizes and degrees of freedom."""
         return pd.DataFrame([self._sizes() | {"df_model": self.df_model, "df_resid": self.df_resid}])
 
-    def _augmented(self, gaps: Gaps, data: Any) -> pd.DataFrame:
+    def _augmented(self, missing_policy: Gaps, data: Any) -> pd.DataFrame:
         """Return the table with predicted labels (`.fitted`) and fitted values (`.score.<class>`)."""
-        rows = self._fit.new_rows(data, gaps)
+        rows = self._fit.new_rows(data, missing_policy)
         return self._fit.augmented(rows, self._values(rows), "score")
 
 
@@ -421,22 +421,23 @@ def _header(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Pairs:
         *headers.size_items(fit),
         *headers.error_items(fit),
     ]
-    said = [headers.dropped_note(fit, "over all rows")]
+    notes = [headers.dropped_note(fit, "over all rows")]
     if masked:
-        said.append(
+        notes.append(
             f"Masked: {listed(masked)}. For no observation is the fitted value of this class the largest; "
             "try poly() in the formula, or lda()."
         )
-    few = []
+    rarely_predicted = []
     if fit.has_rows:
         few_won = results.classes[_own_rows_won(results) < 0.5 * results.counts]
-        few = [label for label in few_won if label not in masked]
-    if few:
-        said.append(
-            f"Less than half of their own observations won: {listed(few)}. The class is nearly masked, or "
+        rarely_predicted = [label for label in few_won if label not in masked]
+    if rarely_predicted:
+        notes.append(
+            f"Less than half of their own observations won: {listed(rarely_predicted)}. The class is "
+            "nearly masked, or "
             "overlaps others; compare with lda()."
         )
-    return headers.header(fit, items, " ".join(said).strip())
+    return headers.header(fit, items, " ".join(notes).strip())
 
 
 def _own_rows_won(results: IndicatorResults) -> pd.Series:

@@ -172,9 +172,15 @@ def logistic(
         blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions)
         blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
         search = penalized.StrengthSearch.of_rows(penalty, tol, maxiter, blocks)
-        shares, base = _prior_and_reference(prior, reference, blocks, moments)
+        prior_proportions, reference_code = _prior_and_reference(prior, reference, blocks, moments)
         fitted = penalized.penalized(
-            blocks, moments, shares, options, estimated_prior=is_estimated, reference=base, search=search
+            blocks,
+            moments,
+            prior_proportions,
+            options,
+            estimated_prior=is_estimated,
+            reference=reference_code,
+            search=search,
         )
         return penalized.PenalizedLogisticResults(fitted)
     blocks = reading.without_constants_if_wide(
@@ -182,7 +188,7 @@ def logistic(
     )
     reading.check_word("collinear", collinear, Collinear)
     if collinear == "raise":
-        logistic_search.refuse_no_freedom_left(blocks.n_labelled, blocks.terms, bias_reduction=bias_reduction)
+        logistic_search.refuse_too_few_rows(blocks.n_labelled, blocks.terms, bias_reduction=bias_reduction)
     logistic_search.refuse_many_levels(blocks)
     if na_action == "raise":
         blocks.refuse_missing()
@@ -191,14 +197,14 @@ def logistic(
         logistic_search.refuse_empty_cells(blocks)
     blocks, moments = reading.usable_rows(blocks, "pooled", na_action)
     if collinear == "raise":
-        logistic_search.refuse_no_freedom_left(
+        logistic_search.refuse_too_few_rows(
             int(moments.rows.sum()), blocks.terms, bias_reduction=bias_reduction
         )
     blocks, moments = logistic_search.without_collinear(blocks, moments, drop=collinear == "drop")
     reading.warn_of_near_dependencies(moments.as_one(), blocks.terms, logistic_search.OVER_ALL)
-    shares, base = _prior_and_reference(prior, reference, blocks, moments)
-    fit, certificate = logistic_search.searched(
-        blocks, moments, shares, reference=base, estimated_prior=is_estimated, tol=tol, maxiter=maxiter,
+    prior_proportions, reference_code = _prior_and_reference(prior, reference, blocks, moments)
+    fit, certificate = logistic_search.maximize_or_certify(
+        blocks, moments, prior_proportions, reference=reference_code, estimated_prior=is_estimated, tol=tol, maxiter=maxiter,
         bias_reduction=bias_reduction, warn=separation == "warn",
     )  # fmt: skip
     cache = {} if certificate is None else {"separation": certificate}
@@ -228,5 +234,5 @@ def _prior_and_reference(
         Code of the reference class.
     """
     classes = pd.Index(list(blocks.design.levels))
-    shares = reading.prior_vector(prior, classes, moments.counts)
-    return shares, 0 if reference is None else class_code(reference, classes)
+    prior_proportions = reading.prior_vector(prior, classes, moments.counts)
+    return prior_proportions, 0 if reference is None else class_code(reference, classes)

@@ -26,12 +26,12 @@ from discrim.models.regression import logistic_search
 from discrim.models.results.results import ClassifierResults
 
 
-def has_maximum_of_rows(what: str) -> Callable[[Any], None]:
+def has_maximum_of_rows(method_name: str) -> Callable[[Any], None]:
     """Return a check of `available_if` for methods that need finite estimates and the rows of the fit."""
 
     def check(results: Any) -> None:
-        logistic_search.refuse_no_maximum(results._fit, what)
-        needs_rows(what)(results)
+        logistic_search.refuse_no_maximum(results._fit, method_name)
+        needs_rows(method_name)(results)
 
     return check
 
@@ -178,13 +178,13 @@ class RowInfluence(ClassifierResults):
         n = blocks.table.nrows
         turn = self._fit.estimates.frame.to_data()
         bse = self.bse.to_numpy()
-        what = f"dfbetas() of {n:,} rows and {p1 * q:,} coefficients"
-        refuse_beyond_memory(float(n) * p1 * q, what, "Ask for influence()")
+        memory_label = f"dfbetas() of {n:,} rows and {p1 * q:,} coefficients"
+        refuse_beyond_memory(float(n) * p1 * q, memory_label, "Ask for influence()")
         # Divide by standard errors first: extreme units cancel before any product could overflow.
         lines = [turn / bse[:, [k]] for k in range(q)] if scaled else [turn] * q
         out = np.full((n, q * p1), np.nan)
-        for rows, part, _ in _influence_by_piece(self._fit, blocks, moves=True):
-            moves: Any = part.moves
+        for rows, influence, _ in _influence_by_chunk(self._fit, blocks, moves=True):
+            moves: Any = influence.moves
             for k, line in enumerate(lines):
                 of_class = slice(k * p1, (k + 1) * p1)
                 out[rows, of_class] = (line @ moves[of_class]).T
@@ -192,36 +192,36 @@ class RowInfluence(ClassifierResults):
         return pd.DataFrame(out, index=blocks.table.index, columns=columns)
 
 
-def _residuals(fit: FittedModel[LogisticFit], kind: str) -> pd.Series | pd.DataFrame:
-    """Compute residuals of the rows; see `RowInfluence.residuals` for `kind` and the result."""
-    check_word("kind", kind, ("deviance", "pearson", "response", "working"))
+def _residuals(fit: FittedModel[LogisticFit], residual_type: str) -> pd.Series | pd.DataFrame:
+    """Compute residuals of the rows; see `RowInfluence.residuals` for `residual_type` and the result."""
+    check_word("kind", residual_type, ("deviance", "pearson", "response", "working"))
     blocks = logistic_search.rows_with_maximum(fit, "residuals()")
     estimates = fit.estimates
     n = blocks.table.nrows
-    classes = {"deviance": 1, "working": len(fit.classes) - 1}.get(kind, len(fit.classes))
+    classes = {"deviance": 1, "working": len(fit.classes) - 1}.get(residual_type, len(fit.classes))
     out = np.full((classes, n), np.nan)
     with Progress(n, "residuals") as progress:
         for rows, x, codes, weights in used_rows(blocks):
-            out[:, rows] = row_diagnostics.row_residuals(estimates, x, codes, weights, kind)
+            out[:, rows] = row_diagnostics.row_residuals(estimates, x, codes, weights, residual_type)
             progress(len(x))
     index = blocks.table.index
     if len(out) == 1 or len(fit.classes) == 2:
         line = out[estimates.others[0]] if len(out) == 2 else out[0]
-        return pd.Series(line, index=index, name=kind)
+        return pd.Series(line, index=index, name=residual_type)
     columns = fit.classes if len(out) == len(fit.classes) else fit.classes[estimates.others]
     return pd.DataFrame(out.T, index=index, columns=columns)
 
 
-def _influence(fit: FittedModel[LogisticFit], what: str = "influence()") -> pd.DataFrame:
+def _influence(fit: FittedModel[LogisticFit], caller: str = "influence()") -> pd.DataFrame:
     """Compute the influence of the rows; see `RowInfluence.influence` for the result."""
-    blocks = logistic_search.rows_with_maximum(fit, what)
+    blocks = logistic_search.rows_with_maximum(fit, caller)
     two = len(fit.classes) == 2
     names = ("leverage", "cooks_distance", "studentized_pearson")
     table: dict[str, Floats] = {name: np.full(blocks.table.nrows, np.nan) for name in names}
-    for rows, part, sign in _influence_by_piece(fit, blocks, moves=False):
-        table["leverage"][rows] = part.leverage
-        table["cooks_distance"][rows] = part.cook
-        table["studentized_pearson"][rows] = part.standardized * (sign if two else 1.0)
+    for rows, influence, sign in _influence_by_chunk(fit, blocks, moves=False):
+        table["leverage"][rows] = influence.leverage
+        table["cooks_distance"][rows] = influence.cook
+        table["studentized_pearson"][rows] = influence.standardized * (sign if two else 1.0)
     if two:
         deviance = _residuals(fit, "deviance").to_numpy()
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -229,7 +229,7 @@ def _influence(fit: FittedModel[LogisticFit], what: str = "influence()") -> pd.D
     return pd.DataFrame(table, index=blocks.table.index)
 
 
-def _influence_by_piece(
+def _influence_by_chunk(
     fit: FittedModel[LogisticFit], blocks: Blocks, *, moves: bool
 ) -> Iterator[tuple[Any, Influence, Floats]]:
     """Iterate over the influence of the rows, in pieces that fit in memory.
@@ -252,10 +252,14 @@ def _influence_by_piece(
     sign : (m,) float64
         -1 for rows of the reference class, else 1: for two classes the sign of the residual.
     """
-    of_block = row_diagnostics.row_influence(fit.estimates, moves=moves)
+    influence_of_block = row_diagnostics.row_influence(fit.estimates, moves=moves)
     with Progress(blocks.table.nrows, "influence of the rows") as progress:
         for rows, x, codes, weights in used_rows(blocks):
             positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-            for at, part in of_block((x, codes, weights)):
-                yield positions[at], part, np.where(codes[at] == fit.estimates.reference, -1.0, 1.0)
-                progress(at.stop - at.start)
+            for chunk, influence in influence_of_block((x, codes, weights)):
+                yield (
+                    positions[chunk],
+                    influence,
+                    np.where(codes[chunk] == fit.estimates.reference, -1.0, 1.0),
+                )
+                progress(chunk.stop - chunk.start)

@@ -32,7 +32,7 @@ from discrim.models.base.stored import StoredEstimates
 from discrim.models.hyperplanes.hyperplane import Certificate
 from discrim.models.regression import logistic_search, logistic_tests
 from discrim.models.regression.logistic_influence import RowInfluence, has_maximum_of_rows
-from discrim.models.regression.logistic_search import parts_of
+from discrim.models.regression.logistic_search import columns_of_terms
 from discrim.models.regression.logistic_tests import estimator_note, type_note
 from discrim.models.regression.marginal_effects import AveragedAt, marginal_effects
 from discrim.models.results import headers
@@ -73,10 +73,10 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         """
         if "separation" not in self._fit.cache:
             blocks = self._fit.rows("separation")
-            numbers = self._fit.estimates
+            estimates = self._fit.estimates
             search = logistic_search
-            prove = search.certify if numbers.bias_reduction else search.overlap_by_score
-            self._fit.cache["separation"] = prove(numbers, blocks)
+            prove = search.certify if estimates.bias_reduction else search.overlap_by_score
+            self._fit.cache["separation"] = prove(estimates, blocks)
         certificate: Certificate = self._fit.cache["separation"]
         return certificate
 
@@ -155,13 +155,13 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
         """
-        half = check_level(level)
-        parts = {"coef": self.params, "se": self.bse, "z": self.zvalues, "p": self.pvalues}
+        quantile = check_level(level)
+        statistics = {"coef": self.params, "se": self.bse, "z": self.zvalues, "p": self.pvalues}
         table = pd.DataFrame(index=by_class_and_term(self.classes[self._fit.estimates.others], self._columns))
-        for name, part in parts.items():
-            table[name] = part.to_numpy().T.ravel()
-        table["low"] = table["coef"] - half * table["se"]
-        table["high"] = table["coef"] + half * table["se"]
+        for name, by_term in statistics.items():
+            table[name] = by_term.to_numpy().T.ravel()
+        table["low"] = table["coef"] - quantile * table["se"]
+        table["high"] = table["coef"] + quantile * table["se"]
         return table
 
     @displayed()
@@ -285,10 +285,10 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         bill_length_mm      59.06  2.0  0.00
         sex                  5.62  2.0  0.06
         """
-        kind = check_test_type(type)
+        test_type = check_test_type(type)
         if by is not None:
             check_word("by", by, ("term",))
-            return logistic_tests.likelihood_ratios_by_term(self._fit, kind)
+            return logistic_tests.likelihood_ratios_by_term(self._fit, test_type)
         statistic = 2 * (self.llf - self.llnull)
         df = float(len(self.terms) * (len(self.classes) - 1))
         assumes = "Large samples; under the hypothesis no column has an effect."
@@ -424,19 +424,20 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         >>> fit.wald_test("island").df, round(fit.wald_test("bill_depth_mm = 4 * bill_length_mm").pvalue, 3)
         (2.0, 0.918)
         """
-        kind = check_test_type(type)
+        test_type = check_test_type(type)
         if by is not None:
             check_word("by", by, ("term",))
             if hypothesis is not None or value is not None:
                 raise DataError(
-                    'by="term" tests each term by itself.', hint="Leave the hypothesis out, or by=."
+                    'by="term" cannot be combined with a hypothesis.',
+                    hint="Leave out the hypothesis, or by=.",
                 )
-            return logistic_tests.wald_by_term(self._fit, kind)
+            return logistic_tests.wald_by_term(self._fit, test_type)
         return logistic_tests.wald_test(self._fit, hypothesis, value)
 
     @property
     def cov_type(self) -> str:
-        """Kind of the standard errors: "nonrobust", "HC0", "HC1" or "cluster"; see `robust`."""
+        """Type of the standard errors: "nonrobust", "HC0", "HC1" or "cluster"; see `robust`."""
         robust = self._fit.estimates.robust
         return "nonrobust" if robust is None else str(robust.kind)
 
@@ -662,22 +663,26 @@ class LogisticSpec(ModelSpec[Any]):
         return {"newton.coef": (p + 1, k - 1), **squares}
 
 
-MOST_TESTED = 12
+MAX_TESTED_TERMS = 12
 """Largest number of terms for which a summary contains tests by term."""
 
 
 def logistic_sections(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Sections:
     """Return the sections of the summary in their order."""
-    parts: Sections = {
+    section_builders: Sections = {
         "header": _header,
         "classes": headers.classes_section,
         "log_odds": _log_odds,
         "odds_ratios": _odds_ratios,
     }
     # For one term the test of the whole model is in the header; many terms need too many searches.
-    if fit.has_rows and fit.estimates.newton.converged and 1 < len(parts_of(fit.design_rows)) <= MOST_TESTED:
-        parts["lr_terms"] = _lr_terms
-    return parts
+    if (
+        fit.has_rows
+        and fit.estimates.newton.converged
+        and 1 < len(columns_of_terms(fit.design_rows)) <= MAX_TESTED_TERMS
+    ):
+        section_builders["lr_terms"] = _lr_terms
+    return section_builders
 
 
 def _params(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
@@ -692,11 +697,11 @@ logistic_brief: Sections = {"classes": headers.classes_section, "params": _param
 
 def _header(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Pairs:
     test = results.lr_test()
-    numbers = fit.estimates
-    method = "bias reduced (Firth)" if numbers.bias_reduction else "maximum likelihood"
+    estimates = fit.estimates
+    method = "bias reduced (Firth)" if estimates.bias_reduction else "maximum likelihood"
     robust = []
     if results.cov_type != "nonrobust":
-        robust = [HeaderItem("Standard errors", results.cov_type, estimator_note(numbers.robust))]
+        robust = [HeaderItem("Standard errors", results.cov_type, estimator_note(estimates.robust))]
     items: list[HeaderItem] = [
         *headers.row_items(fit),
         HeaderItem("Log-likelihood", results.llf, f"{results.llf:.2f}"),
@@ -715,11 +720,11 @@ def _header(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Pairs:
         HeaderItem("AIC", results.aic, f"{results.aic:.2f}"),
         HeaderItem("BIC", results.bic, f"{results.bic:.2f}"),
         HeaderItem("Estimates", method),
-        HeaderItem("Steps", numbers.newton.steps),
+        HeaderItem("Steps", estimates.newton.steps),
         *robust,
         headers.error_item(fit, "apparent"),
     ]
-    note = "" if numbers.newton.converged else results.separation.message
+    note = "" if estimates.newton.converged else results.separation.message
     return Pairs(results.formula, items, f"{headers.dropped_note(fit, 'over all rows')} {note}".strip())
 
 

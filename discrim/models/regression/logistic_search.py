@@ -55,14 +55,14 @@ WRITTEN = 2**23
 COPIES = 3
 """Number of copies of the information matrix in memory: the matrix, its factor and its inverse."""
 
-MOST_COEFFICIENTS = 10_000
+MAX_COEFFICIENTS = 10_000
 """Largest number of coefficients; the time of a step grows with its cube, to minutes at this size."""
 
-MOST_CODED = 2000
+MAX_CATEGORY_COEFFICIENTS = 2000
 """Largest number of coefficients of categorical predictors; their information grows with the square."""
 
 
-def cached_rows(blocks: Blocks, most: int) -> RowBlocks:
+def cached_rows(blocks: Blocks, max_values: int) -> RowBlocks:
     """Return the rows, copied into memory if they are few, to avoid computing them again in each pass.
 
     Rows on workers stay there.
@@ -71,14 +71,14 @@ def cached_rows(blocks: Blocks, most: int) -> RowBlocks:
     ----------
     blocks : Blocks
         The rows.
-    most : int
+    max_values : int
         Largest number of values to copy; `WRITTEN` if it is larger and a formula computes the columns.
 
     Returns
     -------
     RowBlocks
     """
-    return blocks.rows.copied(blocks, most if blocks.design.plain else max(most, WRITTEN))
+    return blocks.rows.copied(blocks, max_values if blocks.design.plain else max(max_values, WRITTEN))
 
 
 def check_search(tol: Any, maxiter: Any) -> None:
@@ -87,7 +87,7 @@ def check_search(tol: Any, maxiter: Any) -> None:
     reading.check_number("tol", tol, 0, 1, ends="()")
 
 
-def refuse_no_freedom_left(rows: int, terms: tuple[str, ...], *, bias_reduction: bool) -> None:
+def refuse_too_few_rows(rows: int, terms: tuple[str, ...], *, bias_reduction: bool) -> None:
     """Raise CollinearError if there are too few rows for a constant and the columns.
 
     Parameters
@@ -126,13 +126,13 @@ def refuse_many_coefficients(count: int, columns: int, n_classes: int, others: s
     others : str
         Alternatives, for the hint.
     """
-    what = f"The information of {count:,} coefficients ({columns:,} columns, {n_classes:,} classes)"
+    memory_label = f"The information of {count:,} coefficients ({columns:,} columns, {n_classes:,} classes)"
     hint = f"Merge rare classes or name fewer columns, or {others}."
-    refuse_beyond_memory(COPIES * float(count) ** 2, what, hint)
-    if count > MOST_COEFFICIENTS:
+    refuse_beyond_memory(COPIES * float(count) ** 2, memory_label, hint)
+    if count > MAX_COEFFICIENTS:
         raise DataError(
-            f"{what} has {count:,} times {count:,} numbers, and logistic() forms that of "
-            f"{MOST_COEFFICIENTS:,} coefficients at the most: above, a step takes many minutes.",
+            f"{memory_label} has {count:,} times {count:,} numbers, and logistic() forms that of "
+            f"{MAX_COEFFICIENTS:,} coefficients at the most: above, a step takes many minutes.",
             hint=hint,
         )
 
@@ -146,16 +146,17 @@ def refuse_many_levels(blocks: Blocks) -> None:
     if spec is None:
         return
     coded = {
-        ":".join(spec.factors[factor].code for factor, _ in parts): math.prod(spec.widths(parts))
-        for parts in spec.products
-        if any(coding >= 0 for _, coding in parts)
+        ":".join(spec.factors[factor].code for factor, _ in product): math.prod(spec.widths(product))
+        for product in spec.products
+        if any(coding >= 0 for _, coding in product)
     }
     coefficients = sum(coded.values()) * (n_classes - 1)
-    if coefficients > MOST_CODED:
+    if coefficients > MAX_CATEGORY_COEFFICIENTS:
         widest = max(coded, key=lambda code: coded[code])
         raise DataError(
             f"Categories have {coefficients:,} coefficients for {n_classes} classes, and {widest!r} most "
-            f"of them with {coded[widest]:,} columns. logistic() takes {MOST_CODED:,}: beyond, a fit "
+            f"of them with {coded[widest]:,} columns. logistic() takes {MAX_CATEGORY_COEFFICIENTS:,}: "
+            "beyond, a fit "
             "takes minutes and gigabytes.",
             hint=f"Merge rare levels, or leave the predictor out, as in `. - {widest}`.",
         )
@@ -193,19 +194,19 @@ def without_collinear(
     return reading.drop_columns(blocks, moments, collinear, OVER_ALL)
 
 
-FEW = 2**20
+MAX_CACHED_VALUES = 2**20
 """Largest number of values of a table that is kept in memory for several searches."""
 
 
-def parts_of(blocks: Blocks) -> dict[str, tuple[int, ...]]:
+def columns_of_terms(blocks: Blocks) -> dict[str, tuple[int, ...]]:
     """Return the terms of the formula, each with the positions of its columns in the rows."""
-    kept = range(len(blocks.design.terms)) if blocks.keep is None else blocks.keep
-    position = {column: j for j, column in enumerate(kept)}
-    parts = {
-        part.label: tuple(position[j] for j in part.columns if j in position)
-        for part in blocks.design.parts()
+    kept_columns = range(len(blocks.design.terms)) if blocks.keep is None else blocks.keep
+    position = {column: j for j, column in enumerate(kept_columns)}
+    columns_by_term = {
+        term_spec.label: tuple(position[j] for j in term_spec.columns if j in position)
+        for term_spec in blocks.design.parts()
     }
-    return {label: columns for label, columns in parts.items() if columns}
+    return {label: columns for label, columns in columns_by_term.items() if columns}
 
 
 def profile_intervals(fit: FittedModel[LogisticFit], level: float, index: pd.Index) -> pd.DataFrame:
@@ -232,7 +233,7 @@ def profile_intervals(fit: FittedModel[LogisticFit], level: float, index: pd.Ind
     """
     check_level(level)
     blocks = rows_with_maximum(fit, 'method="profile"')
-    rows = cached_rows(blocks, FEW)
+    rows = cached_rows(blocks, MAX_CACHED_VALUES)
     bounds = profile_bounds(fit.estimates, rows, float(chi2_isf(1 - level, 1)))
     table = pd.DataFrame({side: bounds[i].T.ravel() for i, side in enumerate(("low", "high"))}, index=index)
     if table.isna().any(axis=None):
@@ -244,20 +245,20 @@ def profile_intervals(fit: FittedModel[LogisticFit], level: float, index: pd.Ind
     return table
 
 
-def refuse_no_maximum(fit: FittedModel[LogisticFit], what: str) -> None:
-    """Raise NotSupportedError if the search did not end at a maximum; `what` names the method."""
+def refuse_no_maximum(fit: FittedModel[LogisticFit], caller: str) -> None:
+    """Raise NotSupportedError if the search did not end at a maximum; `caller` names the method."""
     if not fit.estimates.newton.converged:
         raise NotSupportedError(
-            f"{what} needs finite estimates, and there are none where a hyperplane separates classes.",
+            f"{caller} needs finite estimates, and there are none where a hyperplane separates classes.",
             hint="Fit with bias_reduction=True.",
             options={"bias_reduction": True},
         )
 
 
-def rows_with_maximum(fit: FittedModel[LogisticFit], what: str) -> Blocks:
+def rows_with_maximum(fit: FittedModel[LogisticFit], caller: str) -> Blocks:
     """Return the rows of a fit whose search ended at a maximum; else raise NotSupportedError."""
-    refuse_no_maximum(fit, what)
-    return fit.rows(what)
+    refuse_no_maximum(fit, caller)
+    return fit.rows(caller)
 
 
 def check_statsmodels(fit: FittedModel[LogisticFit]) -> None:
@@ -300,12 +301,12 @@ def to_statsmodels(fit: FittedModel[LogisticFit]) -> Any:
         wrapper = discrete_model.MultinomialResultsWrapper
         params = estimates.params()
     # statsmodels' own search would start from raw columns, whose offsets and units lose precision.
-    kind = "nonrobust" if estimates.robust is None else estimates.robust.kind
-    ended = LikelihoodModelResults(model, params, estimates.cov_params(), scale=1.0)
-    ended.cov_type = kind
-    ended.mle_retvals = {"converged": True, "iterations": estimates.newton.steps}
-    ended.mle_settings = {"optimizer": "newton", "start_params": params}
-    return wrapper(results(model, ended))
+    cov_type = "nonrobust" if estimates.robust is None else estimates.robust.kind
+    model_results = LikelihoodModelResults(model, params, estimates.cov_params(), scale=1.0)
+    model_results.cov_type = cov_type
+    model_results.mle_retvals = {"converged": True, "iterations": estimates.newton.steps}
+    model_results.mle_settings = {"optimizer": "newton", "start_params": params}
+    return wrapper(results(model, model_results))
 
 
 def _design(fit: FittedModel[LogisticFit], blocks: Blocks) -> tuple[pd.DataFrame, Codes]:
@@ -318,13 +319,13 @@ def _design(fit: FittedModel[LogisticFit], blocks: Blocks) -> tuple[pd.DataFrame
 
 PASSES = "logistic regression, passes over the rows"
 
-FAR = 1e3
+OUTLIER_DISTANCE_RATIO = 1e3
 """A row is an outlier if its distance from the median of the rows exceeds FAR times the median distance."""
 
-ANY = 1e-20
+MIN_INFORMATION_SHARE = 1e-20
 """Smallest share of the information at the class proportions that is accepted if there are outliers."""
 
-NOT_FINITE = 2**14
+MAX_CACHED_VALUES_OF_SEARCH = 2**14
 """Largest number of values of a table that is kept in memory for one search."""
 
 OVERLAP = "The classes overlap: no hyperplane lies between any of them, and the likelihood has a maximum."
@@ -336,24 +337,29 @@ def refuse_empty_cells(blocks: Blocks) -> None:
     A pass over the labels finds this before columns are multiplied.
     """
     classes = blocks.design.levels
-    said = []
+    problems = []
     for cells in class_cells(blocks):
         present = cells.rows.sum(axis=0) > 0
         empty = (cells.rows == 0) & present & (cells.rows.sum(axis=1) > 0)[:, None]
-        at = np.argwhere(empty)
-        if len(at):
-            level, code = at[0]
+        empty_cells = np.argwhere(empty)
+        if len(empty_cells):
+            level, code = empty_cells[0]
             rows = int(cells.rows[level].sum())
-            bare = int(empty.any(axis=1).sum())
-            verb = "misses" if bare == 2 else "miss"
-            more = f" and {bare - 1:,} more of its {len(cells.levels):,} levels {verb} a class" * (bare > 1)
-            where = f"where {cells.label!r} is {cells.levels[level]!r}"
+            n_incomplete_levels = int(empty.any(axis=1).sum())
+            verb = "misses" if n_incomplete_levels == 2 else "miss"
+            more = (
+                f" and {n_incomplete_levels - 1:,} more of its {len(cells.levels):,} levels {verb} a class"
+                * (n_incomplete_levels > 1)
+            )
+            condition = f"where {cells.label!r} is {cells.levels[level]!r}"
             label = shown(classes[code])
-            several = f"none of the {rows:,} rows {where} is of class {label}"
-            said.append((several if rows > 1 else f"the only row {where} is not of class {label}") + more)
-    if said:
+            several_rows = f"none of the {rows:,} rows {condition} is of class {label}"
+            problems.append(
+                (several_rows if rows > 1 else f"the only row {condition} is not of class {label}") + more
+            )
+    if problems:
         raise SeparationError(
-            f"A hyperplane separates the classes in part: {'; '.join(said[:3])}. The likelihood has no "
+            f"A hyperplane separates the classes in part: {'; '.join(problems[:3])}. The likelihood has no "
             "maximum, the estimates would be infinite.",
             hint="Merge levels, leave the predictor out, pass bias_reduction=True, or use lda().",
             options={"bias_reduction": True},
@@ -400,7 +406,7 @@ def _overlap_of_far_rows(proof: Separation, rows: GatheredRows, n_classes: int) 
     """
     with np.errstate(over="ignore", invalid="ignore"):
         even = evened_rows(rows.x) if np.isfinite(np.ptp(rows.x, axis=0)).all() else None
-    if even is None or not FAR < even.size.max() < np.inf:
+    if even is None or not OUTLIER_DISTANCE_RATIO < even.size.max() < np.inf:
         return proof
     of_even = separation(even.columns, rows.codes, n_classes)
     if of_even.weights is None:
@@ -436,11 +442,11 @@ def refitted_terms(fit: LogisticFit, terms: tuple[str, ...], blocks: Blocks) -> 
         return refit
     x = gathered_rows(blocks.unweighted()).x
     with np.errstate(over="ignore", invalid="ignore"):
-        if not evened_rows(x).size.max() > FAR:
+        if not evened_rows(x).size.max() > OUTLIER_DISTANCE_RATIO:
             return refit
     # Outliers dominate the information matrix, and the other rows seem to have none: lower the threshold.
     begun = fit.of_columns(reading.class_moments(blocks, "pooled"))
-    return begun.refit(cached_rows(blocks, 0), counts, ANY)
+    return begun.refit(cached_rows(blocks, 0), counts, MIN_INFORMATION_SHARE)
 
 
 def overlap_by_score(fit: LogisticFit, blocks: Blocks) -> Certificate:
@@ -482,12 +488,12 @@ def _settle_separated(fit: LogisticFit, blocks: Blocks, *, warn: bool) -> Certif
     if not warn:
         # With many columns LDA needs a shrunk covariance.
         moments = fit.moments
-        wide = moments.n_columns > moments.rows.sum() - moments.n_classes
-        other = 'lda(covariance="shrunk")' if wide else "lda()"
-        less = "leave out one of these terms, " if moments.n_columns > 1 else ""
+        is_wide = moments.n_columns > moments.rows.sum() - moments.n_classes
+        lda_call = 'lda(covariance="shrunk")' if is_wide else "lda()"
+        alternative = "leave out one of these terms, " if moments.n_columns > 1 else ""
         raise SeparationError(
             certificate.message,
-            hint=f"Pass bias_reduction=True, {less}or use {other}.",
+            hint=f"Pass bias_reduction=True, {alternative}or use {lda_call}.",
             options={"bias_reduction": True},
             certificate=certificate,
         )
@@ -519,7 +525,7 @@ def _refuse_unfinished(fit: LogisticFit, maxiter: int) -> None:
     )
 
 
-def searched(
+def maximize_or_certify(
     blocks: Blocks,
     moments: ClassMoments,
     prior: Floats,
@@ -565,7 +571,7 @@ def searched(
     DataError
         The classes overlap, but the search does not converge.
     """
-    table = cached_rows(blocks, NOT_FINITE)
+    table = cached_rows(blocks, MAX_CACHED_VALUES_OF_SEARCH)
     with Progress(0, PASSES) as progress:
         rows = CountedPasses(table, progress)
         fit = fit_logistic(
@@ -574,22 +580,22 @@ def searched(
         )  # fmt: skip
     certificate = None
     if not fit.newton.converged and bias_reduction:
-        raise _unfinished_penalized(fit, maxiter)
+        raise _unfinished_firth_error(fit, maxiter)
     if not fit.newton.converged:
         certificate = _settle_separated(fit, blocks, warn=warn)
-        even = None
+        equally_weighted = None
         if blocks.weights is not None:
             ones = np.where(blocks.weights > 0, 1.0, blocks.weights)
-            even = Even(blocks.with_weights(ones), moments.rows.astype(np.float64))
+            equally_weighted = Even(blocks.with_weights(ones), moments.rows.astype(np.float64))
         with Progress(0, PASSES) as progress:
             rows = CountedPasses(table, progress)
-            fit = fit.resume(rows, tol, maxiter, overlap=certificate is None, even=even)
+            fit = fit.resume(rows, tol, maxiter, overlap=certificate is None, even=equally_weighted)
     if certificate is None:
         _refuse_unfinished(fit, maxiter)
     return fit, certificate
 
 
-def _unfinished_penalized(fit: LogisticFit, maxiter: int) -> DataError:
+def _unfinished_firth_error(fit: LogisticFit, maxiter: int) -> DataError:
     """Return the error of a search with bias reduction that did not converge, with the likely cause."""
     steps = fit.newton.steps
     message = f"The penalized likelihood has not converged in {steps} step{'s' * (steps != 1)}"
@@ -634,24 +640,26 @@ def _separation_message(
     terms = reading.listed(blocks.terms[j] for j in order)
     complete = [pair for pair in pairs if not len(pair.touching)]
     touching = [pair for pair in pairs if len(pair.touching)]
-    said = []
+    sentences = []
     if complete:
-        said.append(
-            f"A hyperplane separates {_who(complete, blocks)} by {terms}: every row lies on its own side."
+        sentences.append(
+            f"A hyperplane separates {_pair_names(complete, blocks)} by {terms}: every row lies on its own "
+            "side."
         )
     if touching:
         on_plane = np.unique(np.concatenate([pair.touching for pair in touching]))
         labels = [blocks.table.label(int(positions[i])) for i in on_plane]
-        said.append(
-            f"A hyperplane separates {_who(touching, blocks)} in part, by {terms}: no row lies on the wrong "
+        sentences.append(
+            f"A hyperplane separates {_pair_names(touching, blocks)} in part, by {terms}: no row lies on "
+            "the wrong "
             f"side of it but {len(labels)} on it (the first: {reading.listed(labels, 3)}): quasi-separation."
         )
-    return f"{' '.join(said)} The likelihood has no maximum, the estimates would be infinite."
+    return f"{' '.join(sentences)} The likelihood has no maximum, the estimates would be infinite."
 
 
-def _who(pairs: list[ClassPair], blocks: Blocks) -> str:
+def _pair_names(pairs: list[ClassPair], blocks: Blocks) -> str:
     """Describe pairs of classes."""
     levels = blocks.design.levels
-    said = " and ".join(f"{levels[pair.first]!r} from {levels[pair.second]!r}" for pair in pairs[:3])
-    more = len(pairs) - 3
-    return said + (f" and {more} more {'pair' if more == 1 else 'pairs'}" if more > 0 else "")
+    pair_names = " and ".join(f"{levels[pair.first]!r} from {levels[pair.second]!r}" for pair in pairs[:3])
+    n_more = len(pairs) - 3
+    return pair_names + (f" and {n_more} more {'pair' if n_more == 1 else 'pairs'}" if n_more > 0 else "")

@@ -84,21 +84,21 @@ def with_covariance(
             "together, or a value for each row.",
             hint="Leave it out for others.",
         )
-    kept = {name: value for name, value in fit.cache.items() if name not in ("se", "covariance")}
+    cache = {name: value for name, value in fit.cache.items() if name not in ("se", "covariance")}
     if cov_type == "nonrobust":
-        return replace(fit, estimates=replace(fit.estimates, robust=None), cache=kept)
+        return replace(fit, estimates=replace(fit.estimates, robust=None), cache=cache)
     blocks = logistic_search.rows_with_maximum(fit, "robust()")
     estimates = fit.estimates
-    ended = estimates.newton
+    newton = estimates.newton
     coefficients = estimates.newton.coef.size
-    at = (estimates.frame, ended.coef, estimates.reference)
+    score_arguments = (estimates.frame, newton.coef, estimates.reference)
     total = float(estimates.counts.sum())
     count = 0
     name = ""
     if groups is None:
         with Progress(0, "squares of the scores") as progress:
-            passed = CountedPasses(blocks, progress)
-            squares = logistic.score_squares(passed, *at)
+            counted_rows = CountedPasses(blocks, progress)
+            squares = logistic.score_squares(counted_rows, *score_arguments)
         factor = 1.0
         if cov_type == "HC1" and convention is None:
             if total <= coefficients:
@@ -122,9 +122,9 @@ def with_covariance(
         factor = count / (count - 1)
         if convention == "statsmodels":
             factor *= (total - 1) / (total - coefficients)
-    root, rank = logistic.root_of_scores(ended.information, squares)
+    root, rank = logistic.root_of_scores(newton.information, squares)
     robust = Sandwich(cov_type, np.sqrt(factor) * root, factor, count, rank, name)
-    return replace(fit, estimates=replace(estimates, robust=robust), cache=kept)
+    return replace(fit, estimates=replace(estimates, robust=robust), cache=cache)
 
 
 def _sums_by_group(fit: FittedModel[LogisticFit], blocks: Blocks, codes: Codes) -> Floats:
@@ -151,36 +151,40 @@ def _sums_by_group(fit: FittedModel[LogisticFit], blocks: Blocks, codes: Codes) 
     """
     n_groups = int(codes.max(initial=-1)) + 1
     estimates = fit.estimates
-    ended = estimates.newton
+    newton = estimates.newton
     refuse_beyond_memory(
-        float(n_groups) * ended.coef.size,
-        f"The scores of {n_groups:,} groups and {ended.coef.size:,} coefficients",
+        float(n_groups) * newton.coef.size,
+        f"The scores of {n_groups:,} groups and {newton.coef.size:,} coefficients",
         'Use cov_type="HC1" where groups are single rows, or fewer columns',
     )
-    sums = np.zeros((n_groups, ended.coef.size))
-    there = np.zeros(n_groups, dtype=bool)
+    sums = np.zeros((n_groups, newton.coef.size))
+    has_rows = np.zeros(n_groups, dtype=bool)
     with Progress(0, "scores of the groups"):
         for rows, x, classes, weights in used_rows(blocks):
             groups = codes[rows]
             if (groups < 0).any():
-                place = int(np.argmax(groups < 0))
-                position = rows.start + place if isinstance(rows, slice) else int(rows[place])
+                position_in_chunk = int(np.argmax(groups < 0))
+                position = (
+                    rows.start + position_in_chunk
+                    if isinstance(rows, slice)
+                    else int(rows[position_in_chunk])
+                )
                 raise DataError(
                     f"groups= has no value at row {shown(blocks.table.label(position))}, which the fit uses.",
                     hint="Fill it, for example with a group of its own, or drop the row and fit again.",
                     rows=(blocks.table.label(position),),
                 )
-            there[groups] = True
+            has_rows[groups] = True
             logistic.group_scores(
-                sums, estimates.frame, ended.coef, estimates.reference, x, classes, weights, groups
+                sums, estimates.frame, newton.coef, estimates.reference, x, classes, weights, groups
             )
-    if there.sum() < 2:
+    if has_rows.sum() < 2:
         raise DataError(
             "groups= has one group only in the rows of the fit: a covariance of groups needs two, and many "
             "to be of use.",
             hint='Give other groups, or use cov_type="HC1".',
         )
-    return sums[there]
+    return sums[has_rows]
 
 
 def estimator_note(robust: Sandwich | None) -> str:
@@ -215,9 +219,9 @@ def wald_test(fit: FittedModel[LogisticFit], hypothesis: Any, value: Any) -> Tes
     estimates = fit.estimates
     logistic_search.refuse_no_maximum(fit, "wald_test()")
     index = by_class_and_term(fit.classes[estimates.others], pd.Index(["constant", *fit.terms]))
-    contrasts, values = _read(fit, hypothesis, index)
+    contrasts, values = _read_hypothesis(fit, hypothesis, index)
     if value is not None:
-        values = _values(value, len(contrasts))
+        values = _read_values(value, len(contrasts))
     _refuse_dependent(contrasts, index)
     root = estimates.root()
     statistic = wald_statistic(root, estimates.params().T.ravel(), contrasts, values)
@@ -227,9 +231,9 @@ def wald_test(fit: FittedModel[LogisticFit], hypothesis: Any, value: Any) -> Tes
     return chi_square_test("Wald", statistic, float(len(contrasts)), assumes)
 
 
-def _refuse_singular(numbers: LogisticFit, equations: int) -> NoReturn:
+def _refuse_singular(estimates: LogisticFit, equations: int) -> NoReturn:
     """Raise NotSupportedError for a Wald test whose covariance matrix is singular, with the likely cause."""
-    robust = numbers.robust
+    robust = estimates.robust
     if robust is not None and robust.rank < robust.root.shape[1]:
         raise NotSupportedError(
             f"The covariance of {robust.groups or 'these'} groups has rank {robust.rank}, which is too "
@@ -245,7 +249,7 @@ def _refuse_singular(numbers: LogisticFit, equations: int) -> NoReturn:
     )
 
 
-def _read(fit: FittedModel[LogisticFit], hypothesis: Any, index: pd.MultiIndex) -> Hypothesis:
+def _read_hypothesis(fit: FittedModel[LogisticFit], hypothesis: Any, index: pd.MultiIndex) -> Hypothesis:
     """Read a hypothesis as contrasts and right sides.
 
     Parameters
@@ -265,16 +269,18 @@ def _read(fit: FittedModel[LogisticFit], hypothesis: Any, index: pd.MultiIndex) 
         Right sides.
     """
     if isinstance(hypothesis, tuple) and len(hypothesis) == 2 and not isinstance(hypothesis[0], str):
-        contrasts, _ = _read(fit, hypothesis[0], index)
-        return contrasts, _values(hypothesis[1], len(contrasts))
+        contrasts, _ = _read_hypothesis(fit, hypothesis[0], index)
+        return contrasts, _read_values(hypothesis[1], len(contrasts))
     if isinstance(hypothesis, str):
-        return _text(fit, hypothesis, index)
+        return _hypothesis_of_text(fit, hypothesis, index)
     if isinstance(hypothesis, pd.DataFrame):
-        return _labelled(hypothesis, index)
+        return _hypothesis_of_table(hypothesis, index)
     is_list = isinstance(hypothesis, Sequence | pd.Index) and len(hypothesis)
-    if is_list and all(isinstance(each, str) for each in hypothesis):
-        parts = [_text(fit, each, index) for each in hypothesis]
-        return np.vstack([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+    if is_list and all(isinstance(text, str) for text in hypothesis):
+        hypotheses = [_hypothesis_of_text(fit, text, index) for text in hypothesis]
+        return np.vstack([contrasts_and_values[0] for contrasts_and_values in hypotheses]), np.concatenate(
+            [contrasts_and_values[1] for contrasts_and_values in hypotheses]
+        )
     try:
         matrix = np.atleast_2d(np.asarray(hypothesis, dtype=np.float64))
         if hypothesis is None:
@@ -292,7 +298,7 @@ def _read(fit: FittedModel[LogisticFit], hypothesis: Any, index: pd.MultiIndex) 
     return _of_matrix(matrix)
 
 
-def _labelled(matrix: pd.DataFrame, index: pd.MultiIndex) -> Hypothesis:
+def _hypothesis_of_table(matrix: pd.DataFrame, index: pd.MultiIndex) -> Hypothesis:
     """Read a matrix with columns (class, term), or only term for two classes, as contrasts.
 
     Parameters
@@ -331,7 +337,7 @@ def _of_matrix(values: Floats) -> Hypothesis:
     return values, np.zeros(len(values))
 
 
-def _text(fit: FittedModel[LogisticFit], text: str, index: pd.MultiIndex) -> Hypothesis:
+def _hypothesis_of_text(fit: FittedModel[LogisticFit], text: str, index: pd.MultiIndex) -> Hypothesis:
     """Read a term of the formula, a column, or equations in coefficients.
 
     Parameters
@@ -350,36 +356,36 @@ def _text(fit: FittedModel[LogisticFit], text: str, index: pd.MultiIndex) -> Hyp
     """
     columns = ["constant", *fit.terms]
     q = len(fit.estimates.others)
-    parts = logistic_search.parts_of(fit.design_rows)
-    wanted = [1 + j for j in parts[text]] if text in parts else None
-    if wanted is None and text in columns:
-        wanted = [columns.index(text)]
-    if wanted is not None:
-        rows = np.eye(len(columns))[wanted]
-        return _for_each(q, rows), np.zeros(q * len(rows))
-    named = [f"{label}:{term}" for label, term in index]
-    clash = len({*columns, *named}) < len(columns) + len(named)
+    columns_by_term = logistic_search.columns_of_terms(fit.design_rows)
+    column_positions = [1 + j for j in columns_by_term[text]] if text in columns_by_term else None
+    if column_positions is None and text in columns:
+        column_positions = [columns.index(text)]
+    if column_positions is not None:
+        rows = np.eye(len(columns))[column_positions]
+        return _repeat_for_classes(q, rows), np.zeros(q * len(rows))
+    class_term_names = [f"{label}:{term}" for label, term in index]
+    has_ambiguous_names = len({*columns, *class_term_names}) < len(columns) + len(class_term_names)
     try:
         rows, values = equations(text, columns)
     except FormulaError as error:
-        if clash:
+        if has_ambiguous_names:
             raise
         try:
-            return equations(text, named)
+            return equations(text, class_term_names)
         except FormulaError:
-            names = listed([*columns, *named] if q > 1 else columns, most=12)
+            names = listed([*columns, *class_term_names] if q > 1 else columns, most=12)
             raise error.with_message(
                 error.message, hint=f"{error.hint} Coefficients are {names}.".strip()
             ) from None
-    return _for_each(q, rows), np.tile(values, q)
+    return _repeat_for_classes(q, rows), np.tile(values, q)
 
 
-def _for_each(q: int, rows: Floats) -> Floats:
+def _repeat_for_classes(q: int, contrasts: Floats) -> Floats:
     """Repeat contrasts (r, p + 1) for each of q classes, as a matrix (q r, q (p + 1))."""
-    return np.asarray(np.kron(np.eye(q), rows), dtype=np.float64)
+    return np.asarray(np.kron(np.eye(q), contrasts), dtype=np.float64)
 
 
-def _values(value: Any, count: int) -> Floats:
+def _read_values(value: Any, count: int) -> Floats:
     """Validate the right side of `count` equations; return it as (count,). One number applies to all."""
     try:
         values = np.atleast_1d(np.asarray(value, dtype=np.float64)).ravel()
@@ -428,7 +434,7 @@ class Margins:
     """
 
     def __init__(self, design: Design, terms: Collection[str]) -> None:
-        factors = {part.label: _factors(design, part.text) for part in design.parts()}
+        factors = {term_spec.label: _factors(design, term_spec.text) for term_spec in design.parts()}
         self.terms = {label: factors[label] for label in sorted(terms, key=lambda label: len(factors[label]))}
 
     def removable(self, chosen: Collection[str], include: Collection[str] = ()) -> list[str]:
@@ -465,13 +471,13 @@ class TermFit(NamedTuple):
         Minus twice the log-likelihood, without a penalty.
     parameters : int
         Number of free parameters.
-    numbers : LogisticFit or None
+    estimates : LogisticFit or None
         The estimates; None for a model with only constants.
     """
 
     deviance: float
     parameters: int
-    numbers: LogisticFit | None
+    estimates: LogisticFit | None
 
 
 class TermFits:
@@ -504,19 +510,21 @@ class TermFits:
         maxiter : int
             Largest number of steps.
         """
-        self.parts = logistic_search.parts_of(blocks)
-        self.margins = Margins(blocks.design, self.parts)
+        self.columns_by_term = logistic_search.columns_of_terms(blocks)
+        self.margins = Margins(blocks.design, self.columns_by_term)
         self._blocks = blocks
         self._moments = moments
-        self._rows = logistic_search.cached_rows(blocks, logistic_search.FEW)
+        self._rows = logistic_search.cached_rows(blocks, logistic_search.MAX_CACHED_VALUES)
         self._options: dict[str, Any] = {"reference": reference, "bias_reduction": bias_reduction}
         self._options |= {"tol": tol, "maxiter": maxiter}
-        self._known: dict[frozenset[str], TermFit] = {}
+        self._fits: dict[frozenset[str], TermFit] = {}
 
     def columns(self, terms: Collection[str]) -> list[int]:
         """Return the positions of the columns of terms."""
         chosen = set(terms)
-        return sorted(j for label, columns in self.parts.items() if label in chosen for j in columns)
+        return sorted(
+            j for label, columns in self.columns_by_term.items() if label in chosen for j in columns
+        )
 
     def rows(self, terms: Collection[str]) -> RowBlocks:
         """Return the rows with only the columns of terms."""
@@ -534,63 +542,68 @@ class TermFits:
             The search did not converge, for example because the classes are separated.
         """
         key = frozenset(terms)
-        if key in self._known:
-            return self._known[key]
+        if key in self._fits:
+            return self._fits[key]
         if not key:
             counts = self._moments.counts
             deviance = -2 * float(counts @ np.log(counts / counts.sum()))
             return TermFit(deviance, len(counts) - 1, None)
         moments = self._moments.columns(np.array(self.columns(terms), dtype=np.intp))
         prior = moments.counts / moments.counts.sum()
-        named = " + ".join(label for label in self.margins.terms if label in key)
-        with Progress(0, f"fit of {named}, passes over the rows") as progress:
+        term_names = " + ".join(label for label in self.margins.terms if label in key)
+        with Progress(0, f"fit of {term_names}, passes over the rows") as progress:
             rows = CountedPasses(self.rows(terms), progress)
             fit = logistic.fit_logistic(rows, moments, prior, estimated_prior=True, **self._options)
         if not fit.newton.converged:
             raise DataError(
-                f"The fit of {named} has not converged, so that it cannot be compared: where a "
+                f"The fit of {term_names} has not converged, so that it cannot be compared: where a "
                 "hyperplane separates the classes there is no maximum.",
                 hint="Fit with bias_reduction=True (for stepwise(), in options=), or leave a term out.",
             )
-        self._known[key] = TermFit(-2 * fit.llf(), fit.df_model(), fit)
-        return self._known[key]
+        self._fits[key] = TermFit(-2 * fit.llf(), fit.df_model(), fit)
+        return self._fits[key]
 
 
 def drop1(fit: FittedModel[LogisticFit]) -> pd.DataFrame:
     """Remove each term in turn; see `LogisticResults.drop1`."""
     blocks = logistic_search.rows_with_maximum(fit, "drop1()")
     if "drop1" in fit.cache:
-        kept: pd.DataFrame = fit.cache["drop1"]
-        return kept.copy()
+        cached: pd.DataFrame = fit.cache["drop1"]
+        return cached.copy()
     estimates = fit.estimates
-    reduced = fit.estimates.bias_reduction
-    fits = TermFits(blocks, estimates.moments, reference=estimates.reference, bias_reduction=reduced)
+    bias_reduction = fit.estimates.bias_reduction
+    fits = TermFits(blocks, estimates.moments, reference=estimates.reference, bias_reduction=bias_reduction)
     deviance = -2 * estimates.llf()
     q = len(estimates.others)
     rows: dict[str, tuple[float, ...]] = {
         "<none>": (np.nan, deviance, deviance + 2 * estimates.df_model(), np.nan, np.nan)
     }
-    few = logistic_search.cached_rows(blocks, logistic_search.FEW)
-    removable = fits.margins.removable(fits.parts)
+    rows_in_memory = logistic_search.cached_rows(blocks, logistic_search.MAX_CACHED_VALUES)
+    removable = fits.margins.removable(fits.columns_by_term)
     slopes = np.eye(1 + len(blocks.terms))[1:]
     planes = [
-        profile_likelihood.normals_of(estimates, slopes[list(fits.parts[label])]) for label in removable
+        profile_likelihood.normals_of(estimates, slopes[list(fits.columns_by_term[label])])
+        for label in removable
     ]
     with Progress(len(removable), "terms removed") as progress:
         for label, ratio in zip(
-            removable, profile_likelihood.deviances_on(estimates, few, planes, progress), strict=True
+            removable,
+            profile_likelihood.deviances_on(estimates, rows_in_memory, planes, progress),
+            strict=True,
         ):
             if np.isnan(ratio):
                 raise DataError(
                     f"The fit without {label!r} has not converged, so that it cannot be dropped.",
                     hint="Fit with bias_reduction=True, or without the term.",
                 )
-            df = float(q * len(fits.parts[label]))
-            left = deviance + ratio
-            if reduced:
-                left = fits.fit([other for other in fits.parts if other != label]).deviance
-            aic = left + 2 * (estimates.df_model() - df)
-            rows[label] = (df, left, aic, ratio, float(chi2_sf(ratio, df)))
+            df = float(q * len(fits.columns_by_term[label]))
+            deviance_without = deviance + ratio
+            if bias_reduction:
+                deviance_without = fits.fit(
+                    [other for other in fits.columns_by_term if other != label]
+                ).deviance
+            aic = deviance_without + 2 * (estimates.df_model() - df)
+            rows[label] = (df, deviance_without, aic, ratio, float(chi2_sf(ratio, df)))
     table = pd.DataFrame.from_dict(rows, orient="index", columns=["df", "deviance", "aic", "LRT", "p"])
     fit.cache["drop1"] = table.rename_axis(index="term")
     return table.rename_axis(index="term")
@@ -655,7 +668,7 @@ def likelihood_ratio_on(
     if not large.estimates.bias_reduction or not df:
         return 2 * (large.estimates.llf() - small.estimates.llf()), df
     normals = profile_likelihood.null_directions(nest.combinations)
-    rows = logistic_search.cached_rows(ours, logistic_search.FEW)
+    rows = logistic_search.cached_rows(ours, logistic_search.MAX_CACHED_VALUES)
     return profile_likelihood.deviances_on(large.estimates, rows, [normals])[0], df
 
 
@@ -674,15 +687,15 @@ class _TermTest(NamedTuple):
     in_both: Floats
 
 
-def likelihood_ratios_by_term(fit: FittedModel[LogisticFit], kind: TestType) -> pd.DataFrame:
+def likelihood_ratios_by_term(fit: FittedModel[LogisticFit], test_type: TestType) -> pd.DataFrame:
     """Likelihood ratio test of each term of the formula; see `LogisticResults.lr_test`."""
     blocks = logistic_search.rows_with_maximum(fit, "lr_test(by=)")
-    key = f"likelihood ratios by term, type {kind}"
+    key = f"likelihood ratios by term, type {test_type}"
     if key in fit.cache:
-        kept: pd.DataFrame = fit.cache[key]
-        return kept.copy()
-    tests = _tests(blocks, kind)
-    rows = logistic_search.cached_rows(blocks, logistic_search.FEW)
+        cached: pd.DataFrame = fit.cache[key]
+        return cached.copy()
+    tests = _term_hypotheses(blocks, test_type)
+    rows = logistic_search.cached_rows(blocks, logistic_search.MAX_CACHED_VALUES)
     # Maximize once for each set of zeros, because tests of several terms can share a model.
     planes = {
         zeros.tobytes(): profile_likelihood.normals_of(fit.estimates, zeros)
@@ -692,35 +705,37 @@ def likelihood_ratios_by_term(fit: FittedModel[LogisticFit], kind: TestType) -> 
     }
     with Progress(len(planes), "likelihood ratios of terms") as progress:
         deviances = profile_likelihood.deviances_on(fit.estimates, rows, list(planes.values()), progress)
-    falls = dict(zip(planes, deviances, strict=True)) | {b"": 0.0}
+    deviance_increases = dict(zip(planes, deviances, strict=True)) | {b"": 0.0}
     statistics = {}
     for label, test in tests.items():
         zeros = np.vstack([test.in_both, test.contrasts])
-        statistic = falls[zeros.tobytes()] - falls[test.in_both.tobytes()]
+        statistic = deviance_increases[zeros.tobytes()] - deviance_increases[test.in_both.tobytes()]
         if np.isnan(statistic):
             raise DataError(
                 f"The fit without {label!r} has not converged, so that the term cannot be tested.",
                 hint='Test it by its coefficients, as wald_test(by="term") does, or fit without it.',
             )
         statistics[label] = max(statistic, 0.0)
-    table = _table(statistics, tests, len(fit.estimates.others))
+    table = _test_table(statistics, tests, len(fit.estimates.others))
     fit.cache[key] = table
     return table.copy()
 
 
-def wald_by_term(fit: FittedModel[LogisticFit], kind: TestType) -> pd.DataFrame:
+def wald_by_term(fit: FittedModel[LogisticFit], test_type: TestType) -> pd.DataFrame:
     """Wald's test of each term of the formula; see `LogisticResults.wald_test`."""
     logistic_search.refuse_no_maximum(fit, "wald_test()")
-    numbers = fit.estimates
-    q = len(numbers.others)
-    root = numbers.root()
-    estimates = numbers.params().T.ravel()
-    tests = _tests(fit.design_rows, kind)
+    estimates = fit.estimates
+    q = len(estimates.others)
+    root = estimates.root()
+    coefficients = estimates.params().T.ravel()
+    tests = _term_hypotheses(fit.design_rows, test_type)
     statistics = {}
     for label, test in tests.items():
-        contrasts = _for_each(q, test.contrasts)
-        given = _for_each(q, test.in_both)
-        statistics[label] = wald_statistic(root, estimates, contrasts, np.zeros(len(contrasts)), given)
+        contrasts = _repeat_for_classes(q, test.contrasts)
+        conditioned = _repeat_for_classes(q, test.in_both)
+        statistics[label] = wald_statistic(
+            root, coefficients, contrasts, np.zeros(len(contrasts)), conditioned
+        )
         if np.isnan(statistics[label]):
             raise NotSupportedError(
                 f"The covariance of the coefficients of {label!r} is singular, or out of the range of "
@@ -730,18 +745,18 @@ def wald_by_term(fit: FittedModel[LogisticFit], kind: TestType) -> pd.DataFrame:
                     "give the columns in other units, as standardize() does."
                 ),
             )
-    return _table(statistics, tests, q)
+    return _test_table(statistics, tests, q)
 
 
 def type_note(blocks: Blocks) -> str:
     """Return a sentence on the models that type II tests of terms compare, for a note below their table."""
-    margins = Margins(blocks.design, logistic_search.parts_of(blocks))
+    margins = Margins(blocks.design, logistic_search.columns_of_terms(blocks))
     if len(margins.removable(margins.terms)) == len(margins.terms):
         return "Each against the model without the term."
     return "Type II: each term after all terms that do not contain it."
 
 
-def _table(statistics: dict[str, float], tests: dict[str, _TermTest], classes: int) -> pd.DataFrame:
+def _test_table(statistics: dict[str, float], tests: dict[str, _TermTest], classes: int) -> pd.DataFrame:
     """Return the table of chi-square tests by term: statistic, df, p.
 
     Parameters
@@ -765,27 +780,29 @@ def _table(statistics: dict[str, float], tests: dict[str, _TermTest], classes: i
     return table.rename_axis(index="term")
 
 
-def _tests(blocks: Blocks, kind: TestType) -> dict[str, _TermTest]:
+def _term_hypotheses(blocks: Blocks, test_type: TestType) -> dict[str, _TermTest]:
     """Return the hypothesis of the test of each term, in the order of the formula."""
-    parts = logistic_search.parts_of(blocks)
-    margins = Margins(blocks.design, parts)
+    columns_by_term = logistic_search.columns_of_terms(blocks)
+    margins = Margins(blocks.design, columns_by_term)
     order = list(margins.terms)
     units = np.eye(1 + len(blocks.terms))
     tests = {}
-    for label, columns in parts.items():
+    for label, columns in columns_by_term.items():
         others: list[str] = []
-        if kind == 1:
+        if test_type == 1:
             others = order[order.index(label) + 1 :]
-        elif kind == 2:
+        elif test_type == 2:
             others = [other for other in order if margins.terms[label] < margins.terms[other]]
-        given = units[[1 + j for other in others for j in parts[other]]]
-        contained = kind == 3 and any(margins.terms[label] < factors for factors in margins.terms.values())
-        contrasts = _averaged(blocks, label) if contained else units[[1 + j for j in columns]]
-        tests[label] = _TermTest(contrasts, given)
+        other_columns = units[[1 + j for other in others for j in columns_by_term[other]]]
+        contained = test_type == 3 and any(
+            margins.terms[label] < factors for factors in margins.terms.values()
+        )
+        contrasts = _type_iii_contrasts(blocks, label) if contained else units[[1 + j for j in columns]]
+        tests[label] = _TermTest(contrasts, other_columns)
     return tests
 
 
-def _averaged(blocks: Blocks, label: str) -> Floats:
+def _type_iii_contrasts(blocks: Blocks, label: str) -> Floats:
     """Return the type III contrasts (r, p + 1) of a term that other terms contain."""
     # The specification exists, because otherwise no term is contained in another.
     spec: Any = blocks.design.spec
@@ -795,31 +812,33 @@ def _averaged(blocks: Blocks, label: str) -> Floats:
             "the formula were left out as constant or collinear.",
             hint="Use type=2, or leave the interaction out.",
         )
-    products = [each for each in spec.products if ":".join(spec.factors[j].code for j, _ in each) == label]
-    starts = np.cumsum([1, *(math.prod(spec.widths(each)) for each in spec.products)])
+    products = [
+        product for product in spec.products if ":".join(spec.factors[j].code for j, _ in product) == label
+    ]
+    starts = np.cumsum([1, *(math.prod(spec.widths(product)) for product in spec.products)])
     contrasts = []
     for term in products:
-        rows = np.zeros((math.prod(_tested(spec, *pair).shape[0] for pair in term), int(starts[-1])))
-        for each, start in zip(spec.products, starts[:-1], strict=True):
-            part = _averages(spec, term, each)
-            if part is not None:
-                rows[:, start : start + part.shape[1]] += part
+        rows = np.zeros((math.prod(_level_contrasts(spec, *pair).shape[0] for pair in term), int(starts[-1])))
+        for product, start in zip(spec.products, starts[:-1], strict=True):
+            block = _product_columns(spec, term, product)
+            if block is not None:
+                rows[:, start : start + block.shape[1]] += block
         contrasts.append(rows)
     return np.vstack(contrasts)
 
 
-def _tested(spec: Spec, factor: int, coding: int) -> Floats:
+def _level_contrasts(spec: Spec, factor: int, coding: int) -> Floats:
     """Return contrasts (r, levels) among the levels of a factor that its columns in a term represent."""
     levels = spec.factors[factor].levels
     if levels is None:
         return np.eye(spec.factors[factor].width)
-    whole = np.eye(len(levels))
+    indicators = np.eye(len(levels))
     if coding >= 0 and spec.codings[coding].width == len(levels):
-        return whole
-    return whole[:-1] - 1 / len(levels)
+        return indicators
+    return indicators[:-1] - 1 / len(levels)
 
 
-def _averages(spec: Spec, term: Product, other: Product) -> Floats | None:
+def _product_columns(spec: Spec, term: Product, other: Product) -> Floats | None:
     """Return the columns of one product of factors in the type III contrasts of a term.
 
     Parameters
@@ -836,36 +855,45 @@ def _averages(spec: Spec, term: Product, other: Product) -> Floats | None:
     (r, columns of `other`) float64 or None
         None if the numeric factors of the two differ and the coefficients do not contribute.
     """
-    wanted = dict(term)
-    there = dict(other)
-    numbers = {j for j in wanted if spec.factors[j].levels is None}
-    if numbers != {j for j in there if spec.factors[j].levels is None}:
+    term_codings = dict(term)
+    other_codings = dict(other)
+    numeric_factors = {j for j in term_codings if spec.factors[j].levels is None}
+    if numeric_factors != {j for j in other_codings if spec.factors[j].levels is None}:
         return None
-    parts: dict[int, Floats] = {}
-    for factor in {**wanted, **there}:
+    factor_matrices: dict[int, Floats] = {}
+    for factor in {**term_codings, **other_codings}:
         levels = spec.factors[factor].levels
         if levels is None:
-            parts[factor] = np.eye(spec.factors[factor].width)
+            factor_matrices[factor] = np.eye(spec.factors[factor].width)
             continue
         effects = np.full((1, len(levels)), 1 / len(levels))
         values = np.ones((len(levels), 1))
-        if factor in wanted:
-            effects = _tested(spec, factor, wanted[factor])
-        if factor in there:
-            coding = spec.codings[there[factor]]
+        if factor in term_codings:
+            effects = _level_contrasts(spec, factor, term_codings[factor])
+        if factor in other_codings:
+            coding = spec.codings[other_codings[factor]]
             values = (
                 np.eye(len(levels))[:, list(coding.picks)]
                 if coding.picks is not None
                 else np.asarray(coding.matrix, dtype=np.float64)
             )
-        parts[factor] = effects @ values
+        factor_matrices[factor] = effects @ values
     outer = np.ones(())
-    for each in parts.values():
-        outer = np.multiply.outer(outer, each)
+    for matrix in factor_matrices.values():
+        outer = np.multiply.outer(outer, matrix)
     # The first factor varies fastest: rows follow the order of the term, columns the order of the other
     # product. A factor of only one of them has length one in the other.
-    at = {factor: 2 * place for place, factor in enumerate(parts)}
-    down = [*(at[j] for j in reversed(wanted)), *(at[j] for j in parts if j not in wanted)]
-    along = [*(1 + at[j] for j in reversed(there)), *(1 + at[j] for j in parts if j not in there)]
-    shape = math.prod(outer.shape[i] for i in down), math.prod(outer.shape[i] for i in along)
-    return np.asarray(outer.transpose([*down, *along]).reshape(shape))
+    row_axes = {factor: 2 * position for position, factor in enumerate(factor_matrices)}
+    row_axis_order = [
+        *(row_axes[j] for j in reversed(term_codings)),
+        *(row_axes[j] for j in factor_matrices if j not in term_codings),
+    ]
+    column_axis_order = [
+        *(1 + row_axes[j] for j in reversed(other_codings)),
+        *(1 + row_axes[j] for j in factor_matrices if j not in other_codings),
+    ]
+    shape = (
+        math.prod(outer.shape[i] for i in row_axis_order),
+        math.prod(outer.shape[i] for i in column_axis_order),
+    )
+    return np.asarray(outer.transpose([*row_axis_order, *column_axis_order]).reshape(shape))

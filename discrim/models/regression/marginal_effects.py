@@ -45,18 +45,18 @@ class Change(NamedTuple):
     ----------
     column : str
         Name of the column.
-    first, then : object
+    first, second : object
         Values between which the column changes; None for a derivative.
     """
 
     column: str
     first: Any = None
-    then: Any = None
+    second: Any = None
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         """Label of the change in the table."""
-        return SLOPE if self.then is None else f"{self.then} - {self.first}"
+        return SLOPE if self.second is None else f"{self.second} - {self.first}"
 
 
 def marginal_effects(
@@ -96,24 +96,24 @@ def marginal_effects(
     if values is None:
         check_word("at", at, AveragedAt)
     check_flag("dummy", dummy)
-    half = check_level(level)
+    quantile = check_level(level)
     refuse_no_maximum(fit, "marginal_effects()")
     rows = _AveragedRows(fit, data, unseen, values)
-    wanted = _wanted(columns, rows.names)
-    survey = rows.survey()
-    changes = [change for name in wanted for change in rows.changes(name, survey, dummy=dummy)]
+    names = _read_columns(columns, rows.names)
+    survey = rows.statistics()
+    changes = [change for name in names for change in rows.changes(name, survey, dummy=dummy)]
     # Shift (K,) of the log odds due to a prior other than the class proportions.
     estimates = fit.estimates
     shift = np.zeros(len(fit.classes))
     if not estimates.estimated_prior:
         shift = logs_of_prior(fit.prior_values()) - np.log(estimates.counts / estimates.counts.sum())
     if isinstance(at, str) and at == "mean":
-        return _table(fit, changes, rows.at_means(changes, survey, shift), 1.0, half)
-    return _table(fit, changes, rows.overall(changes, shift), survey.total, half)
+        return _table(fit, changes, rows.at_means(changes, survey, shift), 1.0, quantile)
+    return _table(fit, changes, rows.overall(changes, shift), survey.total, quantile)
 
 
 def _table(
-    fit: FittedModel[LogisticFit], changes: list[Change], effects: list[Effect], total: float, half: float
+    fit: FittedModel[LogisticFit], changes: list[Change], effects: list[Effect], total: float, quantile: float
 ) -> pd.DataFrame:
     """Return the table of marginal effects with standard errors by the delta method.
 
@@ -127,7 +127,7 @@ def _table(
         Effect and Jacobian of each change, summed over the rows.
     total : float
         Weight of the rows, by which the sums are divided.
-    half : float
+    quantile : float
         Normal quantile of the level of the intervals.
 
     Returns
@@ -137,50 +137,52 @@ def _table(
     """
     estimates = fit.estimates
     root = estimates.root_in_frame()
-    known = estimates.constants_known()
+    constants_covariance = estimates.constants_known()
     p1 = len(estimates.newton.coef)
     # With two classes the effects on one are the negative of the effects on the other.
     classes = estimates.others if len(fit.classes) == 2 else list(range(len(fit.classes)))
-    lines = []
+    estimate_rows = []
     index = []
     for k in classes:
         for change, effect in zip(changes, effects, strict=True):
             jacobian = effect.jacobian[k] / total
             variance = float(lengths((root @ jacobian)[:, None])[0]) ** 2
             constants = jacobian[::p1]
-            variance += float(constants @ known @ constants)
-            lines.append((effect.total[k] / total, np.sqrt(max(variance, 0.0))))
-            index.append((fit.classes[k], change.column, change.words))
+            variance += float(constants @ constants_covariance @ constants)
+            estimate_rows.append((effect.total[k] / total, np.sqrt(max(variance, 0.0))))
+            index.append((fit.classes[k], change.column, change.label))
     labels = pd.MultiIndex.from_tuples(index, names=["class", "column", "change"])
-    table = pd.DataFrame(lines, index=labels, columns=["estimate", "se"])
+    table = pd.DataFrame(estimate_rows, index=labels, columns=["estimate", "se"])
     with np.errstate(divide="ignore", invalid="ignore"):
         table["z"] = table["estimate"] / table["se"]
     table["p"] = 2 * normal_sf(table["z"].abs())
-    table["low"] = table["estimate"] - half * table["se"]
-    table["high"] = table["estimate"] + half * table["se"]
+    table["low"] = table["estimate"] - quantile * table["se"]
+    table["high"] = table["estimate"] + quantile * table["se"]
     return table
 
 
-def _wanted(columns: Any, names: list[str]) -> list[str]:
+def _read_columns(columns: Any, existing_names: list[str]) -> list[str]:
     """Validate `columns=`; return the names of the columns that change."""
     if columns is None:
-        return names
-    wanted = [columns] if isinstance(columns, str) else columns
-    if not isinstance(wanted, Sequence | pd.Index) or not len(wanted):
+        return existing_names
+    requested = [columns] if isinstance(columns, str) else columns
+    if not isinstance(requested, Sequence | pd.Index) or not len(requested):
         raise DataError(
             f"columns={told(columns)} is not valid.",
             hint="Give names of columns, in a list, or None for all.",
         )
-    unknown = [name for name in wanted if name not in names]
+    unknown = [name for name in requested if name not in existing_names]
     if unknown:
         raise DataError(
             f"columns= names {listed(unknown)}, which the formula does not read.",
-            hint=f"Name some of {listed(names)}.",
+            hint=f"Name some of {listed(existing_names)}.",
         )
-    return list(dict.fromkeys(wanted))
+    return list(dict.fromkeys(requested))
 
 
-def _with_values(fit: FittedModel[LogisticFit], blocks: Blocks, values: dict[Any, Any], gaps: Gaps) -> Blocks:
+def _with_values(
+    fit: FittedModel[LogisticFit], blocks: Blocks, values: dict[Any, Any], missing_policy: Gaps
+) -> Blocks:
     """Return the rows with fixed values in some columns.
 
     Parameters
@@ -191,7 +193,7 @@ def _with_values(fit: FittedModel[LogisticFit], blocks: Blocks, values: dict[Any
         The rows.
     values : dict
         Value of each column that is replaced.
-    gaps : Gaps
+    missing_policy : Gaps
         Treatment of unseen levels.
 
     Returns
@@ -201,8 +203,10 @@ def _with_values(fit: FittedModel[LogisticFit], blocks: Blocks, values: dict[Any
     names = list(blocks.design.columns)
     unknown = [name for name in values if name not in names]
     if unknown or not values:
-        what = f"names {listed(unknown)}, which the formula does not read" if unknown else "names no column"
-        raise DataError(f"at= {what}.", hint=f"Give values of some of {listed(names)}.")
+        problem = (
+            f"names {listed(unknown)}, which the formula does not read" if unknown else "names no column"
+        )
+        raise DataError(f"at= {problem}.", hint=f"Give values of some of {listed(names)}.")
     blocks.rows.need_table(
         "marginal_effects() at given values needs a table in memory, and ",
         " is read part by part.",
@@ -215,10 +219,10 @@ def _with_values(fit: FittedModel[LogisticFit], blocks: Blocks, values: dict[Any
                 f"at= gives {told(value)} for {name!r}.", hint="Give one value, and no missing one."
             )
         table[name] = value
-    return fit.new_rows(table, gaps)
+    return fit.new_rows(table, missing_policy)
 
 
-class _Survey(NamedTuple):
+class _RowStatistics(NamedTuple):
     """Statistics of the rows from a first pass.
 
     Attributes
@@ -229,14 +233,14 @@ class _Survey(NamedTuple):
         Weighted means of the columns of numbers.
     binary : set of str
         Columns of numbers that contain only 0 and 1.
-    shares : dict of int to (levels,) float64
+    level_proportions : dict of int to (levels,) float64
         Proportions of the levels of each category.
     """
 
     total: float
     means: dict[str, float]
     binary: set[str]
-    shares: dict[int, Floats]
+    level_proportions: dict[int, Floats]
 
 
 class _AveragedRows:
@@ -259,112 +263,114 @@ class _AveragedRows:
             Values that replace columns in all rows.
         """
         self._fit = fit
-        self._numbers = fit.estimates
-        self._of_fit = data is None
+        self._estimates = fit.estimates
+        self._uses_fit_rows = data is None
         if data is None:
             blocks = fit.rows("marginal_effects()", "pass data=")
         else:
             blocks = fit.new_rows(data, Gaps(unseen))
         # Weights and missing values are taken from the original rows, before columns are replaced.
-        self._counted = blocks
+        self._original_blocks = blocks
         self._blocks = blocks if values is None else _with_values(fit, blocks, values, Gaps(unseen))
-        self._plain = blocks.design.spec is None
+        self._is_plain = blocks.design.spec is None
         self._functions = recall_functions(blocks.design.functions, blocks.functions)
-        self.names = list(blocks.terms if self._plain else blocks.design.columns)
-        if not self._plain:
+        self.names = list(blocks.terms if self._is_plain else blocks.design.columns)
+        if not self._is_plain:
             blocks.rows.need_table(
                 "marginal_effects() of a formula that makes columns needs a table in memory, and ",
                 " is read part by part.",
                 hint="Pass data= with some of the rows.",
             )
 
-    def _pieces(self) -> Iterator[tuple[Any, Floats]]:
+    def _chunks(self) -> Iterator[tuple[Any, Floats]]:
         """Iterate over the rows in pieces, with their weights (m,).
 
         The rows are arrays x (m, p) for a plain design, whose columns are columns of the table, else a
         RowRange of the table.
         """
-        if self._plain:
-            yield from self._plain_pieces()
+        if self._is_plain:
+            yield from self._plain_chunks()
             return
         blocks = self._blocks
-        known = self._blocks.design.label_kinds
+        label_kinds = self._blocks.design.label_kinds
         used, weights = self._used()
         for start in range(0, blocks.table.nrows, ROWS):
             stop = min(start + ROWS, blocks.table.nrows)
-            here = used[start:stop]
-            if here.any():
-                rows = RowRange(blocks.table, start, stop, None if here.all() else here, known)
-                yield rows, weights[start:stop][here]
+            is_used = used[start:stop]
+            if is_used.any():
+                rows = RowRange(blocks.table, start, stop, None if is_used.all() else is_used, label_kinds)
+                yield rows, weights[start:stop][is_used]
 
     def _used(self) -> tuple[Any, Floats]:
         """Return a mask (n,) of the rows of the table that are averaged, and their weights (n,)."""
         blocks = self._blocks
-        counted = self._counted
-        if self._of_fit:
+        counted = self._original_blocks
+        if self._uses_fit_rows:
             weights = np.ones(counted.table.nrows) if counted.weights is None else counted.weights
             return used_codes(counted) >= 0, weights
-        used = np.ones(blocks.table.nrows, dtype=bool)
-        for place, _, missing in blocks.every_row():
+        is_used = np.ones(blocks.table.nrows, dtype=bool)
+        for row_slice, _, missing in blocks.every_row():
             if missing is not None:
-                used[place] = ~missing
-        return used, np.ones(blocks.table.nrows)
+                is_used[row_slice] = ~missing
+        return is_used, np.ones(blocks.table.nrows)
 
-    def _plain_pieces(self) -> Iterator[tuple[Any, Floats]]:
+    def _plain_chunks(self) -> Iterator[tuple[Any, Floats]]:
         """Iterate over the rows x (m, p) of a plain design with their weights (m,)."""
         k = len(self._fit.classes)
-        q = len(self._numbers.others)
+        q = len(self._estimates.others)
         m = max(marginal.PIECE // (k * q + len(self.names) + 1), 64)
         blocks = self._blocks
-        counted = self._counted
-        codes, weights = (used_codes(counted), counted.weights) if self._of_fit else (None, None)
-        for place, x, missing in blocks.every_row():
-            used = np.ones(len(x), dtype=bool) if missing is None else ~missing
-            used = used if codes is None else used & (codes[place] >= 0)
-            times = np.ones(len(x)) if weights is None else weights[place]
-            if not used.all():
-                x = x[used]
-                times = times[used]
+        counted = self._original_blocks
+        codes, weights = (used_codes(counted), counted.weights) if self._uses_fit_rows else (None, None)
+        for row_slice, x, missing in blocks.every_row():
+            is_used = np.ones(len(x), dtype=bool) if missing is None else ~missing
+            is_used = is_used if codes is None else is_used & (codes[row_slice] >= 0)
+            row_weights = np.ones(len(x)) if weights is None else weights[row_slice]
+            if not is_used.all():
+                x = x[is_used]
+                row_weights = row_weights[is_used]
             for start in range(0, len(x), m):
-                yield x[start : start + m], times[start : start + m]
+                yield x[start : start + m], row_weights[start : start + m]
 
-    def survey(self) -> _Survey:
+    def statistics(self) -> _RowStatistics:
         """Collect weights, means, binary columns and proportions of levels in a first pass."""
         total = 0.0
         sums = dict.fromkeys(self.names, 0.0)
         binary = set(self.names)
         centres: dict[str, float] = {}
-        shares: dict[int, Floats] = {}
-        for rows, weights in self._pieces():
+        level_proportions: dict[int, Floats] = {}
+        for rows, weights in self._chunks():
             total += float(weights.sum())
             for j, name in enumerate(self.names):
-                if not self._plain and rows.kind(name) not in {"numeric", "boolean"}:
+                if not self._is_plain and rows.kind(name) not in {"numeric", "boolean"}:
                     binary.discard(name)
                     continue
-                values = rows[:, j] if self._plain else rows.numbers(name)
+                values = rows[:, j] if self._is_plain else rows.numbers(name)
                 # Sum differences from the first value; a large offset would lose precision.
                 first = centres.setdefault(name, float(values[0]))
                 sums[name] += float((values - first) @ weights)
                 if name in binary and not ((values == 0) | (values == 1)).all():
                     binary.discard(name)
-            if not self._plain:
+            if not self._is_plain:
                 sizes = Changing(self._blocks.design, rows, self._functions).category_shares(weights)
-                shares = {i: shares.get(i, 0.0) + size for i, size in sizes.items()}
+                level_proportions = {i: level_proportions.get(i, 0.0) + size for i, size in sizes.items()}
         if not total > 0:
             raise DataError(
                 "No row of data= is complete, so there is nothing to average over.", hint="Give rows."
             )
         means = {name: first + sums[name] / total for name, first in centres.items()}
-        return _Survey(total, means, binary, {i: size / total for i, size in shares.items()})
+        return _RowStatistics(
+            total, means, binary, {i: size / total for i, size in level_proportions.items()}
+        )
 
-    def changes(self, name: str, survey: _Survey, *, dummy: bool) -> list[Change]:
+    def changes(self, name: str, survey: _RowStatistics, *, dummy: bool) -> list[Change]:
         """Return the changes of a column.
 
         Parameters
         ----------
         name : str
             The column.
-        survey : _Survey
+        statistics : _Survey
             Statistics of the rows.
         dummy : bool
             Whether columns of 0 and 1 change from 0 to 1.
@@ -401,19 +407,21 @@ class _AveragedRows:
         """
         sums: list[Effect] = []
         with Progress(0, "marginal effects") as progress:
-            for rows, weights in self._pieces():
-                effects = list(self._of_piece(rows, changes, shift, weights))
+            for rows, weights in self._chunks():
+                effects = list(self._chunk_effects(rows, changes, shift, weights))
                 sums = [a.plus(b) for a, b in zip(sums, effects, strict=True)] if sums else effects
                 progress(len(weights))
         return sums
 
-    def _of_piece(self, rows: Any, changes: list[Change], shift: Floats, weights: Floats) -> Iterator[Effect]:
+    def _chunk_effects(
+        self, rows: Any, changes: list[Change], shift: Floats, weights: Floats
+    ) -> Iterator[Effect]:
         """Compute the effects of the changes, summed over a piece of the rows.
 
         Parameters
         ----------
         rows : (m, p) float64 or RowRange
-            The rows, as `_pieces` yields them.
+            The rows, as `_chunks` yields them.
         changes : list of Change
             The changes.
         shift : (K,) float64
@@ -426,23 +434,23 @@ class _AveragedRows:
         iterator of Effect
             One for each change.
         """
-        if not self._plain:
+        if not self._is_plain:
             changing = Changing(self._blocks.design, rows, self._functions)
-            return self._of_changing(changing, changes, shift, weights)
-        frame = self._numbers.frame
+            return self._formula_effects(changing, changes, shift, weights)
+        frame = self._estimates.frame
 
-        def moved(j: int, value: float) -> Floats:
+        def with_value(j: int, value: float) -> Floats:
             """Return the rows in standard coordinates (p + 1, m), with one value in column j."""
             others = np.array(rows)
             others[:, j] = value
             return frame.columns(others)
 
-        return self._of_plain(frame.columns(rows), moved, changes, shift, weights)
+        return self._plain_effects(frame.columns(rows), with_value, changes, shift, weights)
 
-    def _of_plain(
+    def _plain_effects(
         self,
         z: Floats,
-        moved: Callable[[int, float], Floats],
+        with_value: Callable[[int, float], Floats],
         changes: list[Change],
         shift: Floats,
         weights: Floats,
@@ -453,7 +461,7 @@ class _AveragedRows:
         ----------
         z : (r + 1, m) float64
             Rows in standard coordinates.
-        moved : callable
+        with_value : callable
             Function of a column and a value that returns z with this value in the column.
         changes : list of Change
             The changes.
@@ -469,14 +477,14 @@ class _AveragedRows:
         """
         for change in changes:
             j = self.names.index(change.column)
-            if change.then is None:
-                yield marginal.slope(self._numbers, z, self._unit(j), shift, weights)
+            if change.second is None:
+                yield marginal.slope(self._estimates, z, self._unit(j), shift, weights)
             else:
-                first = moved(j, float(change.first))
-                then = moved(j, float(change.then))
-                yield marginal.difference(self._numbers, first, then, shift, weights)
+                first = with_value(j, float(change.first))
+                then = with_value(j, float(change.second))
+                yield marginal.difference(self._estimates, first, then, shift, weights)
 
-    def _of_changing(
+    def _formula_effects(
         self, changing: Changing, changes: list[Change], shift: Floats, weights: Floats
     ) -> Iterator[Effect]:
         """Compute the effects of columns through the terms of a formula.
@@ -497,38 +505,38 @@ class _AveragedRows:
         Effect
             Summed over the rows, one for each change.
         """
-        fit = self._numbers
-        frame = self._numbers.frame
+        fit = self._estimates
+        frame = self._estimates.frame
         keep = slice(None) if self._blocks.keep is None else list(self._blocks.keep)
         z = frame.columns(changing.at({})[:, keep])
         levels: dict[tuple[str, Any], Effect] = {}
         for change in changes:
-            if change.then is None:
+            if change.second is None:
                 slopes = changing.slope(change.column)[:, keep]
-                turned = frame.covariance.whiten((slopes * frame.scale).T)
-                yield marginal.slope(fit, z, turned, shift, weights)
+                whitened_slopes = frame.covariance.whiten((slopes * frame.scale).T)
+                yield marginal.slope(fit, z, whitened_slopes, shift, weights)
                 continue
-            for value in (change.first, change.then):
+            for value in (change.first, change.second):
                 if (change.column, value) not in levels:
-                    moved = frame.columns(changing.at({change.column: value})[:, keep])
-                    levels[change.column, value] = marginal.level(fit, moved, shift, weights)
-            yield levels[change.column, change.then].less(levels[change.column, change.first])
+                    changed_columns = frame.columns(changing.at({change.column: value})[:, keep])
+                    levels[change.column, value] = marginal.level(fit, changed_columns, shift, weights)
+            yield levels[change.column, change.second].less(levels[change.column, change.first])
 
     def _unit(self, j: int) -> Floats:
         """Return the change (p, 1) of a row in standard coordinates for one unit of column j."""
-        frame = self._numbers.frame
+        frame = self._estimates.frame
         unit = np.zeros((len(frame.scale), 1))
         unit[j] = frame.scale[j]
         return np.asarray(frame.covariance.whiten(unit))
 
-    def at_means(self, changes: list[Change], survey: _Survey, shift: Floats) -> list[Effect]:
+    def at_means(self, changes: list[Change], survey: _RowStatistics, shift: Floats) -> list[Effect]:
         """Compute the effects on one row whose columns are at their means.
 
         Parameters
         ----------
         changes : list of Change
             The changes.
-        survey : _Survey
+        statistics : _Survey
             Means and proportions.
         shift : (K,) float64
             Shift of the log odds due to the prior.
@@ -538,23 +546,27 @@ class _AveragedRows:
         list of Effect
             One for each change.
         """
-        one = np.ones(1)
-        if not self._plain:
-            nothing = RowRange(self._blocks.table, 0, 0)
+        unit_weight = np.ones(1)
+        if not self._is_plain:
+            no_rows = RowRange(self._blocks.table, 0, 0)
             changing = Changing(
-                self._blocks.design, nothing, self._functions, means=survey.means, shares=survey.shares
+                self._blocks.design,
+                no_rows,
+                self._functions,
+                means=survey.means,
+                shares=survey.level_proportions,
             )
-            return list(self._of_changing(changing, changes, shift, one))
+            return list(self._formula_effects(changing, changes, shift, unit_weight))
         means = np.array([survey.means[name] for name in self.names])
         z = np.zeros((len(means) + 1, 1))
         z[0] = 1.0
-        if not self._of_fit:
-            z = self._numbers.frame.columns(means[None, :])
+        if not self._uses_fit_rows:
+            z = self._estimates.frame.columns(means[None, :])
 
-        def moved(j: int, value: float) -> Floats:
+        def with_value(j: int, value: float) -> Floats:
             """Return the row of means in standard coordinates (p + 1, 1), with one value in column j."""
             other = z.copy()
             other[1:] += (value - means[j]) * self._unit(j)
             return other
 
-        return list(self._of_plain(z, moved, changes, shift, one))
+        return list(self._plain_effects(z, with_value, changes, shift, unit_weight))

@@ -174,9 +174,9 @@ def _coefficient_path(model: Likelihood, search: StrengthSearch, *, within: floa
     strengths = search.grid
     if strengths is None:
         strengths = core.strengths_of(model, search.penalty.l1_ratio, search.penalty.n_strengths)
-    what = f"The coefficients of {len(strengths):,} strengths"
-    numbers = float(len(strengths)) * model.functions * len(model.z)
-    refuse_beyond_memory(numbers, what, "Give the penalty a shorter grid=, or one strength")
+    memory_label = f"The coefficients of {len(strengths):,} strengths"
+    n_values = float(len(strengths)) * model.functions * len(model.z)
+    refuse_beyond_memory(n_values, memory_label, "Give the penalty a shorter grid=, or one strength")
     may_end = search.grid is None and within >= strengths[-1]
     with Progress(len(strengths), "path of the strength") as progress:
         ends = core.penalized_path(
@@ -185,8 +185,8 @@ def _coefficient_path(model: Likelihood, search: StrengthSearch, *, within: floa
     _refuse_unfinished(ends, strengths, search)
     null = model.at(model.eta(model.null())).loss
     table = pd.DataFrame({"strength": strengths[: len(ends)]})
-    table["df"] = [int(np.count_nonzero(ended.beta[:, 1:])) for ended in ends]
-    table["explained"] = [1 - ended.loss / null for ended in ends]
+    table["df"] = [int(np.count_nonzero(fit.beta[:, 1:])) for fit in ends]
+    table["explained"] = [1 - fit.loss / null for fit in ends]
     return Path(table, ends)
 
 
@@ -202,10 +202,10 @@ def _refuse_unfinished(ends: list[Ended], strengths: Floats, search: StrengthSea
     search : StrengthSearch
         The options, for the hint.
     """
-    for ended, strength in zip(ends, strengths.tolist(), strict=False):
-        if not ended.converged:
+    for fit, strength in zip(ends, strengths.tolist(), strict=False):
+        if not fit.converged:
             raise DataError(
-                f"At strength {strength:.4g} the search has not converged in {ended.steps} steps.",
+                f"At strength {strength:.4g} the search has not converged in {fit.steps} steps.",
                 hint=f"Raise maxiter={search.maxiter}, or give the penalty larger strengths as grid=.",
             )
 
@@ -242,55 +242,63 @@ def _choose_strength(
     path = _coefficient_path(model, search)
     strengths = path.table["strength"].to_numpy()
     deviances = np.empty((0, len(strengths)))
-    sizes = np.empty(0)
+    fold_sizes = np.empty(0)
     k = model.n_classes
     wrong = np.zeros((len(strengths), k))
-    judged = np.zeros(k)
+    test_weights = np.zeros(k)
     shift = logs_of_prior(prior) - np.log(model.class_shares)
     folds: Any = search.folds
     l1_ratio = search.penalty.l1_ratio
-    parts = _training_and_judged(blocks, folds)
-    with Progress(len(parts), "choice of the strength") as progress:
-        for fold, (train, test) in enumerate(parts):
-            part = _without(model, train)
-            if part is None:
+    fold_weights = _training_and_test_counts(blocks, folds)
+    with Progress(len(fold_weights), "choice of the strength") as progress:
+        for fold, (train, test) in enumerate(fold_weights):
+            training = _training_set(model, train)
+            if training is None:
                 levels = blocks.design.levels
                 absent = [levels[k] for k in np.setdiff1d(np.arange(len(levels)), model.codes[train > 0])]
-                where, more = folds.training_rows(fold)
+                fold_label, more = folds.training_rows(fold)
                 raise DataError(
-                    f"{where} class {reading.listed(absent)} has no row.",
+                    f"{fold_label} class {reading.listed(absent)} has no row.",
                     hint=f"Give a strength, or {more}, or merge the class with another.",
                     classes=absent,
                 )
-            at = np.flatnonzero(test)
+            test_positions = np.flatnonzero(test)
             progress(1)
-            if not len(at):
+            if not len(test_positions):
                 continue
-            less, mean, sd = part
-            ends = core.penalized_path(less, l1_ratio, strengths, search.maxiter, like=path.ends)
+            training_model, mean, sd = training
+            ends = core.penalized_path(training_model, l1_ratio, strengths, search.maxiter, like=path.ends)
             _refuse_unfinished(ends, strengths, search)
-            z = model.z[:, at].copy()
+            z = model.z[:, test_positions].copy()
             z[1:] -= mean[:, None]
             z[1:] /= sd[:, None]
             scores = core.scores_along(ends, z)
             if scores.shape[1] == 1:
                 scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
             scores = np.swapaxes(scores, 1, 2)
-            times = model.weights[at] * test[at]
-            codes = model.codes[at]
-            logs = np.stack([log_posteriors(each)[np.arange(len(at)), codes] for each in scores])
-            deviances = np.vstack([deviances, -2 * (logs @ times)[None] / times.sum()])
-            sizes = np.append(sizes, times.sum())
-            member = np.equal(codes[:, None], np.arange(k)) * times[:, None]
-            judged += member.sum(axis=0)
-            wrong += np.stack([best_class(each + shift) != codes for each in scores]) @ member
-    refuse_none_judged(sizes, "strengths")
-    share = sizes / sizes.sum()
+            row_weights = model.weights[test_positions] * test[test_positions]
+            codes = model.codes[test_positions]
+            logs = np.stack(
+                [
+                    log_posteriors(class_scores)[np.arange(len(test_positions)), codes]
+                    for class_scores in scores
+                ]
+            )
+            deviances = np.vstack([deviances, -2 * (logs @ row_weights)[None] / row_weights.sum()])
+            fold_sizes = np.append(fold_sizes, row_weights.sum())
+            class_weights = np.equal(codes[:, None], np.arange(k)) * row_weights[:, None]
+            test_weights += class_weights.sum(axis=0)
+            wrong += (
+                np.stack([best_class(class_scores + shift) != codes for class_scores in scores])
+                @ class_weights
+            )
+    refuse_none_judged(fold_sizes, "strengths")
+    fold_proportions = fold_sizes / fold_sizes.sum()
     table = path.table
-    table["deviance"] = share @ deviances
-    spread = share @ (deviances - table["deviance"].to_numpy()) ** 2
-    table["se"] = np.sqrt(spread / max(len(sizes) - 1, 1))
-    table["error"] = rates_along(wrong, judged, prior, sampled=sampled)[0]
+    table["deviance"] = fold_proportions @ deviances
+    variance = fold_proportions @ (deviances - table["deviance"].to_numpy()) ** 2
+    table["se"] = np.sqrt(variance / max(len(fold_sizes) - 1, 1))
+    table["error"] = rates_along(wrong, test_weights, prior, sampled=sampled)[0]
     deviance = table["deviance"].to_numpy()
     if search.penalty.select == "min":
         return int(np.argmin(deviance)), path
@@ -298,24 +306,24 @@ def _choose_strength(
     return int(np.argmax(as_good(deviance, table["se"].to_numpy()))), path
 
 
-def _training_and_judged(blocks: Blocks, folds: TuningFolds) -> list[tuple[Floats, Floats]]:
+def _training_and_test_counts(blocks: Blocks, folds: TuningFolds) -> list[tuple[Floats, Floats]]:
     """Return how often each used row (n,) is in the training and in the test set, for each fold or split."""
     if folds.splits:
         return [(split.train, split.test) for split in used_splits(folds.splits, blocks)]
     codes = used_codes(blocks)
-    dealt = dealt_codes(codes, folds.count, folds.seed)[codes >= 0]
-    judged = [(dealt == fold).astype(np.float64) for fold in range(folds.count)]
-    return [(1.0 - test, test) for test in judged]
+    fold_ids = dealt_codes(codes, folds.count, folds.seed)[codes >= 0]
+    test_counts = [(fold_ids == fold).astype(np.float64) for fold in range(folds.count)]
+    return [(1.0 - test, test) for test in test_counts]
 
 
-def _without(model: Likelihood, times: Floats) -> tuple[Likelihood, Floats, Floats] | None:
+def _training_set(model: Likelihood, row_counts: Floats) -> tuple[Likelihood, Floats, Floats] | None:
     """Return the rows of a training set, standardized by their own means and standard deviations.
 
     Parameters
     ----------
     model : Likelihood
         All rows.
-    times : (n,) float64
+    row_counts : (n,) float64
         How often each row is in the training set.
 
     Returns
@@ -324,12 +332,12 @@ def _without(model: Likelihood, times: Floats) -> tuple[Likelihood, Floats, Floa
         Rows, means and standard deviations. Columns that are constant in the training set are set to zero.
         None if a class is empty.
     """
-    at = np.flatnonzero(times)
-    weights = model.weights[at] * times[at]
-    if not len(at) or not (np.bincount(model.codes[at], weights, model.n_classes) > 0).all():
+    positions = np.flatnonzero(row_counts)
+    weights = model.weights[positions] * row_counts[positions]
+    if not len(positions) or not (np.bincount(model.codes[positions], weights, model.n_classes) > 0).all():
         return None
     weights /= weights.sum()
-    z = model.z[:, at].copy()
+    z = model.z[:, positions].copy()
     mean = z[1:] @ weights
     z[1:] -= mean[:, None]
     sd = np.sqrt((z[1:] ** 2) @ weights)
@@ -337,7 +345,7 @@ def _without(model: Likelihood, times: Floats) -> tuple[Likelihood, Floats, Floa
     z[1:][constant] = 0.0
     sd[constant] = 1.0
     z[1:] /= sd[:, None]
-    return Likelihood(z, model.codes[at], weights, model.n_classes), mean, sd
+    return Likelihood(z, model.codes[positions], weights, model.n_classes), mean, sd
 
 
 COPIES = 3
@@ -413,12 +421,12 @@ def penalized(
         count = (1 if moments.n_classes == 2 else moments.n_classes) * (rank + 1)
         others = "use penalty='lasso', lda(), naive_bayes() or knn()"
         refuse_many_coefficients(count, rank, moments.n_classes, others)
-    numbers, path = _searched(begun, blocks, moments, search, prior)
+    estimates, path = _fit_at_strength(begun, blocks, moments, search, prior)
     table, cache = (None, {}) if path is None else (path.table, {"along": path})
-    return PenalizedLogisticSpec(search).fit(numbers, blocks, options, path=table, cache=cache)
+    return PenalizedLogisticSpec(search).fit(estimates, blocks, options, path=table, cache=cache)
 
 
-def _searched(
+def _fit_at_strength(
     fit: PenalizedFit, blocks: Blocks, moments: ClassMoments, search: StrengthSearch, prior: Floats
 ) -> tuple[PenalizedFit, Path | None]:
     """Find the estimates at the strength of the penalty, or at a strength chosen by cross-validation.
@@ -453,19 +461,19 @@ def _searched(
     path = None
     start = None
     if strength is None:
-        at, path = _choose_strength(blocks, model, search, prior, sampled=fit.estimated_prior)
-        strength = float(path.table["strength"].iloc[at])
-        start = path.ends[at].beta
-    ended = core.fit_at(model, l1_ratio, strength, tol=search.tol, maxiter=search.maxiter, start=start)
-    if not ended.converged:
-        by_rounding = ended.steps < search.maxiter
+        chosen, path = _choose_strength(blocks, model, search, prior, sampled=fit.estimated_prior)
+        strength = float(path.table["strength"].iloc[chosen])
+        start = path.ends[chosen].beta
+    full_fit = core.fit_at(model, l1_ratio, strength, tol=search.tol, maxiter=search.maxiter, start=start)
+    if not full_fit.converged:
+        by_rounding = full_fit.steps < search.maxiter
         more = "" if by_rounding else f", or raise maxiter={search.maxiter}"
         raise DataError(
-            f"At strength {strength:.4g} the search has not converged in {ended.steps} "
+            f"At strength {strength:.4g} the search has not converged in {full_fit.steps} "
             f"steps{', because of rounding' if by_rounding else ''}.",
             hint=f"Give a larger strength{more}.",
         )
-    return fit.at(ended, strength), path
+    return fit.at(full_fit, strength), path
 
 
 def fit_path(fit: FittedModel[PenalizedFit]) -> Path:
@@ -509,17 +517,17 @@ class PenalizedLogisticResults(LogisticResults):
         super().__init__(fit)
 
     @property
-    def _numbers(self) -> PenalizedFit:
+    def _estimates(self) -> PenalizedFit:
         """The estimates, with the type of a penalized fit."""
         fit: Any = self._fit
-        numbers: PenalizedFit = fit.estimates
-        return numbers
+        estimates: PenalizedFit = fit.estimates
+        return estimates
 
     @property
     def penalty(self) -> Penalty:
         """name, strength and l1_ratio; the last two are glmnet's lambda and alpha."""
-        numbers: Any = self._numbers
-        return Penalty(numbers.penalty, numbers.strength, numbers.l1_ratio)
+        estimates: Any = self._estimates
+        return Penalty(estimates.penalty, estimates.strength, estimates.l1_ratio)
 
     @property
     def class_params(self) -> pd.DataFrame:
@@ -529,12 +537,12 @@ class PenalizedLogisticResults(LogisticResults):
         for the first; for more classes each has its own (the symmetric parametrization), and `params` are
         their differences.
         """
-        return pd.DataFrame(self._numbers.class_params(), index=self._columns, columns=self.classes)
+        return pd.DataFrame(self._estimates.class_params(), index=self._columns, columns=self.classes)
 
     @property
     def selected(self) -> pd.Index:
         """Terms with a nonzero coefficient for some class, the largest standardized one first."""
-        slopes = self._numbers.by_class[1:]
+        slopes = self._estimates.by_class[1:]
         size = slopes.max(axis=1) - slopes.min(axis=1)
         order = np.argsort(-size, kind="stable")[: int((slopes != 0).any(axis=1).sum())]
         return self.terms[order]
@@ -567,16 +575,16 @@ class PenalizedLogisticResults(LogisticResults):
     @property
     def prsquared(self) -> float:
         """Share of the null deviance that is explained, like McFadden's pseudo R-squared."""
-        return self._numbers.explained()
+        return self._estimates.explained()
 
     # ---- attributes that are not defined with a penalty
 
-    def _refuse(self, what: str, way_out: str) -> NoReturn:
-        """Raise NotSupportedError for `what`, with an alternative as the hint."""
+    def _refuse(self, method_name: str, hint: str) -> NoReturn:
+        """Raise NotSupportedError for `method_name`, with an alternative as the hint."""
         raise NotSupportedError(
-            f"{what} does not exist for a fit with penalty={self.penalty.name!r}, which draws the "
+            f"{method_name} does not exist for a fit with penalty={self.penalty.name!r}, which draws the "
             "estimates to zero.",
-            hint=sentence(way_out),
+            hint=sentence(hint),
         )
 
     @property
@@ -629,15 +637,15 @@ class PenalizedLogisticResults(LogisticResults):
     @displayed()
     def glance(self) -> pd.DataFrame:
         """One row for the fit: sizes, penalty, number of nonzero coefficients, deviance explained."""
-        row = {"nonzero": self._numbers.nonzero(), "llnull": self.llnull, "prsquared": self.prsquared}
+        row = {"nonzero": self._estimates.nonzero(), "llnull": self.llnull, "prsquared": self.prsquared}
         return pd.DataFrame([self._sizes() | self.penalty._asdict() | row])
 
 
-def refuse_penalized(fits: Iterable[Any], what: str) -> None:
-    """Raise NotSupportedError if a fit has a penalty; `what` names a method that needs maximum likelihood."""
+def refuse_penalized(fits: Iterable[Any], caller: str) -> None:
+    """Raise NotSupportedError if a fit has a penalty; `caller` requires maximum likelihood estimates."""
     if any(isinstance(fit, PenalizedLogisticResults) for fit in fits):
         raise NotSupportedError(
-            f"{what} needs estimates of maximum likelihood, which a fit with a penalty does not have.",
+            f"{caller} needs estimates of maximum likelihood, which a fit with a penalty does not have.",
             hint="Fit without penalty=, or compare the fits on rows left out, by compare(folds=).",
         )
 
@@ -656,8 +664,8 @@ def _refused(name: str, inherited: Any) -> Any:
 
 def _refuse_inference() -> None:
     """Replace the inherited methods of inference, which need estimates without a penalty, by errors."""
-    kept = {*dir(ClassifierResults), *dir(LinearGeometry), *vars(PenalizedLogisticResults)}
-    for name in sorted(set(dir(LogisticResults)) - kept - {"params", "llnull"}):
+    available_names = {*dir(ClassifierResults), *dir(LinearGeometry), *vars(PenalizedLogisticResults)}
+    for name in sorted(set(dir(LogisticResults)) - available_names - {"params", "llnull"}):
         if not name.startswith("_"):
             setattr(PenalizedLogisticResults, name, _refused(name, getattr(LogisticResults, name)))
 
@@ -714,7 +722,7 @@ class PenalizedLogisticSpec(LogisticSpec):
             return None
         begun = replace(fit.estimates, moments=moments)
         try:
-            refit, _ = _searched(begun, rows, moments, self.search, fit.prior)
+            refit, _ = _fit_at_strength(begun, rows, moments, self.search, fit.prior)
         except DataError:
             return None
         return refit.rule(fit.log_prior())
@@ -737,7 +745,7 @@ class PenalizedLogisticSpec(LogisticSpec):
         return {"beta": (1 if k == 2 else k, p + 1)}
 
 
-MOST_TERMS = 40
+MAX_TERMS = 40
 """Number of terms that the summary shows."""
 
 
@@ -750,17 +758,17 @@ NAMES = {"ridge": "ridge", "lasso": "lasso", "elastic_net": "elastic net"}
 
 def penalized_logistic_sections(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Sections:
     """Return the sections of the summary in their order."""
-    parts: Sections = {"header": _header, "classes": headers.classes_section}
-    parts["params"] = _params
+    section_builders: Sections = {"header": _header, "classes": headers.classes_section}
+    section_builders["params"] = _params
     if len(results.classes) > 2:
-        parts["class_params"] = partial(_params, by_class=True)
+        section_builders["class_params"] = partial(_params, by_class=True)
     if fit.path is not None:
-        parts["path"] = _strength_path
-    return parts
+        section_builders["path"] = _strength_path
+    return section_builders
 
 
 def _header(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Pairs:
-    numbers = results._numbers
+    estimates = results._estimates
     penalty = results.penalty
     by_path = fit.path is not None
     search = fit.spec.search
@@ -770,8 +778,8 @@ def _header(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Pairs:
             f"{search.folds.description}, {'one SE' if search.penalty.select == '1se' else 'least deviance'}"
         )
     of = "log odds of two classes" if len(results.classes) == 2 else "symmetric, by class"
-    every = numbers.beta[:, 1:].size
-    nonzero = numbers.nonzero()
+    every = estimates.beta[:, 1:].size
+    nonzero = estimates.nonzero()
     items: list[HeaderItem] = [
         *headers.row_items(fit),
         HeaderItem("Penalty", penalty.name, NAMES[penalty.name]),
@@ -793,13 +801,13 @@ def _header(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Pairs:
         ),
         *headers.size_items(fit),
         headers.prior_item(fit),
-        HeaderItem("Steps", numbers.steps),
+        HeaderItem("Steps", estimates.steps),
         headers.error_item(fit, "apparent"),
     ]
     note = (
         "The coefficients of columns divided by their standard deviations (divisor N) are penalized, "
         "and constants are not; those shown are in the columns' own units. KKT conditions hold to "
-        f"{numbers.violation:.0e} of the strength. There are no standard errors: see the help."
+        f"{estimates.violation:.0e} of the strength. There are no standard errors: see the help."
     )
     if by_path:
         note += (
@@ -812,7 +820,7 @@ def _header(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Pairs:
 def _params(
     results: PenalizedLogisticResults,
     fit: FittedModel[Any],
-    most: int = MOST_TERMS,
+    max_terms: int = MAX_TERMS,
     *,
     by_class: bool = False,
 ) -> Section:
@@ -824,7 +832,7 @@ def _params(
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    most : int
+    max_terms : int
         Number of terms to show.
     by_class : bool
         Whether to show the penalized coefficients by class, not the log odds.
@@ -844,18 +852,18 @@ def _params(
         table = results.class_params
         source = "fit.class_params"
         notes.append("The penalty is on these; their differences are the log odds.")
-    if len(selected) > most:
-        notes.append(f"And {len(selected) - most} more: fit.params.")
+    if len(selected) > max_terms:
+        notes.append(f"And {len(selected) - max_terms} more: fit.params.")
     if every > len(selected):
         zero = f"{every - len(selected)} of {every} terms"
         notes.append(f"{zero} have no part: all their coefficients are zero.")
     sizes = headers.score_sizes(fit.estimates.moments)
     # Select by position: a column may also be named "constant".
-    places = np.append(0, 1 + results.terms.get_indexer(selected[:most])).astype(np.intp)
-    shown = table.iloc[places].rename_axis(index=None, columns=None)
-    errors = headers.coefficient_errors(sizes, headers.SCORES)[places]
-    notes.append(headers.precision_note("log odds", shown, sizes[places], headers.SCORES))
-    return Section(heading, shown, errors=errors, note=" ".join(notes), source=source)
+    row_positions = np.append(0, 1 + results.terms.get_indexer(selected[:max_terms])).astype(np.intp)
+    shown_rows = table.iloc[row_positions].rename_axis(index=None, columns=None)
+    errors = headers.coefficient_errors(sizes, headers.SCORES)[row_positions]
+    notes.append(headers.precision_note("log odds", shown_rows, sizes[row_positions], headers.SCORES))
+    return Section(heading, shown_rows, errors=errors, note=" ".join(notes), source=source)
 
 
 def _strength_path(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Section:
@@ -882,6 +890,6 @@ def _strength_path(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> 
 
 penalized_logistic_brief: Sections = {
     "classes": headers.classes_section,
-    "params": partial(_params, most=BRIEF),
+    "params": partial(_params, max_terms=BRIEF),
 }
 """Sections of the short summary: classes, and the largest coefficients."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
 
 
-MOST_NAMED = 8
+MAX_NAMED = 8
 """Number of terms whose lines have a colour and a name, the largest first."""
 
 
@@ -64,13 +64,13 @@ def strength_choice(results: Any, fit: FittedModel[Any], options: PictureOptions
     Axes
         The axes with the plot.
     """
-    why = "as the strength was given, or the fit was loaded"
-    table = held_path(fit, why, 'fit with penalty="lasso" to have it chosen by folds')
+    reason = "as the strength was given, or the fit was loaded"
+    table = held_path(fit, reason, 'fit with penalty="lasso" to have it chosen by folds')
     one_se = fit.spec.search.penalty.select == "1se"
     axes, _ = new_axes(options.ax)
-    limit = "least + one standard error" if one_se else ""
-    tried = table[["strength", "deviance", "se"]]
-    draw_errors(axes, tried, results.penalty.strength, log=True, one_se=limit)
+    limit_label = "least + one standard error" if one_se else ""
+    path_table = table[["strength", "deviance", "se"]]
+    draw_errors(axes, path_table, results.penalty.strength, log=True, one_se=limit_label)
     axes.set_xlabel("Strength, lambda")
     axes.set_ylabel("Deviance of a row left out, ± one standard error")
     _count_above(axes, table)
@@ -98,25 +98,25 @@ def strength_path(results: Any, fit: FittedModel[Any], options: PictureOptions) 
         The axes with the plot.
     """
     along = results._along()
-    betas = np.stack([ended.beta for ended in along.ends])[:, :, 1:]
+    betas = np.stack([path_fit.beta for path_fit in along.ends])[:, :, 1:]
     axes, _ = new_axes(options.ax)
-    at = along.table["strength"].to_numpy()
+    strengths = along.table["strength"].to_numpy()
     functions = betas.shape[1]
     lines = ["-"] if functions == 1 else [SIGNS.line(c) for c in range(functions)]
-    named = results.terms.get_indexer(results.selected[:MOST_NAMED]).tolist()
+    labelled_columns = results.terms.get_indexer(results.selected[:MAX_NAMED]).tolist()
     for c, j in np.argwhere(betas.any(axis=0)).tolist():
-        if j not in named:
-            axes.plot(at, betas[:, c, j], color=faint(0.75), linestyle=lines[c], linewidth=0.8)
+        if j not in labelled_columns:
+            axes.plot(strengths, betas[:, c, j], color=faint(0.75), linestyle=lines[c], linewidth=0.8)
     # Selected terms are drawn over the others, and have one entry in the legend.
-    for place, j in enumerate(named):
-        axes.plot([], [], color=SIGNS.colour(place), label=shown_name(results.terms[j]))
+    for i, j in enumerate(labelled_columns):
+        axes.plot([], [], color=SIGNS.colour(i), label=shown_name(results.terms[j]))
         for c in np.flatnonzero(betas[:, :, j].any(axis=0)).tolist():
-            axes.plot(at, betas[:, c, j], color=SIGNS.colour(place), linestyle=lines[c], linewidth=1.2)
+            axes.plot(strengths, betas[:, c, j], color=SIGNS.colour(i), linestyle=lines[c], linewidth=1.2)
     if functions > 1:
-        for c, label in enumerate(results.classes[:MOST_NAMED]):
+        for c, label in enumerate(results.classes[:MAX_NAMED]):
             axes.plot([], [], color=faint(0.35), linestyle=lines[c], label=shown_name(label))
-        if functions > MOST_NAMED:
-            axes.plot([], [], linestyle="none", label=f"and {functions - MOST_NAMED} more classes")
+        if functions > MAX_NAMED:
+            axes.plot([], [], linestyle="none", label=f"and {functions - MAX_NAMED} more classes")
     axes.set_xscale("log")
     axes.axhline(0.0, color=faint(0.7), linewidth=0.8, zorder=1)
     style: dict[str, Any] = {"color": faint(0.35), "linestyle": "--", "linewidth": 1.0}
@@ -131,8 +131,8 @@ def strength_path(results: Any, fit: FittedModel[Any], options: PictureOptions) 
 
 def _count_above(axes: Axes, table: pd.DataFrame) -> None:
     """Write the number of nonzero coefficients along the top."""
-    at, nonzero = numbers(table[["strength", "df"]]).T
-    count_above(axes, at, nonzero, "Coefficients not zero")
+    strengths, nonzero = numbers(table[["strength", "df"]]).T
+    count_above(axes, strengths, nonzero, "Coefficients not zero")
 
 
 @plot("fitted", "fitted values of the indicators against a column", takes=("columns",))
@@ -168,28 +168,28 @@ def fitted(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes
     codes = label_codes(rows.labels, list(values.columns))
     signs = options.signs(fit.classes)
     masked = list(results.masked)
-    along = column is None and (len(used) > 1 or not numeric_columns(fit.design_rows.design))
-    if along:
+    along_discriminant = column is None and (len(used) > 1 or not numeric_columns(fit.design_rows.design))
+    if along_discriminant:
         x = _first_discriminant(results, fitted)
         name = "First discriminant"
     else:
         x, name = _column(blocks, used if column is None else [column])
-    known = np.isfinite(x) & np.isfinite(fitted).all(axis=1)
-    x = x[known]
-    fitted = fitted[known]
-    codes = codes[known]
-    weights = rows.weights[known]
+    is_complete = np.isfinite(x) & np.isfinite(fitted).all(axis=1)
+    x = x[is_complete]
+    fitted = fitted[is_complete]
+    codes = codes[is_complete]
+    weights = rows.weights[is_complete]
     axes, is_new = new_axes(options.ax)
-    alone = len(used) == 1 and name == used[0]
-    if alone:
-        at = np.linspace(x.min(), x.max(), 401)
-        fitted = results.predict_indicators(pd.DataFrame({name: at})).to_numpy(dtype=np.float64)
+    has_one_column = len(used) == 1 and name == used[0]
+    if has_one_column:
+        grid = np.linspace(x.min(), x.max(), 401)
+        fitted = results.predict_indicators(pd.DataFrame({name: grid})).to_numpy(dtype=np.float64)
         for k, label in enumerate(values.columns):
-            look: dict[str, Any] = {"color": signs.colour(k), "linestyle": signs.line(k)}
-            axes.plot(at, fitted[:, k], label=shown_name(label), **look)
+            line_style: dict[str, Any] = {"color": signs.colour(k), "linestyle": signs.line(k)}
+            axes.plot(grid, fitted[:, k], label=shown_name(label), **line_style)
     else:
         _draw_values(axes, x, fitted, codes, list(values.columns), signs)
-    if along:
+    if along_discriminant:
         _draw_lines(axes, x, fitted, codes, weights, signs)
     _draw_rows(axes, x, codes, fitted, signs)
     axes.set_xlabel(shown_name(name, 45))
@@ -198,8 +198,8 @@ def fitted(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes
     if masked:
         names = ", ".join(shown_name(label, 12) for label in masked[:3])
         title += f"\nmasked: {names}" + (f" and {len(masked) - 3} more" if len(masked) > 3 else "")
-    if len(x) >= 2 * MOST_DRAWN and not alone:
-        title += f"\nabout {MOST_DRAWN:,} of {len(x):,} rows are drawn"
+    if len(x) >= 2 * MAX_DRAWN_ROWS and not has_one_column:
+        title += f"\nabout {MAX_DRAWN_ROWS:,} of {len(x):,} rows are drawn"
     add_legend(axes, is_new)
     set_title(axes, title)
     return axes
@@ -213,16 +213,18 @@ def _first_discriminant(results: Any, fitted: Floats) -> Floats:
             "The class means do not differ, so that there is no discriminant.",
             hint="Name a column in columns=.",
         )
-    share = float(scoring.correlations.iloc[0]) ** 2
+    squared_correlation = float(scoring.correlations.iloc[0]) ** 2
     x = fitted @ scoring.scores.iloc[:, 0].to_numpy()
-    return np.asarray(x / np.sqrt(share * (1 - share)) if share < 1 else x)
+    return np.asarray(
+        x / np.sqrt(squared_correlation * (1 - squared_correlation)) if squared_correlation < 1 else x
+    )
 
 
-MOST_DRAWN = 3_000
+MAX_DRAWN_ROWS = 3_000
 """Largest number of rows whose fitted values are drawn; more would overlap."""
 
 
-MOST_CLOUDS = 4
+MAX_CLASSES_WITH_ALL_VALUES = 4
 """Largest number of classes for which all fitted values of a row are drawn, not only that of its class."""
 
 
@@ -247,12 +249,17 @@ def _draw_values(
         Colours and markers of the classes.
     """
     for k, label in enumerate(classes):
-        every = np.flatnonzero((codes == k) | (len(classes) <= MOST_CLOUDS))
-        shown = every[:: max(len(x) // MOST_DRAWN, 1)]
-        look: dict[str, Any] = {"color": signs.colour(k), "marker": signs.marker(k)}
-        faint = look | {"s": 12, "alpha": 0.3, "linewidths": 0, "rasterized": len(shown) > 1_000}
-        axes.scatter(x[shown], fitted[shown, k], **faint)
-        axes.plot([], [], linestyle=signs.line(k), label=shown_name(label), **look)
+        candidate_rows = np.flatnonzero((codes == k) | (len(classes) <= MAX_CLASSES_WITH_ALL_VALUES))
+        drawn_rows = candidate_rows[:: max(len(x) // MAX_DRAWN_ROWS, 1)]
+        point_style: dict[str, Any] = {"color": signs.colour(k), "marker": signs.marker(k)}
+        faint_style = point_style | {
+            "s": 12,
+            "alpha": 0.3,
+            "linewidths": 0,
+            "rasterized": len(drawn_rows) > 1_000,
+        }
+        axes.scatter(x[drawn_rows], fitted[drawn_rows, k], **faint_style)
+        axes.plot([], [], linestyle=signs.line(k), label=shown_name(label), **point_style)
 
 
 def _draw_lines(axes: Axes, x: Floats, fitted: Floats, codes: Codes, weights: Floats, signs: Signs) -> None:
@@ -276,13 +283,13 @@ def _draw_lines(axes: Axes, x: Floats, fitted: Floats, codes: Codes, weights: Fl
     ends = np.array([x[weights > 0].min(), x[weights > 0].max()])
     for k in range(fitted.shape[1]):
         slope, constant = np.polyfit(x, fitted[:, k], 1, w=np.sqrt(weights))
-        look: dict[str, Any] = {"color": signs.colour(k), "linewidth": 2.0, "zorder": 4}
-        axes.plot(ends, constant + slope * ends, linestyle=signs.line(k), **look)
-        own = codes == k
-        if weights[own].any():
-            place = float(np.average(x[own], weights=weights[own]))
-            look |= {"marker": signs.marker(k), "markersize": 8, "markeredgecolor": ink(), "zorder": 5}
-            axes.plot(place, constant + slope * place, **look)
+        line_style: dict[str, Any] = {"color": signs.colour(k), "linewidth": 2.0, "zorder": 4}
+        axes.plot(ends, constant + slope * ends, linestyle=signs.line(k), **line_style)
+        in_class = codes == k
+        if weights[in_class].any():
+            class_mean = float(np.average(x[in_class], weights=weights[in_class]))
+            line_style |= {"marker": signs.marker(k), "markersize": 8, "markeredgecolor": ink(), "zorder": 5}
+            axes.plot(class_mean, constant + slope * class_mean, **line_style)
 
 
 def _column(blocks: Blocks, names: list[str]) -> tuple[Floats, str]:
@@ -320,9 +327,9 @@ def _draw_rows(axes: Axes, x: Floats, codes: Codes, fitted: Floats, signs: Signs
     step = min(0.05, 0.5 / (k_classes + 1)) * ((high - low) or 1.0)
     for k in range(k_classes):
         rows = x[codes == k]
-        at = np.full(len(rows), low - (k + 1.5) * step)
-        look: dict[str, Any] = {"color": signs.colour(k), "linewidths": 0.8}
-        axes.scatter(rows, at, marker="|", s=25, rasterized=len(rows) > 5_000, **look)
+        heights = np.full(len(rows), low - (k + 1.5) * step)
+        tick_style: dict[str, Any] = {"color": signs.colour(k), "linewidths": 0.8}
+        axes.scatter(rows, heights, marker="|", s=25, rasterized=len(rows) > 5_000, **tick_style)
 
 
 LOGISTIC_PLOTS = (

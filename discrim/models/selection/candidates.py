@@ -23,8 +23,8 @@ from discrim.design.blocks import Blocks
 from discrim.errors import DataError, DiscrimError, DiscrimWarning
 from discrim.models.base.reading import listed, told
 from discrim.models.registry import BY_VERB
-from discrim.models.selection.comparable import no_label_reason, verb_named
-from discrim.models.selection.cross_validation import CrossValidation, FoldedRows, validated
+from discrim.models.selection.comparable import no_label_reason, resolve_verb
+from discrim.models.selection.cross_validation import CrossValidation, FoldedRows, cross_validate_fit
 from discrim.penalty import Ridge, read_penalty
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ MEASURES = {"log loss": "log_loss", "error": "error", "Brier": "brier", "costs":
 # ---- candidates
 
 
-class Shape(NamedTuple):
+class TableShape(NamedTuple):
     """Dimensions of a table, which decide what models are candidates.
 
     Attributes
@@ -49,7 +49,7 @@ class Shape(NamedTuple):
         Rows of the smallest class.
     numeric : bool
         Whether each column of the design is a numeric column of the table.
-    here : bool
+    in_memory : bool
         Whether the rows are in memory.
     """
 
@@ -58,10 +58,10 @@ class Shape(NamedTuple):
     classes: int
     smallest: int
     numeric: bool
-    here: bool
+    in_memory: bool
 
 
-def shape_of(blocks: Blocks, rows: NDArray[Any]) -> Shape:
+def table_shape(blocks: Blocks, rows: NDArray[Any]) -> TableShape:
     """Return the dimensions of a table.
 
     Parameters
@@ -79,7 +79,9 @@ def shape_of(blocks: Blocks, rows: NDArray[Any]) -> Shape:
         pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
         for column in map(blocks.table.column, predictors)
     )
-    return Shape(int(rows.sum()), len(blocks.terms), len(rows), int(rows.min()), numeric, blocks.is_local)
+    return TableShape(
+        int(rows.sum()), len(blocks.terms), len(rows), int(rows.min()), numeric, blocks.is_local
+    )
 
 
 class Candidate(NamedTuple):
@@ -90,7 +92,7 @@ class Candidate(NamedTuple):
     options: Mapping[str, Any] = {}
 
 
-class Rule(NamedTuple):
+class DefaultCandidate(NamedTuple):
     """A default candidate, and the condition under which it does not suit a table.
 
     Attributes
@@ -101,17 +103,17 @@ class Rule(NamedTuple):
         Name of the verb.
     options : mapping
         Options of the verb.
-    unfit : callable
-        Function of a `Shape` that returns whether the candidate is left out.
-    why : str
+    is_unsuitable : callable
+        Function of a `TableShape` that returns whether the candidate is left out.
+    reason : str
         Reason for leaving it out, for the table of candidates without losses.
     """
 
     name: str
     verb: str
     options: Mapping[str, Any]
-    unfit: Callable[[Shape], bool]
-    why: str
+    is_unsuitable: Callable[[TableShape], bool]
+    reason: str
 
 
 class Refusal(NamedTuple):
@@ -121,113 +123,117 @@ class Refusal(NamedTuple):
     why: str
 
 
-def _never(shape: Shape) -> bool:
+def _never(shape: TableShape) -> bool:
     return False
 
 
-FEW = 10
+MIN_COLUMNS_TO_REDUCE = 10
 """Smallest number of columns for models that choose a few directions or columns."""
 
 STRENGTHS = tuple(10.0 ** (-each / 2) for each in range(-2, 11))
 """Strengths of the ridge penalty, from almost complete shrinkage of the coefficients to a negligible one."""
 
-RULES = (
-    Rule(
+DEFAULT_CANDIDATES = (
+    DefaultCandidate(
         "lda", "lda", {}, lambda s: s.rows - s.classes <= s.columns,
         "its covariance is singular unless there are more rows than columns and classes",
     ),
-    Rule(
+    DefaultCandidate(
         "logistic", "logistic", {}, lambda s: s.rows < 5 * (s.columns + 1) * (s.classes - 1),
         "it needs some five rows for each coefficient; the penalized one is tried",
     ),
-    Rule(
-        "pls", "pls", {}, lambda s: s.columns < FEW,
-        f"of fewer than {FEW} columns it needs about all its components, and is then lda",
+    DefaultCandidate(
+        "pls", "pls", {}, lambda s: s.columns < MIN_COLUMNS_TO_REDUCE,
+        f"of fewer than {MIN_COLUMNS_TO_REDUCE} columns it needs about all its components, and is then lda",
     ),
-    Rule(
-        "sparse_lda", "sparse_lda", {"n_penalties": 20, "folds": 5}, lambda s: s.columns < FEW,
-        f"of fewer than {FEW} columns few are to be left out, and else it is lda",
+    DefaultCandidate(
+        "sparse_lda", "sparse_lda", {"n_penalties": 20, "folds": 5},
+        lambda s: s.columns < MIN_COLUMNS_TO_REDUCE,
+        f"of fewer than {MIN_COLUMNS_TO_REDUCE} columns few are to be left out, and else it is lda",
     ),
-    Rule(
+    DefaultCandidate(
         "shrunken_centroids", "shrunken_centroids", {}, lambda s: s.columns < s.rows,
         "it is for more columns than rows",
     ),
-    Rule("logistic, ridge", "logistic", {"penalty": Ridge(grid=STRENGTHS, folds=5)}, _never, ""),
-    Rule("naive_bayes", "naive_bayes", {}, _never, ""),
-    Rule(
+    DefaultCandidate("logistic, ridge", "logistic", {"penalty": Ridge(grid=STRENGTHS, folds=5)}, _never, ""),
+    DefaultCandidate("naive_bayes", "naive_bayes", {}, _never, ""),
+    DefaultCandidate(
         "qda", "qda", {}, lambda s: s.smallest <= s.columns + 1,
         "it needs more rows than columns in every class",
     ),
-    Rule(
+    DefaultCandidate(
         "rda", "rda", {}, lambda s: s.columns > 200,
         "beyond 200 columns its grid of covariances takes too long",
     ),
-    Rule(
+    DefaultCandidate(
         "mixture", "mixture", {"most": 3, "starts": 3},
         lambda s: s.smallest < 4 * (s.columns + 1) or s.columns > 50,
         "it needs some four rows for each column in every class, and at most 50 columns",
     ),
-    Rule(
-        "knn", "knn", {}, lambda s: not s.here or s.rows > 20_000,
+    DefaultCandidate(
+        "knn", "knn", {}, lambda s: not s.in_memory or s.rows > 20_000,
         "it keeps all rows, in memory, and is tried up to 20,000",
     ),
-    Rule(
-        "kernel_lda", "kernel_lda", {}, lambda s: not s.here or s.rows > 5_000,
+    DefaultCandidate(
+        "kernel_lda", "kernel_lda", {}, lambda s: not s.in_memory or s.rows > 5_000,
         "it has a kernel of all pairs of rows, in memory, and is tried up to 5,000",
     ),
-    Rule(
+    DefaultCandidate(
         "kernel_density", "kernel_density", {},
-        lambda s: not s.here or s.rows > 10_000 or s.columns > 8 or not s.numeric,
+        lambda s: not s.in_memory or s.rows > 10_000 or s.columns > 8 or not s.numeric,
         "densities of more than 8 columns, or of categories, are out of reach of few rows",
     ),
 )  # fmt: skip
 """Default candidates: linear rules, linear rules with tuning, quadratic rules, and nonparametric rules."""
 
 
-def own_candidates(shape: Shape) -> tuple[list[Candidate], dict[str, Refusal]]:
+def default_candidates(shape: TableShape) -> tuple[list[Candidate], dict[str, Refusal]]:
     """Return the default candidates that suit a table, and the reason why each of the others does not."""
     suited = []
     refused = {}
-    for rule in RULES:
-        if rule.unfit(shape):
-            refused[rule.name] = Refusal("not suited", f"{rule.why[0].upper()}{rule.why[1:]}.")
+    for rule in DEFAULT_CANDIDATES:
+        if rule.is_unsuitable(shape):
+            refused[rule.name] = Refusal("not suited", f"{rule.reason[0].upper()}{rule.reason[1:]}.")
         else:
-            suited.append(Candidate(rule.name, verb_named(rule.verb), rule.options))
+            suited.append(Candidate(rule.name, resolve_verb(rule.verb), rule.options))
     return suited, refused
 
 
-def read_candidates(given: Any) -> list[Candidate]:
+def read_candidates(candidates: Any) -> list[Candidate]:
     """Return the candidates of `candidates=`, in the order of the user; raise DataError if one is invalid."""
-    ways = "names of verbs, or a dict of names, each with a verb or a pair of a verb and its options"
-    if isinstance(given, Mapping):
-        pairs = list(given.items())
-    elif isinstance(given, Sequence) and not isinstance(given, str):
-        pairs = [(getattr(each, "__name__", each), each) for each in given]
+    expected_format = (
+        "names of verbs, or a dict of names, each with a verb or a pair of a verb and its options"
+    )
+    if isinstance(candidates, Mapping):
+        pairs = list(candidates.items())
+    elif isinstance(candidates, Sequence) and not isinstance(candidates, str):
+        pairs = [(getattr(entry, "__name__", entry), entry) for entry in candidates]
     else:
-        raise DataError(f"candidates={told(given)} is not valid.", hint=f"Give {ways}.")
-    found = []
-    for name, each in pairs:
-        verb, options = each if isinstance(each, tuple) and len(each) == 2 else (each, {})
-        verb = verb_named(verb, "candidates")
-        known = getattr(verb, "__name__", None)
+        raise DataError(f"candidates={told(candidates)} is not valid.", hint=f"Give {expected_format}.")
+    read = []
+    for name, entry in pairs:
+        verb, options = entry if isinstance(entry, tuple) and len(entry) == 2 else (entry, {})
+        verb = resolve_verb(verb, "candidates")
+        verb_name = getattr(verb, "__name__", None)
         if not isinstance(name, str) or not callable(verb) or not isinstance(options, Mapping):
             raise DataError(
-                f"candidates= has {told(name)}: {told(each)}, which is no model.", hint=f"Give {ways}."
+                f"candidates= has {told(name)}: {told(entry)}, which is no model.",
+                hint=f"Give {expected_format}.",
             )
-        if known in BY_VERB:
+        if verb_name in BY_VERB:
             parameters = inspect.signature(verb).parameters
             unknown = [option for option in options if option not in parameters]
             if unknown:
                 raise DataError(
-                    f"candidates= gives {shown(name)} {listed(unknown)}, which {known}() does not know.",
+                    f"candidates= gives {shown(name)} {listed(unknown)}, which {verb_name}() does not know.",
                     hint=f"Give some of {listed(parameters, most=20)}.",
                 )
-        found.append(Candidate(name, verb, options))
-    if len({each.name for each in found}) < len(found):
+        read.append(Candidate(name, verb, options))
+    if len({entry.name for entry in read}) < len(read):
         raise DataError("candidates= has a name twice.", hint="Give a dict of names that differ.")
-    if not found:
-        raise DataError("candidates= is empty.", hint=f"Give {ways}.")
-    return found
+    if not read:
+        raise DataError("candidates= is empty.", hint=f"Give {expected_format}.")
+    return read
 
 
 # ---- trying them
@@ -235,12 +241,12 @@ def read_candidates(given: Any) -> list[Candidate]:
 
 Posteriors = Literal["plugin", "calibrated"]
 
-CALIBRATED = ", calibrated"
+CALIBRATED_SUFFIX = ", calibrated"
 """Suffix of the name of a candidate with calibrated posteriors."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TriedCandidate:
+class EvaluatedCandidate:
     """A candidate with its fit to all rows, and its losses on rows outside their folds.
 
     Attributes
@@ -294,38 +300,43 @@ class Trial:
     seed: int
     calibrate: bool
 
-    def of(self, candidate: Candidate) -> TriedCandidate:
+    def of(self, candidate: Candidate) -> EvaluatedCandidate:
         """Fit and cross-validate a candidate; raise a DiscrimError if it fails."""
         start = monotonic()
         options = dict(candidate.options)
         parameters = inspect.signature(candidate.verb).parameters
         if "seed" in parameters:
             options = {"seed": self.seed} | options
-        if candidate.verb is verb_named("logistic"):
+        if candidate.verb is resolve_verb("logistic"):
             penalty = read_penalty(options.get("penalty"))
             options["penalty"] = None if penalty is None else penalty.with_seed(self.seed)
-        lacking = [name for name in self.arguments if name not in parameters]
-        if lacking and not any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+        unsupported = [name for name in self.arguments if name not in parameters]
+        if unsupported and not any(
+            parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
+        ):
             raise DataError(
-                f"It takes no {listed([f'{name}=' for name in lacking])}.", hint="Leave the candidate out."
+                f"It takes no {listed([f'{name}=' for name in unsupported])}.",
+                hint="Leave the candidate out.",
             )
-        with catch_warnings(record=True) as said:
+        with catch_warnings(record=True) as caught:
             simplefilter("always", DiscrimWarning)
             fit = candidate.verb(self.formula, self.data, **options, **self.arguments)
             if not hasattr(fit, "error_rates"):
                 raise DataError("It gives no fit of classes.", hint="Give a verb, such as discrim.qda.")
-            judged = validated(fit._fit, self.folds, 1, self.groups, self.seed)
-        losses, if_wrong = judged._folded.apply(partial(_losses, self.costs))
-        return TriedCandidate(candidate.name, fit, judged, losses, if_wrong, monotonic() - start, list(said))
+            validation = cross_validate_fit(fit._fit, self.folds, 1, self.groups, self.seed)
+        losses, if_wrong = validation._folded_rows.apply(partial(_losses, self.costs))
+        return EvaluatedCandidate(
+            candidate.name, fit, validation, losses, if_wrong, monotonic() - start, list(caught)
+        )
 
-    def calibrated(self, tried: TriedCandidate) -> TriedCandidate:
+    def calibrated(self, candidate: EvaluatedCandidate) -> EvaluatedCandidate:
         """Return the candidate with calibrated posteriors; raise a DiscrimError if that fails."""
         start = monotonic()
-        losses, if_wrong = tried.validation._folded.apply(partial(_calibrated_losses, self.costs))
-        name = tried.name + CALIBRATED
-        seconds = tried.seconds + monotonic() - start
+        losses, if_wrong = candidate.validation._folded_rows.apply(partial(_calibrated_losses, self.costs))
+        name = candidate.name + CALIBRATED_SUFFIX
+        seconds = candidate.seconds + monotonic() - start
         return replace(
-            tried, name=name, losses=losses, if_wrong=if_wrong, seconds=seconds, method="calibrated"
+            candidate, name=name, losses=losses, if_wrong=if_wrong, seconds=seconds, method="calibrated"
         )
 
 
@@ -345,12 +356,12 @@ def _losses(costs: Floats | None, rows: FoldedRows) -> tuple[dict[str, Floats], 
         Losses of the rows if their labels were wrong.
     """
     losses, if_wrong = (
-        {MEASURES[name]: each[0] for name, each in found.items()}
-        for found in (rows.losses(), rows.losses_if_wrong())
+        {MEASURES[name]: values[0] for name, values in losses_by_name.items()}
+        for losses_by_name in (rows.losses(), rows.losses_if_wrong())
     )
     if costs is not None and rows.posteriors:
-        codes = least_cost_codes(rows.scores[0][rows.at], costs)
-        losses["costs"] = costs[rows.judged.codes, codes]
+        codes = least_cost_codes(rows.scores[0][rows.is_evaluated], costs)
+        losses["costs"] = costs[rows.evaluated.codes, codes]
         if_wrong["costs"] = costs.max(axis=0)[codes]
     return losses, if_wrong
 
@@ -368,22 +379,22 @@ def _calibrated_losses(costs: Floats | None, rows: FoldedRows) -> tuple[dict[str
     losses, if_wrong : dict of str to (m,) float
         Losses of the rows, and their losses if their labels were wrong; see `_losses`.
     """
-    at = rows.at
-    codes = rows.judged.codes
-    shares = rows.judged.shares()
-    scores = rows.scores[0][at]
-    fold_of = rows.dealt[0][at]
-    mapped = np.full(rows.scores[0].shape, np.nan)
-    places = np.flatnonzero(at)
-    for fold in np.unique(fold_of):
-        own = fold_of == fold
-        found = fit_calibrator(scores[~own], codes[~own], shares[~own])
-        mapped[places[own]] = found.scores(scores[own])
-    predicted = best_class(mapped)[None]
-    return _losses(costs, replace(rows, predicted=predicted, scores=(mapped,), posteriors=True))
+    is_evaluated = rows.is_evaluated
+    codes = rows.evaluated.codes
+    row_weights = rows.evaluated.shares()
+    scores = rows.scores[0][is_evaluated]
+    fold_ids = rows.fold_ids[0][is_evaluated]
+    calibrated_scores = np.full(rows.scores[0].shape, np.nan)
+    row_positions = np.flatnonzero(is_evaluated)
+    for fold in np.unique(fold_ids):
+        in_fold = fold_ids == fold
+        calibrator = fit_calibrator(scores[~in_fold], codes[~in_fold], row_weights[~in_fold])
+        calibrated_scores[row_positions[in_fold]] = calibrator.scores(scores[in_fold])
+    predicted = best_class(calibrated_scores)[None]
+    return _losses(costs, replace(rows, predicted=predicted, scores=(calibrated_scores,), posteriors=True))
 
 
-def losses_of_shares(costs: Floats | None, log_prior: Floats, rows: FoldedRows) -> dict[str, Floats]:
+def null_model_losses(costs: Floats | None, log_prior: Floats, rows: FoldedRows) -> dict[str, Floats]:
     """Compute the losses of the null model, whose posteriors are the prior.
 
     Parameters
@@ -398,13 +409,13 @@ def losses_of_shares(costs: Floats | None, log_prior: Floats, rows: FoldedRows) 
     dict of str to (m,) float
     """
     codes = np.full(rows.predicted.shape, int(np.argmax(log_prior)))
-    scores = np.tile(log_prior, (len(rows.at), 1))
+    scores = np.tile(log_prior, (len(rows.is_evaluated), 1))
     return _losses(costs, replace(rows, predicted=codes, scores=(scores,), posteriors=True))[0]
 
 
-def tried_in_time(
+def evaluate_in_time(
     trial: Trial, candidates: Sequence[Candidate], seconds: float | None
-) -> tuple[list[TriedCandidate], dict[str, Refusal]]:
+) -> tuple[list[EvaluatedCandidate], dict[str, Refusal]]:
     """Try candidates until the time is over.
 
     Parameters
@@ -422,33 +433,35 @@ def tried_in_time(
     dict of str to Refusal
         Reasons why others lack losses.
     """
-    tried: list[TriedCandidate] = []
+    evaluated: list[EvaluatedCandidate] = []
     refused: dict[str, Refusal] = {}
     start = monotonic()
     with Progress(len(candidates), "candidates") as progress:
         for candidate in candidates:
-            if seconds is not None and tried and monotonic() - start > seconds:
+            if seconds is not None and evaluated and monotonic() - start > seconds:
                 refused[candidate.name] = Refusal("no time", f"{seconds:g} seconds had gone: raise seconds=.")
                 continue
             name = candidate.name
             try:
-                found = trial.of(candidate)
-                if trial.by in found.losses:
-                    tried.append(found)
+                candidate_losses = trial.of(candidate)
+                if trial.by in candidate_losses.losses:
+                    evaluated.append(candidate_losses)
                 else:
-                    way_out = 'choose by="error", or with calibrate=True'
-                    refused[name] = Refusal("failed", f"It has no posteriors: {way_out}.")
+                    hint = 'choose by="error", or with calibrate=True'
+                    refused[name] = Refusal("failed", f"It has no posteriors: {hint}.")
                 # Verbs that calibrate their posteriors themselves are not calibrated again.
                 if trial.calibrate and "calibrate" not in inspect.signature(candidate.verb).parameters:
-                    name += CALIBRATED
-                    tried.append(trial.calibrated(found))
+                    name += CALIBRATED_SUFFIX
+                    evaluated.append(trial.calibrated(candidate_losses))
             except DiscrimError as error:
                 refused[name] = Refusal("failed", str(error))
             progress(1)
-    return _labelled(tried, refused), refused
+    return _keep_complete(evaluated, refused), refused
 
 
-def _labelled(tried: list[TriedCandidate], refused: dict[str, Refusal]) -> list[TriedCandidate]:
+def _keep_complete(
+    evaluated: list[EvaluatedCandidate], refused: dict[str, Refusal]
+) -> list[EvaluatedCandidate]:
     """Keep the candidates that predict every row which any of them predicts; add the others to `refused`.
 
     No candidate predicts a row with a level that occurs only in its own fold. If all rows are such, raise a
@@ -456,7 +469,7 @@ def _labelled(tried: list[TriedCandidate], refused: dict[str, Refusal]) -> list[
 
     Parameters
     ----------
-    tried : list of TriedCandidate
+    evaluated : list of TriedCandidate
     refused : dict of str to Refusal
         Changed in place.
 
@@ -464,17 +477,19 @@ def _labelled(tried: list[TriedCandidate], refused: dict[str, Refusal]) -> list[
     -------
     list of TriedCandidate
     """
-    known = [each.validation._judged for each in tried]
-    most = max(known, key=np.count_nonzero, default=np.array([], dtype=bool))
-    if tried and not most.any():
-        message, hint = no_label_reason(tried[0].fit._fit, "candidates fitted without its fold")
+    label_masks = [candidate.validation._is_evaluated for candidate in evaluated]
+    largest_mask = max(label_masks, key=np.count_nonzero, default=np.array([], dtype=bool))
+    if evaluated and not largest_mask.any():
+        message, hint = no_label_reason(evaluated[0].fit._fit, "candidates fitted without its fold")
         raise DataError(message, hint=hint)
-    kept = []
-    for each, labelled in zip(tried, known, strict=True):
-        lost = int((most & ~labelled).sum())
-        if lost:
-            why = "without their fold, and get no label: leave the candidate out"
-            refused[each.name] = Refusal("failed", f"{lost} rows are impossible in every class {why}.")
+    complete = []
+    for candidate, is_labelled in zip(evaluated, label_masks, strict=True):
+        n_unlabelled = int((largest_mask & ~is_labelled).sum())
+        if n_unlabelled:
+            reason = "without their fold, and get no label: leave the candidate out"
+            refused[candidate.name] = Refusal(
+                "failed", f"{n_unlabelled} rows are impossible in every class {reason}."
+            )
         else:
-            kept.append(each)
-    return kept
+            complete.append(candidate)
+    return complete

@@ -48,16 +48,16 @@ from discrim.models.selection import term_choice
 from discrim.models.selection.candidates import (
     MEASURES,
     By,
+    EvaluatedCandidate,
     Refusal,
     Trial,
-    TriedCandidate,
-    losses_of_shares,
-    own_candidates,
+    default_candidates,
+    evaluate_in_time,
+    null_model_losses,
     read_candidates,
-    shape_of,
-    tried_in_time,
+    table_shape,
 )
-from discrim.models.selection.chosen_anew import ChosenAnew
+from discrim.models.selection.chosen_anew import RepeatedChoice
 from discrim.models.selection.cross_validation import warn_unlabelled
 from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
 from discrim.report.plots.judged import draw_candidates
@@ -204,24 +204,28 @@ def choose(
     if (by == "costs") != (costs is not None):
         raise DataError('costs= and by="costs" go together.', hint="Give both, or neither.")
     seed = drawn_seed(seed)
-    given = None if candidates is None else read_candidates(candidates)
+    user_candidates = None if candidates is None else read_candidates(candidates)
     blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions)
     blocks, moments = usable_rows(blocks, "thin" if is_wide(blocks) else "pooled", na_action)
     design = blocks.design
-    paid = cost_matrix(costs, pd.Index(design.levels))
+    cost_table = cost_matrix(costs, pd.Index(design.levels))
     arguments: dict[str, Any] = {"levels": levels, "na_action": na_action, "functions": functions}
     # Not every verb has weights, or a prior.
     arguments |= {} if weights is None else {"weights": weights}
     arguments |= {} if prior is None else {"prior": prior}
-    suited, refused = own_candidates(shape_of(blocks, moments.rows)) if given is None else (given, {})
-    trial = Trial(formula, data, arguments, by, paid, int(folds), groups, seed, calibrate)
-    tried, others = tried_in_time(trial, suited, seconds)
-    refused |= others
-    if not tried:
+    suited, refused = (
+        default_candidates(table_shape(blocks, moments.rows))
+        if user_candidates is None
+        else (user_candidates, {})
+    )
+    trial = Trial(formula, data, arguments, by, cost_table, int(folds), groups, seed, calibrate)
+    evaluated, failed = evaluate_in_time(trial, suited, seconds)
+    refused |= failed
+    if not evaluated:
         # The error of a candidate that failed is more informative than "not suited".
-        first = min(refused, key=lambda name: refused[name].reason != "failed")
+        shown_name = min(refused, key=lambda name: refused[name].reason != "failed")
         raise DataError(
-            f"No candidate can be tried. Of {shown(first)}: {refused[first].why}",
+            f"No candidate can be tried. Of {shown(shown_name)}: {refused[shown_name].why}",
             hint="Give others as candidates=.",
         )
     options = {"by": by, "candidates": candidates, "select": select, "folds": folds, "seconds": seconds}
@@ -234,7 +238,7 @@ def choose(
         groups,
         options | {"levels": list(design.levels)},
     )
-    return ChooseResults(trial, tried, refused, select, on_rows)
+    return ChooseResults(trial, evaluated, refused, select, on_rows)
 
 
 def _choice_on_rows(
@@ -263,7 +267,7 @@ def _choice_on_rows(
     return choose(formula, rows_of(data, rows), **vectors, **options)
 
 
-class ChooseResults(ChosenAnew):
+class ChooseResults(RepeatedChoice):
     """A model chosen from several candidates, and its fit.
 
     Attributes
@@ -292,7 +296,7 @@ class ChooseResults(ChosenAnew):
     def __init__(
         self,
         trial: Trial,
-        tried: Sequence[TriedCandidate],
+        evaluated: Sequence[EvaluatedCandidate],
         refused: Mapping[str, Refusal],
         select: Select,
         on_rows: Callable[[Codes], ChooseResults],
@@ -303,7 +307,7 @@ class ChooseResults(ChosenAnew):
         ----------
         trial : Trial
             Options that all candidates share.
-        tried : sequence of TriedCandidate
+        evaluated : sequence of TriedCandidate
             Candidates with losses, the simplest first.
         refused : mapping of str to Refusal
             Other candidates.
@@ -319,53 +323,57 @@ class ChooseResults(ChosenAnew):
         self._folds = trial.folds
         self._costs = trial.costs
         self._grouped = trial.groups is not None
-        self._tried = tried
-        self._judged = tried[0].validation._rows()
+        self._evaluated = evaluated
+        self._evaluated_rows = evaluated[0].validation._evaluated_rows()
         self._refused = dict(refused)
-        self._compared: ComparedLosses = compared(
-            self._losses(trial.by), self._judged, select, self._nothing[trial.by]
+        self._comparison: ComparedLosses = compared(
+            self._losses(trial.by), self._evaluated_rows, select, self._null_losses[trial.by]
         )
-        pick = tried[self._compared.chosen]
-        self.chosen = pick.name
-        self.method = pick.method
-        self.validations = {each.name: each.validation for each in tried}
-        warn_unlabelled(pick.validation)
-        if self._compared.in_vain:
+        chosen = evaluated[self._comparison.chosen]
+        self.chosen = chosen.name
+        self.method = chosen.method
+        self.validations = {candidate.name: candidate.validation for candidate in evaluated}
+        warn_unlabelled(chosen.validation)
+        if self._comparison.in_vain:
             warn_user(
                 f"Every candidate has a larger {WORDS[self.by]} than the class shares alone: the one that is "
                 f"chosen, {self.chosen}, predicts no better than without the columns. See corrected(), and "
                 "give other columns, more rows or other candidates=.",
                 UninformativeFitWarning,
             )
-        for each in pick.warnings:
-            warn_explicit(each.message, each.category, each.filename, each.lineno)
-        words = f"choose by {trial.by}, of {len(tried)} models"
-        selection = Selection("model", words)
-        fitted: FittedModel[Any] = pick.fit._fit
-        anew = term_choice.anew_by_calls(fitted, fitted.rows("choose()"), on_rows, selection.choice)
-        pick.fit._fit = replace(fitted, selection=replace(selection, anew=anew))
-        self._fit = pick.fit
+        for candidate in chosen.warnings:
+            warn_explicit(candidate.message, candidate.category, candidate.filename, candidate.lineno)
+        description = f"choose by {trial.by}, of {len(evaluated)} models"
+        selection = Selection("model", description)
+        fitted: FittedModel[Any] = chosen.fit._fit
+        repeated_choice = term_choice.repeat_choice_by_calls(
+            fitted, fitted.rows("choose()"), on_rows, selection.choice
+        )
+        chosen.fit._fit = replace(fitted, selection=replace(selection, anew=repeated_choice))
+        self._fit = chosen.fit
 
     def _losses(self, measure: str) -> Floats:
         """Return the losses (C, m) of the C candidates by one measure.
 
         Rows of weight zero have loss 0, because an infinite loss times zero would be missing.
         """
-        losses = np.stack([each.losses[measure] for each in self._tried])
-        return np.where(self._judged.shares() > 0, losses, 0.0)
+        losses = np.stack([candidate.losses[measure] for candidate in self._evaluated])
+        return np.where(self._evaluated_rows.shares() > 0, losses, 0.0)
 
     @cached_property
-    def _nothing(self) -> dict[str, Floats]:
+    def _null_losses(self) -> dict[str, Floats]:
         """Losses (m,) by measure of the null model, whose posteriors are the prior."""
-        first = self._tried[0]
+        first = self._evaluated[0]
         with np.errstate(divide="ignore"):
             log_prior = np.log(first.fit._fit.prior_values())
-        losses = first.validation._folded.apply(partial(losses_of_shares, self._costs, log_prior))
-        return {name: np.where(self._judged.shares() > 0, each, 0.0) for name, each in losses.items()}
+        losses = first.validation._folded_rows.apply(partial(null_model_losses, self._costs, log_prior))
+        return {
+            name: np.where(self._evaluated_rows.shares() > 0, values, 0.0) for name, values in losses.items()
+        }
 
     def _measures(self) -> list[str]:
         """Return the losses that every candidate has, first the loss that was minimized."""
-        shared = set.intersection(*(set(each.losses) for each in self._tried))
+        shared = set.intersection(*(set(candidate.losses) for candidate in self._evaluated))
         return [self.by, *(name for name in MEASURES.values() if name in shared and name != self.by)]
 
     @property
@@ -427,19 +435,19 @@ class ChooseResults(ChosenAnew):
     @displayed(every="share", simplicity="count", seconds="general")
     def table(self) -> pd.DataFrame:
         """The candidates, the least loss first."""
-        found = self._compared
+        comparison = self._comparison
         columns: dict[str, Any] = {
-            self.by: found.means,
-            "se": found.errors,
-            "difference": found.differences,
-            "se_difference": found.difference_errors,
+            self.by: comparison.means,
+            "se": comparison.errors,
+            "difference": comparison.differences,
+            "se_difference": comparison.difference_errors,
         }
-        shares = self._judged.shares()
+        row_weights = self._evaluated_rows.shares()
         for measure in self._measures()[1:]:
-            columns[measure] = self._losses(measure) @ shares / shares.sum()
-        columns["simplicity"] = np.arange(1, len(self._tried) + 1)
-        columns["seconds"] = [each.seconds for each in self._tried]
-        names = pd.Index([each.name for each in self._tried], name="candidate")
+            columns[measure] = self._losses(measure) @ row_weights / row_weights.sum()
+        columns["simplicity"] = np.arange(1, len(self._evaluated) + 1)
+        columns["seconds"] = [candidate.seconds for candidate in self._evaluated]
+        names = pd.Index([candidate.name for candidate in self._evaluated], name="candidate")
         return pd.DataFrame(columns, index=names).sort_values(self.by, kind="stable")
 
     @property
@@ -453,8 +461,8 @@ class ChooseResults(ChosenAnew):
     @cached_property
     def _corrected(self) -> CorrectedLosses:
         losses = np.stack([self._losses(measure) for measure in self._measures()])
-        nothing = self._nothing[self.by]
-        return corrected(losses, 0, self._judged, self.select, REPLICATES, self.seed, nothing)
+        null_losses = self._null_losses[self.by]
+        return corrected(losses, 0, self._evaluated_rows, self.select, REPLICATES, self.seed, null_losses)
 
     @displayed(every="share")
     def corrected(self, level: float = 0.95) -> pd.DataFrame:
@@ -494,13 +502,13 @@ class ChooseResults(ChosenAnew):
         """
         check_level(level)
         measures = self._measures()
-        shares = self._judged.shares()
-        place = self._compared.chosen
-        chosen = self._tried[place]
+        row_weights = self._evaluated_rows.shares()
+        position = self._comparison.chosen
+        chosen = self._evaluated[position]
         rates = [
             loss_rate(
-                self._losses(name)[place],
-                self._judged,
+                self._losses(name)[position],
+                self._evaluated_rows,
                 level,
                 counts=name == "error",
                 if_wrong=chosen.if_wrong[name],
@@ -514,7 +522,7 @@ class ChooseResults(ChosenAnew):
             "corrected": self._corrected.means(),
             "low": low,
             "high": np.minimum(high, largest),
-            "nothing": [self._nothing[name] @ shares / shares.sum() for name in measures],
+            "nothing": [self._null_losses[name] @ row_weights / row_weights.sum() for name in measures],
         }
         return pd.DataFrame(columns, index=pd.Index(measures, name="measure"))
 
@@ -562,25 +570,27 @@ class ChooseResults(ChosenAnew):
         sections : sequence of str, optional
             Keys of the sections wanted, in order, or "all"; by default all.
         """
-        parts: dict[str, Callable[[], Section | Pairs]] = {
+        section_builders: dict[str, Callable[[], Section | Pairs]] = {
             "header": self._header,
-            "candidates": self._candidates,
-            "corrected": self._of_choice,
+            "candidates": self._candidates_section,
+            "corrected": self._corrected_section,
         }
         if self._refused:
-            parts["refused"] = self._refusals
-        return summarize(f"Choice of a model by {WORDS[self.by]}: {self.formula}", parts, sections)
+            section_builders["refused"] = self._refused_section
+        return summarize(f"Choice of a model by {WORDS[self.by]}: {self.formula}", section_builders, sections)
 
     def _header(self) -> Pairs:
         fit = self._fit._fit
-        pick = self.validations[self.chosen]
+        validation = self.validations[self.chosen]
         rule = "the simplest within one standard error" if self.select == "1se" else "the least loss"
         items: list[HeaderItem] = [
             HeaderItem("Chosen", self.chosen),
             HeaderItem("Rule", self.select, rule),
-            HeaderItem("Rows", float(self._judged.weights.sum()), number(self._judged.weights.sum())),
+            HeaderItem(
+                "Rows", float(self._evaluated_rows.weights.sum()), number(self._evaluated_rows.weights.sum())
+            ),
             HeaderItem("Rows dropped, missing", fit.dropped),
-            HeaderItem("Rows without a label", pick.unlabelled),
+            HeaderItem("Rows without a label", validation.unlabelled),
             HeaderItem("Columns", len(fit.terms)),
             HeaderItem("Classes", len(fit.classes)),
             HeaderItem("Folds", self._folds),
@@ -588,7 +598,7 @@ class ChooseResults(ChosenAnew):
         ]
         return Pairs(self.formula, items)
 
-    def _candidates(self) -> Section:
+    def _candidates_section(self) -> Section:
         table = self.table.drop(columns=["se", "seconds"]).rename_axis(None)
         formats: dict[Any, Any] = dict.fromkeys(table.columns, "share") | {"simplicity": "count"}
         return Section(
@@ -604,7 +614,7 @@ class ChooseResults(ChosenAnew):
             source=".table",
         )
 
-    def _of_choice(self) -> Section:
+    def _corrected_section(self) -> Section:
         return Section(
             "Losses of the choice",
             self.corrected().rename_axis(None),
@@ -615,28 +625,32 @@ class ChooseResults(ChosenAnew):
                 "the other rows judge it. The loss of the chosen model itself is too small, because it was "
                 "chosen by it. The intervals allow for errors of which these rows show none. nothing: the "
                 "loss of the prior alone, without any "
-                f"column.{self._impossible()}"
+                f"column.{self._infinite_loss_note()}"
             ),
             source=".corrected()",
         )
 
-    def _impossible(self) -> str:
+    def _infinite_loss_note(self) -> str:
         """Return the sentence on candidates of infinite loss; empty if there are none."""
         names = [
-            each.name for each, mean in zip(self._tried, self._compared.means, strict=True) if mean == np.inf
+            candidate.name
+            for candidate, mean in zip(self._evaluated, self._comparison.means, strict=True)
+            if mean == np.inf
         ]
-        if not names or len(names) == len(self._tried):
+        if not names or len(names) == len(self._evaluated):
             return ""
         return (
             f" No sample chooses {listed(names)}, whose loss is infinite, because it gives the class of some "
             "observation probability zero."
         )
 
-    def _refusals(self) -> Section:
+    def _refused_section(self) -> Section:
         table = self.refused[["reason"]].rename_axis(None)
         # Messages may have several lines, for example if they point into a formula.
-        said = " ".join(f"{name}: {' '.join(each.why.split())}" for name, each in self._refused.items())
-        return Section("Not compared", table, {"reason": "text"}, note=said, source=".refused")
+        explanations = " ".join(
+            f"{name}: {' '.join(refusal.why.split())}" for name, refusal in self._refused.items()
+        )
+        return Section("Not compared", table, {"reason": "text"}, note=explanations, source=".refused")
 
 
 @plot("candidates", "loss of each candidate less that of the best, with one standard error", data=False)

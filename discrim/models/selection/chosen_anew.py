@@ -1,6 +1,6 @@
 """Error rates of a model choice: methods that repeat the choice without the rows that are left out.
 
-`ChosenAnew` is the base class of the results of `stepwise` and `choose`.
+`RepeatedChoice` is the base class of the results of `stepwise` and `choose`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 Counted = Literal["apparent", "cv", "loo", "632+"]
 
-CHOSEN_ANEW: tuple[Counted, ...] = get_args(Counted)
+METHODS_OF_CHOICE: tuple[Counted, ...] = get_args(Counted)
 """Error rates that can repeat the choice; the other methods are available for the fit only."""
 
 
-class ChosenAnew(Shown):
+class RepeatedChoice(Shown):
     """Base class of results of a choice, with methods that evaluate the choice together with its fit."""
 
     @property
@@ -104,21 +104,21 @@ class ChosenAnew(Shown):
             The model cannot be fitted without some fold, or the rows are read in chunks and a choice needs a
             call.
         """
-        usual = methods is None and data is None
+        is_default = methods is None and data is None
         data, methods = table_and_methods(data, methods)
-        several = isinstance(methods, Iterable) and not isinstance(methods, str)
-        named: list[Any] = list(methods) if several else [methods]
-        named = ["apparent", "cv"] if usual else named
-        for method in named:
-            check_word("methods", method, CHOSEN_ANEW)
+        is_list = isinstance(methods, Iterable) and not isinstance(methods, str)
+        method_names: list[Any] = list(methods) if is_list else [methods]
+        method_names = ["apparent", "cv"] if is_default else method_names
+        for method in method_names:
+            check_word("methods", method, METHODS_OF_CHOICE)
         shared: dict[str, Any] = {"prior": prior, "costs": costs, "level": level, "folds": folds}
         shared |= {"replicates": replicates, "seed": seed, "by_class": by_class, "refit_prior": refit_prior}
-        tables = [self._judge(method).error_rates([method], **shared) for method in named]
+        tables = [self._judge(method).error_rates([method], **shared) for method in method_names]
         if data is not None:
             tables.append(self.fit.error_rates(data=data, weights=weights, **shared))
         table = pd.concat(tables)
         # `concat` drops notes that not all tables have.
-        notes = [each.attrs["note"] for each in tables if "note" in each.attrs]
+        notes = [rates.attrs["note"] for rates in tables if "note" in rates.attrs]
         if notes:
             table.attrs["note"] = " ".join(notes)
         return table

@@ -34,102 +34,108 @@ from discrim.models.results.results import ClassifierResults
 if TYPE_CHECKING:
     from discrim.models.base.fit import FittedModel
 
-ALIKE = 0.999
+MIN_RANK_CORRELATION = 0.999
 """Smallest absolute rank correlation of two columns that count as one column in different units."""
 
 
-def refuse_other_rows(fits: Sequence[ClassifierResults], what: str) -> None:
-    """Raise a DataError if fits differ in classes, weights or rows; `what` is the caller, for the message."""
+def refuse_other_rows(fits: Sequence[ClassifierResults], caller: str) -> None:
+    """Raise DataError if fits differ in classes, weights or rows; `caller` is named in the message."""
     first = fits[0]
-    for place, fit in enumerate(fits[1:], start=2):
+    for fit_number, fit in enumerate(fits[1:], start=2):
         if set(fit.classes) != set(first.classes):
             raise DataError(
-                f"Fit {place} of {what} has the classes {listed(fit.classes)}, and the first "
+                f"Fit {fit_number} of {caller} has the classes {listed(fit.classes)}, and the first "
                 f"{listed(first.classes)}.",
                 hint="Compare fits of one response.",
                 classes=fit.classes,
             )
         counts = fit.counts.reindex(first.classes)
         if not np.allclose(first.counts, counts, rtol=1e-9, atol=0):
-            _refuse_counts(first, fit, place, what)
+            _refuse_counts(first, fit, fit_number, caller)
         if first._fit.has_rows and fit._fit.has_rows:
-            _refuse_rows(first, fit, place, what)
+            _refuse_rows(first, fit, fit_number, caller)
 
 
-def _refuse_counts(first: ClassifierResults, fit: ClassifierResults, place: int, what: str) -> None:
+def _refuse_counts(first: ClassifierResults, fit: ClassifierResults, fit_number: int, caller: str) -> None:
     """Raise a DataError for two fits with different numbers of rows.
 
     Parameters
     ----------
     first, fit : ClassifierResults
-    place : int
+    fit_number : int
         Number of the second fit, for the message.
-    what : str
+    caller : str
         Name of the caller, for the message.
     """
     columns = list(
         dict.fromkeys([*first._fit.design_rows.design.columns, *fit._fit.design_rows.design.columns])
     )
     missing = fit._fit.dropped or first._fit.dropped
-    way_out = (
+    hint = (
         f"Drop the rows that miss a value in any of {listed(columns, most=20)}, and fit all to the rest."
         if missing
         else "Fit all to one table with the same weights."
     )
-    ours = number(first.nobs)
-    theirs = number(fit.nobs)
-    by = ""
-    if ours == theirs:
-        ours = listed(first.counts)
-        theirs = listed(fit.counts.reindex(first.classes))
-        by = " by class"
+    first_count = number(first.nobs)
+    other_count = number(fit.nobs)
+    by_class = ""
+    if first_count == other_count:
+        first_count = listed(first.counts)
+        other_count = listed(fit.counts.reindex(first.classes))
+        by_class = " by class"
     raise DataError(
-        f"Fit {place} of {what} uses {theirs} rows{by}, and the first {ours}: figures of other rows are "
+        f"Fit {fit_number} of {caller} uses {other_count} rows{by_class}, and the first {first_count}: "
+        "figures of other rows are "
         "not comparable.",
-        hint=way_out,
+        hint=hint,
     )
 
 
-def _refuse_rows(first: ClassifierResults, fit: ClassifierResults, place: int, what: str) -> None:
+def _refuse_rows(first: ClassifierResults, fit: ClassifierResults, fit_number: int, caller: str) -> None:
     """Raise a DataError if the rows of two fits differ in their index, class or weight.
 
     Parameters
     ----------
     first, fit : ClassifierResults
-    place : int
+    fit_number : int
         Number of the second fit, for the message.
-    what : str
+    caller : str
         Name of the caller, for the message.
     """
-    (index, *ours), (other_index, *theirs) = (_used_rows(each, what) for each in (first, fit))
+    (index, *first_columns), (other_index, *other_columns) = (
+        _used_rows(results, caller) for results in (first, fit)
+    )
     if not index.equals(other_index):
         pairs = zip_longest(other_index.tolist(), index.tolist())
         row = next(a if a is not None else b for a, b in pairs if a != b)
         raise DataError(
-            f"Fit {place} of {what} uses other rows than the first: row {row!r} is not in the same place "
+            f"Fit {fit_number} of {caller} uses other rows than the first: row {row!r} is not in the same "
+            "place "
             "in both.",
             hint="Fit all to one table, with the same weights.",
             rows=(row,),
         )
-    for name, one, other in zip(("class", "weight"), ours, theirs, strict=True):
-        differ = one != other
-        if differ.any():
-            row = index[int(np.argmax(differ))]
+    for name, first_values, other_values in zip(
+        ("class", "weight"), first_columns, other_columns, strict=True
+    ):
+        is_different = first_values != other_values
+        if is_different.any():
+            row = index[int(np.argmax(is_different))]
             raise DataError(
-                f"Fit {place} of {what} has another {name} at row {row!r} than the first.",
+                f"Fit {fit_number} of {caller} has another {name} at row {row!r} than the first.",
                 hint="Compare fits of one table, one response and the same weights.",
                 rows=(row,),
             )
-    refuse_other_values(first, fit, place, what)
+    refuse_other_values(first, fit, fit_number, caller)
 
 
-def _used_rows(fit: ClassifierResults, what: str) -> tuple[pd.Index, NDArray[Any], NDArray[Any]]:
+def _used_rows(fit: ClassifierResults, caller: str) -> tuple[pd.Index, NDArray[Any], NDArray[Any]]:
     """Return the rows that a fit uses.
 
     Parameters
     ----------
     fit : ClassifierResults
-    what : str
+    caller : str
         Name of the caller, for the message.
 
     Returns
@@ -141,14 +147,16 @@ def _used_rows(fit: ClassifierResults, what: str) -> tuple[pd.Index, NDArray[Any
     (m,) float
         Their weights.
     """
-    blocks = fit._fit.rows(what)
+    blocks = fit._fit.rows(caller)
     codes = used_codes(blocks)
-    used = codes >= 0
-    weights = np.ones(int(used.sum())) if blocks.weights is None else blocks.weights[used]
-    return blocks.table.index[used], fit.classes.to_numpy(dtype=object)[codes[used]], weights
+    is_used = codes >= 0
+    weights = np.ones(int(is_used.sum())) if blocks.weights is None else blocks.weights[is_used]
+    return blocks.table.index[is_used], fit.classes.to_numpy(dtype=object)[codes[is_used]], weights
 
 
-def refuse_other_values(first: ClassifierResults, fit: ClassifierResults, place: int, what: str) -> None:
+def refuse_other_values(
+    first: ClassifierResults, fit: ClassifierResults, fit_number: int, caller: str
+) -> None:
     """Raise a DataError if a column has different values in the tables of two fits.
 
     Columns in different units count as equal, because their values have the same order. If both tables have
@@ -158,87 +166,94 @@ def refuse_other_values(first: ClassifierResults, fit: ClassifierResults, place:
     Parameters
     ----------
     first, fit : ClassifierResults
-    place : int
+    fit_number : int
         Number of the second fit, for the message.
-    what : str
+    caller : str
         Name of the caller, for the message.
     """
-    ours = first._fit.rows(what)
-    theirs = fit._fit.rows(what)
-    if ours.table.data is theirs.table.data:
+    first_blocks = first._fit.rows(caller)
+    other_blocks = fit._fit.rows(caller)
+    if first_blocks.table.data is other_blocks.table.data:
         return
-    both = [used_codes(each) >= 0 for each in (ours, theirs)]
-    if ours.table.index.equals(theirs.table.index):
-        both = [both[0] & both[1]] * 2
-    shared = [name for name in ours.design.columns if name in theirs.design.columns]
-    in_both = set(ours.table.names).intersection(theirs.table.names)
-    read = [name for name in (*ours.design.columns, *theirs.design.columns) if name in in_both]
-    others = []
+    used_masks = [used_codes(blocks) >= 0 for blocks in (first_blocks, other_blocks)]
+    if first_blocks.table.index.equals(other_blocks.table.index):
+        used_masks = [used_masks[0] & used_masks[1]] * 2
+    shared = [name for name in first_blocks.design.columns if name in other_blocks.design.columns]
+    in_both = set(first_blocks.table.names).intersection(other_blocks.table.names)
+    read = [name for name in (*first_blocks.design.columns, *other_blocks.design.columns) if name in in_both]
+    different = []
     for name in shared or read:
-        values = [each.table.column(name)[at] for each, at in zip((ours, theirs), both, strict=True)]
-        if not _is_one_column(*values):
-            others.append(name)
+        values = [
+            blocks.table.column(name)[is_used]
+            for blocks, is_used in zip((first_blocks, other_blocks), used_masks, strict=True)
+        ]
+        if not _is_same_column(*values):
+            different.append(name)
         elif not shared and values[0].nunique() > 1:
             return
-        if others and shared:
+        if different and shared:
             break
-    if others:
+    if different:
         raise DataError(
-            f"Fit {place} of {what} was fitted to another table than the first: its column {others[0]!r} "
+            f"Fit {fit_number} of {caller} was fitted to another table than the first: its column "
+            f"{different[0]!r} "
             "has other values, which are not the same in other units.",
             hint="Fit all to one table.",
-            columns=(others[0],),
+            columns=(different[0],),
         )
 
 
-def _is_one_column(one: pd.Series, other: pd.Series) -> bool:
+def _is_same_column(first: pd.Series, other: pd.Series) -> bool:
     """Return whether two columns have equal values, or values in the same or reverse order (other units)."""
-    if one.reset_index(drop=True).equals(other.reset_index(drop=True)):
+    if first.reset_index(drop=True).equals(other.reset_index(drop=True)):
         return True
-    types = pd.api.types
-    if not all(types.is_numeric_dtype(each) and not types.is_bool_dtype(each) for each in (one, other)):
-        codes = [pd.factorize(values)[0] for values in (one, other)]
+    column_types = pd.api.types
+    if not all(
+        column_types.is_numeric_dtype(column) and not column_types.is_bool_dtype(column)
+        for column in (first, other)
+    ):
+        codes = [pd.factorize(values)[0] for values in (first, other)]
         return bool((codes[0] == codes[1]).all())
-    ranks = [values.rank().to_numpy(dtype=np.float64) for values in (one, other)]
+    ranks = [values.rank().to_numpy(dtype=np.float64) for values in (first, other)]
     centred = [rank - rank.mean() for rank in ranks]
-    lengths = float(np.linalg.norm(centred[0]) * np.linalg.norm(centred[1]))
-    return lengths == 0 or abs(float(centred[0] @ centred[1])) >= ALIKE * lengths
+    norms_product = float(np.linalg.norm(centred[0]) * np.linalg.norm(centred[1]))
+    return norms_product == 0 or abs(float(centred[0] @ centred[1])) >= MIN_RANK_CORRELATION * norms_product
 
 
 def same_columns(fits: Sequence[ClassifierResults]) -> list[bool]:
     """Return for each fit whether it has the same columns as the first, regardless of names and order."""
     if all(fit._fit.has_rows for fit in fits):
         digests = [_digests(fit._fit) for fit in fits]
-        return [each == digests[0] for each in digests]
-    return [_has_means_of(fits[0]._fit, fit._fit) for fit in fits]
+        return [digest == digests[0] for digest in digests]
+    return [_has_equal_means(fits[0]._fit, fit._fit) for fit in fits]
 
 
 def _digests(fit: FittedModel[Any]) -> Counter[tuple[str, bytes]]:
-    """Return the columns of a fit as a multiset of pairs: kind (see `_measures`) and hash of the values."""
+    """Return the columns of a fit as a multiset of pairs of type (see `_measure_types`) and hash."""
     hashes = [hashlib.blake2b(digest_size=16) for _ in fit.terms]
     for _, x, _, _ in used_rows(fit.design_rows):
         for column, column_hash in zip(x.T, hashes, strict=True):
             # Adding zero turns -0.0 into 0.0.
             column_hash.update(np.ascontiguousarray(column + 0.0).tobytes())
-    return Counter(zip(_measures(fit), (column_hash.digest() for column_hash in hashes), strict=True))
+    return Counter(zip(_measure_types(fit), (column_hash.digest() for column_hash in hashes), strict=True))
 
 
-def _measures(fit: FittedModel[Any]) -> list[str]:
+def _measure_types(fit: FittedModel[Any]) -> list[str]:
     """Return "density" or "probability" for each column: how it enters the likelihood."""
     measures = ["density"] * len(fit.terms)
     if isinstance(fit.estimates, NaiveBayesFit):
-        for at in (*fit.estimates.plan.tables, *fit.estimates.plan.counts):
-            measures[int(at)] = "probability"
+        for column in (*fit.estimates.plan.tables, *fit.estimates.plan.counts):
+            measures[int(column)] = "probability"
     return measures
 
 
-def _has_means_of(first: FittedModel[Any], fit: FittedModel[Any]) -> bool:
+def _has_equal_means(first: FittedModel[Any], fit: FittedModel[Any]) -> bool:
     """Return whether two fits have equal class means of columns of the same names."""
-    if set(first.terms) != set(fit.terms) or _measures(first) != _measures(fit):
+    if set(first.terms) != set(fit.terms) or _measure_types(first) != _measure_types(fit):
         return False
-    ours = first.class_means()
-    theirs = fit.class_means().reindex(index=first.classes, columns=first.terms)
-    return bool((np.abs(ours - theirs) <= 1e-9 * np.abs(ours).max(axis=0)).all(axis=None))
+    first_means = first.class_means()
+    other_means = fit.class_means().reindex(index=first.classes, columns=first.terms)
+    return bool((np.abs(first_means - other_means) <= 1e-9 * np.abs(first_means).max(axis=0)).all(axis=None))
 
 
 def llf_given_row(results: ClassifierResults) -> float:
@@ -257,7 +272,7 @@ def llf_given_row(results: ClassifierResults) -> float:
     return total
 
 
-def verb_named(verb: Any, argument: str = "verb") -> Any:
+def resolve_verb(verb: Any, argument: str = "verb") -> Any:
     """Return the verb of a name; other values are returned as they are.
 
     Parameters
@@ -272,8 +287,8 @@ def verb_named(verb: Any, argument: str = "verb") -> Any:
     """
     if not isinstance(verb, str):
         return verb
-    known = (name for name, model in BY_VERB.items() if model.estimator is not None)
-    check_word(argument, verb, tuple(known))
+    verb_names = (name for name, model in BY_VERB.items() if model.estimator is not None)
+    check_word(argument, verb, tuple(verb_names))
     return resolve(f"{BY_VERB[verb].module}:{verb}")
 
 
@@ -297,19 +312,19 @@ class HasFit(Protocol):
         """The fitted model."""
 
 
-def need_fits(fits: Sequence[Any], what: str) -> None:
-    """Raise an error if an argument is not a fit; `what` is the caller, for the message.
+def require_fits(fits: Sequence[Any], caller: str) -> None:
+    """Raise an error if an argument is not a fit; `caller` is the caller, for the message.
 
     The error is a NotSupportedError for a `BayesResults`, and a DataError otherwise.
     """
     if not fits:
-        raise DataError(f"{what} has no fit.", hint="Give what lda() and other verbs return.")
-    for place, fit in enumerate(fits, start=1):
+        raise DataError(f"{caller} has no fit.", hint="Give what lda() and other verbs return.")
+    for position, fit in enumerate(fits, start=1):
         if isinstance(fit, ClassifierResults):
             continue
         if isinstance(fit, BayesResults):
             raise NotSupportedError(
-                f"Argument {place} of {what} is a known law and has no rows.",
+                f"Argument {position} of {caller} is a known law and has no rows.",
                 hint="Use its error_rate, which is exact, and its risk(fit), which says what a fit loses.",
             )
         hint = "Give its results_" if hasattr(fit, "results_") else "Give what lda() and other verbs return"
@@ -317,17 +332,19 @@ def need_fits(fits: Sequence[Any], what: str) -> None:
             hint = "Give its fit, as found.fit; with folds= the terms are chosen again in each"
         more = ", each as an argument of its own" if isinstance(fit, (list, tuple)) else ""
         raise DataError(
-            f"Argument {place} of {what} is not a fit (type {type(fit).__name__}).", hint=f"{hint}{more}."
+            f"Argument {position} of {caller} is not a fit (type {type(fit).__name__}).",
+            hint=f"{hint}{more}.",
         )
 
 
-def need_rows(fits: Sequence[Any], what: str) -> None:
+def require_rows(fits: Sequence[Any], caller: str) -> None:
     """Raise an error if an argument is not a fit, or lacks its rows, for example because it was loaded."""
-    need_fits(fits, what)
-    for place, fit in enumerate(fits, start=1):
+    require_fits(fits, caller)
+    for position, fit in enumerate(fits, start=1):
         if not fit._fit.has_rows:
             raise NotSupportedError(
-                f"{what} needs the rows of its fits, and argument {place}, loaded, unpickled, made by an "
+                f"{caller} needs the rows of its fits, and argument {position}, loaded, unpickled, made by "
+                "an "
                 "estimator or made of moments, has none.",
                 hint="Fit a table.",
             )

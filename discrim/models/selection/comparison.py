@@ -24,8 +24,8 @@ from discrim.models.base.labels import value_or_nan
 from discrim.models.base.reading import is_whole, listed, with_keyword_hints
 from discrim.models.evaluation.assessment import JudgingPlan, judged_codes, takes_long
 from discrim.models.selection import comparable
-from discrim.models.selection.covariance_tests import lda_beside_logistic, log_odds_of_both
-from discrim.models.selection.cross_validation import CrossValidation, validated, warn_unlabelled
+from discrim.models.selection.covariance_tests import compare_log_odds, find_lda_and_logistic
+from discrim.models.selection.cross_validation import CrossValidation, cross_validate_fit, warn_unlabelled
 from discrim.report.result_table import ResultTable
 
 if TYPE_CHECKING:
@@ -56,48 +56,53 @@ def cross_validated(
     DataError
         The fits use tables with different rows, or differ in the class, fold or weight of a row.
     """
-    comparable.need_rows(fits, "compare(folds=)")
+    comparable.require_rows(fits, "compare(folds=)")
     seed = drawn_seed(seed)
-    for place, fit in enumerate(fits[1:], start=2):
+    for fit_number, fit in enumerate(fits[1:], start=2):
         if not fit._fit.design_rows.table.index.equals(fits[0]._fit.design_rows.table.index):
             raise DataError(
-                f"Fit {place} uses other rows than the first.",
+                f"Fit {fit_number} uses other rows than the first.",
                 hint="Fit both to one table; each of them may drop rows of it.",
             )
     validations = []
-    for place, fit in enumerate(fits, start=1):
+    for fit_number, fit in enumerate(fits, start=1):
         try:
-            validations.append(validated(fit._fit, folds, repeats, groups, seed, refit_prior=refit_prior))
+            validations.append(
+                cross_validate_fit(fit._fit, folds, repeats, groups, seed, refit_prior=refit_prior)
+            )
         except NotSupportedError as error:
-            raise error.with_message(f"Fit {place}: {error.message}") from None
-        warn_unlabelled(validations[-1], f"Fit {place}: ")
-    for place, one in enumerate(validations[1:], start=2):
-        refuse_other_folds(validations[0], one, place)
-        comparable.refuse_other_values(fits[0], fits[place - 1], place, "compare(folds=)")
+            raise error.with_message(f"Fit {fit_number}: {error.message}") from None
+        warn_unlabelled(validations[-1], f"Fit {fit_number}: ")
+    for fit_number, validation in enumerate(validations[1:], start=2):
+        require_same_folds(validations[0], validation, fit_number)
+        comparable.refuse_other_values(fits[0], fits[fit_number - 1], fit_number, "compare(folds=)")
     return validations
 
 
-def refuse_other_folds(first: CrossValidation, one: CrossValidation, place: int) -> None:
+def require_same_folds(first: CrossValidation, second: CrossValidation, fit_number: int) -> None:
     """Raise a DataError if two fits differ in the class, fold or weight of a row.
 
     Parameters
     ----------
-    first, one : CrossValidation
-    place : int
+    first, second : CrossValidation
+    fit_number : int
         Number of the second fit, for the message.
     """
-    both = np.flatnonzero((first._actual >= 0) & (one._actual >= 0))
-    labels = [each._fit.classes.to_numpy(dtype=object)[each._actual[both]] for each in (first, one)]
+    both = np.flatnonzero((first._actual >= 0) & (second._actual >= 0))
+    labels = [
+        validation._fit.classes.to_numpy(dtype=object)[validation._actual[both]]
+        for validation in (first, second)
+    ]
     checks = {
         "class": labels[0] != labels[1],
-        "fold": (first._dealt[:, both] != one._dealt[:, both]).any(axis=0),
-        "weight": first._weights[both] != one._weights[both],
+        "fold": (first._fold_ids[:, both] != second._fold_ids[:, both]).any(axis=0),
+        "weight": first._weights[both] != second._weights[both],
     }
-    for what, differ in checks.items():
-        if differ.any():
-            row = first._index[both[int(np.argmax(differ))]]
+    for quantity, is_different in checks.items():
+        if is_different.any():
+            row = first._index[both[int(np.argmax(is_different))]]
             raise DataError(
-                f"Fit {place} has another {what} at row {row!r} than the first.",
+                f"Fit {fit_number} has another {quantity} at row {row!r} than the first.",
                 hint="Compare fits of one table, one response and the same weights.",
                 rows=(row,),
             )
@@ -121,15 +126,18 @@ def _wrong_in_both(
     rows : JudgedRows
         Classes and weights of these rows, and the prior if both fits have the same one.
     """
-    both = a._judged & b._judged
+    both = a._is_evaluated & b._is_evaluated
     if not both.any():
         raise DataError(
             "There is no row that both fits use, so they cannot be compared row by row.",
             hint="Fit both to one table.",
         )
-    wrong = tuple((each._predicted[:, both] != each._actual[both]).astype(np.float64) for each in (a, b))
+    wrong = tuple(
+        (validation._predicted[:, both] != validation._actual[both]).astype(np.float64)
+        for validation in (a, b)
+    )
     # Unless the user passed the same prior to both fits, rows are not reweighted.
-    prior, other = (each._rows().prior for each in (a, b))
+    prior, other = (validation._evaluated_rows().prior for validation in (a, b))
     if (
         prior is None
         or other is None
@@ -144,10 +152,15 @@ def _wrong_in_both(
 def _fold_differences(a: CrossValidation, b: CrossValidation) -> Floats:
     """Return the mean differences (R, F) of errors in each fold, over the rows that both fits predict."""
     both, wrong, rows = _wrong_in_both(a, b)
-    together = zip(*wrong, a._dealt[:, both], strict=True)
-    count = len(a._fold_labels)
-    shares = rows.shares()
-    return np.stack([fold_means(errors - others, shares, dealt, count) for errors, others, dealt in together])
+    by_repeat = zip(*wrong, a._fold_ids[:, both], strict=True)
+    n_folds = len(a._fold_labels)
+    row_weights = rows.shares()
+    return np.stack(
+        [
+            fold_means(errors - others, row_weights, fold_ids, n_folds)
+            for errors, others, fold_ids in by_repeat
+        ]
+    )
 
 
 def paired(validations: Sequence[CrossValidation], names: Sequence[str]) -> pd.DataFrame:
@@ -160,18 +173,21 @@ def paired(validations: Sequence[CrossValidation], names: Sequence[str]) -> pd.D
 def _fold_pair(a: CrossValidation, b: CrossValidation) -> dict[str, float]:
     both, wrong, rows = _wrong_in_both(a, b)
     weights = rows.weights
-    shares = rows.shares()
+    row_weights = rows.shares()
     by_fold = _fold_differences(a, b).ravel()
     test = corrected_t(by_fold[~np.isnan(by_fold)], len(a._fold_labels))
-    errors = [float(shares @ each.mean(axis=0)) / float(shares.sum()) for each in wrong]
+    errors = [
+        float(row_weights @ errors_by_repeat.mean(axis=0)) / float(row_weights.sum())
+        for errors_by_repeat in wrong
+    ]
     total = float(weights.sum()) if a._weighted else len(weights)
     low, high = test.low, test.high
     if not test.se > 0:
         # Folds that do not differ have no interval. The difference is no larger than the proportion of rows
         # on which just one of the rules is wrong, which has an exact limit.
-        apart = float(shares @ np.abs(wrong[0] - wrong[1]).mean(axis=0)) / float(shares.sum())
+        discordance = float(row_weights @ np.abs(wrong[0] - wrong[1]).mean(axis=0)) / float(row_weights.sum())
         units = total if a._clusters is None else len(np.unique(a._clusters[both]))
-        high = exact_interval(apart * units, units, 0.95)[1]
+        high = exact_interval(discordance * units, units, 0.95)[1]
         low = -high
     return {
         "rows": total,
@@ -185,7 +201,7 @@ def _fold_pair(a: CrossValidation, b: CrossValidation) -> dict[str, float]:
         "t": test.statistic,
         "df": test.df,
         "p_t": test.pvalue,
-    } | _mcnemar(a, both, [each[0] for each in wrong])
+    } | _mcnemar(a, both, [errors_by_repeat[0] for errors_by_repeat in wrong])
 
 
 def _mcnemar(a: CrossValidation, both: NDArray[np.bool_], wrong: Sequence[Floats]) -> dict[str, float]:
@@ -282,12 +298,12 @@ class Comparison(ResultTable):
         NotSupportedError
             The fits are not one of `lda` and one of `logistic`.
         """
-        pair = lda_beside_logistic(self._compared[0])
+        pair = find_lda_and_logistic(self._compared[0])
         if pair is None:
             raise NotSupportedError(
                 "log_odds() compares one fit of lda() with one of logistic().", hint="Compare such a pair."
             )
-        return log_odds_of_both(*pair)
+        return compare_log_odds(*pair)
 
 
 @with_keyword_hints
@@ -377,7 +393,7 @@ def compare(
     >>> found[["error_a", "error_b", "p_t"]].round(4).iloc[0].tolist()
     [0.02, 0.2067, 0.0056]
     """
-    comparable.need_fits(fits, "compare()")
+    comparable.require_fits(fits, "compare()")
     names = _names(fits)
     if folds is None and (not (is_whole(repeats) and repeats == 1) or groups is not None or seed is not None):
         raise DataError("repeats=, groups= and seed= need folds=.", hint="Pass a number of them.")
@@ -452,9 +468,9 @@ def _by_fit(
         rows.append(row)
     table = Comparison(rows, index=pd.Index(names))._set(fits, names, validations)
     if validations is not None:
-        errors = [each.table().loc["error", ["estimate", "se"]] for each in validations]
+        errors = [validation.table().loc["error", ["estimate", "se"]] for validation in validations]
         table[["error_cv", "se_cv"]] = np.array(errors, dtype=np.float64)
-    note = other_rows or _other_scales(fits, names, table)
+    note = other_rows or _incomparable_reason(fits, names, table)
     if other_rows:
         table.loc[:, "llf":"error_loo"] = np.nan
     elif note:
@@ -467,7 +483,7 @@ def _by_fit(
     return table
 
 
-def _other_scales(fits: Sequence[Any], names: list[str], table: pd.DataFrame) -> str:
+def _incomparable_reason(fits: Sequence[Any], names: list[str], table: pd.DataFrame) -> str:
     """Return why the likelihoods of class and row cannot be compared; empty if they can.
 
     Parameters
@@ -481,24 +497,24 @@ def _other_scales(fits: Sequence[Any], names: list[str], table: pd.DataFrame) ->
     -------
     str
     """
-    there = table["llf"].notna().to_numpy()
+    has_likelihood = table["llf"].notna().to_numpy()
     joint, given_row = (
-        np.flatnonzero(there & (table["likelihood"] == of).to_numpy()).tolist()
-        for of in ("class and row", "class given row")
+        np.flatnonzero(has_likelihood & (table["likelihood"] == likelihood).to_numpy()).tolist()
+        for likelihood in ("class and row", "class given row")
     )
-    say = "so AIC and BIC of class and row are missing: see llf_given_row and the error rates."
+    consequence = "so AIC and BIC of class and row are missing: see llf_given_row and the error rates."
     if len(joint) > 1:
         same = comparable.same_columns([fits[i] for i in joint])
         if not all(same):
-            other = names[joint[same.index(False)]]
+            other_name = names[joint[same.index(False)]]
             return (
-                f"Likelihoods of class and row are in the units of the columns, and {other} has other "
-                f"columns, or other values in them, than {names[joint[0]]}, {say}"
+                f"Likelihoods of class and row are in the units of the columns, and {other_name} has other "
+                f"columns, or other values in them, than {names[joint[0]]}, {consequence}"
             )
     if len(joint) and len(given_row):
         return (
             f"The likelihood of {names[joint[0]]} is of class and row, that of {names[given_row[0]]} of the "
-            f"class given the row, {say}"
+            f"class given the row, {consequence}"
         )
     return ""
 
@@ -533,7 +549,7 @@ def compared_on(
     >>> compared_on(fits, ["lda", "qda"], [iris[1::2]])[0]["wrong"].to_dict()
     {'lda': 3, 'qda': 3}
     """
-    comparable.need_fits(fits, "compare()")
+    comparable.require_fits(fits, "compare()")
     responses = [fit._fit.design_rows.design.response_code for fit in fits]
     for name, response in zip(names, responses, strict=True):
         if response != responses[0]:
@@ -541,15 +557,21 @@ def compared_on(
                 f"{name} tells the classes of {response!r}, and {names[0]} those of {responses[0]!r}.",
                 hint="Compare fits of one response.",
             )
-    parts = [
+    chunks = [
         [judged_codes(fit._fit, table, "apparent", JudgingPlan())[:2] for fit in fits] for table in tables
     ]
-    judged = [
-        (np.concatenate([actual for actual, _ in codes]), np.concatenate([called for _, called in codes]))
-        for codes in zip(*parts, strict=True)
+    labels_by_fit = [
+        (
+            np.concatenate([actual for actual, _ in codes]),
+            np.concatenate([predicted for _, predicted in codes]),
+        )
+        for codes in zip(*chunks, strict=True)
     ]
-    rates = {name: _rate(fit, *codes) for name, fit, codes in zip(names, fits, judged, strict=True)}
-    pairs = {(names[i], names[j]): _pair(judged[i], judged[j]) for i, j in combinations(range(len(fits)), 2)}
+    rates = {name: _rate(fit, *codes) for name, fit, codes in zip(names, fits, labels_by_fit, strict=True)}
+    pairs = {
+        (names[i], names[j]): _pair(labels_by_fit[i], labels_by_fit[j])
+        for i, j in combinations(range(len(fits)), 2)
+    }
     by_pair = pd.DataFrame.from_dict(pairs, orient="index")
     by_pair.index = pd.MultiIndex.from_tuples(list(pairs), names=["a", "b"])
     return pd.DataFrame.from_dict(rates, orient="index"), by_pair
@@ -577,9 +599,9 @@ def on_same_folds(cv: CrossValidation, other: Any) -> CrossValidation:
             "The folds were given, and not dealt by a seed.",
             hint="Pass other=cross_validate(fit, folds=...) with them.",
         )
-    fitted = other.fit._fit if hasattr(other, "cross_validate") else other._fit
-    return validated(
-        fitted, len(cv._fold_labels), len(cv._dealt), cv._clusters, cv.seed,
+    other_fit = other.fit._fit if hasattr(other, "cross_validate") else other._fit
+    return cross_validate_fit(
+        other_fit, len(cv._fold_labels), len(cv._fold_ids), cv._clusters, cv.seed,
         nested=cv.nested, refit_prior=cv._refit_prior,
     )  # fmt: skip
 
@@ -589,10 +611,10 @@ def fold_differences(a: CrossValidation, b: CrossValidation) -> pd.Series:
 
     Only rows that both predict count. Raise a DataError if rows, folds or repeats differ.
     """
-    if a._dealt.shape != b._dealt.shape or not a._index.equals(b._index):
+    if a._fold_ids.shape != b._fold_ids.shape or not a._index.equals(b._index):
         raise DataError(
             "other= has other rows, folds or repeats.",
             hint="Cross-validate both with the same folds=, repeats= and seed=.",
         )
-    refuse_other_folds(a, b, 2)
+    require_same_folds(a, b, 2)
     return pd.Series(_fold_differences(a, b).ravel(), index=a.by_fold.index, name="difference")

@@ -192,16 +192,16 @@ def lr_test(
                 "bootstrap= and permutations= are for lda() against qda().",
                 hint="Leave them out for logistic fits.",
             )
-        return _nested_ratio(lda_fit, qda_fit)
+        return _logistic_ratio_test(lda_fit, qda_fit)
     if not (isinstance(lda_fit, LDAResults) and isinstance(qda_fit, QDAResults)):
         raise NotSupportedError(
             "lr_test() compares lda() with qda(), or two fits of logistic().",
             hint="Give the smaller model first.",
         )
-    small = lda_fit._fit
-    large = qda_fit._fit
-    linear = small.estimates
-    quadratic = large.estimates
+    lda_model = lda_fit._fit
+    qda_model = qda_fit._fit
+    linear = lda_model.estimates
+    quadratic = qda_model.estimates
     if "factors" in describe(quadratic.covariance_model).sections:
         raise NotSupportedError(
             'One covariance is no special case of covariance="factor", so that the ratio has no '
@@ -218,7 +218,7 @@ def lr_test(
             )
     if not np.allclose(lda_fit.prior, qda_fit.prior, rtol=1e-12, atol=0):
         raise DataError("The two fits differ in prior.", hint="Fit both with the same one.")
-    _refuse_other_table((lda_fit, qda_fit), "lr_test()")
+    _require_same_table((lda_fit, qda_fit), "lr_test()")
     df = qda_fit.df_model - lda_fit.df_model
     result = likelihood_ratio(lda_fit.llf, qda_fit.llf, df)
     if not (linear.has_distances and quadratic.has_distances and linear.reduced() is None):
@@ -235,15 +235,15 @@ def lr_test(
         if not is_whole(replicates) or replicates < 0:
             raise DataError(f"{replicates!r} replicates of the {name}.", hint="Give a whole number.")
         if replicates:
-            ratios = _ratios(name, large, replicates, seed)
+            ratios = _null_ratios(name, qda_model, replicates, seed)
             pvalue = permutation_pvalue(result.statistic, ratios, unit=result.statistic)
             rows[f"Likelihood ratio, {name}"] = (result.statistic, np.nan, np.nan, pvalue)
     return dataclasses.replace(result, approximations=rows)
 
 
-def _nested_ratio(small: LogisticResults, large: LogisticResults) -> TestResult:
+def _logistic_ratio_test(small: LogisticResults, large: LogisticResults) -> TestResult:
     """Whether the columns that the large fit has more tell anything."""
-    comparable.need_rows((small, large), "lr_test()")
+    comparable.require_rows((small, large), "lr_test()")
     refuse_penalized((small, large), "lr_test()")
     comparable.refuse_other_rows((small, large), "lr_test()")
     fits = small._fit, large._fit
@@ -270,9 +270,9 @@ def _nested_ratio(small: LogisticResults, large: LogisticResults) -> TestResult:
     return chi_square_test("Likelihood ratio", statistic, df, assumes)
 
 
-def _refuse_other_table(fits: Sequence[Any], what: str) -> None:
+def _require_same_table(fits: Sequence[Any], caller: str) -> None:
     """Raise a DataError where two fits are of other rows, or of columns with other values."""
-    comparable.refuse_other_rows(fits, what)
+    comparable.refuse_other_rows(fits, caller)
     if not all(comparable.same_columns(fits)):
         raise DataError(
             "The two fits differ in the values of their columns, as in other units.",
@@ -280,7 +280,7 @@ def _refuse_other_table(fits: Sequence[Any], what: str) -> None:
         )
 
 
-def _ratios(name: str, fit: FittedModel[QDAFit], replicates: int, seed: int | None) -> Floats:
+def _null_ratios(name: str, fit: FittedModel[QDAFit], replicates: int, seed: int | None) -> Floats:
     """The ratio under one covariance, (replicates,)."""
     moments = fit.estimates.moments
     if name == "parametric bootstrap":
@@ -290,12 +290,12 @@ def _ratios(name: str, fit: FittedModel[QDAFit], replicates: int, seed: int | No
         raise NotSupportedError(
             "permutations= shuffles rows.", hint="Give weights that are whole numbers, or use bootstrap=."
         )
-    whiten = pooled(moments, moments.total - moments.n_classes).whiten
-    parts = []
+    whiten_rows = pooled(moments, moments.total - moments.n_classes).whiten
+    chunks = []
     for _, x, codes, weights in used_rows(blocks):
         z = (x.T - moments.centres[codes].T) * moments.scale[:, None] - moments.rests[codes].T
-        parts.append(repeated(whiten(z).T, codes, weights))
-    rows, row_codes = (np.concatenate(part) for part in zip(*parts, strict=True))
+        chunks.append(repeated(whiten_rows(z).T, codes, weights))
+    rows, row_codes = (np.concatenate(arrays) for arrays in zip(*chunks, strict=True))
     order = np.argsort(row_codes, kind="stable")
     return permutation_ratios(rows[order], moments.counts.astype(np.int64), replicates, seed)
 
@@ -420,46 +420,48 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
     slopes, cov = slope_covariance(moments, normal.estimates.covariance, normal.estimates.residual_df, 0)
 
     # In units in which squares of slopes are doubles.
-    unit = 1 / moments.scale
-    params, theirs = _estimates(lda_fit, logit, unit)
+    column_units = 1 / moments.scale
+    params, logistic_cov = _logistic_estimates(lda_fit, logit, column_units)
     q, p = slopes.shape
     rows = getattr(logit, "nobs", lda_fit.nobs)
     if not np.isclose(rows, lda_fit.nobs, rtol=1e-9):
-        _refuse_counts(number(lda_fit.nobs), number(rows))
-    _refuse_other_means(normal, getattr(logit, "model", None))
+        _raise_different_counts(number(lda_fit.nobs), number(rows))
+    _require_same_means(normal, getattr(logit, "model", None))
     if params.shape != (p + 1, q):
         raise DataError(
             f"The logistic fit has coefficients of shape {params.shape}; {p} columns and {q + 1} classes "
             f"require {(p + 1, q)}.",
             hint=f"Fit a constant, then {listed(lda_fit.terms)}, for each class but the first.",
         )
-    keep = np.arange(q * (p + 1)).reshape(q, p + 1)[:, 1:].ravel()
-    return hausman_test(slopes.ravel(), cov, params[1:].T.ravel(), theirs[np.ix_(keep, keep)])
+    slope_positions = np.arange(q * (p + 1)).reshape(q, p + 1)[:, 1:].ravel()
+    return hausman_test(
+        slopes.ravel(), cov, params[1:].T.ravel(), logistic_cov[np.ix_(slope_positions, slope_positions)]
+    )
 
 
-def _refuse_counts(ours: str, theirs: str) -> NoReturn:
+def _raise_different_counts(lda_count: str, logistic_count: str) -> NoReturn:
     raise DataError(
-        f"The two fits differ in rows: LDA has {ours}, the logistic regression {theirs}.",
+        f"The two fits differ in rows: LDA has {lda_count}, the logistic regression {logistic_count}.",
         hint="Fit both to the same rows, with the same weights.",
     )
 
 
-def _estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, Floats]:
+def _logistic_estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, Floats]:
     """Logistic coefficients (p + 1, K - 1) against the first class, over a unit, and their covariance."""
-    of_unit = np.insert(unit, 0, 1.0)[:, None]
+    unit_column = np.insert(unit, 0, 1.0)[:, None]
     refuse_penalized((logit,), "hausman()")
     if isinstance(logit, LogisticResults):
         for name in ("classes", "terms"):
-            ours = getattr(lda_fit, name)
-            theirs = getattr(logit, name)
-            if not ours.equals(theirs):
+            lda_index = getattr(lda_fit, name)
+            logistic_index = getattr(logit, name)
+            if not lda_index.equals(logistic_index):
                 raise DataError(
-                    f"The two fits differ in {name}, {listed(ours)} and {listed(theirs)}.",
+                    f"The two fits differ in {name}, {listed(lda_index)} and {listed(logistic_index)}.",
                     hint="Fit both with the same formula to the same rows.",
                 )
         if not np.allclose(lda_fit.counts, logit.counts, rtol=1e-9):
-            _refuse_counts(f"{listed(lda_fit.counts)} by class", listed(logit.counts))
-        _refuse_other_table((lda_fit, logit), "hausman()")
+            _raise_different_counts(f"{listed(lda_fit.counts)} by class", listed(logit.counts))
+        _require_same_table((lda_fit, logit), "hausman()")
         logistic = logit._fit
         if not logistic.estimates.newton.converged:
             raise NotSupportedError(
@@ -474,7 +476,7 @@ def _estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, F
                 hint='Pass robust("nonrobust") of the fit.',
             )
         against_first = logistic.estimates.against(0)
-        return against_first.params() * of_unit, against_first.cov_params(unit)
+        return against_first.params() * unit_column, against_first.cov_params(unit)
     if isinstance(logit, LDAResults) or not (hasattr(logit, "params") and hasattr(logit, "cov_params")):
         raise DataError(
             f"hausman() compares lda() with a logistic regression; the second is {type(logit).__name__}.",
@@ -483,13 +485,13 @@ def _estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, F
     params = np.asarray(logit.params, dtype=np.float64)
     params = params.reshape(len(params), -1)
     cov = np.asarray(logit.cov_params(), dtype=np.float64)
-    if len(params) != len(of_unit):
+    if len(params) != len(unit_column):
         return params, cov
-    stacked = np.tile(of_unit[:, 0], params.shape[1])
-    return params * of_unit, cov * stacked * stacked[:, None]
+    stacked = np.tile(unit_column[:, 0], params.shape[1])
+    return params * unit_column, cov * stacked * stacked[:, None]
 
 
-def _refuse_other_means(normal: FittedModel[LDAFit], model: Any) -> None:
+def _require_same_means(normal: FittedModel[LDAFit], model: Any) -> None:
     """Raise a DataError where the rows of a model of statsmodels have other class means than LDA's."""
     rows, codes = (np.asarray(getattr(model, name, ()), dtype=np.float64) for name in ("exog", "endog"))
     moments = normal.estimates.moments
@@ -497,15 +499,17 @@ def _refuse_other_means(normal: FittedModel[LDAFit], model: Any) -> None:
     if rows.ndim != 2 or rows.shape[1] != p + 1 or codes.shape != rows.shape[:1]:
         return
     weights = np.asarray(getattr(model, "freq_weights", np.ones(len(rows))), dtype=np.float64)
-    sizes = np.array([weights[codes == j].sum() for j in range(k)])
-    if not np.allclose(sizes, moments.counts, rtol=1e-9, atol=0):
-        ours, theirs = (", ".join(map(number, each)) for each in (moments.counts, sizes))
-        _refuse_counts(f"{ours} by class", theirs)
-    means = np.stack([weights[codes == j] @ rows[codes == j, 1:] / sizes[j] for j in range(k)])
-    slack = 1e-8 * np.abs(rows[:, 1:] - means.mean(axis=0)).max(axis=0)
-    differ = np.argwhere(np.abs(means - moments.class_means) > slack)
-    if len(differ):
-        j, column = differ[0].tolist()
+    class_counts = np.array([weights[codes == j].sum() for j in range(k)])
+    if not np.allclose(class_counts, moments.counts, rtol=1e-9, atol=0):
+        lda_counts, logistic_counts = (
+            ", ".join(map(number, counts)) for counts in (moments.counts, class_counts)
+        )
+        _raise_different_counts(f"{lda_counts} by class", logistic_counts)
+    means = np.stack([weights[codes == j] @ rows[codes == j, 1:] / class_counts[j] for j in range(k)])
+    tolerance = 1e-8 * np.abs(rows[:, 1:] - means.mean(axis=0)).max(axis=0)
+    different_means = np.argwhere(np.abs(means - moments.class_means) > tolerance)
+    if len(different_means):
+        j, column = different_means[0].tolist()
         raise DataError(
             f"The two fits differ in rows: the mean of {normal.terms[column]!r} in class "
             f"{normal.classes[j]!r} is {moments.class_means[j, column]:g} for LDA, and "
@@ -515,7 +519,7 @@ def _refuse_other_means(normal: FittedModel[LDAFit], model: Any) -> None:
         )
 
 
-def lda_beside_logistic(fits: Sequence[Any]) -> tuple[LDAResults, LogisticResults] | None:
+def find_lda_and_logistic(fits: Sequence[Any]) -> tuple[LDAResults, LogisticResults] | None:
     """The fits, that of LDA first, if they are one of LDA and one logistic regression."""
     linear = [fit for fit in fits if isinstance(fit, LDAResults)]
     logit = [
@@ -526,37 +530,37 @@ def lda_beside_logistic(fits: Sequence[Any]) -> tuple[LDAResults, LogisticResult
     return (linear[0], logit[0]) if len(fits) == 2 and linear and logit else None
 
 
-def log_odds_of_both(linear: LDAResults, logit: LogisticResults) -> pd.DataFrame:
+def compare_log_odds(linear: LDAResults, logit: LogisticResults) -> pd.DataFrame:
     """Log odds of LDA beside those of the logistic regression, against the latter's reference; see `compare`.
 
     The last row, ("all", "slopes"), has the joint test, and is missing where there is none.
     """
-    _estimates(linear, logit, np.ones(len(linear.terms)))
-    ours = linear.log_odds(reference=logit.reference)
-    theirs = logit.log_odds()
+    _logistic_estimates(linear, logit, np.ones(len(linear.terms)))
+    lda_odds = linear.log_odds(reference=logit.reference)
+    logistic_odds = logit.log_odds()
     table = pd.DataFrame(
         {
-            "LDA": ours["coef"],
-            "LDA_se": ours["se"],
-            "logistic": theirs["coef"].to_numpy(),
-            "logistic_se": theirs["se"].to_numpy(),
+            "LDA": lda_odds["coef"],
+            "LDA_se": lda_odds["se"],
+            "logistic": logistic_odds["coef"].to_numpy(),
+            "logistic_se": logistic_odds["se"].to_numpy(),
         }
     )
     table["difference"] = table["LDA"] - table["logistic"]
     # In standard errors of the logistic regression, whose squares may be no doubles.
     variance = 1 - (table["LDA_se"] / table["logistic_se"]) ** 2
     slope = table.index.get_level_values("term") != "constant"
-    gap = table["difference"] / table["logistic_se"]
-    table["statistic"] = (gap**2 / variance).where((variance > 0) & slope)
+    standardized_difference = table["difference"] / table["logistic_se"]
+    table["statistic"] = (standardized_difference**2 / variance).where((variance > 0) & slope)
     table["df"] = table["statistic"].notna().astype(np.float64).where(table["statistic"].notna())
     table["p"] = chi2_sf(table["statistic"], 1)
-    every = distinct("all", table.index.get_level_values("class"))
-    last = pd.MultiIndex.from_tuples([(every, "slopes")], names=["class", "term"])
-    joint = pd.DataFrame(np.nan, index=last, columns=table.columns)
+    all_label = distinct("all", table.index.get_level_values("class"))
+    last = pd.MultiIndex.from_tuples([(all_label, "slopes")], names=["class", "term"])
+    joint_row = pd.DataFrame(np.nan, index=last, columns=table.columns)
     try:
         test = hausman(linear, logit)
         columns = ["statistic", "df", "p"]
-        joint.loc[(every, "slopes"), columns] = test.table[columns].iloc[0]
+        joint_row.loc[(all_label, "slopes"), columns] = test.table[columns].iloc[0]
     except NotSupportedError:
         pass
-    return pd.concat([table, joint])
+    return pd.concat([table, joint_row])

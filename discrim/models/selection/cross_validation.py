@@ -37,7 +37,7 @@ from discrim.models.evaluation.assessment import row_weights
 from discrim.models.evaluation.validation import counts_without, kept_fold_scores, prior_of_rest, uneven
 from discrim.models.plots.pictured import PictureOptions, draw_kind
 from discrim.models.registry import BY_VERB, FOLD_PLOTS, resolve
-from discrim.models.selection.comparable import HasFit, need_fits, need_rows, verb_named
+from discrim.models.selection.comparable import HasFit, require_fits, require_rows, resolve_verb
 from discrim.models.selection.term_choice import RefitsByCalls
 from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
 from discrim.report.tables import Summary, summarize
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults
     from discrim.report.plots.style import Axes
 
-COLUMNS = {"error": "error", "log loss": "log_loss", "Brier": "brier"}
+COLUMN_BY_MEASURE = {"error": "error", "log loss": "log_loss", "Brier": "brier"}
 """Columns of the measures in the table by fold."""
 
 
@@ -60,13 +60,13 @@ class FoldedRows:
 
     Attributes
     ----------
-    at : (n,) bool
+    is_evaluated : (n,) bool
         The m rows that have a class and a prediction in each repeat, and count in the losses.
-    judged : JudgedRows
+    evaluated : JudgedRows
         Classes and weights of these m rows.
     predicted : (R, n) int
         Positions of the predicted classes; -1 for a row without a prediction.
-    dealt : (R, n) int
+    fold_ids : (R, n) int
         Positions of the folds; -1 for a row that the fit does not use.
     n_folds : int
         Number F of folds.
@@ -76,10 +76,10 @@ class FoldedRows:
         Scores of each repeat by rules fitted without the fold of the row.
     """
 
-    at: Mask
-    judged: JudgedRows
+    is_evaluated: Mask
+    evaluated: JudgedRows
     predicted: Codes
-    dealt: Codes
+    fold_ids: Codes
     n_folds: int
     posteriors: bool
     scores: tuple[Floats, ...] = ()
@@ -95,12 +95,12 @@ class FoldedRows:
         Returns
         -------
         FoldedRows
-            `judged` has codes of type intp and weights of type float64. Both are sent to worker processes in
+            `evaluated` has codes of type intp and weights of type float64. Worker processes receive both in
             shorter types.
         """
-        codes = self.judged.codes.astype(np.intp)
-        weights = self.judged.weights.astype(np.float64)
-        return replace(self, judged=replace(self.judged, codes=codes, weights=weights), scores=scores)
+        codes = self.evaluated.codes.astype(np.intp)
+        weights = self.evaluated.weights.astype(np.float64)
+        return replace(self, evaluated=replace(self.evaluated, codes=codes, weights=weights), scores=scores)
 
     def losses(self) -> dict[str, Floats]:
         """Compute the losses of each row in each repeat.
@@ -112,16 +112,23 @@ class FoldedRows:
             minus the log posterior of the actual class, and "Brier", the sum over classes of squared
             differences between posterior and indicator of the actual class.
         """
-        at = self.at
-        actual = self.judged.codes
-        losses = {"error": (self.predicted[:, at] != actual).astype(np.float64)}
+        is_evaluated = self.is_evaluated
+        actual = self.evaluated.codes
+        losses = {"error": (self.predicted[:, is_evaluated] != actual).astype(np.float64)}
         if not self.posteriors:
             return losses
-        unit = np.eye(self.judged.n_classes)[actual]
+        class_indicators = np.eye(self.evaluated.n_classes)[actual]
         rows = np.arange(len(actual))
-        own = [each[at] for each in self.scores]
-        losses["log loss"] = np.stack([-log_posteriors(each)[rows, actual] for each in own])
-        losses["Brier"] = np.stack([((posteriors(each) - unit) ** 2).sum(axis=1) for each in own])
+        evaluated_scores = [row_scores[is_evaluated] for row_scores in self.scores]
+        losses["log loss"] = np.stack(
+            [-log_posteriors(row_scores)[rows, actual] for row_scores in evaluated_scores]
+        )
+        losses["Brier"] = np.stack(
+            [
+                ((posteriors(row_scores) - class_indicators) ** 2).sum(axis=1)
+                for row_scores in evaluated_scores
+            ]
+        )
         return losses
 
     def losses_if_wrong(self) -> dict[str, Floats]:
@@ -132,15 +139,22 @@ class FoldedRows:
         dict of str to (R, m) float
             Losses by measure, named like those of `losses`; the error is 1 for all rows.
         """
-        losses = {"error": np.ones((len(self.predicted), len(self.judged.codes)))}
+        losses = {"error": np.ones((len(self.predicted), len(self.evaluated.codes)))}
         if not self.posteriors:
             return losses
-        each = [
-            replace(self, judged=replace(self.judged, codes=runner_up(scores[self.at])), scores=(scores,))
+        relabelled = [
+            replace(
+                self,
+                evaluated=replace(self.evaluated, codes=runner_up(scores[self.is_evaluated])),
+                scores=(scores,),
+            )
             for scores in self.scores
         ]
-        found = [rows.losses() for rows in each]
-        return losses | {name: np.stack([one[name][0] for one in found]) for name in ("log loss", "Brier")}
+        losses_by_repeat = [rows.losses() for rows in relabelled]
+        return losses | {
+            name: np.stack([repeat_losses[name][0] for repeat_losses in losses_by_repeat])
+            for name in ("log loss", "Brier")
+        }
 
     def means(self) -> list[dict[str, NDArray[Any]]]:
         """Compute the number of rows, the number of wrong rows and the mean losses of each fold.
@@ -151,19 +165,19 @@ class FoldedRows:
             For each repeat the columns "rows" and "wrong" (sums of weights), and the mean losses "error",
             "log_loss" and "brier".
         """
-        weights = self.judged.weights
-        shares = self.judged.shares()
-        found = []
+        weights = self.evaluated.weights
+        row_weights = self.evaluated.shares()
+        tables = []
         losses = self.losses()
-        for r, dealt in enumerate(self.dealt):
-            fold_of = dealt[self.at]
+        for r, repeat_fold_ids in enumerate(self.fold_ids):
+            fold_ids = repeat_fold_ids[self.is_evaluated]
             wrong = losses["error"][r]
-            part: dict[str, NDArray[Any]] = {"rows": np.bincount(fold_of, weights, self.n_folds)}
-            part["wrong"] = np.bincount(fold_of, weights * wrong, self.n_folds)
+            columns: dict[str, NDArray[Any]] = {"rows": np.bincount(fold_ids, weights, self.n_folds)}
+            columns["wrong"] = np.bincount(fold_ids, weights * wrong, self.n_folds)
             for name, loss in losses.items():
-                part[COLUMNS[name]] = fold_means(loss[r], shares, fold_of, self.n_folds)
-            found.append(part)
-        return found
+                columns[COLUMN_BY_MEASURE[name]] = fold_means(loss[r], row_weights, fold_ids, self.n_folds)
+            tables.append(columns)
+        return tables
 
     def rates(self, level: float) -> dict[str, tuple[float, float, float, float]]:
         """Compute mean losses over rows and repeats, with standard errors and confidence intervals.
@@ -182,7 +196,7 @@ class FoldedRows:
         return {
             name: loss_rate(
                 losses.mean(axis=0),
-                self.judged,
+                self.evaluated,
                 level,
                 counts=name == "error",
                 if_wrong=if_wrong[name].mean(axis=0),
@@ -225,7 +239,7 @@ class CrossValidation(Shown):
         self,
         fit: FittedModel[Any],
         scores: Sequence[StoredValue[Floats]],
-        dealt: Codes,
+        fold_ids: Codes,
         fold_labels: list[Any],
         clusters: Codes | None,
         *,
@@ -241,7 +255,7 @@ class CrossValidation(Shown):
             The fitted model, with its rows.
         scores : sequence of R stored (n, K) float
             Scores of each repeat by rules fitted without the fold of the row.
-        dealt : (R, n) int
+        fold_ids : (R, n) int
             Positions of the folds; -1 for a row that the fit does not use.
         fold_labels : list
             Labels of the folds, by position.
@@ -262,30 +276,30 @@ class CrossValidation(Shown):
         self.prior = prior_of_rest(fit, refit_prior)
         self._fit = fit
         self._scores = scores
-        self._dealt = dealt
+        self._fold_ids = fold_ids
         self._clusters = clusters
         self._fold_labels = fold_labels
         self._index = blocks.table.index
         self._actual = used_codes(blocks)
-        self._predicted = np.stack([each.apply(_labels).astype(np.intp) for each in scores])
-        judged = np.asarray((self._predicted >= 0).all(axis=0))
-        self.unlabelled = int(((self._actual >= 0) & ~judged).sum())
-        self._judged = judged & (self._actual >= 0)
+        self._predicted = np.stack([repeat_scores.apply(_labels).astype(np.intp) for repeat_scores in scores])
+        has_prediction = np.asarray((self._predicted >= 0).all(axis=0))
+        self.unlabelled = int(((self._actual >= 0) & ~has_prediction).sum())
+        self._is_evaluated = has_prediction & (self._actual >= 0)
         weights = row_weights(blocks)
-        self._weights = np.ones(len(judged)) if weights is None else weights
+        self._weights = np.ones(len(has_prediction)) if weights is None else weights
         self._weighted = weights is not None
 
     # ---- rows
 
     def _repeats(self) -> pd.RangeIndex:
-        return pd.RangeIndex(1, len(self._dealt) + 1, name="repeat")
+        return pd.RangeIndex(1, len(self._fold_ids) + 1, name="repeat")
 
     @property
     @displayed()
     def folds(self) -> pd.DataFrame:
         """Fold of each row, by repeat."""
         names = pd.Index(self._fold_labels)
-        columns = [labelled(dealt, names, self._index) for dealt in self._dealt]
+        columns = [labelled(fold_ids, names, self._index) for fold_ids in self._fold_ids]
         return pd.concat(columns, axis=1).set_axis(self._repeats(), axis=1)
 
     @property
@@ -309,28 +323,30 @@ class CrossValidation(Shown):
         NotSupportedError
             The model does not estimate posteriors.
         """
-        check_whole("repeat", repeat, 1, len(self._dealt), what="a number")
+        check_whole("repeat", repeat, 1, len(self._fold_ids), what="a number")
         self._fit.need_posteriors("posteriors()")
         proba = self._scores[repeat - 1].apply(posteriors)
         return pd.DataFrame(proba, index=self._index, columns=self._fit.classes)
 
     @cached_property
-    def _folded(self) -> StoredValue[FoldedRows]:
+    def _folded_rows(self) -> StoredValue[FoldedRows]:
         """Rows with their scores, in the process that stores the scores."""
-        kind = np.min_scalar_type(-max(len(self._fit.classes), len(self._fold_labels)))
-        folds = self._dealt.astype(kind)
-        predicted = self._predicted.astype(kind)
-        has = self._fit.has_posteriors
-        judged = self._rows()
-        weights: Any = judged.weights if self._weighted else judged.weights.astype(np.int8)
-        judged = replace(judged, codes=judged.codes.astype(kind), weights=weights)
-        rows = FoldedRows(self._judged, judged, predicted, folds, len(self._fold_labels), has)
+        int_type = np.min_scalar_type(-max(len(self._fit.classes), len(self._fold_labels)))
+        folds = self._fold_ids.astype(int_type)
+        predicted = self._predicted.astype(int_type)
+        has_posteriors = self._fit.has_posteriors
+        evaluated = self._evaluated_rows()
+        weights: Any = evaluated.weights if self._weighted else evaluated.weights.astype(np.int8)
+        evaluated = replace(evaluated, codes=evaluated.codes.astype(int_type), weights=weights)
+        rows = FoldedRows(
+            self._is_evaluated, evaluated, predicted, folds, len(self._fold_labels), has_posteriors
+        )
         first, *others = self._scores
         return first.map(rows.scored, *others)
 
     @cached_property
     def _means(self) -> list[dict[str, NDArray[Any]]]:
-        return self._folded.apply(FoldedRows.means)
+        return self._folded_rows.apply(FoldedRows.means)
 
     @displayed(every="share")
     def class_shares(self) -> pd.DataFrame:
@@ -353,23 +369,25 @@ class CrossValidation(Shown):
         list of R arrays (F, K) of float
         """
         blocks = self._fit.rows("class_shares()")
-        return [counts_without(blocks, dealt, len(self._fold_labels)) for dealt in self._dealt]
+        return [counts_without(blocks, fold_ids, len(self._fold_labels)) for fold_ids in self._fold_ids]
 
     # ---- figures
 
-    def _rows(self) -> JudgedRows:
+    def _evaluated_rows(self) -> JudgedRows:
         """Return the classes, weights, prior and groups of the m rows that count in the error rates."""
-        at = self._judged
+        is_evaluated = self._is_evaluated
         fit = self._fit
         prior = None if fit.estimates.estimated_prior else fit.prior_values()
-        clusters = None if self._clusters is None else self._clusters[at]
-        return JudgedRows(self._actual[at], self._weights[at], len(fit.classes), prior, clusters)
+        clusters = None if self._clusters is None else self._clusters[is_evaluated]
+        return JudgedRows(
+            self._actual[is_evaluated], self._weights[is_evaluated], len(fit.classes), prior, clusters
+        )
 
     @property
     @displayed(every="share")
     def by_fold(self) -> pd.DataFrame:
         """Rows, wrong rows and mean losses of each fold of each repeat."""
-        table = pd.concat([pd.DataFrame(part) for part in self._means])
+        table = pd.concat([pd.DataFrame(fold_means) for fold_means in self._means])
         if not self._weighted:
             table = table.astype({"rows": np.int64, "wrong": np.int64})
         labels: list[Any] = [self._repeats(), self._fold_labels]
@@ -380,29 +398,29 @@ class CrossValidation(Shown):
     def confusion(self) -> pd.DataFrame:
         """Actual by predicted classes, the mean over repeats."""
         weights = self._weights if self._weighted else None
-        actual = np.where(self._judged, self._actual, -1)
+        actual = np.where(self._is_evaluated, self._actual, -1)
         first, *others = (
             confusion_table(actual, predicted, self._fit.classes, weights) for predicted in self._predicted
         )
-        return sum(others, first) / len(self._dealt) if others else first
+        return sum(others, first) / len(self._fold_ids) if others else first
 
     @property
     @displayed(every="share")
     def by_class(self) -> pd.DataFrame:
         """Errors within the classes."""
-        judged = self._rows()
-        at = self._judged
-        wrong = (self._predicted[:, at] != judged.codes).astype(np.float64).mean(axis=0)
+        evaluated = self._evaluated_rows()
+        is_evaluated = self._is_evaluated
+        wrong = (self._predicted[:, is_evaluated] != evaluated.codes).astype(np.float64).mean(axis=0)
         rows = []
         for k in range(len(self._fit.classes)):
-            own = judged.codes == k
-            clusters = None if judged.clusters is None else judged.clusters[own]
-            in_class = JudgedRows(
-                judged.codes[own], judged.weights[own], len(self._fit.classes), None, clusters
+            in_class = evaluated.codes == k
+            clusters = None if evaluated.clusters is None else evaluated.clusters[in_class]
+            class_rows = JudgedRows(
+                evaluated.codes[in_class], evaluated.weights[in_class], len(self._fit.classes), None, clusters
             )
-            total = in_class.weights.sum()
-            wrong_rows = float(in_class.weights @ wrong[own])
-            rows.append((total, wrong_rows, *loss_rate(wrong[own], in_class, 0.95, counts=True)))
+            total = class_rows.weights.sum()
+            wrong_rows = float(class_rows.weights @ wrong[in_class])
+            rows.append((total, wrong_rows, *loss_rate(wrong[in_class], class_rows, 0.95, counts=True)))
         columns = ["rows", "wrong", "error", "se", "low", "high"]
         return pd.DataFrame(rows, index=self._fit.classes, columns=columns)
 
@@ -430,8 +448,8 @@ class CrossValidation(Shown):
         check_level(level)
         by_fold = self.by_fold
         rows = {}
-        for name, rate in self._folded.apply(partial(FoldedRows.rates, level=level)).items():
-            folds = by_fold[COLUMNS[name]].dropna().to_numpy()
+        for name, rate in self._folded_rows.apply(partial(FoldedRows.rates, level=level)).items():
+            folds = by_fold[COLUMN_BY_MEASURE[name]].dropna().to_numpy()
             rows[name] = (*rate, *fold_errors(folds, len(self._fold_labels)))
         names = ["estimate", "se", "low", "high", "se_folds", "se_corrected"]
         table = pd.DataFrame.from_dict(rows, orient="index", columns=names)
@@ -647,27 +665,27 @@ def cross_validate(
     """
     check_flag("nested", nested)
     permuted.check_permutations(permutations, within)
-    judged, refit_prior = _judged(fit, formula, data, options, nested, refit_prior)
-    if permutations and judged.refits.by_calls:
+    fitted, refit_prior = _fit_to_validate(fit, formula, data, options, nested, refit_prior)
+    if permutations and fitted.refits.by_calls:
         raise NotSupportedError(
             "permutations= shuffles the labels of a fit, and this takes a call with the table in each fold.",
             hint="Shuffle the column of the classes yourself, and call cross_validate() with each table.",
         )
     seed = drawn_seed(seed)
-    cv = validated(judged, folds, repeats, groups, seed, nested=nested, refit_prior=refit_prior)
+    cv = cross_validate_fit(fitted, folds, repeats, groups, seed, nested=nested, refit_prior=refit_prior)
     warn_unlabelled(cv)
     if permutations:
-        given_folds = None if cv.seed is not None else cv._dealt[0]
+        given_folds = None if cv.seed is not None else cv._fold_ids[0]
         design = permuted.Permuting(
             given_folds, cv._fold_labels, repeats, groups, within, permutations, seed, nested, refit_prior
         )
         cv.permutations = permuted.permuted_hit_rates(
-            judged, 1.0 - float(cv.table()["estimate"]["error"]), design
+            fitted, 1.0 - float(cv.table()["estimate"]["error"]), design
         )
     return cv
 
 
-def _judged(
+def _fit_to_validate(
     fit: Any, formula: Any, data: Any, options: Any, nested: bool, refit_prior: bool | None
 ) -> tuple[FittedModel[Any], bool | None]:
     """Resolve the arguments of `cross_validate` to a fitted model that can be refitted without a fold.
@@ -693,15 +711,15 @@ def _judged(
     DataError
         The arguments cannot be combined.
     """
-    whole = fit
+    results = fit
     if not (callable(fit) or isinstance(fit, str)):
         if not (formula is None and data is None and options is None):
             raise DataError("formula=, data= and options= go with a verb.", hint="Leave them out of a fit.")
     elif data is None:
         raise DataError("A verb or function needs a table.", hint="Pass data=, and the formula= of a verb.")
     elif formula is not None or isinstance(fit, str):
-        whole = verb_named(fit, "fit")(formula, data, **dict(options or {}))
-    elif getattr(fit, "__name__", None) in BY_VERB and fit is verb_named(fit.__name__, "fit"):
+        results = resolve_verb(fit, "fit")(formula, data, **dict(options or {}))
+    elif getattr(fit, "__name__", None) in BY_VERB and fit is resolve_verb(fit.__name__, "fit"):
         raise DataError(
             f"{fit.__name__}() needs a formula beside the table.", hint="Pass formula=, as in 'y ~ .'."
         )
@@ -715,14 +733,14 @@ def _judged(
                 "A function does all anew with the rows that are left.",
                 hint="Leave out nested= and refit_prior=.",
             )
-        whole = fit(data)
-    if hasattr(whole, "cross_validate"):
-        whole = whole.fit
-    need_rows([whole], "cross_validate()")
+        results = fit(data)
+    if hasattr(results, "cross_validate"):
+        results = results.fit
+    require_rows([results], "cross_validate()")
     if not callable(fit) or formula is not None:
-        fitted: FittedModel[Any] = whole._fit
+        fitted: FittedModel[Any] = results._fit
         return fitted.choosing_anew() if nested else fitted, refit_prior
-    return _fit_of_function(fit, data, whole._fit), True
+    return _fit_of_function(fit, data, results._fit), True
 
 
 def _fit_to_rows(function: Callable[[Any], Any], data: Any, rows: Codes) -> Any:
@@ -742,11 +760,13 @@ def _fit_to_rows(function: Callable[[Any], Any], data: Any, rows: Codes) -> Any:
     """
     results = function(rows_of(data, rows))
     if not hasattr(results, "cross_validate"):
-        need_fits([results], "cross_validate()")
+        require_fits([results], "cross_validate()")
     return results
 
 
-def _fit_of_function(function: Callable[[Any], Any], data: Any, whole: FittedModel[Any]) -> FittedModel[Any]:
+def _fit_of_function(
+    function: Callable[[Any], Any], data: Any, full_fit: FittedModel[Any]
+) -> FittedModel[Any]:
     """Return the fit of a function to a table, with refits that call the function.
 
     Parameters
@@ -755,28 +775,32 @@ def _fit_of_function(function: Callable[[Any], Any], data: Any, whole: FittedMod
         Function of a table that returns the results of a verb.
     data : table
         All rows. They are the rows that are predicted, also if the function drops some.
-    whole : FittedModel
+    full_fit : FittedModel
         Fit that the function returned for all rows.
 
     Returns
     -------
     FittedModel
-        `whole` with all rows of `data` and the refits `RefitsByCalls`.
+        `full_fit` with all rows of `data` and the refits `RefitsByCalls`.
     """
-    blocks = whole.new_rows(data)
-    weights = whole.design_rows.weights
+    blocks = full_fit.new_rows(data)
+    weights = full_fit.design_rows.weights
     if weights is not None and len(weights) != blocks.table.nrows:
         raise DataError(
             "The function's fit has weights, and not the rows of data=.",
             hint="Let it keep all rows, or fit without weights=.",
         )
     codes = response_codes(blocks.design, blocks.table, blocks.functions)
-    judged = blocks.with_codes(codes).with_weights(weights)
-    refits = RefitsByCalls(whole.refits, data, partial(_fit_to_rows, function, data), "", holds_prior=False)
-    return replace(whole, design_rows=judged, refits_instead=refits, selection=None, path=None, cache={})
+    labelled_blocks = blocks.with_codes(codes).with_weights(weights)
+    refits = RefitsByCalls(
+        full_fit.refits, data, partial(_fit_to_rows, function, data), "", uses_full_prior=False
+    )
+    return replace(
+        full_fit, design_rows=labelled_blocks, refits_instead=refits, selection=None, path=None, cache={}
+    )
 
 
-def validated(
+def cross_validate_fit(
     fit: FittedModel[Any],
     folds: Any,
     repeats: int,
@@ -804,18 +828,20 @@ def validated(
     blocks = fit.rows("cross_validate()")
     if groups is None and is_number(folds):
         groups = fit.refits.groups(fit)
-    dealt, labels = permuted.shared_folds(blocks, folds, repeats, groups, seed)
+    fold_ids, labels = permuted.shared_folds(blocks, folds, repeats, groups, seed)
     used = used_codes(blocks)
-    dealt = np.where(used >= 0, dealt, -1)
+    fold_ids = np.where(used >= 0, fold_ids, -1)
     clusters = None if groups is None else permuted.numbered(groups, blocks.table, "groups")
     # Folds that the user passed do not depend on the seed.
-    dealt_by = seed if isinstance(folds, (int, np.integer)) else None
-    return folded(fit, dealt, labels, clusters, dealt_by, nested=nested, refit_prior=refit_prior)
+    fold_seed = seed if isinstance(folds, (int, np.integer)) else None
+    return cross_validate_on_folds(
+        fit, fold_ids, labels, clusters, fold_seed, nested=nested, refit_prior=refit_prior
+    )
 
 
-def folded(
+def cross_validate_on_folds(
     fit: FittedModel[Any],
-    dealt: Codes,
+    fold_ids: Codes,
     labels: list[Any],
     clusters: Codes | None,
     seed: int | None,
@@ -829,7 +855,7 @@ def folded(
     ----------
     fit : FittedModel
         The model. If its refits choose tuning parameters or variables, they do so again without each fold.
-    dealt : (R, n) int
+    fold_ids : (R, n) int
         Positions of the folds; -1 for rows that are not used.
     labels : list
         Labels of the folds, by position.
@@ -847,16 +873,16 @@ def folded(
     CrossValidation
     """
     options: dict[str, Any] = {"nested": nested, "labels": labels, "refit_prior": refit_prior}
-    with Progress(len(dealt) * len(labels), "cross-validation") as progress:
+    with Progress(len(fold_ids) * len(labels), "cross-validation") as progress:
         # C order, because the losses are computed row by row.
         scores = [
-            kept_fold_scores(fit, fold_of, len(labels), progress=progress, **options).map(
+            kept_fold_scores(fit, repeat_fold_ids, len(labels), progress=progress, **options).map(
                 np.ascontiguousarray
             )
-            for fold_of in dealt
+            for repeat_fold_ids in fold_ids
         ]
     return CrossValidation(
-        fit, scores, dealt, labels, clusters, seed=seed, nested=nested, refit_prior=refit_prior
+        fit, scores, fold_ids, labels, clusters, seed=seed, nested=nested, refit_prior=refit_prior
     )
 
 
@@ -878,7 +904,7 @@ def _labels(scores: Floats) -> Codes:
 def warn_unlabelled(cv: CrossValidation, who: str = "") -> None:
     """Warn if some rows of a class remained without a prediction; `who` begins the message."""
     if cv.unlabelled:
-        row = int(np.argmax((cv._actual >= 0) & ~cv._judged))
+        row = int(np.argmax((cv._actual >= 0) & ~cv._is_evaluated))
         first = cv._fit.design_rows.table.label(row)
         warn_user(
             f"{who}{cv.unlabelled} row{'s have' if cv.unlabelled > 1 else ' has'} no label in some "
@@ -893,7 +919,7 @@ def cross_validation_summary(cv: CrossValidation, sections: Sequence[str] | None
     """Return the summary: header, measures, permutation test, errors by class, confusion, errors by fold."""
     title = f"Cross-validation: {cv._fit.title_in_sentence}"
     test = {} if cv.permutations is None else {"permutations": partial(_permutations, cv.permutations)}
-    parts: dict[str, Callable[[], Section | Pairs]] = {
+    section_builders: dict[str, Callable[[], Section | Pairs]] = {
         "header": partial(_header, cv),
         "measures": partial(_measures, cv),
         **test,
@@ -901,15 +927,15 @@ def cross_validation_summary(cv: CrossValidation, sections: Sequence[str] | None
         "confusion": partial(_confusion, cv),
         "folds": partial(_folds, cv),
     }
-    return summarize(title, parts, sections)
+    return summarize(title, section_builders, sections)
 
 
 def _header(cv: CrossValidation) -> Pairs:
     fit = cv._fit
-    judged = cv._rows()
-    total = float(judged.weights.sum())
+    evaluated = cv._evaluated_rows()
+    total = float(evaluated.weights.sum())
     folds = len(cv._fold_labels)
-    repeats = len(cv._dealt)
+    repeats = len(cv._fold_ids)
     prior = {"held": "class proportions, held", "refitted": "class proportions, refitted", "": "none"}.get(
         cv.prior, "given, held"
     )
@@ -923,11 +949,14 @@ def _header(cv: CrossValidation) -> Pairs:
         HeaderItem("Repeats", repeats),
         HeaderItem("Seed", cv.seed, "none, folds given" if cv.seed is None else str(cv.seed)),
     ]
-    if judged.clusters is not None:
-        groups = len(set(judged.clusters.tolist()))
+    if evaluated.clusters is not None:
+        groups = len(set(evaluated.clusters.tolist()))
         items.insert(6, HeaderItem("Groups, each in one fold", groups))
-    lone = [absent_class_mask(cv._actual, cv._weights, len(cv._fit.classes), dealt) for dealt in cv._dealt]
-    absent = cv._fit.classes[np.unique(cv._actual[np.any(lone, axis=0)])]
+    is_absent = [
+        absent_class_mask(cv._actual, cv._weights, len(cv._fit.classes), fold_ids)
+        for fold_ids in cv._fold_ids
+    ]
+    absent = cv._fit.classes[np.unique(cv._actual[np.any(is_absent, axis=0)])]
     notes = (_choice_note(cv), uneven_note(cv), absent_note(absent))
     return Pairs(fit.formula, items, " ".join(filter(None, notes)))
 
@@ -935,17 +964,17 @@ def _header(cv: CrossValidation) -> Pairs:
 def uneven_note(cv: CrossValidation) -> str:
     """Return a note on folds with uneven classes if the prior of all rows is used; otherwise ""."""
     counts = np.asarray(cv._fit.counts, dtype=np.float64)
-    place = uneven(np.concatenate(cv._counts_outside()), counts) if cv.prior == "held" else None
-    if place is None:
+    position = uneven(np.concatenate(cv._counts_outside()), counts) if cv.prior == "held" else None
+    if position is None:
         return ""
-    shares = cv.class_shares()
-    code = place[1]
-    repeat, fold = shares.index[place[0]]
-    share = float(shares.to_numpy()[place])
+    class_shares = cv.class_shares()
+    code = position[1]
+    repeat, fold = class_shares.index[position[0]]
+    class_share = float(class_shares.to_numpy()[position])
     prior = float(cv._fit.prior[code])
-    where = f"fold {shown(fold)}" + (f" of repeat {repeat}" if len(cv._dealt) > 1 else "")
+    where = f"fold {shown(fold)}" + (f" of repeat {repeat}" if len(cv._fold_ids) > 1 else "")
     return (
-        f"The folds are uneven by class: of the rows outside {where}, {share:.3g} are of class "
+        f"The folds are uneven by class: of the rows outside {where}, {class_share:.3g} are of class "
         f"{shown(cv._fit.classes[code])}, and of all rows {prior:.3g}. The prior that is held is "
         "that of all rows, and knows of those left out: refit_prior=True estimates it without each fold."
     )
@@ -999,14 +1028,14 @@ def _classes(cv: CrossValidation) -> Section:
 
 
 def _confusion(cv: CrossValidation) -> Section:
-    mean = ", mean over repeats" if len(cv._dealt) > 1 else ""
+    mean = ", mean over repeats" if len(cv._fold_ids) > 1 else ""
     table = cv.confusion.rename_axis(index=None, columns=None)
     return Section(f"Actual classes (rows) by predicted classes{mean}", table, "count", source=".confusion")
 
 
 def _folds(cv: CrossValidation) -> Section:
     table = cv.by_fold
-    if len(cv._dealt) == 1:
+    if len(cv._fold_ids) == 1:
         table = table.droplevel("repeat")
     else:
         table = table.rename(index=lambda repeat: f"repeat {repeat}", level="repeat")

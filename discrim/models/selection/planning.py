@@ -24,16 +24,16 @@ from discrim.report.tables import Summary, summarize
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
 
-ROWS = (10, 20, 30, 50, 100, 200, 500, 1000)
+DEFAULT_ROWS = (10, 20, 30, 50, 100, 200, 500, 1000)
 """Rows of each class that are looked at by default."""
 
-MOST_COLUMNS = 10_000
+MAX_COLUMNS = 10_000
 """Columns up to which samples are drawn."""
 
-MOST_CLASSES = 50
+MAX_CLASSES = 50
 """Classes up to which samples are drawn."""
 
-ASSUMES = (
+ASSUMPTIONS = (
     "Assumes normal classes with equal priors and one covariance, and the same distance between any two "
     "means; for the diagonal rule also independent columns, each with the same difference."
 )
@@ -62,17 +62,17 @@ class Plan(Shown):
         self,
         setting: Setting,
         table: pd.DataFrame,
-        wanted: pd.DataFrame,
+        required_rows: pd.DataFrame,
         error: float | None,
-        judging: tuple[float, float, float, int | None] | None,
+        test_plan: tuple[float, float, float, int | None] | None,
     ) -> None:
         self._setting = setting
         self._error = error
-        self._judging = judging
+        self._test_plan = test_plan
         self._table = table
-        self._wanted = wanted
+        self._required_rows = required_rows
         self.least_error = sample_size.least_error(setting)
-        self.judged = None if judging is None else judging[-1]
+        self.judged = None if test_plan is None else test_plan[-1]
 
     @property
     @displayed(every="share")
@@ -84,12 +84,12 @@ class Plan(Shown):
     @displayed(error="share")
     def wanted(self) -> pd.DataFrame:
         """Numbers of rows that reach the error that was asked for."""
-        return self._wanted.copy()
+        return self._required_rows.copy()
 
     @displayed()
     def tidy(self) -> pd.DataFrame:
         """One row for each rule and number of rows: rule, rows, estimate, std_error, excess."""
-        parts = [
+        tables = [
             pd.DataFrame(
                 {
                     "rule": rule,
@@ -101,7 +101,7 @@ class Plan(Shown):
             )
             for rule in RULES
         ]
-        return pd.concat(parts, ignore_index=True).dropna(subset=["estimate"], ignore_index=True)
+        return pd.concat(tables, ignore_index=True).dropna(subset=["estimate"], ignore_index=True)
 
     def plot(self, ax: Axes | None = None, *, colors: Any = None, title: str | None = None) -> Axes:
         """Draw the expected error of each rule by the number of rows.
@@ -215,43 +215,47 @@ def plan(
     >>> bool(found.wanted["rows"]["lda"] < found.wanted["rows"]["qda"])
     True
     """
-    setting = _setting(distance, p, classes, draws, seed)
-    least = sample_size.least_error(setting)
+    setting = _read_setting(distance, p, classes, draws, seed)
+    bayes_error = sample_size.least_error(setting)
     if error is not None and excess is not None:
         raise DataError("error= and excess= say the same.", hint="Pass one of the two.")
     if excess is not None:
-        error = least + check_number("excess", excess, 0, 1, ends="()")
+        error = bayes_error + check_number("excess", excess, 0, 1, ends="()")
     if error is not None:
         error = check_number("error", error, 0, 1, ends="()")
-        if error <= least or error >= 1 - 1 / classes:
+        if error <= bayes_error or error >= 1 - 1 / classes:
             raise DataError(
-                f"error={error:g}: at this distance the best rule errs in {least:.4g} of the rows, and "
+                f"error={error:g}: at this distance the best rule errs in {bayes_error:.4g} of the rows, and "
                 f"chance in {1 - 1 / classes:.4g}.",
                 hint="Give a number between the two, or excess=.",
             )
-    given = ROWS if rows is None else rows
-    if not isinstance(given, Sequence | np.ndarray) or isinstance(given, str) or not len(given):
+    requested_rows = DEFAULT_ROWS if rows is None else rows
+    if (
+        not isinstance(requested_rows, Sequence | np.ndarray)
+        or isinstance(requested_rows, str)
+        or not len(requested_rows)
+    ):
         raise DataError(
             f"rows={told(rows)} is not valid.", hint="Give numbers of rows of a class, as [10, 20, 50]."
         )
-    numbers = sorted({check_whole("rows", n, 2, sample_size.MOST_ROWS) for n in given})
+    row_counts = sorted({check_whole("rows", n, 2, sample_size.MOST_ROWS) for n in requested_rows})
     check_level(level)
-    judging = None
+    test_plan = None
     if width is not None:
         width = check_number("width", width, 0, 1, ends="()")
-        expected = least if error is None else error
-        judging = expected, width, level, sample_size.rows_judged(expected, width, level)
-    looked = {rule: _errors(rule, numbers, setting) for rule in RULES}
-    columns: dict[str, Floats] = {rule: each[:, 0] for rule, each in looked.items()}
-    columns |= {f"{rule}_se": each[:, 1] for rule, each in looked.items()}
-    table = pd.DataFrame(columns, index=pd.Index(numbers, name="rows"))
-    return Plan(setting, table, _wanted(error, setting), error, judging)
+        expected = bayes_error if error is None else error
+        test_plan = expected, width, level, sample_size.rows_judged(expected, width, level)
+    errors_by_rule = {rule: _expected_errors(rule, row_counts, setting) for rule in RULES}
+    columns: dict[str, Floats] = {rule: errors[:, 0] for rule, errors in errors_by_rule.items()}
+    columns |= {f"{rule}_se": errors[:, 1] for rule, errors in errors_by_rule.items()}
+    table = pd.DataFrame(columns, index=pd.Index(row_counts, name="rows"))
+    return Plan(setting, table, _rows_for_error(error, setting), error, test_plan)
 
 
-def _setting(distance: float, p: int, classes: int, draws: int, seed: int) -> Setting:
+def _read_setting(distance: float, p: int, classes: int, draws: int, seed: int) -> Setting:
     distance = check_number("distance", distance, 0, 100, ends="(]")
-    p = check_whole("p", p, 1, MOST_COLUMNS)
-    classes = check_whole("classes", classes, 2, MOST_CLASSES)
+    p = check_whole("p", p, 1, MAX_COLUMNS)
+    classes = check_whole("classes", classes, 2, MAX_CLASSES)
     if classes > p + 1:
         raise DataError(
             f"classes={classes}: no more than {p + 1} classes are at one distance from each other in {p} "
@@ -262,85 +266,95 @@ def _setting(distance: float, p: int, classes: int, draws: int, seed: int) -> Se
     return Setting(distance, p, classes, draws, check_whole("seed", seed, 0))
 
 
-def _errors(rule: SampledRule, numbers: Sequence[int], setting: Setting) -> Floats:
+def _expected_errors(rule: SampledRule, row_counts: Sequence[int], setting: Setting) -> Floats:
     """Expected errors and their standard errors (N, 2) of numbers of rows of each class."""
-    least = sample_size.fewest_rows(rule, setting)
+    min_rows = sample_size.fewest_rows(rule, setting)
     return np.array(
-        [sample_size.expected_error(rule, n, setting) if n >= least else (np.nan, np.nan) for n in numbers]
+        [
+            sample_size.expected_error(rule, n, setting) if n >= min_rows else (np.nan, np.nan)
+            for n in row_counts
+        ]
     )
 
 
-def _wanted(error: float | None, setting: Setting) -> pd.DataFrame:
+def _rows_for_error(error: float | None, setting: Setting) -> pd.DataFrame:
     """Rows of each rule that have an error."""
     rows = []
     for rule in () if error is None else RULES:
         n = sample_size.rows_for(rule, error or 0.0, setting)
-        there = np.nan if n is None else sample_size.expected_error(rule, n, setting)[0]
-        rows.append((n, None if n is None else n * setting.classes, there))
+        reached_error = np.nan if n is None else sample_size.expected_error(rule, n, setting)[0]
+        rows.append((n, None if n is None else n * setting.classes, reached_error))
     index = pd.Index(RULES[: len(rows)], name="rule")
     table = pd.DataFrame(rows, columns=["rows", "total", "error"], index=index)
     return table.astype({"rows": "Int64", "total": "Int64", "error": np.float64})
 
 
-def plan_summary(found: Plan, sections: Sequence[str] | None = None) -> Summary:
+def plan_summary(results: Plan, sections: Sequence[str] | None = None) -> Summary:
     """Header, rows that are wanted, expected errors."""
-    setting = found._setting
+    setting = results._setting
     items: list[HeaderItem] = [
         HeaderItem("Distance of two classes", setting.distance, f"{setting.distance:g}"),
         HeaderItem("Columns", setting.p),
         HeaderItem("Classes", setting.classes),
-        HeaderItem("Error of the best rule", found.least_error, f"{100 * found.least_error:.2f} %"),
+        HeaderItem("Error of the best rule", results.least_error, f"{100 * results.least_error:.2f} %"),
         HeaderItem(
-            "Error wanted", found._error, "none" if found._error is None else f"{100 * found._error:.2f} %"
+            "Error wanted",
+            results._error,
+            "none" if results._error is None else f"{100 * results._error:.2f} %",
         ),
     ]
-    made: dict[str, Any] = {}
-    if found._judging is not None:
-        error, width, level, judged = found._judging
-        shown = f"more than {sample_size.MOST_ROWS:,}" if judged is None else f"{judged:,}"
-        items.append(HeaderItem("Rows to be judged", judged, shown))
+    section_by_key: dict[str, Any] = {}
+    if results._test_plan is not None:
+        error, width, level, n_test_rows = results._test_plan
+        n_test_text = f"more than {sample_size.MOST_ROWS:,}" if n_test_rows is None else f"{n_test_rows:,}"
+        items.append(HeaderItem("Rows to be judged", n_test_rows, n_test_text))
         note = (
             f"With so many rows that were not fitted, a {100 * level:g} % interval of an error of "
             f"{100 * error:.3g} % is {width:g} wide. "
         )
     else:
         note = ""
-    made["header"] = Pairs("How many rows?", items, note + ASSUMES)
-    if len(found._wanted):
-        lost = list(found._wanted.index[found._wanted["rows"].isna()])
+    section_by_key["header"] = Pairs("How many rows?", items, note + ASSUMPTIONS)
+    if len(results._required_rows):
+        unreachable_rules = list(results._required_rows.index[results._required_rows["rows"].isna()])
         note = (
-            f"For {listed(lost)} no number of rows up to {sample_size.MOST_ROWS:,} reaches this error, or "
+            f"For {listed(unreachable_rules)} no number of rows up to {sample_size.MOST_ROWS:,} reaches "
+            "this error, or "
             "draws= is too small to tell."
         )
-        made["wanted"] = Section(
+        section_by_key["wanted"] = Section(
             "Rows for the error that is wanted",
-            found.wanted.rename(columns={"rows": "a class", "total": "in all"}).rename_axis(None),
+            results.wanted.rename(columns={"rows": "a class", "total": "in all"}).rename_axis(None),
             {"a class": "count", "in all": "count", "error": "share"},
-            note=note if lost else "",
+            note=note if unreachable_rules else "",
             source=".wanted",
         )
-    table = found.table
-    largest = np.nanmax(table.filter(like="_se").to_numpy(), initial=0.0)
-    made["errors"] = Section(
+    table = results.table
+    max_standard_error = np.nanmax(table.filter(like="_se").to_numpy(), initial=0.0)
+    section_by_key["errors"] = Section(
         "Expected error by rows of each class",
         table[list(RULES)],
         dict.fromkeys(RULES, "share"),
-        note=f"From {setting.draws:,} simulated samples; standard errors are at most {largest:.1g}.",
+        note=(
+            f"From {setting.draws:,} simulated samples; standard errors are at most {max_standard_error:.1g}."
+        ),
         source=".table",
     )
-    parts: dict[str, Callable[[], Any]] = {name: partial(made.__getitem__, name) for name in made}
-    return summarize("Plan of a discriminant analysis", parts, sections)
+    section_builders: dict[str, Callable[[], Any]] = {
+        name: partial(section_by_key.__getitem__, name) for name in section_by_key
+    }
+    return summarize("Plan of a discriminant analysis", section_builders, sections)
 
 
 @plot("errors", "expected error by rows")
-def errors_plot(found: Any, options: PictureOptions) -> Axes:
+def errors_plot(results: Any, options: PictureOptions) -> Axes:
     """Expected error of each rule by rows of a class, above that of the best."""
     return draw_by_rows(
-        {rule: found._table[rule].dropna() for rule in RULES},
-        {"best rule": found.least_error, "wanted": found._error},
+        {rule: results._table[rule].dropna() for rule in RULES},
+        {"best rule": results.least_error, "wanted": results._error},
         ("Rows of each class", "Expected error"),
-        f"Expected error, {found._setting.classes} classes at distance {found._setting.distance:g}, "
-        f"{found._setting.p} column{'s' if found._setting.p > 1 else ''}",
+        f"Expected error, {results._setting.classes} classes at distance {results._setting.distance:g}, "
+        f"{results._setting.p} column{'s' if results._setting.p > 1 else ''}",
         ax=options.ax,
         signs=options.signs(list(RULES)),
     )

@@ -38,10 +38,10 @@ from discrim.models.base.reading import (
 from discrim.models.discriminant.lda import lda
 from discrim.models.plots.pictured import PictureOptions, draw_kind, plot
 from discrim.models.regression.logistic import logistic
-from discrim.models.regression.logistic_search import parts_of
+from discrim.models.regression.logistic_search import columns_of_terms
 from discrim.models.selection import term_choice
-from discrim.models.selection.chosen_anew import ChosenAnew
-from discrim.models.selection.comparable import verb_named
+from discrim.models.selection.chosen_anew import RepeatedChoice
+from discrim.models.selection.comparable import resolve_verb
 from discrim.models.selection.term_choice import (
     By,
     Choice,
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
     from discrim.report.tables import Summary
 
-FEW_VALUES = {"calls": 2**16, "moments": 2**24}
+MAX_VALUES_QUICK = {"calls": 2**16, "moments": 2**24}
 """Largest number of values (rows times candidate columns) for which ten searches need a second or two."""
 
 
@@ -211,7 +211,7 @@ def stepwise(
     apparent      0.25   held
     cv            0.53   anew
     """
-    model, options = model_for(verb, criterion)
+    model, options = read_verb(verb, criterion)
     arguments: dict[str, Any] = {"levels": levels, "na_action": na_action, "functions": functions}
     # Not every verb has weights.
     arguments |= {} if weights is None else {"weights": weights}
@@ -233,31 +233,31 @@ def stepwise(
     # With few rows a square root of the scatter matrix with as many rows contains the same information.
     blocks, moments = usable_rows(blocks, "thin" if is_wide(blocks) else "pooled", na_action)
     design = blocks.design
-    texts = {part.label: part.text for part in design.parts()}
-    parts = {label: np.array(columns) for label, columns in parts_of(blocks).items()}
-    include = included(blocks, include)
+    texts = {term_spec.label: term_spec.text for term_spec in design.parts()}
+    term_columns = {label: np.array(columns) for label, columns in columns_of_terms(blocks).items()}
+    include = read_include(blocks, include)
     arguments = options | arguments
 
     def fit(terms: Sequence[str]) -> ClassifierResults:
-        shorter = f"{design.response_code} ~ {' + '.join(texts[term] for term in terms)}"
-        fitted: ClassifierResults = model(shorter, data, **arguments)
+        chosen_formula = f"{design.response_code} ~ {' + '.join(texts[term] for term in terms)}"
+        fitted: ClassifierResults = model(chosen_formula, data, **arguments)
         if not hasattr(fitted, "error_rates"):
             raise DataError(f"verb={told(model)} gives no fit.", hint="Give a verb, such as discrim.qda.")
         return fitted
 
     search = term_choice.StepwiseSearch(criterion, direction, include, limits, options, folds, seed)
-    choice = search.choice(blocks, moments, parts, fit)
+    choice = search.choice(blocks, moments, term_columns, fit)
     fitted = fit(choice.terms) if choice.terms else None
     if fitted is not None:
-        fitted._fit = _selected(fitted._fit, choice, criterion, blocks, parts, on_rows)
+        fitted._fit = _with_selection(fitted._fit, choice, criterion, blocks, term_columns, on_rows)
     return StepwiseResults(formula, criterion, choice, fitted, moments.total)
 
 
-GIVEN = ("formula", "data", "moments", "weights", "levels", "na_action", "functions")
+RESERVED_ARGUMENTS = ("formula", "data", "moments", "weights", "levels", "na_action", "functions")
 """Arguments of a verb that `stepwise` passes itself, and that `verb=` therefore cannot set."""
 
 
-def model_for(verb: Any, criterion: Any) -> tuple[Any, dict[str, Any]]:
+def read_verb(verb: Any, criterion: Any) -> tuple[Any, dict[str, Any]]:
     """Return the verb that fits the chosen terms, and the options that it is called with.
 
     Parameters
@@ -274,7 +274,7 @@ def model_for(verb: Any, criterion: Any) -> tuple[Any, dict[str, Any]]:
                 f"verb= is a partial with {told(verb.args[0])}.", hint="Name the options of the verb."
             )
         verb, options = verb.func, dict(verb.keywords)
-    verb = verb_named(verb)
+    verb = resolve_verb(verb)
     if not isinstance(criterion, str) or criterion not in ("aic", "bic"):
         return lda if verb is None else verb, options
     if verb is not None and verb is not logistic:
@@ -290,7 +290,7 @@ def model_for(verb: Any, criterion: Any) -> tuple[Any, dict[str, Any]]:
 BY_MOMENTS = ("wilks", "mahalanobis", "maxminf", "minresid", "rao")
 """Criteria whose steps use the partial F."""
 
-LEVEL = 0.15
+DEFAULT_LEVEL = 0.15
 """Default level of significance of a term to enter and to stay."""
 
 
@@ -309,9 +309,9 @@ def read_limits(
     """
     check_word("by", by, By)
     if criterion not in BY_MOMENTS and (by != "p" or tolerance is not None):
-        given = "tolerance=" if by == "p" else f'by="{by}"'
+        argument = "tolerance=" if by == "p" else f'by="{by}"'
         raise DataError(
-            f"{given} applies to steps by the partial F, which criterion={criterion!r} does not use.",
+            f"{argument} applies to steps by the partial F, which criterion={criterion!r} does not use.",
             hint=f"Leave it out, or use one of {listed(BY_MOMENTS)}.",
         )
     if tolerance is not None:
@@ -324,27 +324,27 @@ def read_limits(
                 options={"criterion": "rao"},
             )
         level = _level("stay", stay)
-        added = _limit("enter", enter, by, np.inf, needed=direction != "backward")
-        return Limits(level, level, "p", tolerance, added)
+        min_increase = _limit("enter", enter, by, np.inf, needed=direction != "backward")
+        return Limits(level, level, "p", tolerance, min_increase)
     if by == "p":
-        first, last = _level("enter", enter), _level("stay", stay)
+        enter_limit, stay_limit = _level("enter", enter), _level("stay", stay)
     else:
         high = np.inf if by == "F" else 1.0
-        first = _limit("enter", enter, by, high, needed=direction != "backward")
-        last = _limit("stay", stay, by, high, needed=direction != "forward")
-    if direction == "both" and (last < first if by == "p" else last > first):
+        enter_limit = _limit("enter", enter, by, high, needed=direction != "backward")
+        stay_limit = _limit("stay", stay, by, high, needed=direction != "forward")
+    if direction == "both" and (stay_limit < enter_limit if by == "p" else stay_limit > enter_limit):
         side = "below" if by == "p" else "above"
         raise DataError(
-            f"stay={last!r} is {side} enter={first!r}: a term could enter and leave for ever.",
+            f"stay={stay_limit!r} is {side} enter={enter_limit!r}: a term could enter and leave for ever.",
             hint=f"Give a value of stay= that is not {side} enter=.",
         )
-    return Limits(first, last, by, tolerance)
+    return Limits(enter_limit, stay_limit, by, tolerance)
 
 
 def _level(name: str, value: Any) -> float:
     """Return a validated level of significance, or the default."""
     return check_number(
-        name, LEVEL if value is None else value, 0, 1, ends="(]", what="a level of significance"
+        name, DEFAULT_LEVEL if value is None else value, 0, 1, ends="(]", what="a level of significance"
     )
 
 
@@ -357,7 +357,7 @@ def _limit(name: str, value: Any, by: str, high: float, *, needed: bool) -> floa
 
 
 def check_verb_options(
-    direction: Any, criterion: Any, verb: Any, options: Mapping[str, Any], given: Mapping[str, Any]
+    direction: Any, criterion: Any, verb: Any, options: Mapping[str, Any], passed_arguments: Mapping[str, Any]
 ) -> None:
     """Raise a DataError if a criterion, direction or option of the verb is invalid.
 
@@ -367,7 +367,7 @@ def check_verb_options(
     verb : callable
     options : mapping
         Options of the verb from the user.
-    given : mapping
+    passed_arguments : mapping
         Arguments that `stepwise` passes to the verb.
     """
     check_word("direction", direction, Direction)
@@ -382,38 +382,41 @@ def check_verb_options(
         return
     _refuse_unknown(verb, signature.parameters, options)
     try:
-        signature.bind("formula", "data", **dict.fromkeys(given))
+        signature.bind("formula", "data", **dict.fromkeys(passed_arguments))
     except TypeError as error:
         raise DataError(
-            f"verb={told(verb)} cannot be called with a formula, a table and {listed(given)} ({error}).",
+            f"verb={told(verb)} cannot be called with a formula, a table and {listed(passed_arguments)} "
+            f"({error}).",
             hint="Give a verb, such as discrim.qda.",
         ) from None
 
 
-def _refuse_unknown(verb: Any, known: Mapping[str, inspect.Parameter], options: Mapping[Any, Any]) -> None:
+def _refuse_unknown(
+    verb: Any, parameters: Mapping[str, inspect.Parameter], options: Mapping[Any, Any]
+) -> None:
     """Raise a DataError if an option is not a parameter of the verb, or is set by `stepwise` itself.
 
     Parameters
     ----------
     verb : callable
-    known : mapping of str to Parameter
+    parameters : mapping of str to Parameter
         Parameters of the verb.
     options : mapping
         Options from the user.
     """
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         return
     name = getattr(verb, "__name__", "the verb")
-    unknown = [option for option in options if option not in known or option in GIVEN]
+    unknown = [option for option in options if option not in parameters or option in RESERVED_ARGUMENTS]
     if unknown:
-        free = [option for option in known if option not in GIVEN]
+        available = [option for option in parameters if option not in RESERVED_ARGUMENTS]
         raise DataError(
             f"verb= has the option {listed(unknown)}, which {name}() does not take here.",
-            hint=f"Give some of {listed(free, most=20)}.",
+            hint=f"Give some of {listed(available, most=20)}.",
         )
 
 
-def included(blocks: Blocks, include: str | Sequence[str]) -> list[str]:
+def read_include(blocks: Blocks, include: str | Sequence[str]) -> list[str]:
     """Return the labels of the terms of `include=`, without constant terms.
 
     Parameters
@@ -431,26 +434,28 @@ def included(blocks: Blocks, include: str | Sequence[str]) -> list[str]:
     DataError
         A term does not occur in the formula.
     """
-    labels = {part.text: part.label for part in blocks.design.parts()}
+    labels = {term_spec.text: term_spec.label for term_spec in blocks.design.parts()}
     if not isinstance(include, Iterable) or not all(isinstance(term, str) for term in include):
         raise DataError(
             f"include={told(include)} is not valid.", hint="Give terms as the formula writes them, in a list."
         )
-    wanted = [labels.get(term, term) for term in ([include] if isinstance(include, str) else include)]
-    known = (*labels.values(), *blocks.constant)
-    unknown = [term for term in wanted if term not in known]
+    requested = [labels.get(term, term) for term in ([include] if isinstance(include, str) else include)]
+    existing_names = (*labels.values(), *blocks.constant)
+    unknown = [term for term in requested if term not in existing_names]
     if unknown:
-        raise DataError(f"include= names {listed(unknown)}, which is no term.", hint=f"Use {listed(known)}.")
+        raise DataError(
+            f"include= names {listed(unknown)}, which is no term.", hint=f"Use {listed(existing_names)}."
+        )
     constant = set(blocks.constant)
-    return [term for term in wanted if term not in constant]
+    return [term for term in requested if term not in constant]
 
 
-def _selected(
+def _with_selection(
     fit: FittedModel[Any],
     choice: Choice,
     criterion: str,
     blocks: Blocks,
-    parts: Mapping[str, Codes],
+    term_columns: Mapping[str, Codes],
     on_rows: Callable[..., StepwiseResults],
 ) -> FittedModel[Any]:
     """Add to the fit on the chosen columns a description of the choice, and refits that repeat it.
@@ -463,7 +468,7 @@ def _selected(
     criterion : str
     blocks : Blocks
         Rows without missing values in any candidate.
-    parts : mapping of str to (q,) int
+    term_columns : mapping of str to (q,) int
         Positions of the columns of each term.
     on_rows : callable
         Function of classes, table and positions of rows that runs `stepwise`, for refits that need rows.
@@ -472,18 +477,20 @@ def _selected(
     -------
     FittedModel
     """
-    words = f"stepwise by {criterion}, of {len(parts)} terms"
-    what = f"the columns ({words})"
-    anew = None
+    description = f"stepwise by {criterion}, of {len(term_columns)} terms"
+    noun = f"the columns ({description})"
+    repeated_choice = None
     if choice.by_moments is not None:
-        anew = term_choice.anew_by_moments(fit, blocks, parts, choice.by_moments, what)
-    way = "calls" if anew is None else "moments"
-    few = blocks.rows.rows_in_memory * len(blocks.terms) <= FEW_VALUES[way]
-    quick = few and choice.by_moments is not None and fit.refits.required_moments(fit) is not None
-    if anew is None:
+        repeated_choice = term_choice.repeat_choice_by_moments(
+            fit, blocks, term_columns, choice.by_moments, noun
+        )
+    method = "calls" if repeated_choice is None else "moments"
+    is_small = blocks.rows.rows_in_memory * len(blocks.terms) <= MAX_VALUES_QUICK[method]
+    is_quick = is_small and choice.by_moments is not None and fit.refits.required_moments(fit) is not None
+    if repeated_choice is None:
         on_rows = partial(on_rows, list(blocks.design.levels), blocks.table.data)
-        anew = term_choice.anew_by_calls(fit, blocks, on_rows, what)
-    return replace(fit, selection=Selection("columns", words, anew, quick))
+        repeated_choice = term_choice.repeat_choice_by_calls(fit, blocks, on_rows, noun)
+    return replace(fit, selection=Selection("columns", description, repeated_choice, is_quick))
 
 
 def _choice_on_rows(
@@ -512,7 +519,7 @@ def _choice_on_rows(
     return stepwise(formula, rows_of(data, rows), weights=weights, levels=levels, **options)
 
 
-class StepwiseResults(ChosenAnew):
+class StepwiseResults(RepeatedChoice):
     """Terms chosen step by step, and the fit to them.
 
     Attributes
@@ -714,12 +721,14 @@ class StepwiseResults(ChosenAnew):
         -------
         Summary
         """
-        parts: dict[str, Callable[[], Section | Pairs]] = {"steps": self._steps_section}
+        section_builders: dict[str, Callable[[], Section | Pairs]] = {"steps": self._steps_section}
         if self._make_tables is not None:
-            parts |= {name: partial(self._table_section, name) for name in TABLES}
+            section_builders |= {name: partial(self._table_section, name) for name in TABLES}
         title = f"Choice of terms by {self.criterion}: {self.formula}"
         return summarize(
-            title, SectionFunctions(parts, by_name=TABLES if len(parts) > 1 else ()), pick=sections
+            title,
+            SectionFunctions(section_builders, by_name=TABLES if len(section_builders) > 1 else ()),
+            pick=sections,
         )
 
     def _steps_section(self) -> Section:
@@ -734,8 +743,8 @@ class StepwiseResults(ChosenAnew):
             fitted = number(self._fit.nobs)
             note += f" Chosen with the {rows} rows that are complete in all candidates; fitted to {fitted}."
         # The column of another criterion replaces columns that are redundant or seldom needed.
-        spare = [] if self.criterion in ("wilks", "cv", "aic", "bic") else ["terms_in", "ascc"]
-        table = printed_steps(self.steps.drop(columns=spare))
+        hidden_columns = [] if self.criterion in ("wilks", "cv", "aic", "bic") else ["terms_in", "ascc"]
+        table = printed_steps(self.steps.drop(columns=hidden_columns))
         return Section("Steps", table, FORMATS, headings=INTERVAL, note=note, source=".steps")
 
     def _table_section(self, name: str) -> Section:
@@ -770,7 +779,7 @@ CRITERION_NAMES = {
     "aic": "AIC",
     "bic": "BIC",
 }
-SIGN = {"entered": "+ ", "removed": "\u2212 ", "included": "", "start": ""}
+ACTION_SIGNS = {"entered": "+ ", "removed": "\u2212 ", "included": "", "start": ""}
 
 
 @plot("path", "the criterion after each step", data=False)
@@ -780,15 +789,17 @@ def steps_plot(results: Any, options: PictureOptions) -> Axes:
     by_error = results.criterion == "cv"
     column = {"cv": "error"}.get(results.criterion, results.criterion)
     value = table[column].to_numpy(dtype=np.float64)
-    spread = table["se"].to_numpy(dtype=np.float64) if by_error else np.full(len(table), np.nan)
-    texts = [f"{count} in" for count in table["terms_in"]]
+    standard_errors = table["se"].to_numpy(dtype=np.float64) if by_error else np.full(len(table), np.nan)
+    texts = [f"{n_terms} in" for n_terms in table["terms_in"]]
     if "F" in table:
         tails = [f"{p:.2g}" if p >= 1e-15 else "< 1e-15" for p in table["p"]]
         texts = [f"F {f:.3g}, p {tail}" for f, tail in zip(table["F"], tails, strict=True)]
-    lines = pd.DataFrame({"value": value, "low": value - spread, "high": value + spread, "text": texts})
-    lines["name"] = [SIGN[row.action] + row.term for row in table.itertuples()]
-    count = len(results.selected)
-    title = f"Steps of the choice of terms: {count} chosen"
+    lines = pd.DataFrame(
+        {"value": value, "low": value - standard_errors, "high": value + standard_errors, "text": texts}
+    )
+    lines["name"] = [ACTION_SIGNS[row.action] + row.term for row in table.itertuples()]
+    n_terms = len(results.selected)
+    title = f"Steps of the choice of terms: {n_terms} chosen"
     if not len(lines):
         title = "No term was chosen"
     signs = options.signs([results.criterion])

@@ -39,7 +39,7 @@ from discrim.models.base.fit import FittedModel, Gaps, Refits, scores_by_refits
 from discrim.models.base.labels import class_code
 from discrim.models.base.scores import scored
 from discrim.models.evaluation.calibrated import calibrated_rule
-from discrim.models.regression.logistic_search import check_search, parts_of, without_collinear
+from discrim.models.regression.logistic_search import check_search, columns_of_terms, without_collinear
 from discrim.models.regression.logistic_tests import TermFits
 
 if TYPE_CHECKING:
@@ -97,15 +97,15 @@ class Limits:
         """Return whether a term with this partial test may stay."""
         return self.strength(test) >= (-self.stay if self.by == "p" else self.stay)
 
-    def words(self) -> str:
+    def describe(self) -> str:
         """Describe the limits in a sentence for the note under the table of steps."""
         name = {"p": "p", "F": "F", "r2": "partial R2"}[self.by]
-        within, beyond = ("<=", ">") if self.by == "p" else (">=", "<")
-        words = f"Enters at {name} {within} {self.enter:g}, leaves at {name} {beyond} {self.stay:g}"
-        words += "." if self.by == "F" else " (partial F)."
+        within, outside = ("<=", ">") if self.by == "p" else (">=", "<")
+        text = f"Enters at {name} {within} {self.enter:g}, leaves at {name} {outside} {self.stay:g}"
+        text += "." if self.by == "F" else " (partial F)."
         if self.v_enter is not None:
-            words += f" Adds at least {self.v_enter:g} to Rao's V."
-        return words
+            text += f" Adds at least {self.v_enter:g} to Rao's V."
+        return text
 
 
 class Choice(NamedTuple):
@@ -161,7 +161,7 @@ class StepwiseSearch:
         self,
         blocks: Blocks,
         moments: ClassMoments,
-        parts: Mapping[str, Codes],
+        term_columns: Mapping[str, Codes],
         fit: Callable[[Sequence[str]], ClassifierResults],
     ) -> Choice:
         """Choose terms by the criterion of the search.
@@ -172,7 +172,7 @@ class StepwiseSearch:
             Rows without missing values in any candidate.
         moments : ClassMoments
             Moments of these rows.
-        parts : mapping of str to (q,) int
+        term_columns : mapping of str to (q,) int
             Positions of the columns of each term.
         fit : callable
             Function from terms to a fit of the verb, for the choice by cross-validated error.
@@ -185,17 +185,19 @@ class StepwiseSearch:
             return self._by_information(blocks, moments)
         if self.criterion == "cv":
             chance = 1 - float(moments.counts.max() / moments.total)
-            return self._by_error(fit, list(parts), chance)
-        return self._by_partial_f(blocks, moments, parts)
+            return self._by_error(fit, list(term_columns), chance)
+        return self._by_partial_f(blocks, moments, term_columns)
 
-    def _by_partial_f(self, blocks: Blocks, moments: ClassMoments, parts: Mapping[str, Codes]) -> Choice:
+    def _by_partial_f(
+        self, blocks: Blocks, moments: ClassMoments, term_columns: Mapping[str, Codes]
+    ) -> Choice:
         """Choose terms by partial F tests; parameters are documented in `choice`.
 
         Parameters
         ----------
         blocks : Blocks
         moments : ClassMoments
-        parts : mapping of str to (q,) int
+        term_columns : mapping of str to (q,) int
 
         Returns
         -------
@@ -207,9 +209,11 @@ class StepwiseSearch:
             collinear = dependencies(moments)
             if collinear:
                 raise reading.collinear_error(collinear, blocks.terms, instead='pass direction="both"')
-        walk = partial(_PartialFSteps, parts, self.criterion, self.direction, self.include, self.limits)
+        walk = partial(
+            _PartialFSteps, term_columns, self.criterion, self.direction, self.include, self.limits
+        )
         path = walk(moments)
-        note = self.limits.words()
+        note = self.limits.describe()
         if blocks.constant:
             note += f" Left out, constant: {reading.listed(blocks.constant)}."
         if path.excluded:
@@ -217,15 +221,17 @@ class StepwiseSearch:
                 " Left out, constant within classes or there a combination of those chosen: "
                 f"{reading.listed(path.excluded)}."
             )
-            constant = [each for each in dependencies(moments, diagonal=True) if each.separates]
+            constant = [
+                dependency for dependency in dependencies(moments, diagonal=True) if dependency.separates
+            ]
             note += f" {reading.separation_sentence(constant, blocks.terms)}" if constant else ""
         if path.intolerable:
-            least = f"{self.limits.tolerance:g}"
-            note += f" Left out, with a tolerance below {least}: {reading.listed(path.intolerable)}."
+            min_tolerance = f"{self.limits.tolerance:g}"
+            note += f" Left out, with a tolerance below {min_tolerance}: {reading.listed(path.intolerable)}."
         classes = pd.Index(list(blocks.design.levels))
-        start = list(parts) if self.direction == "backward" else []
-        moves = [term for _, term in path.taken]
-        tables = partial(step_tables, moments, parts, self.criterion, start, moves, classes)
+        start = list(term_columns) if self.direction == "backward" else []
+        moves = [term for _, term in path.actions]
+        tables = partial(step_tables, moments, term_columns, self.criterion, start, moves, classes)
         chosen = partial(_chosen_by_moments, walk)
         return Choice(path.entered, path.table(classes), note, by_moments=chosen, tables=tables)
 
@@ -249,16 +255,16 @@ class StepwiseSearch:
         """
         include = self.include
         direction = self.direction
-        known: dict[frozenset[str], tuple[float, float]] = {frozenset(): (chance, np.nan)}
+        errors_by_terms: dict[frozenset[str], tuple[float, float]] = {frozenset(): (chance, np.nan)}
 
         def error(chosen: Sequence[str]) -> tuple[float, float]:
             key = frozenset(chosen)
-            if key not in known:
+            if key not in errors_by_terms:
                 # In the order of the formula, because rounding errors depend on the order of columns.
                 results = fit([t for t in terms if t in key])
                 row = results.error_rates(["cv"], folds=self.folds, seed=self.seed).iloc[0]
-                known[key] = float(row["estimate"]), float(row["se"])
-            return known[key]
+                errors_by_terms[key] = float(row["estimate"]), float(row["se"])
+            return errors_by_terms[key]
 
         chosen = list(terms) if direction == "backward" else list(include)
         rows: list[dict[str, Any]] = []
@@ -307,7 +313,9 @@ class StepwiseSearch:
         Choice
         """
         options = self.options
-        other = [name for name, value in options.items() if name not in KNOWN and value is not None]
+        other = [
+            name for name, value in options.items() if name not in SUPPORTED_OPTIONS and value is not None
+        ]
         if other:
             raise NotSupportedError(
                 f"AIC and BIC need a maximum of the likelihood, which a fit with {reading.listed(other)} "
@@ -321,7 +329,7 @@ class StepwiseSearch:
             drop=options.get("collinear") == "drop",
             instead='pass verb=partial(logistic, collinear="drop")',
         )
-        dropped = sorted(set(self.include) - set(parts_of(blocks)))
+        dropped = sorted(set(self.include) - set(columns_of_terms(blocks)))
         if dropped:
             raise CollinearError(
                 f"include= names {reading.listed(dropped)}, which was dropped as a combination of other "
@@ -369,7 +377,7 @@ class _PartialFSteps:
 
     def __init__(
         self,
-        parts: Mapping[str, Codes],
+        term_columns: Mapping[str, Codes],
         criterion: str,
         direction: Direction,
         include: list[str],
@@ -377,7 +385,7 @@ class _PartialFSteps:
         moments: ClassMoments,
     ) -> None:
         self._selected = SelectedColumns(moments)
-        self._parts = parts
+        self._term_columns = term_columns
         self._criterion = criterion
         self._limits = limits
         self.entered: list[str] = []
@@ -387,7 +395,7 @@ class _PartialFSteps:
         self._walk(direction, include)
 
     @property
-    def taken(self) -> list[tuple[str, str]]:
+    def actions(self) -> list[tuple[str, str]]:
         """Action and term of each step."""
         return [(row["action"], row["term"]) for row in self._rows]
 
@@ -401,11 +409,11 @@ class _PartialFSteps:
 
     def _walk(self, direction: Direction, include: list[str]) -> None:
         with Progress(0, "steps") as progress:
-            for term in self._parts if direction == "backward" else ():
+            for term in self._term_columns if direction == "backward" else ():
                 self._refuse_intolerable(term, 'leave it out, or use direction="both"')
                 self._move(term)
             for term in include if direction != "backward" else ():
-                if self._selected.dependent(self._parts[term]):
+                if self._selected.dependent(self._term_columns[term]):
                     raise CollinearError(
                         f"The term {term!r} is constant, or a combination of those before it, within "
                         "classes.",
@@ -413,48 +421,51 @@ class _PartialFSteps:
                     )
                 self._refuse_intolerable(term, "leave it out of include=")
                 self._step("included", term)
-            moved = True
+            has_changed = True
             # Stop if a set of terms occurs again: the search would repeat itself without end.
             visited = {frozenset(self.entered)}
-            while moved:
+            while has_changed:
                 progress()
-                moved = direction != "forward" and self._remove(include)
-                if not moved and direction != "backward":
-                    moved = self._add()
+                has_changed = direction != "forward" and self._remove(include)
+                if not has_changed and direction != "backward":
+                    has_changed = self._add()
                 state = frozenset(self.entered)
-                if moved and state in visited:
+                if has_changed and state in visited:
                     break
                 visited.add(state)
 
-    def _tolerable(self, term: str) -> bool:
-        least = self._limits.tolerance
-        return least is None or self._selected.tolerances_with(self._parts[term])[1] >= least
+    def _is_tolerable(self, term: str) -> bool:
+        min_tolerance = self._limits.tolerance
+        return (
+            min_tolerance is None
+            or self._selected.tolerances_with(self._term_columns[term])[1] >= min_tolerance
+        )
 
-    def _refuse_intolerable(self, term: str, way_out: str) -> None:
-        if not self._tolerable(term):
-            found = self._selected.tolerances_with(self._parts[term])[1]
+    def _refuse_intolerable(self, term: str, hint: str) -> None:
+        if not self._is_tolerable(term):
+            tolerance = self._selected.tolerances_with(self._term_columns[term])[1]
             raise CollinearError(
-                f"With the term {term!r} the smallest tolerance within classes is {found:.3g}, below "
+                f"With the term {term!r} the smallest tolerance within classes is {tolerance:.3g}, below "
                 f"tolerance={self._limits.tolerance:g}.",
-                hint=sentence(way_out),
+                hint=sentence(hint),
             )
 
     def _remove(self, include: list[str]) -> bool:
         limits = self._limits
         tests = self._tests([term for term in self.entered if term not in include])
-        weak = min(tests, key=lambda term: limits.strength(tests[term]), default=None)
-        if weak is None or limits.keeps(tests[weak]):
+        weakest = min(tests, key=lambda term: limits.strength(tests[term]), default=None)
+        if weakest is None or limits.keeps(tests[weakest]):
             return False
-        self._step("removed", weak)
+        self._step("removed", weakest)
         return True
 
     def _add(self) -> bool:
         chosen = {*self.entered}
-        candidates = [term for term in self._parts if term not in chosen]
-        dependent = {term for term in candidates if self._selected.dependent(self._parts[term])}
+        candidates = [term for term in self._term_columns if term not in chosen]
+        dependent = {term for term in candidates if self._selected.dependent(self._term_columns[term])}
         self.excluded = [term for term in candidates if term in dependent]
         candidates = [term for term in candidates if term not in dependent]
-        self.intolerable = [term for term in candidates if not self._tolerable(term)]
+        self.intolerable = [term for term in candidates if not self._is_tolerable(term)]
         tests = self._tests([term for term in candidates if term not in self.intolerable])
         ready = [term for term, test in tests.items() if test.df2 > 0 and self._limits.admits(test)]
         if self._criterion == "wilks":
@@ -468,15 +479,19 @@ class _PartialFSteps:
 
     def _best(self, ready: list[str]) -> str | None:
         """Return the candidate with the best criterion; None if none increases Rao's V enough."""
-        values = {term: self._selected.with_term(self._parts[term], self._criterion).value for term in ready}
+        values = {
+            term: self._selected.with_term(self._term_columns[term], self._criterion).value for term in ready
+        }
         if self._limits.v_enter is not None:
-            least = self._selected.value("rao").value + self._limits.v_enter
-            values = {term: value for term, value in values.items() if value >= least}
+            min_value = self._selected.value("rao").value + self._limits.v_enter
+            values = {term: value for term, value in values.items() if value >= min_value}
         sign = -1 if self._criterion in LEAST else 1
         return max(values, key=lambda term: sign * values[term], default=None)
 
     def _tests(self, terms: list[str]) -> dict[str, Partial]:
-        return dict(zip(terms, self._selected.partials([self._parts[term] for term in terms]), strict=True))
+        return dict(
+            zip(terms, self._selected.partials([self._term_columns[term] for term in terms]), strict=True)
+        )
 
     def _step(self, action: str, term: str) -> None:
         test = self._tests([term])[term]
@@ -490,33 +505,33 @@ class _PartialFSteps:
         row |= {self._criterion: value, "pair": pair}
         if self._criterion == "rao":
             change = value - before
-            df = (selected.n_classes - 1) * len(self._parts[term])
+            df = (selected.n_classes - 1) * len(self._term_columns[term])
             row |= {"change": change, "p_change": np.nan if change < 0 else float(chi2_sf(change, df))}
         self._rows.append(row)
 
     def _move(self, term: str) -> None:
-        self._selected.move(self._parts[term])
+        self._selected.move(self._term_columns[term])
         if term in self.entered:
             self.entered.remove(term)
         else:
             self.entered.append(term)
 
 
-KNOWN = ("reference", "bias_reduction", "tol", "maxiter", "prior", "separation", "collinear")
+SUPPORTED_OPTIONS = ("reference", "bias_reduction", "tol", "maxiter", "prior", "separation", "collinear")
 """Options of `logistic` that the search by AIC or BIC passes on, or that do not affect the deviance."""
 
-ALIKE = 1e-7
+MIN_RELATIVE_DECREASE = 1e-7
 """Smallest relative decrease of AIC or BIC that counts; smaller ones may be rounding errors."""
 
 
 def _term_fits(blocks: Blocks, moments: ClassMoments, options: Mapping[str, Any]) -> TermFits:
     reference = options.get("reference")
-    reduced = options.get("bias_reduction", False)
-    reading.check_flag("bias_reduction", reduced)
+    bias_reduction = options.get("bias_reduction", False)
+    reading.check_flag("bias_reduction", bias_reduction)
     limits = {name: options[name] for name in ("tol", "maxiter") if name in options}
     check_search(limits.get("tol", 0.5), limits.get("maxiter", 1))
-    base = 0 if reference is None else class_code(reference, pd.Index(list(blocks.design.levels)))
-    return TermFits(blocks, moments, reference=base, bias_reduction=bool(reduced), **limits)
+    reference_code = 0 if reference is None else class_code(reference, pd.Index(list(blocks.design.levels)))
+    return TermFits(blocks, moments, reference=reference_code, bias_reduction=bool(bias_reduction), **limits)
 
 
 class _InformationSteps:
@@ -536,7 +551,7 @@ class _InformationSteps:
     def __init__(self, fits: TermFits, criterion: str, total: float, include: list[str]) -> None:
         self._fits = fits
         self._name = criterion
-        self._charge = 2.0 if criterion == "aic" else float(np.log(total))
+        self._penalty_per_parameter = 2.0 if criterion == "aic" else float(np.log(total))
         self._rows: list[dict[str, Any]] = []
         self._trace: list[dict[str, Any]] = []
         terms = fits.margins.terms
@@ -545,7 +560,7 @@ class _InformationSteps:
 
     def _value(self, terms: list[str]) -> float:
         fit = self._fits.fit(terms)
-        return fit.deviance + self._charge * fit.parameters
+        return fit.deviance + self._penalty_per_parameter * fit.parameters
 
     def walk(self, direction: str) -> Choice:
         """Run the search and return its result; `direction` is "forward", "backward" or "both"."""
@@ -584,25 +599,25 @@ class _InformationSteps:
         moves: list[Move] = []
         if direction != "forward":
             removable = margins.removable(chosen, self._include)
-            moves += [("removed", term, [each for each in chosen if each != term]) for term in removable]
+            moves += [("removed", term, [other for other in chosen if other != term]) for term in removable]
         if direction != "backward":
             moves += [("entered", term, [*chosen, term]) for term in margins.addable(chosen)]
-        now = self._value(chosen)
-        values = [(now, "<none>", chosen)]
+        current_value = self._value(chosen)
+        values = [(current_value, "<none>", chosen)]
         best = None
         with Progress(len(moves), f"step {step}") as progress:
-            lowest = now - ALIKE * max(1.0, abs(now))
-            for action, term, then in moves:
-                value = self._value(then)
-                values.append((value, f"{'-' if action == 'removed' else '+'} {term}", then))
+            lowest = current_value - MIN_RELATIVE_DECREASE * max(1.0, abs(current_value))
+            for action, term, next_terms in moves:
+                value = self._value(next_terms)
+                values.append((value, f"{'-' if action == 'removed' else '+'} {term}", next_terms))
                 if value < lowest:
-                    best = (action, term, then)
+                    best = (action, term, next_terms)
                     lowest = value
                 progress(1)
         before = self._fits.fit(chosen)
-        for value, move, then in sorted(values, key=lambda each: each[0]):
-            fit = self._fits.fit(then)
-            df = abs(fit.parameters - before.parameters) if then is not chosen else np.nan
+        for value, move, next_terms in sorted(values, key=lambda other: other[0]):
+            fit = self._fits.fit(next_terms)
+            df = abs(fit.parameters - before.parameters) if next_terms is not chosen else np.nan
             self._trace.append(
                 {"step": step, "move": move, "df": df, "deviance": fit.deviance, self._name: value}
             )
@@ -638,8 +653,8 @@ class PriorRule:
 # ---- by moments
 
 
-def anew_by_moments(
-    fit: FittedModel[Any], blocks: Blocks, parts: Mapping[str, Codes], walk: Walk, words: str
+def repeat_choice_by_moments(
+    fit: FittedModel[Any], blocks: Blocks, term_columns: Mapping[str, Codes], walk: Walk, description: str
 ) -> FittedModel[Any] | None:
     """Return the fit on the chosen columns as a fit on all candidates that selects terms at each refit.
 
@@ -649,11 +664,11 @@ def anew_by_moments(
         Fit on the chosen columns.
     blocks : Blocks
         Rows without missing values in any candidate.
-    parts : mapping of str to (q,) int
+    term_columns : mapping of str to (q,) int
         Positions of the columns of each term in `blocks`.
     walk : callable
         Function from the moments of the candidates to the chosen terms.
-    words : str
+    description : str
         Description of the choice, for notes.
 
     Returns
@@ -664,16 +679,16 @@ def anew_by_moments(
     refits = fit.refits
     required = refits.required_moments(fit)
     # With two folds half of the rows remain; they have to exceed the number of columns.
-    few = blocks.n_labelled - len(fit.classes) <= 2 * len(blocks.terms)
-    if required not in ("pooled", "class") or few or refits.informative(fit) or refits.choice(fit):
+    has_few_rows = blocks.n_labelled - len(fit.classes) <= 2 * len(blocks.terms)
+    if required not in ("pooled", "class") or has_few_rows or refits.informative(fit) or refits.choice(fit):
         return None
-    numbers: Any = fit.estimates
+    estimates: Any = fit.estimates
     if blocks.dropped != fit.dropped:
         keep = np.flatnonzero(np.isin(blocks.terms, fit.terms))
         moments = reading.class_moments(blocks, required).columns(keep)
-        numbers = fit.estimates.refit(moments) or numbers
-    refits_anew = _ChosenByMoments(refits, walk, dict(parts), words)
-    return FittedModel(fit.spec, numbers, blocks, fit.prior, fit.options, refits_instead=refits_anew)
+        estimates = fit.estimates.refit(moments) or estimates
+    refits_anew = _ChosenByMoments(refits, walk, dict(term_columns), description)
+    return FittedModel(fit.spec, estimates, blocks, fit.prior, fit.options, refits_instead=refits_anew)
 
 
 @dataclass(frozen=True, eq=False)
@@ -688,7 +703,7 @@ class _ChosenByMoments(Refits[Any]):
         Function from the moments of the candidates to the chosen terms.
     positions : mapping of str to (q,) int
         Positions of the columns of each term.
-    words : str
+    description : str
         Description of the choice, for notes.
     """
 
@@ -697,7 +712,7 @@ class _ChosenByMoments(Refits[Any]):
     chosen_refits: Refits[Any]
     walk: Walk
     positions: Mapping[str, Codes]
-    words: str
+    description: str
 
     def required_moments(self, fit: FittedModel[Any]) -> Spread | None:
         """Return which moments a refit needs."""
@@ -705,7 +720,7 @@ class _ChosenByMoments(Refits[Any]):
 
     def choice(self, fit: FittedModel[Any]) -> str:
         """Describe the choice that each refit repeats."""
-        return self.words
+        return self.description
 
     def refit_to_moments(self, fit: FittedModel[Any], moments: ClassMoments) -> Rule | None:
         """Return the rule on the terms that the moments choose; None if a covariance is singular."""
@@ -737,7 +752,9 @@ FitOnRows = Callable[[Codes], Any]
 """Function from positions of rows to the results of a fit or of a stepwise choice on these rows."""
 
 
-def anew_by_calls(fit: FittedModel[Any], blocks: Blocks, on_rows: FitOnRows, words: str) -> FittedModel[Any]:
+def repeat_choice_by_calls(
+    fit: FittedModel[Any], blocks: Blocks, on_rows: FitOnRows, description: str
+) -> FittedModel[Any]:
     """Return the fit on the chosen columns as a fit on all candidates that calls a function at each refit.
 
     Parameters
@@ -748,14 +765,14 @@ def anew_by_calls(fit: FittedModel[Any], blocks: Blocks, on_rows: FitOnRows, wor
         Rows without missing values in any candidate.
     on_rows : callable
         Function from positions of rows to the results of a fit or of a stepwise choice on these rows.
-    words : str
+    description : str
         Description of the choice, for notes.
 
     Returns
     -------
     FittedModel
     """
-    refits = RefitsByCalls(fit.refits, blocks.table.data, on_rows, words, holds_prior=True)
+    refits = RefitsByCalls(fit.refits, blocks.table.data, on_rows, description, uses_full_prior=True)
     return replace(fit, design_rows=blocks, path=None, cache={}, selection=None, refits_instead=refits)
 
 
@@ -771,9 +788,9 @@ class RefitsByCalls(Refits[Any]):
         All rows.
     on_rows : callable
         Function from positions of rows of the table to the results of a fit or of a stepwise choice.
-    words : str
+    description : str
         Description of the choice that each call makes; empty if a call does not choose anything.
-    holds_prior : bool
+    uses_full_prior : bool
         Whether scores use the prior of the fit to all rows instead of the prior of each call.
     """
 
@@ -783,15 +800,15 @@ class RefitsByCalls(Refits[Any]):
     base: Refits[Any]
     data: Any
     on_rows: FitOnRows
-    words: str
-    holds_prior: bool
+    description: str
+    uses_full_prior: bool
 
     def required_moments(self, fit: FittedModel[Any]) -> None:
         """Return None: a refit needs the rows."""
 
     def choice(self, fit: FittedModel[Any]) -> str:
         """Describe the choice that each call repeats; empty if nothing is chosen."""
-        return self.words
+        return self.description
 
     def refit(self, fit: FittedModel[Any], rows: Blocks, *, fixed: bool = False) -> Rule | None:
         """Return None: a call may fit other columns than the candidates and therefore returns only scores."""
@@ -831,9 +848,9 @@ class RefitsByCalls(Refits[Any]):
                 fitted = getattr(fitted, "_fit", None)
             if fitted is None:
                 return PriorRule(fit.log_prior()).scores(np.empty((len(test), 0)))
-            prior = fit.prior if self.holds_prior else None
+            prior = fit.prior if self.uses_full_prior else None
             method = getattr(results, "method", "plugin")
-            return _scores_by(fitted, rows_of(self.data, test), fit.classes, prior, method)
+            return _scores_of_classes(fitted, rows_of(self.data, test), fit.classes, prior, method)
 
     def leave_one_out(self, fit: FittedModel[Any]) -> Floats:
         """Return the scores (n, K) of the n rows that the fit uses, each by a call without the row."""
@@ -847,7 +864,7 @@ class RefitsByCalls(Refits[Any]):
         return np.concatenate(scores)
 
 
-def _scores_by(
+def _scores_of_classes(
     fit: FittedModel[Any], data: Any, classes: pd.Index, prior: Floats | None, method: str
 ) -> Floats:
     """Compute scores of the rows of a table by a fit that may lack some classes.
@@ -871,17 +888,21 @@ def _scores_by(
         Minus infinity for classes that the fit lacks; missing for rows with a missing value.
     """
     blocks = fit.new_rows(data, Gaps(unseen="missing"))
-    there = classes.get_indexer(fit.classes)
-    own = prior[there] if prior is not None and len(there) == len(classes) else None
+    class_positions = classes.get_indexer(fit.classes)
+    class_prior = (
+        prior[class_positions] if prior is not None and len(class_positions) == len(classes) else None
+    )
     if method == "calibrated":
-        rule: Rule = calibrated_rule(fit, own)
+        rule: Rule = calibrated_rule(fit, class_prior)
     else:
-        rule = (fit if own is None or not fit.has_posteriors else fit.under(own)).rule_of(blocks)
-    out = np.full((blocks.table.nrows, len(classes)), -np.inf)
-    for place, scores in scored(blocks, rule, len(fit.classes)):
-        out[place, there] = scores
-    out[np.isnan(out).any(axis=1)] = np.nan
-    return out
+        rule = (fit if class_prior is None or not fit.has_posteriors else fit.under(class_prior)).rule_of(
+            blocks
+        )
+    all_scores = np.full((blocks.table.nrows, len(classes)), -np.inf)
+    for row_slice, scores in scored(blocks, rule, len(fit.classes)):
+        all_scores[row_slice, class_positions] = scores
+    all_scores[np.isnan(all_scores).any(axis=1)] = np.nan
+    return all_scores
 
 
 class StepTables(NamedTuple):
@@ -905,7 +926,7 @@ class StepTables(NamedTuple):
 
 def step_tables(
     moments: ClassMoments,
-    parts: Mapping[str, Codes],
+    term_columns: Mapping[str, Codes],
     criterion: str,
     start: Sequence[str],
     moves: Sequence[str],
@@ -917,7 +938,7 @@ def step_tables(
     ----------
     moments : ClassMoments
         Moments of all candidate columns.
-    parts : mapping of str to (q,) int
+    term_columns : mapping of str to (q,) int
         Positions of the columns of each term.
     criterion : str
         Statistic that the search compared.
@@ -933,7 +954,7 @@ def step_tables(
     """
     selected = SelectedColumns(moments)
     for term in start:
-        selected.move(parts[term])
+        selected.move(term_columns[term])
     chosen = list(start)
     inside = []
     outside = []
@@ -942,11 +963,11 @@ def step_tables(
     with Progress(len(moves) + 1, "steps") as progress:
         for step, move in enumerate(["", *moves]):
             if move:
-                selected.move(parts[move])
+                selected.move(term_columns[move])
                 chosen = [term for term in chosen if term != move] + [move] * (move not in chosen)
-            inside += _inside(selected, parts, criterion, step, chosen)
-            left = [term for term in parts if term not in chosen]
-            outside += _outside(selected, parts, criterion, step, left)
+            inside += _terms_in_analysis(selected, term_columns, criterion, step, chosen)
+            remaining_terms = [term for term in term_columns if term not in chosen]
+            outside += _terms_not_in_analysis(selected, term_columns, criterion, step, remaining_terms)
             if chosen:
                 test = selected.overall()
                 row: dict[str, Any] = {"step": step, "terms_in": len(chosen), "columns": len(selected.pivots)}
@@ -955,14 +976,19 @@ def step_tables(
                 pairs.append(_pairs(selected, step, classes))
             progress(1)
     tests = ["F", "df1", "df2", "p"]
-    value = [criterion, "pair"]
-    within = _frame(inside, ["step", "term"], ["tolerance", *tests, *value])
-    without = _frame(outside, ["step", "term"], ["tolerance", "min_tolerance", *tests, *value])
-    every = _frame(overall, ["step"], ["terms_in", "columns", "wilks", *tests])
-    none = pd.DataFrame(columns=["step", "class", "other", "D2", *tests])
-    by_pair = (pd.concat(pairs) if pairs else none).set_index(["step", "class", "other"])
+    criterion_columns = [criterion, "pair"]
+    in_analysis = _frame(inside, ["step", "term"], ["tolerance", *tests, *criterion_columns])
+    not_in_analysis = _frame(
+        outside, ["step", "term"], ["tolerance", "min_tolerance", *tests, *criterion_columns]
+    )
+    overall_table = _frame(overall, ["step"], ["terms_in", "columns", "wilks", *tests])
+    no_pairs = pd.DataFrame(columns=["step", "class", "other", "D2", *tests])
+    by_pair = (pd.concat(pairs) if pairs else no_pairs).set_index(["step", "class", "other"])
     return StepTables(
-        with_pair(within, classes, criterion), with_pair(without, classes, criterion), every, by_pair
+        with_pair(in_analysis, classes, criterion),
+        with_pair(not_in_analysis, classes, criterion),
+        overall_table,
+        by_pair,
     )
 
 
@@ -970,8 +996,8 @@ def _frame(rows: list[dict[str, Any]], keys: list[str], columns: list[str]) -> p
     return pd.DataFrame(rows, columns=[*keys, *columns]).set_index(keys)
 
 
-def _inside(
-    selected: SelectedColumns, parts: Mapping[str, Codes], criterion: str, step: int, terms: list[str]
+def _terms_in_analysis(
+    selected: SelectedColumns, term_columns: Mapping[str, Codes], criterion: str, step: int, terms: list[str]
 ) -> list[dict[str, Any]]:
     """Compute tolerance, F to remove and criterion without the term for each term in the model.
 
@@ -979,7 +1005,7 @@ def _inside(
     ----------
     selected : SelectedColumns
         Moments swept by the columns in the model.
-    parts : mapping of str to (q,) int
+    term_columns : mapping of str to (q,) int
         Positions of the columns of each term.
     criterion : str
     step : int
@@ -993,20 +1019,20 @@ def _inside(
     """
     tolerances = dict(zip(selected.pivots, selected.tolerances().tolist(), strict=True)) if terms else {}
     rows = []
-    for term, test in zip(terms, selected.partials([parts[term] for term in terms]), strict=True):
+    for term, test in zip(terms, selected.partials([term_columns[term] for term in terms]), strict=True):
         row: dict[str, Any] = {"step": step, "term": term}
-        row |= {"tolerance": min(tolerances[column] for column in parts[term].tolist())}
+        row |= {"tolerance": min(tolerances[column] for column in term_columns[term].tolist())}
         row |= {"F": test.F, "df1": test.df1, "df2": test.df2, "p": test.pvalue}
         value = np.nan
         pair = None
         if len(terms) > 1:
-            value, pair = selected.without_term(parts[term], criterion)
+            value, pair = selected.without_term(term_columns[term], criterion)
         rows.append(row | {criterion: value, "pair": pair})
     return rows
 
 
-def _outside(
-    selected: SelectedColumns, parts: Mapping[str, Codes], criterion: str, step: int, terms: list[str]
+def _terms_not_in_analysis(
+    selected: SelectedColumns, term_columns: Mapping[str, Codes], criterion: str, step: int, terms: list[str]
 ) -> list[dict[str, Any]]:
     """Compute tolerance, minimum tolerance, F to enter and criterion with the term for each other term.
 
@@ -1014,7 +1040,7 @@ def _outside(
     ----------
     selected : SelectedColumns
         Moments swept by the columns in the model.
-    parts : mapping of str to (q,) int
+    term_columns : mapping of str to (q,) int
         Positions of the columns of each term.
     criterion : str
     step : int
@@ -1026,17 +1052,28 @@ def _outside(
     list of dict
         One row for each term. Statistics of a term that depends linearly on the chosen ones are missing.
     """
-    able = [term for term in terms if not selected.dependent(parts[term])]
-    tests = dict(zip(able, selected.partials([parts[term] for term in able]), strict=True))
+    independent_terms = [term for term in terms if not selected.dependent(term_columns[term])]
+    tests = dict(
+        zip(
+            independent_terms,
+            selected.partials([term_columns[term] for term in independent_terms]),
+            strict=True,
+        )
+    )
     rows = []
     for term in terms:
-        own, least = selected.tolerances_with(parts[term])
-        row: dict[str, Any] = {"step": step, "term": term, "tolerance": own, "min_tolerance": least}
+        tolerance, min_tolerance = selected.tolerances_with(term_columns[term])
+        row: dict[str, Any] = {
+            "step": step,
+            "term": term,
+            "tolerance": tolerance,
+            "min_tolerance": min_tolerance,
+        }
         row |= dict.fromkeys(["F", "df1", "df2", "p", criterion], np.nan)
         if term in tests:
             test = tests[term]
             row |= {"F": test.F, "df1": test.df1, "df2": test.df2, "p": test.pvalue}
-            row[criterion], row["pair"] = selected.with_term(parts[term], criterion)
+            row[criterion], row["pair"] = selected.with_term(term_columns[term], criterion)
         rows.append(row)
     return rows
 
@@ -1065,8 +1102,8 @@ def with_pair(table: pd.DataFrame, classes: pd.Index, criterion: str) -> pd.Data
     """
     pairs = table.pop("pair")
     if criterion in NEAREST:
-        for at, name in enumerate(("class", "other")):
-            labels = [classes[pair[at]] if isinstance(pair, tuple) else None for pair in pairs]
+        for position, name in enumerate(("class", "other")):
+            labels = [classes[pair[position]] if isinstance(pair, tuple) else None for pair in pairs]
             table[name] = pd.Series(labels, index=table.index, dtype=object)
     return table
 

@@ -115,7 +115,7 @@ def worst_violation(fit: Any, data: pd.DataFrame, y: np.ndarray, weights: np.nda
         sd = [mp.sqrt(mp.fsum(w[i] * (x[i][j] - mean[j]) ** 2 for i in range(n))) for j in range(p)]
         z = [[(x[i][j] - mean[j]) / sd[j] for j in range(p)] for i in range(n)]
         # Of the standardized columns, as they are held: those of the data have them to rounding only.
-        beta = [[mp.mpf(float(v)) for v in row] for row in fit._numbers.beta]
+        beta = [[mp.mpf(float(v)) for v in row] for row in fit._estimates.beta]
         worst = mp.mpf(0)
         residual = []
         for i in range(n):
@@ -146,7 +146,7 @@ def test_conditions_hold_to_rounding(formula, penalty):
     for strength in (0.2, 0.01, 1e-4):
         fit = logistic(formula, data, penalty=replace(penalty, strength=strength), weights=weights)
         assert worst_violation(fit, data, y, weights) < 2e-15
-        assert fit._numbers.violation * strength < 1e-14
+        assert fit._estimates.violation * strength < 1e-14
 
 
 def test_no_other_coefficients_are_better():
@@ -167,7 +167,7 @@ def test_no_other_coefficients_are_better():
             return loss + 0.03 * ((1 - a) / 2 * b @ b + a * (v[1:4] + v[4:]).sum())
 
         found = minimize(objective, np.zeros(7), bounds=[(None, None)] + [(0, None)] * 6, tol=1e-15)
-        held = fit._numbers.beta[0]
+        held = fit._estimates.beta[0]
         own = objective(np.concatenate([held[:1], np.maximum(held[1:], 0), np.maximum(-held[1:], 0)]))
         assert own <= found.fun + 1e-15
         assert own == pytest.approx(found.fun, abs=1e-8)
@@ -189,7 +189,7 @@ def test_strength_is_one_over_n_times_c_of_scikit_learn():
             if penalty.word != "ridge" and "penalty" in peer.get_params():
                 peer.set_params(penalty="elasticnet")
             peer.fit(z, IRIS["species"])
-        np.testing.assert_allclose(fit._numbers.beta[:, 1:], peer.coef_, atol=2e-6)
+        np.testing.assert_allclose(fit._estimates.beta[:, 1:], peer.coef_, atol=2e-6)
 
 
 # ------------------------------------------------------------------ what it has, and what it has not
@@ -376,7 +376,7 @@ def test_strengths_near_none_and_beyond_all():
     """Of separated classes conditions hold to rounding; at a huge strength the class shares are left."""
     for name, strength in (("lasso", 1e-10), ("ridge", 1e-12), ("elastic_net", 1e-9)):
         fit = logistic("species ~ .", IRIS, penalty=PENALTIES[name](strength=strength))
-        assert fit._numbers.violation * strength < 1e-14
+        assert fit._estimates.violation * strength < 1e-14
     fit = logistic("species ~ .", IRIS, penalty=Lasso(1e3), prior=[0.2, 0.3, 0.5])
     assert not len(fit.selected)
     assert not fit.params.iloc[1:].to_numpy().any()
@@ -394,7 +394,7 @@ def test_paths_reach_what_fits_of_one_strength_are():
         one = logistic("species ~ .", IRIS, penalty=ElasticNet(0.8, strength=path["strength"].iloc[at]))
         # A path ends where conditions are violated by a hundred-thousandth of the strength.
         assert one.prsquared == pytest.approx(path["explained"].iloc[at], abs=1e-5)
-        assert one._numbers.nonzero() == path["df"].iloc[at]
+        assert one._estimates.nonzero() == path["df"].iloc[at]
 
 
 def test_a_source_of_tables_and_rows_that_miss_values():
@@ -437,7 +437,7 @@ def test_genes():
     data = support.leukemias()[0].drop(columns=[f"g{j}" for j in range(1500, 7129)])
     fit = logistic("y ~ .", data, penalty=Lasso(0.05))
     z = (data[list(fit.terms)] - data[list(fit.terms)].mean()) / data[list(fit.terms)].std(ddof=0)
-    beta = fit._numbers.beta[0]
+    beta = fit._estimates.beta[0]
     share = 1 / (1 + np.exp(-beta[0] - z.to_numpy() @ beta[1:]))
     slope = z.to_numpy().T @ (share - (data["y"] == fit.classes[1])) / len(data)
     assert np.abs(slope).max() == pytest.approx(0.05, abs=1e-14)
