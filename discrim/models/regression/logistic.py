@@ -101,8 +101,9 @@ def logistic(
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     bias_reduction : bool
-        Whether the likelihood is maximized with Jeffreys' penalty (Firth, 1993). This removes the bias of
-        first order, and the estimates are finite even if a hyperplane separates classes.
+        Whether to use Firth's (1993) bias reduction: the log-likelihood plus half the log determinant of
+        the information matrix (Jeffreys' prior) is maximized. This removes the first-order bias, and the
+        estimates are finite even if a hyperplane separates classes.
     separation : {"raise", "warn"}
         Action if a hyperplane separates classes, completely or with some rows on it (quasi-completely; Albert
         & Anderson, 1984, Biometrika 71, 1-10), and the likelihood has no maximum: raise an error, or issue a
@@ -146,8 +147,9 @@ def logistic(
     CollinearError
         A column is a combination of others; the message names them.
     SeparationError
-        A hyperplane separates classes, and the likelihood has no maximum; the message names classes, terms
-        and rows. With `bias_reduction=True` or a penalty a maximum exists.
+        A hyperplane separates classes, and the likelihood has no maximum. The attributes `classes`, `columns`
+        and `rows` have the separated classes, the terms of the hyperplane, and rows that lie on it. With
+        `bias_reduction=True` or a penalty a maximum exists.
 
     Examples
     --------
@@ -204,8 +206,8 @@ def logistic(
     reading.warn_of_near_dependencies(moments.as_one(), blocks.terms, logistic_search.OVER_ALL)
     prior_proportions, reference_code = _prior_and_reference(prior, reference, blocks, moments)
     fit, certificate = logistic_search.maximize_or_certify(
-        blocks, moments, prior_proportions, reference=reference_code, estimated_prior=is_estimated, tol=tol, maxiter=maxiter,
-        bias_reduction=bias_reduction, warn=separation == "warn",
+        blocks, moments, prior_proportions, reference=reference_code, estimated_prior=is_estimated,
+        tol=tol, maxiter=maxiter, bias_reduction=bias_reduction, warn=separation == "warn",
     )  # fmt: skip
     cache = {} if certificate is None else {"separation": certificate}
     return LogisticResults(LogisticSpec().fit(fit, blocks, options, cache=cache))

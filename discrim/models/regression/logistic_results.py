@@ -174,8 +174,8 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
             Level of the intervals: 0.95 stands for 95 percent.
         method : {"wald", "profile"}
             "wald" uses the estimate and its standard error. "profile" contains the values that a likelihood
-            ratio test does not reject (Venzon & Moolgavkar, 1988); for a fit with bias reduction it is the
-            ratio of the penalized likelihood (Heinze & Schemper, 2002).
+            ratio test does not reject (Venzon & Moolgavkar, 1988); for a fit with bias reduction it uses
+            Firth's likelihood (Heinze & Schemper, 2002).
 
         Returns
         -------
@@ -247,8 +247,8 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         ----------
         by : None or "term"
             None tests the whole model against the constants alone. "term" tests each term of the formula,
-            with all its columns, by leaving it out of a model. For a fit with bias reduction these are
-            penalized likelihood ratios: the coefficients are fixed at zero in the penalized likelihood of the
+            with all its columns, by leaving it out of a model. For a fit with bias reduction these are ratios
+            of Firth's likelihood: the coefficients are fixed at zero in the bias-reduced likelihood of the
             whole model.
         type : {1, 2, 3}
             Type of the test. Type 1 tests each term after the terms before it, terms of fewer factors first,
@@ -345,7 +345,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
             deviance and aic of the fit without the term, the likelihood ratio against the whole model (LRT),
             df and p. The first row, `<none>`, is the whole model; terms of fewer factors come first. For a
             fit with bias reduction, deviance and aic belong to the fit without the term, and LRT is the
-            penalized likelihood ratio of `lr_test(by="term")`, which is not the difference of the deviances.
+            ratio of Firth's likelihood of `lr_test(by="term")`, which is not the difference of the deviances.
 
         Raises
         ------
@@ -743,8 +743,8 @@ def _log_odds(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Sectio
 
 
 def _lr_terms(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
-    penalized = "Penalized likelihood ratios. " if fit.estimates.bias_reduction else ""
-    note = f"{penalized}{type_note(fit.design_rows)}"
+    firth_note = "Ratios of Firth's bias-reduced likelihood. " if fit.estimates.bias_reduction else ""
+    note = f"{firth_note}{type_note(fit.design_rows)}"
     if results.cov_type != "nonrobust":
         note += f' They do not use {results.cov_type} standard errors: see wald_test(by="term").'
     formats: dict[Any, Any] = {"statistic": "z", "df": "count", "p": "tail"}

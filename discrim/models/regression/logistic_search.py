@@ -9,6 +9,7 @@ object of statsmodels.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -265,7 +266,7 @@ def check_statsmodels(fit: FittedModel[LogisticFit]) -> None:
     """Raise NotSupportedError if statsmodels does not have the model, or the fit lacks estimates or rows."""
     if fit.estimates.bias_reduction:
         raise NotSupportedError(
-            "statsmodels has no logistic regression with Firth's penalty.",
+            "statsmodels does not support logistic regression with Firth's bias reduction.",
             hint="Fit with bias_reduction=False.",
         )
     if rows_with_maximum(fit, "to_statsmodels()").weights is not None:
@@ -332,12 +333,15 @@ OVERLAP = "The classes overlap: no hyperplane lies between any of them, and the 
 
 
 def refuse_empty_cells(blocks: Blocks) -> None:
-    """Raise SeparationError if a category has rows but none of some class: its indicator separates.
+    """Raise SeparationError if a level of a predictor has rows, but none of some class.
 
-    A pass over the labels finds this before columns are multiplied.
+    The indicator of such a level separates the class from others. A pass over the labels finds this before
+    the columns of interactions are computed.
     """
     classes = blocks.design.levels
     problems = []
+    columns = []
+    absent_classes = []
     for cells in class_cells(blocks):
         present = cells.rows.sum(axis=0) > 0
         empty = (cells.rows == 0) & present & (cells.rows.sum(axis=1) > 0)[:, None]
@@ -353,21 +357,62 @@ def refuse_empty_cells(blocks: Blocks) -> None:
             )
             condition = f"where {cells.label!r} is {cells.levels[level]!r}"
             label = shown(classes[code])
+            columns.append(cells.label)
+            absent_classes.append(classes[code])
             several_rows = f"none of the {rows:,} rows {condition} is of class {label}"
             problems.append(
                 (several_rows if rows > 1 else f"the only row {condition} is not of class {label}") + more
             )
     if problems:
         raise SeparationError(
-            f"A hyperplane separates the classes in part: {'; '.join(problems[:3])}. The likelihood has no "
-            "maximum, the estimates would be infinite.",
+            f"A hyperplane separates the classes partially: {'; '.join(problems[:3])}. The likelihood has no "
+            "maximum, and the estimates would be infinite.",
             hint="Merge levels, leave the predictor out, pass bias_reduction=True, or use lda().",
             options={"bias_reduction": True},
+            columns=columns,
+            classes=dict.fromkeys(absent_classes),
         )
 
 
-def certify(fit: LogisticFit, blocks: Blocks) -> Certificate:
-    """Return a certificate of separation or overlap, found by linear programming."""
+@dataclass(frozen=True, slots=True, eq=False)
+class SeparatedData:
+    """Classes, terms and rows of a separation, for the message and the attributes of SeparationError.
+
+    Attributes
+    ----------
+    pairs : list of ClassPair
+        Separated pairs of classes.
+    class_labels : list
+        Labels of their classes.
+    terms : list of str
+        Terms of the separating hyperplane, by decreasing importance.
+    touching_rows : list
+        Labels of rows on the hyperplane.
+    """
+
+    pairs: list[ClassPair]
+    class_labels: list[Any]
+    terms: list[str]
+    touching_rows: list[Any]
+
+
+def certify(fit: LogisticFit, blocks: Blocks) -> tuple[Certificate, SeparatedData | None]:
+    """Determine by linear programming whether classes are separated.
+
+    Parameters
+    ----------
+    fit : LogisticFit
+        The last estimates of the search.
+    blocks : Blocks
+        The rows.
+
+    Returns
+    -------
+    certificate : Certificate
+        Proof of separation or overlap.
+    separated : SeparatedData or None
+        None if the classes overlap.
+    """
     rows = gathered_rows(blocks)
     columns = fit.frame.columns(rows.x)
     guess = np.insert(fit.newton.coef, fit.reference, 0.0, axis=1)
@@ -377,12 +422,13 @@ def certify(fit: LogisticFit, blocks: Blocks) -> Certificate:
             proof = _overlap_of_far_rows(proof, rows, fit.moments.n_classes)
     certificate = labelled_certificate(proof, fit.frame.to_data(), blocks, rows)
     if proof.kind == "overlap":
-        return certificate._replace(message=OVERLAP)
+        return certificate._replace(message=OVERLAP), None
     pairs = separated_pairs(proof, columns, rows.codes)
     on_plane = np.unique(np.concatenate([pair.touching for pair in pairs]))
     index = blocks.table.index[rows.positions]
-    message = _separation_message(proof, pairs, fit, blocks, rows.positions)
-    return certificate._replace(on_plane=index[on_plane], message=message)
+    separated = _separated_data(proof, pairs, fit, blocks, rows.positions)
+    message = _separation_message(separated, blocks)
+    return certificate._replace(on_plane=index[on_plane], message=message), separated
 
 
 def _overlap_of_far_rows(proof: Separation, rows: GatheredRows, n_classes: int) -> Separation:
@@ -482,8 +528,8 @@ def _settle_separated(fit: LogisticFit, blocks: Blocks, *, warn: bool) -> Certif
     Certificate or None
         None if the classes overlap.
     """
-    certificate = certify(fit, blocks)
-    if certificate.kind == "overlap":
+    certificate, separated = certify(fit, blocks)
+    if separated is None:
         return None
     if not warn:
         # With many columns LDA needs a shrunk covariance.
@@ -496,10 +542,13 @@ def _settle_separated(fit: LogisticFit, blocks: Blocks, *, warn: bool) -> Certif
             hint=f"Pass bias_reduction=True, {alternative}or use {lda_call}.",
             options={"bias_reduction": True},
             certificate=certificate,
+            columns=separated.terms,
+            classes=separated.class_labels,
+            rows=separated.touching_rows,
         )
     warn_user(
-        f"{certificate.message} The estimates that are given are those at which the search stopped, "
-        "and mean nothing; separation.direction is the direction in which they grow.",
+        f"{certificate.message} The reported estimates are those at which the search stopped, and are not "
+        "meaningful; separation.direction is the direction in which they diverge.",
         SeparationWarning,
     )
     return certificate
@@ -554,7 +603,7 @@ def maximize_or_certify(
     tol, maxiter : float, int
         Tolerance and largest number of steps.
     bias_reduction : bool
-        Whether to use Firth's penalty.
+        Whether to use Firth's bias reduction.
     warn : bool
         Whether separated classes cause a warning instead of an error.
 
@@ -598,15 +647,15 @@ def maximize_or_certify(
 def _unfinished_firth_error(fit: LogisticFit, maxiter: int) -> DataError:
     """Return the error of a search with bias reduction that did not converge, with the likely cause."""
     steps = fit.newton.steps
-    message = f"The penalized likelihood has not converged in {steps} step{'s' * (steps != 1)}"
+    message = f"Firth's bias-reduced likelihood has not converged in {steps} step{'s' * (steps != 1)}"
     if steps >= PENALIZED_STEPS * maxiter:
         return DataError(f"{message}.", hint="Raise maxiter=.")
     weight = float(fit.counts.sum())
     rows = int(fit.moments.rows.sum())
     if weight > 1e3 * rows:
         return DataError(
-            f"{message}, and more would not help: next to weights that sum to {weight:.3g} over {rows:,} "
-            "rows the penalty is lost in rounding.",
+            f"{message}, and more would not help: with weights that sum to {weight:.3g} over {rows:,} rows "
+            "the bias reduction is smaller than the rounding errors.",
             hint="Divide the weights by their mean.",
         )
     return DataError(
@@ -615,11 +664,10 @@ def _unfinished_firth_error(fit: LogisticFit, maxiter: int) -> DataError:
     )
 
 
-def _separation_message(
+def _separated_data(
     proof: Separation, pairs: list[ClassPair], fit: LogisticFit, blocks: Blocks, positions: Codes
-) -> str:
-    # Slopes of columns with unit variance show which columns the hyperplane uses.
-    """Describe which classes are separated, by which columns, and which rows lie on the plane.
+) -> SeparatedData:
+    """Find the labels of the separated classes, the terms of the hyperplane, and the rows that lie on it.
 
     Parameters
     ----------
@@ -633,13 +681,28 @@ def _separation_message(
         The rows, for labels.
     positions : (n,) int
         Positions of the rows in the table.
+
+    Returns
+    -------
+    SeparatedData
     """
+    # Slopes for columns of unit variance show which columns the hyperplane uses.
     slopes = fit.frame.covariance.unwhiten(proof.coef[1:]) * fit.frame.covariance.sd[:, None]
     weight = np.abs(slopes - slopes.mean(axis=1, keepdims=True)).max(axis=1)
-    order = [j for j in np.argsort(-weight) if weight[j] > 1e-6 * weight.max()]
-    terms = reading.listed(blocks.terms[j] for j in order)
-    complete = [pair for pair in pairs if not len(pair.touching)]
-    touching = [pair for pair in pairs if len(pair.touching)]
+    terms = [blocks.terms[j] for j in np.argsort(-weight) if weight[j] > 1e-6 * weight.max()]
+    levels = blocks.design.levels
+    class_codes = sorted({code for pair in pairs for code in (pair.first, pair.second)})
+    on_plane = np.unique(np.concatenate([pair.touching for pair in pairs]))
+    rows = [blocks.table.label(int(positions[i])) for i in on_plane]
+    return SeparatedData(pairs, [levels[code] for code in class_codes], terms, rows)
+
+
+def _separation_message(separated: SeparatedData, blocks: Blocks) -> str:
+    """Describe which classes are separated, by which columns, and which rows lie on the plane."""
+    terms = reading.listed(separated.terms)
+    labels = separated.touching_rows
+    complete = [pair for pair in separated.pairs if not len(pair.touching)]
+    touching = [pair for pair in separated.pairs if len(pair.touching)]
     sentences = []
     if complete:
         sentences.append(
@@ -647,18 +710,16 @@ def _separation_message(
             "side."
         )
     if touching:
-        on_plane = np.unique(np.concatenate([pair.touching for pair in touching]))
-        labels = [blocks.table.label(int(positions[i])) for i in on_plane]
         sentences.append(
-            f"A hyperplane separates {_pair_names(touching, blocks)} in part, by {terms}: no row lies on "
-            "the wrong "
-            f"side of it but {len(labels)} on it (the first: {reading.listed(labels, 3)}): quasi-separation."
+            f"A hyperplane separates {_pair_names(touching, blocks)} partially, by {terms}: no row lies on "
+            f"its wrong side, but {len(labels)} on it (the first: {reading.listed(labels, 3)}). This is "
+            "quasi-complete separation."
         )
-    return f"{' '.join(sentences)} The likelihood has no maximum, the estimates would be infinite."
+    return f"{' '.join(sentences)} The likelihood has no maximum, and the estimates would be infinite."
 
 
 def _pair_names(pairs: list[ClassPair], blocks: Blocks) -> str:
-    """Describe pairs of classes."""
+    """Name at most three pairs of classes, such as "'a' from 'b'", for a message."""
     levels = blocks.design.levels
     pair_names = " and ".join(f"{levels[pair.first]!r} from {levels[pair.second]!r}" for pair in pairs[:3])
     n_more = len(pairs) - 3

@@ -504,7 +504,7 @@ class TermFits:
         reference : int
             Code of the reference class.
         bias_reduction : bool
-            Whether to use Firth's penalty.
+            Whether to use Firth's bias reduction.
         tol : float
             Tolerance of the search.
         maxiter : int
@@ -634,7 +634,7 @@ def likelihood_ratio_on(
 ) -> tuple[float, float]:
     """Likelihood ratio of nested fits to the same rows.
 
-    With bias reduction both maxima are of the penalized likelihood of the large fit.
+    With bias reduction both are maxima of Firth's likelihood of the large fit.
 
     Parameters
     ----------

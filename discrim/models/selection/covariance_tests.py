@@ -1,4 +1,8 @@
-"""Verbs that ask whether a smaller model was enough: `box_m`, `lr_test`, `covariance_models`, `hausman`."""
+"""Tests of a smaller model against a larger one: `box_m`, `lr_test`, `covariance_models`, `hausman`.
+
+The verbs check that fits can be compared and assemble their tables. The statistics are in
+`discrim.inference`.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +55,7 @@ def box_m(
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> TestResult:
-    """Tests that the classes have one covariance: Box's M, or one for more columns than rows.
+    """Test of equal covariance matrices of the classes: Box's M, or a test for many variables.
 
     Parameters
     ----------
@@ -60,10 +64,10 @@ def box_m(
     data : table or source of tables
         Table, or source of tables that is read in chunks; see the page on shared arguments.
     method : {"schott", "li-chen", "cai-liu-xia"}, optional
-        A test that does not need more rows than columns; by default Box's M. "schott" compares any number of
-        normal classes, "li-chen" two classes that need not be normal: both detect differences in many
-        elements of the covariances. "cai-liu-xia" uses the largest difference between two classes, for few
-        elements that differ, and names that element; it holds the rows in memory.
+        A test that does not require more observations than variables; by default Box's M. "schott" compares
+        any number of normal classes, "li-chen" two classes of any distribution; both are powerful if many
+        elements of the covariance matrices differ. "cai-liu-xia" uses the largest difference between two
+        classes, which it names, and is powerful if few elements differ; it needs all rows in memory.
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three identical rows.
     levels : sequence, optional
@@ -76,25 +80,24 @@ def box_m(
     Returns
     -------
     TestResult
-        The chi-square approximation. `table` also has M and the F approximation. With `method=`, a statistic
-        that is standard normal, or that of "cai-liu-xia", whose limit is Gumbel's law.
+        The chi-square approximation of Box's M; `table` also has M and the F approximation. The statistic of
+        "schott" and "li-chen" is standard normal, and that of "cai-liu-xia" has a Gumbel distribution.
 
     Raises
     ------
     CollinearError
-        The covariance of a class is singular, and no method is given.
+        The covariance matrix of a class is singular, and no `method` was passed.
     NotSupportedError
-        A class has fewer rows than a method takes, or there are more than two classes.
+        A class has fewer rows than the method requires, or the method compares only two classes.
 
     Notes
     -----
-    Box (1949, Biometrika 36, 317-346) has both approximations. They assume normal classes: with long tails
-    their p-values are too small. Schott (2007, Computational Statistics & Data Analysis 51, 6535-6542) and Li
-    & Chen (2012, Annals of Statistics 40, 908-940) estimate the sum of squared differences of the
-    covariances. Cai, Liu & Xia (2013, Journal of the American Statistical Association 108, 265-277) take the
-    largest difference in units of its standard error. Their p-values are approximations for many rows and
-    columns, and one-sided: the probability of so large a statistic. `assumes` says what each assumes of the
-    covariance.
+    Both approximations are by Box (1949, Biometrika 36, 317-346). They assume normal classes: with long tails
+    the p-values are too small. Schott (2007, Computational Statistics & Data Analysis 51, 6535-6542) and Li
+    & Chen (2012, Annals of Statistics 40, 908-940) estimate the sum of squared differences between the
+    covariance matrices. Cai, Liu & Xia (2013, Journal of the American Statistical Association 108, 265-277)
+    use the largest difference in units of its standard error. These p-values are one-sided approximations for
+    many observations and variables. The attribute `assumes` of the result states the assumptions.
 
     Examples
     --------
@@ -104,7 +107,7 @@ def box_m(
     >>> round(result.statistic, 3), result.df
     (140.943, 20.0)
 
-    Five rows in each class, of which Schott's test takes three at least:
+    Schott's test with five observations in each class:
 
     >>> round(box_m("species ~ .", data=load_iris()[::10], method="schott").statistic, 3)
     3.177
@@ -131,16 +134,16 @@ def lr_test(
     Parameters
     ----------
     lda_fit, qda_fit
-        The smaller and the larger model, fitted to the same rows. A fit of `lda` and one of `qda`, with the
-        same columns, test whether the classes have one covariance. Two fits of `logistic`, where the columns
-        of the first are combinations of those of the second, test whether the additional columns have any
-        effect. Penalized ones are compared in the penalized likelihood of the larger, as `lr_test(by="term")`
-        of a fit does.
+        The smaller and the larger model, fitted to the same rows. With fits of `lda` and `qda` to the same
+        columns, the hypothesis is a common covariance matrix. With two fits of `logistic`, where the columns
+        of the first are linear combinations of the columns of the second, the hypothesis is that the
+        additional columns have no effect. Fits with bias reduction are compared by Firth's likelihood of the
+        larger fit, like in the method `lr_test(by="term")`.
     bootstrap : int
         Number of replicates of the parametric bootstrap, which assumes normal classes but no large sample; by
         default none.
     permutations : int
-        Number of permutations of the deviations from the class means, which do not assume normal classes; by
+        Number of permutations of the deviations from the class means, which do not require normal classes; by
         default none.
     seed : int, optional
         Seed of the bootstrap and of the permutations.
@@ -148,25 +151,24 @@ def lr_test(
     Returns
     -------
     TestResult
-        The likelihood ratio with its chi-square. `table` also has Box's M by chi-square and F, and the
-        p-values of the bootstrap and of the permutations. A progress bar is shown if this takes more than a
-        second.
+        The likelihood ratio with its chi-square approximation. `table` also has the chi-square and F
+        approximations of Box's M, and the p-values of the bootstrap and of the permutations.
 
     Raises
     ------
     DataError
         The fits differ in rows, classes, columns or prior, or two fits of `logistic` are not nested.
     NotSupportedError
-        The first fit does not have one covariance and the second one for each class; a covariance has a few
-        large variances; replicates are asked of fits with diagonal covariances or `ncomp`, or of logistic
-        ones; permutations are asked without rows, or with weights that are not whole numbers; a logistic fit
-        was loaded, or only one of the two is penalized.
+        The fits are not of `lda` and `qda`, or both of `logistic`; the covariance model is factor analytic;
+        replicates were requested for diagonal covariance matrices, reduced rank or logistic fits;
+        permutations were requested for fits without rows, or with weights that are not whole numbers; a
+        logistic fit was loaded; or only one of the two logistic fits has bias reduction.
 
     Notes
     -----
     If the smaller model is true, twice the difference of the maximized log-likelihoods has a chi-square
-    distribution in large samples. For covariances this assumes normal classes: long tails make the p-value
-    too small (Wilks, 1938, Annals of Mathematical Statistics 9, 60-62; for covariances Anderson, 2003, An
+    distribution in large samples (Wilks, 1938, Annals of Mathematical Statistics 9, 60-62). For covariance
+    matrices this assumes normal classes: with long tails the p-value is too small (Anderson, 2003, An
     Introduction to Multivariate Statistical Analysis, ch. 10).
 
     Examples
@@ -177,7 +179,7 @@ def lr_test(
     >>> round(lr_test(lda("species ~ .", iris), qda("species ~ .", iris)).statistic, 3)
     149.656
 
-    Does a curve tell more than a line?
+    A test of the quadratic and cubic terms of a logistic regression:
 
     >>> from discrim import logistic
     >>> from discrim.datasets import load_penguins
@@ -189,14 +191,14 @@ def lr_test(
     if isinstance(lda_fit, LogisticResults) and isinstance(qda_fit, LogisticResults):
         if bootstrap or permutations:
             raise NotSupportedError(
-                "bootstrap= and permutations= are for lda() against qda().",
+                "bootstrap= and permutations= apply only to tests of lda() against qda().",
                 hint="Leave them out for logistic fits.",
             )
         return _logistic_ratio_test(lda_fit, qda_fit)
     if not (isinstance(lda_fit, LDAResults) and isinstance(qda_fit, QDAResults)):
         raise NotSupportedError(
             "lr_test() compares lda() with qda(), or two fits of logistic().",
-            hint="Give the smaller model first.",
+            hint="Pass the smaller model first.",
         )
     lda_model = lda_fit._fit
     qda_model = qda_fit._fit
@@ -204,9 +206,10 @@ def lr_test(
     quadratic = qda_model.estimates
     if "factors" in describe(quadratic.covariance_model).sections:
         raise NotSupportedError(
-            'One covariance is no special case of covariance="factor", so that the ratio has no '
-            "chi-square distribution.",
-            hint="Compare by bic, or see covariance_models(formula, data, dimensions=).",
+            'A common covariance matrix is not a special case of covariance="factor", so the likelihood '
+            "ratio "
+            "has no chi-square distribution.",
+            hint="Compare the fits by bic, or see covariance_models(formula, data, dimensions=).",
         )
     for fit in (lda_fit, qda_fit):
         fit._need_moments("lr_test()")
@@ -217,14 +220,14 @@ def lr_test(
                 f"The two fits differ in {name}.", hint="Fit both with the same formula to the same rows."
             )
     if not np.allclose(lda_fit.prior, qda_fit.prior, rtol=1e-12, atol=0):
-        raise DataError("The two fits differ in prior.", hint="Fit both with the same one.")
+        raise DataError("The two fits differ in prior.", hint="Fit both with the same prior.")
     _require_same_table((lda_fit, qda_fit), "lr_test()")
     df = qda_fit.df_model - lda_fit.df_model
     result = likelihood_ratio(lda_fit.llf, qda_fit.llf, df)
     if not (linear.has_distances and quadratic.has_distances and linear.reduced() is None):
         if bootstrap or permutations:
             raise NotSupportedError(
-                "bootstrap= and permutations= resample the ratio of full covariances.",
+                "bootstrap= and permutations= require full covariance matrices.",
                 hint="Fit without covariance= and ncomp=.",
             )
         return result
@@ -233,7 +236,10 @@ def lr_test(
     resampled = {"parametric bootstrap": bootstrap, "permutation": permutations}
     for name, replicates in resampled.items():
         if not is_whole(replicates) or replicates < 0:
-            raise DataError(f"{replicates!r} replicates of the {name}.", hint="Give a whole number.")
+            raise DataError(
+                f"The number of replicates of the {name} is not valid: {replicates!r}.",
+                hint="Pass a nonnegative whole number.",
+            )
         if replicates:
             ratios = _null_ratios(name, qda_model, replicates, seed)
             pvalue = permutation_pvalue(result.statistic, ratios, unit=result.statistic)
@@ -242,53 +248,84 @@ def lr_test(
 
 
 def _logistic_ratio_test(small: LogisticResults, large: LogisticResults) -> TestResult:
-    """Whether the columns that the large fit has more tell anything."""
+    """Test whether the additional columns of the larger logistic fit have any effect.
+
+    Parameters
+    ----------
+    small, large : LogisticResults
+        Nested fits to the same rows.
+
+    Returns
+    -------
+    TestResult
+
+    Raises
+    ------
+    DataError
+        The fits are not nested, use different rows, or the maximization for the smaller model fails.
+    NotSupportedError
+        A fit has no rows or a penalty, or only one of them has bias reduction.
+    """
     comparable.require_rows((small, large), "lr_test()")
     refuse_penalized((small, large), "lr_test()")
     comparable.refuse_other_rows((small, large), "lr_test()")
     fits = small._fit, large._fit
     if fits[0].estimates.bias_reduction != fits[1].estimates.bias_reduction:
         raise NotSupportedError(
-            "lr_test() compares likelihoods of one kind, and one of the fits has bias_reduction=True.",
-            hint="Fit both with it, or both without it.",
+            "The likelihoods cannot be compared, because only one of the fits has bias_reduction=True.",
+            hint="Fit both with bias reduction, or both without it.",
         )
     statistic, df = likelihood_ratio_on(*fits)
     if df <= 0:
         raise DataError(
-            "The second fit of lr_test() has no columns beyond those of the first, so that there is "
-            "nothing to test.",
-            hint="Give the smaller fit first, and one with more terms as the second.",
+            "The second fit of lr_test() has no columns in addition to those of the first.",
+            hint="Pass the smaller fit first, and a fit with more terms second.",
         )
     if np.isnan(statistic):
         raise DataError(
-            "No maximum of the penalized likelihood was found under the smaller model.",
+            "The maximization of Firth's bias-reduced likelihood did not converge for the smaller model.",
             hint="Use wald_test() of the larger fit.",
         )
     assumes = "Large samples; under the hypothesis the additional columns have no effect."
     if fits[0].estimates.bias_reduction:
-        assumes = f"Penalized likelihoods. {assumes}"
+        assumes = f"Firth's bias-reduced likelihoods. {assumes}"
     return chi_square_test("Likelihood ratio", statistic, df, assumes)
 
 
 def _require_same_table(fits: Sequence[Any], caller: str) -> None:
-    """Raise a DataError where two fits are of other rows, or of columns with other values."""
+    """Raise DataError if fits use different rows, or columns with different values."""
     comparable.refuse_other_rows(fits, caller)
     if not all(comparable.same_columns(fits)):
         raise DataError(
-            "The two fits differ in the values of their columns, as in other units.",
-            hint="Fit both to one table.",
+            "The two fits differ in the values of their columns, for example in their units.",
+            hint="Fit both to the same table.",
         )
 
 
 def _null_ratios(name: str, fit: FittedModel[QDAFit], replicates: int, seed: int | None) -> Floats:
-    """The ratio under one covariance, (replicates,)."""
+    """Simulate the likelihood ratio under a common covariance matrix.
+
+    Parameters
+    ----------
+    name : {"parametric bootstrap", "permutation"}
+    fit : FittedModel
+        The fit of `qda`; permutations use its rows.
+    replicates : int
+        Number R of replicates.
+    seed : int or None
+
+    Returns
+    -------
+    (R,) float
+    """
     moments = fit.estimates.moments
     if name == "parametric bootstrap":
         return bootstrap_ratios(moments.counts, moments.n_columns, replicates, seed)
     blocks = fit.rows("permutations=")
     if blocks.weights is not None and (np.nan_to_num(blocks.weights) % 1 != 0).any():
         raise NotSupportedError(
-            "permutations= shuffles rows.", hint="Give weights that are whole numbers, or use bootstrap=."
+            "permutations= requires weights that are whole numbers.",
+            hint="Pass frequency weights, or use bootstrap=.",
         )
     whiten_rows = pooled(moments, moments.total - moments.n_classes).whiten
     chunks = []
@@ -313,7 +350,7 @@ def covariance_models(
     na_action: NaAction = "drop",
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> pd.DataFrame:
-    """The ladder of covariance models, from spherical to a free covariance for each class.
+    """Compare covariance models, from a spherical matrix to an unrestricted matrix for each class.
 
     Parameters
     ----------
@@ -322,11 +359,13 @@ def covariance_models(
     data : table or source of tables
         Table, or source of tables that is read in chunks; see the page on shared arguments.
     dimensions : int, dict of class to int, or {"cattell", "bic"}, optional
-        Adds the covariances of a few large variances, in all their forms, and says how many variances are
-        large, as `dimensions` of `discrim.qda` does: a number, numbers by class, the scree test, or the least
-        BIC. Forms with one number of dimensions for all classes are not shown where the numbers are given.
+        Adds the factor-analytic models in all their forms. The number of dimensions is specified like
+        `dimensions` of `discrim.covariance.FactorAnalytic`: a number, numbers by class, the scree test, or
+        the smallest BIC. Forms with a common number of dimensions are left out if the numbers are given by
+        class.
     threshold : float, optional
-        Share of the largest fall that counts for dimensions="cattell", between 0 and 1; by default 0.2.
+        Smallest drop between eigenvalues that counts in the scree test (dimensions="cattell"), as a
+        proportion of the largest drop; by default 0.2.
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three identical rows.
     levels : sequence, optional
@@ -340,21 +379,22 @@ def covariance_models(
     -------
     DataFrame
         For each model: df, llf, aic and bic; the likelihood ratio against the next model with its df and p;
-        and the same against the free model. Spherical covariances and common principal components depend on
-        the units of the columns, and the other models do not. Common principal components are missing, with a
-        warning, if standard deviations differ by more than 1e7. With `dimensions` the models "factor
-        AkjBkQkDk" and so on stand below the ladder, with their dimensions, and with a test against the free
-        model if the dimensions were given. A form whose signal varies less than its noise has no likelihood.
+        and the likelihood ratio against the unrestricted model "free". Spherical matrices and common
+        principal components depend on the units of the variables; the other models do not. Common principal
+        components are missing, with a warning, if standard deviations differ by a factor of more than 1e7.
+        With `dimensions`, the models "factor AkjBkQkDk" and so on follow with their dimensions, and with a
+        test against "free" if the dimensions were given. The likelihood of a form whose signal has less
+        variance than its noise is missing.
 
     Raises
     ------
     CollinearError
-        The covariance of a class is singular.
+        The covariance matrix of a class is singular.
 
     Notes
     -----
-    The p-values assume normal classes and many rows. The ladder is from Flury (1988, Common Principal
-    Components and Related Multivariate Models) and Manly & Rayner (1987, Biometrika 74, 841-847).
+    The p-values assume normal classes and large samples. The hierarchy of models is by Flury (1988, Common
+    Principal Components and Related Multivariate Models) and Manly & Rayner (1987, Biometrika 74, 841-847).
 
     Examples
     --------
@@ -372,16 +412,19 @@ def covariance_models(
 
 @with_keyword_hints
 def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
-    """Hausman's test of normal classes with one covariance: LDA's slopes against the logistic model's.
+    """Hausman's test of the assumptions of LDA, by its slopes and those of logistic regression.
+
+    Under normal classes with a common covariance matrix, both estimate the same slopes, and LDA is more
+    efficient. Logistic regression does not assume normal classes.
 
     Parameters
     ----------
     lda_fit : LDAResults
         The linear discriminant analysis.
     logit
-        A logistic regression of the same classes on the same columns: a fit of `discrim.logistic` against any
-        reference, or one of statsmodels' Logit or MNLogit against the first class, which has `params` and
-        `cov_params()` with a constant first and the columns in the order of the terms.
+        A logistic regression of the same classes on the same columns: a fit of `discrim.logistic` with any
+        reference, or of statsmodels' Logit or MNLogit with the first class as reference, the constant as
+        first column, and the other columns in the order of the terms.
 
     Returns
     -------
@@ -390,16 +433,16 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
     Raises
     ------
     DataError
-        The first fit is not one of LDA; or the logistic fit has other classes, columns or rows.
+        The first fit is not a fit of `lda`, or the logistic fit has other classes, columns or rows.
     NotSupportedError
-        A hyperplane separates classes, so that the logistic fit has no estimates; or the standard errors of
-        LDA are not the smaller ones in any direction.
+        A hyperplane separates classes, and the logistic fit has no finite estimates; or the standard errors
+        of LDA are not smaller in any direction.
 
     Notes
     -----
-    The test is Hausman's (1978, Econometrica 46, 1251-1271); its p-value assumes many rows. Efron (1975,
-    Journal of the American Statistical Association 70, 892-898) shows how much more precise the normal model
-    is if it holds.
+    The test is by Hausman (1978, Econometrica 46, 1251-1271); its p-value assumes large samples. Efron (1975,
+    Journal of the American Statistical Association 70, 892-898) derives the gain in efficiency under
+    normality.
 
     Examples
     --------
@@ -419,7 +462,7 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
     moments = normal.estimates.moments
     slopes, cov = slope_covariance(moments, normal.estimates.covariance, normal.estimates.residual_df, 0)
 
-    # In units in which squares of slopes are doubles.
+    # Use units in which squared slopes do not overflow.
     column_units = 1 / moments.scale
     params, logistic_cov = _logistic_estimates(lda_fit, logit, column_units)
     q, p = slopes.shape
@@ -440,6 +483,7 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
 
 
 def _raise_different_counts(lda_count: str, logistic_count: str) -> NoReturn:
+    """Raise DataError for two fits with different numbers of rows."""
     raise DataError(
         f"The two fits differ in rows: LDA has {lda_count}, the logistic regression {logistic_count}.",
         hint="Fit both to the same rows, with the same weights.",
@@ -447,7 +491,23 @@ def _raise_different_counts(lda_count: str, logistic_count: str) -> NoReturn:
 
 
 def _logistic_estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[Floats, Floats]:
-    """Logistic coefficients (p + 1, K - 1) against the first class, over a unit, and their covariance."""
+    """Return the estimates of a logistic regression relative to the first class.
+
+    Parameters
+    ----------
+    lda_fit : LDAResults
+        Fit whose classes, terms and rows the regression must have.
+    logit : LogisticResults or results of statsmodels
+    unit : (p,) float
+        Units of the columns, by which slopes are multiplied.
+
+    Returns
+    -------
+    params : (p + 1, K - 1) float
+        Coefficients, the constant first.
+    cov : ((p + 1) (K - 1), (p + 1) (K - 1)) float
+        Their covariance matrix, class by class.
+    """
     unit_column = np.insert(unit, 0, 1.0)[:, None]
     refuse_penalized((logit,), "hausman()")
     if isinstance(logit, LogisticResults):
@@ -465,22 +525,21 @@ def _logistic_estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[
         logistic = logit._fit
         if not logistic.estimates.newton.converged:
             raise NotSupportedError(
-                "A hyperplane separates classes, so that the logistic regression has no estimates to "
-                "compare with LDA's.",
+                "A hyperplane separates classes, and the logistic regression has no finite estimates.",
                 hint="Fit with bias_reduction=True.",
             )
         if logit.cov_type != "nonrobust":
             raise NotSupportedError(
-                "Hausman's test takes the covariance of the model for the logistic estimates, and not "
+                "Hausman's test requires model-based standard errors of the logistic estimates, not "
                 f"{logit.cov_type} standard errors.",
-                hint='Pass robust("nonrobust") of the fit.',
+                hint='Pass fit.robust("nonrobust").',
             )
         against_first = logistic.estimates.against(0)
         return against_first.params() * unit_column, against_first.cov_params(unit)
     if isinstance(logit, LDAResults) or not (hasattr(logit, "params") and hasattr(logit, "cov_params")):
         raise DataError(
-            f"hausman() compares lda() with a logistic regression; the second is {type(logit).__name__}.",
-            hint="Give what logistic() returns, or statsmodels' Logit or MNLogit.",
+            f"The second fit is not a logistic regression (type {type(logit).__name__}).",
+            hint="Pass a fit of logistic(), or results of statsmodels' Logit or MNLogit.",
         )
     params = np.asarray(logit.params, dtype=np.float64)
     params = params.reshape(len(params), -1)
@@ -492,7 +551,17 @@ def _logistic_estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[
 
 
 def _require_same_means(normal: FittedModel[LDAFit], model: Any) -> None:
-    """Raise a DataError where the rows of a model of statsmodels have other class means than LDA's."""
+    """Raise DataError if the rows of a model of statsmodels have other class means than the rows of LDA.
+
+    A model without `exog` and `endog` in the expected shapes is not checked.
+
+    Parameters
+    ----------
+    normal : FittedModel
+        The fit of LDA.
+    model : object
+        Attribute `model` of the results of statsmodels.
+    """
     rows, codes = (np.asarray(getattr(model, name, ()), dtype=np.float64) for name in ("exog", "endog"))
     moments = normal.estimates.moments
     k, p = moments.class_means.shape
@@ -520,7 +589,7 @@ def _require_same_means(normal: FittedModel[LDAFit], model: Any) -> None:
 
 
 def find_lda_and_logistic(fits: Sequence[Any]) -> tuple[LDAResults, LogisticResults] | None:
-    """The fits, that of LDA first, if they are one of LDA and one logistic regression."""
+    """Return the LDA fit and the unpenalized logistic fit if `fits` are one of each; else None."""
     linear = [fit for fit in fits if isinstance(fit, LDAResults)]
     logit = [
         fit
@@ -531,9 +600,18 @@ def find_lda_and_logistic(fits: Sequence[Any]) -> tuple[LDAResults, LogisticResu
 
 
 def compare_log_odds(linear: LDAResults, logit: LogisticResults) -> pd.DataFrame:
-    """Log odds of LDA beside those of the logistic regression, against the latter's reference; see `compare`.
+    """Compare the log odds of LDA and of a logistic regression, relative to the reference of the regression.
 
-    The last row, ("all", "slopes"), has the joint test, and is missing where there is none.
+    Parameters
+    ----------
+    linear : LDAResults
+    logit : LogisticResults
+
+    Returns
+    -------
+    DataFrame by (class, term)
+        Coefficients and standard errors of both, their difference, and Hausman's test of each slope. The last
+        row, ("all", "slopes"), has the joint test; it is missing if the test is not available.
     """
     _logistic_estimates(linear, logit, np.ones(len(linear.terms)))
     lda_odds = linear.log_odds(reference=logit.reference)
@@ -547,7 +625,7 @@ def compare_log_odds(linear: LDAResults, logit: LogisticResults) -> pd.DataFrame
         }
     )
     table["difference"] = table["LDA"] - table["logistic"]
-    # In standard errors of the logistic regression, whose squares may be no doubles.
+    # Divide by the standard errors of the logistic regression, whose squares may overflow.
     variance = 1 - (table["LDA_se"] / table["logistic_se"]) ** 2
     slope = table.index.get_level_values("term") != "constant"
     standardized_difference = table["difference"] / table["logistic_se"]

@@ -1,4 +1,4 @@
-"""Plots of a cross-validation."""
+"""Plots of a cross-validation: errors by fold, confusion, permutation test, differences between models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @plot("folds", "error of each fold and the mean", data=False)
 def folds(cv: Any, options: PictureOptions) -> Axes:
-    """Error of each fold, and the mean."""
+    """Plot the error of each fold and the mean, with its confidence interval."""
     row = cv.table().loc["error"]
     mean = float(row["estimate"]), float(row["low"]), float(row["high"])
     names = ("Error; the mean with its 95 % interval", f"Cross-validated error of {name_of(cv)}, by fold")
@@ -29,38 +29,38 @@ def folds(cv: Any, options: PictureOptions) -> Axes:
 
 @plot("confusion", "counts of actual by predicted classes", data=False)
 def confusion(cv: Any, options: PictureOptions) -> Axes:
-    """Actual by predicted classes, the mean over repeats."""
+    """Plot the confusion matrix: counts of actual by predicted classes, averaged over repeats."""
     return draw_confusion_of(cv.confusion, "cross-validated", options)
 
 
 @plot("permutations", "hit rates of shuffled labels, and of the observed labels", data=False)
 def permutations(cv: Any, options: PictureOptions) -> Axes:
-    """Hit rates of shuffled labels, and that of the labels seen."""
+    """Plot the hit rates of permuted labels and the observed hit rate."""
     test = cv.permutations
     if test is None:
         raise DataError(
-            "kind='permutations' draws a permutation test, and none was made.",
+            "kind='permutations' requires a permutation test.",
             hint="Pass permutations=999 to cross_validate().",
         )
-    title = f"Hit rates of {name_of(cv)} by chance, and of the true labels"
-    names = (f"Cross-validated hit rate, labels shuffled among {test.shuffled}", title)
+    title = f"Hit rates of {name_of(cv)} for permuted and for true labels"
+    names = (f"Cross-validated hit rate, labels permuted among {test.shuffled}", title)
     pvalue = f"p {test.pvalue:.2g}"
     return draw_permuted(
         test.rates, test.estimate, pvalue, names, ax=options.ax, signs=options.signs([name_of(cv)])
     )
 
 
-@plot("differences", "error less that of another model, fold by fold", takes=("other",), data=False)
+@plot("differences", "error minus the error of another model, by fold", takes=("other",), data=False)
 def differences(cv: Any, options: PictureOptions) -> Axes:
-    """Error less that of another model, fold by fold."""
+    """Plot the error of each fold minus the error of another model."""
     other = options.other
     if other is None:
-        raise DataError("kind='differences' compares with another model.", hint="Pass other=, a fit.")
+        raise DataError("kind='differences' requires another model.", hint="Pass a fit as other=.")
     if hasattr(other, "_fit") and not hasattr(other, "by_fold"):
         other = on_same_folds(cv, other)
     if not hasattr(other, "by_fold"):
         raise DataError(
-            f"other={told(other)} is not valid.", hint="Pass a fit, or what cross_validate() gives of one."
+            f"other={told(other)} is not valid.", hint="Pass a fit, or the result of cross_validate()."
         )
     values = fold_differences(cv, other)
     test = paired([cv, other], ["a", "b"]).iloc[0]
@@ -69,7 +69,7 @@ def differences(cv: Any, options: PictureOptions) -> Axes:
     b = name_of(other)
     a, b = (f"{a} (1)", f"{b} (2)") if a == b else (a, b)
     names = (
-        f"Error of {a} less that of {b}",
+        f"Error of {a} minus error of {b}",
         f"Differences by fold of {a} and {b}; the mean with its corrected 95 % interval",
     )
     return by_fold(values, mean, names, ax=options.ax, signs=options.signs([a]), zero=True)

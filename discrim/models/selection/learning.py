@@ -1,6 +1,7 @@
-"""The learning curve of a fit: its error by the number of rows it is fitted to, and the law of that.
+"""Learning curves: the error of a model by the number of training rows, and a power law fitted to it.
 
-Rules are fitted to parts of the rows by what cross-validation fits them with, and judged on the others.
+The method `learning_curve` of fits returns a `LearningCurve`. Rules are fitted to subsets of the rows, like
+in cross-validation, and tested on the other rows.
 """
 
 from __future__ import annotations
@@ -33,26 +34,36 @@ if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
 
 DEFAULT_PROPORTIONS = (0.1, 0.2, 1 / 3, 0.5, 2 / 3, 0.8, 0.9)
-"""Shares of the rows that rules are fitted to by default."""
+"""Default training sizes, as proportions of the rows."""
 
 N_RESAMPLES = 200
-"""Samples of rows by which the law has its intervals."""
+"""Number of bootstrap samples of rows for the intervals."""
 
 MIN_SIZES = 3
-"""Sizes that the law takes."""
+"""Smallest number of training sizes to which the power law is fitted."""
 
 EXTRAPOLATION_FACTOR = 10
-"""Times the rows of the table up to which the picture shows the law."""
+"""The plot extrapolates the power law to this multiple of the number of rows."""
 
 ASSUMPTIONS = (
-    "Intervals account for the choice of the judged observations, not of those that were fitted. The law "
-    "error = a + b n^-c is an assumption, on which all that is said of larger tables rests."
+    "Intervals account for the sampling of the test observations, not of the training observations. "
+    "Predictions for larger tables assume the power law error = a + b n^-c."
 )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _JudgedSize:
-    """Of one size: rows fitted, how many rules, and how often each row (n,) was wrong and was judged."""
+    """Test results of the rules of one training size.
+
+    Attributes
+    ----------
+    rows : float
+        Mean number of training rows, or sum of their weights.
+    n_rules : int
+        Number of rules that were fitted.
+    wrong_counts, judged_counts : (n,) float
+        How often each row was misclassified, and how often it was tested.
+    """
 
     rows: float
     n_rules: int
@@ -63,15 +74,25 @@ class _JudgedSize:
 def _effective_sizes(
     judged_counts: Floats, weights: Floats, frequencies: Floats, clusters: Codes | None
 ) -> tuple[float, float]:
-    """Return the effective number of rows that were judged, and of these rows or their groups.
+    """Return the effective number of tested rows, and of independent units (rows or groups) among them.
 
     Parameters
     ----------
     judged_counts : (n,) float
-        How often each row was judged.
-    weights, frequencies : (n,) float
-        Weights in a mean, and frequency weights, which stand for so many rows.
-    clusters : (n,) int, optional
+        How often each row was tested.
+    weights : (n,) float
+        Weights of the rows in the mean error.
+    frequencies : (n,) float
+        Frequency weights.
+    clusters : (n,) int or None
+        Group of each row.
+
+    Returns
+    -------
+    n_rows : float
+        Kish's effective sample size.
+    n_units : float
+        The same, or the number of groups.
     """
     is_counted = (judged_counts > 0) & (weights > 0)
     counted_weights = weights[is_counted]
@@ -80,25 +101,45 @@ def _effective_sizes(
 
 
 class LearningCurve(Shown):
-    """Errors of a fit by the number of rows that it is fitted to.
+    """Error of a model by the number of training rows.
 
     Attributes
     ----------
     table : DataFrame by rows
-        error of rows left out, se, low, high, and the number of rules. Intervals are those of samples of the
-        rows or, if they are wider, exact ones of the effective number of rows (Clopper and Pearson).
+        error of held-out rows, se, low, high, and the number of rules. Intervals are bootstrap intervals or,
+        if they are wider, exact intervals (Clopper and Pearson) for the effective number of rows.
     params : Series
-        The law a + b n^-c of these errors: a, the error with as many rows as one likes, b and c.
+        Parameters a, b and c of the power law error = a + b n^-c; a is the limit for large n.
     failed : dict of float to str
-        Shares of the rows to which no rule can be fitted, and why.
+        Training proportions for which no rule could be fitted, and the reasons.
     seed : int
-        The seed that deals the same rows again.
+        Seed that reproduces the subsets of rows.
     """
 
     def __init__(
         self, fit: FittedModel[Any], results: Sequence[_JudgedSize], weights: Floats, frequencies: Floats,
         clusters: Codes | None, failed: dict[float, str], seed: int, level: float,
     ) -> None:  # fmt: skip
+        """Summarize the test results, and fit the power law to their errors.
+
+        Parameters
+        ----------
+        fit : FittedModel
+            The fit to all n rows.
+        results : sequence of _JudgedSize
+            Test results by training size, in increasing order.
+        weights : (n,) float
+            Weights of the rows in the mean error, by the prior.
+        frequencies : (n,) float
+            Frequency weights.
+        clusters : (n,) int or None
+            Group of each row.
+        failed : dict of float to str
+            Reasons for training proportions without rules.
+        seed : int
+        level : float
+            Level of the intervals.
+        """
         self.seed = seed
         self.failed = failed
         self._level = level
@@ -120,7 +161,7 @@ class LearningCurve(Shown):
             n, resampled_errors[np.isfinite(resampled_errors).all(axis=1)], precisions
         )
         low, high = np.nanquantile(resampled_errors, [(1 - level) / 2, (1 + level) / 2], axis=0)
-        # Percentiles show no variance of errors of which there are none or few.
+        # Bootstrap intervals are too narrow if there are no or few errors.
         sizes = [_effective_sizes(result, weights, frequencies, clusters) for result in judged_counts]
         exact_limits = np.array(
             [
@@ -137,33 +178,34 @@ class LearningCurve(Shown):
     @property
     @displayed(every="share", rules="count")
     def table(self) -> pd.DataFrame:
-        """Errors by rows."""
+        """Errors by number of training rows."""
         return self._table.copy()
 
     @property
     def params(self) -> pd.Series:
-        """The law of the errors."""
+        """Parameters of the power law."""
         return pd.Series({name: float(values[0]) for name, values in self._power_law._asdict().items()})
 
     @displayed(every="share")
     def predict(self, rows: int | Sequence[int]) -> pd.DataFrame:
-        """What the law says of other numbers of rows.
+        """Predict the error for other numbers of training rows by the power law.
 
         Parameters
         ----------
         rows : int or sequence of int
-            Numbers of rows, of all classes together.
+            Total numbers of rows in all classes.
 
         Returns
         -------
         DataFrame by rows
-            error, low, high. The interval is that of laws of samples of the rows, with an upper limit no less
-            than the exact one of as many judged rows without an error; it knows nothing of how far the law
-            itself holds.
+            error, low, high. The interval is a bootstrap interval whose upper limit is at least the exact
+            upper limit of zero errors in the tested rows. It assumes that the power law holds.
         """
         row_counts = [rows] if np.isscalar(rows) else rows
         if not isinstance(row_counts, Sequence | np.ndarray | pd.Index) or isinstance(row_counts, str):
-            raise DataError(f"rows={told(rows)} is not valid.", hint="Give a number of rows, or several.")
+            raise DataError(
+                f"rows={told(rows)} is not valid.", hint="Pass a number of rows, or a list of numbers."
+            )
         n_rows = np.array([check_whole("rows", n, 1) for n in row_counts], dtype=np.float64)
         curves = self._resampled_power_laws.at(n_rows)
         low, high = np.quantile(curves, [(1 - self._level) / 2, (1 + self._level) / 2], axis=0)
@@ -172,12 +214,16 @@ class LearningCurve(Shown):
         return pd.DataFrame({"error": self._power_law.at(n_rows)[0], "low": low, "high": high}, index=index)
 
     def rows_for(self, error: float) -> int | None:
-        """How many rows have an error by the law; None where no number has.
+        """Return the number of training rows for a target error by the power law; None if it is out of reach.
 
         Parameters
         ----------
         error : float
-            The error that is wanted.
+            Target error, between 0 and 1.
+
+        Returns
+        -------
+        int or None
         """
         error = check_number("error", error, 0, 1, ends="()")
         a, b, c = self.params
@@ -188,7 +234,7 @@ class LearningCurve(Shown):
 
     @displayed()
     def tidy(self) -> pd.DataFrame:
-        """One row for each number of rows: rows, estimate, std_error, conf_low, conf_high, fitted."""
+        """The table with the column names of R's broom, and the errors fitted by the power law."""
         table = self._table
         return pd.DataFrame(
             {
@@ -202,14 +248,14 @@ class LearningCurve(Shown):
         )
 
     def plot(self, ax: Axes | None = None, *, colors: Any = None, title: str | None = None) -> Axes:
-        """Draw the errors by rows, with their intervals, and their law with its own.
+        """Plot the errors by number of training rows and the power law, with confidence intervals.
 
         Parameters
         ----------
         ax : Axes, optional
             Axes of matplotlib to draw on; by default the axes of a new figure.
         colors : mapping, sequence, str or Colormap, optional
-            Colour of the law, or a colormap of matplotlib or its name.
+            Colour of the power law, or a colormap of matplotlib or its name.
         title : str, optional
             Title instead of the default; "" for none.
 
@@ -220,12 +266,12 @@ class LearningCurve(Shown):
         return draw_kind((self,), CURVE_PLOTS, None, PictureOptions(ax, colors=colors, title=title))
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
-        """The figures as a summary, which prints as text and is shown as a table in a notebook.
+        """The tables as a summary, which prints as text and is shown as tables in a notebook.
 
         Parameters
         ----------
         sections : sequence of str, optional
-            Keys of the sections wanted, in order, or "all"; by default all.
+            Keys of the sections to include, in order, or "all"; by default all.
         """
         return curve_summary(self, sections)
 
@@ -240,7 +286,32 @@ def learning_curve(
     *,
     nested: bool,
 ) -> LearningCurve:
-    """As `Judging.learning_curve`."""
+    """Compute the learning curve of a fit.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    sizes : sequence of float or None
+        Training sizes as proportions of the rows, between 0 and 1; None for the default.
+    repeats : int
+        Number of random partitions for each size.
+    groups : column name, (n,) array or None
+        Groups of rows that are not divided.
+    seed : int or None
+    level : float
+        Level of the intervals.
+    nested : bool
+        Whether choices of the fit, such as tuning parameters, are made again for each rule.
+
+    Returns
+    -------
+    LearningCurve
+
+    Raises
+    ------
+    NotSupportedError
+        Rules can be fitted to too few of the sizes.
+    """
     blocks = fit.rows("learning_curve()")
     check_level(level)
     fit = fit.choosing_anew() if nested else fit
@@ -248,7 +319,8 @@ def learning_curve(
     proportions = DEFAULT_PROPORTIONS if sizes is None else sizes
     if not isinstance(proportions, Sequence | np.ndarray) or isinstance(proportions, str):
         raise DataError(
-            f"sizes={told(sizes)} is not valid.", hint="Give shares of the rows, as [0.1, 0.3, 0.5, 0.8]."
+            f"sizes={told(sizes)} is not valid.",
+            hint="Pass proportions of the rows, for example [0.1, 0.3, 0.5, 0.8].",
         )
     results = []
     failed = {}
@@ -260,8 +332,9 @@ def learning_curve(
     if len(results) < MIN_SIZES:
         reason = f" {failed[max(failed)]}" if failed else ""
         raise NotSupportedError(
-            f"Rules can be fitted to {len(results)} of the sizes, and a learning curve takes {MIN_SIZES}.",
-            hint=f"Give more or larger sizes=.{reason}",
+            f"A learning curve requires {MIN_SIZES} training sizes, but rules can be fitted to only "
+            f"{len(results)} of the sizes.",
+            hint=f"Pass more or larger sizes=.{reason}",
         )
     if failed:
         warn_user(
@@ -287,16 +360,39 @@ def learning_curve(
 def _judge_size(
     fit: FittedModel[Any], proportion: float, repeats: int, groups: Any, seed: int, *, nested: bool
 ) -> _JudgedSize:
-    """Rules of a share of the rows, near it: one part of several equal ones, or all but one."""
+    """Fit rules to about a proportion of the rows, and test them on the other rows.
+
+    The rows are divided into folds. Rules are fitted to one fold each (proportion 1/n_folds) or to all folds
+    except one (proportion 1 - 1/n_folds).
+
+    Parameters
+    ----------
+    fit : FittedModel
+    proportion : float
+        Proportion of training rows, between 0 and 1.
+    repeats : int
+    groups : column name, (n,) array or None
+    seed : int
+    nested : bool
+
+    Returns
+    -------
+    _JudgedSize
+
+    Raises
+    ------
+    NotSupportedError
+        No row has a prediction.
+    """
     blocks = fit.rows("learning_curve()")
     n_folds = max(round(1 / min(proportion, 1 - proportion)), 2)
     fold_ids, labels = permuted.shared_folds(blocks, n_folds, repeats, groups, seed)
     fold_ids = np.where(used_codes(blocks) >= 0, fold_ids, -1)
     fits_one_fold = proportion < 0.5 and n_folds > 2
     if fits_one_fold:
-        # The rows of one part are outside the fold of all others, and those are judged.
+        # Fold 1 is the training fold. The rule without fold 0, which has the other rows, is fitted to it.
         fold_ids = np.where(fold_ids < 0, -1, (fold_ids == 0).astype(np.intp))
-        labels = ["the rest", "a part"]
+        labels = ["test rows", "training rows"]
     cv = cross_validate_on_folds(fit, fold_ids, labels, None, None, nested=nested)
     is_judged = (fold_ids == 0 if fits_one_fold else fold_ids >= 0) & (cv._predicted >= 0)
     is_wrong = is_judged & (cv._predicted != cv._actual)
@@ -317,7 +413,7 @@ def _judge_size(
 
 
 def curve_summary(curve: LearningCurve, sections: Sequence[str] | None = None) -> Summary:
-    """Header, errors by rows, and what the law says of more rows."""
+    """Return the summary of a learning curve: header, errors, and predictions for larger tables."""
     table = curve.table
     fit = curve._fit
     limit, scale, power = curve.params
@@ -325,32 +421,34 @@ def curve_summary(curve: LearningCurve, sections: Sequence[str] | None = None) -
     predicted = curve.predict([n, 2 * n, 5 * n, 10 * n])
     current_error = float(predicted["error"].iloc[0])
     items: list[HeaderItem] = [
-        HeaderItem("Rows of the table", n, f"{n:,}"),
-        HeaderItem("Error with these, by the law", current_error, f"{100 * current_error:.2f} %"),
-        HeaderItem("Error in the limit, by the law", limit, f"{100 * limit:.2f} %"),
-        HeaderItem("Power of the rows", power, f"{power:.3g}" if scale > 0 else "none: errors do not fall"),
+        HeaderItem("Observations", n, f"{n:,}"),
+        HeaderItem("Predicted error with these", current_error, f"{100 * current_error:.2f} %"),
+        HeaderItem("Predicted limit of the error", limit, f"{100 * limit:.2f} %"),
+        HeaderItem(
+            "Exponent of the power law", power, f"{power:.3g}" if scale > 0 else "none: no decrease of errors"
+        ),
         HeaderItem("Seed", curve.seed),
     ]
     formats: dict[Any, Any] = dict.fromkeys(["error", "se", "low", "high"], "share") | {"rules": "count"}
     section_builders: dict[str, Callable[[], Section | Pairs]] = {
         "header": lambda: Pairs(fit.formula, items, ASSUMPTIONS),
         "errors": lambda: Section(
-            "Errors of rows left out, by rows fitted",
+            "Held-out errors by number of training rows",
             table,
             formats,
             headings=INTERVAL,
             source=".table",
         ),
         "ahead": lambda: Section(
-            "By the law", predicted, formats, headings=INTERVAL, source=".predict(rows)"
+            "Predictions by the power law", predicted, formats, headings=INTERVAL, source=".predict(rows)"
         ),
     }
     return summarize(f"Learning curve: {fit.title_in_sentence}", section_builders, sections)
 
 
-@plot("curve", "error by rows, and its law")
+@plot("curve", "error by number of training rows, and the fitted power law")
 def curve_plot(curve: Any, options: PictureOptions) -> Axes:
-    """Errors by rows with intervals, and their law."""
+    """Plot errors by number of training rows, with intervals, and the fitted power law."""
     first = curve._table.index[0]
     n = float(np.sum(curve._fit.counts))
     rows = np.unique(np.geomspace(first, EXTRAPOLATION_FACTOR * n, 60).astype(np.int64))

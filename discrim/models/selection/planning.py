@@ -1,4 +1,8 @@
-"""The function `plan`: how many rows a discriminant analysis needs, before there are any."""
+"""Sample-size planning: the function `plan` and its results.
+
+It computes the numbers of training and test observations for a target error before data are collected. The
+expected errors are simulated in `discrim.inference.sample_size`.
+"""
 
 from __future__ import annotations
 
@@ -25,37 +29,36 @@ if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
 
 DEFAULT_ROWS = (10, 20, 30, 50, 100, 200, 500, 1000)
-"""Rows of each class that are looked at by default."""
+"""Default numbers of rows per class."""
 
 MAX_COLUMNS = 10_000
-"""Columns up to which samples are drawn."""
+"""Largest number of columns."""
 
 MAX_CLASSES = 50
-"""Classes up to which samples are drawn."""
+"""Largest number of classes."""
 
 ASSUMPTIONS = (
-    "Assumes normal classes with equal priors and one covariance, and the same distance between any two "
-    "means; for the diagonal rule also independent columns, each with the same difference."
+    "Assumes normal classes with equal priors, a common covariance matrix, and the same distance between any "
+    "two means; for the diagonal rule also independent variables with equal mean differences."
 )
 
 
 class Plan(Shown):
-    """How many rows a rule needs.
+    """Expected errors by sample size, and sample sizes for a target error.
 
     Attributes
     ----------
     least_error : float
-        Error of the best rule, which knows the law of the classes.
-    table : DataFrame by rows of a class
-        Expected errors of "lda", "diagonal" and "qda", missing if the rows are too few for their covariances;
-        and the standard errors of these numbers over the draws, "lda_se" and so on.
+        Bayes error: the error of the best rule, for known distributions of the classes.
+    table : DataFrame by rows per class
+        Expected errors of "lda", "diagonal" and "qda", missing if there are too few rows for their covariance
+        matrices; and their simulation standard errors "lda_se" and so on.
     wanted : DataFrame by rule
-        What reaches the error that was asked for: rows of each class, rows in all, and the expected error
-        there; missing if no number of rows up to ten million does, or if the wanted error is above that of
-        the best rule by less than twice the standard error of the draws. Without a wanted error there are no
-        rows.
+        Sample sizes for the target error: rows per class, total, and the expected error at this size. They
+        are missing if ten million rows are not enough, or if the target exceeds the Bayes error by less than
+        two simulation standard errors. The table is empty without a target error.
     judged : int or None
-        Rows to be judged, none of them used in the fit, for an interval of the width that was asked for.
+        Number of test rows for a confidence interval of the requested width.
     """
 
     def __init__(
@@ -66,6 +69,22 @@ class Plan(Shown):
         error: float | None,
         test_plan: tuple[float, float, float, int | None] | None,
     ) -> None:
+        """Store the results of `plan`.
+
+        Parameters
+        ----------
+        setting : Setting
+            Distance, dimensions and simulation options.
+        table : DataFrame
+            Expected errors by rows per class.
+        required_rows : DataFrame
+            Sample sizes for the target error by rule.
+        error : float or None
+            Target error.
+        test_plan : tuple or None
+            Expected error, width and level of the confidence interval, and the number of test rows (None if
+            it exceeds the maximum).
+        """
         self._setting = setting
         self._error = error
         self._test_plan = test_plan
@@ -77,13 +96,13 @@ class Plan(Shown):
     @property
     @displayed(every="share")
     def table(self) -> pd.DataFrame:
-        """Expected errors by rows of a class."""
+        """Expected errors by number of rows per class."""
         return self._table.copy()
 
     @property
     @displayed(error="share")
     def wanted(self) -> pd.DataFrame:
-        """Numbers of rows that reach the error that was asked for."""
+        """Sample sizes for the target error."""
         return self._required_rows.copy()
 
     @displayed()
@@ -104,7 +123,7 @@ class Plan(Shown):
         return pd.concat(tables, ignore_index=True).dropna(subset=["estimate"], ignore_index=True)
 
     def plot(self, ax: Axes | None = None, *, colors: Any = None, title: str | None = None) -> Axes:
-        """Draw the expected error of each rule by the number of rows.
+        """Plot the expected error of each rule by the number of rows per class.
 
         Parameters
         ----------
@@ -128,12 +147,12 @@ class Plan(Shown):
         return draw_kind((self,), PLAN_PLOTS, None, PictureOptions(ax, colors=colors, title=title))
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
-        """The figures as a summary, which prints as text and is shown as a table in a notebook.
+        """The tables as a summary, which prints as text and is shown as tables in a notebook.
 
         Parameters
         ----------
         sections : sequence of str, optional
-            Keys of the sections wanted, in order, or "all"; by default all.
+            Keys of the sections to include, in order, or "all"; by default all.
         """
         return plan_summary(self, sections)
 
@@ -152,31 +171,31 @@ def plan(
     draws: int = 2**16,
     seed: int = 0,
 ) -> Plan:
-    """Say how many rows LDA, diagonal LDA and QDA need, and how many are to be judged.
+    """Sample sizes of LDA, diagonal LDA and QDA for training, and of test rows for an error rate.
 
     Parameters
     ----------
     distance : float
-        Mahalanobis distance between the means of each two classes (not squared). The best rule for two
-        classes is wrong for 16 percent of rows at a distance of 2, and for 7 percent at 3.
+        Mahalanobis distance between the means of any two classes (not squared). For two classes the Bayes
+        error is 16 percent at a distance of 2, and 7 percent at a distance of 3.
     p : int
-        Number of columns.
+        Number of variables.
     classes : int
         Number of classes.
     error : float, optional
-        Expected error that is wanted. It has to be above that of the best rule.
+        Target of the expected error. It must exceed the Bayes error.
     excess : float, optional
-        The wanted error in another form: how far it may be above that of the best rule.
+        Alternative to `error`: target of the difference between the expected error and the Bayes error.
     width : float, optional
-        Wanted width of the interval of an error rate, which is to be found from rows that were not fitted.
+        Width of the confidence interval of an error rate that is estimated from test rows.
     level : float
         Level of that interval: 0.95 stands for 95 percent.
     rows : sequence of int, optional
-        Rows of each class whose expected errors are shown; by default 10 to 1,000.
+        Numbers of rows per class for which expected errors are shown; by default 10 to 1,000.
     draws : int
-        Number of samples that are drawn for each number; four times as many halve the standard errors.
+        Number of simulated samples for each number of rows. Four times as many halve the standard errors.
     seed : int
-        Seed of the draws.
+        Seed of the simulation.
 
     Returns
     -------
@@ -185,49 +204,52 @@ def plan(
     Raises
     ------
     DataError
-        A number is out of its range; there are more classes than p + 1; or the wanted error is not above that
-        of the best rule.
+        A number is out of its range; there are more classes than p + 1; or the target error does not exceed
+        the Bayes error.
 
     Notes
     -----
-    The classes are normal, of equal shares, have one covariance, and one distance between each two means;
-    each class has the same number of rows. Under this law the expected error of LDA and QDA is a function of
-    the distance, p and the number of rows. It is found from samples of the exact law of the few numbers on
-    which a rule depends, and not from an expansion; for many rows it agrees with that of Okamoto (1963), and
-    for many columns and rows with that of Raudys (Raudys & Young, 2004, Journal of Multivariate Analysis 89,
-    1-35). The diagonal rule assumes independent columns, which is true here, and the classes differ equally
-    in all of them. If columns are correlated it does worse, and if covariances differ QDA does better.
+    The classes are normal with equal priors, a common covariance matrix, the same distance between any two
+    means, and equal numbers of rows. The expected errors of LDA and QDA are then functions of the distance, p
+    and the number of rows. They are simulated from the exact distribution of the few statistics on which a
+    rule depends, not approximated by an expansion. For many rows they agree with the expansion of Okamoto
+    (1963), and for many variables and rows with the expansion of Raudys (Raudys & Young, 2004, Journal of
+    Multivariate Analysis 89, 1-35). The diagonal rule assumes independent variables, which holds in the
+    simulation, where the mean differences of all variables are equal. For correlated variables it has larger
+    errors; for unequal covariance matrices QDA has smaller errors.
 
-    The rows to be judged are as many as make the exact interval of an error rate so narrow (Beleites et al.,
-    2013, Analytica Chimica Acta 760, 25-33), at the error that is wanted or else that of the best rule. Rows
-    judged by cross-validation count too if the rules of the folds are as good as the one in question.
+    The number of test rows is chosen so that the exact confidence interval of an error rate has the requested
+    width (Beleites et al., 2013, Analytica Chimica Acta 760, 25-33) at the target error, or at the Bayes
+    error if there is no target. Cross-validated predictions count as test rows if the rules of the folds are
+    as accurate as the rule of interest.
 
-    A distance can be taken from earlier data (`fit.distances()` has its square, which is too large if rows
-    are few), or from the error that the best rule is thought to have: for two classes it is -2 times the
-    normal quantile of that error. With data of your own, use `fit.learning_curve()`.
+    The distance can be estimated from earlier data (`fit.distances()` has its square, which is too large in
+    small samples), or derived from an assumed Bayes error: for two classes it is -2 times the normal quantile
+    of this error. If you have data, use `fit.learning_curve()`.
 
     Examples
     --------
     >>> from discrim import plan
-    >>> found = plan(distance=2, p=10, error=0.2, width=0.1)
-    >>> round(found.least_error, 3), found.judged
+    >>> sizes = plan(distance=2, p=10, error=0.2, width=0.1)
+    >>> round(sizes.least_error, 3), sizes.judged
     (0.159, 264)
-    >>> bool(found.wanted["rows"]["lda"] < found.wanted["rows"]["qda"])
+    >>> bool(sizes.wanted["rows"]["lda"] < sizes.wanted["rows"]["qda"])
     True
     """
     setting = _read_setting(distance, p, classes, draws, seed)
     bayes_error = sample_size.least_error(setting)
     if error is not None and excess is not None:
-        raise DataError("error= and excess= say the same.", hint="Pass one of the two.")
+        raise DataError("error= and excess= cannot be combined.", hint="Pass only one of them.")
     if excess is not None:
         error = bayes_error + check_number("excess", excess, 0, 1, ends="()")
     if error is not None:
         error = check_number("error", error, 0, 1, ends="()")
         if error <= bayes_error or error >= 1 - 1 / classes:
             raise DataError(
-                f"error={error:g}: at this distance the best rule errs in {bayes_error:.4g} of the rows, and "
-                f"chance in {1 - 1 / classes:.4g}.",
-                hint="Give a number between the two, or excess=.",
+                f"error={error:g} is out of range: at this distance the Bayes error is {bayes_error:.4g}, "
+                "and "
+                f"the error of random assignment is {1 - 1 / classes:.4g}.",
+                hint="Pass a number between these errors, or excess=.",
             )
     requested_rows = DEFAULT_ROWS if rows is None else rows
     if (
@@ -236,7 +258,7 @@ def plan(
         or not len(requested_rows)
     ):
         raise DataError(
-            f"rows={told(rows)} is not valid.", hint="Give numbers of rows of a class, as [10, 20, 50]."
+            f"rows={told(rows)} is not valid.", hint="Pass numbers of rows per class, such as [10, 20, 50]."
         )
     row_counts = sorted({check_whole("rows", n, 2, sample_size.MOST_ROWS) for n in requested_rows})
     check_level(level)
@@ -258,16 +280,19 @@ def _read_setting(distance: float, p: int, classes: int, draws: int, seed: int) 
     classes = check_whole("classes", classes, 2, MAX_CLASSES)
     if classes > p + 1:
         raise DataError(
-            f"classes={classes}: no more than {p + 1} classes are at one distance from each other in {p} "
-            f"column{'s' if p > 1 else ''}.",
-            hint="Give fewer classes or more columns.",
+            f"classes={classes} is too large: in {p} variable{'s' if p > 1 else ''} at most {p + 1} class "
+            "means can have the same distance from each other.",
+            hint="Use fewer classes or more variables.",
         )
     draws = check_whole("draws", draws, 100, 10**8)
     return Setting(distance, p, classes, draws, check_whole("seed", seed, 0))
 
 
 def _expected_errors(rule: SampledRule, row_counts: Sequence[int], setting: Setting) -> Floats:
-    """Expected errors and their standard errors (N, 2) of numbers of rows of each class."""
+    """Return expected errors and their standard errors (N, 2) for N numbers of rows per class.
+
+    They are missing for numbers of rows that are too small for the rule.
+    """
     min_rows = sample_size.fewest_rows(rule, setting)
     return np.array(
         [
@@ -278,7 +303,7 @@ def _expected_errors(rule: SampledRule, row_counts: Sequence[int], setting: Sett
 
 
 def _rows_for_error(error: float | None, setting: Setting) -> pd.DataFrame:
-    """Rows of each rule that have an error."""
+    """Return the sample sizes of the rules for a target error; an empty table without a target."""
     rows = []
     for rule in () if error is None else RULES:
         n = sample_size.rows_for(rule, error or 0.0, setting)
@@ -290,15 +315,15 @@ def _rows_for_error(error: float | None, setting: Setting) -> pd.DataFrame:
 
 
 def plan_summary(results: Plan, sections: Sequence[str] | None = None) -> Summary:
-    """Header, rows that are wanted, expected errors."""
+    """Return the summary of a sample-size plan: header, sample sizes for the target, expected errors."""
     setting = results._setting
     items: list[HeaderItem] = [
-        HeaderItem("Distance of two classes", setting.distance, f"{setting.distance:g}"),
-        HeaderItem("Columns", setting.p),
+        HeaderItem("Distance between classes", setting.distance, f"{setting.distance:g}"),
+        HeaderItem("Variables", setting.p),
         HeaderItem("Classes", setting.classes),
-        HeaderItem("Error of the best rule", results.least_error, f"{100 * results.least_error:.2f} %"),
+        HeaderItem("Bayes error", results.least_error, f"{100 * results.least_error:.2f} %"),
         HeaderItem(
-            "Error wanted",
+            "Target error",
             results._error,
             "none" if results._error is None else f"{100 * results._error:.2f} %",
         ),
@@ -307,32 +332,31 @@ def plan_summary(results: Plan, sections: Sequence[str] | None = None) -> Summar
     if results._test_plan is not None:
         error, width, level, n_test_rows = results._test_plan
         n_test_text = f"more than {sample_size.MOST_ROWS:,}" if n_test_rows is None else f"{n_test_rows:,}"
-        items.append(HeaderItem("Rows to be judged", n_test_rows, n_test_text))
+        items.append(HeaderItem("Test observations", n_test_rows, n_test_text))
         note = (
-            f"With so many rows that were not fitted, a {100 * level:g} % interval of an error of "
-            f"{100 * error:.3g} % is {width:g} wide. "
+            f"With this number of test observations, the {100 * level:g} % interval of an error of "
+            f"{100 * error:.3g} % has the width {width:g}. "
         )
     else:
         note = ""
-    section_by_key["header"] = Pairs("How many rows?", items, note + ASSUMPTIONS)
+    section_by_key["header"] = Pairs("Sample sizes", items, note + ASSUMPTIONS)
     if len(results._required_rows):
         unreachable_rules = list(results._required_rows.index[results._required_rows["rows"].isna()])
         note = (
-            f"For {listed(unreachable_rules)} no number of rows up to {sample_size.MOST_ROWS:,} reaches "
-            "this error, or "
-            "draws= is too small to tell."
+            f"With {listed(unreachable_rules)}, up to {sample_size.MOST_ROWS:,} observations do not reach "
+            "this error, or draws= is too small to decide."
         )
         section_by_key["wanted"] = Section(
-            "Rows for the error that is wanted",
-            results.wanted.rename(columns={"rows": "a class", "total": "in all"}).rename_axis(None),
-            {"a class": "count", "in all": "count", "error": "share"},
+            "Observations for the target error",
+            results.wanted.rename(columns={"rows": "per class", "total": "in total"}).rename_axis(None),
+            {"per class": "count", "in total": "count", "error": "share"},
             note=note if unreachable_rules else "",
             source=".wanted",
         )
     table = results.table
     max_standard_error = np.nanmax(table.filter(like="_se").to_numpy(), initial=0.0)
     section_by_key["errors"] = Section(
-        "Expected error by rows of each class",
+        "Expected error by observations per class",
         table[list(RULES)],
         dict.fromkeys(RULES, "share"),
         note=(
@@ -348,7 +372,7 @@ def plan_summary(results: Plan, sections: Sequence[str] | None = None) -> Summar
 
 @plot("errors", "expected error by rows")
 def errors_plot(results: Any, options: PictureOptions) -> Axes:
-    """Expected error of each rule by rows of a class, above that of the best."""
+    """Plot the expected error of each rule by the number of rows per class, and the Bayes error."""
     return draw_by_rows(
         {rule: results._table[rule].dropna() for rule in RULES},
         {"best rule": results.least_error, "wanted": results._error},

@@ -1,4 +1,4 @@
-"""Tests for more variables than observations: R's packages (high_dimensional.json), sums over indices, simulation."""
+"""Tests of more variables than observations: R packages (high_dimensional.json), brute force, simulation."""
 
 from __future__ import annotations
 

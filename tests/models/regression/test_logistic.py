@@ -381,7 +381,7 @@ def test_groups_that_high_powers_separate_are_told_from_those_on_the_plane(seed)
         # The solver of earlier versions gives up one of these, and the fit says so.
         assert raised.match("bring the columns to like units")
         return
-    assert raised.match(r"'u' from 'v' in part.*quasi-separation")
+    assert raised.match(r"'u' from 'v' partially.*quasi-complete")
     on_plane = set(raised.value.certificate.on_plane)
     groups = [set(rows) for rows in data.groupby("g").groups.values()]
     assert 0 < len(on_plane) < n

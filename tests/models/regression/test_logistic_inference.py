@@ -473,7 +473,7 @@ def test_the_summary_tests_terms_where_there_are_a_few():
     assert "lr_terms" not in logistic("y ~ .", wide).summary().tables
     assert "lr_terms" in logistic("y ~ . - x0", wide).summary().tables
     reduced = logistic("sex ~ bill_depth_mm + island", PENGUINS, bias_reduction=True)
-    assert "Penalized likelihood ratios." in reduced.summary(["lr_terms"]).as_text()
+    assert "Ratios of Firth's bias-reduced likelihood." in reduced.summary(["lr_terms"]).as_text()
 
 
 @pytest.mark.parametrize(("n", "p", "n_classes", "apart"), [(500, 6, 12, 0.8), (300, 40, 3, 0.2)])
