@@ -262,7 +262,7 @@ def test_each_verb_may_have_options(capsys):
 def test_formulas_are_compared_too(capsys):
     printed = said(capsys, "compare", FORMULA, "species ~ petal_length", "iris", "--verbs", "lda")
     assert row(printed, "Fits", "species ~ petal_length")[0] == "150"
-    assert "so AIC and BIC of class and row are missing" in " ".join(printed.split())
+    assert "so AIC and BIC of joint likelihoods are missing" in " ".join(printed.split())
     printed = said(capsys, "compare", FORMULA, "species ~ petal_length", "iris")
     assert row(printed, "Fits", "qda, species ~ petal_length")[0] == "150"
 
@@ -328,7 +328,7 @@ def test_options_for_formulas_raise_with_saved_fits(saved, capsys):
         assert f"{option[0]} requires formulas" in refused(capsys, "compare", "a.fit", "new.csv", *option)
     assert "is the file of a fit" in refused(capsys, "compare", "a.fit", FORMULA, "new.csv")
     discrim.lda("petal ~ sepal_width", IRIS.assign(petal=IRIS["petal_width"] > 1)).save("c.fit")
-    assert "Compare fits of one response" in refused(capsys, "compare", "a.fit", "c.fit", "new.csv")
+    assert "same response" in refused(capsys, "compare", "a.fit", "c.fit", "new.csv")
     assert "'no.fit'" in refused(capsys, "compare", "no.fit", "a.fit", "new.csv")
 
 

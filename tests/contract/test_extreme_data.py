@@ -85,7 +85,7 @@ def fitted(iris):
         ),
         (
             lambda iris: discrim.stepwise("species ~ .", iris, verb=partial(discrim.lda, "species ~ .")),
-            "Name the options of the verb",
+            "options of the verb by name",
         ),
         (
             lambda iris: discrim.cross_validate(discrim.lda("species ~ .", iris), repeats=10**400),

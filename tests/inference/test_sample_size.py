@@ -110,8 +110,8 @@ def test_a_plan_says_what_it_takes():
     assert list(tidy.columns) == ["rule", "rows", "estimate", "std_error", "excess"]
     assert (tidy["excess"] + found.least_error - tidy["estimate"]).abs().max() < 1e-15
     text = " ".join(found.summary().as_text().split())
-    assert "Rows for the error that is wanted" in text
-    assert "one covariance" in text
+    assert "wanted" in found.summary().tables
+    assert "common covariance matrix" in text
     assert found.plot().get_xscale() == "log"
 
 
@@ -146,9 +146,9 @@ def test_rows_to_be_judged_are_the_fewest_whose_interval_is_narrow():
         ({"distance": 2, "p": 2, "classes": 4}, r"classes=4: no more than 3 classes .* more columns"),
         (
             {"distance": 2, "p": 3, "error": 0.1},
-            r"the best rule errs in 0.1587 of the rows, and chance in 0.5",
+            r"0.1587.* 0.5",
         ),
-        ({"distance": 2, "p": 3, "error": 0.2, "excess": 0.1}, "Pass one of the two"),
+        ({"distance": 2, "p": 3, "error": 0.2, "excess": 0.1}, "error= and excess="),
         ({"distance": 2, "p": 3, "width": 2}, "width=2 is not valid. Give a number"),
         (
             {"distance": 2, "p": 3, "rows": 20},
@@ -206,7 +206,7 @@ def test_a_learning_curve_is_that_of_rules_fitted_to_parts():
     assert curve.params["a"] == 0 or curve.rows_for(curve.params["a"] / 2) is None
     assert list(curve.tidy().columns) == ["rows", "estimate", "std_error", "conf_low", "conf_high", "fitted"]
     assert "ahead" in curve.summary().tables
-    assert curve.plot().get_ylabel() == "Error of rows left out"
+    assert curve.plot().get_ylabel() == "Held-out error"
 
 
 OPTIONS = {"qda": {}, "knn": {"k": 3}, "naive_bayes": {}, "pls": {"ncomp": 1}, "perceptron": {"maxiter": 20}}

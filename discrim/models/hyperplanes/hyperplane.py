@@ -243,9 +243,9 @@ def hyperplane(
     blocks, moments, rows = geometry.plane_rows(formula, data, levels, na_action, functions)
     if moments.n_classes > 2:
         raise DataError(
-            f"A hyperplane lies between two classes; {blocks.design.response!r} has {moments.n_classes} "
+            f"hyperplane() requires two classes, but {blocks.design.response!r} has {moments.n_classes} "
             f"({listed(blocks.design.levels)}).",
-            hint="Keep the rows of two, or see perceptron() and logistic().",
+            hint="Keep the rows of two classes, or use perceptron() or logistic().",
         )
     with Progress(0, "search for the widest margin"):
         fit = fit_hyperplane(rows.x, rows.codes, moments, moments.counts / moments.total)
@@ -356,9 +356,9 @@ class HyperplaneResults(SeparatingLines):
         values = self._fit.estimates.plane.multipliers
         if not (np.isfinite(values) & (values > 0)).all():
             warn_user(
-                "The multipliers change with the square of the columns' units, and are out of the "
-                "range of double precision here: give all columns in another unit. The plane itself "
-                "is right in any unit.",
+                "The multipliers scale with the inverse square of the units of the columns, and are out of "
+                "the range of double precision. Convert all columns to another unit. The plane itself is "
+                "correct in any unit.",
                 PrecisionWarning,
             )
         return pd.Series(values, index=self.support, name="multiplier", copy=True)
@@ -425,8 +425,8 @@ class HyperplaneSpec(geometry.PlaneSpec[HyperplaneFit]):
         columns = min(len(fit.terms), int(fit.nobs))
         if points**2 * columns * (points**2 + fit.nobs) > MAX_PRODUCTS:
             raise NotSupportedError(
-                f"Leave-one-out of a hyperplane takes a refit of {fit.nobs} rows for each of its {points} "
-                "support points, which takes long.",
+                f"Leave-one-out requires a refit to {fit.nobs} rows for each of the {points} support points, "
+                "which would take too long.",
                 hint='Cross-validate instead, with error_rates(["cv"]) or confusion("cv").',
             )
         rule = fit.rule()

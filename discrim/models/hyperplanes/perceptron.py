@@ -144,17 +144,17 @@ def perceptron(
     blocks, moments, rows = geometry.plane_rows(formula, data, levels, na_action, functions)
     if moments.n_classes > MAX_CLASSES:
         raise DataError(
-            f"There are {moments.n_classes:,} classes, and the perceptron has a plane for each, by a "
-            f"linear program and passes over all rows: it takes up to {MAX_CLASSES:,}.",
+            f"There are {moments.n_classes:,} classes, but perceptron(), which solves a linear program for "
+            f"each class, supports at most {MAX_CLASSES:,}.",
             hint="Merge rare classes, or use lda(), nearest_centroid() or knn().",
         )
     sizes = np.abs(rows.x).max(axis=0)
     if sizes.max() > LARGEST / max(np.sqrt(step), 1.0):
         name = blocks.terms[int(np.argmax(sizes))]
         raise DataError(
-            f"Column {name!r} reaches {sizes.max():.3g}, and the perceptron adds up columns as they are, "
-            "so that their products would exceed double precision.",
-            hint=f"Write standardize({name}) in the formula, or give it in other units.",
+            f"Column {name!r} has values up to {sizes.max():.3g}, whose products would exceed the range of "
+            "double precision.",
+            hint=f"Write standardize({name}) in the formula, or convert the column to another unit.",
             columns=(name,),
         )
     fit = fit_perceptron(
@@ -175,10 +175,10 @@ def _warn(results: PerceptronResults, fit: PerceptronFit) -> None:
         hint = " Another order of the rows, seed=, may find a better one." if in_order else ""
         counted = "on the way" if results.nobs <= COUNTED else "of those on the way that the pocket counted"
         warn_user(
-            f"No plane separates {_classes_of(overlapping, results)}: the perceptron would never stop. "
-            f"After {overlapping['passes'].max()} passes the answer is the plane with the fewest errors "
-            f"{counted}, {listed(overlapping['errors'].tolist())} in {results.nobs} rows.{hint} See "
-            "logistic() and lda().",
+            f"No plane separates {_classes_of(overlapping, results)}, so the perceptron does not converge. "
+            f"The result after {overlapping['passes'].max()} passes is the plane with the fewest errors "
+            f"{counted}, {listed(overlapping['errors'].tolist())} in {results.nobs} rows.{hint} Consider "
+            "logistic() or lda().",
             NoSeparationWarning,
         )
     late = planes[planes["separable"] & ~planes["converged"]]
@@ -188,7 +188,7 @@ def _warn(results: PerceptronResults, fit: PerceptronFit) -> None:
         pair = ", or use hyperplane()" if len(results.classes) == 2 else ", or see logistic() and lda()"
         warn_user(
             f"A plane separates {_classes_of(late, results)}, but {late['passes'].max()} passes did not find "
-            f"it; {bound} moves are sure to. Raise maxiter=, standardize() the columns{pair}.",
+            f"it; at most {bound} updates are required. Raise maxiter=, standardize() the columns{pair}.",
             ConvergenceWarning,
         )
 
@@ -222,8 +222,8 @@ def _start_of(start: Any, blocks: Blocks, step: float) -> Floats | None:
             k in start_items for k in classes
         ):
             raise DataError(
-                f"start= gives planes of {listed(list(start_items))}.",
-                hint=f"Name the classes, {listed(classes)}.",
+                f"start= has planes for {listed(list(start_items))}.",
+                hint=f"Pass a plane for each of the classes {listed(classes)}.",
             )
         planes = [start_items[name] for name in classes]
     else:
@@ -235,8 +235,8 @@ def _start_of(start: Any, blocks: Blocks, step: float) -> Floats | None:
     begin: Floats = np.column_stack([_plane_of(plane, names) for plane in planes])
     if np.abs(begin).max() / step > LARGEST:
         raise DataError(
-            f"start= reaches {np.abs(begin).max():.3g} with step={step:g}: so many steps cannot be counted.",
-            hint="Give a smaller start or a larger step.",
+            f"start= has values up to {np.abs(begin).max():.3g}, which is too large for step={step:g}.",
+            hint="Pass a smaller start or a larger step.",
         )
     return begin
 
@@ -247,7 +247,8 @@ def _plane_of(plane: Any, names: list[str]) -> Floats:
         by_name = dict(plane.items())
         if len(by_name) != len(plane) or sorted(map(str, by_name)) != sorted(names):
             raise DataError(
-                f"start= has numbers for {listed(list(plane.keys()))}.", hint=f"Name {listed(names)}."
+                f"start= has coefficients for {listed(list(plane.keys()))}.",
+                hint=f"Pass coefficients for {listed(names)}.",
             )
         plane = [by_name[name] for name in names]
     try:

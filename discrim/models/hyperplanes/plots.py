@@ -48,7 +48,7 @@ def distances(
     """
     if len(fit.classes) > 2:
         raise NotSupportedError(
-            f"kind='distances' shows the plane between two classes; this fit has {len(fit.classes)}.",
+            f"kind='distances' requires two classes, but this fit has {len(fit.classes)}.",
             hint="See boundary(a, b).distance().",
         )
     rows = needed_rows(fit, options, "distances")
@@ -173,7 +173,7 @@ def updates(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axe
     """
     if len(fit.classes) > 2 or len(fit.terms) != 2:
         raise NotSupportedError(
-            "kind='updates' draws lines between two classes in the plane of two columns; this fit has "
+            "kind='updates' requires two classes and two columns, but this fit has "
             f"{len(fit.classes)} classes and {len(fit.terms)} columns.",
             hint="Use kind='history'.",
         )

@@ -269,17 +269,17 @@ def _read_for_test(
     small_classes = np.flatnonzero(moments.counts < requirements.min_class_rows)
     if len(small_classes):
         raise NotSupportedError(
-            f"method={method!r} takes {requirements.min_class_rows} rows of each class, and class "
+            f"method={method!r} requires {requirements.min_class_rows} rows in each class, but class "
             f"{shown(blocks.design.levels[small_classes[0]])} has {moments.counts[small_classes[0]]:g}.",
-            hint="Merge it with another, or leave its rows out.",
+            hint="Merge the class with another, or leave its rows out.",
             classes=(blocks.design.levels[small_classes[0]],),
         )
     if moments.total - moments.n_classes < MIN_DF_WITHIN:
         raise NotSupportedError(
-            f"method={method!r} takes {MIN_DF_WITHIN} degrees of freedom within classes, and "
-            f"{moments.total:g} "
-            f"rows in {moments.n_classes} classes leave {moments.total - moments.n_classes:g}.",
-            hint="Give more rows.",
+            f"method={method!r} requires {MIN_DF_WITHIN} degrees of freedom within classes, but "
+            f"{moments.total:g} observations in {moments.n_classes} classes leave "
+            f"{moments.total - moments.n_classes:g}.",
+            hint="Use more observations.",
         )
     if moments.n_columns < requirements.min_columns:
         raise NotSupportedError(
@@ -291,9 +291,9 @@ def _read_for_test(
         names = listed([blocks.terms[j] for j in np.flatnonzero(is_constant).tolist()])
         alternative = "" if is_constant.all() else ', or pass method="chen-qin", which needs no variances'
         raise CollinearError(
-            f"Within each class {names} {'has' if is_constant.sum() == 1 else 'have'} one value, and "
-            f"method={method!r} compares with what varies there.",
+            f"Constant within each class: {names}. method={method!r} requires variation within classes.",
             hint=f"Use another formula{alternative}.",
+            columns=[blocks.terms[j] for j in np.flatnonzero(is_constant).tolist()],
         )
     return blocks, comparable(moments)
 
@@ -301,7 +301,18 @@ def _read_for_test(
 def _require_positive_variance(result: TestResult, method: str, alternative: str) -> TestResult:
     """Return the result of a test; raise NotSupportedError if the variance estimate is not positive.
 
-    `alternative` is the method that the hint recommends.
+    Parameters
+    ----------
+    result : TestResult
+        The result; its p-value is missing if the variance estimate is not positive.
+    method : str
+        Method of the test, for the message.
+    alternative : str
+        Method that the hint recommends.
+
+    Returns
+    -------
+    TestResult
     """
     if np.isnan(result.pvalue):
         raise NotSupportedError(
@@ -348,7 +359,7 @@ def _fourth_powers_of_chunk(rows: Any, moments: ClassMoments) -> Floats:
 
 def _largest_covariance_difference_test(blocks: Blocks, moments: ClassMoments) -> TestResult:
     """Test two covariance matrices by their largest standardized difference; needs all rows in memory."""
-    refuse_large(blocks, 'method="cai-liu-xia" has the products of all columns, and holds the rows')
+    refuse_large(blocks, 'method="cai-liu-xia" computes the products of all columns, and needs the rows')
     x, codes, weights = weighted_rows(blocks)
     class_masks = [codes == k for k in range(2)]
     difference = tests.largest_gap(

@@ -354,6 +354,21 @@ class PermanovaResults(Shown):
         return self._plot_coordinates(term_label, ax, title)
 
     def _plot_coordinates(self, term: str, ax: Axes | None, title: str | None) -> Axes:
+        """Plot the rows on the first two principal coordinates, with the centroids of the classes of a term.
+
+        Parameters
+        ----------
+        term : str
+            Label of the term.
+        ax : Axes or None
+            Axes to draw on; None for a new figure.
+        title : str or None
+            Title; None for the default.
+
+        Returns
+        -------
+        Axes
+        """
         codes, class_names, _ = self._classes_of_term(term)
         points = self.coordinates()
         squares = ((points / self._unit) ** 2).sum()
@@ -373,6 +388,21 @@ class PermanovaResults(Shown):
         return axes
 
     def _plot_permuted_f(self, term: str, ax: Axes | None, title: str | None) -> Axes:
+        """Plot the permutation distribution of the F of a term, with the observed F.
+
+        Parameters
+        ----------
+        term : str
+            Label of the term.
+        ax : Axes or None
+            Axes to draw on; None for a new figure.
+        title : str or None
+            Title; None for the default.
+
+        Returns
+        -------
+        Axes
+        """
         observed_f, p = (float(self.table[column].loc[term]) for column in ("F", "p"))
         permuted_f = self.permuted[term]
         if not np.isfinite(permuted_f).all() or not len(permuted_f):

@@ -270,9 +270,7 @@ class TermModel:
         for dependency in self.estimates.dependent()[:4]:
             predictors = listed(names[j] for j in dependency.on)
             reason = (
-                f"a linear combination of {predictors}, given the model"
-                if dependency.on
-                else "fitted exactly"
+                f"a linear combination of {predictors} and the model" if dependency.on else "fitted exactly"
             )
             texts.append(f"{names[dependency.column]!r} is {reason}")
         if texts:

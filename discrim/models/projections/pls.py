@@ -212,8 +212,8 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         """Raise NotSupportedError if a user's regression finds the components."""
         if self._fit.estimates.algorithm == "engine":
             raise NotSupportedError(
-                f"{method_name} finds components many times, and only by our own algorithms.",
-                hint='Fit by another algorithm=, or see error_rates(["cv"]).',
+                f"{method_name} refits the components and does not support an external algorithm.",
+                hint='Fit with another algorithm=, or use error_rates(["cv"]).',
             )
 
     @property
@@ -341,14 +341,17 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         max_components = self.ncomp
         if part == "orthogonal" and not self.orthogonal:
             raise DataError(
-                'part="orthogonal": this fit has no orthogonal components.', hint="Fit with OrthogonalPLS(1)."
+                'part="orthogonal" requires a fit with orthogonal components.',
+                hint="Fit with OrthogonalPLS(1).",
             )
         if ncomp is not None:
             reading.check_whole("ncomp", ncomp, 1, max_components, what="a number of components")
         if self.orthogonal:
             if ncomp not in (None, max_components):
                 raise DataError(
-                    f"ncomp={ncomp}: beside orthogonal components all {max_components} are taken.",
+                    f"ncomp={ncomp} cannot be combined with orthogonal components, which need all "
+                    f"{max_components} "
+                    "predictive components.",
                     hint="Leave it out.",
                 )
             values = latent.importances()[part == "orthogonal"]
@@ -683,7 +686,7 @@ def pls(
     scaled = read_scale(scale)
     if not reading.is_proportional(prior) and rule != "lda":
         raise DataError(
-            f'prior= has no part in rule="{rule}".',
+            f'prior= has no effect with rule="{rule}".',
             hint='Leave it out, or pass rule="lda".',
             options={"rule": "lda"},
         )
@@ -750,8 +753,8 @@ def _read_within(sample: Sample, column: str) -> Blocks:
     for name, value in {"weights=": sample.weights, "functions=": sample.functions}.items():
         if value is not None:
             raise DataError(
-                f"{name} and within={column!r} do not go together.",
-                hint="Leave one of them out; rows may be repeated, and columns computed in the table.",
+                f"{name} cannot be combined with within={column!r}.",
+                hint="Leave one of them out. You can repeat rows, and compute columns, in the table.",
             )
     if sample.formula is None or sample.data is None:
         return sample.read()

@@ -105,15 +105,17 @@ class ComponentPlan:
             columns = (nonzero,) if isinstance(nonzero, int) else tuple(nonzero)
             if count is not None and len(columns) not in (1, count):
                 raise DataError(
-                    f"algorithm={algorithm!r} has {len(columns)} numbers of columns for ncomp={count}.",
-                    hint="Give one for each component.",
+                    f"algorithm={algorithm!r} has {len(columns)} numbers of columns, but ncomp={count}.",
+                    hint="Pass one number of columns for each component.",
                 )
             if count is None and not isinstance(nonzero, int):
                 count = len(columns)
         is_chosen = count is None and (isinstance(algorithm, str | SparsePLS))
         if select == "1se" and not is_chosen:
             name = reading.told(algorithm)
-            raise DataError(f"algorithm={name} leaves no ncomp to choose.", hint='Drop ncomp="1se".')
+            raise DataError(
+                f"algorithm={name} cannot be combined with a choice of ncomp.", hint='Drop ncomp="1se".'
+            )
         orthogonal = None
         if isinstance(algorithm, OrthogonalPLS):
             orthogonal, select = read_choice(algorithm.n)
@@ -135,8 +137,8 @@ def refuse_predictive(ncomp: int | None, fit: PLSFit) -> None:
     """Raise DataError if `ncomp` differs from the number of predictive components of an orthogonal fit."""
     if ncomp is not None and int(ncomp) != fit.predictive:
         raise DataError(
-            f"ncomp={reading.told(ncomp)}: beside orthogonal components there are as many predictive "
-            f"ones as the classes differ in directions, here {fit.predictive}.",
+            f"ncomp={reading.told(ncomp)} cannot be combined with orthogonal components: the number of "
+            f"predictive components is then the rank of the class means, here {fit.predictive}.",
             hint="Leave ncomp= out.",
         )
 
@@ -225,9 +227,9 @@ def _grid_rows(path: pd.DataFrame, search: GridSearch, components: str) -> pd.Da
     candidate_rows = path[path.iloc[:, 0].isin(component_grid(search, len(path)))].reset_index(drop=True)
     if not len(candidate_rows):
         raise DataError(
-            f"grid={reading.listed(search.grid)}: the rows outside each fold have {len(path)} {components} "
-            "at most.",
-            hint="Give such numbers.",
+            f"grid={reading.listed(search.grid)} is too large: the rows outside each fold have at most "
+            f"{len(path)} {components}.",
+            hint="Pass smaller numbers.",
         )
     return candidate_rows
 
@@ -291,28 +293,28 @@ def refuse_fewer_components(fit: PLSFit, requested: int) -> None:
     """
     if not fit.components:
         raise DataError(
-            "The class means do not differ in any column, so that there is no component.",
-            hint="Name columns whose means differ in the formula.",
+            "The class means do not differ in any column, so there are no components.",
+            hint="Use columns whose means differ between classes.",
         )
     if fit.components < requested and fit.orthogonal:
         raise DataError(
-            f"algorithm=OrthogonalPLS({requested - fit.predictive}): of these rows {fit.orthogonal} "
-            "orthogonal components at most vary with the predictive ones.",
+            f"algorithm=OrthogonalPLS({requested - fit.predictive}) has too many components: these rows have "
+            f"at most {fit.orthogonal} orthogonal components.",
             hint=(
                 f"Use OrthogonalPLS({fit.orthogonal}), fewer, or OrthogonalPLS() to have the number chosen."
             ),
         )
     if fit.components < requested and fit.nonzero:
         raise DataError(
-            f"SparsePLS() of {requested} components: these rows have {fit.components}, beyond which nothing "
-            "of the columns covaries with the classes.",
-            hint=f"Give {fit.components} or fewer, by ncomp= or the length of nonzero=.",
+            f"SparsePLS() with {requested} components has too many: after {fit.components} components no "
+            "column covaries with the classes.",
+            hint=f"Use at most {fit.components} components, by ncomp= or the length of nonzero=.",
         )
     if fit.components < requested:
         raise DataError(
-            f"ncomp={reading.told(requested)}: these rows have {fit.components}, beyond which nothing of "
-            "the columns covaries with the classes.",
-            hint=f"Give ncomp={fit.components} or fewer, or None to have it chosen.",
+            f"ncomp={reading.told(requested)} is too large: after {fit.components} components no column "
+            "covaries with the classes.",
+            hint=f"Pass ncomp={fit.components} or fewer, or None to choose it by cross-validation.",
         )
     able = fit.spread_components()
     if fit.decides != "lda" or able >= requested:
@@ -322,8 +324,9 @@ def refuse_fewer_components(fit: PLSFit, requested: int) -> None:
             smaller_fit.orthogonal for smaller_fit in _fits_by_orthogonal(fit, fit.moments, fit.orthogonal)
         ]
         raise CollinearError(
-            f"With {fit.orthogonal} orthogonal components the scores do not vary within classes in every "
-            "direction, so that linear discriminant analysis of them has no covariance.",
+            f"With {fit.orthogonal} orthogonal components the within-class covariance matrix of the scores "
+            "is "
+            "singular, so linear discriminant analysis of the scores is not possible.",
             hint=(
                 "Pass "
                 + (f"algorithm=OrthogonalPLS({max(fewer)}) or fewer, or " if fewer else "")
@@ -333,16 +336,15 @@ def refuse_fewer_components(fit: PLSFit, requested: int) -> None:
         )
     if not able:
         raise CollinearError(
-            "Within classes the scores of the components do not vary at all, so that linear discriminant "
-            "analysis of them has no covariance.",
+            "The scores of the components do not vary within classes, so linear discriminant analysis of the "
+            "scores is not possible.",
             hint='Pass rule="max" or "centroid".',
             options={"rule": "max"},
         )
     raise CollinearError(
-        f"Within classes the scores of {requested} components vary along {able} of {requested} directions, "
-        "so "
-        "that linear discriminant analysis of them has no covariance.",
-        hint=f'Pass rule="max" or "centroid"; rule="lda" takes ncomp={able} here at most.',
+        f"The within-class covariance matrix of the scores of {requested} components is singular (rank "
+        f"{able}), so linear discriminant analysis of the scores is not possible.",
+        hint=f'Pass rule="max" or "centroid"; rule="lda" supports at most ncomp={able} here.',
         options={"rule": "max"},
     )
 
@@ -352,8 +354,8 @@ def refuse_no_orthogonal(fit: PLSFit) -> None:
     refuse_fewer_components(fit, 1)
     if not fit.orthogonal:
         raise DataError(
-            "Nothing of the columns varies with the predictive components and not with the classes, so "
-            "that there is no orthogonal component.",
+            "No variation of the columns is orthogonal to the classes and correlated with the predictive "
+            "components, so there are no orthogonal components.",
             hint="Leave algorithm= out.",
         )
 
@@ -541,8 +543,8 @@ def _refuse_fold(folds: TuningFolds, fold: int, argument: str) -> NoReturn:
     """Raise CollinearError for a fold whose training set cannot be fitted."""
     where, more = folds.training_rows(fold)
     raise CollinearError(
-        f"{where} a class is gone, or the scores do not vary within classes.",
-        hint=f"Give {argument}, or {more}.",
+        f"{where} a class has no rows, or the scores do not vary within classes.",
+        hint=f"Pass {argument}, or {more}.",
     )
 
 
@@ -667,7 +669,7 @@ def q2_of_shuffles(fit: FittedModel[PLSFit], n: int, folds: int, seed: int | Non
     blocks = fit.rows("permutation_test()")
     if blocks.weights is not None and not blocks.rows.has_whole_weights():
         raise NotSupportedError(
-            "permutation_test() shuffles rows, and takes weights that are whole numbers of them.",
+            "permutation_test() requires weights that are whole numbers.",
             hint="Repeat the rows, or fit without weights=.",
         )
     reading.refuse_large(blocks, "permutation_test() gathers all rows", times=fit.nobs)
@@ -713,10 +715,10 @@ def q2_of_shuffles(fit: FittedModel[PLSFit], n: int, folds: int, seed: int | Non
         float(q2[0]),
         (),
         figures["Q2"][-1],
-        f"The labels are shuffled{'' if groups is None else ' within groups'}, and rows left out by folds "
-        "are predicted anew, with as many components; p = (1 + b) / (1 + n), where b counts the permutations "
-        "with a statistic as large or larger. Folds are dealt without regard to the classes, so that all "
-        "labellings share them; mean and largest are of those shuffled.",
+        f"The labels are permuted{'' if groups is None else ' within groups'}, and held-out rows are "
+        "predicted again with the same number of components. p = (1 + b) / (1 + n), where b counts the "
+        "permutations with a statistic at least as large. All permutations use the same folds, which do not "
+        "depend on the classes; mean and largest refer to the permutations.",
         figures,
         (("Q2", float(q2[0])),),
         ("statistic", "mean", "largest", "p"),

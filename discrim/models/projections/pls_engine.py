@@ -67,17 +67,17 @@ def components_of_engine(engine: Any, components: int | None) -> int:
     if isinstance(engine, type) or not callable(getattr(engine, "fit", None)):
         engine_label = f"the class {engine.__name__}" if isinstance(engine, type) else text_of(engine)
         raise DataError(
-            f"algorithm={engine_label} is no regression.",
+            f"algorithm={engine_label} is not a regression.",
             hint=(
-                "Give an object with fit(X, Y), such as scikit-learn's PLSRegression(3), a specification "
+                "Pass an object with fit(X, Y), such as scikit-learn's PLSRegression(3), a specification "
                 "of discrim.subspace, 'nipals' or 'simpls'."
             ),
         )
     count: Any = getattr(engine, "n_components", None) if components is None else components
     if not (reading.is_whole(count) and count >= 1):
         raise DataError(
-            f"algorithm={text_of(engine)} has n_components={reading.told(count)}.",
-            hint="Give ncomp=, a number from 1 on.",
+            f"algorithm={text_of(engine)} has an invalid n_components={reading.told(count)}.",
+            hint="Pass ncomp=, a number of at least 1.",
         )
     return int(count)
 
@@ -118,8 +118,8 @@ def engine_fit(
     """
     if blocks.weights is not None and not blocks.rows.has_whole_weights():
         raise NotSupportedError(
-            f"algorithm={text_of(engine)} is fitted to rows: it takes weights that are whole numbers.",
-            hint="Give such weights, repeat rows, or leave algorithm= out.",
+            f"algorithm={text_of(engine)} is fitted to repeated rows and requires integer weights.",
+            hint="Pass weights that are whole numbers, repeat rows, or leave algorithm= out.",
         )
     reading.refuse_large(blocks, "pls() gives the engine all rows", times=moments.total)
     fitted = partial(core.fit_pls, moments, prior, components=components, algorithm="engine", **shared)
@@ -173,8 +173,8 @@ def _engine_components(engine: Any, x: Floats, y: Floats, components: int) -> li
     except Exception as error:
         # An engine is the user's own code, which can raise any exception.
         raise DataError(
-            f"algorithm={name} cannot be fitted to {len(x)} rows, or does not say what it has found: "
-            f"{str(error).rstrip('.')}. An engine has fit(X, Y), and then {', '.join(FITTED)}.",
+            f"algorithm={name} cannot be fitted to {len(x)} rows, or lacks attributes after the fit: "
+            f"{str(error).rstrip('.')}. It must have fit(X, Y), and then {', '.join(FITTED)}.",
             hint="Use PLSRegression, or leave algorithm= out.",
         ) from error
     shape = (x.shape[1], components)
@@ -182,7 +182,7 @@ def _engine_components(engine: Any, x: Floats, y: Floats, components: int) -> li
         matrices[-1].any(axis=0).all()
     ):
         raise DataError(
-            f"algorithm={name} finds no {components} components of {x.shape[1]} columns.",
-            hint="Give fewer components.",
+            f"algorithm={name} does not return {components} components for {x.shape[1]} columns.",
+            hint="Use fewer components.",
         )
     return matrices

@@ -152,16 +152,16 @@ def _columns(results: PLSResults, fit: FittedModel[PLSFit], max_columns: int = M
     Section
     """
     importance = results.vip()
-    beside = [results.vip(part="orthogonal").rename("orthogonal")] if results.orthogonal else []
+    orthogonal_columns = [results.vip(part="orthogonal").rename("orthogonal")] if results.orthogonal else []
     weights = results.weights.loc[importance.index].iloc[:, :MAX_COMPONENTS]
-    table = pd.concat([importance, *beside, weights], axis=1).head(max_columns)
+    table = pd.concat([importance, *orthogonal_columns, weights], axis=1).head(max_columns)
     if fit.estimates.nonzero:
         importance = importance[importance > 0]
         table = table.loc[importance.index[:max_columns]]
     n_more = len(importance) - max_columns
     more = f" And {n_more} more: fit.vip(), fit.weights." if n_more > 0 else ""
     n_more_components = results.ncomp + results.orthogonal - MAX_COMPONENTS
-    others = f" Components beyond {MAX_COMPONENTS}: fit.weights." if n_more_components > 0 else ""
+    others = f" Components after {MAX_COMPONENTS}: fit.weights." if n_more_components > 0 else ""
     note = (
         "A column with a VIP above one contributes more than average. In each component the weight that "
         f"is largest in absolute value is positive.{others}{more}"

@@ -87,7 +87,7 @@ def _sparsity(nonzero: Any, penalty: Any) -> tuple[By, list[float]]:
         Its values, one or one for each direction; empty if the penalty is to be chosen.
     """
     if nonzero is not None and penalty is not None:
-        raise DataError("nonzero= and penalty= ask for the same in two ways.", hint="Leave one of them out.")
+        raise DataError("nonzero= and penalty= cannot be combined.", hint="Leave one of them out.")
     penalty, _ = read_choice(penalty)
     for value in _as_list(nonzero):
         reading.check_whole(
@@ -128,16 +128,16 @@ def _refuse_singular(fit: SparseFit, blocks: Blocks) -> None:
             else f"Leave {it} out of the formula"
         )
         raise CollinearError(
-            f"{reading.listed(blocks.terms[j] for j in constant)} {does} not vary within classes, where "
-            f"distances have their unit.{tells}",
+            f"{reading.listed(blocks.terms[j] for j in constant)} {does} not vary within classes, so "
+            f"distances in units of the within-class variation are infinite.{tells}",
             hint=f"{hint}.",
             columns=[blocks.terms[j] for j in constant],
         )
     names = reading.listed(blocks.terms[j] for j in np.flatnonzero(used).tolist())
     raise CollinearError(
-        f"A direction of {names} does not vary within classes: these columns tell the classes apart "
-        "without error.",
-        hint="Give a larger penalty= or a smaller nonzero=, or ridge= above 0.",
+        f"A direction of {names} does not vary within classes: these columns separate the classes "
+        "completely.",
+        hint="Pass a larger penalty= or a smaller nonzero=, or ridge= above 0.",
     )
 
 
@@ -149,7 +149,8 @@ def _warn_of_no_direction(fit: SparseFit) -> None:
         reason = "The classes have equal means in all columns, so that there is no direction"
         hint = "Name other columns"
     warn_user(
-        f"{reason}: every row gets the prior probabilities, and the class with the largest of them. {hint}.",
+        f"{reason}: the posteriors of every row are the priors, and every row is assigned to the class with "
+        f"the largest prior. {hint}.",
         UninformativeFitWarning,
     )
 
@@ -161,8 +162,8 @@ def _refuse_dependent(moments: ClassMoments, blocks: Blocks) -> None:
     k = moments.n_classes
     if moments.spread == "thin" or rows - k < p:
         raise CollinearError(
-            f"{rows} rows in {k} classes cannot tell the coefficients of all {p} columns apart.",
-            hint="Give penalty= above 0, nonzero= a smaller number, or ridge= above 0.",
+            f"{rows} rows in {k} classes do not identify the coefficients of all {p} columns.",
+            hint="Pass penalty= above 0, a smaller nonzero=, or ridge= above 0.",
         )
     collinear = dependencies(moments)
     if collinear:
@@ -268,8 +269,8 @@ def _choose_penalty(
             if not refits or any(fit.is_singular() for fit in refits):
                 where, more = search.folds.training_rows(fold)
                 raise CollinearError(
-                    f"{where} a class is gone, or a direction does not vary within classes.",
-                    hint=f"Give penalty= or nonzero=, a grid= of larger penalties, or {more}.",
+                    f"{where} a class has no rows, or a direction does not vary within classes.",
+                    hint=f"Pass penalty= or nonzero=, a grid= of larger penalties, or {more}.",
                 )
             rules = [fit.rule(log_prior) for fit in refits]
             for _, x, codes, row_counts in judged_rows(blocks, [fold_test_counts]):
@@ -645,14 +646,17 @@ def sparse_lda(
     if ncomp is not None:
         if not (reading.is_whole(ncomp) and 1 <= ncomp <= max_directions):
             raise DataError(
-                f"ncomp={reading.told(ncomp)}: {p} columns and {k} classes have {max_directions} directions.",
-                hint=f"Give a number from 1 to {max_directions}, or None for all.",
+                f"ncomp={reading.told(ncomp)} is not valid: {p} columns and {k} classes have "
+                f"{max_directions} "
+                "directions.",
+                hint=f"Pass a number from 1 to {max_directions}, or None for all.",
             )
         ncomp = max_directions = int(ncomp)
     if len(values) not in (0, 1, max_directions):
         raise DataError(
-            f"{by}={values}: {k} classes have {max_directions} direction{'s' if max_directions > 1 else ''}.",
-            hint="Give one number for all of them, or one for each.",
+            f"{by}={values} has the wrong length: {k} classes have {max_directions} "
+            f"direction{'s' if max_directions > 1 else ''}.",
+            hint="Pass one number for all directions, or one for each.",
         )
     prior_proportions, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
     shared: dict[str, Any] = dict(zip(SHARED, (float(ridge), ncomp, estimated), strict=True))

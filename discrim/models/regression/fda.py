@@ -107,9 +107,9 @@ def _regressed(
         if odd.any():
             row = blocks.table.label(int(rows.positions[int(np.argmax(odd))]))
             raise NotSupportedError(
-                f"engine={text_of(engine)} is fitted to rows: it takes weights that are whole numbers, "
-                f"and that of row {row!r} is {weights[odd][0]:.6g}.",
-                hint="Give such weights, or repeat rows.",
+                f"engine={text_of(engine)} is fitted to repeated rows and requires integer weights, but the "
+                f"weight of row {row!r} is {weights[odd][0]:.6g}.",
+                hint="Pass weights that are whole numbers, or repeat rows.",
                 rows=(row,),
             )
         x, codes = repeated(x, codes, weights)
@@ -125,14 +125,13 @@ def _regressed(
     fit = fit_flexible(moments, prior, regress, sums, ncomp=ncomp, estimated_prior=estimated_prior)
     if fit.every_value[0] >= MAX_CORRELATION:
         raise DataError(
-            f"engine={text_of(engine)} predicts scores of the classes without error, or overshoots them, "
-            "on the rows it was fitted to: the distances between classes are infinite.",
-            hint="Use one that smooths.",
+            f"engine={text_of(engine)} predicts the class scores of its training rows without error, so the "
+            "distances between classes are infinite.",
+            hint="Use an engine with more regularization.",
         )
     if not len(fit.values):
         raise DataError(
-            f"engine={text_of(engine)} predicts no score of the classes: there is no axis that tells "
-            "them apart.",
+            f"engine={text_of(engine)} does not predict the class scores: no axis separates the classes.",
             hint="Use another engine, or other columns.",
         )
     return fit, copy
@@ -162,8 +161,9 @@ def _fit_engine(copy: Any, x: Floats, scores: Floats, engine: Any, width: int) -
             f"engine={text_of(engine)} cannot be fitted to {len(x)} rows with {width} "
             f"response{'s' if width > 1 else ''}: {error}.",
             hint=(
-                "Give an engine with fit(X, Y) and predict(X); one of a single response may be wrapped in "
-                "scikit-learn's MultiOutputRegressor."
+                "Pass an engine with fit(X, Y) and predict(X). An engine for a single response can be "
+                "wrapped "
+                "in scikit-learn's MultiOutputRegressor."
             ),
         ) from error
 
@@ -172,24 +172,23 @@ def _copy_of(engine: Any) -> Any:
     """Return an unfitted copy of the engine; raise DataError if it is not a regression or not copyable."""
     if engine is None:
         raise DataError(
-            "fda() was given no engine=.",
+            "fda() requires engine=.",
             hint=(
-                "Write one such as engine=sklearn.linear_model.Ridge(), an object with fit(X, Y) and "
-                "predict(X)."
+                "Pass an object with fit(X, Y) and predict(X), such as engine=sklearn.linear_model.Ridge()."
             ),
         )
     if isinstance(engine, type) or not callable(getattr(engine, "fit", None)):
         engine_label = f"the class {engine.__name__}" if isinstance(engine, type) else text_of(engine)
         raise DataError(
-            f"engine={engine_label} is no regression.",
-            hint="Give an object with fit(X, Y) and predict(X), such as scikit-learn's Ridge().",
+            f"engine={engine_label} is not a regression.",
+            hint="Pass an object with fit(X, Y) and predict(X), such as scikit-learn's Ridge().",
         )
     try:
         return copied(engine)
     except Exception as error:
         raise DataError(
-            f"engine={text_of(engine)} cannot be copied: {error}. Each fit needs an engine of its own.",
-            hint="Have it make what cannot be copied in fit(X, Y).",
+            f"engine={text_of(engine)} cannot be copied: {error}. Each fit requires its own copy.",
+            hint="Create objects that cannot be copied in fit(X, Y) of the engine.",
         ) from error
 
 
@@ -220,8 +219,8 @@ class _Regression:
             ) from error
         if fitted.shape != shape and not (self.width == 1 and fitted.shape == (len(x),)):
             raise DataError(
-                f"engine={name} predicts an array of shape {fitted.shape}, where {shape} is asked for.",
-                hint="Use an engine of several responses.",
+                f"engine={name} predicts an array of shape {fitted.shape} instead of {shape}.",
+                hint="Use an engine that supports several responses.",
             )
         odd = np.count_nonzero(~np.isfinite(fitted.reshape(shape)).all(axis=1))
         if odd:
@@ -314,8 +313,9 @@ def fda(
     max_components = moments.n_classes - 1
     if ncomp is not None and not (reading.is_whole(ncomp) and 1 <= ncomp <= max_components):
         raise DataError(
-            f"ncomp={reading.told(ncomp)}: {max_components + 1} classes have {max_components} axes.",
-            hint=f"Give 1 to {max_components}, or None.",
+            f"ncomp={reading.told(ncomp)} is not valid: {max_components + 1} classes have {max_components} "
+            "axes.",
+            hint=f"Pass a number from 1 to {max_components}, or None.",
         )
     prior_proportions, estimated = reading.read_prior(prior, blocks.design.levels, moments.counts)
     fit, fitted = _regressed(
@@ -327,7 +327,7 @@ def fda(
 
 def _refuse(problem: str) -> NoReturn:
     raise NotSupportedError(
-        f"{problem} is not defined, because the engine may be any regression.", hint="See error_rates()."
+        f"{problem} is not defined for an arbitrary regression engine.", hint="See error_rates()."
     )
 
 
@@ -438,8 +438,8 @@ class FDAResults(VariateResults):
             Not used.
         """
         raise NotSupportedError(
-            f"The fit holds {text_of(self.engine)}, and files of this package hold no objects.",
-            hint="Pickle the fit, if those who will read it trust you.",
+            f"The fit contains {text_of(self.engine)}, and saved files cannot contain Python objects.",
+            hint="Pickle the fit, if those who will load it trust you.",
         )
 
     # ---- tables

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class OptimalScoring(Shown):
-    """Optimal scores of the classes, those with the least squared error of their regression on the columns.
+    """Optimal scores of the classes: their regression on the columns has the smallest squared error.
 
     Hastie, Tibshirani & Buja (1994), JASA 89, 1255-1270.
     """
@@ -92,8 +92,8 @@ class OptimalScoring(Shown):
         collinear = [self._terms[dependency.column] for dependency in dependencies(moments)]
         if collinear:
             raise CollinearError(
-                f"{reading.listed(collinear)}: constant within classes, or determined by other columns "
-                "there, so that a discriminant has no variance within classes.",
+                f"Constant within classes, or linear combinations of other columns within classes: "
+                f"{reading.listed(collinear)}. A discriminant therefore has no variance within classes.",
                 hint="Leave it out of the formula.",
             )
         df_within = moments.total - moments.n_classes
@@ -220,8 +220,8 @@ def _refuse_few(rows: int, terms: tuple[str, ...]) -> None:
     """Raise CollinearError if there are at most as many rows as columns."""
     if 0 < rows <= len(terms):
         raise CollinearError(
-            f"Least squares of {len(terms)} columns ({reading.listed(terms)}) and a constant takes more "
-            f"rows than columns; there are {rows}.",
+            f"Least squares with a constant and {len(terms)} columns ({reading.listed(terms)}) requires more "
+            f"than {len(terms)} rows, but there are {rows}.",
             hint=(
                 'Name fewer columns in the formula, pass collinear="drop", or use rda(), '
                 'shrunken_centroids() or lda(covariance="shrunk").'
@@ -482,8 +482,8 @@ def _tests(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section
     headings = INTERVAL | {"p": "P>|t|"}
     sizes = headers.score_sizes(fit.estimates.moments)
     note = (
-        "Standard errors of least squares assume errors of one variance, and t normal ones; the errors of "
-        "indicators are neither. "
+        "Standard errors of least squares assume constant error variance, and t assumes normal errors; the "
+        "errors of indicators have neither. "
     )
     coef = table["coef"].unstack("class", sort=False)
     note += headers.precision_note("fitted values", coef, sizes, FITTED)

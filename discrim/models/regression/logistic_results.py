@@ -131,9 +131,10 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         wild = ((logs >= 1023) | (logs < -1022)).any(axis=1)
         if wild.any():
             warn_user(
-                f"In these units the variance of a coefficient of {listed(self._columns[wild])} is out of "
-                "the range of double precision, so that it, or a covariance with it, shows as infinite or "
-                "as zero: see bse, or give the columns in other units, as standardize() does.",
+                f"The variance of a coefficient of {listed(self._columns[wild])} is out of the range of "
+                "double "
+                "precision, so variances and covariances are infinite or zero. See bse, or convert the "
+                "columns to other units, for example by standardize().",
                 PrecisionWarning,
             )
         index = by_class_and_term(self.classes[self._fit.estimates.others], self._columns)
@@ -200,8 +201,9 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         check_word("method", method, ("wald", "profile"))
         if method == "profile" and self.cov_type != "nonrobust":
             raise NotSupportedError(
-                f"A profile uses the likelihood, which does not know about {self.cov_type} standard errors.",
-                hint='Use method="wald", or the fit that robust("nonrobust") gives back.',
+                f"Profile intervals use the likelihood and cannot be combined with {self.cov_type} standard "
+                "errors.",
+                hint='Use method="wald", or the fit that robust("nonrobust") returns.',
             )
         if method == "profile":
             return logistic_search.profile_intervals(self._fit, level, self.log_odds(level).index)
@@ -652,7 +654,8 @@ class LogisticSpec(ModelSpec[Any]):
         """Return the estimates as stored in a file; raise NotSupportedError for separated classes."""
         if isinstance(estimates, LogisticFit) and not estimates.newton.converged:
             raise NotSupportedError(
-                "A fit of separated classes has no estimates that could be saved.", hint="Leave out columns."
+                "A fit of separated classes has no finite estimates and cannot be saved.",
+                hint="Leave out columns.",
             )
         return super().to_arrays(estimates)
 

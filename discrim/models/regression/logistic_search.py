@@ -106,9 +106,10 @@ def refuse_too_few_rows(rows: int, terms: tuple[str, ...], *, bias_reduction: bo
         raise CollinearError(
             f"{rows} rows are too few for a constant and {p} columns ({reading.listed(terms)}).",
             hint=(
-                f'Name fewer columns, {penalty}, or use lda(covariance="shrunk"). With so few rows '
-                'collinear="drop" leaves separated '
-                f"classes{'' if bias_reduction else ', which also need bias_reduction=True'}."
+                f'Name fewer columns, {penalty}, or use lda(covariance="shrunk"). With so few rows the '
+                "columns "
+                'that collinear="drop" keeps separate the '
+                f"classes{'' if bias_reduction else ', which also requires bias_reduction=True'}."
             ),
         )
 
@@ -132,8 +133,9 @@ def refuse_many_coefficients(count: int, columns: int, n_classes: int, others: s
     refuse_beyond_memory(COPIES * float(count) ** 2, memory_label, hint)
     if count > MAX_COEFFICIENTS:
         raise DataError(
-            f"{memory_label} has {count:,} times {count:,} numbers, and logistic() forms that of "
-            f"{MAX_COEFFICIENTS:,} coefficients at the most: above, a step takes many minutes.",
+            f"{memory_label} has {count:,} rows and columns. logistic() supports at most "
+            f"{MAX_COEFFICIENTS:,} "
+            "coefficients, because a step would take many minutes.",
             hint=hint,
         )
 
@@ -155,11 +157,12 @@ def refuse_many_levels(blocks: Blocks) -> None:
     if coefficients > MAX_CATEGORY_COEFFICIENTS:
         widest = max(coded, key=lambda code: coded[code])
         raise DataError(
-            f"Categories have {coefficients:,} coefficients for {n_classes} classes, and {widest!r} most "
-            f"of them with {coded[widest]:,} columns. logistic() takes {MAX_CATEGORY_COEFFICIENTS:,}: "
-            "beyond, a fit "
-            "takes minutes and gigabytes.",
-            hint=f"Merge rare levels, or leave the predictor out, as in `. - {widest}`.",
+            f"Categorical predictors have {coefficients:,} coefficients for {n_classes} classes, most of "
+            "them "
+            f"by {widest!r} with {coded[widest]:,} columns. logistic() supports at most "
+            f"{MAX_CATEGORY_COEFFICIENTS:,}, because a fit would take minutes and gigabytes.",
+            hint=f"Merge rare levels, or leave the predictor out, for example by `. - {widest}`.",
+            columns=(widest,),
         )
 
 
@@ -240,7 +243,7 @@ def profile_intervals(fit: FittedModel[LogisticFit], level: float, index: pd.Ind
     if table.isna().any(axis=None):
         unfinished = table.index[table.isna().any(axis=1)]
         raise DataError(
-            f"The profile of {reading.listed(unfinished)} could not be followed to its bound.",
+            f"The profile likelihood of {reading.listed(unfinished)} could not be computed up to the limit.",
             hint='Use method="wald", or scale the columns of the formula.',
         )
     return table
@@ -250,7 +253,7 @@ def refuse_no_maximum(fit: FittedModel[LogisticFit], caller: str) -> None:
     """Raise NotSupportedError if the search did not end at a maximum; `caller` names the method."""
     if not fit.estimates.newton.converged:
         raise NotSupportedError(
-            f"{caller} needs finite estimates, and there are none where a hyperplane separates classes.",
+            f"{caller} requires finite estimates, but a hyperplane separates the classes.",
             hint="Fit with bias_reduction=True.",
             options={"bias_reduction": True},
         )
@@ -271,8 +274,8 @@ def check_statsmodels(fit: FittedModel[LogisticFit]) -> None:
         )
     if rows_with_maximum(fit, "to_statsmodels()").weights is not None:
         raise NotSupportedError(
-            "statsmodels' Logit and MNLogit have no frequency weights.",
-            hint="Repeat the rows, as in data.loc[data.index.repeat(weights)], and fit without weights=.",
+            "statsmodels' Logit and MNLogit do not support frequency weights.",
+            hint="Repeat the rows, by data.loc[data.index.repeat(weights)], and fit without weights=.",
         )
 
 

@@ -79,10 +79,12 @@ def with_covariance(
     check_word("convention", convention, ("statsmodels",), optional=True)
     if (cov_type == "cluster") != (groups is not None):
         raise DataError(
-            f"cov_type={cov_type!r} with groups= {'missing' if groups is None else 'given'}: for "
-            'cov_type="cluster" give groups=, a column of the table that says which rows belong '
-            "together, or a value for each row.",
-            hint="Leave it out for others.",
+            f"cov_type={cov_type!r} cannot be combined with groups= "
+            f"{'missing' if groups is None else 'set'}.",
+            hint=(
+                'Pass groups= with cov_type="cluster", as a column of the table or a value for each row, and '
+                "leave it out otherwise."
+            ),
         )
     cache = {name: value for name, value in fit.cache.items() if name not in ("se", "covariance")}
     if cov_type == "nonrobust":
@@ -103,8 +105,9 @@ def with_covariance(
         if cov_type == "HC1" and convention is None:
             if total <= coefficients:
                 raise NotSupportedError(
-                    f'cov_type="HC1" multiplies by n/(n - k), and the {total:g} rows are no more than '
-                    f"the {coefficients} coefficients.",
+                    'cov_type="HC1" multiplies by n/(n - k) and requires more observations than '
+                    "coefficients, "
+                    f"but there are {total:g} and {coefficients}.",
                     hint='Use "HC0", or fit fewer columns.',
                 )
             factor = total / (total - coefficients)
@@ -170,8 +173,9 @@ def _sums_by_group(fit: FittedModel[LogisticFit], blocks: Blocks, codes: Codes) 
                     else int(rows[position_in_chunk])
                 )
                 raise DataError(
-                    f"groups= has no value at row {shown(blocks.table.label(position))}, which the fit uses.",
-                    hint="Fill it, for example with a group of its own, or drop the row and fit again.",
+                    f"groups= has a missing value in row {shown(blocks.table.label(position))}, which the "
+                    "fit uses.",
+                    hint="Fill it in, for example with a separate group, or drop the row and fit again.",
                     rows=(blocks.table.label(position),),
                 )
             has_rows[groups] = True
@@ -180,9 +184,9 @@ def _sums_by_group(fit: FittedModel[LogisticFit], blocks: Blocks, codes: Codes) 
             )
     if has_rows.sum() < 2:
         raise DataError(
-            "groups= has one group only in the rows of the fit: a covariance of groups needs two, and many "
-            "to be of use.",
-            hint='Give other groups, or use cov_type="HC1".',
+            "groups= has only one group in the rows of the fit, but a cluster-robust covariance matrix "
+            "requires at least two, and preferably many.",
+            hint='Pass other groups, or use cov_type="HC1".',
         )
     return sums[has_rows]
 
@@ -236,16 +240,18 @@ def _refuse_singular(estimates: LogisticFit, equations: int) -> NoReturn:
     robust = estimates.robust
     if robust is not None and robust.rank < robust.root.shape[1]:
         raise NotSupportedError(
-            f"The covariance of {robust.groups or 'these'} groups has rank {robust.rank}, which is too "
-            f"little for a hypothesis of {equations} equations.",
+            f"The covariance matrix by {robust.groups or 'these'} groups has rank {robust.rank}, too low "
+            "for a "
+            f"hypothesis of {equations} equations.",
             hint=(
-                "Test fewer at once, or use the covariance of the model, as in "
+                "Test fewer equations, or use the model-based covariance matrix, by "
                 'robust("nonrobust").wald_test().'
             ),
         )
     raise NotSupportedError(
-        "The covariance of what the hypothesis names is singular, or out of the range of double precision.",
-        hint="Test fewer equations at once, or give the columns in other units, as standardize() does.",
+        "The covariance matrix of the tested combinations is singular, or out of the range of double "
+        "precision.",
+        hint="Test fewer equations, or convert the columns to other units, for example by standardize().",
     )
 
 
@@ -287,8 +293,8 @@ def _read_hypothesis(fit: FittedModel[LogisticFit], hypothesis: Any, index: pd.M
             raise TypeError
     except (TypeError, ValueError, OverflowError):
         raise DataError(
-            f"The hypothesis {told(hypothesis)} is none.",
-            hint="Name terms, write equations such as 'a = b, c = 0', or give a matrix.",
+            f"The hypothesis {told(hypothesis)} is not valid.",
+            hint="Name terms, write equations such as 'a = b, c = 0', or pass a matrix.",
         ) from None
     if matrix.ndim != 2 or matrix.shape[1] != len(index) or not len(matrix):
         raise DataError(
@@ -317,12 +323,13 @@ def _hypothesis_of_table(matrix: pd.DataFrame, index: pd.MultiIndex) -> Hypothes
     names = index if matrix.columns.nlevels == 2 else index.get_level_values("term")
     if not names.is_unique or not matrix.columns.is_unique:
         raise DataError(
-            "The columns of the hypothesis name no coefficient each.", hint="Name them (class, term)."
+            "The columns of the hypothesis do not identify one coefficient each.",
+            hint="Name them (class, term).",
         )
     unknown = [label for label in matrix.columns if label not in names]
     if unknown:
         raise DataError(
-            f"The hypothesis names {listed(unknown)}, which is no coefficient.",
+            f"Unknown coefficients in the hypothesis: {listed(unknown)}.",
             hint=f"Name some of {listed(names)}.",
         )
     return _of_matrix(matrix.reindex(columns=names, fill_value=0.0).to_numpy(dtype=np.float64))
@@ -332,7 +339,7 @@ def _of_matrix(values: Floats) -> Hypothesis:
     """Return finite contrasts (r, q (p + 1)) with right sides zero (r,), or raise DataError."""
     if not np.isfinite(values).all():
         raise DataError(
-            "The matrix of the hypothesis has a value that is missing or infinite.", hint="Give numbers."
+            "The matrix of the hypothesis has a missing or infinite value.", hint="Pass finite numbers."
         )
     return values, np.zeros(len(values))
 
@@ -395,8 +402,8 @@ def _read_values(value: Any, count: int) -> Floats:
         values = np.full(count, float(value))
     if values.shape != (count,) or not np.isfinite(values).all():
         raise DataError(
-            f"value={told(value)} is no right side of {count} equations.",
-            hint="Give one number, or one for each.",
+            f"value={told(value)} is not valid for {count} equations.",
+            hint="Pass one number for all equations, or one for each.",
         )
     return values
 
@@ -415,7 +422,7 @@ def _refuse_dependent(contrasts: Floats, index: pd.MultiIndex) -> None:
     if row is None:
         return
     if not contrasts[row].any():
-        raise DataError(f"Equation {row + 1} of the hypothesis names no coefficient.", hint="Leave it out.")
+        raise DataError(f"Equation {row + 1} of the hypothesis has no coefficient.", hint="Leave it out.")
     names = [f"{label}:{term}" for label, term in index[contrasts[row] != 0]]
     raise DataError(
         f"Equation {row + 1} of the hypothesis, in {listed(names)}, follows from those before it, or "
@@ -556,8 +563,9 @@ class TermFits:
             fit = logistic.fit_logistic(rows, moments, prior, estimated_prior=True, **self._options)
         if not fit.newton.converged:
             raise DataError(
-                f"The fit of {term_names} has not converged, so that it cannot be compared: where a "
-                "hyperplane separates the classes there is no maximum.",
+                f"The fit of {term_names} has not converged and cannot be compared. If a hyperplane "
+                "separates "
+                "the classes, the likelihood has no maximum.",
                 hint="Fit with bias_reduction=True (for stepwise(), in options=), or leave a term out.",
             )
         self._fits[key] = TermFit(-2 * fit.llf(), fit.df_model(), fit)
@@ -593,7 +601,7 @@ def drop1(fit: FittedModel[LogisticFit]) -> pd.DataFrame:
         ):
             if np.isnan(ratio):
                 raise DataError(
-                    f"The fit without {label!r} has not converged, so that it cannot be dropped.",
+                    f"The fit without {label!r} has not converged, so the term cannot be dropped.",
                     hint="Fit with bias_reduction=True, or without the term.",
                 )
             df = float(q * len(fits.columns_by_term[label]))
@@ -656,11 +664,12 @@ def likelihood_ratio_on(
     if not nest.nested:
         worst = small.terms[int(np.argmax(nest.left))]
         raise DataError(
-            f"The fits are not nested: the column {worst!r} of the first is no combination of those of "
-            f"the second ({large.formula}).",
+            f"The fits are not nested: the column {worst!r} of the first fit is not a linear combination "
+            "of the "
+            f"columns of the second ({large.formula}).",
             hint=(
-                "Give the smaller fit first, and as the second one with all its columns; to set other "
-                "fits side by side, see compare()."
+                "Pass the smaller fit first, and a fit that includes all its columns second. For other fits "
+                "use compare()."
             ),
             columns=(worst,),
         )
@@ -712,8 +721,8 @@ def likelihood_ratios_by_term(fit: FittedModel[LogisticFit], test_type: TestType
         statistic = deviance_increases[zeros.tobytes()] - deviance_increases[test.in_both.tobytes()]
         if np.isnan(statistic):
             raise DataError(
-                f"The fit without {label!r} has not converged, so that the term cannot be tested.",
-                hint='Test it by its coefficients, as wald_test(by="term") does, or fit without it.',
+                f"The fit without {label!r} has not converged, so the term cannot be tested.",
+                hint='Test its coefficients by wald_test(by="term"), or fit without the term.',
             )
         statistics[label] = max(statistic, 0.0)
     table = _test_table(statistics, tests, len(fit.estimates.others))
@@ -738,11 +747,11 @@ def wald_by_term(fit: FittedModel[LogisticFit], test_type: TestType) -> pd.DataF
         )
         if np.isnan(statistics[label]):
             raise NotSupportedError(
-                f"The covariance of the coefficients of {label!r} is singular, or out of the range of "
+                f"The covariance matrix of the coefficients of {label!r} is singular, or out of the range of "
                 "double precision.",
                 hint=(
-                    'Use the covariance of the model, as in robust("nonrobust").wald_test(by="term"), or '
-                    "give the columns in other units, as standardize() does."
+                    'Use the model-based covariance matrix, by robust("nonrobust").wald_test(by="term"), or '
+                    "convert the columns to other units, for example by standardize()."
                 ),
             )
     return _test_table(statistics, tests, q)
@@ -808,8 +817,8 @@ def _type_iii_contrasts(blocks: Blocks, label: str) -> Floats:
     spec: Any = blocks.design.spec
     if blocks.keep is not None and len(blocks.keep) < len(blocks.design.terms):
         raise NotSupportedError(
-            f"The type III test of {label!r} averages over the levels of other factors, and columns of "
-            "the formula were left out as constant or collinear.",
+            f"The type III test of {label!r} averages over the levels of other factors, but columns of the "
+            "formula were dropped because they are constant or collinear.",
             hint="Use type=2, or leave the interaction out.",
         )
     products = [

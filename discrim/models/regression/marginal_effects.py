@@ -174,7 +174,7 @@ def _read_columns(columns: Any, existing_names: list[str]) -> list[str]:
     unknown = [name for name in requested if name not in existing_names]
     if unknown:
         raise DataError(
-            f"columns= names {listed(unknown)}, which the formula does not read.",
+            f"Unknown columns in columns=: {listed(unknown)}.",
             hint=f"Name some of {listed(existing_names)}.",
         )
     return list(dict.fromkeys(requested))
@@ -216,7 +216,8 @@ def _with_values(
     for name, value in values.items():
         if not pd.api.types.is_scalar(value) or pd.isna(value):
             raise DataError(
-                f"at= gives {told(value)} for {name!r}.", hint="Give one value, and no missing one."
+                f"at= has an invalid value for {name!r}: {told(value)}.",
+                hint="Pass a single, nonmissing value.",
             )
         table[name] = value
     return fit.new_rows(table, missing_policy)
@@ -356,7 +357,8 @@ class _AveragedRows:
                 level_proportions = {i: level_proportions.get(i, 0.0) + size for i, size in sizes.items()}
         if not total > 0:
             raise DataError(
-                "No row of data= is complete, so there is nothing to average over.", hint="Give rows."
+                "No row of data= is complete, so averages are not defined.",
+                hint="Pass rows without missing values.",
             )
         means = {name: first + sums[name] / total for name, first in centres.items()}
         return _RowStatistics(

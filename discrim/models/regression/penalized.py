@@ -126,11 +126,11 @@ def check_alone(*, bias_reduction: bool, separation: Any, collinear: Any) -> Non
     reading.check_word("collinear", collinear, Collinear)
     if bias_reduction:
         raise DataError(
-            "bias_reduction=True is a penalty of its own (Firth's).", hint="Leave it out, or penalty=."
+            "bias_reduction=True cannot be combined with penalty=.", hint="Leave one of them out."
         )
     if collinear == "drop":
         raise DataError(
-            "With penalty= collinear columns share what they tell, and none is dropped.",
+            "collinear= cannot be combined with penalty=, which allows collinear columns.",
             hint="Leave collinear= out.",
         )
 
@@ -258,8 +258,8 @@ def _choose_strength(
                 absent = [levels[k] for k in np.setdiff1d(np.arange(len(levels)), model.codes[train > 0])]
                 fold_label, more = folds.training_rows(fold)
                 raise DataError(
-                    f"{fold_label} class {reading.listed(absent)} has no row.",
-                    hint=f"Give a strength, or {more}, or merge the class with another.",
+                    f"{fold_label} class {reading.listed(absent)} has no rows.",
+                    hint=f"Pass a strength, or {more}, or merge the class with another.",
                     classes=absent,
                 )
             test_positions = np.flatnonzero(test)
@@ -582,8 +582,8 @@ class PenalizedLogisticResults(LogisticResults):
     def _refuse(self, method_name: str, hint: str) -> NoReturn:
         """Raise NotSupportedError for `method_name`, with an alternative as the hint."""
         raise NotSupportedError(
-            f"{method_name} does not exist for a fit with penalty={self.penalty.name!r}, which draws the "
-            "estimates to zero.",
+            f"{method_name} is not available for a fit with penalty={self.penalty.name!r}, which shrinks the "
+            "estimates toward zero.",
             hint=sentence(hint),
         )
 
@@ -645,8 +645,8 @@ def refuse_penalized(fits: Iterable[Any], caller: str) -> None:
     """Raise NotSupportedError if a fit has a penalty; `caller` requires maximum likelihood estimates."""
     if any(isinstance(fit, PenalizedLogisticResults) for fit in fits):
         raise NotSupportedError(
-            f"{caller} needs estimates of maximum likelihood, which a fit with a penalty does not have.",
-            hint="Fit without penalty=, or compare the fits on rows left out, by compare(folds=).",
+            f"{caller} requires maximum likelihood estimates, but the fit has a penalty.",
+            hint="Fit without penalty=, or compare the fits by cross-validation, with compare(folds=).",
         )
 
 
@@ -811,8 +811,8 @@ def _header(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Pairs:
     )
     if by_path:
         note += (
-            " The apparent error is optimistic: the same rows chose the strength. error_rates(['cv']) "
-            "chooses it anew in each fold."
+            " The resubstitution error is optimistic, because the strength was chosen from the same rows. "
+            "error_rates(['cv']) chooses it again in each fold."
         )
     return Pairs(results.formula, items, note)
 
@@ -872,14 +872,14 @@ def _strength_path(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> 
         "df": "count", "explained": "share", "deviance": "share", "se": "share", "error": "share",
         "chosen": "text",
     }  # fmt: skip
-    note = "deviance is the mean of -2 ln P(class) of left-out rows."
+    note = "deviance is the mean of -2 ln P(class) of held-out observations."
     if results.penalty.strength == results.path["strength"].iloc[-1]:
         note += (
-            " The chosen strength is the smallest that was tried; a smaller one may be better: give the "
-            "penalty a grid=."
+            " The chosen strength is the smallest candidate; a smaller one may be better. Pass a grid= of "
+            "smaller strengths to the penalty."
         )
     return Section(
-        "Left-out deviance, by strength",
+        "Held-out deviance by strength",
         table,
         formats,
         headings=INTERVAL | {"df": "not zero"},

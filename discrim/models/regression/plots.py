@@ -68,14 +68,14 @@ def strength_choice(results: Any, fit: FittedModel[Any], options: PictureOptions
     table = held_path(fit, reason, 'fit with penalty="lasso" to have it chosen by folds')
     one_se = fit.spec.search.penalty.select == "1se"
     axes, _ = new_axes(options.ax)
-    limit_label = "least + one standard error" if one_se else ""
+    limit_label = "minimum + one standard error" if one_se else ""
     path_table = table[["strength", "deviance", "se"]]
     draw_errors(axes, path_table, results.penalty.strength, log=True, one_se=limit_label)
     axes.set_xlabel("Strength, lambda")
-    axes.set_ylabel("Deviance of a row left out, ± one standard error")
+    axes.set_ylabel("Held-out deviance, ± one standard error")
     _count_above(axes, table)
     axes.legend(loc="best")
-    set_title(axes, "Deviance of rows left out by strength")
+    set_title(axes, "Held-out deviance by strength")
     return axes
 
 
@@ -210,7 +210,7 @@ def _first_discriminant(results: Any, fitted: Floats) -> Floats:
     scoring = results.optimal_scoring()
     if not len(scoring.correlations):
         raise NotSupportedError(
-            "The class means do not differ, so that there is no discriminant.",
+            "The class means do not differ, so there is no discriminant.",
             hint="Name a column in columns=.",
         )
     squared_correlation = float(scoring.correlations.iloc[0]) ** 2
@@ -298,9 +298,9 @@ def _column(blocks: Blocks, names: list[str]) -> tuple[Floats, str]:
     numeric = [name for name in names if columns[name].dtype.kind in "iuf"]
     if not numeric:
         raise NotSupportedError(
-            f"kind='fitted' draws against a column of numbers, which {listed(list(columns))} "
-            f"{'is' if len(list(columns)) == 1 else 'are'} not.",
-            hint="Name a numeric one of the formula in columns= or see fitted.",
+            f"kind='fitted' requires a numeric column, but {listed(list(columns))} "
+            f"{'is' if len(list(columns)) == 1 else 'are'} not numeric.",
+            hint="Name a numeric column of the formula in columns=, or see fitted.",
         )
     return columns[numeric[0]].to_numpy(dtype=np.float64, na_value=np.nan), numeric[0]
 

@@ -136,20 +136,20 @@ STRENGTHS = tuple(10.0 ** (-each / 2) for each in range(-2, 11))
 DEFAULT_CANDIDATES = (
     DefaultCandidate(
         "lda", "lda", {}, lambda s: s.rows - s.classes <= s.columns,
-        "its covariance is singular unless there are more rows than columns and classes",
+        "its covariance matrix is singular unless there are more rows than columns and classes",
     ),
     DefaultCandidate(
         "logistic", "logistic", {}, lambda s: s.rows < 5 * (s.columns + 1) * (s.classes - 1),
-        "it needs some five rows for each coefficient; the penalized one is tried",
+        "it requires about five rows for each coefficient; the penalized fit is a candidate instead",
     ),
     DefaultCandidate(
         "pls", "pls", {}, lambda s: s.columns < MIN_COLUMNS_TO_REDUCE,
-        f"of fewer than {MIN_COLUMNS_TO_REDUCE} columns it needs about all its components, and is then lda",
+        f"with fewer than {MIN_COLUMNS_TO_REDUCE} columns it needs almost all components and equals lda",
     ),
     DefaultCandidate(
         "sparse_lda", "sparse_lda", {"n_penalties": 20, "folds": 5},
         lambda s: s.columns < MIN_COLUMNS_TO_REDUCE,
-        f"of fewer than {MIN_COLUMNS_TO_REDUCE} columns few are to be left out, and else it is lda",
+        f"with fewer than {MIN_COLUMNS_TO_REDUCE} columns few can be left out, and it is close to lda",
     ),
     DefaultCandidate(
         "shrunken_centroids", "shrunken_centroids", {}, lambda s: s.columns < s.rows,
@@ -159,29 +159,29 @@ DEFAULT_CANDIDATES = (
     DefaultCandidate("naive_bayes", "naive_bayes", {}, _never, ""),
     DefaultCandidate(
         "qda", "qda", {}, lambda s: s.smallest <= s.columns + 1,
-        "it needs more rows than columns in every class",
+        "it requires more rows than columns in every class",
     ),
     DefaultCandidate(
         "rda", "rda", {}, lambda s: s.columns > 200,
-        "beyond 200 columns its grid of covariances takes too long",
+        "with more than 200 columns its grid of covariance matrices takes too long",
     ),
     DefaultCandidate(
         "mixture", "mixture", {"most": 3, "starts": 3},
         lambda s: s.smallest < 4 * (s.columns + 1) or s.columns > 50,
-        "it needs some four rows for each column in every class, and at most 50 columns",
+        "it requires about four rows for each column in every class, and at most 50 columns",
     ),
     DefaultCandidate(
         "knn", "knn", {}, lambda s: not s.in_memory or s.rows > 20_000,
-        "it keeps all rows, in memory, and is tried up to 20,000",
+        "it keeps all rows in memory, and is a candidate only for up to 20,000 rows",
     ),
     DefaultCandidate(
         "kernel_lda", "kernel_lda", {}, lambda s: not s.in_memory or s.rows > 5_000,
-        "it has a kernel of all pairs of rows, in memory, and is tried up to 5,000",
+        "it computes a kernel of all pairs of rows in memory, and is a candidate only for up to 5,000 rows",
     ),
     DefaultCandidate(
         "kernel_density", "kernel_density", {},
         lambda s: not s.in_memory or s.rows > 10_000 or s.columns > 8 or not s.numeric,
-        "densities of more than 8 columns, or of categories, are out of reach of few rows",
+        "densities of more than 8 columns, or of categories, require too many rows",
     ),
 )  # fmt: skip
 """Default candidates: linear rules, linear rules with tuning, quadratic rules, and nonparametric rules."""
@@ -217,20 +217,20 @@ def read_candidates(candidates: Any) -> list[Candidate]:
         verb_name = getattr(verb, "__name__", None)
         if not isinstance(name, str) or not callable(verb) or not isinstance(options, Mapping):
             raise DataError(
-                f"candidates= has {told(name)}: {told(entry)}, which is no model.",
-                hint=f"Give {expected_format}.",
+                f"candidates= has an invalid entry {told(name)}: {told(entry)}.",
+                hint=f"Pass {expected_format}.",
             )
         if verb_name in BY_VERB:
             parameters = inspect.signature(verb).parameters
             unknown = [option for option in options if option not in parameters]
             if unknown:
                 raise DataError(
-                    f"candidates= gives {shown(name)} {listed(unknown)}, which {verb_name}() does not know.",
-                    hint=f"Give some of {listed(parameters, most=20)}.",
+                    f"Unknown option of {verb_name}() for {shown(name)} in candidates=: {listed(unknown)}.",
+                    hint=f"The options are {listed(parameters, most=20)}.",
                 )
         read.append(Candidate(name, verb, options))
     if len({entry.name for entry in read}) < len(read):
-        raise DataError("candidates= has a name twice.", hint="Give a dict of names that differ.")
+        raise DataError("candidates= has duplicate names.", hint="Pass a dict with distinct names.")
     if not read:
         raise DataError("candidates= is empty.", hint=f"Give {expected_format}.")
     return read
@@ -315,14 +315,14 @@ class Trial:
             parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
         ):
             raise DataError(
-                f"It takes no {listed([f'{name}=' for name in unsupported])}.",
+                f"It does not support {listed([f'{name}=' for name in unsupported])}.",
                 hint="Leave the candidate out.",
             )
         with catch_warnings(record=True) as caught:
             simplefilter("always", DiscrimWarning)
             fit = candidate.verb(self.formula, self.data, **options, **self.arguments)
             if not hasattr(fit, "error_rates"):
-                raise DataError("It gives no fit of classes.", hint="Give a verb, such as discrim.qda.")
+                raise DataError("It does not return a fit.", hint="Pass a verb, such as discrim.qda.")
             validation = cross_validate_fit(fit._fit, self.folds, 1, self.groups, self.seed)
         losses, if_wrong = validation._folded_rows.apply(partial(_losses, self.costs))
         return EvaluatedCandidate(

@@ -57,8 +57,8 @@ from discrim.models.selection.candidates import (
     read_candidates,
     table_shape,
 )
-from discrim.models.selection.chosen_anew import RepeatedChoice
 from discrim.models.selection.cross_validation import warn_unlabelled
+from discrim.models.selection.repeated_choice import RepeatedChoice
 from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
 from discrim.report.plots.judged import draw_candidates
 from discrim.report.tables import summarize
@@ -103,8 +103,8 @@ def choose(
     data : table or source of tables
         Table, or source of tables that can be read more than once; see the page on shared arguments.
     by : {"log_loss", "error", "costs", "brier"}
-        The loss of a row: minus the logarithm of the posterior of its class; whether its label is wrong; the
-        cost of the label of least expected cost; or the squared distance of the posteriors from the class.
+        Loss of a row: minus the log posterior of its class; 1 for a wrong prediction; the cost of the
+        prediction with the smallest expected cost; or the Brier score.
     candidates : sequence or dict, optional
         The models to try, the simplest first: names of verbs or verbs, or a dict of names, each with a verb
         or with a pair of a verb and a dict of its options. By default the verbs of the package that suit the
@@ -113,8 +113,7 @@ def choose(
         "1se" chooses the simplest candidate whose loss is within one standard error of the smallest, "min"
         the one of smallest loss.
     folds : int
-        Number of folds. All candidates are judged on the same folds, and make their own choices again without
-        each fold.
+        Number of folds. All candidates use the same folds, and repeat their own choices without each fold.
     groups : column name or vector of length n, optional
         Groups whose rows remain in one fold, such as the observations of one patient.
     seconds : float, optional
@@ -202,7 +201,7 @@ def choose(
     if seconds is not None:
         check_number("seconds", seconds, 0, ends="()", what="a number of seconds", also=", or None")
     if (by == "costs") != (costs is not None):
-        raise DataError('costs= and by="costs" go together.', hint="Give both, or neither.")
+        raise DataError('costs= and by="costs" require each other.', hint="Pass both, or neither.")
     seed = drawn_seed(seed)
     user_candidates = None if candidates is None else read_candidates(candidates)
     blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions)
@@ -225,8 +224,8 @@ def choose(
         # The error of a candidate that failed is more informative than "not suited".
         shown_name = min(refused, key=lambda name: refused[name].reason != "failed")
         raise DataError(
-            f"No candidate can be tried. Of {shown(shown_name)}: {refused[shown_name].why}",
-            hint="Give others as candidates=.",
+            f"No candidate can be evaluated. Reason for {shown(shown_name)}: {refused[shown_name].why}",
+            hint="Pass other candidates=.",
         )
     options = {"by": by, "candidates": candidates, "select": select, "folds": folds, "seconds": seconds}
     options |= {"costs": costs, "calibrate": calibrate, "seed": seed, "prior": prior, "functions": functions}
@@ -336,9 +335,10 @@ class ChooseResults(RepeatedChoice):
         warn_unlabelled(chosen.validation)
         if self._comparison.in_vain:
             warn_user(
-                f"Every candidate has a larger {WORDS[self.by]} than the class shares alone: the one that is "
-                f"chosen, {self.chosen}, predicts no better than without the columns. See corrected(), and "
-                "give other columns, more rows or other candidates=.",
+                f"Every candidate has a larger {WORDS[self.by]} than the null model of class proportions. "
+                "The "
+                f"chosen model, {self.chosen}, does not predict better than without predictors. See "
+                "corrected(), and use other predictors, more observations or other candidates=.",
                 UninformativeFitWarning,
             )
         for candidate in chosen.warnings:
@@ -399,7 +399,7 @@ class ChooseResults(RepeatedChoice):
         return self._fit.predict_proba(data, method=self.method, unseen=unseen)
 
     def predict(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.Series:
-        """The class of the largest posterior of the chosen kind, or of least expected cost for by="costs".
+        """The class of largest posterior, or of smallest expected cost for by="costs".
 
         Parameters
         ----------
@@ -434,7 +434,7 @@ class ChooseResults(RepeatedChoice):
     @property
     @displayed(every="share", simplicity="count", seconds="general")
     def table(self) -> pd.DataFrame:
-        """The candidates, the least loss first."""
+        """The candidates by increasing loss."""
         comparison = self._comparison
         columns: dict[str, Any] = {
             self.by: comparison.means,
@@ -558,7 +558,7 @@ class ChooseResults(RepeatedChoice):
         >>> from discrim import choose
         >>> from discrim.datasets import load_iris
         >>> choose("species ~ .", load_iris(), candidates=["lda", "qda"], seed=1).plot().get_xlabel()
-        'Log loss more than the least, ± one standard error'
+        'Log loss minus the smallest, ± one standard error'
         """
         return draw_kind((self,), CHOICE_PLOTS, kind, PictureOptions(ax, colors=colors, title=title))
 
@@ -582,7 +582,7 @@ class ChooseResults(RepeatedChoice):
     def _header(self) -> Pairs:
         fit = self._fit._fit
         validation = self.validations[self.chosen]
-        rule = "the simplest within one standard error" if self.select == "1se" else "the least loss"
+        rule = "the simplest within one standard error" if self.select == "1se" else "the smallest loss"
         items: list[HeaderItem] = [
             HeaderItem("Chosen", self.chosen),
             HeaderItem("Rule", self.select, rule),
@@ -602,7 +602,7 @@ class ChooseResults(RepeatedChoice):
         table = self.table.drop(columns=["se", "seconds"]).rename_axis(None)
         formats: dict[Any, Any] = dict.fromkeys(table.columns, "share") | {"simplicity": "count"}
         return Section(
-            "Losses of rows outside their folds",
+            "Losses of held-out observations",
             table,
             formats,
             headings={"se_difference": "its se", "log_loss": "log loss"},
@@ -621,11 +621,11 @@ class ChooseResults(RepeatedChoice):
             "share",
             headings=INTERVAL,
             note=(
-                f"corrected: in each of {REPLICATES} bootstrap samples the rows drawn choose a model, and "
-                "the other rows judge it. The loss of the chosen model itself is too small, because it was "
-                "chosen by it. The intervals allow for errors of which these rows show none. nothing: the "
-                "loss of the prior alone, without any "
-                f"column.{self._infinite_loss_note()}"
+                f"corrected: in each of {REPLICATES} bootstrap samples a model is chosen by the sampled rows "
+                "and evaluated on the other rows. The loss of the chosen model itself is too small, because "
+                "the model was chosen by it. The intervals allow for errors that did not occur in these "
+                "rows. "
+                f"nothing: the loss of the prior alone, without predictors.{self._infinite_loss_note()}"
             ),
             source=".corrected()",
         )
@@ -653,14 +653,14 @@ class ChooseResults(RepeatedChoice):
         return Section("Not compared", table, {"reason": "text"}, note=explanations, source=".refused")
 
 
-@plot("candidates", "loss of each candidate less that of the best, with one standard error", data=False)
+@plot("candidates", "loss of each candidate minus the smallest loss, with one standard error", data=False)
 def candidates_plot(results: Any, options: PictureOptions) -> Axes:
     """Draw the loss of each candidate minus the smallest loss."""
     table = results.table
     name = WORDS[results.by]
     table["text"] = [f"{value:.3g}" for value in table[results.by]]
     names = (
-        f"{name[0].upper()}{name[1:]} more than the least, ± one standard error",
+        f"{name[0].upper()}{name[1:]} minus the smallest, ± one standard error",
         f"Candidates by {name}",
     )
     return draw_candidates(table, results.chosen, names, ax=options.ax, signs=options.signs([results.chosen]))

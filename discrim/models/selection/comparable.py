@@ -44,9 +44,9 @@ def refuse_other_rows(fits: Sequence[ClassifierResults], caller: str) -> None:
     for fit_number, fit in enumerate(fits[1:], start=2):
         if set(fit.classes) != set(first.classes):
             raise DataError(
-                f"Fit {fit_number} of {caller} has the classes {listed(fit.classes)}, and the first "
+                f"Fit {fit_number} of {caller} has the classes {listed(fit.classes)}, but the first has "
                 f"{listed(first.classes)}.",
-                hint="Compare fits of one response.",
+                hint="Compare fits of the same response.",
                 classes=fit.classes,
             )
         counts = fit.counts.reindex(first.classes)
@@ -84,9 +84,9 @@ def _refuse_counts(first: ClassifierResults, fit: ClassifierResults, fit_number:
         other_count = listed(fit.counts.reindex(first.classes))
         by_class = " by class"
     raise DataError(
-        f"Fit {fit_number} of {caller} uses {other_count} rows{by_class}, and the first {first_count}: "
-        "figures of other rows are "
-        "not comparable.",
+        f"Fit {fit_number} of {caller} uses {other_count} rows{by_class}, but the first {first_count}. "
+        "Fits to "
+        "different rows are not comparable.",
         hint=hint,
     )
 
@@ -109,10 +109,9 @@ def _refuse_rows(first: ClassifierResults, fit: ClassifierResults, fit_number: i
         pairs = zip_longest(other_index.tolist(), index.tolist())
         row = next(a if a is not None else b for a, b in pairs if a != b)
         raise DataError(
-            f"Fit {fit_number} of {caller} uses other rows than the first: row {row!r} is not in the same "
-            "place "
-            "in both.",
-            hint="Fit all to one table, with the same weights.",
+            f"Fit {fit_number} of {caller} uses other rows than the first: row {row!r} is not at the same "
+            "position in both.",
+            hint="Fit all to the same table, with the same weights.",
             rows=(row,),
         )
     for name, first_values, other_values in zip(
@@ -195,10 +194,10 @@ def refuse_other_values(
             break
     if different:
         raise DataError(
-            f"Fit {fit_number} of {caller} was fitted to another table than the first: its column "
-            f"{different[0]!r} "
-            "has other values, which are not the same in other units.",
-            hint="Fit all to one table.",
+            f"Fit {fit_number} of {caller} was fitted to another table than the first: the values of its "
+            "column "
+            f"{different[0]!r} differ by more than a change of units.",
+            hint="Fit all to the same table.",
             columns=(different[0],),
         )
 
@@ -318,14 +317,14 @@ def require_fits(fits: Sequence[Any], caller: str) -> None:
     The error is a NotSupportedError for a `BayesResults`, and a DataError otherwise.
     """
     if not fits:
-        raise DataError(f"{caller} has no fit.", hint="Give what lda() and other verbs return.")
+        raise DataError(f"{caller} requires fits.", hint="Pass results of lda() or other verbs.")
     for position, fit in enumerate(fits, start=1):
         if isinstance(fit, ClassifierResults):
             continue
         if isinstance(fit, BayesResults):
             raise NotSupportedError(
-                f"Argument {position} of {caller} is a known law and has no rows.",
-                hint="Use its error_rate, which is exact, and its risk(fit), which says what a fit loses.",
+                f"Argument {position} of {caller} is a known distribution and has no rows.",
+                hint="Use its error_rate, which is exact, and its risk(fit), the excess error of a fit.",
             )
         hint = "Give its results_" if hasattr(fit, "results_") else "Give what lda() and other verbs return"
         if hasattr(fit, "cross_validate"):
@@ -343,8 +342,8 @@ def require_rows(fits: Sequence[Any], caller: str) -> None:
     for position, fit in enumerate(fits, start=1):
         if not fit._fit.has_rows:
             raise NotSupportedError(
-                f"{caller} needs the rows of its fits, and argument {position}, loaded, unpickled, made by "
-                "an "
-                "estimator or made of moments, has none.",
-                hint="Fit a table.",
+                f"{caller} requires the rows of the fits. Argument {position} has none, because it was "
+                "loaded, "
+                "unpickled, or fitted by an estimator or to moments.",
+                hint="Fit the model to a table.",
             )

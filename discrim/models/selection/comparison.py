@@ -62,7 +62,7 @@ def cross_validated(
         if not fit._fit.design_rows.table.index.equals(fits[0]._fit.design_rows.table.index):
             raise DataError(
                 f"Fit {fit_number} uses other rows than the first.",
-                hint="Fit both to one table; each of them may drop rows of it.",
+                hint="Fit both to the same table; each may drop rows with missing values.",
             )
     validations = []
     for fit_number, fit in enumerate(fits, start=1):
@@ -129,8 +129,8 @@ def _wrong_in_both(
     both = a._is_evaluated & b._is_evaluated
     if not both.any():
         raise DataError(
-            "There is no row that both fits use, so they cannot be compared row by row.",
-            hint="Fit both to one table.",
+            "The fits have no rows in common and cannot be compared row by row.",
+            hint="Fit both to the same table.",
         )
     wrong = tuple(
         (validation._predicted[:, both] != validation._actual[both]).astype(np.float64)
@@ -224,8 +224,8 @@ def _mcnemar(a: CrossValidation, both: NDArray[np.bool_], wrong: Sequence[Floats
     weights = a._weights[both]
     if (weights != np.round(weights)).any():
         raise NotSupportedError(
-            "McNemar's test counts rows and needs weights that are whole numbers.",
-            hint="Give such weights, or see cross_validate() of each fit.",
+            "McNemar's test requires weights that are whole numbers.",
+            hint="Pass frequency weights, or use cross_validate() of each fit.",
         )
     alone = [float(weights @ (one * (1 - other))) for one, other in (wrong, wrong[::-1])]
     if a._clusters is None:
@@ -276,9 +276,13 @@ class Comparison(ResultTable):
         """
         fits, names, validations = self._compared
         if validations is None:
-            raise DataError("pairs() compares errors on folds.", hint="Ask compare(..., folds=10).pairs().")
+            raise DataError(
+                "pairs() requires cross-validated errors.", hint="Call compare(..., folds=10).pairs()."
+            )
         if len(fits) < 2:
-            raise DataError("pairs() takes two fits or more.", hint="See cross_validate() for one.")
+            raise DataError(
+                "pairs() requires at least two fits.", hint="See cross_validate() for a single fit."
+            )
         return paired(validations, names)
 
     @displayed()
@@ -301,7 +305,7 @@ class Comparison(ResultTable):
         pair = find_lda_and_logistic(self._compared[0])
         if pair is None:
             raise NotSupportedError(
-                "log_odds() compares one fit of lda() with one of logistic().", hint="Compare such a pair."
+                "log_odds() requires one fit of lda() and one fit of logistic().", hint="Compare such a pair."
             )
         return compare_log_odds(*pair)
 
@@ -396,7 +400,7 @@ def compare(
     comparable.require_fits(fits, "compare()")
     names = _names(fits)
     if folds is None and (not (is_whole(repeats) and repeats == 1) or groups is not None or seed is not None):
-        raise DataError("repeats=, groups= and seed= need folds=.", hint="Pass a number of them.")
+        raise DataError("repeats=, groups= and seed= require folds=.", hint="Pass the number of folds.")
     validations = None
     if folds is not None:
         validations = cross_validated(fits, folds, repeats, groups, seed, refit_prior)
@@ -439,15 +443,15 @@ def _by_fit(
         if validations is None:
             raise
         other_rows = (
-            f"{error} Until then likelihoods, and apparent and leave-one-out errors, are missing; error_cv "
-            "is of the rows of each fit, and pairs() takes the rows that both use."
+            f"{error} Until then likelihoods, resubstitution errors and leave-one-out errors are missing; "
+            "error_cv refers to the rows of each fit, and pairs() to the rows that both fits use."
         )
     chose = [name for name, fit in zip(names, fits, strict=True) if fit._fit.selection is not None]
     if chose:
         warn_user(
-            f"The rows chose the columns of {listed(chose)}: likelihoods, AIC and BIC, and apparent and "
-            "leave-one-out errors, take the columns as given and look too good. With folds= they are chosen "
-            "anew in each fold."
+            f"The columns of {listed(chose)} were selected from the same rows. Likelihoods, AIC, BIC, and "
+            "resubstitution and leave-one-out errors ignore the selection and are too optimistic. With "
+            "folds= the selection is repeated in each fold."
         )
     rows = []
     for fit in fits:
@@ -502,19 +506,21 @@ def _incomparable_reason(fits: Sequence[Any], names: list[str], table: pd.DataFr
         np.flatnonzero(has_likelihood & (table["likelihood"] == likelihood).to_numpy()).tolist()
         for likelihood in ("class and row", "class given row")
     )
-    consequence = "so AIC and BIC of class and row are missing: see llf_given_row and the error rates."
+    consequence = "so AIC and BIC of joint likelihoods are missing. See llf_given_row and the error rates."
     if len(joint) > 1:
         same = comparable.same_columns([fits[i] for i in joint])
         if not all(same):
             other_name = names[joint[same.index(False)]]
             return (
-                f"Likelihoods of class and row are in the units of the columns, and {other_name} has other "
-                f"columns, or other values in them, than {names[joint[0]]}, {consequence}"
+                f"Joint likelihoods of class and row depend on the units of the columns, and {other_name} "
+                "has "
+                f"other columns or values than {names[joint[0]]}, {consequence}"
             )
     if len(joint) and len(given_row):
         return (
-            f"The likelihood of {names[joint[0]]} is of class and row, that of {names[given_row[0]]} of the "
-            f"class given the row, {consequence}"
+            f"The likelihood of {names[joint[0]]} is the joint likelihood of class and row, and the "
+            "likelihood "
+            f"of {names[given_row[0]]} is conditional on the row, {consequence}"
         )
     return ""
 
@@ -554,8 +560,8 @@ def compared_on(
     for name, response in zip(names, responses, strict=True):
         if response != responses[0]:
             raise DataError(
-                f"{name} tells the classes of {response!r}, and {names[0]} those of {responses[0]!r}.",
-                hint="Compare fits of one response.",
+                f"{name} predicts {response!r}, but {names[0]} predicts {responses[0]!r}.",
+                hint="Compare fits of the same response.",
             )
     chunks = [
         [judged_codes(fit._fit, table, "apparent", JudgingPlan())[:2] for fit in fits] for table in tables
@@ -596,8 +602,8 @@ def on_same_folds(cv: CrossValidation, other: Any) -> CrossValidation:
     """Cross-validate another fit, or stepwise choice, on the folds of an existing cross-validation."""
     if cv.seed is None:
         raise DataError(
-            "The folds were given, and not dealt by a seed.",
-            hint="Pass other=cross_validate(fit, folds=...) with them.",
+            "The folds were passed by the user and cannot be reproduced from a seed.",
+            hint="Pass other=cross_validate(fit, folds=...) with the same folds.",
         )
     other_fit = other.fit._fit if hasattr(other, "cross_validate") else other._fit
     return cross_validate_fit(

@@ -437,7 +437,7 @@ class CrossValidation(Shown):
         -------
         DataFrame by measure
             estimate: the log loss is the mean of -ln posterior, and Brier's score the mean of the sum of
-            squares over classes. se, low, high assume that one rule had judged independent rows, or
+            squares over classes. se, low, high assume that one rule predicted independent rows, or
             independent groups if there are groups. The interval is exact for the error, and log-normal for
             the others, with an upper limit that allows for errors that did not occur among the rows: it
             assumes that a prediction is not more likely to be wrong the larger its posterior. se_folds is
@@ -668,7 +668,7 @@ def cross_validate(
     fitted, refit_prior = _fit_to_validate(fit, formula, data, options, nested, refit_prior)
     if permutations and fitted.refits.by_calls:
         raise NotSupportedError(
-            "permutations= shuffles the labels of a fit, and this takes a call with the table in each fold.",
+            "permutations= is not supported for fits that are repeated by calls with the table.",
             hint="Shuffle the column of the classes yourself, and call cross_validate() with each table.",
         )
     seed = drawn_seed(seed)
@@ -714,23 +714,26 @@ def _fit_to_validate(
     results = fit
     if not (callable(fit) or isinstance(fit, str)):
         if not (formula is None and data is None and options is None):
-            raise DataError("formula=, data= and options= go with a verb.", hint="Leave them out of a fit.")
+            raise DataError(
+                "formula=, data= and options= cannot be combined with a fit.", hint="Leave them out."
+            )
     elif data is None:
-        raise DataError("A verb or function needs a table.", hint="Pass data=, and the formula= of a verb.")
+        raise DataError("A verb or function requires a table.", hint="Pass data=, and formula= for a verb.")
     elif formula is not None or isinstance(fit, str):
         results = resolve_verb(fit, "fit")(formula, data, **dict(options or {}))
     elif getattr(fit, "__name__", None) in BY_VERB and fit is resolve_verb(fit.__name__, "fit"):
         raise DataError(
-            f"{fit.__name__}() needs a formula beside the table.", hint="Pass formula=, as in 'y ~ .'."
+            f"{fit.__name__}() requires a formula in addition to the table.", hint="Pass formula='y ~ .'."
         )
     elif options is not None:
         raise DataError(
-            "options= go with a verb and formula=.", hint="Leave them out, and bind them in the function."
+            "options= requires a verb and formula=.",
+            hint="Leave it out, and set the options in the function.",
         )
     else:
         if refit_prior is not None or not nested:
             raise DataError(
-                "A function does all anew with the rows that are left.",
+                "nested= and refit_prior= cannot be combined with a function, which repeats the whole fit.",
                 hint="Leave out nested= and refit_prior=.",
             )
         results = fit(data)
@@ -787,8 +790,8 @@ def _fit_of_function(
     weights = full_fit.design_rows.weights
     if weights is not None and len(weights) != blocks.table.nrows:
         raise DataError(
-            "The function's fit has weights, and not the rows of data=.",
-            hint="Let it keep all rows, or fit without weights=.",
+            "The fit that the function returns has weights, but not all rows of data=.",
+            hint="Keep all rows in the function, or fit without weights=.",
         )
     codes = response_codes(blocks.design, blocks.table, blocks.functions)
     labelled_blocks = blocks.with_codes(codes).with_weights(weights)
@@ -849,7 +852,7 @@ def cross_validate_on_folds(
     nested: bool = True,
     refit_prior: bool | None = None,
 ) -> CrossValidation:
-    """Cross-validate a fitted model on given folds.
+    """Cross-validate a fitted model on specified folds.
 
     Parameters
     ----------
@@ -907,10 +910,10 @@ def warn_unlabelled(cv: CrossValidation, who: str = "") -> None:
         row = int(np.argmax((cv._actual >= 0) & ~cv._is_evaluated))
         first = cv._fit.design_rows.table.label(row)
         warn_user(
-            f"{who}{cv.unlabelled} row{'s have' if cv.unlabelled > 1 else ' has'} no label in some "
-            f"repeat (first of them {first!r}), and no figure counts them: each class is impossible there "
-            "(fit with laplace=1, for example), or no row of another fold has a level of theirs (merge it "
-            "with another).",
+            f"{who}{cv.unlabelled} row{'s have' if cv.unlabelled > 1 else ' has'} no prediction in some "
+            "repeat "
+            f"(the first: {first!r}) and are not counted. Either all classes have probability zero (fit with "
+            "laplace=1, for example), or a level occurs only in the fold of the row (merge it with another).",
             MissingPredictionWarning,
         )
 
@@ -936,18 +939,18 @@ def _header(cv: CrossValidation) -> Pairs:
     total = float(evaluated.weights.sum())
     folds = len(cv._fold_labels)
     repeats = len(cv._fold_ids)
-    prior = {"held": "class proportions, held", "refitted": "class proportions, refitted", "": "none"}.get(
-        cv.prior, "given, held"
+    prior = {"held": "class proportions, fixed", "refitted": "class proportions, refitted", "": "none"}.get(
+        cv.prior, "user, fixed"
     )
-    rows = "Sum of weights" if cv._weighted else "Rows judged"
+    rows = "Sum of weights" if cv._weighted else "Predicted observations"
     items: list[HeaderItem] = [
         HeaderItem(rows, total, number(total)),
         HeaderItem("Rows dropped, missing", fit.dropped),
-        HeaderItem("Rows without a label", cv.unlabelled),
+        HeaderItem("Without prediction", cv.unlabelled),
         HeaderItem("Prior", prior),
         HeaderItem("Folds", folds),
         HeaderItem("Repeats", repeats),
-        HeaderItem("Seed", cv.seed, "none, folds given" if cv.seed is None else str(cv.seed)),
+        HeaderItem("Seed", cv.seed, "none, folds by user" if cv.seed is None else str(cv.seed)),
     ]
     if evaluated.clusters is not None:
         groups = len(set(evaluated.clusters.tolist()))
@@ -974,9 +977,9 @@ def uneven_note(cv: CrossValidation) -> str:
     prior = float(cv._fit.prior[code])
     where = f"fold {shown(fold)}" + (f" of repeat {repeat}" if len(cv._fold_ids) > 1 else "")
     return (
-        f"The folds are uneven by class: of the rows outside {where}, {class_share:.3g} are of class "
-        f"{shown(cv._fit.classes[code])}, and of all rows {prior:.3g}. The prior that is held is "
-        "that of all rows, and knows of those left out: refit_prior=True estimates it without each fold."
+        f"The class proportions differ between folds: the proportion of class "
+        f"{shown(cv._fit.classes[code])} is {class_share:.3g} outside {where}, and {prior:.3g} in all rows. "
+        "The fixed prior includes the held-out rows; refit_prior=True estimates it without each fold."
     )
 
 
@@ -984,25 +987,25 @@ def _choice_note(cv: CrossValidation) -> str:
     chosen = cv._fit.choice
     refits = cv._fit.refits
     if refits.by_calls and not chosen:
-        return "The function is called with the rows outside each fold, and its fit judges those of the fold."
+        return "The function is called with the rows outside each fold, and its fit predicts the fold."
     if not chosen:
         return ""
     if cv.nested:
-        return f"The choice of {chosen} is made anew in each fold."
-    return f"The choice of {chosen} was made with the same rows and is kept: the figures are optimistic."
+        return f"The choice of {chosen} is repeated in each fold."
+    return f"The choice of {chosen} was made with the same rows and is kept, so the estimates are optimistic."
 
 
 def _measures(cv: CrossValidation) -> Section:
     rows = "groups" if cv._clusters is not None else "rows"
     return Section(
-        "Losses on rows left out",
+        "Losses of held-out observations",
         cv.table().rename_axis(None),
         "share",
         headings=INTERVAL | {"se_folds": "of folds", "se_corrected": "corrected"},
         note=(
-            f"Standard error and interval are of the {rows}, for the rules as they are. The standard "
-            "error of folds is too small, because folds share training rows; the corrected one has "
-            "1/J + n2/n1 in place of 1/J (Nadeau & Bengio, 2003). No estimate of it is unbiased."
+            f"Standard error and interval assume independent {rows} and fixed rules. The standard error by "
+            "folds is too small, because folds share training rows; the corrected one uses 1/J + n2/n1 "
+            "instead of 1/J (Nadeau & Bengio, 2003). No unbiased estimate exists."
         ),
         source=".table()",
     )

@@ -339,8 +339,8 @@ def learning_curve(
     if failed:
         warn_user(
             f"No rule can be fitted to {', '.join(f'{proportion:.3g}' for proportion in failed)} of the "
-            "rows, and the "
-            f"curve begins at {results[0].rows:.0f} rows. {next(iter(failed.values()))}"
+            "rows, "
+            f"so the curve begins at {results[0].rows:.0f} rows. {next(iter(failed.values()))}"
         )
     used_class_codes = used_codes(blocks)
     weights = frequencies = np.where(
@@ -456,7 +456,7 @@ def curve_plot(curve: Any, options: PictureOptions) -> Axes:
     return draw_by_rows(
         {"law": predicted["error"]},
         {"limit": float(curve.params["a"])},
-        ("Rows", "Error of rows left out"),
+        ("Training observations", "Held-out error"),
         f"Learning curve of {curve._fit.spec.name}",
         points=curve._table,
         band=predicted,

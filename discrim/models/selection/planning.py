@@ -275,6 +275,16 @@ def plan(
 
 
 def _read_setting(distance: float, p: int, classes: int, draws: int, seed: int) -> Setting:
+    """Validate the arguments of `plan` that define the simulation.
+
+    Parameters
+    ----------
+    distance, p, classes, draws, seed : see `plan`
+
+    Returns
+    -------
+    Setting
+    """
     distance = check_number("distance", distance, 0, 100, ends="(]")
     p = check_whole("p", p, 1, MAX_COLUMNS)
     classes = check_whole("classes", classes, 2, MAX_CLASSES)
@@ -289,9 +299,20 @@ def _read_setting(distance: float, p: int, classes: int, draws: int, seed: int) 
 
 
 def _expected_errors(rule: SampledRule, row_counts: Sequence[int], setting: Setting) -> Floats:
-    """Return expected errors and their standard errors (N, 2) for N numbers of rows per class.
+    """Compute the expected errors of a rule.
 
-    They are missing for numbers of rows that are too small for the rule.
+    Parameters
+    ----------
+    rule : {"lda", "diagonal", "qda"}
+    row_counts : sequence of N int
+        Numbers of rows per class.
+    setting : Setting
+        Distance, dimensions and simulation options.
+
+    Returns
+    -------
+    (N, 2) float
+        Expected errors and their simulation standard errors; missing for too few rows.
     """
     min_rows = sample_size.fewest_rows(rule, setting)
     return np.array(

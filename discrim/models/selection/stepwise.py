@@ -40,8 +40,8 @@ from discrim.models.plots.pictured import PictureOptions, draw_kind, plot
 from discrim.models.regression.logistic import logistic
 from discrim.models.regression.logistic_search import columns_of_terms
 from discrim.models.selection import term_choice
-from discrim.models.selection.chosen_anew import RepeatedChoice
 from discrim.models.selection.comparable import resolve_verb
+from discrim.models.selection.repeated_choice import RepeatedChoice
 from discrim.models.selection.term_choice import (
     By,
     Choice,
@@ -126,7 +126,7 @@ def stepwise(
         with options of the verb, such as ``partial(discrim.qda, prior="equal")``. By default it is
         `discrim.lda`, and `discrim.logistic` for "aic" and "bic".
     folds : int
-        Number of folds of criterion="cv"; all candidates are judged on the same folds.
+        Number of folds of criterion="cv"; all candidates use the same folds.
     seed : int, optional
         Seed of the random assignment of rows to folds.
     weights : column name or (n,) array, optional
@@ -242,7 +242,9 @@ def stepwise(
         chosen_formula = f"{design.response_code} ~ {' + '.join(texts[term] for term in terms)}"
         fitted: ClassifierResults = model(chosen_formula, data, **arguments)
         if not hasattr(fitted, "error_rates"):
-            raise DataError(f"verb={told(model)} gives no fit.", hint="Give a verb, such as discrim.qda.")
+            raise DataError(
+                f"verb={told(model)} does not return a fit.", hint="Pass a verb, such as discrim.qda."
+            )
         return fitted
 
     search = term_choice.StepwiseSearch(criterion, direction, include, limits, options, folds, seed)
@@ -271,7 +273,8 @@ def read_verb(verb: Any, criterion: Any) -> tuple[Any, dict[str, Any]]:
     if isinstance(verb, partial):
         if verb.args:
             raise DataError(
-                f"verb= is a partial with {told(verb.args[0])}.", hint="Name the options of the verb."
+                f"verb= is a partial with a positional argument: {told(verb.args[0])}.",
+                hint="Pass the options of the verb by name.",
             )
         verb, options = verb.func, dict(verb.keywords)
     verb = resolve_verb(verb)
@@ -279,9 +282,10 @@ def read_verb(verb: Any, criterion: Any) -> tuple[Any, dict[str, Any]]:
         return lda if verb is None else verb, options
     if verb is not None and verb is not logistic:
         raise NotSupportedError(
-            f"criterion={criterion!r} compares likelihoods of the classes given the row, which only "
-            "logistic() has.",
-            hint='Leave verb= out, or use criterion="cv", which goes with any verb.',
+            f"criterion={criterion!r} requires likelihoods of the classes conditional on the predictors, "
+            "which "
+            "only logistic() has.",
+            hint='Leave verb= out, or use criterion="cv", which supports any verb.',
             options={"criterion": "cv"},
         )
     return logistic, options
@@ -319,8 +323,8 @@ def read_limits(
     if by == "v":
         if criterion != "rao":
             raise DataError(
-                f'by="v" does not limit criterion={criterion!r}.',
-                hint='Write criterion="rao" with it.',
+                f'by="v" cannot be combined with criterion={criterion!r}.',
+                hint='Pass criterion="rao" with it.',
                 options={"criterion": "rao"},
             )
         level = _level("stay", stay)
@@ -335,8 +339,8 @@ def read_limits(
     if direction == "both" and (stay_limit < enter_limit if by == "p" else stay_limit > enter_limit):
         side = "below" if by == "p" else "above"
         raise DataError(
-            f"stay={stay_limit!r} is {side} enter={enter_limit!r}: a term could enter and leave for ever.",
-            hint=f"Give a value of stay= that is not {side} enter=.",
+            f"stay={stay_limit!r} is {side} enter={enter_limit!r}: a term could enter and leave endlessly.",
+            hint=f"Pass a value of stay= that is not {side} enter=.",
         )
     return Limits(enter_limit, stay_limit, by, tolerance)
 
@@ -411,8 +415,8 @@ def _refuse_unknown(
     if unknown:
         available = [option for option in parameters if option not in RESERVED_ARGUMENTS]
         raise DataError(
-            f"verb= has the option {listed(unknown)}, which {name}() does not take here.",
-            hint=f"Give some of {listed(available, most=20)}.",
+            f"Options in verb= that {name}() does not support here: {listed(unknown)}.",
+            hint=f"The options are {listed(available, most=20)}.",
         )
 
 
@@ -444,7 +448,7 @@ def read_include(blocks: Blocks, include: str | Sequence[str]) -> list[str]:
     unknown = [term for term in requested if term not in existing_names]
     if unknown:
         raise DataError(
-            f"include= names {listed(unknown)}, which is no term.", hint=f"Use {listed(existing_names)}."
+            f"Unknown terms in include=: {listed(unknown)}.", hint=f"The terms are {listed(existing_names)}."
         )
     constant = set(blocks.constant)
     return [term for term in requested if term not in constant]
@@ -585,14 +589,14 @@ class StepwiseResults(RepeatedChoice):
         """
         if self._trace is None:
             raise NotSupportedError(
-                f"A choice by {self.criterion} keeps no trace.", hint='See steps, or use criterion="aic".'
+                f"A choice by {self.criterion} has no trace.", hint='See steps, or use criterion="aic".'
             )
         return self._trace.copy()
 
     def _of_steps(self) -> StepTables:
         if self._make_tables is None:
             raise NotSupportedError(
-                f"A choice by {self.criterion} has no tests of the terms at each step.",
+                f"A choice by {self.criterion} does not have tests of the terms at each step.",
                 hint=f"See steps, or use one of the criteria {listed(BY_MOMENTS)}.",
             )
         if self._tables is None:
@@ -735,7 +739,7 @@ class StepwiseResults(RepeatedChoice):
         chosen = self._fit.formula if self._fit is not None else "none: no term meets the criterion"
         note = f"{self._note} Chosen: {chosen}."
         if self._make_tables is not None:
-            note += " Because terms were searched, p ranks them and is no test."
+            note += " Because terms were selected, p ranks them and is not a valid test."
         if self._fit is not None:
             note += " error_rates() and cross_validate() repeat the search in each fold."
         if self._fit is not None and self._fit.nobs != self._nobs:
@@ -762,9 +766,9 @@ FORMATS: dict[Any, Any] = {
     **dict.fromkeys(["F", "D2", "deviance", "change", "aic", "bic"], "z"),
 }
 TABLES = {
-    "overall": ("Wilks' lambda", "Rao's F, exact where there are two or three classes."),
-    "in_analysis": ("Terms in the analysis", "F to remove; the criterion is that without the term."),
-    "not_in_analysis": ("Terms not in the analysis", "F to enter; the criterion is that with the term."),
+    "overall": ("Wilks' lambda", "Rao's F, exact for two or three classes."),
+    "in_analysis": ("Terms in the analysis", "F to remove; the criterion is its value without the term."),
+    "not_in_analysis": ("Terms not in the analysis", "F to enter; the criterion is its value with the term."),
     "pairs": ("Pairs of classes", "Hotelling's F of the squared Mahalanobis distance D2."),
 }
 """Titles and notes of the tables of each step."""

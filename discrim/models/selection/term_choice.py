@@ -318,8 +318,8 @@ class StepwiseSearch:
         ]
         if other:
             raise NotSupportedError(
-                f"AIC and BIC need a maximum of the likelihood, which a fit with {reading.listed(other)} "
-                "does not have.",
+                f"AIC and BIC require maximum likelihood estimates and cannot be combined with the option "
+                f"{reading.listed(other)}.",
                 hint='Leave the option out, or use criterion="cv".',
                 options={"criterion": "cv"},
             )
@@ -332,8 +332,7 @@ class StepwiseSearch:
         dropped = sorted(set(self.include) - set(columns_of_terms(blocks)))
         if dropped:
             raise CollinearError(
-                f"include= names {reading.listed(dropped)}, which was dropped as a combination of other "
-                "terms.",
+                f"Terms of include= were dropped as combinations of other terms: {reading.listed(dropped)}.",
                 hint="Leave it out.",
             )
         steps = _InformationSteps(
@@ -384,6 +383,22 @@ class _PartialFSteps:
         limits: Limits,
         moments: ClassMoments,
     ) -> None:
+        """Run the search.
+
+        Parameters
+        ----------
+        term_columns : mapping of str to (q,) int
+            Positions of the columns of each term.
+        criterion : str
+            Statistic by which the entering term is chosen.
+        direction : {"forward", "backward", "both"}
+        include : list of str
+            Terms that are never removed.
+        limits : Limits
+            Limits of the partial tests to enter and to stay.
+        moments : ClassMoments
+            Moments of all candidate columns.
+        """
         self._selected = SelectedColumns(moments)
         self._term_columns = term_columns
         self._criterion = criterion
@@ -415,8 +430,8 @@ class _PartialFSteps:
             for term in include if direction != "backward" else ():
                 if self._selected.dependent(self._term_columns[term]):
                     raise CollinearError(
-                        f"The term {term!r} is constant, or a combination of those before it, within "
-                        "classes.",
+                        f"Within classes, the term {term!r} is constant or a combination of the terms "
+                        "before it.",
                         hint="Leave it out of include=.",
                     )
                 self._refuse_intolerable(term, "leave it out of include=")
@@ -742,7 +757,7 @@ class _ChosenByMoments(Refits[Any]):
 
     def leave_one_out(self, fit: FittedModel[Any]) -> LeftOut:
         """Return missing scores, which makes the caller refit without each row."""
-        return scores_by_refits(fit, "chooses the columns anew without each row")
+        return scores_by_refits(fit, "chooses the columns again without each row")
 
 
 # ---- by calls

@@ -214,7 +214,7 @@ def test_unbalanced_folds_are_noted():
     message = " ".join(text.split())
     assert "The folds are uneven by class: of the rows outside fold" in message
     assert "refit_prior=True estimates it without each fold" in message
-    assert "class proportions, held" in message
+    assert "class proportions, fixed" in message
     rows = np.flatnonzero(DATA["y"] == "b")
     groups = np.where(np.isin(np.arange(27), rows[1:]), -1, np.arange(27))
     by_group = " ".join(cross_validate(fit, folds=3, groups=groups, seed=0).summary().as_text().split())

@@ -116,7 +116,7 @@ def conditions_hold(fit: discrim.HyperplaneResults, data: pd.DataFrame, within: 
 
 @given(SEEDS)
 @settings(max_examples=60, deadline=None)
-def test_the_optimal_plane_is_that_of_least_distance_programming(seed):
+def test_the_optimal_plane_agrees_with_least_distance_programming(seed):
     rng = np.random.default_rng(seed)
     n, p = int(rng.integers(2, 12)), int(rng.integers(1, 4))
     x = rng.normal(size=(n, p)) if rng.random() < 0.5 else rng.integers(-3, 4, size=(n, p)).astype(float)
@@ -137,7 +137,7 @@ def test_the_optimal_plane_is_that_of_least_distance_programming(seed):
         assert fit.margin == pytest.approx(margin_by_enumeration(x, y), rel=1e-9)
 
 
-def test_two_points_and_a_point_beside_a_segment():
+def test_two_points_and_a_point_next_to_a_segment():
     two = pd.DataFrame({"u": [0.0, 3.0], "v": [0.0, 4.0], "y": ["a", "b"]}, index=["r", "s"])
     fit = hyperplane("y ~ .", two)
     np.testing.assert_allclose(fit.coef, [0.24, 0.32], rtol=1e-15)
@@ -235,7 +235,7 @@ XOR = pd.DataFrame(
 )
 
 
-def test_what_cannot_be_separated_names_the_rows_of_a_common_point():
+def test_inseparable_classes_name_rows_with_a_common_point():
     with pytest.raises(SeparationError) as raised:
         hyperplane("y ~ u + v", XOR)
     assert "'p'" in str(raised.value)
@@ -292,7 +292,7 @@ def test_missing_rows_are_counted_and_the_support_keeps_its_labels():
     assert caught.value.rows == ("row 0",)
 
 
-def test_hyperplanes_that_there_are_not():
+def test_invalid_hyperplanes_are_refused():
     with pytest.raises(DataError) as caught:
         hyperplane("species ~ .", IRIS)
     assert "'species'" in str(caught.value)
@@ -368,7 +368,7 @@ def coefficients(fit: discrim.PerceptronResults, plane: object = None) -> np.nda
 @pytest.mark.slow
 @given(SEEDS)
 @settings(max_examples=60, deadline=None)
-def test_the_perceptron_is_the_textbook_s_loop(seed):
+def test_the_perceptron_equals_the_textbook_algorithm(seed):
     rng = np.random.default_rng(seed)
     n, p = int(rng.integers(3, 60)), int(rng.integers(1, 4))
     x = rng.integers(-4, 5, size=(n, p)).astype(float)
@@ -414,7 +414,7 @@ def test_a_seed_repeats_and_another_finds_another_line():
     assert perceptron("y ~ .", data, seed=3).converged
 
 
-def test_the_pocket_of_what_cannot_be_separated():
+def test_the_pocket_algorithm_handles_inseparable_classes():
     with pytest.warns(NoSeparationWarning, match=r"'versicolor'.*'virginica'") as said:
         fit = perceptron("species ~ .", PAIR)
     assert len(said) == 1
@@ -508,7 +508,7 @@ def test_the_ratchet_of_many_rows_passes_no_better_plane_of_a_longer_run():
 
 @pytest.mark.parametrize("step", [1.0, 0.25])
 @pytest.mark.parametrize("apart", [True, False])
-def test_a_start_is_where_the_textbook_s_loop_begins(step, apart):
+def test_start_is_the_first_plane_of_the_textbook_algorithm(step, apart):
     rng = np.random.default_rng(8)
     x = rng.integers(-6, 7, size=(50, 2)).astype(float)
     data = frame(x, x @ [1.0, -2.0] + (0 if apart else rng.normal(0, 4, 50)) > 0)
@@ -549,7 +549,7 @@ def test_irises_from_a_start_that_a_course_dwells_on():
         np.testing.assert_allclose(1000 * coefficients(fit), b, rtol=1e-9)
 
 
-def test_the_bound_from_a_start_is_novikoff_s_and_twice_its_length():
+def test_the_bound_on_updates_is_novikoffs():
     data = SETOSA[["petal_length", "petal_width", "setosa"]]
     plain = perceptron("setosa ~ .", data).planes["bound"].iloc[0]
     begin, step = np.array([3.0, 4.0, 12.0]), 0.5
@@ -612,13 +612,13 @@ def test_a_start_goes_by_name_or_in_order_and_comes_back(tmp_path):
         ((1e299, 0, 0), "larger step"),
     ],
 )
-def test_starts_that_are_none(start, said):
+def test_invalid_starts_are_refused(start, said):
     with pytest.raises(DataError, match=said):
         perceptron("species ~ sepal_width + petal_length", PAIR, start=start)
 
 
 @pytest.mark.parametrize("start", [(1, 2, 3), {"setosa": (1, 2, 3)}, [(1, 2, 3)] * 2, 3])
-def test_starts_of_three_classes_that_are_none(start):
+def test_invalid_starts_of_three_classes_are_refused(start):
     with pytest.raises(DataError) as caught:
         perceptron("species ~ sepal_width + petal_length", IRIS, start=start)
     assert "start=" in str(caught.value)
@@ -677,7 +677,7 @@ def test_the_pocket_holds_a_plane_even_where_every_pass_returns_to_zero(order):
     assert coefficients(fit).any()
 
 
-def test_too_few_passes_say_what_to_do():
+def test_too_few_passes_have_a_hint():
     data = halves(200, 3, 0.001)
     with pytest.warns(ConvergenceWarning):
         fit = perceptron("y ~ .", data, maxiter=2)
@@ -740,12 +740,12 @@ def test_classes_of_any_kind(verb, labels):
         ({"seed": "a"}, "seed='a'"),
     ],
 )
-def test_options_of_the_perceptron_that_are_none(option, said):
+def test_invalid_options_of_the_perceptron_are_refused(option, said):
     with pytest.raises(DataError, match=re.escape(said)):
         perceptron("y ~ .", halves(10, 2, 0.5), **option)
 
 
-def test_columns_of_the_perceptron_are_of_a_size_that_goes_with_its_step():
+def test_columns_must_be_compatible_with_the_step():
     data = halves(10, 2, 0.5)
     large = data.assign(**{name: data[name] * 1e60 for name in data.columns.drop("y")})
     with pytest.raises(DataError) as caught:
@@ -846,7 +846,7 @@ def _shifted(data: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     return data[["x0", "x1"]].to_numpy() + 1e8, data["y"].to_numpy()
 
 
-def test_planes_of_three_classes_are_asked_for_by_name():
+def test_planes_of_three_classes_are_selected_by_name():
     fit = lda("species ~ .", IRIS)
     with pytest.raises(DataError) as caught:
         fit.boundary()
@@ -879,7 +879,7 @@ def test_rows_with_missing_values_keep_their_place():
     assert "petal_width" in str(caught.value)
 
 
-def test_without_a_normal_there_is_no_plane():
+def test_a_zero_normal_has_no_plane():
     data = pd.DataFrame({"x": [1.0, 2, 1, 2], "y": list("aabb")})
     fit = lda("y ~ x", data)
     assert np.isnan(fit.boundary().from_origin)
@@ -941,7 +941,7 @@ def test_errors_of_the_perceptron_are_drawn_pass_by_pass():
 
 
 @pytest.mark.filterwarnings("ignore::discrim.errors.DiscrimWarning")
-def test_pictures_that_there_are_not():
+def test_unavailable_plots_are_refused():
     three = perceptron("species ~ .", IRIS)
     with pytest.raises(NotSupportedError) as caught:
         three.plot("distances")

@@ -345,7 +345,7 @@ def test_tests_have_power_against_alternatives() -> None:
         (
             lambda d: manova("group ~ .", d.assign(k=d["group"].cat.codes), method="srivastava"),
             CollinearError,
-            "'k' has one value.*chen-qin",
+            "'k'.*chen-qin",
         ),
         (
             lambda d: manova("group ~ .", d.assign(w=1.5), method="chen-qin", weights="w"),

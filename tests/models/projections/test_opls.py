@@ -35,7 +35,7 @@ def near(found, held, tol=1e-10):
 
 
 @tables
-def test_numbers_are_those_of_ropls(name):
+def test_estimates_agree_with_ropls(name):
     fit, held = fitted(name), GOLDEN[name]
     for of in ("weights", "loadings"):
         near(getattr(fit, of), held[of])
@@ -50,7 +50,7 @@ def test_numbers_are_those_of_ropls(name):
 
 
 @tables
-def test_q2_is_that_of_its_fits_without_each_fold(name):
+def test_q2_agrees_with_its_fits_without_each_fold(name):
     fit, held = fitted(name), GOLDEN[name]["folds"]
     fold = np.arange(fit.nobs) % held["folds"]
     splits = [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(held["folds"])]
@@ -61,7 +61,7 @@ def test_q2_is_that_of_its_fits_without_each_fold(name):
 
 @tables
 @pytest.mark.parametrize("rule", ["lda", "max"])
-def test_two_classes_are_fitted_as_by_as_many_ordinary_components(name, rule):
+def test_two_classes_agree_with_ordinary_components(name, rule):
     fit = fitted(name, rule=rule)
     plain = fitted(name, rule=rule, algorithm="nipals", ncomp=1 + fit.orthogonal)
     near(fit.predict_indicators(), plain.predict_indicators())
@@ -79,7 +79,7 @@ def test_two_classes_are_fitted_as_by_as_many_ordinary_components(name, rule):
     ("formula", "data", "scale"),
     [("cultivar ~ .", WINE, True), ("species ~ .", load_iris(), True), ("species ~ .", load_iris(), False)],
 )
-def test_scores_are_those_of_kopls(formula, data, scale):
+def test_scores_agree_with_kopls(formula, data, scale):
     """K-OPLS has products of rows where this has products of columns (Bylesjo and others, 2008)."""
     fit = pls(formula, data, algorithm=OrthogonalPLS(2), scale="columns" if scale else False, rule="max")
     x = data[list(fit.terms)].to_numpy()
@@ -105,7 +105,7 @@ def test_scores_are_those_of_kopls(formula, data, scale):
     near(fit.explained[["P1", "P2"]].sum(), explained, 1e-8)
 
 
-def test_orthogonal_scores_tell_nothing_of_the_classes():
+def test_orthogonal_scores_are_uncorrelated_with_the_classes():
     fit = pls("cultivar ~ .", WINE, algorithm=OrthogonalPLS(3))
     scores = fit.transform()
     assert scores.columns.tolist() == ["P1", "P2", "O1", "O2", "O3"]
@@ -131,7 +131,7 @@ def test_an_s_plot_has_covariances_and_correlations_with_the_scores():
 
 
 @pytest.mark.parametrize("rule", ["lda", "max", "centroid"])
-def test_rows_left_out_are_judged_by_fits_to_the_others(rule):
+def test_held_out_rows_are_predicted_by_fits_to_the_others(rule):
     data = WINE.iloc[::6].reset_index(drop=True)
     fit = pls(
         "cultivar ~ .", data, algorithm=OrthogonalPLS(2), rule=rule, prior="equal" if rule == "lda" else None
@@ -143,7 +143,7 @@ def test_rows_left_out_are_judged_by_fits_to_the_others(rule):
         assert found.iloc[i, 0] == other.predict(data.iloc[[i]]).iloc[0]
 
 
-def test_a_choice_has_the_errors_of_fits_with_numbers_given():
+def test_a_choice_has_the_errors_of_fits_with_fixed_numbers():
     fit = pls("cultivar ~ .", WINE, algorithm=OrthogonalPLS(), grid=[1, 2, 4], folds=4, seed=1)
     assert fit.path["orthogonal"].tolist() == [1, 2, 4]
     near(pls("cultivar ~ .", WINE, algorithm=OrthogonalPLS(4)).q2(4, 1).iloc[[0, 1, 3]], fit.path)
@@ -169,7 +169,7 @@ def test_a_file_and_moments_have_the_same_fit(tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"algorithm": OrthogonalPLS(1), "ncomp": "1se"}, "leaves no ncomp to choose"),
+        ({"algorithm": OrthogonalPLS(1), "ncomp": "1se"}, "choice of ncomp"),
         ({"algorithm": OrthogonalPLS}, "is a class"),
         ({"algorithm": PrincipalComponents(2)}, "is not supported here"),
         ({"algorithm": "orthogonal"}, "algorithm='orthogonal' is not known"),
@@ -177,12 +177,12 @@ def test_a_file_and_moments_have_the_same_fit(tmp_path):
         ({"algorithm": OrthogonalPLS(40), "rule": "max"}, "Use OrthogonalPLS.11., fewer"),
     ],
 )
-def test_what_cannot_be_is_refused(options, words):
+def test_invalid_requests_are_refused(options, words):
     with pytest.raises(DataError, match=words):
         pls("cultivar ~ .", WINE, **options)
 
 
-def test_refusals_name_the_way_out():
+def test_errors_have_hints():
     with pytest.raises(DataError) as caught:
         pls("cultivar ~ alcohol + proline", WINE, algorithm=OrthogonalPLS(1))
     assert "algorithm=" in str(caught.value)

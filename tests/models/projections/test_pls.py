@@ -74,7 +74,7 @@ def test_fitted_indicators_and_scores_follow_from_the_tables():
 
 
 @pytest.mark.parametrize("rule", ["lda", "max", "centroid"])
-def test_the_path_is_that_of_fits_with_as_many_components(rule):
+def test_the_path_agrees_with_fits_with_as_many_components(rule):
     data = noisy(30, 8)
     fit = pls("y ~ .", data, seed=3, folds=5, rule=rule)
     for count in (1, 3):
@@ -91,7 +91,7 @@ def test_the_path_is_that_of_fits_with_as_many_components(rule):
     assert simple.ncomp == fit.path.loc[fit.path["error"] <= least + slack, "components"].min()
 
 
-def test_folds_choose_anew_and_leave_one_out_holds():
+def test_folds_repeat_the_choice_and_leave_one_out_keeps_it():
     data = noisy(30, 8)
     fit = pls("y ~ .", data, seed=1, folds=3, grid=[1, 2, 4])
     found = discrim.cross_validate(fit, 3, seed=2)
@@ -110,7 +110,7 @@ def test_shuffled_labels_are_not_predicted():
     assert nothing.table.loc["R2", "mean"] > 0.8
 
 
-def test_weights_are_repeated_rows_in_the_permutations():
+def test_weights_equal_repeated_rows_in_the_permutations():
     data = noisy(15, 6).assign(w=[1.0, 2.0, 1.0] * 5)
     again = data.loc[data.index.repeat(data["w"].astype(int))].reset_index(drop=True)
     one = pls("y ~ . - w", data, weights="w", ncomp=2).permutation_test(n=5, folds=4, seed=2)
@@ -140,7 +140,7 @@ def test_units_of_all_columns_do_not_matter(unit, scale):
         assert far.permutation_test(3, seed=1).pvalue == fit.permutation_test(3, seed=1).pvalue
 
 
-def test_columns_far_from_zero_keep_their_digits():
+def test_offsets_do_not_reduce_precision():
     data = noisy(24, 5).round(3)
     far = data.assign(**{f"x{j}": data[f"x{j}"] + 2.0**33 for j in range(5)})
     near = far.assign(**{f"x{j}": far[f"x{j}"] - 2.0**33 for j in range(5)})
@@ -200,10 +200,10 @@ def test_a_class_of_one_row():
         ({"ncomp": 1, "rule": "max", "prior": "equal"}, 'rule="lda"'),
         ({"scale": 1, "ncomp": 1}, "True"),
         ({"folds": 1}, "from 2 to"),
-        ({"algorithm": object(), "ncomp": 1}, "no regression"),
+        ({"algorithm": object(), "ncomp": 1}, "not a regression"),
     ],
 )
-def test_options_that_are_none_are_refused(options, said):
+def test_invalid_options_are_refused(options, said):
     with pytest.raises(DataError, match=said):
         pls("y ~ .", noisy(24, 4), **options)
 
@@ -279,7 +279,7 @@ def test_rules_without_posteriors_have_values():
 
 
 @pytest.mark.slow
-def test_genes_are_a_matter_of_seconds():
+def test_many_columns_take_seconds():
     data, _ = support.leukemias()
     fit = pls("y ~ .", data, ncomp=2)
     x, y = data.drop(columns="y").to_numpy(), np.equal(data["y"].to_numpy()[:, None], ["ALL", "AML"]) * 1.0
@@ -291,7 +291,7 @@ def test_genes_are_a_matter_of_seconds():
     assert fit.confusion("loo").to_numpy().trace() >= 69
 
 
-def test_q2_takes_the_splits_that_the_verb_takes():
+def test_q2_supports_the_splits_of_the_verb():
     """Against refits written out, on splits that overlap and leave rows out; and folds as splits."""
     rng = np.random.default_rng(5)
     splits = [(np.sort(rng.permutation(178)[:120]), rng.permutation(178)[:40]) for _ in range(3)]

@@ -38,7 +38,7 @@ def check_components(fit, held, tol):
 
 
 @tables
-def test_components_are_those_of_r_pls(name):
+def test_components_agree_with_r_pls(name):
     # Its power iteration stops at changes of sqrt(eps).
     tol = 1e-6
     fit, held = fitted(name)
@@ -48,7 +48,7 @@ def test_components_are_those_of_r_pls(name):
 
 
 @tables
-def test_simpls_is_that_of_r_pls_and_mdatools(name):
+def test_simpls_agrees_with_r_pls_and_mdatools(name):
     fit, held = fitted(name, algorithm="simpls", scale="columns")
     check_components(fit, held["simpls"], 1e-9)
     # mdatools has the same with the indicators over their standard deviations.
@@ -58,7 +58,7 @@ def test_simpls_is_that_of_r_pls_and_mdatools(name):
 
 
 @tables
-def test_scores_and_importance_are_those_of_mixomics(name):
+def test_scores_and_importance_agree_with_mixomics(name):
     fit, held = fitted(name)
     other = held["mixomics"]
     near(fit.weights, other["weights"], 1e-8)
@@ -72,7 +72,7 @@ def test_scores_and_importance_are_those_of_mixomics(name):
 
 
 @tables
-def test_q2_is_that_of_fits_without_each_fold(name):
+def test_q2_agrees_with_fits_without_each_fold(name):
     formula, data = TABLES[name]
     held = GOLDEN[name]
     response = data[formula.split()[0]]
@@ -84,7 +84,7 @@ def test_q2_is_that_of_fits_without_each_fold(name):
 
 @tables
 @pytest.mark.parametrize("scale", [True, False])
-def test_numbers_are_those_of_scikit_learn(name, scale):
+def test_estimates_agree_with_scikit_learn(name, scale):
     regression = pytest.importorskip("sklearn.cross_decomposition").PLSRegression
     fit, held = fitted(name, scale=scale)
     formula, data = TABLES[name]

@@ -30,7 +30,7 @@ def deviations(data):
     )
 
 
-def test_numbers_are_those_of_mixomics():
+def test_estimates_agree_with_mixomics():
     held = GOLDEN["repeated"]
     fit = pls("species ~ .", PLANTS, algorithm=SparsePLS(held["keep"]), within="plant")
     near(fit.weights, held["weights"])
@@ -42,7 +42,7 @@ def test_numbers_are_those_of_mixomics():
         assert fit.update(rule=rule).predict(PLANTS).tolist() == held[rule]
 
 
-def test_a_fit_is_that_of_a_table_of_deviations():
+def test_a_fit_agrees_with_a_table_of_deviations():
     rows = PLANTS.sample(frac=1.0, random_state=3)
     fit, plain = (
         pls("species ~ .", rows, ncomp=3, within="plant"),
@@ -104,7 +104,7 @@ def test_a_file_reads_new_rows_as_deviations(tmp_path):
     near(fit.update().coef, fit.coef)
 
 
-def test_rows_that_miss_a_value_are_in_no_mean():
+def test_incomplete_rows_do_not_count_in_group_means():
     holes = PLANTS.copy()
     holes.loc[4, "sepal_width"] = np.nan
     fit = pls("species ~ .", holes, ncomp=2, within="plant")
@@ -156,7 +156,7 @@ def test_an_empty_table_of_any_dtype_has_no_predictions():
         ({"within": "gaps"}, "Row 7 has no 'gaps'"),
     ],
 )
-def test_what_cannot_be_is_refused(options, words):
+def test_invalid_requests_are_refused(options, words):
     data = PLANTS.assign(
         single=np.arange(150), nested=np.arange(150) // 2, gaps=PLANTS["plant"].where(IRIS.index != 7)
     )
@@ -164,13 +164,13 @@ def test_what_cannot_be_is_refused(options, words):
         pls("species ~ sepal_width + petal_length", data, ncomp=1, **options)
 
 
-def test_what_is_no_number_is_named():
+def test_nonnumeric_columns_are_named():
     with pytest.raises(NotSupportedError) as caught:
         pls("species ~ .", PLANTS.assign(soil=["wet", "dry"] * 75), ncomp=1, within="plant")
     assert "'soil'" in str(caught.value)
 
 
-def test_what_needs_single_rows_is_refused():
+def test_methods_that_need_single_rows_are_refused():
     fit = pls("species ~ .", PLANTS, ncomp=1, within="plant")
     with pytest.raises(DataError) as caught:
         fit.predict(PLANTS.iloc[[0]])

@@ -48,7 +48,7 @@ def standard(data, response):
 
 
 @pytest.mark.parametrize("name", GOLDEN["cases"])
-def test_directions_and_posteriors_are_those_of_sparselda(name):
+def test_directions_and_posteriors_agree_with_sparselda(name):
     case = GOLDEN["cases"][name]
     formula, data = golden_table(name, "wide")
     stop = np.atleast_1d(case["stop"])
@@ -122,7 +122,7 @@ def test_conditions_of_a_minimum_hold(n, p, k, ridge):
 
 
 @pytest.mark.slow
-def test_it_is_the_least_of_all_signs_and_many_scores():
+def test_the_minimum_is_below_all_signs_and_random_scores():
     # For each pattern of signs and each of many scores, the minimum is a linear system.
     rng = np.random.default_rng(3)
     data = wide_table(rng, 40, 4, 3)
@@ -179,7 +179,7 @@ def test_path_has_the_errors_of_fits_with_the_penalty_given():
     )
 
 
-def test_of_more_columns_than_rows_all_is_as_of_a_table_that_has_both():
+def test_wide_tables_agree_with_their_augmented_tables():
     data = wide_table(np.random.default_rng(8), 30, 70, 3)
     fit = sparse_lda("y ~ .", data, penalty=0.2)
     assert fit._fit.estimates.moments.spread == "thin"
@@ -193,7 +193,7 @@ def test_of_more_columns_than_rows_all_is_as_of_a_table_that_has_both():
     )
 
 
-def test_collinear_columns_share_no_part_or_one_of_them_has_all():
+def test_one_of_two_equal_columns_is_selected():
     data = load_iris()
     twice = data.assign(again=data["petal_length"], both=data["petal_length"] + data["sepal_width"])
     one, two = sparse_lda("species ~ .", data, penalty=0.1), sparse_lda("species ~ .", twice, penalty=0.1)
@@ -207,7 +207,7 @@ def test_collinear_columns_share_no_part_or_one_of_them_has_all():
     assert sparse_lda("species ~ .", twice, penalty=0.0, ridge=0.1).nobs == 150
 
 
-def test_what_cannot_be_is_refused():
+def test_invalid_requests_are_refused():
     iris = load_iris()
     for options, said in [
         ({"penalty": -1}, "penalty=-1"),
@@ -256,7 +256,7 @@ def test_units_and_offsets_do_not_matter():
     np.testing.assert_allclose(fit.predict_log_proba(), plain.predict_log_proba(), rtol=1e-7)
 
 
-def test_scores_have_the_covariance_within_classes_that_pictures_draw():
+def test_scores_have_the_covariance_within_classes_that_plots_draw():
     wine = load_wine()
     fit = sparse_lda("cultivar ~ .", wine, nonzero=3)
     scores, within = fit.transform(), fit._scores_within()
@@ -270,7 +270,7 @@ def test_scores_have_the_covariance_within_classes_that_pictures_draw():
 
 
 @pytest.mark.parametrize("kind", ["path", "choice", "scores", "territory"])
-def test_pictures_are_drawn(kind):
+def test_plots_are_drawn(kind):
     fit = sparse_lda("species ~ .", load_iris(), n_penalties=5, seed=1)
     axes = fit.plot(kind)
     assert axes.get_title()
@@ -292,7 +292,7 @@ def test_genes_are_found_as_r_finds_them():
     assert (fit.predict(data[~train]) == data.loc[~train, "y"]).sum() >= 30
 
 
-def test_collinear_columns_of_hardly_a_penalty_are_soon_done():
+def test_collinear_columns_with_a_small_penalty_converge():
     # Rounding sent a column away and back again without end.
     rng = np.random.default_rng(51)
     x = rng.standard_normal((30, 12))

@@ -30,7 +30,7 @@ def near(found, held, tol=1e-9):
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_numbers_are_those_of_mixomics(name):
+def test_estimates_agree_with_mixomics(name):
     held = GOLDEN[name]
     formula, data = TABLES[name]
     fit = pls(formula, data, algorithm=SparsePLS(held["keep"]))
@@ -46,7 +46,7 @@ def test_numbers_are_those_of_mixomics(name):
         assert fit.update(rule=rule).predict().tolist() == held[rule]
 
 
-def test_a_sparse_direction_is_where_its_turns_stand_still():
+def test_a_sparse_direction_is_a_fixed_point():
     rng = np.random.default_rng(4)
     a, b = rng.normal(size=(30, 12)), rng.normal(size=(30, 4))
     a, b = a - a.mean(axis=0), b - b.mean(axis=0)
@@ -64,7 +64,7 @@ def test_a_sparse_direction_is_where_its_turns_stand_still():
         left = left - np.outer(t, t @ left) / (t @ t)
 
 
-def test_as_many_as_there_are_is_no_limit():
+def test_a_limit_of_all_columns_has_no_effect():
     plain = pls("cultivar ~ .", WINE, ncomp=3)
     near(pls("cultivar ~ .", WINE, ncomp=3, algorithm=SparsePLS(13)).weights, plain.weights)
     near(pls("cultivar ~ .", WINE, ncomp=3, algorithm=SparsePLS(99)).coef, plain.coef)
@@ -77,7 +77,7 @@ def test_columns_that_are_equal_are_kept_together():
     near(fit.weights.loc[["flavanoids", "again", "inverted"], "PLS1"], np.array([1, 1, -1]) / 3**0.5)
 
 
-def test_rows_left_out_are_judged_by_fits_to_the_others():
+def test_held_out_rows_are_predicted_by_fits_to_the_others():
     data = WINE.iloc[::6].reset_index(drop=True)
     fit = pls("cultivar ~ .", data, algorithm=SparsePLS([3, 4]), prior="equal")
     found = fit.leave_one_out()
@@ -86,7 +86,7 @@ def test_rows_left_out_are_judged_by_fits_to_the_others():
         near(found.iloc[i, 1:].astype(float), other.predict_proba(data.iloc[[i]]).iloc[0], 1e-12)
 
 
-def test_a_choice_has_the_errors_of_fits_with_numbers_given():
+def test_a_choice_has_the_errors_of_fits_with_fixed_numbers():
     fit = pls("cultivar ~ .", WINE, algorithm=SparsePLS(3), grid=[1, 2, 3], folds=4, seed=1)
     for number, error in zip(fit.path["components"], fit.path["error"], strict=True):
         given = pls("cultivar ~ .", WINE, ncomp=number, algorithm=SparsePLS(3))
@@ -94,7 +94,7 @@ def test_a_choice_has_the_errors_of_fits_with_numbers_given():
     assert (fit.update().ncomp, len(fit.error_rates(["cv"], folds=3, seed=1))) == (fit.ncomp, 1)
 
 
-def test_q2_of_shuffles_is_that_of_fits_outside_the_folds():
+def test_q2_of_shuffles_agrees_with_fits_outside_the_folds():
     for p in (3, 30):
         rng = np.random.default_rng(p)
         data = load_iris().iloc[::5].reset_index(drop=True)
@@ -133,17 +133,17 @@ def test_a_file_and_moments_have_the_same_fit(tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"algorithm": SparsePLS([3, 2]), "ncomp": "1se"}, "leaves no ncomp to choose"),
+        ({"algorithm": SparsePLS([3, 2]), "ncomp": "1se"}, "choice of ncomp"),
         ({"algorithm": SparsePLS([3, 2]), "ncomp": 3}, "2 numbers of columns for ncomp=3"),
         ({"algorithm": SparsePLS([13] * 14), "rule": "max"}, "14 components: these rows have 13"),
     ],
 )
-def test_what_cannot_be_is_refused(options, words):
+def test_invalid_requests_are_refused(options, words):
     with pytest.raises(DataError, match=words):
         pls("cultivar ~ .", WINE, **options)
 
 
-def test_stability_asks_for_a_selection():
+def test_stability_requires_a_selection():
     with pytest.raises(NotSupportedError) as caught:
         pls("cultivar ~ .", WINE, ncomp=2).stability()
     assert "SparsePLS" in str(caught.value)

@@ -37,7 +37,7 @@ ENGINES = {
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", GOLDEN)
-def test_variates_centroids_and_posteriors_are_mda_s(name, engine):
+def test_variates_centroids_and_posteriors_agree_with_mda(name, engine):
     case = GOLDEN[name]
     theirs = case["fda"][engine]
     data = load_table(name).dropna(subset=case["columns"])
@@ -76,7 +76,7 @@ def test_two_classes_give_the_engine_one_column():
     np.testing.assert_allclose(least.decision_function(), theirs.decision_function(), rtol=1e-8, atol=1e-9)
 
 
-def test_weights_are_repeated_rows():
+def test_weights_equal_repeated_rows():
     data = IRIS.assign(w=np.arange(150) % 3)
     fit = fda("species ~ . - w", data, engine=RBF, weights="w")
     repeated = fda("species ~ . - w", data.loc[data.index.repeat(data["w"])], engine=RBF)
@@ -103,7 +103,7 @@ def test_rows_are_left_out_by_refits_and_the_engine_given_stays_unfitted():
 
 
 @pytest.mark.slow
-def test_missing_rows_tables_pictures_and_pickle():
+def test_missing_rows_tables_plots_and_pickle():
     import matplotlib.pyplot as plt
 
     penguins = load_penguins()
@@ -166,7 +166,7 @@ class Nested:
         return self.state["least"].predict(x)
 
 
-def test_an_engine_that_holds_its_fit_in_a_mapping_is_not_shared_between_fits():
+def test_engines_are_copied_deeply_for_each_fit():
     engine = Nested()
     fit = fda("species ~ .", IRIS, engine=engine)
     before = fit.predict_proba(IRIS)
@@ -289,7 +289,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_input_is_named(name):
+def test_invalid_input_is_named(name):
     ask, error, match = BAD[name]
     with pytest.raises(error, match=match):
         ask()

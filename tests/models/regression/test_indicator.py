@@ -60,7 +60,7 @@ def three_in_a_row(seed: int = 0, n: int = 60) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("name", GOLDEN)
-def test_coefficients_errors_and_tests_are_lm_s(name):
+def test_coefficients_errors_and_tests_agree_with_lm(name):
     case, _, fit = golden(name)
     assert fit.classes.tolist() == case["classes"]
     table, whole = fit.coefficients(), fit.regressions()
@@ -78,7 +78,7 @@ def test_coefficients_errors_and_tests_are_lm_s(name):
 
 
 @pytest.mark.parametrize("weights", [None, "w"])
-def test_numbers_are_statsmodels_s(weights):
+def test_estimates_agree_with_statsmodels(weights):
     data = weighted(PENGUINS).dropna()
     fit = indicator("species ~ bill_length_mm + log(body_mass_g) + sex", data, weights=weights)
     design = np.column_stack(
@@ -134,7 +134,7 @@ def test_a_column_constant_within_classes_is_no_obstacle():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_there_are_discriminants_just_where_there_is_lda(seed):
+def test_discriminants_exist_if_and_only_if_lda_exists(seed):
     rng = np.random.default_rng(seed)
     y = np.repeat(np.arange(2 + seed), 20)
     x = rng.standard_normal((len(y), 3 + seed))
@@ -187,7 +187,7 @@ def test_more_columns_than_degrees_of_freedom_within_classes():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_with_two_classes_the_direction_is_lda_s_and_the_cut_too_if_they_are_even(seed):
+def test_two_classes_have_the_direction_of_lda(seed):
     rng = np.random.default_rng(seed)
     sizes = (40, 40) if seed == 0 else (25, 60)
     y = np.repeat(["a", "b"], sizes)
@@ -359,7 +359,7 @@ def test_optimal_scoring_gives_the_variates_of_lda(name):
 
 
 @pytest.mark.parametrize("name", GOLDEN)
-def test_canonical_correlations_are_those_of_mda(name):
+def test_canonical_correlations_agree_with_mda(name):
     case, _, fit = golden(name)
     np.testing.assert_allclose(
         fit.optimal_scoring().correlations ** 2, case["fda"]["linear"]["values"], rtol=1e-10
@@ -395,7 +395,7 @@ EASY = [name for name, case in CASES.items() if case.rows is None and case.prior
 
 
 @pytest.mark.parametrize("name", EASY)
-def test_least_squares_keep_their_digits(name):
+def test_least_squares_are_precise(name):
     case = CASES[name]
     # Rows to be valued are an input of their own, as new rows are: a row of leverage one would else draw the
     # fit along with its own last bit.
@@ -443,7 +443,7 @@ def test_order_of_rows_blocks_and_weights_do_not_matter(short_blocks):
     np.testing.assert_allclose(parts.leave_one_out().iloc[:, 1:], fit.leave_one_out().iloc[:, 1:], atol=1e-11)
 
 
-def test_a_file_keeps_every_bit_and_knows_no_rows(tmp_path):
+def test_a_file_stores_exact_estimates_and_no_rows(tmp_path):
     data = weighted(PENGUINS)
     fit = indicator("species ~ bill_length_mm + bs(bill_depth_mm, 4) + sex", data, weights="w")
     fit.save(tmp_path / "fit")
@@ -522,7 +522,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_input_is_named(name):
+def test_invalid_input_is_named(name):
     ask, error, match = BAD[name]
     with pytest.raises(error, match=match):
         ask()
@@ -553,7 +553,7 @@ def test_a_saturated_fit_has_no_errors():
     assert "setosa" in fit.summary(["regressions", "coefficients"]).as_text()
 
 
-def test_an_exact_fit_is_said_to_have_the_errors_of_rounding():
+def test_an_exact_fit_causes_a_warning():
     exact = pd.DataFrame({"x": [0.1, 0.1, 0.7, 0.7, 0.7], "z": [1.0, 2, 1, 3, 5], "y": list("aabbb")})
     assert "Fitted without error: 'a', 'b'." in indicator("y ~ x + z", exact).summary().as_text()
     data = IRIS.assign(first=IRIS["species"].eq("setosa") / 3)
@@ -569,7 +569,7 @@ def test_weights_beyond_any_integer_are_counted():
     np.testing.assert_allclose(fit.fitted, indicator("species ~ petal_length", IRIS).fitted, rtol=1e-12)
 
 
-def test_tables_of_every_kind_and_pictures():
+def test_tables_of_every_kind_and_plots():
     import matplotlib.pyplot as plt
 
     fit = indicator("species ~ petal_length + petal_width", IRIS)
@@ -633,7 +633,7 @@ def test_more_columns_than_rows_are_dropped_as_lm_does():
         assert "Residual df" in str(fit.summary())
 
 
-def test_a_picture_is_drawn_along_the_first_discriminant_or_against_a_column():
+def test_a_plot_is_drawn_along_the_first_discriminant_or_against_a_column():
     fit = indicator("species ~ .", IRIS)
     axes = fit.plot()
     scores = lda("species ~ .", IRIS).transform()["LD1"].to_numpy()

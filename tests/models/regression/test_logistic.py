@@ -63,7 +63,7 @@ def fit_of(case: dict[str, Any], data: pd.DataFrame, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", TWO)
-def test_two_classes_as_glm(name: str) -> None:
+def test_two_classes_agree_with_glm(name: str) -> None:
     case, fit = TWO[name], fit_of(TWO[name], rows_of(TWO[name]))
     event = fit.classes[1]
     for ours, theirs, rtol in (
@@ -79,7 +79,7 @@ def test_two_classes_as_glm(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MANY)
-def test_classes_as_multinom(name: str) -> None:
+def test_several_classes_agree_with_multinom(name: str) -> None:
     """At the maximum itself: the script goes on from multinom's estimates by Newton's method in R."""
     case = MANY[name]
     data = rows_of(case)
@@ -97,7 +97,7 @@ def test_classes_as_multinom(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REDUCED)
-def test_bias_reduction_as_brglm2(name: str) -> None:
+def test_bias_reduction_agrees_with_brglm2(name: str) -> None:
     case = REDUCED[name]
     fit = fit_of(case, rows_of(case), bias_reduction=True)
     np.testing.assert_allclose(fit.params.to_numpy().T, case["coef"], rtol=1e-8)
@@ -106,7 +106,7 @@ def test_bias_reduction_as_brglm2(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_penalty_removes_the_bias_of_first_order():
+def test_bias_reduction_removes_the_first_order_bias():
     rng, plain, reduced = np.random.default_rng(3), [], []
     while len(plain) < 120:
         x = rng.standard_normal(60)
@@ -164,7 +164,7 @@ def test_tables_agree_with_one_another():
     assert fit.tidy()["estimate"].tolist() == table["coef"].tolist()
 
 
-def test_the_reference_is_a_matter_of_words():
+def test_the_reference_does_not_change_the_model():
     data = load_penguins()
     fit, other = (logistic("species ~ bill_length_mm", data, reference=r) for r in (None, "Gentoo"))
     np.testing.assert_allclose(fit.predict_log_proba(), other.predict_log_proba(), rtol=1e-9, atol=1e-9)
@@ -290,7 +290,7 @@ def test_a_saved_fit_has_its_standard_errors(tmp_path):
     assert "not available" in loaded.summary().as_text()
 
 
-def test_weights_are_repeated_rows_and_units_change_nothing():
+def test_weights_equal_repeated_rows_and_units_change_nothing():
     weights = 1 + np.arange(len(TUMOURS)) % 3
     a = logistic("diagnosis ~ .", TUMOURS, weights=weights)
     b = logistic("diagnosis ~ .", TUMOURS.loc[TUMOURS.index.repeat(weights)])
@@ -361,7 +361,7 @@ def test_an_information_that_rounding_has_singular_gives_no_standard_errors(prio
 
 
 @pytest.mark.parametrize("seed", [26, 40, 50])
-def test_groups_that_high_powers_separate_are_told_from_those_on_the_plane(seed):
+def test_groups_that_high_powers_separate_are_reported_from_those_on_the_plane(seed):
     """The program leaves rows on the wrong side by more than its tolerance.
 
     Each group has its own powers, so that the plane that separates one is zero on all rows of another.

@@ -64,7 +64,7 @@ def test_no_separation_is_claimed_of_a_far_row(k, far):
     logistic("y ~ x + z", data.drop(index=0))
 
 
-def test_a_separation_beside_a_far_row_is_still_found():
+def test_a_separation_next_to_a_far_row_is_still_found():
     data = table(60, 2, 1e12)
     data["z"] = np.where(data["y"] == "a", -1.0, 1.0) * (1 + RNG.random(60))
     with pytest.raises(SeparationError) as caught:
@@ -73,7 +73,7 @@ def test_a_separation_beside_a_far_row_is_still_found():
 
 
 @pytest.mark.parametrize("k", [2, 3])
-def test_leave_one_out_beside_a_far_row_is_that_of_refits(k):
+def test_leave_one_out_next_to_a_far_row_agrees_with_refits(k):
     data = table(60, k, 1e6)
     fit = logistic("y ~ x + z", data)
     found = fit.leave_one_out()

@@ -436,7 +436,7 @@ def test_marginal_effects_are_means_of_slopes():
     assert "dy/dx" in str(effects.summary())
 
 
-def test_what_statsmodels_does_not_have_is_said():
+def test_what_statsmodels_does_not_have_is_reported():
     data = PENGUINS.assign(w=2)
     with pytest.raises(NotSupportedError) as caught:
         logistic("sex ~ bill_depth_mm", data, weights="w").to_statsmodels()
@@ -477,7 +477,7 @@ def test_the_summary_tests_terms_where_there_are_a_few():
 
 
 @pytest.mark.parametrize(("n", "p", "n_classes", "apart"), [(500, 6, 12, 0.8), (300, 40, 3, 0.2)])
-def test_ratios_of_many_coefficients_are_those_of_refits(n, p, n_classes, apart):
+def test_ratios_of_many_coefficients_agree_with_refits(n, p, n_classes, apart):
     rng = np.random.default_rng(5)
     codes = rng.permutation(np.arange(n) % n_classes)
     x = rng.normal(size=(n, p)) + apart * rng.normal(size=(n_classes, p))[codes]
@@ -526,7 +526,7 @@ def test_words_that_are_not_known():
 
 
 @pytest.mark.parametrize("prior", [None, "equal"])
-def test_covariances_of_scores_are_those_of_the_coefficients(prior):
+def test_covariances_of_scores_agree_with_the_coefficients(prior):
     rng = np.random.default_rng(3)
     codes = np.arange(200) % 4
     x = rng.normal(size=(200, 3)) + 0.6 * rng.normal(size=(4, 3))[codes] + 5.0

@@ -48,7 +48,7 @@ def penalized(b: np.ndarray, z: np.ndarray, y: np.ndarray) -> float:
     )
 
 
-def test_the_penalized_search_does_not_circle_about_its_maximum():
+def test_the_firth_search_does_not_oscillate():
     fit = logistic("answer ~ a + b", CIRCLING, bias_reduction=True)
     z = np.column_stack([np.ones(9), CIRCLING[["a", "b"]]])
     y = (CIRCLING["answer"] == "y").to_numpy()
@@ -60,7 +60,7 @@ def test_the_penalized_search_does_not_circle_about_its_maximum():
     np.testing.assert_allclose(fit.params.to_numpy()[:, 0], [1.09861228867, -0.251314428281, 0.0], atol=1e-10)
 
 
-def test_glass_that_hyperplanes_separate_has_penalized_estimates():
+def test_separated_classes_have_firth_estimates():
     glass = table("MASS_fgl")
     fit = logistic("type ~ .", glass, bias_reduction=True)
     assert fit.separation.kind == "quasi"
@@ -99,14 +99,14 @@ def lone(n: int, rows: int) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("tol", [0.9, 0.1, 1e-3, 1e-6, 1e-12])
-def test_no_tolerance_lets_a_separation_through(tol):
+def test_separation_is_detected_at_any_tolerance(tol):
     with pytest.raises(SeparationError) as caught:
         logistic("y ~ x + own", lone(400, 5), tol=tol)
     assert "'own'" in str(caught.value)
 
 
 @pytest.mark.parametrize("total", [1e-8, 1e-5, 1e-3, 1e8])
-def test_no_weights_let_a_separation_through(total):
+def test_separation_is_detected_with_any_weights(total):
     data = lone(400, 5)
     with pytest.raises(SeparationError) as caught:
         logistic("y ~ x + own", data, weights=np.full(400, total / 400))
@@ -127,7 +127,7 @@ def test_one_row_among_many_of_a_rare_class_is_found_separated():
 
 @pytest.mark.parametrize("reduced", [False, True])
 @pytest.mark.parametrize("tol", [1e-300, 1e-16, 0.999])
-def test_a_tolerance_below_rounding_is_that_of_rounding(tol, reduced):
+def test_a_tolerance_below_rounding_error_is_raised(tol, reduced):
     data = lone(400, 0).drop(columns="own")
     fit, usual = (logistic("y ~ x", data, tol=t, bias_reduction=reduced) for t in (tol, 1e-8))
     off = (fit.params - usual.params).abs() / usual.bse
@@ -153,7 +153,7 @@ def log_odds_of(*fits):
         return compare(*fits).log_odds()
 
 
-def test_hausman_and_compare_want_lda_and_a_logistic_fit_of_the_same_rows():
+def test_hausman_requires_fits_to_the_same_rows():
     data = lone(400, 0).drop(columns="own")
     linear, logit = lda("y ~ x", data), logistic("y ~ x", data)
     with pytest.raises(DataError) as caught:
@@ -169,7 +169,7 @@ def test_hausman_and_compare_want_lda_and_a_logistic_fit_of_the_same_rows():
     assert "400" in str(caught.value)
 
 
-def test_estimates_that_do_not_exist_are_compared_with_none():
+def test_infinite_estimates_are_not_compared():
     data = load_wine()
     formula = "cultivar ~ ."
     with pytest.warns(SeparationWarning):
@@ -184,7 +184,7 @@ def test_estimates_that_do_not_exist_are_compared_with_none():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_guess_decides_nothing(seed):
+def test_the_starting_point_does_not_decide_separation(seed):
     rng = np.random.default_rng(seed)
     x = rng.integers(0, 3, size=(40, 2)).astype(float)
     codes = (x @ rng.normal(size=(2, 3)) + 0.3 * (seed % 3) * rng.gumbel(size=(40, 3))).argmax(axis=1)
@@ -237,7 +237,7 @@ def test_weights_of_any_size_have_the_estimates_of_one(seed, exponent):
 
 
 @pytest.mark.parametrize("maxiter", range(1, 18))
-def test_no_fit_is_given_before_its_maximum(maxiter):
+def test_unconverged_fits_are_refused(maxiter):
     # By symmetry the line goes through zero; the search gives up near a separation, and goes on after it.
     x = np.r_[np.linspace(-1, -0.1, 50), 1e-6, -1e-6, np.linspace(0.1, 1, 50)]
     data = pd.DataFrame({"x": x, "y": np.repeat(["a", "b"], 51)})
@@ -245,7 +245,7 @@ def test_no_fit_is_given_before_its_maximum(maxiter):
         logistic("y ~ x", data, maxiter=maxiter)
 
 
-def test_rounding_that_loses_the_way_gives_no_fit_without_a_word():
+def test_rounding_failures_are_reported():
     # The heavy rows are separated by one step, which leaves the light ones far out, where they tell nothing.
     rng = np.random.default_rng(103)
     k, p, n = int(rng.integers(2, 7)), int(rng.integers(1, 9)), int(rng.integers(12, 60))
@@ -329,7 +329,7 @@ def penalized_by_definition(coef: np.ndarray, x: np.ndarray, codes: np.ndarray) 
 
 
 @pytest.mark.parametrize("seed", [1, 3, 4, 9])
-def test_the_penalized_search_ends_where_marks_are_rare(seed):
+def test_the_firth_search_converges_for_rare_indicators(seed):
     """Its steps lost the information: LinAlgError, or not converged in 2 or 3 steps of 1,000."""
     x, codes = rare_marks(seed)
     frame = pd.DataFrame(x, columns=list("abcdefg")).assign(y=codes)

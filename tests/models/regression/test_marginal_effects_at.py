@@ -19,7 +19,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("form", "values"), CASES)
-def test_a_slope_at_values_is_that_of_mean_probabilities(form, values):
+def test_a_slope_at_values_agrees_with_mean_probabilities(form, values):
     fit = discrim.logistic(f"sex ~ {form}", ROWS, weights="times")
     found = fit.marginal_effects(values, columns="bill_length_mm")["estimate"].item()
     there, h = ROWS.assign(**values), 1e-3
@@ -60,7 +60,7 @@ def test_rows_that_the_fit_dropped_do_not_count():
         ("median", r"'overall'.*'mean'"),
     ],
 )
-def test_values_that_are_none_are_refused(values, said):
+def test_invalid_values_are_refused(values, said):
     fit = discrim.logistic("sex ~ bill_length_mm + island", ROWS)
     with pytest.raises(DataError, match=said):
         fit.marginal_effects(values)

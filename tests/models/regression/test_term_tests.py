@@ -48,7 +48,7 @@ def check(found: pd.DataFrame, wanted: dict[str, Any], rtol: float) -> None:
 
 
 @pytest.mark.parametrize(("name", "kind"), LISTED)
-def test_likelihood_ratios_as_anova(name, kind):
+def test_likelihood_ratios_agree_with_anova(name, kind):
     # multinom's search, by BFGS, ends at some digits less than glm's.
     rtol = 1e-7 if name in GOLDEN["two"] else 1e-5
     check(fit_of(name).lr_test(by="term", type=kind), CASES[name]["lr"][kind], rtol)
@@ -56,7 +56,7 @@ def test_likelihood_ratios_as_anova(name, kind):
 
 @pytest.mark.parametrize("kind", ["2", "3"])
 @pytest.mark.parametrize("name", GOLDEN["two"])
-def test_wald_tests_as_anova(name, kind):
+def test_wald_tests_agree_with_anova(name, kind):
     check(fit_of(name).wald_test(by="term", type=kind), CASES[name]["wald"][kind], 1e-6)
 
 
@@ -73,7 +73,7 @@ def test_type_two_does_not_depend_on_the_origin_of_a_covariate():
             np.testing.assert_allclose(found[0], found[1], rtol=1e-6, atol=1e-9)
 
 
-def test_type_two_is_the_ratio_of_fits_without_what_contains_the_term():
+def test_type_ii_compares_models_without_containing_terms():
     data = births()
     found = logistic("low ~ age * lwt * smoke + race", data).lr_test(by="term")
     large = logistic("low ~ age + lwt + smoke + race + lwt:smoke", data)
@@ -129,7 +129,7 @@ def test_wald_statistics_are_close_to_likelihood_ratios_in_large_samples():
     assert robust.between(0.8, 1.25).all()
 
 
-def test_a_penalized_fit_keeps_marginality_too():
+def test_bias_reduced_fits_respect_marginality():
     data = births()
     centred = data.assign(age=data["age"] - data["age"].mean(), lwt=data["lwt"] - 130)
     found = [
@@ -147,7 +147,7 @@ def test_the_summary_names_the_type():
     assert "Type II" not in logistic("low ~ age + lwt", births()).summary().as_text()
 
 
-def test_what_is_refused():
+def test_invalid_arguments_are_refused():
     fit = logistic("low ~ age * lwt", births())
     for bad in (0, 4, True, "two", None):
         for test in (fit.lr_test, fit.wald_test):

@@ -77,7 +77,7 @@ def compare_quietly(*fits, **options) -> pd.DataFrame:
 
 
 @pytest.mark.slow
-def test_the_conditional_likelihood_has_no_units_and_is_that_of_the_logistic_model():
+def test_the_conditional_likelihood_has_no_units_and_agrees_with_the_logistic_model():
     in_mm = compare_quietly(lda(FORMULA, IRIS), lda(FORMULA, MM))["llf_given_row"]
     assert in_mm.iloc[0] == pytest.approx(in_mm.iloc[1], rel=1e-9)
     fits = (
@@ -93,7 +93,7 @@ def test_the_conditional_likelihood_has_no_units_and_is_that_of_the_logistic_mod
     assert quiet(heavy)["llf_given_row"].iloc[0] == pytest.approx(heavy.llf, rel=1e-10)
 
 
-def test_a_likelihood_of_class_and_row_is_not_beside_that_of_the_class_given_the_row():
+def test_joint_and_conditional_likelihoods_are_not_compared():
     linear, logit = lda(SHORT, TWO), logistic(SHORT, TWO)
     with pytest.warns(NotComparableWarning):
         table = compare(linear, logit)
@@ -187,7 +187,7 @@ def test_fits_of_other_rows_are_not_compared(one, other, says):
         compare(one(), other())
 
 
-def test_rows_that_one_fit_drops_are_named_with_a_way_out_that_works():
+def test_rows_that_one_fit_drops_are_named_with_a_valid_hint():
     formulas = "species ~ bill_depth_mm", "species ~ bill_depth_mm + sex"
     with pytest.raises(DataError) as caught:
         compare(*(lda(formula, PENGUINS) for formula in formulas))
@@ -207,7 +207,7 @@ def test_by_pair_rows_of_one_table_may_be_dropped_but_not_be_of_another():
     assert caught.value.columns == ("sepal_length",)
 
 
-def test_fits_without_rows_are_told_apart_by_counts_and_means(tmp_path):
+def test_fits_without_rows_are_distinguished_by_counts_and_means(tmp_path):
     lda(FORMULA, IRIS).save(tmp_path / "fit")
     held = load(tmp_path / "fit")
     table = quiet(held, qda(FORMULA, IRIS))
@@ -249,7 +249,7 @@ def test_tests_of_two_fits_refuse_other_rows_and_units():
 
 
 @pytest.mark.slow
-def test_leave_one_out_of_all_fits_can_treat_the_prior_alike():
+def test_refit_prior_applies_to_leave_one_out_of_all_fits():
     fits = lda(SHORT, TWO), logistic(SHORT, TWO), indicator(SHORT, TWO)
     for asked in (True, False):
         table = compare_quietly(*fits, refit_prior=asked)
@@ -262,7 +262,7 @@ SEPALS, PETALS = "species ~ sepal_length + sepal_width", "species ~ petal_length
 
 
 @pytest.mark.parametrize("options", [{}, {"folds": 3, "seed": 0}])
-def test_other_rows_are_noticed_where_fits_have_no_column_in_common(options):
+def test_different_rows_are_detected_without_common_columns(options):
     with pytest.raises(DataError) as caught:
         compare(lda(SEPALS, HALVES[0]), lda(PETALS, HALVES[1]), **options)
     assert caught.value.columns == ("sepal_length",)
@@ -296,7 +296,7 @@ def test_no_test_compares_fits_to_other_rows_of_equal_counts(seed, tmp_path):
     assert caught.value.columns == ("sepal_length",)
 
 
-def test_hausman_looks_at_the_rows_of_statsmodels_too():
+def test_hausman_checks_the_rows_of_statsmodels():
     sm = pytest.importorskip("statsmodels.api")
     halves = [TWO.iloc[i::2].reset_index(drop=True) for i in (0, 1)]
     models = [
@@ -316,7 +316,7 @@ def test_hausman_looks_at_the_rows_of_statsmodels_too():
     assert hausman(lda(SHORT, turned), models[0]).pvalue == pytest.approx(ours.pvalue, rel=1e-6)
 
 
-def test_one_table_that_is_changed_between_two_fits_is_two_tables():
+def test_a_table_changed_between_two_fits_counts_as_different():
     data = IRIS.copy()
     linear = lda(FORMULA, data)
     for name in IRIS.columns[:4]:

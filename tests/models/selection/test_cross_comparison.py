@@ -22,7 +22,7 @@ IRIS, PENGUINS = load_iris(), load_penguins()
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_exact_test_of_groups_is_that_of_all_their_signs(seed):
+def test_the_exact_test_of_groups_agrees_with_all_their_signs(seed):
     d = np.random.default_rng(seed).integers(-4, 6, size=9).astype(float)
     sums = np.array([np.dot(signs, d) for signs in product([-1, 1], repeat=9)])
     found = grouped_mcnemar(d)
@@ -33,7 +33,7 @@ def test_the_exact_test_of_groups_is_that_of_all_their_signs(seed):
 
 
 @pytest.mark.parametrize(("b", "c"), [(0, 0), (5, 5), (1, 0), (2, 11), (60, 40), (0, 900)])
-def test_groups_of_one_row_are_mcnemars_test(b, c):
+def test_groups_of_one_row_give_mcnemars_test(b, c):
     d = np.repeat([1.0, -1.0, 0.0], [b, c, 30])
     assert grouped_mcnemar(d) == pytest.approx(mcnemar(b, c), rel=1e-9)
 
@@ -45,7 +45,7 @@ def test_an_exact_test_that_takes_too_long_is_missing():
     assert found.pvalue == pytest.approx(mcnemar(40, 30).pvalue, rel=0.3)
 
 
-def test_rows_of_a_group_that_err_together_are_no_evidence_of_their_own():
+def test_common_errors_of_a_group_count_once():
     """Two equally good rules whose errors come in groups of ten: rows mislead, groups do not."""
     rng = np.random.default_rng(4)
     of_rows, of_groups = [], []
@@ -61,7 +61,7 @@ def test_rows_of_a_group_that_err_together_are_no_evidence_of_their_own():
 # ------------------------------------------------------------------ priors and weights
 
 
-def test_a_common_prior_is_common_in_any_order_of_levels():
+def test_a_common_prior_is_recognized_in_any_order_of_levels():
     prior = {"setosa": 0.2, "versicolor": 0.3, "virginica": 0.5}
     one = lda("species ~ .", IRIS, prior=prior)
     other = [
@@ -73,7 +73,7 @@ def test_a_common_prior_is_common_in_any_order_of_levels():
     pd.testing.assert_series_equal(same, turned, check_names=False)
 
 
-def test_weights_that_are_no_whole_numbers_are_refused_whatever_they_add_up_to():
+def test_fractional_weights_are_refused():
     weights = np.full(150, 0.5)
     fits = [lda(f"species ~ {x}", IRIS, weights=weights) for x in ("sepal_length", "sepal_width")]
     for seed in range(4):
@@ -101,12 +101,12 @@ def test_weights_that_are_no_whole_numbers_are_refused_whatever_they_add_up_to()
         ({"folds": 5, "seed": np.random.default_rng(1)}, "^seed=Generator"),
     ],
 )
-def test_messages_name_what_was_typed(options, says):
+def test_messages_name_the_argument(options, says):
     with pytest.raises(DataError, match=says):
         compare(lda("species ~ .", IRIS), qda("species ~ .", IRIS), **options)
 
 
-def test_what_is_no_fit_is_told_so(tmp_path):
+def test_objects_that_are_not_fits_are_refused(tmp_path):
     fit = lda("species ~ .", IRIS)
     law = discrim.bayes([0.5, 0.5], pd.DataFrame([[0.2, 0.8], [0.6, 0.4]], index=["a", "b"]))
     fit.save(tmp_path / "fit")
@@ -150,7 +150,7 @@ def test_what_is_no_fit_is_told_so(tmp_path):
 # ------------------------------------------------------------------ groups in the classes
 
 
-def test_errors_by_class_know_of_groups():
+def test_errors_by_class_account_for_groups():
     groups = np.arange(len(PENGUINS)) // 6
     formula = "species ~ bill_length_mm"
     found = cross_validate(lda(formula, PENGUINS), 5, groups=groups, seed=0)

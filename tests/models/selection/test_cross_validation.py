@@ -58,7 +58,7 @@ def test_folds_are_the_same_for_every_verb_formula_and_order_of_levels():
         assert (folds[0][1] != folds[0][2]).any()
 
 
-def test_a_class_that_one_model_drops_moves_no_row_to_another_fold():
+def test_a_dropped_class_does_not_change_the_folds():
     data = PENGUINS.assign(x=PENGUINS["bill_depth_mm"].where(PENGUINS["species"] != "Chinstrap"))
     with pytest.warns(discrim.errors.EmptyClassWarning, match="Chinstrap"):
         without = lda("species ~ x", data)
@@ -68,7 +68,7 @@ def test_a_class_that_one_model_drops_moves_no_row_to_another_fold():
     assert (ours.dropna() == theirs[ours.notna()]).all()
 
 
-def test_rows_of_a_class_are_spread_evenly_and_the_first_repeat_is_that_of_one():
+def test_folds_are_stratified_and_the_first_repeat_is_reproducible():
     codes = np.repeat([2, -1, 0, 1], [31, 5, 44, 18])
     dealt = deal(codes, 7, 3, np.random.default_rng(5))
     assert (dealt[:, codes < 0] == -1).all()
@@ -127,7 +127,7 @@ REFITS = {
 
 
 @pytest.mark.parametrize("case", REFITS)
-def test_labels_and_posteriors_are_those_of_refits_that_choose_anew(case):
+def test_labels_and_posteriors_agree_with_refits_that_repeat_the_choice(case):
     verb, formula, data, options = REFITS[case]
     fit = verb(formula, data, **options)
     found = cross_validate(fit, 3, 2, seed=2)
@@ -148,7 +148,7 @@ def test_labels_and_posteriors_are_those_of_refits_that_choose_anew(case):
             np.testing.assert_allclose(proba[at], refit.predict_proba(data[at]), rtol=1e-6, atol=1e-9)
             assert (found.labels[repeat][at].astype(object) == refit.predict(data[at]).astype(object)).all()
     if choice := fit._fit.choice:
-        assert f"The choice of {choice} is made anew in each fold." in repr(found)
+        assert f"The choice of {choice} is repeated in each fold." in repr(found)
         note = fit.summary(["header"]).as_text().replace("\n", " ")
         assert re.search(r"chooses (it )?anew", note)
     if case == "rda":
@@ -158,7 +158,7 @@ def test_labels_and_posteriors_are_those_of_refits_that_choose_anew(case):
 @pytest.mark.parametrize(
     ("case", "names"), [("rda", ["alpha", "gamma"]), ("shrunken", ["threshold"]), ("lda-loo", ["shrinkage"])]
 )
-def test_what_was_chosen_is_held_where_it_is_not_to_be_nested(case, names):
+def test_choices_are_kept_without_nesting(case, names):
     verb, formula, data, options = REFITS[case]
     fit = verb(formula, data, **options)
     chosen = {name: getattr(fit, name) for name in names}
@@ -170,7 +170,7 @@ def test_what_was_chosen_is_held_where_it_is_not_to_be_nested(case, names):
     assert f"The choice of {fit._fit.choice} was made with the same rows" in repr(held)
 
 
-def test_the_bootstrap_chooses_anew_as_folds_do():
+def test_the_bootstrap_repeats_the_choice_as_folds_do():
     options = {"grid": [0.0, 1.0], "folds": 3, "seed": 5}
     fit = rda("cultivar ~ .", WINE, **options)
     codes = fit._fit.design_rows.codes
@@ -189,7 +189,7 @@ def test_the_bootstrap_chooses_anew_as_folds_do():
 # ------------------------------------------------------------------ figures
 
 
-def test_figures_by_their_definitions():
+def test_measures_equal_their_definitions():
     fit = qda("species ~ bill_length_mm + bill_depth_mm", PENGUINS)
     found = cross_validate(fit, 4, 3, seed=1)
     used = found.folds.notna().all(axis=1)
@@ -248,7 +248,7 @@ def test_a_given_prior_weights_the_classes():
         assert found.table().loc["error", name] == pytest.approx(rates[name])
 
 
-def test_weights_are_repeated_rows_that_stay_together():
+def test_weights_equal_repeated_rows_that_stay_together():
     weights = 1 + np.arange(len(IRIS)) % 3
     repeated = IRIS.loc[IRIS.index.repeat(weights)].reset_index(drop=True)
     folds = np.arange(len(IRIS)) % 5
@@ -319,7 +319,7 @@ def test_rows_without_a_label_are_counted_and_an_impossible_class_costs_infinite
     assert "inf" in repr(found)
 
 
-def test_a_choice_that_no_seed_was_given_for_is_made_again_in_folds():
+def test_a_choice_without_a_seed_is_repeated_in_folds():
     for fit in (rda("cultivar ~ .", WINE, grid=[0.0, 0.4, 1.0]), shrunken_centroids("cultivar ~ .", WINE)):
         one, two = (cross_validate(fit, 3, seed=0).posteriors() for _ in range(2))
         pd.testing.assert_frame_equal(one, two)
@@ -337,13 +337,13 @@ def test_mcnemar_is_statsmodels(b, c):
     assert (ours.statistic, ours.pvalue) == (pytest.approx(theirs.statistic), pytest.approx(theirs.pvalue))
 
 
-def test_rules_that_are_wrong_alone_equally_often_do_not_differ():
+def test_rules_with_equal_discordant_errors_do_not_differ():
     assert mcnemar(4, 4) == (1.0, 0.0, 1.0)
     assert mcnemar(0, 0) == (1.0, 0.0, 1.0)
     assert corrected_t(np.zeros(10), 10)[2:5] == (0.0, 9.0, 1.0)
 
 
-def test_the_corrected_t_by_hand():
+def test_the_corrected_t_statistic_equals_its_formula():
     d = np.array([0.1, 0.0, -0.05, 0.2, 0.15, 0.1])
     found = corrected_t(d, folds=3)
     mean, s2 = 0.5 / 6, sum((x - 0.5 / 6) ** 2 for x in d) / 5
@@ -354,7 +354,7 @@ def test_the_corrected_t_by_hand():
     assert found.statistic == pytest.approx(plain * np.sqrt((1 / 6) / (1 / 6 + 1 / 2)))
 
 
-def test_a_comparison_is_that_of_its_cross_validations():
+def test_a_comparison_agrees_with_its_cross_validations():
     fits = [
         lda("species ~ bill_length_mm", PENGUINS),
         qda("species ~ bill_depth_mm + sex", PENGUINS),
@@ -388,7 +388,7 @@ def test_a_comparison_is_that_of_its_cross_validations():
 
 
 @pytest.mark.parametrize(("verb", "rows", "value"), [(lda, 17_000, 1e90), (qda, 400, 1e90)])
-def test_a_far_value_spoils_no_rule_without_its_fold(verb, rows, value):
+def test_an_outlier_does_not_affect_rules_without_its_fold(verb, rows, value):
     # Of so many rows lda takes no roots.
     rng = np.random.default_rng(8)
     labels = np.arange(rows) % 2
@@ -418,7 +418,7 @@ def test_groups_make_mcnemars_test_and_leave_t():
 
 
 @pytest.mark.slow
-def test_rules_that_are_equally_good_are_rarely_told_apart():
+def test_equal_rules_rarely_differ_significantly():
     """Two columns of the same worth: of 80 tests at 5 % the corrected t rejects few, the naive one more."""
     rng = np.random.default_rng(12)
     p_exact, p_t, naive = [], [], []
@@ -462,12 +462,12 @@ def test_rules_that_are_equally_good_are_rarely_told_apart():
         ({"groups": pd.Series(range(150), index=range(1, 151))}, "index of groups="),
     ],
 )
-def test_bad_options_are_named(options, says):
+def test_invalid_options_are_named(options, says):
     with pytest.raises(DataError, match=says):
         cross_validate(lda("species ~ .", IRIS), **options)
 
 
-def test_what_cannot_be_answered_says_why(tmp_path):
+def test_unavailable_results_have_a_reason(tmp_path):
     fit = lda("species ~ .", IRIS)
     fit.save(tmp_path / "fit")
     with pytest.raises(NotSupportedError) as caught:
@@ -506,7 +506,7 @@ def test_what_cannot_be_answered_says_why(tmp_path):
     assert "numbers" in str(caught.value)
 
 
-def test_a_seed_that_was_drawn_is_kept():
+def test_a_random_seed_is_stored():
     found = cross_validate(lda("species ~ .", IRIS), 5)
     again = cross_validate(lda("species ~ .", IRIS), 5, seed=found.seed)
     pd.testing.assert_frame_equal(found.folds, again.folds)

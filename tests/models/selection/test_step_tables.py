@@ -30,7 +30,7 @@ def chosen_as(case, **options):
 
 
 @pytest.mark.parametrize("case", CASES, ids=title)
-def test_steps_and_their_tables_are_those_of_r(case):
+def test_steps_and_their_tables_agree_with_r(case):
     found = chosen_as(case, **SPSS, criterion=case["criterion"], tolerance=case["tolerance"])
     steps = found.steps[["action", "term"]].to_dict("records")
     assert steps == case["moves"]
@@ -70,7 +70,7 @@ def check_overall(found, step, state):
         assert mine["p"] == pytest.approx(row["p"], rel=1e-6)
 
 
-def test_a_term_that_left_is_not_in_the_analysis_any_more():
+def test_a_removed_term_is_not_in_the_analysis():
     case = next(case for case in CASES if case["table"] == "breast_cancer")
     found = chosen_as(case, **SPSS, tolerance=0.001)
     removed = found.steps.query("action == 'removed'")
@@ -82,7 +82,7 @@ def test_a_term_that_left_is_not_in_the_analysis_any_more():
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if "greedy" in case], ids=title)
-def test_wilks_lambda_forward_is_klar_s(case):
+def test_forward_selection_by_wilks_lambda_agrees_with_klar(case):
     wanted = pd.DataFrame(case["greedy"])
     found = chosen_as(case, direction="forward", enter=0.01)
     assert found.selected.tolist() == wanted["vars"].tolist()[: len(found.selected)]
@@ -104,7 +104,7 @@ def test_the_nearest_pair_is_named_and_the_change_of_v_tested():
     np.testing.assert_allclose(np.log(steps["p_change"].iloc[1:]), -steps["change"].iloc[1:] / 2, rtol=1e-9)
 
 
-def test_terms_of_several_columns_have_the_least_tolerance_of_theirs():
+def test_terms_of_several_columns_have_their_smallest_tolerance():
     data = discrim.datasets.load_penguins().dropna()
     formula = "species ~ island + bill_length_mm + body_mass_g + sex"
     found = stepwise(formula, data, by="F", enter=1.0, direction="forward")
@@ -130,7 +130,7 @@ def test_terms_of_several_columns_have_the_least_tolerance_of_theirs():
         assert entering["tolerance"] == pytest.approx(least, rel=1e-9)
 
 
-def test_limits_of_partial_r2_are_those_of_its_f():
+def test_limits_of_partial_r2_agree_with_its_f():
     # One column's F is R2/(1 - R2) df2/df1, so that limits of R2 between the steps stop where F does.
     every = stepwise("species ~ .", IRIS, direction="forward", enter=1.0)
     least = every.steps["partial_R2"].iloc[2:].min()
@@ -146,7 +146,7 @@ def test_v_to_enter_is_what_a_term_adds_to_v():
         assert len(stepwise("species ~ .", IRIS, criterion="rao", by="v", enter=limit).selected) == count
 
 
-def test_the_choice_anew_keeps_its_limits():
+def test_a_repeated_choice_uses_the_same_limits():
     found = stepwise("species ~ .", IRIS, **SPSS, tolerance=0.4)
     fold = np.arange(150) % 5
     wrong = 0
@@ -192,12 +192,12 @@ def test_summary_sections_and_no_step():
         ({"tolerance": 1.0}, "tolerance=1.0"),
     ],
 )
-def test_limits_that_do_not_go_together_are_named(options, says):
+def test_incompatible_limits_are_named(options, says):
     with pytest.raises(DataError, match=says):
         stepwise("species ~ .", IRIS, **options)
 
 
-def test_what_is_always_in_has_to_be_tolerable():
+def test_included_terms_must_be_tolerable():
     with pytest.raises(CollinearError) as caught:
         stepwise("species ~ .", IRIS, include=["sepal_length", "petal_length"], tolerance=0.5)
     assert "'petal_length'" in str(caught.value)

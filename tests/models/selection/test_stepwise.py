@@ -70,7 +70,7 @@ def test_every_step_forward_is_the_best_of_all_refits(criterion):
     pd.testing.assert_frame_equal(result.fit.means, fit(chosen).means)
 
 
-def test_every_step_backward_takes_the_weakest():
+def test_every_step_backward_removes_the_weakest_term():
     result = stepwise("cultivar ~ .", WINE, direction="backward", stay=0.01)
     chosen = list(COLUMNS)
     for _, row in result.steps.iterrows():
@@ -85,7 +85,7 @@ def test_every_step_backward_takes_the_weakest():
     assert sorted(result.selected) == sorted(chosen)
 
 
-def test_both_ways_takes_back_what_others_have_made_needless():
+def test_direction_both_removes_redundant_terms():
     rng = np.random.default_rng(1)
     codes = np.repeat([0, 1], 300)
     a, b = rng.standard_normal((2, 600)) + codes
@@ -96,7 +96,7 @@ def test_both_ways_takes_back_what_others_have_made_needless():
     assert set(result.selected) == {"a", "b"}
 
 
-def test_columns_that_enter_and_leave_leave_the_root_as_it_was():
+def test_entering_and_removing_columns_restores_the_matrix():
     rng = np.random.default_rng(0)
     root = np.linalg.qr(rng.normal(size=(30, 8)) @ rng.normal(size=(8, 8)), mode="r")
     held = UpdatedRoot(root)
@@ -154,7 +154,7 @@ def curves(kind, n=48):
 
 
 @pytest.mark.parametrize("kind", ["powers", "bumps"])
-def test_smooth_columns_are_taken_back_with_the_digits_that_they_have(kind):
+def test_removing_collinear_columns_keeps_precision(kind):
     frame = curves(kind)
     steps = stepwise("g ~ .", frame, direction="backward", stay=1e-12).steps
     left = frame
@@ -244,7 +244,7 @@ def test_more_columns_than_degrees_of_freedom_go_forward_only():
     assert "degrees" in str(caught.value)
 
 
-def test_columns_that_say_nothing_more_are_left_out_and_named():
+def test_redundant_columns_are_left_out_and_named():
     data = IRIS.assign(twice=2 * IRIS["petal_width"], flat=1.0)
     result = stepwise("species ~ .", data)
     assert "'flat'" in result.summary().as_text()
@@ -254,7 +254,7 @@ def test_columns_that_say_nothing_more_are_left_out_and_named():
     assert caught.value.columns == ("twice",)
 
 
-def test_nothing_chosen_is_said():
+def test_an_empty_choice_has_a_note():
     shuffled = IRIS.assign(species=IRIS["species"].sample(frac=1, random_state=0).to_numpy())
     result = stepwise("species ~ sepal_width", shuffled, enter=1e-9, stay=1e-9)
     assert result.selected.tolist() == []
@@ -305,12 +305,12 @@ def test_weights_levels_and_quoted_names_reach_the_fit():
         ({"include": ["petal"]}, "include= names 'petal'"),
     ],
 )
-def test_bad_arguments_are_named(options, says):
+def test_invalid_arguments_are_named(options, says):
     with pytest.raises(DataError, match=says):
         stepwise("species ~ .", IRIS, **options)
 
 
-def test_bad_tables_are_named():
+def test_invalid_tables_are_named():
     with pytest.raises(DiscrimError) as caught:
         stepwise("species ~ .", IRIS.iloc[:50].astype({"species": str}))
     assert caught.value.classes == ("setosa",)
@@ -318,7 +318,7 @@ def test_bad_tables_are_named():
         stepwise("species ~ nosuch", IRIS)
 
 
-def test_a_verb_may_be_named():
+def test_a_verb_can_be_passed_by_name():
     data = load_wine()
     asked = {"criterion": "cv", "folds": 3, "seed": 1}
     named = stepwise("cultivar ~ alcohol + ash", data, verb="qda", **asked)
@@ -332,7 +332,7 @@ def test_a_verb_may_be_named():
     assert "'lda'" in str(caught.value)
 
 
-def test_the_ways_out_of_collinear_candidates_are_ways_out():
+def test_hints_for_collinear_candidates_work():
     data = load_wine().assign(twice=lambda frame: 2 * frame["alcohol"])
     formula = "cultivar ~ alcohol + ash + twice"
     with pytest.raises(CollinearError) as caught:

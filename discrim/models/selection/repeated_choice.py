@@ -183,7 +183,7 @@ class RepeatedChoice(Shown):
         Parameters
         ----------
         data : table, optional
-            New rows with their response, judged by the fit. Without it, the rows of the choice.
+            New rows with their response, predicted by the fit. Without it, the rows of the choice.
         method : {"cv", "loo", "apparent"}, optional
             How the rows of the choice are predicted: by choices and fits without their fold ("cv", the
             default), without each row ("loo"), or by the fit itself ("apparent"). It may come first.

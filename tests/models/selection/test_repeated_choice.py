@@ -49,7 +49,7 @@ def labels_by_hand(found, formula: str, data: pd.DataFrame, **options) -> pd.Ser
         ("rao", lda, "backward"),
     ],
 )
-def test_a_choice_by_moments_is_that_of_a_call_without_each_fold(criterion, verb, direction):
+def test_a_choice_by_moments_agrees_with_a_call_without_each_fold(criterion, verb, direction):
     options = {"criterion": criterion, "verb": verb, "direction": direction, **STRICT}
     choice = stepwise("cultivar ~ .", WINE, **options)
     assert not choice.fit._fit.selection.anew.refits.by_calls
@@ -61,7 +61,7 @@ def test_a_choice_by_moments_is_that_of_a_call_without_each_fold(criterion, verb
 
 
 @pytest.mark.parametrize("verb", [naive_bayes, lda])
-def test_a_choice_by_calls_is_that_of_a_call_without_each_fold(verb):
+def test_a_choice_by_calls_agrees_with_a_call_without_each_fold(verb):
     options = {"verb": partial(lda, covariance="diagonal") if verb is lda else verb, **STRICT}
     data = PENGUINS.dropna()
     choice = stepwise(BILLS, data, **options)
@@ -70,14 +70,14 @@ def test_a_choice_by_calls_is_that_of_a_call_without_each_fold(verb):
     assert found.labels[1].astype(object).equals(labels_by_hand(found, BILLS, data, **options))
 
 
-def test_posteriors_by_moments_are_those_of_calls():
+def test_posteriors_by_moments_agree_with_calls():
     choice = stepwise("cultivar ~ .", WINE, **STRICT)
     by_calls = cross_validate(lambda table: stepwise("cultivar ~ .", table, **STRICT), 5, seed=2, data=WINE)
     by_moments = cross_validate(choice, 5, seed=2, refit_prior=True)
     np.testing.assert_allclose(by_moments.posteriors(), by_calls.posteriors(), atol=1e-9)
 
 
-def test_transforms_and_categories_are_learnt_anew_too():
+def test_transforms_and_categories_are_learned_again_in_each_fold():
     formula = "species ~ poly(bill_depth_mm, 2) + standardize(bill_length_mm) + island + body_mass_g"
     data, strict = PENGUINS.dropna(), {"enter": 1e-6, "stay": 1e-6}
     choice = stepwise(formula, data, **strict)
@@ -87,7 +87,7 @@ def test_transforms_and_categories_are_learnt_anew_too():
     np.testing.assert_allclose(by_moments.posteriors(), by_calls.posteriors(), atol=1e-8)
 
 
-def test_a_source_is_judged_by_moments_and_refused_for_calls():
+def test_a_source_is_predicted_by_moments_and_refused_for_calls():
     parts = [WINE[:60], WINE[60:]]
     choice = stepwise("cultivar ~ .", lambda: iter(parts), **STRICT)
     wanted = stepwise("cultivar ~ .", WINE, **STRICT).cross_validate(4, seed=1)
@@ -104,7 +104,7 @@ def test_a_source_is_judged_by_moments_and_refused_for_calls():
     assert "positions" in str(caught.value)
 
 
-def test_weights_go_with_their_rows():
+def test_weights_stay_with_their_rows():
     data = WINE.assign(times=np.arange(178) % 3 + 1)
     for verb in (lda, naive_bayes):
         named = stepwise("cultivar ~ .", data, weights="times", verb=verb, **STRICT)
@@ -115,7 +115,7 @@ def test_weights_go_with_their_rows():
 
 
 @pytest.mark.slow
-def test_leave_one_out_chooses_anew_without_each_row():
+def test_leave_one_out_repeats_the_choice_without_each_row():
     data = WINE.iloc[::6].reset_index(drop=True)
     columns = "cultivar ~ flavanoids + hue + proline + alcohol + malic_acid"
     choice = stepwise(columns, data, enter=0.05, stay=0.05)
@@ -131,7 +131,7 @@ def test_leave_one_out_chooses_anew_without_each_row():
 
 
 @pytest.mark.slow
-def test_the_bootstrap_chooses_anew_in_each_sample():
+def test_the_bootstrap_repeats_the_choice_in_each_sample():
     choice = stepwise("y ~ .", noise(1, 60, 12), enter=0.3, stay=0.3)
     held, anew = lda(choice.fit.formula, noise(1, 60, 12)), choice
     given = {"replicates": 50, "seed": 1}
@@ -142,7 +142,7 @@ def test_the_bootstrap_chooses_anew_in_each_sample():
 
 
 @pytest.mark.slow
-def test_noise_is_found_to_be_noise():
+def test_nested_errors_on_noise_agree_with_chance():
     """Six tables of the same kind as the smallest that a reader may try."""
     held, anew = [], []
     for seed in range(6):
@@ -192,7 +192,7 @@ def said(summary) -> str:
 
 
 @pytest.mark.slow
-def test_the_summary_says_that_its_rows_chose_the_columns(tmp_path):
+def test_the_summary_notes_that_columns_were_selected_from_the_same_rows(tmp_path):
     choice = stepwise("cultivar ~ .", WINE, **STRICT)
     fit = choice.fit
     words = "The same rows chose the columns (stepwise by wilks, of 13 terms)"
@@ -219,10 +219,10 @@ def test_the_summary_says_that_its_rows_chose_the_columns(tmp_path):
     )
 
 
-def test_a_choice_that_is_held_says_so():
+def test_errors_without_a_repeated_choice_have_a_note():
     choice = stepwise("cultivar ~ .", WINE, **STRICT)
     found = cross_validate(choice.fit, 4, seed=1, nested=False)
-    assert "was made with the same rows and is kept: the figures are optimistic" in said(found.summary())
+    assert "was made with the same rows and is kept, so the estimates are optimistic" in said(found.summary())
     assert found.labels.equals(cross_validate(lda(choice.fit.formula, WINE), 4, seed=1).labels)
 
 
@@ -251,7 +251,7 @@ def test_a_file_with_a_strange_choice_is_refused(tmp_path, stored):
     assert "columns" in str(caught.value)
 
 
-def test_a_choice_goes_through_a_pickle():
+def test_a_choice_can_be_pickled():
     choice = stepwise("species ~ bill_depth_mm + bill_length_mm", PENGUINS, verb="naive_bayes")
     raw = pickle.dumps(choice)
     again = pickle.loads(raw)
@@ -266,7 +266,7 @@ def test_a_choice_goes_through_a_pickle():
         assert not any(values[i : i + 2].tobytes() in raw for i in range(len(values) - 1))
 
 
-def test_rows_that_miss_a_candidate_are_not_judged():
+def test_rows_with_missing_candidates_are_not_predicted():
     data = WINE.copy()
     data.loc[[3, 70], "magnesium"] = np.nan
     choice = stepwise("cultivar ~ .", data, **STRICT)
@@ -276,7 +276,7 @@ def test_rows_that_miss_a_candidate_are_not_judged():
     assert choice.error_rates(["cv"], seed=1)["total"].item() == 176
 
 
-def test_groups_repeats_and_permutations_go_through():
+def test_groups_repeats_and_permutations_are_passed_on():
     choice = stepwise("y ~ .", noise(3, 80, 6), include=["x0"])
     groups = np.arange(80) // 4
     found = choice.cross_validate(5, 2, groups=groups, seed=1)
@@ -286,7 +286,7 @@ def test_groups_repeats_and_permutations_go_through():
     assert tested.pvalue > 0.05
 
 
-def test_without_a_word_the_fit_stands_beside_its_choice():
+def test_default_methods_show_errors_with_and_without_the_choice():
     choice = stepwise("cultivar ~ .", WINE, **STRICT)
     rates = choice.error_rates(seed=1)
     assert rates.index.tolist() == ["apparent", "cv"]
@@ -294,7 +294,7 @@ def test_without_a_word_the_fit_stands_beside_its_choice():
     assert choice.confusion(seed=1).to_numpy().trace() == 178 - rates.loc["cv", "wrong"]
 
 
-def test_errors_of_held_terms_are_asked_of_the_fit():
+def test_errors_of_fixed_terms_agree_with_the_fit():
     choice = stepwise("cultivar ~ .", WINE, **STRICT)
     for methods in (["posterior"], ["D"], ["none"], 3, slice(None)):
         with pytest.raises(DataError) as caught:
@@ -311,7 +311,7 @@ def test_errors_of_held_terms_are_asked_of_the_fit():
     assert "chosen" in str(caught.value)
 
 
-def test_new_rows_are_judged_by_the_fit():
+def test_new_rows_are_predicted_by_the_fit():
     choice = stepwise("cultivar ~ .", WINE[::2], **STRICT)
     rates = choice.error_rates(WINE[1::2])
     assert rates.index.tolist() == ["new rows"]
@@ -350,7 +350,7 @@ def test_a_function_is_called_without_each_fold():
     assert abs(found.table()["estimate"]["error"] - 0.5) < 0.2
 
 
-def test_a_function_may_leave_rows_out_and_judge_them_all_the_same():
+def test_rows_that_a_function_drops_are_predicted():
     data = WINE[["cultivar", "hue", "alcohol"]]
 
     def trimmed(table):
@@ -375,7 +375,7 @@ def test_a_function_may_lack_a_class_in_a_fold():
     assert set(best_class(found._scores[0].value()).tolist()) == {0, 2}
 
 
-def test_a_function_that_chooses_nothing_in_a_fold_gives_the_prior():
+def test_a_function_without_chosen_terms_predicts_the_prior():
     data = noise(5, 40, 3)
 
     def strict_later(table):
@@ -389,7 +389,7 @@ def test_a_function_that_chooses_nothing_in_a_fold_gives_the_prior():
         np.testing.assert_allclose(found.posteriors()["a"][at], share)
 
 
-def test_what_a_function_cannot_have_is_said():
+def test_invalid_arguments_with_a_function_are_refused():
     data = WINE[["cultivar", "hue", "alcohol"]]
 
     def fitted(table):
@@ -413,10 +413,10 @@ def test_what_a_function_cannot_have_is_said():
     assert "is not a fit" in str(caught.value)
     with pytest.raises(DataError) as caught:
         cross_validate(fitted(data), data=data)
-    assert "Leave them out of a fit" in str(caught.value)
+    assert "formula=, data= and options=" in str(caught.value)
 
 
-def test_the_reason_why_an_estimate_has_no_interval_is_kept_beside_others():
+def test_notes_on_missing_intervals_are_kept():
     rng = np.random.default_rng(0)
     data = pd.DataFrame(rng.normal(size=(12, 4)), columns=list("abcd")).assign(y=["u", "v"] * 6)
     data["a"] += (data["y"] == "u") * 1.5
@@ -432,6 +432,6 @@ def test_the_reason_why_an_estimate_has_no_interval_is_kept_beside_others():
         ("ldaa", {"formula": "cultivar ~ ."}, "fit='ldaa' is not known.*Did you mean 'lda'"),
     ],
 )
-def test_a_verb_without_a_formula_or_of_no_name_is_told_so(fit, options, message):
+def test_a_verb_without_formula_and_an_unknown_verb_are_refused(fit, options, message):
     with pytest.raises(DataError, match=message):
         cross_validate(fit, 5, seed=1, data=WINE, **options)
