@@ -64,12 +64,12 @@ def arrays(data: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 # ------------------------------------------------------------------ the optimal plane
 
 
-def least_distance(constraints: np.ndarray, least: np.ndarray) -> np.ndarray | None:
+def least_distance(constraints: np.ndarray, smallest: np.ndarray) -> np.ndarray | None:
     """The shortest b with constraints @ b >= least, by non-negative least squares; None if there is none."""
-    stacked = np.vstack([constraints.T, least])
+    stacked = np.vstack([constraints.T, smallest])
     unit = np.append(np.zeros(constraints.shape[1]), 1.0)
-    dual, rest = nnls(stacked, unit, maxiter=1000 * len(least))
-    if rest < 1e-9:
+    dual, remaining = nnls(stacked, unit, maxiter=1000 * len(smallest))
+    if remaining < 1e-9:
         return None
     left = stacked @ dual - unit
     return -left[:-1] / left[-1]
@@ -188,10 +188,10 @@ def test_offsets_of_1e8_cost_the_distances_no_digit():
     data[columns] = np.round(data[columns] * 2**24) / 2**24
     far = data.assign(**{c: data[c] + 1e8 for c in columns})
     np.testing.assert_array_equal(far[columns] - 1e8, data[columns])
-    here, there = hyperplane("y ~ .", data), hyperplane("y ~ .", far)
-    np.testing.assert_allclose(there.coef, here.coef, rtol=1e-6)
-    np.testing.assert_allclose(there.boundary().distance(), here.boundary().distance(), rtol=1e-6)
-    assert there.kkt < 1e-10
+    here, mask = hyperplane("y ~ .", data), hyperplane("y ~ .", far)
+    np.testing.assert_allclose(mask.coef, here.coef, rtol=1e-6)
+    np.testing.assert_allclose(mask.boundary().distance(), here.boundary().distance(), rtol=1e-6)
+    assert mask.kkt < 1e-10
 
 
 def test_rows_behind_the_margin_and_copies_of_rows_change_nothing():
@@ -262,16 +262,16 @@ def test_rows_named_in_a_refusal_have_a_mixture_in_common(seed):
     with pytest.raises(SeparationError) as raised:
         hyperplane("y ~ .", data)
     x, y = arrays(data)
-    found = discrim.core.hyperplanes.hyperplane.optimal_plane(x - x.mean(axis=0), y > 0)
-    rows, weights, side = found.rows, found.weights, y[found.rows]
+    result = discrim.core.hyperplanes.hyperplane.optimal_plane(x - x.mean(axis=0), y > 0)
+    rows, weights, side = result.rows, result.weights, y[result.rows]
     assert weights.min() > 0
     assert weights[side > 0].sum() == pytest.approx(1)
     assert weights[side < 0].sum() == pytest.approx(1)
     assert all(f"{row}" in str(raised.value) for row in rows)
     # The rows alone: non-negative weights of sum one a class, of equal mixtures, found anew.
     system = np.vstack([(side * x[rows].T), side > 0, side < 0]).astype(float)
-    _, rest = nnls(system, np.array([0, 0, 0, 1.0, 1.0]))
-    assert rest < 1e-9
+    _, remaining = nnls(system, np.array([0, 0, 0, 1.0, 1.0]))
+    assert remaining < 1e-9
 
 
 def test_missing_rows_are_counted_and_the_support_keeps_its_labels():
@@ -415,10 +415,10 @@ def test_a_seed_repeats_and_another_finds_another_line():
 
 
 def test_the_pocket_algorithm_handles_inseparable_classes():
-    with pytest.warns(NoSeparationWarning, match=r"'versicolor'.*'virginica'") as said:
+    with pytest.warns(NoSeparationWarning, match=r"'versicolor'.*'virginica'") as message:
         fit = perceptron("species ~ .", PAIR)
-    assert len(said) == 1
-    assert "100 passes" in str(said[0].message)
+    assert len(message) == 1
+    assert "100 passes" in str(message[0].message)
     assert not fit.separable
     assert not fit.converged
     assert fit.planes["bound"].isna().all()
@@ -595,14 +595,14 @@ def test_a_start_goes_by_name_or_in_order_and_comes_back(tmp_path):
     )
     np.testing.assert_array_equal(model.results_.coef, fits[0].coef)
     # From where the rule came to rest there is nothing to move.
-    rest = perceptron("setosa ~ .", SETOSA)
-    begin = np.append(rest.intercept, rest.coef)
+    remaining = perceptron("setosa ~ .", SETOSA)
+    begin = np.append(remaining.intercept, remaining.coef)
     assert perceptron("setosa ~ .", SETOSA, start=begin).updates == 0
-    assert perceptron("setosa ~ .", SETOSA, start=np.zeros(5)).updates == rest.updates
+    assert perceptron("setosa ~ .", SETOSA, start=np.zeros(5)).updates == remaining.updates
 
 
 @pytest.mark.parametrize(
-    ("start", "said"),
+    ("start", "message"),
     [
         ((1, 2), r"finite.*numbers"),
         ("abc", r"finite.*numbers"),
@@ -612,8 +612,8 @@ def test_a_start_goes_by_name_or_in_order_and_comes_back(tmp_path):
         ((1e299, 0, 0), "larger step"),
     ],
 )
-def test_invalid_starts_are_refused(start, said):
-    with pytest.raises(DataError, match=said):
+def test_invalid_starts_are_refused(start, message):
+    with pytest.raises(DataError, match=message):
         perceptron("species ~ sepal_width + petal_length", PAIR, start=start)
 
 
@@ -639,17 +639,19 @@ def test_leaving_a_row_out_of_the_perceptron_is_a_run_without_it(seed):
         warnings.simplefilter("ignore", DiscrimWarning)
         begin = rng.integers(-3, 4, size=p + 1) if k == 2 and seed % 3 else None
         fit = perceptron("y ~ .", frame(x, codes), seed=order, step=0.5, start=begin)
-        found = fit.leave_one_out()
+        result = fit.leave_one_out()
     for i in range(n):
-        rest = np.arange(n) != i
-        if len(np.unique(codes[rest])) < k or (np.ptp(x[rest], axis=0) == 0).any():
+        remaining = np.arange(n) != i
+        if len(np.unique(codes[remaining])) < k or (np.ptp(x[remaining], axis=0) == 0).any():
             continue
-        wanted = [0.0] if k == 2 else []
+        expected = [0.0] if k == 2 else []
         for own, most in zip([1] if k == 2 else range(k), fit._fit.estimates.passes, strict=True):
-            run = one_perceptron(x[rest], codes[rest] == own, step=0.5, passes=most, seed=order, start=begin)
-            wanted.append(run.coef[0] + x[i] @ run.coef[1:])
-        np.testing.assert_array_equal(found.drop(columns="label").iloc[i], wanted)
-        assert found["label"].iloc[i] == int(np.argmax(wanted))
+            run = one_perceptron(
+                x[remaining], codes[remaining] == own, step=0.5, passes=most, seed=order, start=begin
+            )
+            expected.append(run.coef[0] + x[i] @ run.coef[1:])
+        np.testing.assert_array_equal(result.drop(columns="label").iloc[i], expected)
+        assert result["label"].iloc[i] == int(np.argmax(expected))
 
 
 def test_rows_that_take_a_class_a_level_or_a_column_with_them_have_no_run():
@@ -658,14 +660,14 @@ def test_rows_that_take_a_class_a_level_or_a_column_with_them_have_no_run():
     data.loc[data.index[7], "lone"] = 1e-3
     fit = perceptron("setosa ~ petal_length + lone + kind", data)
     with pytest.warns(MissingPredictionWarning):
-        found = fit.leave_one_out()
-    assert found["label"].isna().to_numpy().nonzero()[0].tolist() == [3]
+        result = fit.leave_one_out()
+    assert result["label"].isna().to_numpy().nonzero()[0].tolist() == [3]
     # Without its only row that varies, the column is left out.
     part = data.drop(index=data.index[7])
     with pytest.warns(DroppedColumnsWarning, match="'lone'"):
         alone = perceptron("setosa ~ petal_length + lone + kind", part)
     value = alone.decision_function(data.iloc[[7]]).iloc[0]
-    assert found[True].iloc[7] == pytest.approx(value, rel=1e-12)
+    assert result[True].iloc[7] == pytest.approx(value, rel=1e-12)
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2, 3], [1, 0, 2, 3], [3, 2, 1, 0]])
@@ -721,13 +723,13 @@ def test_classes_of_any_kind(verb, labels):
     fit = verb("y ~ .", data)
     assert fit.classes.tolist() == list(labels)
     assert (fit.predict() == data["y"]).all()
-    turned = verb("y ~ .", data.assign(y=pd.Categorical(data["y"], categories=labels[::-1])))
-    assert turned.classes.tolist() == list(labels[::-1])
-    np.testing.assert_allclose(turned.decision_function(), -fit.decision_function(), rtol=1e-9, atol=1e-9)
+    rotated = verb("y ~ .", data.assign(y=pd.Categorical(data["y"], categories=labels[::-1])))
+    assert rotated.classes.tolist() == list(labels[::-1])
+    np.testing.assert_allclose(rotated.decision_function(), -fit.decision_function(), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize(
-    ("option", "said"),
+    ("option", "message"),
     [
         ({"step": 0}, "step=0"),
         ({"step": np.nan}, "step=nan"),
@@ -740,8 +742,8 @@ def test_classes_of_any_kind(verb, labels):
         ({"seed": "a"}, "seed='a'"),
     ],
 )
-def test_invalid_options_of_the_perceptron_are_refused(option, said):
-    with pytest.raises(DataError, match=re.escape(said)):
+def test_invalid_options_of_the_perceptron_are_refused(option, message):
+    with pytest.raises(DataError, match=re.escape(message)):
         perceptron("y ~ .", halves(10, 2, 0.5), **option)
 
 
@@ -828,10 +830,10 @@ def test_offsets_keep_the_digits_of_distances():
     data = frame(rng.integers(-400, 400, size=(60, 2)) / 256, np.arange(60) % 2 == 0)
     data.loc[data["y"], "x0"] += 1
     far = data.assign(**{c: data[c] + 1e8 for c in columns})
-    here, there = lda("y ~ .", data).boundary(), lda("y ~ .", far).boundary()
+    here, mask = lda("y ~ .", data).boundary(), lda("y ~ .", far).boundary()
     # As far as the classes' means can be held about 1e8.
-    np.testing.assert_allclose(there.distance(), here.distance(), rtol=0, atol=np.spacing(1e8))
-    np.testing.assert_allclose(there.foot() - 1e8, here.foot(), rtol=0, atol=4 * np.spacing(1e8))
+    np.testing.assert_allclose(mask.distance(), here.distance(), rtol=0, atol=np.spacing(1e8))
+    np.testing.assert_allclose(mask.foot() - 1e8, here.foot(), rtol=0, atol=4 * np.spacing(1e8))
     # The plane's distance from the origin, from the fit's own coefficients with 60 digits.
     fit = hyperplane("y ~ .", frame(*_shifted(halves(40, 2, 0.2))))
     origin, plane = fit._fit.estimates.origin, fit._fit.estimates.plane

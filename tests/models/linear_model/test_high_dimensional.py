@@ -41,9 +41,9 @@ TABLES = {
 TWO = TABLES["breast_cancer"]
 
 
-def drawn(seed: int, counts: tuple[int, ...], p: int, law: str = "normal") -> pd.DataFrame:
+def drawn(seed: int, counts: tuple[int, ...], p: int, distribution: str = "normal") -> pd.DataFrame:
     rng = np.random.default_rng(seed)
-    x = getattr(rng, law)(size=(sum(counts), p)) @ np.tril(rng.normal(size=(p, p)))
+    x = getattr(rng, distribution)(size=(sum(counts), p)) @ np.tril(rng.normal(size=(p, p)))
     return pd.DataFrame(x).add_prefix("x").assign(group=np.repeat([*"abcd"][: len(counts)], counts))
 
 
@@ -71,13 +71,13 @@ def test_srivastavas_test_agrees_with_sht_and_hdnra(name: str) -> None:
 
 
 def test_mean_tests_agree_with_highmean_sht_and_hdnra() -> None:
-    wanted = WRITTEN["breast_cancer"]
+    expected = WRITTEN["breast_cancer"]
     largest = manova("group ~ .", TWO, method="cai-liu-xia").iloc[0]
     # highmean's pi has six digits, and its p-value is a difference from one.
-    assert largest["p"] == pytest.approx(wanted["cai_liu_xia_means"]["p"], rel=1e-6)
+    assert largest["p"] == pytest.approx(expected["cai_liu_xia_means"]["p"], rel=1e-6)
     got = manova("group ~ .", TWO, method="dempster").iloc[0]
     for key in ("statistic", "df1", "df2"):
-        assert got[key] == pytest.approx(wanted["dempster"][key], rel=1e-10)
+        assert got[key] == pytest.approx(expected["dempster"][key], rel=1e-10)
     assert got["p"] == pytest.approx(stats.f.sf(got["statistic"], got["df1"], got["df2"]), rel=1e-10)
 
 
@@ -112,8 +112,8 @@ def test_li_chen_statistic_equals_sums_over_indices(p: int) -> None:
     data = drawn(0, (5, 6), p, "standard_exponential")
     x, y = classes_of(data)
     a, b, c = square_by_indices(x), square_by_indices(y), product_by_indices(x, y)
-    wanted = (a + b - 2 * c) / (2 * a / len(y) + 2 * b / len(x))
-    assert box_m("group ~ .", data, method="li-chen").statistic == pytest.approx(wanted, rel=1e-10)
+    expected = (a + b - 2 * c) / (2 * a / len(y) + 2 * b / len(x))
+    assert box_m("group ~ .", data, method="li-chen").statistic == pytest.approx(expected, rel=1e-10)
 
 
 @pytest.mark.parametrize(("counts", "p"), [((5, 6), 7), ((5, 4, 6), 7), ((5, 6, 5), 3)])
@@ -138,17 +138,17 @@ def test_chen_qin_statistic_equals_sums_over_indices(counts: tuple[int, ...], p:
 def test_largest_difference_equals_loops_over_pairs_and_panels(monkeypatch: pytest.MonkeyPatch) -> None:
     data = drawn(2, (6, 9), 11)
     groups = [x - x.mean(axis=0) for x in classes_of(data)]
-    found = {}
+    result = {}
     for i in range(11):
         for j in range(i, 11):
             products = [x[:, i] * x[:, j] for x in groups]
             gap = products[0].mean() - products[1].mean()
-            found[i, j] = gap**2 / sum(each.var() / len(each) for each in products)
+            result[i, j] = gap**2 / sum(each.var() / len(each) for each in products)
     for panel in (512, 3):
         monkeypatch.setattr("discrim.inference.high_dimensional.PANEL", panel)
         got = largest_gap(groups, [None, None])
-        assert got.statistic == pytest.approx(max(found.values()), rel=1e-10)
-        assert found[got.columns] == max(found.values())
+        assert got.statistic == pytest.approx(max(result.values()), rel=1e-10)
+        assert result[got.columns] == max(result.values())
 
 
 def test_largest_mean_statistic_of_several_classes_is_the_largest_anova_f() -> None:
@@ -171,10 +171,10 @@ def test_sphericity_statistics_equal_eigenvalues_and_sums_over_indices(
     s = ((n - 1) * np.cov(x.T) + (m - 1) * np.cov(y.T)) / nu
     spectrum = np.linalg.eigvalsh(s)
     john = sphericity_test("group ~ .", data)
-    wanted = nu * p / 2 * np.mean((spectrum / spectrum.mean() - 1) ** 2)
-    assert john.statistic == pytest.approx(wanted, rel=1e-10)
+    expected = nu * p / 2 * np.mean((spectrum / spectrum.mean() - 1) ** 2)
+    assert john.statistic == pytest.approx(expected, rel=1e-10)
     assert john.df == p * (p + 1) / 2 - 1
-    assert john.pvalue == pytest.approx(stats.chi2.sf(wanted, john.df), rel=1e-8)
+    assert john.pvalue == pytest.approx(stats.chi2.sf(expected, john.df), rel=1e-8)
     unbiased = nu**2 / ((nu - 1) * (nu + 2)) * (np.trace(s @ s) - np.trace(s) ** 2 / nu)
     got = sphericity_test("group ~ .", data, method="srivastava").statistic
     assert got == pytest.approx(nu / 2 * (p * unbiased / np.trace(s) ** 2 - 1), rel=1e-9)
@@ -189,10 +189,10 @@ def test_sphericity_statistics_equal_eigenvalues_and_sums_over_indices(
 def test_johns_test_of_two_columns_is_close_to_the_exact_test(seed: int) -> None:
     rng = np.random.default_rng(seed)
     data = pd.DataFrame(rng.normal(size=(1000, 2)), columns=["x", "y"]).assign(group=np.tile([0, 1], 500))
-    found = sphericity_test("group ~ .", data)
+    result = sphericity_test("group ~ .", data)
     # One less John's U is Mauchly's W, and P(W < w) = w^((nu - 1)/2) of two columns.
-    u = found.statistic / 998
-    assert found.pvalue == pytest.approx((1 - u) ** (997 / 2), abs=0.005)
+    u = result.statistic / 998
+    assert result.pvalue == pytest.approx((1 - u) ** (997 / 2), abs=0.005)
 
 
 # ---- identities
@@ -200,31 +200,31 @@ def test_johns_test_of_two_columns_is_close_to_the_exact_test(seed: int) -> None
 
 def test_dempsters_test_of_one_column_equals_the_anova() -> None:
     got = manova("species ~ petal_width", load_iris(), method="dempster").iloc[0]
-    wanted = manova("species ~ petal_width", load_iris()).iloc[0]
+    expected = manova("species ~ petal_width", load_iris()).iloc[0]
     for ours, theirs in (("statistic", "F"), ("df1", "df1"), ("df2", "df2"), ("p", "p")):
-        assert got[ours] == pytest.approx(wanted[theirs], rel=1e-10)
+        assert got[ours] == pytest.approx(expected[theirs], rel=1e-10)
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_dempsters_statistic_equals_the_pseudo_f_of_euclidean_distances(name: str) -> None:
-    wanted = manova("group ~ .", TABLES[name], distance="euclidean", permutations=9, seed=0)["F"].iloc[0]
+    expected = manova("group ~ .", TABLES[name], distance="euclidean", permutations=9, seed=0)["F"].iloc[0]
     got = manova("group ~ .", TABLES[name], method="dempster")["statistic"].iloc[0]
-    assert got == pytest.approx(wanted, rel=1e-10)
+    assert got == pytest.approx(expected, rel=1e-10)
 
 
 def every_p(data: pd.DataFrame, **options: Any) -> np.ndarray:
-    found = [box_m("group ~ .", data, method=method, **options).pvalue for method in COVARIANCES]
-    found += [manova("group ~ .", data, method=m, **options)["p"].iloc[0] for m in MEANS]
+    result = [box_m("group ~ .", data, method=method, **options).pvalue for method in COVARIANCES]
+    result += [manova("group ~ .", data, method=m, **options)["p"].iloc[0] for m in MEANS]
     spheres = [sphericity_test("group ~ .", data, method=m, **options).pvalue for m in SPHERES]
-    return np.array(found + spheres)
+    return np.array(result + spheres)
 
 
 @pytest.mark.parametrize("p", [4, 20])
 def test_weights_equal_repeated_rows(p: int) -> None:
     data = drawn(4, (7, 6), p)
-    times = np.random.default_rng(0).integers(1, 4, len(data))
-    repeated = data.loc[data.index.repeat(times)]
-    np.testing.assert_allclose(every_p(data.assign(w=times), weights="w"), every_p(repeated), rtol=1e-8)
+    row_counts = np.random.default_rng(0).integers(1, 4, len(data))
+    repeated = data.loc[data.index.repeat(row_counts)]
+    np.testing.assert_allclose(every_p(data.assign(w=row_counts), weights="w"), every_p(repeated), rtol=1e-8)
 
 
 @pytest.mark.parametrize("p", [4, 20])
@@ -238,13 +238,13 @@ def test_tests_are_invariant_to_shifts_and_a_common_scale(p: int) -> None:
 
 def test_chunks_and_row_order_do_not_change_the_tests() -> None:
     data = drawn(6, (9, 8), 12)
-    parts = every_p(data)
-    np.testing.assert_allclose(every_p(data.sample(frac=1, random_state=0)), parts, rtol=1e-10)
+    chunks = every_p(data)
+    np.testing.assert_allclose(every_p(data.sample(frac=1, random_state=0)), chunks, rtol=1e-10)
     for method in COVARIANCES:
         got = box_m("group ~ .", lambda: iter([data[:5], data[5:]]), method=method)
-        assert got.pvalue == pytest.approx(parts[COVARIANCES.index(method)], rel=1e-10)
+        assert got.pvalue == pytest.approx(chunks[COVARIANCES.index(method)], rel=1e-10)
     got = manova("group ~ .", lambda: iter([data[:5], data[5:]]), method="chen-qin")
-    assert got["p"].iloc[0] == pytest.approx(parts[4], rel=1e-10)
+    assert got["p"].iloc[0] == pytest.approx(chunks[4], rel=1e-10)
 
 
 # ---- simulation
@@ -259,56 +259,56 @@ SIZES = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("law", "k"), SIZES)
-def test_mean_and_covariance_tests_keep_their_level(law: str, k: int) -> None:
+@pytest.mark.parametrize(("distribution", "k"), SIZES)
+def test_mean_and_covariance_tests_keep_their_level(distribution: str, k: int) -> None:
     replicates = 600
-    found = many_columns.rejected(replicates, 10 * k, 40, 150, law=law, k=k)
+    result = many_columns.rejected(replicates, 10 * k, 40, 150, law=distribution, k=k)
     # Three Monte Carlo errors, and two hundredths of asymptotics: the limits are those of n and p.
     off = 3 * np.sqrt(0.05 * 0.95 / replicates) + 0.02
-    for name in SIZES[law, k]:
-        assert abs(found[name] - 0.05) <= off, name
+    for name in SIZES[distribution, k]:
+        assert abs(result[name] - 0.05) <= off, name
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("law", "k"), [("normal", 2), ("normal", 3), ("exponential", 3)])
-def test_sphericity_tests_keep_their_level(law: str, k: int) -> None:
+@pytest.mark.parametrize(("distribution", "k"), [("normal", 2), ("normal", 3), ("exponential", 3)])
+def test_sphericity_tests_keep_their_level(distribution: str, k: int) -> None:
     replicates = 600
-    found = many_columns.rejected(replicates, k, 40, 150, law=law, k=k, correlation=0.0)
+    result = many_columns.rejected(replicates, k, 40, 150, law=distribution, k=k, correlation=0.0)
     off = 3 * np.sqrt(0.05 * 0.95 / replicates) + 0.02
-    for name in many_columns.SPHERES if law == "normal" else ("chen-zhang-zhong",):
-        assert abs(found[name] - 0.05) <= off, name
-    unlike = many_columns.rejected(20, 1, 40, 50, law=law, k=k, correlation=0.3)
+    for name in many_columns.SPHERES if distribution == "normal" else ("chen-zhang-zhong",):
+        assert abs(result[name] - 0.05) <= off, name
+    unlike = many_columns.rejected(20, 1, 40, 50, law=distribution, k=k, correlation=0.3)
     assert (unlike[[*many_columns.SPHERES]] == 1).all()
 
 
 @pytest.mark.slow
 def test_only_chen_qin_keeps_its_level_under_unequal_covariances() -> None:
-    replicates, found = 600, []
+    replicates, result = 600, []
     rng = np.random.default_rng(0)
     codes = np.repeat([0, 1], [20, 60])
     for _ in range(replicates):
         x = rng.normal(size=(80, 150)) * np.where(codes == 0, 3.0, 1.0)[:, None]
-        found.append(many_columns.p_values(x, codes, ("dempster", "chen-qin")))
-    sizes = (pd.DataFrame(found) <= 0.05).mean()
+        result.append(many_columns.p_values(x, codes, ("dempster", "chen-qin")))
+    sizes = (pd.DataFrame(result) <= 0.05).mean()
     assert abs(sizes["chen-qin"] - 0.05) <= 3 * np.sqrt(0.05 * 0.95 / replicates) + 0.02
     assert sizes["dempster"] > 0.5
 
 
 @pytest.mark.slow
 def test_tests_have_power_against_alternatives() -> None:
-    found = {
+    result = {
         unlike: many_columns.rejected(100, 3, 40, 150, unlike=unlike)
         for unlike in ("means, dense", "means, sparse", "covariances, dense", "covariances, sparse")
     }
     for name in ("dempster", "srivastava", "chen-qin"):
-        assert found["means, dense"][name] > 0.3
-        assert found["means, dense"][name] > found["means, dense"]["cai-liu-xia, means"]
-        assert found["means, sparse"][name] < found["means, sparse"]["cai-liu-xia, means"] > 0.3
+        assert result["means, dense"][name] > 0.3
+        assert result["means, dense"][name] > result["means, dense"]["cai-liu-xia, means"]
+        assert result["means, sparse"][name] < result["means, sparse"]["cai-liu-xia, means"] > 0.3
     for name in ("schott", "li-chen"):
-        assert found["covariances, dense"][name] > max(
-            0.3, found["covariances, dense"]["cai-liu-xia, covariances"]
+        assert result["covariances, dense"][name] > max(
+            0.3, result["covariances, dense"]["cai-liu-xia, covariances"]
         )
-    assert found["covariances, sparse"]["cai-liu-xia, covariances"] > 0.3
+    assert result["covariances, sparse"]["cai-liu-xia, covariances"] > 0.3
 
 
 # ---- refusals
@@ -316,7 +316,7 @@ def test_tests_have_power_against_alternatives() -> None:
 
 @pytest.mark.filterwarnings("ignore::discrim.errors.WeightsWarning")
 @pytest.mark.parametrize(
-    ("ask", "error", "said"),
+    ("ask", "error", "message"),
     [
         (lambda d: manova("group ~ .", d), CollinearError, 'method="srivastava".*more variables'),
         (lambda d: box_m("group ~ .", d), CollinearError, r'method="schott" to box_m\(formula, data\)'),
@@ -366,9 +366,9 @@ def test_tests_have_power_against_alternatives() -> None:
     ],
 )
 def test_invalid_requests_name_the_problem(
-    ask: Callable[[pd.DataFrame], Any], error: type[Exception], said: str
+    ask: Callable[[pd.DataFrame], Any], error: type[Exception], message: str
 ) -> None:
-    with pytest.raises(error, match=f"(?s){said}"):
+    with pytest.raises(error, match=f"(?s){message}"):
         ask(TWO.astype({"group": "category"}))
 
 

@@ -66,14 +66,14 @@ def expected_table(label):
 @pytest.mark.parametrize("kind", [2, 3])
 def test_tests_of_terms_agree_with_car_and_heplots(name, kind):
     fit = fitted(name)
-    tests, whole, etas, alone = (
+    tests, full, etas, alone = (
         fit.tests(type=kind),
         fit.manova(type=kind),
         fit.effect_sizes(kind),
         fit.anova(kind),
     )
     for label in fit.terms:
-        own, table = FOUND[name]["tests"][str(kind)][expected_table(label)], whole.loc[label]
+        own, table = FOUND[name]["tests"][str(kind)][expected_table(label)], full.loc[label]
         for key, row in ROWS.items():
             df, statistic, f, df1, df2, eta = own[key]
             assert tests.loc[label, "df"] == df
@@ -106,15 +106,15 @@ def test_canonical_variates_agree_with_candisc(name, kind):
         own = FOUND[name]["canonical"][str(kind)].get(expected_table(label))
         if own is None:
             continue
-        found = fit.canonical(label, kind)
-        np.testing.assert_allclose(found.eigenvalues, own["eigenvalues"], rtol=1e-7)
-        np.testing.assert_allclose(found.correlations**2, own["canrsq"], rtol=1e-7)
-        for key, table in {"raw": found.raw, "std": found.standardized}.items():
+        result = fit.canonical(label, kind)
+        np.testing.assert_allclose(result.eigenvalues, own["eigenvalues"], rtol=1e-7)
+        np.testing.assert_allclose(result.correlations**2, own["canrsq"], rtol=1e-7)
+        for key, table in {"raw": result.raw, "std": result.standardized}.items():
             np.testing.assert_allclose(table, own[key], rtol=1e-5, atol=1e-7)
-        np.testing.assert_allclose(found.structure("total"), own["structure"], atol=1e-7)
-        means = np.reshape(own["means"], (-1, len(found.eigenvalues)))
-        levels = sorted(map(str, found.centroids.index), key=lambda text: text.split(":")[::-1])
-        ours = found.centroids.set_axis(found.centroids.index.map(str)).loc[levels]
+        np.testing.assert_allclose(result.structure("total"), own["structure"], atol=1e-7)
+        means = np.reshape(own["means"], (-1, len(result.eigenvalues)))
+        levels = sorted(map(str, result.centroids.index), key=lambda text: text.split(":")[::-1])
+        ours = result.centroids.set_axis(result.centroids.index.map(str)).loc[levels]
         np.testing.assert_allclose(ours, means, atol=1e-6)
 
 
@@ -173,10 +173,10 @@ def test_manova_of_one_factor_agrees_with_lda():
 
 
 def test_manova_of_several_factors_agrees_with_mlm():
-    whole = manova(FORMULA, PENGUINS)
-    assert whole.index.names == ["term", "test"]
+    full = manova(FORMULA, PENGUINS)
+    assert full.index.names == ["term", "test"]
     for label in ("species", "sex", "species:sex"):
-        assert manova(FORMULA, PENGUINS, term=label).equals(whole.loc[label].rename_axis(index=None))
+        assert manova(FORMULA, PENGUINS, term=label).equals(full.loc[label].rename_axis(index=None))
     assert manova(FORMULA, PENGUINS, term="sex:species").equals(manova(FORMULA, PENGUINS, term="species:sex"))
     right = "cbind(bill_length_mm, bill_depth_mm) ~ species * sex"
     assert manova(right, PENGUINS, type="III").equals(mlm(FORMULA, PENGUINS).manova(type=3))
@@ -190,24 +190,24 @@ def test_tests_do_not_depend_on_the_contrasts_of_the_user():
 
 def test_scores_have_mean_zero_and_residuals_of_unit_variance():
     rows = SEXED
-    found = mlm(FORMULA, rows).canonical("species:sex")
-    scores = found.scores()
+    result = mlm(FORMULA, rows).canonical("species:sex")
+    scores = result.scores()
     cells = rows["species"].astype(str) + ":" + rows["sex"].astype(str)
     np.testing.assert_allclose(
-        scores.groupby(cells).mean().loc[found.centroids.index], found.centroids, atol=1e-9
+        scores.groupby(cells).mean().loc[result.centroids.index], result.centroids, atol=1e-9
     )
     residuals = scores - scores.groupby(cells).transform("mean")
     np.testing.assert_allclose(residuals.T @ residuals / (len(rows) - 6), np.eye(2), atol=1e-9)
     np.testing.assert_allclose(scores.mean(), 0, atol=1e-10)
-    new = found.scores(rows[["bill_depth_mm", "bill_length_mm"]].head(3))
+    new = result.scores(rows[["bill_depth_mm", "bill_length_mm"]].head(3))
     np.testing.assert_allclose(new, scores.head(3), atol=1e-12)
 
 
 def test_weights_equal_repeated_rows():
     rows = SEXED.reset_index(drop=True)
-    times = np.random.default_rng(1).integers(0, 4, len(rows))
-    weighted = mlm(FORMULA + " + mass", rows.assign(w=times), weights="w")
-    repeated = mlm(FORMULA + " + mass", rows.loc[rows.index.repeat(times)])
+    row_counts = np.random.default_rng(1).integers(0, 4, len(rows))
+    weighted = mlm(FORMULA + " + mass", rows.assign(w=row_counts), weights="w")
+    repeated = mlm(FORMULA + " + mass", rows.loc[rows.index.repeat(row_counts)])
     assert weighted.nobs == repeated.nobs
     for kind in (1, 2, 3):
         a, b = weighted.manova(type=kind), repeated.manova(type=kind)
@@ -219,12 +219,12 @@ def test_weights_equal_repeated_rows():
 
 
 def test_a_source_in_chunks_equals_the_table():
-    whole = mlm(FORMULA + " + mass", SEXED)
-    parts = mlm(FORMULA + " + mass", lambda: iter([SEXED.iloc[:100], SEXED.iloc[100:101], SEXED.iloc[101:]]))
+    full = mlm(FORMULA + " + mass", SEXED)
+    chunks = mlm(FORMULA + " + mass", lambda: iter([SEXED.iloc[:100], SEXED.iloc[100:101], SEXED.iloc[101:]]))
     np.testing.assert_allclose(
-        whole.manova(type=3).drop(columns="F_is"), parts.manova(type=3).drop(columns="F_is"), rtol=1e-10
+        full.manova(type=3).drop(columns="F_is"), chunks.manova(type=3).drop(columns="F_is"), rtol=1e-10
     )
-    np.testing.assert_allclose(whole.canonical("sex").scores(), parts.canonical("sex").scores(), atol=1e-10)
+    np.testing.assert_allclose(full.canonical("sex").scores(), chunks.canonical("sex").scores(), atol=1e-10)
 
 
 @pytest.mark.parametrize(("offset", "scale"), [(1e8, 1.0), (0.0, 1e-300), (0.0, 1e150), (-3e9, 1e3)])
@@ -236,11 +236,11 @@ def test_tests_are_invariant_to_offsets_and_units(offset, scale):
     far = rows.assign(a=rows["a"] * scale + offset, b=rows["b"] + offset)
     formula = "species * sex + flipper_length_mm ~ a + b"
     far = far.assign(flipper_length_mm=far["flipper_length_mm"] + offset)
-    near, found = mlm(formula, rows), mlm(formula, far)
+    near, result = mlm(formula, rows), mlm(formula, far)
     for kind in (1, 2, 3):
-        a, b = near.manova(type=kind), found.manova(type=kind)
+        a, b = near.manova(type=kind), result.manova(type=kind)
         np.testing.assert_allclose(a.drop(columns="F_is"), b.drop(columns="F_is"), rtol=1e-9)
-    assert found.canonical("sex").structure("total").to_numpy() == pytest.approx(
+    assert result.canonical("sex").structure("total").to_numpy() == pytest.approx(
         near.canonical("sex").structure("total").to_numpy(), abs=1e-9
     )
 
@@ -308,9 +308,9 @@ def test_weights_that_are_not_counts_cause_a_warning():
 def test_an_interaction_without_main_effects_tests_the_cells():
     cells = SEXED["species"].astype(str) + ":" + SEXED["sex"].astype(str)
     one = manova("cell ~ bill_length_mm + bill_depth_mm", SEXED.assign(cell=cells))
-    found = manova("species:sex ~ bill_length_mm + bill_depth_mm", SEXED)
+    result = manova("species:sex ~ bill_length_mm + bill_depth_mm", SEXED)
     np.testing.assert_allclose(
-        found.loc["species:sex"].drop(columns="F_is"), one.drop(columns="F_is"), rtol=1e-10
+        result.loc["species:sex"].drop(columns="F_is"), one.drop(columns="F_is"), rtol=1e-10
     )
 
 
@@ -326,7 +326,7 @@ def test_a_nested_model_and_awkward_names():
 
 
 @pytest.mark.parametrize(
-    ("formula", "error", "said"),
+    ("formula", "error", "message"),
     [
         ("bill_length_mm + bill_depth_mm ~ species * sex", FormulaError, "has no factor"),
         ("species * sex ~ bill_length_mm + island", FormulaError, "'island' is no number"),
@@ -338,8 +338,8 @@ def test_a_nested_model_and_awkward_names():
         ("species * sex ~ bill_length_mm + one", CollinearError, "fitted exactly"),
     ],
 )
-def test_invalid_formulas_name_the_problem(formula, error, said):
-    with pytest.raises(error, match=said):
+def test_invalid_formulas_name_the_problem(formula, error, message):
+    with pytest.raises(error, match=message):
         mlm(formula, PENGUINS.assign(one=1.0))
 
 
@@ -368,8 +368,8 @@ def test_invalid_arguments_are_refused():
 
 def test_summaries_and_plots_have_content(tmp_path):
     fit = mlm(FORMULA, PENGUINS)
-    for shown in (fit.summary(type=3), fit.canonical("species").summary()):
-        for text in (shown.as_text(), shown.as_html(), shown.as_latex(), shown.as_markdown()):
+    for printed in (fit.summary(type=3), fit.canonical("species").summary()):
+        for text in (printed.as_text(), printed.as_html(), printed.as_latex(), printed.as_markdown()):
             assert "species" in text
     assert "partial eta2" in repr(fit)
     assert set(fit.canonicals()) == {"species", "sex", "species:sex"}

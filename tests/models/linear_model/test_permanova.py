@@ -29,21 +29,21 @@ IRIS, PENGUINS = load_iris(), load_penguins()
 ALL = "species ~ ."
 
 
-def same_table(found, wanted, rtol=1e-10):
-    assert [label.replace("management", "Management") for label in found.index[:-2]] == [
-        label.replace("management", "Management") for label in wanted["term"][:-2]
+def same_table(result, expected, rtol=1e-10):
+    assert [label.replace("management", "Management") for label in result.index[:-2]] == [
+        label.replace("management", "Management") for label in expected["term"][:-2]
     ]
     for column in ("df", "SS", "R2", "F"):
-        values = np.array(wanted[column], dtype=float)
-        np.testing.assert_allclose(found[column], values, rtol=rtol, err_msg=column)
+        values = np.array(expected[column], dtype=float)
+        np.testing.assert_allclose(result[column], values, rtol=rtol, err_msg=column)
 
 
 # ---- R's vegan
 
 
 def test_type_i_and_ii_tests_agree_with_adonis2():
-    found = permanova(f"management * A1 ~ {NAMES}", DUNE, distance="bray-curtis", type=1, permutations=9)
-    same_table(found.table, FOUND["terms"])
+    results = permanova(f"management * A1 ~ {NAMES}", DUNE, distance="bray-curtis", type=1, permutations=9)
+    same_table(results.table, FOUND["terms"])
     margin = permanova(
         f"management + A1 + moisture ~ {NAMES}", DUNE, distance="bray-curtis", type=2, permutations=9
     )
@@ -52,14 +52,16 @@ def test_type_i_and_ii_tests_agree_with_adonis2():
 
 @pytest.mark.parametrize("metric", FOUND["by_metric"])
 def test_metrics_agree_with_vegdist(metric):
-    wanted = FOUND["by_metric"][metric]
+    expected = FOUND["by_metric"][metric]
     between = core.distances(SPECIES.to_numpy(dtype=float), metric)
-    np.testing.assert_allclose(squareform(between, checks=False), wanted["distances"], rtol=1e-12, atol=1e-15)
-    found = permanova(f"management ~ {NAMES}", DUNE, distance=metric, permutations=9).table
-    assert found.loc["management", "F"] == pytest.approx(wanted["F"], rel=1e-10)
-    assert found.loc["management", "SS"] == pytest.approx(wanted["SS"], rel=1e-10)
-    given = permanova("management ~ 1", DUNE, distance=between, permutations=9).table
-    np.testing.assert_allclose(given, found.assign(p=given["p"]), rtol=1e-10)
+    np.testing.assert_allclose(
+        squareform(between, checks=False), expected["distances"], rtol=1e-12, atol=1e-15
+    )
+    table = permanova(f"management ~ {NAMES}", DUNE, distance=metric, permutations=9).table
+    assert table.loc["management", "F"] == pytest.approx(expected["F"], rel=1e-10)
+    assert table.loc["management", "SS"] == pytest.approx(expected["SS"], rel=1e-10)
+    arguments = permanova("management ~ 1", DUNE, distance=between, permutations=9).table
+    np.testing.assert_allclose(arguments, table.assign(p=arguments["p"]), rtol=1e-10)
 
 
 EXACT = {
@@ -73,13 +75,13 @@ EXACT = {
 @pytest.mark.parametrize("name", EXACT)
 def test_exact_permutation_p_values_agree_with_vegan(name):
     terms, data, how = EXACT[name]
-    found = permanova(
+    results = permanova(
         f"{terms} ~ {NAMES}", data, distance="bray-curtis", type=1, permutations=50_000, seed=1, **how
     )
-    assert found.exact
-    wanted = FOUND["exact"][name]
-    np.testing.assert_allclose(found.table["F"].iloc[:-2], wanted["F"][:-2], rtol=1e-10)
-    np.testing.assert_allclose(found.table["p"].iloc[:-2], wanted["p"][:-2], rtol=1e-12)
+    assert results.exact
+    expected = FOUND["exact"][name]
+    np.testing.assert_allclose(results.table["F"].iloc[:-2], expected["F"][:-2], rtol=1e-10)
+    np.testing.assert_allclose(results.table["p"].iloc[:-2], expected["p"][:-2], rtol=1e-12)
 
 
 RANDOM = {
@@ -92,34 +94,34 @@ RANDOM = {
 @pytest.mark.parametrize("name", RANDOM)
 def test_random_permutation_p_values_agree_with_vegan(name):
     terms, kind, how = RANDOM[name]
-    found = permanova(
+    result = permanova(
         f"{terms} ~ {NAMES}", DUNE, distance="bray-curtis", type=kind, permutations=4999, seed=3, **how
     ).table.iloc[:-2]
-    wanted = FOUND["random"][name]
-    np.testing.assert_allclose(found["F"], wanted["F"][:-2], rtol=1e-10)
-    theirs = np.array(wanted["p"][:-2])
+    expected = FOUND["random"][name]
+    np.testing.assert_allclose(result["F"], expected["F"][:-2], rtol=1e-10)
+    theirs = np.array(expected["p"][:-2])
     # Both are random: four standard errors of their difference.
     slack = 4 * np.sqrt(2 * theirs * (1 - theirs) / 5000)
-    assert (np.abs(found["p"] - theirs) <= slack + 2e-4).all()
+    assert (np.abs(result["p"] - theirs) <= slack + 2e-4).all()
 
 
 @pytest.mark.parametrize("case", FOUND["spread"], ids=lambda c: f"{c['method']} {c['centre']} {c['adjust']}")
 def test_dispersion_agrees_with_betadisper(case):
-    found = permanova(
+    result = permanova(
         f"management ~ {NAMES}", DUNE, distance=case["method"], permutations=1999, seed=2
     ).dispersion(centre=case["centre"], bias_adjust=case["adjust"])
     # The median of vegan is that of a search whose last step is about 1e-6.
     rtol = 1e-8 if case["centre"] == "centroid" else 1e-4
-    np.testing.assert_allclose(found.distances, case["distances"], rtol=rtol)
-    assert found.table["df"].tolist() == case["df"]
-    np.testing.assert_allclose(found.table["SS"], case["SS"], rtol=rtol)
-    assert found.table["F"].iloc[0] == pytest.approx(case["F"], rel=rtol)
-    assert found.table["p"].iloc[0] == pytest.approx(case["p"], rel=10 * rtol)
-    pairs = found.pairs()
+    np.testing.assert_allclose(result.distances, case["distances"], rtol=rtol)
+    assert result.table["df"].tolist() == case["df"]
+    np.testing.assert_allclose(result.table["SS"], case["SS"], rtol=rtol)
+    assert result.table["F"].iloc[0] == pytest.approx(case["F"], rel=rtol)
+    assert result.table["p"].iloc[0] == pytest.approx(case["p"], rel=10 * rtol)
+    pairs = result.pairs()
     np.testing.assert_allclose(pairs["t"], case["t"], rtol=10 * rtol)
     np.testing.assert_allclose(pairs["p"], case["pair_p"], rtol=100 * rtol)
     theirs = np.array([case["p_permutation"], *case["pair_p_permutation"]])
-    ours = np.array([found.table["p_permutation"].iloc[0], *pairs["p_permutation"]])
+    ours = np.array([result.table["p_permutation"].iloc[0], *pairs["p_permutation"]])
     slack = 4.5 * np.sqrt(theirs * (1 - theirs) * (1 / 2000 + 1 / 5000))
     assert (np.abs(ours - theirs) <= slack + 1e-3).all()
 
@@ -140,17 +142,19 @@ def test_all_labellings_of_two_factors_equal_brute_force():
         return ((y - design @ np.linalg.lstsq(design, y, rcond=None)[0]) ** 2).sum()
 
     def ratios(y):
-        rest = left(y, "a", "b")
-        return np.array([(left(y, "b") - rest) / 2 / (rest / 2), (left(y, "a") - rest) / (rest / 2)])
+        remaining = left(y, "a", "b")
+        return np.array(
+            [(left(y, "b") - remaining) / 2 / (remaining / 2), (left(y, "a") - remaining) / (remaining / 2)]
+        )
 
     y = data["y"].to_numpy()
     drawn = np.array([ratios(y[list(order)]) for order in permutations(range(6))])
-    found = permanova("a + b ~ y", data, permutations=720)
-    assert found.exact
-    assert found.labellings == 180  # Of 720 orders: two cells have two rows each.
-    np.testing.assert_allclose(found.table["F"].iloc[:2], ratios(y), rtol=1e-10)
-    wanted = (drawn >= ratios(y) * (1 - 1e-9)).mean(axis=0)
-    np.testing.assert_allclose(found.table["p"].iloc[:2], wanted, rtol=1e-12)
+    results = permanova("a + b ~ y", data, permutations=720)
+    assert results.exact
+    assert results.labellings == 180  # Of 720 orders: two cells have two rows each.
+    np.testing.assert_allclose(results.table["F"].iloc[:2], ratios(y), rtol=1e-10)
+    expected = (drawn >= ratios(y) * (1 - 1e-9)).mean(axis=0)
+    np.testing.assert_allclose(results.table["p"].iloc[:2], expected, rtol=1e-12)
 
 
 def test_all_labellings_of_groups_within_blocks_equal_brute_force():
@@ -170,16 +174,16 @@ def test_all_labellings_of_groups_within_blocks_equal_brute_force():
         for first, second in product(permutations(range(4)), permutations((4, 5)))
     ]
     drawn = np.array([ratio(order) for order in orders])
-    found = permanova("a ~ y", data, groups="plot", within="block", permutations=999)
-    assert found.labellings == 12
-    assert found.table.loc["a", "p"] == pytest.approx((drawn >= ratio(range(12)) - 1e-9).mean(), rel=1e-12)
-    assert found.shuffled == "whole groups of 'plot' within 'block'"
+    results = permanova("a ~ y", data, groups="plot", within="block", permutations=999)
+    assert results.labellings == 12
+    assert results.table.loc["a", "p"] == pytest.approx((drawn >= ratio(range(12)) - 1e-9).mean(), rel=1e-12)
+    assert results.shuffled == "whole groups of 'plot' within 'block'"
 
 
 def test_one_response_has_the_f_of_an_anova():
-    found = permanova("species * sex ~ bill_depth_mm", PENGUINS, type=3, permutations=9).table
-    wanted = mlm("species * sex ~ bill_depth_mm", PENGUINS).anova(type=3)
-    np.testing.assert_allclose(found["F"].iloc[:-2], wanted["F"], rtol=1e-10)
+    table = permanova("species * sex ~ bill_depth_mm", PENGUINS, type=3, permutations=9).table
+    expected = mlm("species * sex ~ bill_depth_mm", PENGUINS).anova(type=3)
+    np.testing.assert_allclose(table["F"].iloc[:-2], expected["F"], rtol=1e-10)
 
 
 @pytest.mark.parametrize("kind", [1, 2, 3])
@@ -188,8 +192,8 @@ def test_euclidean_sums_of_squares_are_sums_over_responses(kind):
     table = mlm(formula, PENGUINS).anova(type=kind)
     found = permanova(formula, PENGUINS, type=kind, permutations=9).table
     error = mlm(formula, PENGUINS).cov_resid.to_numpy().diagonal() * found.loc["residual", "df"]
-    share = table["partial_R2"].unstack().loc[found.index[:-2]]
-    squares = (share / (1 - share) * error).sum(axis=1)
+    proportion = table["partial_R2"].unstack().loc[found.index[:-2]]
+    squares = (proportion / (1 - proportion) * error).sum(axis=1)
     np.testing.assert_allclose(found["SS"].iloc[:-2], squares, rtol=1e-9)
     assert found.loc["residual", "SS"] == pytest.approx(error.sum(), rel=1e-10)
 
@@ -221,10 +225,10 @@ def test_coordinates_and_products_give_the_same_tests(metric):
 
 
 def test_coordinates_have_the_distances_of_the_rows():
-    found = permanova(ALL, IRIS, permutations=9).coordinates()
-    assert found.columns.tolist() == ["PCo1", "PCo2", "PCo3", "PCo4"]
-    np.testing.assert_allclose(pdist(found), pdist(IRIS.drop(columns="species")), rtol=1e-9)
-    assert found.index.equals(IRIS.index)
+    result = permanova(ALL, IRIS, permutations=9).coordinates()
+    assert result.columns.tolist() == ["PCo1", "PCo2", "PCo3", "PCo4"]
+    np.testing.assert_allclose(pdist(result), pdist(IRIS.drop(columns="species")), rtol=1e-9)
+    assert result.index.equals(IRIS.index)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -235,13 +239,13 @@ def test_the_spatial_median_minimizes_the_sum_of_distances(seed):
     def summed(point):
         return np.linalg.norm(x - point, axis=1).sum()
 
-    found = core.spatial_median(x)
-    wanted = optimize.minimize(summed, x.mean(axis=0), method="Nelder-Mead", options={"xatol": 1e-9})
-    assert summed(found) <= wanted.fun * (1 + 1e-12)
-    length = np.linalg.norm(x - found, axis=1)
-    there = length < 1e-9
-    pull = ((x - found)[~there] / length[~there, None]).sum(axis=0)
-    assert np.linalg.norm(pull) <= there.sum() + 1e-8
+    result = core.spatial_median(x)
+    expected = optimize.minimize(summed, x.mean(axis=0), method="Nelder-Mead", options={"xatol": 1e-9})
+    assert summed(result) <= expected.fun * (1 + 1e-12)
+    length = np.linalg.norm(x - result, axis=1)
+    mask = length < 1e-9
+    pull = ((x - result)[~mask] / length[~mask, None]).sum(axis=0)
+    assert np.linalg.norm(pull) <= mask.sum() + 1e-8
 
 
 def test_a_spatial_median_can_be_a_row_or_between_two_rows():
@@ -261,13 +265,13 @@ def test_permuted_multivariate_statistics_equal_brute_force():
     seen = manova(formula, data)["statistic"]
     orders = {tuple(order) for order in permutations(data["species"])}
     drawn = pd.DataFrame([manova(formula, data.assign(species=list(order)))["statistic"] for order in orders])
-    found = manova(formula, data, permutations=50)
+    result = manova(formula, data, permutations=50)
     assert len(orders) == 20
     # Small values of Wilks' lambda are those of means that differ.
     sign = np.where(seen.index == "Wilks' lambda", -1.0, 1.0)
     larger = drawn * sign >= seen * sign - 1e-9 * seen
-    np.testing.assert_allclose(found["p_permutation"], larger.mean(), rtol=1e-12)
-    assert found.drop(columns="p_permutation").equals(manova(formula, data))
+    np.testing.assert_allclose(result["p_permutation"], larger.mean(), rtol=1e-12)
+    assert result.drop(columns="p_permutation").equals(manova(formula, data))
 
 
 @pytest.mark.slow
@@ -281,10 +285,10 @@ def test_permuted_statistics_of_several_factors_equal_brute_force():
     values = data[["u", "v"]].to_numpy()
     larger = np.zeros((2, 2))
     for order in orders:
-        moved = data.assign(u=values[order, 0], v=values[order, 1])
-        found = mlm(formula, moved).manova(type=2)["statistic"].unstack("test")
-        larger[0] += (found["Pillai's trace"] >= seen["Pillai's trace"] - 1e-9).to_numpy()
-        larger[1] += (found["Wilks' lambda"] <= seen["Wilks' lambda"] + 1e-9).to_numpy()
+        shifted = data.assign(u=values[order, 0], v=values[order, 1])
+        result = mlm(formula, shifted).manova(type=2)["statistic"].unstack("test")
+        larger[0] += (result["Pillai's trace"] >= seen["Pillai's trace"] - 1e-9).to_numpy()
+        larger[1] += (result["Wilks' lambda"] <= seen["Wilks' lambda"] + 1e-9).to_numpy()
     tested = manova(formula, data, permutations=600, within="block")["p_permutation"].unstack("test")
     np.testing.assert_allclose(tested["Pillai's trace"], larger[0] / len(orders), rtol=1e-12)
     np.testing.assert_allclose(tested["Wilks' lambda"], larger[1] / len(orders), rtol=1e-12)
@@ -295,9 +299,9 @@ def test_permuted_statistics_of_several_factors_equal_brute_force():
 @pytest.mark.slow
 def test_manova_returns_the_table_of_permanova():
     formula = "species + sex ~ bill_length_mm + bill_depth_mm"
-    whole = permanova(formula, PENGUINS, distance="gower", seed=4).table
-    assert manova(formula, PENGUINS, distance="gower", seed=4).equals(whole)
-    assert manova(formula, PENGUINS, term="sex", distance="gower", seed=4).equals(whole.loc[["sex"]])
+    full = permanova(formula, PENGUINS, distance="gower", seed=4).table
+    assert manova(formula, PENGUINS, distance="gower", seed=4).equals(full)
+    assert manova(formula, PENGUINS, term="sex", distance="gower", seed=4).equals(full.loc[["sex"]])
     assert manova(ALL, IRIS, permutations=99, seed=2).equals(manova(ALL, IRIS, permutations=99, seed=2))
 
 
@@ -306,14 +310,14 @@ def test_manova_returns_the_table_of_permanova():
 
 def test_weights_repeat_rows_and_option_columns_are_not_responses():
     data = DUNE.assign(times=np.where(DUNE.index < 5, 2, 1), block=np.arange(20) % 2)
-    wanted = permanova(
+    expected = permanova(
         f"management ~ {NAMES}", data.loc[data.index.repeat(data["times"])], permutations=9, seed=1
     ).table
     bare = data.drop(columns=["moisture", "use", "side", "A1"])
-    found = permanova("management ~ .", bare, weights="times", within="block", permutations=9, seed=1)
-    np.testing.assert_allclose(found.table.iloc[:, :4], wanted.iloc[:, :4], rtol=1e-10)
-    assert found.nobs == 25
-    assert len(found.dispersion().distances) == 25
+    results = permanova("management ~ .", bare, weights="times", within="block", permutations=9, seed=1)
+    np.testing.assert_allclose(results.table.iloc[:, :4], expected.iloc[:, :4], rtol=1e-10)
+    assert results.nobs == 25
+    assert len(results.dispersion().distances) == 25
     numbered = IRIS.assign(block=np.arange(150) % 5)
     tested = manova(ALL, numbered, within="block", permutations=9, seed=1)
     assert tested.drop(columns="p_permutation").equals(manova(ALL, IRIS))
@@ -329,8 +333,8 @@ def test_rows_with_missing_values_are_dropped():
     assert with_gaps.table.equals(without.table)
     assert with_gaps.nobs == 149
     labels = gaps.assign(species=gaps["species"].where(gaps.index != 3))
-    given = permanova("species ~ 1", labels, distance=between, permutations=99, seed=1)
-    np.testing.assert_allclose(given.table, without.table, rtol=1e-9)
+    arguments = permanova("species ~ 1", labels, distance=between, permutations=99, seed=1)
+    np.testing.assert_allclose(arguments.table, without.table, rtol=1e-9)
     with pytest.raises(DataError) as caught:
         permanova(ALL, gaps, na_action="raise")
     assert caught.value.columns == ("sepal_length",)
@@ -339,26 +343,28 @@ def test_rows_with_missing_values_are_dropped():
 
 def test_tests_are_invariant_to_units_and_origins():
     formula = "species * sex ~ bill_length_mm + bill_depth_mm"
-    found = permanova(formula, PENGUINS, seed=1).table
-    moved = PENGUINS.assign(
+    table = permanova(formula, PENGUINS, seed=1).table
+    shifted = PENGUINS.assign(
         bill_length_mm=1e7 + PENGUINS["bill_length_mm"], bill_depth_mm=PENGUINS["bill_depth_mm"] - 1e7
     )
-    far = permanova(formula, moved, seed=1).table
-    np.testing.assert_allclose(far["F"], found["F"], rtol=1e-6)
+    far = permanova(formula, shifted, seed=1).table
+    np.testing.assert_allclose(far["F"], table["F"], rtol=1e-6)
     huge = PENGUINS.assign(
         bill_length_mm=1e150 * PENGUINS["bill_length_mm"], bill_depth_mm=1e150 * PENGUINS["bill_depth_mm"]
     )
     large = permanova(formula, huge, seed=1).table
-    np.testing.assert_allclose(large[["R2", "F", "p"]], found[["R2", "F", "p"]], rtol=1e-12)
-    np.testing.assert_allclose(large["SS"] / 1e300, found["SS"], rtol=1e-10)
+    np.testing.assert_allclose(large[["R2", "F", "p"]], table[["R2", "F", "p"]], rtol=1e-12)
+    np.testing.assert_allclose(large["SS"] / 1e300, table["SS"], rtol=1e-10)
 
 
 def test_a_term_that_no_permutation_changes_has_no_p_value():
     data = PENGUINS.dropna()
-    found = permanova("island + sex ~ bill_length_mm", data, type=1, within="island", permutations=99, seed=1)
-    assert np.isnan(found.table.loc["island", "p"])
-    assert found.table.loc["sex", "p"] == 0.01
-    assert "'island'" in " ".join(found.notes())
+    results = permanova(
+        "island + sex ~ bill_length_mm", data, type=1, within="island", permutations=99, seed=1
+    )
+    assert np.isnan(results.table.loc["island", "p"])
+    assert results.table.loc["sex", "p"] == 0.01
+    assert "'island'" in " ".join(results.notes())
     formula = "island + sex ~ bill_length_mm + bill_depth_mm"
     tested = manova(formula, data, within="island", permutations=9, seed=1)["p_permutation"]
     assert tested["island"].isna().all()
@@ -379,29 +385,29 @@ def test_equivalent_labellings_count_as_ties():
 
 
 def test_summaries_and_tables_have_their_columns():
-    found = permanova("species * sex ~ bill_length_mm + bill_depth_mm", PENGUINS, permutations=99, seed=1)
-    assert list(found.summary().tables) == ["header", "tests"]
-    assert found.tidy().columns.tolist() == ["term", "df", "sumsq", "R2", "statistic", "p_value"]
-    assert found.glance().loc[0, "R2"] == pytest.approx(1 - found.table.loc["residual", "R2"])
-    assert found.permuted.shape == (99, 3)
-    spread = found.dispersion("sex:species")
+    results = permanova("species * sex ~ bill_length_mm + bill_depth_mm", PENGUINS, permutations=99, seed=1)
+    assert list(results.summary().tables) == ["header", "tests"]
+    assert results.tidy().columns.tolist() == ["term", "df", "sumsq", "R2", "statistic", "p_value"]
+    assert results.glance().loc[0, "R2"] == pytest.approx(1 - results.table.loc["residual", "R2"])
+    assert results.permuted.shape == (99, 3)
+    spread = results.dispersion("sex:species")
     assert spread.groups["rows"].sum() == 333
     assert spread.groups.index[0] == "Adelie:female"
     assert len(spread.pairs()) == 15
     assert spread.tidy()["term"].tolist() == ["species:sex", "residual"]
-    f = f_oneway(*(rows for _, rows in spread.distances.groupby(found._classes_of_term("species:sex")[0])))
+    f = f_oneway(*(rows for _, rows in spread.distances.groupby(results._classes_of_term("species:sex")[0])))
     assert spread.table.iloc[0]["F"] == pytest.approx(f.statistic)
     assert spread.table.iloc[0]["p"] == pytest.approx(f.pvalue)
 
 
 @pytest.mark.slow
 def test_plots_have_titles_and_data():
-    found = permanova("species * sex ~ bill_length_mm + bill_depth_mm", PENGUINS, permutations=99, seed=1)
-    for axes in (found.plot(), found.plot("coordinates", term="sex"), found.dispersion("sex").plot()):
+    results = permanova("species * sex ~ bill_length_mm + bill_depth_mm", PENGUINS, permutations=99, seed=1)
+    for axes in (results.plot(), results.plot("coordinates", term="sex"), results.dispersion("sex").plot()):
         assert axes.get_title()
         assert axes.has_data()
-    assert found.plot(term="sex", title="Sex").get_title() == "Sex"
-    assert "F of sex" in found.plot(term="sex").get_title()
+    assert results.plot(term="sex", title="Sex").get_title() == "Sex"
+    assert "F of sex" in results.plot(term="sex").get_title()
 
 
 def test_invalid_requests_name_the_problem(monkeypatch):
@@ -437,8 +443,8 @@ def test_invalid_requests_name_the_problem(monkeypatch):
         (lambda: permanova("management + A1 ~ Achimill", DUNE).dispersion("A1"), "no factor"),
         (lambda: permanova("management + A1 ~ Achimill", DUNE).dispersion(), "several terms"),
     ]
-    for ask, words in cases:
-        with pytest.raises((DataError, FormulaError, NotSupportedError), match=words):
+    for ask, message in cases:
+        with pytest.raises((DataError, FormulaError, NotSupportedError), match=message):
             ask()
     monkeypatch.setattr("discrim.core.numerics.arrays.at_hand", lambda: 1e4)
     with pytest.raises(DataError) as caught:
@@ -448,9 +454,9 @@ def test_invalid_requests_name_the_problem(monkeypatch):
 
 def test_a_fit_without_residuals_has_no_finite_f():
     data = pd.DataFrame({"a": list("xxyyzz"), "y": [1.0, 1, 2, 2, 5, 5]})
-    found = permanova("a ~ y", data)
-    assert np.isinf(found.table.loc["a", "F"])
-    assert found.table.loc["a", "p"] == pytest.approx(6 / 90)
+    results = permanova("a ~ y", data)
+    assert np.isinf(results.table.loc["a", "F"])
+    assert results.table.loc["a", "p"] == pytest.approx(6 / 90)
     with pytest.warns(CollinearWarning):
         permanova("management * side ~ Achimill", DUNE.query("management != 'BF' or side == 'a'"))
 
@@ -459,8 +465,8 @@ def test_negative_squared_distances_cause_a_warning():
     between = np.ones((4, 4)) - np.eye(4)
     between[0, 1] = between[1, 0] = 5.0
     data = pd.DataFrame({"a": list("xyxx")})
-    found = permanova("a ~ 1", data, distance=between)
-    assert found.table.loc["residual", "SS"] > 0
+    results = permanova("a ~ 1", data, distance=between)
+    assert results.table.loc["residual", "SS"] > 0
     far = np.ones((4, 4)) - np.eye(4)
     far[2, :2] = far[:2, 2] = 0.1
     spread = permanova("a ~ 1", data.assign(a=list("xxxy")), distance=far)
@@ -494,9 +500,9 @@ def test_a_row_of_zeros_has_distance_one_from_all_others(metric):
                 metric
             ]
     np.testing.assert_allclose(np.delete(table[3], 3), 1.0)
-    found = permanova("site ~ a + b + c + d", data, distance=metric, permutations=19, seed=1)
+    results = permanova("site ~ a + b + c + d", data, distance=metric, permutations=19, seed=1)
     expected = permanova("site ~ 1", data, distance=table, permutations=19, seed=1)
-    np.testing.assert_allclose(found.table, expected.table, rtol=1e-10)
+    np.testing.assert_allclose(results.table, expected.table, rtol=1e-10)
     data.loc[7, list("abcd")] = 0.0
     with pytest.raises(DataError) as caught:
         permanova("site ~ a + b + c + d", data, distance=metric, permutations=19)

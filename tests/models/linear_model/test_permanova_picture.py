@@ -38,11 +38,11 @@ def test_axis_labels_show_shares_of_positive_eigenvalues(distance, label):
     else:
         apart = np.sqrt(((x[:, None] - x) ** 2).sum(axis=2))
     values = eigenvalues(apart)
-    shares = 100 * values[:2] / np.maximum(values, 0).sum()
+    proportions = 100 * values[:2] / np.maximum(values, 0).sum()
     fit = discrim.permanova(f"species ~ {' + '.join(COLUMNS)}", PENGUINS, distance=distance, permutations=9)
     axes = fit.plot("coordinates")
     texts = [axes.get_xlabel().replace("\n", " "), axes.get_ylabel()]
     drawn = [float(re.search(r"([\d.]+) %", text)[1]) for text in texts]
-    np.testing.assert_allclose(drawn, shares, atol=0.051)
+    np.testing.assert_allclose(drawn, proportions, atol=0.051)
     assert sum(drawn) <= 100.0 + 0.1
     assert label in texts[0]

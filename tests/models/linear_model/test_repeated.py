@@ -32,8 +32,8 @@ LENGTHS = "bill_length_mm + bill_depth_mm + flipper_length_mm"
 
 @cache
 def fitted(name):
-    left, responses, within, design = CASES[name]
-    return mlm(f"{left} ~ {' + '.join(responses)}", TABLE).repeated(within, design)
+    remaining, responses, within, design = CASES[name]
+    return mlm(f"{remaining} ~ {' + '.join(responses)}", TABLE).repeated(within, design)
 
 
 def own(label):
@@ -67,8 +67,8 @@ def test_between_and_within_tests_agree_with_car(name, kind):
             ours = tests.loc[(own(label), STATISTICS[test])]
             # F of an upper bound has other degrees of freedom in R.
             kept = 1 if ours["F_is"] == "upper bound" else 4
-            found = ours[["statistic", "F", "df1", "df2"]].to_numpy(dtype=float)
-            np.testing.assert_allclose(found[:kept], row[:kept], rtol=1e-8)
+            values = ours[["statistic", "F", "df1", "df2"]].to_numpy(dtype=float)
+            np.testing.assert_allclose(values[:kept], row[:kept], rtol=1e-8)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -92,11 +92,11 @@ def test_effect_sizes_agree_with_afex():
 
 @pytest.mark.parametrize("kind", [2, 3])
 def test_profiles_of_two_classes_agree_with_hotellings_t2(kind):
-    found = mlm(f"species ~ {LENGTHS}", TWO).profile(type=kind)
+    result = mlm(f"species ~ {LENGTHS}", TWO).profile(type=kind)
     theirs = FOUND["profile"]
     theirs = theirs | ({"flatness": theirs["flatness_unweighted"]} if kind == 3 else {})
     for test in ("wilks", "pillai", "hotelling-lawley", "roy"):
-        table = found.tests(test)
+        table = result.tests(test)
         for hypothesis in ("parallelism", "level", "flatness"):
             ours = table.loc[hypothesis, ["F", "df1", "df2"]].astype(float)
             np.testing.assert_allclose(ours, theirs[hypothesis], rtol=1e-9)
@@ -126,13 +126,13 @@ def test_univariate_tests_equal_an_anova_with_subjects_as_blocks():
     names = list(iris.columns[:4])
     x, codes = iris[names].to_numpy(), np.repeat(range(3), 50)
     cells = np.stack([x[codes == k].mean(axis=0) for k in range(3)])
-    grand, parts = x.mean(), x.mean(axis=0)
-    rest = x - x.mean(axis=1, keepdims=True) - cells[codes] + cells.mean(axis=1)[codes][:, None]
-    together = cells - cells.mean(axis=1, keepdims=True) - parts + grand
+    grand, chunks = x.mean(), x.mean(axis=0)
+    remaining = x - x.mean(axis=1, keepdims=True) - cells[codes] + cells.mean(axis=1)[codes][:, None]
+    together = cells - cells.mean(axis=1, keepdims=True) - chunks + grand
     table = mlm("species ~ .", iris).repeated({"part": names}).univariate()
-    assert table.loc["part", "SS"] == pytest.approx(150 * ((parts - grand) ** 2).sum(), rel=1e-10)
+    assert table.loc["part", "SS"] == pytest.approx(150 * ((chunks - grand) ** 2).sum(), rel=1e-10)
     assert table.loc["species:part", "SS"] == pytest.approx(50 * (together**2).sum(), rel=1e-10)
-    assert table.loc["part", "SS_error"] == pytest.approx((rest**2).sum(), rel=1e-10)
+    assert table.loc["part", "SS_error"] == pytest.approx((remaining**2).sum(), rel=1e-10)
 
 
 def test_means_and_intervals_equal_those_of_the_cells():
@@ -152,15 +152,15 @@ def test_means_and_intervals_equal_those_of_the_cells():
 
 
 def test_rows_of_the_design_are_matched_by_label():
-    left, responses, within, _ = CASES["both"]
-    fit = mlm(f"{left} ~ {' + '.join(responses)}", TABLE)
+    remaining, responses, within, _ = CASES["both"]
+    fit = mlm(f"{remaining} ~ {' + '.join(responses)}", TABLE)
     mixed = within.set_axis(responses, axis=0).sample(frac=1, random_state=0)
     pd.testing.assert_frame_equal(fit.repeated(mixed).univariate(), fit.repeated(within).univariate())
 
 
 def test_tests_are_invariant_to_units_and_offsets():
-    left, responses, within, _ = CASES["both"]
-    formula = f"{left} ~ {' + '.join(responses)}"
+    remaining, responses, within, _ = CASES["both"]
+    formula = f"{remaining} ~ {' + '.join(responses)}"
     first = mlm(formula, TABLE).repeated(within).univariate()
     scaled = TABLE.assign(**{name: 1e-200 * (TABLE[name] + 1000.0) for name in responses})
     second = mlm(formula, scaled).repeated(within).univariate()
@@ -169,10 +169,10 @@ def test_tests_are_invariant_to_units_and_offsets():
 
 
 def test_weights_equal_repeated_rows_in_profiles():
-    times = np.random.default_rng(3).integers(1, 4, len(TABLE))
+    row_counts = np.random.default_rng(3).integers(1, 4, len(TABLE))
     formula = "treatment ~ " + " + ".join(RESPONSES[:5])
-    weighted = mlm(formula, TABLE.assign(w=times), weights="w")
-    repeated = mlm(formula, TABLE.loc[TABLE.index.repeat(times)])
+    weighted = mlm(formula, TABLE.assign(w=row_counts), weights="w")
+    repeated = mlm(formula, TABLE.loc[TABLE.index.repeat(row_counts)])
     for kind in (2, 3):
         a, b = (fit.profile(None, kind).manova().drop(columns="F_is") for fit in (weighted, repeated))
         np.testing.assert_allclose(a, b, rtol=1e-9)
@@ -197,8 +197,8 @@ def test_univariate_tests_need_fewer_degrees_of_freedom():
     with pytest.raises(CollinearError) as caught:
         fit.tests()
     assert "repeated()" in str(caught.value)
-    found = fit.repeated(WITHIN)
-    tests, alone, spheres = found.tests(), found.univariate(), found.sphericity()
+    result = fit.repeated(WITHIN)
+    tests, alone, spheres = result.tests(), result.univariate(), result.sphericity()
     assert tests.loc["phase:hour", "F_is"] == "not defined"
     assert np.isnan(tests.loc["phase:hour", "F"])
     assert np.isfinite(tests.loc["phase", "F"])
@@ -255,7 +255,7 @@ def test_profile_plots_have_a_line_for_each_class():
 
 
 @pytest.mark.parametrize(
-    ("within", "design", "words"),
+    ("within", "design", "message"),
     [
         (WITHIN[:14], None, "14 rows.* 15 responses"),
         (["pre", "post"], None, "type list"),
@@ -269,9 +269,9 @@ def test_profile_plots_have_a_line_for_each_class():
         (WITHIN.assign(visit=range(15)), "phase:visit", "'phase:visit'"),
     ],
 )
-def test_designs_that_cannot_be_tested_are_refused(within, design, words):
+def test_designs_that_cannot_be_tested_are_refused(within, design, message):
     fit = mlm("treatment * gender ~ " + " + ".join(RESPONSES), TABLE)
-    with pytest.raises(DataError, match=words):
+    with pytest.raises(DataError, match=message):
         fit.repeated(within, design)
 
 
@@ -316,11 +316,11 @@ def test_tests_are_invariant_to_units_with_overflowing_squares():
     iris = load_iris()
     names = list(iris.columns[:4])
     within = {"part": ["sepal", "petal"] * 2, "size": ["length"] * 2 + ["width"] * 2}
-    held = mlm("species ~ .", iris).repeated(within).univariate()
-    found = mlm("species ~ .", iris.assign(**{name: iris[name] * 1e200 for name in names})).repeated(within)
+    fixed = mlm("species ~ .", iris).repeated(within).univariate()
+    result = mlm("species ~ .", iris.assign(**{name: iris[name] * 1e200 for name in names})).repeated(within)
     for column in ("F", "p_GG", "eta2"):
-        np.testing.assert_allclose(found.univariate()[column], held[column], rtol=1e-9)
-    assert np.isinf(found.univariate()["SS"]).all()
+        np.testing.assert_allclose(result.univariate()[column], fixed[column], rtol=1e-9)
+    assert np.isinf(result.univariate()["SS"]).all()
 
 
 def test_a_term_without_degrees_of_freedom_has_no_note_on_contrasts():

@@ -30,33 +30,33 @@ def fitted(name, **options):
     return pls(formula, data, **({"algorithm": OrthogonalPLS(GOLDEN[name]["orthogonal"])} | options))
 
 
-def near(found, held, tol=1e-10):
-    np.testing.assert_allclose(np.asarray(found), np.asarray(held), rtol=tol, atol=tol)
+def near(result, fixed, tol=1e-10):
+    np.testing.assert_allclose(np.asarray(result), np.asarray(fixed), rtol=tol, atol=tol)
 
 
 @tables
 def test_estimates_agree_with_ropls(name):
-    fit, held = fitted(name), GOLDEN[name]
+    fit, fixed = fitted(name), GOLDEN[name]
     for of in ("weights", "loadings"):
-        near(getattr(fit, of), held[of])
-    near(fit.transform(), held["scores"])
-    near(fit.predict_indicators().iloc[:, 1], held["fitted"])
-    near(fit.vip()[fit.terms], held["vip"])
-    near(fit.vip(part="orthogonal")[fit.terms], held["orthogonal_vip"])
+        near(getattr(fit, of), fixed[of])
+    near(fit.transform(), fixed["scores"])
+    near(fit.predict_indicators().iloc[:, 1], fixed["fitted"])
+    near(fit.vip()[fit.terms], fixed["vip"])
+    near(fit.vip(part="orthogonal")[fit.terms], fixed["orthogonal_vip"])
     row = fit.glance().iloc[0]
     for ours, theirs in {"R2X": "R2X", "R2": "R2Y", "RMSEE": "RMSEE"}.items():
         # It gives three digits.
-        assert float(f"{row[ours]:.3g}") == held["rounded"][theirs]
+        assert float(f"{row[ours]:.3g}") == fixed["rounded"][theirs]
 
 
 @tables
 def test_q2_agrees_with_its_fits_without_each_fold(name):
-    fit, held = fitted(name), GOLDEN[name]["folds"]
-    fold = np.arange(fit.nobs) % held["folds"]
-    splits = [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(held["folds"])]
+    fit, fixed = fitted(name), GOLDEN[name]["folds"]
+    fold = np.arange(fit.nobs) % fixed["folds"]
+    splits = [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(fixed["folds"])]
     table = fit.q2(splits)
     assert table["orthogonal"].tolist() == list(range(1, fit.orthogonal + 1))
-    near(table["Q2"], held["Q2"])
+    near(table["Q2"], fixed["Q2"])
 
 
 @tables
@@ -92,9 +92,9 @@ def test_scores_agree_with_kopls(formula, data, scale):
     for name in ("O1", "O2"):
         # Columns that orthogonal scores were taken out of stand at the left, all of them at the right.
         t = kernel @ u / np.sqrt(sizes)
-        rest = kernel - t @ t.T
-        own, found = np.linalg.eigh(t.T @ rest @ t)
-        s = rest @ t @ found[:, -1] / np.sqrt(own[-1])
+        remaining = kernel - t @ t.T
+        own, result = np.linalg.eigh(t.T @ remaining @ t)
+        s = remaining @ t @ result[:, -1] / np.sqrt(own[-1])
         ours = fit.transform()[name].to_numpy()
         near(ours * np.sign(ours @ s), s, 1e-8)
         away = np.eye(len(s)) - np.outer(s, s) / (s @ s)
@@ -136,11 +136,11 @@ def test_held_out_rows_are_predicted_by_fits_to_the_others(rule):
     fit = pls(
         "cultivar ~ .", data, algorithm=OrthogonalPLS(2), rule=rule, prior="equal" if rule == "lda" else None
     )
-    found = fit.leave_one_out()
+    result = fit.leave_one_out()
     for i in (0, 11, 20):
         other = fit.update(data=data.drop(index=i))
         assert other.orthogonal == 2
-        assert found.iloc[i, 0] == other.predict(data.iloc[[i]]).iloc[0]
+        assert result.iloc[i, 0] == other.predict(data.iloc[[i]]).iloc[0]
 
 
 def test_a_choice_has_the_errors_of_fits_with_fixed_numbers():
@@ -148,12 +148,12 @@ def test_a_choice_has_the_errors_of_fits_with_fixed_numbers():
     assert fit.path["orthogonal"].tolist() == [1, 2, 4]
     near(pls("cultivar ~ .", WINE, algorithm=OrthogonalPLS(4)).q2(4, 1).iloc[[0, 1, 3]], fit.path)
     for number, error in zip(fit.path["orthogonal"], fit.path["error"], strict=True):
-        given = pls("cultivar ~ .", WINE, algorithm=OrthogonalPLS(number))
-        near(given.error_rates(["cv"], folds=4, seed=1)["estimate"], error)
+        arguments = pls("cultivar ~ .", WINE, algorithm=OrthogonalPLS(number))
+        near(arguments.error_rates(["cv"], folds=4, seed=1)["estimate"], error)
     assert fit.orthogonal == fit.path["orthogonal"][fit.path["error"].idxmin()]
-    held = fit.update()
-    assert (held.orthogonal, held.ncomp) == (fit.orthogonal, fit.ncomp)
-    near(held.loadings, fit.loadings)
+    fixed = fit.update()
+    assert (fixed.orthogonal, fixed.ncomp) == (fit.orthogonal, fit.ncomp)
+    near(fixed.loadings, fit.loadings)
 
 
 def test_a_file_and_moments_have_the_same_fit(tmp_path):
@@ -167,7 +167,7 @@ def test_a_file_and_moments_have_the_same_fit(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "message"),
     [
         ({"algorithm": OrthogonalPLS(1), "ncomp": "1se"}, "choice of ncomp"),
         ({"algorithm": OrthogonalPLS}, "is a class"),
@@ -177,8 +177,8 @@ def test_a_file_and_moments_have_the_same_fit(tmp_path):
         ({"algorithm": OrthogonalPLS(40), "rule": "max"}, "Use OrthogonalPLS.11., fewer"),
     ],
 )
-def test_invalid_requests_are_refused(options, words):
-    with pytest.raises(DataError, match=words):
+def test_invalid_requests_are_refused(options, message):
+    with pytest.raises(DataError, match=message):
         pls("cultivar ~ .", WINE, **options)
 
 
@@ -205,8 +205,8 @@ def test_errors_have_hints():
 def test_an_estimator_fits_as_many_as_there_are():
     classifier = pytest.importorskip("discrim.sklearn").PLSClassifier
     x, y = load_iris().drop(columns="species"), load_iris()["species"]
-    for algorithm, words in ((OrthogonalPLS(9), "2 orthogonal"), (SparsePLS([2] * 5), "4 components")):
-        with pytest.warns(DiscrimWarning, match=words):
+    for algorithm, message in ((OrthogonalPLS(9), "2 orthogonal"), (SparsePLS([2] * 5), "4 components")):
+        with pytest.warns(DiscrimWarning, match=message):
             classifier(rule="max", algorithm=algorithm).fit(x, y)
         with pytest.raises(DataError):
             classifier(rule="max", algorithm=algorithm, few="raise").fit(x, y)

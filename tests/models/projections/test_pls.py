@@ -78,26 +78,28 @@ def test_the_path_agrees_with_fits_with_as_many_components(rule):
     data = noisy(30, 8)
     fit = pls("y ~ .", data, seed=3, folds=5, rule=rule)
     for count in (1, 3):
-        given = pls("y ~ .", data, ncomp=count, rule=rule)
-        rate = given.error_rates(["cv"], folds=5, seed=3)["estimate"].iloc[0]
+        arguments = pls("y ~ .", data, ncomp=count, rule=rule)
+        rate = arguments.error_rates(["cv"], folds=5, seed=3)["estimate"].iloc[0]
         assert fit.path["error"].iloc[count - 1] == pytest.approx(rate)
-        assert fit.path["R2"].iloc[count - 1] == pytest.approx(given.r2()["y"].sum())
+        assert fit.path["R2"].iloc[count - 1] == pytest.approx(arguments.r2()["y"].sum())
     own = fit.q2(folds=5, seed=3)
     pd.testing.assert_frame_equal(own, fit.path.head(len(own)), rtol=1e-12)
-    least = fit.path["error"].min()
-    assert fit.ncomp == fit.path.loc[fit.path["error"] <= least + 1e-12, "components"].min()
+    smallest = fit.path["error"].min()
+    assert fit.ncomp == fit.path.loc[fit.path["error"] <= smallest + 1e-12, "components"].min()
     simple = pls("y ~ .", data, seed=3, folds=5, rule=rule, ncomp="1se")
     slack = fit.path["se"].iloc[fit.path["error"].argmin()]
-    assert simple.ncomp == fit.path.loc[fit.path["error"] <= least + slack, "components"].min()
+    assert simple.ncomp == fit.path.loc[fit.path["error"] <= smallest + slack, "components"].min()
 
 
 def test_folds_repeat_the_choice_and_leave_one_out_keeps_it():
     data = noisy(30, 8)
     fit = pls("y ~ .", data, seed=1, folds=3, grid=[1, 2, 4])
-    found = discrim.cross_validate(fit, 3, seed=2)
-    assert found.nested
-    given = pls("y ~ .", data, ncomp=fit.ncomp)
-    np.testing.assert_allclose(fit.leave_one_out().iloc[:, 1:], given.leave_one_out().iloc[:, 1:], atol=1e-12)
+    cv = discrim.cross_validate(fit, 3, seed=2)
+    assert cv.nested
+    arguments = pls("y ~ .", data, ncomp=fit.ncomp)
+    np.testing.assert_allclose(
+        fit.leave_one_out().iloc[:, 1:], arguments.leave_one_out().iloc[:, 1:], atol=1e-12
+    )
 
 
 def test_shuffled_labels_are_not_predicted():
@@ -187,7 +189,7 @@ def test_a_class_of_one_row():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"ncomp": 0}, "from 1 on"),
         ({"ncomp": True}, "from 1 on"),
@@ -203,8 +205,8 @@ def test_a_class_of_one_row():
         ({"algorithm": object(), "ncomp": 1}, "not a regression"),
     ],
 )
-def test_invalid_options_are_refused(options, said):
-    with pytest.raises(DataError, match=said):
+def test_invalid_options_are_refused(options, message):
+    with pytest.raises(DataError, match=message):
         pls("y ~ .", noisy(24, 4), **options)
 
 
@@ -258,8 +260,8 @@ def test_moments_and_sources_give_the_fit_of_the_rows():
         read = pls("y ~ .", lambda data=data: iter([data[:10], data[10:]]), ncomp=2)
         np.testing.assert_allclose(read.coef, fit.coef, atol=1e-12)
     data = noisy(24, 5)
-    held = pls(moments=discrim.moments("y ~ .", data), ncomp=2)
-    np.testing.assert_allclose(held.coef, pls("y ~ .", data, ncomp=2).coef, atol=1e-12)
+    fixed = pls(moments=discrim.moments("y ~ .", data), ncomp=2)
+    np.testing.assert_allclose(fixed.coef, pls("y ~ .", data, ncomp=2).coef, atol=1e-12)
     with pytest.raises(NotSupportedError) as caught:
         pls(moments=discrim.moments("y ~ .", data))
     assert "ncomp=" in str(caught.value)
@@ -296,18 +298,18 @@ def test_q2_supports_the_splits_of_the_verb():
     rng = np.random.default_rng(5)
     splits = [(np.sort(rng.permutation(178)[:120]), rng.permutation(178)[:40]) for _ in range(3)]
     fit = pls("cultivar ~ .", WINE, ncomp=4)
-    found = fit.q2(folds=splits)
-    wanted = pls("cultivar ~ .", WINE, folds=splits, grid=[1, 2, 3, 4]).path
-    np.testing.assert_allclose(found[["error", "Q2"]], wanted[["error", "Q2"]], rtol=1e-9)
+    result = fit.q2(folds=splits)
+    expected = pls("cultivar ~ .", WINE, folds=splits, grid=[1, 2, 3, 4]).path
+    np.testing.assert_allclose(result[["error", "Q2"]], expected[["error", "Q2"]], rtol=1e-9)
     wrong = np.zeros(4)
     for train, test in splits:
         for a in range(4):
             part = pls("cultivar ~ .", WINE.iloc[train], ncomp=a + 1)
             called = part.predict(WINE.iloc[test], prior=fit.prior)
             wrong[a] += (called != WINE["cultivar"].iloc[test]).sum()
-    np.testing.assert_allclose(found["error"], wrong / 120, rtol=1e-9)
+    np.testing.assert_allclose(result["error"], wrong / 120, rtol=1e-9)
     masks = [(np.isin(np.arange(178), train), test) for train, test in splits]
-    assert fit.q2(folds=iter(masks)).equals(found)
+    assert fit.q2(folds=iter(masks)).equals(result)
     for strange in ([], "5", 2.5, [(np.arange(10),)], [([0, 1], [178])]):
         with pytest.raises(DataError) as caught:
             fit.q2(folds=strange)

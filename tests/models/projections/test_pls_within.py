@@ -18,8 +18,8 @@ IRIS = load_iris()
 PLANTS = IRIS.assign(plant=np.tile(np.arange(50), 3))
 
 
-def near(found, held, tol=1e-10):
-    np.testing.assert_allclose(np.asarray(found), np.asarray(held), rtol=tol, atol=tol)
+def near(result, fixed, tol=1e-10):
+    np.testing.assert_allclose(np.asarray(result), np.asarray(fixed), rtol=tol, atol=tol)
 
 
 def deviations(data):
@@ -31,15 +31,15 @@ def deviations(data):
 
 
 def test_estimates_agree_with_mixomics():
-    held = GOLDEN["repeated"]
-    fit = pls("species ~ .", PLANTS, algorithm=SparsePLS(held["keep"]), within="plant")
-    near(fit.weights, held["weights"])
-    near(fit.transform(), held["scores"])
-    near(fit.transform(PLANTS), held["scores"])
-    near(fit.explained, held["explained"])
-    near(fit.predict_indicators(PLANTS), held["fitted"])
+    fixed = GOLDEN["repeated"]
+    fit = pls("species ~ .", PLANTS, algorithm=SparsePLS(fixed["keep"]), within="plant")
+    near(fit.weights, fixed["weights"])
+    near(fit.transform(), fixed["scores"])
+    near(fit.transform(PLANTS), fixed["scores"])
+    near(fit.explained, fixed["explained"])
+    near(fit.predict_indicators(PLANTS), fixed["fitted"])
     for rule in ("max", "centroid"):
-        assert fit.update(rule=rule).predict(PLANTS).tolist() == held[rule]
+        assert fit.update(rule=rule).predict(PLANTS).tolist() == fixed[rule]
 
 
 def test_a_fit_agrees_with_a_table_of_deviations():
@@ -56,21 +56,21 @@ def test_a_fit_agrees_with_a_table_of_deviations():
 
 def test_a_shift_of_all_rows_of_a_group_changes_nothing():
     shift = np.random.default_rng(2).normal(size=(50, 4)) * 100
-    moved = PLANTS.copy()
-    moved.iloc[:, :4] += shift[moved["plant"]]
-    fit, other = (pls("species ~ .", table, ncomp=2, within="plant") for table in (PLANTS, moved))
+    shifted = PLANTS.copy()
+    shifted.iloc[:, :4] += shift[shifted["plant"]]
+    fit, other = (pls("species ~ .", table, ncomp=2, within="plant") for table in (PLANTS, shifted))
     near(fit.coef, other.coef, 1e-9)
-    near(fit.predict_proba(), other.predict_proba(moved), 1e-9)
+    near(fit.predict_proba(), other.predict_proba(shifted), 1e-9)
 
 
 def test_groups_are_left_out_whole():
     few = PLANTS[PLANTS["plant"] < 12].reset_index(drop=True)
     fit = pls("species ~ .", few, ncomp=2, within="plant", prior="equal")
-    found = fit.leave_one_out()
+    result = fit.leave_one_out()
     for plant in (0, 7):
         rows = few["plant"] == plant
         other = fit.update(data=few[~rows])
-        near(found[rows].iloc[:, 1:].astype(float), other.predict_proba(few[rows]))
+        near(result[rows].iloc[:, 1:].astype(float), other.predict_proba(few[rows]))
     # As many folds as plants are those without each of them, whatever deals them.
     left_out = fit.error_rates(["loo"])["wrong"].iloc[0]
     assert fit.error_rates(["cv"], folds=12, seed=1)["wrong"].iloc[0] == left_out
@@ -144,7 +144,7 @@ def test_an_empty_table_of_any_dtype_has_no_predictions():
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "message"),
     [
         ({"within": "plants"}, "No column 'plants'"),
         ({"within": 3}, "name of a column"),
@@ -156,11 +156,11 @@ def test_an_empty_table_of_any_dtype_has_no_predictions():
         ({"within": "gaps"}, "Row 7 has no 'gaps'"),
     ],
 )
-def test_invalid_requests_are_refused(options, words):
+def test_invalid_requests_are_refused(options, message):
     data = PLANTS.assign(
         single=np.arange(150), nested=np.arange(150) // 2, gaps=PLANTS["plant"].where(IRIS.index != 7)
     )
-    with pytest.raises(DataError, match=words):
+    with pytest.raises(DataError, match=message):
         pls("species ~ sepal_width + petal_length", data, ncomp=1, **options)
 
 

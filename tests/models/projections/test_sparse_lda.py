@@ -34,9 +34,9 @@ TABLES = {
 
 def golden_table(name, made):
     if name.startswith("wide"):
-        held = GOLDEN["tables"][made]
-        x = np.array(held["x"])
-        return "y ~ .", pd.DataFrame(x, columns=[f"v{j}" for j in range(x.shape[1])]).assign(y=held["y"])
+        fixed = GOLDEN["tables"][made]
+        x = np.array(fixed["x"])
+        return "y ~ .", pd.DataFrame(x, columns=[f"v{j}" for j in range(x.shape[1])]).assign(y=fixed["y"])
     load, response = TABLES[name.split("_")[0]]
     return f"{response} ~ .", load().astype({response: str})
 
@@ -103,17 +103,17 @@ def test_conditions_of_a_minimum_hold(n, p, k, ridge):
     for penalty in (0.02, 0.1, 0.3):
         fit = sparse_lda("y ~ .", data, penalty=penalty, ridge=ridge)
         b, theta = fit.standardized.to_numpy(), fit.scores.to_numpy()
-        found = len(fit.penalty)
-        assert found == k - 1 or penalty > 0.1
+        result = len(fit.penalty)
+        assert result == k - 1 or penalty > 0.1
         scores = indicators @ theta
-        np.testing.assert_allclose(scores.T @ scores / n, np.eye(found), atol=1e-12)
+        np.testing.assert_allclose(scores.T @ scores / n, np.eye(result), atol=1e-12)
         np.testing.assert_allclose(scores.mean(axis=0), 0, atol=1e-12)
         slope = z.T @ (scores - z @ b) / n - ridge * b
-        held = b != 0
-        np.testing.assert_allclose(slope[held], penalty * np.sign(b[held]), atol=1e-11)
-        assert (np.abs(slope[~held]) <= penalty * (1 + 1e-9)).all()
+        fixed = b != 0
+        np.testing.assert_allclose(slope[fixed], penalty * np.sign(b[fixed]), atol=1e-11)
+        assert (np.abs(slope[~fixed]) <= penalty * (1 + 1e-9)).all()
         # Given b, the scores are the class means of z b without the part along earlier ones.
-        for r in range(found):
+        for r in range(result):
             best = np.linalg.lstsq(indicators, z @ b[:, r], rcond=None)[0]
             earlier = scores[:, :r]
             best = indicators @ best
@@ -128,23 +128,23 @@ def test_the_minimum_is_below_all_signs_and_random_scores():
     data = wide_table(rng, 40, 4, 3)
     data[["v0", "v1"]] += np.array([[0, 0], [1, 0], [0, 2.0]])[data["y"]]
     z, codes = standard(data, "y")
-    shares = np.bincount(codes) / len(codes)
+    proportions = np.bincount(codes) / len(codes)
     correlations, means = z.T @ z / len(z), np.stack([z[codes == k].mean(axis=0) for k in range(3)])
-    basis = np.linalg.qr(np.column_stack([np.sqrt(shares), np.eye(3)[:, :2]]))[0][:, 1:]
-    penalty, least = 0.15, np.inf
+    basis = np.linalg.qr(np.column_stack([np.sqrt(proportions), np.eye(3)[:, :2]]))[0][:, 1:]
+    penalty, smallest = 0.15, np.inf
     for angle in np.linspace(0, np.pi, 301):
-        c = (basis @ [np.cos(angle), np.sin(angle)] * np.sqrt(shares)) @ means
+        c = (basis @ [np.cos(angle), np.sin(angle)] * np.sqrt(proportions)) @ means
         for signs in product([-1, 0, 1], repeat=4):
             s = np.array(signs)
             at = np.flatnonzero(s)
             b = np.linalg.solve(correlations[np.ix_(at, at)], c[at] - penalty * s[at])
             if (b * s[at] > 0).all():
-                least = min(least, 0.5 - 0.5 * b @ (c[at] - penalty * s[at]))
+                smallest = min(smallest, 0.5 - 0.5 * b @ (c[at] - penalty * s[at]))
     fit = sparse_lda("y ~ .", data, penalty=penalty)
     b, theta = fit.standardized["LD1"].to_numpy(), fit.scores["LD1"].to_numpy()
     value = ((theta[codes] - z @ b) ** 2).mean() / 2 + penalty * np.abs(b).sum()
-    assert value <= least + 1e-12
-    assert value > least - 1e-3
+    assert value <= smallest + 1e-12
+    assert value > smallest - 1e-3
 
 
 def test_numbers_of_columns_are_kept_and_the_next_is_about_to_enter():
@@ -165,13 +165,13 @@ def test_path_has_the_errors_of_fits_with_the_penalty_given():
     assert fit.path["penalty"].is_monotonic_decreasing
     assert fit.path["columns"].iloc[0] == 0
     for _, row in fit.path.iloc[1:4].iterrows():
-        given = sparse_lda("cultivar ~ .", data, penalty=row["penalty"])
-        own = given.error_rates(["cv"], folds=4, seed=3).iloc[0]
+        arguments = sparse_lda("cultivar ~ .", data, penalty=row["penalty"])
+        own = arguments.error_rates(["cv"], folds=4, seed=3).iloc[0]
         assert row["error"] == pytest.approx(own["estimate"])
         assert row["se"] == pytest.approx(own["se"])
-        assert row["columns"] == len(given.selected)
-    least = fit.path["error"].min()
-    best = fit.path.loc[fit.path["error"] <= least + 1e-12, "penalty"].max()
+        assert row["columns"] == len(arguments.selected)
+    smallest = fit.path["error"].min()
+    best = fit.path.loc[fit.path["error"] <= smallest + 1e-12, "penalty"].max()
     assert fit.penalty.tolist() == [best] * 2
     coefs = fit.coefficient_path()
     np.testing.assert_allclose(
@@ -186,10 +186,10 @@ def test_wide_tables_agree_with_their_augmented_tables():
     few = sparse_lda("y ~ " + " + ".join(fit.selected), data, penalty=0.2)
     assert few._fit.estimates.moments.spread == "pooled"
     np.testing.assert_allclose(fit.predict_log_proba(), few.predict_log_proba(), rtol=1e-9, atol=1e-9)
-    left = fit.leave_one_out()
+    remaining = fit.leave_one_out()
     without = sparse_lda("y ~ .", data.drop(index=4), penalty=0.2, prior=fit.prior)
     np.testing.assert_allclose(
-        left.iloc[4, 1:].to_numpy(float), without.predict_proba(data.loc[[4]]).iloc[0], rtol=1e-8
+        remaining.iloc[4, 1:].to_numpy(float), without.predict_proba(data.loc[[4]]).iloc[0], rtol=1e-8
     )
 
 
@@ -209,7 +209,7 @@ def test_one_of_two_equal_columns_is_selected():
 
 def test_invalid_requests_are_refused():
     iris = load_iris()
-    for options, said in [
+    for options, message in [
         ({"penalty": -1}, "penalty=-1"),
         ({"penalty": [0.1, 0.2, 0.3]}, "3 classes have 2 directions"),
         ({"nonzero": 0}, "nonzero=0"),
@@ -221,7 +221,7 @@ def test_invalid_requests_are_refused():
         ({"grid": [0.0, 1.0]}, "no penalty to choose from"),
         ({"n_penalties": 1}, "n_penalties=1"),
     ]:
-        with pytest.raises(DataError, match=said):
+        with pytest.raises(DataError, match=message):
             sparse_lda("species ~ .", iris, **options)
     wide = wide_table(np.random.default_rng(1), 20, 40, 2)
     with pytest.raises(CollinearError) as caught:
@@ -247,11 +247,11 @@ def test_invalid_requests_are_refused():
 def test_units_and_offsets_do_not_matter():
     iris = load_iris()
     plain = sparse_lda("species ~ .", iris, penalty=0.1)
-    moved = iris.assign(
+    shifted = iris.assign(
         petal_length=iris["petal_length"] * 1e-200, petal_width=iris["petal_width"] * 2.0**400,
         sepal_width=iris["sepal_width"] + 2.0**20,
     )  # fmt: skip
-    fit = sparse_lda("species ~ .", moved, penalty=0.1)
+    fit = sparse_lda("species ~ .", shifted, penalty=0.1)
     np.testing.assert_allclose(fit.standardized, plain.standardized, rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(fit.predict_log_proba(), plain.predict_log_proba(), rtol=1e-7)
 
@@ -260,8 +260,8 @@ def test_scores_have_the_covariance_within_classes_that_plots_draw():
     wine = load_wine()
     fit = sparse_lda("cultivar ~ .", wine, nonzero=3)
     scores, within = fit.transform(), fit._scores_within()
-    rest = scores - scores.groupby(wine["cultivar"], observed=True).transform("mean")
-    np.testing.assert_allclose(rest.T @ rest / (len(wine) - 3), within, atol=1e-12)
+    remaining = scores - scores.groupby(wine["cultivar"], observed=True).transform("mean")
+    np.testing.assert_allclose(remaining.T @ remaining / (len(wine) - 3), within, atol=1e-12)
     # The map's rule is the fit's: nearest mean in that metric, but for the prior.
     white = np.linalg.inv(np.linalg.cholesky(within))
     gaps = (scores.to_numpy()[:, None] - fit._centroids().to_numpy()) @ white.T

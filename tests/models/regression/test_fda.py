@@ -71,9 +71,9 @@ def test_two_classes_give_the_engine_one_column():
     values = fit.decision_function()
     assert isinstance(values, pd.Series)
     assert ((values > 0) == (fit.predict() == "virginica")).all()
-    least = fda("species ~ .", two, engine=LinearRegression())
+    smallest = fda("species ~ .", two, engine=LinearRegression())
     theirs = lda("species ~ .", two, method="mle")
-    np.testing.assert_allclose(least.decision_function(), theirs.decision_function(), rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(smallest.decision_function(), theirs.decision_function(), rtol=1e-8, atol=1e-9)
 
 
 def test_weights_equal_repeated_rows():
@@ -93,11 +93,11 @@ def test_rows_are_left_out_by_refits_and_the_engine_given_stays_unfitted():
     fit = fda("species ~ .", IRIS, engine=engine)
     assert not hasattr(engine, "coef_")
     assert hasattr(fit.engine, "coef_")
-    left = fit.leave_one_out()
+    remaining = fit.leave_one_out()
     for row in (3, 70, 133):
         other = fda("species ~ .", IRIS.drop(index=row), engine=engine, prior=fit.prior)
         expected = other.predict_proba(IRIS.iloc[[row]]).iloc[0]
-        np.testing.assert_allclose(left.iloc[row, 1:].astype(float), expected, rtol=1e-8)
+        np.testing.assert_allclose(remaining.iloc[row, 1:].astype(float), expected, rtol=1e-8)
     rates = fit.error_rates(["apparent", "cv", "632+"], folds=4, replicates=3, seed=0)
     assert rates["estimate"].between(0, 0.3).all()
 
@@ -142,9 +142,9 @@ class Shifted:
 
 
 def test_centroids_are_the_class_means_of_the_variates_and_a_shift_changes_nothing_else():
-    plain, moved = (fda("species ~ .", IRIS, engine=Shifted(by)) for by in (0.0, np.array([3.0, -2.0])))
-    np.testing.assert_allclose(moved.predict_proba(), plain.predict_proba(), rtol=1e-8, atol=1e-12)
-    np.testing.assert_allclose(moved.values, plain.values, rtol=1e-12)
+    plain, shifted = (fda("species ~ .", IRIS, engine=Shifted(by)) for by in (0.0, np.array([3.0, -2.0])))
+    np.testing.assert_allclose(shifted.predict_proba(), plain.predict_proba(), rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(shifted.values, plain.values, rtol=1e-12)
     for engine in (Shifted(5.0), RBF, KNeighborsRegressor(40)):
         fit = fda("species ~ .", IRIS, engine=engine)
         means = fit.transform().groupby(IRIS["species"].to_numpy()).mean()
@@ -174,8 +174,8 @@ def test_engines_are_copied_deeply_for_each_fit():
     assert engine.state == {}
     assert fit.engine.state["seen"] == 150
     pd.testing.assert_frame_equal(fit.predict_proba(IRIS), before, check_exact=True)
-    least = fda("species ~ .", IRIS, engine=LinearRegression()).error_rates(["cv"], seed=0)
-    pd.testing.assert_frame_equal(rates, least)
+    smallest = fda("species ~ .", IRIS, engine=LinearRegression()).error_rates(["cv"], seed=0)
+    pd.testing.assert_frame_equal(rates, smallest)
 
 
 def test_the_number_of_axes_may_come_from_numpy():

@@ -63,13 +63,13 @@ def three_in_a_row(seed: int = 0, n: int = 60) -> pd.DataFrame:
 def test_coefficients_errors_and_tests_agree_with_lm(name):
     case, _, fit = golden(name)
     assert fit.classes.tolist() == case["classes"]
-    table, whole = fit.coefficients(), fit.regressions()
+    table, full = fit.coefficients(), fit.regressions()
     for label, theirs in zip(fit.classes, case["regressions"], strict=True):
         ours = table.loc[label]
         for column in ("coef", "se", "t"):
             np.testing.assert_allclose(ours[column], theirs[column], rtol=1e-9)
         np.testing.assert_allclose(ours["p"], theirs["p"], rtol=1e-8)
-        row = whole.loc[label]
+        row = full.loc[label]
         np.testing.assert_allclose(
             row[["R2", "sigma", "F"]], [theirs["r2"], theirs["sigma"], theirs["f"]], rtol=1e-9
         )
@@ -84,8 +84,8 @@ def test_estimates_agree_with_statsmodels(weights):
     design = np.column_stack(
         [np.ones(len(data)), data["bill_length_mm"], np.log(data["body_mass_g"]), data["sex"] == "male"]
     )
-    times = np.ones(len(data), dtype=int) if weights is None else data["w"].astype(int)
-    rows = np.repeat(np.arange(len(data)), times)
+    row_counts = np.ones(len(data), dtype=int) if weights is None else data["w"].astype(int)
+    rows = np.repeat(np.arange(len(data)), row_counts)
     for label in fit.classes:
         y = (data["species"] == label).to_numpy(dtype=float)
         theirs = sm.OLS(y[rows], design[rows]).fit()
@@ -106,7 +106,7 @@ def test_estimates_agree_with_statsmodels(weights):
         assert fit.df_resid == theirs.df_resid
         np.testing.assert_allclose(fit.fitted[label], design @ theirs.params, rtol=1e-9, atol=1e-12)
     hat = np.einsum("ij,ij->i", design, design @ np.linalg.inv(design[rows].T @ design[rows]))
-    np.testing.assert_allclose(fit.hat, hat * times, rtol=1e-9)
+    np.testing.assert_allclose(fit.hat, hat * row_counts, rtol=1e-9)
 
 
 def test_coefficients_sum_to_zero_and_constants_and_fitted_values_to_one():
@@ -272,18 +272,18 @@ def test_masking_counts_only_rows_of_the_fit():
 def test_leaving_a_row_out_equals_a_refit_without_it(weights):
     data = weighted(IRIS)
     fit = indicator("species ~ . - w", data, weights=weights)
-    left = fit.leave_one_out()
+    remaining = fit.leave_one_out()
     for row in (3, 41, 70, 118, 134):
         less = np.ones(len(data)) if weights is None else data["w"].to_numpy().copy()
         less[row] -= 1
         refit = indicator("species ~ . - w", data, weights=less)
         np.testing.assert_allclose(
-            left.iloc[row, 1:].astype(float),
+            remaining.iloc[row, 1:].astype(float),
             refit.predict_indicators(data.iloc[[row]]).iloc[0],
             rtol=1e-10,
             atol=1e-13,
         )
-        assert left["label"].iloc[row] == refit.predict(data.iloc[[row]]).iloc[0]
+        assert remaining["label"].iloc[row] == refit.predict(data.iloc[[row]]).iloc[0]
 
 
 def test_a_row_of_leverage_one_has_no_fit_without_it():
@@ -292,40 +292,40 @@ def test_a_row_of_leverage_one_has_no_fit_without_it():
     fit = indicator("species ~ petal_length + only", data)
     assert fit.hat.iloc[2] == pytest.approx(1)
     with pytest.warns(MissingPredictionWarning):
-        left = fit.leave_one_out()
-    assert left["label"].isna().to_numpy().nonzero()[0].tolist() == [2]
+        remaining = fit.leave_one_out()
+    assert remaining["label"].isna().to_numpy().nonzero()[0].tolist() == [2]
 
 
 def test_a_column_that_only_one_row_varies_in_is_left_out_without_that_row():
     data = IRIS.iloc[::10].assign(only=0.0)
     data.iloc[2, data.columns.get_loc("only")] = 1.0
-    left = indicator("species ~ petal_length + only", data).leave_one_out()
+    remaining = indicator("species ~ petal_length + only", data).leave_one_out()
     with pytest.warns(DroppedColumnsWarning, match="'only'"):
         rest = indicator("species ~ petal_length + only", data.drop(index=data.index[2]))
     np.testing.assert_allclose(
-        left.iloc[2, 1:].astype(float), rest.predict_indicators(data.iloc[[2]]).iloc[0], rtol=1e-12
+        remaining.iloc[2, 1:].astype(float), rest.predict_indicators(data.iloc[[2]]).iloc[0], rtol=1e-12
     )
 
 
 def test_a_class_of_one_row_left_out_is_fitted_as_zero():
     data = pd.concat([IRIS.iloc[:60], IRIS.iloc[[120]]])
     fit = indicator("species ~ .", data)
-    left = fit.leave_one_out().iloc[-1]
-    assert left["virginica"] == pytest.approx(0, abs=1e-12)
+    remaining = fit.leave_one_out().iloc[-1]
+    assert remaining["virginica"] == pytest.approx(0, abs=1e-12)
     rest = indicator("species ~ .", data.iloc[:-1]).predict_indicators(data.iloc[[-1]]).iloc[0]
-    np.testing.assert_allclose(left[["setosa", "versicolor"]].astype(float), rest, rtol=1e-9)
+    np.testing.assert_allclose(remaining[["setosa", "versicolor"]].astype(float), rest, rtol=1e-9)
 
 
 def test_folds_are_fits_without_them_from_one_pass():
     from discrim.models.evaluation.validation import deal_folds
 
     fit = indicator("species ~ .", IRIS)
-    dealt = deal_folds(fit._fit, 5, 3)
+    fold_ids = deal_folds(fit._fit, 5, 3)
     wrong = 0
     for fold in range(5):
-        other = indicator("species ~ .", IRIS[dealt != fold])
-        held = IRIS[dealt == fold]
-        wrong += int((other.predict(held) != held["species"]).sum())
+        other = indicator("species ~ .", IRIS[fold_ids != fold])
+        fixed = IRIS[fold_ids == fold]
+        wrong += int((other.predict(fixed) != fixed["species"]).sum())
     counted = fit.confusion(method="cv", folds=5, seed=3).to_numpy()
     assert counted.sum() - np.trace(counted) == wrong
     rates = fit.error_rates(["apparent", "loo", "cv", "632+"], seed=0, replicates=5)
@@ -344,17 +344,19 @@ def test_optimal_scoring_gives_the_variates_of_lda(name):
     roots = theirs.canonical().eigenvalues.to_numpy()
     np.testing.assert_allclose(scoring.correlations**2, roots / (1 + roots), rtol=1e-11)
     np.testing.assert_allclose(scoring.residuals, 1 / (1 + roots), rtol=1e-11)
-    shares = fit.prior.to_numpy()
+    proportions = fit.prior.to_numpy()
     scores = scoring.scores.to_numpy()
-    np.testing.assert_allclose(shares @ scores, 0, atol=1e-13)
-    np.testing.assert_allclose(scores.T @ (shares[:, None] * scores), np.eye(scores.shape[1]), atol=1e-13)
+    np.testing.assert_allclose(proportions @ scores, 0, atol=1e-13)
+    np.testing.assert_allclose(
+        scores.T @ (proportions[:, None] * scores), np.eye(scores.shape[1]), atol=1e-13
+    )
     # The scores are targets of least squares: their residuals are what is left, and no others leave less.
     x = data[case["columns"]].to_numpy()
     target = scores[fit.classes.get_indexer(data[case["response"]])]
     design = np.column_stack([np.ones(len(x)), x])
-    beta, left, *_ = np.linalg.lstsq(design, target, rcond=None)
+    beta, remaining, *_ = np.linalg.lstsq(design, target, rcond=None)
     np.testing.assert_allclose(beta[1:], scoring.coef, rtol=1e-8, atol=1e-12)
-    np.testing.assert_allclose(left / len(x), scoring.residuals, rtol=1e-9)
+    np.testing.assert_allclose(remaining / len(x), scoring.residuals, rtol=1e-9)
     assert "Canonical correlations" in repr(scoring)
 
 
@@ -377,17 +379,17 @@ def _exact_fit(x: ref.Exact, rows: ref.Exact, codes: np.ndarray) -> dict[str, re
     middle = sum(x) / n
     z = x - middle
     y = ref.exact((codes[:, None] == np.arange(3)).astype(float))
-    share = sum(y) / n
+    proportion = sum(y) / n
     total = z.T.dot(z)
-    coef = ref.solve(total, z.T.dot(y - share))
-    fitted = z.dot(coef) + share
+    coef = ref.solve(total, z.T.dot(y - proportion))
+    fitted = z.dot(coef) + proportion
     squares = ((y - fitted) ** 2).sum(axis=0) / (n - p - 1)
     inverse = ref.solve(total, ref.exact(np.eye(p)))
     root = np.frompyfunc(mpmath.sqrt, 1, 1)
     return {
         "coef": coef,
         "se": root(np.outer(np.diagonal(inverse), squares)),
-        "values": (rows - middle).dot(coef) + share,
+        "values": (rows - middle).dot(coef) + proportion,
     }
 
 
@@ -415,13 +417,16 @@ def test_least_squares_are_precise(name):
     for quantity, got in answers.items():
         floor = 1.0 if quantity == "values" else 0.0
         doubles = np.abs(ref.to_float(value[quantity]))
-        held = (doubles > 1e-290) & (doubles < 1e300)
+        fixed = (doubles > 1e-290) & (doubles < 1e300)
         error = ref.relative(
-            ref.exact(np.where(held, got.to_numpy(), 0.0)) - value[quantity], value[quantity], floor
+            ref.exact(np.where(fixed, got.to_numpy(), 0.0)) - value[quantity], value[quantity], floor
         )
         allowed = ONE_DIGIT * np.maximum(loss[quantity], 10.0**-DIGITS_OF_A_DOUBLE)
-        assert held.any()
-        assert (error[held] <= allowed[held]).all(), (quantity, float((error[held] / allowed[held]).max()))
+        assert fixed.any()
+        assert (error[fixed] <= allowed[fixed]).all(), (
+            quantity,
+            float((error[fixed] / allowed[fixed]).max()),
+        )
 
 
 # ------------------------------------------------------------------ tables, files, errors
@@ -438,9 +443,11 @@ def test_order_of_rows_blocks_and_weights_do_not_matter(short_blocks):
     pd.testing.assert_frame_equal(fit.glance(), repeated.glance())
     np.testing.assert_allclose(fit.confusion(method="loo"), repeated.confusion(method="loo"))
     short_blocks()
-    parts = indicator("species ~ . - w", data, weights="w")
-    np.testing.assert_allclose(parts.fitted, fit.fitted, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(parts.leave_one_out().iloc[:, 1:], fit.leave_one_out().iloc[:, 1:], atol=1e-11)
+    chunks = indicator("species ~ . - w", data, weights="w")
+    np.testing.assert_allclose(chunks.fitted, fit.fitted, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        chunks.leave_one_out().iloc[:, 1:], fit.leave_one_out().iloc[:, 1:], atol=1e-11
+    )
 
 
 def test_a_file_stores_exact_estimates_and_no_rows(tmp_path):

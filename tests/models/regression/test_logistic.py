@@ -107,16 +107,16 @@ def test_bias_reduction_agrees_with_brglm2(name: str) -> None:
 
 @pytest.mark.slow
 def test_bias_reduction_removes_the_first_order_bias():
-    rng, plain, reduced = np.random.default_rng(3), [], []
+    rng, plain, smaller = np.random.default_rng(3), [], []
     while len(plain) < 120:
         x = rng.standard_normal(60)
         y = (rng.random(60) < 1 / (1 + np.exp(-x))).astype(int)
         data = pd.DataFrame({"x": x, "y": y})
         plain.append(logistic("y ~ x", data).params.loc["x", 1])
-        reduced.append(logistic("y ~ x", data, bias_reduction=True).params.loc["x", 1])
-    error = np.std(reduced) / np.sqrt(120)
+        smaller.append(logistic("y ~ x", data, bias_reduction=True).params.loc["x", 1])
+    error = np.std(smaller) / np.sqrt(120)
     assert np.mean(plain) > 1 + 2 * error
-    assert abs(np.mean(reduced) - 1) < 2.5 * error
+    assert abs(np.mean(smaller) - 1) < 2.5 * error
 
 
 # ------------------------------------------------------------------ definitions
@@ -181,10 +181,10 @@ def test_the_reference_does_not_change_the_model():
 def test_a_prior_shifts_predictions_and_leaves_the_estimates():
     plain, given_one = (logistic("diagnosis ~ .", TUMOURS, prior=p) for p in (None, [0.9, 0.1]))
     pd.testing.assert_frame_equal(plain.params, given_one.params)
-    share = plain.counts / plain.nobs
-    shift = np.log([0.9, 0.1]) - np.log(share.to_numpy())
-    moved = given_one.predict_log_proba() - plain.predict_log_proba() - shift
-    np.testing.assert_allclose(moved.sub(moved.iloc[:, 0], axis=0), 0, atol=1e-12)
+    proportion = plain.counts / plain.nobs
+    shift = np.log([0.9, 0.1]) - np.log(proportion.to_numpy())
+    shifted = given_one.predict_log_proba() - plain.predict_log_proba() - shift
+    np.testing.assert_allclose(shifted.sub(shifted.iloc[:, 0], axis=0), 0, atol=1e-12)
     pd.testing.assert_frame_equal(plain.predict_proba(prior=[0.9, 0.1]), given_one.predict_proba())
 
 
@@ -216,9 +216,9 @@ def test_three_classes_may_be_separated_in_part():
         logistic("cultivar ~ .", load_wine())
     assert "lies" in str(caught.value)
     assert "terms" in str(caught.value)
-    whole = IRIS.assign(species=IRIS["species"].eq("setosa"))
+    full = IRIS.assign(species=IRIS["species"].eq("setosa"))
     with pytest.raises(SeparationError) as caught:
-        logistic("species ~ petal_length", whole)
+        logistic("species ~ petal_length", full)
     assert "'petal_length'" in str(caught.value)
 
 
@@ -262,17 +262,17 @@ def test_nearly_separated_classes_have_a_fit_and_separated_ones_none(far):
 def test_folds_and_rows_left_out_are_refits():
     data = TUMOURS.iloc[::7]
     fit = logistic("diagnosis ~ .", data)
-    left = fit.leave_one_out()
+    remaining = fit.leave_one_out()
     for row in data.index[[0, 11, 40]]:
         refit = logistic("diagnosis ~ .", data.drop(index=row))
-        wanted = refit.predict_proba(data.loc[[row]]).iloc[0]
-        np.testing.assert_allclose(left.loc[row, fit.classes].astype(float), wanted, rtol=1e-8)
+        expected = refit.predict_proba(data.loc[[row]]).iloc[0]
+        np.testing.assert_allclose(remaining.loc[row, fit.classes].astype(float), expected, rtol=1e-8)
     from discrim.models.evaluation.validation import deal_folds
 
-    dealt, wrong = deal_folds(fit._fit, 5, 0), 0
+    fold_ids, wrong = deal_folds(fit._fit, 5, 0), 0
     for fold in range(5):
-        refit = logistic("diagnosis ~ .", data[dealt != fold])
-        wrong += int((refit.predict(data[dealt == fold]) != data["diagnosis"][dealt == fold]).sum())
+        refit = logistic("diagnosis ~ .", data[fold_ids != fold])
+        wrong += int((refit.predict(data[fold_ids == fold]) != data["diagnosis"][fold_ids == fold]).sum())
     assert fit.error_rates(["cv"], folds=5, seed=0)["wrong"].iloc[0] == wrong
     many = pd.concat([TUMOURS] * 4)
     with pytest.raises(NotSupportedError) as caught:

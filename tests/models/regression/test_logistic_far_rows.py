@@ -47,20 +47,20 @@ def maximum(data):
 @pytest.mark.parametrize("far", [1e4, 1e6, -1e7, 1e8])
 def test_a_far_row_leaves_the_estimates_of_many_digits(far):
     data = table(40, 2, far)
-    found = logistic("y ~ x", data).params["b"].to_numpy()
-    np.testing.assert_allclose(found, maximum(data), rtol=1e-4)
+    values = logistic("y ~ x", data).params["b"].to_numpy()
+    np.testing.assert_allclose(values, maximum(data), rtol=1e-4)
 
 
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("far", [1e12, -1e12, 1e90])
 def test_no_separation_is_claimed_of_a_far_row(k, far):
     data = table(120, k, far)
-    said = ""
+    message = ""
     try:
         logistic("y ~ x + z", data)
     except DataError as error:
-        said = str(error)
-    assert not said or "far from the others" in said
+        message = str(error)
+    assert not message or "far from the others" in message
     logistic("y ~ x + z", data.drop(index=0))
 
 
@@ -76,12 +76,12 @@ def test_a_separation_next_to_a_far_row_is_still_found():
 def test_leave_one_out_next_to_a_far_row_agrees_with_refits(k):
     data = table(60, k, 1e6)
     fit = logistic("y ~ x + z", data)
-    found = fit.leave_one_out()
-    assert found.notna().all(axis=None)
+    result = fit.leave_one_out()
+    assert result.notna().all(axis=None)
     for i in (0, 5, 59):
-        rest = logistic("y ~ x + z", data.drop(index=i))
-        want = rest.predict_proba(data.loc[[i]]).to_numpy()[0]
-        np.testing.assert_allclose(found.iloc[i, 1:].to_numpy(dtype=float), want, rtol=1e-6, atol=1e-9)
+        remaining = logistic("y ~ x + z", data.drop(index=i))
+        want = remaining.predict_proba(data.loc[[i]]).to_numpy()[0]
+        np.testing.assert_allclose(result.iloc[i, 1:].to_numpy(dtype=float), want, rtol=1e-6, atol=1e-9)
 
 
 def test_rows_over_their_sizes_span_what_the_rows_and_a_constant_span():
@@ -90,6 +90,6 @@ def test_rows_over_their_sizes_span_what_the_rows_and_a_constant_span():
     even = evened_rows(x)
     assert even.columns.shape == (4, 30)
     np.testing.assert_allclose(even.columns @ even.columns.T / 30, np.eye(4), atol=1e-12)
-    whole = np.column_stack([np.ones(30), x]) / even.size[:, None]
-    slopes, *_ = np.linalg.lstsq(even.columns.T, whole, rcond=None)
-    np.testing.assert_allclose(even.columns.T @ slopes, whole, rtol=1e-6, atol=1e-9 * np.abs(whole).max())
+    full = np.column_stack([np.ones(30), x]) / even.size[:, None]
+    slopes, *_ = np.linalg.lstsq(even.columns.T, full, rcond=None)
+    np.testing.assert_allclose(even.columns.T @ slopes, full, rtol=1e-6, atol=1e-9 * np.abs(full).max())

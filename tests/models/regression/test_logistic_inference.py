@@ -75,12 +75,12 @@ def test_intervals_of_posteriors_as_predict_glm(name):
     case = TWO[name]
     fit = fit_of(case)
     rows = table(case["file"]).dropna(subset=[case["response"], *case["columns"]]).head(20)
-    found = fit.posterior_intervals(rows, level=case["level"])[fit.classes[1]]
+    result = fit.posterior_intervals(rows, level=case["level"])[fit.classes[1]]
     z = stats.norm.isf((1 - case["level"]) / 2)
     eta, se = np.array(case["eta"]), np.array(case["se"])
-    np.testing.assert_allclose(found["posterior"], special.expit(eta), rtol=1e-10)
-    np.testing.assert_allclose(found["low"], special.expit(eta - z * se), rtol=1e-7)
-    np.testing.assert_allclose(found["high"], special.expit(eta + z * se), rtol=1e-7)
+    np.testing.assert_allclose(result["posterior"], special.expit(eta), rtol=1e-10)
+    np.testing.assert_allclose(result["low"], special.expit(eta - z * se), rtol=1e-7)
+    np.testing.assert_allclose(result["high"], special.expit(eta + z * se), rtol=1e-7)
 
 
 # ------------------------------------------------------------------ definitions
@@ -125,24 +125,24 @@ class Problem:
 
     def least(self, start: np.ndarray, normals: np.ndarray) -> float:
         """The least loss where normals'b stays what it is at the start."""
-        free = np.linalg.svd(normals.T)[2][normals.shape[1] :].T
-        found = optimize.minimize(
-            lambda u: self.loss(start + free @ u),
-            np.zeros(free.shape[1]),
-            jac="3-point" if self.penalized else lambda u: free.T @ self.slope(start + free @ u),
+        df = np.linalg.svd(normals.T)[2][normals.shape[1] :].T
+        result = optimize.minimize(
+            lambda u: self.loss(start + df @ u),
+            np.zeros(df.shape[1]),
+            jac="3-point" if self.penalized else lambda u: df.T @ self.slope(start + df @ u),
             method="BFGS",
             options={"gtol": 1e-6 if self.penalized else 1e-9},
         )
-        return float(found.fun)
+        return float(result.fun)
 
     def at(self, fit: Any) -> np.ndarray:
         return np.linalg.solve(self.to_data, fit.params.to_numpy()).ravel()
 
     def drop_on(self, fit: Any, start: np.ndarray, normals: np.ndarray, tries: int = 1) -> float:
         """Twice the drop to the highest maximum that is found from some starts, the first of them given."""
-        free, rng = np.linalg.svd(normals.T)[2][normals.shape[1] :].T, np.random.default_rng(0)
+        df, rng = np.linalg.svd(normals.T)[2][normals.shape[1] :].T, np.random.default_rng(0)
         spread = np.sqrt(np.diag(np.linalg.inv(np.cov(self.z[:, 1:].T)))).mean()
-        starts = [start + (i > 0) * spread * free @ rng.standard_normal(free.shape[1]) for i in range(tries)]
+        starts = [start + (i > 0) * spread * df @ rng.standard_normal(df.shape[1]) for i in range(tries)]
         return 2 * (min(self.least(each, normals) for each in starts) - self.loss(self.at(fit)))
 
     def drop_at(self, fit: Any, j: int, k: int, value: float, tries: int = 1) -> float:
@@ -168,11 +168,11 @@ def test_a_profile_bound_is_where_the_constrained_maximum_has_dropped(name):
     data, formula, penalized = DEFINED[name]
     fit = logistic(formula, data, bias_reduction=penalized)
     problem, bounds = Problem(fit, data), fit.conf_int(0.9, "profile")
-    wanted = stats.chi2.isf(0.1, 1)
+    expected = stats.chi2.isf(0.1, 1)
     for k in range(fit.params.shape[1]):
         for j in range(fit.params.shape[0]):
             for bound in bounds.iloc[k * fit.params.shape[0] + j]:
-                assert problem.drop_at(fit, j, k, bound) == pytest.approx(wanted, abs=1e-8)
+                assert problem.drop_at(fit, j, k, bound) == pytest.approx(expected, abs=1e-8)
 
 
 @pytest.mark.parametrize("name", [name for name in DEFINED if "penalized" in name])
@@ -221,13 +221,13 @@ def test_a_term_is_tested_with_all_its_columns_against_a_refit_to_the_same_rows(
     fit = logistic("sex ~ " + " + ".join(right), data, weights="w")
     plain = logistic("sex ~ bill_length_mm + bill_depth_mm + year", data, weights="w")
     complete = data.dropna(subset=["sex", *right])
-    for whole, terms in ((fit, right), (plain, right[:3])):
-        tests = whole.lr_test(by="term")
+    for full, terms in ((fit, right), (plain, right[:3])):
+        tests = full.lr_test(by="term")
         assert tests.index.tolist() == terms
         for term in terms:
-            rest = logistic("sex ~ " + " + ".join(t for t in terms if t != term), complete, weights="w")
-            assert rest.nobs == whole.nobs
-            assert tests.loc[term, "statistic"] == pytest.approx(2 * (whole.llf - rest.llf), rel=1e-8)
+            remaining = logistic("sex ~ " + " + ".join(t for t in terms if t != term), complete, weights="w")
+            assert remaining.nobs == full.nobs
+            assert tests.loc[term, "statistic"] == pytest.approx(2 * (full.llf - remaining.llf), rel=1e-8)
     assert fit.lr_test(by="term")["df"].tolist() == [1.0, 1.0, 1.0, 2.0]
 
 
@@ -240,17 +240,17 @@ def test_interactions_and_functions_are_terms():
         "log(body_mass_g):island",
         "bill_depth_mm",
     ] or (set(tests.index) == {"log(body_mass_g)", "island", "log(body_mass_g):island", "bill_depth_mm"})
-    rest = logistic("sex ~ log(body_mass_g) + island + bill_depth_mm", PENGUINS)
+    remaining = logistic("sex ~ log(body_mass_g) + island + bill_depth_mm", PENGUINS)
     interaction = tests.loc["log(body_mass_g):island"]
-    assert interaction["statistic"] == pytest.approx(2 * (fit.llf - rest.llf), rel=1e-7)
+    assert interaction["statistic"] == pytest.approx(2 * (fit.llf - remaining.llf), rel=1e-7)
     assert interaction["p"] == pytest.approx(stats.chi2.sf(interaction["statistic"], 2))
 
 
 def test_one_term_is_the_whole_model():
     fit = logistic("species ~ bill_length_mm", PENGUINS)
     (row,) = fit.lr_test(by="term").to_numpy()
-    whole = fit.lr_test()
-    np.testing.assert_allclose(row, [whole.statistic, whole.df, whole.pvalue], rtol=1e-9)
+    full = fit.lr_test()
+    np.testing.assert_allclose(row, [full.statistic, full.df, full.pvalue], rtol=1e-9)
 
 
 @pytest.mark.parametrize("penalized", [False, True])
@@ -312,15 +312,15 @@ def test_intervals_for_three_classes_by_numerical_derivatives(reference):
     columns = ["bill_length_mm", "bill_depth_mm", "body_mass_g"]
     fit = logistic("island ~ " + " + ".join(columns), PENGUINS, reference=reference)
     rows = PENGUINS.iloc[[0, 1, 3, 200, 300]]
-    found = fit.posterior_intervals(rows, level=0.8)
-    assert found.index.equals(rows.index)
-    assert found.iloc[2].isna().all()
+    result = fit.posterior_intervals(rows, level=0.8)
+    assert result.index.equals(rows.index)
+    assert result.iloc[2].isna().all()
     known = rows.dropna()
-    wanted = by_derivatives(fit, known[columns].to_numpy(), 0.8)
-    ours = found.drop(index=rows.index[2]).to_numpy().reshape(4, 3, 3)[:, :, 1:]
-    np.testing.assert_allclose(ours, wanted, rtol=1e-6)
+    expected = by_derivatives(fit, known[columns].to_numpy(), 0.8)
+    ours = result.drop(index=rows.index[2]).to_numpy().reshape(4, 3, 3)[:, :, 1:]
+    np.testing.assert_allclose(ours, expected, rtol=1e-6)
     pd.testing.assert_frame_equal(
-        fit.posterior_intervals(level=0.8).loc[known.index], found.loc[known.index], rtol=1e-12
+        fit.posterior_intervals(level=0.8).loc[known.index], result.loc[known.index], rtol=1e-12
     )
 
 
@@ -350,34 +350,34 @@ def draws(rng: np.random.Generator, n: int, shift: np.ndarray) -> pd.DataFrame:
 @pytest.mark.slow
 @pytest.mark.parametrize("prior", [None, (0.2, 0.5, 0.3)])
 def test_intervals_cover_the_truth(prior):
-    rng, shares, hits, lengths = np.random.default_rng(5), np.array([0.5, 0.2, 0.3]), [], []
+    rng, proportions, hits, lengths = np.random.default_rng(5), np.array([0.5, 0.2, 0.3]), [], []
     points = pd.DataFrame({"a": [0.0, 1.0, -1.5], "b": [0.0, 1.0, 0.5]})
-    meant = shares if prior is None else np.array(prior)
+    meant = proportions if prior is None else np.array(prior)
     scores = np.log(meant) + points.to_numpy() @ BENDS - (BENDS**2).sum(axis=0) / 2
     truth = special.softmax(scores, axis=1)
     for _ in range(100):
-        fit = logistic("y ~ a + b", draws(rng, 250, shares), prior=prior)
-        found = fit.posterior_intervals(points, level=0.9).to_numpy().reshape(3, 3, 3)
-        hits.append((found[:, :, 1] <= truth) & (truth <= found[:, :, 2]))
-        logits = special.logit(found)
+        fit = logistic("y ~ a + b", draws(rng, 250, proportions), prior=prior)
+        result = fit.posterior_intervals(points, level=0.9).to_numpy().reshape(3, 3, 3)
+        hits.append((result[:, :, 1] <= truth) & (truth <= result[:, :, 2]))
+        logits = special.logit(result)
         lengths.append(np.stack([logits[:, :, 0], logits[:, :, 2] - logits[:, :, 1]]))
     cover = np.mean(hits, axis=0)
     # Four standard errors of a share of .9 among 100.
     assert np.abs(cover - 0.9).max() < 4 * np.sqrt(0.09 / 100)
     drawn = np.std([each[0] for each in lengths], axis=0)
-    said = np.mean([each[1] for each in lengths], axis=0) / (2 * stats.norm.isf(0.05))
-    np.testing.assert_allclose(said, drawn, rtol=0.25)
+    message = np.mean([each[1] for each in lengths], axis=0) / (2 * stats.norm.isf(0.05))
+    np.testing.assert_allclose(message, drawn, rtol=0.25)
 
 
 def test_a_given_prior_takes_the_chance_of_the_shares_out_of_the_constants():
-    free, given_one = (logistic("diagnosis ~ .", TUMOURS, prior=p) for p in (None, [0.5, 0.5]))
+    df, given_one = (logistic("diagnosis ~ .", TUMOURS, prior=p) for p in (None, [0.5, 0.5]))
     z = stats.norm.isf(0.025)
     variances = []
-    for fit in (free, given_one):
+    for fit in (df, given_one):
         logits = special.logit(fit.posterior_intervals()["malignant"])
         variances.append(((logits["high"] - logits["low"]) / (2 * z)) ** 2)
     gap = variances[0] - variances[1]
-    np.testing.assert_allclose(gap, (1 / free.counts).sum(), rtol=1e-6)
+    np.testing.assert_allclose(gap, (1 / df.counts).sum(), rtol=1e-6)
     # Columns that say nothing leave nothing uncertain at their mean but what their slopes add.
     none = pd.DataFrame({"x": [-1.0, 1, -1, 1, -1, 1], "y": [0, 0, 1, 1, 1, 1]})
     for penalized in (False, True):
@@ -472,8 +472,8 @@ def test_the_summary_tests_terms_where_there_are_a_few():
     wide = pd.DataFrame(rng.standard_normal((200, 13))).add_prefix("x").assign(y=rng.integers(0, 2, 200))
     assert "lr_terms" not in logistic("y ~ .", wide).summary().tables
     assert "lr_terms" in logistic("y ~ . - x0", wide).summary().tables
-    reduced = logistic("sex ~ bill_depth_mm + island", PENGUINS, bias_reduction=True)
-    assert "Ratios of Firth's bias-reduced likelihood." in reduced.summary(["lr_terms"]).as_text()
+    smaller = logistic("sex ~ bill_depth_mm + island", PENGUINS, bias_reduction=True)
+    assert "Ratios of Firth's bias-reduced likelihood." in smaller.summary(["lr_terms"]).as_text()
 
 
 @pytest.mark.parametrize(("n", "p", "n_classes", "apart"), [(500, 6, 12, 0.8), (300, 40, 3, 0.2)])
@@ -485,8 +485,8 @@ def test_ratios_of_many_coefficients_agree_with_refits(n, p, n_classes, apart):
     x[:, 2] = 1e5 + 1e-3 * (x[:, 2] + x[:, 0])
     data = pd.DataFrame(x).add_prefix("x").assign(y=codes, w=rng.integers(1, 4, n))
     for weights in (None, "w"):
-        rest = " + ".join(f"x{j}" for j in range(p))
-        fit = logistic(f"y ~ {rest}", data, weights=weights)
+        remaining = " + ".join(f"x{j}" for j in range(p))
+        fit = logistic(f"y ~ {remaining}", data, weights=weights)
         tests = fit.lr_test(by="term")
         for j in range(3):
             less = " + ".join(f"x{i}" for i in range(p) if i != j)
@@ -532,15 +532,15 @@ def test_covariances_of_scores_agree_with_the_coefficients(prior):
     x = rng.normal(size=(200, 3)) + 0.6 * rng.normal(size=(4, 3))[codes] + 5.0
     frame = pd.DataFrame(x, columns=list("uvw")).assign(g=np.array(list("abcd"))[codes])
     fit = discrim.logistic("g ~ .", frame, reference="b", prior=prior)
-    own, times = fit._fit.estimates.score_covariances()(x[:7])
-    whole = fit.cov_params().to_numpy().reshape(3, 4, 3, 4).copy()
+    own, row_counts = fit._fit.estimates.score_covariances()(x[:7])
+    full = fit.cov_params().to_numpy().reshape(3, 4, 3, 4).copy()
     others = [0, 2, 3]
     if prior is not None:
         # Constants against given odds lose the variance of the log shares.
-        whole[:, 0, :, 0] -= np.diag(np.full(3, 1 / 50)) + 1 / 50
+        full[:, 0, :, 0] -= np.diag(np.full(3, 1 / 50)) + 1 / 50
     v = rng.normal(size=(7, 4))
     for i, row in enumerate(np.insert(x[:7], 0, 1.0, axis=1)):
         covariance = np.zeros((4, 4))
-        covariance[np.ix_(others, others)] = np.einsum("aibj,i,j->ab", whole, row, row)
+        covariance[np.ix_(others, others)] = np.einsum("aibj,i,j->ab", full, row, row)
         np.testing.assert_allclose(own[i], np.diagonal(covariance), rtol=1e-8, atol=1e-12)
-        np.testing.assert_allclose(times(v[:7])[i], covariance @ v[i], rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(row_counts(v[:7])[i], covariance @ v[i], rtol=1e-8, atol=1e-10)

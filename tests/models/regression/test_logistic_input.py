@@ -36,16 +36,16 @@ def crossed(rows: int, n_levels: int) -> pd.DataFrame:
 # ------------------------------------------------------------------ classes and weights
 
 
-@pytest.mark.parametrize("reduced", [False, True])
-def test_one_class(reduced):
+@pytest.mark.parametrize("smaller", [False, True])
+def test_one_class(smaller):
     with pytest.raises(DataError) as caught:
-        logistic("species ~ .", PAIR.iloc[:50], bias_reduction=reduced)
+        logistic("species ~ .", PAIR.iloc[:50], bias_reduction=smaller)
     assert caught.value.classes == ("versicolor",)
     with (
         pytest.warns(EmptyClassWarning, match="'versicolor'"),
         pytest.raises(DataError, match=r"one class only, 'virginica'"),
     ):
-        logistic("species ~ .", PAIR, weights=np.r_[np.zeros(50), np.ones(50)], bias_reduction=reduced)
+        logistic("species ~ .", PAIR, weights=np.r_[np.zeros(50), np.ones(50)], bias_reduction=smaller)
 
 
 @pytest.mark.parametrize("weights", [np.zeros(100), np.full(100, np.nan)], ids=["zero", "missing"])
@@ -72,7 +72,7 @@ def test_a_class_of_zero_weight_is_left_out_with_a_warning():
 # ------------------------------------------------------------------ columns
 
 
-@pytest.mark.parametrize("reduced", [False, True])
+@pytest.mark.parametrize("smaller", [False, True])
 @pytest.mark.parametrize(
     ("columns", "says"),
     [
@@ -81,9 +81,9 @@ def test_a_class_of_zero_weight_is_left_out_with_a_warning():
         ({"g": list("ab") * 50, "h": list("uv") * 50}, r"'h\[T.v\]' is a linear combination of 'g\[T.b\]'"),
     ],
 )
-def test_singular_designs_name_their_columns(columns, says, reduced):
+def test_singular_designs_name_their_columns(columns, says, smaller):
     with pytest.raises(CollinearError, match=says):
-        logistic("species ~ .", PAIR.assign(**columns), bias_reduction=reduced)
+        logistic("species ~ .", PAIR.assign(**columns), bias_reduction=smaller)
 
 
 def test_a_column_that_only_rows_of_weight_zero_vary_is_constant():

@@ -110,8 +110,8 @@ def test_influence_of_many_classes_is_one_step_of_newton_without_the_row():
         leverage = np.trace(np.linalg.solve(information, rows[i]))
         assert table["leverage"][i] == pytest.approx(leverage, rel=1e-6)
         block = np.einsum("aibj,i,j->ab", np.linalg.inv(information).reshape(2, 3, 2, 3), z[i], z[i])
-        left = spread[i] - spread[i] @ block @ spread[i]
-        square = (y - p)[i] @ np.linalg.solve(left, (y - p)[i])
+        remaining = spread[i] - spread[i] @ block @ spread[i]
+        square = (y - p)[i] @ np.linalg.solve(remaining, (y - p)[i])
         assert table["studentized_pearson"][i] == pytest.approx(np.sqrt(square), rel=1e-5)
 
 
@@ -183,8 +183,8 @@ def test_many_classes_agree_with_multinom():
 
 def test_nested_fits():
     small = logistic("sex ~ bill_depth_mm + island", PENGUINS)
-    found = lr_test(small, two())
-    assert [found.statistic, found.df, found.pvalue] == pytest.approx(TWO["lrtest"], rel=1e-8)
+    result = lr_test(small, two())
+    assert [result.statistic, result.df, result.pvalue] == pytest.approx(TWO["lrtest"], rel=1e-8)
     # The same columns in another basis and under other names.
     line = logistic("sex ~ bill_depth_mm", PENGUINS)
     curve = logistic("sex ~ poly(bill_depth_mm, 3)", PENGUINS)
@@ -202,7 +202,7 @@ def test_nested_reduced_fits_are_compared_in_the_penalized_likelihood_of_the_lar
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "said"),
+    ("first", "second", "message"),
     [
         ("sex ~ bill_length_mm", "sex ~ bill_depth_mm", "not nested.*'bill_length_mm'"),
         ("sex ~ bill_depth_mm + island", "sex ~ bill_depth_mm", "not nested.*smaller fit first"),
@@ -210,9 +210,9 @@ def test_nested_reduced_fits_are_compared_in_the_penalized_likelihood_of_the_lar
         ("sex ~ bill_depth_mm", "island ~ bill_depth_mm + year", "classes"),
     ],
 )
-def test_fits_that_are_not_nested_are_refused(first, second, said):
+def test_fits_that_are_not_nested_are_refused(first, second, message):
     fits = [logistic(formula, PENGUINS) for formula in (first, second)]
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         lr_test(*fits)
 
 
@@ -251,25 +251,25 @@ def test_a_term_within_another_is_not_dropped():
 def test_steps_agree_with_r(case):
     direction, criterion = case.split("_")
     golden = STEPS[case]
-    found = stepwise(STEPS["formula"], PENGUINS, criterion=criterion, direction=direction)
-    table = found.steps
+    choice = stepwise(STEPS["formula"], PENGUINS, criterion=criterion, direction=direction)
+    table = choice.steps
     signs = {"entered": "+ ", "removed": "- "}
     assert [signs[row.action] + row.term for row in table[1:].itertuples()] == golden["steps"][1:]
     np.testing.assert_allclose(table[criterion], golden["AIC"], rtol=1e-9)
     np.testing.assert_allclose(table["deviance"], golden["deviance"], rtol=1e-9)
-    assert set(found.selected) == set(golden["final"])
-    np.testing.assert_allclose(getattr(found.fit, criterion), golden["AIC"][-1], rtol=1e-9)
-    last = found.trace.loc[found.trace.index.get_level_values("step")[-1]]
+    assert set(choice.selected) == set(golden["final"])
+    np.testing.assert_allclose(getattr(choice.fit, criterion), golden["AIC"][-1], rtol=1e-9)
+    last = choice.trace.loc[choice.trace.index.get_level_values("step")[-1]]
     assert last.index[0] == "<none>"
 
 
 def test_steps_of_many_classes_agree_with_r():
-    found = stepwise(
+    choice = stepwise(
         MANY["formula"], many()._fit.design_rows.table.data, criterion="aic", direction="backward"
     )
-    assert found.steps["term"].tolist()[1:] == ["year"]
+    assert choice.steps["term"].tolist()[1:] == ["year"]
     # The table of R's step has the last fit of multinom first.
-    np.testing.assert_allclose(sorted(found.steps["aic"]), sorted(MANY["AIC"]), rtol=1e-9)
+    np.testing.assert_allclose(sorted(choice.steps["aic"]), sorted(MANY["AIC"]), rtol=1e-9)
 
 
 def test_a_choice_of_what_has_no_such_criterion_is_refused():
@@ -286,10 +286,10 @@ def test_a_choice_of_what_has_no_such_criterion_is_refused():
 
 
 def test_included_terms_stay_with_those_they_contain():
-    found = stepwise(
+    choice = stepwise(
         "sex ~ year * island + bill_depth_mm", PENGUINS, criterion="aic", include=["year:island"]
     )
-    assert {"year", "island", "year:island"} <= set(found.selected)
+    assert {"year", "island", "year:island"} <= set(choice.selected)
 
 
 # ------------------------------------------------------------------ covariances and hypotheses
@@ -305,9 +305,9 @@ def test_robust_errors_agree_with_sandwich():
         np.testing.assert_allclose(np.sqrt(np.diag(robust.cov_params())), robust.bse.T.to_numpy().ravel())
         assert kind in str(robust.summary()) or "groups" in str(robust.summary())
     np.testing.assert_array_equal(fit.robust("HC1").robust("nonrobust").bse, fit.bse)
-    reduced = firth()
-    np.testing.assert_allclose(reduced.robust("HC0").bse["male"], FIRTH["HC0"], rtol=1e-6)
-    np.testing.assert_allclose(reduced.robust("cluster", GROUPS).bse["male"], FIRTH["cluster"], rtol=1e-6)
+    smaller = firth()
+    np.testing.assert_allclose(smaller.robust("HC0").bse["male"], FIRTH["HC0"], rtol=1e-6)
+    np.testing.assert_allclose(smaller.robust("cluster", GROUPS).bse["male"], FIRTH["cluster"], rtol=1e-6)
 
 
 def test_robust_errors_of_weights_agree_with_repeated_rows():
@@ -335,16 +335,16 @@ def test_robust_errors_agree_with_statsmodels(formula):
 def test_hypotheses_agree_with_car():
     fit = two()
     text = "bill_depth_mm = 2, island[T.Dream] = island[T.Torgersen]"
-    found = fit.wald_test(text)
-    assert found.statistic == pytest.approx(TWO["wald"], rel=1e-8)
-    assert found.df == TWO["wald_df"]
+    result = fit.wald_test(text)
+    assert result.statistic == pytest.approx(TWO["wald"], rel=1e-8)
+    assert result.df == TWO["wald_df"]
     assert fit.robust("HC1").wald_test(text).statistic == pytest.approx(TWO["wald_HC1"], rel=1e-7)
     names = ["constant", *fit.terms]
     matrix = pd.DataFrame(0.0, index=[0, 1], columns=names)
     matrix.loc[0, "bill_depth_mm"], matrix.loc[1, ["island[T.Dream]", "island[T.Torgersen]"]] = 1, [1, -1]
-    for given in (matrix, matrix.to_numpy()):
-        assert fit.wald_test(given, [2, 0]).statistic == pytest.approx(found.statistic, rel=1e-12)
-        assert fit.wald_test((given, [2, 0])).statistic == pytest.approx(found.statistic, rel=1e-12)
+    for arguments in (matrix, matrix.to_numpy()):
+        assert fit.wald_test(arguments, [2, 0]).statistic == pytest.approx(result.statistic, rel=1e-12)
+        assert fit.wald_test((arguments, [2, 0])).statistic == pytest.approx(result.statistic, rel=1e-12)
     one = fit.wald_test("bill_depth_mm")
     assert one.statistic == pytest.approx(fit.zvalues.loc["bill_depth_mm", "male"] ** 2, rel=1e-12)
 
@@ -358,12 +358,12 @@ def test_hypotheses_on_many_classes():
     assert fit.wald_test("bill_depth_mm = 0").statistic == pytest.approx(block, rel=1e-8)
     gap = params[1] - params[4]
     variance = covariance[1, 1] + covariance[4, 4] - 2 * covariance[1, 4]
-    found = fit.wald_test("Dream:bill_depth_mm = Torgersen:bill_depth_mm")
-    assert found.statistic == pytest.approx(gap**2 / variance, rel=1e-8)
+    result = fit.wald_test("Dream:bill_depth_mm = Torgersen:bill_depth_mm")
+    assert result.statistic == pytest.approx(gap**2 / variance, rel=1e-8)
 
 
 @pytest.mark.parametrize(
-    ("hypothesis", "error", "said"),
+    ("hypothesis", "error", "message"),
     [
         ("beak = 0", FormulaError, "cannot be read.*bill_depth_mm"),
         ("bill_depth_mm = bill_depth_mm", FormulaError, "no variables"),
@@ -376,8 +376,8 @@ def test_hypotheses_on_many_classes():
         (None, DataError, "terms"),
     ],
 )
-def test_hypotheses_that_are_none_are_refused(hypothesis, error, said):
-    with pytest.raises(error, match=said):
+def test_hypotheses_that_are_none_are_refused(hypothesis, error, message):
+    with pytest.raises(error, match=message):
         firth().wald_test(hypothesis)
 
 
@@ -425,17 +425,17 @@ def test_each_row_a_group_of_its_own_is_no_group():
 def test_marginal_effects_agree_with_numeric_differences_of_glm(case):
     table = two(weighted=case.endswith("weighted")).marginal_effects()
     for column, (estimate, se) in TWO[case].items():
-        found = table.loc[("male", column, "dy/dx")]
-        assert found["estimate"] == pytest.approx(estimate, rel=1e-6)
-        assert found["se"] == pytest.approx(se, rel=1e-5)
+        result = table.loc[("male", column, "dy/dx")]
+        assert result["estimate"] == pytest.approx(estimate, rel=1e-6)
+        assert result["se"] == pytest.approx(se, rel=1e-5)
 
 
 def test_effects_of_categories_are_differences():
     table = two().marginal_effects(columns="island")
     for level, (estimate, se) in TWO["island"].items():
-        found = table.loc[("male", "island", f"{level} - Biscoe")]
-        assert found["estimate"] == pytest.approx(estimate, rel=1e-8)
-        assert found["se"] == pytest.approx(se, rel=1e-5)
+        result = table.loc[("male", "island", f"{level} - Biscoe")]
+        assert result["estimate"] == pytest.approx(estimate, rel=1e-8)
+        assert result["se"] == pytest.approx(se, rel=1e-5)
 
 
 def test_effects_of_many_classes():
@@ -489,10 +489,10 @@ def test_effects_go_through_whatever_the_formula_writes(column, step):
     fit = _written()
     values = PENGUINS[column]
     inner = PENGUINS[values.between(values.min() + 1, values.max() - 1) & (PENGUINS["body_mass_g"] != 4000)]
-    moved = [inner.assign(**{column: inner[column] + sign * step}) for sign in (1, -1)]
-    up, down = (fit.predict_proba(table)["male"] for table in moved)
-    found = fit.marginal_effects(data=inner, columns=column)["estimate"].item()
-    assert found == pytest.approx(float((up - down).mean() / (2 * step)), rel=1e-5)
+    shifted = [inner.assign(**{column: inner[column] + sign * step}) for sign in (1, -1)]
+    up, down = (fit.predict_proba(table)["male"] for table in shifted)
+    result = fit.marginal_effects(data=inner, columns=column)["estimate"].item()
+    assert result == pytest.approx(float((up - down).mean() / (2 * step)), rel=1e-5)
 
 
 @cache
@@ -510,8 +510,8 @@ def test_effects_on_new_rows():
         fit.marginal_effects(data=strange)
     assert caught.value.rows == (0,)
     with pytest.warns(discrim.errors.UnseenLevelWarning, match="Mars"):
-        found = fit.marginal_effects(data=strange, unseen="missing")
-    pd.testing.assert_frame_equal(found, fit.marginal_effects())
+        result = fit.marginal_effects(data=strange, unseen="missing")
+    pd.testing.assert_frame_equal(result, fit.marginal_effects())
     with pytest.raises(DataError) as caught:
         fit.marginal_effects(data=table[table["body_mass_g"].isna()])
     assert "data=" in str(caught.value)
@@ -519,10 +519,10 @@ def test_effects_on_new_rows():
 
 def test_effects_are_under_the_prior_of_the_fit():
     fit = logistic("sex ~ bill_depth_mm + island", PENGUINS, prior={"female": 0.9, "male": 0.1})
-    moved = [PENGUINS.assign(bill_depth_mm=PENGUINS["bill_depth_mm"] + step) for step in (1e-5, -1e-5)]
-    up, down = (fit.predict_proba(table)["male"] for table in moved)
-    found = fit.marginal_effects(columns="bill_depth_mm")["estimate"].item()
-    assert found == pytest.approx(float((up - down).mean() / 2e-5), rel=1e-7)
+    shifted = [PENGUINS.assign(bill_depth_mm=PENGUINS["bill_depth_mm"] + step) for step in (1e-5, -1e-5)]
+    up, down = (fit.predict_proba(table)["male"] for table in shifted)
+    result = fit.marginal_effects(columns="bill_depth_mm")["estimate"].item()
+    assert result == pytest.approx(float((up - down).mean() / 2e-5), rel=1e-7)
 
 
 def test_effects_of_what_has_no_derivative_are_refused():
@@ -568,14 +568,14 @@ def test_digits_do_not_depend_on_offsets_and_units(unit, offset, response):
         np.testing.assert_allclose(then.marginal_effects(at)["z"], first.marginal_effects(at)["z"], rtol=1e-7)
 
 
-@pytest.mark.parametrize("reduced", [False, True])
+@pytest.mark.parametrize("smaller", [False, True])
 @pytest.mark.parametrize("formula", ["sex ~ bill_depth_mm + island", "island ~ bill_depth_mm + sex"])
-def test_weights_equal_repeated_rows(formula, reduced):
-    times = WEIGHTS.astype(int)
-    long = PENGUINS.loc[PENGUINS.index.repeat(times)].reset_index(drop=True)
-    short = logistic(formula, PENGUINS, weights=WEIGHTS, bias_reduction=reduced)
-    fits = short, logistic(formula, long, bias_reduction=reduced)
-    for kind, groups in (("HC1", [None, None]), ("cluster", [GROUPS, np.repeat(GROUPS, times)])):
+def test_weights_equal_repeated_rows(formula, smaller):
+    row_counts = WEIGHTS.astype(int)
+    long = PENGUINS.loc[PENGUINS.index.repeat(row_counts)].reset_index(drop=True)
+    short = logistic(formula, PENGUINS, weights=WEIGHTS, bias_reduction=smaller)
+    fits = short, logistic(formula, long, bias_reduction=smaller)
+    for kind, groups in (("HC1", [None, None]), ("cluster", [GROUPS, np.repeat(GROUPS, row_counts)])):
         one, other = (fit.robust(kind, own) for fit, own in zip(fits, groups, strict=True))
         np.testing.assert_allclose(one.bse, other.bse, rtol=1e-7)
         np.testing.assert_allclose(one.marginal_effects(), other.marginal_effects(), rtol=1e-5, atol=1e-12)
@@ -583,8 +583,10 @@ def test_weights_equal_repeated_rows(formula, reduced):
         np.testing.assert_allclose(*tests)
     np.testing.assert_allclose(fits[0].drop1(), fits[1].drop1(), rtol=1e-7)
     assert fits[0].leverage().sum() == pytest.approx(fits[1].leverage().sum())
-    first = np.cumsum(times) - times
-    np.testing.assert_allclose(fits[0].leverage(), times * fits[1].leverage()[first].to_numpy(), rtol=1e-7)
+    first = np.cumsum(row_counts) - row_counts
+    np.testing.assert_allclose(
+        fits[0].leverage(), row_counts * fits[1].leverage()[first].to_numpy(), rtol=1e-7
+    )
 
 
 def test_rows_of_a_source_agree_with_a_table(tmp_path):
@@ -631,5 +633,5 @@ def test_another_reference_is_the_same_model():
     other = logistic("island ~ bill_depth_mm + sex", PENGUINS, reference="Dream").robust("HC1")
     np.testing.assert_allclose(first.influence(), other.influence(), rtol=1e-6)
     np.testing.assert_allclose(first.marginal_effects(), other.marginal_effects(), rtol=1e-6, atol=1e-10)
-    turned = first._fit.estimates.against(1)
-    np.testing.assert_allclose(turned.standard_errors(), other._fit.estimates.standard_errors(), rtol=1e-6)
+    rotated = first._fit.estimates.against(1)
+    np.testing.assert_allclose(rotated.standard_errors(), other._fit.estimates.standard_errors(), rtol=1e-6)

@@ -125,11 +125,11 @@ def test_one_row_among_many_of_a_rare_class_is_found_separated():
     assert "'own'" in str(caught.value)
 
 
-@pytest.mark.parametrize("reduced", [False, True])
+@pytest.mark.parametrize("smaller", [False, True])
 @pytest.mark.parametrize("tol", [1e-300, 1e-16, 0.999])
-def test_a_tolerance_below_rounding_error_is_raised(tol, reduced):
+def test_a_tolerance_below_rounding_error_is_raised(tol, smaller):
     data = lone(400, 0).drop(columns="own")
-    fit, usual = (logistic("y ~ x", data, tol=t, bias_reduction=reduced) for t in (tol, 1e-8))
+    fit, usual = (logistic("y ~ x", data, tol=t, bias_reduction=smaller) for t in (tol, 1e-8))
     off = (fit.params - usual.params).abs() / usual.bse
     assert (off < max(1e-9, tol)).all(axis=None)
 
@@ -193,9 +193,9 @@ def test_the_starting_point_does_not_decide_separation(seed):
     columns = standard(x).columns
     without = separation(columns, codes, k)
     for _ in range(5):
-        found = separation(columns, codes, k, rng.normal(size=(3, k)))
-        assert found.kind == without.kind
-        np.testing.assert_array_equal(found.on_plane, without.on_plane)
+        result = separation(columns, codes, k, rng.normal(size=(3, k)))
+        assert result.kind == without.kind
+        np.testing.assert_array_equal(result.on_plane, without.on_plane)
 
 
 # ------------------------------------------------------------------ where a search stops, what is dropped
@@ -280,15 +280,15 @@ def test_collinear_columns_are_dropped_as_by_the_formula_without_them(tmp_path):
     with pytest.raises(CollinearError) as caught:
         logistic("species ~ .", twice)
     assert caught.value.columns == ("sum",)
-    with pytest.warns(DiscrimWarning) as said:
+    with pytest.warns(DiscrimWarning) as message:
         fit = logistic("species ~ .", twice, collinear="drop")
-    assert [str(each.message).split(":")[0] for each in said] == ["Left out 'none'", "Dropped 'sum'"]
+    assert [str(each.message).split(":")[0] for each in message] == ["Left out 'none'", "Dropped 'sum'"]
     plain = logistic("species ~ .", iris)
     pd.testing.assert_frame_equal(fit.params, plain.params)
     pd.testing.assert_frame_equal(fit.lr_test(by="term"), plain.lr_test(by="term"))
-    shown = " ".join(str(fit.summary()).split())
-    assert "Dropped, collinear over all rows: 'sum'." in shown
-    assert "Left out, constant 'none'" in shown
+    printed = " ".join(str(fit.summary()).split())
+    assert "Dropped, collinear over all rows: 'sum'." in printed
+    assert "Left out, constant 'none'" in printed
     fit.save(tmp_path / "fit")
     np.testing.assert_allclose(load(tmp_path / "fit").predict_proba(twice), plain.predict_proba(), rtol=1e-10)
 
@@ -299,9 +299,9 @@ def test_more_columns_than_rows_keep_as_many_as_separate():
     with pytest.raises(CollinearError) as caught:
         logistic("y ~ .", data, separation="warn")
     assert "12" in str(caught.value)
-    with pytest.warns(DiscrimWarning) as said:
+    with pytest.warns(DiscrimWarning) as message:
         fit = logistic("y ~ .", data, separation="warn", collinear="drop")
-    assert [str(each.message).split()[0] for each in said] == ["Dropped", "A"]
+    assert [str(each.message).split()[0] for each in message] == ["Dropped", "A"]
     assert fit.terms.tolist() == [f"x{j}" for j in range(11)]
     assert fit.llf == pytest.approx(0, abs=1e-5)
     assert (fit.predict() == data["y"]).all()
@@ -313,7 +313,7 @@ def rare_marks(seed: int) -> tuple[np.ndarray, np.ndarray]:
     codes = rng.choice(4, 400, p=[0.5, 0.42, 0.06, 0.02])
     codes[:4] = np.arange(4)
     near = rng.normal(size=(400, 2)) * [1.0, 0.3] + 3 * rng.normal(size=(4, 2))[codes]
-    marks = [rng.random(400) < share for share in (0.003, 0.01, 0.01, 0.02, 0.3)]
+    marks = [rng.random(400) < proportion for proportion in (0.003, 0.01, 0.01, 0.02, 0.3)]
     return np.column_stack([near, *marks]).astype(float), codes
 
 

@@ -21,11 +21,11 @@ CASES = [
 @pytest.mark.parametrize(("form", "values"), CASES)
 def test_a_slope_at_values_agrees_with_mean_probabilities(form, values):
     fit = discrim.logistic(f"sex ~ {form}", ROWS, weights="times")
-    found = fit.marginal_effects(values, columns="bill_length_mm")["estimate"].item()
-    there, h = ROWS.assign(**values), 1e-3
-    up, down = (there.assign(bill_length_mm=there["bill_length_mm"] + step) for step in (h, -h))
+    result = fit.marginal_effects(values, columns="bill_length_mm")["estimate"].item()
+    mask, h = ROWS.assign(**values), 1e-3
+    up, down = (mask.assign(bill_length_mm=mask["bill_length_mm"] + step) for step in (h, -h))
     change = (fit.predict_proba(up) - fit.predict_proba(down)).iloc[:, 1] / (2 * h)
-    assert found == pytest.approx(np.average(change, weights=ROWS["times"]), rel=1e-6)
+    assert result == pytest.approx(np.average(change, weights=ROWS["times"]), rel=1e-6)
 
 
 @pytest.mark.parametrize(("form", "values"), CASES)
@@ -50,7 +50,7 @@ def test_rows_that_the_fit_dropped_do_not_count():
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [
         ({}, "names no column"),
         ({"islnd": "Dream"}, r"'islnd'.*'island'"),
@@ -60,9 +60,9 @@ def test_rows_that_the_fit_dropped_do_not_count():
         ("median", r"'overall'.*'mean'"),
     ],
 )
-def test_invalid_values_are_refused(values, said):
+def test_invalid_values_are_refused(values, message):
     fit = discrim.logistic("sex ~ bill_length_mm + island", ROWS)
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         fit.marginal_effects(values)
 
 

@@ -70,14 +70,16 @@ def test_coefficients_agree_with_glmnet(name):
     formula, data, penalty, options = asked(case)
     for strength, coef, explained in zip(case["strengths"], case["coef"], case["explained"], strict=True):
         fit = logistic(formula, data, penalty=replace(penalty, strength=strength), **options)
-        wanted, found = np.array(coef).T, fit.class_params.to_numpy()
-        if wanted.shape[1] == 1:
-            wanted = np.column_stack([np.zeros(len(wanted)), wanted])
-        wanted, found = (standardized(each, fit, data, options.get("weights")) for each in (wanted, found))
+        expected, result = np.array(coef).T, fit.class_params.to_numpy()
+        if expected.shape[1] == 1:
+            expected = np.column_stack([np.zeros(len(expected)), expected])
+        expected, result = (
+            standardized(each, fit, data, options.get("weights")) for each in (expected, result)
+        )
         if len(fit.classes) > 2:
             # Constants have a free part in common; by the lasso, of an even number of classes, all have.
-            wanted, found = (each - np.median(each, axis=1, keepdims=True) for each in (wanted, found))
-        np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=5e-6)
+            expected, result = (each - np.median(each, axis=1, keepdims=True) for each in (expected, result))
+        np.testing.assert_allclose(result, expected, rtol=1e-6, atol=5e-6)
         assert fit.prsquared == pytest.approx(explained, abs=1e-8)
         assert fit.penalty == (penalty.word, strength, case["alpha"])
 
@@ -86,8 +88,8 @@ def test_coefficients_agree_with_glmnet(name):
 def test_the_choice_agrees_with_cv_glmnet(name):
     case = FOLDS[name]
     formula, data, penalty, options = asked(case)
-    dealt = np.arange(len(data)) % 10
-    splits = [(np.flatnonzero(dealt != k), np.flatnonzero(dealt == k)) for k in range(10)]
+    fold_ids = np.arange(len(data)) % 10
+    splits = [(np.flatnonzero(fold_ids != k), np.flatnonzero(fold_ids == k)) for k in range(10)]
     penalty = replace(penalty, grid=case["strengths"], folds=splits)
     fit = logistic(formula, data, penalty=penalty, **options)
     path = fit.path
@@ -122,8 +124,8 @@ def worst_violation(fit: Any, data: pd.DataFrame, y: np.ndarray, weights: np.nda
             eta = [b[0] + mp.fsum(b[j + 1] * z[i][j] for j in range(p)) for b in beta]
             odds = [mp.mpf(0), *eta] if len(beta) == 1 else eta
             total = mp.fsum(mp.exp(v) for v in odds)
-            shares = [mp.exp(v) / total - (k == y[i]) for k, v in enumerate(odds)]
-            residual.append([w[i] * v for v in (shares[1:] if len(beta) == 1 else shares)])
+            proportions = [mp.exp(v) / total - (k == y[i]) for k, v in enumerate(odds)]
+            residual.append([w[i] * v for v in (proportions[1:] if len(beta) == 1 else proportions)])
         strength, a = mp.mpf(fit.penalty.strength), mp.mpf(fit.penalty.l1_ratio)
         for c, b in enumerate(beta):
             worst = max(worst, abs(mp.fsum(residual[i][c] for i in range(n))))
@@ -166,11 +168,11 @@ def test_no_other_coefficients_are_better():
             loss = np.mean(np.logaddexp(0, eta) - y * eta)
             return loss + 0.03 * ((1 - a) / 2 * b @ b + a * (v[1:4] + v[4:]).sum())
 
-        found = minimize(objective, np.zeros(7), bounds=[(None, None)] + [(0, None)] * 6, tol=1e-15)
-        held = fit._estimates.beta[0]
-        own = objective(np.concatenate([held[:1], np.maximum(held[1:], 0), np.maximum(-held[1:], 0)]))
-        assert own <= found.fun + 1e-15
-        assert own == pytest.approx(found.fun, abs=1e-8)
+        result = minimize(objective, np.zeros(7), bounds=[(None, None)] + [(0, None)] * 6, tol=1e-15)
+        fixed = fit._estimates.beta[0]
+        own = objective(np.concatenate([fixed[:1], np.maximum(fixed[1:], 0), np.maximum(-fixed[1:], 0)]))
+        assert own <= result.fun + 1e-15
+        assert own == pytest.approx(result.fun, abs=1e-8)
 
 
 def test_strength_is_one_over_n_times_c_of_scikit_learn():
@@ -202,8 +204,8 @@ def fitted(name: str, **options: Any) -> Any:
 
 def asked_of(fit: Any, name: str) -> Any:
     """A property, or what a method gives without arguments."""
-    found = getattr(fit, name)
-    return found() if callable(found) else found
+    result = getattr(fit, name)
+    return result() if callable(result) else result
 
 
 def test_inference_is_refused_and_other_methods_are_available():
@@ -225,11 +227,11 @@ def test_inference_is_refused_and_other_methods_are_available():
 
 
 def test_weights_equal_repeated_rows():
-    times = 1 + np.arange(len(IRIS)) % 3
-    repeated = IRIS.loc[IRIS.index.repeat(times)].reset_index(drop=True)
+    row_counts = 1 + np.arange(len(IRIS)) % 3
+    repeated = IRIS.loc[IRIS.index.repeat(row_counts)].reset_index(drop=True)
     for name in ("ridge", "lasso"):
         one = logistic(
-            "species ~ .", IRIS, penalty=PENALTIES[name](strength=0.01), weights=times.astype(float)
+            "species ~ .", IRIS, penalty=PENALTIES[name](strength=0.01), weights=row_counts.astype(float)
         )
         other = logistic("species ~ .", repeated, penalty=PENALTIES[name](strength=0.01))
         np.testing.assert_allclose(one.class_params, other.class_params, rtol=1e-10, atol=1e-12)
@@ -240,14 +242,14 @@ def test_weights_equal_repeated_rows():
 def test_a_saved_fit_is_the_same(name, tmp_path):
     fit = fitted(name, prior="equal", reference="virginica")
     fit.save(tmp_path / "iris.fit")
-    held = discrim.load(tmp_path / "iris.fit")
-    assert type(held) is PenalizedLogisticResults
-    np.testing.assert_array_equal(held.params, fit.params)
-    np.testing.assert_array_equal(held.predict_proba(IRIS), fit.predict_proba(IRIS))
-    assert (held.penalty, held.prsquared, held.reference) == (fit.penalty, fit.prsquared, fit.reference)
-    assert "Penalized logistic" in held.summary().as_text()
+    fixed = discrim.load(tmp_path / "iris.fit")
+    assert type(fixed) is PenalizedLogisticResults
+    np.testing.assert_array_equal(fixed.params, fit.params)
+    np.testing.assert_array_equal(fixed.predict_proba(IRIS), fit.predict_proba(IRIS))
+    assert (fixed.penalty, fixed.prsquared, fixed.reference) == (fit.penalty, fit.prsquared, fit.reference)
+    assert "Penalized logistic" in fixed.summary().as_text()
     with pytest.raises(NotSupportedError) as caught:
-        _ = held.path
+        _ = fixed.path
     assert "path" in str(caught.value)
 
 
@@ -264,22 +266,22 @@ def test_reference_and_prior_affect_only_their_results():
     fit, other = fitted("lasso"), fitted("lasso", reference="virginica")
     np.testing.assert_array_equal(fit.class_params, other.class_params)
     np.testing.assert_allclose(fit.params["virginica"], -other.params["setosa"], rtol=1e-14)
-    shares = [0.5, 0.25, 0.25]
-    given = fitted("lasso", prior=tuple(shares))
-    odds = fit.predict_log_proba() + np.log(np.array(shares) * 3)
-    wanted = np.exp(odds).div(np.exp(odds).sum(axis=1), axis=0)
-    np.testing.assert_allclose(given.predict_proba(), wanted, rtol=1e-12)
-    np.testing.assert_allclose(fit.predict_proba(IRIS, prior=shares), wanted, rtol=1e-12)
+    proportions = [0.5, 0.25, 0.25]
+    arguments = fitted("lasso", prior=tuple(proportions))
+    odds = fit.predict_log_proba() + np.log(np.array(proportions) * 3)
+    expected = np.exp(odds).div(np.exp(odds).sum(axis=1), axis=0)
+    np.testing.assert_allclose(arguments.predict_proba(), expected, rtol=1e-12)
+    np.testing.assert_allclose(fit.predict_proba(IRIS, prior=proportions), expected, rtol=1e-12)
 
 
 def test_leave_one_out_agrees_with_refits():
     data = IRIS.iloc[::6].reset_index(drop=True)
     fit = logistic("species ~ .", data, penalty=ElasticNet(strength=0.02))
-    found = fit.leave_one_out()
+    result = fit.leave_one_out()
     for row in (0, 9, 20):
         less = logistic("species ~ .", data.drop(index=row), penalty=ElasticNet(strength=0.02))
-        wanted = less.predict_proba(data.iloc[[row]]).to_numpy()[0]
-        np.testing.assert_allclose(found.loc[row, list(fit.classes)].to_numpy(float), wanted, rtol=1e-6)
+        expected = less.predict_proba(data.iloc[[row]]).to_numpy()[0]
+        np.testing.assert_allclose(result.loc[row, list(fit.classes)].to_numpy(float), expected, rtol=1e-6)
 
 
 def test_folds_repeat_or_keep_the_choice():
@@ -287,14 +289,14 @@ def test_folds_repeat_or_keep_the_choice():
     penalty = Lasso(seed=3, n_strengths=12, folds=4)
     fit = logistic("sex ~ .", data, penalty=penalty)
     assert fit._fit.refits.choice(fit._fit) == "the strength"
-    dealt = np.arange(len(data)) % 3
+    fold_ids = np.arange(len(data)) % 3
     for nested in (True, False):
-        found = discrim.cross_validate(fit, folds=dealt, nested=nested).posteriors()
+        result = discrim.cross_validate(fit, folds=fold_ids, nested=nested).posteriors()
         for k in range(3):
             again = penalty if nested else Lasso(fit.penalty.strength)
-            anew = logistic("sex ~ .", data[dealt != k], penalty=again)
-            wanted = anew.predict_proba(data[dealt == k])
-            np.testing.assert_allclose(found[dealt == k], wanted, rtol=1e-6)
+            refit = logistic("sex ~ .", data[fold_ids != k], penalty=again)
+            expected = refit.predict_proba(data[fold_ids == k])
+            np.testing.assert_allclose(result[fold_ids == k], expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["ridge", "lasso", "elastic_net"])
@@ -328,7 +330,7 @@ def test_columns_of_any_units_have_the_same_fit():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"penalty": "l1"}, "penalty='l1' is not known. Use one of 'ridge', 'lasso', 'elastic_net'"),
         ({"penalty": Lasso}, "Write penalty=Lasso()"),
@@ -338,8 +340,8 @@ def test_columns_of_any_units_have_the_same_fit():
         ({"penalty": Lasso(1e-9), "maxiter": 1}, "has not converged.*raise maxiter=1"),
     ],
 )
-def test_invalid_arguments_are_refused(options, said):
-    with pytest.raises(DataError, match=said):
+def test_invalid_arguments_are_refused(options, message):
+    with pytest.raises(DataError, match=message):
         logistic("species ~ .", IRIS, **options)
 
 
@@ -400,13 +402,13 @@ def test_paths_agree_with_fits_of_single_strengths():
 def test_a_source_of_tables_and_rows_that_miss_values():
     penguins = load_penguins()
     formula = "species ~ bill_length_mm + body_mass_g + sex"
-    whole = logistic(formula, penguins, penalty=Lasso(0.01))
-    parts = logistic(
+    full = logistic(formula, penguins, penalty=Lasso(0.01))
+    chunks = logistic(
         formula, lambda: (penguins[i : i + 100] for i in range(0, 400, 100)), penalty=Lasso(0.01)
     )
-    np.testing.assert_allclose(parts.params, whole.params, rtol=1e-9, atol=1e-12)
-    assert whole._fit.dropped == penguins[["bill_length_mm", "body_mass_g", "sex"]].isna().any(axis=1).sum()
-    labels = pd.concat(list(whole.predict(lambda: iter([penguins[:50], penguins[50:80]]))))
+    np.testing.assert_allclose(chunks.params, full.params, rtol=1e-9, atol=1e-12)
+    assert full._fit.dropped == penguins[["bill_length_mm", "body_mass_g", "sex"]].isna().any(axis=1).sum()
+    labels = pd.concat(list(full.predict(lambda: iter([penguins[:50], penguins[50:80]]))))
     assert len(labels) == 80
 
 
@@ -414,8 +416,8 @@ def test_a_source_of_tables_and_rows_that_miss_values():
 def test_tests_of_other_fits_refuse_one_with_a_penalty(other):
     rows = IRIS[::5]
     fit = logistic("species ~ .", rows, penalty=Lasso(0.05))
-    linear, free = discrim.lda("species ~ .", rows), logistic("species ~ sepal_width", rows)
-    first = linear if other == "hausman" else free
+    linear, df = discrim.lda("species ~ .", rows), logistic("species ~ sepal_width", rows)
+    first = linear if other == "hausman" else df
     with pytest.raises(NotSupportedError) as caught:
         getattr(discrim, other)(first, fit)
     assert "penalty=" in str(caught.value)
@@ -438,8 +440,8 @@ def test_gene_expressions_are_classified():
     fit = logistic("y ~ .", data, penalty=Lasso(0.05))
     z = (data[list(fit.terms)] - data[list(fit.terms)].mean()) / data[list(fit.terms)].std(ddof=0)
     beta = fit._estimates.beta[0]
-    share = 1 / (1 + np.exp(-beta[0] - z.to_numpy() @ beta[1:]))
-    slope = z.to_numpy().T @ (share - (data["y"] == fit.classes[1])) / len(data)
+    proportion = 1 / (1 + np.exp(-beta[0] - z.to_numpy() @ beta[1:]))
+    slope = z.to_numpy().T @ (proportion - (data["y"] == fit.classes[1])) / len(data)
     assert np.abs(slope).max() == pytest.approx(0.05, abs=1e-14)
     np.testing.assert_allclose(slope[beta[1:] != 0], -0.05 * np.sign(beta[1:][beta[1:] != 0]), atol=1e-14)
     assert 5 < len(fit.selected) < 40
@@ -478,9 +480,9 @@ def test_too_few_rows_have_the_hint_of_a_penalty():
 
 def test_a_choice_at_the_end_of_the_path_is_reported_to_be_there():
     """On iris the left-out deviance of the ridge falls along the whole path, and beyond it."""
-    words = "The chosen strength is the smallest candidate"
+    message = "The chosen strength is the smallest candidate"
     ended = logistic("species ~ .", IRIS, penalty=Ridge(n_strengths=5, folds=3))
-    assert words in " ".join(str(ended.summary()).split())
+    assert message in " ".join(str(ended.summary()).split())
     wider = logistic("species ~ .", IRIS, penalty=Ridge(grid=np.geomspace(1, 1e-6, 5), folds=3))
     assert wider.path["deviance"].min() < 0.5 * ended.path["deviance"].min()
-    assert words not in " ".join(str(wider.summary()).split())
+    assert message not in " ".join(str(wider.summary()).split())

@@ -35,11 +35,11 @@ def fit_of(name: str, **options: Any) -> Any:
     return logistic(CASES[name]["formula"], data, **options)
 
 
-def check(found: pd.DataFrame, wanted: dict[str, Any], rtol: float) -> None:
+def check(result: pd.DataFrame, expected: dict[str, Any], rtol: float) -> None:
     """The table of some terms against that of R, which may order factors and terms in another way."""
-    theirs = pd.DataFrame(wanted)
+    theirs = pd.DataFrame(expected)
     theirs.index = pd.Index([frozenset(term.split(":")) for term in theirs.pop("terms")])
-    ours = found.set_axis([frozenset(term.split(":")) for term in found.index])
+    ours = result.set_axis([frozenset(term.split(":")) for term in result.index])
     assert set(ours.index) == set(theirs.index)
     theirs = theirs.loc[list(ours.index)]
     assert ours["df"].tolist() == theirs["df"].tolist()
@@ -65,23 +65,23 @@ def test_wald_tests_agree_with_anova(name, kind):
 
 def test_type_two_does_not_depend_on_the_origin_of_a_covariate():
     here = births()
-    there = here.assign(lwt=here["lwt"] - 1300.5, age=here["age"] + 77)
-    one, other = (logistic("low ~ age * lwt + race * age", data) for data in (here, there))
+    mask = here.assign(lwt=here["lwt"] - 1300.5, age=here["age"] + 77)
+    one, other = (logistic("low ~ age * lwt + race * age", data) for data in (here, mask))
     for test in ("lr_test", "wald_test"):
         for kind in (1, 2):
-            found = [getattr(fit, test)(by="term", type=kind)["statistic"] for fit in (one, other)]
-            np.testing.assert_allclose(found[0], found[1], rtol=1e-6, atol=1e-9)
+            result = [getattr(fit, test)(by="term", type=kind)["statistic"] for fit in (one, other)]
+            np.testing.assert_allclose(result[0], result[1], rtol=1e-6, atol=1e-9)
 
 
 def test_type_ii_compares_models_without_containing_terms():
     data = births()
-    found = logistic("low ~ age * lwt * smoke + race", data).lr_test(by="term")
+    result = logistic("low ~ age * lwt * smoke + race", data).lr_test(by="term")
     large = logistic("low ~ age + lwt + smoke + race + lwt:smoke", data)
     small = logistic("low ~ lwt + smoke + race + lwt:smoke", data)
-    assert found.loc["age", "statistic"] == pytest.approx(lr_test(small, large).statistic, rel=1e-8)
+    assert result.loc["age", "statistic"] == pytest.approx(lr_test(small, large).statistic, rel=1e-8)
     large = logistic("low ~ (age + lwt + smoke)**2 + race", data)
     small = logistic("low ~ (age + lwt + smoke)**2 + race - age:smoke", data)
-    assert found.loc["age:smoke", "statistic"] == pytest.approx(lr_test(small, large).statistic, rel=1e-8)
+    assert result.loc["age:smoke", "statistic"] == pytest.approx(lr_test(small, large).statistic, rel=1e-8)
 
 
 def test_type_one_adds_up_to_the_whole_model():
@@ -93,7 +93,7 @@ def test_type_one_adds_up_to_the_whole_model():
 
 def test_type_three_does_not_depend_on_the_reference_of_a_factor():
     data = births()
-    turned = data.assign(
+    rotated = data.assign(
         race=data["race"].cat.reorder_categories(
             [*data["race"].cat.categories[1:], data["race"].cat.categories[0]]
         ),
@@ -101,9 +101,9 @@ def test_type_three_does_not_depend_on_the_reference_of_a_factor():
     )
     formula = "low ~ lwt * race * smoke"
     for test in ("lr_test", "wald_test"):
-        found = [getattr(logistic(formula, each), test)(by="term", type="III") for each in (data, turned)]
-        np.testing.assert_allclose(found[0]["statistic"], found[1]["statistic"], rtol=1e-6)
-        assert found[0]["df"].tolist() == found[1]["df"].tolist()
+        result = [getattr(logistic(formula, each), test)(by="term", type="III") for each in (data, rotated)]
+        np.testing.assert_allclose(result[0]["statistic"], result[1]["statistic"], rtol=1e-6)
+        assert result[0]["df"].tolist() == result[1]["df"].tolist()
 
 
 def test_without_interactions_types_two_and_three_leave_a_term_out():
@@ -132,10 +132,10 @@ def test_wald_statistics_are_close_to_likelihood_ratios_in_large_samples():
 def test_bias_reduced_fits_respect_marginality():
     data = births()
     centred = data.assign(age=data["age"] - data["age"].mean(), lwt=data["lwt"] - 130)
-    found = [
+    result = [
         logistic("low ~ age * lwt", each, bias_reduction=True).lr_test(by="term") for each in (data, centred)
     ]
-    np.testing.assert_allclose(found[0]["statistic"], found[1]["statistic"], rtol=1e-5)
+    np.testing.assert_allclose(result[0]["statistic"], result[1]["statistic"], rtol=1e-5)
 
 
 # ------------------------------------------------------------------ what is said

@@ -35,28 +35,30 @@ def brute(verb, table, formula=FORMULA, **options):
     folds = cross_validate(discrim.lda(formula, table), seed=3).folds[1]
     out = []
     for fold in folds.unique():
-        rest, own = table[folds != fold], table[folds == fold]
-        shares = table["species"].value_counts(normalize=True)
-        out.append(getattr(discrim, verb)(formula, rest, **options).predict_proba(own, prior=shares))
+        remaining, own = table[folds != fold], table[folds == fold]
+        proportions = table["species"].value_counts(normalize=True)
+        out.append(
+            getattr(discrim, verb)(formula, remaining, **options).predict_proba(own, prior=proportions)
+        )
     return pd.concat(out).loc[table.index]
 
 
-def test_losses_agree_with_fits_without_each_fold(found):
+def test_losses_agree_with_fits_without_each_fold(result):
     actual = pd.get_dummies(IRIS["species"]).astype(float)
     for verb in THREE:
         posteriors = brute(verb, IRIS)[actual.columns]
         own = (posteriors * actual).sum(axis=1)
-        row = found.table.loc[verb]
+        row = result.table.loc[verb]
         assert row["log_loss"] == pytest.approx(-np.log(own).mean(), rel=1e-9)
         assert row["brier"] == pytest.approx(((posteriors - actual) ** 2).sum(axis=1).mean(), rel=1e-9)
         assert row["error"] == (posteriors.idxmax(axis=1) != IRIS["species"].astype(str)).mean()
 
 
-def test_differences_are_paired_and_the_simplest_within_one_standard_error_is_chosen(found):
+def test_differences_are_paired_and_the_simplest_within_one_standard_error_is_chosen(result):
     losses = {
         verb: -np.log((brute(verb, IRIS) * pd.get_dummies(IRIS["species"])).sum(axis=1)) for verb in THREE
     }
-    table = found.table
+    table = result.table
     best = table.index[0]
     assert table["log_loss"].is_monotonic_increasing
     for verb in THREE:
@@ -64,15 +66,15 @@ def test_differences_are_paired_and_the_simplest_within_one_standard_error_is_ch
         assert table.loc[verb, "difference"] == pytest.approx(difference.mean(), abs=1e-9)
         assert table.loc[verb, "se_difference"] == pytest.approx(difference.std(ddof=0) / 150**0.5, rel=1e-7)
     good = [verb for verb in THREE if table.loc[verb, "difference"] <= table.loc[verb, "se_difference"]]
-    assert found.chosen == good[0]
+    assert result.chosen == good[0]
     assert choose(FORMULA, IRIS, candidates=THREE, **PLAIN, select="min").chosen == best
     assert choose(FORMULA, IRIS, candidates=THREE[::-1], **PLAIN).table["simplicity"]["lda"] == 3
 
 
-def test_the_fit_agrees_with_the_verb_to_all_rows(found):
-    fit = getattr(discrim, found.chosen)(FORMULA, IRIS)
-    pd.testing.assert_frame_equal(found.fit.predict_proba(), fit.predict_proba())
-    assert type(found.fit) is type(fit)
+def test_the_fit_agrees_with_the_verb_to_all_rows(result):
+    fit = getattr(discrim, result.chosen)(FORMULA, IRIS)
+    pd.testing.assert_frame_equal(result.fit.predict_proba(), fit.predict_proba())
+    assert type(result.fit) is type(fit)
 
 
 @pytest.mark.parametrize("prior", [None, np.array([0.2, 0.3, 0.5])])
@@ -80,51 +82,51 @@ def test_the_fit_agrees_with_the_verb_to_all_rows(found):
 def test_means_and_standard_errors_agree_with_one_rate(prior, clusters):
     rng = np.random.default_rng(1)
     losses, codes = rng.gamma(1.0, size=(3, 60)), rng.integers(0, 3, 60)
-    judged = JudgedRows(codes, rng.integers(1, 4, 60).astype(float), 3, prior, clusters)
-    ours = compared(losses, judged, "min")
+    evaluated = JudgedRows(codes, rng.integers(1, 4, 60).astype(float), 3, prior, clusters)
+    ours = compared(losses, evaluated, "min")
     for c in range(3):
-        mean, error, _, _ = loss_rate(losses[c], judged, 0.95, counts=False)
+        mean, error, _, _ = loss_rate(losses[c], evaluated, 0.95, counts=False)
         assert (ours.means[c], ours.errors[c]) == pytest.approx((mean, error), rel=1e-12)
-        _, error, _, _ = loss_rate(losses[c] - losses[ours.best], judged, 0.95, counts=False)
+        _, error, _, _ = loss_rate(losses[c] - losses[ours.best], evaluated, 0.95, counts=False)
         assert ours.difference_errors[c] == pytest.approx(error, rel=1e-12, abs=1e-15)
 
 
 def test_an_infinite_loss_is_never_chosen():
-    judged = JudgedRows(np.zeros(20, dtype=int), np.ones(20), 1, None, None)
+    evaluated = JudgedRows(np.zeros(20, dtype=int), np.ones(20), 1, None, None)
     losses = np.ones((2, 20))
     losses[0, 3] = np.inf
-    ours = compared(losses, judged, "1se")
+    ours = compared(losses, evaluated, "1se")
     assert (ours.chosen, ours.best, ours.means[0]) == (1, 1, np.inf)
 
 
 def test_candidates_worse_than_the_null_model_are_not_chosen():
-    judged = JudgedRows(np.zeros(20, dtype=int), np.ones(20), 1, None, None)
+    evaluated = JudgedRows(np.zeros(20, dtype=int), np.ones(20), 1, None, None)
     rough = np.where(np.arange(20) < 1, 30.0, 0.0)
     losses = np.stack([rough, np.full(20, 1.0), np.full(20, 0.9)])
-    assert compared(losses, judged, "1se").chosen == 0
-    assert compared(losses, judged, "1se", np.full(20, 1.2)).chosen == 2
-    assert compared(losses, judged, "1se", np.full(20, 1.5)).chosen == 0
-    ours = compared(losses, judged, "1se", np.full(20, 0.8))
+    assert compared(losses, evaluated, "1se").chosen == 0
+    assert compared(losses, evaluated, "1se", np.full(20, 1.2)).chosen == 2
+    assert compared(losses, evaluated, "1se", np.full(20, 1.5)).chosen == 0
+    ours = compared(losses, evaluated, "1se", np.full(20, 0.8))
     assert (ours.chosen, ours.in_vain) == (0, True)
 
 
 def test_bootstrap_samples_do_not_choose_infinite_losses():
-    rng, judged = np.random.default_rng(6), JudgedRows(np.zeros(30, dtype=int), np.ones(30), 1, None, None)
+    rng, evaluated = np.random.default_rng(6), JudgedRows(np.zeros(30, dtype=int), np.ones(30), 1, None, None)
     losses = np.stack([rng.gamma(1.0, size=30) / 9, rng.gamma(1.0, size=30)])[None]
     losses[0, 0, 4] = np.inf
-    ours = corrected(losses, 0, judged, "min", 50, 1)
-    alone = corrected(losses[:, 1:], 0, judged, "min", 50, 1)
+    ours = corrected(losses, 0, evaluated, "min", 50, 1)
+    alone = corrected(losses[:, 1:], 0, evaluated, "min", 50, 1)
     np.testing.assert_array_equal(ours.draws, alone.draws)
     assert ours.chosen.tolist() == [0, 50]
 
 
 @pytest.mark.filterwarnings("error")
 def test_intervals_of_infinite_losses_have_limits():
-    rng, judged = np.random.default_rng(6), JudgedRows(np.zeros(30, dtype=int), np.ones(30), 1, None, None)
+    rng, evaluated = np.random.default_rng(6), JudgedRows(np.zeros(30, dtype=int), np.ones(30), 1, None, None)
     losses = rng.gamma(1.0, size=(2, 1, 30))
     losses[1, 0, 4] = np.inf
     rates = [(each.mean(), np.nan, np.nan, np.nan) for each in losses]
-    low, high = corrected(losses, 0, judged, "min", 50, 1).interval(0.95, rates)
+    low, high = corrected(losses, 0, evaluated, "min", 50, 1).interval(0.95, rates)
     assert np.isfinite(low).all()
     assert (np.isfinite(high[0]), high[1]) == (True, np.inf)
 
@@ -148,8 +150,8 @@ def test_a_class_of_prior_zero_does_not_count_in_losses():
 
 def test_the_corrected_loss_of_one_candidate_is_its_mean():
     losses = np.random.default_rng(2).gamma(1.0, size=(1, 1, 400))
-    judged = JudgedRows(np.zeros(400, dtype=int), np.ones(400), 1, None, None)
-    ours = corrected(losses, 0, judged, "min", 400, 1)
+    evaluated = JudgedRows(np.zeros(400, dtype=int), np.ones(400), 1, None, None)
+    ours = corrected(losses, 0, evaluated, "min", 400, 1)
     assert ours.means()[0] == pytest.approx(losses.mean(), abs=4 * losses.std() / 400**0.5 / 20)
     low, high = ours.interval(0.95, [(losses.mean(), np.nan, np.nan, np.nan)])[:, 0]
     # Rows that a draw leaves out are a share 1/e of them.
@@ -158,19 +160,19 @@ def test_the_corrected_loss_of_one_candidate_is_its_mean():
 
 
 def test_corrected_losses_on_noise_are_unbiased():
-    rng, judged = np.random.default_rng(3), JudgedRows(np.zeros(60, dtype=int), np.ones(60), 1, None, None)
-    least, honest = [], []
+    rng, evaluated = np.random.default_rng(3), JudgedRows(np.zeros(60, dtype=int), np.ones(60), 1, None, None)
+    smallest, honest = [], []
     for seed in range(40):
         wrong = (rng.random((1, 12, 60)) < 0.5).astype(float)
-        least.append(wrong.mean(axis=2).min())
-        honest.append(corrected(wrong, 0, judged, "min", 60, seed).means()[0])
-    assert np.mean(least) < 0.42
+        smallest.append(wrong.mean(axis=2).min())
+        honest.append(corrected(wrong, 0, evaluated, "min", 60, seed).means()[0])
+    assert np.mean(smallest) < 0.42
     assert np.mean(honest) == pytest.approx(0.5, abs=0.03)
 
 
 @pytest.mark.slow
 def test_the_correction_agrees_with_repeated_choices_on_noise():
-    rng, corrections, anew, least = np.random.default_rng(5), [], [], []
+    rng, corrections, refit, smallest = np.random.default_rng(5), [], [], []
     for seed in range(12):
         table = pd.DataFrame(rng.standard_normal((60, 4)), columns=list("abcd"))
         table["y"] = rng.permutation(["u", "v"] * 30)
@@ -178,18 +180,18 @@ def test_the_correction_agrees_with_repeated_choices_on_noise():
             "y ~ .", table, by="error", candidates=[*THREE, "knn"], seed=seed, folds=5, select="min"
         )
         corrections.append(ours.corrected()["corrected"]["error"])
-        least.append(ours.table["error"].iloc[0])
-        anew.append(ours.cross_validate(5, seed=seed).table()["estimate"]["error"])
-    assert np.mean(least) < np.mean(corrections) - 0.01
-    assert np.mean(corrections) == pytest.approx(np.mean(anew), abs=0.04)
+        smallest.append(ours.table["error"].iloc[0])
+        refit.append(ours.cross_validate(5, seed=seed).table()["estimate"]["error"])
+    assert np.mean(smallest) < np.mean(corrections) - 0.01
+    assert np.mean(corrections) == pytest.approx(np.mean(refit), abs=0.04)
 
 
-def test_losses_without_columns_agree_with_the_class_shares(found):
-    table = found.corrected()
+def test_losses_without_columns_agree_with_the_class_shares(result):
+    table = result.corrected()
     assert table.loc["log_loss", "nothing"] == pytest.approx(np.log(3))
     assert table.loc["error", "nothing"] == pytest.approx(2 / 3)
     assert table.loc["brier", "nothing"] == pytest.approx(2 / 3)
-    assert table["chosen"].to_dict() == pytest.approx(found.table.loc[found.chosen, table.index].to_dict())
+    assert table["chosen"].to_dict() == pytest.approx(result.table.loc[result.chosen, table.index].to_dict())
     assert (table["low"] <= table["corrected"]).all()
     assert (table["corrected"] <= table["high"]).all()
 
@@ -267,12 +269,12 @@ def test_missing_rows_are_dropped_for_all_and_weights_repeat_rows():
     assert "takes no 'weights='" in weighted.refused.loc["knn", "why"]
 
 
-def test_errors_of_the_choice_repeat_the_choice(found):
-    assert found.error_rates(["cv"], seed=1)["choice"].tolist() == ["anew"]
-    assert 'error_rates(["cv"]) chooses it anew' in " ".join(str(found.fit.summary()).split())
-    held = cross_validate(found.fit, 5, seed=1, nested=False).table()["estimate"]["log loss"]
-    plain = cross_validate(getattr(discrim, found.chosen)(FORMULA, IRIS), 5, seed=1)
-    assert held == pytest.approx(plain.table()["estimate"]["log loss"])
+def test_errors_of_the_choice_repeat_the_choice(result):
+    assert result.error_rates(["cv"], seed=1)["choice"].tolist() == ["anew"]
+    assert 'error_rates(["cv"]) chooses it anew' in " ".join(str(result.fit.summary()).split())
+    fixed = cross_validate(result.fit, 5, seed=1, nested=False).table()["estimate"]["log loss"]
+    plain = cross_validate(getattr(discrim, result.chosen)(FORMULA, IRIS), 5, seed=1)
+    assert fixed == pytest.approx(plain.table()["estimate"]["log loss"])
 
 
 @pytest.mark.parametrize(
@@ -302,14 +304,14 @@ def test_posteriors_are_calibrated_by_the_rows_of_other_folds():
     ours = choose("y ~ .", table, candidates=["lda", "qda"], seed=3, folds=4)
     assert set(ours.table.index) == {"lda", "lda, calibrated", "qda", "qda, calibrated"}
     assert ours.table["simplicity"]["lda, calibrated"] == 2
-    judged = ours.validations["qda"]
-    leads = np.log(judged.posteriors())
+    evaluated = ours.validations["qda"]
+    leads = np.log(evaluated.posteriors())
     losses = []
     for fold in range(1, 5):
-        own = (judged.folds[1] == fold).to_numpy()
+        own = (evaluated.folds[1] == fold).to_numpy()
         codes = (table["y"] == "v").to_numpy().astype(int)
-        found = fit_calibrator(leads[~own].to_numpy(), codes[~own])
-        posteriors = np.exp(log_posteriors(found.scores(leads[own].to_numpy())))
+        result = fit_calibrator(leads[~own].to_numpy(), codes[~own])
+        posteriors = np.exp(log_posteriors(result.scores(leads[own].to_numpy())))
         losses += (-np.log(posteriors[np.arange(own.sum()), codes[own]])).tolist()
     assert ours.table["log_loss"]["qda, calibrated"] == pytest.approx(np.mean(losses), rel=1e-9)
     assert ours.table["log_loss"]["qda, calibrated"] < ours.table["log_loss"]["qda"]
@@ -319,8 +321,8 @@ def test_posteriors_are_calibrated_by_the_rows_of_other_folds():
     expected = fit.predict_proba(table[:9], method="calibrated")
     pd.testing.assert_frame_equal(chosen.predict_proba(table[:9]), expected)
     assert chosen.predict(table[:9]).tolist() == expected.idxmax(axis=1).tolist()
-    anew = cross_validate(chosen, 3, seed=1).table()["estimate"]["log loss"]
-    assert anew < cross_validate(fit, 3, seed=1).table()["estimate"]["log loss"]
+    refit = cross_validate(chosen, 3, seed=1).table()["estimate"]["log loss"]
+    assert refit < cross_validate(fit, 3, seed=1).table()["estimate"]["log loss"]
 
 
 def test_labels_agree_with_the_fit_and_of_least_cost():

@@ -41,12 +41,12 @@ def test_models_of_the_same_columns_keep_their_criteria():
         naive_bayes(FORMULA, IRIS),
         lda(FORMULA, IRIS, prior="equal"),
     )
-    turned = lda("species ~ petal_width + sepal_length + petal_length + sepal_width", IRIS.copy())
-    table = quiet(*fits, turned)
+    rotated = lda("species ~ petal_width + sepal_length + petal_length + sepal_width", IRIS.copy())
+    table = quiet(*fits, rotated)
     for name in ("aic", "bic", "llf", "nobs"):
-        assert table[name].tolist() == [getattr(fit, name) for fit in (*fits, turned)]
-    for fit, found in zip((*fits, turned), table["llf_given_row"], strict=True):
-        assert found == pytest.approx(own_posteriors(fit, IRIS, "species"), rel=1e-10)
+        assert table[name].tolist() == [getattr(fit, name) for fit in (*fits, rotated)]
+    for fit, result in zip((*fits, rotated), table["llf_given_row"], strict=True):
+        assert result == pytest.approx(own_posteriors(fit, IRIS, "species"), rel=1e-10)
     assert table.loc["LDA (1)", "llf_given_row"] == pytest.approx(table.loc["LDA (5)", "llf_given_row"])
 
 
@@ -107,12 +107,12 @@ def test_joint_and_conditional_likelihoods_are_not_compared():
 def test_lda_and_logistic_of_other_terms_are_compared_by_fit():
     linear, logit = lda(SHORT, TWO), logistic("species ~ sepal_width", TWO)
     with pytest.warns(NotComparableWarning):
-        found = compare(linear, logit)
-    assert list(found.index) == ["LDA", "Logistic"]
-    given = [own_posteriors(fit, TWO, "species") for fit in (linear, logit)]
-    np.testing.assert_allclose(found["llf_given_row"], given, rtol=1e-9)
+        comparison = compare(linear, logit)
+    assert list(comparison.index) == ["LDA", "Logistic"]
+    arguments = [own_posteriors(fit, TWO, "species") for fit in (linear, logit)]
+    np.testing.assert_allclose(comparison["llf_given_row"], arguments, rtol=1e-9)
     with pytest.raises(DataError) as caught:
-        found.log_odds()
+        comparison.log_odds()
     assert "terms" in str(caught.value)
     assert "differ" in str(caught.value)
 
@@ -209,14 +209,14 @@ def test_by_pair_rows_of_one_table_may_be_dropped_but_not_be_of_another():
 
 def test_fits_without_rows_are_distinguished_by_counts_and_means(tmp_path):
     lda(FORMULA, IRIS).save(tmp_path / "fit")
-    held = load(tmp_path / "fit")
-    table = quiet(held, qda(FORMULA, IRIS))
+    fixed = load(tmp_path / "fit")
+    table = quiet(fixed, qda(FORMULA, IRIS))
     assert table["aic"].notna().all()
     assert table["llf_given_row"].isna().tolist() == [True, False]
     with pytest.warns(NotComparableWarning):
-        assert compare(held, lda(FORMULA, MM))["aic"].isna().all()
+        assert compare(fixed, lda(FORMULA, MM))["aic"].isna().all()
     with pytest.raises(DataError) as caught:
-        compare(held, lda(FORMULA, IRIS.iloc[::2]))
+        compare(fixed, lda(FORMULA, IRIS.iloc[::2]))
     assert "75" in str(caught.value)
     made = discrim.moments(FORMULA, IRIS)
     assert quiet(lda(moments=made), lda(FORMULA, IRIS))["aic"].round(6).nunique() == 1
@@ -253,8 +253,8 @@ def test_refit_prior_applies_to_leave_one_out_of_all_fits():
     fits = lda(SHORT, TWO), logistic(SHORT, TWO), indicator(SHORT, TWO)
     for asked in (True, False):
         table = compare_quietly(*fits, refit_prior=asked)
-        for fit, found in zip(fits[:2], table["error_loo"], strict=False):
-            assert found == fit.error_rates(["loo"], refit_prior=asked)["estimate"].iloc[0]
+        for fit, result in zip(fits[:2], table["error_loo"], strict=False):
+            assert result == fit.error_rates(["loo"], refit_prior=asked)["estimate"].iloc[0]
         assert table["error_loo"].notna().all()
 
 
@@ -312,8 +312,8 @@ def test_hausman_checks_the_rows_of_statsmodels():
     with pytest.raises(DataError) as caught:
         hausman(fit, models[1])
     assert caught.value.classes == ("versicolor",)
-    turned = halves[0].sample(frac=1, random_state=1)
-    assert hausman(lda(SHORT, turned), models[0]).pvalue == pytest.approx(ours.pvalue, rel=1e-6)
+    rotated = halves[0].sample(frac=1, random_state=1)
+    assert hausman(lda(SHORT, rotated), models[0]).pvalue == pytest.approx(ours.pvalue, rel=1e-6)
 
 
 def test_a_table_changed_between_two_fits_counts_as_different():

@@ -25,11 +25,11 @@ IRIS, PENGUINS = load_iris(), load_penguins()
 def test_the_exact_test_of_groups_agrees_with_all_their_signs(seed):
     d = np.random.default_rng(seed).integers(-4, 6, size=9).astype(float)
     sums = np.array([np.dot(signs, d) for signs in product([-1, 1], repeat=9)])
-    found = grouped_mcnemar(d)
-    assert found.exact == pytest.approx((np.abs(sums) >= abs(d.sum())).mean(), rel=1e-12)
+    result = grouped_mcnemar(d)
+    assert result.exact == pytest.approx((np.abs(sums) >= abs(d.sum())).mean(), rel=1e-12)
     # Signs that are as likely as not: sum d^2 is the variance of the sum.
-    assert found.statistic == pytest.approx((abs(d.sum()) - 1) ** 2 / sums.var())
-    assert grouped_mcnemar(-d) == found
+    assert result.statistic == pytest.approx((abs(d.sum()) - 1) ** 2 / sums.var())
+    assert grouped_mcnemar(-d) == result
 
 
 @pytest.mark.parametrize(("b", "c"), [(0, 0), (5, 5), (1, 0), (2, 11), (60, 40), (0, 900)])
@@ -40,9 +40,9 @@ def test_groups_of_one_row_give_mcnemars_test(b, c):
 
 def test_an_exact_test_that_takes_too_long_is_missing():
     d = np.r_[np.full(40, 1e9), np.full(30, -1e9)]
-    found = grouped_mcnemar(d)
-    assert np.isnan(found.exact)
-    assert found.pvalue == pytest.approx(mcnemar(40, 30).pvalue, rel=0.3)
+    result = grouped_mcnemar(d)
+    assert np.isnan(result.exact)
+    assert result.pvalue == pytest.approx(mcnemar(40, 30).pvalue, rel=0.3)
 
 
 def test_common_errors_of_a_group_count_once():
@@ -68,9 +68,9 @@ def test_a_common_prior_is_recognized_in_any_order_of_levels():
         qda("species ~ .", IRIS, prior=prior, levels=levels)
         for levels in (None, ["virginica", "setosa", "versicolor"])
     ]
-    same, turned = (compare(one, fit, folds=5, seed=1).pairs().iloc[0] for fit in other)
+    same, rotated = (compare(one, fit, folds=5, seed=1).pairs().iloc[0] for fit in other)
     assert same["error_a"] == pytest.approx(cross_validate(one, 5, seed=1).table().loc["error", "estimate"])
-    pd.testing.assert_series_equal(same, turned, check_names=False)
+    pd.testing.assert_series_equal(same, rotated, check_names=False)
 
 
 def test_fractional_weights_are_refused():
@@ -108,7 +108,7 @@ def test_messages_name_the_argument(options, says):
 
 def test_objects_that_are_not_fits_are_refused(tmp_path):
     fit = lda("species ~ .", IRIS)
-    law = discrim.bayes([0.5, 0.5], pd.DataFrame([[0.2, 0.8], [0.6, 0.4]], index=["a", "b"]))
+    distribution = discrim.bayes([0.5, 0.5], pd.DataFrame([[0.2, 0.8], [0.6, 0.4]], index=["a", "b"]))
     fit.save(tmp_path / "fit")
     loaded = discrim.load(tmp_path / "fit")
     for options in ({}, {"folds": 5}):
@@ -119,13 +119,13 @@ def test_objects_that_are_not_fits_are_refused(tmp_path):
             compare([fit, fit], **options)
         assert "argument" in str(caught.value)
         with pytest.raises(NotSupportedError) as caught:
-            compare(law, fit, **options)
+            compare(distribution, fit, **options)
         assert "error_rate" in str(caught.value)
         with pytest.raises(DataError) as caught:
             compare(**options)
         assert "has no fit" in str(caught.value)
     with pytest.raises(NotSupportedError) as caught:
-        cross_validate(law)
+        cross_validate(distribution)
     assert "known law" in str(caught.value)
     with pytest.raises(DataError) as caught:
         cross_validate(lda)
@@ -153,12 +153,12 @@ def test_objects_that_are_not_fits_are_refused(tmp_path):
 def test_errors_by_class_account_for_groups():
     groups = np.arange(len(PENGUINS)) // 6
     formula = "species ~ bill_length_mm"
-    found = cross_validate(lda(formula, PENGUINS), 5, groups=groups, seed=0)
-    table = found.by_class
-    used = found.labels[1].notna()
+    cv = cross_validate(lda(formula, PENGUINS), 5, groups=groups, seed=0)
+    table = cv.by_class
+    used = cv.labels[1].notna()
     for name in table.index:
         at = used & (PENGUINS["species"] == name)
-        wrong = (found.labels[1][at].astype(object) != name).astype(float)
+        wrong = (cv.labels[1][at].astype(object) != name).astype(float)
         sums = (wrong - wrong.mean()).groupby(groups[at]).sum()
         g = len(sums)
         error = np.sqrt(g / (g - 1) * (sums**2).sum()) / len(wrong)

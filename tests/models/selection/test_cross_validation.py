@@ -70,17 +70,17 @@ def test_a_dropped_class_does_not_change_the_folds():
 
 def test_folds_are_stratified_and_the_first_repeat_is_reproducible():
     codes = np.repeat([2, -1, 0, 1], [31, 5, 44, 18])
-    dealt = deal(codes, 7, 3, np.random.default_rng(5))
-    assert (dealt[:, codes < 0] == -1).all()
-    for own in dealt:
+    fold_ids = deal(codes, 7, 3, np.random.default_rng(5))
+    assert (fold_ids[:, codes < 0] == -1).all()
+    for own in fold_ids:
         for k in range(3):
             rows = np.bincount(own[codes == k], minlength=7)
             assert rows.max() - rows.min() <= 1
-        whole = np.bincount(own[codes >= 0])
-        assert whole.max() - whole.min() <= 1
-    assert (deal(codes, 7, 1, np.random.default_rng(5))[0] == dealt[0]).all()
+        full = np.bincount(own[codes >= 0])
+        assert full.max() - full.min() <= 1
+    assert (deal(codes, 7, 1, np.random.default_rng(5))[0] == fold_ids[0]).all()
     renumbered = np.array([7, 3, 5, -1])[codes]
-    assert (deal(renumbered, 7, 3, np.random.default_rng(5)) == dealt).all()
+    assert (deal(renumbered, 7, 3, np.random.default_rng(5)) == fold_ids).all()
 
 
 def test_a_group_is_never_split_and_classes_keep_their_proportion():
@@ -94,8 +94,10 @@ def test_a_group_is_never_split_and_classes_keep_their_proportion():
         assert pd.Series(own).groupby(groups).nunique().eq(1).all()
         rows = np.bincount(own, minlength=5)
         assert rows.max() - rows.min() <= 8
-        shares = np.array([np.bincount(codes[own == f], minlength=2) for f in range(5)]) / np.bincount(codes)
-        assert np.abs(shares - 0.2).max() < 0.03
+        proportions = np.array([np.bincount(codes[own == f], minlength=2) for f in range(5)]) / np.bincount(
+            codes
+        )
+        assert np.abs(proportions - 0.2).max() < 0.03
     again = deal_groups(codes, groups, 5, 4, np.random.default_rng(1))
     assert (again == deal_groups(1 - codes, groups, 5, 4, np.random.default_rng(1))).all()
     data = pd.DataFrame({"x": rng.standard_normal(len(codes)), "y": codes, "g": groups})
@@ -130,14 +132,14 @@ REFITS = {
 def test_labels_and_posteriors_agree_with_refits_that_repeat_the_choice(case):
     verb, formula, data, options = REFITS[case]
     fit = verb(formula, data, **options)
-    found = cross_validate(fit, 3, 2, seed=2)
+    cv = cross_validate(fit, 3, 2, seed=2)
     # A logistic regression has its class proportions in its constants, and estimates them anew.
-    held, chosen = options | ({} if verb is logistic else {"prior": fit.prior}), set()
+    fixed, chosen = options | ({} if verb is logistic else {"prior": fit.prior}), set()
     for repeat in (1, 2):
-        proba = found.posteriors(repeat)
+        proba = cv.posteriors(repeat)
         for fold in (1, 2, 3):
-            at = (found.folds[repeat] == fold).fillna(False).to_numpy(dtype=bool)
-            refit = verb(formula, data[~at & found.folds[repeat].notna()], **held)
+            at = (cv.folds[repeat] == fold).fillna(False).to_numpy(dtype=bool)
+            refit = verb(formula, data[~at & cv.folds[repeat].notna()], **fixed)
             chosen.add(
                 tuple(
                     np.ravel(
@@ -146,9 +148,9 @@ def test_labels_and_posteriors_agree_with_refits_that_repeat_the_choice(case):
                 )
             )
             np.testing.assert_allclose(proba[at], refit.predict_proba(data[at]), rtol=1e-6, atol=1e-9)
-            assert (found.labels[repeat][at].astype(object) == refit.predict(data[at]).astype(object)).all()
+            assert (cv.labels[repeat][at].astype(object) == refit.predict(data[at]).astype(object)).all()
     if choice := fit._fit.choice:
-        assert f"The choice of {choice} is repeated in each fold." in repr(found)
+        assert f"The choice of {choice} is repeated in each fold." in repr(cv)
         note = fit.summary(["header"]).as_text().replace("\n", " ")
         assert re.search(r"chooses (it )?anew", note)
     if case == "rda":
@@ -162,12 +164,12 @@ def test_choices_are_kept_without_nesting(case, names):
     verb, formula, data, options = REFITS[case]
     fit = verb(formula, data, **options)
     chosen = {name: getattr(fit, name) for name in names}
-    given = verb(formula, data, **({"covariance": Shrunk(**chosen)} if case == "lda-loo" else chosen))
-    held = cross_validate(fit, 5, seed=4, nested=False)
+    arguments = verb(formula, data, **({"covariance": Shrunk(**chosen)} if case == "lda-loo" else chosen))
+    fixed = cross_validate(fit, 5, seed=4, nested=False)
     np.testing.assert_allclose(
-        held.posteriors(), cross_validate(given, 5, seed=4).posteriors(), rtol=1e-7, atol=1e-12
+        fixed.posteriors(), cross_validate(arguments, 5, seed=4).posteriors(), rtol=1e-7, atol=1e-12
     )
-    assert f"The choice of {fit._fit.choice} was made with the same rows" in repr(held)
+    assert f"The choice of {fit._fit.choice} was made with the same rows" in repr(fixed)
 
 
 def test_the_bootstrap_repeats_the_choice_as_folds_do():
@@ -191,25 +193,25 @@ def test_the_bootstrap_repeats_the_choice_as_folds_do():
 
 def test_measures_equal_their_definitions():
     fit = qda("species ~ bill_length_mm + bill_depth_mm", PENGUINS)
-    found = cross_validate(fit, 4, 3, seed=1)
-    used = found.folds.notna().all(axis=1)
+    cv = cross_validate(fit, 4, 3, seed=1)
+    used = cv.folds.notna().all(axis=1)
     actual = PENGUINS["species"][used].astype(object)
-    wrong = found.labels[used].astype(object).ne(actual, axis=0)
+    wrong = cv.labels[used].astype(object).ne(actual, axis=0)
     logs, brier = [], []
     for repeat in (1, 2, 3):
-        proba = found.posteriors(repeat)[used]
+        proba = cv.posteriors(repeat)[used]
         own = proba.to_numpy()[np.arange(len(proba)), fit.classes.get_indexer(actual)]
         logs.append(-np.log(own))
         brier.append(
             ((proba - pd.get_dummies(actual).astype(float)[proba.columns]) ** 2).sum(axis=1).to_numpy()
         )
-    table, by_fold = found.table(), found.by_fold
+    table, by_fold = cv.table(), cv.by_fold
     values = {"error": wrong.to_numpy().T.astype(float), "log loss": np.array(logs), "Brier": np.array(brier)}
     for measure, column in (("error", "error"), ("log loss", "log_loss"), ("Brier", "brier")):
         rows = values[measure].mean(axis=0)
         assert table.loc[measure, "estimate"] == pytest.approx(rows.mean(), rel=1e-10)
         means = [
-            values[measure][r - 1][(found.folds[r][used] == f).to_numpy(dtype=bool)].mean()
+            values[measure][r - 1][(cv.folds[r][used] == f).to_numpy(dtype=bool)].mean()
             for r in (1, 2, 3)
             for f in range(1, 5)
         ]
@@ -219,8 +221,8 @@ def test_measures_equal_their_definitions():
         assert table.loc[measure, "se_corrected"] == pytest.approx(spread * np.sqrt(1 / 12 + 1 / 3))
         if measure != "error":
             assert table.loc[measure, "se"] == pytest.approx(rows.std() / np.sqrt(len(rows)), rel=1e-9)
-    np.testing.assert_allclose(found.confusion.sum(axis=1), fit.counts)
-    assert found.by_class["wrong"].sum() == pytest.approx(wrong.to_numpy().sum() / 3)
+    np.testing.assert_allclose(cv.confusion.sum(axis=1), fit.counts)
+    assert cv.by_class["wrong"].sum() == pytest.approx(wrong.to_numpy().sum() / 3)
     assert by_fold["rows"].groupby("repeat").sum().eq(fit.nobs).all()
 
 
@@ -228,24 +230,24 @@ def test_measures_equal_their_definitions():
 @pytest.mark.parametrize("weighted", [False, True])
 def test_confusion_is_the_mean_of_a_crosstab_of_each_repeat(repeats, weighted):
     weights = np.random.default_rng(4).integers(1, 4, len(IRIS)) if weighted else None
-    found = cross_validate(lda("species ~ sepal_width", IRIS, weights=weights), 4, repeats, seed=2)
+    cv = cross_validate(lda("species ~ sepal_width", IRIS, weights=weights), 4, repeats, seed=2)
     tables = [
-        pd.crosstab(IRIS["species"], found.labels[repeat], weights, aggfunc="sum" if weighted else None)
-        for repeat in found.labels
+        pd.crosstab(IRIS["species"], cv.labels[repeat], weights, aggfunc="sum" if weighted else None)
+        for repeat in cv.labels
     ]
     expected = sum(table.fillna(0.0) for table in tables) / repeats
-    np.testing.assert_allclose(found.confusion, expected, rtol=1e-14)
-    assert (found.confusion.index.name, found.confusion.columns.name) == ("actual", "predicted")
+    np.testing.assert_allclose(cv.confusion, expected, rtol=1e-14)
+    assert (cv.confusion.index.name, cv.confusion.columns.name) == ("actual", "predicted")
 
 
 def test_a_given_prior_weights_the_classes():
     prior = pd.Series({"Adelie": 0.1, "Chinstrap": 0.6, "Gentoo": 0.3})
     fit = qda("species ~ body_mass_g", PENGUINS, prior=prior)
-    found = cross_validate(fit, 5, seed=0)
-    assert found.table().loc["error", "estimate"] == pytest.approx(float(prior @ found.by_class["error"]))
+    cv = cross_validate(fit, 5, seed=0)
+    assert cv.table().loc["error", "estimate"] == pytest.approx(float(prior @ cv.by_class["error"]))
     rates = fit.error_rates(["cv"], folds=5, seed=0).loc["cv"]
     for name in ("estimate", "se", "low", "high"):
-        assert found.table().loc["error", name] == pytest.approx(rates[name])
+        assert cv.table().loc["error", name] == pytest.approx(rates[name])
 
 
 def test_weights_equal_repeated_rows_that_stay_together():
@@ -286,11 +288,11 @@ def test_rows_of_a_group_make_the_standard_error():
     losses = np.repeat((rng.random(40) < 0.3).astype(float), 5)
     rows = JudgedRows(codes, np.ones(200), 2, None, groups)
     mean, error, low, high = loss_rate(losses, rows, 0.95, counts=True)
-    whole = loss_rate(losses[::5], JudgedRows(codes[::5], np.ones(40), 2, None, None), 0.95, counts=True)
-    assert mean == pytest.approx(whole[0])
-    assert error == pytest.approx(whole[1] * np.sqrt(40 / 39))
-    assert low < whole[2]
-    assert high > whole[3]
+    full = loss_rate(losses[::5], JudgedRows(codes[::5], np.ones(40), 2, None, None), 0.95, counts=True)
+    assert mean == pytest.approx(full[0])
+    assert error == pytest.approx(full[1] * np.sqrt(40 / 39))
+    assert low < full[2]
+    assert high > full[3]
     alone = JudgedRows(codes, np.ones(200), 2, None, np.zeros(200, dtype=int))
     assert np.isnan(loss_rate(losses, alone, 0.95, counts=True)[1:]).all()
 
@@ -300,23 +302,23 @@ def test_rows_without_a_label_are_counted_and_an_impossible_class_costs_infinite
     folds = np.arange(60) // 2 % 3
     alone = data.assign(x=data["x"].where(data.index > 1, "odd"), z=np.tile(["s", "t", "t"], 20))
     with pytest.warns(discrim.errors.MissingPredictionWarning):
-        found = cross_validate(naive_bayes("y ~ x", alone), folds)
-    with pytest.warns(discrim.errors.MissingPredictionWarning) as said:
+        cv = cross_validate(naive_bayes("y ~ x", alone), folds)
+    with pytest.warns(discrim.errors.MissingPredictionWarning) as message:
         pair = compare(
             naive_bayes("y ~ z", alone), naive_bayes("y ~ x", alone, laplace=1), folds=folds
         ).pairs()
-    assert [one.filename for one in said] == [__file__]
+    assert [one.filename for one in message] == [__file__]
     assert pair[["rows", "rows_one_only"]].iloc[0].tolist() == [58, 2]
-    assert found.unlabelled == 2
-    assert found.by_fold["rows"].sum() == found.confusion.to_numpy().sum() == 58
-    assert found.labels[1].index[found.labels[1].isna()].tolist() == [0, 1]
+    assert cv.unlabelled == 2
+    assert cv.by_fold["rows"].sum() == cv.confusion.to_numpy().sum() == 58
+    assert cv.labels[1].index[cv.labels[1].isna()].tolist() == [0, 1]
     apart = data.assign(x=data["x"].where(~data.index.isin([0, 3]), "odd"))
-    found = cross_validate(naive_bayes("y ~ x", apart), folds)
-    assert found.unlabelled == 0
-    table = found.table()
+    cv = cross_validate(naive_bayes("y ~ x", apart), folds)
+    assert cv.unlabelled == 0
+    table = cv.table()
     assert np.isinf(table.loc["log loss", "estimate"])
     assert table.loc["log loss", ["se", "se_folds", "se_corrected"]].isna().all()
-    assert "inf" in repr(found)
+    assert "inf" in repr(cv)
 
 
 def test_a_choice_without_a_seed_is_repeated_in_folds():
@@ -345,13 +347,13 @@ def test_rules_with_equal_discordant_errors_do_not_differ():
 
 def test_the_corrected_t_statistic_equals_its_formula():
     d = np.array([0.1, 0.0, -0.05, 0.2, 0.15, 0.1])
-    found = corrected_t(d, folds=3)
+    result = corrected_t(d, folds=3)
     mean, s2 = 0.5 / 6, sum((x - 0.5 / 6) ** 2 for x in d) / 5
     t = mean / np.sqrt((1 / 6 + 1 / 2) * s2)
-    assert found.statistic == pytest.approx(t)
-    assert found.pvalue == pytest.approx(2 * stats.t.cdf(-t, 5))
+    assert result.statistic == pytest.approx(t)
+    assert result.pvalue == pytest.approx(2 * stats.t.cdf(-t, 5))
     plain = stats.ttest_1samp(d, 0).statistic
-    assert found.statistic == pytest.approx(plain * np.sqrt((1 / 6) / (1 / 6 + 1 / 2)))
+    assert result.statistic == pytest.approx(plain * np.sqrt((1 / 6) / (1 / 6 + 1 / 2)))
 
 
 def test_a_comparison_agrees_with_its_cross_validations():
@@ -360,13 +362,13 @@ def test_a_comparison_agrees_with_its_cross_validations():
         qda("species ~ bill_depth_mm + sex", PENGUINS),
         naive_bayes("species ~ flipper_length_mm", PENGUINS),
     ]
-    found = compare(*fits, folds=5, repeats=2, seed=3).pairs()
-    assert found.index.tolist() == [("LDA", "QDA"), ("LDA", "NaiveBayes"), ("QDA", "NaiveBayes")]
+    result = compare(*fits, folds=5, repeats=2, seed=3).pairs()
+    assert result.index.tolist() == [("LDA", "QDA"), ("LDA", "NaiveBayes"), ("QDA", "NaiveBayes")]
     one, two = (cross_validate(fit, 5, 2, seed=3) for fit in fits[:2])
     both = (one.folds[1].notna() & two.folds[1].notna()).to_numpy()
     actual = PENGUINS["species"].astype(object)[both]
     wrong = [each.labels[both].astype(object).ne(actual, axis=0).astype(float) for each in (one, two)]
-    row = found.loc[("LDA", "QDA")]
+    row = result.loc[("LDA", "QDA")]
     assert (row["rows"], row["rows_one_only"]) == (333, 9)
     assert row["error_a"] == pytest.approx(wrong[0].to_numpy().mean())
     assert row["difference"] == pytest.approx((wrong[0] - wrong[1]).to_numpy().mean())
@@ -396,22 +398,22 @@ def test_an_outlier_does_not_affect_rules_without_its_fold(verb, rows, value):
     table = pd.DataFrame(x).add_prefix("x").assign(y=np.where(labels, "b", "a"))
     table.loc[4, "x0"] = value
     inside = np.arange(rows) % 3 == 1
-    judged = cross_validate(verb("y ~ .", table, prior="equal"), np.arange(rows) % 3)
+    evaluated = cross_validate(verb("y ~ .", table, prior="equal"), np.arange(rows) % 3)
     without = verb("y ~ .", table[~inside], prior="equal").predict_proba(table[inside])
-    np.testing.assert_allclose(judged.posteriors()[inside], without, rtol=1e-9, atol=1e-300)
-    assert judged.unlabelled == 0
+    np.testing.assert_allclose(evaluated.posteriors()[inside], without, rtol=1e-9, atol=1e-300)
+    assert evaluated.unlabelled == 0
 
 
 def test_groups_make_mcnemars_test_and_leave_t():
     fits = lda("species ~ bill_length_mm + sex", PENGUINS), lda("species ~ bill_depth_mm", PENGUINS)
     row = compare(*fits, folds=5, groups=np.arange(len(PENGUINS)) // 2, seed=0).pairs().iloc[0]
-    found = [cross_validate(fit, 5, groups=np.arange(len(PENGUINS)) // 2, seed=0).labels[1] for fit in fits]
-    both = found[0].notna() & found[1].notna()
-    wrong = [one.astype(object).ne(PENGUINS["species"].astype(object)) & both for one in found]
+    result = [cross_validate(fit, 5, groups=np.arange(len(PENGUINS)) // 2, seed=0).labels[1] for fit in fits]
+    both = result[0].notna() & result[1].notna()
+    wrong = [one.astype(object).ne(PENGUINS["species"].astype(object)) & both for one in result]
     d = (wrong[0].astype(int) - wrong[1].astype(int)).groupby(np.arange(len(PENGUINS)) // 2).sum()
     assert row["mcnemar"] == pytest.approx((abs(d.sum()) - 1) ** 2 / (d**2).sum())
-    given = cross_validate(fits[1], 5, groups=np.arange(len(PENGUINS)) // 2, seed=0).folds[1]
-    again = compare(*fits, folds=given.fillna(1).astype(int)).pairs().iloc[0]
+    arguments = cross_validate(fits[1], 5, groups=np.arange(len(PENGUINS)) // 2, seed=0).folds[1]
+    again = compare(*fits, folds=arguments.fillna(1).astype(int)).pairs().iloc[0]
     assert row["t"] == pytest.approx(again["t"])
     assert (row["only_a_wrong"], row["only_b_wrong"]) == (again["only_a_wrong"], again["only_b_wrong"])
     assert {-2, 2} & set(d)
@@ -507,6 +509,6 @@ def test_unavailable_results_have_a_reason(tmp_path):
 
 
 def test_a_random_seed_is_stored():
-    found = cross_validate(lda("species ~ .", IRIS), 5)
-    again = cross_validate(lda("species ~ .", IRIS), 5, seed=found.seed)
-    pd.testing.assert_frame_equal(found.folds, again.folds)
+    cv = cross_validate(lda("species ~ .", IRIS), 5)
+    again = cross_validate(lda("species ~ .", IRIS), 5, seed=cv.seed)
+    pd.testing.assert_frame_equal(cv.folds, again.folds)

@@ -29,13 +29,13 @@ def noise(seed: int, rows: int = 60, columns: int = 40) -> pd.DataFrame:
     return table.assign(y=rng.permutation(["a", "b"] * (rows // 2)))
 
 
-def labels_by_hand(found, formula: str, data: pd.DataFrame, **options) -> pd.Series:
+def labels_by_hand(result, formula: str, data: pd.DataFrame, **options) -> pd.Series:
     """Labels of each fold by a call of stepwise without it, the prior that of all rows."""
-    folds, whole = found.folds[1], stepwise(formula, data, **options).fit.prior
+    folds, full = result.folds[1], stepwise(formula, data, **options).fit.prior
     out = pd.Series(index=data.index, dtype=object)
     for fold in folds.dropna().unique():
         out[folds == fold] = stepwise(formula, data[folds != fold], **options).fit.predict(
-            data[folds == fold], prior=whole if options.get("verb") is not logistic else None
+            data[folds == fold], prior=full if options.get("verb") is not logistic else None
         )
     return out
 
@@ -53,11 +53,11 @@ def test_a_choice_by_moments_agrees_with_a_call_without_each_fold(criterion, ver
     options = {"criterion": criterion, "verb": verb, "direction": direction, **STRICT}
     choice = stepwise("cultivar ~ .", WINE, **options)
     assert not choice.fit._fit.selection.anew.refits.by_calls
-    found = cross_validate(choice, folds=4, seed=3)
-    wanted = labels_by_hand(found, "cultivar ~ .", WINE, **options)
-    assert found.labels[1].astype(object).equals(wanted)
-    assert "cultivar ~ ." in str(found.summary())
-    assert "choice of the columns (stepwise by" in str(found.summary())
+    cv = cross_validate(choice, folds=4, seed=3)
+    expected = labels_by_hand(cv, "cultivar ~ .", WINE, **options)
+    assert cv.labels[1].astype(object).equals(expected)
+    assert "cultivar ~ ." in str(cv.summary())
+    assert "choice of the columns (stepwise by" in str(cv.summary())
 
 
 @pytest.mark.parametrize("verb", [naive_bayes, lda])
@@ -66,8 +66,8 @@ def test_a_choice_by_calls_agrees_with_a_call_without_each_fold(verb):
     data = PENGUINS.dropna()
     choice = stepwise(BILLS, data, **options)
     assert choice.fit._fit.selection.anew.refits.by_calls
-    found = choice.cross_validate(4, seed=3)
-    assert found.labels[1].astype(object).equals(labels_by_hand(found, BILLS, data, **options))
+    cv = choice.cross_validate(4, seed=3)
+    assert cv.labels[1].astype(object).equals(labels_by_hand(cv, BILLS, data, **options))
 
 
 def test_posteriors_by_moments_agree_with_calls():
@@ -88,16 +88,16 @@ def test_transforms_and_categories_are_learned_again_in_each_fold():
 
 
 def test_a_source_is_predicted_by_moments_and_refused_for_calls():
-    parts = [WINE[:60], WINE[60:]]
-    choice = stepwise("cultivar ~ .", lambda: iter(parts), **STRICT)
-    wanted = stepwise("cultivar ~ .", WINE, **STRICT).cross_validate(4, seed=1)
+    chunks = [WINE[:60], WINE[60:]]
+    choice = stepwise("cultivar ~ .", lambda: iter(chunks), **STRICT)
+    expected = stepwise("cultivar ~ .", WINE, **STRICT).cross_validate(4, seed=1)
     assert (
         choice.cross_validate(4, seed=1)
         .table()["estimate"]
         .round(9)
-        .equals(wanted.table()["estimate"].round(9))
+        .equals(expected.table()["estimate"].round(9))
     )
-    by_calls = stepwise("cultivar ~ .", lambda: iter(parts), verb=naive_bayes, **STRICT)
+    by_calls = stepwise("cultivar ~ .", lambda: iter(chunks), verb=naive_bayes, **STRICT)
     with pytest.raises(NotSupportedError) as caught:
         by_calls.cross_validate(4)
     assert "taken" in str(caught.value)
@@ -108,8 +108,8 @@ def test_weights_stay_with_their_rows():
     data = WINE.assign(times=np.arange(178) % 3 + 1)
     for verb in (lda, naive_bayes):
         named = stepwise("cultivar ~ .", data, weights="times", verb=verb, **STRICT)
-        given = stepwise("cultivar ~ .", WINE, weights=data["times"].to_numpy(), verb=verb, **STRICT)
-        rates = [each.error_rates(["cv"], folds=4, seed=1) for each in (named, given)]
+        arguments = stepwise("cultivar ~ .", WINE, weights=data["times"].to_numpy(), verb=verb, **STRICT)
+        rates = [each.error_rates(["cv"], folds=4, seed=1) for each in (named, arguments)]
         pd.testing.assert_frame_equal(*rates)
         assert rates[0]["total"].item() == data["times"].sum()
 
@@ -133,26 +133,26 @@ def test_leave_one_out_repeats_the_choice_without_each_row():
 @pytest.mark.slow
 def test_the_bootstrap_repeats_the_choice_in_each_sample():
     choice = stepwise("y ~ .", noise(1, 60, 12), enter=0.3, stay=0.3)
-    held, anew = lda(choice.fit.formula, noise(1, 60, 12)), choice
-    given = {"replicates": 50, "seed": 1}
+    fixed, refit = lda(choice.fit.formula, noise(1, 60, 12)), choice
+    arguments = {"replicates": 50, "seed": 1}
     assert (
-        anew.error_rates(["632+"], **given)["estimate"].item()
-        > held.error_rates(["632+"], **given)["estimate"].item()
+        refit.error_rates(["632+"], **arguments)["estimate"].item()
+        > fixed.error_rates(["632+"], **arguments)["estimate"].item()
     )
 
 
 @pytest.mark.slow
 def test_nested_errors_on_noise_agree_with_chance():
     """Six tables of the same kind as the smallest that a reader may try."""
-    held, anew = [], []
+    fixed, refit = [], []
     for seed in range(6):
         choice = stepwise("y ~ .", noise(seed + 100, 60, 28))
         rates = choice.fit.error_rates(["loo", "cv"], seed=1)
-        held.append(rates.loc["loo", "estimate"])
-        anew.append(rates.loc["cv", "estimate"])
-        assert choice.error_rates(["cv"], seed=1)["estimate"].item() == anew[-1]
-    assert np.mean(held) < 0.38
-    assert abs(np.mean(anew) - 0.5) < 0.1
+        fixed.append(rates.loc["loo", "estimate"])
+        refit.append(rates.loc["cv", "estimate"])
+        assert choice.error_rates(["cv"], seed=1)["estimate"].item() == refit[-1]
+    assert np.mean(fixed) < 0.38
+    assert abs(np.mean(refit) - 0.5) < 0.1
 
 
 @pytest.mark.slow
@@ -171,17 +171,17 @@ def test_nested_errors_on_noise_agree_with_chance():
 def test_each_choice_on_noise_has_the_error_of_chance(options):
     """Labels at random: errors of 12 tables of 60 rows have a mean of 1/2, standard error .025 at most."""
     width = 6 if options.get("criterion") in ("bic", "cv") else 30
-    found = []
+    result = []
     for seed in range(12):
         data = noise(seed + 500, 60, width)
         try:
             choice = stepwise("y ~ .", data, **({"include": ["x0"]} | options))
         except DataError:
             continue
-        found.append(choice.error_rates(["cv"], folds=5, seed=1)["estimate"].item())
-    assert len(found) >= 9
+        result.append(choice.error_rates(["cv"], folds=5, seed=1)["estimate"].item())
+    assert len(result) >= 9
     # Of balanced classes a fold that lacks a class a little has the other as its guess.
-    assert abs(np.mean(found) - 0.5) < 0.02 + 3 * np.std(found) / np.sqrt(len(found))
+    assert abs(np.mean(result) - 0.5) < 0.02 + 3 * np.std(result) / np.sqrt(len(result))
 
 
 # ------------------------------------------------------------------ what is said of it
@@ -195,19 +195,19 @@ def said(summary) -> str:
 def test_the_summary_notes_that_columns_were_selected_from_the_same_rows(tmp_path):
     choice = stepwise("cultivar ~ .", WINE, **STRICT)
     fit = choice.fit
-    words = "The same rows chose the columns (stepwise by wilks, of 13 terms)"
-    for shown in (fit.summary(), fit.summary(["header"]), repr(fit)):
-        assert words in said(shown)
+    message = "The same rows chose the columns (stepwise by wilks, of 13 terms)"
+    for printed in (fit.summary(), fit.summary(["header"]), repr(fit)):
+        assert message in said(printed)
     assert "p-values" in said(fit.summary())
     error = fit.summary().tables["header"].loc["Error, columns chosen anew", "value"]
     assert error == choice.error_rates(["cv"], seed=0)["estimate"].item()
-    assert words not in said(lda(fit.formula, WINE).summary())
+    assert message not in said(lda(fit.formula, WINE).summary())
     fit.save(tmp_path / "fit")
     loaded = discrim.load(tmp_path / "fit")
-    for shown in (loaded.summary(), repr(loaded)):
-        assert words in said(shown)
+    for printed in (loaded.summary(), repr(loaded)):
+        assert message in said(printed)
     loaded.save(tmp_path / "again")
-    assert words in said(discrim.load(tmp_path / "again").summary())
+    assert message in said(discrim.load(tmp_path / "again").summary())
     fit.report(tmp_path / "page.html", pictures=[])
     assert "the columns (stepwise by wilks, of 13 terms)" in said(
         (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -221,9 +221,9 @@ def test_the_summary_notes_that_columns_were_selected_from_the_same_rows(tmp_pat
 
 def test_errors_without_a_repeated_choice_have_a_note():
     choice = stepwise("cultivar ~ .", WINE, **STRICT)
-    found = cross_validate(choice.fit, 4, seed=1, nested=False)
-    assert "was made with the same rows and is kept, so the estimates are optimistic" in said(found.summary())
-    assert found.labels.equals(cross_validate(lda(choice.fit.formula, WINE), 4, seed=1).labels)
+    cv = cross_validate(choice.fit, 4, seed=1, nested=False)
+    assert "was made with the same rows and is kept, so the estimates are optimistic" in said(cv.summary())
+    assert cv.labels.equals(cross_validate(lda(choice.fit.formula, WINE), 4, seed=1).labels)
 
 
 def test_a_logistic_regression_points_to_the_folds():
@@ -240,9 +240,9 @@ def test_a_file_with_a_strange_choice_is_refused(tmp_path, stored):
     content = (tmp_path / "fit").read_bytes()
     length = int.from_bytes(content[:8], "little")
     header, body = json.loads(content[8 : 8 + length]), content[8 + length :]
-    held = header["__metadata__"]
-    held["fit"] = json.dumps(json.loads(held["fit"]) | {"selection": stored})
-    held["sha256"] = hashlib.sha256(held["fit"].encode() + b"\0" + body).hexdigest()
+    fixed = header["__metadata__"]
+    fixed["fit"] = json.dumps(json.loads(fixed["fit"]) | {"selection": stored})
+    fixed["sha256"] = hashlib.sha256(fixed["fit"].encode() + b"\0" + body).hexdigest()
     text = json.dumps(header).encode()
     (tmp_path / "fit").write_bytes(len(text).to_bytes(8, "little") + text + body)
     with pytest.raises(DataError) as caught:
@@ -271,16 +271,16 @@ def test_rows_with_missing_candidates_are_not_predicted():
     data.loc[[3, 70], "magnesium"] = np.nan
     choice = stepwise("cultivar ~ .", data, **STRICT)
     assert "magnesium" not in choice.selected
-    found = choice.cross_validate(4, seed=1)
-    assert found.folds[1].isna().to_numpy().nonzero()[0].tolist() == [3, 70]
+    cv = choice.cross_validate(4, seed=1)
+    assert cv.folds[1].isna().to_numpy().nonzero()[0].tolist() == [3, 70]
     assert choice.error_rates(["cv"], seed=1)["total"].item() == 176
 
 
 def test_groups_repeats_and_permutations_are_passed_on():
     choice = stepwise("y ~ .", noise(3, 80, 6), include=["x0"])
     groups = np.arange(80) // 4
-    found = choice.cross_validate(5, 2, groups=groups, seed=1)
-    assert found.folds.groupby(groups).nunique().to_numpy().tolist() == [[1, 1]] * 20
+    cv = choice.cross_validate(5, 2, groups=groups, seed=1)
+    assert cv.folds.groupby(groups).nunique().to_numpy().tolist() == [[1, 1]] * 20
     tested = choice.cross_validate(5, seed=1, permutations=19).permutations
     assert len(tested.rates) == 19
     assert tested.pvalue > 0.05
@@ -300,9 +300,9 @@ def test_errors_of_fixed_terms_agree_with_the_fit():
         with pytest.raises(DataError) as caught:
             choice.error_rates(methods=methods)
         assert "methods=" in str(caught.value)
-    for judged in (choice.confusion, choice.assess):
+    for evaluated in (choice.confusion, choice.assess):
         with pytest.raises(DataError) as caught:
-            judged(method=WINE)
+            evaluated(method=WINE)
         assert "method=" in str(caught.value)
     nothing = stepwise("y ~ .", noise(4, 40, 2), enter=1e-9, stay=1e-9)
     with pytest.raises(DataError) as caught:
@@ -324,9 +324,9 @@ def test_new_rows_are_predicted_by_the_fit():
 
 def test_a_verb_with_formula_and_data_is_its_fit():
     for verb in (qda, "qda"):
-        found = cross_validate(verb, 5, seed=1, formula="cultivar ~ .", data=WINE, options={"prior": "equal"})
-        wanted = cross_validate(qda("cultivar ~ .", WINE, prior="equal"), 5, seed=1)
-        assert found.table().equals(wanted.table())
+        cv = cross_validate(verb, 5, seed=1, formula="cultivar ~ .", data=WINE, options={"prior": "equal"})
+        expected = cross_validate(qda("cultivar ~ .", WINE, prior="equal"), 5, seed=1)
+        assert cv.table().equals(expected.table())
 
 
 def best_three(table: pd.DataFrame):
@@ -337,17 +337,17 @@ def best_three(table: pd.DataFrame):
 
 def test_a_function_is_called_without_each_fold():
     data = noise(7, 60, 30)
-    found = cross_validate(best_three, 6, 2, seed=1, data=data)
+    cv = cross_validate(best_three, 6, 2, seed=1, data=data)
     for repeat in (1, 2):
-        folds = found.folds[repeat]
+        folds = cv.folds[repeat]
         for fold in range(1, 7):
             own = best_three(data[folds != fold])
             at = folds == fold
-            assert found.labels[repeat][at].astype(object).equals(own.predict(data[at]).astype(object))
-            np.testing.assert_allclose(found.posteriors(repeat)[at], own.predict_proba(data[at]), atol=1e-12)
-    assert found.prior == "refitted"
-    assert "called with the rows outside each fold" in said(found.summary())
-    assert abs(found.table()["estimate"]["error"] - 0.5) < 0.2
+            assert cv.labels[repeat][at].astype(object).equals(own.predict(data[at]).astype(object))
+            np.testing.assert_allclose(cv.posteriors(repeat)[at], own.predict_proba(data[at]), atol=1e-12)
+    assert cv.prior == "refitted"
+    assert "called with the rows outside each fold" in said(cv.summary())
+    assert abs(cv.table()["estimate"]["error"] - 0.5) < 0.2
 
 
 def test_rows_that_a_function_drops_are_predicted():
@@ -356,10 +356,10 @@ def test_rows_that_a_function_drops_are_predicted():
     def trimmed(table):
         return lda("cultivar ~ .", table[table["hue"] < table["hue"].quantile(0.9)])
 
-    found = cross_validate(trimmed, 5, seed=1, data=data)
-    assert found.labels[1].notna().all()
-    fold = found.folds[1] == 2
-    assert found.labels[1][fold].tolist() == trimmed(data[~fold]).predict(data[fold]).tolist()
+    cv = cross_validate(trimmed, 5, seed=1, data=data)
+    assert cv.labels[1].notna().all()
+    fold = cv.folds[1] == 2
+    assert cv.labels[1][fold].tolist() == trimmed(data[~fold]).predict(data[fold]).tolist()
 
 
 def test_a_function_may_lack_a_class_in_a_fold():
@@ -369,10 +369,10 @@ def test_a_function_may_lack_a_class_in_a_fold():
     def two_classes_now_and_then(table):
         return lda("cultivar ~ .", table if len(table) == len(data) else table[table["cultivar"] != "barolo"])
 
-    found = cross_validate(two_classes_now_and_then, 5, seed=1, data=data)
-    assert "barolo" not in set(found.labels[1])
-    assert (found.posteriors()["barolo"] == 0).all()
-    assert set(best_class(found._scores[0].value()).tolist()) == {0, 2}
+    cv = cross_validate(two_classes_now_and_then, 5, seed=1, data=data)
+    assert "barolo" not in set(cv.labels[1])
+    assert (cv.posteriors()["barolo"] == 0).all()
+    assert set(best_class(cv._scores[0].value()).tolist()) == {0, 2}
 
 
 def test_a_function_without_chosen_terms_predicts_the_prior():
@@ -382,11 +382,11 @@ def test_a_function_without_chosen_terms_predicts_the_prior():
         level = 0.99 if len(table) == len(data) else 1e-9
         return stepwise("y ~ .", table, enter=level, stay=level)
 
-    found = cross_validate(strict_later, 4, seed=1, data=data)
+    cv = cross_validate(strict_later, 4, seed=1, data=data)
     for fold in range(1, 5):
-        at = found.folds[1] == fold
-        share = (data["y"][~at] == "a").mean()
-        np.testing.assert_allclose(found.posteriors()["a"][at], share)
+        at = cv.folds[1] == fold
+        proportion = (data["y"][~at] == "a").mean()
+        np.testing.assert_allclose(cv.posteriors()["a"][at], proportion)
 
 
 def test_invalid_arguments_with_a_function_are_refused():
@@ -420,9 +420,9 @@ def test_notes_on_missing_intervals_are_kept():
     rng = np.random.default_rng(0)
     data = pd.DataFrame(rng.normal(size=(12, 4)), columns=list("abcd")).assign(y=["u", "v"] * 6)
     data["a"] += (data["y"] == "u") * 1.5
-    found = stepwise("y ~ .", data).error_rates(["apparent", "632+"], replicates=2, seed=0)
-    assert np.isnan(found.loc["632+", "se"])
-    assert "raise replicates=" in found.attrs["note"]
+    result = stepwise("y ~ .", data).error_rates(["apparent", "632+"], replicates=2, seed=0)
+    assert np.isnan(result.loc["632+", "se"])
+    assert "raise replicates=" in result.attrs["note"]
 
 
 @pytest.mark.parametrize(

@@ -31,38 +31,38 @@ def chosen_as(case, **options):
 
 @pytest.mark.parametrize("case", CASES, ids=title)
 def test_steps_and_their_tables_agree_with_r(case):
-    found = chosen_as(case, **SPSS, criterion=case["criterion"], tolerance=case["tolerance"])
-    steps = found.steps[["action", "term"]].to_dict("records")
+    result = chosen_as(case, **SPSS, criterion=case["criterion"], tolerance=case["tolerance"])
+    steps = result.steps[["action", "term"]].to_dict("records")
     assert steps == case["moves"]
     for step, state in enumerate(case["states"], case["first"]):
-        check_terms(found.in_analysis, step, state["within"], ["tolerance"], case["criterion"])
+        check_terms(result.in_analysis, step, state["within"], ["tolerance"], case["criterion"])
         sizes = ["tolerance", "min_tolerance"]
-        check_terms(found.not_in_analysis, step, state["without"], sizes, case["criterion"])
+        check_terms(result.not_in_analysis, step, state["without"], sizes, case["criterion"])
         if "overall" in state:
-            check_overall(found, step, state)
+            check_overall(result, step, state)
 
 
-def check_terms(table, step, wanted, sizes, criterion):
-    if not wanted:
+def check_terms(table, step, expected, sizes, criterion):
+    if not expected:
         assert step not in table.index.get_level_values("step")
         return
-    wanted = pd.DataFrame(wanted).set_index("term")
+    expected = pd.DataFrame(expected).set_index("term")
     got = table.loc[step]
-    assert sorted(got.index) == sorted(wanted.index)
-    got = got.loc[wanted.index]
-    np.testing.assert_allclose(got[[*sizes, *TESTS]], wanted[[*sizes, *TESTS]], rtol=1e-7)
-    np.testing.assert_allclose(got["p"], wanted["p"], rtol=1e-6)
-    np.testing.assert_allclose(got[criterion], wanted["value"].astype(float), rtol=1e-7)
+    assert sorted(got.index) == sorted(expected.index)
+    got = got.loc[expected.index]
+    np.testing.assert_allclose(got[[*sizes, *TESTS]], expected[[*sizes, *TESTS]], rtol=1e-7)
+    np.testing.assert_allclose(got["p"], expected["p"], rtol=1e-6)
+    np.testing.assert_allclose(got[criterion], expected["value"].astype(float), rtol=1e-7)
 
 
-def check_overall(found, step, state):
-    wanted, got = state["overall"], found.overall.loc[step]
+def check_overall(result, step, state):
+    expected, got = state["overall"], result.overall.loc[step]
     for name in ("wilks", "F", "df1", "df2"):
-        assert got[name] == pytest.approx(wanted[name], rel=1e-8)
-    assert got["p"] == pytest.approx(wanted["p"], rel=1e-6)
-    if found.criterion == "rao" and step:
-        assert found.steps.loc[step, "rao"] == pytest.approx(wanted["rao"], rel=1e-8)
-    pairs = found.pairs.loc[step]
+        assert got[name] == pytest.approx(expected[name], rel=1e-8)
+    assert got["p"] == pytest.approx(expected["p"], rel=1e-6)
+    if result.criterion == "rao" and step:
+        assert result.steps.loc[step, "rao"] == pytest.approx(expected["rao"], rel=1e-8)
+    pairs = result.pairs.loc[step]
     for row in state["pairs"]:
         mine = pairs.loc[(row["a"], row["b"])]
         assert mine["D2"] == pytest.approx(row["D2"], rel=1e-8)
@@ -72,31 +72,31 @@ def check_overall(found, step, state):
 
 def test_a_removed_term_is_not_in_the_analysis():
     case = next(case for case in CASES if case["table"] == "breast_cancer")
-    found = chosen_as(case, **SPSS, tolerance=0.001)
-    removed = found.steps.query("action == 'removed'")
+    result = chosen_as(case, **SPSS, tolerance=0.001)
+    removed = result.steps.query("action == 'removed'")
     assert len(removed) == 1
     step, term = removed.index[0], removed["term"].iloc[0]
-    assert term in found.in_analysis.loc[step - 1].index
-    assert term in found.not_in_analysis.loc[step].index
-    assert found.in_analysis.loc[(step - 1, term), "F"] < 2.71
+    assert term in result.in_analysis.loc[step - 1].index
+    assert term in result.not_in_analysis.loc[step].index
+    assert result.in_analysis.loc[(step - 1, term), "F"] < 2.71
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if "greedy" in case], ids=title)
 def test_forward_selection_by_wilks_lambda_agrees_with_klar(case):
-    wanted = pd.DataFrame(case["greedy"])
-    found = chosen_as(case, direction="forward", enter=0.01)
-    assert found.selected.tolist() == wanted["vars"].tolist()[: len(found.selected)]
+    expected = pd.DataFrame(case["greedy"])
+    result = chosen_as(case, direction="forward", enter=0.01)
+    assert result.selected.tolist() == expected["vars"].tolist()[: len(result.selected)]
     # The p-value of a partial F has one degree of freedom too many there, so that it may go on.
-    wanted = wanted.iloc[: len(found.selected)]
-    np.testing.assert_allclose(found.overall["wilks"], wanted["Wilks.lambda"], rtol=1e-9)
-    np.testing.assert_allclose(found.overall["F"], wanted["F.statistics.overall"], rtol=1e-9)
-    np.testing.assert_allclose(found.overall["p"], wanted["p.value.overall"], rtol=1e-6)
+    expected = expected.iloc[: len(result.selected)]
+    np.testing.assert_allclose(result.overall["wilks"], expected["Wilks.lambda"], rtol=1e-9)
+    np.testing.assert_allclose(result.overall["F"], expected["F.statistics.overall"], rtol=1e-9)
+    np.testing.assert_allclose(result.overall["p"], expected["p.value.overall"], rtol=1e-6)
 
 
 def test_the_nearest_pair_is_named_and_the_change_of_v_tested():
-    found = stepwise("species ~ .", IRIS, criterion="mahalanobis")
-    for step, row in found.steps.iterrows():
-        fit = lda(f"species ~ {' + '.join(found.steps['term'].loc[:step])}", IRIS)
+    choice = stepwise("species ~ .", IRIS, criterion="mahalanobis")
+    for step, row in choice.steps.iterrows():
+        fit = lda(f"species ~ {' + '.join(choice.steps['term'].loc[:step])}", IRIS)
         assert (row["class"], row["other"]) == fit.distances()["D2"].idxmin()
     steps = stepwise("species ~ .", IRIS, criterion="rao").steps
     np.testing.assert_allclose(steps["change"].cumsum(), steps["rao"], rtol=1e-12)
@@ -107,8 +107,8 @@ def test_the_nearest_pair_is_named_and_the_change_of_v_tested():
 def test_terms_of_several_columns_have_their_smallest_tolerance():
     data = discrim.datasets.load_penguins().dropna()
     formula = "species ~ island + bill_length_mm + body_mass_g + sex"
-    found = stepwise(formula, data, by="F", enter=1.0, direction="forward")
-    terms = list(found.selected)
+    choice = stepwise(formula, data, by="F", enter=1.0, direction="forward")
+    terms = list(choice.selected)
     x = pd.get_dummies(data[["island", "sex"]], drop_first=True).astype(float)
     x = pd.concat([x, data[["bill_length_mm", "body_mass_g"]]], axis=1)
     within = (x - x.groupby(data["species"]).transform("mean")).to_numpy()
@@ -122,21 +122,21 @@ def test_terms_of_several_columns_have_their_smallest_tolerance():
         chosen = [i for term in terms[:step] for i in columns[term]]
         now = tolerances(chosen)
         for term in terms[:step]:
-            least = min(now[i] for i in columns[term])
-            assert found.in_analysis.loc[(step, term), "tolerance"] == pytest.approx(least, rel=1e-9)
-        entering = found.not_in_analysis.loc[(step - 1, terms[step - 1])]
+            smallest = min(now[i] for i in columns[term])
+            assert choice.in_analysis.loc[(step, term), "tolerance"] == pytest.approx(smallest, rel=1e-9)
+        entering = choice.not_in_analysis.loc[(step - 1, terms[step - 1])]
         assert entering["min_tolerance"] == pytest.approx(min(now.values()), rel=1e-9)
-        least = min(now[i] for i in columns[terms[step - 1]])
-        assert entering["tolerance"] == pytest.approx(least, rel=1e-9)
+        smallest = min(now[i] for i in columns[terms[step - 1]])
+        assert entering["tolerance"] == pytest.approx(smallest, rel=1e-9)
 
 
 def test_limits_of_partial_r2_agree_with_its_f():
     # One column's F is R2/(1 - R2) df2/df1, so that limits of R2 between the steps stop where F does.
     every = stepwise("species ~ .", IRIS, direction="forward", enter=1.0)
-    least = every.steps["partial_R2"].iloc[2:].min()
-    found = stepwise("species ~ .", IRIS, by="r2", enter=least + 1e-9, stay=0.0)
-    assert found.selected.tolist() == every.selected.tolist()[:3]
-    assert "Enters at partial R2 >= " in found.summary().as_text()
+    smallest = every.steps["partial_R2"].iloc[2:].min()
+    choice = stepwise("species ~ .", IRIS, by="r2", enter=smallest + 1e-9, stay=0.0)
+    assert choice.selected.tolist() == every.selected.tolist()[:3]
+    assert "Enters at partial R2 >= " in choice.summary().as_text()
 
 
 def test_v_to_enter_is_what_a_term_adds_to_v():
@@ -147,25 +147,25 @@ def test_v_to_enter_is_what_a_term_adds_to_v():
 
 
 def test_a_repeated_choice_uses_the_same_limits():
-    found = stepwise("species ~ .", IRIS, **SPSS, tolerance=0.4)
+    choice = stepwise("species ~ .", IRIS, **SPSS, tolerance=0.4)
     fold = np.arange(150) % 5
     wrong = 0
     for k in range(5):
         fit = stepwise("species ~ .", IRIS[fold != k], **SPSS, tolerance=0.4).fit
         labels = fit.predict(IRIS[fold == k])
         wrong += (labels != IRIS["species"].loc[labels.index]).sum()
-    table = found.cross_validate(folds=fold).table()
+    table = choice.cross_validate(folds=fold).table()
     assert round(table["estimate"]["error"] * 150) == wrong
     by_call = stepwise("species ~ .", IRIS, **SPSS, tolerance=0.4, verb="naive_bayes")
     assert by_call.error_rates(["cv"], folds=3, seed=1)["choice"].tolist() == ["anew"]
 
 
 def test_summary_sections_and_no_step():
-    found = stepwise("species ~ .", IRIS, **SPSS, criterion="maxminf")
-    text = found.summary("all").as_text()
-    for words in ("Terms in the analysis", "Terms not in the analysis", "versicolor, virginica"):
-        assert words in text
-    assert "See summary" in found.summary().as_text()
+    choice = stepwise("species ~ .", IRIS, **SPSS, criterion="maxminf")
+    text = choice.summary("all").as_text()
+    for message in ("Terms in the analysis", "Terms not in the analysis", "versicolor, virginica"):
+        assert message in text
+    assert "See summary" in choice.summary().as_text()
     none = stepwise("species ~ sepal_width", IRIS, by="F", enter=1e6, stay=1.0)
     assert [len(table) for table in (none.pairs, none.in_analysis, none.overall)] == [0, 0, 0]
     assert none.not_in_analysis.loc[(0, "sepal_width"), "F"] == pytest.approx(49.16, abs=0.005)
@@ -205,8 +205,8 @@ def test_included_terms_must_be_tolerable():
     with pytest.raises(CollinearError) as caught:
         stepwise("species ~ .", IRIS, direction="backward", tolerance=0.5)
     assert 'direction="both"' in str(caught.value)
-    found = stepwise("species ~ .", IRIS, **SPSS, tolerance=0.5)
-    text = " ".join(found.summary().as_text().split())
+    choice = stepwise("species ~ .", IRIS, **SPSS, tolerance=0.5)
+    text = " ".join(choice.summary().as_text().split())
     assert "with a tolerance below 0.5: 'sepal_length'" in text
 
 

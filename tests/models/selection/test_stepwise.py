@@ -52,20 +52,20 @@ def test_every_step_forward_is_the_best_of_all_refits(criterion):
         assert row["term"] == max(ready, key=lambda t: judged([*chosen, t], criterion))
         chosen.append(row["term"])
         model = fit(chosen)
-        wanted = model.partial_tests().loc[row["term"]]
+        expected = model.partial_tests().loc[row["term"]]
         np.testing.assert_allclose(
             row[["F", "df1", "df2", "partial_R2"]].astype(float),
-            wanted[["F", "df1", "df2", "partial_R2"]],
+            expected[["F", "df1", "df2", "partial_R2"]],
             rtol=1e-8,
         )
-        np.testing.assert_allclose(row["p"], wanted["p"], rtol=1e-6)
+        np.testing.assert_allclose(row["p"], expected["p"], rtol=1e-6)
         tests = model.manova()["statistic"]
         np.testing.assert_allclose(row["wilks"], tests["Wilks' lambda"], rtol=1e-8)
         np.testing.assert_allclose(row["ascc"], tests["Pillai's trace"] / 2, rtol=1e-8)
         if criterion != "wilks":
             np.testing.assert_allclose(row[criterion], judged(chosen, criterion), rtol=1e-8)
-    left = [t for t in COLUMNS if t not in chosen]
-    assert all(partial_p([*chosen, t], t) > 0.01 for t in left)
+    remaining = [t for t in COLUMNS if t not in chosen]
+    assert all(partial_p([*chosen, t], t) > 0.01 for t in remaining)
     assert result.selected.tolist() == chosen
     pd.testing.assert_frame_equal(result.fit.means, fit(chosen).means)
 
@@ -99,22 +99,22 @@ def test_direction_both_removes_redundant_terms():
 def test_entering_and_removing_columns_restores_the_matrix():
     rng = np.random.default_rng(0)
     root = np.linalg.qr(rng.normal(size=(30, 8)) @ rng.normal(size=(8, 8)), mode="r")
-    held = UpdatedRoot(root)
+    fixed = UpdatedRoot(root)
     for column in (3, 5, 7, 0):
-        held.add(column)
-    held.drop(5)
+        fixed.add(column)
+    fixed.drop(5)
     others = [3, 7, 0]
-    triangle = held.triangle()
+    triangle = fixed.triangle()
     assert not np.tril(triangle, -1).any()
     scatter = root.T @ root
     np.testing.assert_allclose(triangle.T @ triangle, scatter[np.ix_(others, others)], rtol=1e-12, atol=1e-11)
     basis = np.linalg.qr(root[:, others])[0]
-    left = root - basis @ (basis.T @ root)
-    np.testing.assert_allclose(held.squares(), (left**2).sum(axis=0), rtol=1e-11, atol=1e-11)
+    remaining = root - basis @ (basis.T @ root)
+    np.testing.assert_allclose(fixed.squares(), (remaining**2).sum(axis=0), rtol=1e-11, atol=1e-11)
     for column in others:
-        held.drop(column)
-    np.testing.assert_allclose(held.squares(), np.diagonal(scatter), rtol=1e-12)
-    assert held.pivots == []
+        fixed.drop(column)
+    np.testing.assert_allclose(fixed.squares(), np.diagonal(scatter), rtol=1e-12)
+    assert fixed.pivots == []
 
 
 def exact_partials(frame, response):
@@ -125,18 +125,18 @@ def exact_partials(frame, response):
     rows = np.array([[mpmath.mpf(float(v)) for v in row] for row in x], dtype=object)
 
     def scatter(groups):
-        whole = np.zeros((p, p), dtype=object)
+        full = np.zeros((p, p), dtype=object)
         for own in groups:
             d = rows[own] - rows[own].sum(axis=0) / len(own)
-            whole = whole + d.T @ d
-        return mpmath.matrix(whole.tolist())
+            full = full + d.T @ d
+        return mpmath.matrix(full.tolist())
 
     classes = sorted(set(labels))
     within = scatter([np.flatnonzero(labels == c) for c in classes])
     total = scatter([np.arange(n)])
     inner, outer = within**-1, total**-1
-    free, q = n - len(classes) - (p - 1), len(classes) - 1
-    partials = [float((inner[j, j] / outer[j, j] - 1) * free / q) for j in range(p)]
+    df, q = n - len(classes) - (p - 1), len(classes) - 1
+    partials = [float((inner[j, j] / outer[j, j] - 1) * df / q) for j in range(p)]
     return np.array(partials), float(mpmath.det(within) / mpmath.det(total))
 
 
@@ -157,18 +157,18 @@ def curves(kind, n=48):
 def test_removing_collinear_columns_keeps_precision(kind):
     frame = curves(kind)
     steps = stepwise("g ~ .", frame, direction="backward", stay=1e-12).steps
-    left = frame
+    remaining = frame
     # The inherent loss: what a move of each number to a neighbour does to a partial F.
     rng = np.random.default_rng(0)
     for _, row in steps.iloc[:3].iterrows():
-        want, _ = exact_partials(left, "g")
-        x = left.drop(columns="g")
-        moved = x * (1 + np.finfo(float).eps * rng.choice([-1, 1], x.shape))
-        loss = np.abs(exact_partials(moved.assign(g=left["g"]), "g")[0] / want - 1).max()
+        want, _ = exact_partials(remaining, "g")
+        x = remaining.drop(columns="g")
+        shifted = x * (1 + np.finfo(float).eps * rng.choice([-1, 1], x.shape))
+        loss = np.abs(exact_partials(shifted.assign(g=remaining["g"]), "g")[0] / want - 1).max()
         assert row["term"] == x.columns[np.argmin(want)]
         assert abs(row["F"] / want.min() - 1) <= 30 * loss + 1e-13
-        left = left.drop(columns=row["term"])
-        assert row["wilks"] == pytest.approx(exact_partials(left, "g")[1], rel=30 * loss + 1e-13)
+        remaining = remaining.drop(columns=row["term"])
+        assert row["wilks"] == pytest.approx(exact_partials(remaining, "g")[1], rel=30 * loss + 1e-13)
     ahead = stepwise("g ~ .", frame, direction="forward", enter=1.0, stay=1.0)
     # Nothing of full rank is a combination of those chosen.
     assert "combination" not in ahead.summary().as_text()
