@@ -74,9 +74,11 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         if "separation" not in self._fit.cache:
             blocks = self._fit.rows("separation")
             estimates = self._fit.estimates
-            search = logistic_search
-            prove = search.certify if estimates.bias_reduction else search.overlap_by_score
-            self._fit.cache["separation"] = prove(estimates, blocks)
+            if estimates.bias_reduction:
+                proof, _ = logistic_search.certify(estimates, blocks)
+            else:
+                proof = logistic_search.overlap_by_score(estimates, blocks)
+            self._fit.cache["separation"] = proof
         certificate: Certificate = self._fit.cache["separation"]
         return certificate
 

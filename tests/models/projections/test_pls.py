@@ -193,11 +193,11 @@ def test_a_class_of_one_row():
     [
         ({"ncomp": 0}, "from 1 on"),
         ({"ncomp": True}, "from 1 on"),
-        ({"ncomp": 10**400}, "these rows have"),
+        ({"ncomp": 10**400}, "too large"),
         ({"grid": []}, "empty"),
         ({"grid": [0.5]}, "no number of components"),
         ({"grid": "12"}, "list of numbers"),
-        ({"grid": [9, 12]}, "4 components at most"),
+        ({"grid": [9, 12]}, "at most 4 components"),
         ({"rule": "median"}, "Use one of"),
         ({"ncomp": 1, "rule": "max", "prior": "equal"}, 'rule="lda"'),
         ({"scale": 1, "ncomp": 1}, "True"),

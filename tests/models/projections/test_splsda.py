@@ -134,8 +134,8 @@ def test_a_file_and_moments_have_the_same_fit(tmp_path):
     ("options", "message"),
     [
         ({"algorithm": SparsePLS([3, 2]), "ncomp": "1se"}, "choice of ncomp"),
-        ({"algorithm": SparsePLS([3, 2]), "ncomp": 3}, "2 numbers of columns for ncomp=3"),
-        ({"algorithm": SparsePLS([13] * 14), "rule": "max"}, "14 components: these rows have 13"),
+        ({"algorithm": SparsePLS([3, 2]), "ncomp": 3}, "2 numbers of columns.* ncomp=3"),
+        ({"algorithm": SparsePLS([13] * 14), "rule": "max"}, "14 components.* 13"),
     ],
 )
 def test_invalid_requests_are_refused(options, message):

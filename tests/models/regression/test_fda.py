@@ -232,9 +232,9 @@ BAD = {
     "interpolates": (
         lambda: fda("species ~ .", IRIS, engine=DecisionTreeRegressor()),
         DataError,
-        "without error.*smooths",
+        "without error",
     ),
-    "nothing": (lambda: fda("species ~ .", IRIS, engine=Constant(0.0)), DataError, "no score"),
+    "nothing": (lambda: fda("species ~ .", IRIS, engine=Constant(0.0)), DataError, "class scores"),
     "not finite": (lambda: fda("species ~ .", IRIS, engine=Constant(np.nan)), DataError, "not finite"),
     "shape": (
         lambda: fda("species ~ .", IRIS, engine=Constant(np.zeros(7))),

@@ -55,8 +55,8 @@ def test_rows_that_the_fit_dropped_do_not_count():
         ({}, "names no column"),
         ({"islnd": "Dream"}, r"'islnd'.*'island'"),
         ({"island": "Nowhere"}, "'Nowhere'.*none of its levels"),
-        ({"bill_length_mm": np.nan}, "nan for 'bill_length_mm'"),
-        ({"bill_length_mm": [40, 50]}, "one value"),
+        ({"bill_length_mm": np.nan}, "'bill_length_mm': nan"),
+        ({"bill_length_mm": [40, 50]}, "single"),
         ("median", r"'overall'.*'mean'"),
     ],
 )

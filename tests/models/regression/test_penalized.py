@@ -426,7 +426,7 @@ def test_tests_of_other_fits_refuse_one_with_a_penalty(other):
 
 def test_plots():
     chosen = logistic("species ~ .", IRIS, penalty=Lasso(n_strengths=8, seed=1, folds=3))
-    assert "left out" in chosen.plot().get_title()
+    assert "Held-out" in chosen.plot().get_title()
     assert "Coefficients" in fitted("lasso").plot().get_title()
     with pytest.raises(NotSupportedError) as caught:
         fitted("lasso").plot("choice")

@@ -212,7 +212,7 @@ def test_unsuitable_candidates_have_a_reason():
     assert "more rows than columns" in ours.refused.loc["qda", "why"]
     assert set(ours.table.index).isdisjoint(ours.refused.index)
     printed = " ".join(str(ours.summary()).split())
-    assert "qda: It needs more rows than columns in every class." in printed
+    assert "qda: It requires more rows than columns in every class." in printed
 
 
 def test_a_candidate_that_fails_keeps_its_error_message():
@@ -266,7 +266,7 @@ def test_missing_rows_are_dropped_for_all_and_weights_repeat_rows():
     assert ours.fit.nobs == 342
     assert ours.summary().tables["header"].loc["Rows dropped, missing", "value"] == 2
     weighted = choose(FORMULA, IRIS.assign(w=2.0), candidates=["lda", "knn"], weights="w", **PLAIN)
-    assert "takes no 'weights='" in weighted.refused.loc["knn", "why"]
+    assert "does not support 'weights='" in weighted.refused.loc["knn", "why"]
 
 
 def test_errors_of_the_choice_repeat_the_choice(result):

@@ -157,18 +157,18 @@ ONE_OUT = np.where(np.arange(150) == 1, 0.0, np.where(np.arange(150) == 0, 2.0, 
 @pytest.mark.parametrize(
     ("one", "other", "says"),
     [
-        (lambda: lda(FORMULA, IRIS), lambda: lda(FORMULA, IRIS.iloc[::2]), "uses 75 rows, and the first 150"),
+        (lambda: lda(FORMULA, IRIS), lambda: lda(FORMULA, IRIS.iloc[::2]), "uses 75 rows.*first 150"),
         (
             lambda: lda(FORMULA, IRIS.iloc[::2]),
             lambda: lda(FORMULA, IRIS.iloc[1::2]),
-            "row 1 is not in the same",
+            "row 1 ",
         ),
         (lambda: lda(FORMULA, HALVES[0]), lambda: qda(FORMULA, HALVES[1]), "another table.*'sepal_length'"),
         (lambda: lda(FORMULA, IRIS), lambda: lda(FORMULA, IRIS, weights=np.full(150, 2.0)), "uses 300 rows"),
         (
             lambda: lda(FORMULA, IRIS),
             lambda: lda(FORMULA, IRIS, weights=ONE_OUT),
-            "row 1 is not in the same|weight",
+            "row 1 |weight",
         ),
         (
             lambda: logistic("sex ~ bill_depth_mm", PENGUINS),

@@ -123,7 +123,7 @@ def test_objects_that_are_not_fits_are_refused(tmp_path):
         assert "error_rate" in str(caught.value)
         with pytest.raises(DataError) as caught:
             compare(**options)
-        assert "has no fit" in str(caught.value)
+        assert "compare() requires fits" in str(caught.value)
     with pytest.raises(NotSupportedError) as caught:
         cross_validate(distribution)
     assert "known law" in str(caught.value)

@@ -428,7 +428,7 @@ def test_notes_on_missing_intervals_are_kept():
 @pytest.mark.parametrize(
     ("fit", "options", "message"),
     [
-        (lda, {}, "lda.. needs a formula beside the table. Pass formula="),
+        (lda, {}, "lda.. requires a formula.*formula="),
         ("ldaa", {"formula": "cultivar ~ ."}, "fit='ldaa' is not known.*Did you mean 'lda'"),
     ],
 )

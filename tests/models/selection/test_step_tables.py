@@ -184,7 +184,7 @@ def test_summary_sections_and_no_step():
         ({"enter": 0.2}, "stay=0.15 is below enter=0.2"),
         ({**SPSS, "criterion": "aic"}, 'by="F" applies to steps by the partial F'),
         ({"tolerance": 0.1, "criterion": "cv"}, "tolerance= applies to steps by the partial F"),
-        ({"by": "v", "enter": 1.0}, 'Write criterion="rao"'),
+        ({"by": "v", "enter": 1.0}, 'criterion="rao"'),
         ({"by": "v", "criterion": "rao"}, "enter= is missing"),
         ({"by": "r2", "enter": 1.5, "stay": 0.1}, "enter=1.5"),
         ({"by": "F", "enter": -1, "stay": -2}, "enter=-1"),

@@ -302,7 +302,7 @@ def test_weights_levels_and_quoted_names_reach_the_fit():
         ({"enter": 3.84}, "enter=3.84"),
         ({"stay": 0.0}, "stay=0.0"),
         ({"enter": 0.2, "stay": 0.1}, "stay=0.1 is below enter=0.2"),
-        ({"include": ["petal"]}, "include= names 'petal'"),
+        ({"include": ["petal"]}, "include=: 'petal'"),
     ],
 )
 def test_invalid_arguments_are_named(options, says):
@@ -345,5 +345,5 @@ def test_hints_for_collinear_candidates_work():
     drops = partial(logistic, collinear="drop")
     with pytest.warns(DroppedColumnsWarning, match="'twice'"):
         assert "twice" not in stepwise(formula, data, criterion="aic", verb=drops).selected
-    with pytest.warns(DroppedColumnsWarning), pytest.raises(CollinearError, match="include= names 'twice'"):
+    with pytest.warns(DroppedColumnsWarning), pytest.raises(CollinearError, match=r"include=.*'twice'"):
         stepwise(formula, data, criterion="aic", include=["twice"], verb=drops)
