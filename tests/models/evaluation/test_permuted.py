@@ -55,7 +55,7 @@ def test_permutation_rates_equal_fits_to_relabelled_tables(name):
     other = TWO.assign(species=np.array(fit.classes)[codes])
     for folds in ("place", 100) if name in MOMENTS else ("place",):
         validation = cross_validate(verb(FORMULA, other, **asked), folds, seed=1)
-        given = validation._dealt[0] if folds == "place" else None
+        given = validation._fold_ids[0] if folds == "place" else None
         how = Permuting(given, validation._fold_labels, 1, None, None, 9, 1, True, None)
         rate = _permuted_hit_rate(fit, codes, None, how, np.random.default_rng(0))
         assert rate == pytest.approx(hit_rate(validation), abs=1e-12)
