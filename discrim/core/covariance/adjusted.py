@@ -86,18 +86,18 @@ class ConditionalCovariance(Covariance):
     def sd(self) -> Floats:
         """Standard deviations (q + p,) of covariates within classes, and of residuals of other columns."""
         q = self.covariates
-        rest = np.sqrt((self.root[q:, q:] ** 2).sum(axis=0))
-        return np.concatenate([np.sqrt((self.root[:q, :q] ** 2).sum(axis=0)), rest])
+        residual_sd = np.sqrt((self.root[q:, q:] ** 2).sum(axis=0))
+        return np.concatenate([np.sqrt((self.root[:q, :q] ** 2).sum(axis=0)), residual_sd])
 
     def matrix(self) -> Floats:
         """Return the covariance (q + p, q + p) of the residuals; zero for the covariates."""
-        rest = self.root[self.covariates :]
-        return np.asarray(rest.T @ rest)
+        residual_root = self.root[self.covariates :]
+        return np.asarray(residual_root.T @ residual_root)
 
     def times(self, columns: Floats) -> Floats:
         """Return this matrix times columns (q + p, m)."""
-        rest = self.root[self.covariates :]
-        return np.asarray(rest.T @ (rest @ columns))
+        residual_root = self.root[self.covariates :]
+        return np.asarray(residual_root.T @ (residual_root @ columns))
 
     def whiten(self, columns: Floats) -> Floats:
         """Return p coordinates of unit covariance of columns (q + p, m), adjusted for the covariates."""
@@ -105,8 +105,8 @@ class ConditionalCovariance(Covariance):
 
     def unwhiten(self, columns: Floats) -> Floats:
         """Return coefficients (q + p, m) of all columns from coefficients (p, m) of the whitened form."""
-        nothing = np.zeros((self.covariates, *columns.shape[1:]))
-        return self.whole.unwhiten(np.concatenate([nothing, columns]))
+        zeros = np.zeros((self.covariates, *columns.shape[1:]))
+        return self.whole.unwhiten(np.concatenate([zeros, columns]))
 
     def precision(self) -> Floats:
         """Return the matrix (q + p, q + p) of the quadratic form of the distances."""
@@ -114,8 +114,8 @@ class ConditionalCovariance(Covariance):
 
     def divided_by(self, factor: float) -> ConditionalCovariance:
         """Return the covariance divided by a positive factor."""
-        whole = self.whole.divided_by(factor)
-        return ConditionalCovariance(whole.root, whole.factor, self.covariates)
+        joint = self.whole.divided_by(factor)
+        return ConditionalCovariance(joint.root, joint.factor, self.covariates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,17 +139,17 @@ class CovariateAdjustedCovariance(CovarianceModel):
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Estimate the covariance of the residuals, with the divisor of one covariance."""
-        whole = pooled(moments, float(divisors[0]))
+        joint = pooled(moments, float(divisors[0]))
         return CovarianceEstimates(
-            self, moments, (ConditionalCovariance(whole.root, whole.factor, self.covariates),)
+            self, moments, (ConditionalCovariance(joint.root, joint.factor, self.covariates),)
         )
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Return leave-one-out scores in closed form: of all columns minus scores of the covariates."""
         (covariance,), first = fitted.covariances, np.arange(self.covariates)
         root = covariance.root[: self.covariates, : self.covariates]
-        all_columns = full_left_out(replace(fitted, covariances=(Covariance.from_root(covariance.root),)))
-        covariates = full_left_out(
+        joint_scores = full_left_out(replace(fitted, covariances=(Covariance.from_root(covariance.root),)))
+        covariate_scores = full_left_out(
             replace(
                 fitted,
                 moments=fitted.moments.columns(first),
@@ -167,10 +167,10 @@ class CovariateAdjustedCovariance(CovarianceModel):
             codes : (m,) int
             weights : (m,) float, optional
             """
-            found = all_columns(x, codes, weights)
-            own = covariates(np.asfortranarray(x[:, : self.covariates]), codes, weights)
+            scores = joint_scores(x, codes, weights)
+            conditional_on = covariate_scores(np.asfortranarray(x[:, : self.covariates]), codes, weights)
             # If the row is the only one of its class, its score stays minus infinity.
-            return found - np.where(np.isneginf(found), 0.0, own)
+            return scores - np.where(np.isneginf(scores), 0.0, conditional_on)
 
         return scores
 
@@ -247,35 +247,41 @@ def slopes(moments: ClassMoments, q: int) -> Slopes:
     ([[3.0]], [3.0, 8.0])
     """
     root = pooled(moments, 1.0).root
-    own = root[:q, :q]
-    cross = root[:q, q:]
-    rest = root[q:, q:]
+    covariate_root = root[:q, :q]
+    cross_root = root[:q, q:]
+    residual_root = root[q:, q:]
     df = float(moments.total - moments.n_classes - q)
-    coef, inverse = (scipy.linalg.solve_triangular(own, right) for right in (cross, np.eye(q)))
-    squares = (rest**2).sum(axis=0)
-    sd = np.sqrt(squares / df) if df > 0 else np.full(len(squares), np.nan)
+    coef, inverse = (
+        scipy.linalg.solve_triangular(covariate_root, right) for right in (cross_root, np.eye(q))
+    )
+    residual_squares = (residual_root**2).sum(axis=0)
+    sd = np.sqrt(residual_squares / df) if df > 0 else np.full(len(residual_squares), np.nan)
     # Subtract the mean of all rows, and add it again in the units of the data.
     centre = weighted_centre(moments.means, moments.counts)
-    gaps = moments.means - centre
-    whitened = scipy.linalg.solve_triangular(own, gaps[:, :q].T, trans=1)
-    means = gaps[:, q:] - gaps[:, :q] @ coef
-    spread = np.sqrt(1 / moments.counts + (whitened**2).sum(axis=0))
+    mean_deviations = moments.means - centre
+    whitened = scipy.linalg.solve_triangular(covariate_root, mean_deviations[:, :q].T, trans=1)
+    means = mean_deviations[:, q:] - mean_deviations[:, :q] @ coef
+    mean_se_factors = np.sqrt(1 / moments.counts + (whitened**2).sum(axis=0))
     unit = moments.scale[:q]
     scale = moments.scale[q:]
     origin, _ = gaussian.centred(moments, centre)
-    explained = (cross**2).sum(axis=0)
-    singular = svd(scipy.linalg.solve_triangular(rest, cross.T, trans=1), compute_uv=False)
-    lengths = (inverse**2).sum(axis=1)
-    single = (scipy.linalg.solve_triangular(rest, coef.T, trans=1) ** 2).sum(axis=0) / lengths
+    explained = (cross_root**2).sum(axis=0)
+    singular_values = svd(
+        scipy.linalg.solve_triangular(residual_root, cross_root.T, trans=1), compute_uv=False
+    )
+    inverse_diagonal = (inverse**2).sum(axis=1)
+    partial_eigenvalues = (scipy.linalg.solve_triangular(residual_root, coef.T, trans=1) ** 2).sum(
+        axis=0
+    ) / inverse_diagonal
     return Slopes(
         coef * unit[:, None] / scale,
-        np.sqrt(lengths)[:, None] * unit[:, None] * (sd / scale),
+        np.sqrt(inverse_diagonal)[:, None] * unit[:, None] * (sd / scale),
         df,
         origin[q:] + means / scale,
-        spread[:, None] * (sd / scale),
-        explained / (explained + squares),
-        singular**2,
-        single,
+        mean_se_factors[:, None] * (sd / scale),
+        explained / (explained + residual_squares),
+        singular_values**2,
+        partial_eigenvalues,
     )
 
 
@@ -296,13 +302,19 @@ def parallel_roots(moments: ClassMoments, q: int) -> Floats:
     -------
     (r,) float
     """
-    own = [covariance.root for covariance in separate(moments, np.ones(moments.n_classes))]
-    slopes_by_class = [scipy.linalg.solve_triangular(root[:q, :q], root[:q, q:]) for root in own]
-    common = scipy.linalg.lstsq(np.vstack([r[:q, :q] for r in own]), np.vstack([r[:q, q:] for r in own]))[0]
-    rest = packed_triangle(np.vstack([root[q:, q:] for root in own]))
-    gaps = [root[:q, :q] @ (b - common) for root, b in zip(own, slopes_by_class, strict=True)]
-    singular = svd(scipy.linalg.solve_triangular(rest, np.vstack(gaps).T, trans=1), compute_uv=False)
-    return np.asarray(singular[: min(len(rest), q * (len(own) - 1))] ** 2)
+    class_roots = [covariance.root for covariance in separate(moments, np.ones(moments.n_classes))]
+    slopes_by_class = [scipy.linalg.solve_triangular(root[:q, :q], root[:q, q:]) for root in class_roots]
+    common_slopes = scipy.linalg.lstsq(
+        np.vstack([r[:q, :q] for r in class_roots]), np.vstack([r[:q, q:] for r in class_roots])
+    )[0]
+    residual_root = packed_triangle(np.vstack([root[q:, q:] for root in class_roots]))
+    hypothesis_roots = [
+        root[:q, :q] @ (b - common_slopes) for root, b in zip(class_roots, slopes_by_class, strict=True)
+    ]
+    singular_values = svd(
+        scipy.linalg.solve_triangular(residual_root, np.vstack(hypothesis_roots).T, trans=1), compute_uv=False
+    )
+    return np.asarray(singular_values[: min(len(residual_root), q * (len(class_roots) - 1))] ** 2)
 
 
 def covariate_gaps(moments: ClassMoments, q: int) -> Floats:
@@ -311,8 +323,8 @@ def covariate_gaps(moments: ClassMoments, q: int) -> Floats:
     They are whitened by the scatter of the covariates within classes.
     """
     root = pooled(moments.columns(np.arange(q)), 1.0).root
-    gaps = moments.means[:, :q] - weighted_centre(moments.means, moments.counts)[:q]
-    return np.asarray(scipy.linalg.solve_triangular(root, gaps.T, trans=1).T)
+    mean_deviations = moments.means[:, :q] - weighted_centre(moments.means, moments.counts)[:q]
+    return np.asarray(scipy.linalg.solve_triangular(root, mean_deviations.T, trans=1).T)
 
 
 def adjusted_axes(moments: ClassMoments, covariance: ConditionalCovariance, divisor: float) -> Canonical:
@@ -336,11 +348,17 @@ def adjusted_axes(moments: ClassMoments, covariance: ConditionalCovariance, divi
     deviations = covariance.whiten((moments.means - centre).T).T
     v = root_counts * covariate_gaps(moments, covariance.covariates)
     lower = np.linalg.cholesky(np.eye(len(v)) + v @ v.T)
-    r = scipy.linalg.solve_triangular(lower, root_counts * deviations / np.sqrt(divisor), lower=True)
-    _, singular, right = svd(r, full_matrices=False)
-    most = min(deviations.shape[1], len(v) - 1)
-    kept = singular[:most] > 10 * max(moments.means.shape) * EPS * singular[0] if singular.size else []
-    rank = int(np.sum(kept))
+    whitened_means = scipy.linalg.solve_triangular(
+        lower, root_counts * deviations / np.sqrt(divisor), lower=True
+    )
+    _, singular_values, right = svd(whitened_means, full_matrices=False)
+    max_rank = min(deviations.shape[1], len(v) - 1)
+    is_nonzero = (
+        singular_values[:max_rank] > 10 * max(moments.means.shape) * EPS * singular_values[0]
+        if singular_values.size
+        else []
+    )
+    rank = int(np.sum(is_nonzero))
     axes = covariance.unwhiten(right[:rank].T)
     signs = positive_signs(axes * covariance.sd[:, None])
-    return Canonical(centre, axes * signs, singular[:rank], deviations @ (right[:rank].T * signs))
+    return Canonical(centre, axes * signs, singular_values[:rank], deviations @ (right[:rank].T * signs))

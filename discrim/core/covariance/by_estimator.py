@@ -84,7 +84,9 @@ class EstimatorCovariance(CovarianceModel):
             Only their number is used: one covariance, or one for each class.
         """
         common = len(divisors) == 1
-        return replace(self, covariances=estimated(self.estimator, self.text, rows, moments, common=common))
+        return replace(
+            self, covariances=fit_estimators(self.estimator, self.text, rows, moments, common=common)
+        )
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Return the covariances of the estimator, which has its own divisors."""
@@ -95,7 +97,7 @@ class EstimatorCovariance(CovarianceModel):
         raise CoreNotSupportedError("estimator_leave_one_out", estimator=self.text)
 
 
-def estimated(
+def fit_estimators(
     estimator: Any, text: str, rows: RowBlocks, moments: ClassMoments, *, common: bool
 ) -> tuple[Covariance, ...]:
     """Fit copies of an estimator to rows less the means of their classes.
@@ -126,22 +128,22 @@ def estimated(
     NotSupportedError
         Weights are not integers.
     """
-    parts = [(x.copy(), codes.copy(), weights) for x, codes, weights in rows]
-    x, codes = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
-    times = None if parts[0][2] is None else np.concatenate([np.asarray(part[2]) for part in parts])
+    blocks = [(x.copy(), codes.copy(), weights) for x, codes, weights in rows]
+    x, codes = (np.concatenate([block[i] for block in blocks]) for i in (0, 1))
+    frequencies = None if blocks[0][2] is None else np.concatenate([np.asarray(block[2]) for block in blocks])
     x = from_class_means(moments, x, codes).T / moments.scale
-    if times is not None:
-        if (times != np.round(times)).any():
+    if frequencies is not None:
+        if (frequencies != np.round(frequencies)).any():
             raise CoreNotSupportedError("estimator_of_rows", estimator=text)
-        x, codes = (np.repeat(values, times.astype(np.intp), axis=0) for values in (x, codes))
+        x, codes = (np.repeat(values, frequencies.astype(np.intp), axis=0) for values in (x, codes))
     if common:
-        return (_covariance(estimator, text, x, moments.scale, None),)
+        return (_fit_estimator(estimator, text, x, moments.scale, None),)
     return tuple(
-        _covariance(estimator, text, x[codes == k], moments.scale, k) for k in range(moments.n_classes)
+        _fit_estimator(estimator, text, x[codes == k], moments.scale, k) for k in range(moments.n_classes)
     )
 
 
-def _covariance(estimator: Any, name: str, x: Floats, scale: Floats, k: int | None) -> Covariance:
+def _fit_estimator(estimator: Any, name: str, x: Floats, scale: Floats, k: int | None) -> Covariance:
     """Fit a copy of the estimator to the rows of one class, or of all, and check the result.
 
     Parameters
@@ -161,38 +163,38 @@ def _covariance(estimator: Any, name: str, x: Floats, scale: Floats, k: int | No
     Covariance
         In z.
     """
-    faulty = positions(k)
-    own = copied(estimator)
+    class_positions = positions(k)
+    fitted = copied(estimator)
     try:
-        own.fit(x)
+        fitted.fit(x)
     except (ValueError, ArithmeticError) as error:
         raise CoreDataError(
             "estimator_fails",
             name=name,
             n_rows=len(x),
-            class_positions=faulty,
+            class_positions=class_positions,
             error=str(error).rstrip("."),
         ) from error
     try:
-        matrix = np.asarray(own.covariance_, dtype=np.float64)
+        matrix = np.asarray(fitted.covariance_, dtype=np.float64)
     except AttributeError:
         raise CoreDataError("no_estimator", name=name) from None
     except (TypeError, ValueError):
-        raise CoreDataError("estimator_not_numeric", class_positions=faulty, name=name) from None
+        raise CoreDataError("estimator_not_numeric", class_positions=class_positions, name=name) from None
     p = x.shape[1]
     if matrix.shape != (p, p):
         raise CoreDataError(
-            "estimator_shape", class_positions=faulty, name=name, shape=matrix.shape, expected=(p, p)
+            "estimator_shape", class_positions=class_positions, name=name, shape=matrix.shape, expected=(p, p)
         )
     if not np.isfinite(matrix).all():
-        raise CoreDataError("estimator_not_finite", class_positions=faulty, name=name)
-    singular = CoreCollinearError("estimator_not_definite", class_positions=faulty, name=name)
+        raise CoreDataError("estimator_not_finite", class_positions=class_positions, name=name)
+    singular = CoreCollinearError("estimator_not_definite", class_positions=class_positions, name=name)
     if not (np.diagonal(matrix) > 0).all():
         raise singular
     sd = np.sqrt(np.diagonal(matrix))
     correlation = matrix / sd / sd[:, None]
     if not np.allclose(correlation, correlation.T, rtol=0.0, atol=ASYMMETRY):
-        raise CoreDataError("estimator_not_symmetric", class_positions=faulty, name=name)
+        raise CoreDataError("estimator_not_symmetric", class_positions=class_positions, name=name)
     try:
         root = scipy.linalg.cholesky((correlation + correlation.T) / 2, check_finite=False)
     except np.linalg.LinAlgError:
@@ -202,10 +204,10 @@ def _covariance(estimator: Any, name: str, x: Floats, scale: Floats, k: int | No
     return Covariance.from_root(root * (sd * scale))
 
 
-def copied(value: Any) -> Any:
+def copied(estimator: Any) -> Any:
     """Return an unfitted estimator with the same parameters, or a deep copy if it lacks `get_params`."""
-    if isinstance(value, type) or not callable(getattr(value, "get_params", None)):
+    if isinstance(estimator, type) or not callable(getattr(estimator, "get_params", None)):
         # Fits of shallow copies, such as one for each fold, would share state that is changed in place.
-        return copy.deepcopy(value)
-    parameters = value.get_params(deep=False)
-    return type(value)(**{name: copied(parameter) for name, parameter in parameters.items()})
+        return copy.deepcopy(estimator)
+    parameters = estimator.get_params(deep=False)
+    return type(estimator)(**{name: copied(parameter) for name, parameter in parameters.items()})

@@ -33,7 +33,7 @@ without cancellation. With at most as many columns as rows, the matrix without a
 the matrix of all rows, which one decomposition inverts for any g, minus (1 - g) c h h' and minus g c
 diag(h^2). The first term is a rank-one update, which leads to P. The second is small, at most c h_j^2 of the
 whole, and each iteration x -> P^-1 (y + g c diag(h^2) x) reduces the error by this factor. A row that
-contributes more than `SMALL_PART` of a column has its own factorization.
+contributes more than `MAX_ITERATIVE_SHARE` of a column has its own factorization.
 
 *Intensity without a row.* The other rows of the class move by s h, s = o / (n_g - o), and the sum A becomes
 
@@ -52,7 +52,12 @@ import numpy as np
 
 from discrim.core.covariance import shrinkage
 from discrim.core.covariance.covariance import EPS, Covariance, Dependency, dependencies
-from discrim.core.covariance.diagonal import column_held_at, median_shrunk, strimmer_without, without_row
+from discrim.core.covariance.diagonal import (
+    fixed_intensity,
+    median_shrunk_covariance,
+    squares_without_row,
+    strimmer_without_row,
+)
 from discrim.core.covariance.model import (
     CovarianceEstimates,
     CovarianceModel,
@@ -60,9 +65,9 @@ from discrim.core.covariance.model import (
     NormalClasses,
 )
 from discrim.core.covariance.principal import ThinCovariance, one_scatter
-from discrim.core.covariance.shrinkage import ROUNDED_FOURTHS, Powers, Shrinkage, data_units
+from discrim.core.covariance.shrinkage import FOURTHS_ROUNDING, Powers, Shrinkage, data_units
 from discrim.core.covariance.shrunk import shrunk
-from discrim.core.moments.derived_moments import comparable_to_median, in_units
+from discrim.core.moments.derived_moments import in_units, limit_scales_to_median
 from discrim.core.moments.moments import ClassMoments, from_class_means
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats, svd
@@ -104,12 +109,12 @@ class ShrunkCorrelationCovariance(CovarianceModel):
     def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
         """Return the constant columns and, if correlations are not shrunk, linearly dependent columns."""
         # With more columns than rows, `requires_full_rank` refuses their number.
-        bare = moments.spread != "thin" and self.requires_full_rank(moments.n_columns)
-        return dependencies(moments, k, diagonal=not bare)
+        is_unshrunk = moments.spread != "thin" and self.requires_full_rank(moments.n_columns)
+        return dependencies(moments, k, diagonal=not is_unshrunk)
 
     def rescaled(self, moments: ClassMoments) -> ClassMoments:
         """Return the moments on scales comparable to the median, if variances are shrunk."""
-        return comparable_to_median(moments) if self.variances.of(None) != 0 else moments
+        return limit_scales_to_median(moments) if self.variances.for_class(None) != 0 else moments
 
     def fit_to_rows(
         self, rows: RowBlocks, moments: ClassMoments, divisors: Floats
@@ -125,19 +130,25 @@ class ShrunkCorrelationCovariance(CovarianceModel):
         if not self.needs_rows:
             return self
         noise = row_noise(rows, moments)
-        found = self
-        if self.variances.by_rows:
-            found = replace(found, variances=self.variances.known([noise.variances(moments)]))
-        if self.shrinkage.by_rows:
-            found = replace(found, shrinkage=self.shrinkage.known([noise.correlations(moments)]))
-        return found
+        fitted_model = self
+        if self.variances.requires_rows:
+            fitted_model = replace(
+                fitted_model, variances=self.variances.with_values([noise.variances(moments)])
+            )
+        if self.shrinkage.requires_rows:
+            fitted_model = replace(
+                fitted_model, shrinkage=self.shrinkage.with_values([noise.correlations(moments)])
+            )
+        return fitted_model
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Estimate the covariance with shrinkages that were determined before."""
         g = self.shrinkage.values[0]
         h = self.variances.values[0]
-        near = self.rescaled(moments)
-        return CovarianceEstimates(self, near, (correlation_shrunk(moments, near, float(divisors[0]), g, h),))
+        rescaled = self.rescaled(moments)
+        return CovarianceEstimates(
+            self, rescaled, (shrunk_correlation_covariance(moments, rescaled, float(divisors[0]), g, h),)
+        )
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Return leave-one-out scores in closed form; analytic shrinkages are estimated without each row."""
@@ -164,37 +175,37 @@ class RowNoise:
 
     def correlations(self, moments: ClassMoments) -> float:
         """Return Schaefer & Strimmer's shrinkage of the correlations."""
-        one = one_scatter(moments, None)
-        lengths = np.sqrt(one.squares[0])
-        if one.roots is not None and one.spread == "thin":
-            root = one.roots[0] / lengths
+        group = one_scatter(moments, None)
+        column_norms = np.sqrt(group.squares[0])
+        if group.roots is not None and group.spread == "thin":
+            root = group.roots[0] / column_norms
             r, p = root.shape
             pairs = ((root @ root.T - np.eye(r)) ** 2).sum() + p - r
         else:
-            correlation = one.scatters[0] / lengths / lengths[:, None]
+            correlation = group.scatters[0] / column_norms / column_norms[:, None]
             np.fill_diagonal(correlation, 0.0)
             pairs = (correlation**2).sum()
         return float(correlation_intensity(pairs, np.array(self.crossed), moments.total))
 
     def variances(self, moments: ClassMoments) -> float:
         """Return Opgen-Rhein & Strimmer's shrinkage of the variances."""
-        one = one_scatter(moments, None)
-        unit = data_units(one, by_class=False)[0]
-        squares = one.squares[0] * unit * unit
-        return float(shrinkage.strimmer_intensity(squares, np.array(squares**2 @ self.fourths), one.total))
+        group = one_scatter(moments, None)
+        unit = data_units(group, by_class=False)[0]
+        squares = group.squares[0] * unit * unit
+        return float(shrinkage.strimmer_intensity(squares, np.array(squares**2 @ self.fourths), group.total))
 
 
 def row_noise(blocks: RowBlocks, moments: ClassMoments) -> RowNoise:
     """Compute the sums over rows in one pass; no column may be constant within classes."""
-    lengths = np.sqrt(moments.squares.sum(axis=0))[:, None]
+    column_norms = np.sqrt(moments.squares.sum(axis=0))[:, None]
     crossed = 0.0
     fourths = np.zeros(moments.n_columns)
     for x, codes, weights in blocks:
-        squares = (from_class_means(moments, x, codes) / lengths) ** 2
-        times = np.ones(len(codes)) if weights is None else weights
+        squares = (from_class_means(moments, x, codes) / column_norms) ** 2
+        frequencies = np.ones(len(codes)) if weights is None else weights
         # Sum the products of pairs: the square of a sum minus the squares would cancel.
-        crossed += 2.0 * float((squares[1:] * squares.cumsum(axis=0)[:-1]).sum(axis=0) @ times)
-        fourths += squares**2 @ times
+        crossed += 2.0 * float((squares[1:] * squares.cumsum(axis=0)[:-1]).sum(axis=0) @ frequencies)
+        fourths += squares**2 @ frequencies
     return RowNoise(crossed, fourths)
 
 
@@ -223,23 +234,25 @@ def correlation_intensity(pairs: Floats, crossed: Floats, count: float | Floats)
     >>> correlation_intensity(pairs, crossed, 3).round(6).tolist()
     0.28
     """
-    whole = count * crossed
-    above = whole - pairs
-    above = np.where(above <= ROUNDED_FOURTHS * whole, 0.0, above)
-    below = (count - 1.0) * pairs
-    return np.where(above >= below, 1.0, above / np.where(above >= below, 1.0, below))
+    scaled_crossed = count * crossed
+    numerator = scaled_crossed - pairs
+    numerator = np.where(numerator <= FOURTHS_ROUNDING * scaled_crossed, 0.0, numerator)
+    denominator = (count - 1.0) * pairs
+    return np.where(
+        numerator >= denominator, 1.0, numerator / np.where(numerator >= denominator, 1.0, denominator)
+    )
 
 
-def correlation_shrunk(
-    moments: ClassMoments, near: ClassMoments, divisor: float, g: float, h: float
+def shrunk_correlation_covariance(
+    moments: ClassMoments, rescaled: ClassMoments, divisor: float, g: float, h: float
 ) -> Covariance:
-    """Compute the covariance, in z of `near`, with shrunk correlations and variances.
+    """Compute the covariance, in z of `rescaled`, with shrunk correlations and variances.
 
     Parameters
     ----------
     moments : ClassMoments
         Pooled or thin, without columns that are constant within classes; of full rank if g is zero.
-    near : ClassMoments
+    rescaled : ClassMoments
         The same moments on scales comparable to the median of the variances.
     divisor : float
     g, h : float
@@ -249,11 +262,11 @@ def correlation_shrunk(
     -------
     Covariance
     """
-    sd = median_shrunk(one_scatter(near, None).squares[0], near.scale, divisor, h).root
+    sd = median_shrunk_covariance(one_scatter(rescaled, None).squares[0], rescaled.scale, divisor, h).root
     # Column by column, because a column with a negligible variance still has correlations.
     unit = sd / np.sqrt(one_scatter(moments, None).squares[0] / divisor)
-    lengths = np.sqrt(moments.squares.sum(axis=0)) / moments.scale
-    correlation, _ = shrunk(in_units(moments, lengths), divisor, g)
+    column_norms = np.sqrt(moments.squares.sum(axis=0)) / moments.scale
+    correlation, _ = shrunk(in_units(moments, column_norms), divisor, g)
     if isinstance(correlation, ThinCovariance):
         root = correlation.root * unit
         factor = correlation.inverse / unit[:, None]
@@ -261,19 +274,19 @@ def correlation_shrunk(
     return Covariance.from_root(correlation.root * unit)
 
 
-LEAST_SHRINKAGE = 1e-6
+MIN_SHRINKAGE = 1e-6
 """Shrinkage up to which a correlation matrix may be nearly singular, and the row is left to a refit."""
 
-NO_DIRECTION = 1e-12
+MIN_SINGULAR_RATIO = 1e-12
 """Singular value, relative to the largest, up to which a direction is ignored."""
 
-SMALL_PART = 0.1
+MAX_ITERATIVE_SHARE = 0.1
 """Maximum share of a row in the squared length of a column for the iterative solution."""
 
-MOST_ITERATIONS = 20
+MAX_ITERATIONS = 20
 """Number of iterations; each reduces the error by the factor SMALL_PART."""
 
-NUMBERS_AT_ONCE = 2**22
+MAX_CHUNK_ELEMENTS = 2**22
 """Maximum number of elements of matrices, or of differences to all class means, in memory at once."""
 
 
@@ -283,7 +296,7 @@ class CorrelationPowers:
 
     Attributes
     ----------
-    own : Powers
+    by_column : Powers
         Sums by class and column.
     fourths : (p, p) float
         Sums of u_ij^2 u_ik^2 over all rows; (0, p) if the rows are stored instead.
@@ -295,7 +308,7 @@ class CorrelationPowers:
         Classes and weights of the stored rows.
     """
 
-    own: Powers
+    by_column: Powers
     fourths: Floats
     thirds: Floats
     seconds: Floats
@@ -304,13 +317,13 @@ class CorrelationPowers:
     weights: Floats
 
 
-def _lengths(moments: ClassMoments) -> Floats:
+def _column_norms(moments: ClassMoments) -> Floats:
     """Return the lengths (p,) of the columns about the class means, in z."""
     return np.asarray(np.sqrt(one_scatter(moments, None).squares[0]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Taken:
+class LeftOutRows:
     """Rows that are left out one at a time.
 
     Attributes
@@ -321,23 +334,23 @@ class Taken:
         Reciprocals of the squared lengths of the columns without the row.
     codes : (m,) int
         Class of each row.
-    out : (m,) float
+    weight : (m,) float
         Weights that are left out.
-    count : (m,) float
+    class_weight : (m,) float
         Weights of their classes.
-    lift : (m,) float
+    downdate_factor : (m,) float
         Factors c of h h'.
     """
 
     h: Floats
     e: Floats
     codes: Codes
-    out: Floats
-    count: Floats
-    lift: Floats
+    weight: Floats
+    class_weight: Floats
+    downdate_factor: Floats
 
     @staticmethod
-    def of(h: Floats, codes: Codes, gone: Removal) -> Taken:
+    def from_removal(h: Floats, codes: Codes, removal: Removal) -> LeftOutRows:
         """Construct the left-out rows.
 
         Parameters
@@ -346,19 +359,26 @@ class Taken:
             Deviations from the class means, with columns of length one.
         codes : (m,) int
             Class of each row.
-        gone : Removal
+        removal : Removal
             Weights that are left out.
 
         Returns
         -------
         Taken
         """
-        return Taken(h, 1.0 / (1.0 - gone.lift * h**2), codes, gone.out, gone.count, gone.lift)
+        return LeftOutRows(
+            h,
+            1.0 / (1.0 - removal.downdate_factor * h**2),
+            codes,
+            removal.weight,
+            removal.class_weight,
+            removal.downdate_factor,
+        )
 
 
 def correlation_powers(blocks: RowBlocks, moments: ClassMoments) -> CorrelationPowers:
     """Compute the sums of powers, or store the rows, in one pass."""
-    lengths = _lengths(moments)[:, None]
+    column_norms = _column_norms(moments)[:, None]
     k = moments.n_classes
     p = moments.n_columns
     by_rows = moments.spread == "thin" or moments.rows.sum() <= (2 * k + 1) * p
@@ -366,65 +386,72 @@ def correlation_powers(blocks: RowBlocks, moments: ClassMoments) -> CorrelationP
     fourths = np.zeros((q, p))
     thirds = np.zeros((k, q, p))
     seconds = np.zeros((k, q, p))
-    own = Powers(np.zeros((k, p)), np.zeros((k, p)), np.zeros((k, p)))
-    kept: list[tuple[Floats, Codes, Floats]] = []
+    column_powers = Powers(np.zeros((k, p)), np.zeros((k, p)), np.zeros((k, p)))
+    stored: list[tuple[Floats, Codes, Floats]] = []
     for x, codes, weights in blocks:
-        u = from_class_means(moments, x, codes) / lengths
-        times = np.ones(len(codes)) if weights is None else weights
+        u = from_class_means(moments, x, codes) / column_norms
+        frequencies = np.ones(len(codes)) if weights is None else weights
         if by_rows:
-            kept.append((u, codes, times))
+            stored.append((u, codes, frequencies))
         else:
-            fourths += (u**2 * times) @ (u**2).T
+            fourths += (u**2 * frequencies) @ (u**2).T
         for c in np.unique(codes).tolist():
-            part = u[:, codes == c]
-            mass = times[codes == c]
-            squares = part**2
-            own.seconds[c] += squares @ mass
-            own.thirds[c] += (squares * part) @ mass
-            own.fourths[c] += squares**2 @ mass
+            member_deviations = u[:, codes == c]
+            member_weights = frequencies[codes == c]
+            squares = member_deviations**2
+            column_powers.seconds[c] += squares @ member_weights
+            column_powers.thirds[c] += (squares * member_deviations) @ member_weights
+            column_powers.fourths[c] += squares**2 @ member_weights
             if not by_rows:
-                thirds[c] += (squares * mass) @ part.T
-                seconds[c] += (part * mass) @ part.T
-    rows = np.concatenate([u for u, _, _ in kept], axis=1) if kept else np.zeros((p, 0))
-    each = np.concatenate([codes for _, codes, _ in kept]) if kept else np.zeros(0, dtype=np.intp)
-    every = np.concatenate([times for _, _, times in kept]) if kept else np.zeros(0)
-    return CorrelationPowers(own, fourths, thirds, seconds, rows, each, every)
+                thirds[c] += (squares * member_weights) @ member_deviations.T
+                seconds[c] += (member_deviations * member_weights) @ member_deviations.T
+    rows = np.concatenate([u for u, _, _ in stored], axis=1) if stored else np.zeros((p, 0))
+    stored_codes = np.concatenate([codes for _, codes, _ in stored]) if stored else np.zeros(0, dtype=np.intp)
+    stored_weights = np.concatenate([frequencies for _, _, frequencies in stored]) if stored else np.zeros(0)
+    return CorrelationPowers(column_powers, fourths, thirds, seconds, rows, stored_codes, stored_weights)
 
 
-def crossed_without(powers: CorrelationPowers, taken: Taken) -> Floats:
+def crossed_sums_without_row(powers: CorrelationPowers, left_out: LeftOutRows) -> Floats:
     """Compute the sum A (m,) of the theory without each row."""
-    e = taken.e
-    h = taken.h
-    codes = taken.codes
-    step = taken.out / (taken.count - taken.out)
+    e = left_out.e
+    h = left_out.h
+    codes = left_out.codes
+    mean_shift = left_out.weight / (left_out.class_weight - left_out.weight)
     b = e * h**2
-    gone = taken.count * step**4 - taken.out * (1.0 + step) ** 4
+    fourth_factor = left_out.class_weight * mean_shift**4 - left_out.weight * (1.0 + mean_shift) ** 4
     if len(powers.codes):
         squares = (powers.rows**2).T @ e
-        along = 2.0 * step * (powers.rows.T @ (e * h)) + step**2 * b.sum(axis=0)
+        along = 2.0 * mean_shift * (powers.rows.T @ (e * h)) + mean_shift**2 * b.sum(axis=0)
         squares += np.where(powers.codes[:, None] == codes, along, 0.0)
-        whole = powers.weights @ squares**2 - taken.out * ((1.0 + step) ** 2 * b.sum(axis=0)) ** 2
-        sums = powers.own.fourths.sum(axis=0)[:, None] + 4.0 * step * h * powers.own.thirds[codes].T
-        sums += 6.0 * (step * h) ** 2 * powers.own.seconds[codes].T + gone * h**4
-        return np.asarray(whole - (e**2 * sums).sum(axis=0))
-    found = _pairs(powers.fourths, e) + gone * (b.sum(axis=0) ** 2 - (b**2).sum(axis=0))
+        total = powers.weights @ squares**2 - left_out.weight * ((1.0 + mean_shift) ** 2 * b.sum(axis=0)) ** 2
+        sums = (
+            powers.by_column.fourths.sum(axis=0)[:, None]
+            + 4.0 * mean_shift * h * powers.by_column.thirds[codes].T
+        )
+        sums += 6.0 * (mean_shift * h) ** 2 * powers.by_column.seconds[codes].T + fourth_factor * h**4
+        return np.asarray(total - (e**2 * sums).sum(axis=0))
+    crossed_sums = _sum_over_pairs(powers.fourths, e) + fourth_factor * (
+        b.sum(axis=0) ** 2 - (b**2).sum(axis=0)
+    )
     for c in np.unique(codes).tolist():
-        mine = np.flatnonzero(codes == c)
-        mine_e = e[:, mine]
-        mine_b = b[:, mine]
-        a = (e * h)[:, mine]
-        s = step[mine]
+        members = np.flatnonzero(codes == c)
+        mine_e = e[:, members]
+        mine_b = b[:, members]
+        a = (e * h)[:, members]
+        s = mean_shift[members]
         third = powers.thirds[c]
         second = powers.seconds[c]
-        own = np.diagonal(second)[:, None]
+        member_squares = np.diagonal(second)[:, None]
         across = (third @ a) * mine_e - np.diagonal(third)[:, None] * mine_e * a
-        found[mine] += 4.0 * s * across.sum(axis=0) + 4.0 * s**2 * _pairs(second, a)
-        apart = (mine_e * own).sum(axis=0) * mine_b.sum(axis=0) - (mine_e * mine_b * own).sum(axis=0)
-        found[mine] += 2.0 * s**2 * apart
-    return np.asarray(found)
+        crossed_sums[members] += 4.0 * s * across.sum(axis=0) + 4.0 * s**2 * _sum_over_pairs(second, a)
+        apart = (mine_e * member_squares).sum(axis=0) * mine_b.sum(axis=0) - (
+            mine_e * mine_b * member_squares
+        ).sum(axis=0)
+        crossed_sums[members] += 2.0 * s**2 * apart
+    return np.asarray(crossed_sums)
 
 
-def _pairs(matrix: Floats, columns: Floats) -> Floats:
+def _sum_over_pairs(matrix: Floats, columns: Floats) -> Floats:
     """Return the sums (m,) of matrix_jk a_j a_k over pairs j /= k, for columns a of (p, m)."""
     across = ((matrix @ columns) * columns).sum(axis=0)
     return np.asarray(across - np.diagonal(matrix) @ columns**2)
@@ -453,22 +480,24 @@ def correlation_left_out(
     log_prior = fitted.log_prior
     correlations, variances = shrinkages
     g = correlations.values[0]
-    by_column = column_held_at(variances.values[0])
+    by_column = fixed_intensity(variances.values[0])
     noise = None
-    lengths = _lengths(moments)
+    column_norms = _column_norms(moments)
     if powers is not None:
-        noise = powers if correlations.by_rows else None
-        if variances.by_rows:
+        noise = powers if correlations.requires_rows else None
+        if variances.requires_rows:
             # Columns of a pooled scatter of trace one in the units of the data.
-            size = lengths * data_units(moments, by_class=False)[0]
-            each = powers.own
-            by_size = Powers(each.seconds * size**2, each.thirds * size**3, each.fourths * size**4)
-            by_column = strimmer_without(moments, by_size, common=True)
-    factored: Few | Many
+            size = column_norms * data_units(moments, by_class=False)[0]
+            by_class = powers.by_column
+            by_size = Powers(
+                by_class.seconds * size**2, by_class.thirds * size**3, by_class.fourths * size**4
+            )
+            by_column = strimmer_without_row(moments, by_size, common=True)
+    factored: LowRankCorrelations | DenseCorrelations
     if moments.spread == "thin":
-        factored = Few.of(one_scatter(moments, None), lengths)
+        factored = LowRankCorrelations.from_moments(one_scatter(moments, None), column_norms)
     else:
-        factored = Many.of(moments.scatters[0] / lengths / lengths[:, None])
+        factored = DenseCorrelations.from_matrix(moments.scatters[0] / column_norms / column_norms[:, None])
     means = moments.means.T
     unit = data_units(moments, by_class=False)[0]
 
@@ -481,59 +510,69 @@ def correlation_left_out(
         codes : (m,) int
         weights : (m,) float, optional
         """
-        most = max(1, NUMBERS_AT_ONCE // moments.means.size)
-        if len(x) > most:
-            ends = [slice(first, first + most) for first in range(0, len(x), most)]
-            given = [None if weights is None else weights[part] for part in ends]
-            parts = [scores(x[part], codes[part], w) for part, w in zip(ends, given, strict=True)]
-            return np.concatenate(parts)
+        max_rows = max(1, MAX_CHUNK_ELEMENTS // moments.means.size)
+        if len(x) > max_rows:
+            row_slices = [slice(first, first + max_rows) for first in range(0, len(x), max_rows)]
+            chunk_weights = [None if weights is None else weights[row_slice] for row_slice in row_slices]
+            chunk_scores = [
+                scores(x[row_slice], codes[row_slice], w)
+                for row_slice, w in zip(row_slices, chunk_weights, strict=True)
+            ]
+            return np.concatenate(chunk_scores)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            rows = without_row(moments, x, codes, weights, np.array([divisor]))
+            rows = squares_without_row(moments, x, codes, weights, np.array([divisor]))
             # In z, in which squares of small columns do not underflow.
             z = from_class_means(moments, x, codes)
-            taken = Taken.of(z / lengths[:, None], codes, rows.gone)
-            spoilt = (taken.e >= 1.0 / SPOILT).any(axis=0) | (taken.e <= 0).any(axis=0)
-            by = by_column(rows)
-            target = np.where(by > 0, np.sqrt(by * rows.middle) / unit[:, None], 0.0)
-            sd = np.hypot(np.sqrt((1.0 - by) / taken.e) * lengths[:, None], target)
-            sd /= np.sqrt(divisor - rows.gone.out)
-            gaps = z + (means[:, codes][None] - means.T[:, :, None])
-            gaps[codes, :, np.arange(len(codes))] *= np.sqrt(rows.gone.stretch)[:, None]
-            crossed = None if noise is None else crossed_without(noise, taken)
-            d2, at = factored.distances(gaps / sd, taken, g, crossed, moments.total - taken.out)
-        out = log_prior[:, None] - 0.5 * d2
+            left_out = LeftOutRows.from_removal(z / column_norms[:, None], codes, rows.removal)
+            needs_refit = (left_out.e >= 1.0 / SPOILT).any(axis=0) | (left_out.e <= 0).any(axis=0)
+            variance_shrinkages = by_column(rows)
+            target = np.where(
+                variance_shrinkages > 0, np.sqrt(variance_shrinkages * rows.medians) / unit[:, None], 0.0
+            )
+            sd = np.hypot(np.sqrt((1.0 - variance_shrinkages) / left_out.e) * column_norms[:, None], target)
+            sd /= np.sqrt(divisor - rows.removal.weight)
+            mean_deviations = z + (means[:, codes][None] - means.T[:, :, None])
+            mean_deviations[codes, :, np.arange(len(codes))] *= np.sqrt(rows.removal.distance_factor)[:, None]
+            crossed = None if noise is None else crossed_sums_without_row(noise, left_out)
+            d2, correlation_shrinkages = factored.distances(
+                mean_deviations / sd, left_out, g, crossed, moments.total - left_out.weight
+            )
+        log_scores = log_prior[:, None] - 0.5 * d2
         return settle(
-            out, codes, rows.gone, spoilt | (at <= LEAST_SHRINKAGE) | ~np.isfinite(d2).all(axis=0)
+            log_scores,
+            codes,
+            rows.removal,
+            needs_refit | (correlation_shrinkages <= MIN_SHRINKAGE) | ~np.isfinite(d2).all(axis=0),
         ).T
 
     return scores
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Many:
+class DenseCorrelations:
     """Correlations of at most as many columns as rows, and their eigendecomposition.
 
     Attributes
     ----------
     matrix : (p, p) float
-    lengths : (p,) float
+    eigenvalues : (p,) float
         Eigenvalues.
     axes : (p, p) float
         Eigenvectors, in columns.
     """
 
     matrix: Floats
-    lengths: Floats
+    eigenvalues: Floats
     axes: Floats
 
     @staticmethod
-    def of(matrix: Floats) -> Many:
+    def from_matrix(matrix: Floats) -> DenseCorrelations:
         """Decompose correlations (p, p)."""
-        lengths, axes = np.linalg.eigh(matrix)
-        return Many(matrix, np.maximum(lengths, 0.0), axes)
+        eigenvalues, axes = np.linalg.eigh(matrix)
+        return DenseCorrelations(matrix, np.maximum(eigenvalues, 0.0), axes)
 
     def distances(
-        self, gaps: Floats, taken: Taken, g: float, crossed: Floats | None, count: Floats
+        self, gaps: Floats, taken: LeftOutRows, g: float, crossed: Floats | None, count: Floats
     ) -> tuple[Floats, Floats]:
         """Compute squared distances to all class means without each row.
 
@@ -556,41 +595,58 @@ class Many:
         """
         h = taken.h
         e = taken.e
-        lift = taken.lift
+        downdate_factors = taken.downdate_factor
         b = (e * h**2).sum(axis=0) ** 2 - ((e * h**2) ** 2).sum(axis=0)
-        at = np.full(len(lift), g)
+        shrinkages = np.full(len(downdate_factors), g)
         if crossed is not None:
-            pairs = _pairs(self.matrix**2, e) - 2.0 * lift * _pairs(self.matrix, e * h) + lift**2 * b
-            at = correlation_intensity(pairs, crossed, count)
-        d2 = np.full((len(gaps), len(lift)), np.nan)
-        sound = (e > 0).all(axis=0) & (at > LEAST_SHRINKAGE)
-        small = np.flatnonzero(sound & (lift * (h**2).max(axis=0) <= SMALL_PART))
-        d2[:, small] = self._iterated(gaps[:, :, small], h[:, small], e[:, small], lift[small], at[small])
-        rest = np.flatnonzero(sound & np.isnan(d2).any(axis=0))
-        step = max(1, NUMBERS_AT_ONCE // self.matrix.size)
-        for first in range(0, len(rest), step):
-            part = rest[first : first + step]
-            f = np.sqrt(e[:, part]).T
-            own = h[:, part].T
-            matrices = self.matrix - lift[part, None, None] * own[:, :, None] * own[:, None, :]
-            matrices *= (1.0 - at[part])[:, None, None] * f[:, :, None] * f[:, None, :]
+            pairs = (
+                _sum_over_pairs(self.matrix**2, e)
+                - 2.0 * downdate_factors * _sum_over_pairs(self.matrix, e * h)
+                + downdate_factors**2 * b
+            )
+            shrinkages = correlation_intensity(pairs, crossed, count)
+        d2 = np.full((len(gaps), len(downdate_factors)), np.nan)
+        is_regular = (e > 0).all(axis=0) & (shrinkages > MIN_SHRINKAGE)
+        iterated = np.flatnonzero(is_regular & (downdate_factors * (h**2).max(axis=0) <= MAX_ITERATIVE_SHARE))
+        d2[:, iterated] = self._iterated(
+            gaps[:, :, iterated],
+            h[:, iterated],
+            e[:, iterated],
+            downdate_factors[iterated],
+            shrinkages[iterated],
+        )
+        unsolved = np.flatnonzero(is_regular & np.isnan(d2).any(axis=0))
+        step = max(1, MAX_CHUNK_ELEMENTS // self.matrix.size)
+        for first in range(0, len(unsolved), step):
+            chunk = unsolved[first : first + step]
+            f = np.sqrt(e[:, chunk]).T
+            row_deviations = h[:, chunk].T
+            matrices = (
+                self.matrix
+                - downdate_factors[chunk, None, None]
+                * row_deviations[:, :, None]
+                * row_deviations[:, None, :]
+            )
+            matrices *= (1.0 - shrinkages[chunk])[:, None, None] * f[:, :, None] * f[:, None, :]
             matrices[:, range(len(h)), range(len(h))] = 1.0
-            y = gaps[:, :, part].transpose(2, 1, 0)
-            d2[:, part] = (y * np.linalg.solve(matrices, y)).sum(axis=1).T
-        return d2, at
+            y = gaps[:, :, chunk].transpose(2, 1, 0)
+            d2[:, chunk] = (y * np.linalg.solve(matrices, y)).sum(axis=1).T
+        return d2, shrinkages
 
-    def _iterated(self, gaps: Floats, h: Floats, e: Floats, lift: Floats, at: Floats) -> Floats:
+    def _iterated(
+        self, mean_deviations: Floats, h: Floats, e: Floats, downdate_factors: Floats, shrinkages: Floats
+    ) -> Floats:
         """Compute squared distances by iterations from the decomposition of all rows.
 
         Parameters
         ----------
-        gaps : (K, p, m) float
+        mean_deviations : (K, p, m) float
             Differences from the class means, in standard deviations.
         h, e : (p, m) float
-            See `Taken`.
-        lift : (m,) float
+            See `LeftOutRows`.
+        downdate_factors : (m,) float
             Factors c.
-        at : (m,) float
+        shrinkages : (m,) float
             Shrinkages.
 
         Returns
@@ -599,58 +655,62 @@ class Many:
             NaN for rows without convergence.
         """
         axes = self.axes
-        variances = (1.0 - at) * self.lengths[:, None] + at
+        variances = (1.0 - shrinkages) * self.eigenvalues[:, None] + shrinkages
         along = (axes.T @ h) / variances
-        b = (1.0 - at) * lift
-        left = 1.0 - b * (variances * along**2).sum(axis=0)
-        y = (gaps / np.sqrt(e)).transpose(1, 0, 2)
+        b = (1.0 - shrinkages) * downdate_factors
+        determinant_ratios = 1.0 - b * (variances * along**2).sum(axis=0)
+        y = (mean_deviations / np.sqrt(e)).transpose(1, 0, 2)
         shape = y.shape
-        delta = (at * lift * h**2)[:, None, :]
-        turned = (axes.T @ y.reshape(len(h), -1)).reshape(shape)
+        delta = (shrinkages * downdate_factors * h**2)[:, None, :]
+        rotated = (axes.T @ y.reshape(len(h), -1)).reshape(shape)
 
-        def solved(columns: Floats) -> Floats:
-            lifted = (along[:, None, :] * columns).sum(axis=0) * (b / left)
-            return np.asarray(columns / variances[:, None, :] + along[:, None, :] * lifted)
+        def solve(columns: Floats) -> Floats:
+            correction = (along[:, None, :] * columns).sum(axis=0) * (b / determinant_ratios)
+            return np.asarray(columns / variances[:, None, :] + along[:, None, :] * correction)
 
-        found = solved(turned)
-        for _ in range(MOST_ITERATIONS):
-            back = delta * (axes @ found.reshape(len(h), -1)).reshape(shape)
-            before = found
-            found = solved(turned + (axes.T @ back.reshape(len(h), -1)).reshape(shape))
-            moved = np.abs(found - before).max(axis=(0, 1)) <= 4 * EPS * np.abs(found).max(axis=(0, 1))
-            if moved.all():
+        solution = solve(rotated)
+        for _ in range(MAX_ITERATIONS):
+            back = delta * (axes @ solution.reshape(len(h), -1)).reshape(shape)
+            before = solution
+            solution = solve(rotated + (axes.T @ back.reshape(len(h), -1)).reshape(shape))
+            has_converged = np.abs(solution - before).max(axis=(0, 1)) <= 4 * EPS * np.abs(solution).max(
+                axis=(0, 1)
+            )
+            if has_converged.all():
                 break
-        d2 = (turned * found).sum(axis=0)
-        d2[:, ~moved | (left <= SPOILT)] = np.nan
+        d2 = (rotated * solution).sum(axis=0)
+        d2[:, ~has_converged | (determinant_ratios <= SPOILT)] = np.nan
         return np.asarray(d2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Few:
+class LowRankCorrelations:
     """Correlations of more columns than rows, V'V.
 
     Attributes
     ----------
     root : (r, p) float
         V, with orthogonal rows.
-    lengths : (r,) float
+    eigenvalues : (r,) float
         Squared lengths of the rows of V.
     """
 
     root: Floats
-    lengths: Floats
+    eigenvalues: Floats
 
     @staticmethod
-    def of(moments: ClassMoments, lengths: Floats) -> Few:
+    def from_moments(moments: ClassMoments, column_norms: Floats) -> LowRankCorrelations:
         """Decompose the correlations of moments with a thin root, for columns of lengths (p,)."""
         if moments.roots is None:
             raise TypeError("Moments without roots are not thin.")
-        _, singular, axes = svd(moments.roots[0] / lengths, full_matrices=False)
-        kept = singular > NO_DIRECTION * singular.max(initial=0.0)
-        return Few(singular[kept, None] * axes[kept], singular[kept] ** 2)
+        _, singular_values, axes = svd(moments.roots[0] / column_norms, full_matrices=False)
+        is_nonzero = singular_values > MIN_SINGULAR_RATIO * singular_values.max(initial=0.0)
+        return LowRankCorrelations(
+            singular_values[is_nonzero, None] * axes[is_nonzero], singular_values[is_nonzero] ** 2
+        )
 
     def distances(
-        self, gaps: Floats, taken: Taken, g: float, crossed: Floats | None, count: Floats
+        self, gaps: Floats, taken: LeftOutRows, g: float, crossed: Floats | None, count: Floats
     ) -> tuple[Floats, Floats]:
         """Compute squared distances to all class means without each row.
 
@@ -672,31 +732,31 @@ class Few:
         shrinkages : (m,) float
         """
         (r, p), m = self.root.shape, len(count)
-        at = np.full(m, g)
+        shrinkages = np.full(m, g)
         d2 = np.full((len(gaps), m), np.nan)
-        a = (self.root @ taken.h) / self.lengths[:, None]
+        a = (self.root @ taken.h) / self.eigenvalues[:, None]
         for i in range(m):
             t = self.root * np.sqrt(taken.e[:, i])
-            if own := float(a[:, i] @ a[:, i]):
+            if squared_norm := float(a[:, i] @ a[:, i]):
                 # If the row is the only one in its direction, the direction vanishes.
-                less = 1.0 - np.sqrt(max(1.0 - taken.lift[i] * own, 0.0))
-                t -= np.outer(less / own * a[:, i], a[:, i] @ t)
+                reduction = 1.0 - np.sqrt(max(1.0 - taken.downdate_factor[i] * squared_norm, 0.0))
+                t -= np.outer(reduction / squared_norm * a[:, i], a[:, i] @ t)
             if not np.isfinite(t).all():
                 continue
             gram = t @ t.T
             if crossed is not None:
                 # Eigenvalues sum to p. Deviations from their mean p / r avoid cancellation.
-                spread = gram.copy()
-                spread[np.diag_indices(r)] -= p / r
-                pairs = (spread**2).sum() + p * (p - r) / r
-                at[i] = float(correlation_intensity(np.array(pairs), crossed[i], count[i]))
+                deviation = gram.copy()
+                deviation[np.diag_indices(r)] -= p / r
+                pairs = (deviation**2).sum() + p * (p - r) / r
+                shrinkages[i] = float(correlation_intensity(np.array(pairs), crossed[i], count[i]))
             y = gaps[:, :, i].T
-            if at[i] == 1.0:
+            if shrinkages[i] == 1.0:
                 d2[:, i] = (y**2).sum(axis=0)
                 continue
-            ridge = at[i] / (1.0 - at[i])
+            ridge = shrinkages[i] / (1.0 - shrinkages[i])
             gram[np.diag_indices(r)] += ridge
             b = np.linalg.solve(gram, t @ y)
-            rest = y - t.T @ b
-            d2[:, i] = ((rest**2).sum(axis=0) + ridge * (b**2).sum(axis=0)) / at[i]
-        return d2, at
+            residual = y - t.T @ b
+            d2[:, i] = ((residual**2).sum(axis=0) + ridge * (b**2).sum(axis=0)) / shrinkages[i]
+        return d2, shrinkages

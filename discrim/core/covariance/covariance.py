@@ -40,19 +40,19 @@ from discrim.core.numerics.arrays import Codes, Floats
 EPS = float(np.finfo(np.float64).eps)
 
 
-NEXT_TO_NOTHING = 1e-6
+MAX_NEAR_DEPENDENT_RATIO = 1e-6
 """Ratio of the residual standard deviation of a column to its own below which it is nearly dependent."""
 
-LEAST_PART = 1e-3
+MIN_SLOPE_RATIO = 1e-3
 """Smallest slope, relative to the largest, of the columns that `NearDependency` lists."""
 
-WIDE = 64
+MIN_COLUMNS_TO_SOLVE = 64
 """Number of columns at or above which solving a triangular system is as fast as using its inverse."""
 
-CLEAR = 16.0
+MIN_ROUNDING_ERRORS_APART = 16.0
 """Number of rounding errors above which class means differ."""
 
-BENIGN = 100.0
+MAX_CONDITION_OF_INVERSE = 100.0
 """Condition |T||R| of a root R with inverse T up to which products with T keep the digits of a solution."""
 
 
@@ -81,13 +81,13 @@ class Covariance:
         """Return the covariances of several roots (T, p, p) or standard deviations (T, p)."""
         if roots.ndim == 2:
             return tuple(Covariance(root, None) for root in roots)
-        if roots.shape[1] >= WIDE:
+        if roots.shape[1] >= MIN_COLUMNS_TO_SOLVE:
             return tuple(Covariance(np.asfortranarray(root), None) for root in roots)
         # NumPy's inverse preserves triangles. Importing scipy.linalg would double the imports of a small fit.
         inverses = np.triu(np.linalg.inv(roots))
         conditions = (np.abs(inverses) @ np.abs(roots).sum(axis=2)[:, :, None]).max(axis=(1, 2), initial=0.0)
         return tuple(
-            Covariance(root, inverse if condition <= BENIGN else None)
+            Covariance(root, inverse if condition <= MAX_CONDITION_OF_INVERSE else None)
             for root, inverse, condition in zip(roots, inverses, conditions, strict=True)
         )
 
@@ -128,7 +128,7 @@ class Covariance:
         """Return T' columns (p, m), with T = R^-1; the result has unit covariance."""
         if self.is_diagonal:
             return columns / self.root.reshape(-1, *[1] * (columns.ndim - 1))
-        return self._solved(columns, transposed=True)
+        return self._solve(columns, transposed=True)
 
     def unwhiten(self, columns: Floats) -> Floats:
         """Return T columns, with T = R^-1.
@@ -137,15 +137,15 @@ class Covariance:
         """
         if self.is_diagonal:
             return columns / self.root.reshape(-1, *[1] * (columns.ndim - 1))
-        return self._solved(columns, transposed=False)
+        return self._solve(columns, transposed=False)
 
-    def _solved(self, columns: Floats, *, transposed: bool) -> Floats:
+    def _solve(self, columns: Floats, *, transposed: bool) -> Floats:
         if self.factor is not None:
             return np.asarray((self.factor.T if transposed else self.factor) @ columns)
         # BLAS expects column-major arrays, so the transposed system is solved from the right.
         rows = columns.reshape(len(self.root), -1).T
-        solved = scipy.linalg.blas.dtrsm(1.0, self.root, rows, side=1, trans_a=0 if transposed else 1)
-        return np.asarray(solved.T.reshape(columns.shape))
+        solution = scipy.linalg.blas.dtrsm(1.0, self.root, rows, side=1, trans_a=0 if transposed else 1)
+        return np.asarray(solution.T.reshape(columns.shape))
 
     def precision(self) -> Floats:
         """Return the inverse of the covariance matrix (p, p)."""
@@ -178,10 +178,10 @@ def pooled(moments: ClassMoments, divisor: float, *, diagonal: bool = False) -> 
     -------
     Covariance
     """
-    whole = moments.pooled()
+    pooled_moments = moments.pooled()
     if diagonal:
-        return Covariance.from_root(np.sqrt(whole.squares.sum(axis=0) / divisor))
-    return _covariance(whole, 0, divisor)
+        return Covariance.from_root(np.sqrt(pooled_moments.squares.sum(axis=0) / divisor))
+    return _covariance_of_scatter(pooled_moments, 0, divisor)
 
 
 def separate(moments: ClassMoments, divisors: Floats, *, diagonal: bool = False) -> tuple[Covariance, ...]:
@@ -203,7 +203,7 @@ def separate(moments: ClassMoments, divisors: Floats, *, diagonal: bool = False)
         return tuple(Covariance.from_root(sd) for sd in np.sqrt(moments.squares / divisors[:, None]))
     if moments.roots is not None:
         return Covariance.from_roots(moments.roots / np.sqrt(divisors)[:, None, None])
-    return tuple(_covariance(moments, k, float(d)) for k, d in enumerate(divisors))
+    return tuple(_covariance_of_scatter(moments, k, float(d)) for k, d in enumerate(divisors))
 
 
 def common_divisor(moments: ClassMoments, method: str, covariates: int = 0) -> float:
@@ -229,7 +229,7 @@ def divisors_by_class(counts: Floats, method: str) -> Floats:
     return counts - (1.0 if method == "moment" else 0.0)
 
 
-def _covariance(moments: ClassMoments, k: int, divisor: float) -> Covariance:
+def _covariance_of_scatter(moments: ClassMoments, k: int, divisor: float) -> Covariance:
     """Return the covariance of scatter k with a divisor."""
     if moments.roots is not None:
         return Covariance.from_root(moments.roots[k] / np.sqrt(divisor))
@@ -277,28 +277,28 @@ class Dependency:
     separates: bool = False
 
 
-def is_singular(root: Floats, moments: ClassMoments, least: float) -> bool:
+def is_singular(root: Floats, moments: ClassMoments, min_residual: float) -> bool:
     """Return whether a column of a triangular root is a linear combination of earlier columns.
 
-    This is the case if its residual on them is at most `least` times its length, or at most the rounding
-    error of the QR of the rows; see `dependencies`.
+    This is the case if its residual on them is at most `min_residual` times its length, or at most the
+    rounding error of the QR of the rows; see `dependencies`.
 
     Parameters
     ----------
     root : (p, p) float
     moments : ClassMoments
         Moments of the rows, for the rounding error.
-    least : float
+    min_residual : float
 
     Returns
     -------
     bool
     """
-    lengths = np.sqrt((root**2).sum(axis=0))
-    if (np.abs(np.diagonal(root)) <= least * lengths).any():
+    norms = np.sqrt((root**2).sum(axis=0))
+    if (np.abs(np.diagonal(root)) <= min_residual * norms).any():
         return True
     # A column of the inverse contains the slopes divided by the residual.
-    inverse = np.triu(scipy.linalg.lapack.dtrtri(root / lengths)[0])
+    inverse = np.triu(scipy.linalg.lapack.dtrtri(root / norms)[0])
     return bool(np.sqrt((inverse**2).sum(axis=0)).max() >= 1 / qr_rounding(moments))
 
 
@@ -323,27 +323,27 @@ class NearDependency(NamedTuple):
 def near_dependencies(moments: ClassMoments, k: int | None = None) -> list[NearDependency]:
     """Find the columns that earlier columns nearly determine, in class k or (by default) within classes.
 
-    The residual of such a column has less than `NEXT_TO_NOTHING` of its standard deviation; its variance
-    inflation factor exceeds 1e12. Moments without roots are well-conditioned, and the result is empty.
+    The residual of such a column has less than `MAX_NEAR_DEPENDENT_RATIO` of its standard deviation; its
+    variance inflation factor exceeds 1e12. Moments without roots are well-conditioned: the result is empty.
     """
-    one = moments.pooled() if k is None else moments.classes(np.array([k]))
-    if one.roots is None:
+    group = moments.pooled() if k is None else moments.classes(np.array([k]))
+    if group.roots is None:
         return []
-    lengths = np.sqrt(one.squares.sum(axis=0))
-    root = one.roots[0] / np.where(lengths > 0, lengths, 1.0)
-    if len(root) < one.n_columns:
+    norms = np.sqrt(group.squares.sum(axis=0))
+    root = group.roots[0] / np.where(norms > 0, norms, 1.0)
+    if len(root) < group.n_columns:
         return []
-    if len(root) > one.n_columns or np.tril(root, -1).any():
+    if len(root) > group.n_columns or np.tril(root, -1).any():
         root = np.linalg.qr(root, mode="r")
-    left = np.abs(np.diagonal(root))
-    if not left.all():
+    relative_residuals = np.abs(np.diagonal(root))
+    if not relative_residuals.all():
         return []
-    found = []
-    for j in np.flatnonzero(left < NEXT_TO_NOTHING).tolist():
-        slopes = np.abs(_substituted(root[:j, :j], root[:j, j]))
-        on = np.flatnonzero(slopes > LEAST_PART * slopes.max(initial=0.0))
-        found.append(NearDependency(j, tuple(on.tolist()), float(left[j])))
-    return found
+    near_dependent = []
+    for j in np.flatnonzero(relative_residuals < MAX_NEAR_DEPENDENT_RATIO).tolist():
+        slopes = np.abs(_solve_triangular(root[:j, :j], root[:j, j]))
+        predictors = np.flatnonzero(slopes > MIN_SLOPE_RATIO * slopes.max(initial=0.0))
+        near_dependent.append(NearDependency(j, tuple(predictors.tolist()), float(relative_residuals[j])))
+    return near_dependent
 
 
 def qr_rounding(moments: ClassMoments) -> float:
@@ -354,8 +354,8 @@ def qr_rounding(moments: ClassMoments) -> float:
 def total_squares(moments: ClassMoments) -> Floats:
     """Return the sums of squares (p,) about the means of all rows, in the units of z."""
     means = moments.means
-    gaps = means - (moments.counts / moments.total) @ means
-    return np.asarray(moments.squares.sum(axis=0) + moments.counts @ gaps**2)
+    mean_deviations = means - (moments.counts / moments.total) @ means
+    return np.asarray(moments.squares.sum(axis=0) + moments.counts @ mean_deviations**2)
 
 
 def constant_columns(moments: ClassMoments) -> list[int]:
@@ -393,58 +393,58 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
     list of Dependency
         In the order of the columns.
     """
-    one = moments.pooled() if k is None else moments.classes(np.array([k]))
-    rounding = EPS * np.sqrt(one.counts.sum()) * one.magnitude
-    lengths = np.sqrt(one.squares.sum(axis=0))
-    p = one.n_columns
-    qr_error = qr_rounding(one)
-    varies = bool((lengths > rounding).all())
+    group = moments.pooled() if k is None else moments.classes(np.array([k]))
+    rounding = EPS * np.sqrt(group.counts.sum()) * group.magnitude
+    norms = np.sqrt(group.squares.sum(axis=0))
+    p = group.n_columns
+    qr_error = qr_rounding(group)
+    varies = bool((norms > rounding).all())
     if varies and (
-        one.roots is None
+        group.roots is None
         or diagonal
-        or _plainly_independent(one.roots[0] / lengths, rounding / lengths, qr_error)
+        or _clearly_independent(group.roots[0] / norms, rounding / norms, qr_error)
     ):
         return []
     separates = cache(partial(_separates, moments))
 
-    def apart(j: int, on: Sequence[int], slopes: Floats) -> bool:
-        return k is None and separates()(j, on, slopes)
+    def apart(j: int, predictors: Sequence[int], slopes: Floats) -> bool:
+        return k is None and separates()(j, predictors, slopes)
 
-    still = np.flatnonzero(lengths <= rounding).tolist()
-    constant = [Dependency(j, (), apart(j, [], np.zeros(0))) for j in still]
-    if one.roots is None or diagonal:
+    constant_columns = np.flatnonzero(norms <= rounding).tolist()
+    constant = [Dependency(j, (), apart(j, [], np.zeros(0))) for j in constant_columns]
+    if group.roots is None or diagonal:
         return constant
-    barren = {dependency.column for dependency in constant}
-    unit = np.where(lengths > 0, lengths, 1.0)
-    root = one.roots[0] / unit
+    constant_columns_set = {dependency.column for dependency in constant}
+    unit = np.where(norms > 0, norms, 1.0)
+    root = group.roots[0] / unit
     rounding = rounding / unit
     # The independent columns equal basis @ triangle, therefore slopes follow by substitution.
     basis = np.zeros((len(root), p), order="F")
     triangle = np.zeros((p, p), order="F")
-    kept: list[int] = []
-    found = list(constant)
+    independent: list[int] = []
+    dependent = list(constant)
     for j in range(p):
-        if j in barren:
+        if j in constant_columns_set:
             continue
-        m = len(kept)
+        n_independent = len(independent)
         residual = root[:, j]
-        along = np.zeros(m)
+        projections = np.zeros(n_independent)
         for _ in range(2):
-            step = basis[:, :m].T @ residual
-            residual = residual - basis[:, :m] @ step
-            along = along + step
-        length = float(np.linalg.norm(residual))
-        slopes = _substituted(triangle[:m, :m], along)
-        if length <= slack(slopes, rounding[j], rounding[kept], qr_error):
-            on = [kept[i] for i in np.flatnonzero(np.abs(slopes) > 1e-6)]
-            own = slopes * unit[j] / unit[kept]
-            found.append(Dependency(j, tuple(on), apart(j, kept, own)))
+            step = basis[:, :n_independent].T @ residual
+            residual = residual - basis[:, :n_independent] @ step
+            projections = projections + step
+        residual_norm = float(np.linalg.norm(residual))
+        slopes = _solve_triangular(triangle[:n_independent, :n_independent], projections)
+        if residual_norm <= slack(slopes, rounding[j], rounding[independent], qr_error):
+            predictors = [independent[i] for i in np.flatnonzero(np.abs(slopes) > 1e-6)]
+            data_slopes = slopes * unit[j] / unit[independent]
+            dependent.append(Dependency(j, tuple(predictors), apart(j, independent, data_slopes)))
             continue
-        basis[:, m] = residual / length
-        triangle[:m, m] = along
-        triangle[m, m] = length
-        kept.append(j)
-    return sorted(found, key=lambda dependency: dependency.column)
+        basis[:, n_independent] = residual / residual_norm
+        triangle[:n_independent, n_independent] = projections
+        triangle[n_independent, n_independent] = residual_norm
+        independent.append(j)
+    return sorted(dependent, key=lambda dependency: dependency.column)
 
 
 def _separates(moments: ClassMoments) -> Callable[[int, Sequence[int], Floats], bool]:
@@ -453,29 +453,29 @@ def _separates(moments: ClassMoments) -> Callable[[int, Sequence[int], Floats], 
     Its arguments are the position of the column, the positions of the others, and their slopes in units of z.
     """
     means = moments.means[moments.rows > 0]
-    gaps = means - means[0]
-    size = EPS * np.sqrt(moments.total) * moments.magnitude
+    mean_differences = means - means[0]
+    rounding = EPS * np.sqrt(moments.total) * moments.magnitude
 
-    def apart(j: int, on: Sequence[int], slopes: Floats) -> bool:
+    def apart(j: int, predictors: Sequence[int], slopes: Floats) -> bool:
         """Return whether class means differ by more than rounding errors.
 
         Parameters
         ----------
         j : int
             Position of the column.
-        on : sequence of m int
+        predictors : sequence of m int
             Positions of the other columns.
         slopes : (m,) float
         """
-        left = gaps[:, j] - gaps[:, on] @ slopes
-        terms = np.abs(gaps[:, j]) + np.abs(gaps[:, on]) @ np.abs(slopes)
-        nothing = size[j] + size[on] @ np.abs(slopes) + np.sqrt(EPS) * terms
-        return bool((np.abs(left) > CLEAR * nothing).any())
+        residual_differences = mean_differences[:, j] - mean_differences[:, predictors] @ slopes
+        terms = np.abs(mean_differences[:, j]) + np.abs(mean_differences[:, predictors]) @ np.abs(slopes)
+        rounding_errors = rounding[j] + rounding[predictors] @ np.abs(slopes) + np.sqrt(EPS) * terms
+        return bool((np.abs(residual_differences) > MIN_ROUNDING_ERRORS_APART * rounding_errors).any())
 
     return apart
 
 
-def _plainly_independent(root: Floats, rounding: Floats, qr_error: float) -> bool:
+def _clearly_independent(root: Floats, rounding: Floats, qr_error: float) -> bool:
     """Return whether all columns are independent by a margin, without the search of `dependencies`.
 
     Parameters
@@ -498,30 +498,32 @@ def _plainly_independent(root: Floats, rounding: Floats, qr_error: float) -> boo
     with np.errstate(over="ignore", invalid="ignore"):
         # A column of the inverse contains the slopes divided by the residual.
         slopes = np.abs(np.triu(np.linalg.inv(root))) * residuals
-        nothing = rounding @ slopes + qr_error * np.linalg.norm(slopes, axis=0)
-        return bool((residuals > 2 * nothing).all())
+        rounding_errors = rounding @ slopes + qr_error * np.linalg.norm(slopes, axis=0)
+        return bool((residuals > 2 * rounding_errors).all())
 
 
-def slack(slopes: Floats, own: float, others: Floats, qr_error: float) -> float:
+def slack(slopes: Floats, rounding: float, predictor_rounding: Floats, qr_error: float) -> float:
     """Return the largest residual of a column that may be rounding error; see `dependencies`.
 
     Parameters
     ----------
     slopes : (m,) float
         Slopes of the column on earlier columns.
-    own : float
+    rounding : float
         Rounding error of the column.
-    others : (m,) float
+    predictor_rounding : (m,) float
         Rounding errors of the earlier columns.
     qr_error : float
         See `qr_rounding`.
     """
-    return float(own + np.abs(slopes) @ others + qr_error * np.hypot(1, np.linalg.norm(slopes)))
+    return float(
+        rounding + np.abs(slopes) @ predictor_rounding + qr_error * np.hypot(1, np.linalg.norm(slopes))
+    )
 
 
-def _substituted(triangle: Floats, column: Floats) -> Floats:
+def _solve_triangular(triangle: Floats, column: Floats) -> Floats:
     """Return the solution (m,) of an upper triangular system (m, m), by NumPy if it is small."""
-    if len(column) < WIDE:
+    if len(column) < MIN_COLUMNS_TO_SOLVE:
         return np.asarray(np.linalg.solve(triangle, column))
     return np.asarray(scipy.linalg.blas.dtrsv(triangle, column))
 
@@ -540,32 +542,32 @@ class UpdatedRoot:
     """
 
     def __init__(self, root: Floats) -> None:
-        self._held = np.array(root, order="F")
+        self._root = np.array(root, order="F")
         self.pivots: list[int] = []
 
     def residuals(self, columns: Codes | list[int]) -> Floats:
         """Return the residuals (r - m, c) of columns on the m chosen ones, up to a rotation."""
-        return self._held[len(self.pivots) :, columns]
+        return self._root[len(self.pivots) :, columns]
 
     def squares(self) -> Floats:
         """Return the sums of squares (p,) of the residuals of all columns."""
-        below = self._held[len(self.pivots) :]
-        return np.asarray(np.einsum("ij,ij->j", below, below))
+        residual_rows = self._root[len(self.pivots) :]
+        return np.asarray(np.einsum("ij,ij->j", residual_rows, residual_rows))
 
     def above(self, columns: Codes | list[int]) -> Floats:
         """Return the first m rows (m, c) of columns, which determine their regression on the chosen ones."""
-        return self._held[: len(self.pivots), columns]
+        return self._root[: len(self.pivots), columns]
 
     def triangle(self) -> Floats:
         """Return the triangular root (m, m) of the scatter of the chosen columns, in their order."""
-        return np.asfortranarray(self._held[: len(self.pivots), self.pivots])
+        return np.asfortranarray(self._root[: len(self.pivots), self.pivots])
 
     def solved(self, columns: Floats, *, transposed: bool = False) -> Floats:
         """Solve the system with the triangle, or its transpose, and right-hand sides (m, c)."""
         if not self.pivots:
             return np.zeros_like(columns)
-        solved = scipy.linalg.solve_triangular(self.triangle(), columns, trans=1 if transposed else 0)
-        return np.asarray(solved)
+        solution = scipy.linalg.solve_triangular(self.triangle(), columns, trans=1 if transposed else 0)
+        return np.asarray(solution)
 
     def inverse(self) -> Floats:
         """Return the inverse (m, m) of the triangle.
@@ -577,17 +579,17 @@ class UpdatedRoot:
 
     def add(self, column: int) -> None:
         """Add a column to the chosen ones."""
-        m = len(self.pivots)
-        below = self._held[m:]
-        mirror = below[:, column].copy()
-        length = float(np.linalg.norm(mirror))
-        if length:
-            mirror[0] += np.copysign(length, mirror[0])
-            mirror /= np.linalg.norm(mirror)
-            below -= np.outer(2.0 * mirror, mirror @ below)
-        self._held[m + 1 :, column] = 0.0
+        n_pivots = len(self.pivots)
+        residual_rows = self._root[n_pivots:]
+        reflector = residual_rows[:, column].copy()
+        norm = float(np.linalg.norm(reflector))
+        if norm:
+            reflector[0] += np.copysign(norm, reflector[0])
+            reflector /= np.linalg.norm(reflector)
+            residual_rows -= np.outer(2.0 * reflector, reflector @ residual_rows)
+        self._root[n_pivots + 1 :, column] = 0.0
         # The chosen columns are zero below the triangle; remove rounding errors.
-        self._held[m:, self.pivots] = 0.0
+        self._root[n_pivots:, self.pivots] = 0.0
         self.pivots.append(column)
 
     def drop(self, column: int) -> None:
@@ -595,9 +597,9 @@ class UpdatedRoot:
         first = self.pivots.index(column)
         del self.pivots[first]
         for i, other in enumerate(self.pivots[first:], first):
-            a, b = self._held[i : i + 2, other]
-            length = float(np.hypot(a, b))
-            if length:
-                turn = np.array([[a, b], [-b, a]]) / length
-                self._held[i : i + 2] = turn @ self._held[i : i + 2]
-            self._held[i + 1, other] = 0.0
+            a, b = self._root[i : i + 2, other]
+            norm = float(np.hypot(a, b))
+            if norm:
+                rotation = np.array([[a, b], [-b, a]]) / norm
+                self._root[i : i + 2] = rotation @ self._root[i : i + 2]
+            self._root[i + 1, other] = 0.0

@@ -26,8 +26,8 @@ from discrim.core.covariance.model import (
     each_covariance,
 )
 from discrim.core.covariance.principal import one_scatter
-from discrim.core.covariance.shrinkage import Powers, Shrinkage, Trial, data_units
-from discrim.core.moments.derived_moments import comparable_to_median, median_column
+from discrim.core.covariance.shrinkage import CandidateScorer, Powers, Shrinkage, data_units
+from discrim.core.moments.derived_moments import limit_scales_to_median, median_column
 from discrim.core.moments.moments import ClassMoments, from_class_means
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats
@@ -88,23 +88,23 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
     def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
         """Return the constant columns if nothing is shrunk, or if the median of the variances is zero."""
         constant = dependencies(moments, k, diagonal=True)
-        g = self.shrinkage.of(k)
+        g = self.shrinkage.for_class(k)
         if g is not None and Shrinkage("given", (g,)).is_none(moments.n_columns):
             return constant
         return constant if 2 * len(constant) >= moments.n_columns else []
 
     def find_out_of_range(self, moments: ClassMoments, k: int | None) -> tuple[int, int] | None:
         """Return a column that varies too much for the median variance, and the column of the median."""
-        g = self.shrinkage.of(k)
+        g = self.shrinkage.for_class(k)
         if g is None:
             return None
-        one = one_scatter(moments, k)
-        return out_of_reach(one.squares[0], one.scale, g)
+        group = one_scatter(moments, k)
+        return column_out_of_range(group.squares[0], group.scale, g)
 
     def rescaled(self, moments: ClassMoments) -> ClassMoments:
         """Return the moments with columns on scales comparable to the median, if something is shrunk."""
         shrinks = not self.shrinkage.values or any(self.shrinkage.values)
-        return comparable_to_median(moments) if shrinks else moments
+        return limit_scales_to_median(moments) if shrinks else moments
 
     def fit_to_rows(
         self, rows: RowBlocks, moments: ClassMoments, divisors: Floats
@@ -119,7 +119,7 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
         """
         if self.shrinkage.rule != "strimmer":
             return self
-        moments = comparable_to_median(moments)
+        moments = limit_scales_to_median(moments)
         fourths = shrinkage.column_powers(rows, moments).fourths
         return self.with_shrinkages(*[strimmer(moments, fourths, k) for k, _ in each_covariance(divisors)])
 
@@ -129,13 +129,13 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
         covariances = []
         shrinkages = []
         for k, divisor in each_covariance(divisors):
-            one = one_scatter(moments, k)
-            g = self.shrinkage.of(k) or 0.0
-            covariances.append(median_shrunk(one.squares[0], one.scale, divisor, g))
+            group = one_scatter(moments, k)
+            g = self.shrinkage.for_class(k) or 0.0
+            covariances.append(median_shrunk_covariance(group.squares[0], group.scale, divisor, g))
             shrinkages.append(g)
         return CovarianceEstimates(self.with_shrinkages(*shrinkages), moments, tuple(covariances))
 
-    def candidate_scores(self, moments: ClassMoments, divisors: Floats, log_prior: Floats) -> Trial:
+    def candidate_scores(self, moments: ClassMoments, divisors: Floats, log_prior: Floats) -> CandidateScorer:
         """Return leave-one-out scores under each candidate of the shrinkage.
 
         Parameters
@@ -149,23 +149,23 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
         Trial
         """
         candidates = np.array(self.shrinkage.grid)
-        return diagonal_trial(comparable_to_median(moments), divisors, log_prior, candidates)
+        return diagonal_candidate_scores(limit_scales_to_median(moments), divisors, log_prior, candidates)
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Return scores in closed form, column by column."""
         moments = self.rescaled(fitted.moments)
-        intensity = column_held_at(np.array(self.shrinkage.values))
+        intensity = fixed_intensity(np.array(self.shrinkage.values))
         if fitted.rows is not None and self.shrinkage.rule == "strimmer":
             powers = shrinkage.column_powers(fitted.rows, moments)
-            intensity = strimmer_without(moments, powers, common=len(fitted.divisors) == 1)
+            intensity = strimmer_without_row(moments, powers, common=len(fitted.divisors) == 1)
         return diagonal_left_out(replace(fitted, moments=moments), intensity)
 
 
-REACH_OF_MEDIAN = 450
+MAX_LOG2_MEDIAN_RATIO = 450
 """Maximum ratio of a column's standard deviation to the median, in powers of two, if it is fully shrunk."""
 
 
-def median_shrunk(squares: Floats, scale: Floats, divisor: float, g: float) -> Covariance:
+def median_shrunk_covariance(squares: Floats, scale: Floats, divisor: float, g: float) -> Covariance:
     """Compute the diagonal covariance, in z, of variances shrunk towards their median.
 
     Parameters
@@ -193,7 +193,7 @@ def median_shrunk(squares: Floats, scale: Floats, divisor: float, g: float) -> C
         )
 
 
-def out_of_reach(squares: Floats, scale: Floats, g: float) -> tuple[int, int] | None:
+def column_out_of_range(squares: Floats, scale: Floats, g: float) -> tuple[int, int] | None:
     """Find a column whose squared distances would overflow if all variances are replaced by the median.
 
     Any g below one keeps a share of the column's own variance, which prevents the overflow.
@@ -214,54 +214,56 @@ def out_of_reach(squares: Floats, scale: Floats, g: float) -> tuple[int, int] | 
     """
     if g < 1 or not squares.any():
         return None
-    middle = median_column(squares, scale)
+    median_position = median_column(squares, scale)
     with np.errstate(divide="ignore"):
         sizes = 0.5 * np.log2(squares) - np.log2(scale)
-    wild = int(np.argmax(sizes))
-    return (wild, middle) if sizes[wild] - sizes[middle] > REACH_OF_MEDIAN else None
+    widest = int(np.argmax(sizes))
+    return (
+        (widest, median_position) if sizes[widest] - sizes[median_position] > MAX_LOG2_MEDIAN_RATIO else None
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WithoutRow:
+class SquaresWithoutRow:
     """Sums of squares without each of m rows.
 
     Attributes
     ----------
     squares : (p, m) float
         Of the row's own class, or of all classes, without the row.
-    whole : (p, m) or (p, 1) float
+    full_squares : (p, m) or (p, 1) float
         With the row.
-    middle : (m,) float
+    medians : (m,) float
         Medians of `squares` over the columns.
     codes : (m,) int
         Class of each row.
-    gone : Removal
+    removal : Removal
         Weights that are left out.
     deviations : (p, m) float
         Deviations of the rows from the means of their classes.
     """
 
     squares: Floats
-    whole: Floats
-    middle: Floats
+    full_squares: Floats
+    medians: Floats
     codes: Codes
-    gone: Removal
+    removal: Removal
     deviations: Floats
 
-    def shrunk(self, g: Floats) -> Floats:
+    def shrink(self, g: Floats) -> Floats:
         """Return sums of squares (p, m) shrunk by g (m,)."""
-        return np.asarray((1.0 - g) * self.squares + g * self.middle)
+        return np.asarray((1.0 - g) * self.squares + g * self.medians)
 
-    def spoilt(self, shrunken: Floats, g: Floats, spoilt_at: float) -> NDArray[np.bool_]:
+    def spoilt(self, shrunk_squares: Floats, g: Floats, min_ratio: float) -> NDArray[np.bool_]:
         """Find rows for which too few digits of some column remain.
 
         Parameters
         ----------
-        shrunken : (p, m) float
+        shrunk_squares : (p, m) float
             Shrunk sums of squares.
         g : (m,) float
             Shrinkages.
-        spoilt_at : float
+        min_ratio : float
             Remaining proportion of a sum of squares up to which a row is spoilt.
 
         Returns
@@ -269,21 +271,21 @@ class WithoutRow:
         (m,) bool
         """
         # Only the share of the column's own sum of squares has rounding errors of the subtraction.
-        has_digits = (shrunken > spoilt_at * (1.0 - g) * self.whole) & (shrunken > 0)
+        has_digits = (shrunk_squares > min_ratio * (1.0 - g) * self.full_squares) & (shrunk_squares > 0)
         return np.asarray(~has_digits.all(axis=0))
 
 
-DiagonalIntensity = Callable[[WithoutRow], Floats]
+DiagonalIntensity = Callable[[SquaresWithoutRow], Floats]
 """Function that returns the shrinkages (m,) without each of m rows."""
 
 
-def column_held_at(g: float | Floats) -> DiagonalIntensity:
+def fixed_intensity(g: float | Floats) -> DiagonalIntensity:
     """Return a function of fixed shrinkages, one or one (K,) for each class, which ignores the rows."""
     by_class = np.atleast_1d(g)
     return lambda rows: by_class[rows.codes if len(by_class) > 1 else np.zeros_like(rows.codes)]
 
 
-def strimmer_without(moments: ClassMoments, powers: Powers, *, common: bool) -> DiagonalIntensity:
+def strimmer_without_row(moments: ClassMoments, powers: Powers, *, common: bool) -> DiagonalIntensity:
     """Return the function that computes the analytic shrinkage without each row.
 
     Parameters
@@ -299,30 +301,37 @@ def strimmer_without(moments: ClassMoments, powers: Powers, *, common: bool) -> 
     DiagonalIntensity
     """
 
-    def found(rows: WithoutRow) -> Floats:
+    def intensities(rows: SquaresWithoutRow) -> Floats:
         """Return the shrinkages (m,) without each row."""
-        gone = rows.gone
+        removal = rows.removal
         if common:
-            fourths = powers.without(rows.deviations, rows.codes, gone.out, gone.count)
-            return shrinkage.strimmer_intensity(rows.squares, fourths, moments.total - gone.out)
+            fourths = powers.fourths_without_rows(
+                rows.deviations, rows.codes, removal.weight, removal.class_weight
+            )
+            return shrinkage.strimmer_intensity(rows.squares, fourths, moments.total - removal.weight)
         fourths = np.empty(len(rows.codes))
         for k in np.unique(rows.codes).tolist():
-            mine = np.flatnonzero(rows.codes == k)
-            own = Powers(powers.seconds[[k]], powers.thirds[[k]], powers.fourths[[k]])
-            nought = np.zeros(len(mine), dtype=np.intp)
-            fourths[mine] = own.without(rows.deviations[:, mine], nought, gone.out[mine], gone.count[mine])
-        return shrinkage.strimmer_intensity(rows.squares, fourths, gone.count - gone.out)
+            members = np.flatnonzero(rows.codes == k)
+            class_powers = Powers(powers.seconds[[k]], powers.thirds[[k]], powers.fourths[[k]])
+            zero_codes = np.zeros(len(members), dtype=np.intp)
+            fourths[members] = class_powers.fourths_without_rows(
+                rows.deviations[:, members],
+                zero_codes,
+                removal.weight[members],
+                removal.class_weight[members],
+            )
+        return shrinkage.strimmer_intensity(rows.squares, fourths, removal.class_weight - removal.weight)
 
-    return found
+    return intensities
 
 
-def without_row(
+def squares_without_row(
     moments: ClassMoments,
     x: Floats,
     codes: Codes,
     weights: Floats | None,
     divisors: Floats,
-) -> WithoutRow:
+) -> SquaresWithoutRow:
     """Compute the sums of squares without each row.
 
     Parameters
@@ -342,14 +351,16 @@ def without_row(
     unit = data_units(moments, by_class=False)[0][:, None]
     u = from_class_means(moments, x, codes) * unit
     totals = moments.squares.T * unit * unit
-    whole = totals.sum(axis=1, keepdims=True) if common else totals[:, codes]
+    full_squares = totals.sum(axis=1, keepdims=True) if common else totals[:, codes]
     divisor = divisors[0] if common else divisors[codes]
     gone = removal(moments.counts[codes], weights, divisor)
-    squares = whole - gone.lift * u**2
-    return WithoutRow(squares, whole, np.median(squares, axis=0), codes, gone, u)
+    squares = full_squares - gone.downdate_factor * u**2
+    return SquaresWithoutRow(squares, full_squares, np.median(squares, axis=0), codes, gone, u)
 
 
-def scores_without(fitted: NormalClasses, rows: WithoutRow, g: Floats, spoilt_at: float = SPOILT) -> Floats:
+def leave_one_out_scores(
+    fitted: NormalClasses, rows: SquaresWithoutRow, g: Floats, min_ratio: float = SPOILT
+) -> Floats:
     """Compute scores of rows under the rule without each of them.
 
     If each class has its covariance, only the covariance of the row's own class changes.
@@ -360,7 +371,7 @@ def scores_without(fitted: NormalClasses, rows: WithoutRow, g: Floats, spoilt_at
     rows : WithoutRow
     g : (m,) float
         Shrinkages.
-    spoilt_at : float
+    min_ratio : float
         Remaining proportion of a sum of squares up to which a row is spoilt.
 
     Returns
@@ -369,40 +380,42 @@ def scores_without(fitted: NormalClasses, rows: WithoutRow, g: Floats, spoilt_at
         NaN for spoilt rows.
     """
     moments = fitted.moments
-    full = fitted.covariances
+    covariances = fitted.covariances
     divisors = fitted.divisors
     unit = data_units(moments, by_class=False)[0]
-    common = len(full) == 1
+    common = len(covariances) == 1
     codes = rows.codes
-    gone = rows.gone
-    shrunken = rows.shrunk(g)
-    moved = shrunken / ((divisors[0] if common else divisors[codes]) - gone.out)
+    removal = rows.removal
+    shrunk_squares = rows.shrink(g)
+    variances_without_row = shrunk_squares / ((divisors[0] if common else divisors[codes]) - removal.weight)
     # Differences of means in z are small, and do not cancel.
     means = moments.means * unit
-    out = np.empty((moments.n_classes, len(codes)))
+    scores = np.empty((moments.n_classes, len(codes)))
     with np.errstate(divide="ignore", invalid="ignore"):
         for k in range(moments.n_classes):
-            mine = codes == k
-            gaps = rows.deviations + (means[codes] - means[k]).T
-            gaps *= np.where(mine, np.sqrt(gone.stretch), 1.0)
-            variance = moved
+            is_member = codes == k
+            mean_deviations = rows.deviations + (means[codes] - means[k]).T
+            mean_deviations *= np.where(is_member, np.sqrt(removal.distance_factor), 1.0)
+            variance = variances_without_row
             if not common:
-                variance = np.where(mine, moved, ((full[k].root * unit) ** 2)[:, None])
-            out[k] = fitted.log_prior[k] - 0.5 * (gaps**2 / variance).sum(axis=0)
+                variance = np.where(
+                    is_member, variances_without_row, ((covariances[k].root * unit) ** 2)[:, None]
+                )
+            scores[k] = fitted.log_prior[k] - 0.5 * (mean_deviations**2 / variance).sum(axis=0)
             if not common:
-                out[k] -= 0.5 * np.log(variance).sum(axis=0)
-    return settle(out, codes, gone, rows.spoilt(shrunken, g, spoilt_at))
+                scores[k] -= 0.5 * np.log(variance).sum(axis=0)
+    return settle(scores, codes, removal, rows.spoilt(shrunk_squares, g, min_ratio))
 
 
-def diagonal_left_out(fitted: NormalClasses, own: DiagonalIntensity) -> LeftOut:
-    """Return leave-one-out scores under shrunk variances, with the shrinkages that `own` computes."""
+def diagonal_left_out(fitted: NormalClasses, intensity: DiagonalIntensity) -> LeftOut:
+    """Return leave-one-out scores under shrunk variances, with the shrinkages that `intensity` computes."""
     moments = fitted.moments
     divisors = fitted.divisors
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
-            rows = without_row(moments, x, codes, weights, divisors)
-            return scores_without(fitted, rows, own(rows)).T
+            rows = squares_without_row(moments, x, codes, weights, divisors)
+            return leave_one_out_scores(fitted, rows, intensity(rows)).T
 
     return scores
 
@@ -422,13 +435,17 @@ def strimmer(moments: ClassMoments, fourths: Floats, k: int | None = None) -> fl
     -------
     float
     """
-    one = one_scatter(moments, k)
+    group = one_scatter(moments, k)
     unit = data_units(moments, by_class=False)[0]
-    own = fourths if k is None else fourths[[k]]
-    return float(shrinkage.strimmer_intensity(one.squares[0] * unit * unit, own.sum(), one.total))
+    class_fourths = fourths if k is None else fourths[[k]]
+    return float(
+        shrinkage.strimmer_intensity(group.squares[0] * unit * unit, class_fourths.sum(), group.total)
+    )
 
 
-def diagonal_trial(moments: ClassMoments, divisors: Floats, log_prior: Floats, grid: Floats) -> Trial:
+def diagonal_candidate_scores(
+    moments: ClassMoments, divisors: Floats, log_prior: Floats, grid: Floats
+) -> CandidateScorer:
     """Return leave-one-out scores under variances shrunk by each candidate.
 
     Parameters
@@ -455,14 +472,16 @@ def diagonal_trial(moments: ClassMoments, divisors: Floats, log_prior: Floats, g
         weights : (m,) float, optional
         """
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            rows = without_row(moments, x, codes, weights, divisors)
+            rows = squares_without_row(moments, x, codes, weights, divisors)
         for g in grid.tolist():
             with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-                full = tuple(
-                    median_shrunk(own, moments.scale, divisor, g)
-                    for own, divisor in zip(squares, divisors.tolist(), strict=True)
+                covariances = tuple(
+                    median_shrunk_covariance(class_squares, moments.scale, divisor, g)
+                    for class_squares, divisor in zip(squares, divisors.tolist(), strict=True)
                 )
-                fitted = NormalClasses(moments, full, divisors, log_prior)
-                yield scores_without(fitted, rows, np.full(len(codes), g), shrinkage.BARELY)
+                fitted = NormalClasses(moments, covariances, divisors, log_prior)
+                yield leave_one_out_scores(
+                    fitted, rows, np.full(len(codes), g), shrinkage.MIN_RATIO_FOR_LABELS
+                )
 
     return scores

@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import LEAST_PART
+from discrim.core.covariance.covariance import MIN_SLOPE_RATIO
 from discrim.core.covariance.model import (
     CovarianceTraits,
     FullCovariance,
@@ -52,15 +52,15 @@ from discrim.core.rules.leave_one_out import LeftOut
 TOLERANCE = 1e-8
 """Estimated distance to the maximum, in standard errors of complete rows, at convergence."""
 
-LIKELIHOOD = 1e-10
+LLF_TOLERANCE = 1e-10
 """Estimated remaining gain in log-likelihood, relative to its size, at convergence."""
 
-MOST_SWEEPS = 5000
+MAX_ITERATIONS = 5000
 
-LARGEST_CHANGE = 3.0
+MAX_LOG_SD_CHANGE = 3.0
 """Maximum change of the logarithm of a standard deviation by extrapolation."""
 
-COLLAPSED = 1e-9
+MIN_RESIDUAL_RATIO = 1e-9
 """Residual of a column on the others, relative to its length, at which a covariance counts as singular."""
 
 
@@ -153,9 +153,11 @@ class EMMaximum:
         sd = np.sqrt((self.root**2).sum(axis=0))
         scale = column_scale(sd / observed.unit)
         ratio = scale / observed.unit
-        centres, rests = split_mean(observed.centres, self.means * ratio, scale)
+        centres, centre_errors = split_mean(observed.centres, self.means * ratio, scale)
         root = self.root * ratio * np.sqrt(observed.counts.sum())
-        return ClassMoments(observed.counts, rows, centres, rests, scale, (root.T @ root)[None], root[None])
+        return ClassMoments(
+            observed.counts, rows, centres, centre_errors, scale, (root.T @ root)[None], root[None]
+        )
 
 
 def observed_moments(x: Floats, codes: Codes, weights: Floats | None, k: int) -> ClassMoments:
@@ -179,15 +181,15 @@ def observed_moments(x: Floats, codes: Codes, weights: Floats | None, k: int) ->
     means, squares = np.zeros((2, k, x.shape[1]))
     scale = _scale(x - _first_values(x))
     for c in range(k):
-        own = x[codes == c]
+        class_rows = x[codes == c]
         weight = w[codes == c, None]
-        if not len(own):
+        if not len(class_rows):
             continue
-        there = ~np.isnan(own) * weight
-        n = np.maximum(there.sum(axis=0), np.finfo(np.float64).tiny)
-        first = np.nan_to_num(_first_values(own))
-        means[c] = first + np.nansum((own - first) * there, axis=0) / n
-        squares[c] = np.nansum(((own - means[c]) * scale) ** 2 * there, axis=0)
+        observed_weights = ~np.isnan(class_rows) * weight
+        n = np.maximum(observed_weights.sum(axis=0), np.finfo(np.float64).tiny)
+        first_values = np.nan_to_num(_first_values(class_rows))
+        means[c] = first_values + np.nansum((class_rows - first_values) * observed_weights, axis=0) / n
+        squares[c] = np.nansum(((class_rows - means[c]) * scale) ** 2 * observed_weights, axis=0)
     counts = np.bincount(codes, w, k).astype(np.float64)
     rows = np.bincount(codes, minlength=k)
     return ClassMoments(counts, rows, means, np.zeros_like(means), scale, squares)
@@ -226,30 +228,32 @@ def observed_rows(x: Floats, codes: Codes, weights: Floats | None, n_classes: in
         members = codes == k
         rows = x[members]
         # Relative to a first value, because a sum of large values would lose digits of their mean.
-        first = _first_values(rows)
-        gaps = rows - first
-        there = ~np.isnan(gaps) * w[members, None]
-        centres[k] = first + np.nansum(gaps * there, axis=0) / there.sum(axis=0)
+        first_values = _first_values(rows)
+        deviations = rows - first_values
+        observed_weights = ~np.isnan(deviations) * w[members, None]
+        centres[k] = first_values + np.nansum(deviations * observed_weights, axis=0) / observed_weights.sum(
+            axis=0
+        )
         z[members] = rows - centres[k]
     scale = _scale(z)
     sizes = np.sqrt(np.nanmean((z * scale) ** 2, axis=0)) / scale
     unit = np.exp2(-np.round(np.log2(np.where(sizes > 0, sizes, 1.0))))
     z *= unit
-    kinds = patterns(np.isnan(x))
+    row_patterns = patterns(np.isnan(x))
     groups = []
-    for q in sorted({len(columns) for columns, _ in kinds}):
-        same = [(columns, rows) for columns, rows in kinds if len(columns) == q]
-        groups.append(_group(same, z, codes, w, n_classes))
+    for q in sorted({len(columns) for columns, _ in row_patterns}):
+        patterns_of_size = [(columns, rows) for columns, rows in row_patterns if len(columns) == q]
+        groups.append(_group(patterns_of_size, z, codes, w, n_classes))
     counts = np.bincount(codes, w, n_classes).astype(np.float64)
     return Observed(tuple(groups), counts, centres, unit)
 
 
-def _group(kinds: list[tuple[Codes, Codes]], z: Floats, codes: Codes, w: Floats, k: int) -> _Group:
+def _group(patterns_of_size: list[tuple[Codes, Codes]], z: Floats, codes: Codes, w: Floats, k: int) -> _Group:
     """Compute the statistics of patterns with the same number q of observed columns.
 
     Parameters
     ----------
-    kinds : list of (columns, rows)
+    patterns_of_size : list of (columns, rows)
         Positions of the observed columns and of the rows of each pattern.
     z : (n, p) float
     codes : (n,) int
@@ -263,18 +267,18 @@ def _group(kinds: list[tuple[Codes, Codes]], z: Floats, codes: Codes, w: Floats,
     _Group
     """
     p = z.shape[1]
-    q = len(kinds[0][0])
-    order = np.array([np.concatenate([c, np.setdiff1d(np.arange(p), c)]) for c, _ in kinds])
-    counts, means, roots = (np.zeros((len(kinds), *shape)) for shape in ((k,), (k, q), (q, q)))
-    for i, (columns, rows) in enumerate(kinds):
-        part = z[rows][:, columns]
+    q = len(patterns_of_size[0][0])
+    order = np.array([np.concatenate([c, np.setdiff1d(np.arange(p), c)]) for c, _ in patterns_of_size])
+    counts, means, roots = (np.zeros((len(patterns_of_size), *shape)) for shape in ((k,), (k, q), (q, q)))
+    for i, (columns, rows) in enumerate(patterns_of_size):
+        observed_values = z[rows][:, columns]
         classes = codes[rows]
         weight = w[rows]
         counts[i] = np.bincount(classes, weight, k)
         for c in np.flatnonzero(counts[i]).tolist():
-            mine = classes == c
-            means[i, c] = weight[mine] @ part[mine] / counts[i, c]
-        roots[i] = packed_triangle(np.sqrt(weight)[:, None] * (part - means[i, classes]))
+            is_member = classes == c
+            means[i, c] = weight[is_member] @ observed_values[is_member] / counts[i, c]
+        roots[i] = packed_triangle(np.sqrt(weight)[:, None] * (observed_values - means[i, classes]))
     return _Group(order, counts, means, roots)
 
 
@@ -291,68 +295,68 @@ def fit_observed(observed: Observed, progress: Callable[[int], None] = lambda st
     -------
     EMMaximum
     """
-    now = _start(observed)
+    current = _initial_estimates(observed)
     steps = 0
-    fallback = now
-    before = -np.inf
-    ahead = np.inf
-    while steps < MOST_SWEEPS:
-        first, llf = _sweep(observed, now)
+    fallback = current
+    previous_llf = -np.inf
+    previous_change = np.inf
+    while steps < MAX_ITERATIONS:
+        first, llf = _em_iteration(observed, current)
         steps += 1
         progress(1)
         if not np.isfinite(llf) and steps == 1:
             raise CoreDataError("no_likelihood_of_rows")
-        if not np.isfinite(llf) or llf < before - LIKELIHOOD * (1 + abs(before)):
+        if not np.isfinite(llf) or llf < previous_llf - LLF_TOLERANCE * (1 + abs(previous_llf)):
             # The extrapolation went too far; return to the last iteration.
-            now = fallback
-            before = -np.inf
+            current = fallback
+            previous_llf = -np.inf
             continue
-        last = ahead
-        ahead = _distance(observed, now, first)
-        size = np.sqrt((first[1] ** 2).sum(axis=0))
-        if (np.abs(np.diagonal(first[1])) / size).min() <= COLLAPSED:
-            at_fault = _at_fault(observed, first[1])
-            return EMMaximum(*first, llf + _units(observed), steps, False, at_fault)
-        second, middle = _sweep(observed, first)
+        last = previous_change
+        previous_change = _standardized_change(observed, current, first)
+        norms = np.sqrt((first[1] ** 2).sum(axis=0))
+        if (np.abs(np.diagonal(first[1])) / norms).min() <= MIN_RESIDUAL_RATIO:
+            at_fault = _dependent_column(observed, first[1])
+            return EMMaximum(*first, llf + _unit_log_likelihood(observed), steps, False, at_fault)
+        second, second_llf = _em_iteration(observed, first)
         steps += 1
         progress(1)
-        moved = _distance(observed, first, second)
-        rate = min(moved / ahead, 1.0) if ahead > 0 else 0.0
-        left = moved * rate / (1.0 - rate) if rate < 1 else np.inf
-        gain = (middle - llf) * rate**2 / (1.0 - rate**2) if rate < 1 else np.inf
-        settled = left <= TOLERANCE and gain <= LIKELIHOOD * (1 + abs(middle))
-        if settled or (moved <= TOLERANCE and moved >= ahead and ahead >= last):
-            final = _sweep(observed, second)[1]
-            return EMMaximum(*second, final + _units(observed), steps + 1, True)
+        change = _standardized_change(observed, first, second)
+        rate = min(change / previous_change, 1.0) if previous_change > 0 else 0.0
+        remaining_change = change * rate / (1.0 - rate) if rate < 1 else np.inf
+        gain = (second_llf - llf) * rate**2 / (1.0 - rate**2) if rate < 1 else np.inf
+        has_converged = remaining_change <= TOLERANCE and gain <= LLF_TOLERANCE * (1 + abs(second_llf))
+        if has_converged or (change <= TOLERANCE and change >= previous_change and previous_change >= last):
+            final = _em_iteration(observed, second)[1]
+            return EMMaximum(*second, final + _unit_log_likelihood(observed), steps + 1, True)
         fallback = second
-        before = middle
-        now = _extrapolated(now, first, second)
-    return EMMaximum(*second, middle + _units(observed), steps, False)
+        previous_llf = second_llf
+        current = _extrapolate(current, first, second)
+    return EMMaximum(*second, second_llf + _unit_log_likelihood(observed), steps, False)
 
 
 _State = tuple[Floats, Floats]
 
 
-def _start(observed: Observed) -> _State:
+def _initial_estimates(observed: Observed) -> _State:
     """Return the means and a diagonal root of standard deviations of the observed values."""
     p = len(observed.unit)
     squares = np.zeros(p)
     counts = np.zeros(p)
     for group in observed.groups:
         q = group.n_observed
-        sums = (group.roots**2).sum(axis=1) + np.einsum("bk,bkq->bq", group.counts, group.means**2)
-        np.add.at(squares, group.order[:, :q], sums)
+        group_sums = (group.roots**2).sum(axis=1) + np.einsum("bk,bkq->bq", group.counts, group.means**2)
+        np.add.at(squares, group.order[:, :q], group_sums)
         np.add.at(counts, group.order[:, :q], group.counts.sum(axis=1)[:, None])
     return np.zeros_like(observed.centres), np.diag(np.sqrt(squares / counts))
 
 
-def _sweep(observed: Observed, now: _State) -> tuple[_State, float]:
+def _em_iteration(observed: Observed, current: _State) -> tuple[_State, float]:
     """Compute one iteration of EM.
 
     Parameters
     ----------
     observed : Observed
-    now : (means, root)
+    current : (means, root)
         Current estimates, (K, p) and (p, p).
 
     Returns
@@ -361,49 +365,58 @@ def _sweep(observed: Observed, now: _State) -> tuple[_State, float]:
     llf : float
         Log-likelihood, in z, at the current estimates.
     """
-    means, root = now
+    means, root = current
     p = len(root)
     llf = 0.0
     completed = []
-    moved = np.zeros_like(means)
+    mean_changes = np.zeros_like(means)
     for group in observed.groups:
         q = group.n_observed
         order = group.order
-        turned: Floats = np.asarray(np.linalg.qr(np.moveaxis(root[:, order], 1, 0), mode="r"))
-        observed_root = turned[:, :q, :q]
+        triangles: Floats = np.asarray(np.linalg.qr(np.moveaxis(root[:, order], 1, 0), mode="r"))
+        observed_root = triangles[:, :q, :q]
         slopes = np.zeros((len(order), q, p))
         slopes[:, :, :q] = np.eye(q)
-        slopes[:, :, q:] = np.linalg.solve(observed_root, turned[:, :q, q:])
-        gaps = group.means - np.moveaxis(means[:, order[:, :q]], 0, 1)
+        slopes[:, :, q:] = np.linalg.solve(observed_root, triangles[:, :q, q:])
+        mean_differences = group.means - np.moveaxis(means[:, order[:, :q]], 0, 1)
         n = group.counts.sum(axis=1)
         transposed = np.swapaxes(observed_root, 1, 2)
         squares = (np.linalg.solve(transposed, np.swapaxes(group.roots, 1, 2)) ** 2).sum()
         squares += (
-            (np.linalg.solve(transposed, np.swapaxes(gaps, 1, 2)) ** 2).sum(axis=1) * group.counts
+            (np.linalg.solve(transposed, np.swapaxes(mean_differences, 1, 2)) ** 2).sum(axis=1) * group.counts
         ).sum()
         logs = np.log(np.abs(np.diagonal(observed_root, axis1=1, axis2=2))).sum(axis=1)
         llf -= 0.5 * (squares + n @ (2 * logs + q * np.log(2 * np.pi)))
-        whole = _in_place(gaps @ slopes, order)
-        moved += np.einsum("bk,bkp->kp", group.counts, whole)
-        left = np.zeros((len(order), p - q, p))
-        left[:, :, q:] = np.sqrt(n)[:, None, None] * turned[:, q:, q:]
-        completed.append((whole, _in_place(group.roots @ slopes, order), _in_place(left, order)))
-    moved /= observed.counts[:, None]
+        completed_means = _in_table_order(mean_differences @ slopes, order)
+        mean_changes += np.einsum("bk,bkp->kp", group.counts, completed_means)
+        residual_roots = np.zeros((len(order), p - q, p))
+        residual_roots[:, :, q:] = np.sqrt(n)[:, None, None] * triangles[:, q:, q:]
+        completed.append(
+            (
+                completed_means,
+                _in_table_order(group.roots @ slopes, order),
+                _in_table_order(residual_roots, order),
+            )
+        )
+    mean_changes /= observed.counts[:, None]
     rows = []
-    for group, (whole, products, left) in zip(observed.groups, completed, strict=True):
-        between = np.sqrt(group.counts)[:, :, None] * (whole - moved)
-        rows += [part.reshape(-1, p) for part in (between, products, left)]
-    return (means + moved, packed_triangle(np.concatenate(rows)) / np.sqrt(observed.counts.sum())), float(llf)
+    for group, (completed_means, products, residual_roots) in zip(observed.groups, completed, strict=True):
+        between = np.sqrt(group.counts)[:, :, None] * (completed_means - mean_changes)
+        rows += [rows_of_part.reshape(-1, p) for rows_of_part in (between, products, residual_roots)]
+    return (
+        means + mean_changes,
+        packed_triangle(np.concatenate(rows)) / np.sqrt(observed.counts.sum()),
+    ), float(llf)
 
 
-def _in_place(values: Floats, order: Codes) -> Floats:
+def _in_table_order(values: Floats, order: Codes) -> Floats:
     """Move columns (B, m, p) from the order of each pattern to the order of the table."""
     out = np.empty_like(values)
     np.put_along_axis(out, np.broadcast_to(order[:, None, :], values.shape), values, axis=2)
     return out
 
 
-def _distance(observed: Observed, old: _State, new: _State) -> float:
+def _standardized_change(observed: Observed, old: _State, new: _State) -> float:
     """Compute the largest change of a mean or of the covariance.
 
     Parameters
@@ -416,23 +429,25 @@ def _distance(observed: Observed, old: _State, new: _State) -> float:
     float
         In standard errors of complete rows, after whitening.
     """
-    turned = np.linalg.solve(old[1].T, new[1].T)
-    change = np.abs(turned @ turned.T - np.eye(len(turned))).max() * np.sqrt(observed.counts.sum())
-    gaps = np.linalg.solve(old[1].T, (new[0] - old[0]).T) * np.sqrt(observed.counts)
-    return float(max(change, np.abs(gaps).max()))
+    relative_root = np.linalg.solve(old[1].T, new[1].T)
+    change = np.abs(relative_root @ relative_root.T - np.eye(len(relative_root))).max() * np.sqrt(
+        observed.counts.sum()
+    )
+    mean_changes = np.linalg.solve(old[1].T, (new[0] - old[0]).T) * np.sqrt(observed.counts)
+    return float(max(change, np.abs(mean_changes).max()))
 
 
-def _at_fault(observed: Observed, root: Floats) -> int:
+def _dependent_column(observed: Observed, root: Floats) -> int:
     """Return the position of the dependent column with the fewest observed rows, the last of ties."""
-    parts = np.abs(np.linalg.svd(root / np.sqrt((root**2).sum(axis=0)))[2][-1])
+    loadings = np.abs(np.linalg.svd(root / np.sqrt((root**2).sum(axis=0)))[2][-1])
     counts = np.zeros(len(root))
     for group in observed.groups:
         np.add.at(counts, group.order[:, : group.n_observed], group.counts.sum(axis=1)[:, None])
-    there = np.where(parts > LEAST_PART * parts.max(), counts, np.inf)
-    return int(np.flatnonzero(there == there.min())[-1])
+    candidate_counts = np.where(loadings > MIN_SLOPE_RATIO * loadings.max(), counts, np.inf)
+    return int(np.flatnonzero(candidate_counts == candidate_counts.min())[-1])
 
 
-def _units(observed: Observed) -> float:
+def _unit_log_likelihood(observed: Observed) -> float:
     """Return the log-likelihood in the units of the data minus the log-likelihood in z."""
     return float(
         sum(
@@ -442,19 +457,19 @@ def _units(observed: Observed) -> float:
     )
 
 
-def _packed(state: _State) -> Floats:
+def _as_parameter_vector(state: _State) -> Floats:
     """Return means, elements above the diagonal, and logarithms of the diagonal as a vector."""
     root = state[1] * np.sign(np.diagonal(state[1]))[:, None]
     above = root[np.triu_indices(len(root), 1)]
     return np.concatenate([state[0].ravel(), above, np.log(np.diagonal(root))])
 
 
-def _extrapolated(now: _State, first: _State, second: _State) -> _State:
+def _extrapolate(current: _State, first: _State, second: _State) -> _State:
     """Extrapolate two successive iterations by SQUAREM.
 
     Parameters
     ----------
-    now, first, second : (means, root)
+    current, first, second : (means, root)
         Estimates before and after the first and the second iteration.
 
     Returns
@@ -462,21 +477,21 @@ def _extrapolated(now: _State, first: _State, second: _State) -> _State:
     (means, root)
         `second` if the extrapolation would go too far.
     """
-    a = _packed(now)
-    b = _packed(first)
-    c = _packed(second)
+    a = _as_parameter_vector(current)
+    b = _as_parameter_vector(first)
+    c = _as_parameter_vector(second)
     step = b - a
-    bend = (c - b) - (b - a)
-    size = float(np.linalg.norm(bend))
-    if not size > 0:
+    curvature = (c - b) - (b - a)
+    norm = float(np.linalg.norm(curvature))
+    if not norm > 0:
         return second
-    factor = max(float(np.linalg.norm(step)) / size, 1.0)
-    ahead = a + 2 * factor * step + factor**2 * bend
-    (k, p), means = now[0].shape, ahead[: now[0].size]
-    if not np.abs(ahead[-p:] - c[-p:]).max() < LARGEST_CHANGE:
+    factor = max(float(np.linalg.norm(step)) / norm, 1.0)
+    extrapolated = a + 2 * factor * step + factor**2 * curvature
+    (k, p), means = current[0].shape, extrapolated[: current[0].size]
+    if not np.abs(extrapolated[-p:] - c[-p:]).max() < MAX_LOG_SD_CHANGE:
         return second
-    root = np.diag(np.exp(ahead[-p:]))
-    root[np.triu_indices(p, 1)] = ahead[now[0].size : -p]
+    root = np.diag(np.exp(extrapolated[-p:]))
+    root[np.triu_indices(p, 1)] = extrapolated[current[0].size : -p]
     return means.reshape(k, p), root
 
 
@@ -589,8 +604,8 @@ def fit_em(
     (ClassMoments, EMCovariance) or Collapsed
     """
     incomplete = int(np.isnan(x).any(axis=1).sum())
-    kinds = len(patterns(np.isnan(x)))
-    parts = []
+    n_patterns = len(patterns(np.isnan(x)))
+    class_moments = []
     searches = []
     for k in [None] if common else range(n_classes):
         members = np.ones(len(x), dtype=bool) if k is None else codes == k
@@ -601,20 +616,22 @@ def fit_em(
         if maximum.collapsed is not None:
             return Collapsed(k, maximum.collapsed)
         rows = np.bincount(labels, minlength=len(observed.counts))
-        parts.append(maximum.moments(observed, rows))
+        class_moments.append(maximum.moments(observed, rows))
         searches.append(maximum)
-    steps = sum(each.steps for each in searches)
-    llf = sum(each.llf for each in searches)
-    made = em_covariance(steps, all(each.converged for each in searches), llf, kinds, incomplete)
-    return (parts[0] if common else _joined(parts)), made
+    steps = sum(search.steps for search in searches)
+    llf = sum(search.llf for search in searches)
+    covariance_model = em_covariance(
+        steps, all(search.converged for search in searches), llf, n_patterns, incomplete
+    )
+    return (class_moments[0] if common else _concatenate_moments(class_moments)), covariance_model
 
 
-def _joined(parts: list[ClassMoments]) -> ClassMoments:
+def _concatenate_moments(class_moments: list[ClassMoments]) -> ClassMoments:
     """Concatenate the moments of single classes, rescaled to a common scale."""
-    scale = parts[0].scale
-    rescaled = [part.rescaled(scale) for part in parts]
+    scale = class_moments[0].scale
+    rescaled = [moments.rescaled(scale) for moments in class_moments]
     names = ("counts", "rows", "centres", "rests", "scatters", "roots")
     joined: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in rescaled]) for name in names
+        name: np.concatenate([getattr(moments, name) for moments in rescaled]) for name in names
     }
     return ClassMoments(scale=scale, **joined)

@@ -92,13 +92,13 @@ from discrim.core.errors import (
     UnsuitableOptionError,
     positions,
 )
-from discrim.core.moments.derived_moments import root_of
+from discrim.core.moments.derived_moments import root_of_scatter
 from discrim.core.moments.moments import ClassMoments, from_class_means
 from discrim.core.numerics.arrays import NOT_STORED, Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut, Removal, by_refits, removal, settle
 
-Found = Literal["given", "cattell", "bic"]
+DimensionMethod = Literal["given", "cattell", "bic"]
 """How the dimensions are determined: by the user, the scree test or BIC."""
 
 FORMS = (
@@ -131,7 +131,7 @@ class Wanted:
     """
 
     form: str
-    found: Found
+    found: DimensionMethod
     given: Codes | None = None
     threshold: float = THRESHOLD
 
@@ -184,16 +184,16 @@ class FactorAnalyticCovariance(CovarianceModel):
             raise CoreCollinearError("one_column_for_factors")
         if self.dimensions is None:
             return self
-        given = self.dimensions
+        dimensions = self.dimensions
         form = self.wanted.form
-        given = given if isinstance(given, Mapping) else dict.fromkeys(levels, given)
-        unknown = [label for label in given if label not in levels]
+        dimensions = dimensions if isinstance(dimensions, Mapping) else dict.fromkeys(levels, dimensions)
+        unknown = [label for label in dimensions if label not in levels]
         if unknown:
             raise CoreDataError("unknown_class_of_dimensions", classes=unknown, label=unknown[0])
-        missing = [label for label in levels if label not in given]
+        missing = [label for label in levels if label not in dimensions]
         if missing:
             raise CoreDataError("missing_class_of_dimensions", classes=missing, label=missing[0])
-        by_class = np.array([int(given[label]) for label in levels])
+        by_class = np.array([int(dimensions[label]) for label in levels])
         if common_dimension(form) and len(set(by_class.tolist())) > 1:
             if common_axes(form):
                 raise CoreDataError("one_common_dimension", form=form)
@@ -236,27 +236,27 @@ class FactorAnalyticCovariance(CovarianceModel):
         """Return the numbers of dimensions that separate axes of equal eigenvalues."""
         if self.factors is None:
             return []
-        most = self.factors.n_columns - 1
+        max_count = self.factors.n_columns - 1
         ties = self.factors.tied_axes()
-        return [SeparatedAxes(None if self.is_common else k, d, tie, most) for k, d, tie in ties]
+        return [SeparatedAxes(None if self.is_common else k, d, tie, max_count) for k, d, tie in ties]
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Return leave-one-out scores in closed form, or by refits if classes have common parameters."""
         factors = self.factors
         if factors is None or self.refits_each_row:
             form = self.wanted.form
-            takes = f"of parameters that the classes of {form} share takes a refit for each row"
-            return by_refits(int(fitted.moments.rows.sum()), fitted.moments.n_classes, takes)
-        return self.sphere.left_out(fitted, lambda in_units: factors_left_out(in_units, factors))
+            work = f"of parameters that the classes of {form} share takes a refit for each row"
+            return by_refits(int(fitted.moments.rows.sum()), fitted.moments.n_classes, work)
+        return self.sphere.left_out(fitted, lambda in_units: factor_leave_one_out(in_units, factors))
 
     @property
     def refits_each_row(self) -> bool:
         """Whether classes share parameters, in which case leaving out a row requires a refit."""
         # A class is estimated from its own rows if neither parameters nor an estimated dimension are common.
         form = self.wanted.form
-        given = self.wanted.found == "given"
-        apart = of_each_class(form) and (given or not common_dimension(form))
-        return self.factors is not None and not apart
+        has_fixed_dimensions = self.wanted.found == "given"
+        is_separate = is_separable_by_class(form) and (has_fixed_dimensions or not common_dimension(form))
+        return self.factors is not None and not is_separate
 
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
         """Return the number of parameters of axes and variances, plus dimensions that were estimated."""
@@ -264,8 +264,8 @@ class FactorAnalyticCovariance(CovarianceModel):
 
     def log_likelihood(self, fitted: NormalClasses) -> float:
         """Return the log-likelihood with variances estimated with the class counts as divisors."""
-        most_likely = () if self.factors is None else self.factors.covariances(fitted.moments.counts)
-        logdets = np.array([covariance.logdet for covariance in most_likely])
+        ml_covariances = () if self.factors is None else self.factors.covariances(fitted.moments.counts)
+        logdets = np.array([covariance.logdet for covariance in ml_covariances])
         return gaussian.log_likelihood(fitted.moments, logdets, fitted.log_prior)
 
     @property
@@ -293,18 +293,18 @@ class FactorAnalyticCovariance(CovarianceModel):
 
 def factor_fault(fault: Fault, form: str) -> NoEstimateError:
     """Return the error for a class whose covariance of this form does not exist."""
-    k = positions(fault.code if fault.code >= 0 else None)
+    k = positions(fault.class_position if fault.class_position >= 0 else None)
     if fault.kind == "order":
         return UnsuitableOptionError("signal_below_noise", class_positions=k, form=form)
     return SingularEstimateError("no_noise", class_positions=k, dimension=fault.dimension, rank=fault.rank)
 
 
-def falls(lengths: Floats, p: int) -> Floats:
+def falls(eigenvalues: Floats, p: int) -> Floats:
     """Return the differences of adjacent eigenvalues.
 
     Parameters
     ----------
-    lengths : (..., r) float
+    eigenvalues : (..., r) float
         Eigenvalues in decreasing order.
     p : int
         Number of columns. If r < p, the fall of the last eigenvalue to zero is included.
@@ -313,19 +313,19 @@ def falls(lengths: Floats, p: int) -> Floats:
     -------
     (..., r - 1) or (..., r) float
     """
-    if lengths.shape[-1] < p:
-        lengths = np.concatenate([lengths, np.zeros((*lengths.shape[:-1], 1))], axis=-1)
-    return np.asarray(lengths[..., :-1] - lengths[..., 1:])
+    if eigenvalues.shape[-1] < p:
+        eigenvalues = np.concatenate([eigenvalues, np.zeros((*eigenvalues.shape[:-1], 1))], axis=-1)
+    return np.asarray(eigenvalues[..., :-1] - eigenvalues[..., 1:])
 
 
-def by_scree(lengths: Floats, most: Codes, p: int, threshold: float) -> Codes:
+def dimensions_by_scree(eigenvalues: Floats, max_dimensions: Codes, p: int, threshold: float) -> Codes:
     """Choose dimensions by the scree test.
 
     Parameters
     ----------
-    lengths : (m, r) float
+    eigenvalues : (m, r) float
         Eigenvalues in decreasing order.
-    most : (m,) int
+    max_dimensions : (m,) int
         Largest dimensions allowed.
     p : int
         Number of columns.
@@ -338,25 +338,27 @@ def by_scree(lengths: Floats, most: Codes, p: int, threshold: float) -> Codes:
 
     Examples
     --------
-    >>> by_scree(np.array([[9.0, 5.0, 1.0, 0.9]]), np.array([3]), 4, 0.2).tolist()
+    >>> dimensions_by_scree(np.array([[9.0, 5.0, 1.0, 0.9]]), np.array([3]), 4, 0.2).tolist()
     [2]
     """
-    steps = falls(lengths, p)
-    steep = steps >= threshold * steps.max(axis=1, keepdims=True)
-    steep &= np.arange(steps.shape[1]) < most[:, None]
-    last = steps.shape[1] - np.argmax(steep[:, ::-1], axis=1)
+    differences = falls(eigenvalues, p)
+    is_steep = differences >= threshold * differences.max(axis=1, keepdims=True)
+    is_steep &= np.arange(differences.shape[1]) < max_dimensions[:, None]
+    last = differences.shape[1] - np.argmax(is_steep[:, ::-1], axis=1)
     # If only the fall to zero is steep, the dimension is one.
-    return np.asarray(np.where(steep.any(axis=1), last, 1), dtype=np.intp)
+    return np.asarray(np.where(is_steep.any(axis=1), last, 1), dtype=np.intp)
 
 
-def by_bic(lengths: Floats, most: Codes, p: int, counts: Floats, *, shared: bool) -> Codes:
+def dimensions_by_bic(
+    eigenvalues: Floats, max_dimensions: Codes, p: int, counts: Floats, *, shared: bool
+) -> Codes:
     """Choose dimensions by BIC.
 
     Parameters
     ----------
-    lengths : (m, r) float
+    eigenvalues : (m, r) float
         Eigenvalues of scatters in decreasing order.
-    most : (m,) int
+    max_dimensions : (m,) int
         Largest dimensions allowed, one less than the rank.
     p : int
         Number of columns.
@@ -372,23 +374,23 @@ def by_bic(lengths: Floats, most: Codes, p: int, counts: Floats, *, shared: bool
     Examples
     --------
     >>> scatter = 50 * np.array([[9.0, 5.0, 1.0, 0.9]])
-    >>> by_bic(scatter, np.array([3]), 4, np.array([50.0]), shared=False).tolist()
+    >>> dimensions_by_bic(scatter, np.array([3]), 4, np.array([50.0]), shared=False).tolist()
     [2]
     """
-    spanned = np.minimum(p, most + 1)
-    values = bic_by_dimension(lengths, spanned, counts, shared=shared)
-    values[np.arange(values.shape[1]) >= most[:, None]] = np.inf
-    return np.asarray(np.argmin(values, axis=1) + 1, dtype=np.intp)
+    span_dimensions = np.minimum(p, max_dimensions + 1)
+    bic = bic_by_dimension(eigenvalues, span_dimensions, counts, shared=shared)
+    bic[np.arange(bic.shape[1]) >= max_dimensions[:, None]] = np.inf
+    return np.asarray(np.argmin(bic, axis=1) + 1, dtype=np.intp)
 
 
-def bic_by_dimension(lengths: Floats, spanned: Codes, counts: Floats, *, shared: bool) -> Floats:
+def bic_by_dimension(eigenvalues: Floats, span_dimensions: Codes, counts: Floats, *, shared: bool) -> Floats:
     """Compute BIC for each number of dimensions, up to terms that do not depend on it.
 
     Parameters
     ----------
-    lengths : (m, r) float
+    eigenvalues : (m, r) float
         Eigenvalues of scatters in decreasing order.
-    spanned : (m,) int
+    span_dimensions : (m,) int
         Dimension of the space that the rows span, at most p.
     counts : (m,) float
         Number of observations, or sum of weights, of each scatter.
@@ -400,22 +402,22 @@ def bic_by_dimension(lengths: Floats, spanned: Codes, counts: Floats, *, shared:
     (m, r) float
         BIC of 1, ..., r dimensions; not finite if a dimension leaves zero noise.
     """
-    d = np.arange(1, lengths.shape[1] + 1)
+    d = np.arange(1, eigenvalues.shape[1] + 1)
     n = counts[:, None]
-    p = spanned[:, None]
-    tails = np.cumsum(lengths[:, ::-1], axis=1)[:, ::-1]
-    rest = np.concatenate([tails[:, 1:], np.zeros((len(lengths), 1))], axis=1)
+    p = span_dimensions[:, None]
+    tail_sums = np.cumsum(eigenvalues[:, ::-1], axis=1)[:, ::-1]
+    noise_sums = np.concatenate([tail_sums[:, 1:], np.zeros((len(eigenvalues), 1))], axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         if shared:
-            signal = d * np.log(np.cumsum(lengths, axis=1) / d / n)
+            signal = d * np.log(np.cumsum(eigenvalues, axis=1) / d / n)
         else:
-            signal = np.cumsum(np.log(lengths / n), axis=1)
-        noise = (p - d) * np.log(rest / (p - d) / n)
-        free = d * (p - (d + 1) / 2) + (1 if shared else d)
-        return np.asarray(n * (signal + noise) + free * np.log(n))
+            signal = np.cumsum(np.log(eigenvalues / n), axis=1)
+        noise = (p - d) * np.log(noise_sums / (p - d) / n)
+        n_free = d * (p - (d + 1) / 2) + (1 if shared else d)
+        return np.asarray(n * (signal + noise) + n_free * np.log(n))
 
 
-HALF_DIGITS = 1e-8
+MIN_EIGENVALUE_RATIO = 1e-8
 """Ratio of smallest to largest eigenvalue below which eigenvalues of a scatter lose half their digits."""
 
 
@@ -427,14 +429,14 @@ class Fault:
     ----------
     kind : {"rank", "order"}
         "rank" if the noise is zero, "order" if a signal variance is smaller than the noise.
-    code : int
+    class_position : int
         Position of the class, -1 for the pooled scatter.
     dimension, rank : int
         Dimension of the signal, and rank of the scatter.
     """
 
     kind: Literal["rank", "order"]
-    code: int
+    class_position: int
     dimension: int
     rank: int
 
@@ -449,7 +451,7 @@ def common_dimension(form: str) -> bool:
     return not form.endswith("Dk")
 
 
-def of_each_class(form: str) -> bool:
+def is_separable_by_class(form: str) -> bool:
     """Return whether variances and axes of a class depend on the rows of this class only."""
     return form.startswith("Ak") and "BkQk" in form
 
@@ -476,12 +478,14 @@ def free_parameters(form: str, dimensions: Codes, p: int) -> int:
     int
     """
     k = len(dimensions)
-    each = dimensions.tolist()
-    first = int(dimensions[0])
-    axes = [d * p - d * (d + 1) // 2 for d in each]
-    turns = axes[0] if common_axes(form) else sum(axes)
-    signal = {"Akj": sum(each), "Ak": k, "Aj": first, "A": 1}[form.split("B")[0]]
-    return int(turns + signal + (k if "Bk" in form else 1))
+    dimension_list = dimensions.tolist()
+    first_dimension = int(dimensions[0])
+    axis_parameters = [d * p - d * (d + 1) // 2 for d in dimension_list]
+    n_axis_parameters = axis_parameters[0] if common_axes(form) else sum(axis_parameters)
+    n_signal_parameters = {"Akj": sum(dimension_list), "Ak": k, "Aj": first_dimension, "A": 1}[
+        form.split("B")[0]
+    ]
+    return int(n_axis_parameters + n_signal_parameters + (k if "Bk" in form else 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -530,8 +534,8 @@ class Factors:
     @property
     def explained(self) -> Floats:
         """Share (K,) of the total variance of each class on its signal axes."""
-        shares = [s.lengths[:d].sum() / s.lengths.sum() for s, d in self._pairs()]
-        return np.array(shares * (len(self.dimensions) // len(shares)))
+        proportions = [s.lengths[:d].sum() / s.lengths.sum() for s, d in self._pairs()]
+        return np.array(proportions * (len(self.dimensions) // len(proportions)))
 
     def tied_axes(self) -> list[tuple[int, int, tuple[int, int]]]:
         """Return position, dimension and tied axes of spectra whose dimension separates equal eigenvalues."""
@@ -557,19 +561,23 @@ class Factors:
         """
         k = len(self.dimensions)
         p = self.n_columns
-        each = divisors if len(self.spectra) == k else divisors.sum(keepdims=True)
-        signals = [s.lengths[:d] / n for (s, d), n in zip(self._pairs(), each, strict=True)]
-        rests = np.array([s.lengths[d:].sum() for s, d in self._pairs()])
-        d = self.dimensions[: len(each)]
+        scatter_divisors = divisors if len(self.spectra) == k else divisors.sum(keepdims=True)
+        signals = [s.lengths[:d] / n for (s, d), n in zip(self._pairs(), scatter_divisors, strict=True)]
+        noise_sums = np.array([s.lengths[d:].sum() for s, d in self._pairs()])
+        d = self.dimensions[: len(scatter_divisors)]
         if "Bk" in self.form:
-            noise = rests / (each * (p - d))
+            noise = noise_sums / (scatter_divisors * (p - d))
         else:
-            noise = np.full(len(each), rests.sum() / (each @ (p - d)))
+            noise = np.full(len(scatter_divisors), noise_sums.sum() / (scatter_divisors @ (p - d)))
         if one_signal(self.form):
-            sums = np.array([n * a.sum() for a, n in zip(signals, each, strict=True)])
-            own = sums / (each * d) if "Ak" in self.form else np.full(len(each), sums.sum() / (each @ d))
-            signals = [np.full(m, a) for a, m in zip(own, d.tolist(), strict=True)]
-        if len(each) < k:
+            sums = np.array([n * a.sum() for a, n in zip(signals, scatter_divisors, strict=True)])
+            signal_means = (
+                sums / (scatter_divisors * d)
+                if "Ak" in self.form
+                else np.full(len(scatter_divisors), sums.sum() / (scatter_divisors @ d))
+            )
+            signals = [np.full(m, a) for a, m in zip(signal_means, d.tolist(), strict=True)]
+        if len(scatter_divisors) < k:
             return signals * k, np.repeat(noise, k)
         return signals, noise
 
@@ -581,19 +589,19 @@ class Factors:
     def covariances(self, divisors: Floats) -> tuple[ThinCovariance, ...]:
         """Return the covariance of each class for divisors (K,)."""
         signals, noise = self.variances(divisors)
-        made = [
+        covariances = [
             ThinCovariance.on_axes(replace(s, lengths=a), a, b)
             for s, a, b in zip(self.spectra, signals, noise.tolist(), strict=False)
         ]
-        return tuple(made * (len(self.dimensions) // len(made)))
+        return tuple(covariances * (len(self.dimensions) // len(covariances)))
 
     def fault(self) -> Fault | None:
         """Return the reason why a covariance does not exist, for the first such class, or None."""
-        each = self.dimensions[: len(self.ranks)].tolist()
-        for code, (d, rank) in enumerate(zip(each, self.ranks.tolist(), strict=True)):
+        dimensions = self.dimensions[: len(self.ranks)].tolist()
+        for code, (d, rank) in enumerate(zip(dimensions, self.ranks.tolist(), strict=True)):
             if d >= rank:
                 return Fault("rank", -1 if common_axes(self.form) else code, d, rank)
-        if of_each_class(self.form) or common_axes(self.form):
+        if is_separable_by_class(self.form) or common_axes(self.form):
             return None
         signals, noise = self.variances(self.counts)
         for code, (a, b) in enumerate(zip(signals, noise.tolist(), strict=True)):
@@ -603,13 +611,13 @@ class Factors:
 
     def free_parameters(self) -> int:
         """Count the free parameters of the covariances, including dimensions that were estimated."""
-        chosen = 0
+        n_estimated = 0
         if self.wanted.found != "given":
-            chosen = 1 if common_dimension(self.form) else len(self.dimensions)
-        return free_parameters(self.form, self.dimensions, self.n_columns) + chosen
+            n_estimated = 1 if common_dimension(self.form) else len(self.dimensions)
+        return free_parameters(self.form, self.dimensions, self.n_columns) + n_estimated
 
 
-def factors_of(moments: ClassMoments, wanted: Wanted) -> Factors:
+def factors_of(moments: ClassMoments, options: Wanted) -> Factors:
     """Compute the spectra of the scatters and choose the dimensions.
 
     The result may have a `fault`, in which case its covariances are invalid.
@@ -618,32 +626,32 @@ def factors_of(moments: ClassMoments, wanted: Wanted) -> Factors:
     ----------
     moments : ClassMoments
         With scatters or thin roots by class, in the units in which the noise has one variance.
-    wanted : Wanted
+    options : Wanted
         Options of the model.
 
     Returns
     -------
     Factors
     """
-    whole = common_axes(wanted.form)
-    each: list[int | None] = [None] if whole else list(range(moments.n_classes))
-    ranked = [spectrum_of(moments, k) for k in each]
-    ranks = np.array([rank for _, rank in ranked])
+    is_common = common_axes(options.form)
+    class_positions: list[int | None] = [None] if is_common else list(range(moments.n_classes))
+    spectra_and_ranks = [spectrum_of(moments, k) for k in class_positions]
+    ranks = np.array([rank for _, rank in spectra_and_ranks])
     # A common unit for all classes, in which the traces sum to one.
-    sizes = np.array([_size(own) for own, _ in ranked])
-    total = sizes.sum()
+    traces = np.array([_trace_of_spectrum(spectrum) for spectrum, _ in spectra_and_ranks])
+    total = traces.sum()
     unit = moments.common_unit / np.sqrt(total) if total > 0 else moments.common_unit
-    spectra = [replace(own, lengths=own.lengths * (size / total if total > 0 else 0.0), unit=unit)
-               for (own, _), size in zip(ranked, sizes.tolist(), strict=True)]  # fmt: skip
-    dimensions = wanted.given
+    spectra = [replace(spectrum, lengths=spectrum.lengths * (size / total if total > 0 else 0.0), unit=unit)
+               for (spectrum, _), size in zip(spectra_and_ranks, traces.tolist(), strict=True)]  # fmt: skip
+    dimensions = options.given
     if dimensions is None:
-        dimensions = _chosen(moments, wanted, spectra, ranks)
+        dimensions = _choose_dimensions(moments, options, spectra, ranks)
     axes = [
-        own if own.axes is None else replace(own, axes=np.ascontiguousarray(own.axes[:d]))
-        for own, d in zip(spectra, dimensions.tolist(), strict=False)
+        spectrum if spectrum.axes is None else replace(spectrum, axes=np.ascontiguousarray(spectrum.axes[:d]))
+        for spectrum, d in zip(spectra, dimensions.tolist(), strict=False)
     ]
     per_unit = float(moments.scale.min() * unit.max())
-    return Factors(wanted, dimensions, tuple(axes), ranks, moments.counts, per_unit)
+    return Factors(options, dimensions, tuple(axes), ranks, moments.counts, per_unit)
 
 
 def spectrum_of(moments: ClassMoments, k: int | None) -> tuple[Principal, int]:
@@ -661,38 +669,38 @@ def spectrum_of(moments: ClassMoments, k: int | None) -> tuple[Principal, int]:
     rank : int
         Number of eigenvalues larger than rounding error, at most the degrees of freedom.
     """
-    whole = one_scatter(moments, k)
+    group = one_scatter(moments, k)
     p = moments.n_columns
-    free = int((whole.rows - (whole.rows > 0)).sum())
-    if not whole.squares.any():
-        ratio = whole.common_unit
-        return Principal(np.zeros(min(1, p)), np.eye(1, p), ratio, whole.total, free), 0
-    spectrum = principal(whole)
-    if whole.roots is None and spectrum.lengths[-1] <= HALF_DIGITS * spectrum.lengths[0]:
-        spectrum = principal(replace(whole, roots=root_of(whole.scatters[0])[None]))
+    df = int((group.rows - (group.rows > 0)).sum())
+    if not group.squares.any():
+        unit = group.common_unit
+        return Principal(np.zeros(min(1, p)), np.eye(1, p), unit, group.total, df), 0
+    spectrum = principal(group)
+    if group.roots is None and spectrum.lengths[-1] <= MIN_EIGENVALUE_RATIO * spectrum.lengths[0]:
+        spectrum = principal(replace(group, roots=root_of_scatter(group.scatters[0])[None]))
     # Eigenvalues of the size of the rounding errors of the columns carry no information.
-    rounding = EPS * np.sqrt(whole.total) * np.linalg.norm(whole.magnitude * spectrum.unit)
+    rounding = EPS * np.sqrt(group.total) * np.linalg.norm(group.magnitude * spectrum.unit)
     relative = EPS * max(len(spectrum.lengths), p) * np.sqrt(spectrum.lengths[0])
     rank = int((np.sqrt(np.maximum(spectrum.lengths, 0.0)) > max(rounding, relative)).sum())
-    return spectrum, min(rank, free)
+    return spectrum, min(rank, df)
 
 
-def _size(own: Principal) -> float:
+def _trace_of_spectrum(spectrum: Principal) -> float:
     """Return the trace by which a spectrum was divided, in the common unit of the columns, or zero."""
-    if not own.lengths.any():
+    if not spectrum.lengths.any():
         return 0.0
-    return float(1.0 / own.unit.max() ** 2)
+    return float(1.0 / spectrum.unit.max() ** 2)
 
 
-def _chosen(
-    moments: ClassMoments, wanted: Wanted, spectra: list[Principal], ranks: Codes
+def _choose_dimensions(
+    moments: ClassMoments, options: Wanted, spectra: list[Principal], ranks: Codes
 ) -> NDArray[np.intp]:
     """Choose the dimensions from the eigenvalues.
 
     Parameters
     ----------
     moments : ClassMoments
-    wanted : Wanted
+    options : Wanted
         Options of the model.
     spectra : list of Principal
         Spectrum of each class, or of the pooled scatter.
@@ -706,30 +714,32 @@ def _chosen(
     k = moments.n_classes
     p = moments.n_columns
     counts = moments.counts
-    lengths = [own.lengths for own in spectra]
-    most = np.maximum(ranks - 1, 1)
-    if common_dimension(wanted.form):
-        if not common_axes(wanted.form):
-            lengths = [spectrum_of(moments, None)[0].lengths]
-            most = most.min(keepdims=True)
+    eigenvalues = [spectrum.lengths for spectrum in spectra]
+    max_dimensions = np.maximum(ranks - 1, 1)
+    if common_dimension(options.form):
+        if not common_axes(options.form):
+            eigenvalues = [spectrum_of(moments, None)[0].lengths]
+            max_dimensions = max_dimensions.min(keepdims=True)
         counts = counts.sum(keepdims=True)
-    side = np.zeros((len(lengths), max(len(own) for own in lengths)))
-    for row, own in zip(side, lengths, strict=True):
-        row[: len(own)] = np.maximum(own, 0.0)
-    found = choose(wanted, side, most, p, counts)
-    return np.repeat(found, k // len(found))
+    padded = np.zeros((len(eigenvalues), max(len(spectrum) for spectrum in eigenvalues)))
+    for row, spectrum in zip(padded, eigenvalues, strict=True):
+        row[: len(spectrum)] = np.maximum(spectrum, 0.0)
+    dimensions = choose_dimensions(options, padded, max_dimensions, p, counts)
+    return np.repeat(dimensions, k // len(dimensions))
 
 
-def choose(wanted: Wanted, lengths: Floats, most: Codes, p: int, counts: Floats) -> Codes:
+def choose_dimensions(
+    options: Wanted, eigenvalues: Floats, max_dimensions: Codes, p: int, counts: Floats
+) -> Codes:
     """Choose dimensions by the criterion of the options, the scree test or BIC.
 
     Parameters
     ----------
-    wanted : Wanted
+    options : Wanted
         Options of the model.
-    lengths : (m, r) float
+    eigenvalues : (m, r) float
         Eigenvalues in decreasing order.
-    most : (m,) int
+    max_dimensions : (m,) int
         Largest dimensions allowed.
     p : int
         Number of columns.
@@ -740,17 +750,17 @@ def choose(wanted: Wanted, lengths: Floats, most: Codes, p: int, counts: Floats)
     -------
     (m,) int
     """
-    if wanted.found == "bic":
-        return by_bic(lengths, most, p, counts, shared=one_signal(wanted.form))
-    return by_scree(lengths, most, p, wanted.threshold)
+    if options.found == "bic":
+        return dimensions_by_bic(eigenvalues, max_dimensions, p, counts, shared=one_signal(options.form))
+    return dimensions_by_scree(eigenvalues, max_dimensions, p, options.threshold)
 
 
-MOST_STEPS = 100
+MAX_STEPS = 100
 """Maximum number of iterations for the eigenvalues; a few suffice unless intervals are halved."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Downdated:
+class DowndatedEigenvalues:
     """The q largest eigenvalues u_j of m matrices diag(l) - z z'.
 
     Attributes
@@ -759,24 +769,24 @@ class Downdated:
         Differences l_j - u_j.
     slopes : (m, q) float
         Sums over i of z_i^2 / (l_i - u_j)^2.
-    gaps : (m, r, q) float
+    differences : (m, r, q) float
         Differences l_i - u_j.
-    found : (m,) bool
+    has_converged : (m,) bool
         Matrices whose eigenvalues converged to rounding error.
     """
 
     shifts: Floats
     slopes: Floats
-    gaps: Floats
-    found: NDArray[np.bool_]
+    differences: Floats
+    has_converged: NDArray[np.bool_]
 
 
-def downdated(lengths: Floats, squares: Floats, q: int) -> Downdated:
+def downdated(eigenvalues: Floats, squares: Floats, q: int) -> DowndatedEigenvalues:
     """Compute the q largest eigenvalues of the matrices diag(l) - z z'.
 
     Parameters
     ----------
-    lengths : (r,) float
+    eigenvalues : (r,) float
         Diagonal l, strictly decreasing by more than rounding error of the first element.
     squares : (m, r) float
         Positive squares z_i^2 of each matrix.
@@ -795,47 +805,47 @@ def downdated(lengths: Floats, squares: Floats, q: int) -> Downdated:
     (2.5, 0.5)
     """
     m, r = squares.shape
-    apart = lengths[:, None] - lengths[:q]
+    pole_differences = eigenvalues[:, None] - eigenvalues[:q]
     # There is no pole below the last eigenvalue. The trace bounds its distance from the pole above.
     width = np.empty((m, q))
-    width[:] = np.append(-np.diff(lengths), 0.0)[:q]
+    width[:] = np.append(-np.diff(eigenvalues), 0.0)[:q]
     if q == r:
         width[:, -1] = squares.sum(axis=1) * (1 + EPS * r)
     low, high = np.zeros((m, q)), width.copy()
     shifts = width / 2
     slopes = np.ones((m, q))
-    found = np.zeros(m, dtype=bool)
-    before = np.arange(r)[:, None] <= np.arange(q)
-    ends = np.arange(q) == r - 1
+    has_converged = np.zeros(m, dtype=bool)
+    is_above = np.arange(r)[:, None] <= np.arange(q)
+    is_last = np.arange(q) == r - 1
     active = np.arange(m)
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         delta = shifts[active]
-        gaps = apart + delta[:, None, :]
-        part = squares[active][:, :, None] / gaps
-        steep = part / gaps
-        psi, psi_slope = (np.where(before, each, 0.0).sum(axis=1) for each in (part, steep))
-        phi, phi_slope = (np.where(before, 0.0, each).sum(axis=1) for each in (part, steep))
+        differences = pole_differences + delta[:, None, :]
+        terms = squares[active][:, :, None] / differences
+        slope_terms = terms / differences
+        psi, psi_slope = (np.where(is_above, values, 0.0).sum(axis=1) for values in (terms, slope_terms))
+        phi, phi_slope = (np.where(is_above, 0.0, values).sum(axis=1) for values in (terms, slope_terms))
         value = 1.0 - psi - phi
         slopes[active] = psi_slope + phi_slope
-        close = np.abs(value) <= 4 * EPS * r * (1.0 + np.abs(psi) + np.abs(phi))
-        close |= high[active] - low[active] <= 2 * EPS * delta
-        done = close.all(axis=1)
-        found[active[done]] = True
-        if done.all():
+        is_close = np.abs(value) <= 4 * EPS * r * (1.0 + np.abs(psi) + np.abs(phi))
+        is_close |= high[active] - low[active] <= 2 * EPS * delta
+        is_done = is_close.all(axis=1)
+        has_converged[active[is_done]] = True
+        if is_done.all():
             break
         # If f is positive, the eigenvalue is larger and the shift is smaller.
         high[active] = np.where(value > 0, delta, high[active])
         low[active] = np.where(value > 0, low[active], delta)
-        step = _step(delta, delta - width[active], (psi, psi_slope), (phi, phi_slope), ends)
-        inside = (step > low[active]) & (step < high[active])
-        middle = 0.5 * (low[active] + high[active])
-        shifts[active] = np.where(close, delta, np.where(inside, step, middle))
-        active = active[~done]
-    return Downdated(shifts, slopes, apart + shifts[:, None, :], found)
+        step = _next_iterate(delta, delta - width[active], (psi, psi_slope), (phi, phi_slope), is_last)
+        is_inside = (step > low[active]) & (step < high[active])
+        midpoint = 0.5 * (low[active] + high[active])
+        shifts[active] = np.where(is_close, delta, np.where(is_inside, step, midpoint))
+        active = active[~is_done]
+    return DowndatedEigenvalues(shifts, slopes, pole_differences + shifts[:, None, :], has_converged)
 
 
-def _step(
-    first: Floats, second: Floats, before: tuple[Floats, Floats], behind: tuple[Floats, Floats], ends: Floats
+def _next_iterate(
+    first: Floats, second: Floats, above: tuple[Floats, Floats], below: tuple[Floats, Floats], is_last: Floats
 ) -> Floats:
     """Compute the next iterate from a rational interpolation with two poles.
 
@@ -843,9 +853,9 @@ def _step(
     ----------
     first, second : (m, q) float
         Distances of the current iterates from the upper and the lower pole.
-    before, behind : pair of (m, q) float
+    above, below : pair of (m, q) float
         Values and slopes of the sums over the poles above and below.
-    ends : (q,) bool
+    is_last : (q,) bool
         Eigenvalues without a pole below.
 
     Returns
@@ -853,59 +863,59 @@ def _step(
     (m, q) float
         Next differences l_j - u_j; they may lie outside the bracketing interval.
     """
-    (psi, psi_slope), (phi, phi_slope) = before, behind
+    (psi, psi_slope), (phi, phi_slope) = above, below
     s = first**2 * psi_slope
-    big = second**2 * phi_slope
+    scaled_slope = second**2 * phi_slope
     level = 1.0 - (psi - first * psi_slope) - (phi - second * phi_slope)
-    linear = s + big - level * (first + second)
-    constant = level * first * second - s * second - big * first
+    linear = s + scaled_slope - level * (first + second)
+    constant = level * first * second - s * second - scaled_slope * first
     with np.errstate(divide="ignore", invalid="ignore"):
         root = np.sqrt(np.maximum(linear**2 - 4 * level * constant, 0.0))
-        half = -0.5 * (linear + np.copysign(root, linear))
-        one = first - half / level
-        other = first - constant / half
+        half_sum = -0.5 * (linear + np.copysign(root, linear))
+        first_root = first - half_sum / level
+        second_root = first - constant / half_sum
         width = first - second
-        step = np.where((one > 0) & (one < width), one, other)
-        return np.asarray(np.where(ends, s / level, step))
+        step = np.where((first_root > 0) & (first_root < width), first_root, second_root)
+        return np.asarray(np.where(is_last, s / level, step))
 
 
-HELD_SCATTERS = 2**21
+MAX_SCATTER_ELEMENTS = 2**21
 """Maximum number of elements of leave-one-out scatters in memory at once."""
 
-KNOWN_NOISE = 1e-10
+MAX_NOISE_ERROR = 1e-10
 """Relative error of the noise variance at or above which a row is left to a refit."""
 
-FEW_EIGENVALUES = 3
+MIN_ROWS_PER_EIGENVALUE = 3
 """The largest eigenvalues are computed individually if at most one in so many is required."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Split:
+class _SignalNoiseSplit:
     """Leave-one-out scatters of a class, split into signal and noise, for m rows.
 
     Attributes
     ----------
     dimensions : (m,) int
         Dimensions of the signal without each row.
-    lengths : (m, q) float
+    eigenvalues : (m, q) float
         Eigenvalues; only the leading `dimensions` are used.
     squares : (m, q) float
         Squared coordinates of each row on the eigenvectors.
-    rest : (m,) float
+    noise_sums : (m,) float
         Sum of the eigenvalues of the noise.
-    rest_squares : (m,) float
+    noise_squares : (m,) float
         Squared length of each row in the noise space.
     """
 
     dimensions: Codes
-    lengths: Floats
+    eigenvalues: Floats
     squares: Floats
-    rest: Floats
-    rest_squares: Floats
+    noise_sums: Floats
+    noise_squares: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _WithoutRows:
+class _LeaveOneOutFactors:
     """Computation of the covariance of one class without each of its rows, on the axes of its scatter.
 
     Attributes
@@ -929,37 +939,37 @@ class _WithoutRows:
     def threshold(self) -> float:
         return self.factors.wanted.threshold
 
-    def enough(self) -> int:
+    def n_leading_eigenvalues(self) -> int:
         """Return the number of leading eigenvalues to compute; all of them if a few do not suffice."""
-        lengths = self.spectrum.lengths
-        found = self.factors.wanted.found
-        r = len(lengths)
-        known = lengths[: self.rank]
-        if found == "bic" or self.rank < 2 or np.diff(known).max() > -4 * EPS * known[0]:
+        eigenvalues = self.spectrum.lengths
+        method = self.factors.wanted.found
+        r = len(eigenvalues)
+        positive = eigenvalues[: self.rank]
+        if method == "bic" or self.rank < 2 or np.diff(positive).max() > -4 * EPS * positive[0]:
             return r
         q = int(self.factors.dimensions[self.code])
-        if found == "cattell":
+        if method == "cattell":
             # Leave room for the largest fall to halve without a row before all eigenvalues are required.
-            steep = falls(lengths, self.spectrum.n_columns).max() * self.threshold / 2
-            steeper = np.flatnonzero(self.reach() >= steep)
-            q = max(q, int(steeper[-1]) + 1 if len(steeper) else 0) + 1
-        return q if FEW_EIGENVALUES * q <= r else r
+            min_fall = falls(eigenvalues, self.spectrum.n_columns).max() * self.threshold / 2
+            large_falls = np.flatnonzero(self.max_falls() >= min_fall)
+            q = max(q, int(large_falls[-1]) + 1 if len(large_falls) else 0) + 1
+        return q if MIN_ROWS_PER_EIGENVALUE * q <= r else r
 
-    def reach(self) -> Floats:
+    def max_falls(self) -> Floats:
         """Return upper bounds (rank,) of the fall after each eigenvalue if a row is left out."""
-        after = np.append(self.spectrum.lengths[2 : self.rank], [0.0, 0.0])
-        return np.asarray(self.spectrum.lengths[: self.rank] - after[: self.rank])
+        lower = np.append(self.spectrum.lengths[2 : self.rank], [0.0, 0.0])
+        return np.asarray(self.spectrum.lengths[: self.rank] - lower[: self.rank])
 
-    def split(self, turned: Floats, ranks: Codes, gone: Removal, q: int) -> _Split:
+    def split(self, coordinates: Floats, ranks: Codes, removal: Removal, q: int) -> _SignalNoiseSplit:
         """Split from the q largest eigenvalues; use all eigenvalues for rows for which these do not suffice.
 
         Parameters
         ----------
-        turned : (r, m) float
+        coordinates : (r, m) float
             Deviations of the rows from the class mean, on the axes.
         ranks : (m,) int
             Rank without each row.
-        gone : Removal
+        removal : Removal
             Weights that are left out.
         q : int
             Number of leading eigenvalues.
@@ -968,35 +978,40 @@ class _WithoutRows:
         -------
         _Split
         """
-        if q >= len(turned):
-            return self.by_all(turned, ranks, gone)
-        split, known = self.by_largest(turned, ranks, gone, q)
-        if known.all():
+        if q >= len(coordinates):
+            return self.split_all(coordinates, ranks, removal)
+        split, is_valid = self.split_leading(coordinates, ranks, removal, q)
+        if is_valid.all():
             return split
-        at = np.flatnonzero(~known)
-        some = Removal(*(getattr(gone, name)[at] for name in ("out", "count", "alone", "shrink", "left")))
-        again = self.by_all(turned[:, at], ranks[at], some)
-        wide = np.zeros((2, turned.shape[1], len(turned)))
-        wide[0, :, :q] = split.lengths
-        wide[1, :, :q] = split.squares
-        wide[0, at] = again.lengths
-        wide[1, at] = again.squares
+        invalid = np.flatnonzero(~is_valid)
+        remaining = Removal(
+            *(
+                getattr(removal, name)[invalid]
+                for name in ("weight", "class_weight", "is_alone", "divisor_ratio", "determinant_ratio")
+            )
+        )
+        full_split = self.split_all(coordinates[:, invalid], ranks[invalid], remaining)
+        padded = np.zeros((2, coordinates.shape[1], len(coordinates)))
+        padded[0, :, :q] = split.eigenvalues
+        padded[1, :, :q] = split.squares
+        padded[0, invalid] = full_split.eigenvalues
+        padded[1, invalid] = full_split.squares
         for name in ("dimensions", "rest", "rest_squares"):
-            getattr(split, name)[at] = getattr(again, name)
-        return replace(split, lengths=wide[0], squares=wide[1])
+            getattr(split, name)[invalid] = getattr(full_split, name)
+        return replace(split, eigenvalues=padded[0], squares=padded[1])
 
-    def by_largest(
-        self, turned: Floats, ranks: Codes, gone: Removal, q: int
-    ) -> tuple[_Split, NDArray[np.bool_]]:
+    def split_leading(
+        self, coordinates: Floats, ranks: Codes, removal: Removal, q: int
+    ) -> tuple[_SignalNoiseSplit, NDArray[np.bool_]]:
         """Split from the q largest eigenvalues.
 
         Parameters
         ----------
-        turned : (r, m) float
+        coordinates : (r, m) float
             Deviations of the rows from the class mean, on the axes.
         ranks : (m,) int
             Rank without each row.
-        gone : Removal
+        removal : Removal
             Weights that are left out.
         q : int
             Number of leading eigenvalues.
@@ -1008,62 +1023,70 @@ class _WithoutRows:
             Rows for which the q eigenvalues suffice.
         """
         rank = self.rank
-        whole = self.spectrum.lengths[: self.rank]
-        lift = gone.lift[:, None]
-        t = turned[:rank].T
-        squares = np.maximum(lift * t**2, EPS**2 * whole[0])
-        moved = downdated(whole, squares, q)
-        lengths = whole[:q] - moved.shifts
-        known = moved.found
+        eigenvalues = self.spectrum.lengths[: self.rank]
+        downdate_factors = removal.downdate_factor[:, None]
+        t = coordinates[:rank].T
+        squares = np.maximum(downdate_factors * t**2, EPS**2 * eigenvalues[0])
+        downdate = downdated(eigenvalues, squares, q)
+        downdated_eigenvalues = eigenvalues[:q] - downdate.shifts
+        is_valid = downdate.has_converged
         if self.factors.wanted.found == "given":
             d = np.full(len(t), self.factors.dimensions[self.code])
         else:
-            d = by_scree(lengths, np.minimum(ranks - 1, q - 1), q, self.threshold)
-            largest = (lengths[:, :-1] - lengths[:, 1:]).max(axis=1)
-            known = known & (self.reach()[q - 1 :].max() < self.threshold * largest)
+            d = dimensions_by_scree(downdated_eigenvalues, np.minimum(ranks - 1, q - 1), q, self.threshold)
+            largest = (downdated_eigenvalues[:, :-1] - downdated_eigenvalues[:, 1:]).max(axis=1)
+            is_valid = is_valid & (self.max_falls()[q - 1 :].max() < self.threshold * largest)
         signal = np.arange(q) < d[:, None]
-        lost = squares.sum(axis=1) - np.where(signal, moved.shifts, 0.0).sum(axis=1)
-        rest = (np.arange(rank) >= d[:, None]) @ whole - lost
-        taken = (np.where(signal, 1 / moved.slopes, 0.0)[:, None, :] / moved.gaps).sum(axis=2)
-        beyond = squares / lift * (1 - taken) ** 2
-        rest_squares = beyond.sum(axis=1) + (turned[rank:] ** 2).sum(axis=0)
-        return _Split(d, lengths, 1 / (lift * moved.slopes), rest, rest_squares), known
+        removed_sums = squares.sum(axis=1) - np.where(signal, downdate.shifts, 0.0).sum(axis=1)
+        noise_sums = (np.arange(rank) >= d[:, None]) @ eigenvalues - removed_sums
+        signal_shares = (np.where(signal, 1 / downdate.slopes, 0.0)[:, None, :] / downdate.differences).sum(
+            axis=2
+        )
+        noise_squares = squares / downdate_factors * (1 - signal_shares) ** 2
+        rest_squares = noise_squares.sum(axis=1) + (coordinates[rank:] ** 2).sum(axis=0)
+        return _SignalNoiseSplit(
+            d, downdated_eigenvalues, 1 / (downdate_factors * downdate.slopes), noise_sums, rest_squares
+        ), is_valid
 
-    def by_all(self, turned: Floats, ranks: Codes, gone: Removal) -> _Split:
+    def split_all(self, coordinates: Floats, ranks: Codes, removal: Removal) -> _SignalNoiseSplit:
         """Split from all eigenvalues.
 
         Parameters
         ----------
-        turned : (r, m) float
+        coordinates : (r, m) float
             Deviations of the rows from the class mean, on the axes.
         ranks : (m,) int
             Rank without each row.
-        gone : Removal
+        removal : Removal
             Weights that are left out.
 
         Returns
         -------
         _Split
         """
-        r, m = turned.shape
-        scatters = -(gone.lift[:, None] * turned.T)[:, :, None] * turned.T[:, None, :]
+        r, m = coordinates.shape
+        scatters = -(removal.downdate_factor[:, None] * coordinates.T)[:, :, None] * coordinates.T[:, None, :]
         scatters[:, np.arange(r), np.arange(r)] += self.spectrum.lengths
-        lengths, vectors = np.linalg.eigh(scatters)
-        lengths = np.maximum(lengths[:, ::-1], 0.0)
+        eigenvalues, vectors = np.linalg.eigh(scatters)
+        eigenvalues = np.maximum(eigenvalues[:, ::-1], 0.0)
         vectors = vectors[:, :, ::-1]
-        squares = np.einsum("mij,im->mj", vectors, turned) ** 2
+        squares = np.einsum("mij,im->mj", vectors, coordinates) ** 2
         if self.factors.wanted.found == "given":
             d = np.full(m, self.factors.dimensions[self.code])
         else:
-            most = np.maximum(ranks - 1, 1)
-            counts = gone.count - gone.out
-            d = choose(self.factors.wanted, lengths, most, self.spectrum.n_columns, counts)
-        beyond = np.arange(r) >= d[:, None]
-        rest, rest_squares = (np.where(beyond, each, 0.0).sum(axis=1) for each in (lengths, squares))
-        return _Split(d, lengths, squares, rest, rest_squares)
+            max_dimensions = np.maximum(ranks - 1, 1)
+            counts = removal.class_weight - removal.weight
+            d = choose_dimensions(
+                self.factors.wanted, eigenvalues, max_dimensions, self.spectrum.n_columns, counts
+            )
+        is_noise = np.arange(r) >= d[:, None]
+        noise_sums, rest_squares = (
+            np.where(is_noise, values, 0.0).sum(axis=1) for values in (eigenvalues, squares)
+        )
+        return _SignalNoiseSplit(d, eigenvalues, squares, noise_sums, rest_squares)
 
-    def scored(
-        self, split: _Split, ranks: Codes, gone: Removal, divisor: float
+    def log_densities(
+        self, split: _SignalNoiseSplit, ranks: Codes, removal: Removal, divisor: float
     ) -> tuple[Floats, NDArray[np.bool_]]:
         """Compute the log densities of rows under the covariance of their class without each of them.
 
@@ -1072,7 +1095,7 @@ class _WithoutRows:
         split : _Split
         ranks : (m,) int
             Rank without each row.
-        gone : Removal
+        removal : Removal
             Weights that are left out.
         divisor : float
             Divisor of the scatter of all rows of the class.
@@ -1084,24 +1107,26 @@ class _WithoutRows:
         needs_refit : (m,) bool
             Rows whose noise variance is inaccurate or zero.
         """
-        own_axes = self.spectrum
-        after = divisor - gone.out
+        spectrum = self.spectrum
+        divisors = divisor - removal.weight
         d = split.dimensions
-        signal = np.arange(split.lengths.shape[1]) < d[:, None]
-        p = own_axes.n_columns
+        signal = np.arange(split.eigenvalues.shape[1]) < d[:, None]
+        p = spectrum.n_columns
         with np.errstate(divide="ignore", invalid="ignore"):
-            noise = split.rest / ((p - d) * after)
-            own = np.where(signal, split.lengths / after[:, None], 1.0)
+            noise = split.noise_sums / ((p - d) * divisors)
+            variances = np.where(signal, split.eigenvalues / divisors[:, None], 1.0)
             if one_signal(self.factors.form):
-                mean = np.where(signal, own, 0.0).sum(axis=1) / d
-                own = np.where(signal, mean[:, None], 1.0)
-            d2 = np.where(signal, split.squares / own, 0.0).sum(axis=1) + split.rest_squares / noise
-            logdet = np.log(own).sum(axis=1) + (p - d) * np.log(noise) - 2.0 * np.log(own_axes.unit).sum()
-            error = EPS * len(own_axes.lengths) ** 2 * own_axes.lengths[0] / split.rest
-        return -0.5 * (logdet + gone.stretch * d2), ~((error < KNOWN_NOISE) & (d < ranks))
+                mean = np.where(signal, variances, 0.0).sum(axis=1) / d
+                variances = np.where(signal, mean[:, None], 1.0)
+            d2 = np.where(signal, split.squares / variances, 0.0).sum(axis=1) + split.noise_squares / noise
+            logdet = (
+                np.log(variances).sum(axis=1) + (p - d) * np.log(noise) - 2.0 * np.log(spectrum.unit).sum()
+            )
+            error = EPS * len(spectrum.lengths) ** 2 * spectrum.lengths[0] / split.noise_sums
+        return -0.5 * (logdet + removal.distance_factor * d2), ~((error < MAX_NOISE_ERROR) & (d < ranks))
 
 
-def factors_left_out(fitted: NormalClasses, factors: Factors) -> LeftOut:
+def factor_leave_one_out(fitted: NormalClasses, factors: Factors) -> LeftOut:
     """Return leave-one-out scores for classes that share no parameters.
 
     Only the covariance of the row's own class changes if a row is left out.
@@ -1111,7 +1136,7 @@ def factors_left_out(fitted: NormalClasses, factors: Factors) -> LeftOut:
     log_prior = fitted.log_prior
     rule = gaussian.separate_plugin(moments, fitted.covariances, log_prior)
     each_class = [
-        _WithoutRows(factors, code, *spectrum_of(moments, code)) for code in range(moments.n_classes)
+        _LeaveOneOutFactors(factors, code, *spectrum_of(moments, code)) for code in range(moments.n_classes)
     ]
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
@@ -1129,26 +1154,28 @@ def factors_left_out(fitted: NormalClasses, factors: Factors) -> LeftOut:
         (m, K) float
             NaN for rows that are left to a refit.
         """
-        out = np.array(rule.scores(x).T)
-        gone = removal(moments.counts[codes], weights, divisors[codes])
-        spoilt = np.zeros(len(codes), dtype=bool)
-        for own in each_class:
-            code = own.code
-            spectrum = own.spectrum
-            rank = own.rank
-            mine = np.flatnonzero(codes == code)
-            turned = spectrum.turned(from_class_means(moments, x[mine], code))
-            q = own.enough()
-            step = max(HELD_SCATTERS // max(len(turned) * min(q, len(turned)), 1), 1)
-            for start in range(0, len(mine), step):
-                some = mine[start : start + step]
-                w = None if weights is None else weights[some]
-                taken = removal(moments.counts[codes[some]], w, divisors[codes[some]])
-                whole = np.ones(len(some), dtype=bool) if w is None else w <= 1
-                ranks = rank - (whole & (spectrum.free <= rank))
-                split = own.split(turned[:, start : start + step], ranks, taken, q)
-                out[code, some], spoilt[some] = own.scored(split, ranks, taken, float(divisors[code]))
-        out[codes, np.arange(len(codes))] += log_prior[codes]
-        return settle(out, codes, gone, spoilt).T
+        log_scores = np.array(rule.scores(x).T)
+        removals = removal(moments.counts[codes], weights, divisors[codes])
+        needs_refit = np.zeros(len(codes), dtype=bool)
+        for class_rows in each_class:
+            code = class_rows.code
+            spectrum = class_rows.spectrum
+            rank = class_rows.rank
+            members = np.flatnonzero(codes == code)
+            coordinates = spectrum.project(from_class_means(moments, x[members], code))
+            q = class_rows.n_leading_eigenvalues()
+            step = max(MAX_SCATTER_ELEMENTS // max(len(coordinates) * min(q, len(coordinates)), 1), 1)
+            for start in range(0, len(members), step):
+                chunk = members[start : start + step]
+                w = None if weights is None else weights[chunk]
+                taken = removal(moments.counts[codes[chunk]], w, divisors[codes[chunk]])
+                is_whole = np.ones(len(chunk), dtype=bool) if w is None else w <= 1
+                ranks = rank - (is_whole & (spectrum.free <= rank))
+                split = class_rows.split(coordinates[:, start : start + step], ranks, taken, q)
+                log_scores[code, chunk], needs_refit[chunk] = class_rows.log_densities(
+                    split, ranks, taken, float(divisors[code])
+                )
+        log_scores[codes, np.arange(len(codes))] += log_prior[codes]
+        return settle(log_scores, codes, removals, needs_refit).T
 
     return scores

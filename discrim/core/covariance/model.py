@@ -24,9 +24,14 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from discrim.core.covariance.covariance import Covariance, Dependency, dependencies, pooled, separate
-from discrim.core.covariance.shrinkage import RuleOfShrinkage, Shrinkage, Trial
+from discrim.core.covariance.shrinkage import CandidateScorer, Shrinkage, ShrinkageRule
 from discrim.core.errors import CoreNotSupportedError, InvalidStateError
-from discrim.core.moments.derived_moments import comparable, in_deviations, standardized_left_out, within_sd
+from discrim.core.moments.derived_moments import (
+    comparable,
+    standardize_moments,
+    standardized_leave_one_out,
+    within_sd,
+)
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlocks, Spread
 from discrim.core.numerics.arrays import Codes, Floats
@@ -137,11 +142,13 @@ class StandardSphere(Sphere):
 
     def in_units(self, moments: ClassMoments) -> ClassMoments:
         """Return the moments of columns divided by their standard deviations."""
-        return in_deviations(moments)
+        return standardize_moments(moments)
 
     def left_out(self, fitted: NormalClasses, scores: Callable[[NormalClasses], LeftOut]) -> LeftOut:
         """Return leave-one-out scores of rows divided by the standard deviations of all rows."""
-        return standardized_left_out(fitted.moments, lambda moments: scores(replace(fitted, moments=moments)))
+        return standardized_leave_one_out(
+            fitted.moments, lambda moments: scores(replace(fitted, moments=moments))
+        )
 
 
 SPHERES = (Sphere(), StandardSphere())
@@ -230,7 +237,7 @@ class CovarianceModel(ABC):
     traits: ClassVar[CovarianceTraits] = CovarianceTraits()
     covariates: int = 0
     sphere: Sphere | None = None
-    shrinkage_rules: ClassVar[tuple[RuleOfShrinkage, ...]] = ()
+    shrinkage_rules: ClassVar[tuple[ShrinkageRule, ...]] = ()
 
     # ---- options
 
@@ -285,7 +292,7 @@ class CovarianceModel(ABC):
         """Return the model of columns that are divided by `column_units` already."""
         return self
 
-    def candidate_scores(self, moments: ClassMoments, divisors: Floats, log_prior: Floats) -> Trial:
+    def candidate_scores(self, moments: ClassMoments, divisors: Floats, log_prior: Floats) -> CandidateScorer:
         """Return leave-one-out scores under each candidate of the shrinkage.
 
         Parameters
@@ -327,7 +334,7 @@ class CovarianceModel(ABC):
 
     def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
         """Return the columns for which the covariance of class k, or the pooled one, does not exist."""
-        return all_constant(moments, k) if self.traits.is_regular else dependencies(moments, k)
+        return constant_if_all(moments, k) if self.traits.is_regular else dependencies(moments, k)
 
     def find_out_of_range(self, moments: ClassMoments, k: int | None) -> tuple[int, int] | None:
         """Return a column whose squared distances overflow, and the column that has its variance; or None."""
@@ -351,7 +358,7 @@ class CovarianceModel(ABC):
     @property
     def needs_rows(self) -> bool:
         """Whether a refit reads the observations, because their moments are not enough."""
-        return self.traits.needs_rows or any(shrinkage.by_rows for shrinkage in self.shrinkages)
+        return self.traits.needs_rows or any(shrinkage.requires_rows for shrinkage in self.shrinkages)
 
     def fit_to_rows(self, rows: RowBlocks, moments: ClassMoments, divisors: Floats) -> Self:
         """Return a copy with the row-dependent parameters (such as the Ledoit-Wolf intensity) estimated.
@@ -385,12 +392,12 @@ class CovarianceModel(ABC):
 
         Raises NotSupportedError without a closed form, if refits would be too slow.
         """
-        return missing_scores(self, fitted.moments)
+        return scores_by_refits(self, fitted.moments)
 
     def check_leave_one_out(self, moments: ClassMoments) -> None:
         """Raise NotSupportedError if leaving rows out requires too many refits, or is not defined."""
         if type(self).leave_one_out is CovarianceModel.leave_one_out:
-            missing_scores(self, moments)
+            scores_by_refits(self, moments)
 
     @property
     def refits_each_row(self) -> bool:
@@ -467,18 +474,18 @@ class SingleShrinkageModel(CovarianceModel):
 
     def for_class(self, k: int | None) -> Self:
         """Return the model of class k alone, or of the pooled covariance."""
-        g = self.shrinkage.of(k)
+        g = self.shrinkage.for_class(k)
         return self if g is None else self.with_shrinkages(g)
 
     def with_shrinkages(self, *values: float) -> Self:
         """Return the model with other shrinkages, one or one for each class."""
-        return replace(self, shrinkage=self.shrinkage.known(values))
+        return replace(self, shrinkage=self.shrinkage.with_values(values))
 
 
-def missing_scores(model: CovarianceModel, moments: ClassMoments) -> LeftOut:
+def scores_by_refits(model: CovarianceModel, moments: ClassMoments) -> LeftOut:
     """Return missing scores, for refits to compute; raise NotSupportedError if there are too many rows."""
-    takes = f"of a covariance by {model.name} takes a refit for each row"
-    return by_refits(int(moments.rows.sum()), moments.n_classes, takes)
+    work = f"of a covariance by {model.name} takes a refit for each row"
+    return by_refits(int(moments.rows.sum()), moments.n_classes, work)
 
 
 def no_likelihood(name: str) -> CoreNotSupportedError:
@@ -503,8 +510,8 @@ class FullCovariance(CovarianceModel):
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Estimate the covariances: the scatters, pooled or by class, divided by the divisors."""
         common = len(divisors) == 1
-        found = (pooled(moments, float(divisors[0])),) if common else separate(moments, divisors)
-        return CovarianceEstimates(self, moments, found)
+        covariances = (pooled(moments, float(divisors[0])),) if common else separate(moments, divisors)
+        return CovarianceEstimates(self, moments, covariances)
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Return leave-one-out scores in closed form, from distances under the fit to all rows."""
@@ -524,8 +531,10 @@ def full_left_out(fitted: NormalClasses) -> FullLeftOut:
         rule = gaussian.separate_plugin(moments, covariances, fitted.log_prior)
         return FullLeftOut(rule.distances, moments.counts, moments.rows, divisors, rule.constant)
     distances = gaussian.distances(moments, covariances)
-    gaps = squared_gaps(covariances[0].whiten(distances.means.T).T)
-    return FullLeftOut(distances, moments.counts, moments.rows, divisors, fitted.log_prior, gaps)
+    squared_mean_distances = squared_gaps(covariances[0].whiten(distances.means.T).T)
+    return FullLeftOut(
+        distances, moments.counts, moments.rows, divisors, fitted.log_prior, squared_mean_distances
+    )
 
 
 def each_covariance(divisors: Floats) -> list[tuple[int | None, float]]:
@@ -535,7 +544,7 @@ def each_covariance(divisors: Floats) -> list[tuple[int | None, float]]:
     return list(enumerate(divisors.tolist()))
 
 
-def all_constant(moments: ClassMoments, k: int | None) -> list[Dependency]:
+def constant_if_all(moments: ClassMoments, k: int | None) -> list[Dependency]:
     """Return all columns if none varies within class k (None: within the classes), else an empty list."""
     constant = dependencies(moments, k, diagonal=True)
     return constant if len(constant) == moments.n_columns else []

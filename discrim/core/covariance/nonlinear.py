@@ -40,7 +40,7 @@ from discrim.core.covariance.model import (
     CovarianceTraits,
     NormalClasses,
     Sphere,
-    all_constant,
+    constant_if_all,
     each_covariance,
 )
 from discrim.core.covariance.principal import Principal, ThinCovariance, one_scatter, principal
@@ -54,13 +54,13 @@ from discrim.core.rules.leave_one_out import SPOILT, LeftOut, removal, settle
 MIN_DF = 12
 """Fewest degrees of freedom for which the kernels, of half-width sqrt(5) h_j, exclude zero."""
 
-SERIES_START = 4.0
+MIN_SERIES_ARGUMENT = 4.0
 """Value of |v| from which g(v) is computed from its series, to 1e-17 relative to its size."""
 
-SERIES = [2.0 / ((2 * k + 1) * (2 * k + 3)) for k in range(13)]
+SERIES_COEFFICIENTS = [2.0 / ((2 * k + 1) * (2 * k + 3)) for k in range(13)]
 """Coefficients of the series of g(v) in odd powers of 1/v."""
 
-MAX_CHUNK = 2**18
+MAX_CHUNK_PAIRS = 2**18
 """Pairs of eigenvalues that are evaluated together."""
 
 
@@ -84,7 +84,7 @@ class NonlinearCovariance(CovarianceModel):
     def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
         """Return linearly dependent columns; if p exceeds the degrees of freedom, all if none varies."""
         is_wide = degrees_of_freedom(moments, k) < moments.n_columns
-        return all_constant(moments, k) if is_wide else dependencies(moments, k)
+        return constant_if_all(moments, k) if is_wide else dependencies(moments, k)
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Estimate the covariances; raise NoEstimateError with fewer than `MIN_DF` degrees of freedom."""
@@ -120,7 +120,7 @@ class NonlinearCovariance(CovarianceModel):
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Return leave-one-out scores; standardized columns keep the standard deviations of all rows."""
-        return self.sphere.left_out(fitted, nonlinear_left_out)
+        return self.sphere.left_out(fitted, nonlinear_leave_one_out)
 
 
 def degrees_of_freedom(moments: ClassMoments, k: int | None) -> float:
@@ -188,17 +188,19 @@ def positive_axes(moments: ClassMoments, k: int | None) -> Principal:
     With at least p degrees of freedom these are all p axes. Otherwise there are at most as many axes as
     degrees of freedom, and fewer if rows are repeated.
     """
-    one = one_scatter(moments, k)
-    axes = principal(one)
+    group = one_scatter(moments, k)
+    axes = principal(group)
     if axes.axes is None or axes.free >= axes.n_columns:
         return axes
-    rounding = axes.n_columns * EPS if one.roots is None else qr_rounding(one) ** 2
-    lengths = axes.lengths[: axes.free]
-    r = int((lengths > rounding * lengths[0]).sum())
-    return replace(axes, lengths=lengths[:r], axes=axes.axes[:r])
+    rounding = axes.n_columns * EPS if group.roots is None else qr_rounding(group) ** 2
+    eigenvalues = axes.lengths[: axes.free]
+    r = int((eigenvalues > rounding * eigenvalues[0]).sum())
+    return replace(axes, lengths=eigenvalues[:r], axes=axes.axes[:r])
 
 
-def without_row(axes: Principal, deviation: Floats, lift: float, df: float) -> tuple[Floats, Floats] | None:
+def shrink_without_row(
+    axes: Principal, deviation: Floats, downdate_factor: float, df: float
+) -> tuple[Floats, Floats] | None:
     """Shrink the eigenvalues of a scatter from which a row is removed.
 
     With D the roots of the eigenvalues and f = D^-1 e, the scatter D^2 - c e e' without the row has the root
@@ -211,7 +213,7 @@ def without_row(axes: Principal, deviation: Floats, lift: float, df: float) -> t
         Principal axes of the scatter with their r positive eigenvalues.
     deviation : (r,) float
         Deviation e of the row from the mean of its class, on the axes.
-    lift : float
+    downdate_factor : float
         Factor c of e e'; infinite if the row is alone in a direction, which is lost without it.
     df : float
         Degrees of freedom without the row.
@@ -227,24 +229,24 @@ def without_row(axes: Principal, deviation: Floats, lift: float, df: float) -> t
     r, p = len(axes.lengths), axes.n_columns
     sd = np.sqrt(axes.lengths)
     f = deviation / sd
-    size = float(f @ f)
-    left = 0.0 if np.isinf(lift) else 1.0 - lift * size
-    rank = r - 1 if np.isinf(lift) else r
-    if (left <= SPOILT and rank == r) or (df if rank == p else rank) < MIN_DF:
+    squared_norm = float(f @ f)
+    determinant_ratio = 0.0 if np.isinf(downdate_factor) else 1.0 - downdate_factor * squared_norm
+    rank = r - 1 if np.isinf(downdate_factor) else r
+    if (determinant_ratio <= SPOILT and rank == r) or (df if rank == p else rank) < MIN_DF:
         return None
-    factor = (1.0 - np.sqrt(left)) / size if size else 0.0
-    _, singular, rotation = np.linalg.svd(np.diag(sd) - np.outer(factor * f, deviation))
-    return shrink_eigenvalues(singular[:rank] ** 2, p, df), rotation
+    factor = (1.0 - np.sqrt(determinant_ratio)) / squared_norm if squared_norm else 0.0
+    _, singular_values, rotation = np.linalg.svd(np.diag(sd) - np.outer(factor * f, deviation))
+    return shrink_eigenvalues(singular_values[:rank] ** 2, p, df), rotation
 
 
-def nonlinear_left_out(fitted: NormalClasses) -> LeftOut:
+def nonlinear_leave_one_out(fitted: NormalClasses) -> LeftOut:
     """Return leave-one-out scores under covariances by nonlinear shrinkage, one or one for each class."""
     moments, divisors = fitted.moments, fitted.divisors
     common = len(divisors) == 1
     all_axes = [positive_axes(moments, k) for k, _ in each_covariance(divisors)]
     dfs = [degrees_of_freedom(moments, k) for k, _ in each_covariance(divisors)]
-    wide = [axes.spanning(moments.means.T - moments.means[:1].T) if common else axes for axes in all_axes]
-    centres = wide[0].turned(moments.means.T)
+    wide = [axes.extend_to(moments.means.T - moments.means[:1].T) if common else axes for axes in all_axes]
+    centres = wide[0].project(moments.means.T)
     rule = None if common else gaussian.separate_plugin(moments, fitted.covariances, fitted.log_prior)
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
@@ -256,34 +258,39 @@ def nonlinear_left_out(fitted: NormalClasses) -> LeftOut:
         codes : (m,) int
         weights : (m,) float, optional
         """
-        which = np.zeros_like(codes) if common else codes
-        gone = removal(
-            moments.counts[codes], weights, divisors[which], total=moments.total if common else None
+        covariance_index = np.zeros_like(codes) if common else codes
+        removals = removal(
+            moments.counts[codes],
+            weights,
+            divisors[covariance_index],
+            total=moments.total if common else None,
         )
-        is_whole = ~gone.alone if weights is None else ~gone.alone & (weights <= 1)
-        out = np.empty((moments.n_classes, len(codes))) if rule is None else np.array(rule.scores(x).T)
+        is_whole = ~removals.is_alone if weights is None else ~removals.is_alone & (weights <= 1)
+        log_scores = np.empty((moments.n_classes, len(codes))) if rule is None else np.array(rule.scores(x).T)
         z = from_class_means(moments, x, codes)
-        for i, (code, k) in enumerate(zip(codes.tolist(), which.tolist(), strict=True)):
+        for i, (code, k) in enumerate(zip(codes.tolist(), covariance_index.tolist(), strict=True)):
             axes = all_axes[k]
             r = len(axes.lengths)
-            e = wide[k].turned(z[:, [i]])
-            lift = np.inf if axes.is_saturated and is_whole[i] else float(gone.lift[i])
-            found = without_row(axes, e[:r, 0], lift, dfs[k] - gone.out[i])
-            if found is None:
-                out[:, i] = np.nan
+            e = wide[k].project(z[:, [i]])
+            downdate_factor = (
+                np.inf if axes.is_saturated and is_whole[i] else float(removals.downdate_factor[i])
+            )
+            downdate = shrink_without_row(axes, e[:r, 0], downdate_factor, dfs[k] - removals.weight[i])
+            if downdate is None:
+                log_scores[:, i] = np.nan
                 continue
-            shrunk, rotation = found
-            gaps = e + centres[:, [code]] - centres if common else np.zeros((r, moments.n_classes))
-            gaps[:, [code]] = e * np.sqrt(gone.stretch[i])
-            turned = np.concatenate([rotation @ gaps[:r], gaps[r:]])
-            after = divisors[k] * gone.shrink[i]
-            d2 = after * (turned**2 / shrunk[: len(turned), None]).sum(axis=0)
+            shrunk, rotation = downdate
+            mean_deviations = e + centres[:, [code]] - centres if common else np.zeros((r, moments.n_classes))
+            mean_deviations[:, [code]] = e * np.sqrt(removals.distance_factor[i])
+            rotated = np.concatenate([rotation @ mean_deviations[:r], mean_deviations[r:]])
+            divisor = divisors[k] * removals.divisor_ratio[i]
+            d2 = divisor * (rotated**2 / shrunk[: len(rotated), None]).sum(axis=0)
             if common:
-                out[:, i] = fitted.log_prior - 0.5 * d2
+                log_scores[:, i] = fitted.log_prior - 0.5 * d2
             else:
-                logdet = np.log(shrunk / after).sum() - 2.0 * np.log(axes.unit).sum()
-                out[code, i] = fitted.log_prior[code] - 0.5 * (logdet + d2[code])
-        return settle(out, codes, gone, np.asarray(np.isnan(out).any(axis=0))).T
+                logdet = np.log(shrunk / divisor).sum() - 2.0 * np.log(axes.unit).sum()
+                log_scores[code, i] = fitted.log_prior[code] - 0.5 * (logdet + d2[code])
+        return settle(log_scores, codes, removals, np.asarray(np.isnan(log_scores).any(axis=0))).T
 
     return scores
 
@@ -341,12 +348,12 @@ def spectral_density(eigenvalues: Floats, bandwidth: float) -> tuple[Floats, Flo
     """
     r = len(eigenvalues)
     density, hilbert = np.empty(r), np.empty(r)
-    step = max(1, MAX_CHUNK // r)
+    step = max(1, MAX_CHUNK_PAIRS // r)
     for start in range(0, r, step):
         chunk = slice(start, start + step)
-        own = eigenvalues[chunk, None]
-        v = (own - eigenvalues) / (np.sqrt(5.0) * bandwidth * eigenvalues)
-        weight = own / eigenvalues
+        chunk_eigenvalues = eigenvalues[chunk, None]
+        v = (chunk_eigenvalues - eigenvalues) / (np.sqrt(5.0) * bandwidth * eigenvalues)
+        weight = chunk_eigenvalues / eigenvalues
         density[chunk] = (weight * np.maximum((1.0 - v) * (1.0 + v), 0.0)).mean(axis=1)
         hilbert[chunk] = (weight * _hilbert_kernel(v)).mean(axis=1)
     factor = _kernel_factor(bandwidth)
@@ -360,15 +367,15 @@ def _kernel_factor(bandwidth: float) -> float:
 
 def _hilbert_kernel(v: Floats) -> Floats:
     """Compute g(v) of the module docstring, for an array of any shape."""
-    is_far = np.abs(v) > SERIES_START
+    is_far = np.abs(v) > MIN_SERIES_ARGUMENT
     result = np.array(v, dtype=np.float64)
-    near = v[~is_far]
+    inner = v[~is_far]
     with np.errstate(divide="ignore", invalid="ignore"):
-        second = 0.5 * (1.0 - near) * (1.0 + near) * np.log(np.abs((1.0 + near) / (1.0 - near)))
-    result[~is_far] += np.where(np.abs(near) == 1.0, 0.0, second)
+        second = 0.5 * (1.0 - inner) * (1.0 + inner) * np.log(np.abs((1.0 + inner) / (1.0 - inner)))
+    result[~is_far] += np.where(np.abs(inner) == 1.0, 0.0, second)
     inverse = 1.0 / v[is_far]
-    square, series = inverse**2, np.full_like(inverse, SERIES[-1])
-    for coefficient in SERIES[-2::-1]:
+    square, series = inverse**2, np.full_like(inverse, SERIES_COEFFICIENTS[-1])
+    for coefficient in SERIES_COEFFICIENTS[-2::-1]:
         series *= square
         series += coefficient
     result[is_far] = inverse * series

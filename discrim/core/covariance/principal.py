@@ -120,12 +120,20 @@ def canonical(means: Floats, covariance: Covariance, weights: Floats, factor: fl
     """
     centre = weighted_centre(means, weights)
     whitened = covariance.whiten((means - centre).T).T
-    _, singular, right = svd(np.sqrt(factor * weights)[:, None] * whitened, full_matrices=False)
-    most = min(means.shape[1], len(means) - 1)
-    rank = int((singular[:most] > 10 * max(means.shape) * EPS * singular[0]).sum()) if singular.size else 0
-    axes = covariance.unwhiten(right[:rank].T)
+    _, singular_values, right_vectors = svd(
+        np.sqrt(factor * weights)[:, None] * whitened, full_matrices=False
+    )
+    max_rank = min(means.shape[1], len(means) - 1)
+    rank = (
+        int((singular_values[:max_rank] > 10 * max(means.shape) * EPS * singular_values[0]).sum())
+        if singular_values.size
+        else 0
+    )
+    axes = covariance.unwhiten(right_vectors[:rank].T)
     signs = positive_signs(axes * covariance.sd[:, None])
-    return Canonical(centre, axes * signs, singular[:rank], whitened @ (right[:rank].T * signs))
+    return Canonical(
+        centre, axes * signs, singular_values[:rank], whitened @ (right_vectors[:rank].T * signs)
+    )
 
 
 def positive_signs(standardized: Floats) -> Floats:
@@ -161,12 +169,12 @@ def svd_signs(means: Floats, covariance: Covariance, weights: Floats, axes: Floa
         Signs by which the axes are to be multiplied.
     """
     sd = covariance.sd
-    _, lengths, principal = svd(covariance.root / sd)
-    basis = principal.T / lengths / sd[:, None]
-    spread = np.sqrt(weights)[:, None] * (means - weighted_centre(means, weights)) @ basis
-    _, _, right = svd(spread, full_matrices=False)
-    theirs = covariance.root @ (basis @ right[: axes.shape[1]].T)
-    return np.where(((covariance.root @ axes) * theirs).sum(axis=0) < 0, -1.0, 1.0)
+    _, singular_values, principal_vectors = svd(covariance.root / sd)
+    basis = principal_vectors.T / singular_values / sd[:, None]
+    weighted_means = np.sqrt(weights)[:, None] * (means - weighted_centre(means, weights)) @ basis
+    _, _, right_vectors = svd(weighted_means, full_matrices=False)
+    reference_axes = covariance.root @ (basis @ right_vectors[: axes.shape[1]].T)
+    return np.where(((covariance.root @ axes) * reference_axes).sum(axis=0) < 0, -1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -196,8 +204,10 @@ class Principal:
     @property
     def is_saturated(self) -> bool:
         """Whether there are as many axes as degrees of freedom, and more columns."""
-        few = self.axes is not None and 0 < self.free <= len(self.lengths) and self.free < self.n_columns
-        return few and bool(self.lengths[self.free - 1] > 1e-24 * self.lengths[0])
+        has_few_df = (
+            self.axes is not None and 0 < self.free <= len(self.lengths) and self.free < self.n_columns
+        )
+        return has_few_df and bool(self.lengths[self.free - 1] > 1e-24 * self.lengths[0])
 
     @property
     def n_columns(self) -> int:
@@ -205,36 +215,36 @@ class Principal:
         return len(self.unit)
 
     @property
-    def beyond(self) -> int:
+    def complement_dim(self) -> int:
         """Dimension of the orthogonal complement of the axes, p - r."""
         return self.n_columns - len(self.lengths)
 
     @property
-    def from_sphere(self) -> float:
+    def squared_sphere_distance(self) -> float:
         """Squared Frobenius distance |W - I/p|^2 from the sphere."""
         # Summed term by term: a difference of traces would lose all digits near the sphere.
         p = self.n_columns
-        return float(((self.lengths - 1.0 / p) ** 2).sum()) + self.beyond / p**2
+        return float(((self.lengths - 1.0 / p) ** 2).sum()) + self.complement_dim / p**2
 
-    def turned(self, z: Floats) -> Floats:
+    def project(self, z: Floats) -> Floats:
         """Return the coordinates (r, m) of columns z (p, m) on the axes."""
         y = z * self.unit[:, None]
         return y if self.axes is None else np.asarray(self.axes @ y)
 
-    def spanning(self, z: Floats) -> Principal:
+    def extend_to(self, z: Floats) -> Principal:
         """Return the same scatter with more axes, of eigenvalue zero, which span columns z (p, m) too."""
-        if self.axes is None or not self.beyond:
+        if self.axes is None or not self.complement_dim:
             return self
         y = z * self.unit[:, None]
-        size = np.sqrt((y**2).sum(axis=0))
+        norms = np.sqrt((y**2).sum(axis=0))
         for _ in range(2):
             y = y - self.axes.T @ (self.axes @ y)
-        left, singular, _ = svd(y / np.where(size > 0, size, 1.0), full_matrices=False)
-        found = left[:, singular > 1e-12][:, : self.beyond].T
+        left_vectors, singular_values, _ = svd(y / np.where(norms > 0, norms, 1.0), full_matrices=False)
+        extra_axes = left_vectors[:, singular_values > 1e-12][:, : self.complement_dim].T
         return replace(
             self,
-            lengths=np.concatenate([self.lengths, np.zeros(len(found))]),
-            axes=np.concatenate([self.axes, found]),
+            lengths=np.concatenate([self.lengths, np.zeros(len(extra_axes))]),
+            axes=np.concatenate([self.axes, extra_axes]),
         )
 
 
@@ -261,21 +271,21 @@ def principal(moments: ClassMoments, k: int | None = None) -> Principal:
     Principal
         Without axes if the scatter is diagonal.
     """
-    one = one_scatter(moments, k)
-    ratio = one.common_unit
-    if one.spread == "diagonal":
-        lengths = one.scatters[0] * ratio * ratio
+    group = one_scatter(moments, k)
+    unit = group.common_unit
+    if group.spread == "diagonal":
+        eigenvalues = group.scatters[0] * unit * unit
         axes = None
-    elif one.roots is not None:
-        _, singular, axes = svd(one.roots[0] * ratio, full_matrices=False)
-        lengths = singular**2
+    elif group.roots is not None:
+        _, singular_values, axes = svd(group.roots[0] * unit, full_matrices=False)
+        eigenvalues = singular_values**2
     else:
-        lengths, vectors = np.linalg.eigh(one.scatters[0] * ratio * ratio[:, None])
-        lengths = lengths[::-1]
+        eigenvalues, vectors = np.linalg.eigh(group.scatters[0] * unit * unit[:, None])
+        eigenvalues = eigenvalues[::-1]
         axes = vectors.T[::-1]
-    total = lengths.sum()
-    free = int((one.rows - (one.rows > 0)).sum())
-    return Principal(lengths / total, axes, ratio / np.sqrt(total), one.total, free)
+    total = eigenvalues.sum()
+    df = int((group.rows - (group.rows > 0)).sum())
+    return Principal(eigenvalues / total, axes, unit / np.sqrt(total), group.total, df)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -324,25 +334,29 @@ class ThinCovariance(Covariance):
         return ThinCovariance(root, factor, spectrum.axes, spectrum.unit, float(np.sqrt(sphere)))
 
     @property
-    def _beyond(self) -> int:
+    def _complement_dim(self) -> int:
         return int(self.axes.shape[1] - len(self.axes))
 
     @property
     def logdet(self) -> float:
         """Log-determinant of the covariance; if the sphere is zero, on the axes only."""
-        lengths = np.sqrt(((self.root * self.unit) ** 2).sum(axis=1))
-        on_axes = float(2.0 * np.log(lengths).sum())
+        sds = np.sqrt(((self.root * self.unit) ** 2).sum(axis=1))
+        on_axes = float(2.0 * np.log(sds).sum())
         if not self.sphere:
             return on_axes
         return (
-            on_axes + 2.0 * self._beyond * float(np.log(self.sphere)) - 2.0 * float(np.log(self.unit).sum())
+            on_axes
+            + 2.0 * self._complement_dim * float(np.log(self.sphere))
+            - 2.0 * float(np.log(self.unit).sum())
         )
 
     @property
     def sd(self) -> Floats:
         """Standard deviations (p,)."""
-        rest = np.maximum(1.0 - (self.axes**2).sum(axis=0), 0.0)
-        return np.asarray(np.sqrt((self.root**2).sum(axis=0) + rest * (self.sphere / self.unit) ** 2))
+        complement_squares = np.maximum(1.0 - (self.axes**2).sum(axis=0), 0.0)
+        return np.asarray(
+            np.sqrt((self.root**2).sum(axis=0) + complement_squares * (self.sphere / self.unit) ** 2)
+        )
 
     def matrix(self) -> Floats:
         """Return the covariance matrix (p, p)."""
@@ -365,11 +379,11 @@ class ThinCovariance(Covariance):
     def unwhiten(self, columns: Floats) -> Floats:
         """Return coefficients (p, m) of the data from coefficients of the whitened coordinates."""
         r = len(self.axes)
-        found = self.inverse @ columns[:r]
+        coefficients = self.inverse @ columns[:r]
         if not self.sphere:
-            return np.asarray(found)
-        rest = columns[r:] - self.axes.T @ (self.axes @ columns[r:])
-        return np.asarray(found + (rest.T * self.unit).T / self.sphere)
+            return np.asarray(coefficients)
+        residuals = columns[r:] - self.axes.T @ (self.axes @ columns[r:])
+        return np.asarray(coefficients + (residuals.T * self.unit).T / self.sphere)
 
     def precision(self) -> Floats:
         """Return the inverse of the covariance matrix (p, p)."""
@@ -414,12 +428,14 @@ def _thin_of_columns(covariance: ThinCovariance, keep: Codes) -> ThinCovariance:
     unit = covariance.unit[keep]
     axes = covariance.axes[:, keep]
     sd = np.sqrt(((covariance.root * covariance.unit) ** 2).sum(axis=1))
-    beyond = np.sqrt(np.maximum((sd - covariance.sphere) * (sd + covariance.sphere), 0.0))
-    _, lengths, turned = svd(beyond[:, None] * axes, full_matrices=False)
+    excess_sd = np.sqrt(np.maximum((sd - covariance.sphere) * (sd + covariance.sphere), 0.0))
+    _, singular_values, rotated_axes = svd(excess_sd[:, None] * axes, full_matrices=False)
     if not covariance.sphere:
         # If the sphere is zero, the complement of the axes is ignored here too.
-        there = lengths > EPS * max(axes.shape) * lengths.max(initial=0.0)
-        lengths = lengths[there]
-        turned = turned[there]
-    spread = np.hypot(lengths, covariance.sphere)[:, None]
-    return ThinCovariance(spread * turned / unit, (turned / spread * unit).T, turned, unit, covariance.sphere)
+        is_nonzero = singular_values > EPS * max(axes.shape) * singular_values.max(initial=0.0)
+        singular_values = singular_values[is_nonzero]
+        rotated_axes = rotated_axes[is_nonzero]
+    sds = np.hypot(singular_values, covariance.sphere)[:, None]
+    return ThinCovariance(
+        sds * rotated_axes / unit, (rotated_axes / sds * unit).T, rotated_axes, unit, covariance.sphere
+    )

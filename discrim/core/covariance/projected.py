@@ -61,7 +61,7 @@ from discrim.core.covariance.model import (
     CovarianceTraits,
     NormalClasses,
     SeparatedAxes,
-    all_constant,
+    constant_if_all,
     each_covariance,
 )
 from discrim.core.covariance.principal import ThinCovariance
@@ -70,8 +70,8 @@ from discrim.core.covariance.total_axes import (
     ColumnTotals,
     Indicators,
     TotalAxes,
-    principal_axes,
     standard_units,
+    total_principal_axes,
 )
 from discrim.core.errors import (
     CoreNotSupportedError,
@@ -91,7 +91,7 @@ from discrim.core.rules.leave_one_out import LeftOut, leave_lone_to_refits
 from discrim.core.rules.rules import Rule
 from discrim.errors import NotSupportedError
 
-ROUNDED = 1e-12
+SHARE_ROUNDING = 1e-12
 """Rounding error allowed in a sum of proportions."""
 
 
@@ -101,21 +101,21 @@ class ProjectedCovariance(ThinCovariance):
 
     Attributes
     ----------
-    more : float
+    logdet_constant : float
         Constant that `logdet` adds to the log-determinant of the covariance of y, for the units; see
-        `Scores.more`.
+        `Scores.logdet_constant`.
     """
 
-    more: float
+    logdet_constant: float
 
     @property
     def logdet(self) -> float:
         """Log-determinant of the covariance of the scores, in the scale of z."""
-        lengths = np.sqrt(((self.root * self.unit) ** 2).sum(axis=1))
-        return float(2.0 * np.log(lengths).sum()) + self.more
+        sds = np.sqrt(((self.root * self.unit) ** 2).sum(axis=1))
+        return float(2.0 * np.log(sds).sum()) + self.logdet_constant
 
 
-def on_axes(moments: ClassMoments, axes: Floats) -> ClassMoments:
+def moments_of_scores(moments: ClassMoments, axes: Floats) -> ClassMoments:
     """Compute the moments of scores axes @ z.
 
     Parameters
@@ -133,7 +133,7 @@ def on_axes(moments: ClassMoments, axes: Floats) -> ClassMoments:
     --------
     >>> x, codes = np.array([[1.0, 2.0], [3.0, 6.0], [7.0, 1.0]]), np.array([0, 0, 1])
     >>> m = ClassMoments.from_block(x, codes, n_classes=2)
-    >>> on_axes(m, np.array([[1.0, 1.0]])).scatters.ravel().round(12).tolist()
+    >>> moments_of_scores(m, np.array([[1.0, 1.0]])).scatters.ravel().round(12).tolist()
     [18.0]
     """
     roots = None
@@ -142,9 +142,9 @@ def on_axes(moments: ClassMoments, axes: Floats) -> ClassMoments:
         scatters = np.swapaxes(roots, 1, 2) @ roots
     else:
         scatters = axes @ moments.scatters @ axes.T
-    nothing = np.zeros((moments.n_classes, len(axes)))
+    zeros = np.zeros((moments.n_classes, len(axes)))
     means = np.ascontiguousarray(moments.means @ axes.T)
-    return ClassMoments(moments.counts, moments.rows, means, nothing, np.ones(len(axes)), scatters, roots)
+    return ClassMoments(moments.counts, moments.rows, means, zeros, np.ones(len(axes)), scatters, roots)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,24 +186,26 @@ class Scores:
         Scores
         """
         axes = spectrum.axes[:count] * spectrum.unit
-        moments = spectrum.reach(moments)
-        return Scores(spectrum, axes, moments.origin, moments.scale, on_axes(moments, axes))
+        moments = spectrum.comparable_moments(moments)
+        return Scores(spectrum, axes, moments.origin, moments.scale, moments_of_scores(moments, axes))
 
     def of_rows(self, x: Floats) -> Floats:
         """Return the scores (m, q) of rows x (m, p)."""
         return np.asarray((self.axes @ standard_columns(x, self.origin, self.scale)).T)
 
-    def lifted(self, covariance: Covariance) -> ProjectedCovariance:
+    def covariance_of_columns(self, covariance: Covariance) -> ProjectedCovariance:
         """Convert a covariance of the scores to a covariance of the columns."""
         root = np.diag(covariance.root) if covariance.is_diagonal else covariance.root
-        _, sd, turned = svd(root, full_matrices=False)
+        _, sd, right_vectors = svd(root, full_matrices=False)
         unit = self.spectrum.unit
-        axes = turned @ (self.axes / unit)
+        axes = right_vectors @ (self.axes / unit)
         sd = sd[:, None]
-        return ProjectedCovariance(sd * axes / unit, (axes / sd * unit).T, axes, unit, 0.0, self.more)
+        return ProjectedCovariance(
+            sd * axes / unit, (axes / sd * unit).T, axes, unit, 0.0, self.logdet_constant
+        )
 
     @property
-    def more(self) -> float:
+    def logdet_constant(self) -> float:
         """Constant that converts a log-determinant of scores to the units of the data.
 
         It includes 2 sum(log(scale)), because log-determinants refer to z.
@@ -218,22 +220,22 @@ class LawOnAxes:
     Attributes
     ----------
     scores : Scores
-    law : WholeLaw
+    distribution : WholeLaw
         The distribution of the scores.
     """
 
     scores: Scores
-    law: gaussian.WholeLaw
+    distribution: gaussian.WholeLaw
 
     @staticmethod
     def of(scores: Scores) -> LawOnAxes | None:
         """Return the distribution of the scores; None if their covariance is singular."""
-        law = gaussian.whole_law(scores.moments)
-        return None if law is None else LawOnAxes(scores, law)
+        distribution = gaussian.whole_law(scores.moments)
+        return None if distribution is None else LawOnAxes(scores, distribution)
 
     def squared(self, x: Floats) -> Floats:
         """Return the squared distances (m,) of rows x (m, p)."""
-        return self.law.squared(self.scores.of_rows(x))
+        return self.distribution.squared(self.scores.of_rows(x))
 
     def left_out(self, x: Floats, weights: Floats | None) -> Floats:
         """Compute the leave-one-out squared distances of rows of the fit.
@@ -248,7 +250,7 @@ class LawOnAxes:
         (m,) float
             Distance of each row from the distribution of the other rows.
         """
-        return self.law.left_out(self.scores.of_rows(x), weights)
+        return self.distribution.left_out(self.scores.of_rows(x), weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +272,7 @@ class SubspaceCovariance(CovarianceModel):
         Proportion of the total variance on the axes.
     total : int
         Number of all axes.
-    takes_long : bool
+    is_slow : bool
         Whether leaving rows out relearns the axes and takes more than seconds.
     indicators : tuple of bool, length p, optional
         Indicators of levels, for the axes of multiple correspondence analysis.
@@ -284,7 +286,7 @@ class SubspaceCovariance(CovarianceModel):
     count: int | None = None
     share: float = field(default=0.0, metadata=NOT_STORED)
     total: int = field(default=0, metadata=NOT_STORED)
-    takes_long: bool = field(default=False, metadata=NOT_STORED)
+    is_slow: bool = field(default=False, metadata=NOT_STORED)
     indicators: tuple[bool, ...] | None = None
     tie: tuple[int, int] | None = field(default=None, metadata=NOT_STORED)
 
@@ -336,7 +338,7 @@ class SubspaceCovariance(CovarianceModel):
 
     def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
         """Return all columns if none of them varies, else an empty list."""
-        return all_constant(moments, k)
+        return constant_if_all(moments, k)
 
     @property
     def depends_on_units(self) -> bool:
@@ -352,28 +354,28 @@ class SubspaceCovariance(CovarianceModel):
 
     def spectrum(self, moments: ClassMoments) -> TotalAxes:
         """Return all principal axes of the moments."""
-        return principal_axes(moments, standardize=self.standardized, indicators=self._levels)
+        return total_principal_axes(moments, standardize=self.standardized, indicators=self._level_indicators)
 
     @property
-    def _levels(self) -> Indicators | None:
-        return None if self.indicators is None else Indicators.of(self.indicators)
+    def _level_indicators(self) -> Indicators | None:
+        return None if self.indicators is None else Indicators.from_mask(self.indicators)
 
     def number(self, spectrum: TotalAxes) -> int:
         """Return the number of axes to keep; raise NoEstimateError if there are fewer."""
-        there = len(spectrum.lengths)
+        n_available = len(spectrum.lengths)
         if self.count is not None or not isinstance(self.wanted, float):
             count = self.count if self.count is not None else int(self.wanted)
-            if count > there:
-                raise self.too_few(count, there)
+            if count > n_available:
+                raise self.too_few_axes(count, n_available)
             return count
         sums = np.cumsum(spectrum.lengths)
-        return min(int((sums < self.wanted - ROUNDED).sum()) + 1, there)
+        return min(int((sums < self.wanted - SHARE_ROUNDING).sum()) + 1, n_available)
 
-    def too_few(self, wanted: int, there: int) -> NoEstimateError:
+    def too_few_axes(self, wanted: int, there: int) -> NoEstimateError:
         """Return the error for fewer axes (`there`) than requested (`wanted`)."""
         return UnsuitableOptionError("fewer_axes_than_wanted", wanted=wanted, available=there)
 
-    def few_degrees(self, wanted: int, free: int, k: int | None) -> NoEstimateError:
+    def too_few_df(self, wanted: int, free: int, k: int | None) -> NoEstimateError:
         """Return the error for scores with a singular covariance.
 
         Parameters
@@ -410,19 +412,26 @@ class SubspaceCovariance(CovarianceModel):
             There are fewer axes than requested, or the covariance of the scores is singular.
         """
         scores = self.scores(moments)
-        moments = scores.spectrum.reach(moments)
-        found = self.within(scores.moments, divisors)
+        moments = scores.spectrum.comparable_moments(moments)
+        estimates = self.within(scores.moments, divisors)
         count = len(scores.axes)
         spectrum = scores.spectrum
-        share = float(spectrum.lengths[:count].sum())
+        variance_share = float(spectrum.lengths[:count].sum())
         total = len(spectrum.lengths)
         is_saturated = total >= moments.rows.sum() - 1
-        takes_long = is_saturated and not self._is_quick(moments, total, QUICK, QUICK_PRODUCTS)
-        own = replace(
-            self, inner=found.covariance_model, count=count, share=share, total=total, takes_long=takes_long
+        takes_long = is_saturated and not self._is_quick(moments, total, MAX_QUICK_WORK, MAX_QUICK_PRODUCTS)
+        fitted_model = replace(
+            self,
+            inner=estimates.covariance_model,
+            count=count,
+            share=variance_share,
+            total=total,
+            is_slow=takes_long,
         )
-        own = replace(own, tie=spectrum.tied_axes(count))
-        return CovarianceEstimates(own, moments, tuple(scores.lifted(c) for c in found.covariances))
+        fitted_model = replace(fitted_model, tie=spectrum.tied_axes(count))
+        return CovarianceEstimates(
+            fitted_model, moments, tuple(scores.covariance_of_columns(c) for c in estimates.covariances)
+        )
 
     def within(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Estimate the covariances of the scores.
@@ -445,9 +454,9 @@ class SubspaceCovariance(CovarianceModel):
         for k, _ in each_covariance(divisors):
             inner = self.inner.for_class(k)
             p = moments.n_columns
-            free = int(moments.rows.sum()) - moments.n_classes if k is None else int(moments.rows[k]) - 1
-            if (inner.requires_full_rank(p) and free < p) or inner.check(moments, k):
-                raise self.few_degrees(p, free, k)
+            df = int(moments.rows.sum()) - moments.n_classes if k is None else int(moments.rows[k]) - 1
+            if (inner.requires_full_rank(p) and df < p) or inner.check(moments, k):
+                raise self.too_few_df(p, df, k)
         return self.inner.estimate(moments, divisors)
 
     def separated_axes(self) -> list[SeparatedAxes]:
@@ -461,23 +470,25 @@ class SubspaceCovariance(CovarianceModel):
         """
         spectrum = self.spectrum(fitted.moments)
         if self.learns_anew(fitted.moments, len(spectrum.lengths)):
-            return partial(self._scores_anew, fitted, self.without(fitted.moments, spectrum))
+            return partial(self._scores_with_relearned_axes, fitted, self.without(fitted.moments, spectrum))
         if fitted.moments.roots is not None and row_sums.is_thin(fitted.moments.spread):
             raise refuse_anew("Leave-one-out", fitted.moments)
         scores = Scores.of(fitted.moments, spectrum, self.number(spectrum))
-        found = self.within(scores.moments, fitted.divisors)
-        own = replace(fitted, moments=found.moments, covariances=found.covariances, rows=None)
-        left_out = found.covariance_model.leave_one_out(own)
-        unit = 0.0
-        if len(found.covariances) > 1:
-            unit = 0.5 * scores.more
-        return lambda x, codes, weights: left_out(scores.of_rows(x), codes, weights) - unit
+        estimates = self.within(scores.moments, fitted.divisors)
+        fitted_scores = replace(
+            fitted, moments=estimates.moments, covariances=estimates.covariances, rows=None
+        )
+        left_out = estimates.covariance_model.leave_one_out(fitted_scores)
+        log_unit = 0.0
+        if len(estimates.covariances) > 1:
+            log_unit = 0.5 * scores.logdet_constant
+        return lambda x, codes, weights: left_out(scores.of_rows(x), codes, weights) - log_unit
 
     def learns_anew(self, moments: ClassMoments, rank: int) -> bool:
         """Return whether leaving a row out learns the axes again, for moments with `rank` axes."""
         rows = moments.rows.sum()
-        limit = MOST_WIDE if rank >= rows - 1 else QUICK
-        return rows <= FEW_ROWS and self._is_quick(moments, rank, limit, MOST_PRODUCTS)
+        limit = MAX_WIDE_WORK if rank >= rows - 1 else MAX_QUICK_WORK
+        return rows <= MAX_RELEARNED_ROWS and self._is_quick(moments, rank, limit, MAX_PRODUCTS)
 
     def _is_quick(self, moments: ClassMoments, rank: int, limit: float, product_limit: float) -> bool:
         """Check that leave-one-out decompositions and products stay within limits.
@@ -504,12 +515,14 @@ class SubspaceCovariance(CovarianceModel):
         )
         return rows * rank**3 <= limit and products <= product_limit
 
-    def without(self, moments: ClassMoments, spectrum: TotalAxes) -> AxesWithout:
+    def without(self, moments: ClassMoments, spectrum: TotalAxes) -> LeaveOneOutAxes:
         """Return the leave-one-out moments for the axes of a fit."""
-        return AxesWithout.of(moments, spectrum, standardize=self.standardized, indicators=self._levels)
+        return LeaveOneOutAxes.from_spectrum(
+            moments, spectrum, standardize=self.standardized, indicators=self._level_indicators
+        )
 
-    def _scores_anew(
-        self, fitted: NormalClasses, without: AxesWithout, x: Floats, codes: Codes, weights: Floats | None
+    def _scores_with_relearned_axes(
+        self, fitted: NormalClasses, without: LeaveOneOutAxes, x: Floats, codes: Codes, weights: Floats | None
     ) -> Floats:
         """Compute leave-one-out scores with axes learned without each row.
 
@@ -528,33 +541,33 @@ class SubspaceCovariance(CovarianceModel):
         (m, K) float
             NaN for rows without a rule, or with too large rounding errors.
         """
-        kind = self.for_refit()
-        found = np.full((len(x), len(fitted.log_prior)), np.nan)
+        model = self.for_refit()
+        scores_of_rows = np.full((len(x), len(fitted.log_prior)), np.nan)
         units = float(np.log(fitted.moments.scale).sum())
         for i, row in enumerate(without.rows(x, codes, weights)):
             if row is None:
                 continue
             with suppress(NoEstimateError, np.linalg.LinAlgError):
-                scores = row.scores(kind.number(row.spectrum))
+                scores = row.scores(model.number(row.spectrum))
                 divisors = row.divisors(fitted.divisors)
-                within = kind.within(scores.moments, divisors)
+                estimates = model.within(scores.moments, divisors)
                 y = scores.of_rows(row.y)
-                if not row.has_digits(len(scores.axes), within.covariances, divisors):
+                if not row.has_digits(len(scores.axes), estimates.covariances, divisors):
                     continue
-                values = row.settled(rule_of(within, fitted.log_prior).scores(y)[0])
+                values = row.settled(rule_from_estimates(estimates, fitted.log_prior).scores(y)[0])
                 # Densities are converted to the units of the fit, and linear scores to log densities.
-                if len(within.covariances) > 1:
+                if len(estimates.covariances) > 1:
                     q = len(scores.axes)
-                    gained = scores.spectrum.log_factor(q) + q * np.log(without.factor) - units
+                    constant = scores.spectrum.log_factor(q) + q * np.log(without.factor) - units
                 else:
-                    gained = _beyond_linear(within, values, fitted.log_prior, y)
-                found[i] = values + gained
-        return leave_lone_to_refits(found, fitted.moments.counts[codes], weights)
+                    constant = _linear_score_constant(estimates, values, fitted.log_prior, y)
+                scores_of_rows[i] = values + constant
+        return leave_lone_to_refits(scores_of_rows, fitted.moments.counts[codes], weights)
 
     @property
     def refits_each_row(self) -> bool:
         """Whether leaving rows out is slow, in the covariance model of the scores or in learning the axes."""
-        return self.takes_long or self.inner.refits_each_row
+        return self.is_slow or self.inner.refits_each_row
 
     # ---- files
 
@@ -567,18 +580,18 @@ class SubspaceCovariance(CovarianceModel):
             raise InvalidStateError("its indicators of levels are not of its columns")
 
 
-QUICK = 2.0**28
+MAX_QUICK_WORK = 2.0**28
 """Rows times rank cubed up to which learning the axes without each row takes seconds at most."""
 
-MOST_WIDE = 2.0**31
+MAX_WIDE_WORK = 2.0**31
 """Maximum of rows times rank cubed with more columns than rows, for which axes cannot be fixed."""
 
-FEW_ROWS = 1000
+MAX_RELEARNED_ROWS = 1000
 """Number of rows up to which the axes are learned without each row."""
 
 
-QUICK_PRODUCTS = 2.0**33
-MOST_PRODUCTS = 2.0**38
+MAX_QUICK_PRODUCTS = 2.0**33
+MAX_PRODUCTS = 2.0**38
 """Multiplications for new units that take about a second, and maximum number of multiplications."""
 
 
@@ -587,7 +600,7 @@ def refuse_anew(what: str, moments: ClassMoments) -> NotSupportedError:
     return CoreNotSupportedError("axes_without_each_row", what=what, n_rows=moments.rows.sum())
 
 
-ACCURACY = 1e-9
+MAX_RELATIVE_ERROR = 1e-9
 """Largest accepted ratio of rounding errors to a variance from a difference of scatters."""
 
 
@@ -601,9 +614,9 @@ class AxesWithoutRow:
         Coordinates of the row.
     code : int
         Position of the class of the row.
-    out : float
+    weight : float
         Weight that is left out.
-    alone : bool
+    is_alone : bool
         Whether the row is the only one of its class.
     moments : ClassMoments
         Moments of the other rows.
@@ -615,8 +628,8 @@ class AxesWithoutRow:
 
     y: Floats
     code: int
-    out: float
-    alone: bool
+    weight: float
+    is_alone: bool
     moments: ClassMoments
     spectrum: TotalAxes
     noise: float
@@ -624,7 +637,7 @@ class AxesWithoutRow:
     @property
     def rank(self) -> int:
         """Number of leading axes whose variances are large relative to rounding errors."""
-        return int((self.spectrum.lengths * ACCURACY >= self.noise).sum())
+        return int((self.spectrum.lengths * MAX_RELATIVE_ERROR >= self.noise).sum())
 
     def scores(self, count: int) -> Scores:
         """Return the scores on the first `count` axes."""
@@ -632,13 +645,13 @@ class AxesWithoutRow:
 
     def divisors(self, divisors: Floats) -> Floats:
         """Return the divisors (1,) or (K,) without the row."""
-        less = divisors.copy()
-        less[self.code if len(less) > 1 else 0] -= self.out
-        return less
+        divisors_without_row = divisors.copy()
+        divisors_without_row[self.code if len(divisors_without_row) > 1 else 0] -= self.weight
+        return divisors_without_row
 
     def settled(self, scores: Floats) -> Floats:
         """Set scores (..., K) of a class without other rows to minus infinity, in place; return them."""
-        if self.alone:
+        if self.is_alone:
             scores[..., self.code] = -np.inf
         return scores
 
@@ -657,22 +670,25 @@ class AxesWithoutRow:
         -------
         bool
         """
-        return count <= self.rank and least_variation(covariances, divisors) * ACCURACY >= self.noise
+        return (
+            count <= self.rank
+            and min_scatter_eigenvalue(covariances, divisors) * MAX_RELATIVE_ERROR >= self.noise
+        )
 
 
-def least_variation(covariances: Sequence[Covariance], divisors: Floats) -> float:
+def min_scatter_eigenvalue(covariances: Sequence[Covariance], divisors: Floats) -> float:
     """Return a lower bound of the eigenvalues of the scatters, the covariances times their divisors."""
     # The trace of an inverse is at least its largest eigenvalue.
     return min(float(d / (c.inverse**2).sum()) for c, d in zip(covariances, divisors, strict=False))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AxesWithout:
+class LeaveOneOutAxes:
     """Leave-one-out moments of a fit, in coordinates of lower dimension if there are more columns than rows.
 
     Attributes
     ----------
-    whole : Scores
+    all_scores : Scores
         Change of coordinates: to all axes of the fit, or to the columns.
     totals : ColumnTotals
         Totals of the columns over all rows.
@@ -690,7 +706,7 @@ class AxesWithout:
         Divisors of the columns before the projection.
     """
 
-    whole: Scores
+    all_scores: Scores
     totals: ColumnTotals
     squares: Floats
     standardized: bool
@@ -700,9 +716,9 @@ class AxesWithout:
     units: Floats | None = None
 
     @staticmethod
-    def of(
+    def from_spectrum(
         moments: ClassMoments, spectrum: TotalAxes, *, standardize: bool, indicators: Indicators | None
-    ) -> AxesWithout:
+    ) -> LeaveOneOutAxes:
         """Construct the leave-one-out moments.
 
         Parameters
@@ -724,19 +740,19 @@ class AxesWithout:
         rank = len(spectrum.lengths)
         is_saturated = rank >= moments.rows.sum() - 1
         if row_sums.is_thin(moments.spread):
-            whole = Scores.of(moments, spectrum, rank)
-            units = standard_units(totals.whole, indicators) if standardize else None
-            parts = spectrum.lengths, False, spectrum.factor, 0 if is_saturated else rank
-            return AxesWithout(whole, totals, *parts, indicators, units)
+            all_scores = Scores.of(moments, spectrum, rank)
+            units = standard_units(totals.total, indicators) if standardize else None
+            remaining_fields = spectrum.lengths, False, spectrum.factor, 0 if is_saturated else rank
+            return LeaveOneOutAxes(all_scores, totals, *remaining_fields, indicators, units)
         columns = np.diag(moments.common_unit)
-        own = on_axes(moments, columns)
+        moments_in_unit = moments_of_scores(moments, columns)
         if indicators is not None:
             scale = moments.common_unit * moments.scale
-            indicators = Indicators(indicators.which, moments.origin, scale)
-        whole = Scores(spectrum, columns, moments.origin, moments.scale, own)
+            indicators = Indicators(indicators.is_indicator, moments.origin, scale)
+        all_scores = Scores(spectrum, columns, moments.origin, moments.scale, moments_in_unit)
         factor = 1.0 if standardize else float(moments.scale.min())
-        parts = total_squares(own), standardize, factor, 0 if is_saturated else rank
-        return AxesWithout(whole, totals, *parts, indicators)
+        remaining_fields = total_squares(moments_in_unit), standardize, factor, 0 if is_saturated else rank
+        return LeaveOneOutAxes(all_scores, totals, *remaining_fields, indicators)
 
     def rows(self, x: Floats, codes: Codes, weights: Floats | None) -> Iterator[AxesWithoutRow | None]:
         """Compute the moments without each of some rows.
@@ -753,16 +769,16 @@ class AxesWithout:
         AxesWithoutRow or None
             None for a row that is left to a refit.
         """
-        mass = np.ones(len(codes)) if weights is None else weights
-        coordinates = self.whole.of_rows(x)
-        deviations = from_class_means(self.totals.whole, x, 0).T
-        parts = zip(coordinates, deviations, codes.tolist(), mass.tolist(), strict=True)
-        for y, deviation, code, own in parts:
-            totals = self.totals.without(deviation, min(own, 1.0))
-            row = None if totals is None else self._without(y, code, own, totals)
+        row_weights = np.ones(len(codes)) if weights is None else weights
+        coordinates = self.all_scores.of_rows(x)
+        deviations = from_class_means(self.totals.total, x, 0).T
+        row_parts = zip(coordinates, deviations, codes.tolist(), row_weights.tolist(), strict=True)
+        for y, deviation, code, row_weight in row_parts:
+            totals = self.totals.leave_out(deviation, min(row_weight, 1.0))
+            row = None if totals is None else self._leave_out(y, code, row_weight, totals)
             yield None if row is None or len(row.spectrum.lengths) < self.rank else row
 
-    def _without(self, y: Floats, code: int, mass: float, totals: ClassMoments) -> AxesWithoutRow:
+    def _leave_out(self, y: Floats, code: int, row_weight: float, totals: ClassMoments) -> AxesWithoutRow:
         """Compute the moments and axes without one row, or one unit of its weight.
 
         Parameters
@@ -771,7 +787,7 @@ class AxesWithout:
             Coordinates of the row.
         code : int
             Position of its class.
-        mass : float
+        row_weight : float
             Its weight.
         totals : ClassMoments
             Column totals of the other rows.
@@ -780,19 +796,21 @@ class AxesWithout:
         -------
         AxesWithoutRow
         """
-        left, out, alone = self._moments_without(y, code, mass)
+        remaining, out, is_alone = self._moments_without_row(y, code, row_weight)
         squares = self.squares
         if self.units is not None:
-            axes = self.whole.spectrum.axes * (self.units / standard_units(totals, self.indicators))
-            turn = np.asarray(np.linalg.cholesky(axes @ axes.T), dtype=np.float64)
-            y = (y - left.origin) @ turn
-            left = on_axes(left, turn.T)
-            squares = squares @ turn**2
-        spectrum = principal_axes(left, standardize=self.standardized, indicators=self.indicators)
+            axes = self.all_scores.spectrum.axes * (self.units / standard_units(totals, self.indicators))
+            rotation = np.asarray(np.linalg.cholesky(axes @ axes.T), dtype=np.float64)
+            y = (y - remaining.origin) @ rotation
+            remaining = moments_of_scores(remaining, rotation.T)
+            squares = squares @ rotation**2
+        spectrum = total_principal_axes(remaining, standardize=self.standardized, indicators=self.indicators)
         noise = EPS * float(squares @ spectrum.unit**2)
-        return AxesWithoutRow(y[None], code, out, alone, left, spectrum, noise)
+        return AxesWithoutRow(y[None], code, out, is_alone, remaining, spectrum, noise)
 
-    def _moments_without(self, y: Floats, code: int, mass: float) -> tuple[ClassMoments, float, bool]:
+    def _moments_without_row(
+        self, y: Floats, code: int, row_weight: float
+    ) -> tuple[ClassMoments, float, bool]:
         """Compute the moments of the coordinates without a row.
 
         Parameters
@@ -801,7 +819,7 @@ class AxesWithout:
             Coordinates of the row.
         code : int
             Position of its class.
-        mass : float
+        row_weight : float
             Its weight.
 
         Returns
@@ -809,42 +827,44 @@ class AxesWithout:
         moments : ClassMoments
         out : float
             Weight that is left out, at most one.
-        alone : bool
+        is_alone : bool
             Whether the row is the only one of its class.
         """
-        moments = self.whole.moments
-        out = min(mass, 1.0)
+        moments = self.all_scores.moments
+        out = min(row_weight, 1.0)
         count = float(moments.counts[code])
-        alone = count - out <= EPS * count
+        is_alone = count - out <= EPS * count
         counts = moments.counts.copy()
         rows = moments.rows.copy()
         means = moments.centres.copy()
-        gap = y - means[code]
-        rows[code] -= int(mass <= 1)
-        counts[code] = 0.0 if alone else count - out
-        means[code] = 0.0 if alone else means[code] - out / (count - out) * gap
+        deviation = y - means[code]
+        rows[code] -= int(row_weight <= 1)
+        counts[code] = 0.0 if is_alone else count - out
+        means[code] = 0.0 if is_alone else means[code] - out / (count - out) * deviation
         scatters = moments.scatters.copy()
-        if not alone:
-            own = code if len(scatters) > 1 else 0
-            scatters[own] -= out * count / (count - out) * np.outer(gap, gap)
-        left = replace(moments, counts=counts, rows=rows, centres=means, scatters=scatters, roots=None)
-        return left, out, alone
+        if not is_alone:
+            scatter_index = code if len(scatters) > 1 else 0
+            scatters[scatter_index] -= out * count / (count - out) * np.outer(deviation, deviation)
+        remaining = replace(moments, counts=counts, rows=rows, centres=means, scatters=scatters, roots=None)
+        return remaining, out, is_alone
 
 
-def rule_of(found: CovarianceEstimates, log_prior: Floats) -> Rule:
+def rule_from_estimates(estimates: CovarianceEstimates, log_prior: Floats) -> Rule:
     """Return the linear rule of one covariance, or the quadratic rule of one for each class."""
-    if len(found.covariances) == 1:
-        return gaussian.linear_rule(found.moments, found.covariances[0], log_prior)
-    return gaussian.separate_plugin(found.moments, found.covariances, log_prior)
+    if len(estimates.covariances) == 1:
+        return gaussian.linear_rule(estimates.moments, estimates.covariances[0], log_prior)
+    return gaussian.separate_plugin(estimates.moments, estimates.covariances, log_prior)
 
 
-def _beyond_linear(found: CovarianceEstimates, values: Floats, log_prior: Floats, y: Floats) -> float:
+def _linear_score_constant(
+    estimates: CovarianceEstimates, linear_scores: Floats, log_prior: Floats, y: Floats
+) -> float:
     """Return the constant that linear scores omit relative to log densities.
 
     Parameters
     ----------
-    found : CovarianceEstimates
-    values : (K,) float
+    estimates : CovarianceEstimates
+    linear_scores : (K,) float
         Linear scores of the row.
     log_prior : (K,) float
     y : (1, q) float
@@ -855,34 +875,34 @@ def _beyond_linear(found: CovarianceEstimates, values: Floats, log_prior: Floats
     float
         Log prior minus half the squared distance, minus the linear score.
     """
-    k = int(np.argmax(values))
-    if not np.isfinite(values[k]):
+    k = int(np.argmax(linear_scores))
+    if not np.isfinite(linear_scores[k]):
         return 0.0
-    distances = gaussian.distances(found.moments, found.covariances).squared(y)
-    return float(log_prior[k] - 0.5 * distances[k, 0] - values[k])
+    distances = gaussian.distances(estimates.moments, estimates.covariances).squared(y)
+    return float(log_prior[k] - 0.5 * distances[k, 0] - linear_scores[k])
 
 
 def scores_by_number(
-    kind: SubspaceCovariance,
+    model: SubspaceCovariance,
     moments: ClassMoments,
     divisors: Floats,
     log_prior: Floats,
     y: Floats,
-    numbers: Codes,
+    axis_counts: Codes,
     noise: float = 0.0,
 ) -> Floats:
     """Score rows by rules on several numbers of axes.
 
     Parameters
     ----------
-    kind : SubspaceCovariance
+    model : SubspaceCovariance
     moments : ClassMoments
         Moments of the scores on the largest number of axes.
     divisors : (1,) or (K,) float
     log_prior : (K,) float
     y : (m, q) float
         Scores of the rows on the largest number of axes.
-    numbers : (G,) int
+    axis_counts : (G,) int
         Numbers of axes in increasing order.
     noise : float
         Size of the rounding errors of the scatters.
@@ -892,19 +912,19 @@ def scores_by_number(
     (G, m, K) float
         NaN for a number whose covariance is singular or not clearly larger than rounding errors.
     """
-    found = np.full((len(numbers), len(y), len(log_prior)), np.nan)
-    if kind.inner.traits.is_full:
-        return _nested(moments, divisors, log_prior, y, numbers, noise)
-    for i, count in enumerate(numbers.tolist()):
+    scores = np.full((len(axis_counts), len(y), len(log_prior)), np.nan)
+    if model.inner.traits.is_full:
+        return _scores_of_nested_axes(moments, divisors, log_prior, y, axis_counts, noise)
+    for i, count in enumerate(axis_counts.tolist()):
         with suppress(NoEstimateError, np.linalg.LinAlgError):
-            part = kind.within(moments.columns(np.arange(count)), divisors)
-            if least_variation(part.covariances, divisors) * ACCURACY >= noise:
-                found[i] = rule_of(part, log_prior).scores(y[:, :count])
-    return found
+            estimates = model.within(moments.columns(np.arange(count)), divisors)
+            if min_scatter_eigenvalue(estimates.covariances, divisors) * MAX_RELATIVE_ERROR >= noise:
+                scores[i] = rule_from_estimates(estimates, log_prior).scores(y[:, :count])
+    return scores
 
 
-def _nested(
-    moments: ClassMoments, divisors: Floats, log_prior: Floats, y: Floats, numbers: Codes, noise: float
+def _scores_of_nested_axes(
+    moments: ClassMoments, divisors: Floats, log_prior: Floats, y: Floats, axis_counts: Codes, noise: float
 ) -> Floats:
     """Score rows by full covariances on all numbers of axes at once, by cumulative sums.
 
@@ -916,7 +936,7 @@ def _nested(
     log_prior : (K,) float
     y : (m, q) float
         Scores of the rows.
-    numbers : (G,) int
+    axis_counts : (G,) int
         Numbers of axes in increasing order.
     noise : float
         Size of the rounding errors of the scatters.
@@ -925,30 +945,32 @@ def _nested(
     -------
     (G, m, K) float
     """
-    found = np.full((len(numbers), len(y), len(log_prior)), np.nan)
+    scores = np.full((len(axis_counts), len(y), len(log_prior)), np.nan)
     by_class = len(divisors) > 1
-    whole = moments if by_class else moments.pooled()
+    group_moments = moments if by_class else moments.pooled()
     means = moments.class_means
-    roots = [_leading_root(whole, k if by_class else 0, noise) for k in range(len(divisors))]
-    there = numbers[numbers <= min(map(len, roots))]
-    if not len(there):
-        return found
-    most = int(there[-1])
+    roots = [_leading_root(group_moments, k if by_class else 0, noise) for k in range(len(divisors))]
+    feasible_counts = axis_counts[axis_counts <= min(map(len, roots))]
+    if not len(feasible_counts):
+        return scores
+    max_count = int(feasible_counts[-1])
     whitened: Floats = np.empty(0)
     for k, log_share in enumerate(log_prior.tolist()):
-        root = roots[k if by_class else 0][:most, :most] / np.sqrt(divisors[k if by_class else 0])
+        root = roots[k if by_class else 0][:max_count, :max_count] / np.sqrt(divisors[k if by_class else 0])
         if by_class or not k:
             # All classes share a pooled root.
-            whitened = solved((y - means[k])[:, :most], root)
-        steps = solved((means[k] - means[k if by_class else 0])[None, :most], root)
-        squares = np.cumsum((whitened - steps) ** 2, axis=1)[:, there - 1]
+            whitened = solve_triangular((y - means[k])[:, :max_count], root)
+        whitened_differences = solve_triangular(
+            (means[k] - means[k if by_class else 0])[None, :max_count], root
+        )
+        squares = np.cumsum((whitened - whitened_differences) ** 2, axis=1)[:, feasible_counts - 1]
         if by_class:
-            squares += 2.0 * np.cumsum(np.log(np.abs(np.diagonal(root))))[there - 1]
-        found[: len(there), :, k] = log_share - 0.5 * squares.T
-    return found
+            squares += 2.0 * np.cumsum(np.log(np.abs(np.diagonal(root))))[feasible_counts - 1]
+        scores[: len(feasible_counts), :, k] = log_share - 0.5 * squares.T
+    return scores
 
 
-def solved(rows: Floats, root: Floats) -> Floats:
+def solve_triangular(rows: Floats, root: Floats) -> Floats:
     """Return rows (m, q) times the inverse of an upper triangular matrix (q, q)."""
     return np.asarray(scipy.linalg.blas.dtrsm(1.0, root, rows, side=1))
 
@@ -971,17 +993,17 @@ def _leading_root(moments: ClassMoments, k: int, noise: float) -> Floats:
     """
     if moments.roots is not None:
         root = moments.roots[k]
-        lengths = np.sqrt((root**2).sum(axis=0))
-        lost = np.abs(np.diagonal(root)) <= EPS * len(root) * lengths
-        most = int(np.argmax(lost)) if lost.any() else len(root)
+        norms = np.sqrt((root**2).sum(axis=0))
+        is_singular = np.abs(np.diagonal(root)) <= EPS * len(root) * norms
+        n_regular = int(np.argmax(is_singular)) if is_singular.any() else len(root)
     else:
         sd = np.sqrt(np.diagonal(moments.scatters[k]))
         unit = np.where(sd > 0, sd, 1.0)
         root, failed = scipy.linalg.lapack.dpotrf(moments.scatters[k] / unit / unit[:, None], clean=1)
-        root, most = root * unit, failed - 1 if failed > 0 else len(root)
-    lost = np.diagonal(root)[:most] ** 2 * ACCURACY < noise
-    most = int(np.argmax(lost)) if lost.any() else most
-    return np.asarray(root[:most, :most])
+        root, n_regular = root * unit, failed - 1 if failed > 0 else len(root)
+    is_singular = np.diagonal(root)[:n_regular] ** 2 * MAX_RELATIVE_ERROR < noise
+    n_regular = int(np.argmax(is_singular)) if is_singular.any() else n_regular
+    return np.asarray(root[:n_regular, :n_regular])
 
 
 def missed_by_number(scores: Floats, codes: Codes, weights: Floats | None) -> Floats:
@@ -1001,13 +1023,15 @@ def missed_by_number(scores: Floats, codes: Codes, weights: Floats | None) -> Fl
         Number of rows, or sum of weights; NaN if scores of a class are missing.
     """
     k = scores.shape[2]
-    lost = np.asarray(np.isnan(scores).any(axis=2))
-    wrong = np.where(lost, np.nan, np.where(lost[..., None], 0.0, scores).argmax(axis=2) != codes)
-    times = wrong if weights is None else wrong * weights
-    return np.stack([times[:, codes == each].sum(axis=1) for each in range(k)], axis=1)
+    is_missing = np.asarray(np.isnan(scores).any(axis=2))
+    is_wrong = np.where(
+        is_missing, np.nan, np.where(is_missing[..., None], 0.0, scores).argmax(axis=2) != codes
+    )
+    weighted_errors = is_wrong if weights is None else is_wrong * weights
+    return np.stack([weighted_errors[:, codes == code].sum(axis=1) for code in range(k)], axis=1)
 
 
-def numbers_tried(most: int) -> Codes:
+def numbers_tried(max_count: int) -> Codes:
     """Return the numbers of axes to compare if each requires a fit: 1 to 20, then in steps of ten percent.
 
     Examples
@@ -1015,7 +1039,7 @@ def numbers_tried(most: int) -> Codes:
     >>> numbers_tried(30).tolist()[-6:]
     [20, 22, 24, 26, 28, 30]
     """
-    found = list(range(1, min(most, 20) + 1))
-    while found[-1] < most:
-        found.append(min(found[-1] + found[-1] // 10, most))
-    return np.array(found)
+    counts = list(range(1, min(max_count, 20) + 1))
+    while counts[-1] < max_count:
+        counts.append(min(counts[-1] + counts[-1] // 10, max_count))
+    return np.array(counts)

@@ -65,15 +65,17 @@ def pseudo(moments: ClassMoments, divisor: float, k: int | None = None) -> ThinC
     ThinCovariance
     """
     spectrum = principal(moments, k)
-    whole = one_scatter(moments, k)
+    group = one_scatter(moments, k)
     # Eigenvalues of the size of the rounding errors of the columns carry no information.
-    rounding = EPS * np.sqrt(whole.total) * np.linalg.norm(whole.magnitude * spectrum.unit)
+    rounding = EPS * np.sqrt(group.total) * np.linalg.norm(group.magnitude * spectrum.unit)
     relative = EPS * max(spectrum.lengths.shape[0], spectrum.n_columns) * np.sqrt(spectrum.lengths.max())
-    kept = np.sqrt(spectrum.lengths) > max(rounding, relative)
-    part = replace(
-        spectrum, lengths=spectrum.lengths[kept], axes=None if spectrum.axes is None else spectrum.axes[kept]
+    is_kept = np.sqrt(spectrum.lengths) > max(rounding, relative)
+    spectrum_kept = replace(
+        spectrum,
+        lengths=spectrum.lengths[is_kept],
+        axes=None if spectrum.axes is None else spectrum.axes[is_kept],
     )
-    return ThinCovariance.on_axes(part, part.lengths / divisor, 0.0)
+    return ThinCovariance.on_axes(spectrum_kept, spectrum_kept.lengths / divisor, 0.0)
 
 
 def ignored(covariance: Covariance, moments: ClassMoments) -> tuple[int, float]:

@@ -50,50 +50,50 @@ from discrim.core.covariance.model import (
     NormalClasses,
     no_likelihood,
 )
-from discrim.core.covariance.student import IN_A_PLANE, NU_RANGE, Student
+from discrim.core.covariance.student import MAX_PLANE_RESIDUAL, NU_RANGE, Student
 from discrim.core.errors import CoreNotSupportedError, InvalidStateError
 from discrim.core.moments.moments import ClassMoments, column_squares, gather
 from discrim.core.moments.row_sums import RowBlocks, packed_triangle
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.numerics.progress import Progress, refresh_progress
 from discrim.core.numerics.special import chi2_cdf, chi2_isf
-from discrim.core.rules.leave_one_out import MOST_REFITS, LeftOut, by_refits
+from discrim.core.rules.leave_one_out import MAX_REFITS, LeftOut, by_refits
 
-MOST_SEARCHED = 1000
+MAX_SEARCHED_ROWS = 1000
 """Rows in the search; up to twice as many are searched completely."""
 
 RIDGE = 1e-8
 """Ridge added to the covariance of few rows, relative to its largest variance if this exceeds one."""
 
-FARTHEST_PAIR = 1e30
+MAX_PAIRWISE_VALUE = 1e30
 """Limit of the values, in robust units, for the pairwise scales in single precision."""
 
-ELEMENTAL_WORK = 1e7
+MAX_ELEMENTAL_WORK = 1e7
 """Multiplications (sets x rows x columns^2) for random subsets of p + 1 rows."""
 
-HELD_NUMBERS = 2**20
+MAX_START_ELEMENTS = 2**20
 """Maximum number of elements (sets x rows x columns) in memory at once."""
 
-FEW_COLUMNS = 16
+MAX_COLUMNS_TO_INVERT = 16
 """Number of columns up to which distances for several starts are computed by one product."""
 
-FIRST_STEPS = 2
-NEXT_STEPS = 8
+N_FIRST_STEPS = 2
+N_NEXT_STEPS = 8
 """Numbers of concentration steps from all starts, and from the best of them."""
 
-BEST = 30
-FOLLOWED = 4
+N_IMPROVED = 30
+N_REFINED = 4
 """Numbers of random subsets that are improved further, and of results that are refined on all rows."""
 
-SAME_START = 1e-6
+MAX_SAME_START_DIFFERENCE = 1e-6
 """Difference of log-determinants below which two starts count as the same result."""
 
 
-NEAREST_SHARES = (0.05, 0.25, 0.5, 0.85)
+NEAREST_PROPORTIONS = (0.05, 0.25, 0.5, 0.85)
 """Proportions of the rows nearest the median whose covariances are starts."""
 
 
-def first_subsets(z: Floats, h: int) -> list[Mask]:
+def starting_subsets(z: Floats, h: int) -> list[Mask]:
     """Choose subsets of h < n rows from which concentration starts, the most promising first.
 
     The search uses an evenly spaced part of many rows, in the order of their size.
@@ -110,23 +110,25 @@ def first_subsets(z: Floats, h: int) -> list[Mask]:
     list of (n,) bool
     """
     size = (z**2).sum(axis=1)
-    part = z[np.argsort(size, kind="stable")[:: max(len(z) // MOST_SEARCHED, 1)]]
-    own = min(max(-(-h * len(part) // len(z)), part.shape[1] + 1), len(part) - 1)
-    n, p = part.shape
+    sample = z[np.argsort(size, kind="stable")[:: max(len(z) // MAX_SEARCHED_ROWS, 1)]]
+    sample_h = min(max(-(-h * len(sample) // len(z)), sample.shape[1] + 1), len(sample) - 1)
+    n, p = sample.shape
     rng = np.random.default_rng(0)
-    n_sets = int(np.clip(ELEMENTAL_WORK / (n * p * p), 10, 500))
+    n_sets = int(np.clip(MAX_ELEMENTAL_WORK / (n * p * p), 10, 500))
     elemental = np.array([rng.choice(n, p + 1, replace=False) for _ in range(n_sets)])
-    subsets, logdets = _concentrated_starts(part, elemental, own, FIRST_STEPS)
-    best = [subsets[np.argsort(logdets, kind="stable")[:BEST]]]
-    best.append(_concentrated_starts(part, _robust(part), own, FIRST_STEPS)[0])
-    subsets, logdets = _concentrated_starts(part, np.concatenate(best), own, NEXT_STEPS)
+    subsets, logdets = _concentrate_starts(sample, elemental, sample_h, N_FIRST_STEPS)
+    best_subsets = [subsets[np.argsort(logdets, kind="stable")[:N_IMPROVED]]]
+    best_subsets.append(
+        _concentrate_starts(sample, _robust_start_subsets(sample), sample_h, N_FIRST_STEPS)[0]
+    )
+    subsets, logdets = _concentrate_starts(sample, np.concatenate(best_subsets), sample_h, N_NEXT_STEPS)
     starts = [nearest(size, h)]
     last = -np.inf
     for s in np.argsort(logdets, kind="stable"):
-        if logdets[s] > last + SAME_START and len(starts) <= FOLLOWED:
+        if logdets[s] > last + MAX_SAME_START_DIFFERENCE and len(starts) <= N_REFINED:
             last = logdets[s]
-            mean, half = _moments(part[subsets[[s]]])
-            starts.append(nearest(_start_squares(z, mean, half)[0], h))
+            mean, half = _subset_moments(sample[subsets[[s]]])
+            starts.append(nearest(_start_distances(z, mean, half)[0], h))
     return [*starts[1:], starts[0]]
 
 
@@ -141,10 +143,10 @@ def nearest(d2: Floats, h: int) -> Mask:
 def spread(x: Floats, h: int) -> Floats:
     """Return the h-th smallest absolute deviation (p,) from the median; zero if h rows have one value."""
     # A C-ordered transpose makes each column contiguous for the partition.
-    return _spreads(np.array(x.T, order="C"), h)
+    return _median_deviations(np.array(x.T, order="C"), h)
 
 
-def _spreads(columns: Floats, h: int) -> Floats:
+def _median_deviations(columns: Floats, h: int) -> Floats:
     """Return the h-th smallest absolute deviation from the median of each column (p, n), overwriting them."""
     n = columns.shape[1]
     # Partitioning at one position is many times faster in NumPy than at two.
@@ -156,53 +158,57 @@ def _spreads(columns: Floats, h: int) -> Floats:
     return columns[:, h - 1].astype(np.float64)
 
 
-def _robust(z: Floats) -> Codes:
+def _robust_start_subsets(z: Floats) -> Codes:
     """Return the halves of the rows (s, n/2) that are nearest by each of the robust correlations.
 
     Rows z (n, p) are in order of size.
     """
     n, p = z.shape
-    length = np.sqrt((z**2).sum(axis=1, keepdims=True))
+    norms = np.sqrt((z**2).sum(axis=1, keepdims=True))
     ranks = scipy.stats.rankdata(z, axis=0)
     scores = scipy.special.ndtri((ranks - 1 / 3) / (n + 1 / 3))
-    shapes = [np.tanh(z), ranks - ranks.mean(axis=0), scores, z / np.where(length > 0, length, 1.0)]
+    shapes = [np.tanh(z), ranks - ranks.mean(axis=0), scores, z / np.where(norms > 0, norms, 1.0)]
     shapes += [
-        near - near.mean(axis=0) for near in (z[: max(int(share * n), p + 1)] for share in NEAREST_SHARES)
+        nearest_rows - nearest_rows.mean(axis=0)
+        for nearest_rows in (z[: max(int(proportion * n), p + 1)] for proportion in NEAREST_PROPORTIONS)
     ]
     half = n // 2 + 1
-    found = []
-    for shape in (*(own.T @ own for own in shapes), _pairwise(z, half)):
+    subsets = []
+    for shape in (*(shape_rows.T @ shape_rows for shape_rows in shapes), _pairwise_covariances(z, half)):
         deviations = np.sqrt(np.diagonal(shape))
         if not deviations.all():
             continue
         _, axes = np.linalg.eigh(shape / deviations / deviations[:, None])
-        along = z @ axes
-        unit = spread(along, half)
+        coordinates_on_axes = z @ axes
+        scales = spread(coordinates_on_axes, half)
         # Many ties make a scale zero; then only the other starts are used.
-        if (unit > 0).all():
-            turned = along / unit
-            middle = np.median(turned @ axes.T, axis=0) @ axes
-            for coordinates in (turned - middle, along * unit):
+        if (scales > 0).all():
+            standardized = coordinates_on_axes / scales
+            median = np.median(standardized @ axes.T, axis=0) @ axes
+            for coordinates in (standardized - median, coordinates_on_axes * scales):
                 subset = nearest((coordinates**2).sum(axis=1), half)
-                found.append(np.flatnonzero(subset))
-    return np.array(found, dtype=np.intp).reshape(-1, half)
+                subsets.append(np.flatnonzero(subset))
+    return np.array(subsets, dtype=np.intp).reshape(-1, half)
 
 
-def _pairwise(z: Floats, half: int) -> Floats:
+def _pairwise_covariances(z: Floats, half: int) -> Floats:
     """Return covariances (p, p) from the scales of sums and differences (Gnanadesikan & Kettenring, 1972)."""
-    found = np.eye(z.shape[1])
+    covariances = np.eye(z.shape[1])
     # Single precision suffices for the directions of a start.
-    columns = np.clip(z.T, -FARTHEST_PAIR, FARTHEST_PAIR).astype(np.float32, order="C")
+    columns = np.clip(z.T, -MAX_PAIRWISE_VALUE, MAX_PAIRWISE_VALUE).astype(np.float32, order="C")
     for j in range(1, z.shape[1]):
         refresh_progress()
-        own = columns[j]
-        others = columns[:j]
-        squares = _spreads(own + others, half) ** 2 - _spreads(own - others, half) ** 2
-        found[j, :j] = found[:j, j] = squares / 4
-    return found
+        column = columns[j]
+        earlier_columns = columns[:j]
+        squares = (
+            _median_deviations(column + earlier_columns, half) ** 2
+            - _median_deviations(column - earlier_columns, half) ** 2
+        )
+        covariances[j, :j] = covariances[:j, j] = squares / 4
+    return covariances
 
 
-def _concentrated_starts(z: Floats, sets: Codes, h: int, steps: int) -> tuple[Codes, Floats]:
+def _concentrate_starts(z: Floats, sets: Codes, h: int, steps: int) -> tuple[Codes, Floats]:
     """Apply concentration steps to several subsets; a subset that does not change is not continued.
 
     Parameters
@@ -221,27 +227,29 @@ def _concentrated_starts(z: Floats, sets: Codes, h: int, steps: int) -> tuple[Co
     logdets : (s,) float
         Half the log-determinants of their covariances.
     """
-    found = np.empty((len(sets), h), dtype=np.intp)
+    all_subsets = np.empty((len(sets), h), dtype=np.intp)
     logdets = np.empty(len(sets))
-    for piece in slices(len(sets), max(HELD_NUMBERS // z.size, 1)):
-        subsets = found[piece]
-        going = np.arange(len(sets[piece]))
-        before = sets[piece]
+    for chunk in slices(len(sets), max(MAX_START_ELEMENTS // z.size, 1)):
+        subsets = all_subsets[chunk]
+        active = np.arange(len(sets[chunk]))
+        before = sets[chunk]
         for _ in range(steps):
             refresh_progress()
-            means, halves = _moments(z[before])
-            moved = np.argpartition(_start_squares(z, means, halves), h - 1, axis=1)[:, :h]
-            subsets[going] = moved = np.sort(moved, axis=1)
-            going = going[(moved != before).any(axis=1)] if before.shape == moved.shape else going
-            before = subsets[going]
-            if not len(going):
+            means, halves = _subset_moments(z[before])
+            new_subsets = np.argpartition(_start_distances(z, means, halves), h - 1, axis=1)[:, :h]
+            subsets[active] = new_subsets = np.sort(new_subsets, axis=1)
+            active = (
+                active[(new_subsets != before).any(axis=1)] if before.shape == new_subsets.shape else active
+            )
+            before = subsets[active]
+            if not len(active):
                 break
-        _, halves = _moments(z[subsets])
-        logdets[piece] = np.log(np.diagonal(halves, axis1=1, axis2=2)).sum(axis=1)
-    return found, logdets
+        _, halves = _subset_moments(z[subsets])
+        logdets[chunk] = np.log(np.diagonal(halves, axis1=1, axis2=2)).sum(axis=1)
+    return all_subsets, logdets
 
 
-def _moments(rows: Floats) -> tuple[Floats, Floats]:
+def _subset_moments(rows: Floats) -> tuple[Floats, Floats]:
     """Compute means and lower triangular roots of the covariances of sets of rows.
 
     Parameters
@@ -262,7 +270,7 @@ def _moments(rows: Floats) -> tuple[Floats, Floats]:
     return means, np.asarray(np.linalg.cholesky(covariances), dtype=np.float64)
 
 
-def _start_squares(z: Floats, means: Floats, halves: Floats) -> Floats:
+def _start_distances(z: Floats, means: Floats, halves: Floats) -> Floats:
     """Compute squared distances of rows, with the accuracy that the choice of starts requires.
 
     Parameters
@@ -276,19 +284,19 @@ def _start_squares(z: Floats, means: Floats, halves: Floats) -> Floats:
     -------
     (s, n) float
     """
-    if z.shape[1] <= FEW_COLUMNS:
+    if z.shape[1] <= MAX_COLUMNS_TO_INVERT:
         inverses = np.linalg.inv(halves)
-        white = inverses @ z.T - inverses @ np.swapaxes(means, 1, 2)
-        return np.asarray(np.einsum("spn,spn->sn", white, white))
-    return np.array([_squares(z, mean, half) for mean, half in zip(means, halves, strict=True)])
+        whitened = inverses @ z.T - inverses @ np.swapaxes(means, 1, 2)
+        return np.asarray(np.einsum("spn,spn->sn", whitened, whitened))
+    return np.array([_squared_distances(z, mean, half) for mean, half in zip(means, halves, strict=True)])
 
 
-KEPT_QUANTILE = 0.975
+REWEIGHTING_QUANTILE = 0.975
 """Quantile of the chi-square distribution up to which rows are kept."""
 
-SEARCH = "minimum determinant"
+SEARCH_TITLE = "minimum determinant"
 
-SAME_DETERMINANT = 1e-9
+MAX_TIED_DIFFERENCE = 1e-9
 """Difference of log-determinants up to which the earlier start is preferred."""
 
 
@@ -333,7 +341,7 @@ class Mcd:
     factor: float
 
 
-class _Core(NamedTuple):
+class _ConcentratedSubset(NamedTuple):
     """Result of concentration steps.
 
     Attributes
@@ -386,21 +394,21 @@ def mcd(x: Floats, support_fraction: float = 0.5) -> Mcd | ExactFit:
     """
     n, p = x.shape
     h = subset_size(n, p, support_fraction)
-    middle = np.median(x, axis=0)
-    z = x - middle
-    unit = spread(x, h)
-    still = np.flatnonzero(unit <= 4 * EPS * np.abs(middle))
-    if len(still):
-        j = int(still[0])
-        return ExactFit((j,), np.abs(z[:, j]) <= 4 * EPS * abs(middle[j]), constant=True)
-    z /= unit
+    median = np.median(x, axis=0)
+    z = x - median
+    scales = spread(x, h)
+    constant_columns = np.flatnonzero(scales <= 4 * EPS * np.abs(median))
+    if len(constant_columns):
+        j = int(constant_columns[0])
+        return ExactFit((j,), np.abs(z[:, j]) <= 4 * EPS * abs(median[j]), constant=True)
+    z /= scales
     if h == n:
         starts: Iterable[Mask] = [np.ones(n, dtype=bool)]
     elif p == 1:
         starts = [_closest(z[:, 0], h)]
     else:
-        starts = first_subsets(z, h)
-    cores: list[_Core] = []
+        starts = starting_subsets(z, h)
+    cores: list[_ConcentratedSubset] = []
     passed: set[bytes] = set()
     for subset in starts:
         found = _concentrated(z, subset, h, passed)
@@ -408,8 +416,8 @@ def mcd(x: Floats, support_fraction: float = 0.5) -> Mcd | ExactFit:
             return found
         if found is not None:
             cores.append(found)
-    least = min(core.logdet for core in cores)
-    return _kept(z, next(core for core in cores if core.logdet <= least + SAME_DETERMINANT), h)
+    min_logdet = min(core.logdet for core in cores)
+    return _kept(z, next(core for core in cores if core.logdet <= min_logdet + MAX_TIED_DIFFERENCE), h)
 
 
 def _closest(z: Floats, h: int) -> Mask:
@@ -440,18 +448,18 @@ def _closest(z: Floats, h: int) -> Mask:
     return subset
 
 
-def _window_squares(line: Floats, h: int) -> Floats:
+def _window_squares(sorted_values: Floats, h: int) -> Floats:
     """Return sums of squares (n - h + 1,) about their mean of all runs of h neighbours in sorted (n,)."""
-    middle = len(line) // 2
+    middle_index = len(sorted_values) // 2
     sums, squares = (
-        np.concatenate([np.cumsum(powers[middle - 1 :: -1])[::-1], [0.0]])[: len(line) - h + 1]
-        + np.cumsum(powers[middle:])[h - middle - 1 :]
-        for powers in (line, line**2)
+        np.concatenate([np.cumsum(powers[middle_index - 1 :: -1])[::-1], [0.0]])[: len(sorted_values) - h + 1]
+        + np.cumsum(powers[middle_index:])[h - middle_index - 1 :]
+        for powers in (sorted_values, sorted_values**2)
     )
     return np.asarray(squares - sums**2 / h)
 
 
-def _squares(z: Floats, mean: Floats, half: Floats) -> Floats:
+def _squared_distances(z: Floats, mean: Floats, half: Floats) -> Floats:
     # The transpose has the column-major order of BLAS, and nothing is copied.
     """Compute squared distances of rows.
 
@@ -469,7 +477,9 @@ def _squares(z: Floats, mean: Floats, half: Floats) -> Floats:
     return column_squares(scipy.linalg.blas.dtrsm(1.0, half.T, (z - mean).T, trans_a=1, overwrite_b=1))
 
 
-def _concentrated(z: Floats, subset: Mask, h: int, passed: set[bytes]) -> _Core | ExactFit | None:
+def _concentrated(
+    z: Floats, subset: Mask, h: int, passed: set[bytes]
+) -> _ConcentratedSubset | ExactFit | None:
     """Iterate concentration steps until the subset does not change.
 
     Parameters
@@ -487,31 +497,31 @@ def _concentrated(z: Floats, subset: Mask, h: int, passed: set[bytes]) -> _Core 
     _Core, ExactFit or None
         None if the search meets a subset of an earlier one.
     """
-    least = np.inf
+    min_logdet = np.inf
     while True:
         refresh_progress()
-        known = np.packbits(subset).tobytes()
-        if known in passed:
+        subset_key = np.packbits(subset).tobytes()
+        if subset_key in passed:
             return None
-        passed.add(known)
-        own = z[subset]
-        mean = own.mean(axis=0)
-        root = packed_triangle(own - mean) / np.sqrt(h - 1)
-        lengths = np.sqrt((root**2).sum(axis=0))
-        flat = np.abs(np.diagonal(root)) <= IN_A_PLANE * np.maximum(lengths, 1.0)
-        if flat.any():
-            columns = np.flatnonzero(flat)
-            return ExactFit(tuple(columns.tolist()), _on_plane(z, mean, root, int(columns[0])))
-        d2 = _squares(z, mean, root.T)
+        passed.add(subset_key)
+        subset_rows = z[subset]
+        mean = subset_rows.mean(axis=0)
+        root = packed_triangle(subset_rows - mean) / np.sqrt(h - 1)
+        norms = np.sqrt((root**2).sum(axis=0))
+        is_dependent = np.abs(np.diagonal(root)) <= MAX_PLANE_RESIDUAL * np.maximum(norms, 1.0)
+        if is_dependent.any():
+            columns = np.flatnonzero(is_dependent)
+            return ExactFit(tuple(columns.tolist()), _rows_on_hyperplane(z, mean, root, int(columns[0])))
+        d2 = _squared_distances(z, mean, root.T)
         logdet = 2 * float(np.log(np.abs(np.diagonal(root))).sum())
-        ahead = nearest(d2, h)
-        if (ahead == subset).all() or logdet >= least:
-            return _Core(subset, d2, logdet)
-        subset = ahead
-        least = logdet
+        next_subset = nearest(d2, h)
+        if (next_subset == subset).all() or logdet >= min_logdet:
+            return _ConcentratedSubset(subset, d2, logdet)
+        subset = next_subset
+        min_logdet = logdet
 
 
-def _kept(z: Floats, core: _Core, h: int) -> Mcd:
+def _kept(z: Floats, core: _ConcentratedSubset, h: int) -> Mcd:
     """Select the rows within the quantile of the raw estimate.
 
     Parameters
@@ -525,11 +535,11 @@ def _kept(z: Floats, core: _Core, h: int) -> Mcd:
     Mcd
     """
     n, p = z.shape
-    kept = core.d2 <= _consistency(h / n, p) * chi2_isf(1 - KEPT_QUANTILE, p)
-    return Mcd(core.subset, kept, _consistency(float(kept.mean()), p))
+    is_kept = core.d2 <= _consistency_factor(h / n, p) * chi2_isf(1 - REWEIGHTING_QUANTILE, p)
+    return Mcd(core.subset, is_kept, _consistency_factor(float(is_kept.mean()), p))
 
 
-def _on_plane(z: Floats, mean: Floats, root: Floats, j: int) -> Mask:
+def _rows_on_hyperplane(z: Floats, mean: Floats, root: Floats, j: int) -> Mask:
     """Find the rows in the hyperplane on which column j is a combination of earlier columns.
 
     Parameters
@@ -550,12 +560,12 @@ def _on_plane(z: Floats, mean: Floats, root: Floats, j: int) -> Mask:
     return np.asarray(np.abs(residual) <= 1e-8)
 
 
-def _consistency(share: float, p: int) -> float:
+def _consistency_factor(proportion: float, p: int) -> float:
     """Return the ratio of the full normal covariance to the covariance of the central proportion of rows."""
-    return 1.0 if share >= 1 else float(share / chi2_cdf(chi2_isf(1 - share, p), p + 2))
+    return 1.0 if proportion >= 1 else float(proportion / chi2_cdf(chi2_isf(1 - proportion, p), p + 2))
 
 
-def separate_mcd(
+def class_mcd(
     x: Floats, codes: Codes, start: ClassMoments, support_fraction: float
 ) -> ClassMoments | ExactFit:
     """Compute the MCD estimate of each class.
@@ -575,19 +585,21 @@ def separate_mcd(
     ClassMoments or ExactFit
         Moments by class whose means, and scatters over the counts, are the estimates.
     """
-    kept = np.zeros(len(x))
+    is_kept = np.zeros(len(x))
     factors = np.empty(start.n_classes)
-    with Progress(len(x), SEARCH) as progress:
+    with Progress(len(x), SEARCH_TITLE) as progress:
         for k in range(start.n_classes):
-            own = np.flatnonzero(codes == k)
-            found = mcd(x[own], support_fraction)
-            if isinstance(found, ExactFit):
-                return replace(found, k=k)
-            kept[own] = found.kept
-            factors[k] = found.factor
-            progress(len(own))
-    moments = gather([(x, codes, kept)], n_classes=start.n_classes, n_columns=start.n_columns, spread="class")
-    return _restored(moments, factors / (moments.counts - 1) * start.counts, start)
+            members = np.flatnonzero(codes == k)
+            estimate = mcd(x[members], support_fraction)
+            if isinstance(estimate, ExactFit):
+                return replace(estimate, k=k)
+            is_kept[members] = estimate.kept
+            factors[k] = estimate.factor
+            progress(len(members))
+    moments = gather(
+        [(x, codes, is_kept)], n_classes=start.n_classes, n_columns=start.n_columns, spread="class"
+    )
+    return _with_full_counts(moments, factors / (moments.counts - 1) * start.counts, start)
 
 
 def common_mcd(
@@ -611,32 +623,37 @@ def common_mcd(
         Pooled moments whose means, and scatter over the number of rows, are the estimates.
     """
     # Store a centre as a row plus an offset: for data far from zero, the sum would round the offset.
-    row, off = np.empty((2, start.n_classes, start.n_columns))
-    with Progress(2 * len(x), SEARCH) as progress:
+    anchor, offset = np.empty((2, start.n_classes, start.n_columns))
+    with Progress(2 * len(x), SEARCH_TITLE) as progress:
         for k in range(start.n_classes):
-            own = x[codes == k]
-            found = mcd(own, support_fraction)
+            class_rows = x[codes == k]
+            estimate = mcd(class_rows, support_fraction)
             # For a class in a hyperplane, the centre is the mean of the rows there.
-            kept = own[found.rows if isinstance(found, ExactFit) else found.kept]
-            row[k], off[k] = kept[0], (kept - kept[0]).mean(axis=0)
-            progress(len(own))
-        rest = x - row[codes] - off[codes]
-        found = mcd(rest, support_fraction)
+            kept_rows = class_rows[estimate.rows if isinstance(estimate, ExactFit) else estimate.kept]
+            anchor[k], offset[k] = kept_rows[0], (kept_rows - kept_rows[0]).mean(axis=0)
+            progress(len(class_rows))
+        residuals = x - anchor[codes] - offset[codes]
+        estimate = mcd(residuals, support_fraction)
         progress(len(x))
-    if isinstance(found, ExactFit):
-        return found
-    one = np.zeros(len(x), dtype=np.intp)
+    if isinstance(estimate, ExactFit):
+        return estimate
+    zero_codes = np.zeros(len(x), dtype=np.intp)
     moments = gather(
-        [(rest, one, found.kept.astype(np.float64))], n_classes=1, n_columns=start.n_columns, spread="pooled"
+        [(residuals, zero_codes, estimate.kept.astype(np.float64))],
+        n_classes=1,
+        n_columns=start.n_columns,
+        spread="pooled",
     )
-    shift = off + moments.centres[0] + moments.rests[0] / moments.scale
-    centres = row + shift
-    rests = (shift - (centres - row)) * moments.scale
-    whole = replace(moments, centres=centres, rests=rests)
-    return _restored(whole, np.array([found.factor / (moments.total - 1) * start.total]), start)
+    offset_of_means = offset + moments.centres[0] + moments.rests[0] / moments.scale
+    centres = anchor + offset_of_means
+    centre_errors = (offset_of_means - (centres - anchor)) * moments.scale
+    pooled_moments = replace(moments, centres=centres, rests=centre_errors)
+    return _with_full_counts(
+        pooled_moments, np.array([estimate.factor / (moments.total - 1) * start.total]), start
+    )
 
 
-def _restored(moments: ClassMoments, factors: Floats, start: ClassMoments) -> ClassMoments:
+def _with_full_counts(moments: ClassMoments, factors: Floats, start: ClassMoments) -> ClassMoments:
     """Return moments with the counts of all rows, and with scatters multiplied by factors.
 
     Parameters
@@ -750,8 +767,8 @@ class StudentTCovariance(RobustCovariance):
 
     def check_leave_one_out(self, moments: ClassMoments) -> None:
         """Raise NotSupportedError if there would be too many refits."""
-        if moments.rows.sum() > MOST_REFITS:
-            raise _takes_searches(moments)
+        if moments.rows.sum() > MAX_REFITS:
+            raise _too_many_searches(moments)
 
     def breakdown(self, moments: ClassMoments) -> float:
         """Return the proportion of outliers in a class that the estimates tolerate: 1/(nu + p).
@@ -796,11 +813,11 @@ class MCDCovariance(RobustCovariance):
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Raise NotSupportedError, because a search for each row would be too slow."""
-        raise _takes_searches(fitted.moments)
+        raise _too_many_searches(fitted.moments)
 
     def check_leave_one_out(self, moments: ClassMoments) -> None:
         """Raise NotSupportedError, because a search for each row would be too slow."""
-        raise _takes_searches(moments)
+        raise _too_many_searches(moments)
 
     def breakdown(self, moments: ClassMoments) -> float:
         """Return the proportion of outliers in a class that the estimates tolerate.
@@ -811,7 +828,7 @@ class MCDCovariance(RobustCovariance):
         return float(((moments.counts - h) / moments.counts).min())
 
 
-def _takes_searches(moments: ClassMoments) -> CoreNotSupportedError:
+def _too_many_searches(moments: ClassMoments) -> CoreNotSupportedError:
     """Return the error for leave-one-out that would require too many searches."""
     return CoreNotSupportedError("search_for_each_row", n_rows=int(moments.rows.sum()))
 
@@ -845,21 +862,23 @@ def fit_t(
     search : Student
         If a scale matrix became singular, `search.collapsed` is the class.
     """
-    found = (
-        student.best_nu(blocks, start) if nu is None else student.fit_student(blocks, start, nu, begin=begin)
+    search = (
+        student.best_nu(blocks, start)
+        if nu is None
+        else student.fit_student(blocks, start, nu, initial=begin)
     )
-    if found.collapsed is not None:
-        return found.moments, StudentTCovariance(found.nu), found
-    moments = found.scatters()
+    if search.collapsed is not None:
+        return search.moments, StudentTCovariance(search.nu), search
+    moments = search.scatters()
     if inflated:
-        factor = found.nu / (found.nu - 2) if found.nu > 2 else np.nan
+        factor = search.nu / (search.nu - 2) if search.nu > 2 else np.nan
         roots = None if moments.roots is None else moments.roots * np.sqrt(factor)
         moments = replace(moments, scatters=moments.scatters * factor, roots=roots)
-    llf, _ = student.student_log_likelihood(blocks, found)
+    llf, _ = student.student_log_likelihood(blocks, search)
     return (
         moments,
-        StudentTCovariance(found.nu, nu is None, inflated, found.steps, llf),
-        found,
+        StudentTCovariance(search.nu, nu is None, inflated, search.steps, llf),
+        search,
     )
 
 
@@ -883,8 +902,8 @@ def fit_mcd(
     -------
     (ClassMoments, MCDCovariance) or ExactFit
     """
-    fit = separate_mcd if start.spread == "class" else common_mcd
-    found = fit(x, codes, start, support_fraction)
-    if isinstance(found, ExactFit):
-        return found
-    return found, MCDCovariance(support_fraction)
+    fit = class_mcd if start.spread == "class" else common_mcd
+    estimate = fit(x, codes, start, support_fraction)
+    if isinstance(estimate, ExactFit):
+        return estimate
+    return estimate, MCDCovariance(support_fraction)

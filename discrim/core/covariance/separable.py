@@ -41,10 +41,10 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import Spread, packed_triangle
 from discrim.core.numerics.arrays import Floats
 
-CLOSE = 1e-12
+MAX_ROOT_CHANGE = 1e-12
 """Change of a root, relative to the lengths of its columns, at convergence."""
 
-MOST_STEPS = 5000
+MAX_STEPS = 5000
 """Maximum number of steps; a search that has not converged then is treated as divergent."""
 
 
@@ -85,19 +85,21 @@ class SeparableCovariance(CovarianceModel):
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Estimate the covariances by maximum likelihood; raise NoEstimateError without a maximum."""
         moments = comparable(moments)
-        found = []
+        covariances = []
         for k, divisor in each_covariance(divisors):
-            u, v = separated(moments, (self.rows, self.columns), k)
-            found.append(Covariance.from_root(np.kron(u, v) / moments.common_unit / np.sqrt(divisor)))
-        return CovarianceEstimates(self, moments, tuple(found))
+            u, v = separable_roots(moments, (self.rows, self.columns), k)
+            covariances.append(Covariance.from_root(np.kron(u, v) / moments.common_unit / np.sqrt(divisor)))
+        return CovarianceEstimates(self, moments, tuple(covariances))
 
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
         """Return the number of parameters of U and V, which have one common scale."""
-        own = self.rows * (self.rows + 1) // 2 + self.columns * (self.columns + 1) // 2 - 1
-        return n_covariances * own
+        n_free = self.rows * (self.rows + 1) // 2 + self.columns * (self.columns + 1) // 2 - 1
+        return n_covariances * n_free
 
 
-def separated(moments: ClassMoments, shape: tuple[int, int], k: int | None = None) -> tuple[Floats, Floats]:
+def separable_roots(
+    moments: ClassMoments, shape: tuple[int, int], k: int | None = None
+) -> tuple[Floats, Floats]:
     """Estimate the separable covariance of a scatter.
 
     Parameters
@@ -123,48 +125,48 @@ def separated(moments: ClassMoments, shape: tuple[int, int], k: int | None = Non
     --------
     >>> x = np.random.default_rng(0).standard_normal((40, 4))
     >>> m = ClassMoments.from_block(x, np.zeros(40, dtype=np.intp), n_classes=1)
-    >>> u, v = separated(m, (4, 1))
+    >>> u, v = separable_roots(m, (4, 1))
     >>> np.allclose(np.kron(u, v).T @ np.kron(u, v), m.scatters[0])
     True
     """
     r, c = shape
-    one = one_scatter(moments, k)
-    free = int((one.rows - (one.rows > 0)).sum())
+    group = one_scatter(moments, k)
+    df = int((group.rows - (group.rows > 0)).sum())
     singular = SingularEstimateError(
-        "no_separable_covariance", class_positions=positions(k), n_rows=r, n_columns=c, df=free
+        "no_separable_covariance", class_positions=positions(k), n_rows=r, n_columns=c, df=df
     )
-    if moments.n_columns != r * c or free * c < r or free * r < c:
+    if moments.n_columns != r * c or df * c < r or df * r < c:
         raise singular
-    across = _root(one).reshape(-1, r, c)
-    down = across.transpose(0, 2, 1)
+    matrices = _rows_of_scatter(group).reshape(-1, r, c)
+    transposed = matrices.transpose(0, 2, 1)
     u = np.eye(r)
     v = np.eye(c)
-    before = np.zeros((r, r))
-    for _ in range(MOST_STEPS):
-        u = _triangle(across, v)
-        if _is_singular(u, len(across) * c):
+    previous_u = np.zeros((r, r))
+    for _ in range(MAX_STEPS):
+        u = _whitened_triangle(matrices, v)
+        if _is_singular(u, len(matrices) * c):
             raise singular
         # Normalize U to trace r; V contains the scale.
         u /= np.sqrt((u**2).sum() / r)
-        v = _triangle(down, u) / np.sqrt(r)
-        if _is_singular(v, len(across) * r):
+        v = _whitened_triangle(transposed, u) / np.sqrt(r)
+        if _is_singular(v, len(matrices) * r):
             raise singular
-        if (np.abs(u - before) <= CLOSE * np.sqrt((u**2).sum(axis=0))).all():
+        if (np.abs(u - previous_u) <= MAX_ROOT_CHANGE * np.sqrt((u**2).sum(axis=0))).all():
             return u, v
-        before = u
+        previous_u = u
     raise singular
 
 
-def _root(one: ClassMoments) -> Floats:
+def _rows_of_scatter(group: ClassMoments) -> Floats:
     """Return rows (m, p) whose cross-products are the scatter, in the units of the data times a constant."""
-    unit = one.common_unit
-    if one.roots is not None:
-        return np.asarray(one.roots[0] * unit)
-    lengths, axes = np.linalg.eigh(one.scatters[0] * unit * unit[:, None])
-    return np.asarray(np.sqrt(np.maximum(lengths, 0.0))[:, None] * axes.T)
+    unit = group.common_unit
+    if group.roots is not None:
+        return np.asarray(group.roots[0] * unit)
+    eigenvalues, axes = np.linalg.eigh(group.scatters[0] * unit * unit[:, None])
+    return np.asarray(np.sqrt(np.maximum(eigenvalues, 0.0))[:, None] * axes.T)
 
 
-def _triangle(matrices: Floats, root: Floats) -> Floats:
+def _whitened_triangle(matrices: Floats, root: Floats) -> Floats:
     """Return the triangular root of the cross-products of whitened matrices.
 
     Parameters
@@ -180,11 +182,11 @@ def _triangle(matrices: Floats, root: Floats) -> Floats:
     m, a, b = matrices.shape
     rows = np.ascontiguousarray(matrices).reshape(m * a, b)
     whitened = scipy.linalg.blas.dtrsm(1.0, root, rows, side=1).reshape(m, a, b)
-    found = packed_triangle(np.ascontiguousarray(whitened.transpose(0, 2, 1)).reshape(m * b, a))
-    return found * np.where(np.diagonal(found) < 0, -1.0, 1.0)[:, None]
+    triangle = packed_triangle(np.ascontiguousarray(whitened.transpose(0, 2, 1)).reshape(m * b, a))
+    return triangle * np.where(np.diagonal(triangle) < 0, -1.0, 1.0)[:, None]
 
 
-def _is_singular(root: Floats, count: int) -> bool:
-    """Return whether a triangular root, from `count` rows, has a diagonal element within rounding errors."""
-    lengths = np.sqrt((root**2).sum(axis=0))
-    return not (np.diagonal(root) > EPS * count * lengths).all()
+def _is_singular(root: Floats, n_rows: int) -> bool:
+    """Return whether a triangular root, from `n_rows` rows, has a diagonal element within rounding errors."""
+    norms = np.sqrt((root**2).sum(axis=0))
+    return not (np.diagonal(root) > EPS * n_rows * norms).all()

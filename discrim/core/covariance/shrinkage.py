@@ -43,17 +43,17 @@ from discrim.core.numerics.arrays import NOT_STORED, Codes, Floats
 GRID = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, *(round(0.1 * i, 1) for i in range(1, 11)))
 """Default candidates of the shrinkage."""
 
-RuleOfShrinkage = Literal["given", "oas", "ledoit-wolf", "loo", "strimmer"]
+ShrinkageRule = Literal["given", "oas", "ledoit-wolf", "loo", "strimmer"]
 """Rules that determine a shrinkage."""
 
-RULES: tuple[RuleOfShrinkage, ...] = ("given", "oas", "ledoit-wolf", "loo", "strimmer")
+SHRINKAGE_RULES: tuple[ShrinkageRule, ...] = ("given", "oas", "ledoit-wolf", "loo", "strimmer")
 
-Trial = Callable[[Floats, Codes, Floats | None], Iterator[Floats]]
+CandidateScorer = Callable[[Floats, Codes, Floats | None], Iterator[Floats]]
 """Function of x (m, p), codes (m,) and weights (m,) or None that yields leave-one-out scores (K, m) for each
 candidate of the shrinkage.
 """
 
-BARELY = 1e-8
+MIN_RATIO_FOR_LABELS = 1e-8
 """Smallest accepted remainder of a determinant for a prediction, which needs less accuracy than scores."""
 
 
@@ -70,7 +70,7 @@ class Shrinkage:
         Candidates for "loo"; empty in a loaded fit, whose choice is kept.
     """
 
-    rule: RuleOfShrinkage
+    rule: ShrinkageRule
     values: tuple[float, ...] = ()
     grid: tuple[float, ...] = field(default=(), metadata=NOT_STORED)
 
@@ -79,26 +79,28 @@ class Shrinkage:
         if not all(0 <= g <= 1 for g in self.values):
             raise InvalidStateError("its shrinkage is not from 0 to 1")
 
-    def of(self, k: int | None) -> float | None:
+    def for_class(self, k: int | None) -> float | None:
         """Return the shrinkage of class k, or of the pooled scatter; None if it is not determined yet."""
         if not self.values:
             return None
         return self.values[k if k is not None and len(self.values) > 1 else 0]
 
-    def known(self, values: Sequence[float]) -> Shrinkage:
+    def with_values(self, values: Sequence[float]) -> Shrinkage:
         """Return a copy with these values."""
         return replace(self, values=tuple(float(g) for g in values))
 
     def unfitted(self) -> Shrinkage:
         """Return a copy without values that the rule determined."""
-        return self if self.rule == "given" or (self.rule == "loo" and not self.grid) else self.known(())
+        return (
+            self if self.rule == "given" or (self.rule == "loo" and not self.grid) else self.with_values(())
+        )
 
     def for_refit(self) -> Shrinkage:
         """Return a copy for other moments, without values that follow from moments."""
-        return self.known(()) if self.rule == "oas" else self
+        return self.with_values(()) if self.rule == "oas" else self
 
     @property
-    def by_rows(self) -> bool:
+    def requires_rows(self) -> bool:
         """Whether the rule requires rows in addition to moments."""
         return self.rule in ("ledoit-wolf", "loo", "strimmer")
 
@@ -107,7 +109,7 @@ class Shrinkage:
         return bool(self.values) and min(self.values) <= n_columns * EPS
 
 
-ROUNDED_FOURTHS = 16 * EPS
+FOURTHS_ROUNDING = 16 * EPS
 """Relative size up to which a difference of sums of fourth powers is rounding error."""
 
 
@@ -135,11 +137,11 @@ def row_fourths(blocks: RowBlocks, moments: ClassMoments, *, by_class: bool) -> 
     """
     k = moments.n_classes
     units = np.broadcast_to(data_units(moments, by_class=by_class), (k, moments.n_columns))
-    found = np.zeros(k)
+    fourths = np.zeros(k)
     for x, codes, weights in blocks:
         squares = ((from_class_means(moments, x, codes) * units[codes].T) ** 2).sum(axis=0)
-        found += np.bincount(codes, squares**2 * (1.0 if weights is None else weights), minlength=k)
-    return found if by_class else found.sum(keepdims=True)
+        fourths += np.bincount(codes, squares**2 * (1.0 if weights is None else weights), minlength=k)
+    return fourths if by_class else fourths.sum(keepdims=True)
 
 
 def ledoit_wolf_intensity(distance: Floats, fourth: Floats, count: float | Floats, p: int) -> Floats:
@@ -170,12 +172,14 @@ def ledoit_wolf_intensity(distance: Floats, fourth: Floats, count: float | Float
     """
     if p == 1:
         return np.zeros_like(distance)
-    whole = count * fourth
-    above = whole - (distance + 1.0 / p)
+    scaled_fourths = count * fourth
+    numerator = scaled_fourths - (distance + 1.0 / p)
     # For two rows about their mean, both sums are equal and the difference is zero.
-    above = np.where(above <= ROUNDED_FOURTHS * whole, 0.0, above)
-    below = count * distance
-    return np.where(above >= below, 1.0, above / np.where(above >= below, 1.0, below))
+    numerator = np.where(numerator <= FOURTHS_ROUNDING * scaled_fourths, 0.0, numerator)
+    denominator = count * distance
+    return np.where(
+        numerator >= denominator, 1.0, numerator / np.where(numerator >= denominator, 1.0, denominator)
+    )
 
 
 def strimmer_intensity(squares: Floats, fourths: Floats, count: float | Floats) -> Floats:
@@ -195,14 +199,14 @@ def strimmer_intensity(squares: Floats, fourths: Floats, count: float | Floats) 
     (...) float
     """
     means = squares / count
-    whole = fourths / count
-    noise = whole - (means**2).sum(axis=0)
-    noise = np.where(noise <= ROUNDED_FOURTHS * whole, 0.0, noise)
+    fourths_per_row = fourths / count
+    noise = fourths_per_row - (means**2).sum(axis=0)
+    noise = np.where(noise <= FOURTHS_ROUNDING * fourths_per_row, 0.0, noise)
     distance = ((means - np.median(means, axis=0)) ** 2).sum(axis=0) * (count - 1.0)
     return np.where(noise >= distance, 1.0, noise / np.where(noise >= distance, 1.0, distance))
 
 
-MIN_FOURTHS_LEFT = 1e-6
+MIN_REMAINING_FOURTHS = 1e-6
 """Smallest proportion of a sum of fourth powers that has to remain without a row."""
 
 
@@ -224,7 +228,7 @@ class Powers:
     thirds: Floats
     fourths: Floats
 
-    def without(self, e: Floats, codes: Codes, out: Floats, counts: Floats) -> Floats:
+    def fourths_without_rows(self, e: Floats, codes: Codes, weight: Floats, counts: Floats) -> Floats:
         """Compute the sum of fourth powers over all classes without each row.
 
         Parameters
@@ -233,7 +237,7 @@ class Powers:
             Deviations of the rows from the means of their classes.
         codes : (m,) int
             Class of each row.
-        out : (m,) float
+        weight : (m,) float
             Weights that are left out.
         counts : (m,) float
             Weights of their classes.
@@ -243,29 +247,31 @@ class Powers:
         (m,) float
             NaN if too little of the sum remains for an accurate difference.
         """
-        step = out / (counts - out)
+        mean_shift = weight / (counts - weight)
         q = (e**2).sum(axis=0)
-        whole = float(self.fourths.sum())
+        total = float(self.fourths.sum())
         if self.seconds.ndim == 2:
             thirds = (self.thirds[codes].T * e).sum(axis=0)
-            lengths = 6.0 * (self.seconds[codes].T * e**2).sum(axis=0)
+            square_terms = 6.0 * (self.seconds[codes].T * e**2).sum(axis=0)
             q2 = (e**4).sum(axis=0)
         else:
             thirds = np.zeros_like(q)
-            lengths = np.zeros_like(q)
+            square_terms = np.zeros_like(q)
             for k in np.unique(codes).tolist():
-                mine = np.flatnonzero(codes == k)
-                part = e[:, mine]
-                thirds[mine] = self.thirds[k] @ part
-                lengths[mine] = 4.0 * (part * (self.seconds[k] @ part)).sum(axis=0)
-                lengths[mine] += 2.0 * q[mine] * np.trace(self.seconds[k])
+                members = np.flatnonzero(codes == k)
+                member_deviations = e[:, members]
+                thirds[members] = self.thirds[k] @ member_deviations
+                square_terms[members] = 4.0 * (member_deviations * (self.seconds[k] @ member_deviations)).sum(
+                    axis=0
+                )
+                square_terms[members] += 2.0 * q[members] * np.trace(self.seconds[k])
             q2 = q**2
-        gone = out * (counts / (counts - out)) ** 4 - counts * step**4
-        found = whole + step**2 * lengths + 4.0 * step * thirds - gone * q2
-        return np.where(found > MIN_FOURTHS_LEFT * whole, found, np.nan)
+        fourth_factor = weight * (counts / (counts - weight)) ** 4 - counts * mean_shift**4
+        fourths = total + mean_shift**2 * square_terms + 4.0 * mean_shift * thirds - fourth_factor * q2
+        return np.where(fourths > MIN_REMAINING_FOURTHS * total, fourths, np.nan)
 
 
-def turned_powers(
+def powers_on_axes(
     blocks: RowBlocks, moments: ClassMoments, spectra: Principal | Sequence[Principal]
 ) -> Powers | list[Powers]:
     """Compute sums of powers on principal axes in one pass.
@@ -283,19 +289,19 @@ def turned_powers(
     """
     k = moments.n_classes
     axes = [spectra] * k if isinstance(spectra, Principal) else list(spectra)
-    seconds = [np.zeros((len(own.lengths),) * 2) for own in axes]
-    thirds = [np.zeros(len(own.lengths)) for own in axes]
+    seconds = [np.zeros((len(class_axes.lengths),) * 2) for class_axes in axes]
+    thirds = [np.zeros(len(class_axes.lengths)) for class_axes in axes]
     fourths = np.zeros(k)
     for x, codes, weights in blocks:
         z = from_class_means(moments, x, codes)
         for c in np.unique(codes).tolist():
-            mine = np.flatnonzero(codes == c)
-            e = axes[c].turned(z[:, mine])
-            times = np.ones(len(mine)) if weights is None else weights[mine]
+            members = np.flatnonzero(codes == c)
+            e = axes[c].project(z[:, members])
+            frequencies = np.ones(len(members)) if weights is None else weights[members]
             q = (e**2).sum(axis=0)
-            seconds[c] += (e * times) @ e.T
-            thirds[c] += e @ (times * q)
-            fourths[c] += times @ q**2
+            seconds[c] += (e * frequencies) @ e.T
+            thirds[c] += e @ (frequencies * q)
+            fourths[c] += frequencies @ q**2
     if isinstance(spectra, Principal):
         return Powers(np.stack(seconds), np.stack(thirds), fourths)
     return [Powers(seconds[c][None], thirds[c][None], fourths[[c]]) for c in range(k)]
@@ -311,21 +317,21 @@ def column_powers(blocks: RowBlocks, moments: ClassMoments) -> Powers:
     for x, codes, weights in blocks:
         u = from_class_means(moments, x, codes) * unit
         for k in np.unique(codes).tolist():
-            mine = np.flatnonzero(codes == k)
-            part = u[:, mine]
-            times = np.ones(len(mine)) if weights is None else weights[mine]
-            seconds[k] += part**2 @ times
-            thirds[k] += part**3 @ times
-            fourths[k] += part**4 @ times
+            members = np.flatnonzero(codes == k)
+            member_deviations = u[:, members]
+            frequencies = np.ones(len(members)) if weights is None else weights[members]
+            seconds[k] += member_deviations**2 @ frequencies
+            thirds[k] += member_deviations**3 @ frequencies
+            fourths[k] += member_deviations**4 @ frequencies
     return Powers(seconds, thirds, fourths)
 
 
-def missed(trial: Trial, x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+def missed(scorer: CandidateScorer, x: Floats, codes: Codes, weights: Floats | None) -> Floats:
     """Find rows that are misclassified by the rule without them.
 
     Parameters
     ----------
-    trial : Trial
+    scorer : Trial
     x : (m, p) float
     codes : (m,) int
         True classes.
@@ -336,9 +342,9 @@ def missed(trial: Trial, x: Floats, codes: Codes, weights: Floats | None) -> Flo
     (G, m) float
         One or zero for each candidate of the shrinkage; NaN if scores are missing.
     """
-    found = []
-    for scores in trial(x, codes, weights):
-        wrong = (scores.argmax(axis=0) != codes).astype(np.float64)
-        wrong[np.isnan(scores).any(axis=0)] = np.nan
-        found.append(wrong)
-    return np.stack(found)
+    errors = []
+    for scores in scorer(x, codes, weights):
+        is_wrong = (scores.argmax(axis=0) != codes).astype(np.float64)
+        is_wrong[np.isnan(scores).any(axis=0)] = np.nan
+        errors.append(is_wrong)
+    return np.stack(errors)

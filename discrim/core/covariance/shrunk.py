@@ -53,11 +53,11 @@ from discrim.core.covariance.model import (
     NormalClasses,
     SingleShrinkageModel,
     Sphere,
-    all_constant,
+    constant_if_all,
     each_covariance,
 )
 from discrim.core.covariance.principal import Principal, ThinCovariance, one_scatter, principal
-from discrim.core.covariance.shrinkage import BARELY, Powers, Shrinkage, Trial
+from discrim.core.covariance.shrinkage import MIN_RATIO_FOR_LABELS, CandidateScorer, Powers, Shrinkage
 from discrim.core.errors import CoreCollinearError, CoreDataError
 from discrim.core.moments.derived_moments import comparable
 from discrim.core.moments.moments import ClassMoments, from_class_means
@@ -97,10 +97,10 @@ class ShrunkCovariance(SingleShrinkageModel):
         """Return all columns if none varies, or, if the shrinkage is zero, linearly dependent columns."""
         # With more columns than rows, `requires_full_rank` refuses their number.
         thin = moments.spread in ("thin", "thin class")
-        g = None if thin else self.shrinkage.of(k)
-        if g is not None and self.shrinkage.known((g,)).is_none(moments.n_columns):
+        g = None if thin else self.shrinkage.for_class(k)
+        if g is not None and self.shrinkage.with_values((g,)).is_none(moments.n_columns):
             return dependencies(moments, k)
-        return all_constant(moments, k)
+        return constant_if_all(moments, k)
 
     @property
     def depends_on_units(self) -> bool:
@@ -120,25 +120,27 @@ class ShrunkCovariance(SingleShrinkageModel):
             return self
         moments = comparable(moments)
         fourths = shrinkage.row_fourths(rows, moments, by_class=len(divisors) > 1).tolist()
-        found = [
+        shrinkages = [
             ledoit_wolf(moments, f, k) for f, (k, _) in zip(fourths, each_covariance(divisors), strict=True)
         ]
-        return self.with_shrinkages(*found)
+        return self.with_shrinkages(*shrinkages)
 
     def rescaled(self, moments: ClassMoments) -> ClassMoments:
         """Return the moments on scales in the range of the sphere, unless the shrinkage is zero."""
-        nothing = bool(self.shrinkage.values) and not any(self.shrinkage.values)
-        return moments if nothing else self.sphere.scaled(moments)
+        is_unshrunk = bool(self.shrinkage.values) and not any(self.shrinkage.values)
+        return moments if is_unshrunk else self.sphere.scaled(moments)
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Estimate the covariances with shrinkages that were determined before, or by `oas`."""
         moments = self.rescaled(moments)
         in_units = self.sphere.in_units(moments)
-        found = [shrunk(in_units, d, self.shrinkage.of(k), k) for k, d in each_covariance(divisors)]
-        own = self.with_shrinkages(*[g for _, g in found])
-        return CovarianceEstimates(own, moments, tuple(covariance for covariance, _ in found))
+        estimates = [
+            shrunk(in_units, d, self.shrinkage.for_class(k), k) for k, d in each_covariance(divisors)
+        ]
+        fitted_model = self.with_shrinkages(*[g for _, g in estimates])
+        return CovarianceEstimates(fitted_model, moments, tuple(covariance for covariance, _ in estimates))
 
-    def candidate_scores(self, moments: ClassMoments, divisors: Floats, log_prior: Floats) -> Trial:
+    def candidate_scores(self, moments: ClassMoments, divisors: Floats, log_prior: Floats) -> CandidateScorer:
         """Return leave-one-out scores under each candidate of the shrinkage.
 
         Parameters
@@ -154,8 +156,8 @@ class ShrunkCovariance(SingleShrinkageModel):
         grid = np.array(self.shrinkage.grid)
         moments = comparable(moments)
         if len(divisors) == 1:
-            return common_trial(moments, float(divisors[0]), log_prior, grid)
-        return separate_trial(moments, divisors, log_prior, grid)
+            return common_candidate_scores(moments, float(divisors[0]), log_prior, grid)
+        return separate_candidate_scores(moments, divisors, log_prior, grid)
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Return leave-one-out scores in closed form, on the principal axes of the scatters."""
@@ -165,17 +167,19 @@ class ShrunkCovariance(SingleShrinkageModel):
         divisors = fitted.divisors
         rows = fitted.rows
         axes = [principal(moments, k) for k, _ in each_covariance(divisors)]
-        own: list[Intensity] = [self._without(k) for k, _ in each_covariance(divisors)]
+        intensities: list[Intensity] = [self._without(k) for k, _ in each_covariance(divisors)]
         if rows is not None and self.shrinkage.rule == "ledoit-wolf":
-            powers = shrinkage.turned_powers(rows, moments, axes[0] if len(axes) == 1 else axes)
-            own = [ledoit_wolf_without(p) for p in ([powers] if isinstance(powers, Powers) else powers)]
-        return sphere_left_out(replace(fitted, moments=moments), own)
+            powers = shrinkage.powers_on_axes(rows, moments, axes[0] if len(axes) == 1 else axes)
+            intensities = [
+                ledoit_wolf_without_rows(p) for p in ([powers] if isinstance(powers, Powers) else powers)
+            ]
+        return sphere_left_out(replace(fitted, moments=moments), intensities)
 
     def _without(self, k: int | None) -> Intensity:
         """Return the function that computes the shrinkage of class k, or the pooled one, without a row."""
-        g = self.shrinkage.of(k)
+        g = self.shrinkage.for_class(k)
         if g is None or self.shrinkage.rule == "oas":
-            return oas_without
+            return oas_without_rows
         return lambda spectrum, rows: np.full(rows.e.shape[1], g)
 
 
@@ -191,11 +195,11 @@ def oas(moments: ClassMoments, k: int | None = None) -> float:
     >>> round(oas(ClassMoments.from_block(rows, np.zeros(4, dtype=np.intp), n_classes=1)), 6)
     0.804534
     """
-    one = one_scatter(moments, k)
-    if one.n_columns == 1:
+    group = one_scatter(moments, k)
+    if group.n_columns == 1:
         return 0.0
-    distance = _from_sphere(one)
-    return 1.0 if distance is None else float(intensity(np.array(distance), one.total, one.n_columns))
+    distance = _squared_sphere_distance(group)
+    return 1.0 if distance is None else float(oas_intensity(np.array(distance), group.total, group.n_columns))
 
 
 def ledoit_wolf(moments: ClassMoments, fourth: float, k: int | None = None) -> float:
@@ -213,21 +217,21 @@ def ledoit_wolf(moments: ClassMoments, fourth: float, k: int | None = None) -> f
     -------
     float
     """
-    one = one_scatter(moments, k)
-    if one.n_columns == 1:
+    group = one_scatter(moments, k)
+    if group.n_columns == 1:
         return 0.0
-    distance = _from_sphere(one)
+    distance = _squared_sphere_distance(group)
     if distance is None:
         return 1.0
     return float(
-        shrinkage.ledoit_wolf_intensity(np.array(distance), np.array(fourth), one.total, one.n_columns)
+        shrinkage.ledoit_wolf_intensity(np.array(distance), np.array(fourth), group.total, group.n_columns)
     )
 
 
-def _from_sphere(moments: ClassMoments) -> float | None:
+def _squared_sphere_distance(moments: ClassMoments) -> float | None:
     """Return the squared distance |S - I/p|^2 of the one scatter, at trace one; None if nothing varies."""
     if moments.spread == "thin":
-        return principal(moments).from_sphere if moments.squares.any() else None
+        return principal(moments).squared_sphere_distance if moments.squares.any() else None
     ratio = moments.common_unit
     scatter = moments.scatters[0] * ratio * ratio[:, None]
     total = float(np.trace(scatter))
@@ -240,7 +244,7 @@ def _from_sphere(moments: ClassMoments) -> float | None:
     return float((unit**2).sum())
 
 
-def intensity(distance: Floats, count: float | Floats, p: int) -> Floats:
+def oas_intensity(distance: Floats, count: float | Floats, p: int) -> Floats:
     """Compute the OAS shrinkage.
 
     Parameters
@@ -258,9 +262,11 @@ def intensity(distance: Floats, count: float | Floats, p: int) -> Floats:
     """
     if p == 1:
         return np.zeros_like(distance)
-    above = distance + 1.0 / p + 1.0
-    below = (count + 1.0) * distance
-    return np.where(above >= below, 1.0, above / np.where(above >= below, 1.0, below))
+    numerator = distance + 1.0 / p + 1.0
+    denominator = (count + 1.0) * distance
+    return np.where(
+        numerator >= denominator, 1.0, numerator / np.where(numerator >= denominator, 1.0, denominator)
+    )
 
 
 def shrunk(
@@ -290,32 +296,32 @@ def shrunk(
     CoreCollinearError
         All columns are constant.
     """
-    one = one_scatter(moments, k)
-    if one.spread == "thin":
-        _mean_square(one)
-        axes = principal(one)
-        g = oas(one) if shrinkage is None else float(shrinkage)
+    group = one_scatter(moments, k)
+    if group.spread == "thin":
+        _mean_square(group)
+        axes = principal(group)
+        g = oas(group) if shrinkage is None else float(shrinkage)
         if not 0 < g <= 1:
             raise CoreDataError("shrinkage_too_small", shrinkage=shrinkage)
         sphere = g / axes.n_columns / divisor
         return ThinCovariance.on_axes(axes, (1.0 - g) * axes.lengths / divisor + sphere, sphere), g
-    g = oas(one) if shrinkage is None else float(shrinkage)
+    g = oas(group) if shrinkage is None else float(shrinkage)
     if not 0 <= g <= 1:
         raise CoreDataError("shrinkage_out_of_range", shrinkage=shrinkage)
-    sphere = g * _mean_square(one)
+    sphere = g * _mean_square(group)
     if g == 0:
-        return pooled(one, divisor), g
+        return pooled(group, divisor), g
     if g == 1:
-        return Covariance.from_root(np.diag(spherical(one, divisor).root)), g
-    ratio = one.common_unit
-    if one.roots is not None:
-        rows = np.sqrt(1.0 - g) * one.roots[0] * ratio
-        root = packed_triangle(np.concatenate([rows, np.sqrt(sphere) * np.eye(one.n_columns)]))
+        return Covariance.from_root(np.diag(spherical(group, divisor).root)), g
+    unit = group.common_unit
+    if group.roots is not None:
+        rows = np.sqrt(1.0 - g) * group.roots[0] * unit
+        root = packed_triangle(np.concatenate([rows, np.sqrt(sphere) * np.eye(group.n_columns)]))
     else:
-        total = (1.0 - g) * (one.scatters[0] * ratio * ratio[:, None])
-        total[np.diag_indices(one.n_columns)] += sphere
+        total = (1.0 - g) * (group.scatters[0] * unit * unit[:, None])
+        total[np.diag_indices(group.n_columns)] += sphere
         root = scaled_cholesky(total)
-    return Covariance.from_root(root / ratio / np.sqrt(divisor)), g
+    return Covariance.from_root(root / unit / np.sqrt(divisor)), g
 
 
 def spherical(moments: ClassMoments, divisor: float, k: int | None = None) -> Covariance:
@@ -337,8 +343,8 @@ def spherical(moments: ClassMoments, divisor: float, k: int | None = None) -> Co
     CoreCollinearError
         All columns are constant.
     """
-    one = one_scatter(moments, k)
-    return Covariance.from_root(np.sqrt(_mean_square(one) / divisor) / one.common_unit)
+    group = one_scatter(moments, k)
+    return Covariance.from_root(np.sqrt(_mean_square(group) / divisor) / group.common_unit)
 
 
 def _mean_square(moments: ClassMoments) -> float:
@@ -353,7 +359,7 @@ def _mean_square(moments: ClassMoments) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Removed:
+class RemovedRows:
     """Rows that are left out one at a time.
 
     Attributes
@@ -362,89 +368,105 @@ class Removed:
         Deviations from the class means, on the principal axes.
     codes : (m,) int
         Class of each row.
-    gone : Removal
+    removal : Removal
         Weights that are left out.
     weights : (m,) float or None
     """
 
     e: Floats
     codes: Codes
-    gone: Removal
+    removal: Removal
     weights: Floats | None
 
     @property
     def trace(self) -> Floats:
         """Traces (m,) of the scatter without each row."""
-        return np.asarray(1.0 - self.gone.lift * (self.e**2).sum(axis=0))
+        return np.asarray(1.0 - self.removal.downdate_factor * (self.e**2).sum(axis=0))
 
-    def from_sphere(self, spectrum: Principal) -> Floats:
+    def squared_sphere_distance(self, spectrum: Principal) -> Floats:
         """Return the squared distances (m,) from the sphere of the scatter without each row, at trace one."""
         p = spectrum.n_columns
-        c = self.gone.lift
+        c = self.removal.downdate_factor
         squares = (self.e**2).sum(axis=0)
-        beyond = spectrum.lengths - 1.0 / p
-        found = spectrum.from_sphere - 2.0 * c * (beyond @ self.e**2) + (1.0 - 1.0 / p) * (c * squares) ** 2
-        return np.asarray(found / self.trace**2)
+        excess = spectrum.lengths - 1.0 / p
+        squared_distances = (
+            spectrum.squared_sphere_distance
+            - 2.0 * c * (excess @ self.e**2)
+            + (1.0 - 1.0 / p) * (c * squares) ** 2
+        )
+        return np.asarray(squared_distances / self.trace**2)
 
 
-Intensity = Callable[[Principal, Removed], Floats]
+Intensity = Callable[[Principal, RemovedRows], Floats]
 """Function that returns the shrinkages (m,) of a scatter without each of m rows."""
 
 
-def oas_without(spectrum: Principal, rows: Removed) -> Floats:
+def oas_without_rows(spectrum: Principal, rows: RemovedRows) -> Floats:
     """Return the shrinkage by `oas` without each row; one if the covariance is spherical."""
     if spectrum.axes is None:
         return np.ones(rows.e.shape[1])
-    return intensity(rows.from_sphere(spectrum), spectrum.count - rows.gone.out, spectrum.n_columns)
+    return oas_intensity(
+        rows.squared_sphere_distance(spectrum), spectrum.count - rows.removal.weight, spectrum.n_columns
+    )
 
 
-def ledoit_wolf_without(powers: Powers) -> Intensity:
+def ledoit_wolf_without_rows(powers: Powers) -> Intensity:
     """Return the function that computes Ledoit & Wolf's shrinkage without each row, from sums of powers."""
 
-    def found(spectrum: Principal, rows: Removed) -> Floats:
-        gone = rows.gone
+    def intensities(spectrum: Principal, rows: RemovedRows) -> Floats:
+        removal = rows.removal
         r = powers.thirds.shape[1]
         codes = rows.codes if len(powers.thirds) > 1 else np.zeros_like(rows.codes)
-        fourth = powers.without(rows.e[:r], codes, gone.out, gone.count) / rows.trace**2
+        fourth = (
+            powers.fourths_without_rows(rows.e[:r], codes, removal.weight, removal.class_weight)
+            / rows.trace**2
+        )
         return shrinkage.ledoit_wolf_intensity(
-            rows.from_sphere(spectrum), fourth, spectrum.count - gone.out, spectrum.n_columns
+            rows.squared_sphere_distance(spectrum),
+            fourth,
+            spectrum.count - removal.weight,
+            spectrum.n_columns,
         )
 
-    return found
+    return intensities
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Without:
+class ScatterWithoutRows:
     """Shrunk scatter without each of m rows: diagonal - lift e e' on the principal axes.
 
     Attributes
     ----------
     diagonal : (r, m) float
-    rest : (m,) float
+    complement_variance : (m,) float
         Variance in the complement of the axes.
-    lift : (m,) float
-    left : (m,) float
+    downdate_factor : (m,) float
+    determinant_ratio : (m,) float
         1 - lift * own.
-    own : (m,) float
+    weighted_squares : (m,) float
         e'e weighted by the reciprocal of the diagonal.
-    spoilt : (m,) bool
+    is_inaccurate : (m,) bool
         Rows for which too few digits remain.
     """
 
     diagonal: Floats
-    rest: Floats
-    lift: Floats
-    left: Floats
-    own: Floats
-    spoilt: NDArray[np.bool_]
+    complement_variance: Floats
+    downdate_factor: Floats
+    determinant_ratio: Floats
+    weighted_squares: Floats
+    is_inaccurate: NDArray[np.bool_]
 
-    def log_determinant(self, beyond: int) -> Floats:
-        """Return the log-determinants (m,), with `beyond` dimensions in the complement of the axes."""
-        on_axes = np.log(self.diagonal).sum(axis=0) + np.log(self.left)
-        return np.asarray(on_axes + beyond * np.log(self.rest) if beyond else on_axes)
+    def log_determinant(self, complement_dim: int) -> Floats:
+        """Return the log-determinants (m,); the complement of the axes has `complement_dim` dimensions."""
+        on_axes = np.log(self.diagonal).sum(axis=0) + np.log(self.determinant_ratio)
+        return np.asarray(
+            on_axes + complement_dim * np.log(self.complement_variance) if complement_dim else on_axes
+        )
 
 
-def without(spectrum: Principal, rows: Removed, g: Floats, spoilt_at: float = SPOILT) -> Without:
+def scatter_without_rows(
+    spectrum: Principal, rows: RemovedRows, g: Floats, min_ratio: float = SPOILT
+) -> ScatterWithoutRows:
     """Compute the shrunk scatter without each row.
 
     Parameters
@@ -453,7 +475,7 @@ def without(spectrum: Principal, rows: Removed, g: Floats, spoilt_at: float = SP
     rows : Removed
     g : (m,) float
         Shrinkages.
-    spoilt_at : float
+    min_ratio : float
         Remaining determinant or trace, relative to the whole, up to which a row is spoilt.
 
     Returns
@@ -461,38 +483,42 @@ def without(spectrum: Principal, rows: Removed, g: Floats, spoilt_at: float = SP
     Without
     """
     e = rows.e
-    c = rows.gone.lift
+    c = rows.removal.downdate_factor
     trace = rows.trace
     sphere = trace / spectrum.n_columns
-    rest = g * sphere
-    diagonal = (1.0 - g) * spectrum.lengths[:, None] + rest
-    lift = (1.0 - g) * c
-    own = (e**2 / diagonal).sum(axis=0)
+    complement_variance = g * sphere
+    diagonal = (1.0 - g) * spectrum.lengths[:, None] + complement_variance
+    downdate_factor = (1.0 - g) * c
+    weighted_squares = (e**2 / diagonal).sum(axis=0)
     # If hardly anything varies without the row, the remaining trace and g have lost their digits.
-    spoilt = (trace <= spoilt_at) | np.isnan(g)
+    is_inaccurate = (trace <= min_ratio) | np.isnan(g)
     if spectrum.is_saturated:
-        long = spectrum.lengths[: spectrum.free, None]
-        ridge = rest / np.where(g < 1.0, 1.0 - g, 1.0)
-        left = c * ridge * (e[: spectrum.free] ** 2 / (long * (long + ridge))).sum(axis=0)
-        times = np.ones(len(c)) if rows.weights is None else np.maximum(rows.weights, 1.0)
-        base = 1.0 - c * (1.0 / times - 1.0 / rows.gone.count)
-        left += np.where((times > 1) | rows.gone.alone, base, 0.0)
-        left = np.where(g < 1.0, left, 1.0)
-        spoilt = spoilt | (left <= 0)
+        eigenvalues = spectrum.lengths[: spectrum.free, None]
+        ridge = complement_variance / np.where(g < 1.0, 1.0 - g, 1.0)
+        determinant_ratio = (
+            c * ridge * (e[: spectrum.free] ** 2 / (eigenvalues * (eigenvalues + ridge))).sum(axis=0)
+        )
+        frequencies = np.ones(len(c)) if rows.weights is None else np.maximum(rows.weights, 1.0)
+        lone_ratio = 1.0 - c * (1.0 / frequencies - 1.0 / rows.removal.class_weight)
+        determinant_ratio += np.where((frequencies > 1) | rows.removal.is_alone, lone_ratio, 0.0)
+        determinant_ratio = np.where(g < 1.0, determinant_ratio, 1.0)
+        is_inaccurate = is_inaccurate | (determinant_ratio <= 0)
     else:
-        left = 1.0 - lift * own
-        spoilt = spoilt | (left <= spoilt_at)
-    return Without(diagonal, rest, lift, left, own, spoilt)
+        determinant_ratio = 1.0 - downdate_factor * weighted_squares
+        is_inaccurate = is_inaccurate | (determinant_ratio <= min_ratio)
+    return ScatterWithoutRows(
+        diagonal, complement_variance, downdate_factor, determinant_ratio, weighted_squares, is_inaccurate
+    )
 
 
-def sphere_left_out(fitted: NormalClasses, own: Sequence[Intensity]) -> LeftOut:
+def sphere_left_out(fitted: NormalClasses, intensities: Sequence[Intensity]) -> LeftOut:
     """Return leave-one-out scores under one or several covariances shrunk towards a sphere.
 
     Parameters
     ----------
     fitted : NormalClasses
         With diagonal moments for spherical covariances.
-    own : sequence of callables
+    intensities : sequence of callables
         Shrinkage of each covariance without a row.
 
     Returns
@@ -503,12 +529,12 @@ def sphere_left_out(fitted: NormalClasses, own: Sequence[Intensity]) -> LeftOut:
     divisors = fitted.divisors
     log_prior = fitted.log_prior
     if len(divisors) == 1:
-        return common_left_out(moments, float(divisors[0]), log_prior, own[0])
-    return separate_left_out(fitted, own)
+        return common_left_out(moments, float(divisors[0]), log_prior, intensities[0])
+    return separate_left_out(fitted, intensities)
 
 
 def common_left_out(
-    moments: ClassMoments, divisor: float, log_prior: Floats, own: Intensity = oas_without
+    moments: ClassMoments, divisor: float, log_prior: Floats, intensity: Intensity = oas_without_rows
 ) -> LeftOut:
     """Return leave-one-out scores under one covariance for all classes.
 
@@ -517,29 +543,31 @@ def common_left_out(
     moments : ClassMoments
     divisor : float
     log_prior : (K,) float
-    own : callable
+    intensity : callable
         Shrinkage without a row.
 
     Returns
     -------
     LeftOut
     """
-    spectrum = principal(moments).spanning(moments.means.T - moments.means[:1].T)
-    centres = spectrum.turned(moments.means.T)
+    spectrum = principal(moments).extend_to(moments.means.T - moments.means[:1].T)
+    centres = spectrum.project(moments.means.T)
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         """Compute leave-one-out scores (m, K) of rows x (m, p)."""
         gone = removal(moments.counts[codes], weights, divisor, total=float(moments.counts.sum()))
-        rows = Removed(spectrum.turned(from_class_means(moments, x, codes)), codes, gone, weights)
+        rows = RemovedRows(spectrum.project(from_class_means(moments, x, codes)), codes, gone, weights)
         with np.errstate(divide="ignore", invalid="ignore"):
-            part = without(spectrum, rows, own(spectrum, rows))
-            out = common_scores(centres, rows, part, divisor, log_prior)
-        return settle(out, codes, gone, part.spoilt).T
+            scatters = scatter_without_rows(spectrum, rows, intensity(spectrum, rows))
+            log_scores = common_scores(centres, rows, scatters, divisor, log_prior)
+        return settle(log_scores, codes, gone, scatters.is_inaccurate).T
 
     return scores
 
 
-def common_scores(centres: Floats, rows: Removed, part: Without, divisor: float, log_prior: Floats) -> Floats:
+def common_scores(
+    centres: Floats, rows: RemovedRows, scatters: ScatterWithoutRows, divisor: float, log_prior: Floats
+) -> Floats:
     """Compute scores of rows under the rule without each of them.
 
     Parameters
@@ -547,7 +575,7 @@ def common_scores(centres: Floats, rows: Removed, part: Without, divisor: float,
     centres : (r, K) float
         Class means on the axes.
     rows : Removed
-    part : Without
+    scatters : Without
     divisor : float
     log_prior : (K,) float
 
@@ -559,15 +587,19 @@ def common_scores(centres: Floats, rows: Removed, part: Without, divisor: float,
     codes = rows.codes
     d2 = np.empty((centres.shape[1], len(codes)))
     for k in range(len(d2)):
-        gap = e + centres[:, codes] - centres[:, [k]]
-        weighted = gap / part.diagonal
+        mean_deviations = e + centres[:, codes] - centres[:, [k]]
+        weighted = mean_deviations / scatters.diagonal
         cross = (weighted * e).sum(axis=0)
-        d2[k] = (weighted * gap).sum(axis=0) + part.lift * cross**2 / part.left
-    d2[codes, np.arange(len(codes))] = rows.gone.stretch * part.own / part.left
-    return np.asarray(log_prior[:, None] - 0.5 * divisor * rows.gone.shrink * d2)
+        d2[k] = (weighted * mean_deviations).sum(
+            axis=0
+        ) + scatters.downdate_factor * cross**2 / scatters.determinant_ratio
+    d2[codes, np.arange(len(codes))] = (
+        rows.removal.distance_factor * scatters.weighted_squares / scatters.determinant_ratio
+    )
+    return np.asarray(log_prior[:, None] - 0.5 * divisor * rows.removal.divisor_ratio * d2)
 
 
-def separate_left_out(fitted: NormalClasses, own: Sequence[Intensity]) -> LeftOut:
+def separate_left_out(fitted: NormalClasses, intensities: Sequence[Intensity]) -> LeftOut:
     """Return leave-one-out scores under a covariance for each class.
 
     Only the covariance of the row's own class changes if a row is left out.
@@ -575,7 +607,7 @@ def separate_left_out(fitted: NormalClasses, own: Sequence[Intensity]) -> LeftOu
     Parameters
     ----------
     fitted : NormalClasses
-    own : sequence of K callables
+    intensities : sequence of K callables
         Shrinkage of each class without a row.
 
     Returns
@@ -597,32 +629,36 @@ def separate_left_out(fitted: NormalClasses, own: Sequence[Intensity]) -> LeftOu
         codes : (m,) int
         weights : (m,) float, optional
         """
-        out = np.array(rule.scores(x).T)
+        log_scores = np.array(rule.scores(x).T)
         gone = removal(moments.counts[codes], weights, divisors[codes])
-        spoilt = np.zeros(len(codes), dtype=bool)
+        needs_refit = np.zeros(len(codes), dtype=bool)
         z = from_class_means(moments, x, codes)
         for k, spectrum in enumerate(principals):
-            mine = np.flatnonzero(codes == k)
-            given = None if weights is None else weights[mine]
-            taken = removal(gone.count[mine], given, divisors[k])
-            rows = Removed(spectrum.turned(z[:, mine]), codes[mine], taken, given)
+            members = np.flatnonzero(codes == k)
+            class_weights = None if weights is None else weights[members]
+            class_removal = removal(gone.class_weight[members], class_weights, divisors[k])
+            rows = RemovedRows(spectrum.project(z[:, members]), codes[members], class_removal, class_weights)
             with np.errstate(divide="ignore", invalid="ignore"):
-                part = without(spectrum, rows, own[k](spectrum, rows))
-                out[k, mine] = log_prior[k] + own_scores(spectrum, rows, part, divisors[k])
-            spoilt[mine] = part.spoilt
-        return settle(out, codes, gone, spoilt).T
+                scatters = scatter_without_rows(spectrum, rows, intensities[k](spectrum, rows))
+                log_scores[k, members] = log_prior[k] + own_log_densities(
+                    spectrum, rows, scatters, divisors[k]
+                )
+            needs_refit[members] = scatters.is_inaccurate
+        return settle(log_scores, codes, gone, needs_refit).T
 
     return scores
 
 
-def own_scores(spectrum: Principal, rows: Removed, part: Without, divisor: float) -> Floats:
+def own_log_densities(
+    spectrum: Principal, rows: RemovedRows, scatters: ScatterWithoutRows, divisor: float
+) -> Floats:
     """Compute log densities of rows of a class under its covariance without each of them.
 
     Parameters
     ----------
     spectrum : Principal
     rows : Removed
-    part : Without
+    scatters : Without
     divisor : float
 
     Returns
@@ -630,13 +666,21 @@ def own_scores(spectrum: Principal, rows: Removed, part: Without, divisor: float
     (m,) float
         Up to a constant.
     """
-    after = divisor - rows.gone.out
-    logdet = part.log_determinant(spectrum.beyond) - 2.0 * np.log(spectrum.unit).sum()
-    logdet -= spectrum.n_columns * np.log(after)
-    return np.asarray(-0.5 * (logdet + after * rows.gone.stretch * part.own / part.left))
+    divisors = divisor - rows.removal.weight
+    logdet = scatters.log_determinant(spectrum.complement_dim) - 2.0 * np.log(spectrum.unit).sum()
+    logdet -= spectrum.n_columns * np.log(divisors)
+    return np.asarray(
+        -0.5
+        * (
+            logdet
+            + divisors * rows.removal.distance_factor * scatters.weighted_squares / scatters.determinant_ratio
+        )
+    )
 
 
-def common_trial(moments: ClassMoments, divisor: float, log_prior: Floats, grid: Floats) -> Trial:
+def common_candidate_scores(
+    moments: ClassMoments, divisor: float, log_prior: Floats, grid: Floats
+) -> CandidateScorer:
     """Return leave-one-out scores under one covariance, for each candidate of the shrinkage.
 
     Parameters
@@ -651,8 +695,8 @@ def common_trial(moments: ClassMoments, divisor: float, log_prior: Floats, grid:
     -------
     Trial
     """
-    spectrum = principal(moments).spanning(moments.means.T - moments.means[:1].T)
-    centres = spectrum.turned(moments.means.T)
+    spectrum = principal(moments).extend_to(moments.means.T - moments.means[:1].T)
+    centres = spectrum.project(moments.means.T)
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Iterator[Floats]:
         """Yield the scores (K, m) of rows x (m, p) for each candidate.
@@ -664,18 +708,20 @@ def common_trial(moments: ClassMoments, divisor: float, log_prior: Floats, grid:
         weights : (m,) float, optional
         """
         gone = removal(moments.counts[codes], weights, divisor)
-        rows = Removed(spectrum.turned(from_class_means(moments, x, codes)), codes, gone, weights)
+        rows = RemovedRows(spectrum.project(from_class_means(moments, x, codes)), codes, gone, weights)
         for g in grid.tolist():
             with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-                part = without(spectrum, rows, np.full(len(codes), g), BARELY)
-                out = common_scores(centres, rows, part, divisor, log_prior)
-            out[:, part.spoilt] = np.nan
-            yield out
+                scatters = scatter_without_rows(spectrum, rows, np.full(len(codes), g), MIN_RATIO_FOR_LABELS)
+                log_scores = common_scores(centres, rows, scatters, divisor, log_prior)
+            log_scores[:, scatters.is_inaccurate] = np.nan
+            yield log_scores
 
     return scores
 
 
-def separate_trial(moments: ClassMoments, divisors: Floats, log_prior: Floats, grid: Floats) -> Trial:
+def separate_candidate_scores(
+    moments: ClassMoments, divisors: Floats, log_prior: Floats, grid: Floats
+) -> CandidateScorer:
     """Return leave-one-out scores under a covariance for each class, for each candidate of the shrinkage.
 
     Parameters
@@ -704,35 +750,39 @@ def separate_trial(moments: ClassMoments, divisors: Floats, log_prior: Floats, g
         m = len(codes)
         k = moments.n_classes
         squares = []
-        beyond = []
-        taken = []
+        complement_squares = []
+        removed = []
         for c, spectrum in enumerate(axes):
             z = from_class_means(moments, x, c)
-            e = spectrum.turned(z)
+            e = spectrum.project(z)
             squares.append(e**2)
-            beyond.append(_beyond(spectrum, z, e))
-            mine = np.flatnonzero(codes == c)
-            given = None if weights is None else weights[mine]
-            gone = removal(moments.counts[codes[mine]], given, divisors[c])
-            taken.append(Removed(e[:, mine], codes[mine], gone, given))
+            complement_squares.append(_complement_squares(spectrum, z, e))
+            members = np.flatnonzero(codes == c)
+            class_weights = None if weights is None else weights[members]
+            gone = removal(moments.counts[codes[members]], class_weights, divisors[c])
+            removed.append(RemovedRows(e[:, members], codes[members], gone, class_weights))
         for g in grid.tolist():
-            out = np.empty((k, m))
-            spoilt = np.zeros(m, dtype=bool)
+            log_scores = np.empty((k, m))
+            is_inaccurate = np.zeros(m, dtype=bool)
             with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
                 for c, spectrum in enumerate(axes):
-                    mine = np.flatnonzero(codes == c)
-                    out[c] = _density(spectrum, squares[c], beyond[c], divisors[c], g)
-                    part = without(spectrum, taken[c], np.full(len(mine), g), BARELY)
-                    out[c, mine] = own_scores(spectrum, taken[c], part, divisors[c])
-                    spoilt[mine] = part.spoilt
-            out += log_prior[:, None]
-            out[:, spoilt] = np.nan
-            yield out
+                    members = np.flatnonzero(codes == c)
+                    log_scores[c] = _log_densities(
+                        spectrum, squares[c], complement_squares[c], divisors[c], g
+                    )
+                    scatters = scatter_without_rows(
+                        spectrum, removed[c], np.full(len(members), g), MIN_RATIO_FOR_LABELS
+                    )
+                    log_scores[c, members] = own_log_densities(spectrum, removed[c], scatters, divisors[c])
+                    is_inaccurate[members] = scatters.is_inaccurate
+            log_scores += log_prior[:, None]
+            log_scores[:, is_inaccurate] = np.nan
+            yield log_scores
 
     return scores
 
 
-def _beyond(spectrum: Principal, z: Floats, e: Floats) -> Floats:
+def _complement_squares(spectrum: Principal, z: Floats, e: Floats) -> Floats:
     """Compute the squared length of rows in the complement of the axes.
 
     Parameters
@@ -746,12 +796,14 @@ def _beyond(spectrum: Principal, z: Floats, e: Floats) -> Floats:
     -------
     (m,) float
     """
-    if not spectrum.beyond or spectrum.axes is None:
+    if not spectrum.complement_dim or spectrum.axes is None:
         return np.zeros(z.shape[1])
     return np.asarray(((z * spectrum.unit[:, None] - spectrum.axes.T @ e) ** 2).sum(axis=0))
 
 
-def _density(spectrum: Principal, squares: Floats, beyond: Floats, divisor: float, g: float) -> Floats:
+def _log_densities(
+    spectrum: Principal, squares: Floats, complement_squares: Floats, divisor: float, g: float
+) -> Floats:
     """Compute log densities under a shrunk covariance, up to a constant.
 
     Parameters
@@ -759,7 +811,7 @@ def _density(spectrum: Principal, squares: Floats, beyond: Floats, divisor: floa
     spectrum : Principal
     squares : (r, m) float
         Squared coordinates on the axes.
-    beyond : (m,) float
+    complement_squares : (m,) float
         Squared lengths in the complement of the axes.
     divisor : float
     g : float
@@ -775,7 +827,7 @@ def _density(spectrum: Principal, squares: Floats, beyond: Floats, divisor: floa
     logdet = (
         np.log(variances).sum() - 2.0 * np.log(spectrum.unit).sum() - spectrum.n_columns * np.log(divisor)
     )
-    if spectrum.beyond:
-        d2 = d2 + beyond / sphere
-        logdet += spectrum.beyond * np.log(sphere)
+    if spectrum.complement_dim:
+        d2 = d2 + complement_squares / sphere
+        logdet += spectrum.complement_dim * np.log(sphere)
     return np.asarray(-0.5 * (logdet + divisor * d2))

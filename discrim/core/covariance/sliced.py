@@ -63,7 +63,7 @@ class SlicedAxes(TotalAxes):
     directions: Floats
     sizes: Floats
 
-    def reach(self, moments: ClassMoments) -> ClassMoments:
+    def comparable_moments(self, moments: ClassMoments) -> ClassMoments:
         """Return the moments unchanged, because standardized columns are on comparable scales."""
         return moments
 
@@ -78,13 +78,13 @@ class SlicedAxes(TotalAxes):
 
     def covariance_of(self, covariance: Covariance, count: int) -> Floats:
         """Return the covariance (q, q) of the scores on `count` directions, from a covariance of z."""
-        there = self.directions[:count] * self.unit
-        return np.asarray(there @ covariance.matrix() @ there.T)
+        scaled_directions = self.directions[:count] * self.unit
+        return np.asarray(scaled_directions @ covariance.matrix() @ scaled_directions.T)
 
     def columns_at(self, scores: Floats) -> Floats:
         """Return rows z (m, p), about the overall mean, with these scores (m, q) on the first directions."""
-        turned = np.linalg.pinv(self.directions[: scores.shape[1]])
-        return np.asarray(scores @ turned.T / self.unit)
+        pseudo_inverse = np.linalg.pinv(self.directions[: scores.shape[1]])
+        return np.asarray(scores @ pseudo_inverse.T / self.unit)
 
     def log_factor(self, count: int) -> float:
         """Return the log-determinant of the change from scores of variance one to orthonormal axes."""
@@ -93,31 +93,31 @@ class SlicedAxes(TotalAxes):
 
 def sliced_axes(moments: ClassMoments) -> SlicedAxes:
     """Compute the axes from moments by class; raise NoEstimateError if the total covariance is singular."""
-    whole = moments.as_one()
-    sd = np.sqrt(total_squares(whole) / whole.total)
+    total = moments.as_one()
+    sd = np.sqrt(total_squares(total) / total.total)
     p = moments.n_columns
     if not (sd > 0).all() or moments.rows.sum() <= p:
         raise SingularEstimateError("singular_total", n_rows=int(moments.rows.sum()), n_columns=p)
-    root = _lower_root(whole, sd)
+    root = _lower_root(total, sd)
     if root is None:
         raise SingularEstimateError("singular_total", n_rows=int(moments.rows.sum()), n_columns=p)
     kernel = np.zeros((p, p))
     for k in np.flatnonzero(moments.counts > 0):
-        rest = np.eye(p) - _whitened(moments, int(k), sd, root)
-        kernel += moments.counts[k] / moments.total * (rest @ rest.T)
-    found, vectors = np.linalg.eigh(kernel)
-    eigenvalues = np.maximum(found[::-1], 0.0)
+        deficit = np.eye(p) - _whitened(moments, int(k), sd, root)
+        kernel += moments.counts[k] / moments.total * (deficit @ deficit.T)
+    kernel_eigenvalues, vectors = np.linalg.eigh(kernel)
+    eigenvalues = np.maximum(kernel_eigenvalues[::-1], 0.0)
     directions = scipy.linalg.solve_triangular(root.T, vectors[:, ::-1])
     directions = directions * positive_signs(directions)
     axes, triangle = np.linalg.qr(directions)
-    turn = np.where(np.diagonal(triangle) < 0, -1.0, 1.0)
-    free = int(moments.rows.sum()) - moments.n_classes
+    signs = np.where(np.diagonal(triangle) < 0, -1.0, 1.0)
+    df = int(moments.rows.sum()) - moments.n_classes
     return SlicedAxes(
         eigenvalues / (eigenvalues.sum() or 1.0),
-        np.ascontiguousarray((axes * turn).T),
+        np.ascontiguousarray((axes * signs).T),
         1.0 / sd,
         moments.total,
-        free,
+        df,
         1.0,
         eigenvalues,
         np.ascontiguousarray(directions.T),
@@ -125,14 +125,14 @@ def sliced_axes(moments: ClassMoments) -> SlicedAxes:
     )
 
 
-def _lower_root(whole: ClassMoments, sd: Floats) -> Floats | None:
+def _lower_root(total: ClassMoments, sd: Floats) -> Floats | None:
     """Return the lower triangular root of the total covariance of scaled columns; None if it is singular.
 
     Roots of the moments, which nearly collinear columns have, are used without squaring them.
 
     Parameters
     ----------
-    whole : ClassMoments
+    total : ClassMoments
         Moments of all rows as one class.
     sd : (p,) float
         Standard deviations that divide the columns.
@@ -141,12 +141,12 @@ def _lower_root(whole: ClassMoments, sd: Floats) -> Floats | None:
     -------
     (p, p) float or None
     """
-    if whole.roots is None:
+    if total.roots is None:
         try:
-            return np.asarray(np.linalg.cholesky(whole.scatters[0] / whole.total / sd / sd[:, None]))
+            return np.asarray(np.linalg.cholesky(total.scatters[0] / total.total / sd / sd[:, None]))
         except np.linalg.LinAlgError:
             return None
-    root = np.asarray(np.linalg.qr(whole.roots[0] / np.sqrt(whole.total) / sd, mode="r"))
+    root = np.asarray(np.linalg.qr(total.roots[0] / np.sqrt(total.total) / sd, mode="r"))
     is_singular = len(root) < len(sd) or (np.abs(np.diagonal(root)) <= EPS * len(sd)).any()
     return None if is_singular else np.ascontiguousarray(root.T)
 
@@ -171,8 +171,8 @@ def _whitened(moments: ClassMoments, k: int, sd: Floats, root: Floats) -> Floats
     """
     count = moments.counts[k]
     if moments.roots is not None:
-        own = moments.roots[k] / np.sqrt(count) / sd
-        half = scipy.linalg.solve_triangular(root, own.T, lower=True)
+        class_root = moments.roots[k] / np.sqrt(count) / sd
+        half = scipy.linalg.solve_triangular(root, class_root.T, lower=True)
         return np.asarray(half @ half.T)
     half = scipy.linalg.solve_triangular(root, moments.scatters[k] / count / sd / sd[:, None], lower=True)
     return np.asarray(scipy.linalg.solve_triangular(root, half.T, lower=True))
@@ -197,11 +197,11 @@ class SAVECovariance(SubspaceCovariance):
         """Return all axes of the moments."""
         return sliced_axes(moments)
 
-    def too_few(self, wanted: int, there: int) -> NoEstimateError:
+    def too_few_axes(self, wanted: int, there: int) -> NoEstimateError:
         """Return the error for fewer axes (`there`) than requested (`wanted`)."""
         return UnsuitableOptionError("fewer_columns_than_axes", wanted=wanted, available=there)
 
-    def few_degrees(self, wanted: int, free: int, k: int | None) -> NoEstimateError:
+    def too_few_df(self, wanted: int, free: int, k: int | None) -> NoEstimateError:
         """Return the error for scores with a singular covariance.
 
         Parameters
@@ -219,8 +219,8 @@ class SAVECovariance(SubspaceCovariance):
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Return missing scores, for refits to compute: the axes depend on all rows and their classes."""
-        takes = "of reduced axes takes a refit for each row"
-        return by_refits(int(fitted.moments.rows.sum()), fitted.moments.n_classes, takes)
+        work = "of reduced axes takes a refit for each row"
+        return by_refits(int(fitted.moments.rows.sum()), fitted.moments.n_classes, work)
 
     @property
     def refits_each_row(self) -> bool:

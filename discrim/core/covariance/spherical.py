@@ -13,7 +13,7 @@ from discrim.core.covariance.model import (
     Sphere,
     each_covariance,
 )
-from discrim.core.covariance.shrunk import oas_without, sphere_left_out, spherical
+from discrim.core.covariance.shrunk import oas_without_rows, sphere_left_out, spherical
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.leave_one_out import LeftOut
@@ -46,8 +46,8 @@ class SphericalCovariance(CovarianceModel):
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Return leave-one-out scores in closed form, with the formulas for a shrinkage of one."""
-        own = [oas_without] * len(fitted.divisors)
-        return self.sphere.left_out(fitted, lambda in_units: sphere_left_out(in_units, own))
+        intensities = [oas_without_rows] * len(fitted.divisors)
+        return self.sphere.left_out(fitted, lambda in_units: sphere_left_out(in_units, intensities))
 
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
         """Return the number of variances, one for each covariance."""

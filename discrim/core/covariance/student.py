@@ -44,18 +44,18 @@ TOLERANCE = 1e-12
 ROUNDED_STEP = 1e-8
 """Change below which a step that is not smaller than the previous one is rounding error."""
 
-MOST_STEPS = 2000
+MAX_STEPS = 2000
 
 NU_RANGE = (1.0, 256.0)
 """Range of the estimated degrees of freedom; below its start the likelihood may have several maxima."""
 
-IN_A_PLANE = 1e-12
+MAX_PLANE_RESIDUAL = 1e-12
 """Residual of a column on earlier columns, relative to its length, at which rows lie in a hyperplane."""
 
-SHRUNKEN = 1e-15
+MIN_SCALE_RATIO = 1e-15
 """Scale of a column, relative to its standard deviation, at which it has collapsed to zero."""
 
-NEAR_MAXIMUM = 1e-11
+WHITENED_TOLERANCE = 1e-11
 """Change, in units of the first scale, at which the search on whitened rows ends."""
 
 
@@ -123,13 +123,13 @@ def own_distances(
         return column_squares(covariances[0].whiten(z))
     d2 = np.empty(len(codes))
     for k, covariance in enumerate(covariances):
-        own = np.flatnonzero(codes == k)
-        d2[own] = column_squares(covariance.whiten(z[:, own]))
+        members = np.flatnonzero(codes == k)
+        d2[members] = column_squares(covariance.whiten(z[:, members]))
     return d2
 
 
 @dataclass(frozen=True, slots=True)
-class _Weighted:
+class _ReweightedBlocks:
     """Blocks whose weights are multiplied by the weights u of the t distributions.
 
     Attributes
@@ -152,7 +152,7 @@ class _Weighted:
 
 
 def fit_student(
-    blocks: RowBlocks, start: ClassMoments, nu: float, *, begin: Student | None = None
+    blocks: RowBlocks, start: ClassMoments, nu: float, *, initial: Student | None = None
 ) -> Student:
     """Estimate means and scales by maximum likelihood for given degrees of freedom.
 
@@ -165,7 +165,7 @@ def fit_student(
         search.
     nu : float
         Degrees of freedom.
-    begin : Student, optional
+    initial : Student, optional
         Result of an earlier search from which to start instead.
 
     Returns
@@ -180,23 +180,25 @@ def fit_student(
     >>> round(float(fit.moments.class_means[0, 0]), 2), fit.converged
     (0.58, True)
     """
-    begun = Student(start, _scales(start, start.counts), nu) if begin is None else begin
-    now = replace(begun, nu=nu, steps=0, change=np.inf, converged=False)
+    initial_state = Student(start, _scales(start, start.counts), nu) if initial is None else initial
+    current = replace(initial_state, nu=nu, steps=0, change=np.inf, converged=False)
     with Progress(0, "t distributions") as progress:
         if isinstance(blocks, list):
-            now = _approached(blocks, now)
-        while now.steps < MOST_STEPS and not now.converged:
-            ahead = _step(blocks, now, start)
+            current = _search_on_whitened_rows(blocks, current)
+        while current.steps < MAX_STEPS and not current.converged:
+            next_state = _em_step(blocks, current, start)
             progress(1)
-            if ahead.collapsed is not None:
-                return ahead
-            change, slowest = _change(now, ahead)
-            settled = change <= TOLERANCE or ROUNDED_STEP >= change >= now.change
-            now = replace(ahead, steps=now.steps + 1, change=change, converged=settled, slowest=slowest)
-    return now
+            if next_state.collapsed is not None:
+                return next_state
+            change, slowest = _largest_change(current, next_state)
+            has_converged = change <= TOLERANCE or ROUNDED_STEP >= change >= current.change
+            current = replace(
+                next_state, steps=current.steps + 1, change=change, converged=has_converged, slowest=slowest
+            )
+    return current
 
 
-def _approached(blocks: list[RowBlock], now: Student) -> Student:
+def _search_on_whitened_rows(blocks: list[RowBlock], current: Student) -> Student:
     """Search for the maximum on a copy of the rows, whitened by the first scale.
 
     A step is a few matrix products, without the checks of a pass for lost digits; the last steps on the rows
@@ -205,33 +207,37 @@ def _approached(blocks: list[RowBlock], now: Student) -> Student:
     Parameters
     ----------
     blocks : list of blocks
-    now : Student
+    current : Student
         Start.
 
     Returns
     -------
     Student
     """
-    x, codes = (np.concatenate([block[part] for block in blocks]) for part in (0, 1))
-    f = np.concatenate([np.ones(len(own)) if w is None else w for _, own, w in blocks])
-    moments = now.moments
-    k = now.moments.n_classes
+    x, codes = (np.concatenate([block[i] for block in blocks]) for i in (0, 1))
+    frequencies = np.concatenate(
+        [np.ones(len(block_codes)) if w is None else w for _, block_codes, w in blocks]
+    )
+    moments = current.moments
+    k = current.moments.n_classes
     z = from_class_means(moments, x, codes)
-    rests = moments.rests.copy()
+    centre_errors = moments.rests.copy()
     covariances = []
     steps = 0
-    groups = [np.arange(k)] if len(now.covariances) == 1 else list(np.arange(k)[:, None])
-    for group, covariance in zip(groups, now.covariances, strict=True):
+    groups = [np.arange(k)] if len(current.covariances) == 1 else list(np.arange(k)[:, None])
+    for group, covariance in zip(groups, current.covariances, strict=True):
         rows = np.flatnonzero(np.isin(codes, group))
         indicators = (codes[rows, None] == group).astype(np.float64)
-        found = _whitened_search(covariance.whiten(z[:, rows]), indicators, f[rows], now.nu)
-        if found is None:
-            return now
-        shifts, half, taken = found
-        rests[group] += (covariance.root.T @ shifts).T
+        maximum = _whitened_search(covariance.whiten(z[:, rows]), indicators, frequencies[rows], current.nu)
+        if maximum is None:
+            return current
+        shifts, half, n_steps = maximum
+        centre_errors[group] += (covariance.root.T @ shifts).T
         covariances.append(Covariance.from_root(half.T @ covariance.root))
-        steps = max(steps, taken)
-    return replace(now, moments=replace(moments, rests=rests), covariances=tuple(covariances), steps=steps)
+        steps = max(steps, n_steps)
+    return replace(
+        current, moments=replace(moments, rests=centre_errors), covariances=tuple(covariances), steps=steps
+    )
 
 
 def _whitened_search(
@@ -259,38 +265,40 @@ def _whitened_search(
     p = len(w)
     means = np.zeros((p, indicators.shape[1]))
     half = np.eye(p)
-    last = np.inf
+    last_change = np.inf
     from_mean = w
     inverse = half
     steps = 0
-    while steps < MOST_STEPS - 1:
+    while steps < MAX_STEPS - 1:
         steps += 1
         refresh_progress()
         u = f * (nu + p) / (nu + column_squares(inverse @ from_mean))
-        ahead = (w * u) @ indicators / (u @ indicators)
-        from_mean = w - ahead @ indicators.T
+        next_means = (w * u) @ indicators / (u @ indicators)
+        from_mean = w - next_means @ indicators.T
         try:
             half = np.linalg.cholesky((from_mean * u) @ from_mean.T / u.sum())
         except np.linalg.LinAlgError:
             return None
-        turned = inverse @ half
-        moved = inverse @ (ahead - means)
-        change = float(max(np.abs(turned @ turned.T - np.eye(p)).max(), np.abs(moved).max()))
-        means = ahead
+        relative_root = inverse @ half
+        mean_changes = inverse @ (next_means - means)
+        change = float(
+            max(np.abs(relative_root @ relative_root.T - np.eye(p)).max(), np.abs(mean_changes).max())
+        )
+        means = next_means
         inverse = np.tril(np.linalg.inv(half))
-        if change <= NEAR_MAXIMUM or ROUNDED_STEP >= change >= last:
+        if change <= WHITENED_TOLERANCE or ROUNDED_STEP >= change >= last_change:
             break
-        last = change
+        last_change = change
     return means, half, steps
 
 
-def _step(blocks: RowBlocks, now: Student, start: ClassMoments) -> Student:
+def _em_step(blocks: RowBlocks, current: Student, start: ClassMoments) -> Student:
     """Compute one iteration.
 
     Parameters
     ----------
     blocks : iterable of blocks
-    now : Student
+    current : Student
         Current estimates.
     start : ClassMoments
         Moments of the rows.
@@ -300,17 +308,22 @@ def _step(blocks: RowBlocks, now: Student, start: ClassMoments) -> Student:
     Student
         With `collapsed` if a scale became singular.
     """
-    spread = start.spread
-    found = gather(
-        _Weighted(blocks, now), n_classes=start.n_classes, n_columns=start.n_columns, spread=spread
+    scatter_type = start.spread
+    weighted_moments = gather(
+        _ReweightedBlocks(blocks, current),
+        n_classes=start.n_classes,
+        n_columns=start.n_columns,
+        spread=scatter_type,
     )
-    moments = replace(found, counts=start.counts, rows=start.rows)
-    shrunken = np.any(_lengths(found) <= SHRUNKEN * _lengths(start), axis=1)
-    for k, root in enumerate([None] * len(shrunken) if found.roots is None else found.roots):
+    moments = replace(weighted_moments, counts=start.counts, rows=start.rows)
+    is_collapsed = np.any(_column_sds(weighted_moments) <= MIN_SCALE_RATIO * _column_sds(start), axis=1)
+    for k, root in enumerate(
+        [None] * len(is_collapsed) if weighted_moments.roots is None else weighted_moments.roots
+    ):
         # Scatters without roots are well-conditioned.
-        if shrunken[k] or (root is not None and is_singular(root, found, IN_A_PLANE)):
-            return replace(now, moments=moments, collapsed=k)
-    return replace(now, moments=moments, covariances=_scales(found, found.counts))
+        if is_collapsed[k] or (root is not None and is_singular(root, weighted_moments, MAX_PLANE_RESIDUAL)):
+            return replace(current, moments=moments, collapsed=k)
+    return replace(current, moments=moments, covariances=_scales(weighted_moments, weighted_moments.counts))
 
 
 def _scales(moments: ClassMoments, counts: Floats) -> tuple[Covariance, ...]:
@@ -319,29 +332,33 @@ def _scales(moments: ClassMoments, counts: Floats) -> tuple[Covariance, ...]:
     return (pooled(moments, float(counts.sum())),)
 
 
-def _lengths(moments: ClassMoments) -> Floats:
+def _column_sds(moments: ClassMoments) -> Floats:
     """Return standard deviations (1 or K, p) of the columns, in the units of the data."""
     counts = moments.counts if moments.spread == "class" else moments.counts.sum(keepdims=True)
     return np.asarray(np.sqrt(moments.squares / counts[:, None]) / moments.scale)
 
 
-def _change(old: Student, new: Student) -> tuple[float, int | None]:
+def _largest_change(old: Student, new: Student) -> tuple[float, int | None]:
     """Return the largest change of a mean or scale, in units of the old scale, and its class."""
-    before = old.moments
-    after = new.moments
-    if (before.scale != after.scale).any():
+    old_moments = old.moments
+    new_moments = new.moments
+    if (old_moments.scale != new_moments.scale).any():
         return np.inf, None
-    gaps = (after.centres - before.centres) * before.scale + (after.rests - before.rests)
-    common = len(old.covariances) == 1
-    halves = [new_.root @ was.inverse for new_, was in zip(new.covariances, old.covariances, strict=True)]
-    turned = np.array([np.abs(half.T @ half - np.eye(len(half))).max() for half in halves])
-    moved = np.array(
-        [np.abs(old.covariances[0 if common else k].whiten(gap)).max() for k, gap in enumerate(gaps)]
+    mean_changes = (new_moments.centres - old_moments.centres) * old_moments.scale + (
+        new_moments.rests - old_moments.rests
     )
-    if common and turned[0] >= moved.max():
-        return float(turned[0]), None
-    most = moved if common else np.maximum(moved, turned)
-    return float(most.max()), int(np.argmax(most))
+    common = len(old.covariances) == 1
+    relative_roots = [
+        new_.root @ was.inverse for new_, was in zip(new.covariances, old.covariances, strict=True)
+    ]
+    scale_changes = np.array([np.abs(half.T @ half - np.eye(len(half))).max() for half in relative_roots])
+    whitened_changes = np.array(
+        [np.abs(old.covariances[0 if common else k].whiten(gap)).max() for k, gap in enumerate(mean_changes)]
+    )
+    if common and scale_changes[0] >= whitened_changes.max():
+        return float(scale_changes[0]), None
+    largest_changes = whitened_changes if common else np.maximum(whitened_changes, scale_changes)
+    return float(largest_changes.max()), int(np.argmax(largest_changes))
 
 
 def student_log_likelihood(blocks: RowBlocks, fit: Student) -> tuple[float, float]:
@@ -396,24 +413,26 @@ def best_nu(blocks: RowBlocks, start: ClassMoments) -> Student:
 
     def slope(nu: float) -> float:
         nearest = min(fits, key=lambda other: abs(np.log(other / nu)), default=None)
-        fits[nu] = fit_student(blocks, start, nu, begin=None if nearest is None else fits[nearest])
+        fits[nu] = fit_student(blocks, start, nu, initial=None if nearest is None else fits[nearest])
         return 0.0 if fits[nu].collapsed is not None else student_log_likelihood(blocks, fits[nu])[1]
 
-    least, most = NU_RANGE
-    grid = [least * 2.0**i for i in range(1 + round(np.log2(most / least)))]
+    min_nu, max_nu = NU_RANGE
+    grid = [min_nu * 2.0**i for i in range(1 + round(np.log2(max_nu / min_nu)))]
     slopes: list[float] = []
     with Progress(len(grid), "degrees of freedom") as progress:
         for nu in grid[::-1]:
             slopes.insert(0, slope(nu))
             progress(1)
-    peaks = [nu for nu, uphill in ((least, slopes[0] < 0), (most, slopes[-1] > 0)) if uphill]
-    for left, right, rises, falls in zip(grid[:-1], grid[1:], slopes[:-1], slopes[1:], strict=True):
+    peaks = [nu for nu, uphill in ((min_nu, slopes[0] < 0), (max_nu, slopes[-1] > 0)) if uphill]
+    for low_nu, high_nu, rises, falls in zip(grid[:-1], grid[1:], slopes[:-1], slopes[1:], strict=True):
         if rises > 0 > falls:
-            ends = np.log([left, right])
-            root = scipy.optimize.brentq(lambda at: slope(float(np.exp(at))), *ends, xtol=1e-13, rtol=1e-13)
+            ends = np.log([low_nu, high_nu])
+            root = scipy.optimize.brentq(
+                lambda log_nu: slope(float(np.exp(log_nu))), *ends, xtol=1e-13, rtol=1e-13
+            )
             peaks.append(float(np.exp(root)))
             slope(peaks[-1])
     if not peaks:
-        return fits[max((nu for nu, fit in fits.items() if fit.collapsed is not None), default=most)]
+        return fits[max((nu for nu, fit in fits.items() if fit.collapsed is not None), default=max_nu)]
     best = max((fits[nu] for nu in peaks), key=lambda fit: student_log_likelihood(blocks, fit)[0])
     return replace(best, steps=sum(fit.steps for fit in fits.values()))

@@ -32,7 +32,7 @@ class TotalAxes(Principal):
     axes: Floats
     factor: float
 
-    def reach(self, moments: ClassMoments) -> ClassMoments:
+    def comparable_moments(self, moments: ClassMoments) -> ClassMoments:
         """Return the moments on the scales to which the axes refer."""
         return comparable(moments)
 
@@ -55,30 +55,30 @@ class Indicators:
 
     Attributes
     ----------
-    which : (p,) bool
+    is_indicator : (p,) bool
         Indicator columns.
     origin, factor : (p,) float
         The data x = origin + y / factor of columns y.
     """
 
-    which: Mask
+    is_indicator: Mask
     origin: Floats
     factor: Floats
 
     @staticmethod
-    def of(which: tuple[bool, ...]) -> Indicators:
+    def from_mask(is_indicator: tuple[bool, ...]) -> Indicators:
         """Return the indicators of columns that are not shifted or scaled."""
-        p = len(which)
-        return Indicators(np.array(which), np.zeros(p), np.ones(p))
+        p = len(is_indicator)
+        return Indicators(np.array(is_indicator), np.zeros(p), np.ones(p))
 
-    def units(self, whole: ClassMoments, others: Floats) -> Floats:
+    def units(self, total: ClassMoments, default_units: Floats) -> Floats:
         """Compute the units of standardized columns.
 
         Parameters
         ----------
-        whole : ClassMoments
+        total : ClassMoments
             Moments of all rows as one class.
-        others : (p,) float
+        default_units : (p,) float
             Units of the columns that are not indicators.
 
         Returns
@@ -86,17 +86,17 @@ class Indicators:
         (p,) float
             For indicators, square roots of the proportions of rows with each level.
         """
-        share = self.origin + (whole.origin + whole.means[0] / whole.scale) / self.factor
-        there = self.which & (share > 0)
-        return np.where(there, np.sqrt(np.where(there, share, 1.0)) * self.factor, others)
+        proportions = self.origin + (total.origin + total.means[0] / total.scale) / self.factor
+        is_used = self.is_indicator & (proportions > 0)
+        return np.where(is_used, np.sqrt(np.where(is_used, proportions, 1.0)) * self.factor, default_units)
 
 
-def standard_units(whole: ClassMoments, indicators: Indicators | None) -> Floats:
+def standard_units(total: ClassMoments, indicators: Indicators | None) -> Floats:
     """Compute the divisors of the columns for standardized axes.
 
     Parameters
     ----------
-    whole : ClassMoments
+    total : ClassMoments
         Moments of all rows as one class.
     indicators : Indicators, optional
         Columns that are divided by the root of their mean instead.
@@ -106,12 +106,12 @@ def standard_units(whole: ClassMoments, indicators: Indicators | None) -> Floats
     (p,) float
         Standard deviations over all rows with divisor N, and one for constant columns.
     """
-    sd = np.sqrt(whole.squares[0] / whole.total)
-    unit = np.where(sd > EPS * whole.magnitude, sd, 1.0) / whole.scale
-    return unit if indicators is None else indicators.units(whole, unit)
+    sd = np.sqrt(total.squares[0] / total.total)
+    unit = np.where(sd > EPS * total.magnitude, sd, 1.0) / total.scale
+    return unit if indicators is None else indicators.units(total, unit)
 
 
-def principal_axes(
+def total_principal_axes(
     moments: ClassMoments, *, standardize: bool, indicators: Indicators | None = None
 ) -> TotalAxes:
     """Compute the principal axes of all rows about their common mean.
@@ -130,28 +130,28 @@ def principal_axes(
     -------
     TotalAxes
     """
-    whole = comparable(moments).as_one()
+    total = comparable(moments).as_one()
     if standardize:
-        whole = in_units(whole, standard_units(whole, indicators))
-    found = principal(whole)
-    singular = np.sqrt(np.maximum(found.lengths, 0.0))
+        total = in_units(total, standard_units(total, indicators))
+    axes_of_total = principal(total)
+    singular_values = np.sqrt(np.maximum(axes_of_total.lengths, 0.0))
     # Singular values of the size of rounding errors carry no information.
-    rounding = EPS * np.sqrt(whole.total) * np.linalg.norm(whole.magnitude * found.unit)
-    relative = EPS * max(len(singular), found.n_columns)
-    relative = relative if whole.roots is not None else np.sqrt(relative)
-    kept = int((singular > max(rounding, relative * singular.max(initial=0.0))).sum())
-    axes = np.asarray(found.axes)[:kept]
+    rounding = EPS * np.sqrt(total.total) * np.linalg.norm(total.magnitude * axes_of_total.unit)
+    relative = EPS * max(len(singular_values), axes_of_total.n_columns)
+    relative = relative if total.roots is not None else np.sqrt(relative)
+    n_kept = int((singular_values > max(rounding, relative * singular_values.max(initial=0.0))).sum())
+    axes = np.asarray(axes_of_total.axes)[:n_kept]
     return TotalAxes(
-        found.lengths[:kept],
+        axes_of_total.lengths[:n_kept],
         axes * positive_signs(axes.T)[:, None],
-        found.unit,
-        found.count,
-        found.free,
-        float(found.unit[0] * whole.scale[0]),
+        axes_of_total.unit,
+        axes_of_total.count,
+        axes_of_total.free,
+        float(axes_of_total.unit[0] * total.scale[0]),
     )
 
 
-MIN_SHARE_LEFT = 1e-8
+MIN_REMAINING_SHARE = 1e-8
 """Smallest proportion of the sum of squares of a column that has to remain without a row."""
 
 
@@ -161,30 +161,32 @@ class ColumnTotals:
 
     Attributes
     ----------
-    whole : ClassMoments
+    total : ClassMoments
         All rows as one class, with sums of squares (1, p).
     """
 
-    whole: ClassMoments
+    total: ClassMoments
 
     @staticmethod
     def from_moments(moments: ClassMoments) -> ColumnTotals:
         """Compute the totals over all classes."""
         mean = weighted_centre(moments.means, moments.counts)
-        centres, rests = split_mean(moments.origin, mean, moments.scale)
+        centres, centre_errors = split_mean(moments.origin, mean, moments.scale)
         counts = np.array([moments.total])
         rows = moments.rows.sum(keepdims=True)
         squares = total_squares(moments)[None]
-        return ColumnTotals(ClassMoments(counts, rows, centres[None], rests[None], moments.scale, squares))
+        return ColumnTotals(
+            ClassMoments(counts, rows, centres[None], centre_errors[None], moments.scale, squares)
+        )
 
-    def without(self, deviation: Floats, out: float) -> ClassMoments | None:
+    def leave_out(self, deviation: Floats, weight: float) -> ClassMoments | None:
         """Compute the totals without a row.
 
         Parameters
         ----------
         deviation : (p,) float
             The row less the mean of all rows, in z.
-        out : float
+        weight : float
             The weight that is left out.
 
         Returns
@@ -192,10 +194,10 @@ class ColumnTotals:
         ClassMoments or None
             None if a column hardly varies without the row, and the difference consists of rounding errors.
         """
-        whole = self.whole
-        n = self.whole.total
-        squares = whole.scatters - out * n / (n - out) * deviation**2
-        if ((squares <= MIN_SHARE_LEFT * whole.scatters) & (whole.scatters > 0)).any():
+        total = self.total
+        total_weight = self.total.total
+        squares = total.scatters - weight * total_weight / (total_weight - weight) * deviation**2
+        if ((squares <= MIN_REMAINING_SHARE * total.scatters) & (total.scatters > 0)).any():
             return None
-        rests = whole.rests - out / (n - out) * deviation
-        return replace(whole, counts=whole.counts - out, rests=rests, scatters=squares)
+        centre_errors = total.rests - weight / (total_weight - weight) * deviation
+        return replace(total, counts=total.counts - weight, rests=centre_errors, scatters=squares)

@@ -426,8 +426,8 @@ class LDAFit(NormalFit):
         nu = self.residual_df
         d2, gone = common_distances(x, codes, weights, distances, counts, nu)
         left = np.repeat(counts[:, None], len(codes), axis=1)
-        left[codes, np.arange(len(codes))] -= gone.out
-        return d2, left, np.repeat(nu * gone.shrink[None], len(counts), axis=0)
+        left[codes, np.arange(len(codes))] -= gone.weight
+        return d2, left, np.repeat(nu * gone.divisor_ratio[None], len(counts), axis=0)
 
     def has_obstacles(self, moments: ClassMoments, covariance_model: CovarianceModel) -> bool:
         """Return whether moments have too few rows, or columns without a covariance."""

@@ -41,7 +41,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from discrim.core.covariance.covariance import EPS, divisors_by_class
-from discrim.core.covariance.projected import on_axes
+from discrim.core.covariance.projected import moments_of_scores
 from discrim.core.moments.derived_moments import comparable
 from discrim.core.moments.moments import ClassMoments, column_squares, from_class_means, standard_columns
 from discrim.core.moments.row_sums import packed_triangle
@@ -78,7 +78,7 @@ class Span:
         rows = np.concatenate([*whole.roots, whole.means]) * unit
         basis, _ = np.linalg.qr(rows.T)
         axes = basis.T * unit
-        return Span(on_axes(whole, axes), whole.origin, whole.scale, axes)
+        return Span(moments_of_scores(whole, axes), whole.origin, whole.scale, axes)
 
     @property
     def columns(self) -> int:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discrim.core.covariance.covariance import Covariance
-from discrim.core.covariance.model import all_constant
+from discrim.core.covariance.model import constant_if_all
 from discrim.core.covariance.principal import of_columns
 from discrim.core.covariance.shrunk import common_left_out, spherical
 from discrim.core.moments.derived_moments import comparable
@@ -150,7 +150,7 @@ def centroid_marginal(fit: NearestCentroidFit, log_prior: Floats, method: str, k
 def has_spread(moments: ClassMoments) -> bool:
     """Return whether rows vary within classes, and their weights exceed the number of classes."""
     many = moments.total > moments.n_classes * (1 + LIGHT)
-    return many and not all_constant(moments, None)
+    return many and not constant_if_all(moments, None)
 
 
 def fit_nearest_centroid(

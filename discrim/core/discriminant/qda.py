@@ -116,7 +116,7 @@ class QDAFit(NormalFit):
         distances, free = self.unbiased_distances()
         d2, gone = separate_distances(x, codes, weights, distances, self.moments.counts, free)
         left = np.repeat(self.moments.counts[:, None], len(codes), axis=1)
-        left[codes, np.arange(len(codes))] -= gone.out
+        left[codes, np.arange(len(codes))] -= gone.weight
         return d2, left, left - 1
 
     def has_obstacles(self, moments: ClassMoments, covariance_model: CovarianceModel) -> bool:

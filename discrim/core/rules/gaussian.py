@@ -654,7 +654,7 @@ class WholeLaw:
         codes = np.zeros(len(x), dtype=np.intp)
         counts = np.array([self.count])
         found, gone = common_distances(x, codes, weights, self.distances, counts, self.count - 1)
-        return np.where(gone.left > 0, found[0], np.inf)
+        return np.where(gone.determinant_ratio > 0, found[0], np.inf)
 
 
 def whole_law(moments: ClassMoments) -> WholeLaw | None:

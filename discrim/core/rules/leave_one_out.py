@@ -46,7 +46,7 @@ A row of NaN means that the row requires a refit.
 SPOILT = 0.05
 """Value of 1 - c D2_g below which it is inaccurate when computed as a difference."""
 
-LEAST_AS_SUM = 1e-8
+MIN_DETERMINANT_RATIO_AS_SUM = 1e-8
 """Value of 1 - c D2_g below which a row is refitted even if it was computed as a sum of squares."""
 
 
@@ -57,8 +57,8 @@ def common_distances(
     distances: Distances,
     counts: Floats,
     divisor: float,
-    left: Floats | None = None,
-    between: Floats | None = None,
+    determinant_ratios: Floats | None = None,
+    squared_mean_distances: Floats | None = None,
 ) -> tuple[Floats, Removal]:
     """Leave-one-out squared distances to the class means under a common covariance.
 
@@ -76,9 +76,9 @@ def common_distances(
         Sums of weights by class.
     divisor : float
         Divisor N - h of the covariance.
-    left : (m,) float or None
+    determinant_ratios : (m,) float or None
         Accurate values of 1 - c D2_g, if they have been computed as sums of squares.
-    between : (K, K) float or None
+    squared_mean_distances : (K, K) float or None
         Squared distances between the means, if they have been computed.
 
     Returns
@@ -88,25 +88,32 @@ def common_distances(
     """
     (covariance,) = distances.covariances
     means = covariance.whiten(distances.means.T).T
-    own = covariance.whiten(standard_columns(x, distances.origin, distances.scale)) - means.T[:, codes]
-    d2_own = column_squares(own)
+    own_deviations = (
+        covariance.whiten(standard_columns(x, distances.origin, distances.scale)) - means.T[:, codes]
+    )
+    d2_own = column_squares(own_deviations)
     rows = np.arange(len(codes))
-    between = squared_gaps(means) if between is None else between
+    squared_mean_distances = squared_gaps(means) if squared_mean_distances is None else squared_mean_distances
     # Compute D2_k and T_k from the row's deviation from its own mean to avoid cancellation.
-    lead = (means @ own).T
+    lead = (means @ own_deviations).T
     np.subtract(lead[rows, codes][:, None], lead, out=lead)
     cross = d2_own[:, None] + lead
     d2 = np.add(cross, lead, out=lead)
     # `between` is symmetric; indexing its rows is faster because they are contiguous.
-    d2 += between[codes]
-    gone = removal(counts[codes], weights, divisor, d2_own, left, float(counts.sum()))
+    d2 += squared_mean_distances[codes]
+    gone = removal(counts[codes], weights, divisor, d2_own, determinant_ratios, float(counts.sum()))
     with np.errstate(divide="ignore", invalid="ignore"):
-        lift = gone.out * gone.count / ((gone.count - gone.out) * divisor) / gone.left
+        downdate = (
+            gone.weight
+            * gone.class_weight
+            / ((gone.class_weight - gone.weight) * divisor)
+            / gone.determinant_ratio
+        )
         np.square(cross, out=cross)
-        cross *= lift[:, None]
+        cross *= downdate[:, None]
         d2 += cross
-        d2 *= gone.shrink[:, None]
-        d2[rows, codes] = gone.shrink * gone.stretch * d2_own / gone.left
+        d2 *= gone.divisor_ratio[:, None]
+        d2[rows, codes] = gone.divisor_ratio * gone.distance_factor * d2_own / gone.determinant_ratio
     return d2.T, gone
 
 
@@ -117,7 +124,7 @@ def separate_distances(
     distances: Distances,
     counts: Floats,
     divisors: Floats,
-    left: Floats | None = None,
+    determinant_ratios: Floats | None = None,
 ) -> tuple[Floats, Removal]:
     """Leave-one-out squared distances to the class means under a covariance for each class.
 
@@ -135,7 +142,7 @@ def separate_distances(
         Sums of weights by class.
     divisors : (K,) float
         Divisors n_k - h of the covariances.
-    left : (m,) float or None
+    determinant_ratios : (m,) float or None
         Accurate values of 1 - c D2_g, if they have been computed as sums of squares.
 
     Returns
@@ -145,9 +152,9 @@ def separate_distances(
     """
     d2 = distances.squared(x)
     rows = np.arange(len(codes))
-    gone = removal(counts[codes], weights, divisors[codes], d2[codes, rows], left)
+    gone = removal(counts[codes], weights, divisors[codes], d2[codes, rows], determinant_ratios)
     with np.errstate(divide="ignore", invalid="ignore"):
-        d2[codes, rows] *= gone.stretch * gone.shrink / gone.left
+        d2[codes, rows] *= gone.distance_factor * gone.divisor_ratio / gone.determinant_ratio
     return d2, gone
 
 
@@ -192,29 +199,38 @@ def diagonal_scores(
     before, after = (0.0, np.zeros((1, 1))) if added is None else added
     variances = np.stack([covariance.root**2 for covariance in distances.covariances]) - before
     origins = np.broadcast_to(distances.origin, distances.means.shape)
-    own = standard_columns(x, origins[codes].T, distances.scale) - distances.means[codes].T
-    which = np.zeros_like(codes) if common else codes
-    whole = variances[which].T
-    divisor = divisors[which]
+    own_deviations = standard_columns(x, origins[codes].T, distances.scale) - distances.means[codes].T
+    covariance_index = np.zeros_like(codes) if common else codes
+    full_variances = variances[covariance_index].T
+    divisor = divisors[covariance_index]
     count = counts[codes]
     gone = removal(count, weights, divisor, total=float(counts.sum()) if common else None)
-    left = whole - gone.lift / divisor * own**2
+    remaining_variances = full_variances - gone.downdate_factor / divisor * own_deviations**2
     scores = np.empty((len(counts), len(codes)))
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        moved = left / gone.shrink
+        variances_without_row = remaining_variances / gone.divisor_ratio
         for k in range(len(counts)):
-            mine = codes == k
+            is_member = codes == k
             deviations = (
                 standard_columns(x, origins[k][:, None], distances.scale) - distances.means[k][:, None]
             )
-            deviations *= np.where(mine, np.sqrt(gone.stretch), 1.0)
-            variance = moved if common else np.where(mine, moved, variances[k][:, None])
+            deviations *= np.where(is_member, np.sqrt(gone.distance_factor), 1.0)
+            variance = (
+                variances_without_row
+                if common
+                else np.where(is_member, variances_without_row, variances[k][:, None])
+            )
             variance = variance + after
             scores[k] = log_prior[k] - 0.5 * (deviations**2 / variance).sum(axis=0)
             if not common:
                 scores[k] -= 0.5 * np.log(variance).sum(axis=0)
-    kept = ((left + after) / (whole + after)).min(axis=0)
-    return settle(scores, codes, gone, ~((gone.shrink > 0) & np.isfinite(kept) & (kept > SPOILT))).T
+    remaining_shares = ((remaining_variances + after) / (full_variances + after)).min(axis=0)
+    return settle(
+        scores,
+        codes,
+        gone,
+        ~((gone.divisor_ratio > 0) & np.isfinite(remaining_shares) & (remaining_shares > SPOILT)),
+    ).T
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -223,33 +239,35 @@ class Removal:
 
     Attributes
     ----------
-    out : (m,) float
+    weight : (m,) float
         Weight that is left out; zero for a row alone in its class.
-    count : (m,) float
+    class_weight : (m,) float
         Weight n_g of the class in the full fit.
-    alone : (m,) bool
+    is_alone : (m,) bool
         Whether the row is alone in its class.
-    shrink : (m,) float
+    divisor_ratio : (m,) float
         Divisor of the covariance without the row, divided by the divisor of the full fit.
-    left : (m,) float
+    determinant_ratio : (m,) float
         1 - c D2_g: distances are divided by it, and the determinant is multiplied by it.
     """
 
-    out: Floats
-    count: Floats
-    alone: NDArray[np.bool_]
-    shrink: Floats
-    left: Floats
+    weight: Floats
+    class_weight: Floats
+    is_alone: NDArray[np.bool_]
+    divisor_ratio: Floats
+    determinant_ratio: Floats
 
     @property
-    def lift(self) -> Floats:
+    def downdate_factor(self) -> Floats:
         """Coefficient w n_g / (n_g - w) (m,) of the rank-one matrix that is subtracted from the scatter."""
-        return np.asarray(self.out * self.count / np.where(self.alone, 1.0, self.count - self.out))
+        return np.asarray(
+            self.weight * self.class_weight / np.where(self.is_alone, 1.0, self.class_weight - self.weight)
+        )
 
     @property
-    def stretch(self) -> Floats:
+    def distance_factor(self) -> Floats:
         """Squared factor (n_g / (n_g - w))^2 (m,) by which the row's distance from its class mean grows."""
-        return np.asarray((self.count / (self.count - self.out)) ** 2)
+        return np.asarray((self.class_weight / (self.class_weight - self.weight)) ** 2)
 
 
 def removal(
@@ -271,9 +289,9 @@ def removal(
     divisor : float or (m,) float
         Divisor of the covariance in the full fit.
     d2_own : (m,) float, default 0
-        Squared distance from the class mean, from which `Removal.left` is computed.
+        Squared distance from the class mean, from which `Removal.determinant_ratio` is computed.
     left : (m,) float or None
-        Accurate values of `Removal.left`, if they have been computed.
+        Accurate values of `Removal.determinant_ratio`, if they have been computed.
     total : float or None
         Sum of all weights, for a common covariance. If a row is alone in its class, the maximum-likelihood
         divisor N decreases by its weight, and N - K by its weight less one, because the class is lost as
@@ -292,14 +310,14 @@ def removal(
     return Removal(out, counts, alone, (divisor - shrink_by) / divisor, left)
 
 
-def leave_lone_to_refits(scores: Floats, counts: Floats, weights: Floats | None) -> Floats:
+def leave_lone_to_refits(scores: Floats, class_weights: Floats, weights: Floats | None) -> Floats:
     """Set the scores of rows that are alone in their class to NaN, which marks them for a refit.
 
     Parameters
     ----------
     scores : (m, K) float
         Modified in place.
-    counts : (m,) float
+    class_weights : (m,) float
         Weights of the classes of the rows.
     weights : (m,) float or None
 
@@ -307,11 +325,11 @@ def leave_lone_to_refits(scores: Floats, counts: Floats, weights: Floats | None)
     -------
     (m, K) float
     """
-    scores[removal(counts, weights, 1.0).alone] = np.nan
+    scores[removal(class_weights, weights, 1.0).is_alone] = np.nan
     return scores
 
 
-def settle(scores: Floats, codes: Codes, gone: Removal, spoilt: NDArray[np.bool_]) -> Floats:
+def settle(scores: Floats, codes: Codes, removal: Removal, needs_refit: NDArray[np.bool_]) -> Floats:
     """Set the scores of the own class of lone rows to minus infinity, and scores that require a refit to NaN.
 
     Parameters
@@ -320,17 +338,17 @@ def settle(scores: Floats, codes: Codes, gone: Removal, spoilt: NDArray[np.bool_
         Modified in place.
     codes : (m,) int
         Classes of the rows.
-    gone : Removal
-    spoilt : (m,) bool
+    removal : Removal
+    needs_refit : (m,) bool
         Rows that require a refit.
 
     Returns
     -------
     (K, m) float
     """
-    alone = np.flatnonzero(gone.alone)
-    scores[codes[alone], alone] = -np.inf
-    scores[:, spoilt] = np.nan
+    lone_rows = np.flatnonzero(removal.is_alone)
+    scores[codes[lone_rows], lone_rows] = -np.inf
+    scores[:, needs_refit] = np.nan
     return scores
 
 
@@ -353,7 +371,7 @@ class FullLeftOut:
         Divisors of the covariances.
     constant : (K,) float
         ln prior_k, less ln|S_k| / 2 if each class has a covariance.
-    between : (K, K) float or None
+    squared_mean_distances : (K, K) float or None
         Squared distances between the means under a common covariance.
     """
 
@@ -362,9 +380,11 @@ class FullLeftOut:
     rows: NDArray[np.int64]
     divisors: Floats
     constant: Floats
-    between: Floats | None = None
+    squared_mean_distances: Floats | None = None
 
-    def __call__(self, x: Floats, codes: Codes, weights: Floats | None, left: Floats | None = None) -> Floats:
+    def __call__(
+        self, x: Floats, codes: Codes, weights: Floats | None, determinant_ratios: Floats | None = None
+    ) -> Floats:
         """Compute the leave-one-out scores of rows.
 
         Parameters
@@ -372,7 +392,7 @@ class FullLeftOut:
         x : (m, p) float
         codes : (m,) int
         weights : (m,) float or None
-        left : (m,) float or None
+        determinant_ratios : (m,) float or None
             Accurate values of 1 - c D2_g, returned by `left`.
 
         Returns
@@ -382,16 +402,24 @@ class FullLeftOut:
         """
         rows = x, codes, weights, self.distances, self.counts
         if self._is_common:
-            scores, gone = common_distances(*rows, float(self.divisors[0]), left, self.between)
+            scores, removal = common_distances(
+                *rows, float(self.divisors[0]), determinant_ratios, self.squared_mean_distances
+            )
         else:
-            scores, gone = separate_distances(*rows, self.divisors, left)
+            scores, removal = separate_distances(*rows, self.divisors, determinant_ratios)
         scores *= -0.5
         scores += self.constant[:, None]
         if not self._is_common:
             with np.errstate(divide="ignore", invalid="ignore"):
-                logdet_change = np.log(gone.left) - x.shape[1] * np.log(gone.shrink)
+                logdet_change = np.log(removal.determinant_ratio) - x.shape[1] * np.log(removal.divisor_ratio)
                 scores[codes, np.arange(len(codes))] -= 0.5 * logdet_change
-        return settle(scores, codes, gone, gone.left <= (SPOILT if left is None else LEAST_AS_SUM)).T
+        return settle(
+            scores,
+            codes,
+            removal,
+            removal.determinant_ratio
+            <= (SPOILT if determinant_ratios is None else MIN_DETERMINANT_RATIO_AS_SUM),
+        ).T
 
     @property
     def _is_common(self) -> bool:
@@ -412,16 +440,16 @@ class FullLeftOut:
         (m,) bool
         """
         p = self.distances.means.shape[1]
-        gone = np.ones(len(codes)) if weights is None else weights
-        free = self.rows[codes] - 2
+        weight = np.ones(len(codes)) if weights is None else weights
+        df = self.rows[codes] - 2
         if self._is_common:
-            free = np.full(len(codes), self.rows.sum() - len(self.rows) - 1)
-        return np.asarray((gone <= 1) & (free < p))
+            df = np.full(len(codes), self.rows.sum() - len(self.rows) - 1)
+        return np.asarray((weight <= 1) & (df < p))
 
     def left(
         self,
         blocks: Iterable[tuple[Codes, Floats, Codes, Floats | None]],
-        at: Codes,
+        selected: Codes,
         x: Floats,
         codes: Codes,
         weights: Floats | None,
@@ -432,7 +460,7 @@ class FullLeftOut:
         ----------
         blocks : iterable of (positions, x, codes, weights)
             Blocks of all rows of the fit, with the positions of their rows.
-        at : (s,) int
+        selected : (s,) int
             Positions of the selected rows.
         x : (s, p) float
         codes : (s,) int
@@ -443,33 +471,39 @@ class FullLeftOut:
         -------
         (s,) float
         """
-        shares = 1 / self.counts
-        mass = np.ones(len(at)) if weights is None else weights
-        out = np.minimum(mass, 1.0)
-        groups = [np.arange(len(at))]
+        reciprocal_counts = 1 / self.counts
+        selected_weights = np.ones(len(selected)) if weights is None else weights
+        out = np.minimum(selected_weights, 1.0)
+        groups = [np.arange(len(selected))]
         if not self._is_common:
             groups = [np.flatnonzero(codes == k) for k in range(len(self.counts))]
-        spans = [self._on_span(x[group], codes[group]) for group in groups]
-        total = np.zeros(len(at))
-        for positions, part, own, w in blocks:
-            for k, (group, span) in enumerate(zip(groups, spans, strict=True)):
-                of = slice(None) if self._is_common else np.flatnonzero(own == k)
-                if not len(group) or not len(own[of]):
+        group_coordinates = [self._whitened_coordinates(x[group], codes[group]) for group in groups]
+        total = np.zeros(len(selected))
+        for positions, block_x, block_codes, block_weights in blocks:
+            for k, (group, coordinates) in enumerate(zip(groups, group_coordinates, strict=True)):
+                block_index = slice(None) if self._is_common else np.flatnonzero(block_codes == k)
+                if not len(group) or not len(block_codes[block_index]):
                     continue
-                common = span.T @ self._on_span(part[of], own[of])
-                common += np.where(codes[group][:, None] == own[of], shares[codes[group]][:, None], 0.0)
-                squares = common**2 if w is None else common**2 * w[of]
-                mine, there = np.nonzero(at[group][:, None] == positions[of])
-                t = common[mine, there]
-                m = mass[group[mine]]
-                o = out[group[mine]]
-                squares[mine, there] = (1 - o * t) ** 2 / o + (m - o) * t**2
+                common = coordinates.T @ self._whitened_coordinates(
+                    block_x[block_index], block_codes[block_index]
+                )
+                common += np.where(
+                    codes[group][:, None] == block_codes[block_index],
+                    reciprocal_counts[codes[group]][:, None],
+                    0.0,
+                )
+                squares = common**2 if block_weights is None else common**2 * block_weights[block_index]
+                group_index, block_positions = np.nonzero(selected[group][:, None] == positions[block_index])
+                t = common[group_index, block_positions]
+                m = selected_weights[group[group_index]]
+                o = out[group[group_index]]
+                squares[group_index, block_positions] = (1 - o * t) ** 2 / o + (m - o) * t**2
                 total[group] += squares.sum(axis=1)
         # The sum is for a fraction o of a unit vector; o = 1 gives the formula at the top of this file.
         n = self.counts[codes]
         return np.asarray(out * total * n / np.where(n > out, n - out, 1.0))
 
-    def _on_span(self, x: Floats, codes: Codes) -> Floats:
+    def _whitened_coordinates(self, x: Floats, codes: Codes) -> Floats:
         """Coordinates of rows in an orthonormal basis of the deviations from class means.
 
         Parameters
@@ -516,10 +550,10 @@ def squared_gaps(means: Floats) -> Floats:
         f"A table of {k:,} by {k:,} classes, of squared distances between their means,",
         "Merge rare classes, or ask for fewer",
     )
-    gaps = np.empty((k, k))
+    squared_distances = np.empty((k, k))
     for i, mean in enumerate(means):
-        gaps[i, i:] = gaps[i:, i] = ((means[i:] - mean) ** 2).sum(axis=1)
-    return gaps
+        squared_distances[i, i:] = squared_distances[i:, i] = ((means[i:] - mean) ** 2).sum(axis=1)
+    return squared_distances
 
 
 class MomentsFit(Protocol):
@@ -579,7 +613,7 @@ class MomentsFit(Protocol):
         """
 
 
-MOST_REFITS = 2000
+MAX_REFITS = 2000
 """Maximum number of rows for which leave-one-out refits the model without each row."""
 
 
@@ -594,14 +628,14 @@ class ByRefits:
         return np.full((len(x), self.n_classes), np.nan)
 
 
-def by_refits(n_rows: int, n_classes: int, takes: str) -> LeftOut:
+def by_refits(n_rows: int, n_classes: int, work: str) -> LeftOut:
     """Return a leave-one-out function that marks every row for a refit.
 
     Parameters
     ----------
     n_rows : int
     n_classes : int
-    takes : str
+    work : str
         Description of the work for each row, for the error message.
 
     Returns
@@ -611,8 +645,8 @@ def by_refits(n_rows: int, n_classes: int, takes: str) -> LeftOut:
     Raises
     ------
     CoreNotSupportedError
-        More than `MOST_REFITS` rows.
+        More than `MAX_REFITS` rows.
     """
-    if n_rows > MOST_REFITS:
-        raise CoreNotSupportedError("many_refits", takes=takes, n_rows=n_rows, limit=MOST_REFITS)
+    if n_rows > MAX_REFITS:
+        raise CoreNotSupportedError("many_refits", takes=work, n_rows=n_rows, limit=MAX_REFITS)
     return ByRefits(n_classes)

@@ -81,7 +81,7 @@ def test_degrees_of_freedom_do_not_matter_for_fewer_eigenvalues_than_columns() -
 
 def test_small_chunks_give_the_same_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     found = shrink_eigenvalues(spectrum(50), 50, 60.0)
-    monkeypatch.setattr(nonlinear, "MAX_CHUNK", 130)
+    monkeypatch.setattr(nonlinear, "MAX_CHUNK_PAIRS", 130)
     np.testing.assert_allclose(shrink_eigenvalues(spectrum(50), 50, 60.0), found, rtol=1e-14)
 
 

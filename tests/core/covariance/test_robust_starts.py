@@ -21,7 +21,7 @@ def test_a_spread_is_an_order_statistic_about_the_median(n):
 def test_pairs_of_columns_are_spreads_of_sums_and_differences():
     z = np.random.default_rng(2).standard_t(2, size=(60, 5))
     z[0, 0] = 1e60
-    pairs = robust._pairwise(z, 31)
+    pairs = robust._pairwise_covariances(z, 31)
     for j in range(5):
         for i in range(j):
             squares = [
@@ -35,7 +35,7 @@ def test_distances_of_starts_are_those_of_inverses(p):
     rng = np.random.default_rng(p)
     z = rng.normal(size=(3 * p, p)) @ (np.eye(p) + 0.1 * rng.normal(size=(p, p)))
     sets = np.array([rng.choice(3 * p, 2 * p, replace=False) for _ in range(4)])
-    found = robust._start_squares(z, *robust._moments(z[sets]))
+    found = robust._start_distances(z, *robust._subset_moments(z[sets]))
     for each, d2 in zip(sets, found, strict=True):
         away = z - z[each].mean(axis=0)
         exact = np.einsum("ij,ji->i", away, np.linalg.solve(np.cov(z[each].T, ddof=0), away.T))
@@ -49,7 +49,7 @@ def test_steps_of_starts_never_rise_and_end_where_they_stay(p):
     sets = np.array([rng.choice(150, p + 1, replace=False) for _ in range(6)])
     last = np.full(6, np.inf)
     for steps in (1, 2, 4, 8, 40, 41):
-        subsets, logdets = robust._concentrated_starts(z, sets, 90, steps)
+        subsets, logdets = robust._concentrate_starts(z, sets, 90, steps)
         assert (logdets <= last + 1e-9).all()
         for each, logdet in zip(subsets, logdets, strict=True):
             assert len(set(each.tolist())) == 90
