@@ -76,7 +76,7 @@ from discrim.core.covariance.projected import SubspaceCovariance
 from discrim.core.discriminant import leave_one_out_rda
 from discrim.core.discriminant.leave_one_out_rda import Parametrization, Regularization, Scatters
 from discrim.core.errors import NoEstimateError, SingularEstimateError
-from discrim.core.moments.derived_moments import comparable, in_deviations, standardized_left_out
+from discrim.core.moments.derived_moments import comparable, standardize_moments, standardized_leave_one_out
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import packed_triangle
 from discrim.core.numerics.arrays import Codes, Floats, svd
@@ -84,10 +84,10 @@ from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import Rule, refuse_method
 
-SINGULAR_MIXTURE = 1e-13
+MAX_SINGULAR_RESIDUAL = 1e-13
 """Residual of a column on the others, relative to its length, at or below which a mixture is singular."""
 
-SAFE_RIDGE = 1e-2
+MIN_ACCURATE_RIDGE = 1e-2
 """Weight of the ridge at or above which scatters are as accurate as their roots."""
 
 
@@ -149,8 +149,8 @@ class RDAFit:
     @property
     def components_by(self) -> str | None:
         """Method that chose the number of principal axes, if any."""
-        wanted = None if self.within_axes is None else self.within_axes.wanted
-        return wanted if isinstance(wanted, str) else None
+        requested = None if self.within_axes is None else self.within_axes.wanted
+        return requested if isinstance(requested, str) else None
 
     @property
     def ridged(self) -> bool:
@@ -205,28 +205,31 @@ class RDAFit:
         """
         counts = self.moments.counts
         moments = self.moments
-        gone = 0
+        n_dropped = 0
         divisors = divisors_by_class(counts, self.method)
         nu = float((counts - 1).sum())
-        free = (counts - 1) / divisors if self.alpha == 1 else [nu / divisors.sum()]
-        each = tuple(own.divided_by(float(f)) for own, f in zip(self.covariances, free, strict=False))
+        df_ratios = (counts - 1) / divisors if self.alpha == 1 else [nu / divisors.sum()]
+        unbiased_covariances = tuple(
+            covariance.divided_by(float(f))
+            for covariance, f in zip(self.covariances, df_ratios, strict=False)
+        )
         if keep is not None:
-            gone = moments.n_columns - len(keep)
+            n_dropped = moments.n_columns - len(keep)
             moments = gaussian.means_of_columns(moments, keep)
-            each = tuple(of_columns(own, keep) for own in each)
+            unbiased_covariances = tuple(of_columns(covariance, keep) for covariance in unbiased_covariances)
         if self.alpha == 1:
-            return gaussian.separate_predictive(moments, each, log_prior, gone=gone)
-        return gaussian.common_predictive(moments, each[0], log_prior, nu, gone=gone)
+            return gaussian.separate_predictive(moments, unbiased_covariances, log_prior, gone=n_dropped)
+        return gaussian.common_predictive(moments, unbiased_covariances[0], log_prior, nu, gone=n_dropped)
 
     def refit(self, moments: ClassMoments) -> RDAFit | None:
         """Fit the same model to other moments with the same prior; None if a covariance is singular."""
         if too_few(moments):
             return None
         try:
-            found = self.of_moments(moments, self.within_axes and self.within_axes.for_refit())
+            fit = self.of_moments(moments, self.within_axes and self.within_axes.for_refit())
         except NoEstimateError:
             return None
-        return None if found.singular() else found
+        return None if fit.singular() else fit
 
     def of_moments(self, moments: ClassMoments, within_axes: SubspaceCovariance | None) -> RDAFit:
         """Fit the same model to other moments, on principal axes if `within_axes` is not None."""
@@ -248,7 +251,7 @@ class RDAFit:
             k
             for k, covariance in enumerate(self.covariances)
             if not isinstance(covariance, ThinCovariance)
-            and is_singular(covariance.root, self.moments, SINGULAR_MIXTURE)
+            and is_singular(covariance.root, self.moments, MAX_SINGULAR_RESIDUAL)
         ]
 
     def left_out(self, log_prior: Floats) -> LeftOut:
@@ -259,9 +262,9 @@ class RDAFit:
                 NormalClasses(self.moments, self.covariances, divisors, log_prior)
             )
         if self.standardize:
-            apart = replace(self, standardize=False)
-            return standardized_left_out(
-                self.moments, lambda moments: replace(apart, moments=moments).left_out(log_prior)
+            unstandardized = replace(self, standardize=False)
+            return standardized_leave_one_out(
+                self.moments, lambda moments: replace(unstandardized, moments=moments).left_out(log_prior)
             )
         return leave_one_out_rda.rda_left_out(
             self.moments, Regularization(self.alpha, self.gamma), self.parametrization, self.method, log_prior
@@ -305,11 +308,11 @@ def regularized_marginal(fit: RDAFit, log_prior: Floats, method: str, keep: Code
     """
     if method == "predictive":
         return fit.predictive(log_prior, keep)
-    part = gaussian.means_of_columns(fit.moments, keep)
+    column_moments = gaussian.means_of_columns(fit.moments, keep)
     covariances = tuple(of_columns(covariance, keep) for covariance in fit.covariances)
     if fit.alpha == 0:
-        return gaussian.linear_rule(part, covariances[0], log_prior)
-    return gaussian.separate_plugin(part, covariances, log_prior)
+        return gaussian.linear_rule(column_moments, covariances[0], log_prior)
+    return gaussian.separate_plugin(column_moments, covariances, log_prior)
 
 
 def too_few(moments: ClassMoments) -> list[int]:
@@ -320,8 +323,8 @@ def too_few(moments: ClassMoments) -> list[int]:
 def needs_roots(pairs: Iterable[Regularization], parametrization: Parametrization) -> bool:
     """Return whether some pair has too little ridge for ill-conditioned scatters without roots."""
     if parametrization == "esl":
-        return any((1 - pair.alpha) * (1 - pair.gamma) < SAFE_RIDGE for pair in pairs)
-    return any(pair.gamma < SAFE_RIDGE for pair in pairs)
+        return any((1 - pair.alpha) * (1 - pair.gamma) < MIN_ACCURATE_RIDGE for pair in pairs)
+    return any(pair.gamma < MIN_ACCURATE_RIDGE for pair in pairs)
 
 
 def fit_rda(
@@ -364,18 +367,18 @@ def fit_rda(
         There are fewer principal axes than requested, or covariances on them do not exist.
     """
     if within_axes is not None:
-        found = within_axes.estimate(moments, divisors_by_class(moments.counts, method))
-        covariances = found.covariances * (moments.n_classes // len(found.covariances))
-        parts = alpha, gamma, parametrization, method, covariances, cv, select, standardize
-        axes = found.covariance_model.subspace or within_axes
-        return RDAFit(found.moments, prior, estimated_prior, *parts, within_axes=axes)
+        estimates = within_axes.estimate(moments, divisors_by_class(moments.counts, method))
+        covariances = estimates.covariances * (moments.n_classes // len(estimates.covariances))
+        options = alpha, gamma, parametrization, method, covariances, cv, select, standardize
+        axes = estimates.covariance_model.subspace or within_axes
+        return RDAFit(estimates.moments, prior, estimated_prior, *options, within_axes=axes)
     p = moments.n_columns
     divisors = divisors_by_class(moments.counts, method)
     # Moments in the units to which the identity refers.
-    in_unit = in_deviations(moments) if standardize else comparable(moments)
-    unit = in_unit.common_unit
-    squares = (in_unit.squares * unit * unit).sum(axis=1)
-    shares = leave_one_out_rda.regularized_mixture(
+    unit_moments = standardize_moments(moments) if standardize else comparable(moments)
+    unit = unit_moments.common_unit
+    squares = (unit_moments.squares * unit * unit).sum(axis=1)
+    mixture = leave_one_out_rda.regularized_mixture(
         parametrization,
         Regularization(alpha, gamma),
         divisors,
@@ -384,13 +387,15 @@ def fit_rda(
     )
     if not standardize:
         # Without a ridge the scales of the columns do not matter, and each keeps its own.
-        moments = in_unit = in_unit if shares[2].any() else moments
+        moments = unit_moments = unit_moments if mixture[2].any() else moments
     # Convert the weights of the covariances to coefficients of the scatters.
-    multiples = shares[0] / divisors, shares[1] / divisors.sum(), shares[2]
-    mixed = _thin if moments.spread == "thin class" else _full
-    covariances = mixed(in_unit, *multiples)
-    own = cv, select, standardize
-    return RDAFit(moments, prior, estimated_prior, alpha, gamma, parametrization, method, covariances, *own)
+    coefficients = mixture[0] / divisors, mixture[1] / divisors.sum(), mixture[2]
+    mix = _thin_mixed_covariances if moments.spread == "thin class" else _mixed_covariances
+    covariances = mix(unit_moments, *coefficients)
+    choice = cv, select, standardize
+    return RDAFit(
+        moments, prior, estimated_prior, alpha, gamma, parametrization, method, covariances, *choice
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,51 +440,63 @@ class Regularized(CovarianceModel):
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Return the scores of rows under the rule without each of them, in closed form."""
-        how = self.pair, self.parametrization, self.method, fitted.log_prior
-        return leave_one_out_rda.rda_left_out(fitted.moments, *how)
+        options = self.pair, self.parametrization, self.method, fitted.log_prior
+        return leave_one_out_rda.rda_left_out(fitted.moments, *options)
 
 
-def _full(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> tuple[Covariance, ...]:
+def _mixed_covariances(
+    moments: ClassMoments, class_coefs: Floats, pooled_coefs: Floats, ridge: Floats
+) -> tuple[Covariance, ...]:
     """Compute the covariances own_k W_k + common_k W + ridge_k I.
 
     Parameters
     ----------
     moments : ClassMoments
         With scatters W_k by class.
-    own, common, ridge : (K,) float
+    class_coefs, pooled_coefs, ridge : (K,) float
         Coefficients; the ridge is in units of the `common_unit` of the moments.
 
     Returns
     -------
     tuple of Covariance
     """
-    whole = moments.pooled()
+    pooled_moments = moments.pooled()
     covariances = []
     for k in range(moments.n_classes):
         sphere = np.diag(np.sqrt(ridge[k]) / moments.common_unit) if ridge[k] else 0.0 * moments.scale[None]
-        if moments.roots is not None and whole.roots is not None:
-            parts = [np.sqrt(own[k]) * moments.roots[k], np.sqrt(common[k]) * whole.roots[0], sphere]
-            root = packed_triangle(np.concatenate(parts))
+        if moments.roots is not None and pooled_moments.roots is not None:
+            root_blocks = [
+                np.sqrt(class_coefs[k]) * moments.roots[k],
+                np.sqrt(pooled_coefs[k]) * pooled_moments.roots[0],
+                sphere,
+            ]
+            root = packed_triangle(np.concatenate(root_blocks))
         else:
-            matrix = own[k] * moments.scatters[k] + common[k] * whole.scatters[0] + sphere**2
+            matrix = (
+                class_coefs[k] * moments.scatters[k]
+                + pooled_coefs[k] * pooled_moments.scatters[0]
+                + sphere**2
+            )
             root = np.zeros_like(matrix)
             if (np.diagonal(matrix) > 0).all():
                 with suppress(np.linalg.LinAlgError):
                     root = scaled_cholesky(matrix)
         # A singular root is stored as it is; `RDAFit.singular` finds it.
-        singular = is_singular(root, whole, SINGULAR_MIXTURE)
+        singular = is_singular(root, pooled_moments, MAX_SINGULAR_RESIDUAL)
         covariances.append(Covariance(root, None) if singular else Covariance.from_root(root))
     return tuple(covariances)
 
 
-def _thin(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> tuple[Covariance, ...]:
-    """Compute the same covariances as `_full` from thin roots.
+def _thin_mixed_covariances(
+    moments: ClassMoments, class_coefs: Floats, pooled_coefs: Floats, ridge: Floats
+) -> tuple[Covariance, ...]:
+    """Compute the same covariances as `_mixed_covariances` from thin roots.
 
     Parameters
     ----------
     moments : ClassMoments
         With thin roots by class.
-    own, common, ridge : (K,) float
+    class_coefs, pooled_coefs, ridge : (K,) float
         Coefficients; the ridge is in units of the `common_unit` of the moments.
 
     Returns
@@ -488,18 +505,18 @@ def _thin(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> 
     """
     unit = moments.common_unit
     roots = np.asarray(moments.roots) * unit
-    whole = np.asarray(moments.pooled().roots)[0] * unit
-    basis, lower = np.linalg.qr(whole.T)
+    pooled_root = np.asarray(moments.pooled().roots)[0] * unit
+    basis, lower = np.linalg.qr(pooled_root.T)
     covariances: list[Covariance] = []
     for k, root in enumerate(roots):
-        rows = np.concatenate([np.sqrt(own[k]) * root @ basis, np.sqrt(common[k]) * lower.T])
-        _, singular, turned = svd(rows, full_matrices=False)
+        rows = np.concatenate([np.sqrt(class_coefs[k]) * root @ basis, np.sqrt(pooled_coefs[k]) * lower.T])
+        _, singular_values, right_vectors = svd(rows, full_matrices=False)
         sphere = float(ridge[k])
-        if not sphere > (SINGULAR_MIXTURE * singular[0]) ** 2:
+        if not sphere > (MAX_SINGULAR_RESIDUAL * singular_values[0]) ** 2:
             covariances.append(Covariance(np.zeros((1, 1)), None))
             continue
-        axes = turned @ basis.T
-        sd = np.sqrt(singular**2 + sphere)[:, None]
+        axes = right_vectors @ basis.T
+        sd = np.sqrt(singular_values**2 + sphere)[:, None]
         covariance = ThinCovariance(
             sd * axes / unit, (axes / sd * unit).T, axes, unit, float(np.sqrt(sphere))
         )
@@ -507,22 +524,22 @@ def _thin(moments: ClassMoments, own: Floats, common: Floats, ridge: Floats) -> 
     return tuple(covariances)
 
 
-REGULAR_EIGENVALUES = 1e-7
+MIN_EIGENVALUE_RATIO = 1e-7
 """Ratio of smallest to largest eigenvalue above which a scatter is decomposed without roots."""
 
-NUMBERS_IN_PIECE = 2**18
+MAX_CHUNK_ELEMENTS = 2**18
 """Number of elements of a chunk of rows that is scored at once."""
 
-MOST_IN_AXES = 2**24
+MAX_AXES_ELEMENTS = 2**24
 """Maximum number of elements of the axes of a rule."""
 
-WORTH_COLUMNS = 32
+MIN_COLUMNS_FOR_THIN = 32
 """Number of columns at or above which decompositions of few rows are faster."""
 
-WORTH_RANK = 0.7
+MAX_RANK_FOR_THIN = 0.7
 """Maximum of the degrees of freedom of such a class, as a proportion of the columns."""
 
-MOST_LOSS = 1e4
+MAX_CANCELLATION = 1e4
 """Maximum ratio of the minuend of a distance to the distance."""
 
 
@@ -560,10 +577,10 @@ class ClassPath:
             scaled = self.factor[:, None] @ scaled
         e = np.swapaxes(self.turned, 2, 3) @ scaled
         e *= e
-        found = self.weights @ e
+        squared_distances = self.weights @ e
         if self.plain is not None:
-            found += self.plain @ (y * y)[:, None]
-        return found.reshape(len(y), -1, y.shape[2])
+            squared_distances += self.plain @ (y * y)[:, None]
+        return squared_distances.reshape(len(y), -1, y.shape[2])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -599,13 +616,13 @@ class PathRule:
     def scores(self, x: Floats) -> Iterator[Floats]:
         """Yield the scores (F, G, m) of rows x (F, m, p) for each class."""
         centres = np.stack([moments.centres for moments in self.moments])[..., None]
-        rests = np.stack([moments.rests for moments in self.moments])[..., None]
+        centre_errors = np.stack([moments.rests for moments in self.moments])[..., None]
         scale = np.stack([moments.scale for moments in self.moments])[..., None]
         unscaled = bool((scale == 1).all())
         for k, path in enumerate(self.classes):
             z = np.subtract(np.swapaxes(x, 1, 2), centres[:, k], order="C")
             z = z if unscaled else np.multiply(z, scale, out=z)
-            z -= rests[:, k]
+            z -= centre_errors[:, k]
             scores = path.distances(z if self.basis is None else self.basis @ z)
             if not np.array_equal(self.cells, np.arange(scores.shape[1])):
                 scores = scores[:, self.cells]
@@ -633,20 +650,20 @@ def wrong_by_class(rule: PathRule, x: Floats, codes: Codes, weights: Floats | No
     """
     n_classes = len(rule.classes)
     counts = np.zeros((len(rule.parts), len(rule.pairs), n_classes))
-    piece = int(np.clip(NUMBERS_IN_PIECE // rule.classes[0].scale.size, 256, 8192))
-    for start in range(0, x.shape[1], piece):
-        now = rule.parts, slice(start, start + piece)
-        own = codes[now]
-        by_class = rule.scores(x[now])
+    chunk_size = int(np.clip(MAX_CHUNK_ELEMENTS // rule.classes[0].scale.size, 256, 8192))
+    for start in range(0, x.shape[1], chunk_size):
+        chunk = rule.parts, slice(start, start + chunk_size)
+        chunk_codes = codes[chunk]
+        by_class = rule.scores(x[chunk])
         best = next(by_class)
         labels = np.zeros(best.shape, dtype=np.intp)
         for k, scores in enumerate(by_class, 1):
             np.copyto(labels, k, where=scores > best)
             np.maximum(best, scores, out=best)
-        member = np.equal(own[..., None], np.arange(n_classes)).astype(np.float64)
+        member = np.equal(chunk_codes[..., None], np.arange(n_classes)).astype(np.float64)
         if weights is not None:
-            member *= weights[now][..., None]
-        counts += (labels != own[:, None]) @ member
+            member *= weights[chunk][..., None]
+        counts += (labels != chunk_codes[:, None]) @ member
     counts[np.isnan(rule.constants[:, 0])] = np.nan
     return counts
 
@@ -664,14 +681,14 @@ def parts_at_once(n_classes: int, n_columns: int, pairs: Sequence[Regularization
     int
         One with many columns, else limited by memory.
     """
-    if n_columns >= WORTH_COLUMNS:
+    if n_columns >= MIN_COLUMNS_FOR_THIN:
         return 1
     axes = max(len(set(values)) for values in zip(*pairs, strict=True))
-    return max(NUMBERS_IN_PIECE // (axes * n_classes * n_columns * n_columns), 1)
+    return max(MAX_CHUNK_ELEMENTS // (axes * n_classes * n_columns * n_columns), 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Stack:
+class _StackedScatters:
     """Scatters of F parts, stacked along the first axis, with the options of the mixtures.
 
     Attributes
@@ -700,7 +717,9 @@ class _Stack:
     log_prior: Floats
 
     @staticmethod
-    def of(scatters: Sequence[Scatters], parametrization: Parametrization, log_prior: Floats) -> _Stack:
+    def of(
+        scatters: Sequence[Scatters], parametrization: Parametrization, log_prior: Floats
+    ) -> _StackedScatters:
         """Stack the scatters of several parts.
 
         Parameters
@@ -713,12 +732,16 @@ class _Stack:
         -------
         _Stack
         """
-        each = zip(*((s.unit, s.own, s.whole, s.divisors) for s in scatters), strict=True)
+        stacked = zip(*((s.unit, s.own, s.whole, s.divisors) for s in scatters), strict=True)
         # With many columns there is one part; do not copy it.
-        unit, own, whole, divisors = (np.stack(a) if len(a) > 1 else a[0][None] for a in each)
+        unit, class_scatters, pooled_scatter, divisors = (
+            np.stack(a) if len(a) > 1 else a[0][None] for a in stacked
+        )
         moments = tuple(s.moments for s in scatters)
         columns = scatters[0].columns
-        return _Stack(moments, unit, own, whole, divisors, columns, parametrization, log_prior)
+        return _StackedScatters(
+            moments, unit, class_scatters, pooled_scatter, divisors, columns, parametrization, log_prior
+        )
 
     @property
     def beyond(self) -> int:
@@ -756,39 +779,41 @@ def path_rules(
     ------
     PathRule
     """
-    rules = _by_gamma if parametrization == "esl" else _by_alpha
+    rules = _rules_by_gamma if parametrization == "esl" else _rules_by_alpha
     alphas, gammas = np.array(pairs).T
-    ridged = (alphas < 1) & (gammas < 1) if parametrization == "esl" else gammas > 0
+    has_ridge = (alphas < 1) & (gammas < 1) if parametrization == "esl" else gammas > 0
     # Without a ridge a covariance has to have as many degrees of freedom as columns.
     rows = np.stack([moments.rows for moments in parts])
     p = columns or parts[0].n_columns
-    pooled = rows.sum(axis=1, keepdims=True) - rows.shape[1] >= p
-    left = ridged | np.where(alphas == 1, (rows > p).all(axis=1, keepdims=True), pooled)
-    for unitless in (False, True):
-        tried = left & ~ridged if unitless else left.copy()
-        if not tried.any():
+    has_enough_rows = rows.sum(axis=1, keepdims=True) - rows.shape[1] >= p
+    remaining = has_ridge | np.where(alphas == 1, (rows > p).all(axis=1, keepdims=True), has_enough_rows)
+    for is_unitless in (False, True):
+        candidates = remaining & ~has_ridge if is_unitless else remaining.copy()
+        if not candidates.any():
             continue
         scatters = [
             Scatters.unitless(moments, method)
-            if unitless
+            if is_unitless
             else Scatters.of(comparable(moments), method, columns)
             for moments in parts
         ]
-        for rule in rules(_Stack.of(scatters, parametrization, log_prior), pairs, tried):
-            left[:, rule.pairs] &= np.isnan(rule.constants[:, 0])
+        for rule in rules(_StackedScatters.of(scatters, parametrization, log_prior), pairs, candidates):
+            remaining[:, rule.pairs] &= np.isnan(rule.constants[:, 0])
             yield rule
         if scatters[0].beyond:
             return
-    for i in np.flatnonzero(left.any(axis=1)).tolist():
-        rooted = parts[i] if with_roots is None else with_roots[i]()
-        yield from _one_by_one(rooted, i, pairs, np.flatnonzero(left[i]), parametrization, method, log_prior)
+    for i in np.flatnonzero(remaining.any(axis=1)).tolist():
+        moments_with_roots = parts[i] if with_roots is None else with_roots[i]()
+        yield from _rules_by_fits(
+            moments_with_roots, i, pairs, np.flatnonzero(remaining[i]), parametrization, method, log_prior
+        )
 
 
-def _one_by_one(
+def _rules_by_fits(
     moments: ClassMoments,
     part: int,
     pairs: Sequence[Regularization],
-    at: Codes,
+    pair_index: Codes,
     parametrization: Parametrization,
     method: str,
     log_prior: Floats,
@@ -802,7 +827,7 @@ def _one_by_one(
     part : int
         Position of the part.
     pairs : sequence of Regularization
-    at : (g,) int
+    pair_index : (g,) int
         Positions of the pairs to fit.
     parametrization : {"esl", "friedman", "klar"}
     method : {"moment", "mle"}
@@ -812,13 +837,15 @@ def _one_by_one(
     ------
     PathRule
     """
-    alike: dict[tuple[float, float], list[int]] = {}
-    for i in at.tolist():
+    equivalent_pairs: dict[tuple[float, float], list[int]] = {}
+    for i in pair_index.tolist():
         alpha, gamma = pairs[i]
-        alike.setdefault((alpha, 1.0 if parametrization == "esl" and alpha == 1 else gamma), []).append(i)
-    how: dict[str, Any] = {"parametrization": parametrization, "method": method}
-    for (alpha, gamma), positions in alike.items():
-        fit = fit_rda(moments, np.exp(log_prior), alpha=alpha, gamma=gamma, **how)
+        equivalent_pairs.setdefault(
+            (alpha, 1.0 if parametrization == "esl" and alpha == 1 else gamma), []
+        ).append(i)
+    options: dict[str, Any] = {"parametrization": parametrization, "method": method}
+    for (alpha, gamma), positions in equivalent_pairs.items():
+        fit = fit_rda(moments, np.exp(log_prior), alpha=alpha, gamma=gamma, **options)
         if fit.singular():
             continue
         ones = np.ones((1, 1, 1, moments.n_columns))
@@ -837,13 +864,13 @@ def _one_by_one(
         )
 
 
-def _rules(
-    stack: _Stack,
+def _rule_of_regular_pairs(
+    stack: _StackedScatters,
     basis: Floats | None,
     paths: Sequence[ClassPath],
     positions: Codes,
     cells: Codes,
-    able: NDArray[np.bool_],
+    is_regular: NDArray[np.bool_],
 ) -> Iterator[PathRule]:
     """Yield the rule of the pairs that are well-conditioned in some part, if there are any.
 
@@ -857,33 +884,37 @@ def _rules(
         Positions of the pairs.
     cells : (g,) int
         Positions of their mixtures.
-    able : (F, g) bool
+    is_regular : (F, g) bool
         Whether a pair is well-conditioned in a part.
 
     Yields
     ------
     PathRule
     """
-    some = able.any(axis=0)
-    if not some.any():
+    is_used = is_regular.any(axis=0)
+    if not is_used.any():
         return
-    positions = positions[some]
-    cells = cells[some]
-    able = able[:, some]
-    logdets = np.stack([path.logdet.reshape(len(able), -1)[:, cells] for path in paths], axis=1)
+    positions = positions[is_used]
+    cells = cells[is_used]
+    is_regular = is_regular[:, is_used]
+    logdets = np.stack([path.logdet.reshape(len(is_regular), -1)[:, cells] for path in paths], axis=1)
     logdets -= 2.0 * np.log(stack.unit).sum(axis=1)[:, None, None]
-    constants = np.where(able[:, None], stack.log_prior[:, None] - 0.5 * logdets, np.nan)
-    yield PathRule(np.arange(len(able)), positions, cells, stack.moments, basis, tuple(paths), constants)
+    constants = np.where(is_regular[:, None], stack.log_prior[:, None] - 0.5 * logdets, np.nan)
+    yield PathRule(
+        np.arange(len(is_regular)), positions, cells, stack.moments, basis, tuple(paths), constants
+    )
 
 
-def _by_gamma(stack: _Stack, pairs: Sequence[Regularization], tried: NDArray[np.bool_]) -> Iterator[PathRule]:
+def _rules_by_gamma(
+    stack: _StackedScatters, pairs: Sequence[Regularization], candidates: NDArray[np.bool_]
+) -> Iterator[PathRule]:
     """Yield ESL's rules, except for ill-conditioned pairs; one decomposition for each gamma.
 
     Parameters
     ----------
     stack : _Stack
     pairs : sequence of G Regularization
-    tried : (F, G) bool
+    candidates : (F, G) bool
         Pairs to compute in each part.
 
     Yields
@@ -891,50 +922,61 @@ def _by_gamma(stack: _Stack, pairs: Sequence[Regularization], tried: NDArray[np.
     PathRule
     """
     alphas, gammas = np.array(pairs).T
-    at = np.flatnonzero(tried.any(axis=0))
-    own = at[alphas[at] == 1]
-    if own.size:
-        yield from _own_rule(stack, own, tried[:, own])
-        at = at[alphas[at] < 1]
-    if not at.size:
+    pair_index = np.flatnonzero(candidates.any(axis=0))
+    unmixed = pair_index[alphas[pair_index] == 1]
+    if unmixed.size:
+        yield from _unmixed_rule(stack, unmixed, candidates[:, unmixed])
+        pair_index = pair_index[alphas[pair_index] < 1]
+    if not pair_index.size:
         return
     pooled = stack.whole / stack.divisors.sum(axis=1)[:, None, None]
     sphere = np.trace(pooled, axis1=1, axis2=2)[:, None] / stack.columns
-    lengths, vectors = np.linalg.eigh(pooled)
-    lengths = np.maximum(lengths, 0.0)
-    every = np.unique(gammas[at])
-    along = np.unique(alphas[at])
-    ridge = (1 - every) * sphere
-    target = every[:, None] * lengths[:, None] + ridge[..., None]
-    able = _regular(target) & (ridge > 0 if stack.beyond else True)
-    some = able.any(axis=0)
-    every = every[some]
-    ridge = ridge[:, some]
-    able = able[:, some]
-    target = np.where(able[..., None], target[:, some], 1.0)
+    eigenvalues, vectors = np.linalg.eigh(pooled)
+    eigenvalues = np.maximum(eigenvalues, 0.0)
+    distinct_gammas = np.unique(gammas[pair_index])
+    distinct_alphas = np.unique(alphas[pair_index])
+    ridge = (1 - distinct_gammas) * sphere
+    target = distinct_gammas[:, None] * eigenvalues[:, None] + ridge[..., None]
+    is_regular = _is_regular(target) & (ridge > 0 if stack.beyond else True)
+    is_used = is_regular.any(axis=0)
+    distinct_gammas = distinct_gammas[is_used]
+    ridge = ridge[:, is_used]
+    is_regular = is_regular[:, is_used]
+    target = np.where(is_regular[..., None], target[:, is_used], 1.0)
     # For classes with few rows, decompositions of the size of the rows are faster.
-    few = stack.moments[0].rows - 1 <= WORTH_RANK * stack.unit.shape[1]
-    thin = few & (stack.unit.shape[1] >= WORTH_COLUMNS)
-    sizes = np.where(thin, stack.moments[0].rows - 1, pooled.shape[1]).astype(np.float64)
-    step = max(int(MOST_IN_AXES // (len(pooled) * (sizes**2).sum())), 1)
+    has_few_rows = stack.moments[0].rows - 1 <= MAX_RANK_FOR_THIN * stack.unit.shape[1]
+    is_thin = has_few_rows & (stack.unit.shape[1] >= MIN_COLUMNS_FOR_THIN)
+    sizes = np.where(is_thin, stack.moments[0].rows - 1, pooled.shape[1]).astype(np.float64)
+    step = max(int(MAX_AXES_ELEMENTS // (len(pooled) * (sizes**2).sum())), 1)
     basis = np.swapaxes(vectors, 1, 2) * stack.unit[:, None]
-    for start in range(0, len(every), step):
-        now = slice(start, start + step)
+    for start in range(0, len(distinct_gammas), step):
+        chunk = slice(start, start + step)
         paths = []
-        regular = np.repeat(able[:, now, None], len(along), axis=2)
-        outside = stack.beyond * np.log(ridge[:, now, None] * (1 - along)) if stack.beyond else 0.0
-        for k in range(len(thin)):
-            path = _thin_path(stack, k, along, target[:, now], vectors) if thin[k] else None
-            path = path or _wide_path(stack, k, along, target[:, now], vectors, regular)
-            path.logdet[...] += outside
+        is_regular_mixture = np.repeat(is_regular[:, chunk, None], len(distinct_alphas), axis=2)
+        complement_logdet = (
+            stack.beyond * np.log(ridge[:, chunk, None] * (1 - distinct_alphas)) if stack.beyond else 0.0
+        )
+        for k in range(len(is_thin)):
+            path = _thin_path(stack, k, distinct_alphas, target[:, chunk], vectors) if is_thin[k] else None
+            path = path or _wide_path(
+                stack, k, distinct_alphas, target[:, chunk], vectors, is_regular_mixture
+            )
+            path.logdet[...] += complement_logdet
             paths.append(path)
-        own, cells = _cells(at, gammas, alphas, every[now], along)
-        able_now = regular.reshape(len(regular), -1)[:, cells] & tried[:, own]
-        yield from _rules(stack, basis, paths, own, cells, able_now)
+        unmixed, cells = _match_pairs(pair_index, gammas, alphas, distinct_gammas[chunk], distinct_alphas)
+        is_regular_pair = (
+            is_regular_mixture.reshape(len(is_regular_mixture), -1)[:, cells] & candidates[:, unmixed]
+        )
+        yield from _rule_of_regular_pairs(stack, basis, paths, unmixed, cells, is_regular_pair)
 
 
 def _wide_path(
-    stack: _Stack, k: int, alphas: Floats, target: Floats, vectors: Floats, regular: NDArray[np.bool_]
+    stack: _StackedScatters,
+    k: int,
+    alphas: Floats,
+    target: Floats,
+    vectors: Floats,
+    is_regular: NDArray[np.bool_],
 ) -> ClassPath:
     """Compute distances from class k by p x p decompositions.
 
@@ -948,24 +990,26 @@ def _wide_path(
         Eigenvalues D for each gamma.
     vectors : (F, p, p) float
         Eigenvectors V of the pooled covariances.
-    regular : (F, B, A) bool
+    is_regular : (F, B, A) bool
         Set to False, in place, for ill-conditioned mixtures.
 
     Returns
     -------
     ClassPath
     """
-    turned = np.swapaxes(vectors, 1, 2) @ (stack.own[:, k] / stack.divisors[:, k, None, None]) @ vectors
+    rotated = np.swapaxes(vectors, 1, 2) @ (stack.own[:, k] / stack.divisors[:, k, None, None]) @ vectors
     scale = 1.0 / np.sqrt(target)
-    lengths, axes = np.linalg.eigh(turned[:, None] * scale[..., None] * scale[..., None, :])
-    share = alphas[:, None]
-    mixed = share * np.maximum(lengths, 0.0)[..., None, :] + (1 - share)
-    mixed = _where_regular(mixed, regular)
-    logdet = np.log(target).sum(axis=-1)[..., None] + np.log(mixed).sum(axis=-1)
-    return ClassPath(scale, None, axes, 1.0 / mixed, None, logdet)
+    eigenvalues, axes = np.linalg.eigh(rotated[:, None] * scale[..., None] * scale[..., None, :])
+    weight_of_class = alphas[:, None]
+    mixed_eigenvalues = weight_of_class * np.maximum(eigenvalues, 0.0)[..., None, :] + (1 - weight_of_class)
+    mixed_eigenvalues = _where_regular(mixed_eigenvalues, is_regular)
+    logdet = np.log(target).sum(axis=-1)[..., None] + np.log(mixed_eigenvalues).sum(axis=-1)
+    return ClassPath(scale, None, axes, 1.0 / mixed_eigenvalues, None, logdet)
 
 
-def _thin_path(stack: _Stack, k: int, alphas: Floats, target: Floats, vectors: Floats) -> ClassPath | None:
+def _thin_path(
+    stack: _StackedScatters, k: int, alphas: Floats, target: Floats, vectors: Floats
+) -> ClassPath | None:
     """Compute distances from class k by decompositions of the size of its degrees of freedom.
 
     Parameters
@@ -985,32 +1029,36 @@ def _thin_path(stack: _Stack, k: int, alphas: Floats, target: Floats, vectors: F
     ClassPath or None
         None if too many digits would be lost.
     """
-    ((own, vector, target),) = zip(stack.own[:, k], vectors, target, strict=True)
-    factor = _factor(own, int(stack.moments[0].rows[k]) - 1) @ vector
+    ((scatter, vector, target),) = zip(stack.own[:, k], vectors, target, strict=True)
+    factor = _factor(scatter, int(stack.moments[0].rows[k]) - 1) @ vector
     factor /= np.sqrt(stack.divisors[0, k])
     r, p = factor.shape
     gram = np.empty((len(target), r, r))
     for out, ends in zip(gram, target, strict=True):
         scaled = factor / np.sqrt(ends)
         np.matmul(scaled, scaled.T, out=out)
-    lengths, axes = np.linalg.eigh(gram)
+    eigenvalues, axes = np.linalg.eigh(gram)
     beta = (1 - alphas)[:, None]
-    mixed = alphas[:, None] * np.maximum(lengths, 0.0)[:, None] + beta
-    if (mixed > MOST_LOSS * beta).any() or not np.isfinite(mixed).all():
+    mixed_eigenvalues = alphas[:, None] * np.maximum(eigenvalues, 0.0)[:, None] + beta
+    if (mixed_eigenvalues > MAX_CANCELLATION * beta).any() or not np.isfinite(mixed_eigenvalues).all():
         return None
-    logdet = np.log(target).sum(axis=1)[:, None] + np.log(mixed).sum(axis=2) + (p - r) * np.log(beta[:, 0])
+    logdet = (
+        np.log(target).sum(axis=1)[:, None]
+        + np.log(mixed_eigenvalues).sum(axis=2)
+        + (p - r) * np.log(beta[:, 0])
+    )
     plain = 1.0 / (target[:, None] * beta)
-    weights = -alphas[:, None] / (mixed * beta)
+    weights = -alphas[:, None] / (mixed_eigenvalues * beta)
     return ClassPath(1.0 / target[None], factor[None], axes[None], weights[None], plain[None], logdet[None])
 
 
-def _factor(scatter: Floats, most: int) -> Floats:
+def _factor(scatter: Floats, max_rank: int) -> Floats:
     """Factorize a scatter by a pivoted Cholesky decomposition.
 
     Parameters
     ----------
     scatter : (p, p) float
-    most : int
+    max_rank : int
         Maximum rank.
 
     Returns
@@ -1020,21 +1068,23 @@ def _factor(scatter: Floats, most: int) -> Floats:
     """
     diagonal = np.diagonal(scatter)
     root, pivots, rank, _ = lapack.dpstrf(scatter, tol=EPS * float(diagonal.max()))
-    rank = max(min(int(rank), most), 0)
-    found = np.empty((rank, len(scatter)))
-    found[:, pivots - 1] = np.triu(root)[:rank]
-    return found
+    rank = max(min(int(rank), max_rank), 0)
+    factor = np.empty((rank, len(scatter)))
+    factor[:, pivots - 1] = np.triu(root)[:rank]
+    return factor
 
 
-def _own_rule(stack: _Stack, at: Codes, tried: NDArray[np.bool_]) -> Iterator[PathRule]:
+def _unmixed_rule(
+    stack: _StackedScatters, pair_index: Codes, candidates: NDArray[np.bool_]
+) -> Iterator[PathRule]:
     """Yield ESL's rule for alpha = 1, which all gammas share, unless it is ill-conditioned.
 
     Parameters
     ----------
     stack : _Stack
-    at : (g,) int
+    pair_index : (g,) int
         Positions of the pairs.
-    tried : (F, g) bool
+    candidates : (F, g) bool
         Pairs to compute in each part.
 
     Yields
@@ -1042,21 +1092,30 @@ def _own_rule(stack: _Stack, at: Codes, tried: NDArray[np.bool_]) -> Iterator[Pa
     PathRule
     """
     paths = []
-    regular = np.full((len(stack.own), 1, 1), not stack.beyond)
+    is_regular = np.full((len(stack.own), 1, 1), not stack.beyond)
     for k in range(stack.own.shape[1]):
-        lengths, axes = np.linalg.eigh(stack.own[:, k] / stack.divisors[:, k, None, None])
-        paths.append(_path_of(stack, axes[:, None], lengths[:, None, None], regular))
-    yield from _rules(stack, None, paths, at, np.zeros(len(at), dtype=np.intp), tried & regular[:, 0])
+        eigenvalues, axes = np.linalg.eigh(stack.own[:, k] / stack.divisors[:, k, None, None])
+        paths.append(_path_from_eigen(stack, axes[:, None], eigenvalues[:, None, None], is_regular))
+    yield from _rule_of_regular_pairs(
+        stack,
+        None,
+        paths,
+        pair_index,
+        np.zeros(len(pair_index), dtype=np.intp),
+        candidates & is_regular[:, 0],
+    )
 
 
-def _by_alpha(stack: _Stack, pairs: Sequence[Regularization], tried: NDArray[np.bool_]) -> Iterator[PathRule]:
+def _rules_by_alpha(
+    stack: _StackedScatters, pairs: Sequence[Regularization], candidates: NDArray[np.bool_]
+) -> Iterator[PathRule]:
     """Yield Friedman's or klaR's rules, except for ill-conditioned pairs; one decomposition for each alpha.
 
     Parameters
     ----------
     stack : _Stack
     pairs : sequence of G Regularization
-    tried : (F, G) bool
+    candidates : (F, G) bool
         Pairs to compute in each part.
 
     Yields
@@ -1065,39 +1124,43 @@ def _by_alpha(stack: _Stack, pairs: Sequence[Regularization], tried: NDArray[np.
     """
     alphas, gammas = np.array(pairs).T
     pooled = stack.whole / stack.divisors.sum(axis=1)[:, None, None]
-    at = np.flatnonzero(tried.any(axis=0))
-    every = np.unique(alphas[at])
-    along = np.unique(gammas[at])
-    step = max(MOST_IN_AXES // stack.own.size, 1)
-    nothing = np.zeros(stack.own.shape[1])
-    for start in range(0, len(every), step):
-        some = every[start : start + step]
-        shares = [
+    pair_index = np.flatnonzero(candidates.any(axis=0))
+    distinct_alphas = np.unique(alphas[pair_index])
+    distinct_gammas = np.unique(gammas[pair_index])
+    step = max(MAX_AXES_ELEMENTS // stack.own.size, 1)
+    zeros = np.zeros(stack.own.shape[1])
+    for start in range(0, len(distinct_alphas), step):
+        chunk_alphas = distinct_alphas[start : start + step]
+        mixtures = [
             leave_one_out_rda.regularized_mixture(
-                stack.parametrization, Regularization(a, 0.0), stack.divisors, nothing, 0.0
+                stack.parametrization, Regularization(a, 0.0), stack.divisors, zeros, 0.0
             )[:2]
-            for a in some
+            for a in chunk_alphas
         ]
-        own, common = np.moveaxis(np.array(shares), 0, 2)[..., None, None]
-        own = own / stack.divisors[:, None, :, None, None]
+        class_coefs, pooled_coefs = np.moveaxis(np.array(mixtures), 0, 2)[..., None, None]
+        class_coefs = class_coefs / stack.divisors[:, None, :, None, None]
         paths = []
-        regular = np.ones((len(own), len(some), len(along)), dtype=bool)
+        is_regular = np.ones((len(class_coefs), len(chunk_alphas), len(distinct_gammas)), dtype=bool)
         for k in range(stack.own.shape[1]):
-            matrices = own[:, :, k] * stack.own[:, None, k] + common[:, :, k] * pooled[:, None]
-            ridge = np.trace(matrices, axis1=2, axis2=3)[..., None] / stack.columns * along
-            lengths, axes = np.linalg.eigh(matrices)
-            values = (1 - along)[:, None] * np.maximum(lengths, 0.0)[..., None, :] + ridge[..., None]
-            path = _path_of(stack, axes, values, regular)
+            matrices = class_coefs[:, :, k] * stack.own[:, None, k] + pooled_coefs[:, :, k] * pooled[:, None]
+            ridge = np.trace(matrices, axis1=2, axis2=3)[..., None] / stack.columns * distinct_gammas
+            eigenvalues, axes = np.linalg.eigh(matrices)
+            shrunk_eigenvalues = (1 - distinct_gammas)[:, None] * np.maximum(eigenvalues, 0.0)[
+                ..., None, :
+            ] + ridge[..., None]
+            path = _path_from_eigen(stack, axes, shrunk_eigenvalues, is_regular)
             if stack.beyond:
-                regular &= ridge > 0
+                is_regular &= ridge > 0
                 path.logdet[...] += stack.beyond * np.log(np.where(ridge > 0, ridge, 1.0))
             paths.append(path)
-        positions, cells = _cells(at, alphas, gammas, some, along)
-        able = regular.reshape(len(regular), -1)[:, cells] & tried[:, positions]
-        yield from _rules(stack, None, paths, positions, cells, able)
+        positions, cells = _match_pairs(pair_index, alphas, gammas, chunk_alphas, distinct_gammas)
+        is_regular_pair = is_regular.reshape(len(is_regular), -1)[:, cells] & candidates[:, positions]
+        yield from _rule_of_regular_pairs(stack, None, paths, positions, cells, is_regular_pair)
 
 
-def _path_of(stack: _Stack, axes: Floats, values: Floats, regular: NDArray[np.bool_]) -> ClassPath:
+def _path_from_eigen(
+    stack: _StackedScatters, axes: Floats, eigenvalues: Floats, is_regular: NDArray[np.bool_]
+) -> ClassPath:
     """Construct the distances from a class from eigendecompositions of its mixtures.
 
     Parameters
@@ -1105,32 +1168,38 @@ def _path_of(stack: _Stack, axes: Floats, values: Floats, regular: NDArray[np.bo
     stack : _Stack
     axes : (F, B, p, p) float
         Eigenvectors.
-    values : (F, B, A, p) float
+    eigenvalues : (F, B, A, p) float
         Eigenvalues.
-    regular : (F, B, A) bool
+    is_regular : (F, B, A) bool
         Set to False, in place, for ill-conditioned mixtures.
 
     Returns
     -------
     ClassPath
     """
-    values = _where_regular(values, regular)
+    eigenvalues = _where_regular(eigenvalues, is_regular)
     scale = np.repeat(stack.unit[:, None], axes.shape[1], axis=1)
-    return ClassPath(scale, None, axes, 1.0 / values, None, np.log(values).sum(axis=-1))
+    return ClassPath(scale, None, axes, 1.0 / eigenvalues, None, np.log(eigenvalues).sum(axis=-1))
 
 
-def _cells(at: Codes, across: Floats, along: Floats, tried: Floats, every: Floats) -> tuple[Codes, Codes]:
+def _match_pairs(
+    pair_index: Codes,
+    first_parameters: Floats,
+    second_parameters: Floats,
+    first_values: Floats,
+    second_values: Floats,
+) -> tuple[Codes, Codes]:
     """Match pairs to the B x A mixtures of a rule.
 
     Parameters
     ----------
-    at : (g,) int
+    pair_index : (g,) int
         Positions of the pairs to match.
-    across, along : (G,) float
+    first_parameters, second_parameters : (G,) float
         Parameters of all pairs that vary between and within decompositions.
-    tried : (B,) float
+    first_values : (B,) float
         Values of the first parameter in the rule, in increasing order.
-    every : (A,) float
+    second_values : (A,) float
         Values of the second parameter in the rule, in increasing order.
 
     Returns
@@ -1140,36 +1209,38 @@ def _cells(at: Codes, across: Floats, along: Floats, tried: Floats, every: Float
     cells : (h,) int
         Positions of their mixtures.
     """
-    own = at[np.isin(across[at], tried)]
-    cells = np.searchsorted(tried, across[own]) * len(every) + np.searchsorted(every, along[own])
+    matched = pair_index[np.isin(first_parameters[pair_index], first_values)]
+    cells = np.searchsorted(first_values, first_parameters[matched]) * len(second_values) + np.searchsorted(
+        second_values, second_parameters[matched]
+    )
     order = np.argsort(cells)
-    return own[order], cells[order]
+    return matched[order], cells[order]
 
 
-def _where_regular(values: Floats, regular: NDArray[np.bool_]) -> Floats:
+def _where_regular(eigenvalues: Floats, is_regular: NDArray[np.bool_]) -> Floats:
     """Replace the eigenvalues of ill-conditioned mixtures by ones.
 
     Parameters
     ----------
-    values : (F, B, A, p) float
+    eigenvalues : (F, B, A, p) float
         Eigenvalues.
-    regular : (F, B, A) bool
+    is_regular : (F, B, A) bool
         Set to False, in place, for ill-conditioned mixtures.
 
     Returns
     -------
     (F, B, A, p) float
     """
-    able = _regular(values)
-    regular &= able
-    return np.where(able[..., None], values, 1.0)
+    is_regular_now = _is_regular(eigenvalues)
+    is_regular &= is_regular_now
+    return np.where(is_regular_now[..., None], eigenvalues, 1.0)
 
 
-def _regular(values: Floats) -> NDArray[np.bool_]:
+def _is_regular(eigenvalues: Floats) -> NDArray[np.bool_]:
     """Return whether matrices (...) with eigenvalues (..., p) are well-conditioned."""
-    least = values.min(axis=-1)
-    most = values.max(axis=-1)
-    return np.asarray((least > REGULAR_EIGENVALUES * most) & np.isfinite(most))
+    smallest = eigenvalues.min(axis=-1)
+    largest = eigenvalues.max(axis=-1)
+    return np.asarray((smallest > MIN_EIGENVALUE_RATIO * largest) & np.isfinite(largest))
 
 
 def _singular_scores(moments: ClassMoments, k: int) -> NoEstimateError:

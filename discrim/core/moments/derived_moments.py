@@ -58,7 +58,7 @@ from discrim.core.moments.row_sums import Spread
 from discrim.core.numerics.arrays import Floats, Mask
 from discrim.core.rules.leave_one_out import LeftOut
 
-BARREN = 1e-12
+MAX_ROUNDING_SHARE = 1e-12
 """Proportion of a column's variance left by earlier columns that counts as rounding of a given covariance."""
 
 
@@ -90,12 +90,12 @@ def given_moments(means: Floats, covariances: Floats, counts: Floats, divisors: 
     sd = np.sqrt(np.where(variances > 0, variances, 1.0))
     scale = np.ldexp(1.0, -np.round(np.log2(sd)).astype(np.int32))
     scatters = covariances * (scale[:, None] * scale) * divisors[:, None, None]
-    roots = np.stack([root_of(scatter) for scatter in scatters])
+    roots = np.stack([root_of_scatter(scatter) for scatter in scatters])
     rows = np.minimum(counts, 2.0**52).astype(np.int64)
     return ClassMoments(counts, rows, means, np.zeros_like(means), scale, scatters, roots)
 
 
-def root_of(scatter: Floats, barren: float | Floats = BARREN) -> Floats:
+def root_of_scatter(scatter: Floats, barren: float | Floats = MAX_ROUNDING_SHARE) -> Floats:
     """Compute the triangular root of a scatter; the rows of linearly dependent columns are zero.
 
     Parameters
@@ -109,25 +109,25 @@ def root_of(scatter: Floats, barren: float | Floats = BARREN) -> Floats:
     (p, p) float
         Upper triangular.
     """
-    least = np.broadcast_to(barren, len(scatter))
+    min_residual = np.broadcast_to(barren, len(scatter))
     sd = np.sqrt(np.diagonal(scatter))
     unit = np.where(sd > 0, sd, 1.0)
-    rest = scatter / unit / unit[:, None]
-    root, failed = scipy.linalg.lapack.dpotrf(rest)
-    if failed or not (np.diagonal(root) ** 2 > least).all():
-        root = np.zeros_like(rest)
-        for j in range(len(rest)):
-            if rest[j, j] > least[j]:
-                root[j, j:] = rest[j, j:] / np.sqrt(rest[j, j])
-                rest[j:, j:] -= root[j, j:, None] * root[j, j:]
+    remaining = scatter / unit / unit[:, None]
+    root, failed = scipy.linalg.lapack.dpotrf(remaining)
+    if failed or not (np.diagonal(root) ** 2 > min_residual).all():
+        root = np.zeros_like(remaining)
+        for j in range(len(remaining)):
+            if remaining[j, j] > min_residual[j]:
+                root[j, j:] = remaining[j, j:] / np.sqrt(remaining[j, j])
+                remaining[j:, j:] -= root[j, j:, None] * root[j, j:]
     return np.asarray(np.triu(root) * unit)
 
 
-def with_scatter(moments: ClassMoments, spread: Spread) -> ClassMoments:
+def with_scatter(moments: ClassMoments, required_moments: Spread) -> ClassMoments:
     """Reduce moments by class to the second moments of a model: "class", "pooled" or "diagonal"."""
-    if spread == "pooled":
+    if required_moments == "pooled":
         return moments.pooled()
-    if spread == "diagonal" and moments.scatters.ndim == 3:
+    if required_moments == "diagonal" and moments.scatters.ndim == 3:
         squares = np.diagonal(moments.scatters, axis1=1, axis2=2).copy()
         return replace(moments, scatters=squares, roots=None)
     return moments
@@ -153,38 +153,40 @@ def among_classes(
     ClassMoments
     """
 
-    def placed(values: NDArray[Any]) -> NDArray[Any]:
-        out = np.zeros((n_classes, *values.shape[1:]), dtype=values.dtype)
-        out[position] = values
-        return out
+    def extend(values: NDArray[Any]) -> NDArray[Any]:
+        extended = np.zeros((n_classes, *values.shape[1:]), dtype=values.dtype)
+        extended[position] = values
+        return extended
 
     return replace(
         moments,
-        counts=placed(moments.counts),
-        rows=placed(moments.rows),
-        centres=placed(moments.centres),
-        rests=placed(moments.rests),
-        scatters=placed(moments.scatters) if by_class else moments.scatters,
-        roots=placed(moments.roots) if by_class and moments.roots is not None else moments.roots,
+        counts=extend(moments.counts),
+        rows=extend(moments.rows),
+        centres=extend(moments.centres),
+        rests=extend(moments.rests),
+        scatters=extend(moments.scatters) if by_class else moments.scatters,
+        roots=extend(moments.roots) if by_class and moments.roots is not None else moments.roots,
     )
 
 
-LEAST_LEFT = 1e-12
+MIN_REMAINING_SHARE = 1e-12
 """Smallest remaining proportion of the residual of a column for which the downdated root is accurate."""
 
 
-def roots_without(whole: Floats, gone: Floats, left: Floats, barren: Floats) -> Floats:
+def downdate_roots(
+    full_roots: Floats, removed_roots: Floats, remaining_scatters: Floats, min_residual: Floats
+) -> Floats:
     """Compute triangular roots of the scatters that remain after rows are removed.
 
     Parameters
     ----------
-    whole : (K, p, p) float
+    full_roots : (K, p, p) float
         Roots of all rows.
-    gone : (K, m, p) float
+    removed_roots : (K, m, p) float
         Roots of the removed part.
-    left : (K, p, p) float
+    remaining_scatters : (K, p, p) float
         Differences of the scatters.
-    barren : (K, p) float
+    min_residual : (K, p) float
         Proportion of each remaining sum of squares that may be rounding error.
 
     Returns
@@ -193,29 +195,29 @@ def roots_without(whole: Floats, gone: Floats, left: Floats, barren: Floats) -> 
     """
     roots = []
     all_downdated = True
-    for k, scatter in enumerate(left):
-        root = _downdated(whole[k], gone[k], scatter)
+    for k, scatter in enumerate(remaining_scatters):
+        root = _downdate_root(full_roots[k], removed_roots[k], scatter)
         if root is None:
             all_downdated = False
-            root = root_of(scatter, barren[k])
+            root = root_of_scatter(scatter, min_residual[k])
             # Rescale columns to the diagonal of the scatter, because rows set to zero shorten them.
-            lengths = np.sqrt((root**2).sum(axis=0))
-            root = root * (np.sqrt(np.diagonal(scatter)) / np.where(lengths > 0, lengths, 1.0))
+            norms = np.sqrt((root**2).sum(axis=0))
+            root = root * (np.sqrt(np.diagonal(scatter)) / np.where(norms > 0, norms, 1.0))
         roots.append(root)
     stacked = np.stack(roots)
-    return stacked if all_downdated or len(roots) == 1 else _alike(stacked)
+    return stacked if all_downdated or len(roots) == 1 else _equate_dependent_columns(stacked)
 
 
-def _downdated(whole: Floats, gone: Floats, left: Floats) -> Floats | None:
+def _downdate_root(full_root: Floats, removed_root: Floats, remaining_scatter: Floats) -> Floats | None:
     """Downdate a root.
 
     Parameters
     ----------
-    whole : (p, p) float
+    full_root : (p, p) float
         Root R of all rows.
-    gone : (m, p) float
+    removed_root : (m, p) float
         Root B of the removed part.
-    left : (p, p) float
+    remaining_scatter : (p, p) float
         Difference R'R - B'B.
 
     Returns
@@ -223,17 +225,19 @@ def _downdated(whole: Floats, gone: Floats, left: Floats) -> Floats | None:
     (p, p) float or None
         Root of R'R - B'B; None if a column of it would be inaccurate.
     """
-    sizes = np.sqrt((whole**2).sum(axis=0))
-    if (np.abs(np.diagonal(whole)) <= EPS * len(whole) * sizes).any() or not np.diagonal(left).all():
+    sizes = np.sqrt((full_root**2).sum(axis=0))
+    if (np.abs(np.diagonal(full_root)) <= EPS * len(full_root) * sizes).any() or not np.diagonal(
+        remaining_scatter
+    ).all():
         return None
-    lost = scipy.linalg.solve_triangular(whole, gone.T, trans="T", check_finite=False)
-    factor, failed = scipy.linalg.lapack.dpotrf(np.eye(len(whole)) - lost @ lost.T)
-    if failed or not (np.diagonal(factor) ** 2 > LEAST_LEFT).all():
+    solved = scipy.linalg.solve_triangular(full_root, removed_root.T, trans="T", check_finite=False)
+    factor, failed = scipy.linalg.lapack.dpotrf(np.eye(len(full_root)) - solved @ solved.T)
+    if failed or not (np.diagonal(factor) ** 2 > MIN_REMAINING_SHARE).all():
         return None
-    return np.asarray(np.triu(factor) @ whole)
+    return np.asarray(np.triu(factor) @ full_root)
 
 
-def _alike(roots: Floats) -> Floats:
+def _equate_dependent_columns(roots: Floats) -> Floats:
     """Set columns that are determined over all classes to the same combination in each class.
 
     Parameters
@@ -246,19 +250,19 @@ def _alike(roots: Floats) -> Floats:
     (K, p, p) float
     """
     pooled = (np.swapaxes(roots, 1, 2) @ roots).sum(axis=0)
-    common = root_of(pooled, BARREN)
-    kept = np.diagonal(common) != 0
-    for j in np.flatnonzero(~kept & (np.diagonal(pooled) > 0)).tolist():
-        before = np.flatnonzero(kept[:j])
-        slopes = scipy.linalg.solve_triangular(common[np.ix_(before, before)], common[before, j])
-        roots[:, :, j] = roots[:, :, before] @ slopes
+    common = root_of_scatter(pooled, MAX_ROUNDING_SHARE)
+    is_independent = np.diagonal(common) != 0
+    for j in np.flatnonzero(~is_independent & (np.diagonal(pooled) > 0)).tolist():
+        predictors = np.flatnonzero(is_independent[:j])
+        slopes = scipy.linalg.solve_triangular(common[np.ix_(predictors, predictors)], common[predictors, j])
+        roots[:, :, j] = roots[:, :, predictors] @ slopes
     return roots
 
 
-UNITS = 16 * EPS
+RELATIVE_ROUNDING = 16 * EPS
 """Relative rounding error of a sum of squares after gathering and merging."""
 
-DIGIT = 0.1
+MAX_RELATIVE_ERROR = 0.1
 """Relative error at which a number has no correct digit."""
 
 
@@ -287,14 +291,14 @@ class Remainder:
     at: tuple[int, int] = (-1, -1)
 
 
-def moments_without(whole: ClassMoments, gone: ClassMoments, known: Floats | None = None) -> Remainder:
-    """Compute the moments of the rows of `whole` without the rows of `gone`, which are a subset.
+def moments_without(full: ClassMoments, removed: ClassMoments, constants: Floats | None = None) -> Remainder:
+    """Compute the moments of the rows of `full` without the rows of `removed`, which are a subset.
 
     Parameters
     ----------
-    whole, gone : ClassMoments
+    full, removed : ClassMoments
         With scatters by class, pooled or diagonal.
-    known : (K, p) float, optional
+    constants : (K, p) float, optional
         Value of each column that is constant in the remaining rows of a class; NaN otherwise.
 
     Returns
@@ -309,69 +313,81 @@ def moments_without(whole: ClassMoments, gone: ClassMoments, known: Floats | Non
     >>> left.rows.tolist(), left.class_means.ravel().tolist(), left.scatters.ravel().round(12).tolist()
     ([2, 1], [2.0, 9.0], [2.0])
     """
-    none = np.zeros((1, whole.n_columns))
-    if not gone.total:
-        return Remainder(whole, none)
-    gone = gone.rescaled(whole.scale)
-    rows = whole.rows - gone.rows
-    counts = whole.counts - gone.counts
-    for wrong, fault in (
+    none = np.zeros((1, full.n_columns))
+    if not removed.total:
+        return Remainder(full, none)
+    removed = removed.rescaled(full.scale)
+    rows = full.rows - removed.rows
+    counts = full.counts - removed.counts
+    for is_at_fault, fault in (
         (rows < 0, "rows"),
-        ((rows == 0) & (np.abs(counts) > UNITS * len(rows) * whole.counts.sum()), "weights"),
-        ((rows > 0) & (counts * DIGIT <= UNITS * whole.counts), "weights"),
+        ((rows == 0) & (np.abs(counts) > RELATIVE_ROUNDING * len(rows) * full.counts.sum()), "weights"),
+        ((rows > 0) & (counts * MAX_RELATIVE_ERROR <= RELATIVE_ROUNDING * full.counts), "weights"),
     ):
-        if wrong.any():
-            return Remainder(None, none, fault, (int(np.argmax(wrong)), -1))
+        if is_at_fault.any():
+            return Remainder(None, none, fault, (int(np.argmax(is_at_fault)), -1))
     counts = np.where(rows > 0, counts, 0.0)
-    gap = (whole.centres - gone.centres) * whole.scale + (whole.rests - gone.rests)
-    gap = np.where((gone.counts > 0)[:, None], gap, 0.0)
-    moved = _moved_means(whole, gap, rows)
-    if moved.any():
-        k, j = np.argwhere(moved)[0].tolist()
+    mean_differences = (full.centres - removed.centres) * full.scale + (full.rests - removed.rests)
+    mean_differences = np.where((removed.counts > 0)[:, None], mean_differences, 0.0)
+    has_moved_mean = _find_moved_means(full, mean_differences, rows)
+    if has_moved_mean.any():
+        k, j = np.argwhere(has_moved_mean)[0].tolist()
         return Remainder(None, none, "means", (k, j))
-    share = np.divide(gone.counts, counts, out=np.zeros_like(counts), where=rows > 0)[:, None]
-    base = np.where((rows > 0)[:, None], whole.centres, 0.0)
-    centres, rests = split_mean(
-        base, np.where((rows > 0)[:, None], whole.rests + share * gap, 0.0), whole.scale
+    ratio = np.divide(removed.counts, counts, out=np.zeros_like(counts), where=rows > 0)[:, None]
+    base_means = np.where((rows > 0)[:, None], full.centres, 0.0)
+    centres, centre_errors = split_mean(
+        base_means, np.where((rows > 0)[:, None], full.rests + ratio * mean_differences, 0.0), full.scale
     )
-    lift = np.sqrt(whole.counts[:, None] * share) * gap
-    still = np.zeros(gap.shape, dtype=bool)
-    if known is not None:
-        still |= ~np.isnan(known) & (rows > 0)[:, None]
-        centres = np.where(still, known, centres)
-        rests = np.where(still, 0.0, rests)
-    scatters, error = _left(whole, gone, lift, rows, share)
+    weighted_differences = np.sqrt(full.counts[:, None] * ratio) * mean_differences
+    is_constant = np.zeros(mean_differences.shape, dtype=bool)
+    if constants is not None:
+        is_constant |= ~np.isnan(constants) & (rows > 0)[:, None]
+        centres = np.where(is_constant, constants, centres)
+        centre_errors = np.where(is_constant, 0.0, centre_errors)
+    scatters, error = _subtract_scatters(full, removed, weighted_differences, rows, ratio)
     # In a pooled scatter, a column is cleared only if it is constant within every class.
-    one = np.asarray(still[rows > 0].all(axis=0, keepdims=True))
-    _clear(scatters, error, still if len(error) == len(still) else one)
+    is_constant_in_all = np.asarray(is_constant[rows > 0].all(axis=0, keepdims=True))
+    _clear_constant_columns(
+        scatters, error, is_constant if len(error) == len(is_constant) else is_constant_in_all
+    )
     squares = scatters if scatters.ndim == 2 else np.diagonal(scatters, axis1=1, axis2=2)
-    lost = squares * DIGIT <= error
+    is_lost = squares * MAX_RELATIVE_ERROR <= error
     # Columns that were constant over all rows are constant over the remaining rows, without error.
-    lost &= error > 0
-    if lost.any():
-        k, j = np.argwhere(lost)[0].tolist()
+    is_lost &= error > 0
+    if is_lost.any():
+        k, j = np.argwhere(is_lost)[0].tolist()
         fault = "squares" if squares[k, j] < -error[k, j] else "digits"
         return Remainder(None, error, fault, (k if len(squares) > 1 else -1, j))
     relative = np.divide(error, squares, out=np.zeros_like(squares), where=squares > 0)
     roots = None
     if scatters.ndim == 3:
-        roots = roots_without(*_roots(whole, gone, lift), scatters, np.maximum(relative / DIGIT, BARREN))
+        roots = downdate_roots(
+            *_roots_to_subtract(full, removed, weighted_differences),
+            scatters,
+            np.maximum(relative / MAX_RELATIVE_ERROR, MAX_ROUNDING_SHARE),
+        )
         # Classes without removed rows keep their roots and scatters.
-        kept = np.flatnonzero(gone.counts == 0) if whole.spread == "class" else np.zeros(0, dtype=np.intp)
-        if whole.roots is not None:
-            roots[kept] = whole.roots[kept]
+        unchanged = (
+            np.flatnonzero(removed.counts == 0) if full.spread == "class" else np.zeros(0, dtype=np.intp)
+        )
+        if full.roots is not None:
+            roots[unchanged] = full.roots[unchanged]
         scatters = np.swapaxes(roots, 1, 2) @ roots
-        scatters[kept] = whole.scatters[kept]
-    return Remainder(ClassMoments(counts, rows, centres, rests, whole.scale, scatters, roots), relative)
+        scatters[unchanged] = full.scatters[unchanged]
+    return Remainder(
+        ClassMoments(counts, rows, centres, centre_errors, full.scale, scatters, roots), relative
+    )
 
 
-def _roots(whole: ClassMoments, gone: ClassMoments, lift: Floats) -> tuple[Floats, Floats]:
+def _roots_to_subtract(
+    full: ClassMoments, removed: ClassMoments, weighted_differences: Floats
+) -> tuple[Floats, Floats]:
     """Collect the roots of all rows and of the removed part.
 
     Parameters
     ----------
-    whole, gone : ClassMoments
-    lift : (K, p) float
+    full, removed : ClassMoments
+    weighted_differences : (K, p) float
         Mean differences, scaled by the square root of n n_2/n_1.
 
     Returns
@@ -380,21 +396,27 @@ def _roots(whole: ClassMoments, gone: ClassMoments, lift: Floats) -> tuple[Float
     gone_roots : (K, m, p) or (1, m, p) float
         Roots of the removed rows with the mean differences as additional rows.
     """
-    own, other = (
-        np.stack([root_of(each) for each in moments.scatters]) if moments.roots is None else moments.roots
-        for moments in (whole, gone)
+    full_roots, removed_roots = (
+        np.stack([root_of_scatter(scatter) for scatter in moments.scatters])
+        if moments.roots is None
+        else moments.roots
+        for moments in (full, removed)
     )
-    lifts = lift[None] if whole.spread == "pooled" else lift[:, None, :]
-    return own, np.concatenate([other, lifts], axis=1)
+    difference_rows = (
+        weighted_differences[None] if full.spread == "pooled" else weighted_differences[:, None, :]
+    )
+    return full_roots, np.concatenate([removed_roots, difference_rows], axis=1)
 
 
-def _moved_means(whole: ClassMoments, gap: Floats, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _find_moved_means(
+    full: ClassMoments, mean_differences: Floats, rows: NDArray[np.int64]
+) -> NDArray[np.bool_]:
     """Find classes whose rows are all removed although the means differ.
 
     Parameters
     ----------
-    whole : ClassMoments
-    gap : (K, p) float
+    full : ClassMoments
+    mean_differences : (K, p) float
         Mean differences in units of z.
     rows : (K,) int
         Numbers of remaining rows.
@@ -403,41 +425,48 @@ def _moved_means(whole: ClassMoments, gap: Floats, rows: NDArray[np.int64]) -> N
     -------
     (K, p) bool
     """
-    sd = np.sqrt(whole.squares.sum(axis=0) / whole.total)
-    size = np.abs(whole.class_means).max(axis=0) * whole.scale
-    ends = (rows == 0) & (whole.rows > 0)
-    return np.asarray(ends[:, None] & (np.abs(gap) > 1e-6 * sd + UNITS * np.sqrt(whole.total) * size))
+    sd = np.sqrt(full.squares.sum(axis=0) / full.total)
+    size = np.abs(full.class_means).max(axis=0) * full.scale
+    is_removed = (rows == 0) & (full.rows > 0)
+    return np.asarray(
+        is_removed[:, None]
+        & (np.abs(mean_differences) > 1e-6 * sd + RELATIVE_ROUNDING * np.sqrt(full.total) * size)
+    )
 
 
-def _clear(scatters: Floats, error: Floats, still: NDArray[np.bool_]) -> None:
+def _clear_constant_columns(scatters: Floats, error: Floats, is_constant: NDArray[np.bool_]) -> None:
     """Set scatters and errors of columns without variance to zero, in place.
 
     Parameters
     ----------
     scatters : (K, p, p), (1, p, p) or (K, p) float
     error : (K, p) or (1, p) float
-    still : (K, p) or (1, p) bool
+    is_constant : (K, p) or (1, p) bool
         Columns without variance.
     """
-    error[still] = 0.0
-    scatters[still] = 0.0
+    error[is_constant] = 0.0
+    scatters[is_constant] = 0.0
     if scatters.ndim == 3:
-        np.swapaxes(scatters, 1, 2)[still] = 0.0
+        np.swapaxes(scatters, 1, 2)[is_constant] = 0.0
 
 
-def _left(
-    whole: ClassMoments, gone: ClassMoments, lift: Floats, rows: NDArray[np.int64], share: Floats
+def _subtract_scatters(
+    full: ClassMoments,
+    removed: ClassMoments,
+    weighted_differences: Floats,
+    rows: NDArray[np.int64],
+    ratio: Floats,
 ) -> tuple[Floats, Floats]:
     """Subtract the scatters of the removed rows.
 
     Parameters
     ----------
-    whole, gone : ClassMoments
-    lift : (K, p) float
+    full, removed : ClassMoments
+    weighted_differences : (K, p) float
         Mean differences, scaled by the square root of n n_2/n_1.
     rows : (K,) int
         Numbers of remaining rows.
-    share : (K, 1) float
+    ratio : (K, 1) float
         n_2 / n_1 of each class.
 
     Returns
@@ -446,35 +475,39 @@ def _left(
     error : (K, p) or (1, p) float
         Bounds of the errors of the sums of squares.
     """
-    wider = 1 + np.sqrt(share)
-    if whole.spread == "pooled":
-        scatters = whole.scatters - gone.scatters - lift.T @ lift
-        single = np.array([(rows > 0).sum() == rows.sum()])
-        wider = wider.max(axis=0, keepdims=True)
+    error_factor = 1 + np.sqrt(ratio)
+    if full.spread == "pooled":
+        scatters = full.scatters - removed.scatters - weighted_differences.T @ weighted_differences
+        is_single = np.array([(rows > 0).sum() == rows.sum()])
+        error_factor = error_factor.max(axis=0, keepdims=True)
     else:
-        single = rows <= 1
-        squares = lift**2 if whole.scatters.ndim == 2 else lift[:, :, None] * lift[:, None, :]
-        scatters = whole.scatters - gone.scatters - squares
-    scatters[single] = 0.0
-    same = single if whole.spread == "pooled" else gone.counts == 0
-    error = UNITS * whole.squares * wider
-    error[single | same] = 0.0
+        is_single = rows <= 1
+        squares = (
+            weighted_differences**2
+            if full.scatters.ndim == 2
+            else weighted_differences[:, :, None] * weighted_differences[:, None, :]
+        )
+        scatters = full.scatters - removed.scatters - squares
+    scatters[is_single] = 0.0
+    is_unchanged = is_single if full.spread == "pooled" else removed.counts == 0
+    error = RELATIVE_ROUNDING * full.squares * error_factor
+    error[is_single | is_unchanged] = 0.0
     return scatters, error
 
 
-REACH_OF_SCALES = 200
+MAX_LOG2_SCALE_RATIO = 200
 """Maximum difference of the scales of columns that are compared, in powers of two."""
 
 
 def comparable(moments: ClassMoments) -> ClassMoments:
     """Limit the scales of the moments to the range in which a sphere of the largest columns matters."""
-    return _within_reach(moments, float(moments.scale.min()))
+    return _limit_scales(moments, float(moments.scale.min()))
 
 
-def comparable_to_median(moments: ClassMoments) -> ClassMoments:
+def limit_scales_to_median(moments: ClassMoments) -> ClassMoments:
     """Limit the scales of the moments to the range in which the median of the variances matters."""
-    middle = median_column(moments.squares.sum(axis=0), moments.scale)
-    return _within_reach(moments, float(moments.scale[middle]))
+    median_position = median_column(moments.squares.sum(axis=0), moments.scale)
+    return _limit_scales(moments, float(moments.scale[median_position]))
 
 
 def median_column(squares: Floats, scale: Floats) -> int:
@@ -484,8 +517,8 @@ def median_column(squares: Floats, scale: Floats) -> int:
     return int(np.argsort(sizes, kind="stable")[len(scale) // 2])
 
 
-def _within_reach(moments: ClassMoments, reference: float) -> ClassMoments:
-    exponent = int(np.log2(reference)) + REACH_OF_SCALES
+def _limit_scales(moments: ClassMoments, reference: float) -> ClassMoments:
+    exponent = int(np.log2(reference)) + MAX_LOG2_SCALE_RATIO
     if exponent > 1000:
         return moments
     scale = np.minimum(moments.scale, 2.0**exponent)
@@ -494,16 +527,16 @@ def _within_reach(moments: ClassMoments, reference: float) -> ClassMoments:
 
 def within_sd(moments: ClassMoments) -> Floats:
     """Return standard deviations (p,) within classes with divisor N - K, over all rows if zero."""
-    free = max(moments.total - moments.n_classes, 1.0)
-    within = np.sqrt(moments.squares.sum(axis=0) / free)
+    df = max(moments.total - moments.n_classes, 1.0)
+    within = np.sqrt(moments.squares.sum(axis=0) / df)
     over_all = np.sqrt(total_squares(moments) / moments.total)
     return np.asarray(np.where(constant_within(moments), over_all, within) / moments.scale)
 
 
 def constant_within(moments: ClassMoments) -> Mask:
     """Return which columns (p,) are constant within each class, up to rounding."""
-    free = max(moments.total - moments.n_classes, 1.0)
-    within = np.sqrt(moments.squares.sum(axis=0) / free)
+    df = max(moments.total - moments.n_classes, 1.0)
+    within = np.sqrt(moments.squares.sum(axis=0) / df)
     return np.asarray(within <= EPS * np.sqrt(moments.total) * moments.magnitude)
 
 
@@ -512,12 +545,12 @@ def in_units(moments: ClassMoments, unit: Floats) -> ClassMoments:
     return replace(moments, centres=moments.centres / unit, scale=moments.scale * unit)
 
 
-def in_deviations(moments: ClassMoments) -> ClassMoments:
+def standardize_moments(moments: ClassMoments) -> ClassMoments:
     """Return the moments of columns divided by their standard deviations within classes."""
     return in_units(moments, within_sd(moments))
 
 
-def standardized_left_out(moments: ClassMoments, left_out: Callable[[ClassMoments], LeftOut]) -> LeftOut:
+def standardized_leave_one_out(moments: ClassMoments, left_out: Callable[[ClassMoments], LeftOut]) -> LeftOut:
     """Return leave-one-out scores computed from columns divided by their standard deviations within classes.
 
     The standard deviations of all rows are used for each row.

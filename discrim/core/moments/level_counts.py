@@ -56,8 +56,8 @@ class LevelCounts:
         """
 
         def less(a: Floats, b: Floats) -> Floats:
-            left = a - b
-            return np.asarray(np.where(np.abs(left) <= ROUNDED * a, 0.0, left))
+            remaining = a - b
+            return np.asarray(np.where(np.abs(remaining) <= ROUNDED * a, 0.0, remaining))
 
         if len(self.tables) != len(other.tables):
             return LevelCounts((), self.negative)
@@ -127,8 +127,8 @@ class CountedBlocks:
         tables = tuple(np.zeros((self.n_classes, size)) for size in self.sizes)
         negative = np.zeros(self.n_columns, dtype=bool)
         for x, codes, weights in self.blocks:
-            for place, table in zip(self.places, tables, strict=True):
-                levels = x.column(place) if isinstance(x, SparseRows) else x[:, place]
+            for position, table in zip(self.places, tables, strict=True):
+                levels = x.column(position) if isinstance(x, SparseRows) else x[:, position]
                 add_levels(table, codes, levels, weights)
             if isinstance(x, SparseRows):
                 # Sparse designs have no columns of level positions.
@@ -146,17 +146,17 @@ class CountedBlocks:
 
     def map_reduce(self, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
         """Apply a task to the blocks, or on workers to each part, and merge results and counts."""
-        bare = replace(self, blocks=())
-        found: tuple[T, LevelCounts] = map_reduce(
-            self.blocks, partial(_with_counts, task, bare), partial(both_merged, merge)
+        without_blocks = replace(self, blocks=())
+        result_and_counts: tuple[T, LevelCounts] = map_reduce(
+            self.blocks, partial(_with_counts, task, without_blocks), partial(both_merged, merge)
         )
-        self.counts = found[1]
-        return found[0]
+        self.counts = result_and_counts[1]
+        return result_and_counts[0]
 
 
 def _with_counts(task: Callable[[Any], T], counted: CountedBlocks, blocks: Any) -> tuple[T, LevelCounts]:
-    own = replace(counted, blocks=blocks)
-    return task(own), own.counts
+    block_source = replace(counted, blocks=blocks)
+    return task(block_source), block_source.counts
 
 
 def both_merged(merge: Callable[[T, T], T], a: tuple[T, Any], b: tuple[T, Any]) -> tuple[T, Any]:
@@ -193,12 +193,12 @@ def as_columns(tables: tuple[Floats, ...], counts: Floats) -> tuple[Floats, Floa
     """
     means = np.zeros((len(counts), len(tables)))
     squares = np.zeros((len(counts), len(tables)))
-    whole = np.where(counts > 0, counts, 1.0)[:, None]
+    divisors = np.where(counts > 0, counts, 1.0)[:, None]
     for j, table in enumerate(tables):
         # Relative to the most frequent level: the mean of a column with one level is exact.
         usual = table.argmax(axis=1)[:, None]
         steps = np.arange(table.shape[1]) - usual
-        shift = (table * steps).sum(axis=1, keepdims=True) / whole
+        shift = (table * steps).sum(axis=1, keepdims=True) / divisors
         means[:, j] = np.where(counts > 0, (usual + shift)[:, 0], 0.0)
         squares[:, j] = (table * (steps - shift) ** 2).sum(axis=1)
     return means, squares
@@ -217,9 +217,11 @@ def count_sums(moments: ClassMoments, columns: Codes) -> Floats:
     -------
     (K, J) float
     """
-    part = moments.columns(columns)
+    column_moments = moments.columns(columns)
     # The scale is a power of two, so each product is rounded only once.
-    sums = part.counts[:, None] * part.centres + part.counts[:, None] * (part.rests / part.scale)
+    sums = column_moments.counts[:, None] * column_moments.centres + column_moments.counts[:, None] * (
+        column_moments.rests / column_moments.scale
+    )
     slack = ROUNDED * np.abs(sums).sum(axis=0)
-    whole = np.round(sums)
-    return np.asarray(np.where(np.abs(sums - whole) <= slack, whole, sums))
+    rounded = np.round(sums)
+    return np.asarray(np.where(np.abs(sums - rounded) <= slack, rounded, sums))

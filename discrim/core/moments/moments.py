@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 
 from discrim.core.errors import CoreDataError, CoreNotSupportedError
 from discrim.core.moments import row_sums
-from discrim.core.moments.row_sums import Centre, CentredRoots, RowBlocks, Spread, Sums
+from discrim.core.moments.row_sums import CentredRoots, ClassCentres, RowBlocks, RowSums, Spread
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.map_reduce import map_reduce
 from discrim.errors import NotSupportedError
@@ -113,8 +113,8 @@ class ClassMoments:
     @property
     def squares(self) -> Floats:
         """Sums of squares (K, p) or (1, p) about the class means."""
-        held = self.scatters
-        return held if held.ndim == 2 else np.diagonal(held, axis1=1, axis2=2)
+        scatters = self.scatters
+        return scatters if scatters.ndim == 2 else np.diagonal(scatters, axis1=1, axis2=2)
 
     @property
     def class_means(self) -> Floats:
@@ -133,10 +133,10 @@ class ClassMoments:
     @property
     def origin(self) -> Floats:
         """Mean (p,) of the means of classes with rows, in the units of the data."""
-        shown = self.centres[self.counts > 0]
-        if not len(shown):
+        present_centres = self.centres[self.counts > 0]
+        if not len(present_centres):
             return np.zeros(len(self.scale))
-        return np.asarray(shown[0] + (shown - shown[0]).mean(axis=0))
+        return np.asarray(present_centres[0] + (present_centres - present_centres[0]).mean(axis=0))
 
     def means_from(self, origin: Floats) -> Floats:
         """Return the class means (K, p) in z = (x - origin) * scale, for an origin (p,)."""
@@ -171,28 +171,32 @@ class ClassMoments:
 
     def _rooted(self, rows: Floats) -> Floats:
         """Return the root of rows (m, p), thin if these moments have thin roots."""
-        return row_sums.trapezium(rows) if self.scatters.ndim == 2 else row_sums.packed_triangle(rows)
+        return row_sums.trapezoidal_root(rows) if self.scatters.ndim == 2 else row_sums.packed_triangle(rows)
 
     def as_one(self) -> ClassMoments:
         """Return the moments of all rows as one class, whose scatter is the total scatter."""
-        share = self.counts / self.total
+        proportions = self.counts / self.total
         means = self.means
         anchor = means[int(np.argmax(self.counts))]
-        middle = anchor + share @ (means - anchor)
-        lift = np.sqrt(self.counts)[:, None] * (means - middle)
-        whole = self.pooled()
-        centres, rests = split_mean(self.origin, middle, self.scale)
+        mean = anchor + proportions @ (means - anchor)
+        mean_deviations = np.sqrt(self.counts)[:, None] * (means - mean)
+        pooled_moments = self.pooled()
+        centres, centre_errors = split_mean(self.origin, mean, self.scale)
         roots = None
-        if whole.roots is not None:
-            roots = self._rooted(np.concatenate([whole.roots[0], lift]))[None]
-        between = (lift**2).sum(axis=0) if whole.spread == "thin" else lift.T @ lift
+        if pooled_moments.roots is not None:
+            roots = self._rooted(np.concatenate([pooled_moments.roots[0], mean_deviations]))[None]
+        between = (
+            (mean_deviations**2).sum(axis=0)
+            if pooled_moments.spread == "thin"
+            else mean_deviations.T @ mean_deviations
+        )
         return ClassMoments(
             np.array([self.total]),
             self.rows.sum(keepdims=True),
             centres[None],
-            rests[None],
+            centre_errors[None],
             self.scale,
-            whole.scatters + between,
+            pooled_moments.scatters + between,
             roots,
         )
 
@@ -246,27 +250,33 @@ class ClassMoments:
             return other
         other = other.rescaled(self.scale)
         counts = self.counts + other.counts
-        whole = np.where(counts > 0, counts, 1.0)
-        share = (other.counts / whole)[:, None]
-        gap = (other.centres - self.centres) * self.scale + (other.rests - self.rests)
+        divisors = np.where(counts > 0, counts, 1.0)
+        proportions = (other.counts / divisors)[:, None]
+        differences = (other.centres - self.centres) * self.scale + (other.rests - self.rests)
         # The mean of a class without rows in `self` is copied, because a step from zero would round it.
         base = np.where((self.counts == 0)[:, None], other.centres, self.centres)
-        step = np.where((self.counts == 0)[:, None], other.rests, self.rests + share * gap)
-        centres, rests = split_mean(base, step, self.scale)
-        lift = np.sqrt(self.counts[:, None] * share) * gap
+        step = np.where((self.counts == 0)[:, None], other.rests, self.rests + proportions * differences)
+        centres, centre_errors = split_mean(base, step, self.scale)
+        mean_differences = np.sqrt(self.counts[:, None] * proportions) * differences
         scatters = self.scatters + other.scatters
         by_class = self.spread in ("class", "thin class")
         if self.scatters.ndim == 2:
-            squares = lift**2
+            squares = mean_differences**2
             scatters = scatters + (squares.sum(axis=0) if self.spread == "thin" else squares)
         else:
-            scatters = scatters + (lift[:, :, None] * lift[:, None, :] if by_class else lift.T @ lift)
+            scatters = scatters + (
+                mean_differences[:, :, None] * mean_differences[:, None, :]
+                if by_class
+                else mean_differences.T @ mean_differences
+            )
         roots = None
         if self.roots is not None and other.roots is not None:
-            lifts = lift[:, None, :] if by_class else lift[None]
-            stacks = np.concatenate([self.roots, other.roots, lifts], axis=1)
+            difference_rows = mean_differences[:, None, :] if by_class else mean_differences[None]
+            stacks = np.concatenate([self.roots, other.roots, difference_rows], axis=1)
             roots = np.stack([self._rooted(stack) for stack in stacks])
-        return ClassMoments(counts, self.rows + other.rows, centres, rests, self.scale, scatters, roots)
+        return ClassMoments(
+            counts, self.rows + other.rows, centres, centre_errors, self.scale, scatters, roots
+        )
 
     def rescaled(self, scale: Floats) -> ClassMoments:
         """Return the moments on another scale.
@@ -343,14 +353,14 @@ def gather(
     -------
     ClassMoments
     """
-    sums = row_sums.products(spread)
+    sums = row_sums.accumulated_moments(spread)
     task = partial(_one_pass, n_parts=1, n_classes=n_classes, n_columns=n_columns, spread=sums)
-    (found,) = map_reduce(blocks, task, _both_gathered)
+    (gathered,) = map_reduce(blocks, task, _merge_gathered)
     if row_sums.is_thin(spread) or (
-        spread != "diagonal" and found.moments.total and asks_for_roots(found.moments, rooted=rooted)
+        spread != "diagonal" and gathered.moments.total and asks_for_roots(gathered.moments, rooted=rooted)
     ):
-        return _with_roots(blocks, [found], spread)[0]
-    return found.moments
+        return _with_roots(blocks, [gathered], spread)[0]
+    return gathered.moments
 
 
 def merged(a: ClassMoments, b: ClassMoments) -> ClassMoments:
@@ -359,23 +369,23 @@ def merged(a: ClassMoments, b: ClassMoments) -> ClassMoments:
     return a.merge(b)
 
 
-def on_one_scale(parts: Sequence[ClassMoments]) -> list[ClassMoments]:
+def on_one_scale(moments_list: Sequence[ClassMoments]) -> list[ClassMoments]:
     """Rescale several sets of moments to a common scale, chosen from the range of all their rows."""
-    there = np.stack([part.counts > 0 for part in parts])[..., None]
-    centres = np.stack([part.centres for part in parts])
-    highest, lowest = (np.where(there, centres, end) for end in (-np.inf, np.inf))
-    gaps = np.maximum(highest.max(axis=0) - lowest.min(axis=0), 0.0).max(axis=0)
-    spreads = [np.sqrt(part.squares.max(axis=0)) / part.scale for part in parts]
-    sizes = np.max([gaps, *spreads], axis=0)
+    has_rows = np.stack([moments.counts > 0 for moments in moments_list])[..., None]
+    centres = np.stack([moments.centres for moments in moments_list])
+    highest, lowest = (np.where(has_rows, centres, end) for end in (-np.inf, np.inf))
+    ranges = np.maximum(highest.max(axis=0) - lowest.min(axis=0), 0.0).max(axis=0)
+    sds = [np.sqrt(moments.squares.max(axis=0)) / moments.scale for moments in moments_list]
+    sizes = np.max([ranges, *sds], axis=0)
     # Single rows, and equal ones, determine no scale.
-    scale = np.where(sizes > 0, row_sums.column_scale(sizes), parts[0].scale)
-    return [part.rescaled(scale) for part in parts]
+    scale = np.where(sizes > 0, row_sums.column_scale(sizes), moments_list[0].scale)
+    return [moments.rescaled(scale) for moments in moments_list]
 
 
 def asks_for_roots(moments: ClassMoments, *, rooted: bool = True) -> bool:
     """Return whether `gather` computes roots: the rows are few, or the scatter is ill-conditioned."""
-    few = int(moments.rows.sum()) * moments.n_columns**2 <= ROOT_WORK
-    return few or (rooted and lacks_digits(moments))
+    is_cheap = int(moments.rows.sum()) * moments.n_columns**2 <= ROOT_WORK
+    return is_cheap or (rooted and is_ill_conditioned(moments))
 
 
 def gather_parts(
@@ -404,38 +414,45 @@ def gather_parts(
     list of ClassMoments
         They merge to the moments of all rows.
     """
-    sums = row_sums.products(spread)
+    sums = row_sums.accumulated_moments(spread)
     row_sums.refuse_wide(n_classes, n_columns, sums, n_parts)
     # With a scatter for each class, the classes of the parts are counted as classes of one part.
     cells = np.arange(n_parts * n_classes).reshape(n_parts, n_classes)
     task = partial(_one_pass, n_columns=n_columns, spread=sums)
     groups = (1, cells.size) if sums == "class" else cells.shape
-    found = map_reduce(blocks, partial(task, n_parts=groups[0], n_classes=groups[1]), _both_gathered)
-    if sums == "class" and (found[0].moments.scale != 1).any():
+    gathered = map_reduce(blocks, partial(task, n_parts=groups[0], n_classes=groups[1]), _merge_gathered)
+    if sums == "class" and (gathered[0].moments.scale != 1).any():
         # If one part has extreme values, squares of the others may underflow on its scale.
-        found = map_reduce(blocks, partial(task, n_parts=n_parts, n_classes=n_classes), _both_gathered)
-    few = sum(int(each.moments.rows.sum()) for each in found) * n_columns**2 <= ROOT_WORK
+        gathered = map_reduce(blocks, partial(task, n_parts=n_parts, n_classes=n_classes), _merge_gathered)
+    is_cheap = sum(int(part.moments.rows.sum()) for part in gathered) * n_columns**2 <= ROOT_WORK
     if row_sums.is_thin(spread) or (
         rooted
         and spread != "diagonal"
-        and (few or any(lacks_digits(each.moments) for each in found if each.moments.total))
+        and (is_cheap or any(is_ill_conditioned(part.moments) for part in gathered if part.moments.total))
     ):
-        parts = _with_roots(blocks, found, spread)
+        moments_of_parts = _with_roots(blocks, gathered, spread)
     else:
-        parts = [each.moments for each in found]
-    return [parts[0].classes(cell) for cell in cells] if len(parts) < n_parts else parts
+        moments_of_parts = [part.moments for part in gathered]
+    return (
+        [moments_of_parts[0].classes(cell) for cell in cells]
+        if len(moments_of_parts) < n_parts
+        else moments_of_parts
+    )
 
 
 class _Gathered(NamedTuple):
     """Moments without roots, and the class means about which a further pass computes the roots."""
 
     moments: ClassMoments
-    centre: Centre
+    centre: ClassCentres
 
 
-def _both_gathered(one: list[_Gathered], other: list[_Gathered]) -> list[_Gathered]:
-    found = [merged(a.moments, b.moments) for a, b in zip(one, other, strict=True)]
-    return [_Gathered(each, Centre(each.centres.T, each.rests.T, each.scale)) for each in found]
+def _merge_gathered(one: list[_Gathered], other: list[_Gathered]) -> list[_Gathered]:
+    merged_moments = [merged(a.moments, b.moments) for a, b in zip(one, other, strict=True)]
+    return [
+        _Gathered(moments, ClassCentres(moments.centres.T, moments.rests.T, moments.scale))
+        for moments in merged_moments
+    ]
 
 
 @np.errstate(over="ignore", under="ignore", invalid="ignore")
@@ -459,39 +476,46 @@ def _one_pass(
     list of _Gathered
         One for each part.
     """
-    sums = [Sums(n_classes, n_columns, spread) for _ in range(n_parts)]
+    sums = [RowSums(n_classes, n_columns, spread) for _ in range(n_parts)]
     for x, codes, weights in blocks:
         if n_parts == 1:
             sums[0].add(x, codes, weights)
             continue
-        parts = codes // n_classes
-        order = row_sums.sorted_by(parts, n_parts)
+        part_codes = codes // n_classes
+        order = row_sums.sorted_by(part_codes, n_parts)
         # One copy of the block, whose slices are the parts.
         columns = np.take(x.T, order, axis=1)
         codes = codes[order] % n_classes
         weights = None if weights is None else weights[order]
-        stops = np.cumsum(np.bincount(parts, minlength=n_parts)).tolist()
-        for each, start, stop in zip(sums, [0, *stops], stops, strict=False):
+        stops = np.cumsum(np.bincount(part_codes, minlength=n_parts)).tolist()
+        for part_sums, start, stop in zip(sums, [0, *stops], stops, strict=False):
             if stop > start:
-                some = None if weights is None else weights[start:stop]
-                each.add(columns[:, start:stop].T, codes[start:stop], some)
-    found = []
-    for rows, each in zip(row_sums.rows_of_parts(blocks, n_parts, n_classes), sums, strict=True):
-        if each.out_of_range():
-            each = row_sums.second_pass(rows, each, row_sums.column_scale(row_sums.peaks(rows, n_columns)))
-        elif each.cancelled():
-            each = row_sums.second_pass(rows, each, each.scale)
-        found.append(_Gathered(_moments(each), Centre(each.centres, each.shifts(), each.scale)))
-    return found
+                part_weights = None if weights is None else weights[start:stop]
+                part_sums.add(columns[:, start:stop].T, codes[start:stop], part_weights)
+    gathered = []
+    for rows, part_sums in zip(row_sums.rows_of_parts(blocks, n_parts, n_classes), sums, strict=True):
+        if part_sums.out_of_range():
+            part_sums = row_sums.second_pass(
+                rows, part_sums, row_sums.column_scale(row_sums.largest_deviations(rows, n_columns))
+            )
+        elif part_sums.has_cancellation():
+            part_sums = row_sums.second_pass(rows, part_sums, part_sums.scale)
+        gathered.append(
+            _Gathered(
+                _moments_of_sums(part_sums),
+                ClassCentres(part_sums.centres, part_sums.shifts(), part_sums.scale),
+            )
+        )
+    return gathered
 
 
-def _with_roots(blocks: RowBlocks, found: list[_Gathered], spread: Spread) -> list[ClassMoments]:
+def _with_roots(blocks: RowBlocks, gathered: list[_Gathered], spread: Spread) -> list[ClassMoments]:
     """Compute the roots of the rows about the means of the first pass, and add them to the moments.
 
     Parameters
     ----------
     blocks : iterable of blocks
-    found : list of _Gathered
+    gathered : list of _Gathered
         Results of the first pass for each part.
     spread : Spread
 
@@ -500,25 +524,25 @@ def _with_roots(blocks: RowBlocks, found: list[_Gathered], spread: Spread) -> li
     list of ClassMoments
     """
     by_class = spread in ("class", "thin class")
-    task = partial(row_sums.centred_roots, centres=[each.centre for each in found], by_class=by_class)
-    rooted = map_reduce(blocks, task, _both_roots)
+    task = partial(row_sums.centred_roots, centres=[part.centre for part in gathered], by_class=by_class)
+    rooted = map_reduce(blocks, task, _merge_roots)
     return [
-        _rooted(each.moments, roots, row_sums.is_thin(spread))
-        for each, roots in zip(found, rooted, strict=True)
+        _add_roots(part.moments, roots, row_sums.is_thin(spread))
+        for part, roots in zip(gathered, rooted, strict=True)
     ]
 
 
-def _both_roots(one: list[CentredRoots], other: list[CentredRoots]) -> list[CentredRoots]:
+def _merge_roots(one: list[CentredRoots], other: list[CentredRoots]) -> list[CentredRoots]:
     return [a.merge(b) for a, b in zip(one, other, strict=True)]
 
 
-def _rooted(moments: ClassMoments, found: CentredRoots, thin: bool) -> ClassMoments:
+def _add_roots(moments: ClassMoments, centred_roots: CentredRoots, thin: bool) -> ClassMoments:
     """Add roots to the moments of a part, and correct the means by the sums of deviations.
 
     Parameters
     ----------
     moments : ClassMoments
-    found : CentredRoots
+    centred_roots : CentredRoots
     thin : bool
         Whether the roots have fewer rows than columns.
 
@@ -527,24 +551,24 @@ def _rooted(moments: ClassMoments, found: CentredRoots, thin: bool) -> ClassMome
     ClassMoments
     """
     n_columns = moments.n_columns
-    rows = max(map(len, found.roots)) if thin else n_columns
+    rows = max(map(len, centred_roots.roots)) if thin else n_columns
     # Rows of zeros that nothing is written to take no memory.
-    roots = np.zeros((len(found.roots), rows, n_columns))
-    for square, root in zip(roots, found.roots, strict=True):
+    roots = np.zeros((len(centred_roots.roots), rows, n_columns))
+    for square, root in zip(roots, centred_roots.roots, strict=True):
         square[: len(root)] = root
-    step = (found.sums / np.where(moments.counts > 0, moments.counts, 1.0)).T
-    centres, rests = split_mean(moments.centres, moments.rests + step, moments.scale)
+    step = (centred_roots.sums / np.where(moments.counts > 0, moments.counts, 1.0)).T
+    centres, centre_errors = split_mean(moments.centres, moments.rests + step, moments.scale)
     if thin:
         scatters = (roots**2).sum(axis=1)
     else:
-        some = roots[:, : int(moments.rows.sum())]
+        used_roots = roots[:, : int(moments.rows.sum())]
         # Overwrite the sums of the pass: with many columns, new memory takes longer than the products.
-        room = moments.scatters if moments.scatters.flags.writeable else None
-        scatters = np.matmul(np.swapaxes(some, 1, 2), some, out=room)
-    return replace(moments, centres=centres, rests=rests, scatters=scatters, roots=roots)
+        out_array = moments.scatters if moments.scatters.flags.writeable else None
+        scatters = np.matmul(np.swapaxes(used_roots, 1, 2), used_roots, out=out_array)
+    return replace(moments, centres=centres, rests=centre_errors, scatters=scatters, roots=roots)
 
 
-def lacks_digits(moments: ClassMoments) -> bool:
+def is_ill_conditioned(moments: ClassMoments) -> bool:
     """Return whether a scatter is ill-conditioned, apart from columns that are constant over all rows."""
     if (moments.rows if moments.spread == "class" else moments.rows.sum()).min() <= moments.n_columns:
         return True
@@ -559,13 +583,13 @@ def lacks_digits(moments: ClassMoments) -> bool:
     return any(row_sums.ill_conditioned(scatter) for scatter in scatters)
 
 
-def _moments(sums: Sums) -> ClassMoments:
+def _moments_of_sums(sums: RowSums) -> ClassMoments:
     shifts = sums.shifts()
     present = sums.counts > 0
     base = np.where(present, sums.centres, 0.0).T
-    centres, rests = split_mean(base, np.where(present, shifts, 0.0).T, sums.scale)
+    centres, centre_errors = split_mean(base, np.where(present, shifts, 0.0).T, sums.scale)
     scatters = sums.about_means()
-    return ClassMoments(sums.counts, sums.rows, centres, rests, sums.scale, scatters)
+    return ClassMoments(sums.counts, sums.rows, centres, centre_errors, sums.scale, scatters)
 
 
 def split_mean(base: Floats, step: Floats, scale: Floats) -> tuple[Floats, Floats]:

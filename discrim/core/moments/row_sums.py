@@ -36,31 +36,31 @@ the data, of all classes ("thin") or of each ("thin class")."""
 ONE_HOT_CLASSES = 32
 """Number of classes up to which class sums are faster by a dense indicator matrix than by a sparse one."""
 
-LITTLE = 3.0
+MAX_BETWEEN_RATIO = 3.0
 """Ratio of between to within sums of squares up to which one common centre is used for all classes."""
 
-LOOK = 512
+N_SCALE_ROWS = 512
 """Number of rows of the first block that determine scale and centre."""
 
 ROOT_RCOND = 1e-4
 """Reciprocal condition of the within-class correlation below which roots are computed."""
 
-LIFTED = 2**22
+MAX_PRODUCT_ELEMENTS = 2**22
 """Number of products of means that are stored at once."""
 
-SMALL = 2**16
+MIN_CHECKED_ELEMENTS = 2**16
 """Number of values for which the memory is not checked."""
 
-MANY = 64
+MIN_COLUMNS_FOR_TRIANGLE = 64
 """Number of columns from which only a triangle of the products is computed, by the BLAS of scipy."""
 
-FEW = 32
+MIN_COLUMNS_PER_ROW = 32
 """Ratio of columns to rows from which products are added in place, because new memory takes longer."""
 
-COPIES = 4
+N_COPIES = 4
 """Number of copies of the sums in memory: as sums, centred, as roots, and in the next computation."""
 
-SAFE = 1e75
+MAX_UNSCALED_DEVIATION = 1e75
 """Columns with deviations between 1/SAFE and SAFE are not rescaled."""
 
 
@@ -69,7 +69,7 @@ def is_thin(spread: Spread) -> bool:
     return spread in ("thin", "thin class")
 
 
-def products(spread: Spread) -> Spread:
+def accumulated_moments(spread: Spread) -> Spread:
     """Return the second moments that the first pass accumulates: "diagonal" for thin roots."""
     return "diagonal" if is_thin(spread) else spread
 
@@ -92,9 +92,9 @@ class RowsOfPart:
 
     def __iter__(self) -> Iterator[RowBlock]:
         for x, codes, weights in self.blocks:
-            own = np.flatnonzero(codes // self.n_classes == self.part)
-            held = None if weights is None else weights[own]
-            yield np.take(x.T, own, axis=1).T, codes[own] % self.n_classes, held
+            members = np.flatnonzero(codes // self.n_classes == self.part)
+            member_weights = None if weights is None else weights[members]
+            yield np.take(x.T, members, axis=1).T, codes[members] % self.n_classes, member_weights
 
 
 def rows_of_parts(blocks: RowBlocks, n_parts: int, n_classes: int) -> list[RowBlocks]:
@@ -102,11 +102,11 @@ def rows_of_parts(blocks: RowBlocks, n_parts: int, n_classes: int) -> list[RowBl
     return [blocks] if n_parts == 1 else [RowsOfPart(blocks, part, n_classes) for part in range(n_parts)]
 
 
-class Sums:
+class RowSums:
     """Accumulator of one pass: sums and products of the deviations from provisional centres.
 
     The centres are the class means in the first block that has rows of the class. For a pooled scatter, one
-    common centre is used, which is faster, if the first block shows that few digits are lost. `cancelled`
+    common centre is used, which is faster, if the first block shows that few digits are lost. `has_cancellation`
     checks at the end of the pass whether too many digits were lost.
     """
 
@@ -125,15 +125,15 @@ class Sums:
         self.rows = np.zeros(n_classes, dtype=np.int64)
         self.centres = np.zeros((n_columns, n_classes))
         self.scale: Floats = np.ones(n_columns)
-        self._common: Floats | None = None
+        self._common_centre: Floats | None = None
         self._settled = False
         # With indicators below the deviations, one matrix product yields both products and class sums.
         self._indicators = n_classes if spread == "pooled" and n_classes <= ONE_HOT_CLASSES else 0
-        self._space = np.empty(0)
-        self._height = height = n_columns + self._indicators
+        self._buffer = np.empty(0)
+        self._n_buffer_rows = height = n_columns + self._indicators
         shape = (n_classes, n_columns) if spread == "diagonal" else (height, height)
         self._total = total = np.zeros((n_classes, *shape) if spread == "class" else shape)
-        self._triangular = height >= MANY
+        self._uses_triangle = height >= MIN_COLUMNS_FOR_TRIANGLE
         self.products = total
         self.sums = np.zeros((n_columns, n_classes))
         if self._indicators:
@@ -159,10 +159,10 @@ class Sums:
             return
         columns, (n_columns, n_classes) = x.T, self.centres.shape
         rows = np.bincount(codes, minlength=n_classes)
-        if self._space.size < self._height * len(x):
+        if self._buffer.size < self._n_buffer_rows * len(x):
             # Blocks differ in length after missing rows are dropped, and the first use of memory is slow.
-            self._space = np.empty(self._height * len(x))
-        buffer = self._space[: self._height * len(x)].reshape(-1, len(x))
+            self._buffer = np.empty(self._n_buffer_rows * len(x))
+        buffer = self._buffer[: self._n_buffer_rows * len(x)].reshape(-1, len(x))
         deviations = buffer[:n_columns]
         self._place_new_centres(columns, codes, rows)
         self.rows += rows
@@ -172,11 +172,11 @@ class Sums:
             np.copyto(deviations, columns)
             self._add_by_class(deviations, codes, weights)
             return
-        if self._common is None:
+        if self._common_centre is None:
             np.take(self.centres, codes, axis=1, mode="clip", out=deviations)
             np.subtract(columns, deviations, out=deviations)
         else:
-            np.subtract(columns, self._common, out=deviations)
+            np.subtract(columns, self._common_centre, out=deviations)
         if not (self.scale == 1).all():
             deviations *= self.scale[:, None]
         if self._indicators:
@@ -201,16 +201,16 @@ class Sums:
         weights : (m,) float, optional
         """
         for k, rows in _by_class(codes, len(self.counts)):
-            part = np.take(columns, rows, axis=1)
-            part -= self.centres[:, k, None]
+            deviations = np.take(columns, rows, axis=1)
+            deviations -= self.centres[:, k, None]
             if not (self.scale == 1).all():
-                part *= self.scale[:, None]
+                deviations *= self.scale[:, None]
             if weights is None:
-                self.sums[:, k] += part.sum(axis=1)
+                self.sums[:, k] += deviations.sum(axis=1)
             else:
-                self.sums[:, k] += part @ weights[rows]
-                part *= np.sqrt(weights[rows])
-            _add_square(self.products[k], part)
+                self.sums[:, k] += deviations @ weights[rows]
+                deviations *= np.sqrt(weights[rows])
+            _add_square(self.products[k], deviations)
 
     def restart(self, centres: Floats, scale: Floats) -> None:
         """Set the centres (p, K) and the scale (p,) before a pass is repeated."""
@@ -230,39 +230,41 @@ class Sums:
             Numbers of rows of each class in the block.
         """
         new = (rows > 0) & (self.rows == 0)
-        if self._settled or self._common is not None or not new.any():
+        if self._settled or self._common_centre is not None or not new.any():
             return
         first = not self.rows.any()
         reference = columns[:, :1]
         means = np.zeros((len(columns), len(rows)))
-        space = self._space[: columns.size].reshape(columns.shape)
+        space = self._buffer[: columns.size].reshape(columns.shape)
         _add_class_sums(means, np.subtract(columns, reference, out=space), codes)
         means = means[:, new] / rows[new] + reference
-        bad = ~np.isfinite(means)
-        if bad.any():
+        is_overflowed = ~np.isfinite(means)
+        if is_overflowed.any():
             # If a mean overflows, the first row of the class is its centre.
-            means[bad] = columns[:, [int(np.argmax(codes == k)) for k in np.flatnonzero(new)]][bad]
+            means[is_overflowed] = columns[:, [int(np.argmax(codes == k)) for k in np.flatnonzero(new)]][
+                is_overflowed
+            ]
         self.centres[:, new] = means
         if not first:
             return
-        deviations = columns[:, :LOOK] - np.take(self.centres, codes[:LOOK], axis=1)
+        deviations = columns[:, :N_SCALE_ROWS] - np.take(self.centres, codes[:N_SCALE_ROWS], axis=1)
         self.scale = column_scale(np.abs(deviations).max(axis=1))
         if (self.scale < 1).any():
             # The mean of equal values far from the others is rounded; correct it, or columns seem to vary.
-            rests = np.zeros((len(columns), len(rows)))
-            _add_class_sums(rests, columns - np.take(self.centres, codes, axis=1), codes)
-            rests = rests[:, new] / rows[new]
-            self.centres[:, new] += np.where(np.isfinite(rests), rests, 0.0)
-            deviations = columns[:, :LOOK] - np.take(self.centres, codes[:LOOK], axis=1)
+            rounding_errors = np.zeros((len(columns), len(rows)))
+            _add_class_sums(rounding_errors, columns - np.take(self.centres, codes, axis=1), codes)
+            rounding_errors = rounding_errors[:, new] / rows[new]
+            self.centres[:, new] += np.where(np.isfinite(rounding_errors), rounding_errors, 0.0)
+            deviations = columns[:, :N_SCALE_ROWS] - np.take(self.centres, codes[:N_SCALE_ROWS], axis=1)
             self.scale = column_scale(np.abs(deviations).max(axis=1))
         if self.spread == "pooled" and 2 * new.sum() > len(new) and (self.scale == 1).all():
             # A median, because one outlier would draw a mean away from all other rows.
-            some = np.sort(columns[:, :: max(columns.shape[1] // 101, 1)], axis=1)
-            centre = some[:, some.shape[1] // 2, None]
+            sorted_sample = np.sort(columns[:, :: max(columns.shape[1] // 101, 1)], axis=1)
+            centre = sorted_sample[:, sorted_sample.shape[1] // 2, None]
             between = (means - centre) ** 2 @ (rows[new] / rows.sum())
             within = np.einsum("ij,ij->i", deviations, deviations) / deviations.shape[1]
-            if (between < LITTLE * within).all():
-                self._common = centre
+            if (between < MAX_BETWEEN_RATIO * within).all():
+                self._common_centre = centre
                 self.centres = np.repeat(centre, len(rows), axis=1)
 
     def shifts(self) -> Floats:
@@ -271,19 +273,21 @@ class Sums:
 
     def about_means(self) -> Floats:
         """Return the sums of products about the class means; overwrites the products of the pass."""
-        lift = np.sqrt(self.counts)[:, None] * self.shifts().T
+        weighted_shifts = np.sqrt(self.counts)[:, None] * self.shifts().T
         if self.spread == "diagonal":
-            return np.asarray(self.products - lift**2)
+            return np.asarray(self.products - weighted_shifts**2)
         if self.spread == "pooled":
             products = np.ascontiguousarray(self.products)
-            _add_square(products, lift.T, -1.0)
-            return (_mirrored(products) if self._triangular else products)[None]
+            _add_square(products, weighted_shifts.T, -1.0)
+            return (_mirror_triangle(products) if self._uses_triangle else products)[None]
         # In place and in chunks: with many columns, a copy takes longer than the products.
-        step = max(LIFTED // max(lift.size, 1), 1)
-        for i in range(0, lift.shape[1], step):
-            self.products[:, i : i + step] -= lift[:, i : i + step, None] * lift[:, None, :]
-        for square in self.products if self._triangular else ():
-            _mirrored(square)
+        step = max(MAX_PRODUCT_ELEMENTS // max(weighted_shifts.size, 1), 1)
+        for i in range(0, weighted_shifts.shape[1], step):
+            self.products[:, i : i + step] -= (
+                weighted_shifts[:, i : i + step, None] * weighted_shifts[:, None, :]
+            )
+        for square in self.products if self._uses_triangle else ():
+            _mirror_triangle(square)
         return self.products
 
     def _squares(self) -> Floats:
@@ -291,17 +295,21 @@ class Sums:
         diagonal = self.spread == "diagonal"
         return self.products if diagonal else np.diagonal(self.products, axis1=-2, axis2=-1)
 
-    def cancelled(self) -> bool:
+    def has_cancellation(self) -> bool:
         """Return whether the correction for the provisional centres lost over three bits of a square."""
         correction = self.counts * self.shifts() ** 2
-        lost = correction.sum(axis=1) if self.spread == "pooled" else correction.T
-        return bool((lost > 0.875 * self._squares()).any())
+        lost_squares = correction.sum(axis=1) if self.spread == "pooled" else correction.T
+        return bool((lost_squares > 0.875 * self._squares()).any())
 
     def out_of_range(self) -> bool:
         """Return whether a sum of squares overflowed, or is so small that products lose digits."""
         squares = self._squares().reshape(-1, len(self.scale)).sum(axis=0)
         return bool(
-            (~np.isfinite(squares) | (squares > SAFE**3) | ((squares < SAFE**-3) & (squares > 0))).any()
+            (
+                ~np.isfinite(squares)
+                | (squares > MAX_UNSCALED_DEVIATION**3)
+                | ((squares < MAX_UNSCALED_DEVIATION**-3) & (squares > 0))
+            ).any()
         )
 
 
@@ -317,15 +325,15 @@ def refuse_wide(n_classes: int, n_columns: int, spread: Spread, n_parts: int = 1
         Number of parts that are accumulated at once.
     """
     p = float(n_columns)
-    squares = 0.0 if spread == "diagonal" else COPIES * (n_classes if spread == "class" else 1) * p**2
-    numbers = n_parts * (squares + COPIES * n_classes * p)
-    if numbers <= SMALL:
+    squares = 0.0 if spread == "diagonal" else N_COPIES * (n_classes if spread == "class" else 1) * p**2
+    n_elements = n_parts * (squares + N_COPIES * n_classes * p)
+    if n_elements <= MIN_CHECKED_ELEMENTS:
         return
-    what = "a covariance" if squares else "variances"
-    whose = f"each of {n_classes:,} classes" if spread == "class" else "all classes"
+    moments_name = "a covariance" if squares else "variances"
+    classes_name = f"each of {n_classes:,} classes" if spread == "class" else "all classes"
     refuse_beyond_memory(
-        numbers,
-        f"Means and {what} of {n_columns:,} columns for {whose}",
+        n_elements,
+        f"Means and {moments_name} of {n_columns:,} columns for {classes_name}",
         "Name fewer columns, merge rare levels of categories or rare classes, or use naive_bayes() or "
         "shrunken_centroids(), which take variances only"
         if squares
@@ -333,7 +341,7 @@ def refuse_wide(n_classes: int, n_columns: int, spread: Spread, n_parts: int = 1
     )
 
 
-def second_pass(blocks: RowBlocks, first: Sums, scale: Floats) -> Sums:
+def second_pass(blocks: RowBlocks, first: RowSums, scale: Floats) -> RowSums:
     """Accumulate the rows again about the means that the first pass computed.
 
     Parameters
@@ -348,7 +356,7 @@ def second_pass(blocks: RowBlocks, first: Sums, scale: Floats) -> Sums:
     -------
     Sums
     """
-    sums = Sums(len(first.counts), len(first.scale), first.spread)
+    sums = RowSums(len(first.counts), len(first.scale), first.spread)
     with np.errstate(over="ignore", invalid="ignore"):
         centres = first.centres + first.shifts() / first.scale[:, None]
     sums.restart(np.where(np.isfinite(centres), centres, first.centres), scale)
@@ -357,7 +365,7 @@ def second_pass(blocks: RowBlocks, first: Sums, scale: Floats) -> Sums:
     return sums
 
 
-class Centre(NamedTuple):
+class ClassCentres(NamedTuple):
     """Class means from which deviations are computed.
 
     Attributes
@@ -393,13 +401,16 @@ class CentredRoots(NamedTuple):
         """Return the roots of both sets of rows, whose deviations refer to the same means."""
         pairs = zip(self.roots, other.roots, strict=True)
         roots = [
-            trapezium(np.concatenate([a, b])) if len(a) and len(b) else a if len(a) else b for a, b in pairs
+            trapezoidal_root(np.concatenate([a, b])) if len(a) and len(b) else a if len(a) else b
+            for a, b in pairs
         ]
         return CentredRoots(roots, self.sums + other.sums)
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def centred_roots(blocks: RowBlocks, *, centres: Sequence[Centre], by_class: bool) -> list[CentredRoots]:
+def centred_roots(
+    blocks: RowBlocks, *, centres: Sequence[ClassCentres], by_class: bool
+) -> list[CentredRoots]:
     """Compute triangular roots of deviations from class means by a QR of each block.
 
     Parameters
@@ -416,37 +427,39 @@ def centred_roots(blocks: RowBlocks, *, centres: Sequence[Centre], by_class: boo
         One for each part.
     """
     n_columns, n_classes = centres[0].points.shape
-    found = []
-    for part, centre in zip(rows_of_parts(blocks, len(centres), n_classes), centres, strict=True):
+    all_roots = []
+    for blocks_of_part, centre in zip(rows_of_parts(blocks, len(centres), n_classes), centres, strict=True):
         sums = np.zeros((n_columns, n_classes))
         roots = [np.zeros((0, n_columns)) for _ in range(n_classes if by_class else 1)]
-        for x, codes, weights in part:
+        for x, codes, weights in blocks_of_part:
             deviations = (x.T - np.take(centre.points, codes, axis=1)) * centre.scale[:, None]
             deviations -= np.take(centre.shifts, codes, axis=1)
             for k, rows in _by_class(codes, n_classes):
                 # NumPy sums contiguous rows pairwise, which is more accurate than a sequential sum.
-                own = np.take(deviations, rows, axis=1)
-                sums[:, k] += (own if weights is None else own * weights[rows]).sum(axis=1)
+                class_deviations = np.take(deviations, rows, axis=1)
+                sums[:, k] += (class_deviations if weights is None else class_deviations * weights[rows]).sum(
+                    axis=1
+                )
             if weights is not None:
                 deviations *= np.sqrt(weights)
             if not by_class:
-                roots[0] = trapezium(np.concatenate([roots[0], deviations.T]))
+                roots[0] = trapezoidal_root(np.concatenate([roots[0], deviations.T]))
                 continue
             for k, rows in _by_class(codes, n_classes):
-                roots[k] = trapezium(np.concatenate([roots[k], deviations[:, rows].T]))
-        found.append(CentredRoots(roots, sums))
-    return found
+                roots[k] = trapezoidal_root(np.concatenate([roots[k], deviations[:, rows].T]))
+        all_roots.append(CentredRoots(roots, sums))
+    return all_roots
 
 
 def packed_triangle(rows: Floats) -> Floats:
     """Return the upper triangular root (p, p) of rows (m, p), with rows of zeros if m < p."""
-    root = trapezium(rows) if len(rows) else rows
+    root = trapezoidal_root(rows) if len(rows) else rows
     square = np.zeros((rows.shape[1], rows.shape[1]))
     square[: len(root)] = root
     return square
 
 
-def trapezium(rows: Floats) -> Floats:
+def trapezoidal_root(rows: Floats) -> Floats:
     """Return the upper trapezoidal root (min(m, p), p) of rows (m, p)."""
     return np.asarray(np.linalg.qr(rows, mode="r"))
 
@@ -479,7 +492,7 @@ def _add_class_sums(total: Floats, columns: Floats, codes: Codes) -> None:
     (n_columns, n_classes), n_rows = total.shape, len(codes)
     if n_classes <= ONE_HOT_CLASSES:
         indicator = np.equal(codes, np.arange(n_classes)[:, None]).astype(np.float64)
-        if n_columns < MANY:
+        if n_columns < MIN_COLUMNS_FOR_TRIANGLE:
             total += columns @ indicator.T
         else:
             total += scipy.linalg.blas.dgemm(1.0, columns.T, indicator.T, trans_a=1)
@@ -506,20 +519,20 @@ def _add_square(total: Floats, columns: Floats, factor: float = 1.0) -> None:
     factor : float
         Multiplies the product.
     """
-    if len(total) < MANY:
+    if len(total) < MIN_COLUMNS_FOR_TRIANGLE:
         total += factor * (columns @ columns.T)
         return
     # Use the BLAS of scipy, which factorizes the sum later: idle threads of NumPy's BLAS would block it.
     dsyrk = scipy.linalg.blas.dsyrk
-    if FEW * columns.shape[1] < len(total):
+    if MIN_COLUMNS_PER_ROW * columns.shape[1] < len(total):
         dsyrk(factor, columns.T, beta=1.0, c=total.T, trans=1, lower=1, overwrite_c=1)
     else:
         total += dsyrk(factor, columns.T, trans=1, lower=1).T
 
 
-def _mirrored(square: Floats) -> Floats:
+def _mirror_triangle(square: Floats) -> Floats:
     """Copy the upper triangle of a matrix (p, p) to the lower triangle, in place, and return the matrix."""
-    for rows in slices(len(square), MANY):
+    for rows in slices(len(square), MIN_COLUMNS_FOR_TRIANGLE):
         square[rows, rows] = np.triu(square[rows, rows]) + np.triu(square[rows, rows], 1).T
         square[rows.stop :, rows] = square[rows, rows.stop :].T
     return square
@@ -527,7 +540,11 @@ def _mirrored(square: Floats) -> Floats:
 
 def column_scale(sizes: Floats) -> Floats:
     """Return powers of two that bring columns of extreme size (p,) near one; one for all others."""
-    extreme = np.isfinite(sizes) & (sizes > 0) & ((sizes > SAFE) | (sizes < 1 / SAFE))
+    extreme = (
+        np.isfinite(sizes)
+        & (sizes > 0)
+        & ((sizes > MAX_UNSCALED_DEVIATION) | (sizes < 1 / MAX_UNSCALED_DEVIATION))
+    )
     if not extreme.any():
         return np.ones(len(sizes))
     exponents = np.zeros(len(sizes))
@@ -535,16 +552,16 @@ def column_scale(sizes: Floats) -> Floats:
     return np.asarray(np.ldexp(1.0, exponents.astype(np.int32)))
 
 
-def peaks(blocks: RowBlocks, n_columns: int) -> Floats:
+def largest_deviations(blocks: RowBlocks, n_columns: int) -> Floats:
     """Return the largest absolute deviation (p,) of each column from its value in the first row."""
 
     def wider(widest: Floats, columns: Floats) -> Floats:
         return np.asarray(np.maximum(widest, np.abs(columns - reference).max(axis=1)))
 
-    parts = (x.T for x, _, _ in blocks if len(x))
-    head = next(iter(parts))
-    reference = head[:, :1].copy()
-    return reduce(wider, parts, wider(np.zeros(n_columns), head))
+    columns_of_blocks = (x.T for x, _, _ in blocks if len(x))
+    first_columns = next(iter(columns_of_blocks))
+    reference = first_columns[:, :1].copy()
+    return reduce(wider, columns_of_blocks, wider(np.zeros(n_columns), first_columns))
 
 
 def ill_conditioned(scatter: Floats) -> bool:
@@ -606,10 +623,10 @@ def gather_root(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> RowRoot:
     >>> root.origin.tolist(), root.total, np.round(np.abs(root.triangle), 3).tolist()
     ([2.0], 2.0, [[1.414, 0.0], [0.0, 1.414]])
     """
-    return map_reduce(blocks, partial(_root_of, shifted=shifted), _merged)
+    return map_reduce(blocks, partial(_gather_row_root, shifted=shifted), _merge_row_roots)
 
 
-def _root_of(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> RowRoot:
+def _gather_row_root(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> RowRoot:
     """Compute the triangular root of the rows of some blocks; see `gather_root`."""
     p = len(shifted)
     triangle = np.zeros((0, 1 + p))
@@ -625,27 +642,27 @@ def _root_of(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> RowRoot:
             first = False
         stacked = np.empty((len(triangle) + len(x), 1 + p), order="F")
         stacked[: len(triangle)] = triangle
-        own = stacked[len(triangle) :]
-        own[:, 0] = 1.0
-        np.subtract(x, origin, out=own[:, 1:])
+        new_rows = stacked[len(triangle) :]
+        new_rows[:, 0] = 1.0
+        np.subtract(x, origin, out=new_rows[:, 1:])
         if weights is not None:
-            own *= np.sqrt(weights)[:, None]
-        triangle = _triangle(stacked)
+            new_rows *= np.sqrt(weights)[:, None]
+        triangle = _triangle_of(stacked)
         total += float(len(x) if weights is None else weights.sum())
         rows += len(x) if weights is None else int((weights > 0).sum())
     return RowRoot(triangle, origin, total, rows)
 
 
-def _merged(one: RowRoot, other: RowRoot) -> RowRoot:
-    if not other.rows or not one.rows:
-        return one if one.rows else other
+def _merge_row_roots(first: RowRoot, second: RowRoot) -> RowRoot:
+    if not second.rows or not first.rows:
+        return first if first.rows else second
     # Changing the origin adds a multiple of the column of the constant.
-    moved = other.triangle.copy()
-    moved[:, 1:] += moved[:, :1] * (other.origin - one.origin)
-    triangle = _triangle(np.vstack([one.triangle, moved]))
-    return RowRoot(triangle, one.origin, one.total + other.total, one.rows + other.rows)
+    shifted = second.triangle.copy()
+    shifted[:, 1:] += shifted[:, :1] * (second.origin - first.origin)
+    triangle = _triangle_of(np.vstack([first.triangle, shifted]))
+    return RowRoot(triangle, first.origin, first.total + second.total, first.rows + second.rows)
 
 
-def _triangle(stacked: Floats) -> Floats:
-    found = scipy.linalg.qr(stacked, mode="r", overwrite_a=True, check_finite=False)[0]
-    return np.ascontiguousarray(found[: stacked.shape[1]])
+def _triangle_of(stacked: Floats) -> Floats:
+    triangle = scipy.linalg.qr(stacked, mode="r", overwrite_a=True, check_finite=False)[0]
+    return np.ascontiguousarray(triangle[: stacked.shape[1]])

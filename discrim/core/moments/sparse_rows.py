@@ -26,7 +26,7 @@ import scipy
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments, merged, split_mean
-from discrim.core.moments.row_sums import SAFE, Spread, column_scale, refuse_wide
+from discrim.core.moments.row_sums import MAX_UNSCALED_DEVIATION, Spread, column_scale, refuse_wide
 from discrim.core.numerics.arrays import Codes, Floats
 
 KEPT_WITHIN = 0.125
@@ -101,8 +101,8 @@ def indicators(codes: Codes, weights: Floats | None, n_classes: int) -> scipy.sp
     (K, m) sparse array
     """
     values = np.ones(len(codes)) if weights is None else weights
-    places = codes, np.arange(len(codes))
-    return scipy.sparse.csr_array((values, places), shape=(n_classes, len(codes)))
+    cells = codes, np.arange(len(codes))
+    return scipy.sparse.csr_array((values, cells), shape=(n_classes, len(codes)))
 
 
 def gather_sparse(
@@ -124,14 +124,14 @@ def gather_sparse(
         dense rows.
     """
     refuse_wide(n_classes, n_columns, spread)
-    found: list[ClassMoments] = []
+    moments_of_blocks: list[ClassMoments] = []
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for block in blocks:
             moments = _moments(*block, n_classes, pooled=spread == "pooled")
             if moments is None:
                 return None
-            found.append(moments)
-        return reduce(merged, found)
+            moments_of_blocks.append(moments)
+        return reduce(merged, moments_of_blocks)
 
 
 def _moments(
@@ -159,45 +159,45 @@ def _moments(
         weights = weights[present]
     p = len(rows.base)
     steps = rows.steps
-    member = indicators(codes, weights, n_classes)
+    indicator = indicators(codes, weights, n_classes)
     counts = np.bincount(codes, weights, minlength=n_classes).astype(np.float64)
     divisors = np.where(counts > 0, counts, 1.0)[:, None]
-    means = (member @ steps).toarray() / divisors
+    means = (indicator @ steps).toarray() / divisors
     if not np.isfinite(means).all():
         return None
-    row = rows.row_of_stored()
+    row_index = rows.row_of_stored()
     column = steps.indices
-    deviations = steps.data - means[codes[row], column]
+    deviations = steps.data - means[codes[row_index], column]
     scale = _scale(steps, deviations, means)
     deviations *= scale[column]
-    weight = None if weights is None else weights[row]
+    weight = None if weights is None else weights[row_index]
     # Flat position of each stored value in a table of classes and columns.
-    cell = codes[row] * np.intp(p) + column
+    cell = codes[row_index] * np.intp(p) + column
     means *= scale
-    rest = (counts[:, None] - _summed(cell, weight, means.shape)) * means
+    omitted_means = (counts[:, None] - _sum_by_cell(cell, weight, means.shape)) * means
     # Rounding error of the mean, and sums of squares about the corrected mean.
-    left = (
-        _summed(cell, deviations if weight is None else weight * deviations, means.shape) - rest
+    mean_errors = (
+        _sum_by_cell(cell, deviations if weight is None else weight * deviations, means.shape) - omitted_means
     ) / divisors
     squares = deviations**2
-    squares = _summed(cell, squares if weight is None else weight * squares, means.shape)
-    squares += rest * means - counts[:, None] * left**2
+    squares = _sum_by_cell(cell, squares if weight is None else weight * squares, means.shape)
+    squares += omitted_means * means - counts[:, None] * mean_errors**2
     np.maximum(squares, 0.0, out=squares)
     if not np.isfinite(squares).all():
         return None
     present = counts[:, None] > 0
     base = np.where(present, rows.base, 0.0)
-    step = np.where(present, means + left, 0.0)
-    centres, rests = split_mean(base, step, scale)
+    step = np.where(present, means + mean_errors, 0.0)
+    centres, centre_errors = split_mean(base, step, scale)
     rows_held = np.bincount(codes, minlength=n_classes)
-    made = ClassMoments(counts, rows_held, centres, rests, scale, squares)
+    class_moments = ClassMoments(counts, rows_held, centres, centre_errors, scale, squares)
     if not pooled:
-        return made
-    scatter = _pooled_scatter(rows, weights, np.sqrt(counts)[:, None] * (means + left), scale, squares)
-    return None if scatter is None else replace(made, scatters=scatter[None])
+        return class_moments
+    scatter = _pooled_scatter(rows, weights, np.sqrt(counts)[:, None] * (means + mean_errors), scale, squares)
+    return None if scatter is None else replace(class_moments, scatters=scatter[None])
 
 
-def _summed(cell: Codes, values: Floats | None, shape: tuple[int, ...]) -> Floats:
+def _sum_by_cell(cell: Codes, values: Floats | None, shape: tuple[int, ...]) -> Floats:
     """Sum values by cell of a table.
 
     Parameters
@@ -231,15 +231,17 @@ def _scale(steps: scipy.sparse.csr_array, deviations: Floats, means: Floats) -> 
         Powers of two that bring columns of extreme size near one; one for all others.
     """
     sizes = np.abs(means).max(axis=0, initial=0.0)
-    own = np.abs(deviations)
-    extreme = own[own > 0]
-    if len(extreme) and (extreme.max() > SAFE or extreme.min() < 1 / SAFE):
-        np.maximum.at(sizes, steps.indices, own)
+    sizes_of_deviations = np.abs(deviations)
+    extreme = sizes_of_deviations[sizes_of_deviations > 0]
+    if len(extreme) and (
+        extreme.max() > MAX_UNSCALED_DEVIATION or extreme.min() < 1 / MAX_UNSCALED_DEVIATION
+    ):
+        np.maximum.at(sizes, steps.indices, sizes_of_deviations)
     return column_scale(sizes)
 
 
 def _pooled_scatter(
-    rows: SparseRows, weights: Floats | None, lift: Floats, scale: Floats, squares: Floats
+    rows: SparseRows, weights: Floats | None, weighted_means: Floats, scale: Floats, squares: Floats
 ) -> Floats | None:
     """Compute the pooled scatter within classes.
 
@@ -247,7 +249,7 @@ def _pooled_scatter(
     ----------
     rows : SparseRows
     weights : (m,) float, optional
-    lift : (K, p) float
+    weighted_means : (K, p) float
         Class means of the steps, times the square roots of the counts.
     scale : (p,) float
     squares : (K, p) float
@@ -267,6 +269,6 @@ def _pooled_scatter(
     within = squares.sum(axis=0)
     if (within < KEPT_WITHIN * np.diagonal(scatter)).any():
         return None
-    scatter -= lift.T @ lift
+    scatter -= weighted_means.T @ weighted_means
     np.fill_diagonal(scatter, within)
     return np.asarray(scatter)
