@@ -35,19 +35,22 @@ Mask = NDArray[np.bool_]
 NOT_STORED = {"stored": False}
 """Metadata of a dataclass field that is not saved and has its default value in a loaded fit."""
 
-LARGEST_WHOLE = 2.0**52
+MAX_EXACT_INTEGER = 2.0**52
 """Default limit of integers in float64; float64 represents every integer up to twice this value."""
 
-SHARE = 0.5
+MAX_MEMORY_SHARE = 0.5
 """Fraction of the memory that one result may use; the table itself needs some."""
 
-UNKNOWN = 2.0**33
+DEFAULT_MEMORY_BYTES = 2.0**33
 """Assumed memory in bytes if the system does not report it."""
 
 GIB = 2.0**30
 """Bytes in a gibibyte."""
 
-CONTAINER = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+CONTAINER_LIMIT_FILES = (
+    Path("/sys/fs/cgroup/memory.max"),
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
 """Files that contain the memory limit of a container (cgroup v2 and v1)."""
 
 
@@ -57,10 +60,10 @@ def slices(n: int, step: int) -> Iterator[slice]:
         yield slice(start, min(start + step, n))
 
 
-def are_whole(values: Floats | float, least: float = 0.0, most: float = LARGEST_WHOLE) -> bool:
-    """Whether all values are integers between `least` and `most`; true for an empty array."""
-    numbers = np.asarray(values)
-    return bool(((numbers == np.round(numbers)) & (numbers >= least) & (numbers <= most)).all())
+def are_whole(values: Floats | float, minimum: float = 0.0, maximum: float = MAX_EXACT_INTEGER) -> bool:
+    """Whether all values are integers between `minimum` and `maximum`; true for an empty array."""
+    array = np.asarray(values)
+    return bool(((array == np.round(array)) & (array >= minimum) & (array <= maximum)).all())
 
 
 def are_flags(values: Floats | float) -> bool:
@@ -98,7 +101,7 @@ def svd(matrix: Floats, **options: Any) -> Any:
 @cache
 def at_hand() -> float:
     """Memory in bytes of the machine, or the lower limit of the container or process."""
-    return min(_limits(), default=UNKNOWN)
+    return min(_limits(), default=DEFAULT_MEMORY_BYTES)
 
 
 def _limits() -> Iterator[float]:
@@ -107,8 +110,8 @@ def _limits() -> Iterator[float]:
         yield float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
         # Windows has no sysconf.
-        yield UNKNOWN
-    for path in CONTAINER:
+        yield DEFAULT_MEMORY_BYTES
+    for path in CONTAINER_LIMIT_FILES:
         try:
             yield float(path.read_text(encoding="ascii"))
         except (OSError, ValueError):
@@ -123,14 +126,14 @@ def _limits() -> Iterator[float]:
         return
 
 
-def refuse_beyond_memory(numbers: float, what: str, hint: str) -> None:
+def refuse_beyond_memory(n_values: float, subject: str, hint: str) -> None:
     """Raise a DataError if a result would use more than a fraction of the memory.
 
     Parameters
     ----------
-    numbers : float
+    n_values : float
         Number of float64 values of the result.
-    what : str
+    subject : str
         Subject of the message, with a capital letter.
     hint : str
         What to do instead, as an imperative without a full stop.
@@ -139,15 +142,15 @@ def refuse_beyond_memory(numbers: float, what: str, hint: str) -> None:
     --------
     >>> refuse_beyond_memory(1e3, "A table of 1,000 numbers", "Ask for fewer")
     """
-    size = 8.0 * numbers
-    if size > SHARE * at_hand():
+    size = 8.0 * n_values
+    if size > MAX_MEMORY_SHARE * at_hand():
         raise DataError(
-            f"{what} would take {_size(size)}, and no more than half of the {_size(at_hand())} of memory at "
-            "hand is used for it.",
+            f"{subject} would take {_format_bytes(size)}, but at most half of the "
+            f"{_format_bytes(at_hand())} of available memory is used.",
             hint=sentence(hint),
         )
 
 
-def _size(bytes_: float) -> str:
+def _format_bytes(bytes_: float) -> str:
     """Format a number of bytes in GiB."""
     return f"{bytes_ / GIB:,.1f} GiB" if bytes_ < 1e15 else f"{bytes_ / GIB:.1e} GiB"

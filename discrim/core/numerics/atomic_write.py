@@ -39,7 +39,7 @@ def validate_path(path: Any, content: str = FIT_FILE) -> Path:
     if not isinstance(path, str | bytes | os.PathLike):
         raise DataError(f"{content} is kept in a file.", hint=f"Give its path, not {type(path).__name__}.")
     if not os.fsdecode(path):
-        raise DataError("An empty text is no path.", hint="Name a file.")
+        raise DataError("The path is empty.", hint="Name a file.")
     return Path(os.path.expanduser(os.fsdecode(path)))
 
 
@@ -65,15 +65,15 @@ def validate_output_path(path: Any, content: str = FIT_FILE, *suffixes: str) -> 
     UnwritableFileError
         As `resolve_target`.
     """
-    place = validate_path(path, content)
+    output_path = validate_path(path, content)
     text = os.fsdecode(path)
     if is_folder_path(text):
         raise FolderGivenError(EISDIR, "This is a folder", text, hint="Name a file in it.")
-    resolve_target(place)
-    if suffixes and place.suffix.lower() not in suffixes:
+    resolve_target(output_path)
+    if suffixes and output_path.suffix.lower() not in suffixes:
         ends = f"{', '.join(suffixes[:-1])} or {suffixes[-1]}" if suffixes[1:] else suffixes[0]
         raise DataError(f"{content} cannot be named {text!r}.", hint=f"Give a path that ends in {ends}.")
-    return place
+    return output_path
 
 
 def resolve_target(path: Path) -> Path:
@@ -88,21 +88,21 @@ def resolve_target(path: Path) -> Path:
     except OSError as error:
         raise unwritable(error, str(path)) from error
     target = Path(os.path.realpath(path))
-    shown = target if path.is_symlink() else path
+    displayed_path = target if path.is_symlink() else path
     if not target.parent.is_dir():
         raise MissingFolderError(
-            ENOENT, "There is no such folder", str(shown.parent), hint="Make it, or name another."
+            ENOENT, "There is no such folder", str(displayed_path.parent), hint="Make it, or name another."
         )
     if target.is_dir():
-        raise FolderGivenError(EISDIR, "This is a folder", str(shown), hint="Name a file in it.")
+        raise FolderGivenError(EISDIR, "This is a folder", str(displayed_path), hint="Name a file in it.")
     if target.exists():
         if not target.is_file():
             raise UnwritableFileError(
-                EINVAL, "This is a device, a pipe or a socket", str(shown), hint="Name a file."
+                EINVAL, "This is a device, a pipe or a socket", str(displayed_path), hint="Name a file."
             )
         if not os.access(target, os.W_OK):
             hint = "Name another, or allow it to be written."
-            raise ReadOnlyError(EACCES, "This file is read-only", str(shown), hint=hint)
+            raise ReadOnlyError(EACCES, "This file is read-only", str(displayed_path), hint=hint)
     return target
 
 

@@ -29,11 +29,11 @@ from numpy.polynomial.legendre import leggauss
 
 from discrim.core.numerics.arrays import Floats
 
-NODES = 60
+N_NODES = 60
 """Number of quadrature points for up to two roots; each further root adds two."""
 
-FAR = 60.0
-"""Decrease of the log density from its maximum beyond which an integral is negligible."""
+MAX_LOG_DECREASE = 60.0
+"""Decrease of the log density from its maximum at which an integral is negligible."""
 
 
 @lru_cache
@@ -75,27 +75,27 @@ def greatest_root_sf(root: float, p: int, q: float, v: float) -> float:
         # A single root has an F distribution.
         return float(scipy.special.betaincc((low + 1) / 2, (high + 1) / 2, np.sin(angle) ** 2))
     centre = float(np.arctan2(np.sqrt(low), np.sqrt(high)))
-    wide = (6 + 3 * np.sqrt(s)) / np.sqrt(low + high + s)
-    start = max(0.0, centre - wide)
-    end = min(np.pi / 2, centre + wide)
-    falls = high * np.tan(angle) - low / np.tan(angle)
-    beyond = angle + FAR / falls if falls > 0 else end
+    half_width = (6 + 3 * np.sqrt(s)) / np.sqrt(low + high + s)
+    start = max(0.0, centre - half_width)
+    end = min(np.pi / 2, centre + half_width)
+    descent = high * np.tan(angle) - low / np.tan(angle)
+    negligible_from = angle + MAX_LOG_DECREASE / descent if descent > 0 else end
     if angle <= start:
         return 1.0
-    body = _pieces(start, min(angle, end), s, low, high, centre)
-    tail = _pieces(angle, min(np.pi / 2, max(end, beyond)), s, low, high, centre)
+    body = _integrate_interval(start, min(angle, end), s, low, high, centre)
+    tail = _integrate_interval(angle, min(np.pi / 2, max(end, negligible_from)), s, low, high, centre)
     cross = np.outer(body[0], tail[0])
-    lost = _bordered(tail[1] + cross - cross.T, tail[0])
-    whole = _bordered(body[1], body[0]) + lost
-    shares = np.linalg.eigvals(np.linalg.solve(whole, lost))
+    tail_matrix = _add_border(tail[1] + cross - cross.T, tail[0])
+    full_matrix = _add_border(body[1], body[0]) + tail_matrix
+    eigenvalues = np.linalg.eigvals(np.linalg.solve(full_matrix, tail_matrix))
     # ln |1 - z| of each eigenvalue z; complex logarithms lose digits of small values.
     with np.errstate(divide="ignore"):
-        logs = 0.5 * np.log1p(np.abs(shares) ** 2 - 2 * shares.real)
+        logs = 0.5 * np.log1p(np.abs(eigenvalues) ** 2 - 2 * eigenvalues.real)
     # Avoid a negative zero.
     return float(-np.expm1(0.5 * logs.sum())) + 0.0
 
 
-def _pieces(
+def _integrate_interval(
     start: float, end: float, s: int, low: float, high: float, centre: float
 ) -> tuple[Floats, Floats]:
     """Integrate over an interval of angles.
@@ -118,7 +118,7 @@ def _pieces(
     square : (s, s) float
         Contribution to A of pairs within the interval.
     """
-    points, weights = gauss_rule(NODES + 2 * max(s - 2, 0))
+    points, weights = gauss_rule(N_NODES + 2 * max(s - 2, 0))
     points = (points + 1) / 2
     weights = weights / 2
     length = max(end - start, 0.0)
@@ -139,45 +139,50 @@ def _polynomials(angle: Floats, s: int, low: float, high: float, centre: float) 
     angle : array of float
     s : int
     low, high, centre : float
-        As in `_pieces`.
+        As in `_integrate_interval`.
 
     Returns
     -------
     (s, *angle.shape) float
     """
     t = np.sin(angle) ** 2
-    both = low + high
+    exponent_sum = low + high
     k = np.arange(1.0, s)
-    middle = (2 * k * (k + both + 1) + both * (low + 1)) / ((2 * k + both) * (2 * k + both + 2))
-    middle = np.concatenate([[(low + 1) / (both + 2)], middle])
-    step = k * (k + low) * (k + high) * (k + both)
-    step = np.sqrt(step / ((2 * k + both) ** 2 * (2 * k + both + 1) * (2 * k + both - 1)))
+    centres = (2 * k * (k + exponent_sum + 1) + exponent_sum * (low + 1)) / (
+        (2 * k + exponent_sum) * (2 * k + exponent_sum + 2)
+    )
+    centres = np.concatenate([[(low + 1) / (exponent_sum + 2)], centres])
+    recurrence_steps = k * (k + low) * (k + high) * (k + exponent_sum)
+    recurrence_steps = np.sqrt(
+        recurrence_steps
+        / ((2 * k + exponent_sum) ** 2 * (2 * k + exponent_sum + 1) * (2 * k + exponent_sum - 1))
+    )
     xlogy = scipy.special.xlogy
     weight = xlogy(low, np.sin(angle)) + xlogy(high, np.cos(angle))
-    top = xlogy(low, np.sin(centre)) + xlogy(high, np.cos(centre))
-    out = np.empty((s, *angle.shape))
-    out[0] = np.exp(weight - top)
+    max_log_weight = xlogy(low, np.sin(centre)) + xlogy(high, np.cos(centre))
+    polynomials = np.empty((s, *angle.shape))
+    polynomials[0] = np.exp(weight - max_log_weight)
     for j in range(1, s):
-        out[j] = (t - middle[j - 1]) * out[j - 1]
+        polynomials[j] = (t - centres[j - 1]) * polynomials[j - 1]
         if j > 1:
-            out[j] -= step[j - 2] * out[j - 2]
-        out[j] /= step[j - 1]
-    return out
+            polynomials[j] -= recurrence_steps[j - 2] * polynomials[j - 2]
+        polynomials[j] /= recurrence_steps[j - 1]
+    return polynomials
 
 
-def _bordered(square: Floats, border: Floats) -> Floats:
+def _add_border(square: Floats, border: Floats) -> Floats:
     """Extend a skew-symmetric matrix of odd order by one row and column."""
     if len(square) % 2 == 0:
         return square
     return np.block([[square, border[:, None]], [-border[None], np.zeros((1, 1))]])
 
 
-def greatest_root_isf(share: float, p: int, q: float, v: float) -> float:
+def greatest_root_isf(probability: float, p: int, q: float, v: float) -> float:
     """Value that the largest root of E^-1 H exceeds with a probability.
 
     Parameters
     ----------
-    share : float
+    probability : float
         The probability.
     p : int
     q, v : float
@@ -195,15 +200,15 @@ def greatest_root_isf(share: float, p: int, q: float, v: float) -> float:
     """
     if v < p:
         return np.nan
-    goal = np.log(share)
+    log_probability = np.log(probability)
 
-    def beyond(log_root: float) -> float:
+    def log_excess(log_root: float) -> float:
         """Difference of the log tail probability from the goal."""
-        return float(np.log(max(greatest_root_sf(np.exp(log_root), p, q, v), 1e-300)) - goal)
+        return float(np.log(max(greatest_root_sf(np.exp(log_root), p, q, v), 1e-300)) - log_probability)
 
     low = high = 0.0
-    while beyond(low) < 0:
+    while log_excess(low) < 0:
         low -= 2.0
-    while beyond(high) > 0:
+    while log_excess(high) > 0:
         high += 2.0
-    return float(np.exp(scipy.optimize.brentq(beyond, low, high, xtol=1e-13, rtol=1e-13)))
+    return float(np.exp(scipy.optimize.brentq(log_excess, low, high, xtol=1e-13, rtol=1e-13)))

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Floats
 
-LARGE = 40.0
+MIN_SERIES_ARGUMENT = 40.0
 """Argument above which the series are accurate to the last digit; below it cancellation is small."""
 
 
@@ -53,11 +53,13 @@ def student_gain(n: Floats, p: int) -> Floats:
     if odd:
         # ln G(b + 1/2) - ln G(b) - ln(b)/2.
         b = (n - p) / 2
-        near = np.minimum(b, LARGE)
-        u = 1.0 / np.maximum(b, LARGE)
+        small_arguments = np.minimum(b, MIN_SERIES_ARGUMENT)
+        u = 1.0 / np.maximum(b, MIN_SERIES_ARGUMENT)
         half_step = np.where(
-            b < LARGE,
-            scipy.special.gammaln(near + 0.5) - scipy.special.gammaln(near) - 0.5 * np.log(near),
+            b < MIN_SERIES_ARGUMENT,
+            scipy.special.gammaln(small_arguments + 0.5)
+            - scipy.special.gammaln(small_arguments)
+            - 0.5 * np.log(small_arguments),
             u * (-1 / 8 + u**2 * (1 / 192 + u**2 * (-1 / 640 + u**2 * 17 / 14336))),
         )
         gain = gain + 0.5 * np.log1p((1.0 - p) / (n - 1)) + half_step
@@ -67,10 +69,12 @@ def student_gain(n: Floats, p: int) -> Floats:
 def determinant_bias(nu: Floats, terms: NDArray[np.int64]) -> Floats:
     """Sums (K,) over terms j of ln(nu/2) - digamma((nu + 1 - j)/2), with nu (K,)."""
     x = (nu[:, None] + 1 - terms) / 2
-    near = np.minimum(x, LARGE)
-    u = 1.0 / np.maximum(x, LARGE)
+    small_arguments = np.minimum(x, MIN_SERIES_ARGUMENT)
+    u = 1.0 / np.maximum(x, MIN_SERIES_ARGUMENT)
     series = u * (1 / 2 + u * (1 / 12 + u**2 * (-1 / 120 + u**2 * (1 / 252 - u**2 / 240))))
-    log_less_digamma = np.where(x < LARGE, np.log(near) - scipy.special.digamma(near), series)
+    log_less_digamma = np.where(
+        x < MIN_SERIES_ARGUMENT, np.log(small_arguments) - scipy.special.digamma(small_arguments), series
+    )
     return np.asarray((log_less_digamma - np.log1p((1.0 - terms) / nu[:, None])).sum(axis=1))
 
 
@@ -84,15 +88,15 @@ def chi2_cdf(statistic: Any, df: Any) -> Any:
     return scipy.special.chdtr(df, statistic)
 
 
-def chi2_isf(share: Any, df: Any) -> Any:
-    """Upper quantile of chi-square with df degrees of freedom at probability `share`."""
-    return scipy.special.chdtri(df, share)
+def chi2_isf(probability: Any, df: Any) -> Any:
+    """Upper quantile of chi-square with df degrees of freedom at probability `probability`."""
+    return scipy.special.chdtri(df, probability)
 
 
 def f_sf(statistic: Any, df1: Any, df2: Any) -> Any:
     """P(X > statistic) for F with df1 and df2 degrees of freedom; NaN if one of them is not positive."""
-    known = (np.asarray(df1) > 0) & (np.asarray(df2) > 0)
-    return np.where(known, scipy.special.fdtrc(df1, df2, np.maximum(statistic, 0.0)), np.nan)
+    is_valid = (np.asarray(df1) > 0) & (np.asarray(df2) > 0)
+    return np.where(is_valid, scipy.special.fdtrc(df1, df2, np.maximum(statistic, 0.0)), np.nan)
 
 
 def t_sf(statistic: Any, df: Any) -> Any:
@@ -100,9 +104,9 @@ def t_sf(statistic: Any, df: Any) -> Any:
     return scipy.special.stdtr(df, np.negative(statistic))
 
 
-def t_isf(share: Any, df: Any) -> Any:
-    """Upper quantile of Student's t with df degrees of freedom at probability `share`."""
-    return -scipy.special.stdtrit(df, share)
+def t_isf(probability: Any, df: Any) -> Any:
+    """Upper quantile of Student's t with df degrees of freedom at probability `probability`."""
+    return -scipy.special.stdtrit(df, probability)
 
 
 def normal_sf(statistic: Any) -> Any:
@@ -110,11 +114,11 @@ def normal_sf(statistic: Any) -> Any:
     return scipy.special.ndtr(np.negative(statistic))
 
 
-def normal_isf(share: Any) -> Any:
-    """Upper quantile of the standard normal distribution at probability `share`."""
-    return -scipy.special.ndtri(share)
+def normal_isf(probability: Any) -> Any:
+    """Upper quantile of the standard normal distribution at probability `probability`."""
+    return -scipy.special.ndtri(probability)
 
 
-def beta_ppf(share: Any, a: Any, b: Any) -> Any:
-    """Quantile of the beta distribution with parameters a and b at probability `share`."""
-    return scipy.special.betaincinv(a, b, share)
+def beta_ppf(probability: Any, a: Any, b: Any) -> Any:
+    """Quantile of the beta distribution with parameters a and b at probability `probability`."""
+    return scipy.special.betaincinv(a, b, probability)

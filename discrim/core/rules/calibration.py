@@ -57,33 +57,33 @@ KINDS: tuple[Kind, ...] = ("temperature", "vector", "multinomial", "dirichlet")
 MIXING: tuple[Kind, ...] = ("multinomial", "dirichlet")
 """Maps in which the score of a class affects the log odds between other classes."""
 
-LARGEST_LEAD = 1e8
+MAX_LEAD = 1e8
 """Largest ceiling of leads, as a multiple of the median lead of the best class over the second best."""
 
-GAINED = 1.92
+MIN_LLF_GAIN = 1.92
 """Gain of log-likelihood that a smaller ceiling requires: half the 95% quantile of chi-square with 1 df."""
 
-QUICK = 2.0**29
+MAX_QUICK_WORK = 2.0**29
 """Number of multiplications per step above which a map is not considered in the choice."""
 
-MOST = 500
+MAX_PARAMETERS = 500
 """Maximum number of parameters of a map."""
 
-PIECE = 2**21
+MAX_DESIGN_ELEMENTS = 2**21
 """Number of values of a design that are stored at once."""
 
-LARGEST_LOG = 40.0
+MAX_LOG_SLOPE = 40.0
 """Absolute log slope, for leads in their unit, above which the slope is zero or infinite."""
 
-STEPS = 60
+MAX_STEPS = 60
 """Maximum number of Newton steps; about eight suffice."""
 
-NEAR = 1e-9
+NEWTON_TOLERANCE = 1e-9
 """Length of a step, in standard errors relative to the root of the number of rows, at which the search
 ends.
 """
 
-ROUNDED = 1e-12
+LLF_ROUNDING = 1e-12
 """Relative decrease of the log-likelihood that is attributed to rounding."""
 
 
@@ -132,16 +132,16 @@ class Calibrator:
         (m, K) float
             Log posteriors up to a constant of each row. A row that is impossible in every class remains so.
         """
-        there: Mask = np.greater(self.intercepts, -np.inf)
-        impossible = np.isneginf(scores[:, there]).all(axis=1)
+        is_possible: Mask = np.greater(self.intercepts, -np.inf)
+        impossible = np.isneginf(scores[:, is_possible]).all(axis=1)
         with np.errstate(invalid="ignore"):
-            leads = _leads(scores[:, there], self.ceiling) * self.slope
-        out = np.full(scores.shape, -np.inf)
+            leads = _truncated_leads(scores[:, is_possible], self.ceiling) * self.slope
+        calibrated = np.full(scores.shape, -np.inf)
         if self.mixes:
-            leads = _FEATURES[self.kind](leads) @ self.mixing[np.ix_(there, there)].T
-        out[:, there] = leads + self.intercepts[there]
-        out[impossible] = -np.inf
-        return out
+            leads = _FEATURES[self.kind](leads) @ self.mixing[np.ix_(is_possible, is_possible)].T
+        calibrated[:, is_possible] = leads + self.intercepts[is_possible]
+        calibrated[impossible] = -np.inf
+        return calibrated
 
 
 def fit_calibrator(
@@ -189,32 +189,40 @@ def fit_calibrator(
     >>> found.kind, round(found.slope, 3)
     ('temperature', 0.212)
     """
-    scores, codes, weights = _usable(scores, codes, weights)
-    there: Mask = np.asarray(~np.isneginf(scores).all(axis=0))
-    k = int(there.sum())
-    own = np.cumsum(there)[codes] - 1
-    leads = _leads(scores[:, there], np.inf)
-    base = np.zeros(k) if log_prior is None else log_prior[there]
-    slope, ceiling = _tempered(leads, base, own, weights, penalized=penalized)
-    rows = _Rows(_leads(leads, ceiling) * slope, own, weights)
-    intercepts = np.full(len(there), -np.inf)
+    scores, codes, weights = _select_usable_rows(scores, codes, weights)
+    is_possible: Mask = np.asarray(~np.isneginf(scores).all(axis=0))
+    k = int(is_possible.sum())
+    possible_codes = np.cumsum(is_possible)[codes] - 1
+    leads = _truncated_leads(scores[:, is_possible], np.inf)
+    log_prior_of_possible = np.zeros(k) if log_prior is None else log_prior[is_possible]
+    slope, ceiling = _fit_temperature(
+        leads, log_prior_of_possible, possible_codes, weights, penalized=penalized
+    )
+    rows = _Rows(_truncated_leads(leads, ceiling) * slope, possible_codes, weights)
+    intercepts = np.full(len(is_possible), -np.inf)
     # s (t - a) + a, with a the log prior.
-    intercepts[there] = base * (1 - slope)
-    tempered = Calibrator("temperature", slope, ceiling, np.eye(len(there)), intercepts)
-    if kind == "temperature" or k == 1 or (kind == "auto" and not np.bincount(own, weights, k).all()):
+    intercepts[is_possible] = log_prior_of_possible * (1 - slope)
+    temperature = Calibrator("temperature", slope, ceiling, np.eye(len(is_possible)), intercepts)
+    if (
+        kind == "temperature"
+        or k == 1
+        or (kind == "auto" and not np.bincount(possible_codes, weights, k).all())
+    ):
         # The other maps would learn that a class without rows never occurs.
-        return tempered
+        return temperature
     if kind != "auto":
-        family = _family(kind, intercepts[there])
-        if len(family.centre) > MOST:
+        family = _family(kind, intercepts[is_possible])
+        if len(family.centre) > MAX_PARAMETERS:
             raise CoreNotSupportedError(
                 "many_calibration_parameters", kind=kind, n_classes=k, n_parameters=len(family.centre)
             )
-        return _expanded(tempered, kind, family.fitted(rows, penalized=penalized)[0], there)
-    return _chosen(tempered, rows, base, there, penalized=penalized)
+        return _calibrator_from_params(
+            temperature, kind, family.maximize(rows, penalized=penalized)[0], is_possible
+        )
+    return _choose_calibrator(temperature, rows, log_prior_of_possible, is_possible, penalized=penalized)
 
 
-def _usable(scores: Floats, codes: Codes, weights: Floats | None) -> tuple[Floats, Codes, Floats]:
+def _select_usable_rows(scores: Floats, codes: Codes, weights: Floats | None) -> tuple[Floats, Codes, Floats]:
     """Select the rows with finite scores and a class.
 
     Parameters
@@ -230,22 +238,22 @@ def _usable(scores: Floats, codes: Codes, weights: Floats | None) -> tuple[Float
     """
     weights = np.ones(len(codes)) if weights is None else weights
     with np.errstate(invalid="ignore"):
-        used = (codes >= 0) & (weights > 0) & (scores.max(axis=1, initial=-np.inf) > -np.inf)
-    if not used.any():
+        is_usable = (codes >= 0) & (weights > 0) & (scores.max(axis=1, initial=-np.inf) > -np.inf)
+    if not is_usable.any():
         raise CoreDataError("nothing_to_calibrate")
-    scores = scores[used]
-    codes = codes[used]
-    weights = weights[used]
+    scores = scores[is_usable]
+    codes = codes[is_usable]
+    weights = weights[is_usable]
     if np.isposinf(scores).any():
         raise CoreDataError("infinite_scores", n_rows=int(np.isposinf(scores).any(axis=1).sum()))
     # Rows of a class that is impossible for every row.
-    lost: Mask = np.asarray(np.isneginf(scores).all(axis=0))[codes]
-    if lost.all():
+    is_impossible: Mask = np.asarray(np.isneginf(scores).all(axis=0))[codes]
+    if is_impossible.all():
         raise CoreDataError("impossible_rows")
-    return scores[~lost], codes[~lost], weights[~lost]
+    return scores[~is_impossible], codes[~is_impossible], weights[~is_impossible]
 
 
-def _leads(scores: Floats, ceiling: float) -> Floats:
+def _truncated_leads(scores: Floats, ceiling: float) -> Floats:
     """Subtract the largest score of each row, and truncate at minus the ceiling."""
     with np.errstate(over="ignore"):
         return np.asarray(np.maximum(scores - scores.max(axis=1, keepdims=True), -ceiling))
@@ -254,7 +262,7 @@ def _leads(scores: Floats, ceiling: float) -> Floats:
 # ---- Temperature: one slope and a ceiling.
 
 
-def _tempered(
+def _fit_temperature(
     leads: Floats, base: Floats, codes: Codes, weights: Floats, *, penalized: bool
 ) -> tuple[float, float]:
     """Fit the temperature.
@@ -275,31 +283,40 @@ def _tempered(
     if leads.shape[1] == 1:
         return 1.0, 1.0
     finite = -leads[np.isfinite(leads)]
-    ahead = -np.partition(leads, -2, axis=1)[:, -2]
-    ahead = ahead[np.isfinite(ahead) & (ahead > 0)]
-    unit = float(np.median(ahead)) if len(ahead) else float(finite.max(initial=0.0))
+    runner_up_leads = -np.partition(leads, -2, axis=1)[:, -2]
+    runner_up_leads = runner_up_leads[np.isfinite(runner_up_leads) & (runner_up_leads > 0)]
+    unit = float(np.median(runner_up_leads)) if len(runner_up_leads) else float(finite.max(initial=0.0))
     if not unit > 0:
         # All possible classes of every row have equal scores.
         unit = 1.0
         ceiling = 1.0
     else:
-        ceiling = min(max(float(finite.max()), unit), LARGEST_LEAD * unit)
-    best = _slope((_leads(leads, ceiling) - base) / unit, base, codes, weights, 0.0, penalized=penalized)
-    chosen = ceiling
-    most = best[1] + GAINED
-    lower = ceiling / 2
-    while penalized and lower >= unit:
-        start = float(np.log(best[0])) if best[0] > 0 else 0.0
-        found = _slope((_leads(leads, lower) - base) / unit, base, codes, weights, start, penalized=True)
-        if found[1] > most:
-            best = found
-            chosen = lower
-            most = found[1]
-        lower /= 2
-    return best[0] / unit, chosen
+        ceiling = min(max(float(finite.max()), unit), MAX_LEAD * unit)
+    best_fit = _fit_slope(
+        (_truncated_leads(leads, ceiling) - base) / unit, base, codes, weights, 0.0, penalized=penalized
+    )
+    best_ceiling = ceiling
+    required_llf = best_fit[1] + MIN_LLF_GAIN
+    smaller_ceiling = ceiling / 2
+    while penalized and smaller_ceiling >= unit:
+        start = float(np.log(best_fit[0])) if best_fit[0] > 0 else 0.0
+        candidate = _fit_slope(
+            (_truncated_leads(leads, smaller_ceiling) - base) / unit,
+            base,
+            codes,
+            weights,
+            start,
+            penalized=True,
+        )
+        if candidate[1] > required_llf:
+            best_fit = candidate
+            best_ceiling = smaller_ceiling
+            required_llf = candidate[1]
+        smaller_ceiling /= 2
+    return best_fit[0] / unit, best_ceiling
 
 
-def _slope(
+def _fit_slope(
     leads: Floats, base: Floats, codes: Codes, weights: Floats, start: float, *, penalized: bool
 ) -> tuple[float, float]:
     """Fit the slope of leads.
@@ -324,30 +341,30 @@ def _slope(
         Log-likelihood.
     """
     leads = leads - leads.max(axis=1, keepdims=True)
-    own = leads[np.arange(len(codes)), codes]
+    class_leads = leads[np.arange(len(codes)), codes]
     prior = np.exp(base - base.max())
 
     def score(log_slope: float) -> float:
         """Derivative of the penalized log-likelihood with respect to the slope."""
         # The largest lead of a row is zero.
-        shares = np.exp(leads * np.exp(log_slope)) * prior
-        shares /= shares.sum(axis=1, keepdims=True)
-        mean = np.einsum("ik,ik->i", shares, leads)
-        gradient = float(weights @ (own - mean))
+        posteriors = np.exp(leads * np.exp(log_slope)) * prior
+        posteriors /= posteriors.sum(axis=1, keepdims=True)
+        mean = np.einsum("ik,ik->i", posteriors, leads)
+        gradient = float(weights @ (class_leads - mean))
         if not penalized:
             return gradient
-        off = leads - mean[:, None]
-        shares *= off
-        shares *= off
-        information = float(weights @ shares.sum(axis=1))
+        deviations = leads - mean[:, None]
+        posteriors *= deviations
+        posteriors *= deviations
+        information = float(weights @ posteriors.sum(axis=1))
         if not information > 0:
             return -1.0
-        return gradient + 0.5 * float(np.einsum("i,ik,ik->", weights, shares, off)) / information
+        return gradient + 0.5 * float(np.einsum("i,ik,ik->", weights, posteriors, deviations)) / information
 
     def likelihood(slope: float) -> float:
         """Log-likelihood of a slope."""
         logs = np.log(np.exp(leads * slope) @ prior)
-        return float(weights @ (own * slope + np.log(prior)[codes] - logs))
+        return float(weights @ (class_leads * slope + np.log(prior)[codes] - logs))
 
     if not leads.any():
         return 1.0, likelihood(1.0)
@@ -355,18 +372,18 @@ def _slope(
     step = 0.5
     while score(low) <= 0:
         low, high, step = low - step, low, 2 * step
-        if low < -LARGEST_LOG:
+        if low < -MAX_LOG_SLOPE:
             return 0.0, likelihood(0.0)
     step = 0.5
     while low == high or score(high) > 0:
         low, high, step = high, high + step, 2 * step
-        if high > LARGEST_LOG or not (penalized or score(high)):
+        if high > MAX_LOG_SLOPE or not (penalized or score(high)):
             raise CoreNotSupportedError("no_errors_to_calibrate")
     slope = float(np.exp(scipy.optimize.brentq(score, low, high, xtol=1e-12)))
     return slope, likelihood(slope)
 
 
-def _shares(scores: Floats) -> tuple[Floats, Floats]:
+def _softmax(scores: Floats) -> tuple[Floats, Floats]:
     """Softmax of scores.
 
     Parameters
@@ -379,11 +396,11 @@ def _shares(scores: Floats) -> tuple[Floats, Floats]:
     logs : (m,) float
         Log of the sum of exponentials.
     """
-    top = scores.max(axis=1, keepdims=True)
-    shares = np.exp(scores - top)
-    sums = shares.sum(axis=1, keepdims=True)
-    shares /= sums
-    return shares, (top + np.log(sums))[:, 0]
+    largest = scores.max(axis=1, keepdims=True)
+    posteriors = np.exp(scores - largest)
+    sums = posteriors.sum(axis=1, keepdims=True)
+    posteriors /= sums
+    return posteriors, (largest + np.log(sums))[:, 0]
 
 
 # ---- Maps with more parameters.
@@ -405,17 +422,17 @@ class _Rows(NamedTuple):
     weights: Floats
 
 
-def _centred(leads: Floats) -> Floats:
+def _centre_rows(leads: Floats) -> Floats:
     """Subtract the mean of each row."""
     return np.asarray(leads - leads.mean(axis=1, keepdims=True))
 
 
-def _logs(leads: Floats) -> Floats:
+def _log_softmax(leads: Floats) -> Floats:
     """Log softmax of each row."""
-    return np.asarray(leads - _shares(leads)[1][:, None])
+    return np.asarray(leads - _softmax(leads)[1][:, None])
 
 
-_FEATURES: dict[str, Callable[[Floats], Floats]] = {"multinomial": _centred, "dirichlet": _logs}
+_FEATURES: dict[str, Callable[[Floats], Floats]] = {"multinomial": _centre_rows, "dirichlet": _log_softmax}
 """Transformations of leads to the features that the mixing matrix multiplies."""
 
 
@@ -433,51 +450,51 @@ class _Family(NamedTuple):
     design: Callable[[Floats], Floats]
     centre: Floats
 
-    def pieces(self, rows: _Rows) -> Iterator[tuple[slice, Floats]]:
+    def blocks(self, rows: _Rows) -> Iterator[tuple[slice, Floats]]:
         """Yield blocks of rows with their design (m, K, P)."""
-        step = max(PIECE // (rows.leads.shape[1] * len(self.centre)), 1)
-        for place in slices(len(rows.codes), step):
-            yield place, self.design(rows.leads[place])
+        step = max(MAX_DESIGN_ELEMENTS // (rows.leads.shape[1] * len(self.centre)), 1)
+        for row_slice in slices(len(rows.codes), step):
+            yield row_slice, self.design(rows.leads[row_slice])
 
     def squares(self, rows: _Rows) -> Floats:
         """Weighted mean, over rows, of the largest squared entry (P,) of the design among the classes."""
         total = np.zeros(len(self.centre))
-        for place, design in self.pieces(rows):
-            total += rows.weights[place] @ (design**2).max(axis=1)
+        for row_slice, design in self.blocks(rows):
+            total += rows.weights[row_slice] @ (design**2).max(axis=1)
         return np.asarray(total / rows.weights.sum())
 
-    def likelihood(self, rows: _Rows, at: Floats) -> float:
+    def likelihood(self, rows: _Rows, params: Floats) -> float:
         """Log-likelihood of parameters (P,)."""
         total = 0.0
-        for place, design in self.pieces(rows):
-            scores = design @ at
-            own = scores[np.arange(len(scores)), rows.codes[place]]
-            total += float(rows.weights[place] @ (own - _shares(scores)[1]))
+        for row_slice, design in self.blocks(rows):
+            scores = design @ params
+            class_scores = scores[np.arange(len(scores)), rows.codes[row_slice]]
+            total += float(rows.weights[row_slice] @ (class_scores - _softmax(scores)[1]))
         return total
 
-    def slopes(self, rows: _Rows, at: Floats) -> tuple[Floats, Floats]:
+    def gradient_and_information(self, rows: _Rows, params: Floats) -> tuple[Floats, Floats]:
         """Gradient (P,) and information (P, P) of the log-likelihood."""
         p = len(self.centre)
         gradient = np.zeros(p)
         information = np.zeros((p, p))
-        for place, design in self.pieces(rows):
-            shares = _shares(design @ at)[0]
-            mean = np.einsum("ik,ikp->ip", shares, design)
-            own = design[np.arange(len(design)), rows.codes[place]]
-            weights = rows.weights[place]
-            gradient += weights @ (own - mean)
-            off = (design - mean[:, None]) * np.sqrt(weights[:, None] * shares)[:, :, None]
-            off = off.reshape(-1, p)
-            information += off.T @ off
+        for row_slice, design in self.blocks(rows):
+            posteriors = _softmax(design @ params)[0]
+            mean = np.einsum("ik,ikp->ip", posteriors, design)
+            class_design = design[np.arange(len(design)), rows.codes[row_slice]]
+            weights = rows.weights[row_slice]
+            gradient += weights @ (class_design - mean)
+            deviations = (design - mean[:, None]) * np.sqrt(weights[:, None] * posteriors)[:, :, None]
+            deviations = deviations.reshape(-1, p)
+            information += deviations.T @ deviations
         return gradient, information
 
-    def firths(self, rows: _Rows, at: Floats, inverse: Floats) -> Floats:
+    def jeffreys_gradient(self, rows: _Rows, params: Floats, inverse: Floats) -> Floats:
         """Gradient of Jeffreys' penalty, half the log-determinant of the information.
 
         Parameters
         ----------
         rows : _Rows
-        at : (P,) float
+        params : (P,) float
             Parameters.
         inverse : (P, P) float
             Inverse of the information.
@@ -486,17 +503,22 @@ class _Family(NamedTuple):
         -------
         (P,) float
         """
-        gradient = np.zeros(len(at))
-        for place, design in self.pieces(rows):
-            shares = _shares(design @ at)[0]
-            spread = (design @ inverse) @ design.transpose(0, 2, 1)
+        gradient = np.zeros(len(params))
+        for row_slice, design in self.blocks(rows):
+            posteriors = _softmax(design @ params)[0]
+            score_covariances = (design @ inverse) @ design.transpose(0, 2, 1)
             # The third derivatives of the log-likelihood of a row, contracted.
-            own = np.diagonal(spread, axis1=1, axis2=2) - 2 * (spread @ shares[:, :, None])[:, :, 0]
-            own = shares * (own - (shares * own).sum(axis=1, keepdims=True))
-            gradient += 0.5 * np.einsum("i,ik,ikp->p", rows.weights[place], own, design)
+            third_derivatives = (
+                np.diagonal(score_covariances, axis1=1, axis2=2)
+                - 2 * (score_covariances @ posteriors[:, :, None])[:, :, 0]
+            )
+            third_derivatives = posteriors * (
+                third_derivatives - (posteriors * third_derivatives).sum(axis=1, keepdims=True)
+            )
+            gradient += 0.5 * np.einsum("i,ik,ikp->p", rows.weights[row_slice], third_derivatives, design)
         return gradient
 
-    def fitted(self, rows: _Rows, *, penalized: bool) -> tuple[Floats, Floats]:
+    def maximize(self, rows: _Rows, *, penalized: bool) -> tuple[Floats, Floats]:
         """Maximize the penalized likelihood.
 
         Parameters
@@ -507,43 +529,47 @@ class _Family(NamedTuple):
 
         Returns
         -------
-        at : (P,) float
+        params : (P,) float
             Parameters.
         inverse : (P, P) float
             Inverse of their information.
         """
         if not penalized:
-            return self._most_likely(rows)
+            return self._maximize_likelihood(rows)
         squares = self.squares(rows)
         ridge = np.where(squares > 0, squares, 1.0)
         inverse = self._penalized(rows, ridge, self.centre)[2]
         root = np.linalg.cholesky(inverse)
 
-        def lost(moved: Floats) -> tuple[float, Floats]:
+        def loss(steps: Floats) -> tuple[float, Floats]:
             """Negative penalized log-likelihood and its gradient, in standardized parameters."""
-            value, gradient, _ = self._penalized(rows, ridge, self.centre + root @ moved)
+            value, gradient, _ = self._penalized(rows, ridge, self.centre + root @ steps)
             return -value, -(root.T @ gradient)
 
         # Parameters are in standard errors at the start; there the Newton step equals the gradient.
-        near = NEAR * float(np.sqrt(max(rows.weights.sum(), 1.0)))
-        found = scipy.optimize.minimize(
-            lost, np.zeros(len(ridge)), jac=True, method="BFGS", options={"gtol": near, "maxiter": STEPS}
+        gradient_tolerance = NEWTON_TOLERANCE * float(np.sqrt(max(rows.weights.sum(), 1.0)))
+        optimum = scipy.optimize.minimize(
+            loss,
+            np.zeros(len(ridge)),
+            jac=True,
+            method="BFGS",
+            options={"gtol": gradient_tolerance, "maxiter": MAX_STEPS},
         )
-        at = np.asarray(self.centre + root @ found.x)
-        _, gradient, inverse = self._penalized(rows, ridge, at)
+        params = np.asarray(self.centre + root @ optimum.x)
+        _, gradient, inverse = self._penalized(rows, ridge, params)
         # The search ends when changes of the likelihood are rounding errors; Newton steps by the gradient
         # are more accurate.
-        for _ in range(STEPS):
+        for _ in range(MAX_STEPS):
             step = inverse @ gradient
-            _, slope, after = self._penalized(rows, ridge, at + step)
-            if not slope @ after @ slope < gradient @ step / 4:
+            _, next_gradient, next_inverse = self._penalized(rows, ridge, params + step)
+            if not next_gradient @ next_inverse @ next_gradient < gradient @ step / 4:
                 break
-            at = at + step
-            gradient = slope
-            inverse = after
-        return at, inverse
+            params = params + step
+            gradient = next_gradient
+            inverse = next_inverse
+        return params, inverse
 
-    def _penalized(self, rows: _Rows, ridge: Floats, at: Floats) -> tuple[float, Floats, Floats]:
+    def _penalized(self, rows: _Rows, ridge: Floats, params: Floats) -> tuple[float, Floats, Floats]:
         """Penalized log-likelihood, its gradient, and the inverse of the information.
 
         Parameters
@@ -551,7 +577,7 @@ class _Family(NamedTuple):
         rows : _Rows
         ridge : (P,) float
             Precisions of the normal prior.
-        at : (P,) float
+        params : (P,) float
             Parameters.
 
         Returns
@@ -560,42 +586,46 @@ class _Family(NamedTuple):
         gradient : (P,) float
         inverse : (P, P) float
         """
-        off = at - self.centre
-        gradient, information = self.slopes(rows, at)
-        information[np.diag_indices(len(at))] += ridge
+        deviation = params - self.centre
+        gradient, information = self.gradient_and_information(rows, params)
+        information[np.diag_indices(len(params))] += ridge
         inverse = np.asarray(np.linalg.inv(information), dtype=np.float64)
-        value = self.likelihood(rows, at) + 0.5 * float(np.linalg.slogdet(information)[1] - ridge @ off**2)
-        gradient += self.firths(rows, at, inverse) - ridge * off
+        value = self.likelihood(rows, params) + 0.5 * float(
+            np.linalg.slogdet(information)[1] - ridge @ deviation**2
+        )
+        gradient += self.jeffreys_gradient(rows, params, inverse) - ridge * deviation
         return value, gradient, (inverse + inverse.T) / 2
 
-    def _most_likely(self, rows: _Rows) -> tuple[Floats, Floats]:
+    def _maximize_likelihood(self, rows: _Rows) -> tuple[Floats, Floats]:
         """Maximize the likelihood by Newton's method with step halving."""
-        at = self.centre.copy()
+        params = self.centre.copy()
         value = -np.inf
-        step: Floats = np.zeros(len(at))
-        for _ in range(STEPS):
+        step: Floats = np.zeros(len(params))
+        for _ in range(MAX_STEPS):
             # Halve the step while the likelihood decreases.
-            while (found := self.likelihood(rows, at + step)) < value - ROUNDED * abs(value) and step.any():
+            while (next_value := self.likelihood(rows, params + step)) < value - LLF_ROUNDING * abs(
+                value
+            ) and step.any():
                 step = step / 2
-            at = at + step
-            value = found
-            gradient, information = self.slopes(rows, at)
+            params = params + step
+            value = next_value
+            gradient, information = self.gradient_and_information(rows, params)
             # The likelihood is constant along parameters common to all classes; the pseudo-inverse leaves
             # them unchanged.
             inverse: Floats = np.linalg.pinv(information, hermitian=True).astype(np.float64)
             step = inverse @ gradient
-            if float(gradient @ step) < NEAR**2 * max(float(rows.weights.sum()), 1.0):
-                return at + step, inverse
+            if float(gradient @ step) < NEWTON_TOLERANCE**2 * max(float(rows.weights.sum()), 1.0):
+                return params + step, inverse
         raise CoreNotSupportedError("calibration_not_found")
 
-    def left_out(self, rows: _Rows, at: Floats, inverse: Floats) -> Floats:
+    def leave_one_out_losses(self, rows: _Rows, params: Floats, inverse: Floats) -> Floats:
         """Approximate leave-one-out losses by one Newton step.
 
         Parameters
         ----------
         rows : _Rows
             At most one unit of the weight of a row is left out.
-        at : (P,) float
+        params : (P,) float
             Parameters.
         inverse : (P, P) float
             Inverse of the information.
@@ -607,20 +637,26 @@ class _Family(NamedTuple):
         """
         losses = np.empty(len(rows.codes))
         k = rows.leads.shape[1]
-        for place, design in self.pieces(rows):
-            scores = design @ at
-            shares = _shares(scores)[0]
-            codes = rows.codes[place]
-            own = np.arange(len(codes))
-            out = np.minimum(rows.weights[place], 1.0)[:, None]
-            rest = -shares
-            rest[own, codes] += 1.0
-            spread = (design @ inverse) @ design.transpose(0, 2, 1)
+        for row_slice, design in self.blocks(rows):
+            scores = design @ params
+            posteriors = _softmax(scores)[0]
+            codes = rows.codes[row_slice]
+            row_index = np.arange(len(codes))
+            left_out_weights = np.minimum(rows.weights[row_slice], 1.0)[:, None]
+            residuals = -posteriors
+            residuals[row_index, codes] += 1.0
+            score_covariances = (design @ inverse) @ design.transpose(0, 2, 1)
             # Multiply by the information of a row, diag(p) - pp', from the right.
-            leverage = spread * shares[:, None] - (spread @ shares[:, :, None]) * shares[:, None]
-            moved = spread @ (out * rest)[:, :, None]
-            scores = scores - np.linalg.solve(np.eye(k) - out[:, :, None] * leverage, moved)[:, :, 0]
-            losses[place] = _shares(scores)[1] - scores[own, codes]
+            leverage = (
+                score_covariances * posteriors[:, None]
+                - (score_covariances @ posteriors[:, :, None]) * posteriors[:, None]
+            )
+            changes = score_covariances @ (left_out_weights * residuals)[:, :, None]
+            scores = (
+                scores
+                - np.linalg.solve(np.eye(k) - left_out_weights[:, :, None] * leverage, changes)[:, :, 0]
+            )
+            losses[row_slice] = _softmax(scores)[1] - scores[row_index, codes]
         return losses
 
 
@@ -638,9 +674,9 @@ def _family(kind: Kind, intercepts: Floats) -> _Family:
     def mixed(leads: Floats) -> Floats:
         """Design (m, K, (K + 1) K): the mixing matrix by feature, then the intercepts."""
         design = np.zeros((len(leads), k, k + 1, k))
-        for each in range(k):
-            design[:, each, :k, each] = _FEATURES[kind](leads)
-            design[:, each, k, each] = 1.0
+        for j in range(k):
+            design[:, j, :k, j] = _FEATURES[kind](leads)
+            design[:, j, k, j] = 1.0
         return design.reshape(len(leads), k, -1)
 
     if kind == "vector":
@@ -648,45 +684,51 @@ def _family(kind: Kind, intercepts: Floats) -> _Family:
     return _Family(mixed, np.append(np.eye(k).ravel(), intercepts))
 
 
-def _expanded(tempered: Calibrator, kind: Kind, at: Floats, there: Mask) -> Calibrator:
+def _calibrator_from_params(
+    temperature: Calibrator, kind: Kind, params: Floats, is_possible: Mask
+) -> Calibrator:
     """Create the calibrator with parameters of a family.
 
     Parameters
     ----------
-    tempered : Calibrator
+    temperature : Calibrator
         The temperature.
     kind : {"vector", "multinomial", "dirichlet"}
-    at : (P,) float
+    params : (P,) float
         Parameters for the possible classes.
-    there : (K,) bool
+    is_possible : (K,) bool
         Possible classes.
 
     Returns
     -------
     Calibrator
     """
-    k = int(there.sum())
-    intercepts = tempered.intercepts.copy()
-    mixing = tempered.mixing.copy()
-    intercepts[there] = at[-k:] - at[-k:].mean()
+    k = int(is_possible.sum())
+    intercepts = temperature.intercepts.copy()
+    mixing = temperature.mixing.copy()
+    intercepts[is_possible] = params[-k:] - params[-k:].mean()
     if kind == "vector":
-        return replace(tempered, kind=kind, slope=tempered.slope * float(at[0]), intercepts=intercepts)
+        return replace(
+            temperature, kind=kind, slope=temperature.slope * float(params[0]), intercepts=intercepts
+        )
     # Rows of the parameters are features; rows of the mixing matrix are classes.
-    mixing[np.ix_(there, there)] = at[:-k].reshape(k, k).T
-    return replace(tempered, kind=kind, mixing=mixing, intercepts=intercepts)
+    mixing[np.ix_(is_possible, is_possible)] = params[:-k].reshape(k, k).T
+    return replace(temperature, kind=kind, mixing=mixing, intercepts=intercepts)
 
 
-def _chosen(tempered: Calibrator, rows: _Rows, base: Floats, there: Mask, *, penalized: bool) -> Calibrator:
+def _choose_calibrator(
+    temperature: Calibrator, rows: _Rows, log_prior: Floats, is_possible: Mask, *, penalized: bool
+) -> Calibrator:
     """Choose the simplest map whose leave-one-out loss is within one standard error of the smallest.
 
     Parameters
     ----------
-    tempered : Calibrator
+    temperature : Calibrator
         The temperature.
     rows : _Rows
-    base : (C,) float
+    log_prior : (C,) float
         Log prior that the scores contain, for the possible classes.
-    there : (K,) bool
+    is_possible : (K,) bool
         Possible classes.
     penalized : bool
 
@@ -695,30 +737,35 @@ def _chosen(tempered: Calibrator, rows: _Rows, base: Floats, there: Mask, *, pen
     Calibrator
     """
     n, k = rows.leads.shape
-    found: list[tuple[Calibrator, Floats]] = []
+    candidates: list[tuple[Calibrator, Floats]] = []
     for kind in KINDS[1:]:
-        family = _family(kind, tempered.intercepts[there])
+        family = _family(kind, temperature.intercepts[is_possible])
         p = len(family.centre)
         # For two classes the multinomial map is the vector map with redundant parameters.
-        if (kind == "multinomial" and k == 2) or p > MOST or float(n) * k * p**2 > QUICK:
+        if (kind == "multinomial" and k == 2) or p > MAX_PARAMETERS or float(n) * k * p**2 > MAX_QUICK_WORK:
             continue
-        if not found:
+        if not candidates:
             # The temperature is a one-parameter subfamily of the vector map.
-            along = np.append(1.0, -tempered.slope * base)
-            information = along @ family.slopes(rows, family.centre)[1] @ along
+            direction = np.append(1.0, -temperature.slope * log_prior)
+            information = direction @ family.gradient_and_information(rows, family.centre)[1] @ direction
             information += family.squares(rows)[0] if penalized else 0.0
-            inverse = np.outer(along, along) / (information or 1.0)
-            found.append((tempered, family.left_out(rows, family.centre, inverse)))
-        at, inverse = family.fitted(rows, penalized=penalized)
-        found.append((_expanded(tempered, kind, at, there), family.left_out(rows, at, inverse)))
-    if not found:
-        return tempered
+            inverse = np.outer(direction, direction) / (information or 1.0)
+            candidates.append((temperature, family.leave_one_out_losses(rows, family.centre, inverse)))
+        params, inverse = family.maximize(rows, penalized=penalized)
+        candidates.append(
+            (
+                _calibrator_from_params(temperature, kind, params, is_possible),
+                family.leave_one_out_losses(rows, params, inverse),
+            )
+        )
+    if not candidates:
+        return temperature
     total = float(rows.weights.sum())
-    means = [float(rows.weights @ losses) / total for _, losses in found]
-    least = found[int(np.argmin(means))][1]
-    for (calibrator, losses), mean in zip(found, means, strict=True):
-        excess = losses - least
-        spread = float(rows.weights @ (excess - (mean - min(means))) ** 2)
-        if mean - min(means) <= np.sqrt(spread) / total:
+    means = [float(rows.weights @ losses) / total for _, losses in candidates]
+    best_losses = candidates[int(np.argmin(means))][1]
+    for (calibrator, losses), mean in zip(candidates, means, strict=True):
+        excess = losses - best_losses
+        squared_deviations = float(rows.weights @ (excess - (mean - min(means))) ** 2)
+        if mean - min(means) <= np.sqrt(squared_deviations) / total:
             return calibrator
-    return tempered
+    return temperature

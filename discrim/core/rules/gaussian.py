@@ -17,10 +17,10 @@ with a rounding error of the size eps |m_k - o| |x - o|. A perturbation of the l
 comparison, changes the difference of two scores by only eps |m_k - m_l| |x|. An origin amid all classes, at
 distance R from the farthest, is therefore accurate for classes whose distance is comparable to R, and
 inaccurate for classes that lie close together: the scores of two classes at distance one have an error of
-eps R^2. Classes that are *crowded*, closer than R/4 to another, are scored again about the mean of one of
-them. This applies to rows whose best class is crowded; their scores of other classes, at least R/6 away, keep
-their differences about the common origin. The radius decreases to a quarter at each level, and a few levels
-suffice for any distances.
+eps R^2. Classes that are *close*, nearer than R/4 to another, are scored again about the mean of one of
+them. This applies to rows whose best class is close to others; their scores of other classes, at least R/6
+away, keep their differences about the common origin. The radius decreases to a quarter at each level, and a
+few levels suffice for any distances.
 
 *Distribution of all rows*, regardless of class: the distance to a class minus the distance to this
 distribution measures how much farther a row is from the class than from the bulk of all rows (Ren, Fort, Liu,
@@ -55,20 +55,28 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.special import determinant_bias, student_gain
 from discrim.core.rules.leave_one_out import common_distances
-from discrim.core.rules.rules import Crowd, Distances, GaussianRule, LinearRule, Nearest, Rule, StudentRule
+from discrim.core.rules.rules import (
+    CloseClasses,
+    Distances,
+    GaussianRule,
+    LinearRule,
+    NearestMeanDistances,
+    Rule,
+    StudentRule,
+)
 
-ROOMY = 8.0
-"""Distance of the farthest mean from the origin up to which classes are not crowded; eps 8^2/2 is
+MIN_RADIUS = 8.0
+"""Distance of the farthest mean from the origin up to which close classes are not grouped; eps 8^2/2 is
 rounding.
 """
 
-CLOSE = 0.25
-COVERED = 0.0625
-"""Distances as fractions of the farthest mean's distance: classes within `CLOSE` of a class are members of
-its crowd, and classes within `COVERED` use this crowd instead of one of their own.
+MAX_GROUP_DISTANCE = 0.25
+MAX_COVERED_DISTANCE = 0.0625
+"""Distances as fractions of the farthest mean's distance: classes within `MAX_GROUP_DISTANCE` of a class are
+members of its group, and classes within `MAX_COVERED_DISTANCE` use this group instead of one of their own.
 """
 
-NEAR_ZERO = 2.0
+MAX_ORIGIN_RATIO = 2.0
 """Ratio of the distance of the origin from zero to the typical deviation of rows, up to which zero can
 replace the origin at the cost of one bit.
 """
@@ -76,8 +84,8 @@ replace the origin at the cost of one bit.
 GAPS = 2**24
 """Number of distances between means that are stored at once."""
 
-MOST_NUMBERS = 2**24
-"""Number of coefficients that all crowds store together; rules of further crowds are built for each block."""
+MAX_STORED_COEFS = 2**24
+"""Number of coefficients that all groups store together; rules of further groups are built for each block."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,10 +114,10 @@ class Means:
         """Return the means (k, p) of some classes in z = (x - origin) * scale."""
         return np.asarray((self.centres[classes] - origin) * self.scale + self.rests[classes])
 
-    def distances(self, origin: Floats) -> Nearest:
+    def distances(self, origin: Floats) -> NearestMeanDistances:
         """Return the squared distances to the means, about an origin (p,) amid them."""
         rule = nearest_mean_rule(self, origin, np.zeros(len(self.centres)))
-        return Nearest(rule, self.centres, self.rests, self.whiten)
+        return NearestMeanDistances(rule, self.centres, self.rests, self.whiten)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +126,15 @@ class DeferredRule:
 
     Attributes
     ----------
-    made : callable
-        Returns the rule; its argument limits the number of coefficients of its crowds.
+    build : callable
+        Returns the rule; its argument limits the number of coefficients of its groups.
     """
 
-    made: Callable[[list[int]], LinearRule]
+    build: Callable[[list[int]], LinearRule]
 
     def scores(self, x: Floats) -> Floats:
         """Return the scores (m, k) of rows x (m, p)."""
-        return self.made([MOST_NUMBERS]).scores(x)
+        return self.build([MAX_STORED_COEFS]).scores(x)
 
 
 def nearest_mean_rule(means: Means, origin: Floats, constant: Floats, factor: float = 1.0) -> LinearRule:
@@ -146,7 +154,7 @@ def nearest_mean_rule(means: Means, origin: Floats, constant: Floats, factor: fl
     LinearRule
     """
     every = np.arange(len(constant))
-    return _about(means, origin, every, every, constant, factor, np.inf, [MOST_NUMBERS])
+    return _rule_about_origin(means, origin, every, every, constant, factor, np.inf, [MAX_STORED_COEFS])
 
 
 def uncentred(rule: LinearRule, typical: Floats) -> LinearRule:
@@ -168,7 +176,7 @@ def uncentred(rule: LinearRule, typical: Floats) -> LinearRule:
     sizes = np.abs(rule.coef)
     if (
         not (rule.scale == 1).all()
-        or not (np.abs(rule.origin) @ sizes <= NEAR_ZERO * (typical @ sizes)).all()
+        or not (np.abs(rule.origin) @ sizes <= MAX_ORIGIN_RATIO * (typical @ sizes)).all()
     ):
         return rule
     return replace(
@@ -176,17 +184,17 @@ def uncentred(rule: LinearRule, typical: Floats) -> LinearRule:
     )
 
 
-def _about(
+def _rule_about_origin(
     means: Means,
     origin: Floats,
     classes: Codes,
     best: Codes,
     constant: Floats,
     factor: float,
-    reach: float,
-    room: list[int],
+    enclosing_distance: float,
+    n_remaining_coefs: list[int],
 ) -> LinearRule:
-    """Return the rule of some classes about an origin, with rules of crowds about their own origins.
+    """Return the rule of some classes about an origin; close classes are grouped about their own origins.
 
     Parameters
     ----------
@@ -198,11 +206,11 @@ def _about(
         Positions among `classes` of those that may be the best class of a row.
     constant, factor
         As in `nearest_mean_rule`.
-    reach : float
-        Largest distance of the enclosing set of classes. Crowds are built only if the distances here are
+    enclosing_distance : float
+        Largest distance of the enclosing set of classes. Groups are built only if the distances here are
         below half of it; otherwise only rounding errors separate the means.
-    room : list of int
-        Number of coefficients that crowds may still store; reduced here.
+    n_remaining_coefs : list of int
+        Number of coefficients that groups may still store; reduced here.
 
     Returns
     -------
@@ -212,40 +220,51 @@ def _about(
     coef = means.unwhiten(whitened)
     intercept = constant[classes] - 0.5 * factor * (whitened**2).sum(axis=0)
     # Classes that can be predicted, and the distance of the farthest from the origin.
-    lengths = np.sqrt((whitened**2).sum(axis=0))
-    possible = np.flatnonzero(np.isfinite(constant[classes]) & np.isfinite(lengths))
-    radius = float(lengths[possible].max(initial=0.0))
-    crowding = ROOMY < radius < reach / 2
+    norms = np.sqrt((whitened**2).sum(axis=0))
+    predictable = np.flatnonzero(np.isfinite(constant[classes]) & np.isfinite(norms))
+    radius = float(norms[predictable].max(initial=0.0))
+    has_groups = MIN_RADIUS < radius < enclosing_distance / 2
     crowds = []
-    for covered, members in _crowded(whitened, constant[classes], best, possible, radius) if crowding else ():
-        own = classes[members]
-        within = np.flatnonzero(np.isin(members, covered))
-        nearby = partial(_about, means, means.centres[own[0]], own, within, constant, factor, radius)
-        numbers = members.size * len(origin)
-        if numbers <= room[0]:
-            room[0] -= numbers
-            crowds.append(Crowd(covered, members, nearby(room)))
+    for covered, members in (
+        _group_close_classes(whitened, constant[classes], best, predictable, radius) if has_groups else ()
+    ):
+        member_classes = classes[members]
+        covered_members = np.flatnonzero(np.isin(members, covered))
+        build_rule = partial(
+            _rule_about_origin,
+            means,
+            means.centres[member_classes[0]],
+            member_classes,
+            covered_members,
+            constant,
+            factor,
+            radius,
+        )
+        n_coefs = members.size * len(origin)
+        if n_coefs <= n_remaining_coefs[0]:
+            n_remaining_coefs[0] -= n_coefs
+            crowds.append(CloseClasses(covered, members, build_rule(n_remaining_coefs)))
         else:
-            crowds.append(Crowd(covered, members, DeferredRule(nearby)))
+            crowds.append(CloseClasses(covered, members, DeferredRule(build_rule)))
     # A fixed memory layout makes products bitwise equal for every layout of the metric.
     coef = np.ascontiguousarray(factor * coef)
     return LinearRule(origin, means.scale, coef, intercept, tuple(crowds))
 
 
-def _crowded(
-    whitened: Floats, constant: Floats, best: Codes, possible: Codes, radius: float
+def _group_close_classes(
+    whitened: Floats, constant: Floats, best: Codes, predictable: Codes, radius: float
 ) -> Iterator[tuple[Codes, Codes]]:
-    """Group classes that are close together into crowds.
+    """Group classes that are close together.
 
     Parameters
     ----------
     whitened : (r, k) float
         Whitened means relative to the origin.
     constant : (k,) float
-        Constants of the scores; classes with large ones become centres of crowds first.
+        Constants of the scores; classes with large ones become centres of groups first.
     best : (b,) int
         Classes that may be the best class of a row.
-    possible : (q,) int
+    predictable : (q,) int
         Classes that can be predicted.
     radius : float
         Distance of the farthest of them.
@@ -253,41 +272,45 @@ def _crowded(
     Yields
     ------
     covered : (c,) int
-        Classes that use this crowd.
+        Classes that use this group.
     members : (m,) int
-        Members of the crowd; its origin is the mean of the first one.
+        Members of the group; its origin is the mean of the first one.
     """
-    if len(possible) < 3:
+    if len(predictable) < 3:
         return
-    points = whitened[:, possible] / radius
+    points = whitened[:, predictable] / radius
     squares = (points**2).sum(axis=0)
-    step = max(GAPS // len(possible), 1)
+    step = max(GAPS // len(predictable), 1)
 
-    def gaps_of(some: slice) -> Floats:
+    def squared_distances_of(class_slice: slice) -> Floats:
         """Squared distances between some of the classes and all, relative to the squared radius."""
-        gaps = points[:, some].T @ points
-        gaps *= -2
-        gaps += squares
-        gaps += squares[some, None]
-        return np.asarray(gaps)
+        squared_distances = points[:, class_slice].T @ points
+        squared_distances *= -2
+        squared_distances += squares
+        squared_distances += squares[class_slice, None]
+        return np.asarray(squared_distances)
 
-    waiting = np.isin(possible, best)
-    for start in range(0, len(possible), step):
-        gaps = gaps_of(slice(start, start + step))
-        waiting[start : start + step] &= np.count_nonzero(gaps <= CLOSE**2, axis=1) > 1
-    if not waiting.any():
+    is_ungrouped = np.isin(predictable, best)
+    for start in range(0, len(predictable), step):
+        squared_distances = squared_distances_of(slice(start, start + step))
+        is_ungrouped[start : start + step] &= (
+            np.count_nonzero(squared_distances <= MAX_GROUP_DISTANCE**2, axis=1) > 1
+        )
+    if not is_ungrouped.any():
         return
-    # If the distances between all classes do not fit, recompute those of each centre of a crowd.
-    all_gaps = gaps if step >= len(possible) else None
-    for first in np.argsort(-constant[possible], kind="stable").tolist():
-        if waiting[first]:
-            own = gaps_of(slice(first, first + 1))[0] if all_gaps is None else all_gaps[first]
-            covered = np.flatnonzero(waiting & (own <= COVERED**2))
+    # If the distances between all classes do not fit, recompute those of each centre of a group.
+    all_gaps = squared_distances if step >= len(predictable) else None
+    for seed in np.argsort(-constant[predictable], kind="stable").tolist():
+        if is_ungrouped[seed]:
+            distances_from_first = (
+                squared_distances_of(slice(seed, seed + 1))[0] if all_gaps is None else all_gaps[seed]
+            )
+            covered = np.flatnonzero(is_ungrouped & (distances_from_first <= MAX_COVERED_DISTANCE**2))
             # Rounding can make the distance of a class from itself positive.
-            waiting[covered] = waiting[first] = False
-            others = np.flatnonzero(own <= CLOSE**2)
-            members = np.append(first, others[others != first])
-            yield possible[covered], possible[members]
+            is_ungrouped[covered] = is_ungrouped[seed] = False
+            others = np.flatnonzero(distances_from_first <= MAX_GROUP_DISTANCE**2)
+            members = np.append(seed, others[others != seed])
+            yield predictable[covered], predictable[members]
 
 
 def centred(moments: ClassMoments, centre: Floats) -> tuple[Floats, Floats]:
@@ -310,7 +333,7 @@ def centred(moments: ClassMoments, centre: Floats) -> tuple[Floats, Floats]:
 
 
 def linear_rule(
-    moments: ClassMoments, covariance: Covariance, log_prior: Floats, reduced: Canonical | None = None
+    moments: ClassMoments, covariance: Covariance, log_prior: Floats, canonical: Canonical | None = None
 ) -> LinearRule:
     """Return the rule of a common covariance.
 
@@ -319,16 +342,16 @@ def linear_rule(
     moments : ClassMoments
     covariance : Covariance
     log_prior : (K,) float
-    reduced : Canonical or None
+    canonical : Canonical or None
         If set, distances are computed within these canonical axes.
 
     Returns
     -------
     LinearRule
     """
-    centre = weighted_centre(moments.means, moments.counts) if reduced is None else reduced.centre
+    centre = weighted_centre(moments.means, moments.counts) if canonical is None else canonical.centre
     origin, _ = centred(moments, centre)
-    means = class_means(moments, covariance if reduced is None else reduced)
+    means = class_means(moments, covariance if canonical is None else canonical)
     typical = np.sqrt(moments.squares.sum(axis=0) / moments.total)
     return uncentred(nearest_mean_rule(means, origin, log_prior), typical)
 
@@ -342,7 +365,7 @@ def class_means(moments: ClassMoments, metric: Covariance | Canonical) -> Means:
 
 
 def classification_functions(
-    moments: ClassMoments, covariance: Covariance, log_prior: Floats, reduced: Canonical | None = None
+    moments: ClassMoments, covariance: Covariance, log_prior: Floats, canonical: Canonical | None = None
 ) -> tuple[Floats, Floats]:
     """Return the coefficients S^-1 m_k and constants ln prior_k - m_k' S^-1 m_k / 2 of the linear scores.
 
@@ -351,7 +374,7 @@ def classification_functions(
     moments : ClassMoments
     covariance : Covariance
     log_prior : (K,) float
-    reduced : Canonical or None
+    canonical : Canonical or None
         If set, distances are computed within these canonical axes.
 
     Returns
@@ -361,12 +384,12 @@ def classification_functions(
         Both in the units of the data.
     """
     centres = (moments.centres * moments.scale).T
-    rests = moments.rests.T
-    if reduced is not None:
-        scores = reduced.axes.T @ centres + reduced.axes.T @ rests
-        coef = reduced.axes @ scores
+    centre_errors = moments.rests.T
+    if canonical is not None:
+        scores = canonical.axes.T @ centres + canonical.axes.T @ centre_errors
+        coef = canonical.axes @ scores
     else:
-        scores = covariance.whiten(centres) + covariance.whiten(rests)
+        scores = covariance.whiten(centres) + covariance.whiten(centre_errors)
         coef = covariance.unwhiten(scores)
     return coef * moments.scale[:, None], log_prior - 0.5 * (scores**2).sum(axis=0)
 
@@ -389,14 +412,14 @@ def separate_plugin(
     return GaussianRule(distances(moments, covariances), constant, np.ones(len(constant)))
 
 
-def common_predictive(
+def pooled_predictive_rule(
     moments: ClassMoments,
     covariance: Covariance,
     log_prior: Floats,
     nu: float,
     *,
     mass: Canonical | None = None,
-    gone: int = 0,
+    n_dropped: int = 0,
 ) -> StudentRule:
     """Predictive rule with a common covariance, unbiased with nu = N - K degrees of freedom.
 
@@ -411,8 +434,8 @@ def common_predictive(
     mass : Canonical or None
         Axes for the version of MASS: rows but not means are rescaled to the divisor N, and distances are
         computed within the axes.
-    gone : int
-        Number of columns that are integrated out; nu + 1 becomes nu + 1 - gone.
+    n_dropped : int
+        Number of columns that are integrated out; nu + 1 becomes nu + 1 - n_dropped.
 
     Returns
     -------
@@ -420,20 +443,20 @@ def common_predictive(
     """
     n = moments.counts
     constant = log_prior - 0.5 * moments.n_columns * np.log1p(1 / n)
-    power = np.full(len(n), (nu + 1 - gone) / 2)
+    power = np.full(len(n), (nu + 1 - n_dropped) / 2)
     if mass is None:
         return StudentRule(distances(moments, (covariance,)), constant, power, nu * ((n + 1) / n))
-    within, origin = _means_within(moments, mass, np.sqrt(moments.total / nu))
+    within, origin = _means_on_axes(moments, mass, np.sqrt(moments.total / nu))
     return StudentRule(within.distances(origin), constant, power, moments.total * (n + 1) / n)
 
 
-def separate_predictive(
+def class_predictive_rule(
     moments: ClassMoments,
     covariances: tuple[Covariance, ...],
     log_prior: Floats,
     *,
     mass: bool = False,
-    gone: int = 0,
+    n_dropped: int = 0,
 ) -> StudentRule:
     """Predictive rule with a covariance for each class, unbiased with n_k - 1 degrees of freedom.
 
@@ -447,8 +470,8 @@ def separate_predictive(
     log_prior : (K,) float
     mass : bool
         Version of MASS, which omits the gamma functions and scales D2 by 1/(n_k+1).
-    gone : int
-        Number of columns that are integrated out; n_k becomes n_k - gone in the gamma functions and the
+    n_dropped : int
+        Number of columns that are integrated out; n_k becomes n_k - n_dropped in the gamma functions and the
         power.
 
     Returns
@@ -462,13 +485,15 @@ def separate_predictive(
         constant = log_prior - 0.5 * _logdets(covariances) - 0.5 * p * np.log(n + 1)
         return StudentRule(squared, constant, n / 2, n + 1)
     # Omits p/2 ln 2, which is equal for all classes.
-    constant = log_prior + student_gain(n - gone, p) - 0.5 * (_logdets(covariances) + p * np.log1p(1 / n))
-    if gone:
-        constant += 0.5 * p * np.log1p(-gone / (n - 1))
-    return StudentRule(squared, constant, (n - gone) / 2, (n - 1) * ((n + 1) / n))
+    constant = (
+        log_prior + student_gain(n - n_dropped, p) - 0.5 * (_logdets(covariances) + p * np.log1p(1 / n))
+    )
+    if n_dropped:
+        constant += 0.5 * p * np.log1p(-n_dropped / (n - 1))
+    return StudentRule(squared, constant, (n - n_dropped) / 2, (n - 1) * ((n + 1) / n))
 
 
-def common_debiased(
+def pooled_debiased_rule(
     moments: ClassMoments,
     covariance: Covariance,
     log_prior: Floats,
@@ -500,11 +525,11 @@ def common_debiased(
         factor = (nu - p - 1) / nu
         return nearest_mean_rule(means, origin, log_prior + 0.5 * p / n, factor)
     r = mass.axes.shape[1]
-    within, origin = _means_within(moments, mass, 1.0)
+    within, origin = _means_on_axes(moments, mass, 1.0)
     return nearest_mean_rule(within, origin, log_prior - r / n, (nu - r - 1) / nu)
 
 
-def separate_debiased(
+def class_debiased_rule(
     moments: ClassMoments, covariances: tuple[Covariance, ...], log_prior: Floats, *, mass: bool = False
 ) -> GaussianRule:
     """Debiased rule with a covariance for each class, unbiased with nu_k = n_k - 1 degrees of freedom.
@@ -591,13 +616,13 @@ def quadratic_form(
     return 0.5 * (matrices[1] - matrices[0]), slopes[0] - slopes[1], float(constants[0] - constants[1])
 
 
-def _means_within(moments: ClassMoments, reduced: Canonical, inflate: float) -> tuple[Means, Floats]:
+def _means_on_axes(moments: ClassMoments, canonical: Canonical, inflate: float) -> tuple[Means, Floats]:
     """Class means within canonical axes, with rows (not means) inflated about their centre.
 
     Parameters
     ----------
     moments : ClassMoments
-    reduced : Canonical
+    canonical : Canonical
     inflate : float
         Factor of the deviations of rows.
 
@@ -606,12 +631,12 @@ def _means_within(moments: ClassMoments, reduced: Canonical, inflate: float) -> 
     means : Means
     origin : (p,) float
     """
-    origin, means = centred(moments, reduced.centre)
+    origin, means = centred(moments, canonical.centre)
     # Inflating rows is equivalent to shrinking the means and inflating the distances.
     centres = origin + means / inflate / moments.scale
-    rests = means / inflate - (centres - origin) * moments.scale
-    axes = reduced.axes * inflate
-    return Means(centres, rests, moments.scale, lambda z: axes.T @ z, lambda y: axes @ y), origin
+    centre_errors = means / inflate - (centres - origin) * moments.scale
+    axes = canonical.axes * inflate
+    return Means(centres, centre_errors, moments.scale, lambda z: axes.T @ z, lambda y: axes @ y), origin
 
 
 def _logdets(covariances: tuple[Covariance, ...]) -> Floats:
@@ -653,8 +678,10 @@ class WholeLaw:
         """
         codes = np.zeros(len(x), dtype=np.intp)
         counts = np.array([self.count])
-        found, gone = common_distances(x, codes, weights, self.distances, counts, self.count - 1)
-        return np.where(gone.determinant_ratio > 0, found[0], np.inf)
+        squared_distances, removal = common_distances(
+            x, codes, weights, self.distances, counts, self.count - 1
+        )
+        return np.where(removal.determinant_ratio > 0, squared_distances[0], np.inf)
 
 
 def whole_law(moments: ClassMoments) -> WholeLaw | None:
@@ -674,22 +701,24 @@ def whole_law(moments: ClassMoments) -> WholeLaw | None:
     """
     if moments.scatters.ndim != 3:
         return None
-    whole = moments.as_one()
-    if whole.total <= moments.n_columns or dependencies(whole):
+    moments_of_all = moments.as_one()
+    if moments_of_all.total <= moments.n_columns or dependencies(moments_of_all):
         return None
-    return WholeLaw(distances(whole, (pooled(whole, whole.total - 1),)), whole.total)
+    return WholeLaw(
+        distances(moments_of_all, (pooled(moments_of_all, moments_of_all.total - 1),)), moments_of_all.total
+    )
 
 
-HELD_BY_PATTERNS = 2**23
+MAX_PATTERN_ELEMENTS = 2**23
 """Number of values in cached rules of patterns, at p^2 for each class, above which the cache is cleared."""
 
 
-def patterns(holes: NDArray[np.bool_]) -> list[tuple[Codes, Codes]]:
+def patterns(is_missing: NDArray[np.bool_]) -> list[tuple[Codes, Codes]]:
     """Group rows by their set of observed columns.
 
     Parameters
     ----------
-    holes : (m, p) bool
+    is_missing : (m, p) bool
         Whether a value is missing.
 
     Returns
@@ -703,13 +732,15 @@ def patterns(holes: NDArray[np.bool_]) -> list[tuple[Codes, Codes]]:
     >>> [(columns.tolist(), rows.tolist()) for columns, rows in patterns(holes)]
     [([0, 1], [1]), ([1], [0, 2])]
     """
-    if not len(holes):
+    if not len(is_missing):
         return []
-    packed = np.packbits(holes, axis=1)
+    packed = np.packbits(is_missing, axis=1)
     _, first, inverse = np.unique(packed, axis=0, return_index=True, return_inverse=True)
     inverse = inverse.ravel()
     rows = np.split(np.argsort(inverse, kind="stable"), np.cumsum(np.bincount(inverse))[:-1])
-    return [(np.flatnonzero(~holes[i]), own) for i, own in zip(first.tolist(), rows, strict=True)]
+    return [
+        (np.flatnonzero(~is_missing[i]), row_index) for i, row_index in zip(first.tolist(), rows, strict=True)
+    ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -729,29 +760,31 @@ class MarginalRule:
     rule: Rule
     log_prior: Floats
     of_columns: Callable[[Codes], Rule]
-    _made: dict[bytes, Rule] = field(default_factory=dict, repr=False, compare=False)
+    _rules: dict[bytes, Rule] = field(default_factory=dict, repr=False, compare=False)
 
     def scores(self, x: Floats) -> Floats:
         """Return the scores (m, K) of rows x (m, p), whose missing values are NaN."""
         scores = np.asarray(self.rule.scores(x))
-        holes = np.isnan(x)
-        rows = np.flatnonzero(holes.any(axis=1))
-        for columns, at in patterns(holes[rows]):
-            own = rows[at]
+        is_missing = np.isnan(x)
+        rows = np.flatnonzero(is_missing.any(axis=1))
+        for columns, row_index in patterns(is_missing[rows]):
+            pattern_rows = rows[row_index]
             if len(columns):
-                scores[own] = self._rule_of(columns).scores(np.take(x[own].T, columns, axis=0).T)
+                scores[pattern_rows] = self._rule_for_columns(columns).scores(
+                    np.take(x[pattern_rows].T, columns, axis=0).T
+                )
             else:
-                scores[own] = self.log_prior
+                scores[pattern_rows] = self.log_prior
         return scores
 
-    def _rule_of(self, columns: Codes) -> Rule:
+    def _rule_for_columns(self, columns: Codes) -> Rule:
         """Return the rule for some columns from the cache, or build it."""
         key = columns.tobytes()
-        if key not in self._made:
-            if len(self._made) * len(self.log_prior) * len(columns) ** 2 > HELD_BY_PATTERNS:
-                self._made.clear()
-            self._made[key] = self.of_columns(columns)
-        return self._made[key]
+        if key not in self._rules:
+            if len(self._rules) * len(self.log_prior) * len(columns) ** 2 > MAX_PATTERN_ELEMENTS:
+                self._rules.clear()
+            self._rules[key] = self.of_columns(columns)
+        return self._rules[key]
 
 
 def means_of_columns(moments: ClassMoments, keep: Codes) -> ClassMoments:

@@ -101,20 +101,22 @@ def common_distances(
     d2 = np.add(cross, lead, out=lead)
     # `between` is symmetric; indexing its rows is faster because they are contiguous.
     d2 += squared_mean_distances[codes]
-    gone = removal(counts[codes], weights, divisor, d2_own, determinant_ratios, float(counts.sum()))
+    removals = removal(counts[codes], weights, divisor, d2_own, determinant_ratios, float(counts.sum()))
     with np.errstate(divide="ignore", invalid="ignore"):
         downdate = (
-            gone.weight
-            * gone.class_weight
-            / ((gone.class_weight - gone.weight) * divisor)
-            / gone.determinant_ratio
+            removals.weight
+            * removals.class_weight
+            / ((removals.class_weight - removals.weight) * divisor)
+            / removals.determinant_ratio
         )
         np.square(cross, out=cross)
         cross *= downdate[:, None]
         d2 += cross
-        d2 *= gone.divisor_ratio[:, None]
-        d2[rows, codes] = gone.divisor_ratio * gone.distance_factor * d2_own / gone.determinant_ratio
-    return d2.T, gone
+        d2 *= removals.divisor_ratio[:, None]
+        d2[rows, codes] = (
+            removals.divisor_ratio * removals.distance_factor * d2_own / removals.determinant_ratio
+        )
+    return d2.T, removals
 
 
 def separate_distances(
@@ -152,10 +154,10 @@ def separate_distances(
     """
     d2 = distances.squared(x)
     rows = np.arange(len(codes))
-    gone = removal(counts[codes], weights, divisors[codes], d2[codes, rows], determinant_ratios)
+    removals = removal(counts[codes], weights, divisors[codes], d2[codes, rows], determinant_ratios)
     with np.errstate(divide="ignore", invalid="ignore"):
-        d2[codes, rows] *= gone.distance_factor * gone.divisor_ratio / gone.determinant_ratio
-    return d2, gone
+        d2[codes, rows] *= removals.distance_factor * removals.divisor_ratio / removals.determinant_ratio
+    return d2, removals
 
 
 def diagonal_scores(
@@ -204,17 +206,17 @@ def diagonal_scores(
     full_variances = variances[covariance_index].T
     divisor = divisors[covariance_index]
     count = counts[codes]
-    gone = removal(count, weights, divisor, total=float(counts.sum()) if common else None)
-    remaining_variances = full_variances - gone.downdate_factor / divisor * own_deviations**2
+    removals = removal(count, weights, divisor, total_weight=float(counts.sum()) if common else None)
+    remaining_variances = full_variances - removals.downdate_factor / divisor * own_deviations**2
     scores = np.empty((len(counts), len(codes)))
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        variances_without_row = remaining_variances / gone.divisor_ratio
+        variances_without_row = remaining_variances / removals.divisor_ratio
         for k in range(len(counts)):
             is_member = codes == k
             deviations = (
                 standard_columns(x, origins[k][:, None], distances.scale) - distances.means[k][:, None]
             )
-            deviations *= np.where(is_member, np.sqrt(gone.distance_factor), 1.0)
+            deviations *= np.where(is_member, np.sqrt(removals.distance_factor), 1.0)
             variance = (
                 variances_without_row
                 if common
@@ -228,8 +230,8 @@ def diagonal_scores(
     return settle(
         scores,
         codes,
-        gone,
-        ~((gone.divisor_ratio > 0) & np.isfinite(remaining_shares) & (remaining_shares > SPOILT)),
+        removals,
+        ~((removals.divisor_ratio > 0) & np.isfinite(remaining_shares) & (remaining_shares > SPOILT)),
     ).T
 
 
@@ -271,18 +273,18 @@ class Removal:
 
 
 def removal(
-    counts: Floats,
+    class_weights: Floats,
     weights: Floats | None,
     divisor: float | Floats,
     d2_own: Floats | float = 0.0,
-    left: Floats | None = None,
-    total: float | None = None,
+    determinant_ratio: Floats | None = None,
+    total_weight: float | None = None,
 ) -> Removal:
     """Compute the effect of leaving out rows.
 
     Parameters
     ----------
-    counts : (m,) float
+    class_weights : (m,) float
         Weights of the classes of the rows.
     weights : (m,) float or None
         Frequency weights; at most one unit of a row is left out.
@@ -290,9 +292,9 @@ def removal(
         Divisor of the covariance in the full fit.
     d2_own : (m,) float, default 0
         Squared distance from the class mean, from which `Removal.determinant_ratio` is computed.
-    left : (m,) float or None
+    determinant_ratio : (m,) float or None
         Accurate values of `Removal.determinant_ratio`, if they have been computed.
-    total : float or None
+    total_weight : float or None
         Sum of all weights, for a common covariance. If a row is alone in its class, the maximum-likelihood
         divisor N decreases by its weight, and N - K by its weight less one, because the class is lost as
         well.
@@ -301,13 +303,13 @@ def removal(
     -------
     Removal
     """
-    out = np.ones(len(counts)) if weights is None else np.minimum(weights, 1.0)
-    alone = counts - out <= EPS * counts
-    shrink_by = np.where(alone & (np.asarray(divisor) != total), out - 1.0, out)
-    out = np.where(alone, 0.0, out)
-    if left is None:
-        left = 1.0 - out * counts / ((counts - out) * divisor) * d2_own
-    return Removal(out, counts, alone, (divisor - shrink_by) / divisor, left)
+    weight = np.ones(len(class_weights)) if weights is None else np.minimum(weights, 1.0)
+    is_alone = class_weights - weight <= EPS * class_weights
+    divisor_loss = np.where(is_alone & (np.asarray(divisor) != total_weight), weight - 1.0, weight)
+    weight = np.where(is_alone, 0.0, weight)
+    if determinant_ratio is None:
+        determinant_ratio = 1.0 - weight * class_weights / ((class_weights - weight) * divisor) * d2_own
+    return Removal(weight, class_weights, is_alone, (divisor - divisor_loss) / divisor, determinant_ratio)
 
 
 def leave_lone_to_refits(scores: Floats, class_weights: Floats, weights: Floats | None) -> Floats:

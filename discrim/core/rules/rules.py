@@ -34,23 +34,23 @@ from discrim.core.numerics.arrays import Codes, Floats, slices
 MANY_CLASSES = 64
 """Number of classes above which scores are stored row by row in memory, not class by class."""
 
-FEW_CLASSES = 16
-SHORT = 2**19
-"""For up to `FEW_CLASSES` classes, products of rows stored row by row are computed in blocks of about
-`SHORT` multiplications, which is faster.
+MAX_CLASSES_FOR_CHUNKS = 16
+MAX_CHUNK_ELEMENTS = 2**19
+"""For up to `MAX_CLASSES_FOR_CHUNKS` classes, products of rows stored row by row are computed in blocks of
+about `MAX_CHUNK_ELEMENTS` multiplications, which is faster.
 """
 
-ALONE = 2**18
-LEAST_PANEL = 32
-"""`ALONE` is the number of multiplications up to which OpenBLAS uses one thread; larger products are split
-into panels of at least `LEAST_PANEL` classes.
+MAX_PANEL_ELEMENTS = 2**18
+PANEL_MULTIPLE = 32
+"""`MAX_PANEL_ELEMENTS` is the number of multiplications up to which OpenBLAS uses one thread; larger products
+are split into panels of at least `PANEL_MULTIPLE` classes.
 """
 
-NO_WEIGHT = -746.0
+MIN_LOG_WEIGHT = -746.0
 """Logarithm whose exponential underflows to zero; computing such exponentials is slow."""
 
-MOST_MOVES = 4
-"""Maximum number of times that a row is scored again because its best class belongs to another crowd."""
+MAX_RESCORINGS = 4
+"""Maximum number of times that a row is scored again because its best class belongs to another group."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +62,7 @@ class LinearRule:
     origin, scale : (p,) float
     coef : (p, K) float
     intercept : (K,) float
-    crowds : tuple of Crowd
+    crowds : tuple of CloseClasses
         Classes so close together that their scores about this origin would lose digits.
     """
 
@@ -70,36 +70,36 @@ class LinearRule:
     scale: Floats
     coef: Floats
     intercept: Floats
-    crowds: tuple[Crowd, ...] = ()
+    crowds: tuple[CloseClasses, ...] = ()
 
     def scores(self, x: Floats) -> Floats:
         """Return the scores (m, K) of rows x (m, p)."""
         scores = self._products(x)
         scores += self.intercept
-        return self._crowds_scored(x, scores) if self.crowds else scores
+        return self._rescore_close_classes(x, scores) if self.crowds else scores
 
     def _products(self, x: Floats) -> Floats:
         """Return the products z'coef (m, K)."""
         (m, p), n_classes = x.shape, len(self.intercept)
         # A fixed layout costs little with many classes. Small products in two layouts may round differently.
-        many = n_classes > MANY_CLASSES
-        z = standard_columns(x, self.origin, self.scale, order="C" if many else "K")
-        if many:
+        has_many_classes = n_classes > MANY_CLASSES
+        z = standard_columns(x, self.origin, self.scale, order="C" if has_many_classes else "K")
+        if has_many_classes:
             scores = np.empty((m, n_classes))
-            width = ALONE // max(m * p, 1) & -LEAST_PANEL
-            for some in slices(n_classes, width or n_classes):
-                np.matmul(z.T, self.coef[:, some], out=scores[:, some])
+            width = MAX_PANEL_ELEMENTS // max(m * p, 1) & -PANEL_MULTIPLE
+            for class_slice in slices(n_classes, width or n_classes):
+                np.matmul(z.T, self.coef[:, class_slice], out=scores[:, class_slice])
             return scores
-        short = n_classes <= FEW_CLASSES and x.strides[0] > x.strides[1]
+        is_short = n_classes <= MAX_CLASSES_FOR_CHUNKS and x.strides[0] > x.strides[1]
         products = np.empty((n_classes, m))
-        piece = max(SHORT // (p * n_classes) & -64, 64) if short else m
+        chunk_size = max(MAX_CHUNK_ELEMENTS // (p * n_classes) & -64, 64) if is_short else m
         # A single remaining row joins the last piece, because BLAS rounds matrix-vector products differently.
-        for start, stop in pairwise([0, *range(piece, m - 1, piece), m]):
+        for start, stop in pairwise([0, *range(chunk_size, m - 1, chunk_size), m]):
             np.matmul(self.coef.T, z[:, start:stop], out=products[:, start:stop])
         return products.T
 
-    def _crowds_scored(self, x: Floats, scores: Floats) -> Floats:
-        """Score the classes near the best class of each row again by the rule of its crowd.
+    def _rescore_close_classes(self, x: Floats, scores: Floats) -> Floats:
+        """Score the classes near the best class of each row again by the rule of their group.
 
         Parameters
         ----------
@@ -111,29 +111,29 @@ class LinearRule:
         -------
         (m, K) float
         """
-        home = np.full(scores.shape[1], -1)
+        group_of_class = np.full(scores.shape[1], -1)
         for i, crowd in enumerate(self.crowds):
-            home[crowd.covered] = i
-        before = np.full(len(x), -1)
-        for _ in range(MOST_MOVES):
-            at = home[np.argmax(scores, axis=1)]
-            moved = np.flatnonzero((at != before) & (at >= 0))
-            for i in np.unique(at[moved]).tolist():
+            group_of_class[crowd.covered] = i
+        previous_ids = np.full(len(x), -1)
+        for _ in range(MAX_RESCORINGS):
+            group_ids = group_of_class[np.argmax(scores, axis=1)]
+            changed_rows = np.flatnonzero((group_ids != previous_ids) & (group_ids >= 0))
+            for i in np.unique(group_ids[changed_rows]).tolist():
                 crowd = self.crowds[i]
-                rows = moved[at[moved] == i]
-                own = crowd.rule.scores(x[rows])
+                rows = changed_rows[group_ids[changed_rows] == i]
+                group_scores = crowd.rule.scores(x[rows])
                 others = scores[rows]
-                others += (own[:, 0] - others[:, crowd.members[0]])[:, None]
-                others[:, crowd.members] = own
+                others += (group_scores[:, 0] - others[:, crowd.members[0]])[:, None]
+                others[:, crowd.members] = group_scores
                 scores[rows] = others
-            if not len(moved):
+            if not len(changed_rows):
                 break
-            before = at
+            previous_ids = group_ids
         return scores
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Crowd:
+class CloseClasses:
     """Classes whose means are close together, compared to their distance from other classes.
 
     A row whose best class is covered is scored again by the rule of the members, about the first of them.
@@ -141,7 +141,7 @@ class Crowd:
     Attributes
     ----------
     covered : (c,) int
-        Classes for which this crowd contains all close classes.
+        Classes for which this group contains all close classes.
     members : (k,) int
         Classes that are close to the covered ones.
     rule : LinearRule or OtherRule
@@ -154,7 +154,7 @@ class Crowd:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Nearest:
+class NearestMeanDistances:
     """Squared distances to class means in one metric, as the distance to the nearest mean plus differences.
 
     Attributes
@@ -195,7 +195,7 @@ class Distances:
     means : (K, p) float
     covariances : tuple of Covariance
         One for all classes, or one for each class.
-    nearest : Nearest or None
+    nearest : NearestMeanDistances or None
         More accurate computation for a common covariance.
     """
 
@@ -203,7 +203,7 @@ class Distances:
     scale: Floats
     means: Floats
     covariances: tuple[Covariance, ...]
-    nearest: Nearest | None = None
+    nearest: NearestMeanDistances | None = None
 
     def squared(self, x: Floats) -> Floats:
         """Return the squared distances (K, m) of rows x (m, p)."""
@@ -247,19 +247,19 @@ class StudentRule:
 
     Attributes
     ----------
-    distances : Distances or Nearest
-    constant, power, spread : (K,) float
+    distances : Distances or NearestMeanDistances
+    constant, power, dispersion : (K,) float
     """
 
-    distances: Distances | Nearest
+    distances: Distances | NearestMeanDistances
     constant: Floats
     power: Floats
-    spread: Floats
+    dispersion: Floats
 
     def scores(self, x: Floats) -> Floats:
         """Return the scores (m, K) of rows x (m, p)."""
         scores = self.distances.squared(x)
-        scores /= self.spread[:, None]
+        scores /= self.dispersion[:, None]
         np.log1p(scores, out=scores)
         scores *= -self.power[:, None]
         scores += self.constant[:, None]
@@ -306,8 +306,8 @@ class IndependentRule:
         if self.normal is None:
             scores = np.repeat(self.log_prior[:, None], len(x), axis=1)
         else:
-            part = x if len(self.positions) == x.shape[1] else x[:, self.positions]
-            scores = self._normal_scores(self.normal, part).T
+            normal_columns = x if len(self.positions) == x.shape[1] else x[:, self.positions]
+            scores = self._normal_scores(self.normal, normal_columns).T
         for columns in self.others:
             scores = scores + columns.log_densities(x)
         return np.asarray(scores.T)
@@ -319,12 +319,15 @@ class IndependentRule:
         if not len(rows):
             return scores
         distances = rule.distances
-        part = x[rows]
-        known = ~np.isnan(part.T)
+        incomplete = x[rows]
+        is_observed = ~np.isnan(incomplete.T)
         for k, covariance in enumerate(distances.covariances):
-            z = standard_columns(part, distances.origin[k], distances.scale) - distances.means[k][:, None]
+            z = (
+                standard_columns(incomplete, distances.origin[k], distances.scale)
+                - distances.means[k][:, None]
+            )
             density = -0.5 * covariance.whiten(z) ** 2 - np.log(covariance.root)[:, None]
-            scores[rows, k] = self.log_prior[k] + np.where(known, density, 0.0).sum(axis=0)
+            scores[rows, k] = self.log_prior[k] + np.where(is_observed, density, 0.0).sum(axis=0)
         return scores
 
 
@@ -431,10 +434,10 @@ class NoLikelihood:
         raise CoreNotSupportedError(self.no_parameters)
 
 
-def refuse_method(method: str, why: str) -> None:
+def refuse_method(method: str, reason: str) -> None:
     """Raise NotSupportedError unless the method of the posteriors is "plugin"."""
     if method != "plugin":
-        raise CoreNotSupportedError("plugin_only", method=method, cause=why)
+        raise CoreNotSupportedError("plugin_only", method=method, cause=reason)
 
 
 def logs_of_prior(prior: Floats) -> Floats:
@@ -483,22 +486,22 @@ def posteriors(scores: Floats, out: Floats | None = None) -> Floats:
     """
     with np.errstate(over="ignore", invalid="ignore"):
         weights = np.subtract(scores, scores.max(axis=1, keepdims=True), out=None if out is None else scores)
-    if weights.min(initial=0.0) < NO_WEIGHT:
-        np.putmask(weights, weights < NO_WEIGHT, -np.inf)
+    if weights.min(initial=0.0) < MIN_LOG_WEIGHT:
+        np.putmask(weights, weights < MIN_LOG_WEIGHT, -np.inf)
     np.exp(weights, out=weights)
     # With many classes avoid a matrix product, in which threads would wait for each other.
-    many = weights.shape[1] > MANY_CLASSES
-    sums = weights.sum(axis=1) if many else weights @ np.ones(weights.shape[1])
+    has_many_classes = weights.shape[1] > MANY_CLASSES
+    sums = weights.sum(axis=1) if has_many_classes else weights @ np.ones(weights.shape[1])
     return np.asarray(np.multiply(weights, 1 / sums[:, None], out=weights if out is None else out))
 
 
-def log_odds_against(scores: Floats, at: int) -> Floats:
+def log_odds_against(scores: Floats, position: int) -> Floats:
     """Log odds of the classes against one of them.
 
     Parameters
     ----------
     scores : (m, K) float
-    at : int
+    position : int
         Position of the reference class.
 
     Returns
@@ -506,8 +509,8 @@ def log_odds_against(scores: Floats, at: int) -> Floats:
     (m, K) float
         The scores, for a row that is impossible in the reference class.
     """
-    own = scores[:, at : at + 1]
-    return np.asarray(scores - np.where(np.isneginf(own), 0.0, own))
+    reference_scores = scores[:, position : position + 1]
+    return np.asarray(scores - np.where(np.isneginf(reference_scores), 0.0, reference_scores))
 
 
 def best_class(scores: Floats) -> NDArray[np.intp]:
@@ -522,7 +525,7 @@ def best_class(scores: Floats) -> NDArray[np.intp]:
     (m,) int
         -1 for a row with a missing score, or with scores of minus infinity in every class.
     """
-    if scores.shape[1] > FEW_CLASSES:
+    if scores.shape[1] > MAX_CLASSES_FOR_CHUNKS:
         rows = np.ascontiguousarray(scores)
         best = np.argmax(rows, axis=1)
         largest = rows[np.arange(len(rows)), best]
@@ -582,9 +585,9 @@ def least_losses(joint: Floats, costs: Floats) -> Floats:
     """
     if not counts_errors(costs):
         return np.asarray((joint @ costs).min(axis=1))
-    rest = joint.copy()
-    rest[np.arange(len(rest)), rest.argmax(axis=1)] = 0.0
-    return np.asarray(rest.sum(axis=1))
+    remaining = joint.copy()
+    remaining[np.arange(len(remaining)), remaining.argmax(axis=1)] = 0.0
+    return np.asarray(remaining.sum(axis=1))
 
 
 def takes_stored(rule: Rule) -> bool:
@@ -592,7 +595,7 @@ def takes_stored(rule: Rule) -> bool:
     if isinstance(rule, PartRule):
         return takes_stored(rule.rule)
     if isinstance(rule, IndependentRule):
-        return rule.normal is None and all(getattr(each, "takes_stored", False) for each in rule.others)
+        return rule.normal is None and all(getattr(column, "takes_stored", False) for column in rule.others)
     return isinstance(rule, LinearRule) and not rule.crowds
 
 
@@ -615,11 +618,11 @@ def stored_scores(rule: Rule, rows: SparseRows) -> Floats:
     if isinstance(rule, IndependentRule):
         total = np.repeat(rule.log_prior[:, None], len(rows), axis=1)
         others: tuple[Any, ...] = rule.others
-        for each in others:
-            total = total + each.log_densities(rows)
+        for column in others:
+            total = total + column.log_densities(rows)
         return np.asarray(total.T)
     if not isinstance(rule, LinearRule):
-        raise TypeError(f"{type(rule).__name__} takes rows that are written out: pass rows.dense().")
+        raise TypeError(f"{type(rule).__name__} does not accept sparse rows. Pass rows.dense().")
     base = ((rows.base - rule.origin) * rule.scale) @ rule.coef + rule.intercept
     return rows.products(base, rule.coef * rule.scale[:, None])
 
