@@ -67,7 +67,7 @@ class EstimatorCovariance(CovarianceModel):
         """Raise InvalidStateError unless there is a covariance of all columns for each class or for all."""
         shapes = [covariance.root.shape for covariance in self.covariances]
         if shapes != [(n_columns, n_columns)] * n_covariances:
-            raise InvalidStateError("its covariances by an estimator are not those of its columns")
+            raise InvalidStateError("its covariances by an estimator do not match its columns")
 
     def unfitted(self) -> EstimatorCovariance:
         """Return a copy without estimated covariances."""

@@ -364,7 +364,7 @@ class LeftOutRows:
 
         Returns
         -------
-        Taken
+        LeftOutRows
         """
         return LeftOutRows(
             h,
@@ -572,15 +572,15 @@ class DenseCorrelations:
         return DenseCorrelations(matrix, np.maximum(eigenvalues, 0.0), axes)
 
     def distances(
-        self, gaps: Floats, taken: LeftOutRows, g: float, crossed: Floats | None, count: Floats
+        self, mean_deviations: Floats, left_out: LeftOutRows, g: float, crossed: Floats | None, count: Floats
     ) -> tuple[Floats, Floats]:
         """Compute squared distances to all class means without each row.
 
         Parameters
         ----------
-        gaps : (K, p, m) float
+        mean_deviations : (K, p, m) float
             Differences from the class means, in standard deviations.
-        taken : Taken
+        left_out : LeftOutRows
         g : float
             Shrinkage of the correlations.
         crossed : (m,) float, optional
@@ -593,9 +593,9 @@ class DenseCorrelations:
         squared_distances : (K, m) float
         shrinkages : (m,) float
         """
-        h = taken.h
-        e = taken.e
-        downdate_factors = taken.downdate_factor
+        h = left_out.h
+        e = left_out.e
+        downdate_factors = left_out.downdate_factor
         b = (e * h**2).sum(axis=0) ** 2 - ((e * h**2) ** 2).sum(axis=0)
         shrinkages = np.full(len(downdate_factors), g)
         if crossed is not None:
@@ -605,11 +605,11 @@ class DenseCorrelations:
                 + downdate_factors**2 * b
             )
             shrinkages = correlation_intensity(pairs, crossed, count)
-        d2 = np.full((len(gaps), len(downdate_factors)), np.nan)
+        d2 = np.full((len(mean_deviations), len(downdate_factors)), np.nan)
         is_regular = (e > 0).all(axis=0) & (shrinkages > MIN_SHRINKAGE)
         iterated = np.flatnonzero(is_regular & (downdate_factors * (h**2).max(axis=0) <= MAX_ITERATIVE_SHARE))
         d2[:, iterated] = self._iterated(
-            gaps[:, :, iterated],
+            mean_deviations[:, :, iterated],
             h[:, iterated],
             e[:, iterated],
             downdate_factors[iterated],
@@ -629,7 +629,7 @@ class DenseCorrelations:
             )
             matrices *= (1.0 - shrinkages[chunk])[:, None, None] * f[:, :, None] * f[:, None, :]
             matrices[:, range(len(h)), range(len(h))] = 1.0
-            y = gaps[:, :, chunk].transpose(2, 1, 0)
+            y = mean_deviations[:, :, chunk].transpose(2, 1, 0)
             d2[:, chunk] = (y * np.linalg.solve(matrices, y)).sum(axis=1).T
         return d2, shrinkages
 
@@ -702,7 +702,7 @@ class LowRankCorrelations:
     def from_moments(moments: ClassMoments, column_norms: Floats) -> LowRankCorrelations:
         """Decompose the correlations of moments with a thin root, for columns of lengths (p,)."""
         if moments.roots is None:
-            raise TypeError("Moments without roots are not thin.")
+            raise TypeError("The moments have no thin roots.")
         _, singular_values, axes = svd(moments.roots[0] / column_norms, full_matrices=False)
         is_nonzero = singular_values > MIN_SINGULAR_RATIO * singular_values.max(initial=0.0)
         return LowRankCorrelations(
@@ -710,15 +710,15 @@ class LowRankCorrelations:
         )
 
     def distances(
-        self, gaps: Floats, taken: LeftOutRows, g: float, crossed: Floats | None, count: Floats
+        self, mean_deviations: Floats, left_out: LeftOutRows, g: float, crossed: Floats | None, count: Floats
     ) -> tuple[Floats, Floats]:
         """Compute squared distances to all class means without each row.
 
         Parameters
         ----------
-        gaps : (K, p, m) float
+        mean_deviations : (K, p, m) float
             Differences from the class means, in standard deviations.
-        taken : Taken
+        left_out : LeftOutRows
         g : float
             Shrinkage of the correlations.
         crossed : (m,) float, optional
@@ -733,13 +733,13 @@ class LowRankCorrelations:
         """
         (r, p), m = self.root.shape, len(count)
         shrinkages = np.full(m, g)
-        d2 = np.full((len(gaps), m), np.nan)
-        a = (self.root @ taken.h) / self.eigenvalues[:, None]
+        d2 = np.full((len(mean_deviations), m), np.nan)
+        a = (self.root @ left_out.h) / self.eigenvalues[:, None]
         for i in range(m):
-            t = self.root * np.sqrt(taken.e[:, i])
+            t = self.root * np.sqrt(left_out.e[:, i])
             if squared_norm := float(a[:, i] @ a[:, i]):
                 # If the row is the only one in its direction, the direction vanishes.
-                reduction = 1.0 - np.sqrt(max(1.0 - taken.downdate_factor[i] * squared_norm, 0.0))
+                reduction = 1.0 - np.sqrt(max(1.0 - left_out.downdate_factor[i] * squared_norm, 0.0))
                 t -= np.outer(reduction / squared_norm * a[:, i], a[:, i] @ t)
             if not np.isfinite(t).all():
                 continue
@@ -750,7 +750,7 @@ class LowRankCorrelations:
                 deviation[np.diag_indices(r)] -= p / r
                 pairs = (deviation**2).sum() + p * (p - r) / r
                 shrinkages[i] = float(correlation_intensity(np.array(pairs), crossed[i], count[i]))
-            y = gaps[:, :, i].T
+            y = mean_deviations[:, :, i].T
             if shrinkages[i] == 1.0:
                 d2[:, i] = (y**2).sum(axis=0)
                 continue

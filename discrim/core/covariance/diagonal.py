@@ -146,7 +146,7 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
 
         Returns
         -------
-        Trial
+        CandidateScorer
         """
         candidates = np.array(self.shrinkage.grid)
         return diagonal_candidate_scores(limit_scales_to_median(moments), divisors, log_prior, candidates)
@@ -264,7 +264,7 @@ class SquaresWithoutRow:
         g : (m,) float
             Shrinkages.
         min_ratio : float
-            Remaining proportion of a sum of squares up to which a row is spoilt.
+            Remaining proportion of a sum of squares up to which a row is inaccurate.
 
         Returns
         -------
@@ -345,7 +345,7 @@ def squares_without_row(
 
     Returns
     -------
-    WithoutRow
+    SquaresWithoutRow
     """
     common = len(divisors) == 1
     unit = data_units(moments, by_class=False)[0][:, None]
@@ -353,9 +353,9 @@ def squares_without_row(
     totals = moments.squares.T * unit * unit
     full_squares = totals.sum(axis=1, keepdims=True) if common else totals[:, codes]
     divisor = divisors[0] if common else divisors[codes]
-    gone = removal(moments.counts[codes], weights, divisor)
-    squares = full_squares - gone.downdate_factor * u**2
-    return SquaresWithoutRow(squares, full_squares, np.median(squares, axis=0), codes, gone, u)
+    removals = removal(moments.counts[codes], weights, divisor)
+    squares = full_squares - removals.downdate_factor * u**2
+    return SquaresWithoutRow(squares, full_squares, np.median(squares, axis=0), codes, removals, u)
 
 
 def leave_one_out_scores(
@@ -368,16 +368,16 @@ def leave_one_out_scores(
     Parameters
     ----------
     fitted : NormalClasses
-    rows : WithoutRow
+    rows : SquaresWithoutRow
     g : (m,) float
         Shrinkages.
     min_ratio : float
-        Remaining proportion of a sum of squares up to which a row is spoilt.
+        Remaining proportion of a sum of squares up to which a row is inaccurate.
 
     Returns
     -------
     (K, m) float
-        NaN for spoilt rows.
+        NaN for inaccurate rows.
     """
     moments = fitted.moments
     covariances = fitted.covariances
@@ -458,7 +458,7 @@ def diagonal_candidate_scores(
 
     Returns
     -------
-    Trial
+    CandidateScorer
     """
     squares = moments.squares.sum(axis=0, keepdims=True) if len(divisors) == 1 else moments.squares
 

@@ -284,11 +284,11 @@ class FactorAnalyticCovariance(CovarianceModel):
         """Raise InvalidStateError if form, threshold or dimensions are invalid."""
         dimensions = self.wanted.given
         if self.wanted.form not in FORMS or not 0 <= self.wanted.threshold <= 1:
-            raise InvalidStateError("its form, or how its dimensions were found, is not known")
+            raise InvalidStateError("its form is unknown, or its threshold is not between 0 and 1")
         if dimensions is None or dimensions.shape != (n_covariances,) or (dimensions < 1).any():
-            raise InvalidStateError("its dimensions are not those of its classes")
+            raise InvalidStateError("its dimensions do not match its classes")
         if common_dimension(self.wanted.form) and len(set(dimensions.tolist())) > 1:
-            raise InvalidStateError("its dimensions are to be the same")
+            raise InvalidStateError("its dimensions differ, but its form has a common dimension")
 
 
 def factor_fault(fault: Fault, form: str) -> NoEstimateError:
@@ -795,7 +795,7 @@ def downdated(eigenvalues: Floats, squares: Floats, q: int) -> DowndatedEigenval
 
     Returns
     -------
-    Downdated
+    DowndatedEigenvalues
 
     Examples
     --------
@@ -976,7 +976,7 @@ class _LeaveOneOutFactors:
 
         Returns
         -------
-        _Split
+        _SignalNoiseSplit
         """
         if q >= len(coordinates):
             return self.split_all(coordinates, ranks, removal)
@@ -1018,7 +1018,7 @@ class _LeaveOneOutFactors:
 
         Returns
         -------
-        split : _Split
+        split : _SignalNoiseSplit
         is_valid : (m,) bool
             Rows for which the q eigenvalues suffice.
         """
@@ -1062,7 +1062,7 @@ class _LeaveOneOutFactors:
 
         Returns
         -------
-        _Split
+        _SignalNoiseSplit
         """
         r, m = coordinates.shape
         scatters = -(removal.downdate_factor[:, None] * coordinates.T)[:, :, None] * coordinates.T[:, None, :]
@@ -1092,7 +1092,7 @@ class _LeaveOneOutFactors:
 
         Parameters
         ----------
-        split : _Split
+        split : _SignalNoiseSplit
         ranks : (m,) int
             Rank without each row.
         removal : Removal
@@ -1168,12 +1168,12 @@ def factor_leave_one_out(fitted: NormalClasses, factors: Factors) -> LeftOut:
             for start in range(0, len(members), step):
                 chunk = members[start : start + step]
                 w = None if weights is None else weights[chunk]
-                taken = removal(moments.counts[codes[chunk]], w, divisors[codes[chunk]])
+                chunk_removals = removal(moments.counts[codes[chunk]], w, divisors[codes[chunk]])
                 is_whole = np.ones(len(chunk), dtype=bool) if w is None else w <= 1
                 ranks = rank - (is_whole & (spectrum.free <= rank))
-                split = class_rows.split(coordinates[:, start : start + step], ranks, taken, q)
+                split = class_rows.split(coordinates[:, start : start + step], ranks, chunk_removals, q)
                 log_scores[code, chunk], needs_refit[chunk] = class_rows.log_densities(
-                    split, ranks, taken, float(divisors[code])
+                    split, ranks, chunk_removals, float(divisors[code])
                 )
         log_scores[codes, np.arange(len(codes))] += log_prior[codes]
         return settle(log_scores, codes, removals, needs_refit).T

@@ -304,7 +304,7 @@ class CovarianceModel(ABC):
 
         Returns
         -------
-        Trial
+        CandidateScorer
             Function of rows that yields scores (K, m) for each candidate.
         """
         return lambda x, codes, weights: iter(())
@@ -443,7 +443,7 @@ class CovarianceModel(ABC):
         """
         for shrinkage, count in zip(self.shrinkages, (n_covariances, 1), strict=False):
             if len(shrinkage.values) != count or shrinkage.rule not in self.shrinkage_rules:
-                raise InvalidStateError(f"its shrinkage is not one of {self.name!r}")
+                raise InvalidStateError(f"its shrinkage does not match the covariance {self.name!r}")
 
 
 @dataclass(frozen=True)

@@ -263,7 +263,7 @@ def nonlinear_leave_one_out(fitted: NormalClasses) -> LeftOut:
             moments.counts[codes],
             weights,
             divisors[covariance_index],
-            total=moments.total if common else None,
+            total_weight=moments.total if common else None,
         )
         is_whole = ~removals.is_alone if weights is None else ~removals.is_alone & (weights <= 1)
         log_scores = np.empty((moments.n_classes, len(codes))) if rule is None else np.array(rule.scores(x).T)

@@ -327,7 +327,7 @@ class ThinCovariance(Covariance):
         ThinCovariance
         """
         if spectrum.axes is None:
-            raise TypeError("The axes of a sphere are its columns: it is not thin.")
+            raise TypeError("A diagonal scatter has no axes other than its columns.")
         sd = np.sqrt(variances)
         root = sd[:, None] * spectrum.axes / spectrum.unit
         factor = (spectrum.axes / sd[:, None] * spectrum.unit).T

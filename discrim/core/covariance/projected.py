@@ -371,23 +371,25 @@ class SubspaceCovariance(CovarianceModel):
         sums = np.cumsum(spectrum.lengths)
         return min(int((sums < self.wanted - SHARE_ROUNDING).sum()) + 1, n_available)
 
-    def too_few_axes(self, wanted: int, there: int) -> NoEstimateError:
-        """Return the error for fewer axes (`there`) than requested (`wanted`)."""
-        return UnsuitableOptionError("fewer_axes_than_wanted", wanted=wanted, available=there)
+    def too_few_axes(self, n_requested: int, n_available: int) -> NoEstimateError:
+        """Return the error for fewer axes (`n_available`) than requested (`n_requested`)."""
+        return UnsuitableOptionError("fewer_axes_than_wanted", wanted=n_requested, available=n_available)
 
-    def too_few_df(self, wanted: int, free: int, k: int | None) -> NoEstimateError:
+    def too_few_df(self, n_requested: int, df: int, k: int | None) -> NoEstimateError:
         """Return the error for scores with a singular covariance.
 
         Parameters
         ----------
-        wanted : int
+        n_requested : int
             Number of scores.
-        free : int
+        df : int
             Degrees of freedom.
         k : int or None
             Position of the class; None for the pooled covariance.
         """
-        return SingularEstimateError("singular_scores", class_positions=positions(k), wanted=wanted, df=free)
+        return SingularEstimateError(
+            "singular_scores", class_positions=positions(k), wanted=n_requested, df=df
+        )
 
     def scores(self, moments: ClassMoments) -> Scores:
         """Return the scores on the axes of the moments."""
@@ -529,7 +531,7 @@ class SubspaceCovariance(CovarianceModel):
         Parameters
         ----------
         fitted : NormalClasses
-        without : AxesWithout
+        without : LeaveOneOutAxes
             Leave-one-out moments.
         x : (m, p) float
         codes : (m,) int
@@ -575,9 +577,9 @@ class SubspaceCovariance(CovarianceModel):
         """Raise InvalidStateError if the scores cannot have this covariance, or the indicators do not fit."""
         self.inner.check_restored(n_covariances, n_columns)
         if not self.inner.traits.allows_subspace or self.count is None or self.count < 1:
-            raise InvalidStateError("its number of components does not go with its structure")
+            raise InvalidStateError("its number of components does not match its covariance")
         if self.indicators is not None and len(self.indicators) != n_columns:
-            raise InvalidStateError("its indicators of levels are not of its columns")
+            raise InvalidStateError("its indicators of levels do not match its columns")
 
 
 MAX_QUICK_WORK = 2.0**28
@@ -595,9 +597,9 @@ MAX_PRODUCTS = 2.0**38
 """Multiplications for new units that take about a second, and maximum number of multiplications."""
 
 
-def refuse_anew(what: str, moments: ClassMoments) -> NotSupportedError:
+def refuse_anew(feature: str, moments: ClassMoments) -> NotSupportedError:
     """Return the error for a computation that would learn the axes without each row and takes too long."""
-    return CoreNotSupportedError("axes_without_each_row", what=what, n_rows=moments.rows.sum())
+    return CoreNotSupportedError("axes_without_each_row", what=feature, n_rows=moments.rows.sum())
 
 
 MAX_RELATIVE_ERROR = 1e-9
@@ -733,7 +735,7 @@ class LeaveOneOutAxes:
 
         Returns
         -------
-        AxesWithout
+        LeaveOneOutAxes
         """
         moments = comparable(moments)
         totals = ColumnTotals.from_moments(moments)

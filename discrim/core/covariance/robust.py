@@ -411,11 +411,11 @@ def mcd(x: Floats, support_fraction: float = 0.5) -> Mcd | ExactFit:
     cores: list[_ConcentratedSubset] = []
     passed: set[bytes] = set()
     for subset in starts:
-        found = _concentrated(z, subset, h, passed)
-        if isinstance(found, ExactFit):
-            return found
-        if found is not None:
-            cores.append(found)
+        concentrated = _concentrated(z, subset, h, passed)
+        if isinstance(concentrated, ExactFit):
+            return concentrated
+        if concentrated is not None:
+            cores.append(concentrated)
     min_logdet = min(core.logdet for core in cores)
     return _kept(z, next(core for core in cores if core.logdet <= min_logdet + MAX_TIED_DIFFERENCE), h)
 
@@ -527,7 +527,7 @@ def _kept(z: Floats, core: _ConcentratedSubset, h: int) -> Mcd:
     Parameters
     ----------
     z : (n, p) float
-    core : _Core
+    core : _ConcentratedSubset
     h : int
 
     Returns
@@ -796,7 +796,8 @@ class MCDCovariance(RobustCovariance):
     def check_restored(self, n_covariances: int, n_columns: int) -> None:
         """Raise InvalidStateError if the subset is not at least half of the rows."""
         if not 0.5 <= self.support_fraction <= 1:
-            raise InvalidStateError(f"its subset is {self.support_fraction:g} of the rows")
+            fraction = self.support_fraction
+            raise InvalidStateError(f"its support fraction is {fraction:g}, not between 0.5 and 1")
 
     def subset_sizes(self, moments: ClassMoments) -> Floats:
         """Return the sizes h of the subsets, by class and, for a common covariance, of all rows."""

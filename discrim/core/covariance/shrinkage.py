@@ -77,7 +77,7 @@ class Shrinkage:
     def validate(self) -> None:
         """Raise InvalidStateError if a value that was read from a file is not between 0 and 1."""
         if not all(0 <= g <= 1 for g in self.values):
-            raise InvalidStateError("its shrinkage is not from 0 to 1")
+            raise InvalidStateError("its shrinkage is not between 0 and 1")
 
     def for_class(self, k: int | None) -> float | None:
         """Return the shrinkage of class k, or of the pooled scatter; None if it is not determined yet."""
@@ -331,7 +331,7 @@ def missed(scorer: CandidateScorer, x: Floats, codes: Codes, weights: Floats | N
 
     Parameters
     ----------
-    scorer : Trial
+    scorer : CandidateScorer
     x : (m, p) float
     codes : (m,) int
         True classes.

@@ -151,7 +151,7 @@ class ShrunkCovariance(SingleShrinkageModel):
 
         Returns
         -------
-        Trial
+        CandidateScorer
         """
         grid = np.array(self.shrinkage.grid)
         moments = comparable(moments)
@@ -433,7 +433,7 @@ def ledoit_wolf_without_rows(powers: Powers) -> Intensity:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScatterWithoutRows:
-    """Shrunk scatter without each of m rows: diagonal - lift e e' on the principal axes.
+    """Shrunk scatter without each of m rows: diagonal - downdate_factor e e' on the principal axes.
 
     Attributes
     ----------
@@ -442,7 +442,7 @@ class ScatterWithoutRows:
         Variance in the complement of the axes.
     downdate_factor : (m,) float
     determinant_ratio : (m,) float
-        1 - lift * own.
+        1 - downdate_factor * weighted_squares; the determinant is multiplied by it.
     weighted_squares : (m,) float
         e'e weighted by the reciprocal of the diagonal.
     is_inaccurate : (m,) bool
@@ -472,15 +472,15 @@ def scatter_without_rows(
     Parameters
     ----------
     spectrum : Principal
-    rows : Removed
+    rows : RemovedRows
     g : (m,) float
         Shrinkages.
     min_ratio : float
-        Remaining determinant or trace, relative to the whole, up to which a row is spoilt.
+        Remaining determinant or trace, relative to all rows, up to which a row is inaccurate.
 
     Returns
     -------
-    Without
+    ScatterWithoutRows
     """
     e = rows.e
     c = rows.removal.downdate_factor
@@ -555,12 +555,12 @@ def common_left_out(
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         """Compute leave-one-out scores (m, K) of rows x (m, p)."""
-        gone = removal(moments.counts[codes], weights, divisor, total=float(moments.counts.sum()))
-        rows = RemovedRows(spectrum.project(from_class_means(moments, x, codes)), codes, gone, weights)
+        removals = removal(moments.counts[codes], weights, divisor, total_weight=float(moments.counts.sum()))
+        rows = RemovedRows(spectrum.project(from_class_means(moments, x, codes)), codes, removals, weights)
         with np.errstate(divide="ignore", invalid="ignore"):
             scatters = scatter_without_rows(spectrum, rows, intensity(spectrum, rows))
             log_scores = common_scores(centres, rows, scatters, divisor, log_prior)
-        return settle(log_scores, codes, gone, scatters.is_inaccurate).T
+        return settle(log_scores, codes, removals, scatters.is_inaccurate).T
 
     return scores
 
@@ -574,8 +574,8 @@ def common_scores(
     ----------
     centres : (r, K) float
         Class means on the axes.
-    rows : Removed
-    scatters : Without
+    rows : RemovedRows
+    scatters : ScatterWithoutRows
     divisor : float
     log_prior : (K,) float
 
@@ -630,13 +630,13 @@ def separate_left_out(fitted: NormalClasses, intensities: Sequence[Intensity]) -
         weights : (m,) float, optional
         """
         log_scores = np.array(rule.scores(x).T)
-        gone = removal(moments.counts[codes], weights, divisors[codes])
+        removals = removal(moments.counts[codes], weights, divisors[codes])
         needs_refit = np.zeros(len(codes), dtype=bool)
         z = from_class_means(moments, x, codes)
         for k, spectrum in enumerate(principals):
             members = np.flatnonzero(codes == k)
             class_weights = None if weights is None else weights[members]
-            class_removal = removal(gone.class_weight[members], class_weights, divisors[k])
+            class_removal = removal(removals.class_weight[members], class_weights, divisors[k])
             rows = RemovedRows(spectrum.project(z[:, members]), codes[members], class_removal, class_weights)
             with np.errstate(divide="ignore", invalid="ignore"):
                 scatters = scatter_without_rows(spectrum, rows, intensities[k](spectrum, rows))
@@ -644,7 +644,7 @@ def separate_left_out(fitted: NormalClasses, intensities: Sequence[Intensity]) -
                     spectrum, rows, scatters, divisors[k]
                 )
             needs_refit[members] = scatters.is_inaccurate
-        return settle(log_scores, codes, gone, needs_refit).T
+        return settle(log_scores, codes, removals, needs_refit).T
 
     return scores
 
@@ -657,8 +657,8 @@ def own_log_densities(
     Parameters
     ----------
     spectrum : Principal
-    rows : Removed
-    scatters : Without
+    rows : RemovedRows
+    scatters : ScatterWithoutRows
     divisor : float
 
     Returns
@@ -693,7 +693,7 @@ def common_candidate_scores(
 
     Returns
     -------
-    Trial
+    CandidateScorer
     """
     spectrum = principal(moments).extend_to(moments.means.T - moments.means[:1].T)
     centres = spectrum.project(moments.means.T)
@@ -707,8 +707,8 @@ def common_candidate_scores(
         codes : (m,) int
         weights : (m,) float, optional
         """
-        gone = removal(moments.counts[codes], weights, divisor)
-        rows = RemovedRows(spectrum.project(from_class_means(moments, x, codes)), codes, gone, weights)
+        removals = removal(moments.counts[codes], weights, divisor)
+        rows = RemovedRows(spectrum.project(from_class_means(moments, x, codes)), codes, removals, weights)
         for g in grid.tolist():
             with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
                 scatters = scatter_without_rows(spectrum, rows, np.full(len(codes), g), MIN_RATIO_FOR_LABELS)
@@ -734,7 +734,7 @@ def separate_candidate_scores(
 
     Returns
     -------
-    Trial
+    CandidateScorer
     """
     axes = [principal(moments, k) for k in range(moments.n_classes)]
 
@@ -759,8 +759,8 @@ def separate_candidate_scores(
             complement_squares.append(_complement_squares(spectrum, z, e))
             members = np.flatnonzero(codes == c)
             class_weights = None if weights is None else weights[members]
-            gone = removal(moments.counts[codes[members]], class_weights, divisors[c])
-            removed.append(RemovedRows(e[:, members], codes[members], gone, class_weights))
+            removals = removal(moments.counts[codes[members]], class_weights, divisors[c])
+            removed.append(RemovedRows(e[:, members], codes[members], removals, class_weights))
         for g in grid.tolist():
             log_scores = np.empty((k, m))
             is_inaccurate = np.zeros(m, dtype=bool)

@@ -197,24 +197,24 @@ class SAVECovariance(SubspaceCovariance):
         """Return all axes of the moments."""
         return sliced_axes(moments)
 
-    def too_few_axes(self, wanted: int, there: int) -> NoEstimateError:
-        """Return the error for fewer axes (`there`) than requested (`wanted`)."""
-        return UnsuitableOptionError("fewer_columns_than_axes", wanted=wanted, available=there)
+    def too_few_axes(self, n_requested: int, n_available: int) -> NoEstimateError:
+        """Return the error for fewer axes (`n_available`) than requested (`n_requested`)."""
+        return UnsuitableOptionError("fewer_columns_than_axes", wanted=n_requested, available=n_available)
 
-    def too_few_df(self, wanted: int, free: int, k: int | None) -> NoEstimateError:
+    def too_few_df(self, n_requested: int, df: int, k: int | None) -> NoEstimateError:
         """Return the error for scores with a singular covariance.
 
         Parameters
         ----------
-        wanted : int
+        n_requested : int
             Number of scores.
-        free : int
+        df : int
             Degrees of freedom.
         k : int or None
             Position of the class.
         """
         return SingularEstimateError(
-            "singular_scores_of_ncomp", class_positions=positions(k), wanted=wanted, df=free
+            "singular_scores_of_ncomp", class_positions=positions(k), wanted=n_requested, df=df
         )
 
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
@@ -233,4 +233,4 @@ class SAVECovariance(SubspaceCovariance):
         """Raise InvalidStateError unless the axes have a full covariance without further options."""
         SubspaceCovariance.check_restored(self, n_covariances, n_columns)
         if not self.inner.traits.is_full or self.standardized or self.indicators is not None:
-            raise InvalidStateError("its axes do not go with its structure")
+            raise InvalidStateError("its axes do not match its covariance")

@@ -44,7 +44,7 @@ TOLERANCE = 1e-12
 ROUNDED_STEP = 1e-8
 """Change below which a step that is not smaller than the previous one is rounding error."""
 
-MAX_STEPS = 2000
+MOST_STEPS = 2000
 
 NU_RANGE = (1.0, 256.0)
 """Range of the estimated degrees of freedom; below its start the likelihood may have several maxima."""
@@ -185,7 +185,7 @@ def fit_student(
     with Progress(0, "t distributions") as progress:
         if isinstance(blocks, list):
             current = _search_on_whitened_rows(blocks, current)
-        while current.steps < MAX_STEPS and not current.converged:
+        while current.steps < MOST_STEPS and not current.converged:
             next_state = _em_step(blocks, current, start)
             progress(1)
             if next_state.collapsed is not None:
@@ -269,7 +269,7 @@ def _whitened_search(
     from_mean = w
     inverse = half
     steps = 0
-    while steps < MAX_STEPS - 1:
+    while steps < MOST_STEPS - 1:
         steps += 1
         refresh_progress()
         u = f * (nu + p) / (nu + column_squares(inverse @ from_mean))

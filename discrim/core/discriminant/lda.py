@@ -216,10 +216,10 @@ class LDAFit(NormalFit):
         """Number of leading columns that are covariates, q."""
         return self.covariance_model.covariates
 
-    def refuse_covariates(self, what: str) -> None:
+    def refuse_covariates(self, feature: str) -> None:
         """Raise NotSupportedError if the columns are adjusted for covariates."""
         if self.covariates:
-            raise CoreNotSupportedError("adjusted_for_covariates", what=what)
+            raise CoreNotSupportedError("adjusted_for_covariates", what=feature)
 
     @property
     def tested(self) -> tuple[int, int, float]:
@@ -234,7 +234,7 @@ class LDAFit(NormalFit):
         return self.has_distances or self.covariates > 0
 
     @property
-    def has_freedom(self) -> bool:
+    def has_enough_df(self) -> bool:
         """Whether the weights leave as many degrees of freedom within classes as there are columns."""
         return self.residual_df * (1 + LIGHT) >= self.tested[0]
 
@@ -308,16 +308,16 @@ class LDAFit(NormalFit):
         Plane
         """
         moments = self.moments
-        reduced = self.reduced()
+        canonical = self.reduced()
         means = moments.means_from(moments.centres[j])
-        gap = means[i] - means[j]
+        mean_difference = means[i] - means[j]
         slopes = (
-            self.covariance.unwhiten(self.covariance.whiten(gap))
-            if reduced is None
-            else reduced.axes @ (reduced.axes.T @ gap)
+            self.covariance.unwhiten(self.covariance.whiten(mean_difference))
+            if canonical is None
+            else canonical.axes @ (canonical.axes.T @ mean_difference)
         )
-        middle = (moments.class_means[i] + moments.class_means[j]) / 2
-        return Plane(slopes * moments.scale, middle, float(log_prior[i] - log_prior[j]))
+        midpoint = (moments.class_means[i] + moments.class_means[j]) / 2
+        return Plane(slopes * moments.scale, midpoint, float(log_prior[i] - log_prior[j]))
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
         """Return the decision rule under a prior.
@@ -342,21 +342,21 @@ class LDAFit(NormalFit):
             )
         nu = self.residual_df
         p = self.moments.n_columns
-        if not self.has_freedom:
+        if not self.has_enough_df:
             raise no_freedom(self.moments.total, self.moments.n_classes, p)
         if convention == "MASS":
             mass = self.reduced() or self.axes()
             if method == "predictive":
                 inflate = self.unbiased() if self.method == "moment" else self.covariance
-                return gaussian.common_predictive(self.moments, inflate, log_prior, nu, mass=mass)
-            return gaussian.common_debiased(self.moments, self.covariance, log_prior, nu, mass=mass)
+                return gaussian.pooled_predictive_rule(self.moments, inflate, log_prior, nu, mass=mass)
+            return gaussian.pooled_debiased_rule(self.moments, self.covariance, log_prior, nu, mass=mass)
         if self.reduced() is not None:
             raise CoreNotSupportedError("reduced_dimensions", method=method)
         if method == "predictive":
-            return gaussian.common_predictive(self.moments, self.unbiased(), log_prior, nu)
+            return gaussian.pooled_predictive_rule(self.moments, self.unbiased(), log_prior, nu)
         if nu <= p + 1:
             raise CoreNotSupportedError("too_few_for_debiased", df=nu, n_columns=p)
-        return gaussian.common_debiased(self.moments, self.unbiased(), log_prior, nu)
+        return gaussian.pooled_debiased_rule(self.moments, self.unbiased(), log_prior, nu)
 
     def left_out(self, log_prior: Floats, rows: RowBlocks | None = None) -> LeftOut:
         """Return the scores of rows under the rule without each of them.
@@ -424,19 +424,19 @@ class LDAFit(NormalFit):
         distances = self.unbiased_distances()[0]
         counts = self.moments.counts
         nu = self.residual_df
-        d2, gone = common_distances(x, codes, weights, distances, counts, nu)
-        left = np.repeat(counts[:, None], len(codes), axis=1)
-        left[codes, np.arange(len(codes))] -= gone.weight
-        return d2, left, np.repeat(nu * gone.divisor_ratio[None], len(counts), axis=0)
+        d2, removal = common_distances(x, codes, weights, distances, counts, nu)
+        remaining_counts = np.repeat(counts[:, None], len(codes), axis=1)
+        remaining_counts[codes, np.arange(len(codes))] -= removal.weight
+        return d2, remaining_counts, np.repeat(nu * removal.divisor_ratio[None], len(counts), axis=0)
 
     def has_obstacles(self, moments: ClassMoments, covariance_model: CovarianceModel) -> bool:
         """Return whether moments have too few rows, or columns without a covariance."""
-        least = moments.n_columns if covariance_model.requires_full_rank(moments.n_columns) else 1
+        min_df = moments.n_columns if covariance_model.requires_full_rank(moments.n_columns) else 1
         n_parameters = moments.n_classes + covariance_model.covariates
         return bool(
             covariance_model.covariates >= moments.n_columns
             or (self.method == "moment" and moments.total <= n_parameters * (1 + LIGHT))
-            or moments.rows.sum() - moments.n_classes < least
+            or moments.rows.sum() - moments.n_classes < min_df
             or covariance_model.check(moments)
         )
 
@@ -464,7 +464,7 @@ class LDAFit(NormalFit):
 
         Raises NotSupportedError if the weights leave fewer degrees of freedom than there are columns.
         """
-        if not self.has_freedom:
+        if not self.has_enough_df:
             raise no_freedom(self.moments.total, self.moments.n_classes, self.moments.n_columns)
         return self.covariance.divided_by(self.residual_df / self.divisor)
 
@@ -486,12 +486,12 @@ class LDAFit(NormalFit):
         If `ncomp` restricts the axes, the means maximize the likelihood subject to this rank (Hastie &
         Tibshirani, 1996, JRSS B 58, 155-176): each omitted eigenvalue subtracts N/2 ln(1 + eigenvalue).
         """
-        reduced = self.reduced() is not None
+        is_reduced = self.reduced() is not None
         traits = self.covariance_model.traits
-        if reduced and traits.is_maximum_likelihood and not traits.has_reduced_likelihood:
+        if is_reduced and traits.is_maximum_likelihood and not traits.has_reduced_likelihood:
             raise CoreNotSupportedError("reduced_likelihood")
         full = self.covariance_model.log_likelihood(self.classes(logs_of_prior(self.prior)))
-        if not reduced:
+        if not is_reduced:
             return full
         return full - 0.5 * self.moments.total * float(np.log1p(self.roots()[self.ncomp :]).sum())
 
@@ -533,27 +533,27 @@ def fit_lda(
     """
     covariance_model = covariance_model or FullCovariance()
     divisors = np.array([common_divisor(moments, method, covariance_model.covariates)])
-    found = covariance_model.estimate(moments, divisors)
+    estimates = covariance_model.estimate(moments, divisors)
     return LDAFit(
-        found.moments,
+        estimates.moments,
         prior,
         estimated_prior,
         method,
-        found.covariances,
+        estimates.covariances,
         divisors,
-        found.covariance_model,
+        estimates.covariance_model,
         ncomp,
-        None if found.moments is moments else moments,
+        None if estimates.moments is moments else moments,
     )
 
 
 By = Literal["entropy", "average", "maximum"]
 
-ONE_UNIT = 1e-8
+MAX_SD_SPREAD = 1e-8
 """Relative difference up to which standard deviations count as equal."""
 
 
-def without_correlation(covariance: Covariance, columns: Floats) -> Floats:
+def decorrelate(covariance: Covariance, columns: Floats) -> Floats:
     """Return R^(-1/2) times columns, with R the correlation matrix of a covariance.
 
     Parameters
@@ -574,22 +574,25 @@ def without_correlation(covariance: Covariance, columns: Floats) -> Floats:
     --------
     >>> r = np.array([[1.0, 0.6], [0.6, 1.0]])
     >>> root = Covariance.from_root(np.linalg.cholesky(r).T)
-    >>> half = without_correlation(root, np.eye(2))
+    >>> half = decorrelate(root, np.eye(2))
     >>> half.round(4).tolist(), np.allclose(half @ r @ half, np.eye(2))
     ([[1.1859, -0.3953], [-0.3953, 1.1859]], True)
     """
     if covariance.is_diagonal:
         return columns
     if not isinstance(covariance, ThinCovariance):
-        _, lengths, turned = svd(covariance.root / covariance.sd, full_matrices=False)
-        return np.asarray(turned.T @ ((turned @ columns) / lengths[:, None]))
+        _, singular_values, right_vectors = svd(covariance.root / covariance.sd, full_matrices=False)
+        return np.asarray(right_vectors.T @ ((right_vectors @ columns) / singular_values[:, None]))
     refuse_no_scores(covariance)
     sd = covariance.sd * covariance.unit
     common = float(np.median(sd))
-    lengths = np.sqrt(((covariance.root * covariance.unit) ** 2).sum(axis=1)) / common
-    along = covariance.axes @ columns
-    beyond = columns - covariance.axes.T @ along
-    return np.asarray(covariance.axes.T @ (along / lengths[:, None]) + beyond * (common / covariance.sphere))
+    singular_values = np.sqrt(((covariance.root * covariance.unit) ** 2).sum(axis=1)) / common
+    coordinates = covariance.axes @ columns
+    complement = columns - covariance.axes.T @ coordinates
+    return np.asarray(
+        covariance.axes.T @ (coordinates / singular_values[:, None])
+        + complement * (common / covariance.sphere)
+    )
 
 
 def refuse_no_scores(covariance: Covariance) -> None:
@@ -597,11 +600,11 @@ def refuse_no_scores(covariance: Covariance) -> None:
     if covariance.is_diagonal or not isinstance(covariance, ThinCovariance):
         return
     sd = covariance.sd * covariance.unit
-    if not covariance.sphere or np.ptp(sd) > ONE_UNIT * sd.max():
+    if not covariance.sphere or np.ptp(sd) > MAX_SD_SPREAD * sd.max():
         raise CoreNotSupportedError("unshrunken_correlations")
 
 
-def cat_scores(moments: ClassMoments, covariance: Covariance, shares: Floats) -> Floats:
+def cat_scores(moments: ClassMoments, covariance: Covariance, proportions: Floats) -> Floats:
     """Compute the cat scores of columns by class.
 
     Parameters
@@ -609,26 +612,28 @@ def cat_scores(moments: ClassMoments, covariance: Covariance, shares: Floats) ->
     moments : ClassMoments
     covariance : Covariance
         Covariance within classes.
-    shares : (K,) float
+    proportions : (K,) float
         Weights of the classes, below one, with sum one.
 
     Returns
     -------
     (p, K) float
     """
-    gaps = (moments.means - weighted_centre(moments.means, shares)).T / covariance.sd[:, None]
-    unit = np.sqrt(moments.total * shares / (1.0 - shares))
-    return without_correlation(covariance, gaps) * unit
+    standardized_deviations = (moments.means - weighted_centre(moments.means, proportions)).T / covariance.sd[
+        :, None
+    ]
+    unit = np.sqrt(moments.total * proportions / (1.0 - proportions))
+    return decorrelate(covariance, standardized_deviations) * unit
 
 
-def column_scores(scores: Floats, shares: Floats, by: By) -> Floats:
+def column_scores(scores: Floats, proportions: Floats, by: By) -> Floats:
     """Compute the scores by which columns are ranked.
 
     Parameters
     ----------
     scores : (p, K) float
         Cat scores.
-    shares : (K,) float
+    proportions : (K,) float
         Weights of the classes.
     by : {"entropy", "average", "maximum"}
         Summary of the squared scores over classes.
@@ -645,7 +650,7 @@ def column_scores(scores: Floats, shares: Floats, by: By) -> Floats:
     """
     squares = scores**2
     if by == "entropy":
-        return np.asarray(squares @ (1.0 - shares))
+        return np.asarray(squares @ (1.0 - proportions))
     return np.asarray(squares.mean(axis=1) if by == "average" else squares.max(axis=1))
 
 
@@ -667,10 +672,12 @@ def score_tails(entropy: Floats, n_classes: int, residual_df: float, *, empirica
     (p,) float
     """
     df = (n_classes - 1, residual_df)
-    over = float(n_classes - 1)
+    divisor = float(n_classes - 1)
     if empirical:
-        over = float(np.median(entropy) / scipy.special.fdtri(*df, 0.5))
-    return np.asarray(scipy.special.fdtrc(*df, entropy / over) if over > 0 else np.full(len(entropy), np.nan))
+        divisor = float(np.median(entropy) / scipy.special.fdtri(*df, 0.5))
+    return np.asarray(
+        scipy.special.fdtrc(*df, entropy / divisor) if divisor > 0 else np.full(len(entropy), np.nan)
+    )
 
 
 def benjamini_hochberg(p: Floats) -> Floats:
@@ -685,9 +692,9 @@ def benjamini_hochberg(p: Floats) -> Floats:
     """
     order = np.argsort(-p, kind="stable")
     ranks = np.arange(len(p), 0, -1)
-    found = np.empty(len(p))
-    found[order] = np.minimum.accumulate(p[order] * len(p) / ranks)
-    return found
+    rates = np.empty(len(p))
+    rates[order] = np.minimum.accumulate(p[order] * len(p) / ranks)
+    return rates
 
 
 def higher_criticism(p: Floats) -> Floats:
@@ -704,13 +711,13 @@ def higher_criticism(p: Floats) -> Floats:
     [1.1085, 1.1547, 1.92, 0.4619]
     """
     m = len(p)
-    share = np.searchsorted(np.sort(p), p, side="right") / m
-    variance = share * (1.0 - share) / m
-    some = variance > 0
-    if not some.any():
+    proportions = np.searchsorted(np.sort(p), p, side="right") / m
+    variance = proportions * (1.0 - proportions) / m
+    is_positive = variance > 0
+    if not is_positive.any():
         return np.full(m, np.nan)
-    variance[~some] = variance[some].min()
-    return np.asarray(np.abs(share - p) / np.sqrt(variance))
+    variance[~is_positive] = variance[is_positive].min()
+    return np.asarray(np.abs(proportions - p) / np.sqrt(variance))
 
 
 def linear_marginal(fit: LDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
@@ -730,19 +737,19 @@ def linear_marginal(fit: LDAFit, log_prior: Floats, method: str, keep: Codes) ->
     Rule
     """
     moments = fit.moments
-    reduced = fit.reduced()
-    if reduced is not None:
+    canonical = fit.reduced()
+    if canonical is not None:
         # The means of the rule lie in a plane.
-        deviations = (moments.means - reduced.centre) @ reduced.axes
-        means = reduced.centre + fit.covariance.times(reduced.axes @ deviations.T).T
-        centres, rests = split_mean(moments.origin, means, moments.scale)
-        moments = replace(moments, centres=centres, rests=rests)
-    part = means_of_columns(moments, keep)
+        deviations = (moments.means - canonical.centre) @ canonical.axes
+        means = canonical.centre + fit.covariance.times(canonical.axes @ deviations.T).T
+        centres, centre_errors = split_mean(moments.origin, means, moments.scale)
+        moments = replace(moments, centres=centres, rests=centre_errors)
+    column_moments = means_of_columns(moments, keep)
     if method == "plugin":
-        return gaussian.linear_rule(part, of_columns(fit.covariance, keep), log_prior)
+        return gaussian.linear_rule(column_moments, of_columns(fit.covariance, keep), log_prior)
     covariance = of_columns(fit.unbiased(), keep)
     nu = fit.residual_df
     if method == "predictive":
-        gone = moments.n_columns - len(keep)
-        return gaussian.common_predictive(part, covariance, log_prior, nu, gone=gone)
-    return gaussian.common_debiased(part, covariance, log_prior, nu)
+        n_dropped = moments.n_columns - len(keep)
+        return gaussian.pooled_predictive_rule(column_moments, covariance, log_prior, nu, n_dropped=n_dropped)
+    return gaussian.pooled_debiased_rule(column_moments, covariance, log_prior, nu)

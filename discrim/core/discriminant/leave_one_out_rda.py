@@ -1,6 +1,6 @@
 """Leave-one-out scores of regularized discriminant analysis, from two decompositions for each class.
 
-`rda_left_out` scores one pair of alpha and gamma, and `left_out_groups` many pairs.
+`rda_leave_one_out` scores one pair of alpha and gamma, and `left_out_groups` many pairs.
 
 Leaving a row x of class g with weight w out of the moments subtracts c d d' from the scatter W_g, with
 d = x - m_g and c = w n_g/(n_g - w). With the coefficients of `regularized_mixture` at the new divisors and
@@ -69,16 +69,16 @@ class Span:
     axes: Floats
 
     @staticmethod
-    def of(whole: ClassMoments) -> Span:
+    def of(moments: ClassMoments) -> Span:
         """Construct the basis from moments with thin roots by class; raise ValueError for other moments."""
-        whole = comparable(whole)
-        if whole.roots is None or whole.spread != "thin class":
-            raise ValueError(f"Moments of spread {whole.spread!r} have no thin roots by class.")
-        unit = whole.common_unit
-        rows = np.concatenate([*whole.roots, whole.means]) * unit
+        moments = comparable(moments)
+        if moments.roots is None or moments.spread != "thin class":
+            raise ValueError(f"Thin roots by class are required; the second moments are {moments.spread!r}.")
+        unit = moments.common_unit
+        rows = np.concatenate([*moments.roots, moments.means]) * unit
         basis, _ = np.linalg.qr(rows.T)
         axes = basis.T * unit
-        return Span(moments_of_scores(whole, axes), whole.origin, whole.scale, axes)
+        return Span(moments_of_scores(moments, axes), moments.origin, moments.scale, axes)
 
     @property
     def columns(self) -> int:
@@ -122,7 +122,7 @@ def regularized_mixture(
 
     Returns
     -------
-    own, pooled, ridge : (..., K) float
+    class_weights, pooled_weights, ridge : (..., K) float
         Weights of the covariance of the class, the pooled covariance, and the identity.
 
     Examples
@@ -139,13 +139,17 @@ def regularized_mixture(
         return alpha * ones, (1 - alpha) * gamma * ones, (1 - alpha) * (1 - gamma) * variance * ones
     if parametrization == "friedman":
         total = divisors.sum(axis=-1, keepdims=True)
-        mixed = alpha * divisors + (1 - alpha) * total
-        own = alpha * divisors / mixed
-        pooled = (1 - alpha) * total / mixed
+        mixed_divisors = alpha * divisors + (1 - alpha) * total
+        class_weights = alpha * divisors / mixed_divisors
+        pooled_weights = (1 - alpha) * total / mixed_divisors
     else:
-        own = alpha * ones
-        pooled = (1 - alpha) * ones
-    return (1 - gamma) * own, (1 - gamma) * pooled, gamma * (own * variances + pooled * variance)
+        class_weights = alpha * ones
+        pooled_weights = (1 - alpha) * ones
+    return (
+        (1 - gamma) * class_weights,
+        (1 - gamma) * pooled_weights,
+        gamma * (class_weights * variances + pooled_weights * variance),
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,9 +162,9 @@ class Scatters:
         Moments by class.
     unit : (p,) float
         Factors by which z of the moments is multiplied.
-    own : (K, p, p) float
+    class_scatters : (K, p, p) float
         Scatters of the classes.
-    whole : (p, p) float
+    pooled_scatter : (p, p) float
         Their sum.
     divisors : (K,) float
         Divisors of the covariances.
@@ -170,13 +174,13 @@ class Scatters:
 
     moments: ClassMoments
     unit: Floats
-    own: Floats
-    whole: Floats
+    class_scatters: Floats
+    pooled_scatter: Floats
     divisors: Floats
     columns: int
 
     @staticmethod
-    def of(moments: ClassMoments, method: str, columns: int | None = None) -> Scatters:
+    def in_data_units(moments: ClassMoments, method: str, columns: int | None = None) -> Scatters:
         """Return scatters in the units of the data times a power of two, to which the identity refers.
 
         Parameters
@@ -216,33 +220,33 @@ class Scatters:
 
     @staticmethod
     def _in(unit: Floats, moments: ClassMoments, method: str, columns: int | None) -> Scatters:
-        own = moments.scatters * unit * unit[:, None]
+        class_scatters = moments.scatters * unit * unit[:, None]
         divisors = divisors_by_class(moments.counts, method)
         p = moments.n_columns if columns is None else columns
-        return Scatters(moments, unit, own, own.sum(axis=0), divisors, p)
+        return Scatters(moments, unit, class_scatters, class_scatters.sum(axis=0), divisors, p)
 
     @property
     def squares(self) -> Floats:
         """Traces (K,) of the scatters of the classes."""
-        return np.asarray(np.trace(self.own, axis1=1, axis2=2))
+        return np.asarray(np.trace(self.class_scatters, axis1=1, axis2=2))
 
     @property
-    def beyond(self) -> int:
+    def complement_dim(self) -> int:
         """Number of columns of the data minus the number of coordinates, in which nothing varies."""
         return self.columns - self.moments.n_columns
 
 
-ABOVE_ROUNDING = 1e8
+MIN_ROUNDING_RATIO = 1e8
 """Required ratio of 1 - f c e'(L + r I)^-1 e to rounding errors of the eigenvalues."""
 
-LEAST_AS_DIFFERENCE = 1e-6
+MIN_RATIO_AS_DIFFERENCE = 1e-6
 """Smallest accepted value of 1 - f c e'(L + r I)^-1 e."""
 
-REGULAR_SCATTERS = 1e-4
+MIN_EIGENVALUE_RATIO = 1e-4
 """Ratio of smallest to largest eigenvalue above which scatters are as accurate as their roots."""
 
 
-def rda_left_out(
+def rda_leave_one_out(
     moments: ClassMoments,
     pair: Regularization,
     parametrization: Parametrization,
@@ -265,8 +269,8 @@ def rda_left_out(
     LeftOut
     """
     span = Span.of(moments) if moments.spread == "thin class" else None
-    held_moments, columns = (moments, None) if span is None else (span.moments, span.columns)
-    (group,) = left_out_groups(held_moments, [pair], parametrization, method, log_prior, columns)
+    fitted_moments, columns = (moments, None) if span is None else (span.moments, span.columns)
+    (group,) = left_out_groups(fitted_moments, [pair], parametrization, method, log_prior, columns)
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         """Compute the scores (m, K) of rows x (m, p), each without itself.
@@ -308,20 +312,24 @@ def left_out_groups(
     -------
     list of LeftOutGroup
     """
-    apart = Scatters.of(comparable(moments), method, columns)
+    scatters = Scatters.in_data_units(comparable(moments), method, columns)
     unitless = Scatters.unitless(moments, method, columns)
-    sources = [_Source.of(apart), _Source.of(unitless)]
-    together: dict[tuple[bool, float], list[int]] = {}
+    sources = [_Source.from_scatters(scatters), _Source.from_scatters(unitless)]
+    pairs_by_share: dict[tuple[bool, float], list[int]] = {}
     for i, pair in enumerate(pairs):
-        own, pooled, ridge = regularized_mixture(
-            parametrization, pair, apart.divisors, np.ones(len(apart.divisors)), 1.0
+        class_weights, pooled_weights, ridge = regularized_mixture(
+            parametrization, pair, scatters.divisors, np.ones(len(scatters.divisors)), 1.0
         )
-        share = own[0] / (own[0] + pooled[0]) if own[0] + pooled[0] > 0 else 0.0
-        together.setdefault((not ridge.any(), round(float(share), 12)), []).append(i)
+        class_share = (
+            class_weights[0] / (class_weights[0] + pooled_weights[0])
+            if class_weights[0] + pooled_weights[0] > 0
+            else 0.0
+        )
+        pairs_by_share.setdefault((not ridge.any(), round(float(class_share), 12)), []).append(i)
     groups = []
-    for (plain, _), at in together.items():
-        mixer = _Mixer(sources[plain], [pairs[i] for i in at], parametrization)
-        groups.append(LeftOutGroup(np.array(at), mixer, log_prior, lru_cache(maxsize=2)(mixer.bases)))
+    for (is_unitless, _), pair_index in pairs_by_share.items():
+        mixer = _Mixer(sources[is_unitless], [pairs[i] for i in pair_index], parametrization)
+        groups.append(LeftOutGroup(np.array(pair_index), mixer, log_prior, lru_cache(maxsize=2)(mixer.bases)))
     return groups
 
 
@@ -333,9 +341,9 @@ class _Basis:
     ----------
     axes : (p, p) float
         Matrix that maps deviations in z to projections e.
-    lengths : (p,) float
+    eigenvalues : (p,) float
         Eigenvalues of the reference a W_k + b W of the group.
-    gaps : (p, K) float
+    mean_differences : (p, K) float
         Projections of the other classes' means minus this one's.
     factors : (G,) float
         Ratio of a + b of each pair to the reference.
@@ -346,8 +354,8 @@ class _Basis:
     """
 
     axes: Floats
-    lengths: Floats
-    gaps: Floats
+    eigenvalues: Floats
+    mean_differences: Floats
     factors: Floats
     f: Floats
     from_own: Floats
@@ -375,7 +383,7 @@ class _Source:
     root: Floats | None
 
     @staticmethod
-    def of(scatters: Scatters) -> _Source:
+    def from_scatters(scatters: Scatters) -> _Source:
         """Compute means and roots from the moments of the scatters."""
         roots = None if scatters.moments.roots is None else scatters.moments.roots * scatters.unit
         root = None if roots is None else packed_triangle(roots.reshape(-1, len(scatters.unit)))
@@ -398,16 +406,18 @@ class _Source:
         eigenvalues : (p,) float
         eigenvectors : (p, p) float
         """
-        lengths, vectors = np.linalg.eigh(a * self.scatters.own[k] + b * self.scatters.whole)
+        eigenvalues, vectors = np.linalg.eigh(
+            a * self.scatters.class_scatters[k] + b * self.scatters.pooled_scatter
+        )
         if (
             self.roots is not None
             and self.root is not None
-            and not lengths[0] + ridge > REGULAR_SCATTERS * lengths[-1]
+            and not eigenvalues[0] + ridge > MIN_EIGENVALUE_RATIO * eigenvalues[-1]
         ):
             stacked = np.concatenate([np.sqrt(a) * self.roots[k], np.sqrt(b) * self.root])
-            _, singular, axes = svd(packed_triangle(stacked))
-            return singular**2, axes.T
-        return np.maximum(lengths, 0.0), vectors
+            _, singular_values, axes = svd(packed_triangle(stacked))
+            return singular_values**2, axes.T
+        return np.maximum(eigenvalues, 0.0), vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,8 +440,8 @@ class _Mixer:
         """The scatters that are mixed."""
         return self.source.scatters
 
-    def bases(self, out: float) -> list[tuple[_Basis | None, _Basis]]:
-        """Return the bases of each class, if a weight `out` of a row is left out.
+    def bases(self, weight: float) -> list[tuple[_Basis | None, _Basis]]:
+        """Return the bases of each class, if a weight `weight` of a row is left out.
 
         Returns
         -------
@@ -439,13 +449,13 @@ class _Mixer:
             For rows of the class, and for rows of other classes. The first is None if the class has no
             covariance without the row.
         """
-        found = []
+        bases = []
         for k, divisor in enumerate(self.scatters.divisors.tolist()):
-            alone = divisor - out <= EPS * self.scatters.moments.counts[k]
-            found.append((None if alone else self._basis(k, k, out), self._basis(k, k - 1, out)))
-        return found
+            is_alone = divisor - weight <= EPS * self.scatters.moments.counts[k]
+            bases.append((None if is_alone else self._basis(k, k, weight), self._basis(k, k - 1, weight)))
+        return bases
 
-    def _basis(self, k: int, g: int, out: float) -> _Basis:
+    def _basis(self, k: int, g: int, weight: float) -> _Basis:
         """Compute the basis of a class.
 
         Parameters
@@ -454,7 +464,7 @@ class _Mixer:
             Position of the class.
         g : int
             Position of the class of the rows.
-        out : float
+        weight : float
             Weight that is left out.
 
         Returns
@@ -463,36 +473,46 @@ class _Mixer:
         """
         scatters = self.scatters
         divisors = scatters.divisors.copy()
-        divisors[g] -= out
+        divisors[g] -= weight
         total = divisors.sum()
         p = scatters.columns
         ones = np.ones(len(divisors))
-        nothing = np.zeros(len(divisors))
-        shares = np.empty((4, len(self.pairs)))
+        zeros = np.zeros(len(divisors))
+        mixtures = np.empty((4, len(self.pairs)))
         for j, pair in enumerate(self.pairs):
-            own, pooled, from_own = regularized_mixture(self.parametrization, pair, divisors, ones, 0.0)
-            from_pooled = regularized_mixture(self.parametrization, pair, divisors, nothing, 1.0)[2]
-            shares[:, j] = own[k], pooled[k], from_own[k], from_pooled[k]
-        shares[[0, 2]] /= divisors[k]
-        shares[[1, 3]] /= total
-        shares[2:] /= p
-        a, b, from_own, from_pooled = shares
+            class_weights, pooled_weights, from_own = regularized_mixture(
+                self.parametrization, pair, divisors, ones, 0.0
+            )
+            from_pooled = regularized_mixture(self.parametrization, pair, divisors, zeros, 1.0)[2]
+            mixtures[:, j] = class_weights[k], pooled_weights[k], from_own[k], from_pooled[k]
+        mixtures[[0, 2]] /= divisors[k]
+        mixtures[[1, 3]] /= total
+        mixtures[2:] /= p
+        a, b, from_own, from_pooled = mixtures
         reference = int(np.argmax(a + b))
-        most = a[reference] + b[reference]
-        if most == 0:
-            lengths = np.zeros(len(scatters.unit))
+        reference_sum = a[reference] + b[reference]
+        if reference_sum == 0:
+            eigenvalues = np.zeros(len(scatters.unit))
             vectors = np.eye(len(scatters.unit))
         else:
             # Traces without a row are smaller, but not below SPOILT times: such rows are left to a refit.
-            mixed = a + b > 0
-            ridges = (from_own * scatters.squares[k] + from_pooled * scatters.squares.sum())[mixed]
-            ridges *= most / (a + b)[mixed]
-            lengths, vectors = self.source.axes(k, a[reference], b[reference], SPOILT * float(ridges.min()))
+            is_positive = a + b > 0
+            ridges = (from_own * scatters.squares[k] + from_pooled * scatters.squares.sum())[is_positive]
+            ridges *= reference_sum / (a + b)[is_positive]
+            eigenvalues, vectors = self.source.axes(
+                k, a[reference], b[reference], SPOILT * float(ridges.min())
+            )
         axes = vectors.T * scatters.unit
-        gaps = axes @ (self.source.means - self.source.means[k]).T
-        factors = (a + b) / most if most > 0 else np.zeros(len(a))
+        mean_differences = axes @ (self.source.means - self.source.means[k]).T
+        factors = (a + b) / reference_sum if reference_sum > 0 else np.zeros(len(a))
         return _Basis(
-            axes, lengths, gaps, factors, a + b if k == g % len(divisors) else b, from_own, from_pooled
+            axes,
+            eigenvalues,
+            mean_differences,
+            factors,
+            a + b if k == g % len(divisors) else b,
+            from_own,
+            from_pooled,
         )
 
 
@@ -530,10 +550,10 @@ class LeftOutGroup:
         (G, K, m) float
             NaN for rows that are left to a refit.
         """
-        units = np.ones(len(codes)) if weights is None else np.minimum(weights, 1.0)
+        left_out_weights = np.ones(len(codes)) if weights is None else np.minimum(weights, 1.0)
         scores = np.empty((len(self.positions), len(self.log_prior), len(codes)))
-        for out in np.unique(units).tolist():
-            self._fill(scores, x, codes, np.flatnonzero(units == out), out)
+        for weight in np.unique(left_out_weights).tolist():
+            self._fill(scores, x, codes, np.flatnonzero(left_out_weights == weight), weight)
         return scores
 
     def _fill(self, scores: Floats, x: Floats, codes: Codes, rows: Codes, out: float) -> None:
@@ -554,51 +574,53 @@ class LeftOutGroup:
         scatters = self.mixer.scatters
         moments = scatters.moments
         bases = self.bases(out)
-        own = codes[rows]
-        d = from_class_means(moments, x[rows], own)
+        row_classes = codes[rows]
+        d = from_class_means(moments, x[rows], row_classes)
         squares = column_squares(d * scatters.unit[:, None])
-        count = moments.counts[own]
+        class_weights = moments.counts[row_classes]
         with np.errstate(divide="ignore", invalid="ignore"):
-            c = out * count / (count - out)
-        for k, (as_own, as_other) in enumerate(bases):
-            for basis, here in ((as_own, own == k), (as_other, own != k)):
-                at = np.flatnonzero(here)
-                if not at.size:
+            c = out * class_weights / (class_weights - out)
+        for k, (own_basis, other_basis) in enumerate(bases):
+            for basis, is_included in ((own_basis, row_classes == k), (other_basis, row_classes != k)):
+                selected = np.flatnonzero(is_included)
+                if not selected.size:
                     continue
                 if basis is None:
-                    scores[:, :, rows[at]] = np.nan
+                    scores[:, :, rows[selected]] = np.nan
                     continue
-                e = basis.axes @ d[:, at]
-                gone = c[at] * squares[at]
-                if basis is as_own:
-                    gap = e * (count[at] / (count[at] - out))
-                    left: Floats | float = _left_of(float(scatters.squares[k]), gone)
+                e = basis.axes @ d[:, selected]
+                removed_traces = c[selected] * squares[selected]
+                if basis is own_basis:
+                    mean_deviations = e * (class_weights[selected] / (class_weights[selected] - out))
+                    class_trace: Floats | float = _remaining_trace(float(scatters.squares[k]), removed_traces)
                 else:
-                    gap = e + basis.gaps[:, own[at]]
-                    left = float(scatters.squares[k])
-                traces = left, _left_of(float(scatters.squares.sum()), gone)
+                    mean_deviations = e + basis.mean_differences[:, row_classes[selected]]
+                    class_trace = float(scatters.squares[k])
+                traces = class_trace, _remaining_trace(float(scatters.squares.sum()), removed_traces)
                 with np.errstate(divide="ignore", invalid="ignore"):
                     for j in range(len(self.positions)):
-                        doubled = _doubled(basis, j, e, gap, c[at], traces, scatters.beyond)
-                        scores[j, k, rows[at]] = self.log_prior[k] - 0.5 * doubled
-        lost = np.isnan(scores[:, :, rows]).any(axis=1)
-        for j, row in zip(*np.nonzero(lost), strict=True):
+                        doubled_scores = _doubled_scores(
+                            basis, j, e, mean_deviations, c[selected], traces, scatters.complement_dim
+                        )
+                        scores[j, k, rows[selected]] = self.log_prior[k] - 0.5 * doubled_scores
+        is_missing = np.isnan(scores[:, :, rows]).any(axis=1)
+        for j, row in zip(*np.nonzero(is_missing), strict=True):
             scores[j, :, rows[row]] = np.nan
 
 
-def _left_of(whole: float, gone: Floats) -> Floats:
+def _remaining_trace(trace: float, removed: Floats) -> Floats:
     """Return the remaining traces (m,); NaN if nearly nothing remains, because digits are lost."""
-    return np.where(gone > (1.0 - SPOILT) * whole, np.nan, whole - gone)
+    return np.where(removed > (1.0 - SPOILT) * trace, np.nan, trace - removed)
 
 
-def _doubled(
+def _doubled_scores(
     basis: _Basis,
     j: int,
     e: Floats,
-    gap: Floats,
+    mean_deviations: Floats,
     c: Floats,
     traces: tuple[Floats | float, Floats],
-    beyond: int,
+    complement_dim: int,
 ) -> Floats:
     """Compute ln|Sigma_k| plus the squared distance from class k, without each row.
 
@@ -609,13 +631,13 @@ def _doubled(
         Position of the pair in the group.
     e : (p, m) float
         Projections of the deviations from the means of the rows' classes.
-    gap : (p, m) float
+    mean_deviations : (p, m) float
         Projections of the deviations from the mean of class k.
     c : (m,) float
         Factors of d d' that are subtracted from the scatter.
     traces : pair of float or (m,) float
         Traces of W_k and W without the rows.
-    beyond : int
+    complement_dim : int
         Number of columns outside the coordinates.
 
     Returns
@@ -627,16 +649,19 @@ def _doubled(
     for coefficient, trace in zip((basis.from_own[j], basis.from_pooled[j]), traces, strict=True):
         if coefficient > 0:
             r = r + coefficient * trace
-    diagonal = basis.factors[j] * basis.lengths[:, None] + r
+    diagonal = basis.factors[j] * basis.eigenvalues[:, None] + r
     weighted = e / diagonal
-    lift = basis.f[j] * c
-    left = 1.0 - lift * (weighted * e).sum(axis=0)
-    shortest, longest = (basis.factors[j] * end + r for end in np.sort(basis.lengths)[[0, -1]])
-    left = np.where(
-        left <= np.clip(ABOVE_ROUNDING * EPS * longest / shortest, LEAST_AS_DIFFERENCE, SPOILT), np.nan, left
+    downdate_factors = basis.f[j] * c
+    determinant_ratios = 1.0 - downdate_factors * (weighted * e).sum(axis=0)
+    shortest, longest = (basis.factors[j] * end + r for end in np.sort(basis.eigenvalues)[[0, -1]])
+    determinant_ratios = np.where(
+        determinant_ratios
+        <= np.clip(MIN_ROUNDING_RATIO * EPS * longest / shortest, MIN_RATIO_AS_DIFFERENCE, SPOILT),
+        np.nan,
+        determinant_ratios,
     )
-    cross = (weighted * gap).sum(axis=0)
-    np.divide(gap, diagonal, out=weighted)
-    d2 = (weighted * gap).sum(axis=0) + lift * cross**2 / left
-    logdet = np.log(diagonal).sum(axis=0) + np.log(left)
-    return np.asarray(logdet + d2 + (beyond * np.log(r) if beyond else 0.0))
+    cross = (weighted * mean_deviations).sum(axis=0)
+    np.divide(mean_deviations, diagonal, out=weighted)
+    d2 = (weighted * mean_deviations).sum(axis=0) + downdate_factors * cross**2 / determinant_ratios
+    logdet = np.log(diagonal).sum(axis=0) + np.log(determinant_ratios)
+    return np.asarray(logdet + d2 + (complement_dim * np.log(r) if complement_dim else 0.0))

@@ -42,13 +42,13 @@ from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeftOut
 from discrim.core.rules.rules import NoLikelihood, Rule, refuse_method
 
-MOST_LEVELS = 2**20
+MAX_LEVELS = 2**20
 """Maximum number of levels of a column that is accepted from a file."""
 
-AT_ONCE = 2**18
+MAX_CHUNK_ELEMENTS = 2**18
 """Maximum number of elements of leave-one-out cell means in memory at once."""
 
-LEAST_LEFT = 1e-8
+MIN_REMAINING_SHARE = 1e-8
 """Smallest proportion of a variance that has to remain after a subtraction for the result to be accurate."""
 
 GRID = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -69,8 +69,8 @@ class CellLayout:
 
     def validate(self) -> None:
         """Raise InvalidStateError if a number of levels of a file is out of range."""
-        if not ((self.levels >= 0) & (self.levels <= MOST_LEVELS)).all() or self.levels.all():
-            raise InvalidStateError("its levels are no numbers of these, or it has no column of numbers")
+        if not ((self.levels >= 0) & (self.levels <= MAX_LEVELS)).all() or self.levels.all():
+            raise InvalidStateError("its numbers of levels are out of range, or it has no numeric column")
 
     @property
     def categories(self) -> Codes:
@@ -92,23 +92,27 @@ class CellLayout:
         """Number of cells, S."""
         return int(np.prod(self.sizes, dtype=np.int64))
 
-    def nearness(self, cell: Codes, smoothing: float) -> Floats:
+    def nearness(self, cells: Codes, smoothing: float) -> Floats:
         """Return the weights (m, S) in each cell of rows in cells (m,), for a smoothing L."""
         if not self.sizes:
-            return np.ones((len(cell), 1))
-        every = np.array(np.unravel_index(np.arange(self.n_cells), self.sizes))
-        apart = (every[:, cell][:, :, None] != every[:, None]).sum(axis=0)
-        return np.asarray(smoothing**apart)
+            return np.ones((len(cells), 1))
+        all_cells = np.array(np.unravel_index(np.arange(self.n_cells), self.sizes))
+        n_different = (all_cells[:, cells][:, :, None] != all_cells[:, None]).sum(axis=0)
+        return np.asarray(smoothing**n_different)
 
     def cells(self, x: Floats) -> Codes:
         """Return the cell (m,) of each row x (m, p); a missing value counts as the first level."""
         if not self.sizes:
             return np.zeros(len(x), dtype=np.intp)
-        places = np.nan_to_num(x[:, self.categories]).T
-        whole = [np.clip(np.rint(at), 0, size - 1) for at, size in zip(places, self.sizes, strict=True)]
-        return np.asarray(np.ravel_multi_index([at.astype(np.intp) for at in whole], self.sizes))
+        levels = np.nan_to_num(x[:, self.categories]).T
+        valid_levels = [
+            np.clip(np.rint(column), 0, size - 1) for column, size in zip(levels, self.sizes, strict=True)
+        ]
+        return np.asarray(
+            np.ravel_multi_index([column.astype(np.intp) for column in valid_levels], self.sizes)
+        )
 
-    def numbers_of(self, x: Floats) -> Floats:
+    def numeric_columns(self, x: Floats) -> Floats:
         """Return the numeric columns (m, q) of rows x (m, p), in the memory layout of a table."""
         return np.asarray(x.T[self.numbers].T)
 
@@ -129,7 +133,7 @@ class CellRows:
 
     def __iter__(self) -> Iterator[RowBlock]:
         for x, codes, weights in self.blocks:
-            yield self.layout.numbers_of(x), codes * self.layout.n_cells + self.layout.cells(x), weights
+            yield self.layout.numeric_columns(x), codes * self.layout.n_cells + self.layout.cells(x), weights
 
 
 def smoothed(values: Floats, sizes: tuple[int, ...], smoothing: float) -> Floats:
@@ -147,11 +151,11 @@ def smoothed(values: Floats, sizes: tuple[int, ...], smoothing: float) -> Floats
     -------
     (K, S, ...) float
     """
-    k, s, *rest = values.shape
-    table = values.reshape(k, *sizes, *rest)
+    k, s, *trailing = values.shape
+    table = values.reshape(k, *sizes, *trailing)
     for axis in range(1, len(sizes) + 1):
         table = (1 - smoothing) * table + smoothing * table.sum(axis=axis, keepdims=True)
-    return np.asarray(table.reshape(k, s, *rest))
+    return np.asarray(table.reshape(k, s, *trailing))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -232,12 +236,12 @@ class LocationFit(NoLikelihood):
         convention : str, optional
             Not used.
         """
-        refuse_method(method, "is not there for the location model")
+        refuse_method(method, "is not defined for the location model")
         return LocationRule(self, log_prior)
 
     def left_out(self, log_prior: Floats) -> LeftOut:
         """Return the scores of rows under the model without each of them."""
-        step = max(AT_ONCE // max(self.places[0].size, 1), 1)
+        step = max(MAX_CHUNK_ELEMENTS // max(self.places[0].size, 1), 1)
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
             """Compute leave-one-out scores (m, K) of rows x (m, p).
@@ -248,20 +252,22 @@ class LocationFit(NoLikelihood):
             codes : (m,) int
             weights : (m,) float, optional
             """
-            found = np.full((len(x), len(log_prior)), np.nan)
+            log_scores = np.full((len(x), len(log_prior)), np.nan)
             cells = self.layout.cells(x)
-            numbers = self.layout.numbers_of(x)
-            z = standard_columns(numbers, self.cells.origin, self.cells.scale).T
-            mass = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
+            numeric_columns = self.layout.numeric_columns(x)
+            z = standard_columns(numeric_columns, self.cells.origin, self.cells.scale).T
+            left_out_weights = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
             for k in range(len(log_prior)):
                 rows = np.flatnonzero(codes == k)
-                for own in (rows[at] for at in slices(len(rows), step)):
-                    found[own] = self._without(k, cells[own], z[own], mass[own], log_prior)
-            return found
+                for chunk in (rows[row_slice] for row_slice in slices(len(rows), step)):
+                    log_scores[chunk] = self._leave_one_out_scores(
+                        k, cells[chunk], z[chunk], left_out_weights[chunk], log_prior
+                    )
+            return log_scores
 
         return scores
 
-    def _without(self, k: int, cell: Codes, z: Floats, out: Floats, log_prior: Floats) -> Floats:
+    def _leave_one_out_scores(self, k: int, cell: Codes, z: Floats, out: Floats, log_prior: Floats) -> Floats:
         """Compute leave-one-out scores of rows of one class.
 
         Parameters
@@ -284,48 +290,62 @@ class LocationFit(NoLikelihood):
         count = len(z)
         s = self.layout.n_cells
         counts = self.cells.counts.reshape(-1, s)
-        there = counts > 0
+        has_rows = counts > 0
         raw = (self.cells.centres - self.cells.origin) * self.cells.scale + self.cells.rests
         raw = raw.reshape(*counts.shape, -1)
-        own = np.arange(count)
+        row_index = np.arange(count)
         # Smoothed counts and means of all cells of the class, and the remainder of the row's cell.
-        near = self.layout.nearness(cell, self.smoothing)
-        left = np.repeat(counts[k][None], count, axis=0)
-        left[own, cell] -= out
-        left[left <= EPS * counts[k]] = 0.0
-        n = self.counts[k] - out[:, None] * near
+        nearness = self.layout.nearness(cell, self.smoothing)
+        remaining_counts = np.repeat(counts[k][None], count, axis=0)
+        remaining_counts[row_index, cell] -= out
+        remaining_counts[remaining_counts <= EPS * counts[k]] = 0.0
+        n = self.counts[k] - out[:, None] * nearness
         with np.errstate(invalid="ignore", divide="ignore"):
-            means = self.counts[k][:, None] * self.places[k] - (out[:, None] * near)[..., None] * z[:, None]
+            means = (
+                self.counts[k][:, None] * self.places[k] - (out[:, None] * nearness)[..., None] * z[:, None]
+            )
             means /= n[..., None]
             gap = z - raw[k, cell]
-            held = left[own, cell]
-            moved = np.where(held > 0, out / held, 0.0)[:, None] * gap
+            remaining_in_cell = remaining_counts[row_index, cell]
+            mean_shifts = np.where(remaining_in_cell > 0, out / remaining_in_cell, 0.0)[:, None] * gap
         y = np.repeat(raw[k][None], count, axis=0)
-        y[own, cell] -= moved
-        apart = np.sqrt(left)[..., None] * np.where(left[..., None] > 0, y - means, 0.0)
+        y[row_index, cell] -= mean_shifts
+        apart = np.sqrt(remaining_counts)[..., None] * np.where(
+            remaining_counts[..., None] > 0, y - means, 0.0
+        )
         others = np.delete(np.arange(len(counts)), k)
-        between = np.sqrt(counts)[..., None] * np.where(there[..., None], raw - self.places, 0.0)
-        rest = np.einsum("ksi,ksj->ij", between[others], between[others])
-        lost = np.where(held > 0, out * (held + out) / np.where(held > 0, held, 1.0), 0.0)
-        scatter = self.cells.scatters[0] + rest + np.einsum("msi,msj->mij", apart, apart)
-        scatter -= lost[:, None, None] * gap[:, :, None] * gap[:, None]
+        between = np.sqrt(counts)[..., None] * np.where(has_rows[..., None], raw - self.places, 0.0)
+        between_others = np.einsum("ksi,ksj->ij", between[others], between[others])
+        removed_factors = np.where(
+            remaining_in_cell > 0,
+            out * (remaining_in_cell + out) / np.where(remaining_in_cell > 0, remaining_in_cell, 1.0),
+            0.0,
+        )
+        scatter = self.cells.scatters[0] + between_others + np.einsum("msi,msj->mij", apart, apart)
+        scatter -= removed_factors[:, None, None] * gap[:, :, None] * gap[:, None]
         # If a column hardly varies without the row, the difference is inaccurate: leave it to a refit.
-        whole = (self.covariance.sd**2) * self.divisor
-        spoilt = (np.diagonal(scatter, axis1=1, axis2=2) <= LEAST_LEFT * whole).any(axis=1)
-        shares = np.divide(counts, self.counts, out=np.zeros_like(counts), where=there)[others].sum()
-        trace = np.divide(left, n, out=np.zeros_like(left), where=left > 0).sum(axis=1)
-        divisor = self.cells.total - out - shares - trace
-        gaps = z - self.places[:, cell]
-        gaps[k] = z - means[own, cell]
-        d2 = whitened_squares(scatter, gaps) * divisor
+        full_squares = (self.covariance.sd**2) * self.divisor
+        needs_refit = (np.diagonal(scatter, axis1=1, axis2=2) <= MIN_REMAINING_SHARE * full_squares).any(
+            axis=1
+        )
+        effective_counts = np.divide(counts, self.counts, out=np.zeros_like(counts), where=has_rows)[
+            others
+        ].sum()
+        trace = np.divide(
+            remaining_counts, n, out=np.zeros_like(remaining_counts), where=remaining_counts > 0
+        ).sum(axis=1)
+        divisor = self.cells.total - out - effective_counts - trace
+        mean_deviations = z - self.places[:, cell]
+        mean_deviations[k] = z - means[row_index, cell]
+        d2 = squared_mahalanobis(scatter, mean_deviations) * divisor
         with np.errstate(divide="ignore", invalid="ignore"):
             log_share = np.log(self.probabilities[:, cell])
-            log_share[k] = np.log(n[own, cell] / n.sum(axis=1))
-        found = (log_prior[:, None] + log_share - d2 / 2).T
-        found[(divisor <= 0) | spoilt] = np.nan
+            log_share[k] = np.log(n[row_index, cell] / n.sum(axis=1))
+        scores = (log_prior[:, None] + log_share - d2 / 2).T
+        scores[(divisor <= 0) | needs_refit] = np.nan
         # A class with one row is empty without it.
-        found[~(left.sum(axis=1) > 0), k] = -np.inf
-        return np.asarray(found)
+        scores[~(remaining_counts.sum(axis=1) > 0), k] = -np.inf
+        return np.asarray(scores)
 
     def wrong_left_out(self, x: Floats, codes: Codes, weights: Floats | None, log_prior: Floats) -> Floats:
         """Count the leave-one-out errors of each class, with the covariance of all rows.
@@ -345,35 +365,42 @@ class LocationFit(NoLikelihood):
         """
         k, s = self.counts.shape
         cell = self.layout.cells(x)
-        own = np.arange(len(x))
-        mass = np.ones(len(x)) if weights is None else weights
-        out = np.minimum(mass, 1.0)
-        z = standard_columns(self.layout.numbers_of(x), self.cells.origin, self.cells.scale)
-        places = self.places.reshape(k * s, -1).T
+        row_index = np.arange(len(x))
+        row_weights = np.ones(len(x)) if weights is None else weights
+        left_out_weights = np.minimum(row_weights, 1.0)
+        z = standard_columns(self.layout.numeric_columns(x), self.cells.origin, self.cells.scale)
+        smoothed_means = self.places.reshape(k * s, -1).T
         u = self.covariance.whiten(z)
-        v = self.covariance.whiten(places).reshape(-1, k, s)
+        v = self.covariance.whiten(smoothed_means).reshape(-1, k, s)
         d2 = np.stack([((u - v[:, j, cell]) ** 2).sum(axis=0) for j in range(k)], axis=1)
         with np.errstate(divide="ignore"):
             scores = log_prior + np.log(self.probabilities[:, cell]).T
             count = self.counts[codes, cell]
             total = self.counts[codes].sum(axis=1)
-            left = np.maximum(count - out, 0.0)
-            others = 1 - out / self.cells.counts.reshape(k, s)[codes].sum(axis=1)
+            remaining_counts = np.maximum(count - left_out_weights, 0.0)
+            others = 1 - left_out_weights / self.cells.counts.reshape(k, s)[codes].sum(axis=1)
             # A class with one row is empty without it and is never predicted.
-            share = np.where(others > EPS, left / np.where(others > EPS, total * others, 1.0), 0.0)
-            scores[own, codes] = log_prior[codes] + np.log(share)
-            d2[own, codes] *= np.where(left > 0, count / np.where(left > 0, left, 1.0), 1.0) ** 2
-        wrong = np.asarray((scores - d2 / 2).argmax(axis=1) != codes)
-        return np.bincount(codes, wrong * mass, minlength=k).astype(np.float64)
+            proportions = np.where(
+                others > EPS, remaining_counts / np.where(others > EPS, total * others, 1.0), 0.0
+            )
+            scores[row_index, codes] = log_prior[codes] + np.log(proportions)
+            d2[row_index, codes] *= (
+                np.where(
+                    remaining_counts > 0, count / np.where(remaining_counts > 0, remaining_counts, 1.0), 1.0
+                )
+                ** 2
+            )
+        is_wrong = np.asarray((scores - d2 / 2).argmax(axis=1) != codes)
+        return np.bincount(codes, is_wrong * row_weights, minlength=k).astype(np.float64)
 
 
-def whitened_squares(scatters: Floats, gaps: Floats) -> Floats:
+def squared_mahalanobis(scatters: Floats, mean_deviations: Floats) -> Floats:
     """Compute squared Mahalanobis lengths, each under its own scatter.
 
     Parameters
     ----------
     scatters : (m, q, q) float
-    gaps : (K, m, q) float
+    mean_deviations : (K, m, q) float
 
     Returns
     -------
@@ -388,10 +415,13 @@ def whitened_squares(scatters: Floats, gaps: Floats) -> Floats:
     except np.linalg.LinAlgError:
         # Factorize one by one to find the singular ones.
         if len(scatters) == 1:
-            return np.full(gaps.shape[:2], np.nan)
-        each = [whitened_squares(scatters[i : i + 1], gaps[:, i : i + 1]) for i in range(len(scatters))]
-        return np.concatenate(each, axis=1)
-    whitened = np.linalg.solve(roots, np.moveaxis(gaps / unit, 0, 2))
+            return np.full(mean_deviations.shape[:2], np.nan)
+        squares = [
+            squared_mahalanobis(scatters[i : i + 1], mean_deviations[:, i : i + 1])
+            for i in range(len(scatters))
+        ]
+        return np.concatenate(squares, axis=1)
+    whitened = np.linalg.solve(roots, np.moveaxis(mean_deviations / unit, 0, 2))
     return np.asarray((whitened**2).sum(axis=1).T)
 
 
@@ -427,15 +457,15 @@ def fit_location(
     counts = cells.counts.reshape(len(prior), layout.n_cells)
     if (counts.sum(axis=1) <= 0).any():
         return None
-    weights, means, gaps = _smoothed_means(cells, layout, smoothing)
-    there = counts > 0
-    divisor = float(cells.total - (counts[there] / weights[there]).sum())
-    root = _root(_about_smoothed_means(cells, counts, gaps))
+    smoothed_counts, means, residuals = _smooth_means(cells, layout, smoothing)
+    has_rows = counts > 0
+    divisor = float(cells.total - (counts[has_rows] / smoothed_counts[has_rows]).sum())
+    root = _root(_moments_about_smoothed_means(cells, counts, residuals))
     if divisor <= 0 or root is None:
         return None
     covariance = Covariance.from_root(root / np.sqrt(divisor))
     return LocationFit(
-        moments, cells, layout, prior, estimated_prior, smoothing, weights, means, covariance, divisor
+        moments, cells, layout, prior, estimated_prior, smoothing, smoothed_counts, means, covariance, divisor
     )
 
 
@@ -480,10 +510,10 @@ def location_of_cells(
     if any(array.shape != shape for array, shape in shapes) or len(layout.levels) != moments.n_columns:
         raise InvalidStateError("its cells do not match its columns")
     if not ((cells.counts >= 0).all() and (cells.scale > 0).all() and 0 < smoothing <= 1):
-        raise InvalidStateError("its cells have no counts, or no scale")
+        raise InvalidStateError("the counts, the scale or the smoothing of its cells is out of range")
     fit = fit_location(moments, cells, layout, prior, smoothing, estimated_prior=estimated_prior)
     if fit is None:
-        raise InvalidStateError("its cells leave no covariance")
+        raise InvalidStateError("the covariance within its cells is singular")
     return fit
 
 
@@ -502,13 +532,13 @@ def location_obstacles(cells: ClassMoments, layout: CellLayout, smoothing: float
     list of Dependency
         With positions among the numeric columns.
     """
-    gaps = _smoothed_means(cells, layout, smoothing)[2]
-    return dependencies(_about_smoothed_means(cells, cells.counts.reshape(gaps.shape[:2]), gaps))
+    residuals = _smooth_means(cells, layout, smoothing)[2]
+    return dependencies(
+        _moments_about_smoothed_means(cells, cells.counts.reshape(residuals.shape[:2]), residuals)
+    )
 
 
-def _smoothed_means(
-    cells: ClassMoments, layout: CellLayout, smoothing: float
-) -> tuple[Floats, Floats, Floats]:
+def _smooth_means(cells: ClassMoments, layout: CellLayout, smoothing: float) -> tuple[Floats, Floats, Floats]:
     """Smooth counts and means over cells.
 
     Means are smoothed as differences from the mean of one cell of their class, which avoids rounding
@@ -528,31 +558,31 @@ def _smoothed_means(
         Means of the cells minus the smoothed means.
     """
     counts = cells.counts.reshape(-1, layout.n_cells)
-    places = ((cells.centres - cells.origin) * cells.scale + cells.rests).reshape(*counts.shape, -1)
-    first = places[np.arange(len(counts)), (counts > 0).argmax(axis=1)][:, None]
-    places = np.where((counts > 0)[..., None], places - first, 0.0)
-    weights = smoothed(counts, layout.sizes, smoothing)
+    cell_means = ((cells.centres - cells.origin) * cells.scale + cells.rests).reshape(*counts.shape, -1)
+    reference_means = cell_means[np.arange(len(counts)), (counts > 0).argmax(axis=1)][:, None]
+    cell_means = np.where((counts > 0)[..., None], cell_means - reference_means, 0.0)
+    smoothed_counts = smoothed(counts, layout.sizes, smoothing)
     with np.errstate(invalid="ignore", divide="ignore"):
-        means = smoothed(counts[..., None] * places, layout.sizes, smoothing) / weights[..., None]
-    return weights, first + means, places - means
+        means = smoothed(counts[..., None] * cell_means, layout.sizes, smoothing) / smoothed_counts[..., None]
+    return smoothed_counts, reference_means + means, cell_means - means
 
 
-def _about_smoothed_means(cells: ClassMoments, counts: Floats, gaps: Floats) -> ClassMoments:
+def _moments_about_smoothed_means(cells: ClassMoments, counts: Floats, residuals: Floats) -> ClassMoments:
     """Return the moments of the cells with the pooled scatter about the smoothed means.
 
     Parameters
     ----------
     cells : ClassMoments
     counts : (K, S) float
-    gaps : (K, S, q) float
+    residuals : (K, S, q) float
         Means of the cells minus the smoothed means.
 
     Returns
     -------
     ClassMoments
     """
-    there = counts > 0
-    between = np.sqrt(counts[there])[:, None] * gaps[there]
+    has_rows = counts > 0
+    between = np.sqrt(counts[has_rows])[:, None] * residuals[has_rows]
     if cells.roots is None:
         return replace(cells, scatters=(cells.scatters[0] + between.T @ between)[None])
     root = packed_triangle(np.concatenate([cells.roots[0], between]))
@@ -588,25 +618,29 @@ class LocationRule:
     def scores(self, x: Floats) -> Floats:
         """Return the scores (m, K) of rows x (m, p)."""
         fit = self.fit
-        found = np.empty((len(x), len(self.log_prior)))
+        scores = np.empty((len(x), len(self.log_prior)))
         cells = fit.layout.cells(x)
-        numbers = fit.layout.numbers_of(x)
+        numeric_columns = fit.layout.numeric_columns(x)
         for cell in np.unique(cells).tolist():
-            own = np.flatnonzero(cells == cell)
-            found[own] = self._of_cell(cell).scores(numbers[own])
-        return found
+            members = np.flatnonzero(cells == cell)
+            scores[members] = self._rule_for_cell(cell).scores(numeric_columns[members])
+        return scores
 
-    def _of_cell(self, cell: int) -> Rule:
+    def _rule_for_cell(self, cell: int) -> Rule:
         """Return the linear rule of a cell, computed at its first use."""
         if cell not in self.rules:
             fit = self.fit
             cells = self.fit.cells
-            centres, rests = split_mean(cells.origin, fit.places[:, cell], cells.scale)
+            centres, centre_errors = split_mean(cells.origin, fit.places[:, cell], cells.scale)
             counts = fit.counts[:, cell]
             moments = replace(
-                cells, counts=counts, rows=np.ones(len(counts), dtype=np.int64), centres=centres, rests=rests,
+                cells,
+                counts=counts,
+                rows=np.ones(len(counts), dtype=np.int64),
+                centres=centres,
+                rests=centre_errors,
                 roots=None,
-            )  # fmt: skip
+            )
             with np.errstate(divide="ignore"):
                 log_prior = self.log_prior + np.log(fit.probabilities[:, cell])
             self.rules[cell] = gaussian.linear_rule(moments, fit.covariance, log_prior)

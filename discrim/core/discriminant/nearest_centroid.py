@@ -143,14 +143,14 @@ def centroid_marginal(fit: NearestCentroidFit, log_prior: Floats, method: str, k
     -------
     Rule
     """
-    part = gaussian.means_of_columns(fit.within_reach, keep)
-    return gaussian.linear_rule(part, of_columns(fit.covariance, keep), log_prior)
+    column_moments = gaussian.means_of_columns(fit.within_reach, keep)
+    return gaussian.linear_rule(column_moments, of_columns(fit.covariance, keep), log_prior)
 
 
 def has_spread(moments: ClassMoments) -> bool:
     """Return whether rows vary within classes, and their weights exceed the number of classes."""
-    many = moments.total > moments.n_classes * (1 + LIGHT)
-    return many and not constant_if_all(moments, None)
+    has_enough_weight = moments.total > moments.n_classes * (1 + LIGHT)
+    return has_enough_weight and not constant_if_all(moments, None)
 
 
 def fit_nearest_centroid(

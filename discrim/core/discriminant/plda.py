@@ -70,10 +70,10 @@ TOL = 1e-9
 MAXITER = 1000
 """Default tolerance per row of the remaining gain of EM, and default maximum number of steps."""
 
-LEAST_START = 0.1
+MIN_START_VARIANCE = 0.1
 """Smallest variance between classes at the start of EM, relative to the variance of a class mean within."""
 
-NEXT_TO_NOTHING = 1e-6
+MIN_VARIANCE_RATIO = 1e-6
 """The same ratio below which a variance between classes, which converges to zero, is set to zero."""
 
 
@@ -99,9 +99,9 @@ class LengthNormalization:
     @staticmethod
     def of(moments: ClassMoments) -> LengthNormalization:
         """Return the transformation by the mean and the covariance (divisor N) of all rows."""
-        one = moments.as_one()
-        centre = one.means_from(moments.origin)[0]
-        root = pooled(one, one.total).root
+        moments_of_all = moments.as_one()
+        centre = moments_of_all.means_from(moments.origin)[0]
+        root = pooled(moments_of_all, moments_of_all.total).root
         # Fix the signs of the root, because the coordinates on the sphere depend on them.
         return LengthNormalization(
             moments.origin, moments.scale, centre, root * np.sign(np.diagonal(root))[:, None]
@@ -111,8 +111,8 @@ class LengthNormalization:
         """Return rows x (m, p) projected on the sphere of radius sqrt(p); a row at the centre stays there."""
         z = standard_columns(x, self.origin, self.scale) - self.centre[:, None]
         z = Covariance.from_root(self.root).whiten(z).T
-        lengths = np.sqrt((z**2).mean(axis=1, keepdims=True))
-        return np.asarray(z / np.where(lengths > 0, lengths, 1.0))
+        norms = np.sqrt((z**2).mean(axis=1, keepdims=True))
+        return np.asarray(z / np.where(norms > 0, norms, 1.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -177,13 +177,13 @@ class PLDAFit:
 
     def validate(self) -> None:
         """Raise InvalidStateError if values that were read from a file contradict each other."""
-        most = most_components(self.moments.n_classes, self.moments.n_columns, self.components)
+        max_components = most_components(self.moments.n_classes, self.moments.n_columns, self.components)
         if not 0 <= self.steps <= self.maxiter:
             raise InvalidStateError("its steps of EM are no count")
         if not 0 <= self.tol < 1 or self.maxiter < 1 or not np.isfinite(self.log_marginal):
             raise InvalidStateError("its likelihood, or when EM ends, is no number that there can be")
-        if (self.between < 0).any() or (np.diff(self.between) > 0).any() or self.rank > most:
-            raise InvalidStateError("its variances between classes are none")
+        if (self.between < 0).any() or (np.diff(self.between) > 0).any() or self.rank > max_components:
+            raise InvalidStateError("its variances between classes are negative or not in decreasing order")
         if not (self.scale > 0).all() or not np.isfinite(np.linalg.slogdet(self.axes)[1]):
             raise InvalidStateError("its axes are not as many as its columns")
         root = None if self.sphere is None else self.sphere.root
@@ -213,13 +213,13 @@ class PLDAFit:
 
     def between_shares(self) -> Floats:
         """Return the proportion (p,) of the variance between classes in each column's total variance."""
-        between, within = (np.diagonal(each) for each in self._scaled_covariances())
+        between, within = (np.diagonal(covariance) for covariance in self._scaled_covariances())
         return np.asarray(between / (between + within))
 
     def _scaled_covariances(self) -> tuple[Floats, Floats]:
         """Return B and W (p, p) in the units of the scaled columns, whose squares do not overflow."""
-        back = np.linalg.inv(self.axes)
-        return (back.T * self.between) @ back, back.T @ back
+        inverse_axes = np.linalg.inv(self.axes)
+        return (inverse_axes.T * self.between) @ inverse_axes, inverse_axes.T @ inverse_axes
 
     def places(self, x: Floats) -> Floats:
         """Return the coordinates (m, r) of rows x (m, p), less m, on the axes on which classes differ.
@@ -259,8 +259,8 @@ class PLDAFit:
         refuse_method(method, "is not defined for PLDA, whose one rule is predictive")
         means, variances = self.class_laws()
         sd = np.sqrt(1 + variances)
-        laws = tuple(Covariance(each, None) for each in sd)
-        distances = Distances(np.zeros_like(means), np.ones(self.n_axes), means, laws)
+        covariances = tuple(Covariance(sd_of_class, None) for sd_of_class in sd)
+        distances = Distances(np.zeros_like(means), np.ones(self.n_axes), means, covariances)
         constant = log_prior - np.log(sd).sum(axis=1)
         return PLDARule(self.places, GaussianRule(distances, constant, np.ones(len(sd))))
 
@@ -297,16 +297,16 @@ class PLDARule:
     ----------
     places : callable
         Maps rows (m, p) to coordinates (m, r).
-    of_places : GaussianRule
+    coordinate_rule : GaussianRule
         Rule for the coordinates.
     """
 
     places: Callable[[Floats], Floats]
-    of_places: GaussianRule
+    coordinate_rule: GaussianRule
 
     def scores(self, x: Floats) -> Floats:
         """Return the scores (m, K) of rows x (m, p)."""
-        return self.of_places.scores(self.places(x))
+        return self.coordinate_rule.scores(self.places(x))
 
 
 def has_within(moments: ClassMoments) -> bool:
@@ -314,23 +314,23 @@ def has_within(moments: ClassMoments) -> bool:
     return moments.total - moments.n_classes > 0 and not dependencies(moments)
 
 
-def most_components(n_classes: int, n_columns: int, asked: int | None = None) -> int:
+def most_components(n_classes: int, n_columns: int, requested: int | None = None) -> int:
     """Return the maximum rank of B, limited by the columns, the classes minus one, and the user's option.
 
     Parameters
     ----------
     n_classes, n_columns : int
-    asked : int, optional
+    requested : int, optional
         Rank that the user specified.
 
     Returns
     -------
     int
     """
-    return min(n_columns, n_classes - 1, n_columns if asked is None else asked)
+    return min(n_columns, n_classes - 1, n_columns if requested is None else requested)
 
 
-class _Means(NamedTuple):
+class _ClassMeans(NamedTuple):
     """Sufficient statistics of the rows, in z.
 
     Attributes
@@ -349,13 +349,13 @@ class _Means(NamedTuple):
     total: float
 
     @classmethod
-    def of(cls, moments: ClassMoments) -> _Means:
+    def of(cls, moments: ClassMoments) -> _ClassMeans:
         """Construct the statistics from pooled moments."""
         within = pooled(moments, moments.total - moments.n_classes)
         return cls(moments.counts, moments.means, within, moments.total)
 
 
-class _Found(NamedTuple):
+class _PLDAEstimates(NamedTuple):
     """Estimates of m, T and b, in z; see `PLDAFit`.
 
     Attributes
@@ -370,16 +370,16 @@ class _Found(NamedTuple):
     between: Floats
 
 
-def _log_likelihood(rows: _Means, found: _Found) -> float:
+def _log_likelihood(rows: _ClassMeans, estimates: _PLDAEstimates) -> float:
     """Return the log-likelihood of the rows, in z, conditional on their classes."""
-    mean, axes, between = found
+    mean, axes, between = estimates
     n = rows.counts[:, None]
-    free = rows.total - len(rows.counts)
+    df = rows.total - len(rows.counts)
     d = (rows.means - mean) @ axes
-    spread = 1 + n * between
+    relative_variances = 1 + n * between
     # log|det T| is -log|W| / 2.
-    logs = -2 * rows.total * np.linalg.slogdet(axes)[1] + np.log(spread).sum()
-    squares = free * ((rows.within.root @ axes) ** 2).sum() + (n * d**2 / spread).sum()
+    logs = -2 * rows.total * np.linalg.slogdet(axes)[1] + np.log(relative_variances).sum()
+    squares = df * ((rows.within.root @ axes) ** 2).sum() + (n * d**2 / relative_variances).sum()
     return -0.5 * float(rows.total * len(mean) * np.log(2 * np.pi) + logs + squares)
 
 
@@ -426,35 +426,40 @@ def fit_plda(
     >>> [covariance.round(9).tolist() for covariance in fit.covariances()]
     [[[5.888888889]], [[2.0]]]
     """
-    sphere, used = (None, moments) if lengths is None else lengths
-    rows = _Means.of(used)
-    r = most_components(used.n_classes, used.n_columns, components)
-    balanced = bool((rows.counts == rows.counts[0]).all())
-    found, lengths_between = _of_balanced(rows, r, balanced=balanced)
-    tie = tied_axes(lengths_between**2, r) if found.between[r - 1] > 0 else None
+    sphere, fitted_moments = (None, moments) if lengths is None else lengths
+    rows = _ClassMeans.of(fitted_moments)
+    r = most_components(fitted_moments.n_classes, fitted_moments.n_columns, components)
+    is_balanced = bool((rows.counts == rows.counts[0]).all())
+    estimates, singular_values = _estimates_of_balanced_classes(rows, r, balanced=is_balanced)
+    tie = tied_axes(singular_values**2, r) if estimates.between[r - 1] > 0 else None
     steps = 0
     converged = True
-    if not balanced:
-        found, steps, converged = _by_em(rows, found, tol, maxiter, progress)
-        nothing = found.between * rows.counts.max() < NEXT_TO_NOTHING
-        found = found._replace(between=np.where(nothing, 0.0, found.between))
+    if not is_balanced:
+        estimates, steps, converged = _iterate_em(rows, estimates, tol, maxiter, progress)
+        is_negligible = estimates.between * rows.counts.max() < MIN_VARIANCE_RATIO
+        estimates = estimates._replace(between=np.where(is_negligible, 0.0, estimates.between))
     sd = np.sqrt((rows.within.root**2).sum(axis=0))
-    found = found._replace(axes=found.axes * positive_signs(found.axes * sd[:, None]))
-    likelihood = _log_likelihood(rows, found) + float(used.total * np.log(used.scale).sum())
+    estimates = estimates._replace(axes=estimates.axes * positive_signs(estimates.axes * sd[:, None]))
+    likelihood = _log_likelihood(rows, estimates) + float(
+        fitted_moments.total * np.log(fitted_moments.scale).sum()
+    )
     return PLDAFit(
-        moments, prior, estimated_prior, components, tol, maxiter, used.origin, used.scale, *found,
-        (rows.means - found.mean) @ found.axes, likelihood, steps, converged, sphere, tie,
+        moments, prior, estimated_prior, components, tol, maxiter,
+        fitted_moments.origin, fitted_moments.scale, *estimates,
+        (rows.means - estimates.mean) @ estimates.axes, likelihood, steps, converged, sphere, tie,
     )  # fmt: skip
 
 
-def _of_balanced(rows: _Means, r: int, *, balanced: bool) -> tuple[_Found, Floats]:
+def _estimates_of_balanced_classes(
+    rows: _ClassMeans, r: int, *, balanced: bool
+) -> tuple[_PLDAEstimates, Floats]:
     """Compute the estimates for classes of equal size; for other classes, the start of EM at a typical size.
 
     For the start of EM the first r variances between classes are positive, because EM keeps zeros.
 
     Parameters
     ----------
-    rows : _Means
+    rows : _ClassMeans
     r : int
         Maximum rank of B.
     balanced : bool
@@ -462,35 +467,41 @@ def _of_balanced(rows: _Means, r: int, *, balanced: bool) -> tuple[_Found, Float
 
     Returns
     -------
-    estimates : _Found
+    estimates : _PLDAEstimates
     singular_values : (min(p, K),) float
         Singular values of the whitened class means about their mean.
     """
     n = rows.counts
     k = len(rows.counts)
     total = rows.total
-    size = (total - float((n**2).sum()) / total) / (k - 1)
+    typical_count = (total - float((n**2).sum()) / total) / (k - 1)
     mean = rows.means.mean(axis=0)
     whitened = rows.within.whiten((rows.means - mean).T)
-    turn, lengths, _ = np.linalg.svd(whitened, full_matrices=len(whitened) > k)
-    f = np.zeros(len(whitened))
-    f[: len(lengths)] = size * lengths**2 / k
-    held = (np.arange(len(f)) < r) & ((f > 1) | (not balanced))
-    within = np.where(held, 1.0, ((total - k) + k * f) / total)
-    least = 1.0 if balanced else 1.0 + LEAST_START
-    between = np.where(held, (np.maximum(f, least) - 1) / size, 0.0)
-    return _Found(mean, rows.within.unwhiten(turn) / np.sqrt(within), between), lengths
+    left_vectors, singular_values, _ = np.linalg.svd(whitened, full_matrices=len(whitened) > k)
+    variance_ratios = np.zeros(len(whitened))
+    variance_ratios[: len(singular_values)] = typical_count * singular_values**2 / k
+    is_positive = (np.arange(len(variance_ratios)) < r) & ((variance_ratios > 1) | (not balanced))
+    within = np.where(is_positive, 1.0, ((total - k) + k * variance_ratios) / total)
+    min_ratio = 1.0 if balanced else 1.0 + MIN_START_VARIANCE
+    between = np.where(is_positive, (np.maximum(variance_ratios, min_ratio) - 1) / typical_count, 0.0)
+    return _PLDAEstimates(
+        mean, rows.within.unwhiten(left_vectors) / np.sqrt(within), between
+    ), singular_values
 
 
-def _by_em(
-    rows: _Means, found: _Found, tol: float, maxiter: int, progress: Callable[[int], None] | None
-) -> tuple[_Found, int, bool]:
+def _iterate_em(
+    rows: _ClassMeans,
+    estimates: _PLDAEstimates,
+    tol: float,
+    maxiter: int,
+    progress: Callable[[int], None] | None,
+) -> tuple[_PLDAEstimates, int, bool]:
     """Iterate EM to convergence.
 
     Parameters
     ----------
-    rows : _Means
-    found : _Found
+    rows : _ClassMeans
+    estimates : _PLDAEstimates
         Start.
     tol : float
         Tolerance per row.
@@ -501,52 +512,54 @@ def _by_em(
 
     Returns
     -------
-    estimates : _Found
+    estimates : _PLDAEstimates
     steps : int
     converged : bool
     """
-    likelihood = _log_likelihood(rows, found)
-    before = np.inf
+    likelihood = _log_likelihood(rows, estimates)
+    previous_gain = np.inf
     for step in range(1, maxiter + 1):
-        found = _step(rows, found)
-        gain = _log_likelihood(rows, found) - likelihood
+        estimates = _em_step(rows, estimates)
+        gain = _log_likelihood(rows, estimates) - likelihood
         likelihood += gain
-        rate = gain / before if 0 < gain < before else 0.0
-        before = gain
+        rate = gain / previous_gain if 0 < gain < previous_gain else 0.0
+        previous_gain = gain
         if progress is not None:
             progress(1)
         if gain / (1 - rate) < tol * rows.total:
-            return found, step, True
-    return found, maxiter, False
+            return estimates, step, True
+    return estimates, maxiter, False
 
 
-def _step(rows: _Means, found: _Found) -> _Found:
+def _em_step(rows: _ClassMeans, estimates: _PLDAEstimates) -> _PLDAEstimates:
     """Compute one step of EM, and diagonalize the covariances that result."""
     n = rows.counts[:, None]
-    free = rows.total - len(rows.counts)
-    r = int(np.count_nonzero(found.between))
-    axes = found.axes
-    between = found.between
+    df = rows.total - len(rows.counts)
+    r = int(np.count_nonzero(estimates.between))
+    axes = estimates.axes
+    between = estimates.between
     means = rows.means @ axes
-    spread = 1 + n * between
-    weights = n / spread
+    relative_variances = 1 + n * between
+    weights = n / relative_variances
     centre = (weights * means).sum(axis=0) / weights.sum(axis=0)
     d = means - centre
     h = weights[:, :r] * np.sqrt(between[:r]) * d[:, :r]
     # Expected sums over classes of n hh' and of hh'.
     by_rows = (h.T * rows.counts) @ h + np.diag(weights[:, :r].sum(axis=0))
-    by_classes = h.T @ h + np.diag((1 / spread[:, :r]).sum(axis=0))
+    by_classes = h.T @ h + np.diag((1 / relative_variances[:, :r]).sum(axis=0))
     products = (n * d).T @ h
     v = np.linalg.solve(by_rows, products.T).T
     root = rows.within.root @ axes
-    within = (free * root.T @ root + (n * d).T @ d - v @ products.T) / rows.total
-    lower = np.linalg.cholesky((within + within.T) / 2)
+    within = (df * root.T @ root + (n * d).T @ d - v @ products.T) / rows.total
+    lower_root = np.linalg.cholesky((within + within.T) / 2)
     v = v @ np.linalg.cholesky(by_classes / len(rows.counts))
-    turn, lengths, _ = np.linalg.svd(scipy.linalg.solve_triangular(lower, v, lower=True))
+    left_vectors, singular_values, _ = np.linalg.svd(scipy.linalg.solve_triangular(lower_root, v, lower=True))
     variances = np.zeros_like(between)
-    variances[:r] = lengths**2
-    return _Found(
-        np.linalg.solve(axes.T, centre), axes @ scipy.linalg.solve_triangular(lower.T, turn), variances
+    variances[:r] = singular_values**2
+    return _PLDAEstimates(
+        np.linalg.solve(axes.T, centre),
+        axes @ scipy.linalg.solve_triangular(lower_root.T, left_vectors),
+        variances,
     )
 
 
@@ -565,12 +578,12 @@ class Sets(NamedTuple):
     places: Floats
 
 
-def sets_of(places: Floats, codes: Codes, n_sets: int) -> Sets:
+def sets_of(coordinates: Floats, codes: Codes, n_sets: int) -> Sets:
     """Compute the sizes and means of sets of rows.
 
     Parameters
     ----------
-    places : (m, r) float
+    coordinates : (m, r) float
         Coordinates of the rows.
     codes : (m,) int
         Set of each row.
@@ -581,19 +594,19 @@ def sets_of(places: Floats, codes: Codes, n_sets: int) -> Sets:
     Sets
     """
     sizes = np.bincount(codes, minlength=n_sets).astype(np.float64)
-    sums = np.zeros((n_sets, places.shape[1]))
-    np.add.at(sums, codes, places)
+    sums = np.zeros((n_sets, coordinates.shape[1]))
+    np.add.at(sums, codes, coordinates)
     return Sets(sizes, sums / np.where(sizes > 0, sizes, 1.0)[:, None])
 
 
-def pair_ratios(between: Floats, one: Sets, other: Sets) -> Floats:
+def pair_ratios(between: Floats, first: Sets, second: Sets) -> Floats:
     """Compute log likelihood ratios of one class against two, for pairs of sets.
 
     Parameters
     ----------
     between : (r,) float
         Variances between classes on the axes.
-    one, other : Sets
+    first, second : Sets
         G sets each.
 
     Returns
@@ -606,45 +619,47 @@ def pair_ratios(between: Floats, one: Sets, other: Sets) -> Floats:
     >>> pair_ratios(np.array([3.0]), one, other).round(4).tolist()
     [0.8419, -2.5867]
     """
-    a, t, v = _laws(between, one.sizes[:, None], other.sizes[:, None])
-    gap = other.places - a * one.places
-    return np.asarray(0.5 * (np.log(t / v) + other.places**2 / t - gap**2 / v).sum(axis=1))
+    a, t, v = _conditional_distributions(between, first.sizes[:, None], second.sizes[:, None])
+    residuals = second.places - a * first.places
+    return np.asarray(0.5 * (np.log(t / v) + second.places**2 / t - residuals**2 / v).sum(axis=1))
 
 
-def all_ratios(between: Floats, one: Sets, other: Sets) -> Floats:
+def all_ratios(between: Floats, first: Sets, second: Sets) -> Floats:
     """Compute log likelihood ratios of one class against two, for all combinations of sets.
 
     Parameters
     ----------
     between : (r,) float
         Variances between classes on the axes.
-    one : Sets
+    first : Sets
         G sets.
-    other : Sets
+    second : Sets
         H sets.
 
     Returns
     -------
     (G, H) float
     """
-    out = np.empty((len(one.sizes), len(other.sizes)))
-    for n in np.unique(one.sizes):
-        for m in np.unique(other.sizes):
-            rows = one.sizes == n
-            columns = other.sizes == m
-            x = one.places[rows]
-            y = other.places[columns]
-            a, t, v = _laws(between, n, m)
-            part: Floats = (x * (a / v)) @ y.T
-            part -= 0.5 * (x**2 @ (a**2 / v))[:, None]
-            part += 0.5 * (np.log(t / v).sum() + y**2 @ (1 / t - 1 / v))
+    all_log_ratios = np.empty((len(first.sizes), len(second.sizes)))
+    for n in np.unique(first.sizes):
+        for m in np.unique(second.sizes):
+            rows = first.sizes == n
+            columns = second.sizes == m
+            x = first.places[rows]
+            y = second.places[columns]
+            a, t, v = _conditional_distributions(between, n, m)
+            ratios: Floats = (x * (a / v)) @ y.T
+            ratios -= 0.5 * (x**2 @ (a**2 / v))[:, None]
+            ratios += 0.5 * (np.log(t / v).sum() + y**2 @ (1 / t - 1 / v))
             if rows.all() and columns.all():
-                return part
-            out[np.ix_(rows, columns)] = part
-    return out
+                return ratios
+            all_log_ratios[np.ix_(rows, columns)] = ratios
+    return all_log_ratios
 
 
-def _laws(between: Floats, n: Floats | float, m: Floats | float) -> tuple[Floats, Floats, Floats]:
+def _conditional_distributions(
+    between: Floats, n: Floats | float, m: Floats | float
+) -> tuple[Floats, Floats, Floats]:
     """Return the distribution of the mean of m rows given the mean of n rows.
 
     Parameters

@@ -38,8 +38,8 @@ class QDAFit(NormalFit):
 
     def unbiased_distances(self) -> tuple[Distances, Floats]:
         """Return the distances under the unbiased covariances, and their degrees of freedom (K,)."""
-        free = self.moments.counts - 1
-        return gaussian.distances(self.moments, self.scaled(free)), free
+        df = self.moments.counts - 1
+        return gaussian.distances(self.moments, self.scaled(df)), df
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
         """Return the decision rule under a prior.
@@ -70,8 +70,8 @@ class QDAFit(NormalFit):
         mass = convention == "MASS"
         covariances = self.covariances if mass else self.scaled(self.moments.counts - 1)
         if method == "predictive":
-            return gaussian.separate_predictive(self.moments, covariances, log_prior, mass=mass)
-        return gaussian.separate_debiased(self.moments, covariances, log_prior, mass=mass)
+            return gaussian.class_predictive_rule(self.moments, covariances, log_prior, mass=mass)
+        return gaussian.class_debiased_rule(self.moments, covariances, log_prior, mass=mass)
 
     def left_out(self, log_prior: Floats, rows: RowBlocks | None = None) -> LeftOut:
         """Return the scores of rows under the rule without each of them.
@@ -113,18 +113,18 @@ class QDAFit(NormalFit):
         df : (K, m) float
             Degrees of freedom without the row.
         """
-        distances, free = self.unbiased_distances()
-        d2, gone = separate_distances(x, codes, weights, distances, self.moments.counts, free)
-        left = np.repeat(self.moments.counts[:, None], len(codes), axis=1)
-        left[codes, np.arange(len(codes))] -= gone.weight
-        return d2, left, left - 1
+        distances, df = self.unbiased_distances()
+        d2, removal = separate_distances(x, codes, weights, distances, self.moments.counts, df)
+        remaining_counts = np.repeat(self.moments.counts[:, None], len(codes), axis=1)
+        remaining_counts[codes, np.arange(len(codes))] -= removal.weight
+        return d2, remaining_counts, remaining_counts - 1
 
     def has_obstacles(self, moments: ClassMoments, covariance_model: CovarianceModel) -> bool:
         """Return whether moments have too few rows, or columns without a covariance."""
-        least = moments.n_columns if covariance_model.requires_full_rank(moments.n_columns) else 1
+        min_df = moments.n_columns if covariance_model.requires_full_rank(moments.n_columns) else 1
         return bool(
             (self.method == "moment" and (moments.counts <= 1 + LIGHT).any())
-            or (moments.rows <= least).any()
+            or (moments.rows <= min_df).any()
             or any(covariance_model.check(moments, k) for k in range(moments.n_classes))
         )
 
@@ -183,9 +183,15 @@ def fit_qda(
         The estimate of a covariance does not exist.
     """
     divisors = divisors_by_class(moments.counts, method)
-    found = (covariance_model or FullCovariance()).estimate(moments, divisors)
+    estimates = (covariance_model or FullCovariance()).estimate(moments, divisors)
     return QDAFit(
-        found.moments, prior, estimated_prior, method, found.covariances, divisors, found.covariance_model
+        estimates.moments,
+        prior,
+        estimated_prior,
+        method,
+        estimates.covariances,
+        divisors,
+        estimates.covariance_model,
     )
 
 
@@ -204,12 +210,12 @@ def quadratic_marginal(fit: QDAFit, log_prior: Floats, method: str, keep: Codes)
     -------
     Rule
     """
-    part = gaussian.means_of_columns(fit.moments, keep)
-    whole = fit.covariances if method == "plugin" else fit.scaled(fit.moments.counts - 1)
-    covariances = tuple(of_columns(covariance, keep) for covariance in whole)
+    column_moments = gaussian.means_of_columns(fit.moments, keep)
+    covariances_of_all = fit.covariances if method == "plugin" else fit.scaled(fit.moments.counts - 1)
+    covariances = tuple(of_columns(covariance, keep) for covariance in covariances_of_all)
     if method == "plugin":
-        return gaussian.separate_plugin(part, covariances, log_prior)
+        return gaussian.separate_plugin(column_moments, covariances, log_prior)
     if method == "predictive":
-        gone = fit.moments.n_columns - len(keep)
-        return gaussian.separate_predictive(part, covariances, log_prior, gone=gone)
-    return gaussian.separate_debiased(part, covariances, log_prior)
+        n_dropped = fit.moments.n_columns - len(keep)
+        return gaussian.class_predictive_rule(column_moments, covariances, log_prior, n_dropped=n_dropped)
+    return gaussian.class_debiased_rule(column_moments, covariances, log_prior)

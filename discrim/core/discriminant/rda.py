@@ -218,8 +218,12 @@ class RDAFit:
             moments = gaussian.means_of_columns(moments, keep)
             unbiased_covariances = tuple(of_columns(covariance, keep) for covariance in unbiased_covariances)
         if self.alpha == 1:
-            return gaussian.separate_predictive(moments, unbiased_covariances, log_prior, gone=n_dropped)
-        return gaussian.common_predictive(moments, unbiased_covariances[0], log_prior, nu, gone=n_dropped)
+            return gaussian.class_predictive_rule(
+                moments, unbiased_covariances, log_prior, n_dropped=n_dropped
+            )
+        return gaussian.pooled_predictive_rule(
+            moments, unbiased_covariances[0], log_prior, nu, n_dropped=n_dropped
+        )
 
     def refit(self, moments: ClassMoments) -> RDAFit | None:
         """Fit the same model to other moments with the same prior; None if a covariance is singular."""
@@ -266,7 +270,7 @@ class RDAFit:
             return standardized_leave_one_out(
                 self.moments, lambda moments: replace(unstandardized, moments=moments).left_out(log_prior)
             )
-        return leave_one_out_rda.rda_left_out(
+        return leave_one_out_rda.rda_leave_one_out(
             self.moments, Regularization(self.alpha, self.gamma), self.parametrization, self.method, log_prior
         )
 
@@ -441,7 +445,7 @@ class Regularized(CovarianceModel):
     def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
         """Return the scores of rows under the rule without each of them, in closed form."""
         options = self.pair, self.parametrization, self.method, fitted.log_prior
-        return leave_one_out_rda.rda_left_out(fitted.moments, *options)
+        return leave_one_out_rda.rda_leave_one_out(fitted.moments, *options)
 
 
 def _mixed_covariances(
@@ -555,7 +559,7 @@ class ClassPath:
     scale : (F, B, p) float
     factor : (F, r, p) float, optional
         By default the identity.
-    turned : (F, B, r, r) float
+    rotations : (F, B, r, r) float
     weights : (F, B, A, r) float
     plain : (F, B, A, p) float, optional
         By default zero.
@@ -565,7 +569,7 @@ class ClassPath:
 
     scale: Floats
     factor: Floats | None
-    turned: Floats
+    rotations: Floats
     weights: Floats
     plain: Floats | None
     logdet: Floats
@@ -575,7 +579,7 @@ class ClassPath:
         scaled = y[:, None] * self.scale[..., None]
         if self.factor is not None:
             scaled = self.factor[:, None] @ scaled
-        e = np.swapaxes(self.turned, 2, 3) @ scaled
+        e = np.swapaxes(self.rotations, 2, 3) @ scaled
         e *= e
         squared_distances = self.weights @ e
         if self.plain is not None:
@@ -696,9 +700,9 @@ class _StackedScatters:
     moments : tuple of F ClassMoments
     unit : (F, p) float
         Factors by which z is multiplied.
-    own : (F, K, p, p) float
+    class_scatters : (F, K, p, p) float
         Scatters of the classes.
-    whole : (F, p, p) float
+    pooled_scatter : (F, p, p) float
         Pooled scatters.
     divisors : (F, K) float
     columns : int
@@ -709,15 +713,15 @@ class _StackedScatters:
 
     moments: tuple[ClassMoments, ...]
     unit: Floats
-    own: Floats
-    whole: Floats
+    class_scatters: Floats
+    pooled_scatter: Floats
     divisors: Floats
     columns: int
     parametrization: Parametrization
     log_prior: Floats
 
     @staticmethod
-    def of(
+    def from_scatters(
         scatters: Sequence[Scatters], parametrization: Parametrization, log_prior: Floats
     ) -> _StackedScatters:
         """Stack the scatters of several parts.
@@ -730,9 +734,11 @@ class _StackedScatters:
 
         Returns
         -------
-        _Stack
+        _StackedScatters
         """
-        stacked = zip(*((s.unit, s.own, s.whole, s.divisors) for s in scatters), strict=True)
+        stacked = zip(
+            *((s.unit, s.class_scatters, s.pooled_scatter, s.divisors) for s in scatters), strict=True
+        )
         # With many columns there is one part; do not copy it.
         unit, class_scatters, pooled_scatter, divisors = (
             np.stack(a) if len(a) > 1 else a[0][None] for a in stacked
@@ -744,7 +750,7 @@ class _StackedScatters:
         )
 
     @property
-    def beyond(self) -> int:
+    def complement_dim(self) -> int:
         """Number of columns of the data minus the number of coordinates."""
         return self.columns - self.moments[0].n_columns
 
@@ -794,13 +800,15 @@ def path_rules(
         scatters = [
             Scatters.unitless(moments, method)
             if is_unitless
-            else Scatters.of(comparable(moments), method, columns)
+            else Scatters.in_data_units(comparable(moments), method, columns)
             for moments in parts
         ]
-        for rule in rules(_StackedScatters.of(scatters, parametrization, log_prior), pairs, candidates):
+        for rule in rules(
+            _StackedScatters.from_scatters(scatters, parametrization, log_prior), pairs, candidates
+        ):
             remaining[:, rule.pairs] &= np.isnan(rule.constants[:, 0])
             yield rule
-        if scatters[0].beyond:
+        if scatters[0].complement_dim:
             return
     for i in np.flatnonzero(remaining.any(axis=1)).tolist():
         moments_with_roots = parts[i] if with_roots is None else with_roots[i]()
@@ -876,7 +884,7 @@ def _rule_of_regular_pairs(
 
     Parameters
     ----------
-    stack : _Stack
+    stack : _StackedScatters
     basis : (F, p, p) float, optional
         See `PathRule`.
     paths : sequence of K ClassPath
@@ -912,7 +920,7 @@ def _rules_by_gamma(
 
     Parameters
     ----------
-    stack : _Stack
+    stack : _StackedScatters
     pairs : sequence of G Regularization
     candidates : (F, G) bool
         Pairs to compute in each part.
@@ -929,7 +937,7 @@ def _rules_by_gamma(
         pair_index = pair_index[alphas[pair_index] < 1]
     if not pair_index.size:
         return
-    pooled = stack.whole / stack.divisors.sum(axis=1)[:, None, None]
+    pooled = stack.pooled_scatter / stack.divisors.sum(axis=1)[:, None, None]
     sphere = np.trace(pooled, axis1=1, axis2=2)[:, None] / stack.columns
     eigenvalues, vectors = np.linalg.eigh(pooled)
     eigenvalues = np.maximum(eigenvalues, 0.0)
@@ -937,7 +945,7 @@ def _rules_by_gamma(
     distinct_alphas = np.unique(alphas[pair_index])
     ridge = (1 - distinct_gammas) * sphere
     target = distinct_gammas[:, None] * eigenvalues[:, None] + ridge[..., None]
-    is_regular = _is_regular(target) & (ridge > 0 if stack.beyond else True)
+    is_regular = _is_regular(target) & (ridge > 0 if stack.complement_dim else True)
     is_used = is_regular.any(axis=0)
     distinct_gammas = distinct_gammas[is_used]
     ridge = ridge[:, is_used]
@@ -954,7 +962,9 @@ def _rules_by_gamma(
         paths = []
         is_regular_mixture = np.repeat(is_regular[:, chunk, None], len(distinct_alphas), axis=2)
         complement_logdet = (
-            stack.beyond * np.log(ridge[:, chunk, None] * (1 - distinct_alphas)) if stack.beyond else 0.0
+            stack.complement_dim * np.log(ridge[:, chunk, None] * (1 - distinct_alphas))
+            if stack.complement_dim
+            else 0.0
         )
         for k in range(len(is_thin)):
             path = _thin_path(stack, k, distinct_alphas, target[:, chunk], vectors) if is_thin[k] else None
@@ -982,7 +992,7 @@ def _wide_path(
 
     Parameters
     ----------
-    stack : _Stack
+    stack : _StackedScatters
     k : int
         Position of the class.
     alphas : (A,) float
@@ -997,7 +1007,9 @@ def _wide_path(
     -------
     ClassPath
     """
-    rotated = np.swapaxes(vectors, 1, 2) @ (stack.own[:, k] / stack.divisors[:, k, None, None]) @ vectors
+    rotated = (
+        np.swapaxes(vectors, 1, 2) @ (stack.class_scatters[:, k] / stack.divisors[:, k, None, None]) @ vectors
+    )
     scale = 1.0 / np.sqrt(target)
     eigenvalues, axes = np.linalg.eigh(rotated[:, None] * scale[..., None] * scale[..., None, :])
     weight_of_class = alphas[:, None]
@@ -1014,7 +1026,7 @@ def _thin_path(
 
     Parameters
     ----------
-    stack : _Stack
+    stack : _StackedScatters
         With one part.
     k : int
         Position of the class.
@@ -1029,7 +1041,7 @@ def _thin_path(
     ClassPath or None
         None if too many digits would be lost.
     """
-    ((scatter, vector, target),) = zip(stack.own[:, k], vectors, target, strict=True)
+    ((scatter, vector, target),) = zip(stack.class_scatters[:, k], vectors, target, strict=True)
     factor = _factor(scatter, int(stack.moments[0].rows[k]) - 1) @ vector
     factor /= np.sqrt(stack.divisors[0, k])
     r, p = factor.shape
@@ -1047,9 +1059,11 @@ def _thin_path(
         + np.log(mixed_eigenvalues).sum(axis=2)
         + (p - r) * np.log(beta[:, 0])
     )
-    plain = 1.0 / (target[:, None] * beta)
+    unmixed_weights = 1.0 / (target[:, None] * beta)
     weights = -alphas[:, None] / (mixed_eigenvalues * beta)
-    return ClassPath(1.0 / target[None], factor[None], axes[None], weights[None], plain[None], logdet[None])
+    return ClassPath(
+        1.0 / target[None], factor[None], axes[None], weights[None], unmixed_weights[None], logdet[None]
+    )
 
 
 def _factor(scatter: Floats, max_rank: int) -> Floats:
@@ -1081,7 +1095,7 @@ def _unmixed_rule(
 
     Parameters
     ----------
-    stack : _Stack
+    stack : _StackedScatters
     pair_index : (g,) int
         Positions of the pairs.
     candidates : (F, g) bool
@@ -1092,9 +1106,9 @@ def _unmixed_rule(
     PathRule
     """
     paths = []
-    is_regular = np.full((len(stack.own), 1, 1), not stack.beyond)
-    for k in range(stack.own.shape[1]):
-        eigenvalues, axes = np.linalg.eigh(stack.own[:, k] / stack.divisors[:, k, None, None])
+    is_regular = np.full((len(stack.class_scatters), 1, 1), not stack.complement_dim)
+    for k in range(stack.class_scatters.shape[1]):
+        eigenvalues, axes = np.linalg.eigh(stack.class_scatters[:, k] / stack.divisors[:, k, None, None])
         paths.append(_path_from_eigen(stack, axes[:, None], eigenvalues[:, None, None], is_regular))
     yield from _rule_of_regular_pairs(
         stack,
@@ -1113,7 +1127,7 @@ def _rules_by_alpha(
 
     Parameters
     ----------
-    stack : _Stack
+    stack : _StackedScatters
     pairs : sequence of G Regularization
     candidates : (F, G) bool
         Pairs to compute in each part.
@@ -1123,12 +1137,12 @@ def _rules_by_alpha(
     PathRule
     """
     alphas, gammas = np.array(pairs).T
-    pooled = stack.whole / stack.divisors.sum(axis=1)[:, None, None]
+    pooled = stack.pooled_scatter / stack.divisors.sum(axis=1)[:, None, None]
     pair_index = np.flatnonzero(candidates.any(axis=0))
     distinct_alphas = np.unique(alphas[pair_index])
     distinct_gammas = np.unique(gammas[pair_index])
-    step = max(MAX_AXES_ELEMENTS // stack.own.size, 1)
-    zeros = np.zeros(stack.own.shape[1])
+    step = max(MAX_AXES_ELEMENTS // stack.class_scatters.size, 1)
+    zeros = np.zeros(stack.class_scatters.shape[1])
     for start in range(0, len(distinct_alphas), step):
         chunk_alphas = distinct_alphas[start : start + step]
         mixtures = [
@@ -1141,17 +1155,20 @@ def _rules_by_alpha(
         class_coefs = class_coefs / stack.divisors[:, None, :, None, None]
         paths = []
         is_regular = np.ones((len(class_coefs), len(chunk_alphas), len(distinct_gammas)), dtype=bool)
-        for k in range(stack.own.shape[1]):
-            matrices = class_coefs[:, :, k] * stack.own[:, None, k] + pooled_coefs[:, :, k] * pooled[:, None]
+        for k in range(stack.class_scatters.shape[1]):
+            matrices = (
+                class_coefs[:, :, k] * stack.class_scatters[:, None, k]
+                + pooled_coefs[:, :, k] * pooled[:, None]
+            )
             ridge = np.trace(matrices, axis1=2, axis2=3)[..., None] / stack.columns * distinct_gammas
             eigenvalues, axes = np.linalg.eigh(matrices)
             shrunk_eigenvalues = (1 - distinct_gammas)[:, None] * np.maximum(eigenvalues, 0.0)[
                 ..., None, :
             ] + ridge[..., None]
             path = _path_from_eigen(stack, axes, shrunk_eigenvalues, is_regular)
-            if stack.beyond:
+            if stack.complement_dim:
                 is_regular &= ridge > 0
-                path.logdet[...] += stack.beyond * np.log(np.where(ridge > 0, ridge, 1.0))
+                path.logdet[...] += stack.complement_dim * np.log(np.where(ridge > 0, ridge, 1.0))
             paths.append(path)
         positions, cells = _match_pairs(pair_index, alphas, gammas, chunk_alphas, distinct_gammas)
         is_regular_pair = is_regular.reshape(len(is_regular), -1)[:, cells] & candidates[:, positions]
@@ -1165,7 +1182,7 @@ def _path_from_eigen(
 
     Parameters
     ----------
-    stack : _Stack
+    stack : _StackedScatters
     axes : (F, B, p, p) float
         Eigenvectors.
     eigenvalues : (F, B, A, p) float

@@ -104,7 +104,7 @@ class CountedBlocks:
     ----------
     blocks : iterable of blocks
     n_classes, n_columns : int
-    places : tuple of int
+    positions : tuple of int
         Positions of the columns that contain positions of levels.
     sizes : tuple of int
         Number of levels of each of these columns.
@@ -115,7 +115,7 @@ class CountedBlocks:
     blocks: Iterable[Any]
     n_classes: int
     n_columns: int
-    places: tuple[int, ...]
+    positions: tuple[int, ...]
     sizes: tuple[int, ...]
     counts: LevelCounts = field(init=False)
 
@@ -127,7 +127,7 @@ class CountedBlocks:
         tables = tuple(np.zeros((self.n_classes, size)) for size in self.sizes)
         negative = np.zeros(self.n_columns, dtype=bool)
         for x, codes, weights in self.blocks:
-            for position, table in zip(self.places, tables, strict=True):
+            for position, table in zip(self.positions, tables, strict=True):
                 levels = x.column(position) if isinstance(x, SparseRows) else x[:, position]
                 add_levels(table, codes, levels, weights)
             if isinstance(x, SparseRows):

@@ -354,7 +354,7 @@ def gather(
     ClassMoments
     """
     sums = row_sums.accumulated_moments(spread)
-    task = partial(_one_pass, n_parts=1, n_classes=n_classes, n_columns=n_columns, spread=sums)
+    task = partial(_one_pass, n_parts=1, n_classes=n_classes, n_columns=n_columns, required_moments=sums)
     (gathered,) = map_reduce(blocks, task, _merge_gathered)
     if row_sums.is_thin(spread) or (
         spread != "diagonal" and gathered.moments.total and asks_for_roots(gathered.moments, rooted=rooted)
@@ -418,7 +418,7 @@ def gather_parts(
     row_sums.refuse_wide(n_classes, n_columns, sums, n_parts)
     # With a scatter for each class, the classes of the parts are counted as classes of one part.
     cells = np.arange(n_parts * n_classes).reshape(n_parts, n_classes)
-    task = partial(_one_pass, n_columns=n_columns, spread=sums)
+    task = partial(_one_pass, n_columns=n_columns, required_moments=sums)
     groups = (1, cells.size) if sums == "class" else cells.shape
     gathered = map_reduce(blocks, partial(task, n_parts=groups[0], n_classes=groups[1]), _merge_gathered)
     if sums == "class" and (gathered[0].moments.scale != 1).any():
@@ -457,7 +457,7 @@ def _merge_gathered(one: list[_Gathered], other: list[_Gathered]) -> list[_Gathe
 
 @np.errstate(over="ignore", under="ignore", invalid="ignore")
 def _one_pass(
-    blocks: RowBlocks, *, n_parts: int, n_classes: int, n_columns: int, spread: Spread
+    blocks: RowBlocks, *, n_parts: int, n_classes: int, n_columns: int, required_moments: Spread
 ) -> list[_Gathered]:
     """Compute the moments of each part without roots; a pass that lost digits is repeated.
 
@@ -468,7 +468,7 @@ def _one_pass(
     blocks : iterable of blocks
         With codes part * n_classes + class.
     n_parts, n_classes, n_columns : int
-    spread : Spread
+    required_moments : Spread
         Second moments that are accumulated.
 
     Returns
@@ -476,7 +476,7 @@ def _one_pass(
     list of _Gathered
         One for each part.
     """
-    sums = [RowSums(n_classes, n_columns, spread) for _ in range(n_parts)]
+    sums = [RowSums(n_classes, n_columns, required_moments) for _ in range(n_parts)]
     for x, codes, weights in blocks:
         if n_parts == 1:
             sums[0].add(x, codes, weights)
@@ -509,7 +509,7 @@ def _one_pass(
     return gathered
 
 
-def _with_roots(blocks: RowBlocks, gathered: list[_Gathered], spread: Spread) -> list[ClassMoments]:
+def _with_roots(blocks: RowBlocks, gathered: list[_Gathered], required_moments: Spread) -> list[ClassMoments]:
     """Compute the roots of the rows about the means of the first pass, and add them to the moments.
 
     Parameters
@@ -517,17 +517,17 @@ def _with_roots(blocks: RowBlocks, gathered: list[_Gathered], spread: Spread) ->
     blocks : iterable of blocks
     gathered : list of _Gathered
         Results of the first pass for each part.
-    spread : Spread
+    required_moments : Spread
 
     Returns
     -------
     list of ClassMoments
     """
-    by_class = spread in ("class", "thin class")
+    by_class = required_moments in ("class", "thin class")
     task = partial(row_sums.centred_roots, centres=[part.centre for part in gathered], by_class=by_class)
     rooted = map_reduce(blocks, task, _merge_roots)
     return [
-        _add_roots(part.moments, roots, row_sums.is_thin(spread))
+        _add_roots(part.moments, roots, row_sums.is_thin(required_moments))
         for part, roots in zip(gathered, rooted, strict=True)
     ]
 

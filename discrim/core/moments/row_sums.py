@@ -64,14 +64,14 @@ MAX_UNSCALED_DEVIATION = 1e75
 """Columns with deviations between 1/SAFE and SAFE are not rescaled."""
 
 
-def is_thin(spread: Spread) -> bool:
+def is_thin(required_moments: Spread) -> bool:
     """Return whether roots with fewer rows than columns are stored, and no scatter matrix."""
-    return spread in ("thin", "thin class")
+    return required_moments in ("thin", "thin class")
 
 
-def accumulated_moments(spread: Spread) -> Spread:
+def accumulated_moments(required_moments: Spread) -> Spread:
     """Return the second moments that the first pass accumulates: "diagonal" for thin roots."""
-    return "diagonal" if is_thin(spread) else spread
+    return "diagonal" if is_thin(required_moments) else required_moments
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,33 +106,33 @@ class RowSums:
     """Accumulator of one pass: sums and products of the deviations from provisional centres.
 
     The centres are the class means in the first block that has rows of the class. For a pooled scatter, one
-    common centre is used, which is faster, if the first block shows that few digits are lost. `has_cancellation`
-    checks at the end of the pass whether too many digits were lost.
+    common centre is used, which is faster, if the first block shows that few digits are lost. At the end of
+    the pass, `has_cancellation` checks whether too many digits were lost.
     """
 
-    def __init__(self, n_classes: int, n_columns: int, spread: Spread) -> None:
+    def __init__(self, n_classes: int, n_columns: int, required_moments: Spread) -> None:
         """Start with sums of zero.
 
         Parameters
         ----------
         n_classes, n_columns : int
-        spread : Spread
+        required_moments : Spread
             Second moments that are accumulated.
         """
-        refuse_wide(n_classes, n_columns, spread)
-        self.spread = spread
+        refuse_wide(n_classes, n_columns, required_moments)
+        self.spread = required_moments
         self.counts = np.zeros(n_classes)
         self.rows = np.zeros(n_classes, dtype=np.int64)
         self.centres = np.zeros((n_columns, n_classes))
         self.scale: Floats = np.ones(n_columns)
         self._common_centre: Floats | None = None
-        self._settled = False
+        self._has_fixed_centres = False
         # With indicators below the deviations, one matrix product yields both products and class sums.
-        self._indicators = n_classes if spread == "pooled" and n_classes <= ONE_HOT_CLASSES else 0
+        self._indicators = n_classes if required_moments == "pooled" and n_classes <= ONE_HOT_CLASSES else 0
         self._buffer = np.empty(0)
         self._n_buffer_rows = height = n_columns + self._indicators
-        shape = (n_classes, n_columns) if spread == "diagonal" else (height, height)
-        self._total = total = np.zeros((n_classes, *shape) if spread == "class" else shape)
+        shape = (n_classes, n_columns) if required_moments == "diagonal" else (height, height)
+        self._total = total = np.zeros((n_classes, *shape) if required_moments == "class" else shape)
         self._uses_triangle = height >= MIN_COLUMNS_FOR_TRIANGLE
         self.products = total
         self.sums = np.zeros((n_columns, n_classes))
@@ -216,7 +216,7 @@ class RowSums:
         """Set the centres (p, K) and the scale (p,) before a pass is repeated."""
         self.centres = centres
         self.scale = scale
-        self._settled = True
+        self._has_fixed_centres = True
 
     def _place_new_centres(self, columns: Floats, codes: Codes, rows: NDArray[np.intp]) -> None:
         """Choose the centres of classes that occur for the first time, and in the first block the scale.
@@ -230,7 +230,7 @@ class RowSums:
             Numbers of rows of each class in the block.
         """
         new = (rows > 0) & (self.rows == 0)
-        if self._settled or self._common_centre is not None or not new.any():
+        if self._has_fixed_centres or self._common_centre is not None or not new.any():
             return
         first = not self.rows.any()
         reference = columns[:, :1]
@@ -313,24 +313,28 @@ class RowSums:
         )
 
 
-def refuse_wide(n_classes: int, n_columns: int, spread: Spread, n_parts: int = 1) -> None:
+def refuse_wide(n_classes: int, n_columns: int, required_moments: Spread, n_parts: int = 1) -> None:
     """Raise DataError if the sums of a pass, and their copies, exceed the memory.
 
     Parameters
     ----------
     n_classes, n_columns : int
-    spread : Spread
+    required_moments : Spread
         Second moments that are accumulated.
     n_parts : int
         Number of parts that are accumulated at once.
     """
     p = float(n_columns)
-    squares = 0.0 if spread == "diagonal" else N_COPIES * (n_classes if spread == "class" else 1) * p**2
+    squares = (
+        0.0
+        if required_moments == "diagonal"
+        else N_COPIES * (n_classes if required_moments == "class" else 1) * p**2
+    )
     n_elements = n_parts * (squares + N_COPIES * n_classes * p)
     if n_elements <= MIN_CHECKED_ELEMENTS:
         return
     moments_name = "a covariance" if squares else "variances"
-    classes_name = f"each of {n_classes:,} classes" if spread == "class" else "all classes"
+    classes_name = f"each of {n_classes:,} classes" if required_moments == "class" else "all classes"
     refuse_beyond_memory(
         n_elements,
         f"Means and {moments_name} of {n_columns:,} columns for {classes_name}",
@@ -347,14 +351,14 @@ def second_pass(blocks: RowBlocks, first: RowSums, scale: Floats) -> RowSums:
     Parameters
     ----------
     blocks : iterable of blocks
-    first : Sums
+    first : RowSums
         Result of the first pass.
     scale : (p,) float
         Factors by which deviations are multiplied.
 
     Returns
     -------
-    Sums
+    RowSums
     """
     sums = RowSums(len(first.counts), len(first.scale), first.spread)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -416,7 +420,7 @@ def centred_roots(
     Parameters
     ----------
     blocks : iterable of blocks
-    centres : sequence of Centre
+    centres : sequence of ClassCentres
         Class means of each part.
     by_class : bool
         Whether there is a root for each class.
