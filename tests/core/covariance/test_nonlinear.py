@@ -19,35 +19,35 @@ GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "nonlinear.json").re
 
 
 @pytest.mark.parametrize("case", GOLDEN["spectra"].values(), ids=GOLDEN["spectra"])
-def test_shrunk_eigenvalues_are_those_of_the_formulas_in_60_digits(case: dict[str, Any]) -> None:
-    found = shrink_eigenvalues(np.array(case["eigenvalues"]), case["columns"], case["df"])
-    np.testing.assert_allclose(found, case["shrunk"], rtol=1e-14)
+def test_shrunk_eigenvalues_match_60_digit_arithmetic(case: dict[str, Any]) -> None:
+    actual = shrink_eigenvalues(np.array(case["eigenvalues"]), case["columns"], case["df"])
+    np.testing.assert_allclose(actual, case["shrunk"], rtol=1e-14)
 
 
 @pytest.mark.parametrize("df", [12, 100, 10_000])
-def test_density_and_its_hilbert_transform_are_integrals_of_the_kernel(df: int) -> None:
+def test_density_and_hilbert_transform_match_kernel_integrals(df: int) -> None:
     bandwidth, eigenvalues = df ** (-1 / 3), np.array([0.5, 1.0, 1.1, 4.0])
 
     def kernel(t: float, one: float) -> float:
         half = np.sqrt(5.0) * bandwidth * one
         return float(0.75 / half * (1.0 - ((t - one) / half) ** 2))
 
-    def cauchy(t: float, one: float, at: float) -> float:
-        return kernel(t, one) / (t - at)
+    def cauchy(t: float, one: float, point: float) -> float:
+        return kernel(t, one) / (t - point)
 
     density, hilbert = spectral_density(eigenvalues, bandwidth)
-    for i, at in enumerate(eigenvalues.tolist()):
+    for i, point in enumerate(eigenvalues.tolist()):
         f, h = 0.0, 0.0
         for one in eigenvalues.tolist():
             low, high = one * (1 - np.sqrt(5.0) * bandwidth), one * (1 + np.sqrt(5.0) * bandwidth)
-            if low < at < high:
-                f += kernel(at, one)
-                h += quad(kernel, low, high, (one,), weight="cauchy", wvar=at)[0]
+            if low < point < high:
+                f += kernel(point, one)
+                h += quad(kernel, low, high, (one,), weight="cauchy", wvar=point)[0]
             else:
-                h += quad(cauchy, low, high, (one, at))[0]
+                h += quad(cauchy, low, high, (one, point))[0]
         # Both are pi times the eigenvalue times the mean over the eigenvalues; Hilbert's integral is over pi.
-        np.testing.assert_allclose(density[i], np.pi * at * f / 4, rtol=1e-12)
-        np.testing.assert_allclose(hilbert[i], at * h / 4, rtol=1e-9)
+        np.testing.assert_allclose(density[i], np.pi * point * f / 4, rtol=1e-12)
+        np.testing.assert_allclose(hilbert[i], point * h / 4, rtol=1e-9)
 
 
 SIZES = [(30, 30, 45.0), (30, 30, 30.0), (30, 31, 30.0), (30, 500, 30.0)]
@@ -59,18 +59,18 @@ def spectrum(r: int) -> Floats:
 
 @pytest.mark.parametrize(("r", "p", "df"), SIZES)
 @pytest.mark.parametrize("factor", [2.0**-900, 2.0**900])
-def test_a_power_of_two_changes_no_digit(r: int, p: int, df: float, factor: float) -> None:
-    found = shrink_eigenvalues(spectrum(r), p, df)
-    np.testing.assert_array_equal(shrink_eigenvalues(factor * spectrum(r), p, df), factor * found)
-    assert (found > 0).all()
+def test_scaling_by_a_power_of_two_is_exact(r: int, p: int, df: float, factor: float) -> None:
+    actual = shrink_eigenvalues(spectrum(r), p, df)
+    np.testing.assert_array_equal(shrink_eigenvalues(factor * spectrum(r), p, df), factor * actual)
+    assert (actual > 0).all()
 
 
 @pytest.mark.parametrize(("r", "p", "df"), SIZES)
 def test_shrunk_eigenvalues_follow_the_order_of_the_eigenvalues(r: int, p: int, df: float) -> None:
-    found = shrink_eigenvalues(spectrum(r), p, df)
-    turned = shrink_eigenvalues(spectrum(r)[::-1], p, df)
-    np.testing.assert_allclose(turned[:r], found[:r][::-1], rtol=1e-13)
-    np.testing.assert_allclose(turned[r:], found[r:], rtol=1e-13)
+    actual = shrink_eigenvalues(spectrum(r), p, df)
+    permuted = shrink_eigenvalues(spectrum(r)[::-1], p, df)
+    np.testing.assert_allclose(permuted[:r], actual[:r][::-1], rtol=1e-13)
+    np.testing.assert_allclose(permuted[r:], actual[r:], rtol=1e-13)
 
 
 def test_degrees_of_freedom_do_not_matter_for_fewer_eigenvalues_than_columns() -> None:
@@ -80,9 +80,9 @@ def test_degrees_of_freedom_do_not_matter_for_fewer_eigenvalues_than_columns() -
 
 
 def test_small_chunks_give_the_same_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = shrink_eigenvalues(spectrum(50), 50, 60.0)
+    actual = shrink_eigenvalues(spectrum(50), 50, 60.0)
     monkeypatch.setattr(nonlinear, "MAX_CHUNK_PAIRS", 130)
-    np.testing.assert_allclose(shrink_eigenvalues(spectrum(50), 50, 60.0), found, rtol=1e-14)
+    np.testing.assert_allclose(shrink_eigenvalues(spectrum(50), 50, 60.0), actual, rtol=1e-14)
 
 
 def three_values(p: int) -> Floats:
@@ -113,11 +113,11 @@ def improvement(true: Floats, n: int, seed: int) -> tuple[float, float]:
 @pytest.mark.parametrize(("population", "least"), [(three_values, 0.95), (geometric, 0.95), (spiked, 0.8)])
 @pytest.mark.parametrize("concentration", [1 / 3, 0.9, 1.0, 1.1, 2.0])
 def test_shrunk_eigenvalues_tend_to_the_oracle(
-    population: Callable[[int], Floats], least: float, concentration: float
+    population: Callable[[int], Floats], smallest: float, concentration: float
 ) -> None:
-    few, many = (
+    small_sample, large_sample = (
         np.mean([improvement(population(p), round(p / concentration), i) for i in range(4)], axis=0)
         for p in (50, 300)
     )
-    assert many[0] > max(few[0], least)
-    assert abs(many[1] - 1.0) < 0.02
+    assert large_sample[0] > max(small_sample[0], smallest)
+    assert abs(large_sample[1] - 1.0) < 0.02

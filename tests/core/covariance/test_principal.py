@@ -14,17 +14,17 @@ from discrim.covariance import CovarianceSpecification, Shrunk, Spherical
 
 @pytest.mark.parametrize("n", [3, 4, 6, 9])
 @pytest.mark.parametrize("p", [1, 2, 3, 4, 5, 6, 7, 8, 20])
-def test_saturated_is_as_many_axes_as_degrees_of_freedom_and_fewer_than_columns(n: int, p: int) -> None:
+def test_saturated_if_axes_equal_degrees_of_freedom_below_columns(n: int, p: int) -> None:
     codes = np.arange(n) % 2
     x = np.random.default_rng(n * p).standard_normal((n, p))
     within = x - np.stack([x[codes == k].mean(axis=0) for k in (0, 1)])[codes]
-    rank, free = np.linalg.matrix_rank(within), n - 2
-    held = principal(ClassMoments.from_block(x, codes, n_classes=2, spread="thin"))
-    assert held.free == free
-    assert held.is_saturated == (rank == free < p)
+    rank, df = np.linalg.matrix_rank(within), n - 2
+    axes = principal(ClassMoments.from_block(x, codes, n_classes=2, spread="thin"))
+    assert axes.free == df
+    assert axes.is_saturated == (rank == df < p)
 
 
-def test_not_saturated_where_axes_are_fewer_or_are_the_columns() -> None:
+def test_not_saturated_with_fewer_axes_or_all_columns() -> None:
     rng, codes = np.random.default_rng(0), np.arange(8) % 2
     x = rng.standard_normal((8, 3)) @ rng.standard_normal((3, 20))
     assert not principal(ClassMoments.from_block(x, codes, n_classes=2, spread="thin")).is_saturated
@@ -37,12 +37,12 @@ def test_not_saturated_where_axes_are_fewer_or_are_the_columns() -> None:
 
 @pytest.mark.parametrize("covariance", [Shrunk(0.2), Spherical()], ids=["shrunk", "spherical"])
 @pytest.mark.parametrize("p", [5, 6, 7, 15])
-def test_few_rows_left_out_are_refits(covariance: CovarianceSpecification, p: int) -> None:
+def test_leave_one_out_of_few_rows_equals_refits(covariance: CovarianceSpecification, p: int) -> None:
     codes = np.arange(8) % 2
     x = np.random.default_rng(p).standard_normal((8, p)) + codes[:, None]
     frame = pd.DataFrame(x).add_prefix("x").assign(y=codes)
     options = {"covariance": covariance, "prior": [0.5, 0.5]}
-    found = lda("y ~ .", frame, **options).leave_one_out()[[0, 1]].to_numpy()
+    actual = lda("y ~ .", frame, **options).leave_one_out()[[0, 1]].to_numpy()
     for i in range(len(frame)):
         fit = lda("y ~ .", frame.drop(index=i), **options)
-        np.testing.assert_allclose(found[i], fit.predict_proba(frame.iloc[[i]]).to_numpy()[0], rtol=1e-7)
+        np.testing.assert_allclose(actual[i], fit.predict_proba(frame.iloc[[i]]).to_numpy()[0], rtol=1e-7)

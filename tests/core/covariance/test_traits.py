@@ -34,7 +34,7 @@ def models(cls: type[CovarianceModel] = CovarianceModel) -> Iterator[type[Covari
 
 
 @pytest.mark.parametrize("model", sorted(set(models()), key=str), ids=lambda model: model.__name__)
-def test_a_covariance_model_has_a_name_traits_and_no_old_method(model):
+def test_covariance_models_have_name_and_traits(model):
     assert model.name or model.__subclasses__()
     assert isinstance(model.traits, CovarianceTraits)
     assert not [name for name in OLD_NAMES if name in vars(model)]

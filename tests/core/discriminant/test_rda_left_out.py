@@ -5,21 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from discrim.core.discriminant.leave_one_out_rda import Regularization, rda_left_out
+from discrim.core.discriminant.leave_one_out_rda import Regularization, rda_leave_one_out
 from discrim.core.moments.moments import ClassMoments
 
 
 @pytest.mark.parametrize(
     ("parametrization", "pair"), [("esl", (0.0, 0.4)), ("friedman", (0.0, 0.4)), ("klar", (0.0, 0.4))]
 )
-def test_a_class_of_equal_rows_and_one_more_does_not_lose_a_pooled_ridge(parametrization, pair):
+def test_leave_one_out_with_a_class_of_equal_rows(parametrization, pair):
     """Without that row its class does not vary, which a rule of the pooled covariance alone does not read."""
     rng, p = np.random.default_rng(2), 3
     codes = np.repeat([0, 1], [6, 9])
     x = rng.standard_normal((15, p)) + codes[:, None]
     x[1:6] = x[1]
     moments = ClassMoments.from_block(x, codes, n_classes=2, spread="class")
-    scores = rda_left_out(moments, Regularization(*pair), parametrization, "moment", np.log([0.4, 0.6]))(
+    scores = rda_leave_one_out(moments, Regularization(*pair), parametrization, "moment", np.log([0.4, 0.6]))(
         x, codes, None
     )
     for i in (0, 1, 8):

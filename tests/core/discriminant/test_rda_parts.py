@@ -11,7 +11,7 @@ from discrim.core.moments.moments import gather
 
 
 @pytest.mark.parametrize("parametrization", ["esl", "friedman", "klar"])
-def test_parts_at_once_are_each_alone(parametrization):
+def test_parts_decomposed_together_match_single_parts(parametrization):
     rng = np.random.default_rng(5)
     learnt, x = [], rng.normal(size=(5, 40, 4)) * [1.0, 10.0, 0.1, 1e3]
     codes, weights = rng.integers(-1, 3, (5, 40)), rng.integers(1, 4, (5, 40)).astype(float)

@@ -12,7 +12,7 @@ from discrim.core.moments.moments import gather
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("sizes", [(30, 40, 50), (150, 20, 9), (90, 3, 2)])
-def test_scores_are_those_of_each_fit(sizes, weighted):
+def test_path_scores_match_single_fits(sizes, weighted):
     rng = np.random.default_rng(sum(sizes))
     codes = np.repeat(np.arange(3), sizes)
     x = (rng.normal(size=(len(codes), 60)) @ rng.normal(size=(60, 60))) + 3.0 * codes[:, None]

@@ -16,7 +16,7 @@ CODES = np.repeat([0, 1, 2], [7, 8, 9])
 ALL = ("esl", "friedman", "klar")
 
 
-def made(p: int = 40, units: float = 1.0) -> pd.DataFrame:
+def simulate_rows(p: int = 40, units: float = 1.0) -> pd.DataFrame:
     rng = np.random.default_rng(3)
     x = rng.standard_normal((24, p)) @ rng.standard_normal((p, p)) + 2 * rng.standard_normal((3, p))[CODES]
     return pd.DataFrame(units * (x + 5), columns=[f"g{j}" for j in range(p)]).assign(y=CODES)
@@ -55,7 +55,7 @@ def log_joint(rows, x, codes, prior, alpha, gamma, parametrization):
 @pytest.mark.parametrize("pair", [(0.3, 0.4), (0.0, 0.5), (0.7, 0.2)])
 @pytest.mark.parametrize("units", [1.0, 1e-90, 1e150])
 def test_posteriors_covariances_likelihood_and_leave_one_out(parametrization, pair, units):
-    data = made(units=units)
+    data = simulate_rows(units=units)
     x, options = data.iloc[:, :-1].to_numpy() / units, (*pair, parametrization)
     fit = rda("y ~ .", data, alpha=pair[0], gamma=pair[1], parametrization=parametrization)
     rows = np.random.default_rng(5).standard_normal((10, 40)) * 6 + 5
@@ -78,8 +78,8 @@ def test_posteriors_covariances_likelihood_and_leave_one_out(parametrization, pa
 
 
 @pytest.mark.parametrize("parametrization", ALL)
-def test_both_choices_are_those_of_fits_one_by_one(parametrization):
-    data = made()
+def test_joint_choices_match_single_fits(parametrization):
+    data = simulate_rows()
     options = {"parametrization": parametrization, "grid": [0.0, 0.3, 0.6, 1.0]}
     left_out = rda("y ~ .", data, folds="loo", **options).path
     folded = rda("y ~ .", data, folds=4, seed=1, **options)
@@ -110,7 +110,7 @@ def test_both_choices_are_those_of_fits_one_by_one(parametrization):
         assert error == pytest.approx(np.mean(rates), abs=1e-12)
 
 
-def test_no_matrix_of_all_columns_is_formed_and_a_file_gives_the_fit_back(tmp_path):
+def test_no_full_matrix_is_formed_and_the_file_restores_the_fit(tmp_path):
     rng = np.random.default_rng(8)
     p = 4000
     x = rng.standard_normal((30, p)) + 0.5 * rng.standard_normal((2, p))[np.arange(30) % 2]
@@ -128,14 +128,14 @@ def test_no_matrix_of_all_columns_is_formed_and_a_file_gives_the_fit_back(tmp_pa
     np.testing.assert_allclose(held, posteriors, rtol=1e-12)
 
 
-def test_without_a_ridge_the_way_out_is_named():
+def test_error_without_a_ridge_has_a_hint():
     with pytest.raises(CollinearError) as caught:
-        rda("y ~ .", made(), alpha=0.5, gamma=1.0)
+        rda("y ~ .", simulate_rows(), alpha=0.5, gamma=1.0)
     assert "alpha=0.5" in str(caught.value)
     assert "gamma=1" in str(caught.value)
 
 
-def test_a_file_holds_classes_of_few_rows_and_columns_that_are_constant(tmp_path):
+def test_saved_fit_with_few_rows_and_constant_columns(tmp_path):
     rng = np.random.default_rng(2)
     n = 6000
     codes = rng.integers(0, 2, n)
@@ -149,7 +149,7 @@ def test_a_file_holds_classes_of_few_rows_and_columns_that_are_constant(tmp_path
         np.testing.assert_allclose(held, fit.predict_log_proba(), rtol=1e-12)
 
 
-def test_scatters_serve_as_well_as_roots_under_a_ridge():
+def test_scatters_match_roots_with_a_ridge():
     """Ill-conditioned columns ask for roots, but not where the ridge makes them regular."""
     from discrim.core.discriminant.leave_one_out_rda import Regularization
     from discrim.core.discriminant.rda import fit_rda

@@ -28,7 +28,7 @@ def moments(x, codes, spread, weights=None):
     return ClassMoments.from_block(x, codes, weights, n_classes=K, spread=spread)
 
 
-def by_hand(x, codes, spread):
+def reference_moments(x, codes, spread):
     """Counts, means and scatters by their definitions."""
     parts = [x[codes == k] for k in range(K)]
     means = np.array([p.mean(axis=0) if len(p) else np.zeros(x.shape[1]) for p in parts])
@@ -49,18 +49,18 @@ def assert_same(a: ClassMoments, b: ClassMoments) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(rows(), st.sampled_from(SPREADS))
-def test_moments_are_what_their_definitions_say(block, spread):
-    held = moments(*block, spread)
-    counts, means, scatters = by_hand(*block, spread)
-    np.testing.assert_array_equal(held.counts, counts)
-    np.testing.assert_allclose(held.class_means, means, rtol=1e-12, atol=1e-11)
-    np.testing.assert_allclose(held.scatters, scatters, rtol=1e-10, atol=1e-8)
+def test_moments_match_their_definitions(block, spread):
+    gathered = moments(*block, spread)
+    counts, means, scatters = reference_moments(*block, spread)
+    np.testing.assert_array_equal(gathered.counts, counts)
+    np.testing.assert_allclose(gathered.class_means, means, rtol=1e-12, atol=1e-11)
+    np.testing.assert_allclose(gathered.scatters, scatters, rtol=1e-10, atol=1e-8)
 
 
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(rows(), rows(), rows(), st.sampled_from(SPREADS))
-def test_merging_is_associative_and_commutative_with_nothing_as_identity(a, b, c, spread):
+def test_merging_is_associative_and_commutative_with_empty_identity(a, b, c, spread):
     x, y, z = (moments(*block, spread) for block in (a, b, c))
     together = moments(np.concatenate([a[0], b[0], c[0]]), np.concatenate([a[1], b[1], c[1]]), spread)
     assert_same(x.merge(y).merge(z), together)
@@ -73,12 +73,12 @@ def test_merging_is_associative_and_commutative_with_nothing_as_identity(a, b, c
 
 @settings(max_examples=40, deadline=None)
 @given(rows(most=8), st.sampled_from(SPREADS))
-def test_weights_are_repeated_rows(block, spread):
+def test_integer_weights_equal_repeated_rows(block, spread):
     x, codes = block
     weights = np.arange(len(x)) % 4
-    times = weights.astype(int)
+    frequencies = weights.astype(int)
     weighted = moments(x, codes, spread, weights.astype(float))
-    repeated = moments(np.repeat(x, times, axis=0), np.repeat(codes, times), spread)
+    repeated = moments(np.repeat(x, frequencies, axis=0), np.repeat(codes, frequencies), spread)
     np.testing.assert_array_equal(weighted.counts, repeated.counts)
     np.testing.assert_allclose(weighted.class_means, repeated.class_means, rtol=1e-12, atol=1e-11)
     np.testing.assert_allclose(weighted.scatters, repeated.scatters, rtol=1e-10, atol=1e-8)
@@ -87,7 +87,7 @@ def test_weights_are_repeated_rows(block, spread):
 @pytest.mark.parametrize("spread", SPREADS)
 @pytest.mark.parametrize("order", ["sorted", "shuffled", "drifting"])
 @pytest.mark.parametrize("apart", [0.5, 1e3])
-def test_any_order_of_rows_and_any_distance_of_classes(spread, order, apart):
+def test_row_order_and_class_distance_do_not_matter(spread, order, apart):
     rng = np.random.default_rng(11)
     codes = np.sort(rng.integers(0, K, 30_000))
     x = rng.standard_normal((len(codes), 25)) + apart * codes[:, None]
@@ -97,12 +97,12 @@ def test_any_order_of_rows_and_any_distance_of_classes(spread, order, apart):
         turn = rng.permutation(len(x))
         x, codes = x[turn], codes[turn]
     blocks = [(x[i : i + 1000], codes[i : i + 1000], None) for i in range(0, len(x), 1000)]
-    held = gather(blocks, n_classes=K, n_columns=25, spread=spread)
+    gathered = gather(blocks, n_classes=K, n_columns=25, spread=spread)
     exact = np.asarray(x, dtype=np.longdouble)
-    _, means, scatters = by_hand(exact, codes, spread)
-    np.testing.assert_allclose(held.class_means, means.astype(float), rtol=1e-13)
+    _, means, scatters = reference_moments(exact, codes, spread)
+    np.testing.assert_allclose(gathered.class_means, means.astype(float), rtol=1e-13)
     size = np.abs(scatters).max()
-    np.testing.assert_allclose(held.scatters, scatters.astype(float), rtol=0, atol=float(size) * 1e-12)
+    np.testing.assert_allclose(gathered.scatters, scatters.astype(float), rtol=0, atol=float(size) * 1e-12)
 
 
 @settings(max_examples=25, deadline=None)
@@ -117,10 +117,10 @@ def test_posteriors_are_invariant_to_affine_maps(seed, verb, method, shift):
     codes = np.repeat([0, 1, 2], 15)
     x = rng.standard_normal((45, 3)) + rng.standard_normal((3, 3))[codes]
     turn, _ = np.linalg.qr(rng.standard_normal((3, 3)))
-    moved = x @ (turn * rng.uniform(0.1, 10, 3)) + shift
+    transformed = x @ (turn * rng.uniform(0.1, 10, 3)) + shift
     fits = [
         verb("y ~ .", pd.DataFrame(values, columns=list("abc")).assign(y=codes), method=method)
-        for values in (x, moved)
+        for values in (x, transformed)
     ]
     one, other = (fit.predict_log_proba() for fit in fits)
     np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-8)
@@ -136,62 +136,64 @@ def test_a_fit_from_merged_chunks_keeps_the_digits_of_far_data():
     merged = chunks[0]
     for chunk in chunks[1:]:
         merged = merged.merge(chunk)
-    _, _, exact = by_hand(x.astype(np.longdouble), codes, "pooled")
+    _, _, exact = reference_moments(x.astype(np.longdouble), codes, "pooled")
     np.testing.assert_allclose(merged.scatters, exact.astype(float), rtol=1e-13, atol=1e-10)
 
 
 @pytest.mark.parametrize("exponents", [(-531, -531), (531, 0), (-540, 400)])
 @pytest.mark.parametrize("spread", SPREADS)
-def test_the_common_unit_takes_scatters_to_one_multiple_of_those_of_the_data(spread, exponents):
+def test_common_unit_makes_scatters_proportional_to_the_data(spread, exponents):
     x, codes = np.random.default_rng(3).normal(size=(30, 2)), np.arange(30) % K
-    held = moments(x * np.ldexp(1.0, exponents), codes, spread)
-    lengths = np.sqrt(held.squares.sum(axis=0)) * held.common_unit
-    plain = np.log2(np.sqrt(moments(x, codes, spread).squares.sum(axis=0))) + exponents
-    np.testing.assert_allclose(np.diff(np.log2(lengths)), np.diff(plain), rtol=1e-12)
+    gathered = moments(x * np.ldexp(1.0, exponents), codes, spread)
+    scales = np.sqrt(gathered.squares.sum(axis=0)) * gathered.common_unit
+    unscaled = np.log2(np.sqrt(moments(x, codes, spread).squares.sum(axis=0))) + exponents
+    np.testing.assert_allclose(np.diff(np.log2(scales)), np.diff(unscaled), rtol=1e-12)
 
 
 @pytest.mark.parametrize("spread", SPREADS)
-def test_a_class_that_first_comes_in_a_later_part_has_its_own_mean(spread):
+def test_class_first_seen_in_a_later_block_has_its_own_mean(spread):
     """The first two classes lie about one centre, about which the sums may be taken; the third is near."""
     rng = np.random.default_rng(0)
     x = np.concatenate(
         [np.repeat(rng.standard_normal((100, 3)), 2, axis=0), 0.5 + rng.standard_normal((80, 3))]
     )
     codes = np.concatenate([np.arange(200) % 2, np.arange(80) % 2 + 1])
-    parts = [(x[at], codes[at], None) for at in (slice(0, 200), slice(200, 240), slice(240, 280))]
-    found = gather(parts, n_classes=K, n_columns=3, spread=spread)
+    blocks = [
+        (x[position], codes[position], None) for position in (slice(0, 200), slice(200, 240), slice(240, 280))
+    ]
+    gathered = gather(blocks, n_classes=K, n_columns=3, spread=spread)
     means = np.stack([x[codes == k].mean(axis=0) for k in range(K)])
-    np.testing.assert_allclose(found.class_means, means, atol=1e-13)
-    squares = np.square((x - means[codes]) * found.scale).sum(axis=0)
-    np.testing.assert_allclose(found.squares.sum(axis=0), squares, rtol=1e-12)
+    np.testing.assert_allclose(gathered.class_means, means, atol=1e-13)
+    squares = np.square((x - means[codes]) * gathered.scale).sum(axis=0)
+    np.testing.assert_allclose(gathered.squares.sum(axis=0), squares, rtol=1e-12)
 
 
 @pytest.mark.parametrize("spread", ["pooled", "diagonal"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_means_of_many_classes_are_their_rows_means(spread, weighted):
+def test_means_of_many_classes_equal_row_means(spread, weighted):
     rng = np.random.default_rng(8)
     n, k = 900, 60
     x, codes = rng.standard_normal((n, 4)) + 3.0, np.append(np.arange(k), rng.integers(0, k, n - k))
     weights = rng.integers(1, 4, n).astype(float) if weighted else None
-    found = ClassMoments.from_block(x, codes, weights, n_classes=k, spread=spread)
+    gathered = ClassMoments.from_block(x, codes, weights, n_classes=k, spread=spread)
     count = np.ones(n) if weights is None else weights
     for c in range(k):
-        own = codes == c
-        mean = np.average(x[own], axis=0, weights=count[own])
-        np.testing.assert_allclose(found.means[c] + found.origin, mean, rtol=1e-13)
+        members = codes == c
+        mean = np.average(x[members], axis=0, weights=count[members])
+        np.testing.assert_allclose(gathered.means[c] + gathered.origin, mean, rtol=1e-13)
 
 
 @pytest.mark.parametrize("spread", SPREADS)
 @pytest.mark.parametrize("unit", [1e-290, 1e-160, 1e160])
-def test_moments_of_unlike_sizes_merge_in_either_order(spread, unit):
+def test_moments_of_different_sizes_merge_in_either_order(spread, unit):
     """The scale is that of the larger values, also if these are of ordinary size."""
     rng = np.random.default_rng(0)
-    plain, extreme = rng.normal(size=(30, 2)), unit * rng.normal(size=(30, 2))
+    unscaled, extreme = rng.normal(size=(30, 2)), unit * rng.normal(size=(30, 2))
     codes = np.arange(30) % K
-    parts = [moments(plain, codes, spread), moments(extreme, codes, spread)]
-    direct = moments(np.concatenate([plain, extreme]), np.concatenate([codes, codes]), spread)
+    pieces = [moments(unscaled, codes, spread), moments(extreme, codes, spread)]
+    direct = moments(np.concatenate([unscaled, extreme]), np.concatenate([codes, codes]), spread)
     with np.errstate(over="raise", invalid="raise"):
-        for pair in (parts, parts[::-1]):
+        for pair in (pieces, pieces[::-1]):
             both = merged(*pair)
             np.testing.assert_allclose(both.class_means, direct.class_means, rtol=1e-12)
             np.testing.assert_allclose(

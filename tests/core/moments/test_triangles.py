@@ -20,27 +20,31 @@ def test_scatters_of_many_columns(spread: str, weighted: bool, p: int, k: int, m
     x = rng.normal(size=(n, p)) + 3.0 * rng.normal(size=(k, p))[codes] + 100.0
     weights = rng.integers(1, 4, n).astype(float) if weighted else None
     blocks = [
-        (x[at : at + m], codes[at : at + m], None if weights is None else weights[at : at + m])
-        for at in range(0, n, m)
+        (
+            x[start : start + m],
+            codes[start : start + m],
+            None if weights is None else weights[start : start + m],
+        )
+        for start in range(0, n, m)
     ]
-    found = gather(blocks, n_classes=k, n_columns=p, spread=spread, rooted=False)
+    gathered = gather(blocks, n_classes=k, n_columns=p, spread=spread, rooted=False)
     w = np.ones(n) if weights is None else weights
     exact = np.empty((k, p, p), dtype=np.longdouble)
-    for each in range(k):
-        rows = np.longdouble(x[codes == each])
-        share = np.longdouble(w[codes == each])[:, None]
-        deviations = rows - (share * rows).sum(axis=0) / share.sum()
-        exact[each] = np.float64(deviations * share).T @ np.float64(deviations)
-    wanted = np.float64(exact.sum(axis=0, keepdims=True) if found.spread == "pooled" else exact)
-    sizes = np.sqrt(np.diagonal(wanted, axis1=1, axis2=2))
-    error = np.abs(found.scatters - wanted) / sizes[:, :, None] / sizes[:, None, :]
+    for block in range(k):
+        rows = np.longdouble(x[codes == block])
+        proportion = np.longdouble(w[codes == block])[:, None]
+        deviations = rows - (proportion * rows).sum(axis=0) / proportion.sum()
+        exact[block] = np.float64(deviations * proportion).T @ np.float64(deviations)
+    expected = np.float64(exact.sum(axis=0, keepdims=True) if gathered.spread == "pooled" else exact)
+    sizes = np.sqrt(np.diagonal(expected, axis1=1, axis2=2))
+    error = np.abs(gathered.scatters - expected) / sizes[:, :, None] / sizes[:, None, :]
     assert error.max() < 1e-13
-    np.testing.assert_array_equal(found.scatters, np.swapaxes(found.scatters, 1, 2))
+    np.testing.assert_array_equal(gathered.scatters, np.swapaxes(gathered.scatters, 1, 2))
 
 
 @pytest.mark.parametrize("p", [1, 8, 32, 50, 64, 128, 300, 784, 5_000])
 @pytest.mark.parametrize("in_place", [False, True])
-def test_columns_of_a_block_are_no_power_of_two_apart(p: int, in_place: bool) -> None:
+def test_column_strides_are_not_powers_of_two(p: int, in_place: bool) -> None:
     rows = _rows_a_block(p, 2**20, 2**15, in_place=in_place, sparse=False)
     assert rows % EVEN_ROWS == 0
     assert rows // EVEN_ROWS % 2

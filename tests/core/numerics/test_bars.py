@@ -100,7 +100,7 @@ TASKS = {
 
 
 @pytest.mark.parametrize("what", TASKS)
-def test_a_long_task_is_shown_on_one_line_and_leaves_nothing(terminal, at_once, what):
+def test_long_task_shows_one_line_and_clears_it(terminal, at_once, what):
     shown = terminal()
     TASKS[what](tables())
     drawn = shown.drawn()
@@ -111,7 +111,7 @@ def test_a_long_task_is_shown_on_one_line_and_leaves_nothing(terminal, at_once, 
 
 
 @pytest.mark.parametrize("raised", [ValueError, KeyboardInterrupt])
-def test_an_error_leaves_nothing(terminal, at_once, raised):
+def test_error_clears_the_bar(terminal, at_once, raised):
     shown = terminal()
 
     def work():
@@ -132,7 +132,7 @@ def test_an_error_leaves_nothing(terminal, at_once, raised):
 @pytest.mark.parametrize("columns", [20, 40, 60, 100, 200])
 @pytest.mark.parametrize("total", [0, 7, 9_999, 10**9])
 @pytest.mark.parametrize("within", ["rows read", "a name that is {long} " * 9])
-def test_a_line_has_at_most_the_terminal_s_columns(terminal, at_once, columns, total, within):
+def test_line_fits_the_terminal_width(terminal, at_once, columns, total, within):
     shown = terminal(columns)
     with Progress(total, "likelihood ratio without\nC(group){0}") as progress:
         progress(5)
@@ -146,7 +146,7 @@ def test_a_line_has_at_most_the_terminal_s_columns(terminal, at_once, columns, t
     assert not drawn[-1].strip()
 
 
-def test_a_terminal_that_has_gone_ends_no_work(terminal, at_once):
+def test_closed_terminal_does_not_stop_the_task(terminal, at_once):
     shown = terminal()
     with Progress(10, "rows") as progress:
         progress(1)
@@ -168,7 +168,7 @@ def test_nothing_is_shown_without_a_terminal(at_once, capfd):
 
 
 @pytest.mark.parametrize(("value", "hidden"), [("1", True), ("true", True), ("0", False), ("", False)])
-def test_a_variable_hides_bars(monkeypatch, terminal, at_once, value, hidden):
+def test_environment_variable_hides_bars(monkeypatch, terminal, at_once, value, hidden):
     monkeypatch.setenv("TQDM_DISABLE", value)
     shown = terminal()
     with Progress(10, "rows") as progress:
@@ -205,7 +205,7 @@ except ValueError:
 
 
 @pytest.mark.slow
-def test_a_notebook_shows_bars_and_keeps_none():
+def test_notebook_shows_bars_and_clears_them():
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
     pytest.importorskip("ipykernel")
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL)])

@@ -30,11 +30,11 @@ def small_machine(memory_of):
     memory_of(2.0**26)
 
 
-def test_the_memory_at_hand_is_that_of_a_machine():
+def test_available_memory_is_plausible():
     assert 2**28 < arrays.at_hand() < 2**50
 
 
-def test_numbers_up_to_half_of_the_memory_are_given(small_machine):
+def test_results_up_to_half_of_the_memory_are_computed(small_machine):
     arrays.refuse_beyond_memory(2.0**22, "A table", "Ask for less")
     with pytest.raises(DataError) as caught:
         arrays.refuse_beyond_memory(2.0**22 + 1, "A table", "Ask for less")
@@ -43,7 +43,7 @@ def test_numbers_up_to_half_of_the_memory_are_given(small_machine):
 
 
 @pytest.mark.parametrize("verb", [lda, qda, rda, indicator])
-def test_categories_of_many_levels_are_refused_and_the_way_out_works(verb, small_machine):
+def test_categories_with_many_levels_are_refused_with_a_working_hint(verb, small_machine):
     n = 3000
     data = pd.DataFrame({"y": np.resize(["a", "b"], n), "g": [f"g{i // 2}" for i in range(n)]})
     with pytest.raises(DataError) as caught:
@@ -77,7 +77,7 @@ def test_quadratic_discriminants_of_few_rows_are_refused_before_products():
     qda("y ~ .", data, covariance="shrunk")
 
 
-def test_moments_of_few_rows_are_those_of_their_parts():
+def test_moments_of_few_rows_equal_merged_parts():
     data = wide(20, 600)
     whole, parts = moments("y ~ .", data), moments("y ~ .", data[:7])
     parts = parts + parts.of(data[7:])
@@ -86,7 +86,7 @@ def test_moments_of_few_rows_are_those_of_their_parts():
     np.testing.assert_allclose(whole.covs["a"], own.cov(), rtol=1e-9, atol=1e-12)
 
 
-def test_stepwise_of_few_rows_is_that_of_the_columns_it_chose():
+def test_stepwise_fit_equals_fit_to_the_chosen_columns():
     data = wide(20, 700)
     found = stepwise("y ~ .", data, enter=0.01, stay=0.02)
     fewer = stepwise("y ~ " + " + ".join(found.selected), data, enter=0.01, stay=0.02)
@@ -95,7 +95,7 @@ def test_stepwise_of_few_rows_is_that_of_the_columns_it_chose():
     np.testing.assert_allclose(found.steps["wilks"][:10], fewer.steps["wilks"][:10], rtol=1e-9)
 
 
-def test_many_classes_are_refused_where_their_tables_are_too_large(small_machine):
+def test_too_large_tables_of_classes_are_refused(small_machine):
     n = 9000
     data = pd.DataFrame({"y": [f"c{i // 2}" for i in range(n)], "x": RNG.normal(size=n)})
     with pytest.raises(DataError) as caught:
@@ -119,7 +119,7 @@ VERBS = [lda, qda, naive_bayes, logistic, indicator, partial(shrunken_centroids,
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("weight", [1e300, 1e307, 1.7e308, 5e-324])
-def test_weights_out_of_range_are_refused_and_the_way_out_works(verb, weight):
+def test_weights_out_of_range_are_refused_with_a_working_hint(verb, weight):
     data = pd.DataFrame({"x": RNG.normal(size=60), "z": RNG.normal(size=60), "y": np.resize(["a", "b"], 60)})
     weights = np.full(60, weight)
     with pytest.raises(DataError) as caught:
@@ -154,7 +154,7 @@ def test_weights_within_range_have_summaries_without_overflow(verb, weight):
 
 
 @pytest.mark.slow
-def test_a_name_that_stands_twice_among_many_is_found_at_once(tmp_path):
+def test_duplicate_among_many_names_is_found_quickly(tmp_path):
     names = [f"x{j}" for j in range(30_000)]
     names[20_000] = "x7"
     data = pd.DataFrame(np.zeros((2, len(names))), columns=names).assign(y=["a", "b"])

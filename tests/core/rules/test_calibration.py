@@ -18,7 +18,7 @@ from discrim.errors import DataError, NotSupportedError
 from tests.support import before
 
 
-def drawn(n: int, k: int, spread: float = 2.0, seed: int = 0) -> tuple[Floats, Codes]:
+def sample(n: int, k: int, spread: float = 2.0, seed: int = 0) -> tuple[Floats, Codes]:
     """Log posteriors (n, k) that are true, and classes drawn by them."""
     rng = np.random.default_rng(seed)
     logs = log_softmax(rng.normal(scale=spread, size=(n, k)), axis=1)
@@ -38,13 +38,13 @@ def proba(calibrator: Calibrator, scores: Floats) -> Floats:
 
 
 def test_vector_of_two_classes_is_statsmodels_logit_and_platts() -> None:
-    logs, codes = drawn(300, 2)
+    logs, codes = sample(300, 2)
     lead = 3 * (logs[:, 1] - logs[:, 0])
     found = fit_calibrator(3 * logs, codes, kind="vector", penalized=False)
     logit = sm.Logit(codes, sm.add_constant(lead)).fit(disp=0, tol=1e-12, method="newton")
     assert [np.diff(found.intercepts)[0], found.slope] == pytest.approx(logit.params, rel=1e-7)
     # Platt's targets move the estimates of many rows by little.
-    many, classes = drawn(20_000, 2, seed=1)
+    many, classes = sample(20_000, 2, seed=1)
     platt = _SigmoidCalibration().fit(many[:, 1] - many[:, 0], classes)
     near = fit_calibrator(many, classes, kind="vector")
     assert [-platt.a_, -platt.b_] == pytest.approx([near.slope, np.diff(near.intercepts)[0]], abs=0.01)
@@ -57,14 +57,14 @@ def test_temperature_is_scikit_learns() -> None:
         pytest.skip("scikit-learn scales temperatures since 1.8")
     from sklearn.calibration import _TemperatureScaling
 
-    logs, codes = drawn(400, 3)
+    logs, codes = sample(400, 3)
     theirs = _TemperatureScaling().fit(2.5 * logs, codes)
     found = fit_calibrator(2.5 * logs, codes, kind="temperature", penalized=False)
     assert found.slope == pytest.approx(theirs.beta_, rel=1e-4)
 
 
 def test_multinomial_is_statsmodels_mnlogit() -> None:
-    logs, codes = drawn(500, 3, spread=1.0)
+    logs, codes = sample(500, 3, spread=1.0)
     found = fit_calibrator(logs, codes, kind="multinomial", penalized=False)
     centred = logs - logs.mean(axis=1, keepdims=True)
     fit = sm.MNLogit(codes, sm.add_constant(centred[:, :2])).fit(disp=0, method="newton", tol=1e-12)
@@ -75,24 +75,24 @@ def test_multinomial_is_statsmodels_mnlogit() -> None:
 
 
 def penalized_temperature(leads: Floats, codes: Codes, weights: Floats) -> float:
-    def lost(log_slope: Floats) -> float:
+    def loss(log_slope: Floats) -> float:
         logs = log_softmax(np.exp(log_slope[0]) * leads, axis=1)
         shares = np.exp(logs)
         mean = (shares * leads).sum(axis=1, keepdims=True)
         information = weights @ (shares * (leads - mean) ** 2).sum(axis=1)
         return float(-weights @ logs[np.arange(len(codes)), codes] - 0.5 * np.log(information))
 
-    return float(np.exp(minimize(lost, [0.0], method="Nelder-Mead", options={"xatol": 1e-10}).x[0]))
+    return float(np.exp(minimize(loss, [0.0], method="Nelder-Mead", options={"xatol": 1e-10}).x[0]))
 
 
 def test_a_temperature_has_jeffreys_prior() -> None:
-    logs, codes = drawn(40, 3)
+    logs, codes = sample(40, 3)
     weights = np.tile([1.0, 2.0], 20)
     found = fit_calibrator(logs, codes, weights, kind="temperature")
     assert found.slope == pytest.approx(penalized_temperature(logs, codes, weights), rel=1e-5)
 
 
-def test_rows_that_are_all_right_are_wrong_half_a_time() -> None:
+def test_correct_rows_count_as_half_an_error() -> None:
     leads = np.where(np.arange(2) == np.arange(100)[:, None] % 2, 50.0, 0.0)
     codes = np.arange(100) % 2
     found = fit_calibrator(leads, codes, kind="temperature")
@@ -104,8 +104,8 @@ def test_rows_that_are_all_right_are_wrong_half_a_time() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_whole_weights_are_repeated_rows(kind: Kind) -> None:
-    logs, codes = drawn(60, 3)
+def test_integer_weights_equal_repeated_rows(kind: Kind) -> None:
+    logs, codes = sample(60, 3)
     weights = np.tile([1.0, 3.0, 2.0], 20)
     again = np.repeat(np.arange(60), weights.astype(int))
     found = fit_calibrator(logs, codes, weights, kind=kind)
@@ -119,16 +119,16 @@ def test_whole_weights_are_repeated_rows(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("times", [0.3, 1.0, 4.0, 1e-200, 1e200])
-def test_a_slope_undoes_what_posteriors_are_too_sure_by(times: float) -> None:
-    logs, codes = drawn(3000, 3)
+def test_slope_corrects_overconfident_posteriors(times: float) -> None:
+    logs, codes = sample(3000, 3)
     found = fit_calibrator(times * logs, codes)
     assert found.kind == "temperature"
     assert found.slope * times == pytest.approx(1.0, abs=0.06)
 
 
 @pytest.mark.parametrize("k", [2, 4])
-def test_a_shift_of_the_classes_takes_intercepts(k: int) -> None:
-    logs, codes = drawn(1500, k)
+def test_shifted_classes_require_intercepts(k: int) -> None:
+    logs, codes = sample(1500, k)
     shift = np.linspace(0.0, 2.0, k)
     found = fit_calibrator(logs - shift, codes)
     assert found.kind == "vector"
@@ -136,21 +136,21 @@ def test_a_shift_of_the_classes_takes_intercepts(k: int) -> None:
 
 
 @pytest.mark.slow
-def test_classes_that_are_mixed_take_a_matrix() -> None:
-    logs, codes = drawn(4000, 3)
+def test_mixed_classes_require_a_matrix() -> None:
+    logs, codes = sample(4000, 3)
     mixing = np.array([[1.0, 0.8, 0.0], [0.0, 1.0, 0.8], [0.8, 0.0, 1.0]])
     raw = np.linalg.solve(mixing, logs.T).T
     found = fit_calibrator(raw, codes)
     assert found.kind in ("multinomial", "dirichlet")
-    new, classes = drawn(4000, 3, seed=1)
+    new, classes = sample(4000, 3, seed=1)
     raw = np.linalg.solve(mixing, new.T).T
     best = -float(new[np.arange(4000), classes].mean())
     assert log_loss(found, raw, classes) < best + 0.01
     assert log_loss(fit_calibrator(raw, codes, kind="temperature"), raw, classes) > best + 0.05
 
 
-def test_an_outlier_does_not_decide() -> None:
-    logs, codes = drawn(300, 2, spread=6.0)
+def test_one_outlier_does_not_determine_the_map() -> None:
+    logs, codes = sample(300, 2, spread=6.0)
     scores = logs.copy()
     wrong = int((logs[:, 1] - logs[:, 0]).argmax())
     scores[wrong, 0] = -5000.0
@@ -164,21 +164,21 @@ def test_an_outlier_does_not_decide() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_added_to_all_scores_of_a_row_changes_nothing(kind: Kind) -> None:
-    logs, codes = drawn(80, 3)
+def test_row_constants_do_not_change_the_map(kind: Kind) -> None:
+    logs, codes = sample(80, 3)
     found = fit_calibrator(logs, codes, kind=kind)
     assert proba(found, logs + 1000.0) == pytest.approx(proba(found, logs), abs=1e-11)
 
 
 def test_a_temperature_keeps_labels() -> None:
-    logs, codes = drawn(200, 4)
+    logs, codes = sample(200, 4)
     found = fit_calibrator(logs**3, codes, kind="temperature")
     assert (found.scores(logs**3).argmax(axis=1) == (logs**3).argmax(axis=1)).all()
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "auto"])
 def test_scores_of_minus_infinity(kind: Kind) -> None:
-    logs, codes = drawn(200, 3)
+    logs, codes = sample(200, 3)
     scores = np.column_stack([logs, np.full(200, -np.inf)])
     scores[:5, 0] = -np.inf
     scores[7] = -np.inf
@@ -194,14 +194,14 @@ def test_scores_of_minus_infinity(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "auto"])
-def test_scores_that_say_nothing(kind: Kind) -> None:
+def test_uninformative_scores(kind: Kind) -> None:
     codes = np.repeat([0, 1, 2], [60, 30, 10])
     found = fit_calibrator(np.zeros((100, 3)), codes, kind=kind)
     expected = [1 / 3] * 3 if found.kind == "temperature" else [0.6, 0.3, 0.1]
     assert proba(found, np.zeros((1, 3)))[0] == pytest.approx(expected, abs=0.03)
 
 
-def test_a_slope_of_log_densities_leaves_the_prior() -> None:
+def test_slope_of_log_densities_keeps_the_prior() -> None:
     rng = np.random.default_rng(0)
     log_prior = np.log([0.7, 0.2, 0.1])
     densities = rng.normal(size=(80, 3))
@@ -223,13 +223,13 @@ def test_a_slope_of_log_densities_leaves_the_prior() -> None:
     assert proba(turned, scores) == pytest.approx(np.tile(np.exp(log_prior), (80, 1)))
 
 
-def test_scores_that_mislead_are_not_followed() -> None:
-    logs, codes = drawn(300, 2)
+def test_misleading_scores_get_zero_slope() -> None:
+    logs, codes = sample(300, 2)
     assert fit_calibrator(logs[:, ::-1], codes, kind="temperature").slope == 0.0
 
 
 def test_rule() -> None:
-    logs, codes = drawn(50, 2)
+    logs, codes = sample(50, 2)
 
     class Same:
         def scores(self, x: Floats) -> Floats:
@@ -280,7 +280,7 @@ def test_refusals() -> None:
     assert "likely" in str(caught.value)
     assert "slope" in str(caught.value)
     with pytest.raises(NotSupportedError) as caught:
-        fit_calibrator(*drawn(100, 50), kind="dirichlet")
+        fit_calibrator(*sample(100, 50), kind="dirichlet")
     assert "2,550" in str(caught.value)
     assert "parameters" in str(caught.value)
     assert get_args(Kind) == KINDS

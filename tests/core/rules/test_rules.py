@@ -41,7 +41,9 @@ VERBS = LINEAR | {
 }
 
 
-def apart(gaps: tuple[float, ...], p: int, n: int = 6) -> tuple[np.ndarray, np.ndarray, pd.DataFrame]:
+def distant_classes(
+    gaps: tuple[float, ...], p: int, n: int = 6
+) -> tuple[np.ndarray, np.ndarray, pd.DataFrame]:
     """Classes of correlated columns along one direction, so many standard deviations from the first."""
     rng = np.random.default_rng(len(gaps) + p)
     codes = np.repeat(np.arange(len(gaps)), n)
@@ -59,7 +61,7 @@ def apart(gaps: tuple[float, ...], p: int, n: int = 6) -> tuple[np.ndarray, np.n
 )
 @pytest.mark.parametrize("method", ["plugin", "predictive", "debiased"])
 def test_log_posteriors_lose_no_digits_to_a_class_that_is_far_away(gaps, p, method):
-    x, codes, frame = apart(gaps, p)
+    x, codes, frame = distant_classes(gaps, p)
     prior = np.arange(1.0, len(gaps) + 1) / np.arange(1.0, len(gaps) + 1).sum()
 
     def run(values):
@@ -82,7 +84,7 @@ def test_log_posteriors_lose_no_digits_to_a_class_that_is_far_away(gaps, p, meth
 @pytest.mark.parametrize("shift", [0.0, 0.5, 1.5, 10.0, 1e3, 1e8])
 @pytest.mark.parametrize("gap", [1e-3, 1.0, 30.0])
 def test_log_posteriors_keep_their_digits_wherever_zero_lies(shift, gap):
-    x, codes, _ = apart((0, gap, 2.5 * gap), 4, n=9)
+    x, codes, _ = distant_classes((0, gap, 2.5 * gap), 4, n=9)
     x = x - x.mean(axis=0) + shift * x.std(axis=0) * np.array([1, -1, 1, 0.3])
     prior = np.full(3, 1 / 3)
 
@@ -130,7 +132,7 @@ def wide_scores(x, codes, k):
 @pytest.mark.parametrize("form", ["clusters", "line", "scattered", "plane"])
 def test_many_classes_at_any_distances(form, room, monkeypatch):
     if room is not None:
-        monkeypatch.setattr(nearest_means, "MOST_NUMBERS", room)
+        monkeypatch.setattr(nearest_means, "MAX_STORED_COEFS", room)
     rng = np.random.default_rng(5)
     k, p = 150, 3
     centres = {
@@ -151,7 +153,7 @@ def test_many_classes_at_any_distances(form, room, monkeypatch):
 
 @pytest.mark.parametrize("gaps", [(0, 1, 1e4), (0, 1, 1e8), (0, 1, 1e4, 1e8)], ids=["1e4", "1e8", "nested"])
 def test_leave_one_out_loses_no_digits_to_a_class_that_is_far_away(gaps):
-    x, codes, frame = apart(gaps, 2)
+    x, codes, frame = distant_classes(gaps, 2)
     which = [0, 3, 7, 10, 14]
 
     def run(values):
@@ -165,9 +167,9 @@ def test_leave_one_out_loses_no_digits_to_a_class_that_is_far_away(gaps):
 
 
 @pytest.mark.parametrize("verb", LINEAR)
-def test_near_classes_are_told_apart_beside_a_far_one(verb):
+def test_close_classes_are_separated_despite_a_distant_class(verb):
     """The rule of the two near classes does not depend on where the third lies, but for its variance."""
-    near, codes, _ = apart((0, 2), 2, n=20)
+    near, codes, _ = distant_classes((0, 2), 2, n=20)
     far = np.random.default_rng(3).integers(-9, 10, (20, 2)) / 4.0
     gaps = []
     for shift in (2.0**8, 2.0**28):
@@ -184,7 +186,7 @@ def test_near_classes_are_told_apart_beside_a_far_one(verb):
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("shift", [0.0, 1e8])
-def test_decision_function_says_what_predict_says(verb, shift):
+def test_decision_function_agrees_with_predict(verb, shift):
     rng = np.random.default_rng(1)
     moved = IRIS[COLUMNS] + rng.normal(0, 0.5, (150, 4)) + shift
     frame = moved.assign(species=IRIS["species"])
@@ -196,7 +198,7 @@ def test_decision_function_says_what_predict_says(verb, shift):
 
 
 @pytest.mark.parametrize("name", ["LDAClassifier", "QDAClassifier", "ShrunkenCentroidsClassifier"])
-def test_estimators_decide_as_their_scores_say(name):
+def test_estimators_predict_the_largest_score(name):
     x = IRIS[COLUMNS].to_numpy() + 1e8
     model = getattr(discrim.sklearn, name)().fit(x, IRIS["species"].to_numpy())
     scores, logs = model.decision_function(x), model.predict_log_proba(x)
@@ -241,7 +243,7 @@ def test_quadratic_posteriors_of_far_rows_against_mpmath():
             assert ours == pytest.approx(float(theirs), rel=1e-12)
 
 
-def test_naive_bayes_integrates_out_what_is_missing_of_a_far_row():
+def test_naive_bayes_integrates_out_missing_values_of_distant_rows():
     fit = discrim.naive_bayes("species ~ .", IRIS)
     rows = pd.DataFrame([[1e90, np.nan, 1.0, 1.0], [np.nan, -1e98, 1.0, np.nan]], columns=COLUMNS)
     logs = fit.predict_log_proba(rows).to_numpy()
@@ -254,7 +256,7 @@ def test_naive_bayes_integrates_out_what_is_missing_of_a_far_row():
 
 @pytest.mark.parametrize("verb", ["lda", "diagonal", "rda", "centroids", "qda", "naive_bayes", "logistic"])
 @pytest.mark.parametrize("zero", [0, 1])
-def test_a_class_without_prior_has_no_part_in_scores_or_planes(verb, zero):
+def test_class_with_zero_prior_does_not_affect_scores_or_planes(verb, zero):
     prior = np.where(np.arange(3) == zero, 0.0, 0.5).tolist()
     fit = VERBS[verb]("species ~ .", IRIS, prior=prior)
     scores = fit.decision_function()
@@ -281,7 +283,7 @@ def test_quantiles_of_log_determinants_of_two_columns(nu, share):
 
 @pytest.mark.parametrize("nu", [2, 3, 100, 1000])
 @pytest.mark.parametrize("share", [1e-12, 1e-6, 0.4, 0.5])
-def test_small_shares_of_log_determinants_against_mpmath(nu, share):
+def test_small_quantiles_of_log_determinants_against_mpmath(nu, share):
     half = mpmath.exp((mpmath.mpf(quantile(share, nu, 2)) + 2 * mpmath.log(nu)) / 2)
     found = mpmath.gammainc(mpmath.mpf(nu) - 1, 0, half, regularized=True)
     assert float(found) == pytest.approx(share, rel=1e-8)
@@ -298,7 +300,7 @@ def test_quantiles_of_log_determinants_against_simulation(nu, p):
 
 
 @pytest.mark.parametrize("convention", ["mass", "stata", "sas", "spss", "sklearn"])
-def test_canonical_coefficients_are_those_of_the_convention(convention):
+def test_canonical_coefficients_follow_the_convention(convention):
     fit = discrim.lda("species ~ .", IRIS)
     theirs = fit.canonical(convention)
     pd.testing.assert_frame_equal(theirs.coef(), fit.canonical().coef(convention))
@@ -308,7 +310,7 @@ def test_canonical_coefficients_are_those_of_the_convention(convention):
 
 @pytest.mark.parametrize("far", [1e6, 1e10])
 @pytest.mark.parametrize("threshold", [0.0, 1.0])
-def test_centroids_left_out_of_crowds_are_those_of_refits(far, threshold):
+def test_leave_one_out_of_close_centroids_equals_refits(far, threshold):
     rng = np.random.default_rng(1)
     codes = np.repeat(np.arange(8), 9)
     # In 64ths, so that no number is rounded beside the far crowd.
@@ -326,7 +328,7 @@ def test_centroids_left_out_of_crowds_are_those_of_refits(far, threshold):
         assert left_out.iloc[row, 0] == refit.predict(one).iloc[0]
 
 
-def test_distances_from_a_plane_are_those_to_its_nearest_points():
+def test_plane_distances_equal_distances_to_nearest_points():
     rng = np.random.default_rng(0)
     plane, x = Plane(rng.standard_normal(3), rng.standard_normal(3), 0.7), rng.standard_normal((20, 3))
     feet, distances = plane.feet(x), plane.distances(x)
@@ -336,7 +338,7 @@ def test_distances_from_a_plane_are_those_to_its_nearest_points():
     assert plane.from_origin == pytest.approx(np.linalg.norm(plane.feet(np.zeros((1, 3)))))
 
 
-def test_posteriors_are_those_of_long_arithmetic_down_to_the_least_double():
+def test_posteriors_match_mpmath_down_to_the_smallest_float():
     scores = np.array(
         [[0.0, -708.0, -744.0, -745.2], [5.0, -735.0, -741.0, -1e5], [-np.inf, 1.0, 1.0, -800.0]]
     )
@@ -353,7 +355,7 @@ def test_posteriors_are_those_of_long_arithmetic_down_to_the_least_double():
 @pytest.mark.parametrize(
     ("m", "p", "k"), [(64, 50, 1000), (65, 7, 301), (1, 3, 80), (700, 90, 66), (0, 3, 80)]
 )
-def test_scores_of_many_classes_are_one_product(m, p, k):
+def test_scores_of_many_classes_equal_one_product(m, p, k):
     rng = np.random.default_rng(k)
     coef, intercept = rng.standard_normal((p, k)), rng.standard_normal(k)
     x = rng.standard_normal((m, p))
