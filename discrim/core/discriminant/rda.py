@@ -561,7 +561,7 @@ class ClassPath:
         By default the identity.
     rotations : (F, B, r, r) float
     weights : (F, B, A, r) float
-    plain : (F, B, A, p) float, optional
+    unmixed_weights : (F, B, A, p) float, optional
         By default zero.
     logdet : (F, B, A) float
         Log-determinants of the mixtures, in the units of their scatters.
@@ -571,7 +571,7 @@ class ClassPath:
     factor: Floats | None
     rotations: Floats
     weights: Floats
-    plain: Floats | None
+    unmixed_weights: Floats | None
     logdet: Floats
 
     def distances(self, y: Floats) -> Floats:
@@ -582,8 +582,8 @@ class ClassPath:
         e = np.swapaxes(self.rotations, 2, 3) @ scaled
         e *= e
         squared_distances = self.weights @ e
-        if self.plain is not None:
-            squared_distances += self.plain @ (y * y)[:, None]
+        if self.unmixed_weights is not None:
+            squared_distances += self.unmixed_weights @ (y * y)[:, None]
         return squared_distances.reshape(len(y), -1, y.shape[2])
 
 

@@ -120,7 +120,7 @@ class RowSums:
             Second moments that are accumulated.
         """
         refuse_wide(n_classes, n_columns, required_moments)
-        self.spread = required_moments
+        self.required_moments = required_moments
         self.counts = np.zeros(n_classes)
         self.rows = np.zeros(n_classes, dtype=np.int64)
         self.centres = np.zeros((n_columns, n_classes))
@@ -167,7 +167,7 @@ class RowSums:
         self._place_new_centres(columns, codes, rows)
         self.rows += rows
         self.counts += rows if weights is None else np.bincount(codes, weights, minlength=n_classes)
-        if self.spread == "class":
+        if self.required_moments == "class":
             # Classes are selected from a copy that fits the processor cache.
             np.copyto(deviations, columns)
             self._add_by_class(deviations, codes, weights)
@@ -185,7 +185,7 @@ class RowSums:
             _add_class_sums(self.sums, deviations if weights is None else deviations * weights, codes)
         if weights is not None:
             buffer *= np.sqrt(weights)
-        if self.spread == "diagonal":
+        if self.required_moments == "diagonal":
             _add_class_sums(self.products.T, deviations**2, codes)
         else:
             _add_square(self._total, buffer)
@@ -257,7 +257,7 @@ class RowSums:
             self.centres[:, new] += np.where(np.isfinite(rounding_errors), rounding_errors, 0.0)
             deviations = columns[:, :N_SCALE_ROWS] - np.take(self.centres, codes[:N_SCALE_ROWS], axis=1)
             self.scale = column_scale(np.abs(deviations).max(axis=1))
-        if self.spread == "pooled" and 2 * new.sum() > len(new) and (self.scale == 1).all():
+        if self.required_moments == "pooled" and 2 * new.sum() > len(new) and (self.scale == 1).all():
             # A median, because one outlier would draw a mean away from all other rows.
             sorted_sample = np.sort(columns[:, :: max(columns.shape[1] // 101, 1)], axis=1)
             centre = sorted_sample[:, sorted_sample.shape[1] // 2, None]
@@ -274,9 +274,9 @@ class RowSums:
     def about_means(self) -> Floats:
         """Return the sums of products about the class means; overwrites the products of the pass."""
         weighted_shifts = np.sqrt(self.counts)[:, None] * self.shifts().T
-        if self.spread == "diagonal":
+        if self.required_moments == "diagonal":
             return np.asarray(self.products - weighted_shifts**2)
-        if self.spread == "pooled":
+        if self.required_moments == "pooled":
             products = np.ascontiguousarray(self.products)
             _add_square(products, weighted_shifts.T, -1.0)
             return (_mirror_triangle(products) if self._uses_triangle else products)[None]
@@ -292,13 +292,13 @@ class RowSums:
 
     def _squares(self) -> Floats:
         """Return the accumulated sums of squares, (p,) or by class (K, p)."""
-        diagonal = self.spread == "diagonal"
+        diagonal = self.required_moments == "diagonal"
         return self.products if diagonal else np.diagonal(self.products, axis1=-2, axis2=-1)
 
     def has_cancellation(self) -> bool:
         """Return whether the correction for the provisional centres lost over three bits of a square."""
         correction = self.counts * self.shifts() ** 2
-        lost_squares = correction.sum(axis=1) if self.spread == "pooled" else correction.T
+        lost_squares = correction.sum(axis=1) if self.required_moments == "pooled" else correction.T
         return bool((lost_squares > 0.875 * self._squares()).any())
 
     def out_of_range(self) -> bool:
@@ -360,7 +360,7 @@ def second_pass(blocks: RowBlocks, first: RowSums, scale: Floats) -> RowSums:
     -------
     RowSums
     """
-    sums = RowSums(len(first.counts), len(first.scale), first.spread)
+    sums = RowSums(len(first.counts), len(first.scale), first.required_moments)
     with np.errstate(over="ignore", invalid="ignore"):
         centres = first.centres + first.shifts() / first.scale[:, None]
     sums.restart(np.where(np.isfinite(centres), centres, first.centres), scale)

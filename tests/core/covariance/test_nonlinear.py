@@ -110,7 +110,7 @@ def improvement(true: Floats, n: int, seed: int) -> tuple[float, float]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("population", "least"), [(three_values, 0.95), (geometric, 0.95), (spiked, 0.8)])
+@pytest.mark.parametrize(("population", "smallest"), [(three_values, 0.95), (geometric, 0.95), (spiked, 0.8)])
 @pytest.mark.parametrize("concentration", [1 / 3, 0.9, 1.0, 1.1, 2.0])
 def test_shrunk_eigenvalues_tend_to_the_oracle(
     population: Callable[[int], Floats], smallest: float, concentration: float
