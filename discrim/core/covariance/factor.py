@@ -996,7 +996,7 @@ class _LeaveOneOutFactors:
         padded[1, :, :q] = split.squares
         padded[0, invalid] = full_split.eigenvalues
         padded[1, invalid] = full_split.squares
-        for name in ("dimensions", "rest", "rest_squares"):
+        for name in ("dimensions", "noise_sums", "noise_squares"):
             getattr(split, name)[invalid] = getattr(full_split, name)
         return replace(split, eigenvalues=padded[0], squares=padded[1])
 
