@@ -1,56 +1,60 @@
-"""Tests of class means, of covariances and of spheres, for more columns than rows too.
+"""Tests of equal means, equal covariances and sphericity that allow more columns than rows.
 
-With p columns, N rows in K classes, W_k the scatter of class k on n_k - 1 degrees of freedom, W = sum W_k
-on nu = N - K, S_k and S their covariances, B the scatter between classes on q = K - 1, nothing here inverts
-S: the statistics are traces, or largest elements. tr W_k W_l = |Z_k Z_l'|^2 of roots W_k = Z_k'Z_k, which
-have as many rows as the class or the table has columns, whichever are fewer, so that with many columns no
-(p, p) matrix is formed.
+The high-dimensional tests of `discrim.models` call these functions with moments of the classes. None of them
+inverts a covariance matrix: the statistics are traces or largest elements.
 
-*Traces of squares.* tr S_k^2 is far above tr Sigma^2 where p is large. Unbiased for normal rows is
+Notation: p columns; N rows in K classes; W_k the scatter of class k with n_k - 1 degrees of freedom; W = sum
+W_k with nu = N - K; S_k and S the covariances; B the between-class scatter with q = K - 1. If W_k = Z_k'Z_k,
+then tr W_k W_l = |Z_k Z_l'|^2. A root Z_k has at most as many rows as the class, and no (p, p) matrix is
+formed if p is large.
 
-    a(W, nu) = (tr W^2 - (tr W)^2/nu) / ((nu + 2)(nu - 1)),
+*Traces of squares.* If p is large, tr S_k^2 greatly overestimates tr Sigma^2. For normal rows
 
-and for rows of any law with four moments the U statistic over quadruples of rows
+    a(W, nu) = (tr W^2 - (tr W)^2/nu) / ((nu + 2)(nu - 1))
+
+is unbiased, and for rows of any distribution with four moments the U statistic over quadruples of rows
 
     A_k = ((n - 2) tr W_k^2 + (tr W_k)^2/(n - 1) - n sum_i |x_i - m_k|^4) / (n (n - 2)(n - 3)),    n = n_k
 
 (Li & Chen, 2012, Annals of Statistics 40, 908-940, as sums over indices; Himeno & Yamada, 2014, Journal of
 Multivariate Analysis 130, 27-44, in closed form). tr S_k S_l is unbiased for two classes as it is.
 
-*Covariances.* Schott (2007, Computational Statistics & Data Analysis 51, 6535-6542) sums over the pairs of
-classes a_k + a_l - 2 tr S_k S_l, which estimates |Sigma_k - Sigma_l|^2, over its standard deviation for
-normal rows, 2 a [sum (1/nu_k + 1/nu_l)^2 + (K - 1)(K - 2) sum 1/nu_k^2]^(1/2). Li & Chen have the same of
-two classes with A_k, over 2 A_1/n_2 + 2 A_2/n_1. Cai, Liu & Xia (2013, Journal of the American Statistical
-Association 108, 265-277) take the largest difference of two elements, in units of its variance: max (s_1ij
-- s_2ij)^2 / (t_1ij/n_1 + t_2ij/n_2), where s has the divisor n and t_ij is the variance of the products of
-the columns' deviations. Less 4 ln p - ln ln p it has the distribution exp(-exp(-x/2) / sqrt(8 pi)).
+*Covariances.* Schott (2007, Computational Statistics & Data Analysis 51, 6535-6542) sums a_k + a_l - 2 tr
+S_k S_l, an estimate of |Sigma_k - Sigma_l|^2, over the pairs of classes and divides by its standard deviation
+for normal rows, 2 a [sum (1/nu_k + 1/nu_l)^2 + (K - 1)(K - 2) sum 1/nu_k^2]^(1/2). Li & Chen use A_k for two
+classes and divide by 2 A_1/n_2 + 2 A_2/n_1. The statistic of Cai, Liu & Xia (2013, Journal of the American
+Statistical Association 108, 265-277) is the largest standardized difference of two elements, max (s_1ij -
+s_2ij)^2 / (t_1ij/n_1 + t_2ij/n_2), with s the covariances with divisor n and t_ij the variance of the
+products of the columns' deviations. Minus 4 ln p - ln ln p it has the distribution function exp(-exp(-x/2) /
+sqrt(8 pi)).
 
 *Means.* Dempster (1958, Annals of Mathematical Statistics 29, 995-1010) compares (tr B/q) / (tr W/nu) with
-F on q r and nu r degrees of freedom. Here r is the ratio of unbiased estimates, of (tr Sigma)^2 and of tr
-Sigma^2 (Zhang, Guo, Zhou & Cheng, 2020, Journal of the American Statistical Association 115, 1884-1902); of
-one column it is one, and the F exact. Srivastava & Du (2008, Journal of Multivariate Analysis 99, 386-402),
-for K classes Srivastava & Kubokawa (2013, the same 115, 204-216), with D the variances and R the
-correlations within classes, take
+the F distribution with q r and nu r degrees of freedom. Here r is the ratio of unbiased estimates of (tr
+Sigma)^2 and of tr Sigma^2 (Zhang, Guo, Zhou & Cheng, 2020, Journal of the American Statistical Association
+115, 1884-1902); for one column r is one and the test exact. The statistic of Srivastava & Du (2008, Journal
+of Multivariate Analysis 99, 386-402), for K classes of Srivastava & Kubokawa (2013, the same journal 115,
+204-216), with D the variances and R the correlations within classes, is
 
     (tr B D^-1 - nu p q/(nu - 2)) / (2 q (tr R^2 - p^2/nu) (1 + tr R^2/p^(3/2)))^(1/2).
 
 Chen & Qin (2010, Annals of Statistics 38, 808-835), for K classes Hu, Bai, Wang & Wang (2017, Annals of the
-Institute of Statistical Mathematics 69, 365-387), sum over the pairs of classes |m_k - m_l|^2 - tr S_k/n_k
-- tr S_l/n_l, which is over the root of q^2 sum 2 A_k/(n_k (n_k - 1)) + sum 4 tr S_k S_l/(n_k n_l). Chen and
-Qin's own estimates of these traces change where a number is added to a column; A_k and tr S_k S_l do not.
-Cai, Liu & Xia (2014, Journal of the Royal Statistical Society B 76, 349-372), for K classes Cai & Xia
-(2014, Journal of Multivariate Analysis 131, 174-196), take the largest B_jj/s_jj, here of the columns as
-they are. Less 2 ln p + (q - 2) ln ln p it has the distribution exp(-exp(-x/2) / Gamma(q/2)).
+Institute of Statistical Mathematics 69, 365-387), sum |m_k - m_l|^2 - tr S_k/n_k - tr S_l/n_l over the pairs
+of classes and divide by the root of q^2 sum 2 A_k/(n_k (n_k - 1)) + sum 4 tr S_k S_l/(n_k n_l). Chen and
+Qin's own estimates of these traces depend on the origin of the columns; A_k and tr S_k S_l do not. The
+statistic of Cai, Liu & Xia (2014, Journal of the Royal Statistical Society B 76, 349-372), for K classes of
+Cai & Xia (2014, Journal of Multivariate Analysis 131, 174-196), is the largest B_jj/s_jj, here of the
+untransformed columns. Minus 2 ln p + (q - 2) ln ln p it has the distribution function exp(-exp(-x/2) /
+Gamma(q/2)).
 
-*Spheres.* U = p tr Sigma^2/(tr Sigma)^2 - 1 is zero for a covariance that is a number times the identity.
-With S in the place of Sigma, nu p U/2 is a chi-square on p (p + 1)/2 - 1 degrees of freedom (John, 1972,
-Biometrika 59, 169-173; Nagao, 1973, Annals of Statistics 1, 700-709), and that holds for many columns too
-(Ledoit & Wolf, 2002, Annals of Statistics 30, 1081-1102), where it says the same as a normal (nu U - p -
-1)/2. Srivastava (2005, Journal of the Japan Statistical Society 35, 251-272) puts a(W, nu) in the place of
-tr S^2, Chen, Zhang & Zhong (2010, Journal of the American Statistical Association 105, 810-819) the U
-statistic of rows of any law; nu U/2 is then standard normal. Theirs is of one sample. For K classes all
-pairs of rows count alike here, (sum n_k (n_k - 1) A_k + sum n_k n_l tr S_k S_l)/(N (N - 1)), the second sum
-over ordered pairs of classes, and N is in the place of nu.
+*Sphericity.* U = p tr Sigma^2/(tr Sigma)^2 - 1 is zero if the covariance is a multiple of the identity. With
+S instead of Sigma, nu p U/2 has a chi-square distribution with p (p + 1)/2 - 1 degrees of freedom (John,
+1972, Biometrika 59, 169-173; Nagao, 1973, Annals of Statistics 1, 700-709), also for many columns (Ledoit &
+Wolf, 2002, Annals of Statistics 30, 1081-1102); the normal statistic (nu U - p - 1)/2 is then equivalent.
+Srivastava (2005, Journal of the Japan Statistical Society 35, 251-272) uses a(W, nu) instead of tr S^2, and
+Chen, Zhang & Zhong (2010, Journal of the American Statistical Association 105, 810-819) the U statistic for
+any distribution; nu U/2 is then standard normal. Their test is for one sample. For K classes all pairs of
+rows have the same weight here, (sum n_k (n_k - 1) A_k + sum n_k n_l tr S_k S_l)/(N (N - 1)) with the second
+sum over ordered pairs of classes, and N replaces nu.
 """
 
 from __future__ import annotations
@@ -67,122 +71,192 @@ from discrim.core.numerics.special import chi2_sf, f_sf, normal_sf
 from discrim.inference.mean_differences import between_squares
 from discrim.inference.result import TestResult
 
-PANEL = 512
-"""Columns of which products are formed at once."""
+COLUMNS_PER_PANEL = 512
+"""Number of columns whose products are formed at once."""
 
-NO_SPREAD = 1e-20
-"""Share of the mean square of products up to which their variance is rounding."""
+MAX_ROUNDING_SHARE = 1e-20
+"""Ratio of the variance of products to their mean square below which the variance is a rounding error."""
 
-FEW_DIGITS = 1e-6
-"""The same share up to which the variance is taken of deviations, and not as a difference."""
+CANCELLATION_SHARE = 1e-6
+"""Ratio below which the variance is computed from deviations, because a difference would cancel."""
 
-NORMAL_LIMIT = "The normal limit is for many columns and rows"
-NO_FEW_AXES = "no few principal axes may have most of the variance (tr Sigma^4 small beside (tr Sigma^2)^2)"
-SPARSE = "few pairs of columns may be strongly correlated, and none perfectly"
+NORMAL_LIMIT = "The normal limit requires many columns and rows"
+DIFFUSE_VARIANCE = (
+    "a few principal axes must not have most of the variance (tr Sigma^4 is small relative to (tr Sigma^2)^2)"
+)
+SPARSE_CORRELATIONS = "only a few pairs of columns may be strongly correlated, and none perfectly"
 
 
-class Products(NamedTuple):
-    """Traces of the scatters W_k (G,), of one group or of each class, and of their products (G, G)."""
+class ScatterTraces(NamedTuple):
+    """Traces of scatters and of their products.
 
-    sums: Floats
-    products: Floats
+    Attributes
+    ----------
+    traces : (G,) float
+        tr W_k of each class, or of the pooled scatter (G = 1).
+    product_traces : (G, G) float
+        tr W_k W_l.
+    """
+
+    traces: Floats
+    product_traces: Floats
 
     @property
     def pooled(self) -> tuple[float, float]:
-        """Traces of W and of W^2, of the sum of the scatters."""
-        return float(self.sums.sum()), float(self.products.sum())
+        """Traces of W and of W^2, with W the sum of the scatters."""
+        return float(self.traces.sum()), float(self.product_traces.sum())
 
 
-def trace_products(moments: ClassMoments, unit: Floats | None = None) -> Products:
-    """Traces of scatters and of their products, in units (p,) that z is multiplied by; one unit by default.
+def trace_products(moments: ClassMoments, unit: Floats | None = None) -> ScatterTraces:
+    """Compute the traces of scatters and of their products.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        With scatters or their roots, by class or pooled.
+    unit : (p,) float, optional
+        Factors of the columns; by default one common unit.
+
+    Returns
+    -------
+    ScatterTraces
+
+    Raises
+    ------
+    TypeError
+        If the moments contain only variances.
 
     Examples
     --------
     >>> x, codes = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0], [0.0, -2.0]]), np.array([0, 0, 1, 1])
     >>> trace_products(ClassMoments.from_block(x, codes, n_classes=2, spread="class"))
-    Products(sums=array([2., 8.]), products=array([[ 4.,  0.],
+    ScatterTraces(traces=array([2., 8.]), product_traces=array([[ 4.,  0.],
            [ 0., 64.]]))
     """
     unit = moments.common_unit if unit is None else unit
     sums = np.asarray(moments.squares @ unit**2)
-    groups = len(sums)
-    found = np.empty((groups, groups))
+    n_groups = len(sums)
+    products = np.empty((n_groups, n_groups))
     if moments.scatters.ndim == 3:
         flat = np.stack([unit[:, None] * (scatter * unit) for scatter in moments.scatters])
-        flat = flat.reshape(groups, -1)
-        return Products(sums, flat @ flat.T)
+        flat = flat.reshape(n_groups, -1)
+        return ScatterTraces(sums, flat @ flat.T)
     if moments.roots is None:
         raise TypeError(
-            "Moments of variances alone have no products of columns: take them by class or pooled."
+            "The moments contain only variances. Traces of products require scatters, by class or pooled."
         )
     roots = [root * unit for root in moments.roots]
-    for k in range(groups):
+    for k in range(n_groups):
         for other in range(k + 1):
-            found[k, other] = found[other, k] = np.square(roots[k] @ roots[other].T).sum()
-    return Products(sums, found)
+            products[k, other] = products[other, k] = np.square(roots[k] @ roots[other].T).sum()
+    return ScatterTraces(sums, products)
 
 
-def normal_square(trace: float | Floats, product: float | Floats, df: float | Floats) -> Floats:
-    """Estimate of tr Sigma^2, unbiased for normal rows, from tr W, tr W^2 and the degrees of freedom."""
+def normal_square_estimate(trace: float | Floats, product: float | Floats, df: float | Floats) -> Floats:
+    """Estimate tr Sigma^2 without bias for normal rows, from tr W, tr W^2 and the degrees of freedom."""
     return np.asarray((product - np.square(trace) / df) / ((df + 2) * (df - 1)))
 
 
-def unbiased_square(traces: Products, fourth: Floats, counts: Floats) -> Floats:
-    """Estimates (K,) of tr Sigma_k^2 whatever the law, with sums of fourth powers (K,) of deviations."""
+def unbiased_square_estimate(traces: ScatterTraces, fourth_powers: Floats, counts: Floats) -> Floats:
+    """Estimate tr Sigma_k^2 of each class without bias for any distribution with four moments.
+
+    Parameters
+    ----------
+    traces : ScatterTraces
+        By class.
+    fourth_powers : (K,) float
+        Sum over the rows of a class of the fourth power of their distance from the class mean.
+    counts : (K,) float
+
+    Returns
+    -------
+    (K,) float
+    """
     n = counts
-    own = np.diagonal(traces.products)
-    return np.asarray(((n - 2) * own + traces.sums**2 / (n - 1) - n * fourth) / (n * (n - 2) * (n - 3)))
+    squared_scatters = np.diagonal(traces.product_traces)
+    return np.asarray(
+        ((n - 2) * squared_scatters + traces.traces**2 / (n - 1) - n * fourth_powers)
+        / (n * (n - 2) * (n - 3))
+    )
 
 
-def _normal(name: str, z: float, assumes: str) -> TestResult:
-    """A test whose statistic is standard normal, and large under the alternative."""
+def _normal_test(name: str, z: float, assumes: str) -> TestResult:
+    """Return a one-sided test with a standard normal statistic, which is large under the alternative."""
     p = float(normal_sf(z))
     return TestResult(name, z, (), p, assumes, {"normal": (z, np.nan, np.nan, p)}, (("z", z),))
 
 
-def _pairs(values: Floats) -> float:
+def _sum_over_pairs(values: Floats) -> float:
     """Sum of the elements above the diagonal."""
     return float(values[np.triu_indices(len(values), 1)].sum())
 
 
 def schott_test(moments: ClassMoments) -> TestResult:
-    """Schott's test that the classes have one covariance, from moments by class of three rows or more."""
+    """Schott's test of equal covariances, from moments by class with at least three rows each."""
     dfs = moments.counts - 1
     traces = trace_products(moments)
-    own = normal_square(traces.sums, np.diagonal(traces.products), dfs)
+    class_squares = normal_square_estimate(traces.traces, np.diagonal(traces.product_traces), dfs)
     k = len(dfs)
-    gap = (k - 1) * own.sum() - 2 * _pairs(traces.products / np.outer(dfs, dfs))
-    common = float(normal_square(*traces.pooled, dfs.sum()))
-    spread = _pairs(np.add.outer(1 / dfs, 1 / dfs) ** 2) + (k - 1) * (k - 2) * (1 / dfs**2).sum()
-    z = float(gap / (2 * common * np.sqrt(spread)))
-    return _normal("Schott's test", z, f"Normal classes. {NORMAL_LIMIT}: {NO_FEW_AXES}.")
+    difference = (k - 1) * class_squares.sum() - 2 * _sum_over_pairs(
+        traces.product_traces / np.outer(dfs, dfs)
+    )
+    common_square = float(normal_square_estimate(*traces.pooled, dfs.sum()))
+    variance_factor = (
+        _sum_over_pairs(np.add.outer(1 / dfs, 1 / dfs) ** 2) + (k - 1) * (k - 2) * (1 / dfs**2).sum()
+    )
+    z = float(difference / (2 * common_square * np.sqrt(variance_factor)))
+    return _normal_test("Schott's test", z, f"Normal classes. {NORMAL_LIMIT}: {DIFFUSE_VARIANCE}.")
 
 
-def li_chen_test(moments: ClassMoments, fourth: Floats) -> TestResult:
-    """Li and Chen's test that two classes have one covariance, from moments by class of four rows or more.
+def li_chen_test(moments: ClassMoments, fourth_powers: Floats) -> TestResult:
+    """Li and Chen's test of equal covariances of two classes with at least four rows each.
 
-    The fourth powers (2,) are the sums of those of the lengths of deviations, in the moments' common unit.
+    Parameters
+    ----------
+    moments : ClassMoments
+        By class.
+    fourth_powers : (2,) float
+        Sum over the rows of a class of the fourth power of their distance from the class mean, in the common
+        unit of the moments.
+
+    Returns
+    -------
+    TestResult
+        NaN if the standard deviation is not positive.
     """
     counts = moments.counts
     traces = trace_products(moments)
-    own = unbiased_square(traces, fourth, counts)
-    gap = own.sum() - 2 * traces.products[0, 1] / np.prod(counts - 1)
-    spread = float((2 * own / counts[::-1]).sum())
-    z = float(gap / spread) if spread > 0 else np.nan
-    return _normal("Li & Chen's test", z, f"Distributions with eight moments. {NORMAL_LIMIT}: {NO_FEW_AXES}.")
+    class_squares = unbiased_square_estimate(traces, fourth_powers, counts)
+    difference = class_squares.sum() - 2 * traces.product_traces[0, 1] / np.prod(counts - 1)
+    sd = float((2 * class_squares / counts[::-1]).sum())
+    z = float(difference / sd) if sd > 0 else np.nan
+    return _normal_test(
+        "Li & Chen's test", z, f"Distributions with eight moments. {NORMAL_LIMIT}: {DIFFUSE_VARIANCE}."
+    )
 
 
-class LargestGap(NamedTuple):
-    """The largest difference of two elements of covariances, in units of its variance, and its columns."""
+class LargestDifference(NamedTuple):
+    """Largest squared difference of two covariance elements, divided by its variance, and its columns."""
 
     statistic: float
     columns: tuple[int, int]
 
 
-def largest_gap(deviations: list[Floats], weights: list[Floats | None]) -> LargestGap:
-    """The largest difference of two covariances, of deviations (n_k, p) from the means of two classes.
+def largest_gap(deviations: list[Floats], weights: list[Floats | None]) -> LargestDifference:
+    """Find the covariance element that differs most between two classes, relative to its variance.
 
-    It is infinite where products of two columns differ between the classes and vary in none.
+    Parameters
+    ----------
+    deviations : list of two (n_k, p) float
+        Deviations of the rows from their class mean.
+    weights : list of two (n_k,) float or None
+        Frequency weights.
+
+    Returns
+    -------
+    LargestDifference
+        The statistic is infinite if the products of two columns differ between the classes but are constant
+        within them.
 
     Examples
     --------
@@ -192,69 +266,95 @@ def largest_gap(deviations: list[Floats], weights: list[Floats | None]) -> Large
     (3.176, (0, 0))
     """
     p = deviations[0].shape[1]
-    best = LargestGap(-1.0, (0, 0))
-    panels = [slice(start, min(start + PANEL, p)) for start in range(0, p, PANEL)]
+    largest = LargestDifference(-1.0, (0, 0))
+    panels = [slice(start, min(start + COLUMNS_PER_PANEL, p)) for start in range(0, p, COLUMNS_PER_PANEL)]
     for rows, columns in combinations_with_replacement(panels, 2):
-        gap = np.zeros((rows.stop - rows.start, columns.stop - columns.start))
-        size = gap.copy()
-        variance = gap.copy()
+        difference = np.zeros((rows.stop - rows.start, columns.stop - columns.start))
+        magnitude = difference.copy()
+        variance = difference.copy()
         for sign, x, w in zip((1.0, -1.0), deviations, weights, strict=True):
-            mean, spread, total = _products(x[:, rows], x[:, columns], w)
-            gap += sign * mean
-            size += np.abs(mean)
-            variance += spread / total
-        same = np.abs(gap) <= 1e-12 * size
+            product_mean, product_variance, total = _product_moments(x[:, rows], x[:, columns], w)
+            difference += sign * product_mean
+            magnitude += np.abs(product_mean)
+            variance += product_variance / total
+        is_equal = np.abs(difference) <= 1e-12 * magnitude
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(same, 0.0, gap**2 / variance)
-        place = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
-        if ratio[place] > best.statistic:
-            best = LargestGap(
-                float(ratio[place]), (rows.start + int(place[0]), columns.start + int(place[1]))
+            ratio = np.where(is_equal, 0.0, difference**2 / variance)
+        position = np.unravel_index(int(np.argmax(ratio)), ratio.shape)
+        if ratio[position] > largest.statistic:
+            largest = LargestDifference(
+                float(ratio[position]), (rows.start + int(position[0]), columns.start + int(position[1]))
             )
-    return best
+    return largest
 
 
-def _products(left: Floats, right: Floats, weights: Floats | None) -> tuple[Floats, Floats, float]:
-    """Means and variances (a, b) of the products of columns (n, a) and (n, b), and the number of rows."""
-    total = float(len(left) if weights is None else weights.sum())
-    heavy = left if weights is None else left * weights[:, None]
-    mean = heavy.T @ right / total
-    square = (heavy * left).T @ np.square(right) / total
-    variance = square - mean**2
-    for i, j in zip(*np.nonzero((variance <= FEW_DIGITS * square) & (square > 0)), strict=True):
-        steps = (left[:, i] * right[:, j] - mean[i, j]) ** 2
-        exact = float(np.average(steps, weights=weights))
-        variance[i, j] = exact if exact > NO_SPREAD * square[i, j] else 0.0
+def _product_moments(x: Floats, y: Floats, weights: Floats | None) -> tuple[Floats, Floats, float]:
+    """Compute mean and variance of the products of columns.
+
+    Parameters
+    ----------
+    x : (n, a) float
+    y : (n, b) float
+    weights : (n,) float or None
+
+    Returns
+    -------
+    mean, variance : (a, b) float
+        Over the rows, with divisor n.
+    total : float
+        Number of rows, or sum of their weights.
+    """
+    total = float(len(x) if weights is None else weights.sum())
+    weighted_x = x if weights is None else x * weights[:, None]
+    mean = weighted_x.T @ y / total
+    mean_square = (weighted_x * x).T @ np.square(y) / total
+    variance = mean_square - mean**2
+    for i, j in zip(
+        *np.nonzero((variance <= CANCELLATION_SHARE * mean_square) & (mean_square > 0)), strict=True
+    ):
+        squared_deviations = (x[:, i] * y[:, j] - mean[i, j]) ** 2
+        exact_variance = float(np.average(squared_deviations, weights=weights))
+        variance[i, j] = exact_variance if exact_variance > MAX_ROUNDING_SHARE * mean_square[i, j] else 0.0
     return mean, variance, total
 
 
-def cai_liu_xia_test(statistic: float, n_columns: int, pair: str) -> TestResult:
-    """Cai, Liu and Xia's test that two classes have one covariance, from the largest difference of p columns.
+def cai_liu_xia_test(statistic: float, n_columns: int, pair_label: str) -> TestResult:
+    """Cai, Liu and Xia's test of equal covariances of two classes.
 
-    The pair says which columns it is of.
+    Parameters
+    ----------
+    statistic : float
+        See `LargestDifference`.
+    n_columns : int
+    pair_label : str
+        Names of the two columns with the largest difference, for the title.
+
+    Returns
+    -------
+    TestResult
     """
     p = n_columns
     x = statistic - 4 * np.log(p) + np.log(np.log(p))
     pvalue = -float(np.expm1(-np.exp(-x / 2) / np.sqrt(8 * np.pi)))
     return TestResult(
-        f"Cai, Liu & Xia's test, largest for {pair}",
+        f"Cai, Liu & Xia's test, largest for {pair_label}",
         statistic,
         (),
         pvalue,
-        f"Rows with short tails. The Gumbel limit is for many columns and rows: {SPARSE}.",
+        f"Short-tailed distributions. The Gumbel limit needs many columns and rows: {SPARSE_CORRELATIONS}.",
         {"Gumbel": (statistic, np.nan, np.nan, pvalue)},
         (("", statistic),),
     )
 
 
 def dempster_test(moments: ClassMoments) -> TestResult:
-    """Dempster's test that the classes have one mean, from pooled moments."""
+    """Dempster's test of equal class means, from pooled moments."""
     unit = moments.common_unit
     nu = moments.total - moments.n_classes
     q = float(moments.n_classes - 1)
     trace, product = trace_products(moments).pooled
     f = float(between_squares(moments) @ unit**2) / q / (trace / nu)
-    square = float(normal_square(trace, product, nu))
+    square = float(normal_square_estimate(trace, product, nu))
     r = ((trace / nu) ** 2 - 2 * square / nu) / square
     df1 = q * r
     df2 = nu * r
@@ -264,53 +364,64 @@ def dempster_test(moments: ClassMoments) -> TestResult:
         f,
         (df1, df2),
         p,
-        "Normal classes with one covariance. The F matches two moments of tr B and of tr W.",
+        "Normal classes with a common covariance matrix. The F matches two moments of tr B and of tr W.",
         {"F": (f, df1, df2, p)},
         (("F", f),),
     )
 
 
 def srivastava_test(moments: ClassMoments) -> TestResult:
-    """Srivastava's test that the classes have one mean, from pooled moments of columns that vary in them."""
+    """Srivastava's test of equal class means, from pooled moments of columns that vary within classes."""
     nu = moments.total - moments.n_classes
     q = moments.n_classes - 1
     p = moments.n_columns
     variances = moments.squares.sum(axis=0) / nu
-    # Columns over their standard deviations have the covariance R.
+    # Columns divided by their standard deviations have the covariance R.
     traces = trace_products(moments, unit=1 / np.sqrt(variances))
-    square = traces.pooled[1] / nu**2
-    distance = float((between_squares(moments) / variances).sum()) - nu * p * q / (nu - 2)
-    spread = 2 * q * (square - p**2 / nu) * (1 + square / p**1.5)
+    correlation_square = traces.pooled[1] / nu**2
+    difference = float((between_squares(moments) / variances).sum()) - nu * p * q / (nu - 2)
+    variance = 2 * q * (correlation_square - p**2 / nu) * (1 + correlation_square / p**1.5)
     assumes = (
-        f"One covariance. {NORMAL_LIMIT}: no few principal axes may have most of the variance of the columns "
-        "over their standard deviations."
+        f"Common covariance matrix. {NORMAL_LIMIT}: a few principal axes must not have most of the variance "
+        "of the standardized columns."
     )
-    return _normal("Srivastava's test", float(distance / np.sqrt(spread)), assumes)
+    return _normal_test("Srivastava's test", float(difference / np.sqrt(variance)), assumes)
 
 
-def chen_qin_test(moments: ClassMoments, fourth: Floats) -> TestResult:
-    """Chen and Qin's test that the classes have one mean, from moments by class.
+def chen_qin_test(moments: ClassMoments, fourth_powers: Floats) -> TestResult:
+    """Chen and Qin's test of equal class means, from moments by class.
 
-    The fourth powers (K,) are as in `li_chen_test`.
+    Parameters
+    ----------
+    moments : ClassMoments
+    fourth_powers : (K,) float
+        See `li_chen_test`.
+
+    Returns
+    -------
+    TestResult
+        NaN if the variance is not positive.
     """
     counts = moments.counts
     unit = moments.common_unit
     k = len(counts)
     traces = trace_products(moments)
     means = moments.means * unit
-    gaps = sum(float(np.square(means[i] - means[i + 1 :]).sum()) for i in range(k))
-    distance = gaps - (k - 1) * float((traces.sums / (counts * (counts - 1))).sum())
-    own = unbiased_square(traces, fourth, counts)
-    weights = np.outer(counts, counts) * np.outer(counts - 1, counts - 1)
-    variance = (k - 1) ** 2 * (2 * own / (counts * (counts - 1))).sum() + 4 * _pairs(
-        traces.products / weights
+    squared_distances = sum(float(np.square(means[i] - means[i + 1 :]).sum()) for i in range(k))
+    difference = squared_distances - (k - 1) * float((traces.traces / (counts * (counts - 1))).sum())
+    class_squares = unbiased_square_estimate(traces, fourth_powers, counts)
+    pair_weights = np.outer(counts, counts) * np.outer(counts - 1, counts - 1)
+    variance = (k - 1) ** 2 * (2 * class_squares / (counts * (counts - 1))).sum() + 4 * _sum_over_pairs(
+        traces.product_traces / pair_weights
     )
-    z = float(distance / np.sqrt(variance)) if variance > 0 else np.nan
-    return _normal("Chen & Qin's test", z, f"Distributions with four moments. {NORMAL_LIMIT}: {NO_FEW_AXES}.")
+    z = float(difference / np.sqrt(variance)) if variance > 0 else np.nan
+    return _normal_test(
+        "Chen & Qin's test", z, f"Distributions with four moments. {NORMAL_LIMIT}: {DIFFUSE_VARIANCE}."
+    )
 
 
 def john_test(moments: ClassMoments) -> TestResult:
-    """John's test that the covariance within classes is a sphere, from pooled moments of two columns."""
+    """John's test of sphericity within classes, from pooled moments with two columns or more."""
     nu = moments.total - moments.n_classes
     p = moments.n_columns
     trace, product = trace_products(moments).pooled
@@ -324,7 +435,8 @@ def john_test(moments: ClassMoments) -> TestResult:
         chi2,
         (df,),
         pvalue,
-        "Normal classes with one covariance. The chi-square is for many rows, or for many rows and columns.",
+        "Normal classes with a common covariance matrix. The chi-square requires many rows and allows many "
+        "columns.",
         {
             "chi-square": (chi2, df, np.nan, pvalue),
             "normal": (z, np.nan, np.nan, float(normal_sf(z))),
@@ -333,45 +445,57 @@ def john_test(moments: ClassMoments) -> TestResult:
 
 
 def unbiased_sphere_test(moments: ClassMoments) -> TestResult:
-    """Srivastava's test that the covariance within classes is a sphere, from pooled moments."""
+    """Srivastava's test of sphericity within classes, from pooled moments."""
     nu = moments.total - moments.n_classes
     p = moments.n_columns
     trace, product = trace_products(moments).pooled
-    u = p * float(normal_square(trace, product, nu)) / (trace / nu) ** 2 - 1
-    return _normal("Srivastava's test", nu * u / 2, f"Normal classes with one covariance. {NORMAL_LIMIT}.")
+    u = p * float(normal_square_estimate(trace, product, nu)) / (trace / nu) ** 2 - 1
+    return _normal_test(
+        "Srivastava's test", nu * u / 2, f"Normal classes with a common covariance matrix. {NORMAL_LIMIT}."
+    )
 
 
-def any_law_sphere_test(moments: ClassMoments, fourth: Floats) -> TestResult:
-    """Chen, Zhang and Zhong's test that the covariance within classes is a sphere, from moments by class.
+def any_law_sphere_test(moments: ClassMoments, fourth_powers: Floats) -> TestResult:
+    """Chen, Zhang and Zhong's test of sphericity within classes, from moments by class.
 
-    The fourth powers (K,) are as in `li_chen_test`.
+    Parameters
+    ----------
+    moments : ClassMoments
+    fourth_powers : (K,) float
+        See `li_chen_test`.
+
+    Returns
+    -------
+    TestResult
     """
     counts = moments.counts
     total = moments.total
     p = moments.n_columns
     traces = trace_products(moments)
-    own = (counts * (counts - 1)) @ unbiased_square(traces, fourth, counts)
-    others = 2 * _pairs(traces.products * np.outer(counts / (counts - 1), counts / (counts - 1)))
-    square = float(own + others) / (total * (total - 1))
+    within_classes = (counts * (counts - 1)) @ unbiased_square_estimate(traces, fourth_powers, counts)
+    between_classes = 2 * _sum_over_pairs(
+        traces.product_traces * np.outer(counts / (counts - 1), counts / (counts - 1))
+    )
+    square = float(within_classes + between_classes) / (total * (total - 1))
     u = p * square / (traces.pooled[0] / (total - moments.n_classes)) ** 2 - 1
-    assumes = f"One covariance, and any distribution with eight moments. {NORMAL_LIMIT}."
-    return _normal("Chen, Zhang & Zhong's test", total * u / 2, assumes)
+    assumes = f"Common covariance matrix; any distribution with eight moments. {NORMAL_LIMIT}."
+    return _normal_test("Chen, Zhang & Zhong's test", total * u / 2, assumes)
 
 
 def largest_mean_test(moments: ClassMoments) -> TestResult:
-    """Cai, Liu and Xia's test that the classes have one mean, from moments of columns that vary in them."""
+    """Cai, Liu and Xia's test of equal class means, from moments of columns that vary within classes."""
     nu = moments.total - moments.n_classes
     q = moments.n_classes - 1
     p = moments.n_columns
-    m = float((between_squares(moments) / (moments.squares.sum(axis=0) / nu)).max())
-    x = m - 2 * np.log(p) - (q - 2) * np.log(np.log(p))
+    largest_f = float((between_squares(moments) / (moments.squares.sum(axis=0) / nu)).max())
+    x = largest_f - 2 * np.log(p) - (q - 2) * np.log(np.log(p))
     pvalue = -float(np.expm1(-np.exp(-x / 2) / scipy.special.gamma(q / 2)))
     return TestResult(
         "Cai, Liu & Xia's test",
-        m,
+        largest_f,
         (),
         pvalue,
-        f"One covariance. The Gumbel limit is for many columns and rows: {SPARSE}.",
-        {"Gumbel": (m, np.nan, np.nan, pvalue)},
-        (("", m),),
+        f"Common covariance matrix. The Gumbel limit needs many columns and rows: {SPARSE_CORRELATIONS}.",
+        {"Gumbel": (largest_f, np.nan, np.nan, pvalue)},
+        (("", largest_f),),
     )

@@ -78,14 +78,14 @@ def anova_table(moments: ClassMoments, terms: pd.Index, level: float | None = No
     k = moments.n_classes
     df1 = float(k - 1)
     df2 = total - k
-    # The divisor is missing if the sum of the weights does not exceed the number subtracted.
-    all_rows, free = (d if d > LIGHT * total else np.nan for d in (total - 1, df2))
+    # The divisor is NaN if the sum of the weights does not exceed the number that is subtracted.
+    df_total, df_within = (d if d > LIGHT * total else np.nan for d in (total - 1, df2))
     with np.errstate(divide="ignore", invalid="ignore"):
-        f = between / df1 / (within / free)
+        f = between / df1 / (within / df_within)
         r2 = between / (between + within)
     table = pd.DataFrame(index=terms)
-    table["sd_total"] = np.sqrt((between + within) / all_rows) / moments.scale
-    table["sd_within"] = np.sqrt(within / free) / moments.scale
+    table["sd_total"] = np.sqrt((between + within) / df_total) / moments.scale
+    table["sd_within"] = np.sqrt(within / df_within) / moments.scale
     table["sd_between"] = np.sqrt(between * k / (total * (k - 1))) / moments.scale
     table["R2"] = r2
     table["F"] = f
@@ -126,23 +126,27 @@ def distance_table(
     pandas.DataFrame
         By (class, other).
     """
-    gaps = squared_gaps(covariance.whiten(moments.means.T).T)
-    q, apart = adjusted
+    squared_distances = squared_gaps(covariance.whiten(moments.means.T).T)
+    q, covariate_distances = adjusted
     n = moments.counts
     p = moments.n_columns - q
     pairs = list(combinations(range(len(classes)), 2))
     i, j = np.array(pairs).T
     df2 = nu - p + 1
-    d2 = gaps[i, j]
-    sizes = n[i] * n[j] / (n[i] + n[j])
-    if apart is not None:
-        sizes = sizes / (1 + sizes * apart[i, j])
-    f = df2 * sizes / (nu * p) * d2
+    d2 = squared_distances[i, j]
+    effective_sizes = n[i] * n[j] / (n[i] + n[j])
+    if covariate_distances is not None:
+        effective_sizes = effective_sizes / (1 + effective_sizes * covariate_distances[i, j])
+    f = df2 * effective_sizes / (nu * p) * d2
     index = pd.MultiIndex.from_arrays([classes[i], classes[j]], names=["class", "other"])
     columns = {"D2": d2, "F": f, "df1": float(p), "df2": df2, "p": f_sf(f, p, df2)}
     if level is not None:
         low, high = f_noncentrality(f, float(p), df2, level)
-        columns |= {"D": np.sqrt(d2), "low": np.sqrt(low / sizes), "high": np.sqrt(high / sizes)}
+        columns |= {
+            "D": np.sqrt(d2),
+            "low": np.sqrt(low / effective_sizes),
+            "high": np.sqrt(high / effective_sizes),
+        }
     return pd.DataFrame(columns, index=index)
 
 
@@ -168,23 +172,25 @@ def generalized_distances(
         (K, K), from the mean of a class (rows) to a class (columns).
     """
     means = moments.means
-    rows = []
-    units = 2.0 * np.log(moments.scale).sum()
+    distances_to_classes = []
+    log_scale = 2.0 * np.log(moments.scale).sum()
     separate = len(covariances) > 1
     for j in range(len(means)):
         covariance = covariances[j if separate else 0]
         d2 = (covariance.whiten((means - means[j]).T) ** 2).sum(axis=0)
-        rows.append(d2 + (covariance.logdet - units if separate else 0.0))
-    extra = 0.0 if np.ptp(log_prior) == 0 else -2.0 * log_prior
+        distances_to_classes.append(d2 + (covariance.logdet - log_scale if separate else 0.0))
+    prior_term = 0.0 if np.ptp(log_prior) == 0 else -2.0 * log_prior
     return pd.DataFrame(
-        np.stack(rows, axis=1) + extra, index=classes.rename("from"), columns=classes.rename("to")
+        np.stack(distances_to_classes, axis=1) + prior_term,
+        index=classes.rename("from"),
+        columns=classes.rename("to"),
     )
 
 
 def partial_table(
     axes: Canonical, covariance: Covariance, n_classes: int, nu: float, terms: pd.Index
 ) -> pd.DataFrame:
-    """Contribution of each column given all others: partial Wilks' lambda with its F test.
+    """Contribution of each column conditional on all others: partial Wilks' lambda with its F test.
 
     Partial lambda_j is (T^-1)_jj/(W^-1)_jj. On canonical axes a_r of unit variance within classes, nu
     (W^-1)_jj - nu (T^-1)_jj = sum_r a_jr^2 lambda_r/(1 + lambda_r), which avoids subtraction; the F has
@@ -212,13 +218,13 @@ def partial_table(
     between = axes.axes**2 @ (roots / (1 + roots))
     # The diagonal of T^-1 as a sum of positive terms: along the axes and orthogonal to them.
     basis = np.linalg.qr(covariance.root @ axes.axes, mode="complete")[0]
-    across = covariance.unwhiten(basis[:, len(roots) :])
-    left = (across**2).sum(axis=1) + axes.axes**2 @ (1 / (1 + roots))
+    orthogonal_axes = covariance.unwhiten(basis[:, len(roots) :])
+    inverse_total = (orthogonal_axes**2).sum(axis=1) + axes.axes**2 @ (1 / (1 + roots))
     df1 = float(n_classes - 1)
     df2 = nu - len(terms) + 1
-    f = between / left * df2 / df1
+    f = between / inverse_total * df2 / df1
     table = pd.DataFrame(index=terms)
-    table["partial_wilks"] = left / precision
+    table["partial_wilks"] = inverse_total / precision
     table["partial_R2"] = between / precision
     table["F"] = f
     table["df1"] = df1
@@ -232,7 +238,7 @@ def partial_table(
     return table
 
 
-MOST = 4000
+MAX_QUANTILES = 4000
 """Maximum number of ranks of a class that have quantiles and limits."""
 
 MAX_SIMULATED_NUMBERS = 4_000_000
@@ -242,7 +248,7 @@ MAX_SIMULATED_NUMBERS = 4_000_000
 def distance_quantiles(
     squared: Floats,
     n_columns: int,
-    freedom: float | None,
+    df: float | None,
     *,
     fitted: float | None = None,
     level: float = 0.95,
@@ -255,11 +261,11 @@ def distance_quantiles(
         Squared distances to the mean of the class, none missing.
     n_columns : int
         Number of columns, p.
-    freedom : float, optional
+    df : float, optional
         Degrees of freedom v of the covariance, whose divisor is v. None stands for the chi-square
         distribution of distances under a known mean and covariance.
     fitted : float, optional
-        For rows that had no part in the fit, the rows m of the class that had.
+        For rows that are not in the fit: number m of rows of the class in the fit.
     level : float
         Probability that one ordered distance lies within its limits. The limits are pointwise: all distances
         together lie within them with a smaller probability.
@@ -267,7 +273,7 @@ def distance_quantiles(
     Returns
     -------
     DataFrame
-        position (of the row among those given), quantile, squared, low and high. It is empty if no degrees of
+        position (of the row in `squared`), quantile, squared, low and high. It is empty if no degrees of
         freedom are left. Of more than 4,000 rows it has the 2,000 largest and 2,000 of the others at even
         steps of their rank, with the quantiles and limits of their ranks.
 
@@ -277,54 +283,70 @@ def distance_quantiles(
     [[1.0, 1.0], [0.0, 3.0]]
     """
     n = len(squared)
-    distribution = _distance_distribution(n, n_columns, freedom, fitted)
+    distribution = _distance_distribution(n, n_columns, df, fitted)
     columns = ["position", "quantile", "squared", "low", "high"]
     if distribution is None or not n:
         return pd.DataFrame(columns=columns, dtype=float)
     order = np.argsort(squared, kind="stable")
     rank = np.arange(1, n + 1)
-    if n > MOST:
-        far = MOST // 2
-        steps = np.linspace(0, n - far - 1, far).round().astype(np.intp)
-        kept = np.concatenate([steps, np.arange(n - far, n)])
-        order = order[kept]
-        rank = rank[kept]
-    share = (rank - 0.5) / n
-    quantile = distribution.ppf(share)
-    if freedom is not None and fitted is not None:
-        low, high = quantile * _new_row_limits(distribution, n, n_columns, freedom, fitted, level, share)
+    if n > MAX_QUANTILES:
+        n_largest = MAX_QUANTILES // 2
+        spaced_index = np.linspace(0, n - n_largest - 1, n_largest).round().astype(np.intp)
+        rank_index = np.concatenate([spaced_index, np.arange(n - n_largest, n)])
+        order = order[rank_index]
+        rank = rank[rank_index]
+    probabilities = (rank - 0.5) / n
+    quantile = distribution.ppf(probabilities)
+    if df is not None and fitted is not None:
+        low, high = quantile * _new_row_limits(distribution, n, n_columns, df, fitted, level, probabilities)
     else:
-        ratio = 1.0 if freedom is None else _variance_ratio(distribution, n, n_columns, freedom, share)
+        ratio = 1.0 if df is None else _variance_ratio(distribution, n, n_columns, df, probabilities)
         a = (rank - 0.5) / ratio + 0.5
         b = (n - rank + 0.5) / ratio + 0.5
         low, high = (
-            distribution.ppf(scipy.stats.beta.ppf(end, a, b)) for end in ((1 - level) / 2, (1 + level) / 2)
+            distribution.ppf(scipy.stats.beta.ppf(probability, a, b))
+            for probability in ((1 - level) / 2, (1 + level) / 2)
         )
     return pd.DataFrame(dict(zip(columns, [order, quantile, squared[order], low, high], strict=True)))
 
 
-def _distance_distribution(n: int, p: int, freedom: float | None, fitted: float | None) -> Any:
-    """Distribution of one squared distance, or None if no degrees of freedom are left."""
-    if freedom is None:
+def _distance_distribution(n: int, p: int, df: float | None, n_fitted: float | None) -> Any:
+    """Return the distribution of one squared distance.
+
+    Parameters
+    ----------
+    n, p : int
+        Numbers of rows of the class and of columns.
+    df : float or None
+        Degrees of freedom of the covariance; None for a known covariance.
+    n_fitted : float or None
+        Rows of the class in the fit, for rows that are not in the fit.
+
+    Returns
+    -------
+    frozen distribution of scipy, or None
+        None if no degrees of freedom are left.
+    """
+    if df is None:
         return scipy.stats.chi2(p)
-    if fitted is not None:
-        df2 = freedom - p + 1
-        if df2 <= 0 or fitted <= 0:
+    if n_fitted is not None:
+        df2 = df - p + 1
+        if df2 <= 0 or n_fitted <= 0:
             return None
-        return scipy.stats.f(p, df2, scale=(fitted + 1) / fitted * p * freedom / df2)
-    if n < 2 or freedom <= p:
+        return scipy.stats.f(p, df2, scale=(n_fitted + 1) / n_fitted * p * df / df2)
+    if n < 2 or df <= p:
         return None
-    return scipy.stats.beta(p / 2, (freedom - p) / 2, scale=freedom * (n - 1) / n)
+    return scipy.stats.beta(p / 2, (df - p) / 2, scale=df * (n - 1) / n)
 
 
-def _variance_ratio(distribution: Any, n: int, p: int, v: float, share: Floats) -> Floats:
+def _variance_ratio(distribution: Any, n: int, p: int, v: float, probabilities: Floats) -> Floats:
     """Variance of the number of distances up to each quantile, relative to independent distances.
 
     Parameters
     ----------
     distribution : frozen beta distribution of scipy
     n, p, v : rows of the class, columns, degrees of freedom of the covariance
-    share : (r,) float
+    probabilities : (r,) float
         Probabilities of the quantiles.
 
     Returns
@@ -338,24 +360,26 @@ def _variance_ratio(distribution: Any, n: int, p: int, v: float, share: Floats) 
     variance = (1 - 1 / n) ** 2 * (alpha + 2 * beta - (p / v) ** 2)
     covariance = (1 - 1 / n) ** 2 * (alpha - (p / v) ** 2) + 2 * beta / n**2
     scale = v * (n - 1) / n
-    at = distribution.ppf(share) / scale
-    density = distribution.pdf(at * scale) * scale
+    quantiles = distribution.ppf(probabilities) / scale
+    density = distribution.pdf(quantiles * scale) * scale
     sd = distribution.std() / scale
-    partial_mean = -at * (1 - at) * density / (v / 2 * sd)
-    return np.asarray(1 + (n - 1) * covariance / variance * partial_mean**2 / (share * (1 - share)))
+    partial_mean = -quantiles * (1 - quantiles) * density / (v / 2 * sd)
+    return np.asarray(
+        1 + (n - 1) * covariance / variance * partial_mean**2 / (probabilities * (1 - probabilities))
+    )
 
 
 def _new_row_limits(
-    distribution: Any, n: int, p: int, v: float, fitted: float, level: float, share: Floats
+    distribution: Any, n: int, p: int, v: float, n_fitted: float, level: float, probabilities: Floats
 ) -> Floats:
-    """Simulate the pointwise limits of ordered distances of rows that had no part in the fit.
+    """Simulate the pointwise limits of ordered distances of rows that are not in the fit.
 
     Parameters
     ----------
     distribution : frozen F distribution of scipy, of one distance
-    n, p, v, fitted : new rows of the class, columns, degrees of freedom, rows of the class in the fit
+    n, p, v, n_fitted : new rows of the class, columns, degrees of freedom, rows of the class in the fit
     level : float
-    share : (r,) float
+    probabilities : (r,) float
         Probabilities of the quantiles of the ordered distances.
 
     Returns
@@ -370,10 +394,10 @@ def _new_row_limits(
     root = np.tril(rng.standard_normal((replicates, p, p)), -1)
     root[:, np.arange(p), np.arange(p)] = np.sqrt(rng.chisquare(v - np.arange(p), (replicates, p)))
     inverse_eigenvalues = v / np.linalg.svd(root, compute_uv=False) ** 2
-    gap = rng.standard_normal((replicates, rows, p))
-    gap -= rng.standard_normal((replicates, 1, p)) / np.sqrt(fitted)
-    ordered = np.sort((gap**2 @ inverse_eigenvalues[:, :, None])[:, :, 0], axis=1)
+    deviations = rng.standard_normal((replicates, rows, p))
+    deviations -= rng.standard_normal((replicates, 1, p)) / np.sqrt(n_fitted)
+    ordered = np.sort((deviations**2 @ inverse_eigenvalues[:, :, None])[:, :, 0], axis=1)
     limits = np.quantile(ordered, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    simulated_share = (np.arange(rows) + 0.5) / rows
-    relative = limits / distribution.ppf(simulated_share)
-    return np.stack([np.interp(share, simulated_share, each) for each in relative])
+    simulated_probabilities = (np.arange(rows) + 0.5) / rows
+    relative_limits = limits / distribution.ppf(simulated_probabilities)
+    return np.stack([np.interp(probabilities, simulated_probabilities, limit) for limit in relative_limits])
