@@ -45,20 +45,20 @@ from scipy.spatial.distance import pdist, squareform
 
 from discrim.core.numerics.arrays import Codes, Floats, Mask, refuse_beyond_memory
 from discrim.core.numerics.progress import Progress
-from discrim.inference.manova import TestType, spans, terms_held
-from discrim.inference.resampling import CHUNK, Shuffle
+from discrim.inference.manova import TestType, adjusting_terms, spans
+from discrim.inference.resampling import MAX_CHUNK_ELEMENTS, Shuffle
 
 Metric = Literal[
     "euclidean", "manhattan", "bray-curtis", "jaccard", "gower", "canberra", "hellinger", "cosine"
 ]
 
-SAME = 1e-8
+STATISTIC_TOLERANCE = 1e-8
 """Relative difference up to which two statistics count as equal, the value of R's vegan."""
 
-FLAT = 1e-12
+ZERO_TOLERANCE = 1e-12
 """Eigenvalue, relative to the largest one, that counts as zero."""
 
-PARTS = 5
+N_SQUARE_ARRAYS = 5
 """Number of n by n tables in memory while distances are converted to products."""
 
 
@@ -81,17 +81,17 @@ def refused(metric: Metric, x: Floats) -> tuple[str, Mask]:
     mask : (n, p) bool
         Values at fault.
     """
-    nowhere = np.zeros(x.shape, dtype=bool)
+    no_values = np.zeros(x.shape, dtype=bool)
     if metric in ("euclidean", "manhattan", "gower"):
-        return "", nowhere
-    empty = np.broadcast_to((x == 0).all(axis=1)[:, None], x.shape)
+        return "", no_values
+    zero_rows = np.broadcast_to((x == 0).all(axis=1)[:, None], x.shape)
     if metric == "cosine":
-        return "a row is all zero", empty
+        return "a row is all zero", zero_rows
     if (x < 0).any():
         return "a value is negative", x < 0
     if metric == "hellinger":
-        return "a row is all zero", empty
-    return "two rows are all zero", empty if empty[:, 0].sum() > 1 else nowhere
+        return "a row is all zero", zero_rows
+    return "two rows are all zero", zero_rows if zero_rows[:, 0].sum() > 1 else no_values
 
 
 def distances(x: Floats, metric: Metric) -> Floats:
@@ -118,16 +118,16 @@ def distances(x: Floats, metric: Metric) -> Floats:
     if metric == "hellinger":
         return distances(_profiles(x), "euclidean")
     if metric == "gower":
-        width = np.ptp(x, axis=0)
-        return distances(x / np.where(width > 0, width, 1.0) / x.shape[1], "manhattan")
-    name = {"manhattan": "cityblock", "bray-curtis": "braycurtis", "jaccard": "braycurtis"}.get(
+        column_ranges = np.ptp(x, axis=0)
+        return distances(x / np.where(column_ranges > 0, column_ranges, 1.0) / x.shape[1], "manhattan")
+    scipy_metric = {"manhattan": "cityblock", "bray-curtis": "braycurtis", "jaccard": "braycurtis"}.get(
         metric, metric
     )
-    between = np.asarray(squareform(pdist(x, name)), dtype=np.float64)
+    between = np.asarray(squareform(pdist(x, scipy_metric)), dtype=np.float64)
     if metric == "canberra":
-        none = (x == 0).astype(np.float64)
+        is_zero = (x == 0).astype(np.float64)
         # A row of zeros has the distance 0 from itself although no column is compared.
-        return np.asarray(between / np.maximum(x.shape[1] - none @ none.T, 1.0))
+        return np.asarray(between / np.maximum(x.shape[1] - is_zero @ is_zero.T, 1.0))
     return np.asarray(2 * between / (1 + between)) if metric == "jaccard" else between
 
 
@@ -200,20 +200,22 @@ class RowSpace:
             Some may be negative.
         """
         if self.are_products:
-            values, vectors = scipy.linalg.eigh(self.values)
-            values = values[::-1]
+            eigenvalues, vectors = scipy.linalg.eigh(self.values)
+            eigenvalues = eigenvalues[::-1]
             vectors = vectors[:, ::-1]
         else:
-            vectors, singular, _ = np.linalg.svd(self.values, full_matrices=False)
-            values = singular**2
-        kept = np.abs(values) > FLAT * np.abs(values).max(initial=0.0)
-        return vectors[:, kept] * np.sqrt(np.abs(values[kept])), values[kept]
+            vectors, singular_values, _ = np.linalg.svd(self.values, full_matrices=False)
+            eigenvalues = singular_values**2
+        nonzero_mask = np.abs(eigenvalues) > ZERO_TOLERANCE * np.abs(eigenvalues).max(initial=0.0)
+        return vectors[:, nonzero_mask] * np.sqrt(np.abs(eigenvalues[nonzero_mask])), eigenvalues[
+            nonzero_mask
+        ]
 
 
 def refuse_square(n: int) -> None:
     """Raise a DataError if the distances between n rows do not fit into memory."""
     refuse_beyond_memory(
-        PARTS * float(n) ** 2,
+        N_SQUARE_ARRAYS * float(n) ** 2,
         f"The distances between {n:,} rows",
         'Take a sample of the rows, or distance="euclidean", which needs no table of distances',
     )
@@ -245,7 +247,11 @@ class Directions:
 
     @classmethod
     def of(
-        cls, x: Floats, groups: Sequence[Sequence[int]], factors: Sequence[frozenset[str]], kind: TestType
+        cls,
+        x: Floats,
+        groups: Sequence[Sequence[int]],
+        factors: Sequence[frozenset[str]],
+        test_type: TestType,
     ) -> Directions:
         """Compute the directions of a model.
 
@@ -257,27 +263,33 @@ class Directions:
             Columns of each term.
         factors : sequence of frozenset of str
             Factors of each term, see `LeastSquares`.
-        kind : {"I", "II", "III"}
+        test_type : {"I", "II", "III"}
             Type of the sums of squares.
 
         Returns
         -------
         Directions
         """
-        _, first, cells = np.unique(x, axis=0, return_index=True, return_inverse=True)
-        found = spans(x, [[0], *groups])[1:]
-        ends = np.cumsum([basis.shape[1] for basis in found])
-        whole = np.arange(ends[-1])
-        terms = list(np.split(np.arange(ends[-1]), ends[:-1]))
+        _, first_rows, cells = np.unique(x, axis=0, return_index=True, return_inverse=True)
+        bases = spans(x, [[0], *groups])[1:]
+        ends = np.cumsum([basis.shape[1] for basis in bases])
+        model_index = np.arange(ends[-1])
+        term_indices = list(np.split(np.arange(ends[-1]), ends[:-1]))
         for t, group in enumerate(groups):
-            held = terms_held(t, kind, factors)
-            if held != list(range(t)):
-                basis = spans(x, [[0, *(column for j in held for column in groups[j])], group])[1]
-                start = sum(each.shape[1] for each in found)
-                terms[t] = np.arange(start, start + basis.shape[1])
-                found.append(basis)
-        free = len(x) - 1 - len(whole)
-        return cls(cells.reshape(-1).astype(np.intp), np.hstack(found)[first], whole, tuple(terms), free)
+            adjusted_for = adjusting_terms(t, test_type, factors)
+            if adjusted_for != list(range(t)):
+                basis = spans(x, [[0, *(column for j in adjusted_for for column in groups[j])], group])[1]
+                start = sum(earlier_basis.shape[1] for earlier_basis in bases)
+                term_indices[t] = np.arange(start, start + basis.shape[1])
+                bases.append(basis)
+        df_resid = len(x) - 1 - len(model_index)
+        return cls(
+            cells.reshape(-1).astype(np.intp),
+            np.hstack(bases)[first_rows],
+            model_index,
+            tuple(term_indices),
+            df_resid,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -327,24 +339,26 @@ class RowShuffle:
         """Number of distinct labellings; infinite if it exceeds the range of float64."""
         return float(np.round(np.exp(logs))) if (logs := self.shuffle.log_labellings()) < 700 else np.inf
 
-    def drawn(self, permutations: int, seed: int) -> Iterator[Codes]:
+    def drawn(self, n_permutations: int, seed: int) -> Iterator[Codes]:
         """Yield the cells (n,) for random permutations, or for all other labellings if there are few."""
-        if self.labellings() <= permutations + 1:
-            labels = iter(self.shuffle.every())
-            own = self.shuffle.labels
-            yield from (self._cells(each) for each in labels if not np.array_equal(each, own))
+        if self.labellings() <= n_permutations + 1:
+            labellings = iter(self.shuffle.every())
+            observed_labels = self.shuffle.labels
+            yield from (
+                self._cells(labels) for labels in labellings if not np.array_equal(labels, observed_labels)
+            )
             return
         rng = np.random.default_rng(seed)
-        for _ in range(permutations):
+        for _ in range(n_permutations):
             yield self._cells(self.shuffle.codes(rng))
 
     def fixed(self, x: Floats, groups: Sequence[Sequence[int]]) -> Mask:
         """Mask (t,) of the terms that no permutation changes: their columns are constant within blocks."""
         blocks = self.shuffle.blocks
-        units = x[self.members]
-        one_of = np.unique(blocks, return_index=True)[1][blocks]
-        same = (units == units[one_of]).all(axis=(0, 1))
-        return np.array([bool(same[list(group)].all()) for group in groups])
+        unit_designs = x[self.members]
+        first_units = np.unique(blocks, return_index=True)[1][blocks]
+        is_constant = (unit_designs == unit_designs[first_units]).all(axis=(0, 1))
+        return np.array([bool(is_constant[list(group)].all()) for group in groups])
 
     def _cells(self, labels: Codes) -> Codes:
         """Cells (n,) of the rows for the labels of the units."""
@@ -353,33 +367,33 @@ class RowShuffle:
         return cells
 
 
-def chunks(orders: Iterator[Codes], numbers: int, total: float) -> Iterator[Codes]:
+def stack_permutations(orders: Iterator[Codes], n_elements: int, n_permutations: float) -> Iterator[Codes]:
     """Stack permutations (n,) as columns of arrays (n, B), and show the progress.
 
     Parameters
     ----------
     orders : iterator of (n,) int
-    numbers : int
+    n_elements : int
         Number of elements in memory per permutation; it determines B.
-    total : float
+    n_permutations : float
         Number of permutations.
 
     Yields
     ------
     (n, B) int
     """
-    size = max(CHUNK // max(numbers, 1), 1)
-    held: list[Codes] = []
-    with Progress(int(total), "permutations") as progress:
+    chunk_size = max(MAX_CHUNK_ELEMENTS // max(n_elements, 1), 1)
+    pending: list[Codes] = []
+    with Progress(int(n_permutations), "permutations") as progress:
         for order in orders:
-            held.append(order)
-            if len(held) == size:
-                yield np.stack(held, axis=1)
-                progress(len(held))
-                held = []
-        if held:
-            yield np.stack(held, axis=1)
-            progress(len(held))
+            pending.append(order)
+            if len(pending) == chunk_size:
+                yield np.stack(pending, axis=1)
+                progress(len(pending))
+                pending = []
+        if pending:
+            yield np.stack(pending, axis=1)
+            progress(len(pending))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -401,14 +415,14 @@ class PermutedTerms:
     drawn: Floats
 
 
-def pvalues(seen: Floats, drawn: Floats) -> Floats:
+def pvalues(observed: Floats, permuted: Floats) -> Floats:
     """Permutation p-values (1 + b) / (1 + B), with b the number of statistics at least as large as observed.
 
     Parameters
     ----------
-    seen : (t,) float
+    observed : (t,) float
         Observed statistics.
-    drawn : (B, t) float
+    permuted : (B, t) float
         Statistics of the permutations.
 
     Returns
@@ -421,13 +435,17 @@ def pvalues(seen: Floats, drawn: Floats) -> Floats:
     >>> pvalues(np.array([2.0, np.nan]), np.array([[2.0 - 1e-12, 1.0], [1.0, 1.0], [3.0, 1.0]])).tolist()
     [0.75, nan]
     """
-    least = np.where(np.isinf(seen), seen, seen - SAME * np.abs(np.where(np.isinf(seen), 0.0, seen)))
-    larger = (drawn >= least).sum(axis=0)
-    return np.where(np.isnan(seen), np.nan, (1 + larger) / (1 + len(drawn)))
+    threshold = np.where(
+        np.isinf(observed),
+        observed,
+        observed - STATISTIC_TOLERANCE * np.abs(np.where(np.isinf(observed), 0.0, observed)),
+    )
+    n_larger = (permuted >= threshold).sum(axis=0)
+    return np.where(np.isnan(observed), np.nan, (1 + n_larger) / (1 + len(permuted)))
 
 
 def permuted_terms(
-    space: RowSpace, model: Directions, orders: Iterator[Codes], total: float
+    space: RowSpace, model: Directions, orders: Iterator[Codes], n_permutations: float
 ) -> PermutedTerms:
     """Compute the pseudo-F of each term for the rows and for their permutations.
 
@@ -437,7 +455,7 @@ def permuted_terms(
     model : Directions
     orders : iterator of (n,) int
         Cells of the rows for each permutation.
-    total : float
+    n_permutations : float
         Number of permutations.
 
     Returns
@@ -445,9 +463,11 @@ def permuted_terms(
     PermutedTerms
     """
     squares, f = _pseudo_f(space, model, model.cells[:, None])
-    numbers = len(model.cells) * model.values.shape[1]
-    drawn = [_pseudo_f(space, model, cells)[1] for cells in chunks(orders, numbers, total)]
-    return PermutedTerms(squares[0], f[0], np.concatenate(drawn))
+    n_elements = len(model.cells) * model.values.shape[1]
+    permuted_f = [
+        _pseudo_f(space, model, cells)[1] for cells in stack_permutations(orders, n_elements, n_permutations)
+    ]
+    return PermutedTerms(squares[0], f[0], np.concatenate(permuted_f))
 
 
 def _pseudo_f(space: RowSpace, model: Directions, cells: Codes) -> tuple[Floats, Floats]:
@@ -466,14 +486,18 @@ def _pseudo_f(space: RowSpace, model: Directions, cells: Codes) -> tuple[Floats,
         The last column has the residual sum of squares.
     f : (B, t) float
     """
-    n, several = cells.shape
-    width = model.values.shape[1]
-    each = space.squares(model.values[cells].reshape(n, several * width)).reshape(several, width)
-    squares = np.stack([each[:, at].sum(axis=1) for at in (*model.terms, model.whole)], axis=1)
-    rest = space.total - squares[:, -1]
+    n, n_permutations = cells.shape
+    n_directions = model.values.shape[1]
+    direction_squares = space.squares(model.values[cells].reshape(n, n_permutations * n_directions)).reshape(
+        n_permutations, n_directions
+    )
+    squares = np.stack(
+        [direction_squares[:, term_index].sum(axis=1) for term_index in (*model.terms, model.whole)], axis=1
+    )
+    residual_squares = space.total - squares[:, -1]
     # The residuals of a saturated fit are rounding errors, and F is undefined.
-    squares[:, -1] = np.where(np.abs(rest) > FLAT * space.total, rest, 0.0)
-    df = np.array([len(at) for at in model.terms], dtype=np.float64)
+    squares[:, -1] = np.where(np.abs(residual_squares) > ZERO_TOLERANCE * space.total, residual_squares, 0.0)
+    df = np.array([len(term_index) for term_index in model.terms], dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         return squares, squares[:, :-1] / df / (squares[:, -1:] / model.df)
 
@@ -482,7 +506,9 @@ STATISTICS = ("pillai", "wilks", "hotelling-lawley", "roy")
 """Names of the multivariate statistics, in the order of the columns of `permuted_statistics`."""
 
 
-def permuted_statistics(y: Floats, model: Directions, orders: Iterator[Codes], total: float) -> Floats:
+def permuted_statistics(
+    y: Floats, model: Directions, orders: Iterator[Codes], n_permutations: float
+) -> Floats:
     """Permutation p-values of four multivariate statistics for each term.
 
     Parameters
@@ -492,7 +518,7 @@ def permuted_statistics(y: Floats, model: Directions, orders: Iterator[Codes], t
     model : Directions
     orders : iterator of (n,) int
         Cells of the rows for each permutation.
-    total : float
+    n_permutations : float
         Number of permutations.
 
     Returns
@@ -503,55 +529,71 @@ def permuted_statistics(y: Floats, model: Directions, orders: Iterator[Codes], t
     # Scale by powers of two to keep the squares within the range of float64.
     y = np.ldexp(y, -np.frexp(np.abs(y).max(axis=0))[1])
     whitened = np.linalg.qr((y - y.mean(axis=0)) / y.std(axis=0))[0]
-    (n, p), width = y.shape, model.values.shape[1]
+    (n, p), n_directions = y.shape, model.values.shape[1]
 
     def statistics(cells: Codes) -> Floats:
-        held = model.values[cells].reshape(n, -1)
-        parts = (whitened.T @ held).T.reshape(cells.shape[1], width, -1)
-        return np.stack([_of_shares(_canonical(parts, model.whole, at)) for at in model.terms], axis=1)
+        directions = model.values[cells].reshape(n, -1)
+        products = (whitened.T @ directions).T.reshape(cells.shape[1], n_directions, -1)
+        return np.stack(
+            [
+                _statistics_from_correlations(
+                    _squared_canonical_correlations(products, model.whole, term_index)
+                )
+                for term_index in model.terms
+            ],
+            axis=1,
+        )
 
-    seen = statistics(model.cells[:, None]).reshape(1, -1)
-    drawn = [
+    observed = statistics(model.cells[:, None]).reshape(1, -1)
+    permuted = [
         statistics(cells).reshape(cells.shape[1], -1)
-        for cells in chunks(orders, n * width + 3 * p * p, total)
+        for cells in stack_permutations(orders, n * n_directions + 3 * p * p, n_permutations)
     ]
-    return pvalues(seen[0], np.concatenate(drawn)).reshape(len(model.terms), len(STATISTICS))
+    return pvalues(observed[0], np.concatenate(permuted)).reshape(len(model.terms), len(STATISTICS))
 
 
-def _canonical(parts: Floats, whole: Codes, term: Codes) -> Floats:
+def _squared_canonical_correlations(products: Floats, model_index: Codes, term_index: Codes) -> Floats:
     """Squared canonical correlations of a term with the responses.
 
     Parameters
     ----------
-    parts : (B, d, p) float
+    products : (B, d, p) float
         Products of the directions with the whitened responses.
-    whole, term : int arrays
+    model_index, term_index : int arrays
         Positions of the directions of the model and of the term.
 
     Returns
     -------
     (B, s) float
     """
-    own = parts[:, term]
-    fitted = parts[:, whole]
-    if len(term) < len(whole):
-        left = np.eye(parts.shape[2]) - np.swapaxes(fitted, 1, 2) @ fitted + np.swapaxes(own, 1, 2) @ own
-        values, vectors = np.linalg.eigh(left)
+    term_products = products[:, term_index]
+    model_products = products[:, model_index]
+    if len(term_index) < len(model_index):
+        unexplained = (
+            np.eye(products.shape[2])
+            - np.swapaxes(model_products, 1, 2) @ model_products
+            + np.swapaxes(term_products, 1, 2) @ term_products
+        )
+        eigenvalues, vectors = np.linalg.eigh(unexplained)
         # Combinations of responses that other terms explain completely are excluded.
-        scale = np.where(values > FLAT, 1 / np.sqrt(np.maximum(values, FLAT)), 0.0)
-        own = own @ (vectors * scale[:, None, :])
-    return np.asarray(np.linalg.svd(own, compute_uv=False) ** 2)
+        scale = np.where(
+            eigenvalues > ZERO_TOLERANCE, 1 / np.sqrt(np.maximum(eigenvalues, ZERO_TOLERANCE)), 0.0
+        )
+        term_products = term_products @ (vectors * scale[:, None, :])
+    return np.asarray(np.linalg.svd(term_products, compute_uv=False) ** 2)
 
 
-def _of_shares(shares: Floats) -> Floats:
+def _statistics_from_correlations(squared_correlations: Floats) -> Floats:
     """Statistics (B, 4) from squared canonical correlations (B, s); larger values mean larger differences."""
-    if not shares.shape[1]:
-        return np.full((len(shares), len(STATISTICS)), np.nan)
-    shares = np.minimum(shares, 1.0)
+    if not squared_correlations.shape[1]:
+        return np.full((len(squared_correlations), len(STATISTICS)), np.nan)
+    squared_correlations = np.minimum(squared_correlations, 1.0)
     with np.errstate(divide="ignore"):
-        roots = shares / (1 - shares)
-        logs = -np.log1p(-shares)
-    return np.stack([shares.sum(axis=1), logs.sum(axis=1), roots.sum(axis=1), roots.max(axis=1)], axis=1)
+        roots = squared_correlations / (1 - squared_correlations)
+        logs = -np.log1p(-squared_correlations)
+    return np.stack(
+        [squared_correlations.sum(axis=1), logs.sum(axis=1), roots.sum(axis=1), roots.max(axis=1)], axis=1
+    )
 
 
 Centre = Literal["median", "centroid"]
@@ -575,37 +617,41 @@ def class_distances(space: RowSpace, codes: Codes, centre: Centre) -> tuple[Floa
         Number of rows with a negative squared distance, which is possible if the metric is not Euclidean.
     """
     if space.are_products and centre == "centroid":
-        squares = _from_centroids(space.values, codes)
+        squares = _squared_centroid_distances(space.values, codes)
     else:
-        axes, values = space.axes() if space.are_products else (space.values, np.ones(space.values.shape[1]))
+        coordinates, eigenvalues = (
+            space.axes() if space.are_products else (space.values, np.ones(space.values.shape[1]))
+        )
         squares = np.zeros(len(codes))
-        real = values > 0
+        positive_mask = eigenvalues > 0
         for code in range(int(codes.max()) + 1):
-            own = np.flatnonzero(codes == code)
-            for some, sign in ((real, 1.0), (~real, -1.0)):
-                if some.any():
-                    x = axes[np.ix_(own, np.flatnonzero(some))]
-                    middle = x.mean(axis=0) if centre == "centroid" else spatial_median(x)
-                    squares[own] += sign * ((x - middle) ** 2).sum(axis=1)
+            class_rows = np.flatnonzero(codes == code)
+            for axis_mask, sign in ((positive_mask, 1.0), (~positive_mask, -1.0)):
+                if axis_mask.any():
+                    x = coordinates[np.ix_(class_rows, np.flatnonzero(axis_mask))]
+                    centre_point = x.mean(axis=0) if centre == "centroid" else spatial_median(x)
+                    squares[class_rows] += sign * ((x - centre_point) ** 2).sum(axis=1)
     # Values that are zero up to rounding do not count as negative.
-    negative = squares < -SAME * np.abs(squares).max(initial=0.0)
+    negative = squares < -STATISTIC_TOLERANCE * np.abs(squares).max(initial=0.0)
     return np.sqrt(np.maximum(squares, 0.0)), int(negative.sum())
 
 
-def _from_centroids(products: Floats, codes: Codes) -> Floats:
+def _squared_centroid_distances(products: Floats, codes: Codes) -> Floats:
     """Squared distances (n,) of rows from their class centroids, from the Gower matrix (n, n)."""
     squares = np.zeros(len(codes))
     for code in range(int(codes.max()) + 1):
-        own = np.flatnonzero(codes == code)
-        inner = products[np.ix_(own, own)]
-        squares[own] = np.diagonal(inner) - 2 * inner.mean(axis=1) + inner.mean()
+        class_rows = np.flatnonzero(codes == code)
+        class_products = products[np.ix_(class_rows, class_rows)]
+        squares[class_rows] = (
+            np.diagonal(class_products) - 2 * class_products.mean(axis=1) + class_products.mean()
+        )
     return squares
 
 
-WEISZFELD = 25
+N_WEISZFELD_STEPS = 25
 """Number of Weiszfeld steps before Newton's method."""
 
-NEWTON = 60
+MAX_NEWTON_STEPS = 60
 """Maximum number of Newton steps."""
 
 
@@ -629,49 +675,52 @@ def spatial_median(x: Floats) -> Floats:
     [2.0, 2.0]
     """
     start = np.median(x, axis=0)
-    size = float(np.abs(x - start).max(initial=0.0))
-    if size == 0:
+    scale = float(np.abs(x - start).max(initial=0.0))
+    if scale == 0:
         return np.asarray(start)
     # Work in the space spanned by the rows, which has fewer coordinates.
-    _, singular, basis = np.linalg.svd(x - start, full_matrices=False)
-    basis = basis[singular > FLAT * singular[0]]
-    rows = (x - start) @ basis.T / size
+    _, singular_values, basis = np.linalg.svd(x - start, full_matrices=False)
+    basis = basis[singular_values > ZERO_TOLERANCE * singular_values[0]]
+    rows = (x - start) @ basis.T / scale
     point = np.zeros(rows.shape[1])
     if _is_median(rows, point):
         return np.asarray(start)
-    for _ in range(WEISZFELD):
-        near = 1 / np.maximum(np.linalg.norm(rows - point, axis=1), SAME)
-        point = near @ rows / near.sum()
-    for _ in range(NEWTON):
-        gaps = rows - point
-        length = np.maximum(np.linalg.norm(gaps, axis=1), FLAT)
-        units = gaps / length[:, None]
-        curved = np.eye(len(point)) * (1 / length).sum() - (units / length[:, None]).T @ units
-        step = np.linalg.solve(curved, units.sum(axis=0))
-        last = length.sum()
-        while np.linalg.norm(rows - point - step, axis=1).sum() > last and np.abs(step).max() > FLAT:
+    for _ in range(N_WEISZFELD_STEPS):
+        weights = 1 / np.maximum(np.linalg.norm(rows - point, axis=1), STATISTIC_TOLERANCE)
+        point = weights @ rows / weights.sum()
+    for _ in range(MAX_NEWTON_STEPS):
+        deviations = rows - point
+        norms = np.maximum(np.linalg.norm(deviations, axis=1), ZERO_TOLERANCE)
+        unit_vectors = deviations / norms[:, None]
+        hessian = np.eye(len(point)) * (1 / norms).sum() - (unit_vectors / norms[:, None]).T @ unit_vectors
+        step = np.linalg.solve(hessian, unit_vectors.sum(axis=0))
+        objective = norms.sum()
+        while (
+            np.linalg.norm(rows - point - step, axis=1).sum() > objective
+            and np.abs(step).max() > ZERO_TOLERANCE
+        ):
             step = step / 2
         point = point + step
-        if np.abs(step).max() <= FLAT:
+        if np.abs(step).max() <= ZERO_TOLERANCE:
             break
-    if not _is_median(rows, point, SAME):
+    if not _is_median(rows, point, STATISTIC_TOLERANCE):
         # The objective is not differentiable at a row, and the steps only approach it.
         nearest = rows[np.argsort(np.linalg.norm(rows - point, axis=1))]
         point = next((row for row in nearest if _is_median(rows, row)), point)
-    return np.asarray(start + size * (point @ basis))
+    return np.asarray(start + scale * (point @ basis))
 
 
-def _is_median(rows: Floats, point: Floats, slack: float = FLAT) -> bool:
+def _is_median(rows: Floats, point: Floats, tolerance: float = ZERO_TOLERANCE) -> bool:
     """Return whether a point minimizes the sum of distances to rows (n, p), up to a tolerance of slack n."""
-    gaps = rows - point
-    length = np.linalg.norm(gaps, axis=1)
-    there = length <= FLAT
-    pull = (gaps[~there] / length[~there, None]).sum(axis=0)
-    return bool(np.linalg.norm(pull) <= there.sum() + slack * len(rows))
+    deviations = rows - point
+    norms = np.linalg.norm(deviations, axis=1)
+    at_point = norms <= ZERO_TOLERANCE
+    unit_vector_sum = (deviations[~at_point] / norms[~at_point, None]).sum(axis=0)
+    return bool(np.linalg.norm(unit_vector_sum) <= at_point.sum() + tolerance * len(rows))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PermutedSpread:
+class PermutationDispersion:
     """Tests of equal dispersion by the distances of rows from the centres of their classes.
 
     Attributes
@@ -694,12 +743,14 @@ class PermutedSpread:
     pair_p: Floats
 
 
-def permuted_spread(z: Floats, codes: Codes, orders: Iterator[Codes], total: float) -> PermutedSpread:
+def permuted_spread(
+    distances_to_centre: Floats, codes: Codes, orders: Iterator[Codes], total: float
+) -> PermutationDispersion:
     """Test whether the classes have the same mean distance from their centres.
 
     Parameters
     ----------
-    z : (n,) float
+    distances_to_centre : (n,) float
         Distances.
     codes : (n,) int
         Classes, numbered from 0, each with rows.
@@ -714,37 +765,37 @@ def permuted_spread(z: Floats, codes: Codes, orders: Iterator[Codes], total: flo
     """
     counts = np.bincount(codes).astype(np.float64)
     k_classes = len(counts)
-    n = len(z)
-    residuals = z - (np.bincount(codes, z) / counts)[codes]
-    member = np.equal.outer(np.arange(k_classes), codes).astype(np.float64)
+    n = len(distances_to_centre)
+    residuals = distances_to_centre - (np.bincount(codes, distances_to_centre) / counts)[codes]
+    membership = np.equal.outer(np.arange(k_classes), codes).astype(np.float64)
     pairs = np.array(list(combinations(range(k_classes), 2)), dtype=np.intp)
 
-    def ratio(values: Floats) -> Floats:
-        sums = member @ values
+    def f_statistic(values: Floats) -> Floats:
+        sums = membership @ values
         total = values.sum(axis=0)
         between = (sums**2 / counts[:, None]).sum(axis=0) - total**2 / n
         within = (values**2).sum(axis=0) - (sums**2 / counts[:, None]).sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(between / (k_classes - 1) / (within / (n - k_classes)))
 
-    def t_of_pairs(values: Floats) -> Floats:
-        means = member @ values / counts[:, None]
-        squares = member @ values**2 - counts[:, None] * means**2
+    def pairwise_t(values: Floats) -> Floats:
+        means = membership @ values / counts[:, None]
+        squares = membership @ values**2 - counts[:, None] * means**2
         a, b = pairs.T
-        free = counts[a] + counts[b] - 2
+        df = counts[a] + counts[b] - 2
         with np.errstate(divide="ignore", invalid="ignore"):
-            se = np.sqrt((squares[a] + squares[b]) / free[:, None] * (1 / counts[a] + 1 / counts[b])[:, None])
+            se = np.sqrt((squares[a] + squares[b]) / df[:, None] * (1 / counts[a] + 1 / counts[b])[:, None])
             return np.asarray((means[a] - means[b]) / se)
 
-    centred = z - z.mean()
-    seen_f = ratio(centred[:, None])
-    seen_t = t_of_pairs(centred[:, None])[:, 0]
-    drawn_f = []
-    drawn_t = []
-    for order in chunks(orders, n, total):
-        drawn_f.append(ratio(residuals[order]))
-        drawn_t.append(np.abs(t_of_pairs(centred[order])).T)
-    drawn = np.concatenate(drawn_f)
-    p = float(pvalues(seen_f, drawn[:, None])[0])
-    pair_p = pvalues(np.abs(seen_t), np.concatenate(drawn_t))
-    return PermutedSpread(float(seen_f[0]), p, drawn, pairs, seen_t, pair_p)
+    centred = distances_to_centre - distances_to_centre.mean()
+    observed_f = f_statistic(centred[:, None])
+    observed_t = pairwise_t(centred[:, None])[:, 0]
+    permuted_f_chunks = []
+    permuted_t_chunks = []
+    for order in stack_permutations(orders, n, total):
+        permuted_f_chunks.append(f_statistic(residuals[order]))
+        permuted_t_chunks.append(np.abs(pairwise_t(centred[order])).T)
+    permuted_f = np.concatenate(permuted_f_chunks)
+    p = float(pvalues(observed_f, permuted_f[:, None])[0])
+    pair_p = pvalues(np.abs(observed_t), np.concatenate(permuted_t_chunks))
+    return PermutationDispersion(float(observed_f[0]), p, permuted_f, pairs, observed_t, pair_p)

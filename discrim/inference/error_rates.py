@@ -24,8 +24,8 @@ They are smoother than counts and rely on the model. Standard errors and interva
 averaged rows have also determined the posteriors, whose sampling variation exceeds the variation among the
 rows, and which are too confident by an amount of the same order.
 
-*Bootstrap.* The .632+ estimate (Efron & Tibshirani, 1997, JASA 92, 548-560) of the apparent error a, the
-error e of rows outside bootstrap samples and the no-information error g (class and label independent) is
+*Bootstrap.* The .632+ estimate (Efron & Tibshirani, 1997, JASA 92, 548-560) of the resubstitution error a,
+the error e of rows outside bootstrap samples and the no-information error g (class and label independent) is
 
     (1 - w) a + w min(e, g),    w = .632 / (1 - .368 R),    R = (min(e, g) - a) / (g - a).
 
@@ -55,8 +55,8 @@ Predictive values for a fixed prior use Bayes' theorem with estimated q. The pos
 a / (a + b) with a = pi_k q_kk and b = sum over j /= k of pi_j q_jk. Its logit is ln a - ln b with the
 variance var(a)/a^2 + var(b)/b^2, as classes are sampled independently (Mercaldo, Lau & Zhou, 2007, Statistics
 in Medicine 26, 2170-2183); the interval is normal on that scale. If a or b is zero, the limit on the other
-side is computed after adding z^2 rows to each class, half of them with the call in question, z the normal
-quantile, as the authors recommend for proportions near 0 and 1.
+side is computed after adding z^2 rows to each class, half of them with the prediction in question, z the
+normal quantile. The authors recommend this for proportions near 0 and 1.
 """
 
 from __future__ import annotations
@@ -118,9 +118,9 @@ def counts_of(actual: Codes, predicted: Codes, k: int, weights: Floats | None = 
         f"A table of {k:,} by {k:,} classes",
         "Compare predict() with the classes of the rows instead, or merge rare classes",
     )
-    known = (actual >= 0) & (predicted >= 0) & (predicted < k)
-    cells = actual[known] * k + predicted[known]
-    return np.bincount(cells, None if weights is None else weights[known], k * k).reshape(k, k)
+    valid_mask = (actual >= 0) & (predicted >= 0) & (predicted < k)
+    cells = actual[valid_mask] * k + predicted[valid_mask]
+    return np.bincount(cells, None if weights is None else weights[valid_mask], k * k).reshape(k, k)
 
 
 def confusion_table(
@@ -145,14 +145,14 @@ def confusion_table(
     return pd.DataFrame(counts, index=classes.rename("actual"), columns=classes.rename("predicted"))
 
 
-def counted(counts: Floats, shares: Floats, costs: Floats | None, level: float, *, sampled: bool) -> Rates:
+def counted(counts: Floats, prior: Floats, costs: Floats | None, level: float, *, sampled: bool) -> Rates:
     """Error rate or mean cost of a confusion table.
 
     Parameters
     ----------
     counts : (K, K) float
         Actual by predicted classes.
-    shares : (K,) float
+    prior : (K,) float
         Prior probabilities; classes without rows are excluded.
     costs : (K, K) float or None
         Costs of assigning class k to class j; None to count errors.
@@ -167,18 +167,18 @@ def counted(counts: Floats, shares: Floats, costs: Floats | None, level: float, 
     """
     check_level(level)
     rows = counts.sum(axis=1)
-    wrong, total = wrong_of(counts)
-    unit = 1.0 - np.eye(len(counts)) if costs is None else costs
+    wrong, total = misclassified_and_total(counts)
+    cost_matrix = 1.0 - np.eye(len(counts)) if costs is None else costs
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = counts / rows[:, None]
-        by_class = (share * unit).sum(axis=1)
-        variance = ((share * unit**2).sum(axis=1) - by_class**2) / rows
-    sums = rows, by_class, variance, wrong, total
-    most = None if costs is None else float(unit.max())
-    return _of_classes(sums, shares, level, most, sampled=sampled)
+        proportions = counts / rows[:, None]
+        by_class = (proportions * cost_matrix).sum(axis=1)
+        variance = ((proportions * cost_matrix**2).sum(axis=1) - by_class**2) / rows
+    class_sums = rows, by_class, variance, wrong, total
+    max_cost = None if costs is None else float(cost_matrix.max())
+    return _overall_rate(class_sums, prior, level, max_cost, sampled=sampled)
 
 
-def wrong_of(counts: Floats) -> tuple[float, float]:
+def misclassified_and_total(counts: Floats) -> tuple[float, float]:
     """Sum of the misclassified rows, and of all rows, of a confusion table (K, K).
 
     The total is the sum of correct and wrong counts. Otherwise the order of additions could make a proportion
@@ -191,7 +191,7 @@ def wrong_of(counts: Floats) -> tuple[float, float]:
 def counted_labels(
     actual: Codes,
     predicted: Codes,
-    shares: Floats,
+    prior: Floats,
     weights: Floats | None,
     level: float,
     *,
@@ -203,7 +203,7 @@ def counted_labels(
     ----------
     actual, predicted : (n,) int
         Class codes; rows with a negative code are left out.
-    shares : (K,) float
+    prior : (K,) float
         Prior probabilities.
     weights : (n,) float or None
     level : float
@@ -216,26 +216,26 @@ def counted_labels(
     Rates
     """
     check_level(level)
-    k = len(shares)
-    known = (actual >= 0) & (predicted >= 0) & (predicted < k)
-    w = np.ones(int(known.sum())) if weights is None else weights[known]
-    codes = actual[known]
-    missed = (actual != predicted)[known]
+    k = len(prior)
+    valid_mask = (actual >= 0) & (predicted >= 0) & (predicted < k)
+    w = np.ones(int(valid_mask.sum())) if weights is None else weights[valid_mask]
+    codes = actual[valid_mask]
+    missed = (actual != predicted)[valid_mask]
     rows = np.bincount(codes, w, k).astype(np.float64, copy=False)
     wrong_by_class = np.bincount(codes[missed], w[missed], k)
     with np.errstate(divide="ignore", invalid="ignore"):
         by_class = wrong_by_class / rows
         variance = (by_class - by_class**2) / rows
     wrong = float(wrong_by_class.sum())
-    sums = rows, by_class, variance, wrong, wrong + float((rows - wrong_by_class).sum())
-    return _of_classes(sums, shares, level, None, sampled=sampled)
+    class_sums = rows, by_class, variance, wrong, wrong + float((rows - wrong_by_class).sum())
+    return _overall_rate(class_sums, prior, level, None, sampled=sampled)
 
 
-def _of_classes(
-    sums: tuple[Floats, Floats, Floats, float, float],
-    shares: Floats,
+def _overall_rate(
+    class_sums: tuple[Floats, Floats, Floats, float, float],
+    prior: Floats,
     level: float,
-    most: float | None,
+    max_cost: float | None,
     *,
     sampled: bool,
 ) -> Rates:
@@ -243,14 +243,14 @@ def _of_classes(
 
     Parameters
     ----------
-    sums : tuple
+    class_sums : tuple
         Number of rows (K,), mean cost (K,) and its variance (K,) by class; sums of the weights of
         misclassified rows and of all rows.
-    shares : (K,) float
+    prior : (K,) float
         Prior probabilities.
     level : float
         Confidence level.
-    most : float or None
+    max_cost : float or None
         Highest cost; None if errors are counted.
     sampled : bool
         Whether class proportions are estimated from the rows.
@@ -260,36 +260,36 @@ def _of_classes(
     Rates
         NaN if there are no rows, or only rows of classes with zero prior probability.
     """
-    rows, by_class, variance, wrong, total = sums
+    rows, by_class, variance, wrong, total = class_sums
     if not total:
         return Rates(by_class, np.nan, np.nan, np.nan, np.nan, wrong, total)
-    pi = rows / total if sampled else np.where(rows > 0, shares, 0.0)
+    pi = rows / total if sampled else np.where(rows > 0, prior, 0.0)
     if not pi.sum():
         # Only classes without rows have a positive prior.
         return Rates(by_class, np.nan, np.nan, np.nan, np.nan, wrong, total)
     pi = pi / pi.sum()
-    there = pi > 0
-    rate = float(pi[there] @ by_class[there])
-    effective = 1 / float((pi[there] ** 2 / rows[there]).sum())
-    if most is not None:
-        spread = float(pi[there] ** 2 @ np.maximum(variance[there], 0.0))
+    has_weight = pi > 0
+    rate = float(pi[has_weight] @ by_class[has_weight])
+    effective_rows = 1 / float((pi[has_weight] ** 2 / rows[has_weight]).sum())
+    if max_cost is not None:
+        rate_variance = float(pi[has_weight] ** 2 @ np.maximum(variance[has_weight], 0.0))
         if sampled:
-            spread += float(pi[there] @ (by_class[there] - rate) ** 2) / total
-        unseen = most * exact_interval(0.0, effective, level)[1]
-        low, high = (0.0, 0.0) if rate == spread == 0 else log_interval(rate, spread, level)
-        high = min(max(high, rate + unseen), most)
-        return Rates(by_class, rate, float(np.sqrt(spread)), low, high, wrong, total)
+            rate_variance += float(pi[has_weight] @ (by_class[has_weight] - rate) ** 2) / total
+        unobserved_cost = max_cost * exact_interval(0.0, effective_rows, level)[1]
+        low, high = (0.0, 0.0) if rate == rate_variance == 0 else log_interval(rate, rate_variance, level)
+        high = min(max(high, rate + unobserved_cost), max_cost)
+        return Rates(by_class, rate, float(np.sqrt(rate_variance)), low, high, wrong, total)
     if sampled:
         rate = wrong / total
-        error = float(np.sqrt(rate * (1 - rate) / total))
-        return Rates(by_class, rate, error, *exact_interval(wrong, total, level), wrong, total)
-    spread = float(pi[there] ** 2 @ np.maximum(variance[there], 0.0))
-    interval = mixed_interval(pi[there], by_class[there], rows[there], level)
-    return Rates(by_class, rate, float(np.sqrt(spread)), *interval, wrong, total)
+        se = float(np.sqrt(rate * (1 - rate) / total))
+        return Rates(by_class, rate, se, *exact_interval(wrong, total, level), wrong, total)
+    rate_variance = float(pi[has_weight] ** 2 @ np.maximum(variance[has_weight], 0.0))
+    interval = weighted_mean_interval(pi[has_weight], by_class[has_weight], rows[has_weight], level)
+    return Rates(by_class, rate, float(np.sqrt(rate_variance)), *interval, wrong, total)
 
 
 def posterior_based(
-    posteriors: Floats, actual: Codes, shares: Floats, weights: Floats | None, *, stratified: bool
+    posteriors: Floats, actual: Codes, prior: Floats, weights: Floats | None, *, stratified: bool
 ) -> Rates:
     """Estimate the error rate from posterior probabilities; without an interval.
 
@@ -299,7 +299,7 @@ def posterior_based(
         Rows with a missing posterior are left out.
     actual : (n,) int
         Class codes; rows with a negative code are left out.
-    shares : (K,) float
+    prior : (K,) float
         Prior probabilities q.
     weights : (n,) float or None
     stratified : bool
@@ -309,30 +309,30 @@ def posterior_based(
     -------
     Rates
     """
-    known = (actual >= 0) & ~np.isnan(posteriors[:, 0])
-    p = posteriors[known]
-    codes = actual[known]
-    w = np.ones(len(p)) if weights is None else weights[known]
-    k = len(shares)
+    valid_mask = (actual >= 0) & ~np.isnan(posteriors[:, 0])
+    p = posteriors[valid_mask]
+    codes = actual[valid_mask]
+    w = np.ones(len(p)) if weights is None else weights[valid_mask]
+    k = len(prior)
     if stratified:
         rows = np.bincount(codes, w, k)
-        share = w * np.divide(shares, rows, out=np.zeros(k), where=rows > 0)[codes]
+        row_weights = w * np.divide(prior, rows, out=np.zeros(k), where=rows > 0)[codes]
     else:
-        share = w / float(w.sum())
-    best = p.max(axis=1)
+        row_weights = w / float(w.sum())
+    max_posteriors = p.max(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        by_class = 1 - np.bincount(np.argmax(p, axis=1), share * best, k) / shares
-    return Rates(by_class, 1 - float(share @ best), np.nan, np.nan, np.nan)
+        by_class = 1 - np.bincount(np.argmax(p, axis=1), row_weights * max_posteriors, k) / prior
+    return Rates(by_class, 1 - float(row_weights @ max_posteriors), np.nan, np.nan, np.nan)
 
 
-def no_information(counts: Floats, shares: Floats, costs: Floats | None) -> float:
+def no_information_rate(counts: Floats, prior: Floats, costs: Floats | None) -> float:
     """Error rate if class and prediction were independent, sum_kj pi_k q_j c_kj.
 
     Parameters
     ----------
     counts : (K, K) float
         Actual by predicted classes; they determine q.
-    shares : (K,) float
+    prior : (K,) float
         Prior probabilities pi.
     costs : (K, K) float or None
         None to count errors.
@@ -341,10 +341,10 @@ def no_information(counts: Floats, shares: Floats, costs: Floats | None) -> floa
     -------
     float
     """
-    unit = 1.0 - np.eye(len(counts)) if costs is None else costs
+    cost_matrix = 1.0 - np.eye(len(counts)) if costs is None else costs
     rows = counts.sum(axis=1)
-    share = np.divide(counts, rows[:, None], out=np.zeros(counts.shape), where=rows[:, None] > 0)
-    return float(shares @ unit @ (shares @ share))
+    proportions = np.divide(counts, rows[:, None], out=np.zeros(counts.shape), where=rows[:, None] > 0)
+    return float(prior @ cost_matrix @ (prior @ proportions))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -396,88 +396,105 @@ def point_six_three_two(
         Monte Carlo noise.
     """
     k = len(prior)
-    unit = 1.0 - np.eye(k) if costs is None else costs
-    table = counts_of(rows.actual, rows.predicted, k).astype(np.float64)
-    apparent = counted(table, prior, costs, level, sampled=False).estimate
-    gamma = no_information(table, prior, costs)
-    shares = (prior / np.bincount(rows.actual, minlength=k))[rows.actual]
-    times = (rows.called >= 0).sum(axis=0)
-    if not times.any():
+    cost_matrix = 1.0 - np.eye(k) if costs is None else costs
+    counts = counts_of(rows.actual, rows.predicted, k).astype(np.float64)
+    resubstitution_error = counted(counts, prior, costs, level, sampled=False).estimate
+    no_information_error = no_information_rate(counts, prior, costs)
+    row_weights = (prior / np.bincount(rows.actual, minlength=k))[rows.actual]
+    n_samples_without = (rows.called >= 0).sum(axis=0)
+    if not n_samples_without.any():
         return Rates(np.full(k, np.nan), np.nan, np.nan, np.nan, np.nan)
-    weight = np.where(times > 0, shares, 0.0)
-    weight /= weight.sum()
-    losses, pulls, noise = _left_outside(rows, weight, times, unit)
-    outside = float(weight @ losses)
-    rate, slopes = _weighed(apparent, outside, gamma)
+    sampled_weights = np.where(n_samples_without > 0, row_weights, 0.0)
+    sampled_weights /= sampled_weights.sum()
+    losses, influences, monte_carlo_variance = _out_of_bag_losses(
+        rows, sampled_weights, n_samples_without, cost_matrix
+    )
+    out_of_bag_error = float(sampled_weights @ losses)
+    rate, slopes = _combine_632_plus(resubstitution_error, out_of_bag_error, no_information_error)
     with np.errstate(divide="ignore", invalid="ignore"):
-        by_class = np.bincount(rows.actual, weight * losses, k) / np.bincount(rows.actual, weight, k)
-    in_class = table.sum(axis=1, keepdims=True)
-    called = np.divide(table, in_class, out=np.zeros((k, k)), where=in_class > 0)
-    blind = prior @ unit
-    known = rows.predicted >= 0
-    apparent_loss, blind_loss = np.zeros((2, len(weight)))
-    apparent_loss[known] = unit[rows.actual[known], rows.predicted[known]]
-    blind_loss[known] = blind[rows.predicted[known]]
-    direct = np.column_stack([apparent_loss, losses, blind_loss]) @ slopes
-    moved = weight * direct + slopes[1] * pulls
-    variance = _within_classes(moved, rows.actual, k) - slopes[1] ** 2 * noise
+        by_class = np.bincount(rows.actual, sampled_weights * losses, k) / np.bincount(
+            rows.actual, sampled_weights, k
+        )
+    in_class = counts.sum(axis=1, keepdims=True)
+    label_proportions = np.divide(counts, in_class, out=np.zeros((k, k)), where=in_class > 0)
+    label_costs = prior @ cost_matrix
+    predicted_mask = rows.predicted >= 0
+    resubstitution_losses, no_information_losses = np.zeros((2, len(sampled_weights)))
+    resubstitution_losses[predicted_mask] = cost_matrix[
+        rows.actual[predicted_mask], rows.predicted[predicted_mask]
+    ]
+    no_information_losses[predicted_mask] = label_costs[rows.predicted[predicted_mask]]
+    direct_changes = np.column_stack([resubstitution_losses, losses, no_information_losses]) @ slopes
+    contributions = sampled_weights * direct_changes + slopes[1] * influences
+    variance = _within_class_variance(contributions, rows.actual, k) - slopes[1] ** 2 * monte_carlo_variance
     if sampled:
-        classes = [(called * unit).sum(axis=1), by_class, unit @ (prior @ called) + called @ blind]
-        each = np.nan_to_num(np.column_stack(classes)) @ slopes
-        variance += float(prior @ (each - prior @ each) ** 2) / len(weight)
-    return Rates(by_class, rate, *_spread_of(rate, variance, weight, costs, level))
+        class_errors = [
+            (label_proportions * cost_matrix).sum(axis=1),
+            by_class,
+            cost_matrix @ (prior @ label_proportions) + label_proportions @ label_costs,
+        ]
+        class_rates = np.nan_to_num(np.column_stack(class_errors)) @ slopes
+        variance += float(prior @ (class_rates - prior @ class_rates) ** 2) / len(sampled_weights)
+    return Rates(by_class, rate, *_bootstrap_se_and_limits(rate, variance, sampled_weights, costs, level))
 
 
-def _left_outside(
-    rows: Resampled, weight: Floats, times: NDArray[np.integer], unit: Floats
+def _out_of_bag_losses(
+    rows: Resampled, weights: Floats, n_samples_without: NDArray[np.integer], cost_matrix: Floats
 ) -> tuple[Floats, Floats, float]:
     """Losses of rows outside the samples, and the influence of each row on their mean.
 
     Parameters
     ----------
     rows : Resampled
-    weight : (n,) float
+    weights : (n,) float
         Weights of the rows; they sum to one.
-    times : (n,) int
+    n_samples_without : (n,) int
         Number of samples that do not contain each row.
-    unit : (K, K) float
+    cost_matrix : (K, K) float
         Costs.
 
     Returns
     -------
     losses : (n,) float
         Mean loss of each row in the samples without it.
-    pulls : (n,) float
+    influences : (n,) float
         Covariance over samples between the number of times a row is drawn and the weighted losses of the
         other rows.
     noise : float
         Monte Carlo variance of the pulls, summed over rows.
     """
     n_samples, n = rows.called.shape
-    sums = np.zeros(n)
-    for called in rows.called:
-        out = called >= 0
-        sums[out] += unit[rows.actual[out], called[out]]
-    losses = np.divide(sums, times, out=np.zeros(n), where=times > 0)
-    share = np.divide(weight * n_samples, times, out=np.zeros(n), where=times > 0)
-    pulls, squares = np.zeros((2, n))
-    for drawn, called in zip(rows.drawn, rows.called, strict=True):
-        out = called >= 0
-        excess = float(share[out] @ (unit[rows.actual[out], called[out]] - losses[out]))
-        pull = (drawn - 1.0) * excess
-        pulls += pull
-        squares += pull**2
-    pulls /= n_samples
-    return losses, pulls, float((squares / n_samples - pulls**2).sum()) / max(n_samples - 1, 1)
+    loss_sums = np.zeros(n)
+    for sample_predicted in rows.called:
+        outside_mask = sample_predicted >= 0
+        loss_sums[outside_mask] += cost_matrix[rows.actual[outside_mask], sample_predicted[outside_mask]]
+    losses = np.divide(loss_sums, n_samples_without, out=np.zeros(n), where=n_samples_without > 0)
+    loss_weights = np.divide(
+        weights * n_samples, n_samples_without, out=np.zeros(n), where=n_samples_without > 0
+    )
+    influences, squares = np.zeros((2, n))
+    for row_counts, sample_predicted in zip(rows.drawn, rows.called, strict=True):
+        outside_mask = sample_predicted >= 0
+        excess = float(
+            loss_weights[outside_mask]
+            @ (cost_matrix[rows.actual[outside_mask], sample_predicted[outside_mask]] - losses[outside_mask])
+        )
+        influence = (row_counts - 1.0) * excess
+        influences += influence
+        squares += influence**2
+    influences /= n_samples
+    return losses, influences, float((squares / n_samples - influences**2).sum()) / max(n_samples - 1, 1)
 
 
-def _weighed(apparent: float, outside: float, gamma: float) -> tuple[float, Floats]:
+def _combine_632_plus(
+    resubstitution_error: float, out_of_bag_error: float, no_information_error: float
+) -> tuple[float, Floats]:
     """Compute the .632+ estimate and its gradient.
 
     Parameters
     ----------
-    apparent, outside, gamma : float
-        Apparent error, error of rows outside the samples, and no-information error.
+    resubstitution_error, out_of_bag_error, no_information_error : float
+        Resubstitution error, error of rows outside the samples, and no-information error.
 
     Returns
     -------
@@ -485,29 +502,35 @@ def _weighed(apparent: float, outside: float, gamma: float) -> tuple[float, Floa
     slopes : (3,) float
         Derivatives with respect to the three errors.
     """
-    bounded = min(outside, gamma)
-    if not (bounded > apparent and gamma > apparent):
-        rate = 0.368 * apparent + 0.632 * bounded
+    bounded_error = min(out_of_bag_error, no_information_error)
+    if not (bounded_error > resubstitution_error and no_information_error > resubstitution_error):
+        rate = 0.368 * resubstitution_error + 0.632 * bounded_error
         slopes = np.array([0.368, 0.632, 0.0])
     else:
-        span = gamma - apparent
-        overfit = (bounded - apparent) / span
-        w = 0.632 / (1 - 0.368 * overfit)
-        rate = (1 - w) * apparent + w * bounded
-        turn = overfit * 0.368 * w**2 / 0.632
-        slopes = np.array([1 - w + turn * (overfit - 1), w + turn, -turn * overfit])
-    if outside > gamma:
+        span = no_information_error - resubstitution_error
+        relative_overfitting = (bounded_error - resubstitution_error) / span
+        w = 0.632 / (1 - 0.368 * relative_overfitting)
+        rate = (1 - w) * resubstitution_error + w * bounded_error
+        weight_slope = relative_overfitting * 0.368 * w**2 / 0.632
+        slopes = np.array(
+            [
+                1 - w + weight_slope * (relative_overfitting - 1),
+                w + weight_slope,
+                -weight_slope * relative_overfitting,
+            ]
+        )
+    if out_of_bag_error > no_information_error:
         slopes[2] += slopes[1]
         slopes[1] = 0.0
     return rate, slopes
 
 
-def _within_classes(moved: Floats, codes: Codes, k: int) -> float:
+def _within_class_variance(contributions: Floats, codes: Codes, k: int) -> float:
     """Variance of a sum of row contributions under sampling within classes.
 
     Parameters
     ----------
-    moved : (n,) float
+    contributions : (n,) float
         Contributions.
     codes : (n,) int
         Class of each row.
@@ -519,20 +542,20 @@ def _within_classes(moved: Floats, codes: Codes, k: int) -> float:
     float
     """
     rows = np.bincount(codes, minlength=k)
-    mean = np.bincount(codes, moved, k) / np.maximum(rows, 1)
-    squares = np.bincount(codes, (moved - mean[codes]) ** 2, k)
+    class_means = np.bincount(codes, contributions, k) / np.maximum(rows, 1)
+    squares = np.bincount(codes, (contributions - class_means[codes]) ** 2, k)
     return float((squares * rows / np.maximum(rows - 1, 1)).sum())
 
 
-def _spread_of(
-    rate: float, variance: float, weight: Floats, costs: Floats | None, level: float
+def _bootstrap_se_and_limits(
+    rate: float, variance: float, weights: Floats, costs: Floats | None, level: float
 ) -> tuple[float, float, float]:
     """Standard error and limits of a bootstrap error rate.
 
     Parameters
     ----------
     rate, variance : float
-    weight : (n,) float
+    weights : (n,) float
         Weights of the rows; they sum to one.
     costs : (K, K) float or None
         None if errors are counted.
@@ -541,22 +564,22 @@ def _spread_of(
 
     Returns
     -------
-    error, low, high : float
+    se, low, high : float
         NaN if the variance estimate is not positive and the rate is not zero.
     """
     # Upper limit of the rate if no error is observed in as many rows.
-    most = 1.0 if costs is None else float(costs.max())
-    unseen = most * exact_interval(0.0, 1 / float(weight @ weight), level)[1]
+    max_cost = 1.0 if costs is None else float(costs.max())
+    zero_error_limit = max_cost * exact_interval(0.0, 1 / float(weights @ weights), level)[1]
     if rate == 0 and not variance > 0:
-        return 0.0, 0.0, unseen
+        return 0.0, 0.0, zero_error_limit
     if not variance > 0:
         return np.nan, np.nan, np.nan
-    error = float(np.sqrt(variance))
+    se = float(np.sqrt(variance))
     if costs is not None:
         low, high = log_interval(rate, variance, level)
     else:
-        low, high = logit_interval(rate, error, level)
-    return error, low, float(np.maximum(high, unseen))
+        low, high = logit_interval(rate, se, level)
+    return se, low, float(np.maximum(high, zero_error_limit))
 
 
 def logit_interval(rate: float, error: float, level: float) -> tuple[float, float]:
@@ -614,18 +637,20 @@ def effective_interval(
         Clopper-Pearson limits for the effective number of rows, rate (1 - rate) / variance (Korn &
         Graubard, 1998), at most `rows`. If the variance is zero, the effective number is `units`.
     """
-    total = min(rate * (1 - rate) / variance, rows) if variance > 0 else units
-    return exact_interval(rate * total, total, level)
+    effective_rows = min(rate * (1 - rate) / variance, rows) if variance > 0 else units
+    return exact_interval(rate * effective_rows, effective_rows, level)
 
 
-def mixed_interval(pi: Floats, shares: Floats, rows: Floats, level: float) -> tuple[float, float]:
+def weighted_mean_interval(
+    pi: Floats, proportions: Floats, rows: Floats, level: float
+) -> tuple[float, float]:
     """Interval of a weighted mean of proportions of independent samples, from their exact intervals.
 
     Parameters
     ----------
     pi : (K,) float
         Weights.
-    shares : (K,) float
+    proportions : (K,) float
         Proportions.
     rows : (K,) float
         Sample sizes.
@@ -639,33 +664,35 @@ def mixed_interval(pi: Floats, shares: Floats, rows: Floats, level: float) -> tu
     Examples
     --------
     >>> shares, rows = np.array([0.1, 0.0]), np.array([20.0, 20.0])
-    >>> [round(end, 4) for end in mixed_interval(np.array([0.5, 0.5]), shares, rows, 0.95)]
+    >>> [round(end, 4) for end in weighted_mean_interval(np.array([0.5, 0.5]), shares, rows, 0.95)]
     [0.0062, 0.1873]
     """
-    mean = float(pi @ shares)
-    below = 0.0
-    above = 0.0
-    for weight, share, n in zip(pi.tolist(), shares.tolist(), rows.tolist(), strict=True):
+    mean = float(pi @ proportions)
+    squared_below = 0.0
+    squared_above = 0.0
+    for weight, proportion, n in zip(pi.tolist(), proportions.tolist(), rows.tolist(), strict=True):
         # Sums of weights may exceed one by a rounding error.
-        low, high = exact_interval(min(share, 1.0) * n, n, level)
-        below += (weight * (share - low)) ** 2
-        above += (weight * (high - share)) ** 2
-    return max(mean - float(np.sqrt(below)), 0.0), min(mean + float(np.sqrt(above)), 1.0)
+        low, high = exact_interval(min(proportion, 1.0) * n, n, level)
+        squared_below += (weight * (proportion - low)) ** 2
+        squared_above += (weight * (high - proportion)) ** 2
+    return max(mean - float(np.sqrt(squared_below)), 0.0), min(mean + float(np.sqrt(squared_above)), 1.0)
 
 
 def check_level(level: float) -> float:
     """Validate a confidence level; return the half-width of a normal interval in standard errors."""
     number = isinstance(level, (int, float, np.integer, np.floating))
     if not number or not 0 < level < 1:
-        raise DataError(f"level={level!r} is not valid.", hint="Give a share between 0 and 1, such as 0.95.")
+        raise DataError(
+            f"level={level!r} is not valid.", hint="Give a number between 0 and 1, for example 0.95."
+        )
     return float(normal_isf((1 - level) / 2))
 
 
-TIE = 1e-12
+TIE_TOLERANCE = 1e-12
 """Difference up to which two error rates count as equal."""
 
 
-def rates_along(wrong: Floats, rows: Floats, shares: Floats, *, sampled: bool) -> tuple[Floats, Floats]:
+def rates_along(wrong: Floats, rows: Floats, prior: Floats, *, sampled: bool) -> tuple[Floats, Floats]:
     """Error rates of several rules and their standard errors; faster than `counted`, without intervals.
 
     Parameters
@@ -674,7 +701,7 @@ def rates_along(wrong: Floats, rows: Floats, shares: Floats, *, sampled: bool) -
         Number of misclassified rows of each class, or sums of weights, for each rule; NaN yields NaN.
     rows : (K,) float
         Number of rows of each class.
-    shares : (K,) float
+    prior : (K,) float
         Prior probabilities.
     sampled : bool
         Whether class proportions are estimated from the rows.
@@ -693,20 +720,20 @@ def rates_along(wrong: Floats, rows: Floats, shares: Floats, *, sampled: bool) -
     if sampled:
         rates = wrong.sum(axis=1) / total
         return rates, np.sqrt(rates * (1 - rates) / total)
-    there = (rows > 0) & (shares > 0)
-    pi = shares[there] / shares[there].sum()
-    by_class = wrong[:, there] / rows[there]
-    variance = np.maximum(by_class * (1 - by_class), 0.0) / rows[there]
+    has_weight = (rows > 0) & (prior > 0)
+    pi = prior[has_weight] / prior[has_weight].sum()
+    by_class = wrong[:, has_weight] / rows[has_weight]
+    variance = np.maximum(by_class * (1 - by_class), 0.0) / rows[has_weight]
     return by_class @ pi, np.sqrt(variance @ pi**2)
 
 
-def as_good(errors: Floats, spread: Floats | None = None) -> NDArray[np.bool_]:
+def as_good(errors: Floats, standard_errors: Floats | None = None) -> NDArray[np.bool_]:
     """Return which errors equal the smallest one, or lie within one standard error of it.
 
     Parameters
     ----------
     errors : (G,) float
-    spread : (G,) float, optional
+    standard_errors : (G,) float, optional
         Standard errors; without them only ties are included.
 
     Returns
@@ -720,15 +747,15 @@ def as_good(errors: Floats, spread: Floats | None = None) -> NDArray[np.bool_]:
     >>> as_good(np.array([0.2, 0.1, 0.3]), np.array([0.2, 0.1, 0.3])).tolist()
     [True, True, False]
     """
-    least = np.nanargmin(errors)
-    slack = TIE if spread is None else TIE + spread[least]
-    return np.asarray(errors <= errors[least] + slack)
+    best_index = np.nanargmin(errors)
+    tolerance = TIE_TOLERANCE if standard_errors is None else TIE_TOLERANCE + standard_errors[best_index]
+    return np.asarray(errors <= errors[best_index] + tolerance)
 
 
 MEASURES = ("sensitivity", "specificity", "positive predictive value", "negative predictive value")
 """Measures of each class against all others."""
 
-ROUNDING = 1e-14
+ZERO_TOLERANCE = 1e-14
 """Largest value that counts as zero when values of order one are subtracted."""
 
 
@@ -741,17 +768,17 @@ class Estimate(NamedTuple):
     high: float = np.nan
 
 
-NONE = Estimate(np.nan)
+MISSING_ESTIMATE = Estimate(np.nan)
 
 
-def shares_of_rows(counts: Floats, shares: Floats | None) -> Floats:
+def observed_class_prior(counts: Floats, prior: Floats | None) -> Floats:
     """Class proportions (K,) among the classes with rows.
 
     Parameters
     ----------
     counts : (K, K) float
         Actual by predicted classes.
-    shares : (K,) float or None
+    prior : (K,) float or None
         Prior probabilities; None for the proportions of the rows.
 
     Returns
@@ -760,19 +787,19 @@ def shares_of_rows(counts: Floats, shares: Floats | None) -> Floats:
         They sum to one; NaN if no class with rows has a positive proportion.
     """
     rows = counts.sum(axis=1)
-    pi = rows if shares is None else np.where(rows > 0, shares, 0.0)
-    whole = pi.sum()
-    return np.asarray(pi / whole if whole > 0 else np.full(len(pi), np.nan))
+    pi = rows if prior is None else np.where(rows > 0, prior, 0.0)
+    total = pi.sum()
+    return np.asarray(pi / total if total > 0 else np.full(len(pi), np.nan))
 
 
-def accuracy(counts: Floats, shares: Floats | None, level: float) -> Estimate:
+def accuracy(counts: Floats, prior: Floats | None, level: float) -> Estimate:
     """Proportion of correctly classified rows.
 
     Parameters
     ----------
     counts : (K, K) float
         Actual by predicted classes.
-    shares : (K,) float or None
+    prior : (K,) float or None
         Prior probabilities that weight the classes; None for the proportions of the rows.
     level : float
         Confidence level.
@@ -786,11 +813,11 @@ def accuracy(counts: Floats, shares: Floats | None, level: float) -> Estimate:
     >>> accuracy(np.array([[8.0, 2.0], [1.0, 9.0]]), None, 0.95).estimate
     0.85
     """
-    prior = np.ones(len(counts)) if shares is None else shares
-    rates = counted(counts, prior, None, level, sampled=shares is None)
-    total = wrong_of(counts)[1]
-    right = float(np.trace(counts)) / total if shares is None and total else 1 - rates.estimate
-    return Estimate(right, rates.se, 1 - rates.high, 1 - rates.low)
+    rate_prior = np.ones(len(counts)) if prior is None else prior
+    rates = counted(counts, rate_prior, None, level, sampled=prior is None)
+    total = misclassified_and_total(counts)[1]
+    proportion_correct = float(np.trace(counts)) / total if prior is None and total else 1 - rates.estimate
+    return Estimate(proportion_correct, rates.se, 1 - rates.high, 1 - rates.low)
 
 
 def balanced_accuracy(counts: Floats, level: float) -> Estimate:
@@ -798,7 +825,7 @@ def balanced_accuracy(counts: Floats, level: float) -> Estimate:
     return accuracy(counts, np.full(len(counts), 1 / len(counts)), level)
 
 
-def kappa(counts: Floats, shares: Floats | None, level: float) -> Estimate:
+def kappa(counts: Floats, prior: Floats | None, level: float) -> Estimate:
     """Cohen's kappa, the chance-corrected agreement of actual and predicted classes.
 
     The interval is normal on the scale of Fisher's z.
@@ -807,7 +834,7 @@ def kappa(counts: Floats, shares: Floats | None, level: float) -> Estimate:
     ----------
     counts : (K, K) float
         Actual by predicted classes.
-    shares : (K,) float or None
+    prior : (K,) float or None
         Prior probabilities that weight the classes; None for the proportions of the rows.
     level : float
         Confidence level.
@@ -824,40 +851,43 @@ def kappa(counts: Floats, shares: Floats | None, level: float) -> Estimate:
     0.4
     """
     rows = counts.sum(axis=1)
-    pi = shares_of_rows(counts, shares)
+    pi = observed_class_prior(counts, prior)
     with np.errstate(divide="ignore", invalid="ignore"):
-        within = np.where(rows[:, None] > 0, counts / rows[:, None], 0.0)
-    joint = pi[:, None] * within
-    columns = joint.sum(axis=0)
-    agreed = float(np.trace(joint))
-    chance = float(pi @ columns)
-    if not chance < 1:
-        return NONE
-    estimate = (agreed - chance) / (1 - chance)
-    slope = (np.eye(len(counts)) * (1 - chance) - (1 - agreed) * (columns[:, None] + pi)) / (1 - chance) ** 2
-    if shares is None:
-        mean = float((joint * slope).sum())
-        variance = float((joint * (slope - mean) ** 2).sum()) / float(rows.sum())
+        row_proportions = np.where(rows[:, None] > 0, counts / rows[:, None], 0.0)
+    joint = pi[:, None] * row_proportions
+    predicted_proportions = joint.sum(axis=0)
+    observed_agreement = float(np.trace(joint))
+    chance_agreement = float(pi @ predicted_proportions)
+    if not chance_agreement < 1:
+        return MISSING_ESTIMATE
+    estimate = (observed_agreement - chance_agreement) / (1 - chance_agreement)
+    slopes = (
+        np.eye(len(counts)) * (1 - chance_agreement)
+        - (1 - observed_agreement) * (predicted_proportions[:, None] + pi)
+    ) / (1 - chance_agreement) ** 2
+    if prior is None:
+        mean_slope = float((joint * slopes).sum())
+        variance = float((joint * (slopes - mean_slope) ** 2).sum()) / float(rows.sum())
     else:
-        mean_of = (within * slope).sum(axis=1)
-        spread = (within * (slope - mean_of[:, None]) ** 2).sum(axis=1)
-        variance = float(pi**2 @ np.divide(spread, rows, out=np.zeros(len(rows)), where=rows > 0))
+        mean_slopes = (row_proportions * slopes).sum(axis=1)
+        slope_variances = (row_proportions * (slopes - mean_slopes[:, None]) ** 2).sum(axis=1)
+        variance = float(pi**2 @ np.divide(slope_variances, rows, out=np.zeros(len(rows)), where=rows > 0))
     # If predictions are independent of the class, the differences above are zero up to rounding.
-    rounding = ROUNDING * float(np.abs(slope).max()) / float(np.sqrt(rows.sum()))
-    error = float(np.sqrt(variance)) if variance > rounding**2 else 0.0
-    if not error > 0:
-        if abs(1 - estimate) > ROUNDING:
-            return Estimate(estimate, error)
+    rounding = ZERO_TOLERANCE * float(np.abs(slopes).max()) / float(np.sqrt(rows.sum()))
+    se = float(np.sqrt(variance)) if variance > rounding**2 else 0.0
+    if not se > 0:
+        if abs(1 - estimate) > ZERO_TOLERANCE:
+            return Estimate(estimate, se)
         effective = 1 / float(np.divide(pi**2, rows, out=np.zeros(len(rows)), where=rows > 0).sum())
         low = exact_interval(effective, effective, level)[0]
         # With p_e fixed, a low agreement of classes of unequal proportions may yield a value below -1.
-        return Estimate(estimate, error, max((low - chance) / (1 - chance), -1.0), 1.0)
+        return Estimate(estimate, se, max((low - chance_agreement) / (1 - chance_agreement), -1.0), 1.0)
     centre = np.arctanh(estimate)
-    half = check_level(level) * error / (1 - estimate**2)
-    return Estimate(estimate, error, float(np.tanh(centre - half)), float(np.tanh(centre + half)))
+    half = check_level(level) * se / (1 - estimate**2)
+    return Estimate(estimate, se, float(np.tanh(centre - half)), float(np.tanh(centre + half)))
 
 
-def class_measures(counts: Floats, shares: Floats | None, level: float) -> list[tuple[Estimate, ...]]:
+def class_measures(counts: Floats, prior: Floats | None, level: float) -> list[tuple[Estimate, ...]]:
     """Compute the `MEASURES` of each class against all others.
 
     A class without rows has a missing sensitivity, a class that is never predicted a missing positive
@@ -867,7 +897,7 @@ def class_measures(counts: Floats, shares: Floats | None, level: float) -> list[
     ----------
     counts : (K, K) float
         Actual by predicted classes.
-    shares : (K,) float or None
+    prior : (K,) float or None
         Prior probabilities that weight the classes; None for the proportions of the rows.
     level : float
         Confidence level.
@@ -878,60 +908,74 @@ def class_measures(counts: Floats, shares: Floats | None, level: float) -> list[
         One tuple for each class, in the order of `MEASURES`.
     """
     rows = counts.sum(axis=1)
-    called = counts.sum(axis=0)
-    right = np.diag(counts)
+    n_predicted = counts.sum(axis=0)
+    true_positives = np.diag(counts)
     total = float(counts.sum())
-    if shares is None:
-        others = total - rows
-        left = total - called
+    if prior is None:
+        n_other_classes = total - rows
+        n_not_predicted = total - n_predicted
         # Rows of other classes that are not assigned to the class.
-        refused = others - called + right
-        parts = ((right, rows), (refused, others), (right, called), (refused, left))
+        true_negatives = n_other_classes - n_predicted + true_positives
+        hits_and_totals = (
+            (true_positives, rows),
+            (true_negatives, n_other_classes),
+            (true_positives, n_predicted),
+            (true_negatives, n_not_predicted),
+        )
         return [
-            tuple(_binomial(float(hits[k]), float(of[k]), level) for hits, of in parts)
+            tuple(
+                _binomial_estimate(float(hits[k]), float(totals[k]), level)
+                for hits, totals in hits_and_totals
+            )
             for k in range(len(counts))
         ]
-    pi = shares_of_rows(counts, shares)
+    pi = observed_class_prior(counts, prior)
     with np.errstate(divide="ignore", invalid="ignore"):
-        within = np.where(rows[:, None] > 0, counts / rows[:, None], 0.0)
-        variances = np.where(rows[:, None] > 0, within * (1 - within) / rows[:, None], 0.0)
+        row_proportions = np.where(rows[:, None] > 0, counts / rows[:, None], 0.0)
+        variances = np.where(rows[:, None] > 0, row_proportions * (1 - row_proportions) / rows[:, None], 0.0)
     measures: list[tuple[Estimate, ...]] = []
     for k in range(len(counts)):
         other_prior = np.where(np.arange(len(counts)) == k, 0.0, pi)
         class_prior = np.where(np.arange(len(counts)) == k, pi, 0.0)
-        called_k = within[:, k]
-        passed_k = 1 - within[:, k]
-        spread = variances[:, k]
+        predicted_share = row_proportions[:, k]
+        not_predicted_share = 1 - row_proportions[:, k]
+        label_variances = variances[:, k]
         measures.append(
             (
-                _binomial(float(right[k]), float(rows[k]), level),
-                _stratified(other_prior, passed_k, spread, rows, level),
-                _predictive(class_prior, other_prior, called_k, spread, rows, level),
-                _predictive(other_prior, class_prior, passed_k, spread, rows, level),
+                _binomial_estimate(float(true_positives[k]), float(rows[k]), level),
+                _stratified_estimate(other_prior, not_predicted_share, label_variances, rows, level),
+                _predictive_value(class_prior, other_prior, predicted_share, label_variances, rows, level),
+                _predictive_value(
+                    other_prior, class_prior, not_predicted_share, label_variances, rows, level
+                ),
             )
         )
     return measures
 
 
-def _binomial(hits: float, rows: float, level: float) -> Estimate:
+def _binomial_estimate(hits: float, rows: float, level: float) -> Estimate:
     """Proportion hits / rows with its exact interval."""
     if not rows > 0:
-        return NONE
+        return MISSING_ESTIMATE
     # Differences of sums of weights may be off by a rounding error.
-    share = min(max(hits / rows, 0.0), 1.0)
+    proportion = min(max(hits / rows, 0.0), 1.0)
     return Estimate(
-        share, float(np.sqrt(share * (1 - share) / rows)), *exact_interval(share * rows, rows, level)
+        proportion,
+        float(np.sqrt(proportion * (1 - proportion) / rows)),
+        *exact_interval(proportion * rows, rows, level),
     )
 
 
-def _stratified(pi: Floats, shares: Floats, variances: Floats, rows: Floats, level: float) -> Estimate:
+def _stratified_estimate(
+    pi: Floats, proportions: Floats, variances: Floats, rows: Floats, level: float
+) -> Estimate:
     """Weighted mean of the proportions of classes, with its interval.
 
     Parameters
     ----------
     pi : (K,) float
         Weights, which need not sum to one.
-    shares, variances : (K,) float
+    proportions, variances : (K,) float
         Proportions and their variances.
     rows : (K,) float
         Number of rows of each class.
@@ -942,27 +986,32 @@ def _stratified(pi: Floats, shares: Floats, variances: Floats, rows: Floats, lev
     -------
     Estimate
     """
-    whole = float(pi.sum())
-    if not whole > 0:
-        return NONE
-    weights = pi / whole
-    share = float(weights @ shares)
+    total = float(pi.sum())
+    if not total > 0:
+        return MISSING_ESTIMATE
+    weights = pi / total
+    proportion = float(weights @ proportions)
     variance = float(weights**2 @ variances)
-    there = weights > 0
-    limits = mixed_interval(weights[there], shares[there], rows[there], level)
-    return Estimate(share, float(np.sqrt(variance)), *limits)
+    has_weight = weights > 0
+    limits = weighted_mean_interval(weights[has_weight], proportions[has_weight], rows[has_weight], level)
+    return Estimate(proportion, float(np.sqrt(variance)), *limits)
 
 
-def _predictive(
-    true: Floats, false: Floats, called: Floats, variances: Floats, rows: Floats, level: float
+def _predictive_value(
+    right_prior: Floats,
+    wrong_prior: Floats,
+    predicted_proportions: Floats,
+    variances: Floats,
+    rows: Floats,
+    level: float,
 ) -> Estimate:
-    """Predictive value by Bayes' theorem: the probability that a row with a given prediction belongs to it.
+    """Predictive value by Bayes' theorem: the probability that a prediction of a class is right.
 
     Parameters
     ----------
-    true, false : (K,) float
+    right_prior, wrong_prior : (K,) float
         Prior probabilities of the classes for which the prediction is right, and for which it is wrong.
-    called, variances : (K,) float
+    predicted_proportions, variances : (K,) float
         Proportion of each class with the prediction, and its variance.
     rows : (K,) float
         Number of rows of each class.
@@ -973,20 +1022,31 @@ def _predictive(
     -------
     Estimate
     """
-    a = float(true @ called)
-    b = float(false @ called)
+    a = float(right_prior @ predicted_proportions)
+    b = float(wrong_prior @ predicted_proportions)
     if not a + b > 0:
-        return NONE
-    share = a / (a + b)
-    if not (true.any() and false.any()):
-        return Estimate(share)
+        return MISSING_ESTIMATE
+    predictive_value = a / (a + b)
+    if not (right_prior.any() and wrong_prior.any()):
+        return Estimate(predictive_value)
     if not (a > 0 and b > 0):
-        more = rows + check_level(level) ** 2
-        added = (called * rows + check_level(level) ** 2 / 2) / more
-        near = _predictive(true, false, added, added * (1 - added) / more, more, level)
-        return Estimate(share, np.nan, *((near.low, 1.0) if a > 0 else (0.0, near.high)))
-    error = float(np.sqrt(true**2 @ variances / a**2 + false**2 @ variances / b**2))
-    half = check_level(level) * error
+        adjusted_rows = rows + check_level(level) ** 2
+        adjusted_proportions = (predicted_proportions * rows + check_level(level) ** 2 / 2) / adjusted_rows
+        adjusted_estimate = _predictive_value(
+            right_prior,
+            wrong_prior,
+            adjusted_proportions,
+            adjusted_proportions * (1 - adjusted_proportions) / adjusted_rows,
+            adjusted_rows,
+            level,
+        )
+        return Estimate(
+            predictive_value,
+            np.nan,
+            *((adjusted_estimate.low, 1.0) if a > 0 else (0.0, adjusted_estimate.high)),
+        )
+    se_logit = float(np.sqrt(right_prior**2 @ variances / a**2 + wrong_prior**2 @ variances / b**2))
+    half = check_level(level) * se_logit
     logit = float(np.log(a) - np.log(b))
     low, high = (float(1 / (1 + np.exp(-end))) for end in (logit - half, logit + half))
-    return Estimate(share, share * (1 - share) * error, low, high)
+    return Estimate(predictive_value, predictive_value * (1 - predictive_value) * se_logit, low, high)
