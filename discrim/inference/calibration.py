@@ -36,7 +36,7 @@ belonged to the class with the second largest probability, the upper limit is at
 
     mean + u mean(w),    u = 1 - ((1 - level)/2)^(1/n), the exact limit of no error in n rows (or groups),
 
-and for fixed proportions mean + sqrt(sum_k (pi_k u_k mean_k(w))^2), similar to `mixed_interval`. The
+and for fixed proportions mean + sqrt(sum_k (pi_k u_k mean_k(w))^2), similar to `weighted_mean_interval`. The
 assumption is that the probability of a wrong label does not increase with the confidence of the rule: then
 the mean loss due to wrong labels is at most the error rate times the mean of w (Chebyshev's inequality for
 ordered functions). `python -m tests.benchmarks.rare_errors` simulates the coverage of this and of other
@@ -69,7 +69,7 @@ from discrim.inference.error_rates import (
     effective_interval,
     exact_interval,
     log_interval,
-    mixed_interval,
+    weighted_mean_interval,
 )
 
 
@@ -128,7 +128,7 @@ def calibration_bins(
     >>> bins.predicted.round(2).tolist(), bins.observed.tolist()
     ([0.15, 0.85], [0.5, 1.0])
     """
-    binning = binned(proba, true, bins, weights)
+    binning = assign_bins(proba, true, bins, weights)
     return Bins(
         binning.predicted,
         binning.observed,
@@ -137,7 +137,7 @@ def calibration_bins(
     )
 
 
-class Binned(NamedTuple):
+class BinAssignment(NamedTuple):
     """Distinct probabilities and the bins that contain them.
 
     Attributes
@@ -161,7 +161,9 @@ class Binned(NamedTuple):
     observed: Floats
 
 
-def binned(proba: Floats, true: NDArray[np.bool_], bins: int = 10, weights: Floats | None = None) -> Binned:
+def assign_bins(
+    proba: Floats, true: NDArray[np.bool_], bins: int = 10, weights: Floats | None = None
+) -> BinAssignment:
     """Cut probabilities into bins of about equal counts.
 
     Parameters
@@ -183,31 +185,31 @@ def binned(proba: Floats, true: NDArray[np.bool_], bins: int = 10, weights: Floa
         If `bins` is not a positive integer.
     """
     if not isinstance(bins, (int, np.integer)) or isinstance(bins, bool) or bins < 1:
-        raise DataError(f"bins={bins!r} is not valid.", hint="Give a whole number from 1 on.")
-    values, at = np.unique(proba, return_inverse=True)
+        raise DataError(f"bins={bins!r} is not valid.", hint="Give a whole number, 1 or more.")
+    values, positions = np.unique(proba, return_inverse=True)
     weights = np.ones(len(proba)) if weights is None else weights
-    counts = np.bincount(at, weights, len(values)).astype(np.float64)
-    hits = np.bincount(at, weights * true, len(values)).astype(np.float64)
-    before = np.cumsum(counts) - counts
+    counts = np.bincount(positions, weights, len(values)).astype(np.float64)
+    hits = np.bincount(positions, weights * true, len(values)).astype(np.float64)
+    counts_before = np.cumsum(counts) - counts
     total = float(counts.sum())
-    there = counts > 0
-    values = values[there]
-    counts = counts[there]
-    hits = hits[there]
+    nonempty = counts > 0
+    values = values[nonempty]
+    counts = counts[nonempty]
+    hits = hits[nonempty]
     # Ties are assigned by their midrank, which makes the bins symmetric.
-    bin_of = np.minimum((bins * (before[there] + counts / 2) / total).astype(np.intp), bins - 1)
-    _, bin_of = np.unique(bin_of, return_inverse=True)
-    rows = np.bincount(bin_of, counts).astype(np.float64)
-    predicted = np.bincount(bin_of, counts * values) / rows
-    return Binned(values, counts, hits, bin_of, rows, predicted, np.bincount(bin_of, hits) / rows)
+    bin_ids = np.minimum((bins * (counts_before[nonempty] + counts / 2) / total).astype(np.intp), bins - 1)
+    _, bin_ids = np.unique(bin_ids, return_inverse=True)
+    rows = np.bincount(bin_ids, counts).astype(np.float64)
+    predicted = np.bincount(bin_ids, counts * values) / rows
+    return BinAssignment(values, counts, hits, bin_ids, rows, predicted, np.bincount(bin_ids, hits) / rows)
 
 
-def wilson_interval(share: Floats, rows: Floats, level: float) -> tuple[Floats, Floats]:
+def wilson_interval(proportions: Floats, rows: Floats, level: float) -> tuple[Floats, Floats]:
     """Wilson's interval of binomial proportions.
 
     Parameters
     ----------
-    share, rows : (B,) float
+    proportions, rows : (B,) float
         Proportions and numbers of rows.
     level : float
         Confidence level.
@@ -222,17 +224,17 @@ def wilson_interval(share: Floats, rows: Floats, level: float) -> tuple[Floats, 
     >>> low.tolist(), high.round(4).tolist()
     ([0.0], [0.2775])
     """
-    squared = check_level(level) ** 2
+    squared_quantile = check_level(level) ** 2
     # Roots of a quadratic, written so that the limits of 0 and 1 are exact. In statsmodels'
     # proportion_confint(method="wilson") they are off by rounding errors.
-    middle = share * rows + squared / 2
-    half = np.sqrt(squared) * np.sqrt(rows * share * (1 - share) + squared / 4)
-    low = np.where(share > 0, middle - half, 0.0) / (rows + squared)
-    high = np.where(share < 1, middle + half, rows + squared) / (rows + squared)
+    centre = proportions * rows + squared_quantile / 2
+    half = np.sqrt(squared_quantile) * np.sqrt(rows * proportions * (1 - proportions) + squared_quantile / 4)
+    low = np.where(proportions > 0, centre - half, 0.0) / (rows + squared_quantile)
+    high = np.where(proportions < 1, centre + half, rows + squared_quantile) / (rows + squared_quantile)
     return np.asarray(low), np.asarray(high)
 
 
-class BrierParts(NamedTuple):
+class BrierDecomposition(NamedTuple):
     """Brier score of one class against the rest, and its decomposition.
 
     brier = reliability - resolution + uncertainty + within_variance - within_covariance.
@@ -277,7 +279,7 @@ def judged_residuals(log_odds: Floats, codes: Codes) -> Floats:
 
 def brier_parts(
     proba: Floats, true: NDArray[np.bool_], bins: int = 10, weights: Floats | None = None
-) -> BrierParts:
+) -> BrierDecomposition:
     """Brier score of one class and its decomposition over bins.
 
     Parameters
@@ -301,28 +303,28 @@ def brier_parts(
     >>> [round(part, 4) for part in parts[:4]]
     [0.19, 0.065, 0.0625, 0.1875]
     """
-    binning = binned(proba, true, bins, weights)
+    binning = assign_bins(proba, true, bins, weights)
     rows = binning.rows
     total = float(binning.rows.sum())
-    p = binning.predicted
-    o = binning.observed
-    overall = float(rows @ o) / total
-    off = binning.values - p[binning.at]
-    out = binning.hits - binning.counts * o[binning.at]
+    predicted = binning.predicted
+    observed = binning.observed
+    overall = float(rows @ observed) / total
+    probability_deviations = binning.values - predicted[binning.at]
+    outcome_deviations = binning.hits - binning.counts * observed[binning.at]
     misses = binning.counts - binning.hits
-    return BrierParts(
+    return BrierDecomposition(
         float(misses @ binning.values**2 + binning.hits @ (1 - binning.values) ** 2) / total,
-        float(rows @ (p - o) ** 2) / total,
-        float(rows @ (o - overall) ** 2) / total,
+        float(rows @ (predicted - observed) ** 2) / total,
+        float(rows @ (observed - overall) ** 2) / total,
         overall * (1 - overall),
-        float(binning.counts @ off**2) / total,
-        2 * float(off @ out) / total,
+        float(binning.counts @ probability_deviations**2) / total,
+        2 * float(probability_deviations @ outcome_deviations) / total,
         len(rows),
     )
 
 
-HUGE = 1e100
-"""Losses above which squares are computed relative to the largest loss."""
+MAX_SQUARED_LOSS = 1e100
+"""Loss above which losses are divided by the largest one before they are squared."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -364,7 +366,7 @@ class JudgedRows:
 
 def loss_rate(
     losses: Floats,
-    judged: JudgedRows,
+    test_rows: JudgedRows,
     level: float,
     *,
     counts: bool,
@@ -375,7 +377,7 @@ def loss_rate(
     Parameters
     ----------
     losses : (m,) float
-    judged : JudgedRows
+    test_rows : JudgedRows
     level : float
         Confidence level.
     counts : bool
@@ -386,52 +388,54 @@ def loss_rate(
 
     Returns
     -------
-    mean, error, low, high : float
+    mean, se, low, high : float
         All except the mean are NaN if there is a single group.
     """
-    shares = judged.shares()
-    whole = float(shares.sum())
+    row_weights = test_rows.shares()
+    total_weight = float(row_weights.sum())
     # A row of weight zero may have an infinite loss.
-    losses = np.where(shares > 0, losses, 0.0)
+    losses = np.where(row_weights > 0, losses, 0.0)
     largest = float(np.abs(losses).max(initial=0.0))
-    if HUGE < largest < np.inf:
-        scaled = None if if_wrong is None else if_wrong / largest
-        mean, error, low, high = loss_rate(losses / largest, judged, level, counts=counts, if_wrong=scaled)
-        return mean * largest, error * largest, low * largest, high * largest
-    mean = float(shares @ losses) / whole if whole else np.nan
+    if MAX_SQUARED_LOSS < largest < np.inf:
+        scaled_if_wrong = None if if_wrong is None else if_wrong / largest
+        mean, se, low, high = loss_rate(
+            losses / largest, test_rows, level, counts=counts, if_wrong=scaled_if_wrong
+        )
+        return mean * largest, se * largest, low * largest, high * largest
+    mean = float(row_weights @ losses) / total_weight if total_weight else np.nan
     if not np.isfinite(mean):
         return mean, np.nan, np.nan, np.nan
-    groups = judged.clusters
-    rows = float(judged.weights.sum())
-    if groups is None:
-        variance = _of_rows(losses, judged, mean)
-        units = rows
+    clusters = test_rows.clusters
+    rows = float(test_rows.weights.sum())
+    if clusters is None:
+        variance = _variance_of_mean(losses, test_rows, mean)
+        n_units = rows
     else:
-        sums = np.bincount(groups, shares * (losses - mean))
-        units = float(len(np.unique(groups)))
-        if units < 2:
+        cluster_sums = np.bincount(clusters, row_weights * (losses - mean))
+        n_units = float(len(np.unique(clusters)))
+        if n_units < 2:
             return mean, np.nan, np.nan, np.nan
-        variance = float(sums @ sums) / whole**2 * units / (units - 1)
-    error = float(np.sqrt(variance))
+        variance = float(cluster_sums @ cluster_sums) / total_weight**2 * n_units / (n_units - 1)
+    se = float(np.sqrt(variance))
     if not counts:
         low, high = log_interval(mean, variance, level)
         if if_wrong is not None:
-            high = float(np.fmax(high, mean + _unseen_loss(if_wrong, judged, units, level)))
+            high = float(np.fmax(high, mean + _unobserved_loss_limit(if_wrong, test_rows, n_units, level)))
             low = 0.0 if mean == 0 else low
-        return mean, error, low, high
-    if groups is None and judged.prior is not None:
-        each, pi, class_rows = _by_class(losses, judged, judged.prior)
-        return mean, error, *mixed_interval(pi, each, class_rows, level)
-    return mean, error, *effective_interval(mean, variance, rows, units, level)
+        return mean, se, low, high
+    if clusters is None and test_rows.prior is not None:
+        class_means, pi, class_rows = _class_statistics(losses, test_rows, test_rows.prior)
+        return mean, se, *weighted_mean_interval(pi, class_means, class_rows, level)
+    return mean, se, *effective_interval(mean, variance, rows, n_units, level)
 
 
-def _by_class(values: Floats, judged: JudgedRows, prior: Floats) -> tuple[Floats, Floats, Floats]:
+def _class_statistics(values: Floats, test_rows: JudgedRows, prior: Floats) -> tuple[Floats, Floats, Floats]:
     """Statistics of the classes that contribute to a mean under a prior.
 
     Parameters
     ----------
     values : (m,) float
-    judged : JudgedRows
+    test_rows : JudgedRows
     prior : (K,) float
 
     Returns
@@ -439,21 +443,26 @@ def _by_class(values: Floats, judged: JudgedRows, prior: Floats) -> tuple[Floats
     means, pi, rows : (k,) float
         Means of the values, normalized prior and number of rows, for classes with rows and a positive prior.
     """
-    rows = judged.rows
-    there = (rows > 0) & (prior > 0)
-    means = np.bincount(judged.codes, judged.weights * values, judged.n_classes)[there] / rows[there]
-    return means, prior[there] / prior[there].sum(), rows[there]
+    rows = test_rows.rows
+    has_weight = (rows > 0) & (prior > 0)
+    means = (
+        np.bincount(test_rows.codes, test_rows.weights * values, test_rows.n_classes)[has_weight]
+        / rows[has_weight]
+    )
+    return means, prior[has_weight] / prior[has_weight].sum(), rows[has_weight]
 
 
-def _unseen_loss(if_wrong: Floats, judged: JudgedRows, units: float, level: float) -> float:
-    """Upper limit of the mean loss due to wrong labels if none is observed; see the module docstring.
+def _unobserved_loss_limit(
+    losses_if_wrong: Floats, test_rows: JudgedRows, n_units: float, level: float
+) -> float:
+    """Return the upper limit of the mean loss due to wrong labels if no wrong label is observed.
 
     Parameters
     ----------
-    if_wrong : (m,) float
+    losses_if_wrong : (m,) float
         Losses of the rows if their labels were wrong.
-    judged : JudgedRows
-    units : float
+    test_rows : JudgedRows
+    n_units : float
         Number of independent rows or groups.
     level : float
         Confidence level.
@@ -462,11 +471,13 @@ def _unseen_loss(if_wrong: Floats, judged: JudgedRows, units: float, level: floa
     -------
     float
     """
-    shares = judged.shares()
-    if_wrong = np.where(shares > 0, if_wrong, 0.0)
-    if judged.prior is None or judged.clusters is not None:
-        return float(shares @ if_wrong / shares.sum()) * exact_interval(0.0, units, level)[1]
-    means, pi, rows = _by_class(if_wrong, judged, judged.prior)
+    row_weights = test_rows.shares()
+    losses_if_wrong = np.where(row_weights > 0, losses_if_wrong, 0.0)
+    if test_rows.prior is None or test_rows.clusters is not None:
+        return (
+            float(row_weights @ losses_if_wrong / row_weights.sum()) * exact_interval(0.0, n_units, level)[1]
+        )
+    means, pi, rows = _class_statistics(losses_if_wrong, test_rows, test_rows.prior)
     limits = np.array([exact_interval(0.0, n, level)[1] for n in rows.tolist()])
     return float(np.sqrt(((pi * limits * means) ** 2).sum()))
 
@@ -490,37 +501,37 @@ def runner_up(scores: Floats) -> Codes:
     return np.asarray(np.argpartition(scores, -2, axis=1)[:, -2])
 
 
-def _of_rows(losses: Floats, judged: JudgedRows, mean: float) -> float:
+def _variance_of_mean(losses: Floats, test_rows: JudgedRows, mean: float) -> float:
     """Variance of the mean loss of independent rows.
 
     Parameters
     ----------
     losses : (m,) float
-    judged : JudgedRows
+    test_rows : JudgedRows
     mean : float
 
     Returns
     -------
     float
     """
-    k = judged.n_classes
-    codes = judged.codes
-    weights = judged.weights
-    rows = judged.rows
-    pi = rows if judged.prior is None else np.where(rows > 0, judged.prior, 0.0)
+    k = test_rows.n_classes
+    codes = test_rows.codes
+    weights = test_rows.weights
+    rows = test_rows.rows
+    pi = rows if test_rows.prior is None else np.where(rows > 0, test_rows.prior, 0.0)
     pi = pi / pi.sum()
-    each = np.divide(np.bincount(codes, weights * losses, k), rows, out=np.zeros(k), where=rows > 0)
-    spread = np.bincount(codes, weights * (losses - each[codes]) ** 2, k)
-    variance = float(pi**2 @ np.divide(spread, rows**2, out=np.zeros(k), where=rows > 0))
-    return variance + (float(pi @ (each - mean) ** 2) / rows.sum() if judged.prior is None else 0.0)
+    class_means = np.divide(np.bincount(codes, weights * losses, k), rows, out=np.zeros(k), where=rows > 0)
+    squared_deviations = np.bincount(codes, weights * (losses - class_means[codes]) ** 2, k)
+    variance = float(pi**2 @ np.divide(squared_deviations, rows**2, out=np.zeros(k), where=rows > 0))
+    return variance + (float(pi @ (class_means - mean) ** 2) / rows.sum() if test_rows.prior is None else 0.0)
 
 
-def fold_means(values: Floats, shares: Floats, folds: Codes, n_folds: int) -> Floats:
+def fold_means(values: Floats, weights: Floats, folds: Codes, n_folds: int) -> Floats:
     """Weighted mean of values in each fold.
 
     Parameters
     ----------
-    values, shares : (m,) float
+    values, weights : (m,) float
         Values and their weights.
     folds : (m,) int
     n_folds : int
@@ -530,21 +541,23 @@ def fold_means(values: Floats, shares: Floats, folds: Codes, n_folds: int) -> Fl
     (n_folds,) float
         NaN for an empty fold.
     """
-    whole = np.bincount(folds, shares, n_folds)
-    sums = np.bincount(folds, shares * values, n_folds)
-    return np.asarray(np.divide(sums, whole, out=np.full(n_folds, np.nan), where=whole > 0))
+    fold_weights = np.bincount(folds, weights, n_folds)
+    weighted_sums = np.bincount(folds, weights * values, n_folds)
+    return np.asarray(
+        np.divide(weighted_sums, fold_weights, out=np.full(n_folds, np.nan), where=fold_weights > 0)
+    )
 
 
-STEPS = 60
+MAX_NEWTON_STEPS = 60
 """Maximum number of Newton steps. If a maximum exists, about ten suffice."""
 
-NEAR = 1e-14
-"""Squared distance to the maximum, in standard errors, below which the next step is the last."""
+LAST_STEP_DECREMENT = 1e-14
+"""Squared Newton decrement (distance to the maximum in standard errors) below which one more step is made."""
 
-ROUNDED = 1e-12
-"""Relative decrease of the log-likelihood that is attributed to rounding."""
+LLF_ROUNDING = 1e-12
+"""Relative decrease of the log-likelihood that counts as rounding."""
 
-FLAT = 1e-13
+MIN_INFORMATION = 1e-13
 """Smallest eigenvalue of the information per row below which the classes count as separated."""
 
 
@@ -582,16 +595,18 @@ def log_odds_against_rest(scores: Floats) -> Floats:
         return np.asarray(scores - scores[:, ::-1])
     rows = np.arange(len(scores))
     best = np.argmax(scores, axis=1)
-    top = scores[rows, best]
+    best_scores = scores[rows, best]
     others = scores.copy()
     others[rows, best] = -np.inf
-    second = others.max(axis=1)
+    second_scores = others.max(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        odds = np.exp(scores - top[:, None])
-        others_sum = top[:, None] + np.log(odds.sum(axis=1, keepdims=True) - odds)
-        below = np.where(np.isneginf(second), 0.0, second)
-        others_sum[rows, best] = below + np.log(np.exp(others - below[:, None]).sum(axis=1))
-        return np.asarray(scores - others_sum)
+        odds = np.exp(scores - best_scores[:, None])
+        log_other_sums = best_scores[:, None] + np.log(odds.sum(axis=1, keepdims=True) - odds)
+        finite_second = np.where(np.isneginf(second_scores), 0.0, second_scores)
+        log_other_sums[rows, best] = finite_second + np.log(
+            np.exp(others - finite_second[:, None]).sum(axis=1)
+        )
+        return np.asarray(scores - log_other_sums)
 
 
 def recalibrated(
@@ -622,29 +637,33 @@ def recalibrated(
     0.4196
     """
     weights = np.ones(len(codes)) if weights is None else weights
-    there, positions = np.unique(codes, return_inverse=True)
-    logs = -np.logaddexp(0.0, -log_odds[:, there])
-    two = log_odds.shape[1] == 2 and sampled
-    none = np.nan, np.nan
-    nothing = Recalibration(none, none if two else None)
-    if len(there) < 2 or not np.isfinite(logs).all():
-        return nothing
-    logs -= logs[np.arange(len(positions)), positions][:, None]
-    unit = float(np.abs(logs).max())
-    maximum = _maximum(logs / unit, positions, weights) if unit > 0 else None
+    observed_classes, positions = np.unique(codes, return_inverse=True)
+    log_probabilities = -np.logaddexp(0.0, -log_odds[:, observed_classes])
+    has_intercept = log_odds.shape[1] == 2 and sampled
+    missing_pair = np.nan, np.nan
+    missing_result = Recalibration(missing_pair, missing_pair if has_intercept else None)
+    if len(observed_classes) < 2 or not np.isfinite(log_probabilities).all():
+        return missing_result
+    log_probabilities -= log_probabilities[np.arange(len(positions)), positions][:, None]
+    scale = float(np.abs(log_probabilities).max())
+    maximum = _maximize_likelihood(log_probabilities / scale, positions, weights) if scale > 0 else None
     if maximum is None:
-        return nothing
+        return missing_result
     estimate, covariance = maximum
-    slope = float(estimate[-1]) / unit, float(np.sqrt(covariance[-1, -1])) / unit
-    return Recalibration(slope, (float(estimate[0]), float(np.sqrt(covariance[0, 0]))) if two else None)
+    slope = float(estimate[-1]) / scale, float(np.sqrt(covariance[-1, -1])) / scale
+    return Recalibration(
+        slope, (float(estimate[0]), float(np.sqrt(covariance[0, 0]))) if has_intercept else None
+    )
 
 
-def _maximum(logs: Floats, codes: Codes, weights: Floats) -> tuple[Floats, Floats] | None:
+def _maximize_likelihood(
+    log_probabilities: Floats, codes: Codes, weights: Floats
+) -> tuple[Floats, Floats] | None:
     """Maximum likelihood estimates of the recalibration model by Newton's method.
 
     Parameters
     ----------
-    logs : (m, K) float
+    log_probabilities : (m, K) float
         Scaled log probabilities relative to the class of each row.
     codes : (m,) int
     weights : (m,) float
@@ -655,49 +674,68 @@ def _maximum(logs: Floats, codes: Codes, weights: Floats) -> tuple[Floats, Float
         K - 1 intercepts and the slope (K,), and their covariance (K, K). None if there is no maximum.
     """
     total = float(weights.sum())
-    at: Floats = np.zeros(logs.shape[1])
-    step: Floats = np.zeros(len(at))
-    value = -np.inf
-    near = False
-    for _ in range(STEPS):
+    params: Floats = np.zeros(log_probabilities.shape[1])
+    step: Floats = np.zeros(len(params))
+    llf = -np.inf
+    is_last_step = False
+    for _ in range(MAX_NEWTON_STEPS):
         # Halve the step until the likelihood does not decrease.
-        for _ in range(STEPS):
-            likelihood, shares = _shares(logs, codes, weights, at + step)
-            if likelihood >= value - ROUNDED * abs(value) or not step.any():
+        for _ in range(MAX_NEWTON_STEPS):
+            new_llf, probabilities = _llf_and_probabilities(log_probabilities, codes, weights, params + step)
+            if new_llf >= llf - LLF_ROUNDING * abs(llf) or not step.any():
                 break
             step = step / 2
-        at = at + step
-        value = likelihood
-        score, information = _slopes(logs, codes, weights, shares)
-        least = float(np.linalg.eigvalsh(information)[0])
-        if not least > FLAT * total:
+        params = params + step
+        llf = new_llf
+        score, information = _score_and_information(log_probabilities, codes, weights, probabilities)
+        min_eigenvalue = float(np.linalg.eigvalsh(information)[0])
+        if not min_eigenvalue > MIN_INFORMATION * total:
             return None
         step = np.asarray(np.linalg.solve(information, score), dtype=np.float64)
         decrement = float(score @ step)
-        if near:
-            return at + step, np.asarray(np.linalg.inv(information), dtype=np.float64)
-        near = decrement < NEAR and least > 3 * decrement
+        if is_last_step:
+            return params + step, np.asarray(np.linalg.inv(information), dtype=np.float64)
+        is_last_step = decrement < LAST_STEP_DECREMENT and min_eigenvalue > 3 * decrement
     return None
 
 
-def _shares(logs: Floats, codes: Codes, weights: Floats, at: Floats) -> tuple[float, Floats]:
-    """Log-likelihood and probabilities (m, K) at parameters `at` (K,)."""
-    odds = at[-1] * logs
-    odds[:, 1:] += at[:-1]
-    odds -= odds.max(axis=1, keepdims=True)
-    shares = np.exp(odds)
-    sums = shares.sum(axis=1)
-    likelihood = float(weights @ (odds[np.arange(len(codes)), codes] - np.log(sums)))
-    shares /= sums[:, None]
-    return likelihood, shares
+def _llf_and_probabilities(
+    log_probabilities: Floats, codes: Codes, weights: Floats, params: Floats
+) -> tuple[float, Floats]:
+    """Compute the log-likelihood and the recalibrated probabilities.
+
+    Parameters
+    ----------
+    log_probabilities : (m, K) float
+        Scaled log probabilities relative to the class of each row.
+    codes : (m,) int
+    weights : (m,) float
+    params : (K,) float
+        K - 1 intercepts and the slope.
+
+    Returns
+    -------
+    llf : float
+    probabilities : (m, K) float
+    """
+    log_odds = params[-1] * log_probabilities
+    log_odds[:, 1:] += params[:-1]
+    log_odds -= log_odds.max(axis=1, keepdims=True)
+    probabilities = np.exp(log_odds)
+    sums = probabilities.sum(axis=1)
+    llf = float(weights @ (log_odds[np.arange(len(codes)), codes] - np.log(sums)))
+    probabilities /= sums[:, None]
+    return llf, probabilities
 
 
-def _slopes(logs: Floats, codes: Codes, weights: Floats, shares: Floats) -> tuple[Floats, Floats]:
+def _score_and_information(
+    log_probabilities: Floats, codes: Codes, weights: Floats, probabilities: Floats
+) -> tuple[Floats, Floats]:
     """Score and information of the recalibration model.
 
     Parameters
     ----------
-    logs, shares : (m, K) float
+    log_probabilities, probabilities : (m, K) float
         Scaled log probabilities relative to the class of each row, and recalibrated probabilities.
     codes : (m,) int
     weights : (m,) float
@@ -707,15 +745,19 @@ def _slopes(logs: Floats, codes: Codes, weights: Floats, shares: Floats) -> tupl
     score : (K,) float
     information : (K, K) float
     """
-    k = logs.shape[1]
-    weighted = weights[:, None] * shares
-    expected = (shares * logs).sum(axis=1)
+    k = log_probabilities.shape[1]
+    weighted_probabilities = weights[:, None] * probabilities
+    expected_logs = (probabilities * log_probabilities).sum(axis=1)
     counts = np.bincount(codes, weights, k)
     # The log probabilities of a row's own class are zero.
-    score = np.append((counts - weighted.sum(axis=0))[1:], -float(weights @ expected))
+    score = np.append((counts - weighted_probabilities.sum(axis=0))[1:], -float(weights @ expected_logs))
     information = np.empty((k, k))
-    information[:-1, :-1] = np.diag(weighted.sum(axis=0)[1:]) - (weighted.T @ shares)[1:, 1:]
-    cross = (weighted * (logs - expected[:, None])).sum(axis=0)[1:]
+    information[:-1, :-1] = (
+        np.diag(weighted_probabilities.sum(axis=0)[1:]) - (weighted_probabilities.T @ probabilities)[1:, 1:]
+    )
+    cross = (weighted_probabilities * (log_probabilities - expected_logs[:, None])).sum(axis=0)[1:]
     information[-1, :-1] = information[:-1, -1] = cross
-    information[-1, -1] = float((weighted * (logs - expected[:, None]) ** 2).sum())
+    information[-1, -1] = float(
+        (weighted_probabilities * (log_probabilities - expected_logs[:, None]) ** 2).sum()
+    )
     return score, information

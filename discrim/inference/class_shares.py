@@ -36,18 +36,18 @@ from discrim.inference.result import TestResult, chi_square_test
 EM_STEPS = 10
 """Number of EM steps before Newton's method; EM is efficient far from the maximum."""
 
-BLOCK = 2**18
+MAX_CHUNK_ELEMENTS = 2**18
 """Maximum number of elements of a row-by-class array that are processed at once."""
 
 RIDGE = 1e-12
 """Added to the diagonal of the scaled information, which is singular for classes with equal densities."""
 
-SINGULAR = 1e-9
+IDENTIFICATION_TOLERANCE = 1e-9
 """Relative norm of a difference of two classes below which the rows do not identify their proportions."""
 
 EPS = float(np.finfo(np.float64).eps)
 
-HALVINGS = 40
+MAX_HALVINGS = 40
 """Maximum number of step halvings."""
 
 
@@ -87,8 +87,8 @@ def densities_over_best(scores: Floats) -> Floats:
         Values that underflow are negligible in any mixture.
     """
     with np.errstate(invalid="ignore"):
-        out = scores - scores.max(axis=1, keepdims=True)
-    return np.asarray(np.exp(out, out=out))
+        relative_densities = scores - scores.max(axis=1, keepdims=True)
+    return np.asarray(np.exp(relative_densities, out=relative_densities))
 
 
 def class_shares(
@@ -98,7 +98,7 @@ def class_shares(
     *,
     tol: float = 1e-10,
     maxiter: int = 200,
-    progress: Callable[[float], object] = lambda share: None,
+    progress: Callable[[float], object] = lambda n_steps: None,
 ) -> ClassShares:
     """Estimate class proportions by maximum likelihood.
 
@@ -128,62 +128,97 @@ def class_shares(
     >>> estimated.shares.round(4).tolist(), estimated.converged
     ([0.5556, 0.4444], True)
     """
-    at = _Place.of(densities, start / start.sum(), weights)
-    em = 0
-    newton = 0
-    while at.off > tol and em + newton < maxiter:
+    point = _LikelihoodPoint.from_proportions(densities, start / start.sum(), weights)
+    n_em_steps = 0
+    n_newton_steps = 0
+    while point.max_violation > tol and n_em_steps + n_newton_steps < maxiter:
         progress(1)
-        shares = at.shares * (1.0 + at.slope) if em < EM_STEPS else _newton_step(densities, at, weights)
-        if shares is None:
+        proportions = (
+            point.proportions * (1.0 + point.slope)
+            if n_em_steps < EM_STEPS
+            else _newton_step(densities, point, weights)
+        )
+        if proportions is None:
             break
-        em, newton = (em + 1, newton) if em < EM_STEPS else (em, newton + 1)
-        at = _Place.of(densities, shares / shares.sum(), weights)
-    polished = _newton_step(densities, at, weights) if at.off <= tol else None
+        n_em_steps, n_newton_steps = (
+            (n_em_steps + 1, n_newton_steps) if n_em_steps < EM_STEPS else (n_em_steps, n_newton_steps + 1)
+        )
+        point = _LikelihoodPoint.from_proportions(densities, proportions / proportions.sum(), weights)
+    polished = _newton_step(densities, point, weights) if point.max_violation <= tol else None
     if polished is not None:
         # Newton's method converges quadratically: one more step reaches full accuracy.
-        better = _Place.of(densities, polished / polished.sum(), weights)
-        at, newton = (better, newton + 1) if better.off < at.off else (at, newton)
-    return ClassShares(at.shares, at.slope, em, newton, at.off <= tol)
+        polished_point = _LikelihoodPoint.from_proportions(densities, polished / polished.sum(), weights)
+        point, n_newton_steps = (
+            (polished_point, n_newton_steps + 1)
+            if polished_point.max_violation < point.max_violation
+            else (point, n_newton_steps)
+        )
+    return ClassShares(point.proportions, point.slope, n_em_steps, n_newton_steps, point.max_violation <= tol)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Place:
-    """Proportions (K,), with the mixture density (n,) of each row and the slopes (K,)."""
+class _LikelihoodPoint:
+    """Proportions at which the likelihood is evaluated.
 
-    shares: Floats
+    Attributes
+    ----------
+    proportions : (K,) float
+    mixture : (n,) float
+        Mixture density of each row.
+    slope : (K,) float
+        Derivatives of the mean log-likelihood, minus 1.
+    """
+
+    proportions: Floats
     mixture: Floats
     slope: Floats
 
     @classmethod
-    def of(cls, densities: Floats, shares: Floats, weights: Floats | None) -> _Place:
+    def from_proportions(
+        cls, densities: Floats, proportions: Floats, weights: Floats | None
+    ) -> _LikelihoodPoint:
         """Evaluate mixture and slopes at proportions (K,)."""
-        mixture = densities @ shares
-        over = 1.0 / mixture if weights is None else weights / mixture
+        mixture = densities @ proportions
+        inverse_mixture = 1.0 / mixture if weights is None else weights / mixture
         total = len(mixture) if weights is None else weights.sum()
-        return cls(shares, mixture, (over @ densities) / total - 1.0)
+        return cls(proportions, mixture, (inverse_mixture @ densities) / total - 1.0)
 
     @property
-    def off(self) -> float:
+    def max_violation(self) -> float:
         """Largest violation of the conditions of a maximum."""
-        return float(np.where(self.shares > 0, np.abs(self.slope), self.slope).max(initial=0.0))
+        return float(np.where(self.proportions > 0, np.abs(self.slope), self.slope).max(initial=0.0))
 
 
-def _newton_step(densities: Floats, place: _Place, weights: Floats | None) -> Floats | None:
-    """Proportions (K,) after a Newton step with line search, not yet normalized; None without progress."""
-    shares = place.shares
-    mixture = place.mixture
-    wanted = _quadratic_program(_information(densities, mixture, weights), shares, place.slope)
-    step = wanted - shares
-    rise = float(place.slope @ step)
+def _newton_step(densities: Floats, point: _LikelihoodPoint, weights: Floats | None) -> Floats | None:
+    """Make a Newton step with line search.
+
+    Parameters
+    ----------
+    densities : (n, K) float
+    point : _LikelihoodPoint
+    weights : (n,) float or None
+
+    Returns
+    -------
+    (K,) float or None
+        Proportions, not yet normalized; None if the likelihood does not increase.
+    """
+    proportions = point.proportions
+    mixture = point.mixture
+    target = _quadratic_program(_information(densities, mixture, weights), proportions, point.slope)
+    step = target - proportions
+    slope_along_step = float(point.slope @ step)
     total = len(mixture) if weights is None else float(weights.sum())
-    for halved in range(HALVINGS):
-        size = 0.5**halved
+    for n_halvings in range(MAX_HALVINGS):
+        step_size = 0.5**n_halvings
         # For a full step use the solution itself, in which proportions may be exactly zero.
-        at = wanted if halved == 0 else shares + size * step
-        gains = _log_ratio(densities @ at, mixture)
-        gain = float(gains.sum() if weights is None else weights @ gains) / total - float((at - shares).sum())
-        if gain >= 1e-4 * size * rise - 4 * EPS:
-            return at if (at != shares).any() else None
+        candidate = target if n_halvings == 0 else proportions + step_size * step
+        gains = _log_ratio(densities @ candidate, mixture)
+        gain = float(gains.sum() if weights is None else weights @ gains) / total - float(
+            (candidate - proportions).sum()
+        )
+        if gain >= 1e-4 * step_size * slope_along_step - 4 * EPS:
+            return candidate if (candidate != proportions).any() else None
     return None
 
 
@@ -198,15 +233,15 @@ def _information(densities: Floats, mixture: Floats, weights: Floats | None) -> 
     """Mean over rows of the products b_ik b_il, (K, K)."""
     n, k = densities.shape
     products = np.zeros((k, k))
-    step = max(BLOCK // k, 1)
-    for start in range(0, n, step):
-        rows = slice(start, start + step)
-        part = densities[rows] / mixture[rows, None]
-        products += part.T @ (part if weights is None else part * weights[rows, None])
+    chunk_rows = max(MAX_CHUNK_ELEMENTS // k, 1)
+    for start in range(0, n, chunk_rows):
+        rows = slice(start, start + chunk_rows)
+        chunk = densities[rows] / mixture[rows, None]
+        products += chunk.T @ (chunk if weights is None else chunk * weights[rows, None])
     return products / (n if weights is None else float(weights.sum()))
 
 
-def _quadratic_program(information: Floats, shares: Floats, slope: Floats) -> Floats:
+def _quadratic_program(information: Floats, proportions: Floats, slope: Floats) -> Floats:
     """Maximize slope'(y - x) - (y - x)'H (y - x) / 2 over y >= 0.
 
     By active sets, starting at the proportions: a class whose value would become negative is fixed at zero,
@@ -217,7 +252,7 @@ def _quadratic_program(information: Floats, shares: Floats, slope: Floats) -> Fl
     ----------
     information : (K, K) float
         The matrix H.
-    shares : (K,) float
+    proportions : (K,) float
         The proportions x.
     slope : (K,) float
 
@@ -227,42 +262,42 @@ def _quadratic_program(information: Floats, shares: Floats, slope: Floats) -> Fl
     """
     # The diagonal is at least one for a class with a positive proportion; smaller values are not scaled up.
     scale = 1.0 / np.sqrt(np.maximum(np.diag(information), 1.0))
-    matrix = information * np.outer(scale, scale) + RIDGE * np.eye(len(shares))
-    start = shares / scale
+    matrix = information * np.outer(scale, scale) + RIDGE * np.eye(len(proportions))
+    start = proportions / scale
     # Solve for the difference to the current proportions, which is as accurate as the slopes.
-    right = scale * slope
+    linear_term = scale * slope
     y = start.copy()
-    inside = y > 0
+    is_positive = y > 0
     for _ in range(10 * len(y)):
-        wanted = y.copy()
-        wanted[inside] += np.linalg.solve(
-            matrix[np.ix_(inside, inside)], (right - matrix @ (y - start))[inside]
+        target = y.copy()
+        target[is_positive] += np.linalg.solve(
+            matrix[np.ix_(is_positive, is_positive)], (linear_term - matrix @ (y - start))[is_positive]
         )
-        below = inside & (wanted <= 0)
-        if below.any():
-            ratio = y[below] / (y[below] - wanted[below])
-            y[inside] += ratio.min() * (wanted - y)[inside]
-            y[np.flatnonzero(below)[ratio <= ratio.min()]] = 0.0
-            inside &= y > 0
+        becomes_negative = is_positive & (target <= 0)
+        if becomes_negative.any():
+            ratio = y[becomes_negative] / (y[becomes_negative] - target[becomes_negative])
+            y[is_positive] += ratio.min() * (target - y)[is_positive]
+            y[np.flatnonzero(becomes_negative)[ratio <= ratio.min()]] = 0.0
+            is_positive &= y > 0
             continue
-        y = wanted
-        rises = np.where(inside, -np.inf, right - matrix @ (y - start))
-        enters = int(np.argmax(rises))
-        if not rises[enters] > EPS:
+        y = target
+        gradient = np.where(is_positive, -np.inf, linear_term - matrix @ (y - start))
+        entering_class = int(np.argmax(gradient))
+        if not gradient[entering_class] > EPS:
             break
-        inside[enters] = True
+        is_positive[entering_class] = True
     return np.asarray(scale * y)
 
 
 def covariance_of_shares(
-    densities: Floats, shares: Floats, weights: Floats | None = None
+    densities: Floats, proportions: Floats, weights: Floats | None = None
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """Covariance of estimated proportions, and which of them the rows identify.
 
     Parameters
     ----------
     densities : (n, K) float
-    shares : (K,) float
+    proportions : (K,) float
         Maximum likelihood estimates.
     weights : (n,) float, optional
         Frequency weights.
@@ -275,41 +310,45 @@ def covariance_of_shares(
     determined : (K,) bool
         False for classes that the rows do not distinguish.
     """
-    k = len(shares)
-    inside = np.flatnonzero(shares > 0)
+    k = len(proportions)
+    positive_index = np.flatnonzero(proportions > 0)
     covariance = np.full((k, k), np.nan)
     determined = np.ones(k, dtype=bool)
-    if len(inside) < 2:
+    if len(positive_index) < 2:
         return covariance, determined
-    root, lengths = _root_of_differences(densities[:, inside], shares[inside], weights)
-    largest = int(np.argmax(shares[inside]))
-    others = np.delete(np.arange(len(inside)), largest)
-    _, values, directions = np.linalg.svd(root / lengths[others], full_matrices=False)
-    singular = values <= SINGULAR
-    if singular.any():
-        moved = np.zeros((int(singular.sum()), len(inside)))
-        moved[:, others] = directions[singular] / lengths[others]
-        moved[:, largest] = -moved[:, others].sum(axis=1)
-        size = np.abs(moved * lengths).max(axis=0)
-        determined[inside[size > 1e-6 * size.max()]] = False
-    known = ~singular
-    half = directions[known] / values[known, None] / lengths[others]
-    whole = np.zeros((len(half), len(inside)))
-    whole[:, others] = half
-    whole[:, largest] = -half.sum(axis=1)
-    covariance[np.ix_(inside, inside)] = whole.T @ whole
+    root, column_norms = _root_of_differences(
+        densities[:, positive_index], proportions[positive_index], weights
+    )
+    largest = int(np.argmax(proportions[positive_index]))
+    others = np.delete(np.arange(len(positive_index)), largest)
+    _, singular_values, directions = np.linalg.svd(root / column_norms[others], full_matrices=False)
+    is_singular = singular_values <= IDENTIFICATION_TOLERANCE
+    if is_singular.any():
+        null_directions = np.zeros((int(is_singular.sum()), len(positive_index)))
+        null_directions[:, others] = directions[is_singular] / column_norms[others]
+        null_directions[:, largest] = -null_directions[:, others].sum(axis=1)
+        change_sizes = np.abs(null_directions * column_norms).max(axis=0)
+        determined[positive_index[change_sizes > 1e-6 * change_sizes.max()]] = False
+    is_identified = ~is_singular
+    reduced_root = directions[is_identified] / singular_values[is_identified, None] / column_norms[others]
+    covariance_root = np.zeros((len(reduced_root), len(positive_index)))
+    covariance_root[:, others] = reduced_root
+    covariance_root[:, largest] = -reduced_root.sum(axis=1)
+    covariance[np.ix_(positive_index, positive_index)] = covariance_root.T @ covariance_root
     covariance[~determined] = np.nan
     covariance[:, ~determined] = np.nan
     return covariance, determined
 
 
-def _root_of_differences(densities: Floats, shares: Floats, weights: Floats | None) -> tuple[Floats, Floats]:
+def _root_of_differences(
+    densities: Floats, proportions: Floats, weights: Floats | None
+) -> tuple[Floats, Floats]:
     """Root of the information of the proportions without the largest one.
 
     Parameters
     ----------
     densities : (n, m) float
-    shares : (m,) float
+    proportions : (m,) float
     weights : (n,) float or None
 
     Returns
@@ -318,32 +357,32 @@ def _root_of_differences(densities: Floats, shares: Floats, weights: Floats | No
     lengths : (m,) float
         Norms of the columns b_k.
     """
-    largest = int(np.argmax(shares))
+    largest = int(np.argmax(proportions))
     n, m = densities.shape
     root = np.zeros((0, m - 1))
     squares = np.zeros(m)
-    step = max(BLOCK // m, m)
-    for start in range(0, n, step):
-        block = densities[start : start + step]
-        part = block / (block @ shares)[:, None]
+    chunk_rows = max(MAX_CHUNK_ELEMENTS // m, m)
+    for start in range(0, n, chunk_rows):
+        block = densities[start : start + chunk_rows]
+        chunk = block / (block @ proportions)[:, None]
         if weights is not None:
-            part *= np.sqrt(weights[start : start + step, None])
-        squares += (part**2).sum(axis=0)
-        part -= part[:, largest : largest + 1]
-        stacked = np.vstack([root, np.delete(part, largest, axis=1)])
+            chunk *= np.sqrt(weights[start : start + chunk_rows, None])
+        squares += (chunk**2).sum(axis=0)
+        chunk -= chunk[:, largest : largest + 1]
+        stacked = np.vstack([root, np.delete(chunk, largest, axis=1)])
         root = np.asarray(scipy.linalg.qr(stacked, mode="r", overwrite_a=True)[0])[: m - 1]
     return root, np.sqrt(squares)
 
 
 def ratio_to_prior(
-    densities: Floats, shares: Floats, prior: Floats, weights: Floats | None = None
+    densities: Floats, proportions: Floats, prior: Floats, weights: Floats | None = None
 ) -> TestResult:
     """Likelihood-ratio test that the proportions equal a positive prior.
 
     Parameters
     ----------
     densities : (n, K) float
-    shares : (K,) float
+    proportions : (K,) float
         Maximum likelihood estimates.
     prior : (K,) float
     weights : (n,) float, optional
@@ -352,22 +391,22 @@ def ratio_to_prior(
     -------
     TestResult
     """
-    ratios = _log_ratio(densities @ shares, densities @ prior)
+    ratios = _log_ratio(densities @ proportions, densities @ prior)
     gain = float(ratios.sum() if weights is None else weights @ ratios)
     # The statistic may be slightly negative if the estimates equal the prior.
     statistic = max(2.0 * gain, 0.0)
-    assumes = "Densities within classes, and the prior, are taken as known. The chi-square is asymptotic"
-    if (shares > 0).all():
+    assumes = "The class densities and the prior are assumed to be known. The chi-square is asymptotic"
+    if (proportions > 0).all():
         assumes += "."
     else:
-        assumes += "; because some share is zero, its p-value is too large rather than too small."
-    return chi_square_test("Likelihood ratio", statistic, float(len(shares) - 1), assumes)
+        assumes += "; because some proportion is zero, the p-value is conservative."
+    return chi_square_test("Likelihood ratio", statistic, float(len(proportions) - 1), assumes)
 
 
 def profile_limits(
     densities: Floats,
     estimated: ClassShares,
-    at: int,
+    class_index: int,
     level: float,
     weights: Floats | None = None,
     *,
@@ -383,7 +422,7 @@ def profile_limits(
     ----------
     densities : (n, K) float
     estimated : ClassShares
-    at : int
+    class_index : int
         Position of the class.
     level : float
         Confidence level.
@@ -396,34 +435,47 @@ def profile_limits(
     low, high : float
     """
     quantile = float(scipy.special.chdtri(1, 1 - level))
-    best = densities @ estimated.shares
-    estimate = float(estimated.shares[at])
-    others = np.delete(np.arange(densities.shape[1]), at)
+    mixture = densities @ estimated.shares
+    estimate = float(estimated.shares[class_index])
+    others = np.delete(np.arange(densities.shape[1]), class_index)
     start = np.full(len(others), 1.0 / len(others))
 
-    def short(u: float) -> float:
-        mixed = (1 - u) * densities[:, others] + u * densities[:, at : at + 1]
+    def deviance_excess(u: float) -> float:
+        mixed = (1 - u) * densities[:, others] + u * densities[:, class_index : class_index + 1]
         top = mixed.max(axis=1)
         if not (top > np.finfo(float).tiny).all():
             return np.inf
         mixed /= top[:, None]
         refitted = class_shares(mixed, start, weights, tol=tol, maxiter=maxiter)
-        falls = _log_ratio(best, top * (mixed @ refitted.shares))
-        return 2.0 * float(falls.sum() if weights is None else weights @ falls) - quantile
+        log_ratios = _log_ratio(mixture, top * (mixed @ refitted.shares))
+        return 2.0 * float(log_ratios.sum() if weights is None else weights @ log_ratios) - quantile
 
-    return _crossing(short, estimate, 0.0), _crossing(short, estimate, 1.0)
+    return _bracketed_root(deviance_excess, estimate, 0.0), _bracketed_root(deviance_excess, estimate, 1.0)
 
 
-def _crossing(short: Callable[[float], float], inner: float, outer: float) -> float:
-    """Root of an increasing function that is negative at `inner`; `outer` if there is no root before it."""
-    if inner == outer or short(outer) <= 0:
+def _bracketed_root(increasing: Callable[[float], float], inner: float, outer: float) -> float:
+    """Find the root of a function that increases from `inner` to `outer`.
+
+    Parameters
+    ----------
+    increasing : callable
+        Negative at `inner`; it may be infinite at `outer`.
+    inner, outer : float
+        Ends of the interval, in any order.
+
+    Returns
+    -------
+    float
+        `outer` if there is no root in the interval.
+    """
+    if inner == outer or increasing(outer) <= 0:
         return outer
     for _ in range(200):
         # The ends of a bracket have to be finite.
-        middle = 0.5 * (inner + outer)
-        if np.isfinite(short(outer)) or middle in (inner, outer):
+        midpoint = 0.5 * (inner + outer)
+        if np.isfinite(increasing(outer)) or midpoint in (inner, outer):
             break
-        inner, outer = (middle, outer) if short(middle) <= 0 else (inner, middle)
-    if not short(outer) > 0:
+        inner, outer = (midpoint, outer) if increasing(midpoint) <= 0 else (inner, midpoint)
+    if not increasing(outer) > 0:
         return outer
-    return float(scipy.optimize.brentq(short, inner, outer, xtol=1e-12, rtol=1e-10))
+    return float(scipy.optimize.brentq(increasing, inner, outer, xtol=1e-12, rtol=1e-10))

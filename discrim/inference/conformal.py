@@ -39,7 +39,7 @@ from discrim.inference.calibration import log_odds_against_rest
 SetScore = Literal["lac", "aps", "margin"]
 
 
-def strangeness(scores: Floats, score: SetScore, shares: Floats | None = None) -> Floats:
+def strangeness(scores: Floats, score: SetScore, class_fractions: Floats | None = None) -> Floats:
     """Nonconformity scores of rows for each class; larger values are less typical.
 
     "lac" is one minus the posterior (Sadinle, Lei & Wasserman, 2019, Journal of the American Statistical
@@ -53,7 +53,7 @@ def strangeness(scores: Floats, score: SetScore, shares: Floats | None = None) -
     scores : (m, K) float
         Log posteriors up to a constant for each row; any scores for "margin".
     score : {"lac", "aps", "margin"}
-    shares : (m,) float, optional
+    class_fractions : (m,) float, optional
         Proportion of the posterior of the class itself for "aps"; by default one.
 
     Returns
@@ -74,7 +74,7 @@ def strangeness(scores: Floats, score: SetScore, shares: Floats | None = None) -
     missing = np.isnan(scores).any(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         if score == "aps":
-            values = _cumulated(log_posteriors(scores), shares)
+            values = _cumulated_posteriors(log_posteriors(scores), class_fractions)
         else:
             values = -log_odds_against_rest(scores) if score == "lac" else _margins(scores)
     values[np.isnan(values)] = np.inf
@@ -86,25 +86,25 @@ def _margins(scores: Floats) -> Floats:
     """Best other score minus the score of each class, (m, K)."""
     rows = np.arange(len(scores))
     best = np.argmax(scores, axis=1)
-    top = scores[rows, best]
+    best_scores = scores[rows, best]
     others_only = scores.copy()
     others_only[rows, best] = -np.inf
-    others = np.repeat(top[:, None], scores.shape[1], axis=1)
+    others = np.repeat(best_scores[:, None], scores.shape[1], axis=1)
     others[rows, best] = others_only.max(axis=1)
     return np.asarray(others - scores)
 
 
-def _cumulated(logs: Floats, shares: Floats | None) -> Floats:
+def _cumulated_posteriors(log_posteriors: Floats, class_fractions: Floats | None) -> Floats:
     """Minus the log of the posterior of less probable classes, plus a proportion of the class, (m, K)."""
-    order = np.argsort(logs, axis=1, kind="stable")
-    rising = np.take_along_axis(logs, order, axis=1)
-    less = np.full_like(rising, -np.inf)
-    less[:, 1:] = np.logaddexp.accumulate(rising, axis=1)[:, :-1]
-    if shares is not None:
-        less = np.logaddexp(less, np.log1p(-shares)[:, None] + rising)
-    cumulated = np.empty_like(logs)
-    np.put_along_axis(cumulated, order, -less, axis=1)
-    return cumulated
+    order = np.argsort(log_posteriors, axis=1, kind="stable")
+    sorted_logs = np.take_along_axis(log_posteriors, order, axis=1)
+    log_less_probable = np.full_like(sorted_logs, -np.inf)
+    log_less_probable[:, 1:] = np.logaddexp.accumulate(sorted_logs, axis=1)[:, :-1]
+    if class_fractions is not None:
+        log_less_probable = np.logaddexp(log_less_probable, np.log1p(-class_fractions)[:, None] + sorted_logs)
+    cumulated_scores = np.empty_like(log_posteriors)
+    np.put_along_axis(cumulated_scores, order, -log_less_probable, axis=1)
+    return cumulated_scores
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,12 +115,12 @@ class Reference:
     ----------
     values : (n,) float
         Ascending; may be infinite.
-    reached : (n + 1,) float
+    weight_at_least : (n + 1,) float
         Total weight of the rows with this score or a larger one; the last element is zero.
     """
 
     values: Floats
-    reached: Floats
+    weight_at_least: Floats
 
     @staticmethod
     def of(values: Floats, weights: Floats | None = None) -> Reference:
@@ -133,11 +133,13 @@ class Reference:
     @property
     def total(self) -> float:
         """Number of rows, or the sum of their weights."""
-        return float(self.reached[0])
+        return float(self.weight_at_least[0])
 
-    def at_least(self, scores: Floats, *, above: bool = False) -> Floats:
+    def total_weight_at_least(self, scores: Floats, *, above: bool = False) -> Floats:
         """Total weight of rows with a score at least as large as each of `scores`, or, if `above`, larger."""
-        return np.asarray(self.reached[np.searchsorted(self.values, scores, "right" if above else "left")])
+        return np.asarray(
+            self.weight_at_least[np.searchsorted(self.values, scores, "right" if above else "left")]
+        )
 
 
 def p_values(
@@ -170,13 +172,15 @@ def p_values(
     >>> p_values(reference, np.array([0.0, 2.0, 6.0])).tolist()
     [1.0, 0.8, 0.2]
     """
-    scores_among, removed = (scores, np.zeros(len(scores))) if left_out is None else left_out
-    total = reference.total - removed
-    reached = reference.at_least(scores) - removed * (scores_among >= scores)
+    reference_scores, removed_weights = (scores, np.zeros(len(scores))) if left_out is None else left_out
+    total = reference.total - removed_weights
+    reached = reference.total_weight_at_least(scores) - removed_weights * (reference_scores >= scores)
     if shares is None:
         p = (reached + 1.0) / (total + 1.0)
     else:
-        above = reference.at_least(scores, above=True) - removed * (scores_among > scores)
+        above = reference.total_weight_at_least(scores, above=True) - removed_weights * (
+            reference_scores > scores
+        )
         p = (above + shares * (reached - above + 1.0)) / (total + 1.0)
     return np.where(np.isnan(scores), np.nan, p)
 

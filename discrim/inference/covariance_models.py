@@ -68,20 +68,20 @@ from discrim.errors import ConvergenceWarning, NotSupportedError, warn_user
 from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, chi_square_test
 
-ASSUMES = "Normal classes; equal covariances under the hypothesis. Sensitive to long tails."
+ASSUMPTIONS = "Normal classes; equal covariance matrices under the hypothesis. Sensitive to long tails."
 
-PIECE = 64
-"""Number of points of the trapezium rule that are added at once."""
+POINTS_PER_CHUNK = 64
+"""Number of points of the trapezium rule that are added at a time."""
 
-LARGE = 1e7
+MIN_SERIES_HALF_DF = 1e7
 """Half the degrees of freedom above which the cumulant function is computed by a series."""
 
-TINY = 1e-300
+MIN_POSITIVE = 1e-300
 
 
 def likelihood_ratio(llf_common: float, llf_separate: float, df: float) -> TestResult:
     """Likelihood-ratio test of LDA against QDA from their log-likelihoods."""
-    assumes = ASSUMES + " The chi-square is asymptotic: it rejects too often in small samples."
+    assumes = ASSUMPTIONS + " The chi-square is asymptotic and rejects too often in small samples."
     return chi_square_test("Likelihood ratio", 2 * (llf_separate - llf_common), float(df), assumes)
 
 
@@ -104,8 +104,8 @@ def box_m_test(covariances: Floats, counts: Floats) -> TestResult:
     """
     if len(counts) < 2:
         raise NotSupportedError(
-            "Box's M compares the covariances of two classes at least; there is one.",
-            hint="Give more classes.",
+            "Box's M compares the covariance matrices of at least two classes, but there is only one.",
+            hint="Include rows of more classes.",
         )
     dfs = counts - 1
     p = covariances.shape[1]
@@ -131,7 +131,7 @@ def box_m_test(covariances: Floats, counts: Floats) -> TestResult:
         float(chi2),
         (float(df1),),
         p_chi2,
-        ASSUMES,
+        ASSUMPTIONS,
         {
             "Box's M": (m, np.nan, np.nan, np.nan),
             "Box's M, chi-square": (float(chi2), float(df1), np.nan, p_chi2),
@@ -142,7 +142,7 @@ def box_m_test(covariances: Floats, counts: Floats) -> TestResult:
 
 
 def log_determinant_table(
-    logdets: Floats, free: Floats, p: int, level: float, index: pd.Index
+    logdets: Floats, dfs: Floats, p: int, level: float, index: pd.Index
 ) -> pd.DataFrame:
     """Log-determinants of covariances with exact intervals for normal rows.
 
@@ -150,7 +150,7 @@ def log_determinant_table(
     ----------
     logdets : (m,) float
         Log-determinants of unbiased covariances.
-    free : (m,) float
+    dfs : (m,) float
         Their degrees of freedom, at least p.
     p : int
         Number of columns.
@@ -165,7 +165,7 @@ def log_determinant_table(
     """
     check_level(level)
     rows = []
-    for value, nu in zip(logdets.tolist(), free.tolist(), strict=True):
+    for value, nu in zip(logdets.tolist(), dfs.tolist(), strict=True):
         half = (nu - np.arange(p)) / 2
         bias = float(scipy.special.psi(half).sum() + p * np.log(2 / nu))
         se = float(np.sqrt(scipy.special.polygamma(1, half).sum()))
@@ -175,12 +175,12 @@ def log_determinant_table(
     return pd.DataFrame(rows, index=index, columns=columns)
 
 
-def quantile(share: float, nu: float, p: int) -> float:
+def quantile(probability: float, nu: float, p: int) -> float:
     """Quantile of ln|S| - ln|Sigma| for normal rows; for one column a function of the chi-square quantile.
 
     Parameters
     ----------
-    share : float
+    probability : float
         Probability.
     nu : float
         Degrees of freedom.
@@ -198,29 +198,29 @@ def quantile(share: float, nu: float, p: int) -> float:
     True
     """
     if p == 1:
-        return float(np.log(scipy.stats.chi2.ppf(share, nu) / nu))
-    half = (nu - np.arange(p)) / 2
-    mean = float(scipy.special.psi(half).sum() + p * np.log(2 / nu))
-    sd = float(np.sqrt(scipy.special.polygamma(1, half).sum()))
+        return float(np.log(scipy.stats.chi2.ppf(probability, nu) / nu))
+    half_dfs = (nu - np.arange(p)) / 2
+    mean = float(scipy.special.psi(half_dfs).sum() + p * np.log(2 / nu))
+    sd = float(np.sqrt(scipy.special.polygamma(1, half_dfs).sum()))
     # Compute the smaller tail, which avoids cancellation in one minus the larger tail.
-    sign, tail = (1.0, 1 - share) if share > 0.5 else (-1.0, share)
-    reach = max(-float(scipy.special.ndtri(tail)), 1.0) / sd
-    line = reach if sign > 0 else -min(reach, half[-1] / 2)
-    nearest = line if sign > 0 else min(-line, half[-1] + line)
+    sign, tail = (1.0, 1 - probability) if probability > 0.5 else (-1.0, probability)
+    saddle_distance = max(-float(scipy.special.ndtri(tail)), 1.0) / sd
+    abscissa = saddle_distance if sign > 0 else -min(saddle_distance, half_dfs[-1] / 2)
+    pole_distance = abscissa if sign > 0 else min(-abscissa, half_dfs[-1] + abscissa)
     # The error of the trapezium rule is exp(-2 pi distance / step) for the distance of the nearest pole; the
     # step also has to be small compared to the width of the nearly normal integrand.
-    step = min(2 * np.pi * nearest / 40, 0.4 / sd)
-    s = np.array([line], dtype=np.complex128)
-    logs = _cumulant(s, half)
-    while logs[-1].real > logs[0].real - 40:
-        more = np.array(line + 1j * step * np.arange(len(s), len(s) + PIECE))
-        s = np.concatenate([s, more])
-        logs = np.concatenate([logs, _cumulant(more, half)])
-    weights = np.where(np.arange(len(s)) == 0, 0.5, 1.0) * step / np.pi
+    step = min(2 * np.pi * pole_distance / 40, 0.4 / sd)
+    points = np.array([abscissa], dtype=np.complex128)
+    cumulants = _cumulant(points, half_dfs)
+    while cumulants[-1].real > cumulants[0].real - 40:
+        new_points = np.array(abscissa + 1j * step * np.arange(len(points), len(points) + POINTS_PER_CHUNK))
+        points = np.concatenate([points, new_points])
+        cumulants = np.concatenate([cumulants, _cumulant(new_points, half_dfs)])
+    weights = np.where(np.arange(len(points)) == 0, 0.5, 1.0) * step / np.pi
 
     def excess(deviation: float) -> float:
-        terms = weights * np.exp(logs - s * deviation * sd) / s
-        return float(np.log(max(sign * terms.real.sum(), TINY) / tail))
+        terms = weights * np.exp(cumulants - points * deviation * sd) / points
+        return float(np.log(max(sign * terms.real.sum(), MIN_POSITIVE) / tail))
 
     low, high = -1.0, 1.0
     while sign * excess(low) < 0:
@@ -230,11 +230,11 @@ def quantile(share: float, nu: float, p: int) -> float:
     return mean + sd * float(scipy.optimize.brentq(excess, low, high, xtol=1e-13))
 
 
-def _cumulant(s: NDArray[np.complex128], half: Floats) -> NDArray[np.complex128]:
+def _cumulant(s: NDArray[np.complex128], half_dfs: Floats) -> NDArray[np.complex128]:
     """Cumulant function of the deviation from the mean at complex numbers (m,)."""
     total = np.zeros(len(s), dtype=np.complex128)
-    for a in half.tolist():
-        if a > LARGE:
+    for a in half_dfs.tolist():
+        if a > MIN_SERIES_HALF_DF:
             # For large arguments differences of log gamma functions would cancel.
             total += sum(
                 scipy.special.polygamma(n - 1, a) * s**n / scipy.special.factorial(n) for n in range(2, 7)
@@ -244,27 +244,27 @@ def _cumulant(s: NDArray[np.complex128], half: Floats) -> NDArray[np.complex128]
     return total
 
 
-STARTS = 4
+N_CLASS_STARTS = 4
 """Number of classes, the largest ones, whose eigenvectors are used as starting values."""
 
-RANDOM_STARTS = 16
+N_RANDOM_STARTS = 16
 """Number of random rotations that are used as starting values."""
 
-STEPS = 300
+MAX_STEPS = 300
 """Maximum number of iterations; then a warning is issued."""
 
-INNER_STEPS = 60
+MAX_INNER_STEPS = 60
 """Maximum number of conjugate gradient iterations for one Newton step."""
 
-ROUGH = 1e-5
-FINE = 1e-14
+ROUGH_GAIN = 1e-5
+FINE_GAIN = 1e-14
 """Expected gain in log-likelihood per row at which starts are compared (ROUGH), or a fit ends (FINE)."""
 
-ANGLES = np.arange(1, 8) * np.pi / 16
+CANDIDATE_ANGLES = np.arange(1, 8) * np.pi / 16
 """Rotations of a pair of axes that are tried after convergence; a right angle exchanges the two."""
 
 
-def proportional(covariances: Floats, counts: Floats) -> tuple[Floats, Floats]:
+def fit_proportional(covariances: Floats, counts: Floats) -> tuple[Floats, Floats]:
     """Maximum likelihood fit of Sigma_k = c_k Sigma.
 
     Sigma = sum n_k S_k/c_k / N for fixed factors c, and the remaining objective, N ln|Sigma| + p sum n_k ln
@@ -287,49 +287,53 @@ def proportional(covariances: Floats, counts: Floats) -> tuple[Floats, Floats]:
 
     Examples
     --------
-    >>> factors, shape = proportional(np.array([np.diag([2.0, 1.0]), np.diag([6.0, 3.0])]), np.array([9, 5]))
+    >>> covariances = np.array([np.diag([2.0, 1.0]), np.diag([6.0, 3.0])])
+    >>> factors, shape = fit_proportional(covariances, np.array([9, 5]))
     >>> factors.round(12).tolist(), shape.round(12).tolist()
     ([1.0, 3.0], [[2.0, 0.0], [0.0, 1.0]])
     """
     p = covariances.shape[1]
-    share = counts / counts.sum()
+    proportions = counts / counts.sum()
 
-    def shape_of(logs: Floats) -> Floats:
-        return np.asarray(np.einsum("k,kij->ij", share * np.exp(-logs), covariances))
+    def shape_of(log_factors: Floats) -> Floats:
+        return np.asarray(np.einsum("k,kij->ij", proportions * np.exp(-log_factors), covariances))
 
-    def depth(logs: Floats) -> float:
-        return float(np.linalg.slogdet(shape_of(logs))[1] + p * (share @ logs))
+    def objective(log_factors: Floats) -> float:
+        return float(np.linalg.slogdet(shape_of(log_factors))[1] + p * (proportions @ log_factors))
 
     # Start at factors that make the determinants equal.
-    logs = np.linalg.slogdet(covariances)[1] / p
-    logs = logs - logs[0]
-    for _ in range(STEPS):
-        root = np.linalg.cholesky(shape_of(logs))
+    log_factors = np.linalg.slogdet(covariances)[1] / p
+    log_factors = log_factors - log_factors[0]
+    for _ in range(MAX_STEPS):
+        root = np.linalg.cholesky(shape_of(log_factors))
         halves = np.linalg.solve(root, covariances)
-        parts = np.linalg.solve(root, np.swapaxes(halves, 1, 2)) * (share * np.exp(-logs))[:, None, None]
-        traces = np.trace(parts, axis1=1, axis2=2)
-        gradient = p * share - traces
-        flat = parts.reshape(len(share), -1)
+        whitened = (
+            np.linalg.solve(root, np.swapaxes(halves, 1, 2))
+            * (proportions * np.exp(-log_factors))[:, None, None]
+        )
+        traces = np.trace(whitened, axis1=1, axis2=2)
+        gradient = p * proportions - traces
+        flattened = whitened.reshape(len(proportions), -1)
         # Least squares, because the likelihood does not determine a common factor.
-        step = -np.linalg.lstsq(np.diag(traces) - flat @ flat.T, gradient, rcond=None)[0]
+        step = -np.linalg.lstsq(np.diag(traces) - flattened @ flattened.T, gradient, rcond=None)[0]
         step -= step[0]
         slope = float(gradient @ step)
-        if -slope <= FINE:
-            logs = logs + step
+        if -slope <= FINE_GAIN:
+            log_factors = log_factors + step
             break
         step = step / max(1.0, float(np.abs(step).max()) / 2)
 
-        def moved(size: float, at: Floats = logs, by: Floats = step) -> float:
-            return depth(at + size * by)
+        def objective_along_step(size: float, start: Floats = log_factors, direction: Floats = step) -> float:
+            return objective(start + size * direction)
 
-        logs = logs + _downhill(moved, depth(logs), slope) * step
+        log_factors = log_factors + _line_search(objective_along_step, objective(log_factors), slope) * step
     else:
-        _warn("The proportional model")
-    factors = np.exp(logs)
-    return factors, shape_of(logs)
+        _warn_not_converged("The proportional model")
+    factors = np.exp(log_factors)
+    return factors, shape_of(log_factors)
 
 
-def common_components(roots: Floats, counts: Floats) -> tuple[Floats, Floats]:
+def fit_common_components(roots: Floats, counts: Floats) -> tuple[Floats, Floats]:
     """Maximum likelihood fit of common principal components, Sigma_k = B diag(l_k) B'.
 
     With D_k = B'S_k B and L_k its diagonal, rotating B by a skew X changes sum n_k ln|L_k| at the rate -<G,
@@ -354,45 +358,54 @@ def common_components(roots: Floats, counts: Floats) -> tuple[Floats, Floats]:
     -------
     components : (p, p) float
         B, in decreasing order of the mean variance.
-    lengths : (K, p) float
+    variances : (K, p) float
         The variances l_k.
 
     Examples
     --------
     >>> turn = np.array([[0.8, -0.6], [0.6, 0.8]])
     >>> roots = np.stack([np.diag(np.sqrt(line)) @ turn.T for line in ([5.0, 1.0], [2.0, 3.0])])
-    >>> components, lengths = common_components(roots, np.array([20.0, 10.0]))
+    >>> components, lengths = fit_common_components(roots, np.array([20.0, 10.0]))
     >>> abs(components).round(12).tolist(), lengths.round(12).tolist()
     ([[0.8, 0.6], [0.6, 0.8]], [[5.0, 1.0], [2.0, 3.0]])
     """
-    share = counts / counts.sum()
-    factors, _ = proportional(np.swapaxes(roots, 1, 2) @ roots, counts)
-    starts = [_axes(roots, share), _axes(roots, share / factors)]
-    starts += [_axes(roots[[k]], np.ones(1)) for k in np.argsort(-counts)[:STARTS]]
+    proportions = counts / counts.sum()
+    factors, _ = fit_proportional(np.swapaxes(roots, 1, 2) @ roots, counts)
+    starts = [
+        _weighted_eigenvectors(roots, proportions),
+        _weighted_eigenvectors(roots, proportions / factors),
+    ]
+    starts += [_weighted_eigenvectors(roots[[k]], np.ones(1)) for k in np.argsort(-counts)[:N_CLASS_STARTS]]
     rng = np.random.default_rng(0)
-    starts += [np.linalg.qr(rng.standard_normal(starts[0].shape))[0] for _ in range(RANDOM_STARTS)]
-    rough = [_descent(roots, share, start, ROUGH)[0] for start in starts]
-    turn = min(rough, key=lambda start: _depth(roots, share, start))
-    for _ in range(STEPS):
-        turn, converged = _descent(roots, share, turn, FINE)
-        leap = turn @ _pairs_turned(roots @ turn, share)
-        if not converged or _depth(roots, share, leap) > _depth(roots, share, turn) - ROUGH:
+    starts += [np.linalg.qr(rng.standard_normal(starts[0].shape))[0] for _ in range(N_RANDOM_STARTS)]
+    rough_rotations = [_minimize_rotation(roots, proportions, start, ROUGH_GAIN)[0] for start in starts]
+    rotation = min(rough_rotations, key=lambda start: _component_objective(roots, proportions, start))
+    for _ in range(MAX_STEPS):
+        rotation, converged = _minimize_rotation(roots, proportions, rotation, FINE_GAIN)
+        rotated = rotation @ _rotate_pairs(roots @ rotation, proportions)
+        if (
+            not converged
+            or _component_objective(roots, proportions, rotated)
+            > _component_objective(roots, proportions, rotation) - ROUGH_GAIN
+        ):
             break
-        turn = leap
+        rotation = rotated
     if not converged:
-        _warn("The model of common principal components")
-    lengths = _lengths(roots, turn)
-    order = np.argsort(-(share @ lengths))
-    return turn[:, order], lengths[:, order]
+        _warn_not_converged("The model of common principal components")
+    variances = _component_variances(roots, rotation)
+    order = np.argsort(-(proportions @ variances))
+    return rotation[:, order], variances[:, order]
 
 
-def _descent(roots: Floats, share: Floats, start: Floats, tolerance: float) -> tuple[Floats, bool]:
+def _minimize_rotation(
+    roots: Floats, proportions: Floats, start: Floats, tolerance: float
+) -> tuple[Floats, bool]:
     """Minimize by Newton's method with line search.
 
     Parameters
     ----------
     roots : (K, p, p) float
-    share : (K,) float
+    proportions : (K,) float
         Class proportions.
     start : (p, p) float
         Starting rotation.
@@ -401,37 +414,41 @@ def _descent(roots: Floats, share: Floats, start: Floats, tolerance: float) -> t
 
     Returns
     -------
-    turn : (p, p) float
+    rotation : (p, p) float
     converged : bool
     """
-    turn = start
-    for _ in range(STEPS):
-        gradient, step = _newton_step(roots @ turn, share)
+    rotation = start
+    for _ in range(MAX_STEPS):
+        gradient, step = _newton_step(roots @ rotation, proportions)
         slope = -float((gradient * step).sum())
         if -slope <= tolerance:
-            return turn, True
+            return rotation, True
 
-        def moved(size: float, at: Floats = turn, by: Floats = step) -> Floats:
+        def rotate(size: float, rotation_start: Floats = rotation, direction: Floats = step) -> Floats:
             # Cayley's rotation of a skew matrix, equal to its exponential up to third order.
-            skew = size * by
+            skew = size * direction
             unit = np.eye(len(skew))
-            return np.asarray(at @ np.linalg.solve(unit - skew / 2, unit + skew / 2))
+            return np.asarray(rotation_start @ np.linalg.solve(unit - skew / 2, unit + skew / 2))
 
-        size = _downhill(lambda size: _depth(roots, share, moved(size)), _depth(roots, share, turn), slope)
+        size = _line_search(
+            lambda size: _component_objective(roots, proportions, rotate(size)),
+            _component_objective(roots, proportions, rotation),
+            slope,
+        )
         if not size:
-            return turn, -slope <= ROUGH**2
-        turn = moved(size)
-    return turn, False
+            return rotation, -slope <= ROUGH_GAIN**2
+        rotation = rotate(size)
+    return rotation, False
 
 
-def _newton_step(roots: Floats, share: Floats) -> tuple[Floats, Floats]:
+def _newton_step(roots: Floats, proportions: Floats) -> tuple[Floats, Floats]:
     """Gradient G and a skew step X with <G, X> > 0.
 
     Parameters
     ----------
     roots : (K, p, p) float
         Roots of the covariances in the current axes.
-    share : (K,) float
+    proportions : (K,) float
         Class proportions.
 
     Returns
@@ -440,76 +457,84 @@ def _newton_step(roots: Floats, share: Floats) -> tuple[Floats, Floats]:
     """
     products = np.swapaxes(roots, 1, 2) @ roots
     variances = np.diagonal(products, axis1=1, axis2=2)
-    weights = share[:, None] / variances
+    weights = proportions[:, None] / variances
     half = np.einsum("ki,kij->ij", weights, products)
     gradient = half - half.T
     ratio = np.einsum("ki,kj->ij", weights, variances)
-    bend = np.einsum("kij,ki,kj->ij", products**2, weights, 1 / variances)
+    off_diagonal = np.einsum("kij,ki,kj->ij", products**2, weights, 1 / variances)
     # The off-diagonal elements contribute curvature even if the variances are equal.
-    curvature = np.maximum(ratio + ratio.T - 2, 1e-8) + bend
+    curvature = np.maximum(ratio + ratio.T - 2, 1e-8) + off_diagonal
 
     def hessian(skew: Floats) -> Floats:
-        turned = products @ skew
-        moved = turned + np.swapaxes(turned, 1, 2)
-        rates = weights * np.diagonal(moved, axis1=1, axis2=2) / variances
-        change = np.einsum("ki,kij->ij", rates, products) - np.einsum("ki,kij->ij", weights, moved)
+        skewed = products @ skew
+        changed_covariances = skewed + np.swapaxes(skewed, 1, 2)
+        rates = weights * np.diagonal(changed_covariances, axis1=1, axis2=2) / variances
+        change = np.einsum("ki,kij->ij", rates, products) - np.einsum(
+            "ki,kij->ij", weights, changed_covariances
+        )
         bracket = gradient @ skew
         return np.asarray(change - change.T + (bracket - bracket.T) / 2)
 
     step = np.zeros_like(gradient)
     residual = gradient
-    ahead = gradient / curvature
-    promised = first = float((gradient * ahead).sum())
-    for _ in range(INNER_STEPS):
-        bent = hessian(ahead)
-        bow = float((ahead * bent).sum())
-        if bow <= 0:
-            step = step if step.any() else ahead
+    direction = gradient / curvature
+    residual_norm = first_norm = float((gradient * direction).sum())
+    for _ in range(MAX_INNER_STEPS):
+        hessian_product = hessian(direction)
+        curvature_along = float((direction * hessian_product).sum())
+        if curvature_along <= 0:
+            step = step if step.any() else direction
             break
-        step = step + promised / bow * ahead
-        residual = residual - promised / bow * bent
+        step = step + residual_norm / curvature_along * direction
+        residual = residual - residual_norm / curvature_along * hessian_product
         scaled = residual / curvature
-        before = promised
-        promised = float((residual * scaled).sum())
+        previous_norm = residual_norm
+        residual_norm = float((residual * scaled).sum())
         # Solve more accurately close to the optimum for quadratic convergence.
-        if promised <= min(0.1, first) * first:
+        if residual_norm <= min(0.1, first_norm) * first_norm:
             break
-        ahead = scaled + promised / before * ahead
+        direction = scaled + residual_norm / previous_norm * direction
     return gradient, step / max(1.0, 2 * float(np.abs(step).max()))
 
 
-def _pairs_turned(roots: Floats, share: Floats) -> Floats:
+def _rotate_pairs(roots: Floats, proportions: Floats) -> Floats:
     """Rotation (p, p) of disjoint pairs of axes, each by the angle with the largest gain."""
     products = np.swapaxes(roots, 1, 2) @ roots
     variances = np.diagonal(products, axis1=1, axis2=2)
-    middle = (variances[:, :, None] + variances[:, None, :]) / 2
-    half_gap = (variances[:, :, None] - variances[:, None, :]) / 2
-    logs = np.log(variances)
-    gains = np.empty((len(ANGLES), *products.shape[1:]))
-    for gain, angle in zip(gains, ANGLES, strict=True):
-        shift = half_gap * np.cos(2 * angle) + products * np.sin(2 * angle)
-        inside = np.maximum((middle - shift) * (middle + shift), np.finfo(np.float64).tiny)
-        gain[:] = np.einsum("k,kij->ij", share, logs[:, :, None] + logs[:, None, :] - np.log(inside))
+    mean_variances = (variances[:, :, None] + variances[:, None, :]) / 2
+    half_differences = (variances[:, :, None] - variances[:, None, :]) / 2
+    log_variances = np.log(variances)
+    gains = np.empty((len(CANDIDATE_ANGLES), *products.shape[1:]))
+    for gain, angle in zip(gains, CANDIDATE_ANGLES, strict=True):
+        shift = half_differences * np.cos(2 * angle) + products * np.sin(2 * angle)
+        variance_products = np.maximum(
+            (mean_variances - shift) * (mean_variances + shift), np.finfo(np.float64).tiny
+        )
+        gain[:] = np.einsum(
+            "k,kij->ij",
+            proportions,
+            log_variances[:, :, None] + log_variances[:, None, :] - np.log(variance_products),
+        )
     best = np.triu(gains.max(axis=0), 1)
     rotation = np.eye(len(best))
-    free = np.ones(len(best), dtype=bool)
+    is_unused = np.ones(len(best), dtype=bool)
     for i, j in zip(*np.unravel_index(np.argsort(-best, axis=None), best.shape), strict=True):
-        if best[i, j] <= ROUGH:
+        if best[i, j] <= ROUGH_GAIN:
             break
-        if free[i] and free[j]:
-            free[[i, j]] = False
-            angle = ANGLES[int(np.argmax(gains[:, i, j]))]
+        if is_unused[i] and is_unused[j]:
+            is_unused[[i, j]] = False
+            angle = CANDIDATE_ANGLES[int(np.argmax(gains[:, i, j]))]
             rotation[[i, j], [i, j]] = np.cos(angle)
             rotation[[i, j], [j, i]] = -np.sin(angle), np.sin(angle)
     return rotation
 
 
-def _downhill(at: Callable[[float], float], value: float, slope: float) -> float:
+def _line_search(objective: Callable[[float], float], value: float, slope: float) -> float:
     """Largest of 1, 1/2, 1/4, ... that decreases a function sufficiently, or zero.
 
     Parameters
     ----------
-    at : callable
+    objective : callable
         The function of the step size.
     value : float
         Its value at zero.
@@ -522,36 +547,36 @@ def _downhill(at: Callable[[float], float], value: float, slope: float) -> float
     """
     # Allow for rounding of the function values.
     value += 1e-15 * max(1.0, abs(value))
-    for size in 0.5 ** np.arange(40):
-        if at(float(size)) <= value + 1e-4 * float(size) * slope:
-            return float(size)
+    for step_size in 0.5 ** np.arange(40):
+        if objective(float(step_size)) <= value + 1e-4 * float(step_size) * slope:
+            return float(step_size)
     return 0.0
 
 
-def _warn(model: str) -> None:
+def _warn_not_converged(model: str) -> None:
     """Warn that a model did not converge."""
     warn_user(
-        f"{model} did not converge in {STEPS} steps: its likelihood is a lower bound.", ConvergenceWarning
+        f"{model} did not converge in {MAX_STEPS} steps. Its likelihood is a lower bound.", ConvergenceWarning
     )
 
 
-def _axes(roots: Floats, weights: Floats) -> Floats:
+def _weighted_eigenvectors(roots: Floats, weights: Floats) -> Floats:
     """Eigenvectors (p, p) of the weighted sum of R_k'R_k."""
     stack = roots * np.sqrt(weights)[:, None, None]
     return np.asarray(svd(stack.reshape(-1, stack.shape[2]), full_matrices=False)[2].T)
 
 
-def _depth(roots: Floats, share: Floats, turn: Floats) -> float:
+def _component_objective(roots: Floats, proportions: Floats, rotation: Floats) -> float:
     """Objective of common principal components at a rotation (p, p)."""
-    return float(share @ np.log(_lengths(roots, turn)).sum(axis=1))
+    return float(proportions @ np.log(_component_variances(roots, rotation)).sum(axis=1))
 
 
-def _lengths(roots: Floats, turn: Floats) -> Floats:
+def _component_variances(roots: Floats, rotation: Floats) -> Floats:
     """Diagonals (K, p) of B'S_k B."""
-    return np.asarray(((roots @ turn) ** 2).sum(axis=1))
+    return np.asarray(((roots @ rotation) ** 2).sum(axis=1))
 
 
-SPAN = 1e14
+MAX_VARIANCE_RATIO = 1e14
 """Ratio of variances above which the axes of small variances are lost in rounding."""
 
 
@@ -601,7 +626,7 @@ def covariance_ladder(
     p = moments.n_columns
     counts = moments.counts
     logdets = _log_determinants(moments)
-    spread = {
+    n_parameters = {
         "spherical": 1,
         "diagonal": p,
         "common": p * (p + 1) // 2,
@@ -609,33 +634,47 @@ def covariance_ladder(
         "common principal components": p * (p - 1) // 2 + k * p,
         "free": k * p * (p + 1) // 2,
     }
-    table = pd.DataFrame(index=pd.Index(list(spread), name="model"))
-    beside = k * p + (k - 1 if estimated_prior else 0)
-    table["df"] = [beside + number for number in spread.values()]
-    table["llf"] = [log_likelihood(moments, logdets[name], logs_of_prior(prior)) for name in spread]
+    table = pd.DataFrame(index=pd.Index(list(n_parameters), name="model"))
+    n_other_parameters = k * p + (k - 1 if estimated_prior else 0)
+    table["df"] = [n_other_parameters + number for number in n_parameters.values()]
+    table["llf"] = [log_likelihood(moments, logdets[name], logs_of_prior(prior)) for name in n_parameters]
     table["aic"] = 2 * table["df"] - 2 * table["llf"]
     table["bic"] = np.log(moments.total) * table["df"] - 2 * table["llf"]
     # Use the determinants; differences of likelihoods would cancel.
-    depth = np.array([float(counts @ logdets[name]) for name in spread])
+    weighted_logdets = np.array([float(counts @ logdets[name]) for name in n_parameters])
     df = table["df"].to_numpy(dtype=np.float64)
-    for prefix, ratio, free in (
-        ("", np.append(depth[:-1] - depth[1:], np.nan), np.append(np.diff(df), np.nan)),
-        ("_free", np.append(depth[:-1] - depth[-1], np.nan), np.append(df[-1] - df[:-1], np.nan)),
+    for prefix, ratio, ratio_df in (
+        ("", np.append(weighted_logdets[:-1] - weighted_logdets[1:], np.nan), np.append(np.diff(df), np.nan)),
+        (
+            "_free",
+            np.append(weighted_logdets[:-1] - weighted_logdets[-1], np.nan),
+            np.append(df[-1] - df[:-1], np.nan),
+        ),
     ):
         table[f"LR{prefix}"] = ratio
-        table[f"LR{prefix}_df"] = free
+        table[f"LR{prefix}_df"] = ratio_df
         # For one column or one class some models coincide and cannot be tested.
-        table[f"p{prefix}"] = np.where(free > 0, chi2_sf(ratio, np.where(free > 0, free, 1)), np.nan)
+        table[f"p{prefix}"] = np.where(
+            ratio_df > 0, chi2_sf(ratio, np.where(ratio_df > 0, ratio_df, 1)), np.nan
+        )
     if not factors:
         return table
-    rows = [_factor_line(moments, prior, each, beside, int(df[-1]), depth[-1]) for each in factors]
-    lines = pd.DataFrame(rows, index=[f"factor {each.form}" for each in factors])
+    rows = [
+        _factor_row(moments, prior, factor_model, n_other_parameters, int(df[-1]), weighted_logdets[-1])
+        for factor_model in factors
+    ]
+    factor_rows = pd.DataFrame(rows, index=[f"factor {factor_model.form}" for factor_model in factors])
     table["dimensions"] = ""
-    return pd.concat([table, lines]).rename_axis("model").astype({"df": int})
+    return pd.concat([table, factor_rows]).rename_axis("model").astype({"df": int})
 
 
-def _factor_line(
-    moments: ClassMoments, prior: Floats, model: Factors, beside: int, free: int, depth: float
+def _factor_row(
+    moments: ClassMoments,
+    prior: Floats,
+    model: Factors,
+    n_other_parameters: int,
+    n_free_parameters: int,
+    free_logdets: float,
 ) -> dict[str, Any]:
     """Row of the table for one factor model.
 
@@ -644,11 +683,11 @@ def _factor_line(
     moments : ClassMoments
     prior : (K,) float
     model : Factors
-    beside : int
+    n_other_parameters : int
         Number of parameters of means and prior.
-    free : int
+    n_free_parameters : int
         Number of parameters of the free model.
-    depth : float
+    free_logdets : float
         Weighted sum of log-determinants of the free model.
 
     Returns
@@ -656,19 +695,19 @@ def _factor_line(
     dict
     """
     counts = moments.counts
-    df = beside + model.free_parameters()
-    line: dict[str, Any] = {"df": df, "dimensions": ", ".join(str(d) for d in model.dimensions.tolist())}
+    df = n_other_parameters + model.free_parameters()
+    row: dict[str, Any] = {"df": df, "dimensions": ", ".join(str(d) for d in model.dimensions.tolist())}
     if model.fault() is not None:
-        return line
+        return row
     logdets = np.array([c.logdet for c in model.covariances(counts)])
     llf = log_likelihood(moments, logdets, logs_of_prior(prior))
-    line |= {"llf": llf, "aic": 2 * df - 2 * llf, "bic": np.log(moments.total) * df - 2 * llf}
-    gap = free - df
-    if model.wanted.found != "given" or not gap:
-        return line
-    ratio = float(counts @ logdets - depth)
-    tail = float(chi2_sf(np.array([ratio]), np.array([gap]))[0])
-    return line | {"LR_free": ratio, "LR_free_df": gap, "p_free": tail}
+    row |= {"llf": llf, "aic": 2 * df - 2 * llf, "bic": np.log(moments.total) * df - 2 * llf}
+    df_difference = n_free_parameters - df
+    if model.wanted.found != "given" or not df_difference:
+        return row
+    ratio = float(counts @ logdets - free_logdets)
+    pvalue = float(chi2_sf(np.array([ratio]), np.array([df_difference]))[0])
+    return row | {"LR_free": ratio, "LR_free_df": df_difference, "p_free": pvalue}
 
 
 def _log_determinants(moments: ClassMoments) -> dict[str, Floats]:
@@ -678,17 +717,19 @@ def _log_determinants(moments: ClassMoments) -> dict[str, Floats]:
     common = pooled(moments, moments.total)
     by_class = separate(moments, counts)
     log_scale = np.log(moments.scale)
-    units = 2.0 * float(log_scale.sum())
+    scale_term = 2.0 * float(log_scale.sum())
     log_variances = 2.0 * (np.log(common.sd) - log_scale)
     whitened = np.stack([common.whiten(c.root.T).T for c in by_class])
-    factors, shape = proportional(np.swapaxes(whitened, 1, 2) @ whitened, counts)
-    shared = np.linalg.slogdet(shape)[1] + common.logdet
+    factors, shape = fit_proportional(np.swapaxes(whitened, 1, 2) @ whitened, counts)
+    shape_logdet = np.linalg.slogdet(shape)[1] + common.logdet
     return {
-        "spherical": np.full(len(counts), p * (scipy.special.logsumexp(log_variances) - np.log(p)) + units),
+        "spherical": np.full(
+            len(counts), p * (scipy.special.logsumexp(log_variances) - np.log(p)) + scale_term
+        ),
         "diagonal": np.full(len(counts), 2.0 * np.log(common.sd).sum()),
         "common": np.full(len(counts), common.logdet),
-        "proportional": p * np.log(factors) + shared,
-        "common principal components": _component_logdets(by_class, counts, log_scale) + units,
+        "proportional": p * np.log(factors) + shape_logdet,
+        "common principal components": _component_logdets(by_class, counts, log_scale) + scale_term,
         "free": np.array([c.logdet for c in by_class]),
     }
 
@@ -707,10 +748,10 @@ def _component_logdets(covariances: tuple[Covariance, ...], counts: Floats, log_
     (K,) float
     """
     log_sd = np.log([c.sd for c in covariances]) - log_scale
-    if 2 * (log_sd.max() - log_sd.min()) > np.log(SPAN):
+    if 2 * (log_sd.max() - log_sd.min()) > np.log(MAX_VARIANCE_RATIO):
         return np.full(len(counts), np.nan)
     # A common factor for all columns prevents overflow and does not change the model.
-    size = log_sd.mean()
-    roots = np.stack([c.root for c in covariances]) * np.exp(-log_scale - size)
-    lengths = common_components(roots, counts)[1]
-    return np.asarray(np.log(lengths).sum(axis=1) + 2 * len(log_scale) * size)
+    common_log_sd = log_sd.mean()
+    roots = np.stack([c.root for c in covariances]) * np.exp(-log_scale - common_log_sd)
+    variances = fit_common_components(roots, counts)[1]
+    return np.asarray(np.log(variances).sum(axis=1) + 2 * len(log_scale) * common_log_sd)

@@ -39,7 +39,7 @@ from discrim.inference.error_rates import check_level
 Simultaneous = Literal["scheffe", "roy", "bonferroni", "sidak"]
 
 
-FAR = 1e5
+MAX_SCIPY_NONCENTRALITY = 1e5
 """Noncentrality above which scipy's noncentral distributions are inaccurate and slow."""
 
 
@@ -65,14 +65,14 @@ def f_noncentrality(f: Any, df1: Any, df2: Any, level: float) -> tuple[Floats, F
     """
     check_level(level)
 
-    def limit(share: float, f: float, df1: float, df2: float) -> float:
+    def limit(probability: float, f: float, df1: float, df2: float) -> float:
         if not (np.isfinite([f, df1, df2]).all() and df1 > 0 and df2 > 0):
             return f if f == np.inf else np.nan
-        if scipy.special.fdtr(df1, df2, f) <= share:
+        if scipy.special.fdtr(df1, df2, f) <= probability:
             return 0.0
-        return _root(lambda nc: _below_f(f, df1, df2, nc) - share, 0.0, df1 * f + 1)
+        return _decreasing_root(lambda nc: _noncentral_f_cdf(f, df1, df2, nc) - probability, 0.0, df1 * f + 1)
 
-    return _limits(limit, level, f, df1, df2)
+    return _elementwise_limits(limit, level, f, df1, df2)
 
 
 def t_noncentrality(t: Any, df: float, level: float) -> tuple[Floats, Floats]:
@@ -92,52 +92,52 @@ def t_noncentrality(t: Any, df: float, level: float) -> tuple[Floats, Floats]:
     """
     check_level(level)
 
-    def limit(share: float, t: float) -> float:
+    def limit(probability: float, t: float) -> float:
         if not (np.isfinite(t) and df > 0):
             return t if np.isinf(t) else np.nan
         if t < 0:
-            return -limit(1 - share, -t)
-        return _root(lambda nc: _below_t(t, df, nc) - share, -np.inf, t)
+            return -limit(1 - probability, -t)
+        return _decreasing_root(lambda nc: _noncentral_t_cdf(t, df, nc) - probability, -np.inf, t)
 
-    return _limits(limit, level, t)
+    return _elementwise_limits(limit, level, t)
 
 
-def _limits(limit: Callable[..., float], level: float, *given: Any) -> tuple[Floats, Floats]:
+def _elementwise_limits(limit: Callable[..., float], level: float, *statistics: Any) -> tuple[Floats, Floats]:
     """Compute lower and upper limits elementwise from a function of the tail probability."""
-    arrays = np.broadcast_arrays(*(np.asarray(each, dtype=np.float64) for each in given))
-    cases = list(zip(*(each.ravel().tolist() for each in arrays), strict=True))
+    arrays = np.broadcast_arrays(*(np.asarray(values, dtype=np.float64) for values in statistics))
+    cases = list(zip(*(values.ravel().tolist() for values in arrays), strict=True))
     tails = (1 + level) / 2, (1 - level) / 2
-    found = np.empty((2, len(cases)))
+    limits = np.empty((2, len(cases)))
     with Progress(len(cases), "limits of effects") as progress:
-        for place, case in enumerate(cases):
-            found[:, place] = [limit(share, *case) for share in tails]
+        for position, case in enumerate(cases):
+            limits[:, position] = [limit(probability, *case) for probability in tails]
             progress(1)
-    low, high = found.reshape(2, *arrays[0].shape)
+    low, high = limits.reshape(2, *arrays[0].shape)
     return low, high
 
 
-def _root(falling: Callable[[float], float], least: float, near: float) -> float:
-    """Root of a decreasing function, not below `least`."""
-    step = 1.0 + abs(near) / 8
-    low, high = max(near - step, least), near + step
-    while low > least and falling(low) < 0:
+def _decreasing_root(decreasing: Callable[[float], float], lower_bound: float, start: float) -> float:
+    """Root of a decreasing function, not below `lower_bound`."""
+    step = 1.0 + abs(start) / 8
+    low, high = max(start - step, lower_bound), start + step
+    while low > lower_bound and decreasing(low) < 0:
         step *= 2
-        low = max(low - step, least)
-    while falling(high) > 0:
+        low = max(low - step, lower_bound)
+    while decreasing(high) > 0:
         step *= 2
         high += step
-    return float(scipy.optimize.brentq(falling, low, high, xtol=1e-12, rtol=1e-13))
+    return float(scipy.optimize.brentq(decreasing, low, high, xtol=1e-12, rtol=1e-13))
 
 
-def _below_t(t: float, df: float, nc: float) -> float:
+def _noncentral_t_cdf(t: float, df: float, nc: float) -> float:
     """P(T <= t) for the noncentral t and t >= 0."""
-    if abs(nc) < np.sqrt(FAR):
+    if abs(nc) < np.sqrt(MAX_SCIPY_NONCENTRALITY):
         return float(scipy.special.nctdtr(df, nc, t))
     # The other tail underflows in float64.
-    return _below_f(t * t, 1.0, df, nc * nc) if nc > 0 else 1.0
+    return _noncentral_f_cdf(t * t, 1.0, df, nc * nc) if nc > 0 else 1.0
 
 
-def _below_f(f: float, df1: float, df2: float, nc: float) -> float:
+def _noncentral_f_cdf(f: float, df1: float, df2: float, nc: float) -> float:
     """P(F <= f) for the noncentral F.
 
     For a large noncentrality it is the mean of P(chi2 >= df2 ((z + sqrt(nc))^2 + w)/(df1 f)), with chi2 on
@@ -151,22 +151,22 @@ def _below_f(f: float, df1: float, df2: float, nc: float) -> float:
     -------
     float
     """
-    if nc < FAR:
+    if nc < MAX_SCIPY_NONCENTRALITY:
         return float(scipy.special.ncfdtr(df1, df2, nc, f))
     z, weights = gauss_rule(200)
     weights = weights * np.exp(-((9 * z) ** 2) / 2)
-    w = np.zeros(1)
-    shares = np.ones(1)
+    chi_squares = np.zeros(1)
+    node_weights = np.ones(1)
     if df1 > 1:
         k = np.arange(8)
         diagonal = 2 * k + (df1 - 1) / 2
-        beside = np.sqrt(k[1:] * (k[1:] + (df1 - 3) / 2))
-        values, vectors = scipy.linalg.eigh_tridiagonal(diagonal, beside)
-        w = 2 * values
-        shares = vectors[0] ** 2
-    squares = (9 * z[:, None] + np.sqrt(nc)) ** 2 + w
+        off_diagonal = np.sqrt(k[1:] * (k[1:] + (df1 - 3) / 2))
+        values, vectors = scipy.linalg.eigh_tridiagonal(diagonal, off_diagonal)
+        chi_squares = 2 * values
+        node_weights = vectors[0] ** 2
+    squares = (9 * z[:, None] + np.sqrt(nc)) ** 2 + chi_squares
     tails = scipy.special.chdtrc(df2, df2 * squares / (df1 * f))
-    return float(weights @ tails @ shares / weights.sum())
+    return float(weights @ tails @ node_weights / weights.sum())
 
 
 def shares_explained(f: Any, df1: Any, df2: Any, total: float, level: float) -> dict[str, Floats]:
@@ -186,9 +186,9 @@ def shares_explained(f: Any, df1: Any, df2: Any, total: float, level: float) -> 
         Keys omega2, low and high.
     """
     low, high = f_noncentrality(f, df1, df2, level)
-    gained = np.asarray(df1) * (np.asarray(f) - 1)
+    excess = np.asarray(df1) * (np.asarray(f) - 1)
     with np.errstate(invalid="ignore"):
-        omega, low, high = (np.where(np.isinf(x), 1.0, x / (x + total)) for x in (gained, low, high))
+        omega, low, high = (np.where(np.isinf(x), 1.0, x / (x + total)) for x in (excess, low, high))
     return {"omega2": omega, "low": low, "high": high}
 
 
@@ -226,10 +226,10 @@ def difference_table(
     i, j = np.array(list(combinations(range(k), 2))).T
     with np.errstate(divide="ignore", invalid="ignore"):
         sizes = counts[i] * counts[j] / (counts[i] + counts[j])
-        gaps = means.to_numpy()[i] - means.to_numpy()[j]
+        mean_differences = means.to_numpy()[i] - means.to_numpy()[j]
         se = sd / np.sqrt(sizes)[:, None]
-        t = (gaps / se).ravel()
-    columns = {"difference": gaps.ravel(), "se": se.ravel(), "t": t, "df": v}
+        t = (mean_differences / se).ravel()
+    columns = {"difference": mean_differences.ravel(), "se": se.ravel(), "t": t, "df": v}
     columns["p"] = 2 * t_sf(np.abs(t), v)
     if adjust is not None:
         columns["p_adjusted"] = _simultaneous_p(t, columns["p"], adjust, k, n_combined, v)
@@ -316,12 +316,12 @@ def roy_p(roots: Floats, p: int, k: int, v: float) -> Floats:
     -------
     (m,) float
     """
-    found = np.where(np.isnan(roots), np.nan, 1.0)
+    pvalues = np.where(np.isnan(roots), np.nan, 1.0)
     with Progress(len(roots), "p-values") as progress:
         # Each value costs milliseconds; once a probability is one, it is one for all smaller values.
-        for place in np.argsort(-np.nan_to_num(roots, nan=-1.0)).tolist():
-            found[place] = greatest_root_sf(float(roots[place]), p, k - 1, v)
-            if found[place] == 1.0:
+        for position in np.argsort(-np.nan_to_num(roots, nan=-1.0)).tolist():
+            pvalues[position] = greatest_root_sf(float(roots[position]), p, k - 1, v)
+            if pvalues[position] == 1.0:
                 break
             progress(1)
-    return found
+    return pvalues

@@ -3,8 +3,8 @@
 The results of LDA and of logistic regression use these functions.
 
 *Log odds.* For classes 0 and 1 the rule's log odds are alpha + x'b with b = S^-1 (m_1 - m_0) and alpha =
-ln(pi_1/pi_0) - b'(m_0 + m_1)/2. Under normal classes with one covariance the means, the covariance and the
-class proportions are independent; the delta method on all three gives, with a = 1/n_0 + 1/n_1, D2 = b'S b
+ln(pi_1/pi_0) - b'(m_0 + m_1)/2. For normal classes with a common covariance matrix, means, covariance
+and class proportions are independent; by the delta method on all three, with a = 1/n_0 + 1/n_1, D2 = b'S b
 and c = (m_0 + m_1)/2,
 
     var(b)     = a S^-1 + (D2 S^-1 + b b')/nu
@@ -58,7 +58,7 @@ class LogOdds:
     ----------
     prior_odds : (q,) float
         Log odds of the priors, one part of the intercepts; infinite for a prior of zero.
-    cut : (q,) float
+    cutoffs : (q,) float
         The other part of the intercepts, -b'c.
     constant_se : (q,) float
         Standard errors of the intercepts.
@@ -67,7 +67,7 @@ class LogOdds:
     """
 
     prior_odds: Floats
-    cut: Floats
+    cutoffs: Floats
     constant_se: Floats
     slopes: Floats
     slopes_se: Floats
@@ -106,31 +106,31 @@ def log_odds(
     """
     n0 = moments.counts[reference]
     n1 = moments.counts[others]
-    both = 1 / n0 + 1 / n1
+    inverse_counts = 1 / n0 + 1 / n1
     means = moments.means_from(moments.centres[reference])
-    gap = covariance.whiten((means[others] - means[reference]).T)
+    mean_differences = covariance.whiten((means[others] - means[reference]).T)
     anchor = moments.centres[reference] * moments.scale
-    middle = covariance.whiten((anchor + (means[others] + means[reference]) / 2).T)
-    d2 = (gap**2).sum(axis=0)
-    along = (middle * gap).sum(axis=0)
-    slopes = covariance.unwhiten(gap)
+    midpoints = covariance.whiten((anchor + (means[others] + means[reference]) / 2).T)
+    d2 = (mean_differences**2).sum(axis=0)
+    midpoint_projections = (midpoints * mean_differences).sum(axis=0)
+    slopes = covariance.unwhiten(mean_differences)
     with np.errstate(divide="ignore", invalid="ignore"):
         prior_odds = np.log(prior[others]) - np.log(prior[reference])
     if covariance.is_diagonal:
         # Whitened columns have unit variance: var(gap_j) = a + 2 gap_j^2 / nu.
-        variances = both + 2 * gap**2 / divisor
+        variances = inverse_counts + 2 * mean_differences**2 / divisor
         slopes_var = covariance.inverse[:, None] ** 2 * variances
-        middle_var = (middle**2 * variances).sum(axis=0)
+        midpoint_var = (midpoints**2 * variances).sum(axis=0)
     else:
-        spread = both + d2 / divisor
-        slopes_var = spread * (covariance.inverse**2).sum(axis=1)[:, None] + slopes**2 / divisor
-        middle_var = spread * (middle**2).sum(axis=0) + along**2 / divisor
-    constant_var = middle_var + both * d2 / 4 + (1 / n1 - 1 / n0) * along
+        gap_variance = inverse_counts + d2 / divisor
+        slopes_var = gap_variance * (covariance.inverse**2).sum(axis=1)[:, None] + slopes**2 / divisor
+        midpoint_var = gap_variance * (midpoints**2).sum(axis=0) + midpoint_projections**2 / divisor
+    constant_var = midpoint_var + inverse_counts * d2 / 4 + (1 / n1 - 1 / n0) * midpoint_projections
     if estimated_prior:
-        constant_var += both
+        constant_var += inverse_counts
     return LogOdds(
         prior_odds,
-        -along,
+        -midpoint_projections,
         np.sqrt(constant_var),
         slopes.T * moments.scale,
         np.sqrt(slopes_var).T * moments.scale,
@@ -165,24 +165,27 @@ def log_odds_covariance(
     k0 = reference
     others = [k for k in range(moments.n_classes) if k != k0]
     means = moments.means_from(moments.centres[k0])
-    places = covariance.whiten((moments.centres[k0] * moments.scale + means).T).T
-    unit = covariance.whiten(np.diag(moments.scale))
-    from_means = [np.column_stack([-place, unit]) for place in places]
-    from_middles = [np.column_stack([-(place + places[k0]) / 2, unit]) for place in places]
-    gaps = covariance.whiten((means - means[k0]).T).T
+    whitened_means = covariance.whiten((moments.centres[k0] * moments.scale + means).T).T
+    whitening = covariance.whiten(np.diag(moments.scale))
+    from_means = [np.column_stack([-whitened_mean, whitening]) for whitened_mean in whitened_means]
+    from_midpoints = [
+        np.column_stack([-(whitened_mean + whitened_means[k0]) / 2, whitening])
+        for whitened_mean in whitened_means
+    ]
+    mean_differences = covariance.whiten((means - means[k0]).T).T
     shared = from_means[k0].T @ from_means[k0] / counts[k0]
     shared[0, 0] += estimated_prior / counts[k0]
     p1 = len(shared)
     blocks = []
     for k in others:
         for m in others:
-            a = from_middles[k]
-            b = from_middles[m]
+            a = from_midpoints[k]
+            b = from_midpoints[m]
             if covariance.is_diagonal:
-                block = shared + 2 * (a.T * (gaps[k] * gaps[m])) @ b / divisor
+                block = shared + 2 * (a.T * (mean_differences[k] * mean_differences[m])) @ b / divisor
             else:
-                crossed = np.outer(a.T @ gaps[m], gaps[k] @ b)
-                block = shared + ((gaps[k] @ gaps[m]) * (a.T @ b) + crossed) / divisor
+                crossed = np.outer(a.T @ mean_differences[m], mean_differences[k] @ b)
+                block = shared + ((mean_differences[k] @ mean_differences[m]) * (a.T @ b) + crossed) / divisor
             if k == m:
                 block = block + from_means[k].T @ from_means[k] / counts[k]
                 block[0, 0] += estimated_prior / counts[k]
@@ -191,13 +194,13 @@ def log_odds_covariance(
     return np.array(blocks).reshape(q, q, p1, p1).transpose(0, 2, 1, 3).reshape(q * p1, q * p1)
 
 
-def wald_columns(odds: LogOdds, shrink: float, level: float) -> dict[str, Floats]:
+def wald_columns(odds: LogOdds, shrinkage_factor: float, level: float) -> dict[str, Floats]:
     """Columns of a table of coefficients with z tests and intervals, ordered by class and term.
 
     Parameters
     ----------
     odds : LogOdds
-    shrink : float
+    shrinkage_factor : float
         Factor of the slopes and of the intercepts without the prior odds.
     level : float
         Confidence level.
@@ -208,38 +211,46 @@ def wald_columns(odds: LogOdds, shrink: float, level: float) -> dict[str, Floats
         Keys coef, se, z, p, low, high. Tests of an infinite or missing intercept are NaN.
     """
     check_level(level)
-    coef = np.column_stack([odds.prior_odds + shrink * odds.cut, shrink * odds.slopes]).ravel()
-    se = shrink * np.column_stack([odds.constant_se, odds.slopes_se]).ravel()
+    coef = np.column_stack(
+        [odds.prior_odds + shrinkage_factor * odds.cutoffs, shrinkage_factor * odds.slopes]
+    ).ravel()
+    se = shrinkage_factor * np.column_stack([odds.constant_se, odds.slopes_se]).ravel()
     with np.errstate(divide="ignore", invalid="ignore"):
         z = coef / se
     # Infinite odds due to a prior of zero are not estimates and have no standard error.
-    se, z = (np.where(np.isfinite(coef), part, np.nan) for part in (se, z))
+    se, z = (np.where(np.isfinite(coef), column, np.nan) for column in (se, z))
     half = np.where(np.isfinite(coef), normal_isf((1 - level) / 2) * se, 0.0)
     columns = {"coef": coef, "se": se, "z": z, "p": 2 * normal_sf(np.abs(z))}
     return columns | {"low": coef - half, "high": coef + half}
 
 
-ALIKE = 1e-10
+DEPENDENCE_TOLERANCE = 1e-10
 """Relative residual norm of a row, given earlier rows, that counts as zero."""
 
 
 def lengths(columns: Floats) -> Floats:
     """Norms (r,) of columns (m, r), computed without overflow or underflow of squares."""
-    largest = np.abs(columns).max(axis=0, initial=0.0)
-    unit = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
-    return np.asarray(unit * np.sqrt(((columns / unit) ** 2).sum(axis=0)))
+    max_abs = np.abs(columns).max(axis=0, initial=0.0)
+    scale = np.where((max_abs > 0) & np.isfinite(max_abs), max_abs, 1.0)
+    return np.asarray(scale * np.sqrt(((columns / scale) ** 2).sum(axis=0)))
 
 
 def dependent_row(rows: Floats) -> int | None:
     """First row of (r, k) that is zero or a linear combination of earlier rows; None if there is none."""
-    size = lengths(rows.T)
-    if not (size > 0).all():
-        return int(np.argmin(size > 0))
-    unit = (rows / size[:, None]).T
-    if unit.shape[0] < unit.shape[1]:
-        unit = np.vstack([unit, np.zeros((unit.shape[1] - unit.shape[0], unit.shape[1]))])
-    left = np.abs(np.diagonal(np.linalg.qr(unit, mode="r")))
-    return int(np.argmax(left <= ALIKE)) if (left <= ALIKE).any() else None
+    norms = lengths(rows.T)
+    if not (norms > 0).all():
+        return int(np.argmin(norms > 0))
+    normalized = (rows / norms[:, None]).T
+    if normalized.shape[0] < normalized.shape[1]:
+        normalized = np.vstack(
+            [normalized, np.zeros((normalized.shape[1] - normalized.shape[0], normalized.shape[1]))]
+        )
+    residual_norms = np.abs(np.diagonal(np.linalg.qr(normalized, mode="r")))
+    return (
+        int(np.argmax(residual_norms <= DEPENDENCE_TOLERANCE))
+        if (residual_norms <= DEPENDENCE_TOLERANCE).any()
+        else None
+    )
 
 
 def wald_statistic(
@@ -264,28 +275,30 @@ def wald_statistic(
     float
         NaN if the covariance of the contrasts is singular.
     """
-    before = 0 if restrictions is None else len(restrictions)
+    n_restrictions = 0 if restrictions is None else len(restrictions)
     if restrictions is not None:
         contrasts = np.vstack([restrictions, contrasts])
-        values = np.concatenate([np.zeros(before), values])
-    turned = root @ contrasts.T
-    size = lengths(turned)
+        values = np.concatenate([np.zeros(n_restrictions), values])
+    transformed = root @ contrasts.T
+    norms = lengths(transformed)
     with np.errstate(invalid="ignore", divide="ignore"):
-        turned = turned / size
-        gaps = (contrasts @ estimates - values) / size
-    if not (np.isfinite(turned).all() and np.isfinite(gaps).all()):
+        transformed = transformed / norms
+        standardized_differences = (contrasts @ estimates - values) / norms
+    if not (np.isfinite(transformed).all() and np.isfinite(standardized_differences).all()):
         return np.nan
     # Restrictions come first; the statistic is then not computed as a difference.
     order = np.arange(len(values))
-    if before:
-        factor = scipy.linalg.qr(turned, mode="r")[0]
+    if n_restrictions:
+        factor = scipy.linalg.qr(transformed, mode="r")[0]
     else:
-        factor, order = scipy.linalg.qr(turned, mode="r", pivoting=True)
+        factor, order = scipy.linalg.qr(transformed, mode="r", pivoting=True)
     factor = factor[: len(order)]
-    if len(factor) < len(order) or np.abs(np.diagonal(factor)).min() <= ALIKE:
+    if len(factor) < len(order) or np.abs(np.diagonal(factor)).min() <= DEPENDENCE_TOLERANCE:
         return np.nan
-    along = scipy.linalg.solve_triangular(factor, gaps[order], trans="T")[before:]
-    return float(along @ along)
+    solution = scipy.linalg.solve_triangular(factor, standardized_differences[order], trans="T")[
+        n_restrictions:
+    ]
+    return float(solution @ solution)
 
 
 def slope_covariance(
@@ -306,18 +319,20 @@ def slope_covariance(
     Returns
     -------
     slopes : (K - 1, p) float
-    stacked : ((K - 1) p, (K - 1) p) float
+    covariance_of_slopes : ((K - 1) p, (K - 1) p) float
     """
     others = [k for k in range(moments.n_classes) if k != reference]
     means = moments.means
-    gaps = covariance.whiten((means[others] - means[reference]).T)
-    slopes = covariance.unwhiten(gaps).T
+    mean_differences = covariance.whiten((means[others] - means[reference]).T)
+    slopes = covariance.unwhiten(mean_differences).T
     precision = covariance.precision()
-    inner = gaps.T @ gaps
+    inner = mean_differences.T @ mean_differences
     shared = 1 / moments.counts[reference] + np.diag(1 / moments.counts[others]) + inner / nu
     q, p = slopes.shape
-    stacked = np.einsum("kl,ij->kilj", shared, precision) + np.einsum("li,kj->kilj", slopes, slopes) / nu
-    return slopes, stacked.reshape(q * p, q * p)
+    covariance_of_slopes = (
+        np.einsum("kl,ij->kilj", shared, precision) + np.einsum("li,kj->kilj", slopes, slopes) / nu
+    )
+    return slopes, covariance_of_slopes.reshape(q * p, q * p)
 
 
 def hausman_test(efficient: Floats, efficient_cov: Floats, robust: Floats, robust_cov: Floats) -> TestResult:
@@ -334,19 +349,21 @@ def hausman_test(efficient: Floats, efficient_cov: Floats, robust: Floats, robus
     TestResult
     """
     # Scale by the standard errors of the robust estimates, to be independent of units.
-    unit = np.sqrt(np.diagonal(robust_cov))
-    gap = (efficient - robust) / unit
-    values, vectors = np.linalg.eigh((robust_cov - efficient_cov) / unit / unit[:, None])
-    kept = values > 1e-10 * max(values[-1], 0.0)
-    if not kept.any() or values[-1] <= 0:
+    robust_se = np.sqrt(np.diagonal(robust_cov))
+    differences = (efficient - robust) / robust_se
+    eigenvalues, vectors = np.linalg.eigh((robust_cov - efficient_cov) / robust_se / robust_se[:, None])
+    positive_mask = eigenvalues > 1e-10 * max(eigenvalues[-1], 0.0)
+    if not positive_mask.any() or eigenvalues[-1] <= 0:
         raise NotSupportedError(
-            "LDA's stated standard errors are not below the logistic model's in any direction, as they "
-            "are in large samples of normal classes: Hausman's test has nothing to compare.",
-            hint="See box_m().",
+            "Hausman's test cannot be computed, because LDA's standard errors are not smaller than those of "
+            "the logistic model in any direction, as they are in large samples of normal classes.",
+            hint="Test the equality of the covariance matrices with box_m().",
         )
-    statistic = float(((vectors[:, kept].T @ gap) ** 2 / values[kept]).sum())
-    left = len(gap) - int(kept.sum())
-    assumes = "Normal classes with one covariance under the hypothesis; asymptotic."
-    if left:
-        assumes += f" {left} of {len(gap)} directions left out, where LDA is not the more precise."
-    return chi_square_test("Hausman", statistic, float(kept.sum()), assumes)
+    statistic = float(((vectors[:, positive_mask].T @ differences) ** 2 / eigenvalues[positive_mask]).sum())
+    n_left_out = len(differences) - int(positive_mask.sum())
+    assumes = "Normal classes with a common covariance matrix under the hypothesis; asymptotic."
+    if n_left_out:
+        assumes += (
+            f" {n_left_out} of {len(differences)} directions left out, where LDA is not the more precise."
+        )
+    return chi_square_test("Hausman", statistic, float(positive_mask.sum()), assumes)

@@ -16,15 +16,15 @@ The hypothesis that the means span at most k dimensions is tested by the remaini
 p - k and q - k instead of p and q, and Bartlett's chi-square (N - 1 - (p + K)/2) sum ln(1 + lambda) (1947,
 JRSS Suppl. 9, 176-197).
 
-*Terms.* Rows Y (n, p) have the model Y = XB + U, the rows of U normal with one covariance. A hypothesis on q
-combinations of B has the scatter H = Z'Z, with Z (q, p) the projection of Y on the q directions of the column
-space of X that are excluded under the hypothesis. E = U'U is the residual scatter with v = N - rank(X)
-degrees of freedom. All four statistics are functions of the roots of E^-1 H, the squared singular values of
-Z E^{-1/2}. The directions of a term are adjusted for other terms, which depend on the type (as named by SAS):
-I, the earlier terms; II, all terms that do not contain it; III, all other terms. Type III depends on the
-coding of factors unless their columns sum to zero over the levels, which they do here. With R the triangular
-factor of [X Y], all computations have the dimension of the number of columns, and sums of squares are not
-computed as differences.
+*Terms.* Rows Y (n, p) have the model Y = XB + U, the rows of U normal with a common covariance matrix. A
+hypothesis on q combinations of B has the scatter H = Z'Z, with Z (q, p) the projection of Y on the q
+directions of the column space of X that are excluded under the hypothesis. E = U'U is the residual scatter
+with v = N - rank(X) degrees of freedom. All four statistics are functions of the roots of E^-1 H, the squared
+singular values of Z E^{-1/2}. The directions of a term are adjusted for other terms, which depend on the type
+(as named by SAS): I, the earlier terms; II, all terms that do not contain it; III, all other terms. Type III
+depends on the coding of factors unless their columns sum to zero over the levels, which they do here. With R
+the triangular factor of [X Y], all computations have the dimension of the number of columns, and sums of
+squares are not computed as differences.
 
 *Ellipses.* With E the within-class scatter with v = N - K degrees of freedom and H the between-class scatter
 with q = K - 1, the error ellipse represents E/v and the hypothesis ellipse H/(lambda v), with lambda the
@@ -79,8 +79,8 @@ def wilks(roots: Floats, n_columns: int, n_classes: int, total: float) -> TestRe
     p = n_columns
     q = n_classes - 1
     v = total - n_classes
-    free = p * p + q * q - 5
-    t = np.sqrt((p * p * q * q - 4) / free) if free > 0 and p * q > 2 else 1.0
+    denominator = p * p + q * q - 5
+    t = np.sqrt((p * p * q * q - 4) / denominator) if denominator > 0 and p * q > 2 else 1.0
     df1 = float(p * q)
     df2 = float(t * (v - (p - q + 1) / 2) - (p * q - 2) / 2)
     log_lambda = -float(np.log1p(roots).sum())
@@ -92,7 +92,7 @@ def wilks(roots: Floats, n_columns: int, n_classes: int, total: float) -> TestRe
         float(np.exp(log_lambda)),
         (df1, df2),
         pvalue,
-        "Normal classes with one covariance; equal means under the hypothesis (Rao's F).",
+        "Normal classes with a common covariance matrix; equal means under the hypothesis (Rao's F).",
         {"F": (f, df1, df2, pvalue)},
         (("", float(np.exp(log_lambda))), ("F", f)),
     )
@@ -121,7 +121,7 @@ def manova_table(roots: Floats, n_columns: int, n_classes: int, total: float) ->
     s = min(p, q)
     m = (abs(p - q) - 1) / 2
     n = (v - p - 1) / 2
-    lead = float(roots[0]) if len(roots) else 0.0
+    largest_root = float(roots[0]) if len(roots) else 0.0
     pillai = float((roots / (1 + roots)).sum())
     hotelling = float(roots.sum())
     rao = wilks(roots, n_columns, n_classes, total)
@@ -131,23 +131,29 @@ def manova_table(roots: Floats, n_columns: int, n_classes: int, total: float) ->
     # s - V = sum 1/(1 + lambda) plus the number of omitted roots, without cancellation.
     complement = float((1 / (1 + roots)).sum()) + s - len(roots)
     pillai_f = pillai / complement * df2 / df1
-    samson = 2 * (s * n + 1)
+    hotelling_df2 = 2 * (s * n + 1)
     r = max(p, q)
-    kind = "exact" if s == 1 else "approximate"
+    f_status = "exact" if s == 1 else "approximate"
     rows = {
         "Wilks' lambda": (rao.statistic, wilks_f, *wilks_df, "exact" if s <= 2 else "approximate"),
-        "Pillai's trace": (pillai, pillai_f, df1, df2, kind),
-        "Hotelling-Lawley trace": (hotelling, hotelling / s * samson / df1, df1, samson, kind),
-        MCKEON: (hotelling, *_mckeon(hotelling, p, q, n), kind),
+        "Pillai's trace": (pillai, pillai_f, df1, df2, f_status),
+        "Hotelling-Lawley trace": (
+            hotelling,
+            hotelling / s * hotelling_df2 / df1,
+            df1,
+            hotelling_df2,
+            f_status,
+        ),
+        MCKEON: (hotelling, *_mckeon(hotelling, p, q, n), f_status),
         "Roy's greatest root": (
-            *(lead, lead * (v - r + q) / r, float(r), float(v - r + q)),
+            *(largest_root, largest_root * (v - r + q) / r, float(r), float(v - r + q)),
             "exact" if s == 1 else "upper bound",
         ),
     }
     columns = ["statistic", "F", "df1", "df2", "F_is"]
     table = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
-    few = ~(table["df2"] > 0)
-    table.loc[few, ["F", "df2"]] = np.nan
+    lacks_df = ~(table["df2"] > 0)
+    table.loc[lacks_df, ["F", "df2"]] = np.nan
     table.insert(4, "p", f_sf(table["F"], table["df1"], table["df2"]))
     return table
 
@@ -210,14 +216,14 @@ def dimension_table(roots: Floats, n_columns: int, n_classes: int, total: float)
 TestType = Literal[1, 2, 3]
 
 
-def terms_held(term: int, kind: TestType, factors: Sequence[frozenset[str]]) -> list[int]:
+def adjusting_terms(term: int, test_type: TestType, factors: Sequence[frozenset[str]]) -> list[int]:
     """Positions of the terms for which a term is adjusted.
 
     Parameters
     ----------
     term : int
         Position of the term.
-    kind : {1, 2, 3}
+    test_type : {1, 2, 3}
         Type of the test.
     factors : sequence of frozenset of str
         Factors that each term multiplies.
@@ -229,16 +235,16 @@ def terms_held(term: int, kind: TestType, factors: Sequence[frozenset[str]]) -> 
     Examples
     --------
     >>> each = [frozenset("a"), frozenset("b"), frozenset("ab")]
-    >>> [terms_held(0, 1, each), terms_held(0, 2, each), terms_held(0, 3, each)]
+    >>> [adjusting_terms(0, 1, each), adjusting_terms(0, 2, each), adjusting_terms(0, 3, each)]
     [[], [1], [1, 2]]
     """
-    if kind == 1:
+    if test_type == 1:
         return list(range(term))
-    held = [j for j in range(len(factors)) if j != term]
-    return held if kind == 3 else [j for j in held if not factors[term] < factors[j]]
+    other_terms = [j for j in range(len(factors)) if j != term]
+    return other_terms if test_type == 3 else [j for j in other_terms if not factors[term] < factors[j]]
 
 
-SAME = 1e-11
+RANK_TOLERANCE = 1e-11
 """Residual norm of a column after projection, relative to its norm, that counts as zero."""
 
 
@@ -294,10 +300,10 @@ class LeastSquares:
     df: float
     rank: int
 
-    def hypothesis(self, term: int, kind: TestType) -> Hypothesis:
+    def hypothesis(self, term: int, test_type: TestType) -> Hypothesis:
         """Hypothesis that a term has no effect, of type I, II or III."""
-        others = terms_held(term, kind, self.factors)
-        before = [0, *(column for j in others for column in self.groups[j])]
+        adjusted_for = adjusting_terms(term, test_type, self.factors)
+        before = [0, *(column for j in adjusted_for for column in self.groups[j])]
         basis = spans(self.x, [before, self.groups[term]])[1]
         return Hypothesis(basis.T @ self.y, len(self.groups[term]))
 
@@ -349,21 +355,25 @@ class LeastSquares:
 
     def dependent(self) -> list[Dependency]:
         """Responses with zero residuals, or with residuals that earlier responses determine."""
-        whole = np.sqrt((self.y[1:] ** 2).sum(axis=0))
+        column_norms = np.sqrt((self.y[1:] ** 2).sum(axis=0))
         dependencies: list[Dependency] = []
-        free: list[int] = []
+        independent_columns: list[int] = []
         for j in range(self.error.shape[1]):
-            length = float(np.linalg.norm(self.error[:, j]))
-            if length <= SAME * whole[j]:
+            norm = float(np.linalg.norm(self.error[:, j]))
+            if norm <= RANK_TOLERANCE * column_norms[j]:
                 dependencies.append(Dependency(j, ()))
                 continue
-            kept = self.error[:, free] / np.linalg.norm(self.error[:, free], axis=0)
-            weights = np.linalg.lstsq(kept, self.error[:, j] / length, rcond=None)[0]
-            if np.linalg.norm(self.error[:, j] / length - kept @ weights) <= SAME:
-                on = tuple(free[i] for i in np.flatnonzero(np.abs(weights) > 1e-8).tolist())
-                dependencies.append(Dependency(j, on))
+            normalized = self.error[:, independent_columns] / np.linalg.norm(
+                self.error[:, independent_columns], axis=0
+            )
+            weights = np.linalg.lstsq(normalized, self.error[:, j] / norm, rcond=None)[0]
+            if np.linalg.norm(self.error[:, j] / norm - normalized @ weights) <= RANK_TOLERANCE:
+                determining_columns = tuple(
+                    independent_columns[i] for i in np.flatnonzero(np.abs(weights) > 1e-8).tolist()
+                )
+                dependencies.append(Dependency(j, determining_columns))
             else:
-                free.append(j)
+                independent_columns.append(j)
         return dependencies
 
 
@@ -405,7 +415,7 @@ def least_squares(
     p = y.shape[1]
     padded = np.vstack([residuals, np.zeros((max(p - len(residuals), 0), p))])
     error = scipy.linalg.qr(padded, mode="r", check_finite=False)[0][:p]
-    columns = tuple(tuple(each) for each in groups)
+    columns = tuple(tuple(group) for group in groups)
     return LeastSquares(x, y, columns, tuple(factors), error, total - rank, rank)
 
 
@@ -427,21 +437,21 @@ def spans(x: Floats, groups: Sequence[Sequence[int] | range]) -> list[Floats]:
     >>> [basis.shape[1] for basis in spans(np.array([[1.0, 1, 2], [0, 1, 1]]), [[0], [1, 2]])]
     [1, 1]
     """
-    known = np.zeros((len(x), 0))
+    earlier_bases = np.zeros((len(x), 0))
     bases = []
     for group in groups:
         columns = x[:, list(group)]
-        length = np.sqrt((columns**2).sum(axis=0))
-        columns = columns / np.where(length > 0, length, 1.0)
+        norms = np.sqrt((columns**2).sum(axis=0))
+        columns = columns / np.where(norms > 0, norms, 1.0)
         # Two passes suffice for orthogonality to full precision.
         for _ in range(2):
-            columns = columns - known @ (known.T @ columns)
+            columns = columns - earlier_bases @ (earlier_bases.T @ columns)
         if columns.shape[1]:
             q, r, _ = scipy.linalg.qr(columns, mode="economic", pivoting=True, check_finite=False)
-            basis = q[:, np.abs(np.diagonal(r)) > SAME]
+            basis = q[:, np.abs(np.diagonal(r)) > RANK_TOLERANCE]
         else:
             basis = columns
-        known = np.hstack([known, basis])
+        earlier_bases = np.hstack([earlier_bases, basis])
         bases.append(basis)
     return bases
 
@@ -460,23 +470,23 @@ MCKEON = "Hotelling-Lawley trace, McKeon"
 """Name of the row of `manova_table` with McKeon's approximation of the trace."""
 
 
-def hypothesis_table(numbers: LeastSquares, hypothesis: Hypothesis) -> pd.DataFrame:
+def hypothesis_table(model: LeastSquares, hypothesis: Hypothesis) -> pd.DataFrame:
     """Table of `manova_table` for a hypothesis; NaN if there are too few degrees of freedom."""
     q = hypothesis.df
-    p = len(numbers.error)
-    if not q or numbers.df < p:
-        nothing = manova_table(np.zeros(1), p, 2, p + 2)
-        nothing.loc[:, ["statistic", "F", "df1", "df2", "p"]] = np.nan
-        return nothing.assign(F_is="not defined")
-    return manova_table(numbers.roots(hypothesis)[0], p, q + 1, numbers.df + q + 1)
+    p = len(model.error)
+    if not q or model.df < p:
+        missing_table = manova_table(np.zeros(1), p, 2, p + 2)
+        missing_table.loc[:, ["statistic", "F", "df1", "df2", "p"]] = np.nan
+        return missing_table.assign(F_is="not defined")
+    return manova_table(model.roots(hypothesis)[0], p, q + 1, model.df + q + 1)
 
 
-def partial_etas(numbers: LeastSquares, hypothesis: Hypothesis) -> dict[Statistic, float]:
+def partial_etas(model: LeastSquares, hypothesis: Hypothesis) -> dict[Statistic, float]:
     """Partial eta squared of a hypothesis for each statistic; see `MLMResults.effect_sizes`."""
-    s = min(hypothesis.df, len(numbers.error))
-    if not s or numbers.df < len(numbers.error):
+    s = min(hypothesis.df, len(model.error))
+    if not s or model.df < len(model.error):
         return dict.fromkeys(STATISTICS, np.nan)
-    roots = numbers.roots(hypothesis)[0]
+    roots = model.roots(hypothesis)[0]
     trace = float(roots.sum())
     return {
         "pillai": float((roots / (1 + roots)).sum()) / s,
@@ -486,10 +496,10 @@ def partial_etas(numbers: LeastSquares, hypothesis: Hypothesis) -> dict[Statisti
     }
 
 
-def row_of_test(numbers: LeastSquares, hypothesis: Hypothesis, test: Statistic) -> dict[str, Any]:
+def row_of_test(model: LeastSquares, hypothesis: Hypothesis, test: Statistic) -> dict[str, Any]:
     """Degrees of freedom, test and partial eta squared of a hypothesis for one statistic."""
-    row: dict[Any, Any] = hypothesis_table(numbers, hypothesis).loc[STATISTICS[test]].to_dict()
-    return {"df": hypothesis.df, **row, "eta2": partial_etas(numbers, hypothesis)[test]}
+    row: dict[Any, Any] = hypothesis_table(model, hypothesis).loc[STATISTICS[test]].to_dict()
+    return {"df": hypothesis.df, **row, "eta2": partial_etas(model, hypothesis)[test]}
 
 
 def roy_critical(n_columns: int, n_classes: int, total: float, alpha: float = 0.05) -> float:
@@ -537,29 +547,29 @@ def scatter_between(means: Floats, counts: Floats) -> Floats:
     >>> scatter_between(np.array([[0.0], [2.0]]), np.array([1.0, 3.0])).tolist()
     [[3.0]]
     """
-    gaps = means - counts @ means / counts.sum()
-    return np.asarray(gaps.T @ (gaps * counts[:, None]))
+    deviations = means - counts @ means / counts.sum()
+    return np.asarray(deviations.T @ (deviations * counts[:, None]))
 
 
 MOST_PAIRED = 60
 """Maximum number of columns whose pairs are compared, chosen by their univariate F."""
 
 
-def separation_of_columns(moments: ClassMoments) -> Floats:
+def univariate_wilks(moments: ClassMoments) -> Floats:
     """Univariate Wilks' lambda (p,): within-class over total sum of squares of each column."""
-    there = moments.counts > 0
+    nonempty = moments.counts > 0
     within = moments.squares.sum(axis=0)
-    means = moments.means[there]
-    gaps = means - moments.counts[there] @ means / moments.total
-    whole = within + moments.counts[there] @ gaps**2
+    means = moments.means[nonempty]
+    deviations = means - moments.counts[nonempty] @ means / moments.total
+    total = within + moments.counts[nonempty] @ deviations**2
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(whole > 0, within / whole, 1.0)
+        return np.where(total > 0, within / total, 1.0)
 
 
-def telling_columns(moments: ClassMoments, most: int) -> Codes:
-    """Positions of the `most` columns with the largest F, in their original order."""
-    order = np.argsort(separation_of_columns(moments), kind="stable")
-    return np.sort(order[:most])
+def telling_columns(moments: ClassMoments, max_columns: int) -> Codes:
+    """Positions of the `max_columns` columns with the largest F, in their original order."""
+    order = np.argsort(univariate_wilks(moments), kind="stable")
+    return np.sort(order[:max_columns])
 
 
 def telling_pair(moments: ClassMoments) -> tuple[int, int]:
@@ -575,22 +585,26 @@ def telling_pair(moments: ClassMoments) -> tuple[int, int]:
     (0, 1)
     """
     chosen = telling_columns(moments, MOST_PAIRED)
-    held = moments.columns(chosen)
-    if held.scatters.ndim == 3:
-        within = held.scatters.sum(axis=0)
-    elif held.roots is not None:
-        within = np.einsum("kmi,kmj->ij", held.roots, held.roots)
+    column_moments = moments.columns(chosen)
+    if column_moments.scatters.ndim == 3:
+        within = column_moments.scatters.sum(axis=0)
+    elif column_moments.roots is not None:
+        within = np.einsum("kmi,kmj->ij", column_moments.roots, column_moments.roots)
     else:
-        within = np.diag(held.squares.sum(axis=0))
-    there = held.counts > 0
-    whole = within + scatter_between(held.means[there], held.counts[there])
-    size = np.sqrt(np.diagonal(whole))
+        within = np.diag(column_moments.squares.sum(axis=0))
+    nonempty = column_moments.counts > 0
+    total = within + scatter_between(column_moments.means[nonempty], column_moments.counts[nonempty])
+    root_totals = np.sqrt(np.diagonal(total))
     with np.errstate(invalid="ignore", divide="ignore"):
-        within, whole = (each / size / size[:, None] for each in (within, whole))
-        alone = np.diagonal(within)
-        inside = np.maximum(alone * alone[:, None] - within**2, 0.0)
+        within, total = (scatter / root_totals / root_totals[:, None] for scatter in (within, total))
+        univariate_lambdas = np.diagonal(within)
+        determinants = np.maximum(univariate_lambdas * univariate_lambdas[:, None] - within**2, 0.0)
         # For columns that are identical up to rounding, use the better of the two.
-        lambdas = np.where(1 - whole**2 > 1e-8, inside / (1 - whole**2), np.minimum(alone, alone[:, None]))
+        lambdas = np.where(
+            1 - total**2 > 1e-8,
+            determinants / (1 - total**2),
+            np.minimum(univariate_lambdas, univariate_lambdas[:, None]),
+        )
     lambdas[np.tril_indices(len(chosen))] = np.inf
     lambdas[np.isnan(lambdas)] = 1.0
     first, second = np.unravel_index(np.argmin(lambdas), lambdas.shape)

@@ -64,7 +64,7 @@ class ComparedLosses:
 
 
 def compared(
-    losses: Floats, judged: JudgedRows, select: Select, nothing: Floats | None = None
+    losses: Floats, test_rows: JudgedRows, select: Select, null_losses: Floats | None = None
 ) -> ComparedLosses:
     """Compare the losses of candidates and choose one.
 
@@ -72,41 +72,41 @@ def compared(
     ----------
     losses : (C, m) float
         Losses of the candidates on m rows, the simplest candidate first.
-    judged : JudgedRows
+    test_rows : JudgedRows
     select : {"1se", "min"}
-    nothing : (m,) float, optional
+    null_losses : (m,) float, optional
         Losses of the class proportions alone.
 
     Returns
     -------
     ComparedLosses
     """
-    means, errors = _means(losses, judged)
+    means, errors = _weighted_mean_losses(losses, test_rows)
     best = int(np.argmin(np.where(np.isnan(means), np.inf, means)))
     with np.errstate(invalid="ignore"):
-        differences, difference_errors = _means(losses - losses[best], judged)
+        differences, difference_errors = _weighted_mean_losses(losses - losses[best], test_rows)
     differences[best] = difference_errors[best] = 0.0
     limit = difference_errors if select == "1se" else np.zeros(len(means))
-    good = differences <= np.nan_to_num(limit)
-    good[best] = True
-    worth = np.ones(len(means), dtype=bool)
-    if nothing is not None:
-        worth = means <= _means(nothing[None], judged)[0] * (1 + ROUNDED)
-    if worth.any():
-        good &= worth
-    chosen = int(np.argmax(good))
+    is_eligible = differences <= np.nan_to_num(limit)
+    is_eligible[best] = True
+    beats_null = np.ones(len(means), dtype=bool)
+    if null_losses is not None:
+        beats_null = means <= _weighted_mean_losses(null_losses[None], test_rows)[0] * (1 + ROUNDED)
+    if beats_null.any():
+        is_eligible &= beats_null
+    chosen = int(np.argmax(is_eligible))
     return ComparedLosses(
-        means, errors, differences, difference_errors, best, chosen, in_vain=not worth.any()
+        means, errors, differences, difference_errors, best, chosen, in_vain=not beats_null.any()
     )
 
 
-def _means(losses: Floats, judged: JudgedRows) -> tuple[Floats, Floats]:
+def _weighted_mean_losses(losses: Floats, test_rows: JudgedRows) -> tuple[Floats, Floats]:
     """Weighted means of losses and their standard errors.
 
     Parameters
     ----------
     losses : (C, m) float
-    judged : JudgedRows
+    test_rows : JudgedRows
         A prior makes the mean a stratified one.
 
     Returns
@@ -114,29 +114,31 @@ def _means(losses: Floats, judged: JudgedRows) -> tuple[Floats, Floats]:
     means, errors : (C,) float
         The standard error of an infinite mean is NaN.
     """
-    shares = judged.shares()
-    counted = shares > 0
-    losses = losses[:, counted]
-    shares = shares[counted]
-    whole = float(shares.sum())
+    row_weights = test_rows.shares()
+    positive_mask = row_weights > 0
+    losses = losses[:, positive_mask]
+    row_weights = row_weights[positive_mask]
+    total_weight = float(row_weights.sum())
     with np.errstate(invalid="ignore", over="ignore"):
-        means = losses @ shares / whole
-        if judged.clusters is not None:
-            _, groups = np.unique(judged.clusters[counted], return_inverse=True)
-            of_group = (losses - means[:, None]) * shares
-            sums = np.stack([np.bincount(groups, each) for each in of_group])
-            count = sums.shape[1]
-            squares = (sums**2).sum(axis=1) * (count / (count - 1) if count > 1 else np.nan)
-        elif judged.prior is None:
-            squares = (losses - means[:, None]) ** 2 @ shares
+        means = losses @ row_weights / total_weight
+        if test_rows.clusters is not None:
+            _, groups = np.unique(test_rows.clusters[positive_mask], return_inverse=True)
+            weighted_deviations = (losses - means[:, None]) * row_weights
+            group_sums = np.stack([np.bincount(groups, class_means) for class_means in weighted_deviations])
+            n_groups = group_sums.shape[1]
+            squares = (group_sums**2).sum(axis=1) * (n_groups / (n_groups - 1) if n_groups > 1 else np.nan)
+        elif test_rows.prior is None:
+            squares = (losses - means[:, None]) ** 2 @ row_weights
         else:
-            codes = judged.codes[counted]
-            weights = judged.weights[counted]
-            rows = np.bincount(codes, weights, judged.n_classes)
-            unit = np.eye(judged.n_classes)[codes] * weights[:, None]
-            each = np.divide(losses @ unit, rows, out=np.zeros((len(losses), len(rows))), where=rows > 0)
-            squares = (losses - each[:, codes]) ** 2 @ (shares**2 / weights)
-        return means, np.sqrt(squares) / whole
+            codes = test_rows.codes[positive_mask]
+            weights = test_rows.weights[positive_mask]
+            rows = np.bincount(codes, weights, test_rows.n_classes)
+            unit = np.eye(test_rows.n_classes)[codes] * weights[:, None]
+            class_means = np.divide(
+                losses @ unit, rows, out=np.zeros((len(losses), len(rows))), where=rows > 0
+            )
+            squares = (losses - class_means[:, codes]) ** 2 @ (row_weights**2 / weights)
+        return means, np.sqrt(squares) / total_weight
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,12 +185,12 @@ class CorrectedLosses:
 
 def corrected(
     losses: Floats,
-    by: int,
-    judged: JudgedRows,
+    choice_loss: int,
+    test_rows: JudgedRows,
     select: Select,
     replicates: int,
     seed: int,
-    nothing: Floats | None = None,
+    null_losses: Floats | None = None,
 ) -> CorrectedLosses:
     """Bias-corrected losses of a choice, by the bootstrap.
 
@@ -198,14 +200,14 @@ def corrected(
     ----------
     losses : (L, C, m) float
         L kinds of losses of C candidates on m rows.
-    by : int
+    choice_loss : int
         The kind of loss that determines the choice.
-    judged : JudgedRows
+    test_rows : JudgedRows
         Its groups, if any, are drawn as a whole.
     select : {"1se", "min"}
     replicates : int
     seed : int
-    nothing : (m,) float, optional
+    null_losses : (m,) float, optional
         See `compared`.
 
     Returns
@@ -213,23 +215,29 @@ def corrected(
     CorrectedLosses
     """
     rng = generator(seed)
-    able = np.flatnonzero(np.isfinite(losses[by]).all(axis=1))
-    if not len(able):
-        able = np.arange(losses.shape[1])
-    units = judged.clusters if judged.clusters is not None else np.arange(len(judged.codes))
+    candidates = np.flatnonzero(np.isfinite(losses[choice_loss]).all(axis=1))
+    if not len(candidates):
+        candidates = np.arange(losses.shape[1])
+    units = test_rows.clusters if test_rows.clusters is not None else np.arange(len(test_rows.codes))
     _, units = np.unique(units, return_inverse=True)
-    count = int(units.max()) + 1
+    n_units = int(units.max()) + 1
     draws: list[Floats] = []
     chosen = np.zeros(losses.shape[1], dtype=np.intp)
     while len(draws) < replicates:
-        times = np.bincount(rng.integers(count, size=count), minlength=count)[units]
-        drawn = replace(judged, weights=judged.weights * times)
-        out = times == 0
-        if not out.any():
+        draw_counts = np.bincount(rng.integers(n_units, size=n_units), minlength=n_units)[units]
+        sampled_rows = replace(test_rows, weights=test_rows.weights * draw_counts)
+        held_out_mask = draw_counts == 0
+        if not held_out_mask.any():
             continue
-        pick = able[compared(losses[by][able], drawn, select, nothing).chosen]
-        left = replace(judged, weights=judged.weights * out)
-        shares = left.shares()
-        draws.append(losses[:, pick, out] @ shares[out] / shares.sum())
-        chosen[pick] += 1
+        chosen_candidate = candidates[
+            compared(losses[choice_loss][candidates], sampled_rows, select, null_losses).chosen
+        ]
+        held_out_rows = replace(test_rows, weights=test_rows.weights * held_out_mask)
+        held_out_weights = held_out_rows.shares()
+        draws.append(
+            losses[:, chosen_candidate, held_out_mask]
+            @ held_out_weights[held_out_mask]
+            / held_out_weights.sum()
+        )
+        chosen[chosen_candidate] += 1
     return CorrectedLosses(np.array(draws), chosen)

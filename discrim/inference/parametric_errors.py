@@ -46,7 +46,7 @@ nu - 1.
 *Posteriors.* Let s_k = ln pi_k - (D2_k + ln|S_k|)/2 be the scores of a row and u_k its whitened deviation
 from mean k. Means and covariances of normal samples are independent, and the delta method gives
 
-    cov(s_k, s_l) = [k = l] (D2_k + 1)/n_k + (u_k'u_l)^2 / (2 nu)           (one covariance),
+    cov(s_k, s_l) = [k = l] (D2_k + 1)/n_k + (u_k'u_l)^2 / (2 nu)           (common covariance),
     var(s_k)      = (D2_k + 1)/n_k + (D2_k^2 - 2 D2_k + p) / (2 nu_k)       (a covariance each),
 
 without the 1 for a fixed prior. The derivatives of ln p_k/(1 - p_k) are 1 with respect to s_k and
@@ -66,10 +66,10 @@ from discrim.core.numerics.special import f_sf, normal_isf
 from discrim.errors import NotSupportedError
 from discrim.inference.error_rates import Rates, log_interval, logit_interval
 
-PRODUCTS = 2.0**27
+MAX_PRODUCTS = 2.0**27
 """Maximum number of multiplications of an integral, which has 256 to 65,536 points."""
 
-RAYS = 2**12
+N_RAYS = 2**12
 """Number of rays in a plane."""
 
 
@@ -106,28 +106,28 @@ def error_by_class(
     if shrunk:
         if nu <= p + 1:
             raise NotSupportedError(
-                f"DS and OS need N - K > p + 1; here N - K is {nu:g} and p is {p}.",
-                hint="Use 'D', 'loo' or 'cv'.",
+                f"DS and OS require N - K > p + 1, but N - K is {nu:g} and p is {p}.",
+                hint="Use methods='D', 'loo' or 'cv'.",
             )
         d2 = d2 * (nu - p - 1) / nu
     if not d2 > 0:
         raise NotSupportedError(
-            "The class means do not differ: the model has no error rate but chance.",
-            hint="Use other columns.",
+            "The class means do not differ. The error rate of the model is the rate of guessing.",
+            hint="Use other predictors.",
         )
-    a = float((1 / counts).sum())
+    inverse_counts = float((1 / counts).sum())
     rates = np.empty(2)
     for k, t in enumerate((cut, -cut)):
         d = np.sqrt(d2)
-        start = t / d - d / 2
-        rates[k] = scipy.special.ndtr(start)
+        threshold = t / d - d / 2
+        rates[k] = scipy.special.ndtr(threshold)
         # With an infinite threshold all rows are assigned to one class.
         if expected and np.isfinite(t):
             g = 1 / counts[k] - 1 / counts[1 - k]
-            drift = (t / d) * (a / d2 - (p - 1) / nu) + (p - 1) * g / (2 * d)
-            drift += (d / 2 - t / d) * (p - 1) * (a + d2 / nu) / (2 * d2)
-            variance = (t / d) ** 2 * (a / d2 + 2 / nu) + a / 4 - t * g / d2
-            rates[k] += _height(start) * (drift - start * variance / 2)
+            drift = (t / d) * (inverse_counts / d2 - (p - 1) / nu) + (p - 1) * g / (2 * d)
+            drift += (d / 2 - t / d) * (p - 1) * (inverse_counts + d2 / nu) / (2 * d2)
+            variance = (t / d) ** 2 * (inverse_counts / d2 + 2 / nu) + inverse_counts / 4 - t * g / d2
+            rates[k] += _normal_density(threshold) * (drift - threshold * variance / 2)
     return rates
 
 
@@ -166,26 +166,30 @@ def two_classes(
     -------
     Rates
     """
-    unit = 1.0 - np.eye(2) if costs is None else costs
-    regret = np.array([unit[0, 1] - unit[0, 0], unit[1, 0] - unit[1, 1]])
+    cost_matrix = 1.0 - np.eye(2) if costs is None else costs
+    regret = np.array([cost_matrix[0, 1] - cost_matrix[0, 0], cost_matrix[1, 0] - cost_matrix[1, 1]])
     # If errors are cheaper than correct decisions in both classes, the rule is reversed.
-    turned = (regret < 0).all()
-    cut = _cut(log_prior, -regret if turned else regret) / stretch
+    is_reversed = (regret < 0).all()
+    cut = _log_odds_threshold(log_prior, -regret if is_reversed else regret) / stretch
     rates = error_by_class(d2, counts, nu, p, cut, shrunk=shrunk, expected=expected)
-    called = np.array([[1 - rates[0], rates[0]], [rates[1], 1 - rates[1]]])
-    by_class = rates if costs is None else ((called[:, ::-1] if turned else called) * costs).sum(axis=1)
+    label_probabilities = np.array([[1 - rates[0], rates[0]], [rates[1], 1 - rates[1]]])
+    by_class = (
+        rates
+        if costs is None
+        else ((label_probabilities[:, ::-1] if is_reversed else label_probabilities) * costs).sum(axis=1)
+    )
     prior = np.exp(log_prior)
     factor = (nu - p - 1) / nu if shrunk else 1.0
     d = np.sqrt(d2 * factor)
     slopes = np.zeros(2)
     if np.isfinite(cut):
-        slopes = np.array([(-0.5 - t / d**2) * _height(t / d - d / 2) for t in (cut, -cut)])
-    spread = factor * ((1 / counts).sum() + d2 / (2 * nu))
-    error = float(abs(prior * regret @ slopes) * np.sqrt(spread))
-    return _rates(by_class, float(prior @ by_class), error, costs, level)
+        slopes = np.array([(-0.5 - t / d**2) * _normal_density(t / d - d / 2) for t in (cut, -cut)])
+    distance_variance = factor * ((1 / counts).sum() + d2 / (2 * nu))
+    se = float(abs(prior * regret @ slopes) * np.sqrt(distance_variance))
+    return _rates_with_interval(by_class, float(prior @ by_class), se, costs, level)
 
 
-def _cut(log_prior: Floats, regret: Floats) -> float:
+def _log_odds_threshold(log_prior: Floats, regret: Floats) -> float:
     """Threshold of the log odds of the first class; infinite if one class is always cheaper."""
     # The first class is cheaper if pi_1 f_1 regret_1 exceeds pi_2 f_2 regret_2, and is preferred in a tie.
     gains = np.where(np.isneginf(log_prior), 0.0, np.sign(regret))
@@ -194,13 +198,15 @@ def _cut(log_prior: Floats, regret: Floats) -> float:
     return -np.inf if gains[0] >= 0 and gains[1] <= 0 else np.inf
 
 
-def _rates(by_class: Floats, estimate: float, error: float, costs: Floats | None, level: float) -> Rates:
+def _rates_with_interval(
+    by_class: Floats, estimate: float, se: float, costs: Floats | None, level: float
+) -> Rates:
     """Add the interval to an estimated error rate, or to a mean cost, which may exceed one.
 
     Parameters
     ----------
     by_class : (K,) float
-    estimate, error : float
+    estimate, se : float
         Overall rate and its standard error.
     costs : (K, K) float or None
     level : float
@@ -210,11 +216,11 @@ def _rates(by_class: Floats, estimate: float, error: float, costs: Floats | None
     Rates
     """
     if costs is None:
-        return Rates(by_class, estimate, error, *logit_interval(estimate, error, level))
-    return Rates(by_class, estimate, error, *log_interval(estimate, error**2, level))
+        return Rates(by_class, estimate, se, *logit_interval(estimate, se, level))
+    return Rates(by_class, estimate, se, *log_interval(estimate, se**2, level))
 
 
-def _height(x: Floats | float) -> Floats:
+def _normal_density(x: Floats | float) -> Floats:
     """Density of the standard normal."""
     return np.asarray(np.exp(-0.5 * np.square(x)) / np.sqrt(2 * np.pi))
 
@@ -257,27 +263,29 @@ def many_classes(
     factor = (nu - p - 1) / nu if shrunk else 1.0
     if factor <= 0:
         raise NotSupportedError(
-            f"DS needs N - K > p + 1; here N - K is {nu:g} and p is {p}.", hint="Use 'D' or 'cv'."
+            f"DS requires N - K > p + 1, but N - K is {nu:g} and p is {p}.", hint="Use methods='D' or 'cv'."
         )
     # Coordinates (K, r) of the centred means in the space that they span.
     scaled = means * np.sqrt(factor)
-    left, singular, _ = svd(scaled - scaled.mean(axis=0), full_matrices=False)
-    rank = max(int((singular > 1e-12 * singular[0]).sum()), 1)
-    coordinates = np.asarray(left[:, :rank] * singular[:rank])
+    left_vectors, singular_values, _ = svd(scaled - scaled.mean(axis=0), full_matrices=False)
+    rank = max(int((singular_values > 1e-12 * singular_values[0]).sum()), 1)
+    coordinates = np.asarray(left_vectors[:, :rank] * singular_values[:rank])
     integral = (
-        _kept(coordinates, log_prior, stretch)
+        _error_rates_along_rays(coordinates, log_prior, stretch)
         if costs is None
-        else _paid(coordinates, log_prior, costs, stretch)
+        else _mean_costs(coordinates, log_prior, costs, stretch)
     )
     rates, slopes = integral
     prior = np.exp(log_prior)
     slopes = slopes * prior[:, None] * np.sqrt(factor)
-    turn = slopes.T @ coordinates / np.sqrt(factor)
-    variance = float((slopes**2).sum(axis=1) @ (1 / counts)) + float(((turn + turn.T) ** 2).sum()) / (8 * nu)
-    return _rates(rates, float(prior @ rates), float(np.sqrt(variance)), costs, level)
+    slope_products = slopes.T @ coordinates / np.sqrt(factor)
+    variance = float((slopes**2).sum(axis=1) @ (1 / counts)) + float(
+        ((slope_products + slope_products.T) ** 2).sum()
+    ) / (8 * nu)
+    return _rates_with_interval(rates, float(prior @ rates), float(np.sqrt(variance)), costs, level)
 
 
-def _kept(means: Floats, log_prior: Floats, stretch: float) -> tuple[Floats, Floats]:
+def _error_rates_along_rays(means: Floats, log_prior: Floats, density_factor: float) -> tuple[Floats, Floats]:
     """Error rates of the classes, integrated along rays, and their derivatives.
 
     Parameters
@@ -285,7 +293,7 @@ def _kept(means: Floats, log_prior: Floats, stretch: float) -> tuple[Floats, Flo
     means : (K, r) float
         Means of classes with unit covariance.
     log_prior : (K,) float
-    stretch : float
+    density_factor : float
         Factor of the log densities in the rule.
 
     Returns
@@ -296,31 +304,33 @@ def _kept(means: Floats, log_prior: Floats, stretch: float) -> tuple[Floats, Flo
     """
     k, r = means.shape
     rays = _rays(k, r)
-    constant = log_prior - 0.5 * stretch * (means**2).sum(axis=1)
+    constant = log_prior - 0.5 * density_factor * (means**2).sum(axis=1)
     # Mean length of a standard normal vector.
-    length = np.sqrt(2) * np.exp(scipy.special.gammaln((r + 1) / 2) - scipy.special.gammaln(r / 2))
+    mean_norm = np.sqrt(2) * np.exp(scipy.special.gammaln((r + 1) / 2) - scipy.special.gammaln(r / 2))
     rates = np.ones(k)
     slopes = np.zeros((k, r))
     for code in np.flatnonzero(~np.isneginf(log_prior)):
         # The score minus the score of another class at distance t along a ray is start + slope t.
-        gaps = stretch * (means[code] - means)
-        slope = rays @ gaps.T
-        start = gaps @ means[code] + constant[code] - constant
+        mean_differences = density_factor * (means[code] - means)
+        ray_slopes = rays @ mean_differences.T
+        margins = mean_differences @ means[code] + constant[code] - constant
         with np.errstate(divide="ignore", invalid="ignore"):
-            ends = -start / slope
-        low = np.maximum(np.where(slope > 0, ends, 0.0).max(axis=1), 0.0)
-        high = np.where(slope < 0, ends, np.inf).min(axis=1)
+            crossings = -margins / ray_slopes
+        low = np.maximum(np.where(ray_slopes > 0, crossings, 0.0).max(axis=1), 0.0)
+        high = np.where(ray_slopes < 0, crossings, np.inf).min(axis=1)
         # Ties are assigned to the first class.
-        behind = (start < 0) | ((start == 0) & (np.arange(k) < code))
-        kept = (low < high) & ~((slope == 0) & behind).any(axis=1)
-        low, high = (np.where(kept, end, np.inf) ** 2 / 2 for end in (low, high))
+        loses_at_origin = (margins < 0) | ((margins == 0) & (np.arange(k) < code))
+        is_nonempty = (low < high) & ~((ray_slopes == 0) & loses_at_origin).any(axis=1)
+        low, high = (np.where(is_nonempty, limit, np.inf) ** 2 / 2 for limit in (low, high))
         rates[code] = (scipy.special.gammainc(r / 2, low) + scipy.special.gammaincc(r / 2, high)).mean()
         moment = scipy.special.gammainc((r + 1) / 2, high) - scipy.special.gammainc((r + 1) / 2, low)
-        slopes[code] = -length * moment @ rays / len(rays)
+        slopes[code] = -mean_norm * moment @ rays / len(rays)
     return rates, slopes
 
 
-def _paid(means: Floats, log_prior: Floats, costs: Floats, stretch: float) -> tuple[Floats, Floats]:
+def _mean_costs(
+    means: Floats, log_prior: Floats, costs: Floats, density_factor: float
+) -> tuple[Floats, Floats]:
     """Mean costs of the classes under the rule of minimum expected cost, and their derivatives.
 
     Parameters
@@ -329,7 +339,7 @@ def _paid(means: Floats, log_prior: Floats, costs: Floats, stretch: float) -> tu
         Means of classes with unit covariance.
     log_prior : (K,) float
     costs : (K, K) float
-    stretch : float
+    density_factor : float
         Factor of the log densities in the rule.
 
     Returns
@@ -339,16 +349,16 @@ def _paid(means: Floats, log_prior: Floats, costs: Floats, stretch: float) -> tu
         Derivatives with respect to the means.
     """
     k, r = means.shape
-    noise = _points(k, r)
-    constant = log_prior - 0.5 * stretch * (means**2).sum(axis=1)
+    points = _quasi_random_points(k, r)
+    constant = log_prior - 0.5 * density_factor * (means**2).sum(axis=1)
     rates = np.empty(k)
     slopes = np.empty((k, r))
     for code, mean in enumerate(means):
-        values = stretch * (noise + mean) @ means.T + constant
-        weights = np.exp(values - values.max(axis=1, keepdims=True))
-        paid = costs[code, np.argmin(weights @ costs, axis=1)]
-        rates[code] = paid.mean()
-        slopes[code] = (paid - rates[code]) @ noise / len(noise)
+        scores = density_factor * (points + mean) @ means.T + constant
+        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+        row_costs = costs[code, np.argmin(weights @ costs, axis=1)]
+        rates[code] = row_costs.mean()
+        slopes[code] = (row_costs - rates[code]) @ points / len(points)
     return rates, slopes
 
 
@@ -357,28 +367,28 @@ def _rays(k: int, r: int) -> Floats:
     if r == 1:
         return np.array([[1.0], [-1.0]])
     if r == 2:
-        angles = 2 * np.pi * (np.arange(RAYS) + 0.5) / RAYS
+        angles = 2 * np.pi * (np.arange(N_RAYS) + 0.5) / N_RAYS
         return np.column_stack([np.cos(angles), np.sin(angles)])
-    points = _points(k, r)
+    points = _quasi_random_points(k, r)
     return np.asarray(points / np.linalg.norm(points, axis=1, keepdims=True))
 
 
-def _points(k: int, r: int) -> Floats:
+def _quasi_random_points(k: int, r: int) -> Floats:
     """Deterministic quasi-random points (m, r) of a standard normal distribution."""
     from scipy.stats import qmc
 
-    power = np.clip(np.floor(np.log2(PRODUCTS / (k * k * r))), 8, 16)
+    power = np.clip(np.floor(np.log2(MAX_PRODUCTS / (k * k * r))), 8, 16)
     return np.asarray(scipy.special.ndtri(qmc.Sobol(r, seed=0).random_base2(int(power))))
 
 
-def typical(d2: Floats, counts: Floats, free: Floats, p: int) -> Floats:
+def typical(d2: Floats, counts: Floats, dfs: Floats, p: int) -> Floats:
     """Typicality P(D2 > d2 | class) of rows that are not in the fit.
 
     Parameters
     ----------
     d2 : (K, m) float
         Squared distances under unbiased covariances.
-    counts, free : (K, m) or (K, 1) float
+    counts, dfs : (K, m) or (K, 1) float
         Class counts n_k and degrees of freedom nu of the covariance, without the row.
     p : int
         Number of columns.
@@ -388,8 +398,8 @@ def typical(d2: Floats, counts: Floats, free: Floats, p: int) -> Floats:
     (K, m) float
         NaN for nu < p.
     """
-    denominator = np.where(free >= p, free - p + 1, np.nan)
-    f = counts / (counts + 1) * d2 * denominator / (free * p)
+    denominator = np.where(dfs >= p, dfs - p + 1, np.nan)
+    f = counts / (counts + 1) * d2 * denominator / (dfs * p)
     return np.asarray(f_sf(f, p, denominator))
 
 
@@ -400,27 +410,27 @@ class ScoreCovariance:
     Attributes
     ----------
     variances : (m, K) float
-    times : callable
+    multiply : callable
         Multiplies the covariance of each row by a vector: (m, K) to (m, K).
     """
 
     variances: Floats
-    times: Callable[[Floats], Floats]
+    multiply: Callable[[Floats], Floats]
 
 
 def common_covariance(
-    d2: Floats, gaps: Floats, counts: Floats, nu: float, *, estimated_prior: bool
+    d2: Floats, mean_distances: Floats, counts: Floats, nu: float, *, estimated_prior: bool
 ) -> ScoreCovariance:
     """Covariances of the scores for a common covariance matrix.
 
     Because 2 u_k'u_l is D2_k + D2_l minus the squared distance of means k and l, products with a vector need
-    only three products with `gaps`, and no matrix per row is formed.
+    only three products with `mean_distances`, and no matrix per row is formed.
 
     Parameters
     ----------
     d2 : (m, K) float
         Squared distances of rows from the class means.
-    gaps : (K, K) float
+    mean_distances : (K, K) float
         Squared distances between the means.
     counts : (K,) float
     nu : float
@@ -431,17 +441,21 @@ def common_covariance(
     ScoreCovariance
     """
     means = (d2 + estimated_prior) / counts
-    squares = gaps**2
+    squares = mean_distances**2
 
-    def times(v: Floats) -> Floats:
-        along = v * d2
-        twice = v @ gaps
-        inner = d2 * v.sum(axis=1, keepdims=True) + 2 * (along.sum(axis=1, keepdims=True) - twice)
-        inner *= d2
-        inner += (along * d2).sum(axis=1, keepdims=True) - 2 * (along @ gaps) + v @ squares
-        return np.asarray(inner / (8 * nu) + means * v)
+    def multiply(v: Floats) -> Floats:
+        weighted_d2 = v * d2
+        mean_products = v @ mean_distances
+        products = d2 * v.sum(axis=1, keepdims=True) + 2 * (
+            weighted_d2.sum(axis=1, keepdims=True) - mean_products
+        )
+        products *= d2
+        products += (
+            (weighted_d2 * d2).sum(axis=1, keepdims=True) - 2 * (weighted_d2 @ mean_distances) + v @ squares
+        )
+        return np.asarray(products / (8 * nu) + means * v)
 
-    return ScoreCovariance(means + d2**2 / (2 * nu), times)
+    return ScoreCovariance(means + d2**2 / (2 * nu), multiply)
 
 
 def separate_covariance(
@@ -483,20 +497,22 @@ def delta_intervals(posteriors: Floats, covariance: ScoreCovariance, level: floa
     """
     others = 1 - posteriors
     rows = np.arange(len(posteriors))
-    top = posteriors.argmax(axis=1)
+    best_class = posteriors.argmax(axis=1)
     remaining = posteriors.copy()
-    remaining[rows, top] = 0.0
+    remaining[rows, best_class] = 0.0
     # If p rounds to one, 1 - p is the sum of the other posteriors.
-    others[rows, top] = np.where(posteriors[rows, top] > 0.5, remaining.sum(axis=1), others[rows, top])
+    others[rows, best_class] = np.where(
+        posteriors[rows, best_class] > 0.5, remaining.sum(axis=1), others[rows, best_class]
+    )
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         # The derivatives for class k are (e_k - p)/(1 - p_k); one product per row serves all k.
-        product = covariance.times(posteriors)
-        whole = np.einsum("mk,mk->m", posteriors, product)[:, None]
-        variance = (covariance.variances - 2 * product + whole) / others**2
+        product = covariance.multiply(posteriors)
+        quadratic_forms = np.einsum("mk,mk->m", posteriors, product)[:, None]
+        variance = (covariance.variances - 2 * product + quadratic_forms) / others**2
         # For p_k near one, e_k - p would lose accuracy by cancellation.
-        slopes = -posteriors / others[rows, top][:, None]
-        slopes[rows, top] = 1.0
-        variance[rows, top] = np.einsum("mj,mj->m", slopes, covariance.times(slopes))
+        slopes = -posteriors / others[rows, best_class][:, None]
+        slopes[rows, best_class] = 1.0
+        variance[rows, best_class] = np.einsum("mj,mj->m", slopes, covariance.multiply(slopes))
         logit = np.log(posteriors) - np.log(others)
         # A variance of zero may be slightly negative by rounding.
         half = normal_isf((1 - level) / 2) * np.sqrt(np.maximum(variance, 0.0))

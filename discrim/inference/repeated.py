@@ -38,7 +38,7 @@ from discrim.inference.manova import Hypothesis, LeastSquares
 
 HuynhFeldt = Literal["lecoutre", "1976"]
 
-NOT_ORTHOGONAL = 1e-9
+MAX_COSINE = 1e-9
 """Cosine above which two within-subject contrasts are not orthogonal."""
 
 
@@ -61,10 +61,10 @@ def contrasts_of(codes: Sequence[Codes]) -> Floats | None:
     [-0.5, -0.5, 0.5, 0.5]
     """
     columns = np.ones((len(codes[0]), 1))
-    for each in codes:
-        levels = int(each.max()) + 1
-        summed = np.vstack([np.eye(levels - 1), -np.ones((1, levels - 1))])[each]
-        columns = (columns[:, :, None] * summed[:, None, :]).reshape(len(each), -1)
+    for levels_by_response in codes:
+        n_levels = int(levels_by_response.max()) + 1
+        sum_coding = np.vstack([np.eye(n_levels - 1), -np.ones((1, n_levels - 1))])[levels_by_response]
+        columns = (columns[:, :, None] * sum_coding[:, None, :]).reshape(len(levels_by_response), -1)
     if columns.shape[1] >= len(columns) or np.linalg.matrix_rank(columns) < columns.shape[1]:
         return None
     return np.asarray(np.linalg.qr(columns)[0])
@@ -74,7 +74,7 @@ def not_orthogonal(contrasts: Sequence[Floats]) -> tuple[int, int] | None:
     """Positions of the first two groups of contrasts that are not orthogonal, or None."""
     for j, later in enumerate(contrasts):
         for i, earlier in enumerate(contrasts[:j]):
-            if np.abs(earlier.T @ later).max() > NOT_ORTHOGONAL:
+            if np.abs(earlier.T @ later).max() > MAX_COSINE:
                 return i, j
     return None
 
@@ -97,27 +97,27 @@ class Sphericity:
     hf: float
 
 
-def sphericity(numbers: LeastSquares, total: float, kind: HuynhFeldt) -> Sphericity:
+def sphericity(model: LeastSquares, total: float, huynh_feldt: HuynhFeldt) -> Sphericity:
     """Test sphericity of a model whose responses are d orthonormal contrasts.
 
     Parameters
     ----------
-    numbers : LeastSquares
+    model : LeastSquares
     total : float
         Number of rows N.
-    kind : {"lecoutre", "1976"}
+    huynh_feldt : {"lecoutre", "1976"}
         Variant of the Huynh-Feldt estimate.
 
     Returns
     -------
     Sphericity
     """
-    roots = np.linalg.svd(numbers.error, compute_uv=False) ** 2
+    roots = np.linalg.svd(model.error, compute_uv=False) ** 2
     d = len(roots)
-    v = numbers.df
+    v = model.df
     roots = roots / roots.mean()
     gg = d / float((roots**2).sum())
-    n = v + 1 if kind == "lecoutre" else total
+    n = v + 1 if huynh_feldt == "lecoutre" else total
     # The estimate is unbounded if v = d eps.
     with np.errstate(divide="ignore"):
         hf = float(np.divide(n * d * gg - 2, d * (v - d * gg)))
@@ -128,22 +128,22 @@ def sphericity(numbers: LeastSquares, total: float, kind: HuynhFeldt) -> Spheric
     z = -v * rho * log_w
     f = d * (d + 1) / 2 - 1
     w2 = (d + 2) * (d - 1) * (d - 2) * (2 * d**3 + 6 * d * d + 3 * d + 2) / (288 * (d * v * rho) ** 2)
-    first, second = (float(chi2_sf(z, each)) for each in (f, f + 4))
+    first, second = (float(chi2_sf(z, df)) for df in (f, f + 4))
     return Sphericity(float(np.exp(log_w)), first + w2 * (second - first), gg, hf)
 
 
 def univariate_row(
-    numbers: LeastSquares, hypothesis: Hypothesis, total: float, kind: HuynhFeldt
+    model: LeastSquares, hypothesis: Hypothesis, total: float, huynh_feldt: HuynhFeldt
 ) -> dict[str, float]:
     """Univariate test of a hypothesis on d orthonormal contrasts.
 
     Parameters
     ----------
-    numbers : LeastSquares
+    model : LeastSquares
     hypothesis : Hypothesis
     total : float
         Number of rows N.
-    kind : {"lecoutre", "1976"}
+    huynh_feldt : {"lecoutre", "1976"}
         Variant of the Huynh-Feldt estimate.
 
     Returns
@@ -151,14 +151,18 @@ def univariate_row(
     dict of float
         SS, df1, SS_error, df2, F; p-values p, p_GG and p_HF (the last with eps at most 1); GG, HF and eta2.
     """
-    d = len(numbers.error)
-    found = sphericity(numbers, total, kind)
+    d = len(model.error)
+    sphericity_test = sphericity(model, total, huynh_feldt)
     explained = float((hypothesis.part**2).sum())
-    error = float((numbers.error**2).sum())
+    residual = float((model.error**2).sum())
     df1 = float(hypothesis.df * d) if hypothesis.df else np.nan
-    df2 = numbers.df * d
-    f = explained / df1 / (error / df2)
-    eps = {"": 1.0, "_GG": found.gg, "_HF": min(found.hf, 1.0)}
-    row = {"SS": explained, "df1": df1, "SS_error": error, "df2": df2, "F": f}
+    df2 = model.df * d
+    f = explained / df1 / (residual / df2)
+    eps = {"": 1.0, "_GG": sphericity_test.gg, "_HF": min(sphericity_test.hf, 1.0)}
+    row = {"SS": explained, "df1": df1, "SS_error": residual, "df2": df2, "F": f}
     row |= {f"p{name}": float(f_sf(f, e * df1, e * df2)) for name, e in eps.items()}
-    return row | {"GG": found.gg, "HF": found.hf, "eta2": explained / (explained + error)}
+    return row | {
+        "GG": sphericity_test.gg,
+        "HF": sphericity_test.hf,
+        "eta2": explained / (explained + residual),
+    }

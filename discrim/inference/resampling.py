@@ -71,21 +71,21 @@ from discrim.core.numerics.progress import Progress
 from discrim.core.numerics.special import chi2_sf, t_isf, t_sf
 from discrim.errors import DataError
 
-CHUNK = 2**20
+MAX_CHUNK_ELEMENTS = 2**20
 """Maximum number of elements of replicates in memory at once."""
 
-TIE = 1e-12
+TIE_TOLERANCE = 1e-12
 """Difference of statistics of order one that is attributed to rounding."""
 
 
-def ratio(logdets: Floats, whole: Floats, counts: Floats, p: int) -> Floats:
+def likelihood_ratio_statistic(logdets: Floats, total_logdet: Floats, counts: Floats, p: int) -> Floats:
     """Likelihood-ratio statistic -2 ln Lambda of LDA against QDA.
 
     Parameters
     ----------
     logdets : (..., K) float
         Log-determinants of the class scatters.
-    whole : (...) float
+    total_logdet : (...) float
         Log-determinants of their sums.
     counts : (K,) float
     p : int
@@ -97,18 +97,18 @@ def ratio(logdets: Floats, whole: Floats, counts: Floats, p: int) -> Floats:
     """
     total = float(counts.sum())
     constant = total * p * np.log(total) - p * float(counts @ np.log(counts))
-    return np.asarray(total * whole - logdets @ counts - constant)
+    return np.asarray(total * total_logdet - logdets @ counts - constant)
 
 
-def _roots(free: Floats, p: int, size: int, rng: np.random.Generator) -> Floats:
-    """Draw lower triangular roots (size, K, p, p) of Wishart matrices with unit scale and df `free` (K,)."""
-    roots = np.tril(rng.standard_normal((size, len(free), p, p)), -1)
-    diagonal = np.sqrt(rng.chisquare(free[:, None] - np.arange(p), (size, len(free), p)))
+def _draw_wishart_roots(dfs: Floats, p: int, size: int, rng: np.random.Generator) -> Floats:
+    """Draw lower triangular roots (size, K, p, p) of Wishart matrices with unit scale and df `dfs` (K,)."""
+    roots = np.tril(rng.standard_normal((size, len(dfs), p, p)), -1)
+    diagonal = np.sqrt(rng.chisquare(dfs[:, None] - np.arange(p), (size, len(dfs), p)))
     roots[..., np.arange(p), np.arange(p)] = diagonal
     return roots
 
 
-def _by_chunks(draw: Callable[[int], Floats], replicates: int, numbers: int, title: str) -> Floats:
+def _draw_in_chunks(draw: Callable[[int], Floats], replicates: int, n_elements: int, title: str) -> Floats:
     """Draw statistics in chunks and show the progress.
 
     Parameters
@@ -116,7 +116,7 @@ def _by_chunks(draw: Callable[[int], Floats], replicates: int, numbers: int, tit
     draw : callable
         Maps a number to that many statistics.
     replicates : int
-    numbers : int
+    n_elements : int
         Number of elements in memory per replicate.
     title : str
         Label of the progress bar.
@@ -125,13 +125,13 @@ def _by_chunks(draw: Callable[[int], Floats], replicates: int, numbers: int, tit
     -------
     (replicates,) float
     """
-    size = int(np.clip(CHUNK // numbers, 1, replicates))
-    parts = []
+    chunk_size = int(np.clip(MAX_CHUNK_ELEMENTS // n_elements, 1, replicates))
+    chunks = []
     with Progress(replicates, title) as progress:
-        for start in range(0, replicates, size):
-            parts.append(draw(min(size, replicates - start)))
-            progress(len(parts[-1]))
-    return np.concatenate(parts)
+        for start in range(0, replicates, chunk_size):
+            chunks.append(draw(min(chunk_size, replicates - start)))
+            progress(len(chunks[-1]))
+    return np.concatenate(chunks)
 
 
 def bootstrap_ratios(counts: Floats, p: int, replicates: int, seed: int | None) -> Floats:
@@ -152,14 +152,14 @@ def bootstrap_ratios(counts: Floats, p: int, replicates: int, seed: int | None) 
     rng = np.random.default_rng(seed)
 
     def draw(size: int) -> Floats:
-        roots = _roots(counts - 1, p, size, rng)
+        roots = _draw_wishart_roots(counts - 1, p, size, rng)
         logdets = 2 * np.log(np.diagonal(roots, axis1=2, axis2=3)).sum(axis=-1)
         # Stack the roots of the classes, which makes the sum over classes one product.
         side_by_side = np.swapaxes(roots, 1, 2).reshape(size, p, -1)
-        whole = np.linalg.slogdet(side_by_side @ np.swapaxes(side_by_side, 1, 2))[1]
-        return ratio(logdets, whole, counts, p)
+        total_logdets = np.linalg.slogdet(side_by_side @ np.swapaxes(side_by_side, 1, 2))[1]
+        return likelihood_ratio_statistic(logdets, total_logdets, counts, p)
 
-    return _by_chunks(draw, replicates, len(counts) * p * p, "parametric bootstrap")
+    return _draw_in_chunks(draw, replicates, len(counts) * p * p, "parametric bootstrap")
 
 
 def permutation_ratios(
@@ -193,13 +193,13 @@ def permutation_ratios(
             scatters.append(np.swapaxes(rows, 1, 2) @ rows)
         stacked = np.stack(scatters, axis=1)
         logdets = np.linalg.slogdet(stacked)[1]
-        whole = np.linalg.slogdet(stacked.sum(axis=1))[1]
-        return ratio(logdets, whole, counts.astype(np.float64), p)
+        total_logdets = np.linalg.slogdet(stacked.sum(axis=1))[1]
+        return likelihood_ratio_statistic(logdets, total_logdets, counts.astype(np.float64), p)
 
-    return _by_chunks(draw, replicates, n * p, "permutation")
+    return _draw_in_chunks(draw, replicates, n * p, "permutation")
 
 
-SORTED = 2**21
+MAX_SORTED_ELEMENTS = 2**21
 """Maximum number of elements that are sorted at once."""
 
 
@@ -231,40 +231,40 @@ class RunningInterval:
         self._high *= -1
         self._new = np.empty((self._size, *shape))
         self._missing = np.zeros(shape, dtype=bool)
-        self._waiting = 0
+        self._n_buffered = 0
 
     def add(self, values: Floats) -> None:
         """Add a replicate."""
-        self._new[self._waiting] = values
+        self._new[self._n_buffered] = values
         self._missing |= np.isnan(values)
-        self._waiting += 1
-        if self._waiting == self._size:
-            self._settle()
+        self._n_buffered += 1
+        if self._n_buffered == self._size:
+            self._merge_buffer()
 
-    def _settle(self) -> None:
+    def _merge_buffer(self) -> None:
         """Merge the buffered replicates into the outermost values."""
         count = self._missing.size // len(self._missing) if len(self._missing) else 1
-        step = max(SORTED // (2 * self._size * count), 1)
-        for start in range(0, len(self._missing), step):
-            part = np.s_[:, start : start + step]
-            for outermost, sign in ((self._low[part], 1.0), (self._high[part], -1.0)):
-                both = np.concatenate([outermost, self._new[: self._waiting][part]])
-                both *= sign
-                both.partition(self._size - 1, axis=0)
-                np.multiply(both[: self._size], sign, out=outermost)
-        self._waiting = 0
+        chunk_size = max(MAX_SORTED_ELEMENTS // (2 * self._size * count), 1)
+        for start in range(0, len(self._missing), chunk_size):
+            chunk = np.s_[:, start : start + chunk_size]
+            for outermost, sign in ((self._low[chunk], 1.0), (self._high[chunk], -1.0)):
+                candidates = np.concatenate([outermost, self._new[: self._n_buffered][chunk]])
+                candidates *= sign
+                candidates.partition(self._size - 1, axis=0)
+                np.multiply(candidates[: self._size], sign, out=outermost)
+        self._n_buffered = 0
 
     def ends(self) -> tuple[Floats, Floats]:
         """Return lower and upper quantiles with NumPy's linear interpolation; NaN if a replicate is NaN."""
-        if self._waiting:
-            self._settle()
-        share = self._position - int(self._position)
+        if self._n_buffered:
+            self._merge_buffer()
+        fraction = self._position - int(self._position)
         limits = []
         for outermost, sign in ((self._low, 1.0), (self._high, -1.0)):
             nearest = np.partition(sign * outermost, [self._size - 2, self._size - 1], axis=0)[-2:]
             with np.errstate(invalid="ignore"):
-                end = sign * (nearest[0] + share * (nearest[1] - nearest[0]))
-            limits.append(np.where(self._missing, np.nan, end))
+                limit = sign * (nearest[0] + fraction * (nearest[1] - nearest[0]))
+            limits.append(np.where(self._missing, np.nan, limit))
         return limits[0], limits[1]
 
 
@@ -316,7 +316,7 @@ def mcnemar(b: float, c: float) -> McNemar:
     return McNemar(exact, statistic, float(chi2_sf(statistic, 1)))
 
 
-MOST_STEPS = 10**9
+MAX_EXACT_ADDITIONS = 10**9
 """Maximum number of additions of an exact test."""
 
 
@@ -332,7 +332,7 @@ def grouped_mcnemar(differences: Floats) -> McNemar:
     Returns
     -------
     McNemar
-        The exact p-value is NaN if it would need more than `MOST_STEPS` additions.
+        The exact p-value is NaN if it would need more than `MAX_EXACT_ADDITIONS` additions.
 
     Examples
     --------
@@ -345,16 +345,16 @@ def grouped_mcnemar(differences: Floats) -> McNemar:
     total = abs(float(differences.sum()))
     statistic = max(total - 1.0, 0.0) ** 2 / float(sizes @ sizes)
     # Largest total size of the groups with reversed sign; the other tail follows by symmetry.
-    most = (float(sizes.sum()) - total) / 2
+    max_reversed = (float(sizes.sum()) - total) / 2
     exact = np.nan
-    if (most + 1) * len(sizes) <= MOST_STEPS:
-        chances = np.zeros(int(most) + 1)
-        chances[0] = 1.0
+    if (max_reversed + 1) * len(sizes) <= MAX_EXACT_ADDITIONS:
+        probabilities = np.zeros(int(max_reversed) + 1)
+        probabilities[0] = 1.0
         for size in sizes.astype(np.int64).tolist():
-            turned = chances[:-size].copy() if size <= most else chances[:0]
-            chances *= 0.5
-            chances[len(chances) - len(turned) :] += 0.5 * turned
-        exact = min(1.0, 2.0 * float(chances.sum()))
+            shifted = probabilities[:-size].copy() if size <= max_reversed else probabilities[:0]
+            probabilities *= 0.5
+            probabilities[len(probabilities) - len(shifted) :] += 0.5 * shifted
+        exact = min(1.0, 2.0 * float(probabilities.sum()))
     return McNemar(exact, statistic, float(chi2_sf(statistic, 1)))
 
 
@@ -375,9 +375,9 @@ def fold_errors(values: Floats, folds: int) -> tuple[float, float]:
     """
     if len(values) < 2 or not np.isfinite(values).all():
         return np.nan, np.nan
-    spread = float(values.std(ddof=1))
-    share = 1 / len(values)
-    return float(spread * np.sqrt(share)), float(spread * np.sqrt(share + 1 / (folds - 1)))
+    sd = float(values.std(ddof=1))
+    variance_factor = 1 / len(values)
+    return float(sd * np.sqrt(variance_factor)), float(sd * np.sqrt(variance_factor + 1 / (folds - 1)))
 
 
 def corrected_t(differences: Floats, folds: int, level: float = 0.95) -> CorrectedT:
@@ -405,14 +405,14 @@ def corrected_t(differences: Floats, folds: int, level: float = 0.95) -> Correct
     """
     mean = float(differences.mean())
     df = len(differences) - 1.0
-    _, error = fold_errors(differences, folds)
+    _, se = fold_errors(differences, folds)
     if not differences.any():
-        return CorrectedT(mean, error, 0.0, df, 1.0, mean, mean)
+        return CorrectedT(mean, se, 0.0, df, 1.0, mean, mean)
     with np.errstate(divide="ignore"):
-        statistic = float(np.divide(mean, error))
-    half = float(t_isf((1 - level) / 2, df)) * error
+        statistic = float(np.divide(mean, se))
+    half = float(t_isf((1 - level) / 2, df)) * se
     pvalue = 2 * float(t_sf(abs(statistic), df))
-    return CorrectedT(mean, error, statistic, df, pvalue, mean - half, mean + half)
+    return CorrectedT(mean, se, statistic, df, pvalue, mean - half, mean + half)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -434,11 +434,11 @@ class Shuffle:
     @classmethod
     def of(cls, codes: Codes, units: Codes | None, blocks: Codes | None) -> Shuffle:
         """Build from classes (m,), units (default: single rows) and blocks (default: one) of the rows."""
-        numbers = np.arange(len(codes)) if units is None else np.unique(units, return_inverse=True)[1]
-        within = np.zeros(len(codes), dtype=np.intp) if blocks is None else blocks
-        _, first = np.unique(numbers, return_index=True)
-        numbered = np.unique(within[first], return_inverse=True)[1]
-        return cls(numbers.astype(np.intp), codes[first], numbered.astype(np.intp))
+        unit_ids = np.arange(len(codes)) if units is None else np.unique(units, return_inverse=True)[1]
+        block_of_rows = np.zeros(len(codes), dtype=np.intp) if blocks is None else blocks
+        _, first = np.unique(unit_ids, return_index=True)
+        block_ids = np.unique(block_of_rows[first], return_inverse=True)[1]
+        return cls(unit_ids.astype(np.intp), codes[first], block_ids.astype(np.intp))
 
     def codes(self, rng: np.random.Generator) -> Codes:
         """Classes (m,) of the rows after a random permutation."""
@@ -451,26 +451,26 @@ class Shuffle:
     def every(self) -> Iterator[Codes]:
         """Yield the classes (m,) of the rows for each distinct labelling."""
         members = [np.flatnonzero(self.blocks == block) for block in range(int(self.blocks.max()) + 1)]
-        each = [list(_arrangements(self.labels[rows].tolist())) for rows in members]
+        orders_by_block = [list(_distinct_permutations(self.labels[rows].tolist())) for rows in members]
         labels = np.empty_like(self.labels)
-        for chosen in product(*each):
-            for rows, arranged in zip(members, chosen, strict=True):
-                labels[rows] = arranged
+        for chosen in product(*orders_by_block):
+            for rows, block_order in zip(members, chosen, strict=True):
+                labels[rows] = block_order
             yield labels[self.units]
 
     def log_labellings(self) -> float:
         """Logarithm of the number of distinct labellings."""
-        alike = np.unique(np.stack([self.blocks, self.labels]), axis=1, return_counts=True)[1]
+        label_counts = np.unique(np.stack([self.blocks, self.labels]), axis=1, return_counts=True)[1]
         log_orders = scipy.special.gammaln(np.bincount(self.blocks) + 1.0).sum()
-        return float(log_orders - scipy.special.gammaln(alike + 1.0).sum())
+        return float(log_orders - scipy.special.gammaln(label_counts + 1.0).sum())
 
 
-def _arrangements(labels: list[int]) -> Iterator[list[int]]:
+def _distinct_permutations(labels: list[int]) -> Iterator[list[int]]:
     """Yield the distinct permutations of labels in sorted order.
 
     Examples
     --------
-    >>> list(_arrangements([1, 0, 1]))
+    >>> list(_distinct_permutations([1, 0, 1]))
     [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
     """
     order = sorted(labels)
@@ -487,25 +487,25 @@ def _arrangements(labels: list[int]) -> Iterator[list[int]]:
 
 def mixed_unit(codes: Codes, units: Codes) -> tuple[int, int, int] | None:
     """First unit whose rows have different codes, with two of its codes; None if there is none."""
-    first = np.zeros(int(units.max()) + 1, dtype=np.intp)
-    first[units[::-1]] = codes[::-1]
-    other = np.flatnonzero(first[units] != codes)
-    if not len(other):
+    first_codes = np.zeros(int(units.max()) + 1, dtype=np.intp)
+    first_codes[units[::-1]] = codes[::-1]
+    differing_rows = np.flatnonzero(first_codes[units] != codes)
+    if not len(differing_rows):
         return None
-    at = int(other[0])
-    return int(units[at]), int(first[units[at]]), int(codes[at])
+    row = int(differing_rows[0])
+    return int(units[row]), int(first_codes[units[row]]), int(codes[row])
 
 
-def permutation_pvalue(observed: float, drawn: Floats, unit: float = 1.0) -> float:
+def permutation_pvalue(observed: float, permuted: Floats, unit: float = 1.0) -> float:
     """Permutation p-value (1 + b) / (1 + P), with b the number of statistics at least as large as observed.
 
     Parameters
     ----------
     observed : float
-    drawn : (P,) float
+    permuted : (P,) float
         Statistics of the permutations.
     unit : float
-        Magnitude of the statistics; differences up to `TIE` times the unit count as ties.
+        Magnitude of the statistics; differences up to `TIE_TOLERANCE` times the unit count as ties.
 
     Returns
     -------
@@ -516,7 +516,7 @@ def permutation_pvalue(observed: float, drawn: Floats, unit: float = 1.0) -> flo
     >>> permutation_pvalue(0.9, np.array([0.5, 0.6, 0.9]))
     0.5
     """
-    return float((1 + (drawn >= observed - TIE * unit).sum()) / (1 + len(drawn)))
+    return float((1 + (permuted >= observed - TIE_TOLERANCE * unit).sum()) / (1 + len(permuted)))
 
 
 def deal(codes: Codes, folds: int, repeats: int, rng: np.random.Generator) -> Codes:
@@ -538,18 +538,18 @@ def deal(codes: Codes, folds: int, repeats: int, rng: np.random.Generator) -> Co
         Fold of each row in each repeat; -1 for a row without a class.
     """
     positions = np.flatnonzero(codes >= 0)
-    dealt = np.full((repeats, len(codes)), -1, dtype=np.intp)
-    classes = _as_they_appear(codes[positions])
+    fold_ids = np.full((repeats, len(codes)), -1, dtype=np.intp)
+    classes = _codes_by_appearance(codes[positions])
     # NumPy sorts 16-bit integers by radix sort, in linear time.
     classes = classes.astype(np.int16) if len(classes) and classes.max() < 2**15 else classes
-    for fold_of in dealt:
+    for fold_of in fold_ids:
         order = rng.permutation(len(positions))
         order = order[np.argsort(classes[order], kind="stable")]
         fold_of[positions[order]] = np.arange(len(order)) % folds
-    return dealt
+    return fold_ids
 
 
-def _as_they_appear(codes: Codes) -> Codes:
+def _codes_by_appearance(codes: Codes) -> Codes:
     """Renumber codes in the order of appearance, to be independent of the order of levels."""
     return np.asarray(pd.factorize(codes)[0], dtype=np.intp)
 
@@ -571,40 +571,41 @@ def deal_groups(codes: Codes, groups: Codes, folds: int, repeats: int, rng: np.r
     (R, n) int
         Fold of each row in each repeat; -1 for a row without a class.
     """
-    used = codes >= 0
-    groups = groups[used]
-    classes = _as_they_appear(codes[used])
+    labelled_mask = codes >= 0
+    groups = groups[labelled_mask]
+    classes = _codes_by_appearance(codes[labelled_mask])
     n_groups = int(groups.max()) + 1
     n_classes = int(classes.max()) + 1
     counts = np.zeros((n_groups, n_classes))
     np.add.at(counts, (groups, classes), 1.0)
-    shares = counts / counts.sum(axis=0)
+    class_proportions = counts / counts.sum(axis=0)
     sizes = counts.sum(axis=1)
-    dealt = np.full((repeats, len(codes)), -1, dtype=np.intp)
-    for fold_of in dealt:
+    fold_ids = np.full((repeats, len(codes)), -1, dtype=np.intp)
+    for fold_of in fold_ids:
         order = rng.permutation(n_groups)
         order = order[np.argsort(-sizes[order], kind="stable")]
-        place = np.empty(n_groups, dtype=np.intp)
+        fold_of_group = np.empty(n_groups, dtype=np.intp)
         fold_counts = np.zeros((folds, n_classes))
         rows = np.zeros(folds)
         for group in order.tolist():
-            cost = fold_counts @ shares[group]
+            cost = fold_counts @ class_proportions[group]
             # Treat folds with equal costs up to rounding as tied.
-            near = cost <= cost.min() + 1e-9
-            fold = int(np.argmin(np.where(near, rows, np.inf)))
-            place[group] = fold
+            has_min_cost = cost <= cost.min() + 1e-9
+            fold = int(np.argmin(np.where(has_min_cost, rows, np.inf)))
+            fold_of_group[group] = fold
             fold_counts[fold] += counts[group]
             rows[fold] += sizes[group]
-        fold_of[used] = place[groups]
-    return dealt
+        fold_of[labelled_mask] = fold_of_group[groups]
+    return fold_ids
 
 
 def check_folds(folds: Any, rows: int) -> None:
     """Raise a DataError unless `folds` is an integer between 2 and the number of rows."""
-    whole = isinstance(folds, (int, np.integer)) and not isinstance(folds, bool)
-    if not (whole and 2 <= folds <= rows):
+    is_integer = isinstance(folds, (int, np.integer)) and not isinstance(folds, bool)
+    if not (is_integer and 2 <= folds <= rows):
         raise DataError(
-            f"folds={folds!r} is not valid.", hint=f"Give a number from 2 to the {rows} rows of the fit."
+            f"folds={folds!r} is not valid.",
+            hint=f"Give a whole number from 2 to {rows}, the number of observations.",
         )
 
 
@@ -625,5 +626,5 @@ def generator(seed: int | None) -> np.random.Generator:
         return np.random.default_rng(seed)
     except (TypeError, ValueError):
         raise DataError(
-            f"seed={seed!r} is not valid.", hint="Give a whole number, 0 or more, or None."
+            f"seed={seed!r} is not valid.", hint="Give a nonnegative whole number, or None."
         ) from None

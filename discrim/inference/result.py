@@ -17,7 +17,7 @@ from discrim.core.numerics.special import chi2_sf
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """One hypothesis test.
+    """Result of one hypothesis test.
 
     Attributes
     ----------
@@ -35,12 +35,15 @@ class TestResult:
         Assumptions of the p-value.
     approximations : dict of str to tuple
         Rows of the table by their labels: the values of its columns for each approximation.
-    numbers : tuple of (str, float)
+    labelled_values : tuple of (str, float)
         Values in the printed line with their labels; the degrees of freedom belong to the last one. A label
         is empty if the name of the test is the label. By default the statistic, as a chi-square.
     columns : tuple of str
         Names of the columns of the table.
     """
+
+    # Keep pytest from collecting the class, whose name begins with "Test".
+    __test__ = False
 
     name: str
     statistic: float
@@ -48,7 +51,7 @@ class TestResult:
     pvalue: float
     assumes: str
     approximations: Mapping[str, tuple[float, float, float, float]]
-    numbers: tuple[tuple[str, float], ...] = ()
+    labelled_values: tuple[tuple[str, float], ...] = ()
     columns: tuple[str, ...] = ("statistic", "df", "df2", "p")
 
     @property
@@ -94,28 +97,31 @@ class TestResult:
     def _line(self) -> str:
         """One-line summary of the test."""
         df = ", df " + ", ".join(f"{d:.6g}" for d in self._df) if self._df else ""
-        numbers = self.numbers or (("chi-square", self.statistic),)
-        text = ", ".join(f"{word} {number:.6g}".lstrip() for word, number in numbers)
-        return f"{self.name}: {text}{df}, p {_p(self.pvalue) or 'nan'}"
+        labelled_values = self.labelled_values or (("chi-square", self.statistic),)
+        text = ", ".join(f"{word} {number:.6g}".lstrip() for word, number in labelled_values)
+        return f"{self.name}: {text}{df}, p {_format_pvalue(self.pvalue) or 'nan'}"
 
     def _cells(self) -> list[list[str]]:
         """Texts of the table, the header first; missing values are blank."""
         rows = [
             [
                 label,
-                *(_p(x) if name == "p" else _number(x) for name, x in zip(self.columns, row, strict=True)),
+                *(
+                    _format_pvalue(x) if name == "p" else _format_number(x)
+                    for name, x in zip(self.columns, row, strict=True)
+                ),
             ]
             for label, row in self.approximations.items()
         ]
         return [["", *self.columns], *rows]
 
 
-def _p(p: float) -> str:
+def _format_pvalue(p: float) -> str:
     """Format a p-value; very small ones as an upper bound."""
-    return "<1e-300" if p < 1e-300 else _number(p, 3)
+    return "<1e-300" if p < 1e-300 else _format_number(p, 3)
 
 
-def _number(x: Any, digits: int = 6) -> str:
+def _format_number(x: Any, digits: int = 6) -> str:
     """Format a number; a missing value is blank."""
     if isinstance(x, str):
         return x

@@ -85,7 +85,9 @@ class Area:
 NO_AREA = Area(np.nan, np.nan, np.nan, np.nan)
 
 
-def area_of(auc: float, se: float, level: float, limits: tuple[float, float] = (np.nan, np.nan)) -> Area:
+def area_with_interval(
+    auc: float, se: float, level: float, limits: tuple[float, float] = (np.nan, np.nan)
+) -> Area:
     """Area with its interval; `limits` are used if the standard error is zero.
 
     Parameters
@@ -126,12 +128,12 @@ def extreme_limits(auc: float, m: float, n: float, level: float) -> tuple[float,
     z = check_level(level)
     mean = (m + n) / 2 - 1
 
-    def beyond(area: float) -> float:
+    def limit_equation(area: float) -> float:
         # (1 - t)^2 = z^2 var(t), divided by 1 - t.
         inner = 1 + mean * (1 - area) / (2 - area) + mean * area / (1 + area)
         return (1 - area) - z**2 * area * inner / (m * n)
 
-    limit = float(scipy.optimize.brentq(beyond, 0.0, 1.0, xtol=1e-14))
+    limit = float(scipy.optimize.brentq(limit_equation, 0.0, 1.0, xtol=1e-14))
     return (limit, 1.0) if auc == 1 else (0.0, 1 - limit)
 
 
@@ -157,11 +159,11 @@ def roc_curve(scores: Floats, positive: NDArray[np.bool_], weights: Floats | Non
     >>> curve.true_positive.tolist(), curve.false_positive.tolist()
     ([0.0, 0.5, 0.5, 1.0, 1.0], [0.0, 0.0, 0.5, 0.5, 1.0])
     """
-    values, in_class, others = _tied(scores, positive, weights)
-    called = [np.append(0.0, np.cumsum(counts[::-1])) for counts in (in_class, others)]
+    values, in_class, others = _weights_by_score(scores, positive, weights)
+    cumulative_counts = [np.append(0.0, np.cumsum(counts[::-1])) for counts in (in_class, others)]
     with np.errstate(invalid="ignore"):
-        true, false = (counts / counts[-1] for counts in called)
-    return Curve(np.append(np.inf, values[::-1]), false, true)
+        true_positive, false_positive = (counts / counts[-1] for counts in cumulative_counts)
+    return Curve(np.append(np.inf, values[::-1]), false_positive, true_positive)
 
 
 def roc_area(
@@ -189,7 +191,7 @@ def roc_area(
     >>> roc_area(np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True])).auc
     0.75
     """
-    _, in_class, others = _tied(scores, positive, weights)
+    _, in_class, others = _weights_by_score(scores, positive, weights)
     m = float(in_class.sum())
     n = float(others.sum())
     if not m or not n:
@@ -202,15 +204,15 @@ def roc_area(
         class_variance = in_class @ (beaten / (2 * n) - auc) ** 2 / (np.float64(m) - 1)
         other_variance = others @ (beating / (2 * m) - auc) ** 2 / (np.float64(n) - 1)
     se = float(np.sqrt(class_variance / m + other_variance / n)) if m > 1 and n > 1 else np.nan
-    return area_of(auc, se, level, extreme_limits(auc, m, n, level))
+    return area_with_interval(auc, se, level, extreme_limits(auc, m, n, level))
 
 
-def rectangle_limits(share: Floats, rows: float, level: float) -> tuple[Floats, Floats]:
+def rectangle_limits(proportions: Floats, rows: float, level: float) -> tuple[Floats, Floats]:
     """Exact limits of proportions, for rectangles of two independent proportions.
 
     Parameters
     ----------
-    share : (T,) float
+    proportions : (T,) float
         Proportions.
     rows : float
         Number of rows.
@@ -228,27 +230,29 @@ def rectangle_limits(share: Floats, rows: float, level: float) -> tuple[Floats, 
     """
     check_level(level)
     tail = (1 - np.sqrt(level)) / 2
-    hits = share * rows
+    hits = proportions * rows
     with np.errstate(invalid="ignore"):
-        low = np.where(share > 0, beta_ppf(tail, hits, rows - hits + 1), 0.0)
-        high = np.where(share < 1, beta_ppf(1 - tail, hits + 1, rows - hits), 1.0)
+        low = np.where(proportions > 0, beta_ppf(tail, hits, rows - hits + 1), 0.0)
+        high = np.where(proportions < 1, beta_ppf(1 - tail, hits + 1, rows - hits), 1.0)
     return np.asarray(low), np.asarray(high)
 
 
-def thinned(curve: Curve, most: int = 400) -> Curve:
-    """Reduce a curve to about `most` of its corners; it changes by at most a few multiples of 1/most."""
+def thinned(curve: Curve, max_points: int = 400) -> Curve:
+    """Reduce a curve to about `max_points` corners, which changes it by a few multiples of 1/max_points."""
     false = curve.false_positive
     true = curve.true_positive
-    turns = np.ones(len(false), dtype=bool)
-    turns[1:-1] = np.diff(false[:-1]) * np.diff(true[1:]) != np.diff(false[1:]) * np.diff(true[:-1])
-    kept = np.flatnonzero(turns)
-    if len(kept) > most:
-        way = false[kept] + true[kept]
-        kept = kept[np.unique(np.searchsorted(way, np.linspace(0.0, way[-1], most)))]
-    return Curve(curve.threshold[kept], false[kept], true[kept])
+    is_corner = np.ones(len(false), dtype=bool)
+    is_corner[1:-1] = np.diff(false[:-1]) * np.diff(true[1:]) != np.diff(false[1:]) * np.diff(true[:-1])
+    corner_index = np.flatnonzero(is_corner)
+    if len(corner_index) > max_points:
+        path_length = false[corner_index] + true[corner_index]
+        corner_index = corner_index[
+            np.unique(np.searchsorted(path_length, np.linspace(0.0, path_length[-1], max_points)))
+        ]
+    return Curve(curve.threshold[corner_index], false[corner_index], true[corner_index])
 
 
-def _tied(
+def _weights_by_score(
     scores: Floats, positive: NDArray[np.bool_], weights: Floats | None
 ) -> tuple[Floats, Floats, Floats]:
     """Distinct scores, and the weights of rows with each score.
@@ -264,9 +268,11 @@ def _tied(
     values, in_class, others : (v,) float
         Scores in ascending order; sums of weights of rows of the class and of other rows.
     """
-    values, at = np.unique(scores, return_inverse=True)
+    values, positions = np.unique(scores, return_inverse=True)
     weights = np.ones(len(scores)) if weights is None else weights
-    in_class, others = (np.bincount(at[rows], weights[rows], len(values)) for rows in (positive, ~positive))
+    in_class, others = (
+        np.bincount(positions[rows], weights[rows], len(values)) for rows in (positive, ~positive)
+    )
     return values, in_class.astype(np.float64), others.astype(np.float64)
 
 
@@ -285,26 +291,28 @@ class PairAreas:
     mean: Area
 
 
-class _Ordered(NamedTuple):
+class _SortedScores(NamedTuple):
     """Sorted scores (n,) of the rows of a class, their positions, and cumulative weights (n + 1,)."""
 
     values: Floats
-    places: Codes
-    sums: Floats
+    positions: Codes
+    cumulative_weights: Floats
 
     @classmethod
-    def of(cls, scores: Floats, weights: Floats) -> Self:
+    def from_scores(cls, scores: Floats, weights: Floats) -> Self:
         """Sort scores (n,)."""
-        places = np.argsort(scores, kind="stable")
-        return cls(scores[places], places, np.append(0.0, np.cumsum(weights[places])))
+        positions = np.argsort(scores, kind="stable")
+        return cls(scores[positions], positions, np.append(0.0, np.cumsum(weights[positions])))
 
-    def above(self, others: _Ordered) -> Floats:
+    def placements(self, others: _SortedScores) -> Floats:
         """Proportion (n,) of the other rows that each row exceeds, with ties counted as one half."""
         # Count rows twice: ties are then whole numbers and the sums exact.
-        twice = sum(others.sums[np.searchsorted(others.values, self.values, side)] for side in SIDES)
-        shares = np.empty(len(self.values))
-        shares[self.places] = twice / (2 * others.sums[-1])
-        return shares
+        doubled_counts = sum(
+            others.cumulative_weights[np.searchsorted(others.values, self.values, side)] for side in SIDES
+        )
+        proportions = np.empty(len(self.values))
+        proportions[self.positions] = doubled_counts / (2 * others.cumulative_weights[-1])
+        return proportions
 
 
 def pair_areas(scores: Floats, codes: Codes, weights: Floats | None = None, level: float = 0.95) -> PairAreas:
@@ -333,44 +341,54 @@ def pair_areas(scores: Floats, codes: Codes, weights: Floats | None = None, leve
     k = scores.shape[1]
     weights = np.ones(len(scores)) if weights is None else weights
     rows = [np.flatnonzero((codes == c) & (weights > 0)) for c in range(k)]
-    class_weights = [weights[at] for at in rows]
-    there = [c for c in range(k) if len(rows[c])]
-    factor = 2 / (len(there) * (len(there) - 1)) if len(there) > 1 else np.nan
+    class_weights = [weights[row_index] for row_index in rows]
+    observed_classes = [c for c in range(k) if len(rows[c])]
+    factor = (
+        2 / (len(observed_classes) * (len(observed_classes) - 1)) if len(observed_classes) > 1 else np.nan
+    )
     by_pair = dict.fromkeys(combinations(range(k), 2), NO_AREA)
-    summed = [np.zeros(len(at)) for at in rows]
-    with Progress(len(there), "areas of pairs of classes") as progress:
+    placement_sums = [np.zeros(len(row_index)) for row_index in rows]
+    with Progress(len(observed_classes), "areas of pairs of classes") as progress:
         # Sort all classes by column i once, for all areas that involve class i.
-        halves: dict[tuple[int, int], tuple[Floats, Floats]] = {}
-        for i in there:
-            ordered = {c: _Ordered.of(scores[rows[c], i], class_weights[c]) for c in there}
-            for j in there:
+        pending_placements: dict[tuple[int, int], tuple[Floats, Floats]] = {}
+        for i in observed_classes:
+            ordered = {
+                c: _SortedScores.from_scores(scores[rows[c], i], class_weights[c]) for c in observed_classes
+            }
+            for j in observed_classes:
                 if j == i:
                     continue
                 # For A(i|j): placements of the rows of class i, and of the rows of class j.
-                parts = ordered[i].above(ordered[j]), 1 - ordered[j].above(ordered[i])
+                placements = ordered[i].placements(ordered[j]), 1 - ordered[j].placements(ordered[i])
                 if j > i:
-                    halves[i, j] = parts
+                    pending_placements[i, j] = placements
                     continue
-                over, under = halves.pop((j, i))
-                both = (over + parts[1]) / 2, (under + parts[0]) / 2
-                by_pair[j, i] = _area([(both[0], class_weights[j]), (both[1], class_weights[i])], level)
-                summed[j] += factor * both[0]
-                summed[i] += factor * both[1]
+                over, under = pending_placements.pop((j, i))
+                mean_placements = (over + placements[1]) / 2, (under + placements[0]) / 2
+                by_pair[j, i] = _area_from_placements(
+                    [(mean_placements[0], class_weights[j]), (mean_placements[1], class_weights[i])], level
+                )
+                placement_sums[j] += factor * mean_placements[0]
+                placement_sums[i] += factor * mean_placements[1]
             progress(1)
     pairs = list(by_pair)
     areas = list(by_pair.values())
-    if len(there) < 2:
+    if len(observed_classes) < 2:
         return PairAreas(pairs, areas, NO_AREA)
     auc = sum(area.auc for area in areas if not np.isnan(area.auc)) * factor
-    mean = _area([(summed[c], class_weights[c]) for c in there], level, auc)
+    mean = _area_from_placements(
+        [(placement_sums[c], class_weights[c]) for c in observed_classes], level, auc
+    )
     defined = [area for area in areas if not np.isnan(area.auc)]
     if all(area.se == 0 for area in defined):
-        low, high = (factor * sum(ends) for ends in zip(*((a.low, a.high) for a in defined), strict=True))
+        low, high = (factor * sum(limits) for limits in zip(*((a.low, a.high) for a in defined), strict=True))
         mean = Area(auc, 0.0, low, high)
     return PairAreas(pairs, areas, mean)
 
 
-def _area(classes: list[tuple[Floats, Floats]], level: float, auc: float | None = None) -> Area:
+def _area_from_placements(
+    classes: list[tuple[Floats, Floats]], level: float, auc: float | None = None
+) -> Area:
     """Area from the placements of the rows of each class.
 
     Parameters
@@ -385,15 +403,15 @@ def _area(classes: list[tuple[Floats, Floats]], level: float, auc: float | None 
     Area
     """
     variance = 0.0
-    for placed, weights in classes:
+    for placements, weights in classes:
         rows = float(weights.sum())
         # The variance of equal placements is exactly zero.
-        mean = float(placed[0] if (placed == placed[0]).all() else weights @ placed / rows)
+        mean = float(placements[0] if (placements == placements[0]).all() else weights @ placements / rows)
         auc = mean if auc is None else auc
-        variance += float(weights @ (placed - mean) ** 2) / (rows * (rows - 1)) if rows > 1 else np.nan
+        variance += float(weights @ (placements - mean) ** 2) / (rows * (rows - 1)) if rows > 1 else np.nan
     estimate = np.nan if auc is None else auc
     se = float(np.sqrt(variance))
     if len(classes) > 2:
-        return area_of(estimate, se, level)
+        return area_with_interval(estimate, se, level)
     m, n = (float(weights.sum()) for _, weights in classes)
-    return area_of(estimate, se, level, extreme_limits(estimate, m, n, level))
+    return area_with_interval(estimate, se, level, extreme_limits(estimate, m, n, level))

@@ -46,17 +46,17 @@ from discrim.inference.error_rates import exact_interval
 SampledRule = Literal["lda", "diagonal", "qda"]
 RULES: tuple[SampledRule, ...] = get_args(SampledRule)
 
-AT_ONCE = 2**22
+MAX_NUMBERS_PER_CHUNK = 2**22
 """Maximum number of random numbers that are drawn at once."""
 
-POWERS: Floats = np.geomspace(0.05, 4.0, 121)
+CANDIDATE_EXPONENTS: Floats = np.geomspace(0.05, 4.0, 121)
 """Candidate exponents of a learning curve."""
 
 MOST_ROWS = 10**7
 """Maximum number of rows of a class, and of test rows."""
 
 
-CLOSE = 0.01
+SEARCH_TOLERANCE = 0.01
 """Relative difference between a sufficient and an insufficient number of rows at which the search ends."""
 
 
@@ -94,8 +94,8 @@ def least_error(setting: Setting) -> float:
         return float(scipy.special.ndtr(-setting.distance / 2))
     # Means D / sqrt(2) along K axes: a row is classified correctly if its own coordinate is the largest.
     nodes, weights = np.polynomial.hermite_e.hermegauss(200)
-    kept = scipy.special.ndtr(nodes + setting.distance / np.sqrt(2)) ** (k - 1)
-    return float(1.0 - weights @ kept / weights.sum())
+    correct_probabilities = scipy.special.ndtr(nodes + setting.distance / np.sqrt(2)) ** (k - 1)
+    return float(1.0 - weights @ correct_probabilities / weights.sum())
 
 
 def fewest_rows(rule: SampledRule, setting: Setting) -> int:
@@ -109,8 +109,8 @@ def fewest_rows(rule: SampledRule, setting: Setting) -> int:
 def simplex_means(classes: int) -> Floats:
     """Points (K, K - 1) at distance one from each other."""
     points = (np.eye(classes) - 1 / classes) / np.sqrt(2)
-    left, lengths, _ = np.linalg.svd(points)
-    return np.asarray((left * lengths)[:, : classes - 1])
+    left_vectors, singular_values, _ = np.linalg.svd(points)
+    return np.asarray((left_vectors * singular_values)[:, : classes - 1])
 
 
 def expected_error(rule: SampledRule, n: int, setting: Setting) -> tuple[float, float]:
@@ -131,44 +131,44 @@ def expected_error(rule: SampledRule, n: int, setting: Setting) -> tuple[float, 
     rng = np.random.default_rng(setting.seed)
     k = setting.classes
     p = setting.p
-    each = {"lda": k * k, "diagonal": p * k, "qda": k * (p + k)}[rule]
-    piece = max(AT_ONCE // each, 1)
+    n_random_numbers = {"lda": k * k, "diagonal": p * k, "qda": k * (p + k)}[rule]
+    draws_per_chunk = max(MAX_NUMBERS_PER_CHUNK // n_random_numbers, 1)
     excess = 0.0
     squares = 0.0
-    for start in range(0, setting.draws, piece):
-        m = min(piece, setting.draws - start)
-        more = _DRAWN[rule](rng, n, setting, m)
-        excess += more.sum()
-        squares += (more**2).sum()
+    for start in range(0, setting.draws, draws_per_chunk):
+        n_draws = min(draws_per_chunk, setting.draws - start)
+        indicators = _SIMULATED_EXCESS[rule](rng, n, setting, n_draws)
+        excess += indicators.sum()
+        squares += (indicators**2).sum()
     mean = excess / setting.draws
     variance = max(squares / setting.draws - mean**2, 0.0)
     return least_error(setting) + float(mean), float(np.sqrt(variance / setting.draws))
 
 
-def _means(setting: Setting) -> Floats:
+def _class_means(setting: Setting) -> Floats:
     """Class means (K, K - 1) minus the mean of the first class, in the columns that contain them."""
     points = setting.distance * simplex_means(setting.classes)
     return np.asarray(points - points[0])
 
 
-def _more(best: Floats, own: Floats) -> Floats:
+def _excess_errors(bayes_distances: Floats, estimated_distances: Floats) -> Floats:
     """Error indicators (m,) of the estimated rule minus those of the Bayes rule.
 
     Parameters
     ----------
-    best, own : (m, K) float
+    bayes_distances, estimated_distances : (m, K) float
         Distances of the Bayes rule and of the estimated rule; the true class is the first.
 
     Returns
     -------
     (m,) float
     """
-    wrong = own.argmin(axis=1) != 0
-    wrong_best = best.argmin(axis=1) != 0
-    return np.asarray(wrong.astype(np.float64) - wrong_best)
+    is_estimated_wrong = estimated_distances.argmin(axis=1) != 0
+    is_bayes_wrong = bayes_distances.argmin(axis=1) != 0
+    return np.asarray(is_estimated_wrong.astype(np.float64) - is_bayes_wrong)
 
 
-def _products(rng: np.random.Generator, n: int, setting: Setting, m: int) -> tuple[Floats, Floats]:
+def _draw_products(rng: np.random.Generator, n: int, setting: Setting, m: int) -> tuple[Floats, Floats]:
     """Draw roots of U'U and the distances of the Bayes rule.
 
     Parameters
@@ -184,41 +184,47 @@ def _products(rng: np.random.Generator, n: int, setting: Setting, m: int) -> tup
     -------
     root : (m, q, K) float
         R with R'R = U'U; q is at most K.
-    best : (m, K) float
+    bayes_distances : (m, K) float
         Squared distances of the Bayes rule.
     """
     k = setting.classes
-    means = _means(setting)
+    means = _class_means(setting)
     first = rng.standard_normal((m, k - 1))
     noise = rng.standard_normal((m, k - 1, k)) / np.sqrt(n)
-    best = ((first[:, None, :] - means) ** 2).sum(axis=2)
-    shown = first[:, :, None] - means.T - noise
-    rest = setting.p - (k - 1)
+    bayes_distances = ((first[:, None, :] - means) ** 2).sum(axis=2)
+    mean_columns = first[:, :, None] - means.T - noise
+    n_other_columns = setting.p - (k - 1)
     root = np.linalg.cholesky(np.ones((k, k)) + np.eye(k) / n).T
-    others = rng.standard_normal((m, rest, k)) if rest < k else _wishart_root(rng, m, k, rest)
-    rows = np.concatenate([shown, others @ root], axis=1)
-    return (rows if rows.shape[1] <= k else np.asarray(np.linalg.qr(rows, mode="r"))), np.asarray(best)
+    others = (
+        rng.standard_normal((m, n_other_columns, k))
+        if n_other_columns < k
+        else _wishart_root(rng, m, k, n_other_columns)
+    )
+    rows = np.concatenate([mean_columns, others @ root], axis=1)
+    return (rows if rows.shape[1] <= k else np.asarray(np.linalg.qr(rows, mode="r"))), np.asarray(
+        bayes_distances
+    )
 
 
 def _wishart_root(rng: np.random.Generator, m: int, k: int, df: int) -> Floats:
     """Upper triangular roots (m, k, k) of Wishart matrices with `df` degrees of freedom (Bartlett, 1933)."""
     root = np.triu(rng.standard_normal((m, k, k)), 1)
-    places = np.arange(k)
-    root[:, places, places] = np.sqrt(rng.chisquare(df - places, (m, k)))
+    diagonal = np.arange(k)
+    root[:, diagonal, diagonal] = np.sqrt(rng.chisquare(df - diagonal, (m, k)))
     return root
 
 
-def _linear(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Floats:
+def _draw_lda(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Floats:
     """Excess error indicators (m,) of LDA in m draws."""
-    products, best = _products(rng, n, setting, m)
+    products, bayes_distances = _draw_products(rng, n, setting, m)
     q = products.shape[1]
-    free = setting.classes * (n - 1) - setting.p + q
-    root = _wishart_root(rng, m, q, free)
-    white = np.linalg.solve(root.swapaxes(1, 2), products)
-    return _more(best, (white**2).sum(axis=1))
+    df = setting.classes * (n - 1) - setting.p + q
+    root = _wishart_root(rng, m, q, df)
+    whitened = np.linalg.solve(root.swapaxes(1, 2), products)
+    return _excess_errors(bayes_distances, (whitened**2).sum(axis=1))
 
 
-def _quadratic(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Floats:
+def _draw_qda(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Floats:
     """Excess error indicators (m,) of QDA in m draws.
 
     Parameters
@@ -233,46 +239,46 @@ def _quadratic(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Fl
     -------
     (m,) float
     """
-    products, best = _products(rng, n, setting, m)
+    products, bayes_distances = _draw_products(rng, n, setting, m)
     k = setting.classes
     nu = n - 1
     p = setting.p
-    own = rng.chisquare(nu - p + 1, (m, k))
-    logs = np.log(own)
+    chi_squares = rng.chisquare(nu - p + 1, (m, k))
+    log_determinants = np.log(chi_squares)
     # The root of a product of chi-squares with f and f - 1 df is half a chi-square with 2 f - 2 df.
-    free = np.arange(nu, nu - p + 1, -1)
-    pairs = free[: 2 * (len(free) // 2) : 2]
+    dfs = np.arange(nu, nu - p + 1, -1)
+    pairs = dfs[: 2 * (len(dfs) // 2) : 2]
     for f in pairs.tolist():
-        logs += 2 * np.log(rng.chisquare(2 * f - 2, (m, k)) / 2)
-    if len(free) % 2:
-        logs += np.log(rng.chisquare(free[-1], (m, k)))
-    return _more(best, nu * (products**2).sum(axis=1) / own + logs)
+        log_determinants += 2 * np.log(rng.chisquare(2 * f - 2, (m, k)) / 2)
+    if len(dfs) % 2:
+        log_determinants += np.log(rng.chisquare(dfs[-1], (m, k)))
+    return _excess_errors(bayes_distances, nu * (products**2).sum(axis=1) / chi_squares + log_determinants)
 
 
-def _diagonal(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Floats:
+def _draw_diagonal(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Floats:
     """Excess error indicators (m,) of the diagonal rule in m draws."""
     k = setting.classes
     p = setting.p
-    points = _spread(setting)
+    points = _spread_means(setting)
     row = rng.standard_normal((m, 1, p))
     squares = (row - points - rng.standard_normal((m, k, p)) / np.sqrt(n)) ** 2
     variances = rng.chisquare(k * (n - 1), (m, 1, p)) / (k * (n - 1))
-    return _more(((row - points) ** 2).sum(axis=2), (squares / variances).sum(axis=2))
+    return _excess_errors(((row - points) ** 2).sum(axis=2), (squares / variances).sum(axis=2))
 
 
-def _spread(setting: Setting) -> Floats:
+def _spread_means(setting: Setting) -> Floats:
     """Class means (K, p) minus the mean of the first class, with differences spread over the columns."""
-    means = _means(setting)
+    means = _class_means(setting)
     k = setting.classes
     column = np.arange(setting.p) % (k - 1)
-    times = np.bincount(column, minlength=k - 1)
-    return np.asarray((means / np.sqrt(times))[:, column])
+    columns_per_axis = np.bincount(column, minlength=k - 1)
+    return np.asarray((means / np.sqrt(columns_per_axis))[:, column])
 
 
-_DRAWN: dict[SampledRule, Callable[[np.random.Generator, int, Setting, int], Floats]] = {
-    "lda": _linear,
-    "diagonal": _diagonal,
-    "qda": _quadratic,
+_SIMULATED_EXCESS: dict[SampledRule, Callable[[np.random.Generator, int, Setting, int], Floats]] = {
+    "lda": _draw_lda,
+    "diagonal": _draw_diagonal,
+    "qda": _draw_qda,
 }
 
 
@@ -292,19 +298,19 @@ def rows_for(rule: SampledRule, error: float, setting: Setting) -> int | None:
         None if more than `MOST_ROWS` are needed, or if the difference between `error` and the Bayes error is
         less than twice the Monte Carlo standard error.
     """
-    wanted = error - least_error(setting)
-    least = max(fewest_rows(rule, setting), 2)
-    low, high = least - 1, least
-    while (more := expected_error(rule, high, setting)[0] - least_error(setting)) > wanted:
+    max_excess = error - least_error(setting)
+    min_rows = max(fewest_rows(rule, setting), 2)
+    low, high = min_rows - 1, min_rows
+    while (excess := expected_error(rule, high, setting)[0] - least_error(setting)) > max_excess:
         # For few rows the excess decreases faster than 1/n.
-        low, high = high, max(high + 1, int(np.ceil(high * min(more / max(wanted, 1e-300), 2.0))))
+        low, high = high, max(high + 1, int(np.ceil(high * min(excess / max(max_excess, 1e-300), 2.0))))
         if high > MOST_ROWS:
             return None
-    while high - low > max(1, CLOSE * low):
-        middle = (low + high) // 2
-        enough = expected_error(rule, middle, setting)[0] <= error
-        low, high = (low, middle) if enough else (middle, high)
-    return high if 2 * expected_error(rule, high, setting)[1] <= wanted else None
+    while high - low > max(1, SEARCH_TOLERANCE * low):
+        midpoint = (low + high) // 2
+        enough = expected_error(rule, midpoint, setting)[0] <= error
+        low, high = (low, midpoint) if enough else (midpoint, high)
+    return high if 2 * expected_error(rule, high, setting)[1] <= max_excess else None
 
 
 def rows_judged(error: float, width: float, level: float) -> int | None:
@@ -333,23 +339,23 @@ def rows_judged(error: float, width: float, level: float) -> int | None:
     158
     """
 
-    def narrow(rows: int) -> bool:
+    def is_narrow(rows: int) -> bool:
         low, high = exact_interval(error * rows, rows, level)
         return high - low <= width
 
-    return _fewest(narrow, 1)
+    return _smallest_number(is_narrow, 1)
 
 
-def _fewest(holds: Callable[[int], bool], least: int) -> int | None:
-    """Smallest number, at least `least`, for which a monotone condition is true; None if it is too large."""
-    low, high = least - 1, least
-    while not holds(high):
+def _smallest_number(condition: Callable[[int], bool], minimum: int) -> int | None:
+    """Smallest number from `minimum` for which a monotone condition holds; None if above `MOST_ROWS`."""
+    low, high = minimum - 1, minimum
+    while not condition(high):
         low, high = high, 2 * high
         if high > MOST_ROWS:
             return None
     while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
+        midpoint = (low + high) // 2
+        low, high = (low, midpoint) if condition(midpoint) else (midpoint, high)
     return high
 
 
@@ -383,37 +389,37 @@ def power_law(n: Floats, errors: Floats, weights: Floats) -> PowerLaw:
     Examples
     --------
     >>> n = np.array([10.0, 20.0, 40.0, 80.0, 160.0])
-    >>> law = power_law(n, (0.1 + 2.0 / n)[None], np.ones(5))
-    >>> law.at(np.array([1000.0])).round(3).tolist()
+    >>> curve = power_law(n, (0.1 + 2.0 / n)[None], np.ones(5))
+    >>> curve.at(np.array([1000.0])).round(3).tolist()
     [[0.102]]
     """
-    found = PowerLaw(*(np.zeros(len(errors)) for _ in range(3)))
-    least = np.full(len(errors), np.inf)
-    unit = n / n.min()
-    middle = weights @ errors.T / weights.sum()
-    for c in POWERS.tolist():
-        x = unit**-c
+    curve = PowerLaw(*(np.zeros(len(errors)) for _ in range(3)))
+    min_loss = np.full(len(errors), np.inf)
+    relative_n = n / n.min()
+    mean_errors = weights @ errors.T / weights.sum()
+    for c in CANDIDATE_EXPONENTS.tolist():
+        x = relative_n**-c
         mean = weights @ x / weights.sum()
-        slope = ((errors - middle[:, None]) @ (weights * (x - mean))) / (weights @ (x - mean) ** 2)
-        through = errors @ (weights * x) / (weights @ x**2)
+        slope = ((errors - mean_errors[:, None]) @ (weights * (x - mean))) / (weights @ (x - mean) ** 2)
+        slope_without_intercept = errors @ (weights * x) / (weights @ x**2)
         b = np.maximum(slope, 0.0)
-        a = middle - b * mean
-        b = np.where(a < 0, through, b)
+        a = mean_errors - b * mean
+        b = np.where(a < 0, slope_without_intercept, b)
         a = np.maximum(a, 0.0)
         loss = ((errors - a[:, None] - b[:, None] * x) ** 2) @ weights
-        better = loss < least
-        least[better] = loss[better]
-        for held, now in zip(found, (a, b * n.min() ** c, np.full(len(a), c)), strict=True):
-            held[better] = now[better]
-    return found
+        better = loss < min_loss
+        min_loss[better] = loss[better]
+        for parameter, candidate in zip(curve, (a, b * n.min() ** c, np.full(len(a), c)), strict=True):
+            parameter[better] = candidate[better]
+    return curve
 
 
-def curve_limits(wrong: Floats, judged: Floats, draw: Callable[[], Floats], draws: int) -> Floats:
+def curve_limits(n_errors: Floats, n_predictions: Floats, draw: Callable[[], Floats], draws: int) -> Floats:
     """Error rates of bootstrap samples of rows.
 
     Parameters
     ----------
-    wrong, judged : (S, n) float
+    n_errors, n_predictions : (S, n) float
         How often each row was misclassified, and how often it was predicted, for each training size.
     draw : callable
         Returns weights (n,) of the rows in a sample.
@@ -424,12 +430,12 @@ def curve_limits(wrong: Floats, judged: Floats, draw: Callable[[], Floats], draw
     -------
     (B, S) float
     """
-    found = np.empty((draws, len(wrong)))
+    error_rates = np.empty((draws, len(n_errors)))
     for i in range(draws):
         weights = draw()
         with np.errstate(invalid="ignore"):
-            found[i] = (wrong @ weights) / (judged @ weights)
-    return found
+            error_rates[i] = (n_errors @ weights) / (n_predictions @ weights)
+    return error_rates
 
 
 def resampled_rows(

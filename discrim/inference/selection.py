@@ -48,7 +48,7 @@ class Partial:
     pvalue: float
 
 
-class Extreme(NamedTuple):
+class CriterionValue(NamedTuple):
     """Value of a criterion, and the pair of classes that determines it if there is one."""
 
     value: float
@@ -73,22 +73,22 @@ class SelectedColumns:
     def __init__(self, moments: ClassMoments) -> None:
         means = moments.means
         within = moments.pooled()
-        lengths = np.sqrt(within.squares[0])
+        column_norms = np.sqrt(within.squares[0])
         rounding = EPS * np.sqrt(moments.total) * moments.magnitude
-        self._flat = lengths <= rounding
-        unit = 1 / np.where(self._flat, 1.0, lengths)
-        self._rounding, self._turned = rounding * unit, qr_rounding(moments)
+        self._is_constant = column_norms <= rounding
+        unit = 1 / np.where(self._is_constant, 1.0, column_norms)
+        self._rounding, self._qr_rounding = rounding * unit, qr_rounding(moments)
         self._centred = centred = (means - weighted_centre(means, moments.counts)) * unit
         # With fewer rows than columns the remaining rows of the root are zero.
-        root = (_root(within, self._flat) * unit)[: int(moments.rows.sum())]
-        lifts = np.sqrt(moments.counts)[:, None] * centred
+        root = (_root(within, self._is_constant) * unit)[: int(moments.rows.sum())]
+        weighted_means = np.sqrt(moments.counts)[:, None] * centred
         self._within = UpdatedRoot(root)
-        self._total = UpdatedRoot(np.asarray(np.linalg.qr(np.concatenate([root, lifts]), mode="r")))
+        self._total = UpdatedRoot(np.asarray(np.linalg.qr(np.concatenate([root, weighted_means]), mode="r")))
         self.n_classes = moments.n_classes
         self._counts = moments.counts
         self._nu = moments.total - moments.n_classes
         self._inverses: tuple[Floats, Floats] | None = None
-        self._clear: NDArray[np.bool_] | None = None
+        self._clearly_independent: NDArray[np.bool_] | None = None
 
     @property
     def pivots(self) -> list[int]:
@@ -102,37 +102,43 @@ class SelectedColumns:
 
         The criterion is the one of `dependencies` for the columns in this order.
         """
-        if self._flat[columns].any():
+        if self._is_constant[columns].any():
             return True
         within = self._within
-        m = len(self.pivots)
-        below = within.residuals(columns)
-        if len(below) < len(columns):
+        n_chosen = len(self.pivots)
+        residuals = within.residuals(columns)
+        if len(residuals) < len(columns):
             return True
-        if len(columns) == 1 and self._clearly_apart()[columns[0]]:
+        if len(columns) == 1 and self._clearly_independent_mask()[columns[0]]:
             return False
-        corner = np.linalg.qr(below, mode="r")
-        root = np.zeros((m + len(columns), m + len(columns)))
-        root[:m, :m], root[:m, m:], root[m:, m:] = within.triangle(), within.above(columns), corner
+        residual_root = np.linalg.qr(residuals, mode="r")
+        root = np.zeros((n_chosen + len(columns), n_chosen + len(columns)))
+        root[:n_chosen, :n_chosen], root[:n_chosen, n_chosen:], root[n_chosen:, n_chosen:] = (
+            within.triangle(),
+            within.above(columns),
+            residual_root,
+        )
         order = np.array([*self.pivots, *columns.tolist()])
-        for i in range(m, len(root)):
+        for i in range(n_chosen, len(root)):
             slopes = scipy.linalg.solve_triangular(root[:i, :i], root[:i, i]) if i else np.zeros(0)
-            left = slack(slopes, self._rounding[order[i]], self._rounding[order[:i]], self._turned)
-            if abs(root[i, i]) <= left:
+            residual_bound = slack(
+                slopes, self._rounding[order[i]], self._rounding[order[:i]], self._qr_rounding
+            )
+            if abs(root[i, i]) <= residual_bound:
                 return True
         return False
 
-    def _clearly_apart(self) -> NDArray[np.bool_]:
+    def _clearly_independent_mask(self) -> NDArray[np.bool_]:
         """Mask (p,) of columns whose residual exceeds the rounding error for any coefficients."""
-        if self._clear is None:
+        if self._clearly_independent is None:
             # The norm of the inverse triangle bounds the coefficients of unit-norm columns.
-            reach = float(np.linalg.norm(self._inverted()[0])) if self.pivots else 0.0
-            others = reach * np.sqrt(len(self.pivots)) * self._rounding.max(initial=0.0)
-            bound = self._rounding + others + self._turned * np.hypot(1, reach)
-            self._clear = np.sqrt(self._within.squares()) > bound
-        return self._clear
+            inverse_norm = float(np.linalg.norm(self._inverse_triangles()[0])) if self.pivots else 0.0
+            other_rounding = inverse_norm * np.sqrt(len(self.pivots)) * self._rounding.max(initial=0.0)
+            bound = self._rounding + other_rounding + self._qr_rounding * np.hypot(1, inverse_norm)
+            self._clearly_independent = np.sqrt(self._within.squares()) > bound
+        return self._clearly_independent
 
-    def _inverted(self) -> tuple[Floats, Floats]:
+    def _inverse_triangles(self) -> tuple[Floats, Floats]:
         """Inverse triangles (m, m) of the chosen columns, within classes and in total."""
         if self._inverses is None:
             self._inverses = self._within.inverse(), self._total.inverse()
@@ -142,26 +148,28 @@ class SelectedColumns:
         """Test each term given the chosen ones; or, for chosen terms, given the other chosen ones."""
         if not terms:
             return []
-        inside = terms[0][0] in self.pivots
-        logs = np.minimum(self._logs(terms, inside), 0.0)
+        is_chosen = terms[0][0] in self.pivots
+        log_lambdas = np.minimum(self._log_lambdas(terms, is_chosen), 0.0)
         g = np.array([len(columns) for columns in terms], dtype=np.float64)
-        return self._rao(logs, g, self._nu - len(self.pivots) + (g if inside else np.zeros(len(g))))
+        return self._rao_tests(
+            log_lambdas, g, self._nu - len(self.pivots) + (g if is_chosen else np.zeros(len(g)))
+        )
 
     def overall(self) -> Partial:
         """Test of all chosen columns together."""
         log = np.array([min(self._log_wilks(), 0.0)])
-        return self._rao(log, np.array([float(len(self.pivots))]), np.array([self._nu]))[0]
+        return self._rao_tests(log, np.array([float(len(self.pivots))]), np.array([self._nu]))[0]
 
     def _log_wilks(self) -> float:
         within, total = (np.diagonal(root.triangle()) for root in (self._within, self._total))
         return 2.0 * float((np.log(np.abs(within)) - np.log(np.abs(total))).sum())
 
-    def _rao(self, logs: Floats, g: Floats, v: Floats) -> list[Partial]:
+    def _rao_tests(self, log_lambdas: Floats, g: Floats, v: Floats) -> list[Partial]:
         """Rao's F for partial lambdas.
 
         Parameters
         ----------
-        logs : (t,) float
+        log_lambdas : (t,) float
             Logarithms of the lambdas.
         g : (t,) float
             Numbers of columns.
@@ -173,82 +181,84 @@ class SelectedColumns:
         list of Partial
         """
         q = self.n_classes - 1
-        free = g**2 + q**2 - 5
-        rao = np.sqrt(np.maximum(g**2 * q**2 - 4, 0.0) / np.where(free > 0, free, 1.0))
-        t = np.where((free > 0) & (g * q > 2), rao, 1.0)
+        denominator = g**2 + q**2 - 5
+        rao = np.sqrt(np.maximum(g**2 * q**2 - 4, 0.0) / np.where(denominator > 0, denominator, 1.0))
+        t = np.where((denominator > 0) & (g * q > 2), rao, 1.0)
         df1 = g * q
         df2 = t * (v - (g - q + 1) / 2) - (g * q - 2) / 2
-        f = np.expm1(-logs / t) * df2 / df1
-        columns_of = (np.exp(logs), f, df1, df2, f_sf(f, df1, df2))
+        f = np.expm1(-log_lambdas / t) * df2 / df1
+        columns_of = (np.exp(log_lambdas), f, df1, df2, f_sf(f, df1, df2))
         return [Partial(*row) for row in np.stack(columns_of, axis=1).tolist()]
 
-    def _logs(self, terms: Sequence[Codes], inside: bool) -> Floats:
-        """Logarithms of the partial lambdas of terms; `inside` states whether the terms are chosen."""
+    def _log_lambdas(self, terms: Sequence[Codes], are_chosen: bool) -> Floats:
+        """Logarithms of the partial lambdas of terms; `are_chosen` states whether the terms are chosen."""
         single = np.array([columns[0] for columns in terms])
-        if inside:
-            at = {column: i for i, column in enumerate(self.pivots)}
+        if are_chosen:
+            pivot_positions = {column: i for i, column in enumerate(self.pivots)}
             # Both triangles have the chosen columns in the same order.
-            places = [np.array([at[c] for c in columns.tolist()]) for columns in terms]
-            within, total = self._inverted()
-            firsts = np.array([place[0] for place in places])
-            part, whole = ((inverse[firsts] ** 2).sum(axis=1) for inverse in (total, within))
+            positions = [np.array([pivot_positions[c] for c in columns.tolist()]) for columns in terms]
+            within, total = self._inverse_triangles()
+            firsts = np.array([term_positions[0] for term_positions in positions])
+            within_squares, total_squares = (
+                (inverse[firsts] ** 2).sum(axis=1) for inverse in (total, within)
+            )
         else:
-            part = self._within.squares()[single]
-            whole = self._total.squares()[single]
-        logs = np.log(np.where(part > 0, part / whole, 1.0))
+            within_squares = self._within.squares()[single]
+            total_squares = self._total.squares()[single]
+        log_lambdas = np.log(np.where(within_squares > 0, within_squares / total_squares, 1.0))
         for i, columns in enumerate(terms):
             if len(columns) == 1:
                 continue
-            if inside:
-                parts = total[places[i]].T, within[places[i]].T
+            if are_chosen:
+                blocks = total[positions[i]].T, within[positions[i]].T
             else:
-                parts = self._within.residuals(columns), self._total.residuals(columns)
-            logs[i] = _log_gram(parts[0]) - _log_gram(parts[1])
-        return np.asarray(logs)
+                blocks = self._within.residuals(columns), self._total.residuals(columns)
+            log_lambdas[i] = _log_gram(blocks[0]) - _log_gram(blocks[1])
+        return np.asarray(log_lambdas)
 
-    def with_term(self, columns: Codes, criterion: str) -> Extreme:
+    def with_term(self, columns: Codes, criterion: str) -> CriterionValue:
         """Value of a criterion after adding a term."""
         if criterion == "wilks":
-            return Extreme(self.value("wilks").value * self.partials([columns])[0].wilks)
+            return CriterionValue(self.value("wilks").value * self.partials([columns])[0].wilks)
         scores = self._scores(self._within)
         residual_means = self._centred[:, columns].T - self._within.above(columns).T @ scores
-        corner = np.linalg.qr(self._within.residuals(columns), mode="r")
-        more = scipy.linalg.solve_triangular(corner, residual_means, trans=1)
-        return self._value(np.concatenate([scores, more]), criterion)
+        residual_root = np.linalg.qr(self._within.residuals(columns), mode="r")
+        added_scores = scipy.linalg.solve_triangular(residual_root, residual_means, trans=1)
+        return self._value(np.concatenate([scores, added_scores]), criterion)
 
-    def without_term(self, columns: Codes, criterion: str) -> Extreme:
+    def without_term(self, columns: Codes, criterion: str) -> CriterionValue:
         """Value of a criterion after removing a chosen term."""
         if criterion == "wilks":
-            return Extreme(self.value("wilks").value / self.partials([columns])[0].wilks)
-        left = [i for i, column in enumerate(self.pivots) if column not in columns]
-        triangle = np.linalg.qr(self._within.triangle()[:, left], mode="r")
-        means = self._centred[:, np.array(self.pivots)[left]].T
+            return CriterionValue(self.value("wilks").value / self.partials([columns])[0].wilks)
+        remaining = [i for i, column in enumerate(self.pivots) if column not in columns]
+        triangle = np.linalg.qr(self._within.triangle()[:, remaining], mode="r")
+        means = self._centred[:, np.array(self.pivots)[remaining]].T
         return self._value(scipy.linalg.solve_triangular(triangle, means, trans=1), criterion)
 
-    def value(self, criterion: str) -> Extreme:
+    def value(self, criterion: str) -> CriterionValue:
         """Criterion for the chosen columns: Wilks' lambda, smallest D2 or F, residual, or Rao's V."""
         if criterion == "wilks":
-            return Extreme(float(np.exp(self._log_wilks())))
+            return CriterionValue(float(np.exp(self._log_wilks())))
         return self._value(self._scores(self._within), criterion)
 
     def tolerances(self) -> Floats:
         """Tolerances (m,) of the chosen columns."""
-        return np.asarray(1 / (self._inverted()[0] ** 2).sum(axis=1))
+        return np.asarray(1 / (self._inverse_triangles()[0] ** 2).sum(axis=1))
 
     def tolerances_with(self, columns: Codes) -> tuple[float, float]:
         """Smallest tolerance of the columns of a term after adding it, and of all chosen columns then."""
-        if self._flat[columns].any() or len(self._within.residuals(columns)) < len(columns):
+        if self._is_constant[columns].any() or len(self._within.residuals(columns)) < len(columns):
             return 0.0, 0.0
-        corner = np.linalg.qr(self._within.residuals(columns), mode="r")
-        if not np.diagonal(corner).all():
+        residual_root = np.linalg.qr(self._within.residuals(columns), mode="r")
+        if not np.diagonal(residual_root).all():
             return 0.0, 0.0
-        inverse = scipy.linalg.solve_triangular(corner, np.eye(len(columns)))
-        own = float((1 / (inverse**2).sum(axis=1)).min())
+        inverse = scipy.linalg.solve_triangular(residual_root, np.eye(len(columns)))
+        term_tolerance = float((1 / (inverse**2).sum(axis=1)).min())
         if not self.pivots:
-            return own, own
-        slopes = self._inverted()[0] @ self._within.above(columns) @ inverse
-        others = 1 / (1 / self.tolerances() + (slopes**2).sum(axis=1))
-        return own, min(own, float(others.min()))
+            return term_tolerance, term_tolerance
+        slopes = self._inverse_triangles()[0] @ self._within.above(columns) @ inverse
+        chosen_tolerances = 1 / (1 / self.tolerances() + (slopes**2).sum(axis=1))
+        return term_tolerance, min(term_tolerance, float(chosen_tolerances.min()))
 
     def pairs(self) -> tuple[Floats, Floats, float, float]:
         """Distances between the classes in the chosen columns.
@@ -265,11 +275,11 @@ class SelectedColumns:
 
     def move(self, columns: Codes) -> None:
         """Add a term, or remove it if it is chosen."""
-        self._inverses = self._clear = None
+        self._inverses = self._clearly_independent = None
         for root in (self._within, self._total):
-            inside = columns[0] in root.pivots
+            is_chosen = columns[0] in root.pivots
             for column in columns.tolist():
-                root.drop(column) if inside else root.add(column)
+                root.drop(column) if is_chosen else root.add(column)
 
     # ---- all chosen ones
 
@@ -282,16 +292,18 @@ class SelectedColumns:
         """Class means (m, K) on the chosen columns, whitened by a scatter."""
         return root.solved(self._centred[:, root.pivots].T, transposed=True)
 
-    def _value(self, scores: Floats, criterion: str) -> Extreme:
+    def _value(self, scores: Floats, criterion: str) -> CriterionValue:
         if criterion == "rao":
-            return Extreme(float(self._nu * (self._counts @ (scores**2).sum(axis=0))))
+            return CriterionValue(float(self._nu * (self._counts @ (scores**2).sum(axis=0))))
         i, j = np.triu_indices(self.n_classes, 1)
         d2 = self._nu * squared_gaps(scores.T)
         if criterion == "minresid":
-            return Extreme(float((4 / (4 + d2[i, j])).sum()))
-        size = (self._pair_f(d2, len(scores)) if criterion == "maxminf" else d2)[i, j]
-        least = int(size.argmin())
-        return Extreme(float(size[least]), (int(i[least]), int(j[least])))
+            return CriterionValue(float((4 / (4 + d2[i, j])).sum()))
+        criterion_values = (self._pair_f(d2, len(scores)) if criterion == "maxminf" else d2)[i, j]
+        closest_pair = int(criterion_values.argmin())
+        return CriterionValue(
+            float(criterion_values[closest_pair]), (int(i[closest_pair]), int(j[closest_pair]))
+        )
 
     def _pair_f(self, d2: Floats, p: int) -> Floats:
         """F statistics (K, K) of squared distances in p columns."""

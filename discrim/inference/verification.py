@@ -70,9 +70,9 @@ class PairScores:
     ----------
     same, other : (S,) and (O,) float
         Scores of same-class and of different-class pairs.
-    own : (S,) int
+    same_codes : (S,) int
         Class of a same-class pair.
-    one, two : (O,) int
+    first_codes, second_codes : (O,) int
         Classes of a different-class pair.
     same_logs, other_logs : (S,) and (O,) float
         Contributions to C_llr.
@@ -81,9 +81,9 @@ class PairScores:
 
     same: Floats
     other: Floats
-    own: Codes
-    one: Codes
-    two: Codes
+    same_codes: Codes
+    first_codes: Codes
+    second_codes: Codes
     same_logs: Floats
     other_logs: Floats
     n_classes: int
@@ -91,29 +91,38 @@ class PairScores:
     @staticmethod
     def of(scores: Floats, codes: Codes) -> PairScores:
         """Build from symmetric scores (m, m) of the pairs of rows with classes (m,)."""
-        at = np.triu_indices(len(codes), 1)
-        values = scores[at]
-        one = codes[at[0]]
-        two = codes[at[1]]
+        pair_index = np.triu_indices(len(codes), 1)
+        values = scores[pair_index]
+        first_codes = codes[pair_index[0]]
+        second_codes = codes[pair_index[1]]
         order = np.argsort(values, kind="stable")
-        alike = one[order] == two[order]
-        of_one = order[alike]
-        of_two = order[~alike]
-        same = values[of_one]
-        other = values[of_two]
-        same_logs, other_logs = (np.logaddexp(0.0, each) / np.log(2.0) for each in (-same, other))
+        is_same_class = first_codes[order] == second_codes[order]
+        same_order = order[is_same_class]
+        other_order = order[~is_same_class]
+        same = values[same_order]
+        other = values[other_order]
+        same_logs, other_logs = (
+            np.logaddexp(0.0, signed_scores) / np.log(2.0) for signed_scores in (-same, other)
+        )
         n_classes = int(codes.max(initial=-1)) + 1
         return PairScores(
-            same, other, one[of_one], one[of_two], two[of_two], same_logs, other_logs, n_classes
+            same,
+            other,
+            first_codes[same_order],
+            first_codes[other_order],
+            second_codes[other_order],
+            same_logs,
+            other_logs,
+            n_classes,
         )
 
-    def errors(self, costs: Costs, times: Floats | None = None) -> VerificationErrors:
+    def errors(self, costs: Costs, class_weights: Floats | None = None) -> VerificationErrors:
         """Compute the measures.
 
         Parameters
         ----------
         costs : Costs
-        times : (K,) float, optional
+        class_weights : (K,) float, optional
             Frequency weights of the classes.
 
         Returns
@@ -126,12 +135,12 @@ class PairScores:
         >>> PairScores.of(scores, np.array([0, 0, 1])).errors(Costs(0.5)).eer
         0.0
         """
-        times = np.ones(self.n_classes) if times is None else times
-        same = times[self.own]
-        other = times[self.one] * times[self.two]
+        class_weights = np.ones(self.n_classes) if class_weights is None else class_weights
+        same = class_weights[self.same_codes]
+        other = class_weights[self.first_codes] * class_weights[self.second_codes]
         if not (same.sum() > 0 and other.sum() > 0):
             return VerificationErrors(*[np.nan] * 4)
-        below_same, below_other = (np.append(0.0, np.cumsum(each)) for each in (same, other))
+        below_same, below_other = (np.append(0.0, np.cumsum(pair_weights)) for pair_weights in (same, other))
         # The curves cross and costs are minimal only at, or just above, scores of same-class pairs: between
         # them only the number of false alarms changes.
         cuts = np.unique(self.same)
@@ -146,7 +155,9 @@ class PairScores:
         actual = miss_cost * below_same[self.same.searchsorted(costs.threshold)] / below_same[-1]
         actual += false_cost * (1 - below_other[self.other.searchsorted(costs.threshold)] / below_other[-1])
         cllr = (self.same_logs @ same / below_same[-1] + self.other_logs @ other / below_other[-1]) / 2
-        return VerificationErrors(_crossing(missed, false), float(cost.min()), float(actual), float(cllr))
+        return VerificationErrors(
+            _equal_error_rate(missed, false), float(cost.min()), float(actual), float(cllr)
+        )
 
     def limits(self, costs: Costs, level: float, replicates: int, seed: int | None) -> Floats:
         """Bootstrap limits (2, 4) of the measures, resampling classes.
@@ -165,26 +176,28 @@ class PairScores:
             NaN if no replicate has pairs of both kinds.
         """
         rng = np.random.default_rng(seed)
-        drawn = []
+        replicate_errors = []
         with Progress(replicates, "bootstrap of classes") as progress:
             for _ in range(replicates):
-                times = rng.multinomial(self.n_classes, np.full(self.n_classes, 1 / self.n_classes))
-                drawn.append(self.errors(costs, times.astype(np.float64)))
+                class_counts = rng.multinomial(self.n_classes, np.full(self.n_classes, 1 / self.n_classes))
+                replicate_errors.append(self.errors(costs, class_counts.astype(np.float64)))
                 progress(1)
-        found = np.array(drawn).reshape(-1, 4)
-        known = found[~np.isnan(found).any(axis=1)]
-        if not len(known):
+        error_table = np.array(replicate_errors).reshape(-1, 4)
+        defined_errors = error_table[~np.isnan(error_table).any(axis=1)]
+        if not len(defined_errors):
             return np.full((2, 4), np.nan)
-        limits = np.asarray(np.quantile(known, [(1 - level) / 2, (1 + level) / 2], axis=0))
+        limits = np.asarray(np.quantile(defined_errors, [(1 - level) / 2, (1 + level) / 2], axis=0))
         if self.errors(costs).eer == 0:
             # Bootstrap samples of classes without errors have none; use the exact limit for as many classes.
-            limits[1, 0] = exact_interval(0.0, len(np.unique(self.own)), level)[1]
+            limits[1, 0] = exact_interval(0.0, len(np.unique(self.same_codes)), level)[1]
         return limits
 
 
-def _crossing(missed: Floats, false: Floats) -> float:
+def _equal_error_rate(missed: Floats, false_alarms: Floats) -> float:
     """Value at which a proportion that increases from 0 to 1 equals one that decreases from 1 to 0."""
-    at = int(np.argmax(missed >= false))
-    rise = missed[at] - missed[at - 1]
-    fall = false[at - 1] - false[at]
-    return float(missed[at - 1] + rise * (false[at - 1] - missed[at - 1]) / (rise + fall))
+    crossing = int(np.argmax(missed >= false_alarms))
+    rise = missed[crossing] - missed[crossing - 1]
+    fall = false_alarms[crossing - 1] - false_alarms[crossing]
+    return float(
+        missed[crossing - 1] + rise * (false_alarms[crossing - 1] - missed[crossing - 1]) / (rise + fall)
+    )

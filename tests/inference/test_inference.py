@@ -18,9 +18,9 @@ from discrim.datasets import load_breast_cancer, load_iris, load_penguins, load_
 from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError
 from discrim.inference.covariance_models import (
     box_m_test,
-    common_components,
     covariance_ladder,
-    proportional,
+    fit_common_components,
+    fit_proportional,
     quantile,
 )
 from discrim.inference.log_odds import hausman_test
@@ -397,7 +397,7 @@ def test_covariances_far_from_common_axes_still_get_the_best_ones(seed):
     covariances = np.stack(
         [np.cov((rng.standard_normal((int(n), p)) @ m).T) for n, m in zip(counts, mixes, strict=True)]
     )
-    lengths = common_components(np.linalg.cholesky(covariances).swapaxes(1, 2), counts)[1]
+    lengths = fit_common_components(np.linalg.cholesky(covariances).swapaxes(1, 2), counts)[1]
     ours = counts @ np.log(lengths).sum(axis=1)
     upper = np.triu_indices(p, 1)
 
@@ -411,7 +411,7 @@ def test_covariances_far_from_common_axes_still_get_the_best_ones(seed):
         base = np.linalg.qr(rng.standard_normal((p, p)))[0]
         found = optimize.minimize(depth, np.zeros(len(upper[0])), args=(base,), method="BFGS").fun
         assert ours <= found + 1e-6
-    factors, shape = proportional(covariances, counts)
+    factors, shape = fit_proportional(covariances, counts)
     nested = counts @ (p * np.log(factors)) + counts.sum() * np.linalg.slogdet(shape)[1]
     free = counts @ np.linalg.slogdet(covariances)[1]
     assert free - 1e-8 <= ours <= nested + 1e-8
@@ -423,7 +423,7 @@ def test_covariances_far_from_common_axes_still_get_the_best_ones(seed):
 def test_proportional_and_common_components_by_brute_force(data, response):
     covariances, counts = arrays(data, response)
     p, k = covariances.shape[1], len(counts)
-    factors, shape = proportional(covariances, counts)
+    factors, shape = fit_proportional(covariances, counts)
     ours = fit_loss(covariances, counts, [c * shape for c in factors])
 
     def spread(theta):
@@ -436,7 +436,7 @@ def test_proportional_and_common_components_by_brute_force(data, response):
     brute = optimize.minimize(spread, start, method="BFGS", options={"gtol": 1e-7}).fun
     assert ours == pytest.approx(brute, rel=1e-8)
 
-    turn, lengths = common_components(np.linalg.cholesky(covariances).swapaxes(1, 2), counts)
+    turn, lengths = fit_common_components(np.linalg.cholesky(covariances).swapaxes(1, 2), counts)
     ours = counts @ np.log(lengths).sum(axis=1)
     np.testing.assert_allclose(turn.T @ turn, np.eye(p), atol=1e-13)
     upper = np.triu_indices(p, 1)
@@ -699,5 +699,4 @@ def test_hausman_compares_directions_in_which_the_robust_estimate_is_less_precis
     for covariance in (robust, 2 * robust):
         with pytest.raises(NotSupportedError) as caught:
             hausman_test(gap, covariance, np.zeros(3), robust)
-        assert "compare" in str(caught.value)
-        assert "nothing" in str(caught.value)
+        assert "box_m()" in str(caught.value.hint)
