@@ -12,7 +12,7 @@ import pandas as pd
 from discrim.core.numerics.arrays import Floats
 from discrim.report.grid import p_text
 from discrim.report.plots import style
-from discrim.report.plots.points import name_lines, write_beside
+from discrim.report.plots.points import name_lines, write_next_to_lines
 from discrim.report.plots.spaces import axis_name
 from discrim.report.plots.text_fit import fit_texts
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from discrim.report.plots.style import Axes, Signs
 
-MOST_AXES = 12
+MAX_DISCRIMINANTS = 12
 """Largest number of discriminants in a scree plot."""
 
 
-def draw_structure(table: pd.DataFrame, total: int, shares: pd.Series, ax: Axes | None = None) -> Axes:
+def draw_structure(table: pd.DataFrame, total: int, proportions: pd.Series, ax: Axes | None = None) -> Axes:
     """Draw correlations of variables with one to three discriminants as bars, a panel for each discriminant.
 
     The numbers are written on the free side of zero if there is room.
@@ -37,7 +37,7 @@ def draw_structure(table: pd.DataFrame, total: int, shares: pd.Series, ax: Axes 
         Correlations, of all variables or the largest.
     total : int
         Number of variables of the fit.
-    shares : Series
+    proportions : Series
         Proportion of the variance between classes of each discriminant.
     ax : Axes, optional
 
@@ -49,8 +49,8 @@ def draw_structure(table: pd.DataFrame, total: int, shares: pd.Series, ax: Axes 
     import matplotlib.pyplot as plt
 
     width, height = plt.rcParams["figure.figsize"]
-    high = float(np.clip(0.24 * len(table) + 1.3, 0.6 * height, 12))
-    outer, inner = style.panels(ax, 1, table.shape[1], size=(width, high))
+    figure_height = float(np.clip(0.24 * len(table) + 1.3, 0.6 * height, 12))
+    outer, inner = style.panels(ax, 1, table.shape[1], size=(width, figure_height))
     lines = np.arange(len(table))
     values = style.numbers(table)
     for j, panel in enumerate(inner[0]):
@@ -63,10 +63,14 @@ def draw_structure(table: pd.DataFrame, total: int, shares: pd.Series, ax: Axes 
             panel.set_yticks(lines, [""] * len(lines))
         panel.grid(axis="x", color=style.faint(0.85))
         panel.set_axisbelow(True)
-        panel.set_xlabel(axis_name(table.columns[j], shares, of=""))
-    some = f" (the {len(table)} largest of {total})" if len(table) < total else ""
-    few = f"; {table.shape[1]} of {len(shares)} discriminants" if table.shape[1] < len(shares) else ""
-    style.set_title(outer, f"Correlations of the columns with the discriminants{some}{few}")
+        panel.set_xlabel(axis_name(table.columns[j], proportions, of=""))
+    variables_note = f" (the {len(table)} largest of {total})" if len(table) < total else ""
+    discriminants_note = (
+        f"; {table.shape[1]} of {len(proportions)} discriminants" if table.shape[1] < len(proportions) else ""
+    )
+    style.set_title(
+        outer, f"Correlations of the variables with the discriminants{variables_note}{discriminants_note}"
+    )
     fit_texts(outer, ax is None)
     for j, panel in enumerate(inner[0]):
         if 72 * panel.get_window_extent().height / panel.figure.dpi > style.letters() * len(table):
@@ -76,25 +80,27 @@ def draw_structure(table: pd.DataFrame, total: int, shares: pd.Series, ax: Axes 
 
 def _write_bars(axes: Axes, values: Floats) -> None:
     """Write the values (m,) of horizontal bars on the other side of zero, if they fit there."""
-    drawn = []
+    labels = []
     for line, value in enumerate(values.tolist()):
         if np.isfinite(value):
             text = f"{round(value, 2) + 0.0:.2f}".replace("-", "\u2212")
-            look: dict[str, Any] = {"ha": "right" if value >= 0 else "left", "va": "center_baseline"}
-            look |= {"textcoords": "offset points", "fontsize": "small"}
-            drawn.append(axes.annotate(text, (0, line), (-4 if value >= 0 else 4, 0), **look))
-    room = axes.get_window_extent().width / 2 - 6 * axes.figure.dpi / 72
-    if max((text.get_window_extent().width for text in drawn), default=0.0) > room:
-        for annotation in drawn:
+            text_style: dict[str, Any] = {"ha": "right" if value >= 0 else "left", "va": "center_baseline"}
+            text_style |= {"textcoords": "offset points", "fontsize": "small"}
+            labels.append(axes.annotate(text, (0, line), (-4 if value >= 0 else 4, 0), **text_style))
+    free_width = axes.get_window_extent().width / 2 - 6 * axes.figure.dpi / 72
+    if max((text.get_window_extent().width for text in labels), default=0.0) > free_width:
+        for annotation in labels:
             annotation.remove()
 
 
-def draw_scree_bars(shares: pd.Series, eigenvalues: pd.Series, p: pd.Series, ax: Axes | None = None) -> Axes:
+def draw_scree_bars(
+    proportions: pd.Series, eigenvalues: pd.Series, p: pd.Series, ax: Axes | None = None
+) -> Axes:
     """Draw each discriminant's proportion of the variance between classes, with eigenvalue and p-value.
 
     Parameters
     ----------
-    shares : Series (r,)
+    proportions : Series (r,)
         Proportions.
     eigenvalues : Series (r,)
     p : Series (r,)
@@ -106,36 +112,36 @@ def draw_scree_bars(shares: pd.Series, eigenvalues: pd.Series, p: pd.Series, ax:
     Axes
     """
     axes, _ = style.new_axes(ax)
-    count = min(len(shares), MOST_AXES)
-    places = np.arange(count)
-    heights = 100 * shares.to_numpy(dtype=np.float64)[:count]
-    axes.bar(places, heights, width=0.6, color=style.SIGNS.colour(0), label="share")
-    together = 100 * np.cumsum(shares.to_numpy(dtype=np.float64))[:count]
+    count = min(len(proportions), MAX_DISCRIMINANTS)
+    positions = np.arange(count)
+    heights = 100 * proportions.to_numpy(dtype=np.float64)[:count]
+    axes.bar(positions, heights, width=0.6, color=style.SIGNS.colour(0), label="Proportion")
+    cumulative = 100 * np.cumsum(proportions.to_numpy(dtype=np.float64))[:count]
     axes.plot(
-        places, together, color=style.SIGNS.colour(1), marker="o", linestyle="--", label="shares so far"
+        positions, cumulative, color=style.SIGNS.colour(1), marker="o", linestyle="--", label="Cumulative"
     )
     texts = []
-    for value, test in zip(eigenvalues[:count], p, strict=False):
-        p_value = p_text(test)
+    for value, pvalue in zip(eigenvalues[:count], p, strict=False):
+        p_value = p_text(pvalue)
         sign = "" if p_value.startswith("<") else "= "
-        texts.append(f"{value:.3g}" if np.isnan(test) else f"{value:.3g}\np {sign}{p_value}")
-    axes.set_xticks(places, [style.shown_name(name) for name in shares.index[:count]])
+        texts.append(f"{value:.3g}" if np.isnan(pvalue) else f"{value:.3g}\np {sign}{p_value}")
+    axes.set_xticks(positions, [style.shown_name(name) for name in proportions.index[:count]])
     # At least as wide as three bars; otherwise a single bar would fill the plot.
     axes.set(xlim=(-0.5 - max(3 - count, 0) / 2, count - 0.5 + max(3 - count, 0) / 2), ylim=(0.0, 118.0))
     axes.set_yticks(range(0, 101, 20))
     axes.set_ylabel("% of the variance between classes")
-    style.set_title(axes, "Eigenvalues, and p of the test that this and all later ones are zero")
+    style.set_title(axes, "Eigenvalues, with p-values of the test that this and all later ones are zero")
     axes.legend(loc="center right", framealpha=0.8)
     fit_texts(axes, ax is None)
-    drawn = [
-        axes.text(place, 103.0, text, ha="center", va="bottom", fontsize="small")
-        for place, text in zip(places.tolist(), texts, strict=True)
+    labels = [
+        axes.text(position, 103.0, text, ha="center", va="bottom", fontsize="small")
+        for position, text in zip(positions.tolist(), texts, strict=True)
     ]
     step = axes.get_window_extent().width / max(count, 3)
-    if max(text.get_window_extent().width for text in drawn) > 0.94 * step:
-        _turn_bar_texts(axes, drawn, step, ax is None)
+    if max(text.get_window_extent().width for text in labels) > 0.94 * step:
+        _rotate_bar_texts(axes, labels, step, ax is None)
     else:
-        _make_room_above(axes, drawn)
+        _raise_upper_limit(axes, labels)
     return axes
 
 
@@ -144,7 +150,7 @@ def _text_share(axes: Axes, texts: Sequence[Text]) -> float:
     return max(text.get_window_extent().height for text in texts) / axes.get_window_extent().height
 
 
-def _make_room_above(axes: Axes, texts: Sequence[Text]) -> None:
+def _raise_upper_limit(axes: Axes, texts: Sequence[Text]) -> None:
     """Raise the upper limit of the axes until the texts above the bars fit."""
     axes.set_ylim(0.0, max(103.0 / (1.0 - min(1.06 * _text_share(axes, texts), 0.6)), 118.0))
 
@@ -153,7 +159,7 @@ MAX_TEXT_SHARE = 0.5
 """Largest share of the height for upright texts above bars."""
 
 
-def _turn_bar_texts(axes: Axes, texts: Sequence[Text], step: float, is_new: bool) -> None:
+def _rotate_bar_texts(axes: Axes, texts: Sequence[Text], step: float, is_new: bool) -> None:
     """Set eigenvalues and p-values above bars upright, and make room for them.
 
     If they do not fit at 5 points, the p-values are left out, and the title refers to the summary.
@@ -184,7 +190,7 @@ def _turn_bar_texts(axes: Axes, texts: Sequence[Text], step: float, is_new: bool
             for text in texts:
                 text.set_text(text.get_text().partition(",")[0])
             style.set_title(axes, "Eigenvalues; the p-values are in the summary")
-        _make_room_above(axes, texts)
+        _raise_upper_limit(axes, texts)
         fit_texts(axes, is_new)
     legend = axes.get_legend()
     if legend is not None and legend.get_window_extent().y0 > axes.get_window_extent().y0:
@@ -192,7 +198,7 @@ def _turn_bar_texts(axes: Axes, texts: Sequence[Text], step: float, is_new: bool
         axes.legend(loc="lower right", fontsize="small", framealpha=0.8)
 
 
-SMALL = 25
+MIN_SMALL_LINES = 25
 """Number of lines from which the names are small."""
 
 
@@ -232,11 +238,11 @@ def bar_strips(
     axes.set_yticks(
         lines,
         [style.shown_name(name) for name in table.index],
-        fontsize="small" if len(table) >= SMALL else None,
+        fontsize="small" if len(table) >= MIN_SMALL_LINES else None,
     )
     letters = 100 * axes.get_window_extent().width / axes.figure.dpi / style.letters() / len(classes)
-    shown = [style.shown_name(label, int(np.clip(letters, 4, 16))) for label in classes]
-    axes.set_xticks([k * width for k in range(len(classes))], shown)
+    class_names = [style.shown_name(label, int(np.clip(letters, 4, 16))) for label in classes]
+    axes.set_xticks([k * width for k in range(len(classes))], class_names)
     axes.set_xlim(-0.5 * width, (values.shape[1] - 0.5) * width)
     axes.set_ylim(len(table) + 0.6, -0.6)
     if largest > 0:
@@ -251,8 +257,12 @@ def bar_strips(
             marker="|",
             markersize=6,
         )
-        place: dict[str, Any] = {"textcoords": "offset points", "va": "center_baseline", "fontsize": "small"}
-        axes.annotate(f"{length:g}", (length, len(table)), (5, 0), **place)
+        text_style: dict[str, Any] = {
+            "textcoords": "offset points",
+            "va": "center_baseline",
+            "fontsize": "small",
+        }
+        axes.annotate(f"{length:g}", (length, len(table)), (5, 0), **text_style)
     style.set_title(axes, title)
     return axes
 
@@ -274,38 +284,38 @@ def draw_triangle(
     Returns
     -------
     outer : Axes
-    place : dict of (i, j) to Axes
+    panels_by_pair : dict of (i, j) to Axes
         Panels for i < j: variable i is horizontal, j vertical. `finish` adds names and title.
     """
     count = len(names) - 1
     side = max(2.2 * count, 4.8)
-    outer, inner = style.panels(ax, count, count, size=style.inches(side + 0.8, side))
-    place = {(i, j): inner[j - 1, i] for i, j in combinations(range(len(names)), 2)}
+    outer, inner = style.panels(ax, count, count, size=style.scaled_inches(side + 0.8, side))
+    panels_by_pair = {(i, j): inner[j - 1, i] for i, j in combinations(range(len(names)), 2)}
     for i, j in zip(*np.triu_indices(count, 1), strict=True):
         inner[i, j].remove()
     for k, label in enumerate(classes if len(classes) <= 2 * style.MOST_IN_LEGEND else ()):
-        look: dict[str, Any] = {"linestyle": "", "marker": signs.marker(k), "color": signs.colour(k)}
-        outer.plot([], [], label=style.shown_name(label), **look)
+        marker_style: dict[str, Any] = {"linestyle": "", "marker": signs.marker(k), "color": signs.colour(k)}
+        outer.plot([], [], label=style.shown_name(label), **marker_style)
     if count > 1 and outer.get_legend_handles_labels()[1]:
         outer.legend(loc="upper right", frameon=False, fontsize="small", ncols=-(-len(classes) // 12))
-    return outer, place
+    return outer, panels_by_pair
 
 
-def finish(outer: Axes, place: dict[tuple[int, int], Axes], title: str) -> Axes:
+def finish(outer: Axes, panels_by_pair: dict[tuple[int, int], Axes], title: str) -> Axes:
     """Keep names on the left and at the bottom only, and set the title above all panels.
 
     Parameters
     ----------
     outer : Axes
-    place : dict of (i, j) to Axes
+    panels_by_pair : dict of (i, j) to Axes
     title : str
 
     Returns
     -------
     Axes
     """
-    last = max(j for _, j in place)
-    for (i, j), axes in place.items():
+    last = max(j for _, j in panels_by_pair)
+    for (i, j), axes in panels_by_pair.items():
         axes.tick_params(labelsize="small", labelleft=i == 0, labelbottom=j == last)
         if i:
             axes.set_ylabel("")
@@ -314,10 +324,10 @@ def finish(outer: Axes, place: dict[tuple[int, int], Axes], title: str) -> Axes:
     # Titles of panels extend above the outer axes, and the title has to be above them.
     style.set_title(outer, title)
     style.lay_out(outer)
-    boxes = [axes.get_tightbbox() for axes in place.values()]
-    beyond = max(box.y1 for box in boxes if box is not None) - outer.get_window_extent().y1
-    if beyond > 0:
-        outer.set_title(outer.get_title(), pad=72 * beyond / outer.figure.dpi + 6)
+    boxes = [axes.get_tightbbox() for axes in panels_by_pair.values()]
+    excess_height = max(box.y1 for box in boxes if box is not None) - outer.get_window_extent().y1
+    if excess_height > 0:
+        outer.set_title(outer.get_title(), pad=72 * excess_height / outer.figure.dpi + 6)
     return outer
 
 
@@ -354,12 +364,12 @@ def heat_map(
     column = table.columns.get_loc(marked[1])
     axes.plot(across[column], up[row], marker="X", markersize=12, color="white", markeredgecolor="black")
     axes.set(xlabel=str(table.columns.name), ylabel=str(table.index.name))
-    style.set_title(axes, f"{title}; the cross marks the pair chosen")
+    style.set_title(axes, f"{title}; the cross marks the chosen pair")
     axes.figure.colorbar(mesh, ax=axes, label=title)
     return axes
 
 
-MOST_WRITTEN = 40
+MAX_NUMBERED_LINES = 40
 """Largest number of lines with numbers next to them."""
 
 
@@ -391,39 +401,50 @@ def draw_forest(
     -------
     Axes
     """
-    axes, is_new = style.new_axes(ax, int(1.6 * len(table)), size=style.inches(6.4, 4.0))
+    axes, is_new = style.new_axes(ax, int(1.6 * len(table)), size=style.scaled_inches(6.4, 4.0))
     order = {label: k for k, label in enumerate(classes)}
-    several = table["class"].nunique() > 1
+    has_several_classes = table["class"].nunique() > 1
     axes.axvline(1.0 if ratios else 0.0, color=style.faint(0.35), linewidth=0.8, linestyle="--", zorder=1)
     if ratios:
         style.log_axis(axes, table[["estimate", "low", "high"]].to_numpy(dtype=np.float64))
-    seen: set[Any] = set()
+    labelled_classes: set[Any] = set()
     for i, (label, _, value, low, high) in enumerate(table.itertuples(index=False, name=None)):
         k = order[label]
-        look: dict[str, Any] = {"color": signs.colour(k), "marker": signs.marker(k), "markersize": 5}
-        name = style.shown_name(label) if label not in seen else None
-        seen.add(label)
+        marker_style: dict[str, Any] = {"color": signs.colour(k), "marker": signs.marker(k), "markersize": 5}
+        name = style.shown_name(label) if label not in labelled_classes else None
+        labelled_classes.add(label)
         if np.isfinite([low, high]).all() and (not ratios or low > 0):
             axes.plot([low, high], [i, i], color=signs.colour(k), linewidth=1.5, solid_capstyle="butt")
-        drawn = np.isfinite(value) and (not ratios or value > 0)
-        axes.plot([value] if drawn else [], [i] if drawn else [], linestyle="none", label=name, **look)
+        is_drawable = np.isfinite(value) and (not ratios or value > 0)
+        axes.plot(
+            [value] if is_drawable else [],
+            [i] if is_drawable else [],
+            linestyle="none",
+            label=name,
+            **marker_style,
+        )
     terms = table["term"].tolist()
-    name_lines(axes, ["" if i and several and term == terms[i - 1] else term for i, term in enumerate(terms)])
+    name_lines(
+        axes,
+        ["" if i and has_several_classes and term == terms[i - 1] else term for i, term in enumerate(terms)],
+    )
     for i in range(1, len(terms)):
-        if several and terms[i] != terms[i - 1]:
+        if has_several_classes and terms[i] != terms[i - 1]:
             axes.axhline(i - 0.5, color=style.faint(0.8), linewidth=0.5, zorder=0)
     axes.set_xlabel(names[0])
-    if is_new and len(table) <= MOST_WRITTEN:
-        texts = table[["estimate", "low", "high"]].map(_short)
-        write_beside(axes, [f"{value}  ({low}, {high})" for value, low, high in texts.to_numpy().tolist()])
-    if several:
+    if is_new and len(table) <= MAX_NUMBERED_LINES:
+        texts = table[["estimate", "low", "high"]].map(_three_digits)
+        write_next_to_lines(
+            axes, [f"{value}  ({low}, {high})" for value, low, high in texts.to_numpy().tolist()]
+        )
+    if has_several_classes:
         # The legend goes below, because the numbers are next to the lines.
         style.add_legend(axes, False)
     style.set_title(axes, names[1])
     return axes
 
 
-def _short(value: float) -> str:
+def _three_digits(value: float) -> str:
     """Format a number with three significant digits, or two if it has an exponent."""
     text = f"{value:.3g}" if not 999.5 <= abs(value) < 99_950 else f"{float(f'{value:.3g}'):,.0f}"
     number, _, power = (text if "e" not in text else f"{value:.1e}").partition("e")
@@ -451,15 +472,15 @@ def draw_profiles(
     """
     axes, is_new = style.new_axes(ax)
     classes, responses = (list(dict.fromkeys(table.index.get_level_values(i))) for i in (0, 1))
-    places = {response: i for i, response in enumerate(responses)}
+    positions = {response: i for i, response in enumerate(responses)}
     for k, label in enumerate(classes):
-        own = table.loc[label]
+        class_table = table.loc[label]
         # A horizontal shift by class keeps the intervals of a response apart.
-        aside = 0.05 * (k - (len(classes) - 1) / 2) / max(1.0, len(classes) / 6)
-        at = np.array([places[response] for response in own.index]) + aside
-        mean, low, high = style.numbers(own[["mean", "low", "high"]]).T
-        axes.vlines(at, low, high, color=style.SIGNS.colour(k), linewidth=1.4)
-        axes.plot(at, mean, label=style.shown_name(label), markersize=5, **style.SIGNS.of(k))
+        shift = 0.05 * (k - (len(classes) - 1) / 2) / max(1.0, len(classes) / 6)
+        shifted_positions = np.array([positions[response] for response in class_table.index]) + shift
+        mean, low, high = style.numbers(class_table[["mean", "low", "high"]]).T
+        axes.vlines(shifted_positions, low, high, color=style.SIGNS.colour(k), linewidth=1.4)
+        axes.plot(shifted_positions, mean, label=style.shown_name(label), markersize=5, **style.SIGNS.of(k))
     axes.set_xticks(range(len(responses)), [style.shown_name(name) for name in responses])
     axes.set_xlim(-0.35, len(responses) - 0.65)
     axes.set_ylabel("Mean")
@@ -473,13 +494,13 @@ def draw_profiles(
     return axes
 
 
-MOST_COUNTS = 8
+MAX_COUNTS = 8
 """Largest number of counts along the top."""
 
 
 def draw_errors(
     axes: Axes,
-    tried: pd.DataFrame,
+    candidates: pd.DataFrame,
     chosen: float,
     *,
     size: float = 3,
@@ -491,7 +512,7 @@ def draw_errors(
     Parameters
     ----------
     axes : Axes
-    tried : DataFrame
+    candidates : DataFrame
         Three columns: value, error, standard error.
     chosen : float
     size : float
@@ -501,32 +522,34 @@ def draw_errors(
     one_se : str
         Label of a line at the smallest error plus one standard error; no line if empty.
     """
-    at, error, se = style.numbers(tried).T
-    look: dict[str, Any] = {"color": style.SIGNS.colour(0), "ecolor": style.faint(0.6), "marker": "o"}
-    axes.errorbar(at, error, yerr=se, markersize=size, capsize=2, **look)
+    candidate_values, error, se = style.numbers(candidates).T
+    line_style: dict[str, Any] = {"color": style.SIGNS.colour(0), "ecolor": style.faint(0.6), "marker": "o"}
+    axes.errorbar(candidate_values, error, yerr=se, markersize=size, capsize=2, **line_style)
     if log:
-        style.log_axis(axes, at)
+        style.log_axis(axes, candidate_values)
     axes.axvline(chosen, color=style.SIGNS.colour(1), linestyle="--", linewidth=1.0, label="chosen")
     if one_se:
-        least = int(error.argmin())
-        look = {"color": style.faint(0.35), "linestyle": ":", "linewidth": 1.0}
-        axes.axhline(float(error[least] + se[least]), label=one_se, **look)
+        best_index = int(error.argmin())
+        line_style = {"color": style.faint(0.35), "linestyle": ":", "linewidth": 1.0}
+        axes.axhline(float(error[best_index] + se[best_index]), label=one_se, **line_style)
 
 
-def count_above(axes: Axes, at: Floats, counts: Floats, label: str) -> None:
+def count_above(axes: Axes, positions: Floats, counts: Floats, label: str) -> None:
     """Write along the top how many variables or coefficients remain at some values.
 
     Parameters
     ----------
     axes : Axes
-    at : (m,) float array
+    positions : (m,) float array
         Values on the horizontal axis.
     counts : (m,) float array
     label : str
     """
-    top = axes.twiny()
-    top.set(xscale=axes.get_xscale(), xlim=axes.get_xlim())
-    shown = np.unique(np.linspace(0, len(at) - 1, min(MOST_COUNTS, len(at))).round().astype(int))
-    top.set_xticks(at[shown], [f"{count:.0f}" for count in counts[shown]])
-    top.set_xticks([], minor=True)
-    top.set_xlabel(label)
+    top_axes = axes.twiny()
+    top_axes.set(xscale=axes.get_xscale(), xlim=axes.get_xlim())
+    drawn_index = np.unique(
+        np.linspace(0, len(positions) - 1, min(MAX_COUNTS, len(positions))).round().astype(int)
+    )
+    top_axes.set_xticks(positions[drawn_index], [f"{count:.0f}" for count in counts[drawn_index]])
+    top_axes.set_xticks([], minor=True)
+    top_axes.set_xlabel(label)

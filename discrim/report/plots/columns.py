@@ -20,16 +20,16 @@ from discrim.report.plots.text_fit import with_room
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes, Signs
 
-INCHES = 1.75
+PANEL_INCHES = 1.75
 """Width and height of a panel in inches."""
 
-SMALLER = 6.0
+POINT_AREA_PER_INCH = 6.0
 """Area of a point in square points, per inch of the panel."""
 
-DIGIT = 0.6 * 0.7 / 72
+DIGIT_WIDTH = 0.6 * 0.7 / 72
 """Width in inches of a digit of a tick label, per point of the font size of other text."""
 
-BINS = 24
+N_BINS = 24
 """Number of bins of the histograms on the diagonal."""
 
 
@@ -68,28 +68,40 @@ def draw_pairs(
     classes = list(means.index)
     p = len(names)
     outer, inner = style.panels(
-        ax, p, p, size=style.inches(INCHES * p + 1.4, INCHES * p + 0.8), gaps=(0.1, 0.1)
+        ax,
+        p,
+        p,
+        size=style.scaled_inches(PANEL_INCHES * p + 1.4, PANEL_INCHES * p + 0.8),
+        relative_gaps=(0.1, 0.1),
     )
     xy = None if points is None else style.numbers(points)
     codes = None if labels is None else style.label_codes(labels, classes)
     centres = style.numbers(means)
-    held = {label: style.numbers(table) for label, table in covariances.items()}
+    class_covariances = {label: style.numbers(table) for label, table in covariances.items()}
     for i, name in enumerate(names):
         for j in range(p):
             panel = inner[i, j]
             if i == j:
-                _diagonal(panel, None if xy is None else xy[:, i], codes, len(classes), name, signs)
+                _draw_diagonal(panel, None if xy is None else xy[:, i], codes, len(classes), name, signs)
             else:
                 if i > j and xy is not None and codes is not None:
                     draw_points(panel, xy[:, j], xy[:, i], codes, classes, signs)
-                    for drawn in panel.collections:
+                    for collection in panel.collections:
                         # Points of normal size would hide the outlines in a small panel.
-                        drawn.set_sizes([SMALLER * panel.get_window_extent().width / panel.figure.dpi])
-                place = np.ix_([j, i], [j, i])
+                        collection.set_sizes(
+                            [POINT_AREA_PER_INCH * panel.get_window_extent().width / panel.figure.dpi]
+                        )
+                pair_index = np.ix_([j, i], [j, i])
                 for k, label in enumerate(classes):
-                    look = {"color": signs.outline(k), "linestyle": signs.line(k), "linewidth": 1.3}
-                    if label in held:
-                        draw_outline(panel, centres[k, [j, i]], held[label][place], radius, **look)
+                    line_style = {"color": signs.outline(k), "linestyle": signs.line(k), "linewidth": 1.3}
+                    if label in class_covariances:
+                        draw_outline(
+                            panel,
+                            centres[k, [j, i]],
+                            class_covariances[label][pair_index],
+                            radius,
+                            **line_style,
+                        )
             panel.tick_params(labelsize="x-small")
     _share_limits(inner)
     for i, name in enumerate(names):
@@ -98,10 +110,10 @@ def draw_pairs(
     return class_legend(outer, True, classes, signs, False)
 
 
-def _diagonal(
+def _draw_diagonal(
     panel: Axes, x: Floats | None, codes: NDArray[np.intp] | None, k_classes: int, name: Any, signs: Signs
 ) -> None:
-    """Draw the histograms of a variable by class, or its name if there are no values.
+    """Draw the histograms of a variable by class, or its name if it has only missing values.
 
     Parameters
     ----------
@@ -118,14 +130,21 @@ def _diagonal(
     if x is None or codes is None or not np.isfinite(x).any():
         panel.text(0.5, 0.5, style.shown_name(name, 18), ha="center", va="center", transform=panel.transAxes)
         return
-    known = np.isfinite(x) & (codes >= 0)
-    edges = np.linspace(float(x[known].min()), float(x[known].max()), BINS + 1) if known.any() else [0.0, 1.0]
+    drawable = np.isfinite(x) & (codes >= 0)
+    edges = (
+        np.linspace(float(x[drawable].min()), float(x[drawable].max()), N_BINS + 1)
+        if drawable.any()
+        else [0.0, 1.0]
+    )
     for k in range(k_classes):
-        rows = known & (codes == k)
+        rows = drawable & (codes == k)
         if rows.any():
             colour = signs.colour(k)
-            look: dict[str, Any] = {"facecolor": to_hex((colour, 0.25), keep_alpha=True), "edgecolor": colour}
-            panel.hist(x[rows], bins=list(edges), histtype="stepfilled", **look)
+            bar_style: dict[str, Any] = {
+                "facecolor": to_hex((colour, 0.25), keep_alpha=True),
+                "edgecolor": colour,
+            }
+            panel.hist(x[rows], bins=list(edges), histtype="stepfilled", **bar_style)
             panel.patches[-1].set_linestyle(signs.line(k))
 
 
@@ -152,25 +171,25 @@ def _share_limits(inner: NDArray[Any]) -> None:
             if j > 0 or i == 0:
                 inner[i, j].tick_params(labelleft=False)
     # Names and the legend, which have not been laid out yet, will take a quarter of the width.
-    room = 0.75 * inner[0, 0].get_window_extent().width / inner[0, 0].figure.dpi
-    some = MaxNLocator(nbins=4, steps=[1, 2, 5, 10])
+    label_width = 0.75 * inner[0, 0].get_window_extent().width / inner[0, 0].figure.dpi
+    locator = MaxNLocator(nbins=4, steps=[1, 2, 5, 10])
     for i in range(p):
         # A number at the end of a panel would touch the one at the beginning of the next.
         low, high = inner[i, i].get_xlim()
         margin = 0.1 * (high - low)
-        ticks = some.tick_values(low + margin, high - margin)
+        ticks = locator.tick_values(low + margin, high - margin)
         ticks = ticks[(ticks >= low + margin) & (ticks <= high - margin)]
         if len(ticks) > 1:
-            longest = max(len(f"{at:g}") for at in ticks)
-            apart = room * (ticks[1] - ticks[0]) / (high - low)
-            ticks = ticks[:: math.ceil((longest + 1) * DIGIT * style.letters() / apart)]
+            longest = max(len(f"{tick:g}") for tick in ticks)
+            tick_distance = label_width * (ticks[1] - ticks[0]) / (high - low)
+            ticks = ticks[:: math.ceil((longest + 1) * DIGIT_WIDTH * style.letters() / tick_distance)]
         for r in range(p):
             inner[r, i].set_xticks(ticks)
             if r != i:
                 inner[i, r].set_yticks(ticks)
 
 
-LEVEL_NAMES = 10
+MAX_HORIZONTAL_NAMES = 10
 """Largest number of covariance models with horizontal names; more are set upright."""
 
 
@@ -191,20 +210,25 @@ def criterion(table: pd.DataFrame, across: str, ax: Axes | None = None, signs: S
     Axes
     """
     axes, is_new = style.new_axes(ax)
-    places = list(dict.fromkeys(table[across]))
+    categories = list(dict.fromkeys(table[across]))
     classes = list(dict.fromkeys(table["class"]))
     for k, label in enumerate(classes):
         rows = table[table["class"] == label]
-        at = [places.index(value) for value in rows[across]]
-        above = rows["bic"].to_numpy(np.float64) - rows["bic"].min()
+        positions = [categories.index(value) for value in rows[across]]
+        bic_differences = rows["bic"].to_numpy(np.float64) - rows["bic"].min()
         axes.plot(
-            at, above, color=signs.colour(k), linestyle=signs.line(k), marker=signs.marker(k), markersize=5
+            positions,
+            bic_differences,
+            color=signs.colour(k),
+            linestyle=signs.line(k),
+            marker=signs.marker(k),
+            markersize=5,
         )
-    axes.set_xticks(range(len(places)), [f"{place}" for place in places])
-    if across == "covariance" and len(places) > LEVEL_NAMES:
+    axes.set_xticks(range(len(categories)), [f"{category}" for category in categories])
+    if across == "covariance" and len(categories) > MAX_HORIZONTAL_NAMES:
         axes.tick_params(axis="x", labelrotation=90)
     axes.axhline(0.0, color=style.faint(0.35), linestyle=":", linewidth=1.0)
-    axes.set(xlabel="Components" if across == "components" else "Covariance", ylabel="BIC above the least")
+    axes.set(xlabel="Components" if across == "components" else "Covariance", ylabel="BIC minus smallest BIC")
     return class_legend(axes, is_new, classes, signs, False) if len(classes) > 1 else axes
 
 
@@ -227,18 +251,18 @@ def draw_log_determinants(table: pd.DataFrame, ax: Axes | None = None, signs: Si
     axes, _ = style.new_axes(ax, len(table))
     values = style.numbers(table[["debiased", "low", "high"]])
     for i, (value, low, high) in enumerate(values.tolist()):
-        whole = i == len(values) - 1
-        colour = style.ink() if whole else signs.colour(i)
+        is_pooled = i == len(values) - 1
+        colour = style.ink() if is_pooled else signs.colour(i)
         axes.plot([low, high], [i, i], color=colour, linewidth=1.5)
-        axes.scatter([value], [i], color=colour, marker="D" if whole else "o", s=30, zorder=3)
+        axes.scatter([value], [i], color=colour, marker="D" if is_pooled else "o", s=30, zorder=3)
     axes.axvline(float(values[-1, 0]), color=style.ink(), linestyle="--", linewidth=0.8)
     name_lines(axes, list(table.index))
-    axes.set_xlabel("ln |S|, its bias subtracted")
-    style.set_title(axes, "Log-determinants of the covariances, with intervals")
+    axes.set_xlabel("ln |S|, bias-corrected")
+    style.set_title(axes, "Log-determinants of the covariance matrices, with intervals")
     return axes
 
 
-NAMED = 3
+MAX_NAMED_ROWS = 3
 """Largest number of rows above the limits of a class that are named."""
 
 NAME_SIZE = np.array([24.0, 8.0])
@@ -251,8 +275,8 @@ MIN_FULL_LABEL = 1.5
 
 def quantiles(
     tables: Mapping[Any, pd.DataFrame],
-    places: Mapping[Any, int],
-    law: str,
+    class_positions: Mapping[Any, int],
+    distribution: str,
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
 ) -> Axes:
@@ -262,9 +286,9 @@ def quantiles(
     ----------
     tables : mapping of label to DataFrame
         Columns quantile, squared, low and high, in order, with the names of the rows as index.
-    places : mapping of label to int
+    class_positions : mapping of label to int
         Position of each class among all classes, which determines its colour.
-    law : str
+    distribution : str
         Name of the reference distribution.
     ax : Axes, optional
     signs : Signs
@@ -277,7 +301,11 @@ def quantiles(
     columns = min(len(tables), 4 if len(tables) > 6 else 3)
     rows = math.ceil(len(tables) / columns)
     outer, inner = style.panels(
-        ax, rows, columns, size=style.inches(max(2.5 * columns, 4.4), 2.5 * rows + 0.9), titled=True
+        ax,
+        rows,
+        columns,
+        size=style.scaled_inches(max(2.5 * columns, 4.4), 2.5 * rows + 0.9),
+        has_titles=True,
     )
     for panel in inner.ravel()[len(tables) :]:
         panel.set_axis_off()
@@ -285,28 +313,33 @@ def quantiles(
         panel.set_title(style.shown_name(label, 22), fontsize="medium")
         panel.tick_params(labelsize="small")
         if not len(table):
-            panel.text(0.5, 0.5, "too few rows", ha="center", va="center", transform=panel.transAxes)
+            panel.text(0.5, 0.5, "too few observations", ha="center", va="center", transform=panel.transAxes)
             panel.set(xticks=[], yticks=[])
             continue
-        k = places[label]
+        k = class_positions[label]
         x, y = (table[name].to_numpy(dtype=np.float64) for name in ("quantile", "squared"))
         panel.fill_between(x, table["low"], table["high"], color=style.faint(0.8), linewidth=0, zorder=1)
         ends = [0.0, float(x[-1])]
         panel.plot(ends, ends, color=style.ink(), linewidth=0.9, zorder=2)
-        look = {"color": signs.colour(k), "marker": signs.marker(k), "s": 12, "rasterized": len(x) > 5_000}
-        panel.scatter(x, y, linewidths=0, zorder=3, **look)
+        marker_style = {
+            "color": signs.colour(k),
+            "marker": signs.marker(k),
+            "s": 12,
+            "rasterized": len(x) > 5_000,
+        }
+        panel.scatter(x, y, linewidths=0, zorder=3, **marker_style)
     for panel in inner[:, 0]:
         panel.set_ylabel("Squared distance", fontsize="small")
-    for place in range(max(len(tables) - columns, 0), len(tables)):
-        panel = inner.ravel()[place]
+    for panel_index in range(max(len(tables) - columns, 0), len(tables)):
+        panel = inner.ravel()[panel_index]
         is_wide = panel.get_window_extent().width >= MIN_FULL_LABEL * panel.figure.dpi
-        what = "Expected squared distance" if is_wide else "Expected"
-        panel.set_xlabel(f"{what} ({law})", fontsize="small")
+        axis_name = "Expected squared distance" if is_wide else "Expected"
+        panel.set_xlabel(f"{axis_name} ({distribution})", fontsize="small")
     style.lay_out(outer)
     for panel, table in zip(inner.ravel(), tables.values(), strict=False):
         # Name the rows above the upper limit, the farthest first, while there is room.
         x, y, high = (table[name].to_numpy(dtype=np.float64) for name in ("quantile", "squared", "high"))
-        outside = np.flatnonzero((y > high) & (np.arange(len(y)) >= len(y) / 2))[::-1][:NAMED]
+        outside = np.flatnonzero((y > high) & (np.arange(len(y)) >= len(y) / 2))[::-1][:MAX_NAMED_ROWS]
         pixels = panel.transData.transform(np.column_stack([x, y])) * 72 / panel.figure.dpi
         for i in with_room(pixels, outside.tolist(), NAME_SIZE):
             text = style.shown_name(clean(str(table.index[i])), 14)

@@ -22,8 +22,8 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.errors import missing_package
 from discrim.report.grid import clean, shorten
 from discrim.report.plots import style
-from discrim.report.plots.planes import COARSE, CORNERS, Classify, find_regions
-from discrim.report.plots.spaces import BETWEEN, axis_share, outline, outline_radius, scores_title
+from discrim.report.plots.planes import COARSE_GRID_POINTS, CORNERS, Classify, find_regions
+from discrim.report.plots.spaces import OF_BETWEEN_VARIANCE, axis_share, outline, outline_radius, scores_title
 
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes, Signs
@@ -33,13 +33,13 @@ Figure: TypeAlias = Any
 
 Trace = dict[str, Any]
 
-MOST_ROWS = 5_000
+MAX_ROWS = 5_000
 """Largest number of rows that are drawn; files with more are slow to open."""
 
-MOST_LARGE = 500
+MAX_LARGE_POINTS = 500
 """Largest number of rows with large points."""
 
-MOST_TOLD = 8
+MAX_TOOLTIP_CLASSES = 8
 """Largest number of classes for which the tooltip of a location in a plane lists the posteriors."""
 
 SYMBOLS = {"o": "circle", "^": "triangle-up", "s": "square", "D": "diamond", "v": "triangle-down"}
@@ -83,52 +83,63 @@ class PointedRows:
     def names(self, rows: Codes) -> list[str]:
         """Return the names of some rows, such as "row 7"."""
         numbered = self.index.name is None and pd.api.types.is_numeric_dtype(self.index.dtype)
-        before = "row " if numbered else f"{self.index.name or ''} ".lstrip()
-        return [_text(f"{before}{label}") for label in self.index[rows]]
+        prefix = "row " if numbered else f"{self.index.name or ''} ".lstrip()
+        return [_escape_label(f"{prefix}{label}") for label in self.index[rows]]
 
     def sentences(self) -> list[str]:
         """Describe each row in HTML: name, class, predicted class if it differs, and their posteriors."""
 
-        def called(row: int, k: int) -> str:
+        def class_text(row: int, k: int) -> str:
             sure = "" if self.posteriors is None or k < 0 else f", posterior {self.posteriors[row, k]:.3f}"
-            return (_text(self.classes[k]) if k >= 0 else "no class") + sure
+            return (_escape_label(self.classes[k]) if k >= 0 else "no class") + sure
 
         names = self.names(np.arange(len(self.codes)))
-        every = zip(names, self.codes.tolist(), self.predicted.tolist(), strict=True)
+        rows = zip(names, self.codes.tolist(), self.predicted.tolist(), strict=True)
         return [
-            f"{name}: {called(row, own)}" + (f", predicted {called(row, best)}" if best != own else "")
-            for row, (name, own, best) in enumerate(every)
+            f"{name}: {class_text(row, own_code)}"
+            + (f", predicted {class_text(row, predicted_code)}" if predicted_code != own_code else "")
+            for row, (name, own_code, predicted_code) in enumerate(rows)
         ]
 
     def told(self, rows: Codes) -> list[list[Any]]:
         """Return name, predicted class, its posterior and the posterior of the own class of some rows."""
-        called = [_text(self.classes[k]) if k >= 0 else "none" for k in self.predicted[rows].tolist()]
-        shares = []
+        predicted_labels = [
+            _escape_label(self.classes[k]) if k >= 0 else "none" for k in self.predicted[rows].tolist()
+        ]
+        posterior_columns = []
         if self.posteriors is not None:
-            some = self.posteriors[rows].round(4)
-            shares = [some[range(len(rows)), codes[rows]].tolist() for codes in (self.predicted, self.codes)]
-        return [list(each) for each in zip(self.names(rows), called, *shares, strict=True)]
+            row_posteriors = self.posteriors[rows].round(4)
+            posterior_columns = [
+                row_posteriors[range(len(rows)), codes[rows]].tolist()
+                for codes in (self.predicted, self.codes)
+            ]
+        return [
+            list(fields)
+            for fields in zip(self.names(rows), predicted_labels, *posterior_columns, strict=True)
+        ]
 
-    def drawn(self, there: NDArray[np.bool_]) -> dict[int, Codes]:
+    def drawn(self, mask: NDArray[np.bool_]) -> dict[int, Codes]:
         """Select which rows of a mask (n,) to draw, as positions by class."""
-        own = {k: np.flatnonzero(there & (self.codes == k)) for k in np.unique(self.codes[there]).tolist()}
-        total = sum(map(len, own.values()))
-        if total > MOST_ROWS:
+        rows_by_class = {
+            k: np.flatnonzero(mask & (self.codes == k)) for k in np.unique(self.codes[mask]).tolist()
+        }
+        total = sum(map(len, rows_by_class.values()))
+        if total > MAX_ROWS:
             # Half of the points are divided equally among the classes, to represent rare ones too.
-            least = MOST_ROWS // (2 * len(own))
-            for k, rows in own.items():
-                size = min(least + len(rows) * MOST_ROWS // (2 * total), len(rows))
-                own[k] = rows[np.linspace(0, len(rows) - 1, size).astype(np.intp)]
-        return own
+            min_per_class = MAX_ROWS // (2 * len(rows_by_class))
+            for k, rows in rows_by_class.items():
+                size = min(min_per_class + len(rows) * MAX_ROWS // (2 * total), len(rows))
+                rows_by_class[k] = rows[np.linspace(0, len(rows) - 1, size).astype(np.intp)]
+        return rows_by_class
 
 
-def _text(label: Any, width: int = style.LABEL) -> str:
+def _escape_label(label: Any, width: int = style.MAX_LABEL_WIDTH) -> str:
     """Escape a label for plotly: no tags, no mathematics, no template syntax."""
     text = html.escape(shorten(clean(label), width), quote=False)
     return text.replace("$", "&#36;").replace("%{", "&#37;{")
 
 
-BELOW = {
+LEGEND_BELOW = {
     "orientation": "h",
     "x": 0,
     "y": 0,
@@ -139,17 +150,17 @@ BELOW = {
 """Placement of a legend below the plot, which has room for all names on a phone too."""
 
 
-def _line(signs: Signs, k: int) -> dict[str, Any]:
+def _outline_style(signs: Signs, k: int) -> dict[str, Any]:
     """Return the line of the outline of class k."""
     line = signs.line(k)
     dash = DASHES.get(line, "solid") if isinstance(line, str) else ",".join(f"{2 * s}px" for s in line[1])
     return {"color": signs.outline(k), "dash": dash, "width": 1.6}
 
 
-def _points(
+def _row_traces(
     rows: PointedRows,
-    places: Floats,
-    where: str,
+    coordinates: Floats,
+    location_template: str,
     opacity: float = 0.75,
     trace_of: Callable[[Floats], Trace] | None = None,
 ) -> tuple[list[Trace], str]:
@@ -158,9 +169,9 @@ def _points(
     Parameters
     ----------
     rows : PointedRows
-    places : (n, d) float array
+    coordinates : (n, d) float array
         Coordinates; rows with a missing one are not drawn.
-    where : str
+    location_template : str
         Template of the coordinates in a tooltip.
     opacity : float
     trace_of : callable, optional
@@ -174,63 +185,82 @@ def _points(
     """
     traces: list[Trace] = []
     # Rows without a class are drawn only if no row has one.
-    there = np.isfinite(places).all(axis=1) & ((rows.codes >= 0) | (rows.codes < 0).all())
-    wrong = rows.wrong & there
-    drawn = rows.drawn(there)
-    every = int(there.sum())
-    seen = sum(map(len, drawn.values()))
-    size, ring = (5, 0.8) if seen > MOST_LARGE else (8, 2.0)
+    drawable = np.isfinite(coordinates).all(axis=1) & ((rows.codes >= 0) | (rows.codes < 0).all())
+    wrong = rows.wrong & drawable
+    rows_by_class = rows.drawn(drawable)
+    n_rows = int(drawable.sum())
+    n_drawn = sum(map(len, rows_by_class.values()))
+    size, ring_width = (5, 0.8) if n_drawn > MAX_LARGE_POINTS else (8, 2.0)
     # If many rows are misclassified, their rings would hide the others.
-    grown = {"size": size + ring + 1, "opacity": 1.0} if 10 * wrong.sum() < every else {"size": size}
-    sure = "" if rows.posteriors is None else ", posterior %{customdata[2]:.3f}"
-    called = f"predicted: %{{customdata[1]}}{sure}"
+    ringed_marker = (
+        {"size": size + ring_width + 1, "opacity": 1.0} if 10 * wrong.sum() < n_rows else {"size": size}
+    )
+    posterior_text = "" if rows.posteriors is None else ", posterior %{customdata[2]:.3f}"
+    predicted_text = f"predicted: %{{customdata[1]}}{posterior_text}"
     # Misclassified rows are drawn last, on top of the others.
-    for ringed, (k, own) in product((False, True), drawn.items()):
-        some = own[wrong[own] == ringed]
-        if not len(some):
+    for is_ringed, (k, class_rows) in product((False, True), rows_by_class.items()):
+        trace_rows = class_rows[wrong[class_rows] == is_ringed]
+        if not len(trace_rows):
             continue
-        name = _text(rows.classes[k]) if k >= 0 else "no class"
-        told = (
-            called if k < 0 else f"{name}{sure.replace('[2]', '[3]')}<br>{called}" if ringed else name + sure
+        name = _escape_label(rows.classes[k]) if k >= 0 else "no class"
+        tooltip = (
+            predicted_text
+            if k < 0
+            else f"{name}{posterior_text.replace('[2]', '[3]')}<br>{predicted_text}"
+            if is_ringed
+            else name + posterior_text
         )
-        trace = (trace_of or _at)(places[some]) | {"name": name, "legendgroup": str(k)}
-        trace |= {"showlegend": all(each["name"] != name for each in traces), "customdata": rows.told(some)}
-        trace |= {"hovertemplate": f"<b>%{{customdata[0]}}</b><br>{told}<br>{where}<extra></extra>"}
+        trace = (trace_of or _point_trace)(coordinates[trace_rows]) | {"name": name, "legendgroup": str(k)}
+        trace |= {
+            "showlegend": all(earlier["name"] != name for earlier in traces),
+            "customdata": rows.told(trace_rows),
+        }
+        trace |= {
+            "hovertemplate": f"<b>%{{customdata[0]}}</b><br>{tooltip}<br>{location_template}<extra></extra>"
+        }
         line = (
-            {"width": ring if "opacity" in grown else 0.7, "color": style.ink()} if ringed else {"width": 0}
+            {"width": ring_width if "opacity" in ringed_marker else 0.7, "color": style.ink()}
+            if is_ringed
+            else {"width": 0}
         )
-        look = _sign(rows.signs, k) | {"size": size, "opacity": opacity, "line": line}
-        trace |= {"marker": look | grown if ringed else look}
-        traces.append(trace | {"meta": "misclassified" if ringed else "rows"})
-    said = [f"ringed: {int(wrong.sum()):,} misclassified of {every:,} rows"] if wrong.any() else []
-    return traces, "; ".join(said + [f"{seen:,} of {every:,} rows are drawn"] * (every > MOST_ROWS))
+        marker = _class_marker(rows.signs, k) | {"size": size, "opacity": opacity, "line": line}
+        trace |= {"marker": marker | ringed_marker if is_ringed else marker}
+        traces.append(trace | {"meta": "misclassified" if is_ringed else "rows"})
+    notes = [f"ringed: {int(wrong.sum()):,} misclassified of {n_rows:,} observations"] if wrong.any() else []
+    return traces, "; ".join(
+        notes + [f"{n_drawn:,} of {n_rows:,} observations are shown"] * (n_rows > MAX_ROWS)
+    )
 
 
-def _sign(signs: Signs, k: int) -> dict[str, Any]:
+def _class_marker(signs: Signs, k: int) -> dict[str, Any]:
     """Return colour and symbol of class k; -1 is a circle in ink."""
     if k < 0:
         return {"color": style.ink(), "symbol": "circle"}
     return {"color": signs.colour(k), "symbol": SYMBOLS.get(signs.marker(k), "circle")}
 
 
-def _cross() -> dict[str, Any]:
+def _mean_marker() -> dict[str, Any]:
     """Return the marker of a class mean."""
     return {"symbol": "cross-thin", "size": 12, "line": {"width": 2, "color": style.ink()}}
 
 
-def _curve(xy: Floats, line: Mapping[str, Any], **more: Any) -> Trace:
+def _line_trace(xy: Floats, line: Mapping[str, Any], **properties: Any) -> Trace:
     """Make a trace of points (n, 2) joined by a line, without tooltip."""
-    look = {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "showlegend": False, "line": dict(line)}
-    return look | {"x": xy[:, 0], "y": xy[:, 1]} | more
+    trace = {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "showlegend": False, "line": dict(line)}
+    return trace | {"x": xy[:, 0], "y": xy[:, 1]} | properties
 
 
-def _at(xy: Floats) -> Trace:
+def _point_trace(xy: Floats) -> Trace:
     """Make a trace of points (n, 2) in a plane."""
     return {"type": "scatter", "mode": "markers", "x": xy[:, 0], "y": xy[:, 1]}
 
 
-def _figure(
-    traces: Sequence[Trace], title: str, below: Sequence[str], names: Sequence[str] = (), **more: Any
+def _make_figure(
+    traces: Sequence[Trace],
+    title: str,
+    subtitle_lines: Sequence[str],
+    names: Sequence[str] = (),
+    **properties: Any,
 ) -> Figure:
     """Make a figure.
 
@@ -238,7 +268,7 @@ def _figure(
     ----------
     traces : sequence of dict
     title : str
-    below : sequence of str
+    subtitle_lines : sequence of str
         Lines below the title.
     names : sequence of str
         Names of the two axes, if any.
@@ -257,43 +287,47 @@ def _figure(
     grey = style.faint(0.5)
     axis = {"gridcolor": style.faint(0.88), "zeroline": False, "showline": True, "automargin": True}
     axis |= {"linecolor": grey, "ticks": "outside", "tickcolor": grey, "title": {"font": {"size": 14}}}
-    lines = [line for text in below for line in textwrap.wrap(text, 88)]
-    said = {"text": "<br>".join(lines), "font": {"size": 12}}
-    look = {"paper_bgcolor": style.paper(), "plot_bgcolor": style.paper(), "xaxis": axis, "yaxis": axis}
-    look |= {"font": {"color": style.ink(), "size": 13}, "hoverlabel": {"align": "left"}}
+    lines = [line for text in subtitle_lines for line in textwrap.wrap(text, 88)]
+    subtitle = {"text": "<br>".join(lines), "font": {"size": 12}}
+    template = {"paper_bgcolor": style.paper(), "plot_bgcolor": style.paper(), "xaxis": axis, "yaxis": axis}
+    template |= {"font": {"color": style.ink(), "size": 13}, "hoverlabel": {"align": "left"}}
     # Remove the button that would send the data to a server.
-    look |= {"modebar": {"remove": ["sendChartToCloud"]}, "legend": BELOW}
+    template |= {"modebar": {"remove": ["sendChartToCloud"]}, "legend": LEGEND_BELOW}
     layout: dict[str, Any] = {
-        "template": {"layout": look},
-        "title": {"text": title, "subtitle": said, "x": 0, "xref": "paper"},
+        "template": {"layout": template},
+        "title": {"text": title, "subtitle": subtitle, "x": 0, "xref": "paper"},
         "height": max(540, 24 * sum(trace.get("showlegend", False) for trace in traces) + 160),
         "margin": {"l": 70, "r": 20, "t": 70 + 16 * len(lines), "b": 60},
         "updatemenus": _buttons(traces),
     }
     layout |= {axis: {"title": {"text": name}} for axis, name in zip(AXES, names, strict=False)}
-    for name, value in more.items():
+    for name, value in properties.items():
         layout[name] = layout.get(name, {}) | value if isinstance(value, dict) else value
     return Figure({"data": list(traces), "layout": layout})
 
 
 def _buttons(traces: Sequence[Trace]) -> list[dict[str, Any]]:
     """Make buttons that dim correctly predicted rows and restore them; none without misclassified rows."""
-    opacities = {i: each["marker"]["opacity"] for i, each in enumerate(traces) if each.get("meta") == "rows"}
-    if not opacities or all(each.get("meta") != "misclassified" for each in traces):
+    opacities = {
+        i: trace["marker"]["opacity"] for i, trace in enumerate(traces) if trace.get("meta") == "rows"
+    }
+    if not opacities or all(trace.get("meta") != "misclassified" for trace in traces):
         return []
-    looks = {"All rows": max(opacities.values()), "Misclassified": 0.08}
-    restyled = {label: [{"marker.opacity": opacity}, list(opacities)] for label, opacity in looks.items()}
-    buttons = [{"label": label, "method": "restyle", "args": each} for label, each in restyled.items()]
+    opacity_by_label = {"All observations": max(opacities.values()), "Misclassified": 0.08}
+    args_by_label = {
+        label: [{"marker.opacity": opacity}, list(opacities)] for label, opacity in opacity_by_label.items()
+    }
+    buttons = [{"label": label, "method": "restyle", "args": trace} for label, trace in args_by_label.items()]
     # Below the name of the axis, because a phone has no room at the side.
-    place = {"x": 0, "xanchor": "left", "y": 0, "yanchor": "top", "pad": {"t": 60}, "type": "buttons"}
-    place |= {"direction": "right"}
-    look = {"bgcolor": style.paper(), "bordercolor": style.faint(0.5), "font": {"size": 11}}
-    return [{"buttons": buttons, "showactive": False} | place | look]
+    placement = {"x": 0, "xanchor": "left", "y": 0, "yanchor": "top", "pad": {"t": 60}, "type": "buttons"}
+    placement |= {"direction": "right"}
+    button_style = {"bgcolor": style.paper(), "bordercolor": style.faint(0.5), "font": {"size": 11}}
+    return [{"buttons": buttons, "showactive": False} | placement | button_style]
 
 
 def retitled(figure: Figure, title: str) -> None:
     """Replace the title of a figure by the user's."""
-    figure.update_layout(title={"text": _text(title, 200), "subtitle": {"text": ""}})
+    figure.update_layout(title={"text": _escape_label(title, 200), "subtitle": {"text": ""}})
 
 
 def element_of(figure: Figure, name: str) -> str:
@@ -301,7 +335,7 @@ def element_of(figure: Figure, name: str) -> str:
     return str(figure.to_html(full_html=False, include_plotlyjs=False, div_id=name))
 
 
-INKED = """
+DARK_MODE_SCRIPT = """
 const night = matchMedia("(prefers-color-scheme: dark)"), inks = ["#000000", "#e8ebf0"];
 function ink() {
   for (const plot of document.querySelectorAll(".js-plotly-plot")) plot.data.forEach((trace, i) => {
@@ -317,17 +351,18 @@ night.addEventListener("change", ink);
 """Script that adapts points in ink to dark mode; they may be on a canvas, which CSS does not affect."""
 
 
-def script_of(there: bool) -> str:
+def script_of(has_figures: bool) -> str:
     """Return the script of plotly for a page that has figures, else ""."""
-    if not there:
+    if not has_figures:
         return ""
     from plotly.offline import get_plotlyjs
 
     # A figure that was drawn within a closed <details> had no width.
-    unfolded = (
+    resize_script = (
         'for (const each of event.target.querySelectorAll(".js-plotly-plot")) Plotly.Plots.resize(each)'
     )
-    return f'{get_plotlyjs()}\naddEventListener("toggle", event => {{ {unfolded} }}, true);\n{INKED}'
+    on_toggle = f'addEventListener("toggle", event => {{ {resize_script} }}, true);'
+    return f"{get_plotlyjs()}\n{on_toggle}\n{DARK_MODE_SCRIPT}"
 
 
 # ---- the kinds
@@ -342,12 +377,12 @@ def scores_figure(
     counts: pd.Series,
     level: float,
     within: Floats | None,
-    of: str = BETWEEN,
+    of: str = OF_BETWEEN_VARIANCE,
 ) -> Figure:
     """Make an interactive plot of discriminant scores, with outlines and means of the classes.
 
-    A single discriminant is drawn as a line per class. The arguments are those of
-    `discrim.report.plots.spaces.draw_scores`.
+    A single discriminant is drawn as a line per class. The arguments have the same meaning
+    as in `discrim.report.plots.spaces.draw_scores`.
 
     Parameters
     ----------
@@ -366,25 +401,30 @@ def scores_figure(
     """
     x = style.numbers(scores)
     means = style.numbers(centroids)
-    shown = [_text(name) + axis_share(name, shares, "" if j else of) for j, name in enumerate(centroids)]
-    if len(shown) < 2:
-        return _strips(x[:, 0], rows, shown[0], "Discriminant scores", centroids.iloc[:, 0])
-    where = "{} %{{x:.2f}}, {} %{{y:.2f}}".format(*map(_text, centroids))
-    traces, said = _points(rows, x, where)
-    spread = np.eye(2) if within is None else within
+    axis_names = [
+        _escape_label(name) + axis_share(name, shares, "" if j else of) for j, name in enumerate(centroids)
+    ]
+    if len(axis_names) < 2:
+        return _strips_figure(x[:, 0], rows, axis_names[0], "Discriminant scores", centroids.iloc[:, 0])
+    location_template = "{} %{{x:.2f}}, {} %{{y:.2f}}".format(*map(_escape_label, centroids))
+    traces, note = _row_traces(rows, x, location_template)
+    within_cov = np.eye(2) if within is None else within
     radius = outline_radius(level)
     for k, label in enumerate(centroids.index):
-        group = {"legendgroup": str(k), "name": _text(label)}
-        traces.append(_curve(outline(means[k], spread, radius), _line(rows.signs, k), **group))
-        told = f"mean of {_text(label)}, {counts.iloc[k]:,.6g} rows<br>{where}<extra></extra>"
-        mean = {"marker": _cross(), "hovertemplate": told, "showlegend": not len(x)}
-        traces.append(_at(means[[k]]) | group | mean)
-    title, _, outlines = scores_title(len(x) > 0, level, of == BETWEEN).partition("; ")
+        group = {"legendgroup": str(k), "name": _escape_label(label)}
+        traces.append(
+            _line_trace(outline(means[k], within_cov, radius), _outline_style(rows.signs, k), **group)
+        )
+        tooltip = f"mean of {_escape_label(label)}, {counts.iloc[k]:,.6g} observations<br>"
+        tooltip += f"{location_template}<extra></extra>"
+        mean = {"marker": _mean_marker(), "hovertemplate": tooltip, "showlegend": not len(x)}
+        traces.append(_point_trace(means[[k]]) | group | mean)
+    title, _, outlines = scores_title(len(x) > 0, level, of == OF_BETWEEN_VARIANCE).partition("; ")
     # Scores have unit variance within classes, hence distances in equal units are those of the rule.
-    return _figure(traces, title, [outlines, said], shown, yaxis={"scaleanchor": "x"})
+    return _make_figure(traces, title, [outlines, note], axis_names, yaxis={"scaleanchor": "x"})
 
 
-def _strips(values: Floats, rows: PointedRows, name: str, title: str, means: pd.Series) -> Figure:
+def _strips_figure(values: Floats, rows: PointedRows, name: str, title: str, means: pd.Series) -> Figure:
     """Draw the values of each class on a line of its own, spread by rank, with a mark at the class mean.
 
     Parameters
@@ -404,16 +444,21 @@ def _strips(values: Floats, rows: PointedRows, name: str, title: str, means: pd.
     classes = rows.classes
     xy = np.column_stack([values, np.full(len(values), np.nan)])
     for k in range(len(classes)):
-        own = np.flatnonzero(np.isfinite(values) & (rows.codes == k))
-        own = own[np.argsort(values[own], kind="stable")]
-        xy[own, 1] = k + 0.7 * ((np.arange(len(own)) + 0.5) / max(len(own), 1) - 0.5)
-    traces, said = _points(rows, xy, f"{name}: %{{x:.3f}}")
+        class_rows = np.flatnonzero(np.isfinite(values) & (rows.codes == k))
+        class_rows = class_rows[np.argsort(values[class_rows], kind="stable")]
+        xy[class_rows, 1] = k + 0.7 * ((np.arange(len(class_rows)) + 0.5) / max(len(class_rows), 1) - 0.5)
+    traces, note = _row_traces(rows, xy, f"{name}: %{{x:.3f}}")
     marks = {"symbol": "line-ns", "size": 26, "line": {"width": 2, "color": style.ink()}}
-    at = np.column_stack([means, np.arange(len(means))])
-    traces.append(_at(at) | {"marker": marks, "hovertemplate": "mean: %{x:.3f}<extra></extra>"})
-    ticks = {"tickvals": list(range(len(classes))), "ticktext": [_text(label, 18) for label in classes]}
+    mean_positions = np.column_stack([means, np.arange(len(means))])
+    traces.append(
+        _point_trace(mean_positions) | {"marker": marks, "hovertemplate": "mean: %{x:.3f}<extra></extra>"}
+    )
+    ticks = {
+        "tickvals": list(range(len(classes))),
+        "ticktext": [_escape_label(label, 18) for label in classes],
+    }
     lines = ticks | {"range": [len(classes) - 0.4, -0.6], "showgrid": False}
-    return _figure(traces, title, [said], (name, ""), yaxis=lines, showlegend=False)
+    return _make_figure(traces, title, [note], (name, ""), yaxis=lines, showlegend=False)
 
 
 def posteriors_figure(proba: pd.DataFrame, rows: PointedRows) -> Figure:
@@ -428,9 +473,9 @@ def posteriors_figure(proba: pd.DataFrame, rows: PointedRows) -> Figure:
     -------
     plotly.graph_objects.Figure
     """
-    own = np.where(rows.codes < 0, np.nan, style.numbers(proba)[np.arange(len(proba)), rows.codes])
-    name = "Posterior probability of the row's own class"
-    return _strips(own, rows, name, "Posteriors", pd.Series(np.nan, proba.columns))
+    own_posteriors = np.where(rows.codes < 0, np.nan, style.numbers(proba)[np.arange(len(proba)), rows.codes])
+    name = "Posterior probability of the actual class"
+    return _strips_figure(own_posteriors, rows, name, "Posteriors", pd.Series(np.nan, proba.columns))
 
 
 def plane_figure(
@@ -470,27 +515,35 @@ def plane_figure(
     -------
     plotly.graph_objects.Figure
     """
-    classes, (across, up) = rows.classes, (np.linspace(*ends, COARSE) for ends in limits)
+    classes, (across, up) = rows.classes, (np.linspace(*ends, COARSE_GRID_POINTS) for ends in limits)
     regions = find_regions(classify, across, up)
-    shown = (_text(names[0]), _text(names[1]))
-    where = f"{shown[0]} %{{x:.4~g}}, {shown[1]} %{{y:.4~g}}"
+    axis_names = (_escape_label(names[0]), _escape_label(names[1]))
+    location_template = f"{axis_names[0]} %{{x:.4~g}}, {axis_names[1]} %{{y:.4~g}}"
     lines = np.concatenate([regions.segments, np.full((len(regions.segments), 1, 2), np.nan)], axis=1)
-    traces = [_shades(regions.colours, across, up, rows, cells=True) | {"hoverinfo": "skip"}]
-    if posteriors is not None and len(classes) <= MOST_TOLD:
+    traces = [_class_heatmap(regions.colours, across, up, rows, are_cells=True) | {"hoverinfo": "skip"}]
+    if posteriors is not None and len(classes) <= MAX_TOOLTIP_CLASSES:
         grid = np.stack(np.meshgrid(across, up), axis=-1)
-        shares = np.asarray(posteriors(grid.reshape(-1, 2)), dtype=np.float32).reshape(COARSE, COARSE, -1)
-        told = "<br>".join(f"{_text(each)} %{{customdata[{k}]:.3f}}" for k, each in enumerate(classes))
-        place = {"opacity": 0.0, "customdata": shares, "hovertemplate": f"{where}<br>{told}<extra></extra>"}
-        traces.append(_shades(regions.codes, across, up, rows, cells=False) | place)
-    traces.append(_curve(lines.reshape(-1, 2), {"color": style.faint(0.35), "width": 1}))
-    more, said = _points(rows, points, where, opacity=0.4 if weak else 0.75)
-    first, *below = [_text(line, 200) for line in title.split("\n")]
+        grid_posteriors = np.asarray(posteriors(grid.reshape(-1, 2)), dtype=np.float32).reshape(
+            COARSE_GRID_POINTS, COARSE_GRID_POINTS, -1
+        )
+        tooltip = "<br>".join(
+            f"{_escape_label(label)} %{{customdata[{k}]:.3f}}" for k, label in enumerate(classes)
+        )
+        hover_options = {
+            "opacity": 0.0,
+            "customdata": grid_posteriors,
+            "hovertemplate": f"{location_template}<br>{tooltip}<extra></extra>",
+        }
+        traces.append(_class_heatmap(regions.codes, across, up, rows, are_cells=False) | hover_options)
+    traces.append(_line_trace(lines.reshape(-1, 2), {"color": style.faint(0.35), "width": 1}))
+    point_traces, note = _row_traces(rows, points, location_template, opacity=0.4 if weak else 0.75)
+    first, *subtitle_lines = [_escape_label(line, 200) for line in title.split("\n")]
     xaxis, yaxis = ({"range": list(ends), "showgrid": False} for ends in limits)
-    traces += [*more, *_read_from(draw, limits)]
-    return _figure(traces, first, [*below, said], shown, xaxis=xaxis, yaxis=yaxis)
+    traces += [*point_traces, *_traces_from_axes(draw, limits)]
+    return _make_figure(traces, first, [*subtitle_lines, note], axis_names, xaxis=xaxis, yaxis=yaxis)
 
 
-def _read_from(draw: Callable[[Axes], None], limits: Sequence[tuple[float, float]]) -> list[Trace]:
+def _traces_from_axes(draw: Callable[[Axes], None], limits: Sequence[tuple[float, float]]) -> list[Trace]:
     """Convert lines, marks and contours that a function draws on axes of matplotlib to traces."""
     from matplotlib.colors import to_hex
     from matplotlib.figure import Figure as Sheet
@@ -501,17 +554,22 @@ def _read_from(draw: Callable[[Axes], None], limits: Sequence[tuple[float, float
     for line in axes.lines:
         xy = np.column_stack(line.get_data())
         dash = DASHES.get(str(line.get_linestyle()), "solid")
-        look = {"color": str(line.get_color()), "dash": dash, "width": 1.6}
+        line_style = {"color": str(line.get_color()), "dash": dash, "width": 1.6}
         # A line of one point is the marker of a mean.
-        traces.append(_curve(xy, look) | ({"mode": "markers", "marker": _cross()} if len(xy) == 1 else {}))
+        traces.append(
+            _line_trace(xy, line_style)
+            | ({"mode": "markers", "marker": _mean_marker()} if len(xy) == 1 else {})
+        )
     for contour in axes.collections:
-        look = {"color": to_hex(np.atleast_2d(contour.get_edgecolor())[0].tolist()), "width": 1.6}
-        pieces = [piece for path in contour.get_paths() for piece in path.to_polygons(closed_only=False)]
-        traces += [_curve(np.asarray(piece), look) for piece in pieces]
+        line_style = {"color": to_hex(np.atleast_2d(contour.get_edgecolor())[0].tolist()), "width": 1.6}
+        polygons = [
+            polygon for path in contour.get_paths() for polygon in path.to_polygons(closed_only=False)
+        ]
+        traces += [_line_trace(np.asarray(polygon), line_style) for polygon in polygons]
     return traces
 
 
-def _shades(codes: Codes, across: Floats, up: Floats, rows: PointedRows, *, cells: bool) -> Trace:
+def _class_heatmap(codes: Codes, across: Floats, up: Floats, rows: PointedRows, *, are_cells: bool) -> Trace:
     """Make a heat map of classes.
 
     Parameters
@@ -521,7 +579,7 @@ def _shades(codes: Codes, across: Floats, up: Floats, rows: PointedRows, *, cell
     across, up : float arrays
         Coordinates of the grid; the first and last are the sides of the plane.
     rows : PointedRows
-    cells : bool
+    are_cells : bool
         Whether codes refer to cells that fill the plane, and not to points up to its sides.
 
     Returns
@@ -529,14 +587,25 @@ def _shades(codes: Codes, across: Floats, up: Floats, rows: PointedRows, *, cell
     dict
     """
     (h, g), k_classes = codes.shape, len(rows.classes)
-    dx = np.ptp(across) / (g - 1 + cells)
-    dy = np.ptp(up) / (h - 1 + cells)
-    place = {"x0": across[0] + dx / 2 * cells, "dx": dx, "y0": up[0] + dy / 2 * cells, "dy": dy}
+    dx = np.ptp(across) / (g - 1 + are_cells)
+    dy = np.ptp(up) / (h - 1 + are_cells)
+    grid_position = {
+        "x0": across[0] + dx / 2 * are_cells,
+        "dx": dx,
+        "y0": up[0] + dy / 2 * are_cells,
+        "dy": dy,
+    }
     scale = [[0.0, "rgba(0,0,0,0)"], [1 / (k_classes + 1), "rgba(0,0,0,0)"]]
     for k in range(k_classes):
         scale += [[(k + 1 + end) / (k_classes + 1), rows.signs.colour(k)] for end in (0, 1)]
-    look = {"zmin": -1.5, "zmax": k_classes - 0.5, "colorscale": scale, "showscale": False, "opacity": 0.18}
-    return {"type": "heatmap", "z": codes.astype(np.int8)} | place | look
+    colour_options = {
+        "zmin": -1.5,
+        "zmax": k_classes - 0.5,
+        "colorscale": scale,
+        "showscale": False,
+        "opacity": 0.18,
+    }
+    return {"type": "heatmap", "z": codes.astype(np.int8)} | grid_position | colour_options
 
 
 def pairs_figure(
@@ -563,32 +632,45 @@ def pairs_figure(
     -------
     plotly.graph_objects.Figure
     """
-    names = [_text(name, 18) for name in means]
+    names = [_escape_label(name, 18) for name in means]
     p = means.shape[1]
     xy = np.empty((0, p)) if points is None else style.numbers(points)
     centres = style.numbers(means)
 
-    def panels(some: Floats) -> Trace:
-        shown = [{"label": name, "values": values} for name, values in zip(names, some.T, strict=True)]
-        return {"type": "splom", "dimensions": shown, "diagonal": {"visible": False}, "showupperhalf": False}
+    def panels(coordinates: Floats) -> Trace:
+        dimensions = [
+            {"label": name, "values": values} for name, values in zip(names, coordinates.T, strict=True)
+        ]
+        return {
+            "type": "splom",
+            "dimensions": dimensions,
+            "diagonal": {"visible": False},
+            "showupperhalf": False,
+        }
 
-    where = "%{xaxis.title.text} %{x:.4~g}<br>%{yaxis.title.text} %{y:.4~g}"
-    traces, said = _points(rows, xy, where, trace_of=panels)
+    location_template = "%{xaxis.title.text} %{x:.4~g}<br>%{yaxis.title.text} %{y:.4~g}"
+    traces, note = _row_traces(rows, xy, location_template, trace_of=panels)
     for (j, i), (k, label) in product(combinations(range(p), 2), enumerate(means.index)):
         if label in covariances:
-            spread = style.numbers(covariances[label])[np.ix_([j, i], [j, i])]
-            place = {"legendgroup": str(k), "xaxis": f"x{j + 1}", "yaxis": f"y{i + 1}"}
-            traces.append(_curve(outline(centres[k, [j, i]], spread, radius), _line(rows.signs, k), **place))
+            pair_cov = style.numbers(covariances[label])[np.ix_([j, i], [j, i])]
+            trace_options = {"legendgroup": str(k), "xaxis": f"x{j + 1}", "yaxis": f"y{i + 1}"}
+            traces.append(
+                _line_trace(
+                    outline(centres[k, [j, i]], pair_cov, radius),
+                    _outline_style(rows.signs, k),
+                    **trace_options,
+                )
+            )
     first, _, below = title.partition("; ")
-    return _figure(traces, first, [below, said], dragmode="select", height=max(540, 150 * p))
+    return _make_figure(traces, first, [below, note], dragmode="select", height=max(540, 150 * p))
 
 
-def simplex_figure(shares: pd.DataFrame, rows: PointedRows, note: str) -> Figure:
+def simplex_figure(posteriors: pd.DataFrame, rows: PointedRows, note: str) -> Figure:
     """Make an interactive plot of the posteriors of three classes in a triangle.
 
     Parameters
     ----------
-    shares : DataFrame (n, 3)
+    posteriors : DataFrame (n, 3)
         Posteriors.
     rows : PointedRows
     note : str
@@ -598,17 +680,17 @@ def simplex_figure(shares: pd.DataFrame, rows: PointedRows, note: str) -> Figure
     -------
     plotly.graph_objects.Figure
     """
-    places = style.numbers(shares) @ CORNERS
-    middle = CORNERS.mean(axis=0)
-    traces = [_curve(np.vstack([CORNERS, CORNERS[:1]]), {"color": style.ink(), "width": 1.4})]
+    coordinates = style.numbers(posteriors) @ CORNERS
+    centre = CORNERS.mean(axis=0)
+    traces = [_line_trace(np.vstack([CORNERS, CORNERS[:1]]), {"color": style.ink(), "width": 1.4})]
     for corner in CORNERS:
-        half = np.vstack([middle, (CORNERS.sum(axis=0) - corner) / 2])
-        traces.append(_curve(half, {"color": style.faint(0.45), "width": 1, "dash": "dash"}))
-    more, said = _points(rows, places, "")
+        half = np.vstack([centre, (CORNERS.sum(axis=0) - corner) / 2])
+        traces.append(_line_trace(half, {"color": style.faint(0.45), "width": 1, "dash": "dash"}))
+    point_traces, point_note = _row_traces(rows, coordinates, "")
     corners = [
-        {"x": x, "y": y, "text": f"<b>{_text(label, 18)}</b>", "showarrow": False, "yshift": shift}
-        for (x, y), label, shift in zip(CORNERS.tolist(), shares, (-16, -16, 16), strict=True)
+        {"x": x, "y": y, "text": f"<b>{_escape_label(label, 18)}</b>", "showarrow": False, "yshift": shift}
+        for (x, y), label, shift in zip(CORNERS.tolist(), posteriors, (-16, -16, 16), strict=True)
     ]
     sides: Any = {"xaxis": {"visible": False}, "yaxis": {"visible": False, "scaleanchor": "x"}}
     title = "Posteriors of three classes"
-    return _figure([*traces, *more], title, [note, said], annotations=corners, **sides)
+    return _make_figure([*traces, *point_traces], title, [note, point_note], annotations=corners, **sides)

@@ -17,7 +17,7 @@ import pandas as pd
 
 from discrim.core.numerics.arrays import Floats
 from discrim.report.plots import style
-from discrim.report.plots.points import draw_strips, name_lines, write_beside
+from discrim.report.plots.points import draw_strips, name_lines, write_next_to_lines
 from discrim.report.plots.text_fit import fit_texts
 
 if TYPE_CHECKING:
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
     from discrim.report.plots.style import Axes, Signs
 
-LARGEST = 1.1
-SMALLEST = 5.0
+MAX_RELATIVE_FONT_SIZE = 1.1
+MIN_FONT_SIZE = 5.0
 """Largest size of numbers in cells, relative to other text, and smallest size in points."""
 
-BLACK = "#010101"
+CELL_BLACK = "#010101"
 """Colour of numbers on light cells; pure black is the default of SVG, and would become ink in dark mode."""
 
-SIDE = 4.6
-CELL = 0.46
+MIN_SIDE = 4.6
+CELL_WIDTH = 0.46
 """Smallest width in inches of all cells of a new figure, and width of one cell if there are many classes."""
 
 
@@ -61,12 +61,12 @@ def draw_confusion(
     Axes
     """
     k = len(table)
-    side = float(np.clip(CELL * k, SIDE, 2 * SIDE))
-    axes, is_new = style.new_axes(ax, size=style.inches(side + 1.4, side + 1.0))
+    side = float(np.clip(CELL_WIDTH * k, MIN_SIDE, 2 * MIN_SIDE))
+    axes, is_new = style.new_axes(ax, size=style.scaled_inches(side + 1.4, side + 1.0))
     counts = style.numbers(table)
     with np.errstate(invalid="ignore"):
-        shares = counts / counts.sum(axis=1, keepdims=True)
-    colours = _colours(shares, colormap)
+        proportions = counts / counts.sum(axis=1, keepdims=True)
+    colours = _cell_colours(proportions, colormap)
     edges = np.arange(k + 1) - 0.5
     line: dict[str, Any] = (
         {"edgecolors": style.faint(0.8), "linewidth": 0.5} if k <= 2 * style.MOST_IN_LEGEND else {}
@@ -79,22 +79,22 @@ def draw_confusion(
     names = list(table.columns)
     inches = axes.get_window_extent().width / axes.figure.dpi
     step = math.ceil(0.013 * style.letters() * len(names) / inches)
-    small = "small" if len(names) > style.MOST_IN_LEGEND else None
-    shown = names[::step]
-    axes.set_xticks(range(0, len(names), step), list(map(style.shown_name, shown)), fontsize=small)
+    font_size = "small" if len(names) > style.MOST_IN_LEGEND else None
+    drawn_names = names[::step]
+    axes.set_xticks(range(0, len(names), step), list(map(style.shown_name, drawn_names)), fontsize=font_size)
     if step > 1:
-        axes.set_xlabel(f"{axes.get_xlabel()} ({len(shown)} of {len(names)} named)")
+        axes.set_xlabel(f"{axes.get_xlabel()} ({len(drawn_names)} of {len(names)} named)")
     # name_lines has set limits with a margin, which cells do not have.
     axes.set(xlim=(-0.5, k - 0.5), ylim=(k - 0.5, -0.5))
     style.set_title(axes, title)
     # Names may reduce the room of the cells, hence their size is final only now.
     fit_texts(axes, is_new)
     style.lay_out(axes)
-    _write(axes, counts, shares, colours)
+    _write_cells(axes, counts, proportions, colours)
     return axes
 
 
-def _colours(shares: Floats, colormap: Colormap | None) -> Floats:
+def _cell_colours(proportions: Floats, colormap: Colormap | None) -> Floats:
     """Return the RGBA colours (K, K, 4) of cells for proportions (K, K); classes without rows are paper."""
     from matplotlib.colors import LinearSegmentedColormap, to_rgba
 
@@ -102,75 +102,82 @@ def _colours(shares: Floats, colormap: Colormap | None) -> Floats:
     if colormap is None:
         hues = [style.SIGNS.colour(k) for k in range(2)]
         ramps = [LinearSegmentedColormap.from_list("", [style.paper(), hue]) for hue in hues]
-    right, wrong = (ramp(np.sqrt(np.nan_to_num(shares))) for ramp in ramps)
-    colours = np.where(np.eye(len(shares), dtype=bool)[..., None], right, wrong)
-    colours[np.isnan(shares)] = to_rgba(style.paper())
+    correct_colours, wrong_colours = (ramp(np.sqrt(np.nan_to_num(proportions))) for ramp in ramps)
+    colours = np.where(np.eye(len(proportions), dtype=bool)[..., None], correct_colours, wrong_colours)
+    colours[np.isnan(proportions)] = to_rgba(style.paper())
     return np.asarray(colours)
 
 
-def _write(axes: Axes, counts: Floats, shares: Floats, colours: Floats) -> None:
+def _write_cells(axes: Axes, counts: Floats, proportions: Floats, colours: Floats) -> None:
     """Write counts and proportions into the cells, with as many details as are legible.
 
     Parameters
     ----------
     axes : Axes
     counts : (K, K) float array
-    shares : (K, K) float array
+    proportions : (K, K) float array
         Proportions of the actual class.
     colours : (K, K, 4) float array
         Colours of the cells.
     """
-    places = np.argwhere(counts).tolist()
-    numbers = [_count(counts[i, j]) for i, j in places]
-    ways = [
-        [f"{number}\n{_share(shares[i, j], digits)}" for number, (i, j) in zip(numbers, places, strict=True)]
+    cells = np.argwhere(counts).tolist()
+    count_texts = [_format_count(counts[i, j]) for i, j in cells]
+    texts_by_digits = [
+        [
+            f"{number}\n{_format_percent(proportions[i, j], digits)}"
+            for number, (i, j) in zip(count_texts, cells, strict=True)
+        ]
         for digits in (1, 0)
     ]
-    for texts, least in ((ways[0], SMALLEST + 2), (ways[1], SMALLEST + 1), (numbers, SMALLEST)):
-        size = _size_in(axes, max(texts, key=len, default=""), len(counts))
-        if size >= least:
+    for texts, min_size in (
+        (texts_by_digits[0], MIN_FONT_SIZE + 2),
+        (texts_by_digits[1], MIN_FONT_SIZE + 1),
+        (count_texts, MIN_FONT_SIZE),
+    ):
+        size = _font_size_for_cell(axes, max(texts, key=len, default=""), len(counts))
+        if size >= min_size:
             break
     else:
         return
     # Black or white, whichever has more contrast by relative luminance.
-    dark = style.luminance(colours[..., :3]) < 0.179
-    for (i, j), text in zip(places, texts, strict=True):
-        colour = "white" if dark[i, j] else BLACK
+    is_dark = style.luminance(colours[..., :3]) < 0.179
+    for (i, j), text in zip(cells, texts, strict=True):
+        colour = "white" if is_dark[i, j] else CELL_BLACK
         axes.text(j, i, text, ha="center", va="center", fontsize=size, color=colour, linespacing=1.1)
 
 
-def _size_in(axes: Axes, text: str, k: int) -> float:
+def _font_size_for_cell(axes: Axes, text: str, k: int) -> float:
     """Largest font size in points at which a text fits a cell of a k by k grid."""
-    drawn = axes.text(0, 0, text, fontsize=10, linespacing=1.1)
-    box = drawn.get_window_extent()
+    artist = axes.text(0, 0, text, fontsize=10, linespacing=1.1)
+    box = artist.get_window_extent()
     window = axes.get_window_extent()
-    drawn.remove()
+    artist.remove()
     across = 0.84 * window.width / k / max(box.width, 1)
     up = 0.84 * window.height / k / max(box.height, 1)
-    return float(min(10 * across, 10 * up, LARGEST * style.letters()))
+    return float(min(10 * across, 10 * up, MAX_RELATIVE_FONT_SIZE * style.letters()))
 
 
-def _share(share: float, digits: int) -> str:
+def _format_percent(proportion: float, digits: int) -> str:
     """Format a proportion in percent; a small one becomes "<1 %", not "0 %"."""
-    text = f"{100 * share:.{digits}f} %"
+    text = f"{100 * proportion:.{digits}f} %"
     return text if digits or not text.startswith("0 ") else "<1 %"
 
 
-def _count(value: float) -> str:
+def _format_count(value: float) -> str:
     """Format a count or a sum of weights."""
     return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
 
 
-MOST_NAMED = 6
+MAX_NAMED_CLASSES = 6
 """Number of classes that are coloured and named if not all fit into the legend."""
 
-MOST_BANDS = 3
+MAX_BANDS = 3
 """Largest number of classes with bands by default; more bands would cover each other."""
 
-MIN_SQUARE = 2.5
+MIN_SQUARE_HEIGHT = 2.5
 """Smallest height in inches of given axes for ROC curves in equal units."""
 
-BAND = 0.14
+BAND_OPACITY = 0.14
 """Opacity of a band."""
 
 
@@ -226,8 +233,8 @@ def draw_roc(
     """Draw ROC curves by class, with the areas under them in the legend and optionally confidence bands.
 
     Axes that contain curves of other fits keep them: curves of one class then differ in colour and line
-    style, and the labels in the legend are made unique. If there are more than 12 classes, those of the
-    smallest areas are named, and the others are faint.
+    style, and the labels in the legend are made unique. If there are more than 12 classes, the classes
+    with the smallest areas are named, and the others are faint.
 
     Parameters
     ----------
@@ -244,47 +251,56 @@ def draw_roc(
     places : sequence of int
         Position of each class among all classes, which determines its colour.
     bands : bool
-        Draw bands for more than `MOST_BANDS` classes too.
+        Draw bands for more than `MAX_BANDS` classes too.
 
     Returns
     -------
     Axes
     """
-    axes, _ = style.new_axes(ax, size=style.inches(5.8, 5.4))
-    n_earlier = len({drawn.source for _, drawn in _drawn_curves(axes)})
+    axes, _ = style.new_axes(ax, size=style.scaled_inches(5.8, 5.4))
+    n_earlier = len({curve.source for _, curve in _drawn_curves(axes)})
     if not n_earlier:
         axes.plot([0, 1], [0, 1], color=style.faint(0.6), linewidth=0.8, zorder=1)
     # If fits have a single curve each, these differ in colour; otherwise colours are those of the classes.
     colour_shift = n_earlier if len(areas) == 1 else 0
     order = np.argsort(areas["auc"].to_numpy(), kind="stable")
-    few = len(areas) <= style.MOST_IN_LEGEND
-    named = set(range(len(areas)) if few else order[:MOST_NAMED].tolist())
-    for k in range(len(areas)) if few else order[::-1].tolist():
+    names_all = len(areas) <= style.MOST_IN_LEGEND
+    named_classes = set(range(len(areas)) if names_all else order[:MAX_NAMED_CLASSES].tolist())
+    for k in range(len(areas)) if names_all else order[::-1].tolist():
         label = areas.index[k]
-        at = curves.get(label)
-        look: dict[str, Any] = {"color": style.faint(0.6), "linewidth": 0.8, "zorder": 1.5}
-        if k in named:
-            look = {"color": signs.colour(places[k] + colour_shift), "linestyle": signs.line(k + n_earlier)}
-            look["linewidth"] = 1.6
-        shares = np.empty((2, 0)) if at is None else style.numbers(at[["false_positive", "true_positive"]]).T
-        (line,) = axes.plot(*shares, **look)
-        if k in named:
-            _DRAWN_CURVES[line] = _DrawnCurve(source, style.shown_name(label, 24), _area(areas.iloc[k]))
-            if at is not None and (bands or len(areas) <= MOST_BANDS):
-                _add_band(axes, at, look["color"])
+        points = curves.get(label)
+        line_style: dict[str, Any] = {"color": style.faint(0.6), "linewidth": 0.8, "zorder": 1.5}
+        if k in named_classes:
+            line_style = {
+                "color": signs.colour(places[k] + colour_shift),
+                "linestyle": signs.line(k + n_earlier),
+            }
+            line_style["linewidth"] = 1.6
+        rates = (
+            np.empty((2, 0))
+            if points is None
+            else style.numbers(points[["false_positive", "true_positive"]]).T
+        )
+        (line,) = axes.plot(*rates, **line_style)
+        if k in named_classes:
+            _DRAWN_CURVES[line] = _DrawnCurve(
+                source, style.shown_name(label, 24), _format_area(areas.iloc[k])
+            )
+            if points is not None and (bands or len(areas) <= MAX_BANDS):
+                _add_band(axes, points, line_style["color"])
     axes.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
     # Equal units would make small given axes even narrower.
-    is_large = axes.get_window_extent().height >= MIN_SQUARE * axes.figure.dpi
+    is_large = axes.get_window_extent().height >= MIN_SQUARE_HEIGHT * axes.figure.dpi
     axes.set_aspect("equal" if ax is None or is_large else "auto")
     axes.set(xlabel="False positive rate", ylabel="True positive rate")
     heading = f"Area under the curve ({100 * level:g} %)"
-    if not few:
-        heading += f",\nthe least {len(named)} of {len(areas)}"
+    if not names_all:
+        heading += f",\nthe {len(named_classes)} smallest of {len(areas)}"
     title = _name_curves(axes)
     # The corner below the diagonal, which useful curves leave free.
-    small = "small" if len(named) > 4 or ax is not None else None
+    font_size = "small" if len(named_classes) > 4 or ax is not None else None
     legend = axes.legend(
-        loc="lower right", title=heading, fontsize=small, title_fontsize=small, framealpha=0.8
+        loc="lower right", title=heading, fontsize=font_size, title_fontsize=font_size, framealpha=0.8
     )
     # The legend is within the axes. If it were in the layout, a high one would leave no room for the axes.
     legend.set_in_layout(False)
@@ -304,52 +320,52 @@ def _name_curves(axes: Axes) -> str:
     name of the model, the class unless all are of the same, and how the observations were predicted if that
     differs.
     """
-    drawn = _drawn_curves(axes)
-    sources = list(dict.fromkeys(curve.source for _, curve in drawn))
+    named_curves = _drawn_curves(axes)
+    sources = list(dict.fromkeys(curve.source for _, curve in named_curves))
     ways = list(dict.fromkeys(source.way for source in sources))
-    one_class = len({curve.class_label for _, curve in drawn}) == 1
+    one_class = len({curve.class_label for _, curve in named_curves}) == 1
     names: Counter[str] = Counter()
-    for line, curve in drawn:
+    for line, curve in named_curves:
         source = curve.source
-        parts = []
+        name_parts = []
         if source.label is not None or len(sources) > 1:
-            parts.append(source.model if source.label is None else source.label)
-        if not one_class or not parts:
-            parts.append(curve.class_label)
+            name_parts.append(source.model if source.label is None else source.label)
+        if not one_class or not name_parts:
+            name_parts.append(curve.class_label)
         if len(sources) > 1:
-            parts += [source.way] if len(ways) > 1 else []
-            parts += [source.held] if source.held else []
-        name = ", ".join(style.shown_name(part, 40) for part in parts)
+            name_parts += [source.way] if len(ways) > 1 else []
+            name_parts += [source.held] if source.held else []
+        name = ", ".join(style.shown_name(name_part, 40) for name_part in name_parts)
         names[name] += 1
         number = f" ({names[name]})" if names[name] > 1 else ""
         line.set_label(f"{name}{number}  {curve.area}")
     titles = list(dict.fromkeys(source.title for source in sources))
-    parts = [titles[0] if len(titles) == 1 else "ROC curves", *(ways if len(ways) == 1 else [])]
+    name_parts = [titles[0] if len(titles) == 1 else "ROC curves", *(ways if len(ways) == 1 else [])]
     if len(sources) == 1 and sources[0].held:
-        parts.append(sources[0].held)
-    return ", ".join(parts)
+        name_parts.append(sources[0].held)
+    return ", ".join(name_parts)
 
 
-def _add_band(axes: Axes, at: pd.DataFrame, colour: Any) -> None:
+def _add_band(axes: Axes, points: pd.DataFrame, colour: Any) -> None:
     """Draw the confidence band of a ROC curve, bounded by the corners of the rectangles of its points."""
-    upper = at["false_low"].to_numpy(), at["true_high"].to_numpy()
-    lower = at["false_high"].to_numpy(), at["true_low"].to_numpy()
+    upper = points["false_low"].to_numpy(), points["true_high"].to_numpy()
+    lower = points["false_high"].to_numpy(), points["true_low"].to_numpy()
     # From corner to corner of the unit square, and back below.
     x = np.concatenate([[0.0], upper[0], [1.0], [1.0], lower[0][::-1], [0.0]])
     y = np.concatenate([[upper[1][0]], upper[1], [1.0], [lower[1][-1]], lower[1][::-1], [0.0]])
-    axes.fill(x, y, color=colour, alpha=style.opacity(BAND), linewidth=0, zorder=1.2)
+    axes.fill(x, y, color=colour, alpha=style.opacity(BAND_OPACITY), linewidth=0, zorder=1.2)
 
 
-def _area(row: pd.Series) -> str:
+def _format_area(row: pd.Series) -> str:
     """Format an area with its interval; one below 1 is not rounded to 1."""
     if np.isnan(row["auc"]):
-        return "no rows"
+        return "no observations"
     digits = next((d for d in (3, 4, 5) if row["auc"] == 1 or round(row["auc"], d) < 1), 6)
     text = f"{row['auc']:.{digits}f}"
     return text if np.isnan(row["low"]) else f"{text} ({row['low']:.{digits}f}, {row['high']:.{digits}f})"
 
 
-HISTOGRAM = 0.24
+HISTOGRAM_HEIGHT = 0.24
 """Proportion of the height for the histogram of the predictions."""
 
 
@@ -380,29 +396,31 @@ def draw_calibration(
     places : sequence of int
         Position of each class among all classes, which determines its colour.
     bands : bool
-        Draw bands for more than `MOST_BANDS` classes too.
+        Draw bands for more than `MAX_BANDS` classes too.
 
     Returns
     -------
     Axes
         Outer axes; its `child_axes` are the curve and the histogram.
     """
-    outer, is_new = style.new_axes(ax, size=style.inches(5.8, 6.4))
+    outer, is_new = style.new_axes(ax, size=style.scaled_inches(5.8, 6.4))
     outer.set_axis_off()
-    upper = outer.inset_axes((0.0, HISTOGRAM + 0.04, 1.0, 0.96 - HISTOGRAM))
-    lower = outer.inset_axes((0.0, 0.0, 1.0, HISTOGRAM), sharex=upper)
+    upper = outer.inset_axes((0.0, HISTOGRAM_HEIGHT + 0.04, 1.0, 0.96 - HISTOGRAM_HEIGHT))
+    lower = outer.inset_axes((0.0, 0.0, 1.0, HISTOGRAM_HEIGHT), sharex=upper)
     upper.plot([0, 1], [0, 1], color=style.faint(0.6), linewidth=0.8, zorder=1)
-    for k, (label, at) in enumerate(bins.items()):
+    for k, (label, class_bins) in enumerate(bins.items()):
         colour = signs.colour(places[k])
         line = signs.line(k)
-        limits = np.abs(at[["low", "high"]].to_numpy().T - at["observed"].to_numpy())
-        look: dict[str, Any] = {"color": colour, "linestyle": line, "label": style.shown_name(label)}
-        look |= {"marker": signs.marker(places[k]), "markersize": 5}
-        look |= {"linewidth": 1.2, "elinewidth": 0.8, "capsize": 2}
-        upper.errorbar(at["predicted"], at["observed"], yerr=limits, **look)
-        if bands or len(bins) <= MOST_BANDS:
-            band = at["predicted"], at["low"], at["high"]
-            upper.fill_between(*band, color=colour, alpha=style.opacity(BAND), linewidth=0, zorder=1.2)
+        limits = np.abs(class_bins[["low", "high"]].to_numpy().T - class_bins["observed"].to_numpy())
+        marker_style: dict[str, Any] = {"color": colour, "linestyle": line, "label": style.shown_name(label)}
+        marker_style |= {"marker": signs.marker(places[k]), "markersize": 5}
+        marker_style |= {"linewidth": 1.2, "elinewidth": 0.8, "capsize": 2}
+        upper.errorbar(class_bins["predicted"], class_bins["observed"], yerr=limits, **marker_style)
+        if bands or len(bins) <= MAX_BANDS:
+            band = class_bins["predicted"], class_bins["low"], class_bins["high"]
+            upper.fill_between(
+                *band, color=colour, alpha=style.opacity(BAND_OPACITY), linewidth=0, zorder=1.2
+            )
         counts = predicted[label]
         edges = np.append(counts.index.to_numpy(dtype=np.float64), 1.0)
         lower.stairs(counts.to_numpy(dtype=np.float64), edges, color=colour, linestyle=line, linewidth=1.2)
@@ -410,7 +428,7 @@ def draw_calibration(
     upper.tick_params(labelbottom=False)
     upper.set_ylabel(names[1])
     lower.set_ylim(bottom=0.0)
-    lower.set_ylabel("Rows")
+    lower.set_ylabel("Observations")
     lower.locator_params(axis="y", nbins=3)
     lower.set_xlabel(names[0])
     if len(bins) > 1:
@@ -440,11 +458,13 @@ def draw_posteriors(
     classes = list(proba.columns)
     codes = style.label_codes(labels, classes)
     p = style.numbers(proba)
-    own = p[np.arange(len(p)), codes]
+    own_posteriors = p[np.arange(len(p)), codes]
     axes, _ = style.new_axes(ax, len(classes))
-    draw_strips(axes, own, codes, classes, wrong=own < p.max(axis=1, initial=0.0), signs=signs)
-    axes.set(xlim=(-0.02, 1.02), xlabel="Posterior probability of the row's own class")
-    style.set_title(axes, "Posteriors; misclassified rows are hollow")
+    draw_strips(
+        axes, own_posteriors, codes, classes, wrong=own_posteriors < p.max(axis=1, initial=0.0), signs=signs
+    )
+    axes.set(xlim=(-0.02, 1.02), xlabel="Posterior probability of the actual class")
+    style.set_title(axes, "Posteriors; misclassified observations are hollow")
     return axes
 
 
@@ -477,21 +497,21 @@ def by_fold(
     """
     repeats = values.index.get_level_values(0)
     folds = values.index.get_level_values(1)
-    single = repeats.nunique() == 1
-    codes, labels = pd.factorize(folds if single else repeats)
-    lines = [f"{'fold' if single else 'repeat'} {label}" for label in labels] + ["mean"]
+    is_single_repeat = repeats.nunique() == 1
+    codes, labels = pd.factorize(folds if is_single_repeat else repeats)
+    lines = [f"{'fold' if is_single_repeat else 'repeat'} {label}" for label in labels] + ["mean"]
     axes, _ = style.new_axes(ax, len(lines))
-    at = values.to_numpy(dtype=np.float64)
+    estimates = values.to_numpy(dtype=np.float64)
     colour = signs.colour(0)
     for k in range(len(labels)):
-        own = np.sort(at[(codes == k) & np.isfinite(at)])
+        line_estimates = np.sort(estimates[(codes == k) & np.isfinite(estimates)])
         # Equal values would coincide, hence later ones are drawn a little lower.
-        _, first, times = np.unique(own, return_index=True, return_counts=True)
-        beside = np.arange(len(own)) - np.repeat(first, times)
-        low = 0.7 * (beside / max(times.max(initial=1), 6))
-        axes.scatter(own, k + low, color=colour, s=22, alpha=0.75, linewidths=0, zorder=3)
-        if not single and len(own):
-            axes.plot([own.mean()] * 2, [k - 0.3, k + 0.3], color=style.ink(), linewidth=1.2)
+        _, first_positions, multiplicities = np.unique(line_estimates, return_index=True, return_counts=True)
+        rank_in_ties = np.arange(len(line_estimates)) - np.repeat(first_positions, multiplicities)
+        offsets = 0.7 * (rank_in_ties / max(multiplicities.max(initial=1), 6))
+        axes.scatter(line_estimates, k + offsets, color=colour, s=22, alpha=0.75, linewidths=0, zorder=3)
+        if not is_single_repeat and len(line_estimates):
+            axes.plot([line_estimates.mean()] * 2, [k - 0.3, k + 0.3], color=style.ink(), linewidth=1.2)
     last = len(lines) - 1
     axes.plot(list(mean[1:]), [last, last], color=style.ink(), linewidth=1.5)
     axes.scatter([mean[0]], [last], color=style.ink(), marker="D", s=36, zorder=3)
@@ -504,14 +524,14 @@ def by_fold(
     return axes
 
 
-MOST_BARS = 100
+MAX_BARS = 100
 """Largest number of distinct values with a bar each, and number of bins for more."""
 
 
 def draw_permuted(
     values: pd.Series,
-    seen: float,
-    said: str,
+    observed: float,
+    note: str,
     names: tuple[str, str],
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
@@ -522,9 +542,9 @@ def draw_permuted(
     ----------
     values : Series
         Statistic of each permutation.
-    seen : float
+    observed : float
         Observed statistic.
-    said : str
+    note : str
         Text next to the line, such as the p-value.
     names : tuple of str
         Name of the statistic and title.
@@ -536,23 +556,25 @@ def draw_permuted(
     Axes
     """
     axes, _ = style.new_axes(ax)
-    at, counts = np.unique(values.to_numpy(dtype=np.float64), return_counts=True)
-    if len(at) <= MOST_BARS:
+    positions, counts = np.unique(values.to_numpy(dtype=np.float64), return_counts=True)
+    if len(positions) <= MAX_BARS:
         # Error rates of few rows have few distinct values, and wider or narrower bins would cause artefacts.
-        width = 0.85 * float(np.diff(at).min()) if len(at) > 1 else 0.02
+        width = 0.85 * float(np.diff(positions).min()) if len(positions) > 1 else 0.02
     else:
-        counts, edges = np.histogram(values, bins=MOST_BARS)
-        at = (edges[1:] + edges[:-1]) / 2
+        counts, edges = np.histogram(values, bins=MAX_BARS)
+        positions = (edges[1:] + edges[:-1]) / 2
         width = float(edges[1] - edges[0])
-    axes.bar(at, counts, width=width, color=signs.colour(0), alpha=0.75, linewidth=0, zorder=2)
-    axes.axvline(seen, color=style.ink(), linewidth=1.6, zorder=3)
-    low, high = min(float(at.min()) - width, seen), max(float(at.max()) + width, seen)
+    axes.bar(positions, counts, width=width, color=signs.colour(0), alpha=0.75, linewidth=0, zorder=2)
+    axes.axvline(observed, color=style.ink(), linewidth=1.6, zorder=3)
+    low, high = min(float(positions.min()) - width, observed), max(float(positions.max()) + width, observed)
     space = 0.05 * (high - low)
     axes.set(xlim=(low - space, high + space), ylim=(0, 1.18 * float(counts.max())))
-    beyond = seen > (low + high) / 2
-    place: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
-    place |= {"ha": "right" if beyond else "left", "va": "top"}
-    axes.annotate(f"seen {seen:.3g}\n{said}", (seen, 1.0), (-5 if beyond else 5, -4), **place)
+    is_right_half = observed > (low + high) / 2
+    text_options: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+    text_options |= {"ha": "right" if is_right_half else "left", "va": "top"}
+    axes.annotate(
+        f"observed {observed:.3g}\n{note}", (observed, 1.0), (-5 if is_right_half else 5, -4), **text_options
+    )
     axes.grid(axis="y", color=style.faint(0.85))
     axes.set_axisbelow(True)
     axes.locator_params(axis="y", integer=True)
@@ -580,7 +602,7 @@ def draw_steps(
     -------
     Axes
     """
-    axes, is_new = style.new_axes(ax, int(1.6 * len(table)), size=style.inches(6.4, 4.0))
+    axes, is_new = style.new_axes(ax, int(1.6 * len(table)), size=style.scaled_inches(6.4, 4.0))
     if not len(table):
         axes.set_axis_off()
         style.set_title(axes, names[1])
@@ -590,11 +612,11 @@ def draw_steps(
     for i, (low, high) in enumerate(table[["low", "high"]].to_numpy().tolist()):
         axes.plot([low, high], [i, i], color=style.faint(0.5), linewidth=1.0, zorder=2)
     ring: dict[str, Any] = {"facecolors": "none", "edgecolors": style.ink(), "linewidths": 1.2, "zorder": 4}
-    axes.scatter(table["value"].iloc[-1:], [len(table) - 1], s=110, label="where it stopped", **ring)
+    axes.scatter(table["value"].iloc[-1:], [len(table) - 1], s=110, label="last step", **ring)
     name_lines(axes, table["name"].tolist())
     axes.grid(axis="y", color=style.faint(0.9))
     axes.set_axisbelow(True)
-    write_beside(axes, table["text"] if is_new else [])
+    write_next_to_lines(axes, table["text"] if is_new else [])
     axes.set_xlabel(names[0])
     axes.legend(loc="best", framealpha=0.8)
     style.set_title(axes, names[1])
@@ -626,20 +648,22 @@ def draw_candidates(
     -------
     Axes
     """
-    axes, is_new = style.new_axes(ax, int(1.6 * len(table)), size=style.inches(6.4, 4.0))
-    at, spread = (table[name].to_numpy(dtype=np.float64) for name in ("difference", "se_difference"))
-    for i, (value, error) in enumerate(zip(at.tolist(), spread.tolist(), strict=True)):
+    axes, is_new = style.new_axes(ax, int(1.6 * len(table)), size=style.scaled_inches(6.4, 4.0))
+    differences, standard_errors = (
+        table[name].to_numpy(dtype=np.float64) for name in ("difference", "se_difference")
+    )
+    for i, (value, error) in enumerate(zip(differences.tolist(), standard_errors.tolist(), strict=True)):
         axes.plot([value - error, value + error], [i, i], color=style.faint(0.5), linewidth=1.5, zorder=2)
     lines = np.arange(len(table))
-    axes.scatter(at, lines, color=signs.colour(0), s=30, zorder=3)
+    axes.scatter(differences, lines, color=signs.colour(0), s=30, zorder=3)
     axes.axvline(0.0, color=style.faint(0.35), linewidth=1.0, zorder=1)
     ring: dict[str, Any] = {"facecolors": "none", "edgecolors": style.ink(), "linewidths": 1.2, "zorder": 4}
-    own = np.flatnonzero(table.index == chosen)
-    axes.scatter(at[own], own, s=110, label="chosen", **ring)
+    chosen_index = np.flatnonzero(table.index == chosen)
+    axes.scatter(differences[chosen_index], chosen_index, s=110, label="chosen", **ring)
     name_lines(axes, [str(name) for name in table.index])
     axes.grid(axis="y", color=style.faint(0.9))
     axes.set_axisbelow(True)
-    write_beside(axes, table["text"] if is_new else [])
+    write_next_to_lines(axes, table["text"] if is_new else [])
     axes.set_xlabel(names[0])
     axes.legend(loc="best", framealpha=0.8)
     style.set_title(axes, names[1])
@@ -693,9 +717,11 @@ def draw_by_rows(
         if points is None:
             line.set_marker(signs.marker(k))
     if points is not None:
-        at, low, high = style.numbers(points[["error", "low", "high"]]).T
-        bars = np.stack([at - low, high - at])
-        axes.errorbar(list(points.index), at, bars, fmt="o", color=style.ink(), markersize=5, linewidth=1.0)
+        errors, low, high = style.numbers(points[["error", "low", "high"]]).T
+        bars = np.stack([errors - low, high - errors])
+        axes.errorbar(
+            list(points.index), errors, bars, fmt="o", color=style.ink(), markersize=5, linewidth=1.0
+        )
     for name, level in levels.items():
         if level is not None:
             axes.axhline(level, color=style.faint(0.5), linestyle=":", linewidth=1.0)

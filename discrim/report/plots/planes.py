@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 Classify = Callable[[Floats], Codes]
 """Function from points (m, 2) to their classes (m,), -1 for none."""
 
-HALVINGS = 16
+N_BISECTIONS = 16
 """Number of bisection steps for the crossing of a border with the side of a cell."""
 
-FINE = 4
+COLOURS_PER_SIDE = 4
 """Number of colours along each side of a cell."""
 
 
@@ -78,72 +78,78 @@ def find_regions(classify: Classify, across: Floats, up: Floats) -> Regions:
     h = len(up)
     points = np.stack(np.meshgrid(across, up), axis=-1)
     codes = np.asarray(classify(points.reshape(-1, 2))).reshape(h, g)
-    places = np.full((4, h - 1, g - 1, 2), np.nan)
-    level = np.full((h, g - 1, 2), np.nan)
-    upright = np.full((h - 1, g, 2), np.nan)
-    here = codes[:, :-1] != codes[:, 1:]
-    above = codes[:-1] != codes[1:]
-    near = np.concatenate([points[:, :-1][here], points[:-1][above]])
-    far = np.concatenate([points[:, 1:][here], points[1:][above]])
-    first = np.concatenate([codes[:, :-1][here], codes[:-1][above]])
-    crossed = _crossed(classify, near, far, first)
-    level[here], upright[above] = np.split(crossed, [np.count_nonzero(here)])
-    places[0], places[2] = level[:-1], level[1:]
-    places[1], places[3] = upright[:, 1:], upright[:, :-1]
-    return Regions(across, up, codes, _coloured(classify, across, up, codes), _joined(places))
+    crossings = np.full((4, h - 1, g - 1, 2), np.nan)
+    horizontal = np.full((h, g - 1, 2), np.nan)
+    vertical = np.full((h - 1, g, 2), np.nan)
+    differs_across = codes[:, :-1] != codes[:, 1:]
+    differs_up = codes[:-1] != codes[1:]
+    starts = np.concatenate([points[:, :-1][differs_across], points[:-1][differs_up]])
+    ends = np.concatenate([points[:, 1:][differs_across], points[1:][differs_up]])
+    start_codes = np.concatenate([codes[:, :-1][differs_across], codes[:-1][differs_up]])
+    border_points = _find_crossings(classify, starts, ends, start_codes)
+    horizontal[differs_across], vertical[differs_up] = np.split(
+        border_points, [np.count_nonzero(differs_across)]
+    )
+    crossings[0], crossings[2] = horizontal[:-1], horizontal[1:]
+    crossings[1], crossings[3] = vertical[:, 1:], vertical[:, :-1]
+    return Regions(across, up, codes, _colour_cells(classify, across, up, codes), _join_crossings(crossings))
 
 
-def _crossed(classify: Classify, near: Floats, far: Floats, first: Codes) -> Floats:
+def _find_crossings(classify: Classify, starts: Floats, ends: Floats, start_codes: Codes) -> Floats:
     """Locate by bisection where the class changes between pairs of points.
 
     Parameters
     ----------
     classify : callable
-    near, far : (m, 2) float arrays
+    starts, ends : (m, 2) float arrays
         The pairs, of different classes.
-    first : (m,) int array
-        Classes of `near`.
+    start_codes : (m,) int array
+        Classes of `starts`.
 
     Returns
     -------
     (m, 2) float array
     """
-    for _ in range(HALVINGS if len(first) else 0):
-        middle = (near + far) / 2
-        same = (np.asarray(classify(middle)) == first)[:, None]
-        near = np.where(same, middle, near)
-        far = np.where(same, far, middle)
-    return (near + far) / 2
+    for _ in range(N_BISECTIONS if len(start_codes) else 0):
+        midpoints = (starts + ends) / 2
+        has_start_class = (np.asarray(classify(midpoints)) == start_codes)[:, None]
+        starts = np.where(has_start_class, midpoints, starts)
+        ends = np.where(has_start_class, ends, midpoints)
+    return (starts + ends) / 2
 
 
-def _joined(places: Floats) -> Floats:
+def _join_crossings(crossings: Floats) -> Floats:
     """Join the crossings of borders with the sides of cells to line segments.
 
     Parameters
     ----------
-    places : (4, h, g, 2) float array
+    crossings : (4, h, g, 2) float array
         Crossing with each side of each cell, NaN if there is none.
 
     Returns
     -------
     (s, 2, 2) float array
     """
-    corners = places.reshape(4, -1, 2)
-    crossed = ~np.isnan(corners[..., 0])
-    count = crossed.sum(axis=0)
-    pieces = [np.empty((0, 2, 2))]
-    two = np.flatnonzero(count == 2)
-    if len(two):
-        order = np.argsort(~crossed[:, two], axis=0, kind="stable")[:2]
-        pieces.append(np.stack([corners[order[0], two], corners[order[1], two]], axis=1))
+    flat_crossings = crossings.reshape(4, -1, 2)
+    is_crossed = ~np.isnan(flat_crossings[..., 0])
+    n_crossings = is_crossed.sum(axis=0)
+    segments = [np.empty((0, 2, 2))]
+    two_crossings = np.flatnonzero(n_crossings == 2)
+    if len(two_crossings):
+        order = np.argsort(~is_crossed[:, two_crossings], axis=0, kind="stable")[:2]
+        segments.append(
+            np.stack(
+                [flat_crossings[order[0], two_crossings], flat_crossings[order[1], two_crossings]], axis=1
+            )
+        )
     # If three regions meet in a cell, their borders are drawn to the mean of the crossings.
-    for cell in np.flatnonzero(count > 2).tolist():
-        ends = corners[crossed[:, cell], cell]
-        pieces.append(np.stack([ends, np.broadcast_to(ends.mean(axis=0), ends.shape)], axis=1))
-    return np.concatenate(pieces)
+    for cell in np.flatnonzero(n_crossings > 2).tolist():
+        ends = flat_crossings[is_crossed[:, cell], cell]
+        segments.append(np.stack([ends, np.broadcast_to(ends.mean(axis=0), ends.shape)], axis=1))
+    return np.concatenate(segments)
 
 
-def _coloured(classify: Classify, across: Floats, up: Floats, codes: Codes) -> Codes:
+def _colour_cells(classify: Classify, across: Floats, up: Floats, codes: Codes) -> Codes:
     """Compute the classes of small rectangles; only cells whose corners differ are evaluated further.
 
     Parameters
@@ -157,24 +163,24 @@ def _coloured(classify: Classify, across: Floats, up: Floats, codes: Codes) -> C
     -------
     (FINE (h - 1), FINE (g - 1)) int array
     """
-    low = codes[:-1, :-1]
-    mixed = (low != codes[:-1, 1:]) | (low != codes[1:, :-1]) | (low != codes[1:, 1:])
-    out = np.repeat(np.repeat(low, FINE, axis=0), FINE, axis=1)
-    i, j = np.nonzero(mixed)
+    lower_left = codes[:-1, :-1]
+    is_mixed = (lower_left != codes[:-1, 1:]) | (lower_left != codes[1:, :-1]) | (lower_left != codes[1:, 1:])
+    colours = np.repeat(np.repeat(lower_left, COLOURS_PER_SIDE, axis=0), COLOURS_PER_SIDE, axis=1)
+    i, j = np.nonzero(is_mixed)
     if not len(i):
-        return out
-    within = (np.arange(FINE) + 0.5) / FINE
-    x = across[j][:, None] + within * (across[j + 1] - across[j])[:, None]
-    y = up[i][:, None] + within * (up[i + 1] - up[i])[:, None]
-    inside = np.stack(np.broadcast_arrays(x[:, None, :], y[:, :, None]), axis=-1)
-    rows = FINE * i[:, None, None] + np.arange(FINE)[None, :, None]
-    columns = FINE * j[:, None, None] + np.arange(FINE)[None, None, :]
-    out[rows, columns] = np.asarray(classify(inside.reshape(-1, 2))).reshape(inside.shape[:3])
-    return out
+        return colours
+    offsets = (np.arange(COLOURS_PER_SIDE) + 0.5) / COLOURS_PER_SIDE
+    x = across[j][:, None] + offsets * (across[j + 1] - across[j])[:, None]
+    y = up[i][:, None] + offsets * (up[i + 1] - up[i])[:, None]
+    points = np.stack(np.broadcast_arrays(x[:, None, :], y[:, :, None]), axis=-1)
+    rows = COLOURS_PER_SIDE * i[:, None, None] + np.arange(COLOURS_PER_SIDE)[None, :, None]
+    columns = COLOURS_PER_SIDE * j[:, None, None] + np.arange(COLOURS_PER_SIDE)[None, None, :]
+    colours[rows, columns] = np.asarray(classify(points.reshape(-1, 2))).reshape(points.shape[:3])
+    return colours
 
 
-GRID = 110
-COARSE = 80
+GRID_POINTS = 110
+COARSE_GRID_POINTS = 80
 """Grid points per side for regions, and for regions in panels and interactive plots."""
 
 MOST_RINGS = 2_000
@@ -183,8 +189,8 @@ MOST_RINGS = 2_000
 
 def span(low: float, high: float, margin: float = 0.06) -> tuple[float, float]:
     """Return a range with a margin on both sides, also if its ends are equal."""
-    wide = margin * (high - low) or margin * abs(low) or (1.0 if margin else 0.0)
-    return low - wide, high + wide
+    margin_width = margin * (high - low) or margin * abs(low) or (1.0 if margin else 0.0)
+    return low - margin_width, high + margin_width
 
 
 def draw_regions(
@@ -215,43 +221,53 @@ def draw_regions(
     from matplotlib.colors import to_rgb
 
     across, up = (np.linspace(*ends, grid) for ends in limits)
-    found = find_regions(classify, across, up)
-    k_classes = int(found.colours.max()) + 1
+    regions = find_regions(classify, across, up)
+    k_classes = int(regions.colours.max()) + 1
     inks = np.array([to_rgb(signs.colour(k)) for k in range(k_classes)] + [(0.0, 0.0, 0.0)])
-    shades = np.dstack([inks[found.colours], np.where(found.colours < 0, 0.0, style.opacity(0.18))])
+    shades = np.dstack([inks[regions.colours], np.where(regions.colours < 0, 0.0, style.opacity(0.18))])
     extent = (across[0], across[-1], up[0], up[-1])
     for k in range(k_classes):
-        _draw_hatch(axes, found.colours == k, extent, signs.hatch(k))
+        _draw_hatch(axes, regions.colours == k, extent, signs.hatch(k))
     axes.imshow(
         shades, origin="lower", extent=extent, interpolation="nearest", aspect=axes.get_aspect(), zorder=0.5
     )
-    look: dict[str, Any] = {"colors": style.faint(0.35), "linewidths": 0.8, "capstyle": "round", "zorder": 1}
-    axes.add_collection(LineCollection(list(found.segments), **look), autolim=False)
+    line_style: dict[str, Any] = {
+        "colors": style.faint(0.35),
+        "linewidths": 0.8,
+        "capstyle": "round",
+        "zorder": 1,
+    }
+    axes.add_collection(LineCollection(list(regions.segments), **line_style), autolim=False)
     axes.set(xlim=(across[0], across[-1]), ylim=(up[0], up[-1]))
-    return found
+    return regions
 
 
-def _draw_hatch(axes: Axes, inside: NDArray[np.bool_], extent: tuple[float, ...], hatch: str) -> None:
+def _draw_hatch(axes: Axes, in_region: NDArray[np.bool_], extent: tuple[float, ...], hatch: str) -> None:
     """Hatch the cells of a region faintly, in greyscale styles.
 
     Parameters
     ----------
     axes : Axes
-    inside : (h, g) bool array
+    in_region : (h, g) bool array
         Cells of the region.
     extent : tuple of float
         Left, right, lower and upper end of the rectangle.
     hatch : str
         Nothing is drawn if it is empty.
     """
-    if not hatch or not inside.any():
+    if not hatch or not in_region.any():
         return
-    shape: dict[str, Any] = {"extent": extent, "origin": "lower", "levels": [0.5, 1.5], "colors": "none"}
-    strokes = axes.contourf(inside.astype(np.float64), hatches=[hatch], zorder=0.6, **shape)
+    contour_options: dict[str, Any] = {
+        "extent": extent,
+        "origin": "lower",
+        "levels": [0.5, 1.5],
+        "colors": "none",
+    }
+    strokes = axes.contourf(in_region.astype(np.float64), hatches=[hatch], zorder=0.6, **contour_options)
     strokes.set(edgecolor=style.faint(0.75), linewidth=0)
 
 
-def middles(regions: Regions, k_classes: int) -> Floats:
+def region_centres(regions: Regions, k_classes: int) -> Floats:
     """Return the point of each region that is farthest from its border.
 
     Parameters
@@ -267,17 +283,17 @@ def middles(regions: Regions, k_classes: int) -> Floats:
     Examples
     --------
     >>> halves = find_regions(lambda x: (x[:, 0] > 0.6).astype(int), *np.linspace([0, 0], [1, 1], 51).T)
-    >>> middles(halves, 3).round(1).tolist()
+    >>> region_centres(halves, 3).round(1).tolist()
     [[0.3, 0.3], [0.8, 0.2], [nan, nan]]
     """
     from scipy.ndimage import distance_transform_edt
 
-    out = np.full((k_classes, 2), np.nan)
+    points = np.full((k_classes, 2), np.nan)
     for k in np.unique(regions.codes[regions.codes >= 0]).tolist():
         depth = distance_transform_edt(np.pad(regions.codes == k, 1))[1:-1, 1:-1]
         row, column = np.unravel_index(int(depth.argmax()), depth.shape)
-        out[k] = regions.across[column], regions.up[row]
-    return out
+        points[k] = regions.across[column], regions.up[row]
+    return points
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -348,10 +364,10 @@ def draw_plane(
     points = rows.points
     codes = rows.codes
     axes, is_new = style.new_axes(ax)
-    found = draw_regions(axes, classify, limits, signs, COARSE if panel else GRID)
-    before = set(axes.collections), set(axes.images)
+    regions = draw_regions(axes, classify, limits, signs, COARSE_GRID_POINTS if panel else GRID_POINTS)
+    earlier_artists = set(axes.collections), set(axes.images)
     draw_points(axes, points[:, 0], points[:, 1], codes, classes, signs)
-    for artist in (*set(axes.collections) - before[0], *set(axes.images) - before[1]):
+    for artist in (*set(axes.collections) - earlier_artists[0], *set(axes.images) - earlier_artists[1]):
         if panel and hasattr(artist, "set_sizes"):
             artist.set_sizes([9])
         if rows.weak:
@@ -361,37 +377,41 @@ def draw_plane(
     axes.set_xlim(*limits[0])
     axes.set_ylim(*limits[1])
     axes.set(xlabel=style.shown_name(names[0]), ylabel=style.shown_name(names[1]))
-    labels = middles(found, len(classes)) if labels is None else labels
-    there = np.flatnonzero(np.isfinite(labels).all(axis=1))
-    shown = labels[there], [classes[k] for k in there.tolist()]
+    labels = region_centres(regions, len(classes)) if labels is None else labels
+    labelled_classes = np.flatnonzero(np.isfinite(labels).all(axis=1))
+    drawn_labels = labels[labelled_classes], [classes[k] for k in labelled_classes.tolist()]
     if panel:
         if title:
             axes.set_title(title, fontsize="small")
-        if style.of_greys("color"):
-            draw_labels(axes, *shown, size="x-small")
+        if style.grey_cycle("color"):
+            draw_labels(axes, *drawn_labels, size="x-small")
         return axes
-    if len(np.setdiff1d(codes[codes >= 0], there)):
+    if len(np.setdiff1d(codes[codes >= 0], labelled_classes)):
         style.add_legend(axes, is_new)
     style.set_title(axes, title)
     # The texts affect the size of the axes, hence the labels are drawn afterwards.
     fit_texts(axes, is_new)
-    draw_labels(axes, *shown)
+    draw_labels(axes, *drawn_labels)
     return axes
 
 
 def ring(axes: Axes, points: Floats, size: float = 60.0) -> None:
     """Draw rings around points (m, 2); of very many, around an evenly spaced subset."""
-    many = len(points) > 200
+    has_many_points = len(points) > 200
     points = points[:: -(-max(len(points), 1) // MOST_RINGS)]
-    look: dict[str, Any] = {"facecolors": "none", "edgecolors": style.ink(), "zorder": 3}
-    look |= {"s": size / 4 if many else size, "linewidths": 0.6 if many else 0.9, "rasterized": many}
-    axes.scatter(points[:, 0], points[:, 1], **look)
+    ring_style: dict[str, Any] = {"facecolors": "none", "edgecolors": style.ink(), "zorder": 3}
+    ring_style |= {
+        "s": size / 4 if has_many_points else size,
+        "linewidths": 0.6 if has_many_points else 0.9,
+        "rasterized": has_many_points,
+    }
+    axes.scatter(points[:, 0], points[:, 1], **ring_style)
 
 
 def draw_line(
-    at: Floats,
+    grid: Floats,
     values: Floats,
-    called: Codes,
+    predicted: Codes,
     names: tuple[Any, str],
     points: Floats,
     codes: Codes,
@@ -405,11 +425,11 @@ def draw_line(
 
     Parameters
     ----------
-    at : (m,) float array
+    grid : (m,) float array
         Increasing values of the variable.
     values : (m, K) float array
         Posteriors or scores.
-    called : (m,) int array
+    predicted : (m,) int array
         Predicted classes, -1 for none.
     names : tuple of str
         Names of the variable and of the values.
@@ -428,25 +448,25 @@ def draw_line(
     Axes
     """
     axes, is_new = style.new_axes(ax)
-    starts = np.flatnonzero(np.diff(called, prepend=-2))
-    look: dict[str, Any]
-    for start, stop in zip(starts, [*starts[1:], len(at) - 1], strict=True):
-        if called[start] >= 0:
-            look = {"color": signs.colour(int(called[start])), "alpha": style.opacity(0.15)}
-            axes.axvspan(at[start], at[stop], linewidth=0, zorder=0.5, **look)
+    starts = np.flatnonzero(np.diff(predicted, prepend=-2))
+    style_options: dict[str, Any]
+    for start, stop in zip(starts, [*starts[1:], len(grid) - 1], strict=True):
+        if predicted[start] >= 0:
+            style_options = {"color": signs.colour(int(predicted[start])), "alpha": style.opacity(0.15)}
+            axes.axvspan(grid[start], grid[stop], linewidth=0, zorder=0.5, **style_options)
         if start:
-            axes.axvline(at[start], color=style.faint(0.35), linewidth=0.8, zorder=1)
+            axes.axvline(grid[start], color=style.faint(0.35), linewidth=0.8, zorder=1)
     for k, label in enumerate(classes):
-        look = {"color": signs.colour(k), "linestyle": signs.line(k)}
-        axes.plot(at, values[:, k], label=style.shown_name(label), linewidth=1.6, **look)
+        style_options = {"color": signs.colour(k), "linestyle": signs.line(k)}
+        axes.plot(grid, values[:, k], label=style.shown_name(label), linewidth=1.6, **style_options)
     low, high = axes.get_ylim()
     step = 0.035 * (high - low)
     for k in range(len(classes)):
         own_rows = points[(codes == k) & np.isfinite(points)]
-        shown = np.quantile(own_rows, np.linspace(0, 1, 300)) if len(own_rows) > 300 else own_rows
-        height = np.full(len(shown), low - step * (k + 1))
-        axes.scatter(shown, height, marker="|", s=18, color=signs.colour(k), linewidths=0.8, zorder=2)
-    axes.set(xlim=(at[0], at[-1]), xlabel=style.shown_name(names[0]), ylabel=names[1])
+        ticks = np.quantile(own_rows, np.linspace(0, 1, 300)) if len(own_rows) > 300 else own_rows
+        height = np.full(len(ticks), low - step * (k + 1))
+        axes.scatter(ticks, height, marker="|", s=18, color=signs.colour(k), linewidths=0.8, zorder=2)
+    axes.set(xlim=(grid[0], grid[-1]), xlabel=style.shown_name(names[0]), ylabel=names[1])
     style.add_legend(axes, is_new)
     style.set_title(axes, title)
     return axes
@@ -478,33 +498,33 @@ def draw_simplex(
     axes, is_new = style.new_axes(ax)
     p = style.numbers(proba)
     codes = style.label_codes(labels, classes)
-    places = p @ CORNERS
+    coordinates = p @ CORNERS
     border = np.vstack([CORNERS, CORNERS[:1]])
     axes.plot(*border.T, color=style.ink(), linewidth=1.2, zorder=2)
     for k in range(3):
         # Two posteriors are equal, and above the third, on the line from the centre to the middle of an edge.
-        middle = (CORNERS.sum(axis=0) - CORNERS[k]) / 2
+        edge_midpoint = (CORNERS.sum(axis=0) - CORNERS[k]) / 2
         axes.plot(
-            *np.vstack([CORNERS.mean(axis=0), middle]).T,
+            *np.vstack([CORNERS.mean(axis=0), edge_midpoint]).T,
             color=style.faint(0.45),
             linestyle="--",
             linewidth=1.0,
         )
-    draw_points(axes, places[:, 0], places[:, 1], codes, classes, signs)
-    known = np.isfinite(places).all(axis=1) & (codes >= 0)
-    wrong = known & (p[np.arange(len(p)), codes] < p.max(axis=1, initial=0.0))
-    draw_hollow(axes, places, codes, wrong, signs, size=30)
+    draw_points(axes, coordinates[:, 0], coordinates[:, 1], codes, classes, signs)
+    is_classified = np.isfinite(coordinates).all(axis=1) & (codes >= 0)
+    wrong = is_classified & (p[np.arange(len(p)), codes] < p.max(axis=1, initial=0.0))
+    draw_hollow(axes, coordinates, codes, wrong, signs, size=30)
     # Long names at the bottom extend inwards, otherwise they would narrow the triangle.
-    long = max(len(str(label)) for label in classes) > 8
-    left, right = ("left", "right") if long else ("center", "center")
-    sides = ((left, "top"), (right, "top"), ("center", "bottom"))
+    has_long_names = max(len(str(label)) for label in classes) > 8
+    left_alignment, right_alignment = ("left", "right") if has_long_names else ("center", "center")
+    sides = ((left_alignment, "top"), (right_alignment, "top"), ("center", "bottom"))
     for corner, label, (across, up) in zip(CORNERS, classes, sides, strict=True):
         shift = -0.03 if up == "top" else 0.03
         axes.text(corner[0], corner[1] + shift, style.shown_name(label, 14), ha=across, va=up)
     axes.set(xlim=(-0.12, 1.12), ylim=(-0.12, 1.0))
     axes.set_aspect("equal")
     axes.set_axis_off()
-    title = f"Posteriors; hollow: {told_hollow(len(p))}, {int(wrong.sum()):,} of {int(known.sum()):,}"
+    title = f"Posteriors; hollow: {told_hollow(len(p))}, {int(wrong.sum()):,} of {int(is_classified.sum()):,}"
     style.set_title(axes, title)
     return style.add_legend(axes, is_new)
 
@@ -540,13 +560,18 @@ def draw_distances(
     Axes
     """
     codes = style.label_codes(labels, classes)
-    at = values.to_numpy(dtype=np.float64)
+    distances = values.to_numpy(dtype=np.float64)
     axes, _ = style.new_axes(ax)
-    draw_strips(axes, at, codes, classes, wrong=(at > 0) != (codes == 1), signs=signs)
+    draw_strips(axes, distances, codes, classes, wrong=(distances > 0) != (codes == 1), signs=signs)
     axes.axvline(0.0, color=style.ink(), linewidth=1.2, zorder=1)
-    edge: dict[str, Any] = {"color": style.faint(0.35), "linewidth": 1.0, "linestyle": "--", "zorder": 1}
-    for place in () if margin is None else (-margin, margin):
-        axes.axvline(place, **edge)
+    line_style: dict[str, Any] = {
+        "color": style.faint(0.35),
+        "linewidth": 1.0,
+        "linestyle": "--",
+        "zorder": 1,
+    }
+    for margin_position in () if margin is None else (-margin, margin):
+        axes.axvline(margin_position, **line_style)
     axes.set_xlabel(f"Signed distance to the plane, positive on the side of {style.shown_name(classes[1])}")
     style.set_title(
         axes,
@@ -558,7 +583,7 @@ def draw_distances(
 
 def passes(
     errors: pd.DataFrame,
-    kept: Sequence[tuple[int | None, int]],
+    kept_planes: Sequence[tuple[int | None, int]],
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
     first: int = 0,
@@ -569,7 +594,7 @@ def passes(
     ----------
     errors : DataFrame
         Number of misclassified rows by pass and plane, missing after convergence.
-    kept : sequence of (int or None, int)
+    kept_planes : sequence of (int or None, int)
         For each plane the pass that found it, if known, and its errors, which may be fewer than at the
         end of that pass.
     ax : Axes, optional
@@ -586,36 +611,40 @@ def passes(
     Of many planes those with the most errors are named, and the others are faint.
     """
     axes, is_new = style.new_axes(ax)
-    few = len(kept) <= style.MOST_IN_LEGEND
-    order = np.argsort([-fewest for _, fewest in kept], kind="stable").tolist()
-    named = range(len(kept)) if few else sorted(order[: style.MOST_PLAIN])
-    for k in set(range(len(kept))) - set(named):
+    names_all = len(kept_planes) <= style.MOST_IN_LEGEND
+    order = np.argsort([-min_errors for _, min_errors in kept_planes], kind="stable").tolist()
+    named_planes = range(len(kept_planes)) if names_all else sorted(order[: style.MAX_UNLABELLED])
+    for k in set(range(len(kept_planes))) - set(named_planes):
         line = errors.iloc[:, k].dropna()
         axes.step(line.index, line, where="mid", color=style.faint(0.6), linewidth=0.8, zorder=1.5)
-    for k in named:
-        name, (number, fewest) = errors.columns[k], kept[k]
+    for k in named_planes:
+        name, (pass_number, min_errors) = errors.columns[k], kept_planes[k]
         line = errors[name].dropna()
-        look = signs.line(k + first)
+        line_style = signs.line(k + first)
         colour = signs.colour(k + first)
-        told = f"kept: {fewest}" + (f" wrong, in pass {number}" if number else " wrong")
-        label = f"{style.shown_name(name, 20)}; {told}" if errors.shape[1] > 1 else None
-        axes.step(line.index, line, where="mid", color=colour, linestyle=look, label=label)
-        if number is None:
-            dotted: dict[str, Any] = {"color": colour, "linestyle": ":", "linewidth": 1.0}
-            axes.axhline(fewest, label=told if not label else None, **dotted)
+        kept_text = f"kept: {min_errors}" + (f" wrong, in pass {pass_number}" if pass_number else " wrong")
+        label = f"{style.shown_name(name, 20)}; {kept_text}" if errors.shape[1] > 1 else None
+        axes.step(line.index, line, where="mid", color=colour, linestyle=line_style, label=label)
+        if pass_number is None:
+            dotted_style: dict[str, Any] = {"color": colour, "linestyle": ":", "linewidth": 1.0}
+            axes.axhline(min_errors, label=kept_text if not label else None, **dotted_style)
             continue
-        mark: dict[str, Any] = {"color": colour, "marker": "*", "markeredgecolor": style.ink()}
-        mark |= {"markersize": 11, "zorder": 4, "clip_on": False}
-        axes.plot([number], [fewest], linestyle="none", label=None if label else told, **mark)
-    axes.set(xlabel="Pass over the rows", ylabel="Rows on the wrong side")
+        marker_style: dict[str, Any] = {"color": colour, "marker": "*", "markeredgecolor": style.ink()}
+        marker_style |= {"markersize": 11, "zorder": 4, "clip_on": False}
+        axes.plot(
+            [pass_number], [min_errors], linestyle="none", label=None if label else kept_text, **marker_style
+        )
+    axes.set(xlabel="Pass over the data", ylabel="Observations on the wrong side")
     axes.set_ylim(bottom=0)
     axes.locator_params(axis="x", integer=True)
     if errors.shape[1] > 1:
         style.add_legend(axes, is_new)
     else:
         axes.legend(loc="best")
-    some = "" if few else f"\nnamed: the {len(named)} of most errors of {len(kept)} planes"
-    style.set_title(axes, f"Errors of the perceptron after each pass, and of the plane kept{some}")
+    named_note = (
+        "" if names_all else f"\nnamed: the {len(named_planes)} of most errors of {len(kept_planes)} planes"
+    )
+    style.set_title(axes, f"Errors of the perceptron after each pass, and of the selected plane{named_note}")
     return axes
 
 
@@ -631,10 +660,15 @@ def draw_margin(axes: Axes, values: Callable[[Floats], Floats], support: Floats 
     """
     across, up = (np.linspace(*ends, 81) for ends in (axes.get_xlim(), axes.get_ylim()))
     grid = np.stack(np.meshgrid(across, up), axis=-1)
-    found = values(grid.reshape(-1, 2)).reshape(81, 81)
-    axes.contour(across, up, found, levels=[0.0], colors=[style.ink()], linewidths=1.4, zorder=2)
-    edge: dict[str, Any] = {"colors": [style.faint(0.2)], "linewidths": 1.0, "linestyles": "--", "zorder": 2}
-    axes.contour(across, up, found, levels=[-1.0, 1.0], **edge)
+    grid_values = values(grid.reshape(-1, 2)).reshape(81, 81)
+    axes.contour(across, up, grid_values, levels=[0.0], colors=[style.ink()], linewidths=1.4, zorder=2)
+    line_style: dict[str, Any] = {
+        "colors": [style.faint(0.2)],
+        "linewidths": 1.0,
+        "linestyles": "--",
+        "zorder": 2,
+    }
+    axes.contour(across, up, grid_values, levels=[-1.0, 1.0], **line_style)
     if support is not None:
         ring(axes, support, size=90)
 
@@ -663,39 +697,54 @@ def draw_contours(
     """
     limits = axes.get_xlim(), axes.get_ylim()
     # A density may extend outside the range of the rows.
-    across, up = (np.linspace(*(span(*ends, 0.25) if share else ends), GRID) for ends in limits)
-    found = values(np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2))
-    for k, own in enumerate(found.T):
-        height = own if share is None else np.exp(own - own.max())
-        at = level if share is None else _least_within(height, share)
-        if at is not None and height.min() < at < height.max():
+    across, up = (np.linspace(*(span(*ends, 0.25) if share else ends), GRID_POINTS) for ends in limits)
+    grid_values = values(np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2))
+    for k, class_values in enumerate(grid_values.T):
+        height = class_values if share is None else np.exp(class_values - class_values.max())
+        contour_level = level if share is None else _level_containing(height, share)
+        if contour_level is not None and height.min() < contour_level < height.max():
             line = signs.line(k)
-            look: dict[str, Any] = {"colors": [signs.colour(k)], "linewidths": 1.6, "linestyles": [line]}
-            drawn = axes.contour(across, up, height.reshape(GRID, GRID), levels=[at], zorder=4, **look)
-            drawn.set_path_effects(style.halo())
+            line_style: dict[str, Any] = {
+                "colors": [signs.colour(k)],
+                "linewidths": 1.6,
+                "linestyles": [line],
+            }
+            contour = axes.contour(
+                across,
+                up,
+                height.reshape(GRID_POINTS, GRID_POINTS),
+                levels=[contour_level],
+                zorder=4,
+                **line_style,
+            )
+            contour.set_path_effects(style.halo())
     axes.set(xlim=limits[0], ylim=limits[1])
 
 
-def _least_within(density: Floats, share: float) -> float | None:
+def _level_containing(density: Floats, proportion: float) -> float | None:
     """Return the density level whose upper level set contains a proportion of the total.
 
     Parameters
     ----------
     density : (m,) float array
         Density at points of equal area.
-    share : float
+    proportion : float
 
     Returns
     -------
     float or None
         None if the density is zero everywhere.
     """
-    falling = np.sort(density)[::-1]
-    whole = float(falling.sum())
-    return float(falling[int(np.searchsorted(np.cumsum(falling), share * whole))]) if whole > 0 else None
+    descending = np.sort(density)[::-1]
+    total = float(descending.sum())
+    return (
+        float(descending[int(np.searchsorted(np.cumsum(descending), proportion * total))])
+        if total > 0
+        else None
+    )
 
 
-FARTHEST = 2.0
+MAX_LINE_DISTANCE = 2.0
 """Distance from the centre of the rows, in ranges of the rows, up to which lines are included in the view."""
 
 
@@ -704,7 +753,7 @@ def draw_updates(
     codes: NDArray[np.intp],
     classes: Sequence[Any],
     moves: tuple[NDArray[np.intp], Floats],
-    end: tuple[Floats, int],
+    final_line: tuple[Floats, int],
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
 ) -> Axes:
@@ -719,7 +768,7 @@ def draw_updates(
         The two labels.
     moves : tuple of (u,) int array and (u, 3) float array
         Rows that moved the line, and the coefficients after each move, intercept first.
-    end : tuple of (3,) float array and int
+    final_line : tuple of (3,) float array and int
         Coefficients of the final line, and the number of all moves.
     ax : Axes, optional
     signs : Signs
@@ -729,33 +778,37 @@ def draw_updates(
     Axes
         Outer axes; its `child_axes` are the panels.
     """
-    outer, inner = style.panels(ax, 2, 2, size=style.inches(7.6, 6.8), titled=True)
-    rows, after = moves
+    outer, inner = style.panels(ax, 2, 2, size=style.scaled_inches(7.6, 6.8), has_titles=True)
+    rows, coefficients = moves
     xy = style.numbers(points)
-    shown = [(f"after move {i + 1}", after[i], int(rows[i + 1])) for i in range(min(3, len(rows) - 1))]
-    panes = [*shown, (f"kept, of {end[1]} moves", end[0], None)]
+    moves_shown = [
+        (f"after move {i + 1}", coefficients[i], int(rows[i + 1])) for i in range(min(3, len(rows) - 1))
+    ]
+    panes = [*moves_shown, (f"kept, of {final_line[1]} moves", final_line[0], None)]
     for pane, (name, coef, row) in zip(inner.ravel(), panes, strict=False):
         draw_points(pane, xy[:, 0], xy[:, 1], codes, classes, signs)
         pane.set_title(name, fontsize="medium")
         if row is not None:
-            look: dict[str, Any] = {"facecolors": "none", "edgecolors": style.ink(), "linewidths": 1.6}
-            pane.scatter(xy[row, :1], xy[row, 1:], s=130, zorder=5, **look)
+            ring_style: dict[str, Any] = {"facecolors": "none", "edgecolors": style.ink(), "linewidths": 1.6}
+            pane.scatter(xy[row, :1], xy[row, 1:], s=130, zorder=5, **ring_style)
         low, high = _limits(xy, [coef for _, coef, _ in panes])
         pane.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
         _draw_line(pane, coef)
     for pane in inner.ravel()[len(panes) :]:
         pane.set_axis_off()
-    for place in range(len(panes)):
+    for panel_index in range(len(panes)):
         # Only the bottom panel of a column names the axis.
-        if place + 2 >= len(panes):
-            inner.ravel()[place].set_xlabel(style.shown_name(points.columns[0], 20))
+        if panel_index + 2 >= len(panes):
+            inner.ravel()[panel_index].set_xlabel(style.shown_name(points.columns[0], 20))
         else:
-            inner.ravel()[place].tick_params(labelbottom=False)
-        if place % 2 == 0:
-            inner.ravel()[place].set_ylabel(style.shown_name(points.columns[1], 20))
+            inner.ravel()[panel_index].tick_params(labelbottom=False)
+        if panel_index % 2 == 0:
+            inner.ravel()[panel_index].set_ylabel(style.shown_name(points.columns[1], 20))
     inner[0, 0].legend(fontsize="small", framealpha=0.8)
     side = style.shown_name(classes[1], 20)
-    text = f"The perceptron's line, its arrow on the side of {side}; ringed: the row that moves it next"
+    text = (
+        f"The perceptron's line, its arrow on the side of {side}; ringed: the observation that moves it next"
+    )
     style.set_title(outer, text)
     return outer
 
@@ -774,16 +827,22 @@ def _limits(xy: Floats, lines: list[Floats]) -> tuple[Floats, Floats]:
     low, high : (2,) float array
     """
     low = xy.min(axis=0)
-    size = np.ptp(xy, axis=0)
-    size[size == 0] = 1.0
-    places = [np.zeros(2), np.ones(2)]
+    ranges = np.ptp(xy, axis=0)
+    ranges[ranges == 0] = 1.0
+    relative_points = [np.zeros(2), np.ones(2)]
     for line in lines:
-        normal = line[1:] * size
+        normal = line[1:] * ranges
         squared = float(normal @ normal)
-        foot = 0.5 - (line[0] + line[1:] @ (low + size / 2)) * normal / squared if squared > 0 else places[0]
-        if (np.abs(foot - 0.5) < FARTHEST).all():
-            places.append(foot)
-    return low + (np.min(places, axis=0) - 0.2) * size, low + (np.max(places, axis=0) + 0.2) * size
+        foot = (
+            0.5 - (line[0] + line[1:] @ (low + ranges / 2)) * normal / squared
+            if squared > 0
+            else relative_points[0]
+        )
+        if (np.abs(foot - 0.5) < MAX_LINE_DISTANCE).all():
+            relative_points.append(foot)
+    return low + (np.min(relative_points, axis=0) - 0.2) * ranges, low + (
+        np.max(relative_points, axis=0) + 0.2
+    ) * ranges
 
 
 def _draw_line(axes: Axes, coef: Floats) -> None:
@@ -804,17 +863,17 @@ def _draw_line(axes: Axes, coef: Floats) -> None:
     # In pixels the line is c' + a'u + b'v = 0, and (a', b') is perpendicular to it.
     normal = coef[1:] * size / shape
     constant = coef[0] + coef[1:] @ low
-    length = float(np.linalg.norm(normal))
-    middle = shape / 2
-    gap = (constant + normal @ middle) / length if length > 0 else np.inf
-    if not abs(gap) < np.linalg.norm(shape) / 2:
+    norm = float(np.linalg.norm(normal))
+    centre = shape / 2
+    signed_distance = (constant + normal @ centre) / norm if norm > 0 else np.inf
+    if not abs(signed_distance) < np.linalg.norm(shape) / 2:
         note: dict[str, Any] = {"transform": axes.transAxes, "ha": "center", "fontsize": "small"}
-        axes.text(0.5, 0.02, "the line is out of view" if length > 0 else "no line yet", **note)
+        axes.text(0.5, 0.02, "the line is out of view" if norm > 0 else "no line", **note)
         return
-    unit = normal / length
-    foot = middle - gap * unit
-    along = np.array([-unit[1], unit[0]]) * float(np.linalg.norm(shape))
-    ends = low + np.array([foot - along, foot + along]) / shape * size
+    unit = normal / norm
+    foot = centre - signed_distance * unit
+    direction = np.array([-unit[1], unit[0]]) * float(np.linalg.norm(shape))
+    ends = low + np.array([foot - direction, foot + direction]) / shape * size
     tip = low + (foot + 0.18 * shape.min() * unit) / shape * size
     start = low + foot / shape * size
     axes.plot(ends[:, 0], ends[:, 1], color=style.ink(), linewidth=1.4, zorder=4)

@@ -1,7 +1,7 @@
 """Draw observations as points, name lines and points, and make images for pages.
 
 The other modules of this package use the functions on points and labels; `report/page/` uses `image_of` and
-`dots_of`. An image for a page has light and dark colours, and is a vector graphic if its points are few.
+`png_of`. An image for a page has light and dark colours, and is a vector graphic if its points are few.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.report.plots.style import (
     COLOURS,
     DPI,
-    LABEL,
-    MOST_BESIDE,
+    MAX_LABEL_WIDTH,
+    MAX_SIDE_WIDTH,
     MOST_IN_LEGEND,
     SIGNS,
     UNBOUNDED,
@@ -38,24 +38,24 @@ from discrim.report.plots.style import (
     opacity,
     outline_colour,
     paper,
-    seen_on,
     shown_name,
+    visible_colour,
 )
 from discrim.report.plots.text_fit import LINE_NAMES, LineNames, thin_line_names
 
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
 
-MOST_POINTS = 20_000
+MAX_POINTS = 20_000
 """Largest number of rows that are drawn as points; more are drawn as shaded cells."""
 
-TURN = 500
+POINTS_PER_TURN = 500
 """Number of points of a class that are drawn at a time; taking turns, no class hides another."""
 
-RARE = 500
+MAX_RARE_SIZE = 500
 """Largest size of a class that is drawn as points on top of shaded cells."""
 
-MOST_IN_STRIP = 3_000
+MAX_IN_STRIP = 3_000
 """Largest number of points on the line of a class; more would look the same."""
 
 
@@ -71,9 +71,9 @@ def draw_points(
 ) -> None:
     """Draw observations in a plane, with the colour and marker of their class.
 
-    The classes take turns, with the smallest drawn last in each turn. If there are more than `MOST_POINTS`
+    The classes take turns, with the smallest drawn last in each turn. If there are more than `MAX_POINTS`
     rows, cells are shaded instead: the hue mixes the colours of the classes by their shares, and the opacity
-    increases with the number of rows. Classes with at most `RARE` rows are still drawn as points.
+    increases with the number of rows. Classes with at most `MAX_RARE_SIZE` rows are still drawn as points.
 
     Parameters
     ----------
@@ -89,35 +89,43 @@ def draw_points(
     finite = np.isfinite(x) & np.isfinite(y)
     if len(x) and not (codes >= 0).any():
         # New rows, whose classes are unknown.
-        bare: dict[str, Any] = {"color": ink(), "alpha": 0.5, "s": 10, "linewidths": 0}
-        axes.scatter(x[finite], y[finite], rasterized=len(x) > 5_000, **bare)
-    known = finite & (codes >= 0)
-    counts = np.bincount(codes[known], minlength=len(classes))
-    many = len(classes) > MOST_IN_LEGEND
-    crowded = int(counts.sum()) > MOST_POINTS
-    rare = counts <= RARE
-    if crowded:
-        _draw_shades(axes, x[known], y[known], codes[known], [signs.colour(k) for k in range(len(classes))])
+        unlabelled_style: dict[str, Any] = {"color": ink(), "alpha": 0.5, "s": 10, "linewidths": 0}
+        axes.scatter(x[finite], y[finite], rasterized=len(x) > 5_000, **unlabelled_style)
+    drawable = finite & (codes >= 0)
+    counts = np.bincount(codes[drawable], minlength=len(classes))
+    has_many_classes = len(classes) > MOST_IN_LEGEND
+    is_shaded = int(counts.sum()) > MAX_POINTS
+    is_rare = counts <= MAX_RARE_SIZE
+    if is_shaded:
+        _draw_shades(
+            axes, x[drawable], y[drawable], codes[drawable], [signs.colour(k) for k in range(len(classes))]
+        )
     order = np.argsort(-counts, kind="stable")
-    turns = max(int(-(-counts[counts <= MOST_POINTS].max(initial=0) // TURN)), 1)
-    rows = [np.flatnonzero(known & (codes == k)) for k in range(len(classes))]
-    small = many or (int(counts.sum()) > 2_000)
+    turns = max(int(-(-counts[counts <= MAX_POINTS].max(initial=0) // POINTS_PER_TURN)), 1)
+    rows = [np.flatnonzero(drawable & (codes == k)) for k in range(len(classes))]
+    uses_small_points = has_many_classes or (int(counts.sum()) > 2_000)
     for k, label in enumerate(classes):
         # The artist with the label is drawn first, because a legend has the order of drawing.
-        style = _style(signs, k, small=small)
-        first = _turn(rows[k], turns - 1, turns) if not crowded or rare[k] else rows[k][:0]
+        style = _point_style(signs, k, is_small=uses_small_points)
+        first_rows = _rows_of_turn(rows[k], turns - 1, turns) if not is_shaded or is_rare[k] else rows[k][:0]
         zorder = 1.5 + 0.3 * (turns - 1) / turns + 0.001 * int(np.flatnonzero(order == k)[0]) / len(order)
         style |= {"label": shown_name(label), "rasterized": counts.sum() > 5_000}
-        ROWS[axes.scatter(x[first], y[first], zorder=zorder, **style)] = first, len(x)
+        ROWS[axes.scatter(x[first_rows], y[first_rows], zorder=zorder, **style)] = first_rows, len(x)
     for turn in range(turns - 1):
         for k in order.tolist():
-            own = _turn(rows[k], turn, turns)
-            if len(own) and (not crowded or rare[k]):
+            class_rows = _rows_of_turn(rows[k], turn, turns)
+            if len(class_rows) and (not is_shaded or is_rare[k]):
                 zorder = 1.5 + 0.3 * turn / turns
-                axes.scatter(x[own], y[own], zorder=zorder, rasterized=True, **_style(signs, k, small=small))
+                axes.scatter(
+                    x[class_rows],
+                    y[class_rows],
+                    zorder=zorder,
+                    rasterized=True,
+                    **_point_style(signs, k, is_small=uses_small_points),
+                )
 
 
-def _turn(rows: Codes, turn: int, turns: int) -> Codes:
+def _rows_of_turn(rows: Codes, turn: int, turns: int) -> Codes:
     """Return the rows of a class that are drawn in one of the turns; small classes are drawn in the last.
 
     Parameters
@@ -130,7 +138,7 @@ def _turn(rows: Codes, turn: int, turns: int) -> Codes:
     -------
     int array
     """
-    if len(rows) <= TURN:
+    if len(rows) <= POINTS_PER_TURN:
         return rows if turn == turns - 1 else rows[:0]
     return rows[turns - 1 - turn :: turns]
 
@@ -151,41 +159,45 @@ def _draw_shades(axes: Axes, x: Floats, y: Floats, codes: Codes, colours: Sequen
 
     box = axes.get_window_extent()
     # Cells of two pixels at 100 dots per inch, independent of the resolution of the figure.
-    wide, high = (max(int(50 * side / axes.figure.dpi), 20) for side in (box.width, box.height))
-    (left, right), (low, top) = ((float(v.min()), float(v.max())) for v in (x, y))
-    width = (right - left) or 1.0
-    height = (top - low) or 1.0
-    column = np.minimum((x - left) / width * wide, wide - 1).astype(np.intp)
-    row = np.minimum((y - low) / height * high, high - 1).astype(np.intp)
+    n_columns, n_rows = (max(int(50 * side / axes.figure.dpi), 20) for side in (box.width, box.height))
+    (x_min, x_max), (y_min, y_max) = ((float(v.min()), float(v.max())) for v in (x, y))
+    width = (x_max - x_min) or 1.0
+    height = (y_max - y_min) or 1.0
+    column = np.minimum((x - x_min) / width * n_columns, n_columns - 1).astype(np.intp)
+    row = np.minimum((y - y_min) / height * n_rows, n_rows - 1).astype(np.intp)
     k_classes = len(colours)
-    counts = np.bincount((row * wide + column) * k_classes + codes, minlength=high * wide * k_classes)
-    counts = counts.reshape(high, wide, k_classes)
+    counts = np.bincount(
+        (row * n_columns + column) * k_classes + codes, minlength=n_rows * n_columns * k_classes
+    )
+    counts = counts.reshape(n_rows, n_columns, k_classes)
     total = counts.sum(axis=2)
-    mixed = counts @ np.array([to_rgb(colour) for colour in colours]) / np.maximum(total, 1)[..., None]
+    mixed_colours = (
+        counts @ np.array([to_rgb(colour) for colour in colours]) / np.maximum(total, 1)[..., None]
+    )
     strength = np.log1p(total) / np.log1p(total.max())
     alpha = np.where(total > 0, 0.3 + 0.65 * strength, 0.0)
-    extent = (left, left + width, low, low + height)
+    extent = (x_min, x_min + width, y_min, y_min + height)
     image = AxesImage(axes, origin="lower", extent=extent, interpolation="nearest", zorder=1.4)
-    image.set_data(np.dstack([mixed, alpha]))
+    image.set_data(np.dstack([mixed_colours, alpha]))
     axes.add_image(image)
-    axes.update_datalim([(left, low), (left + width, low + height)])
+    axes.update_datalim([(x_min, y_min), (x_min + width, y_min + height)])
     axes.autoscale_view()
 
 
-def _style(signs: Signs, k: int, *, small: bool) -> dict[str, Any]:
+def _point_style(signs: Signs, k: int, *, is_small: bool) -> dict[str, Any]:
     """Return the keyword arguments of `scatter` for class k."""
-    size, alpha = (10, 0.5) if small else (22, 0.75)
-    look: dict[str, Any] = {"color": signs.colour(k), "marker": signs.marker(k), "s": size}
-    return look | {"alpha": opacity(alpha), "linewidths": 0}
+    size, alpha = (10, 0.5) if is_small else (22, 0.75)
+    style: dict[str, Any] = {"color": signs.colour(k), "marker": signs.marker(k), "s": size}
+    return style | {"alpha": opacity(alpha), "linewidths": 0}
 
 
-def hollow_look(signs: Signs, k: int, size: float) -> dict[str, Any]:
+def hollow_style(signs: Signs, k: int, size: float) -> dict[str, Any]:
     """Return the keyword arguments of `scatter` for misclassified rows of class k: a hollow marker."""
-    look: dict[str, Any] = {"marker": signs.marker(k), "s": size, "zorder": 2.0}
-    return look | {"facecolors": paper(), "edgecolors": signs.colour(k), "linewidths": 0.9}
+    style: dict[str, Any] = {"marker": signs.marker(k), "s": size, "zorder": 2.0}
+    return style | {"facecolors": paper(), "edgecolors": signs.colour(k), "linewidths": 0.9}
 
 
-MOST_HOLLOW = 200
+MAX_HOLLOW = 200
 """Largest number of misclassified rows of a class that are drawn on top of shaded cells."""
 
 
@@ -204,17 +216,17 @@ def draw_hollow(
     size : float
         Area of a marker in square points.
     """
-    crowded = len(points) > MOST_POINTS
+    is_shaded = len(points) > MAX_POINTS
     for k in np.unique(codes[wrong]).tolist():
         rows = np.flatnonzero(wrong & (codes == k))
-        rows = rows[:: -(-len(rows) // MOST_HOLLOW)] if crowded else rows
-        drawn = axes.scatter(*points[rows].T, rasterized=crowded, **hollow_look(signs, k, size))
-        ROWS[drawn] = rows, len(points)
+        rows = rows[:: -(-len(rows) // MAX_HOLLOW)] if is_shaded else rows
+        artist = axes.scatter(*points[rows].T, rasterized=is_shaded, **hollow_style(signs, k, size))
+        ROWS[artist] = rows, len(points)
 
 
 def told_hollow(rows: int) -> str:
     """Describe which rows are drawn hollow, for a title, given the number of all rows."""
-    return f"misclassified{f' (at most {MOST_HOLLOW} a class)' if rows > MOST_POINTS else ''}"
+    return f"misclassified{f' (at most {MAX_HOLLOW} per class)' if rows > MAX_POINTS else ''}"
 
 
 # ---- a line for each class
@@ -243,30 +255,35 @@ def draw_strips(
 
     Notes
     -----
-    If a class has more than `MOST_IN_STRIP` rows, evenly spaced ranks are drawn, with a note in the corner.
+    If a class has more than `MAX_IN_STRIP` rows, evenly spaced ranks are drawn, with a note in the corner.
     """
-    most = 0
-    small = len(classes) > MOST_IN_LEGEND
+    max_rows = 0
+    uses_small_points = len(classes) > MOST_IN_LEGEND
     rasterized = len(values) > 5_000
     for k in range(len(classes)):
         rows = np.flatnonzero((codes == k) & np.isfinite(values))
         rows = rows[np.argsort(values[rows], kind="stable")]
         # Spread by rank, not at random: the picture is the same each time.
-        height = k + 0.7 * ((np.arange(len(rows)) + 0.5) / max(len(rows), 1) - 0.5)
-        style = _style(signs, k, small=small)
-        shown = np.arange(len(rows))
-        if len(rows) > MOST_IN_STRIP:
-            shown = np.linspace(0, len(rows) - 1, MOST_IN_STRIP).round().astype(np.intp)
-        bad = np.zeros(len(shown), dtype=bool) if wrong is None else wrong[rows[shown]]
-        looks = [(shown[~bad], style), (shown[bad], hollow_look(signs, k, style["s"]))]
-        for some, look in looks[: 1 if wrong is None else 2]:
-            drawn = axes.scatter(values[rows[some]], height[some], rasterized=rasterized, **look)
-            ROWS[drawn] = rows[some], len(values)
-        most = max(most, len(rows))
-    if most > MOST_IN_STRIP:
-        text = f"of a class at most {MOST_IN_STRIP:,} rows are drawn"
-        corner: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
-        axes.annotate(text, (0, 0), (4, 4), fontsize="x-small", color=faint(0.3), **corner)
+        heights = k + 0.7 * ((np.arange(len(rows)) + 0.5) / max(len(rows), 1) - 0.5)
+        style = _point_style(signs, k, is_small=uses_small_points)
+        drawn_index = np.arange(len(rows))
+        if len(rows) > MAX_IN_STRIP:
+            drawn_index = np.linspace(0, len(rows) - 1, MAX_IN_STRIP).round().astype(np.intp)
+        is_wrong = np.zeros(len(drawn_index), dtype=bool) if wrong is None else wrong[rows[drawn_index]]
+        index_and_style = [
+            (drawn_index[~is_wrong], style),
+            (drawn_index[is_wrong], hollow_style(signs, k, style["s"])),
+        ]
+        for point_index, point_style in index_and_style[: 1 if wrong is None else 2]:
+            artist = axes.scatter(
+                values[rows[point_index]], heights[point_index], rasterized=rasterized, **point_style
+            )
+            ROWS[artist] = rows[point_index], len(values)
+        max_rows = max(max_rows, len(rows))
+    if max_rows > MAX_IN_STRIP:
+        text = f"at most {MAX_IN_STRIP:,} observations per class are drawn"
+        corner_coordinates: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
+        axes.annotate(text, (0, 0), (4, 4), fontsize="x-small", color=faint(0.3), **corner_coordinates)
     name_lines(axes, classes)
 
 
@@ -302,7 +319,7 @@ def draw_spread(
     return axes
 
 
-def name_lines(axes: Axes, names: Sequence[Any], width: int = LABEL) -> None:
+def name_lines(axes: Axes, names: Sequence[Any], width: int = MAX_LABEL_WIDTH) -> None:
     """Write the names of lines from the top down.
 
     If there is not enough room, `thin_line_names` makes them smaller and leaves some out with a note.
@@ -320,18 +337,18 @@ def name_lines(axes: Axes, names: Sequence[Any], width: int = LABEL) -> None:
     thin_line_names(axes)
 
 
-def write_beside(axes: Axes, texts: Iterable[str]) -> None:
+def write_next_to_lines(axes: Axes, texts: Iterable[str]) -> None:
     """Write texts to the right of lines, unless they would take too much of the width of the figure."""
-    place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
+    annotation_options: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
     texts = list(texts)
-    wide = 0.0064 * letters() * max(map(len, texts), default=0)
-    if wide > 0.8 * MOST_BESIDE * axes.figure.bbox.width / axes.figure.dpi:
+    text_width = 0.0064 * letters() * max(map(len, texts), default=0)
+    if text_width > 0.8 * MAX_SIDE_WIDTH * axes.figure.bbox.width / axes.figure.dpi:
         return
     for i, text in enumerate(texts):
-        axes.annotate(text, (1.02, i), va="center", fontsize="small", **place)
+        axes.annotate(text, (1.02, i), va="center", fontsize="small", **annotation_options)
 
 
-# ---- labels at places
+# ---- labels of classes and points
 
 MIN_LABEL_SIZE = 5.0
 """Smallest font size in points of labels of classes."""
@@ -341,7 +358,7 @@ MIN_LABEL_SIZE = 5.0
 class _DrawnLabels:
     """Labels of classes on axes: the arguments of `draw_labels`, the artists, and the frame in pixels."""
 
-    places: Floats
+    anchors: Floats
     classes: Sequence[Any]
     size: Any
     obstacles: Sequence[Any]
@@ -355,16 +372,16 @@ _DRAWN_LABELS: WeakKeyDictionary[Axes, _DrawnLabels] = WeakKeyDictionary()
 
 def replace_labels(axes: Axes) -> None:
     """Place the labels of classes again if the axes have another size than when they were placed."""
-    drawn = _DRAWN_LABELS.get(axes)
-    if drawn is None or np.allclose(axes.get_window_extent().get_points(), drawn.frame, atol=1.0):
+    labels = _DRAWN_LABELS.get(axes)
+    if labels is None or np.allclose(axes.get_window_extent().get_points(), labels.frame, atol=1.0):
         return
-    for artist in drawn.artists:
+    for artist in labels.artists:
         artist.remove()
-    draw_labels(axes, drawn.places, drawn.classes, drawn.size, drawn.obstacles)
+    draw_labels(axes, labels.anchors, labels.classes, labels.size, labels.obstacles)
 
 
 def draw_labels(
-    axes: Axes, places: Floats, classes: Sequence[Any], size: Any = "medium", apart: Sequence[Any] = ()
+    axes: Axes, anchors: Floats, classes: Sequence[Any], size: Any = "medium", obstacles: Sequence[Any] = ()
 ) -> None:
     """Draw labels of classes, moved apart if they would overlap each other or other texts.
 
@@ -374,29 +391,29 @@ def draw_labels(
     Parameters
     ----------
     axes : Axes
-    places : (K, 2) float array
+    anchors : (K, 2) float array
         Places of the labels in data coordinates.
     classes : sequence
         Labels (K,).
     size : str or float
         Font size.
-    apart : sequence of Text
+    obstacles : sequence of Text
         Other texts that the labels must not overlap.
     """
     import matplotlib as mpl
     from matplotlib.patheffects import Normal, Stroke
 
     lay_out(axes)
-    at = axes.transData.transform(places)
-    point = axes.figure.dpi / 72
+    anchor_pixels = axes.transData.transform(anchors)
+    pixels_per_point = axes.figure.dpi / 72
     texts = []
-    for (x, y), label in zip(places.tolist(), classes, strict=True):
+    for (x, y), label in zip(anchors.tolist(), classes, strict=True):
         name = shown_name(label, 16)
         # Not every font has a bold face, and fallback fonts for other scripts would need one too.
         is_bold = name.isascii() and len(mpl.rcParams["font.family"]) == 1
-        letters: dict[str, Any] = {"fontsize": size, "fontweight": "bold" if is_bold else "normal"}
-        letters |= {"color": ink(), "ha": "center", "va": "center", "zorder": 6}
-        text = axes.annotate(name, (x, y), (0, 0), textcoords="offset points", **letters)
+        text_style: dict[str, Any] = {"fontsize": size, "fontweight": "bold" if is_bold else "normal"}
+        text_style |= {"color": ink(), "ha": "center", "va": "center", "zorder": 6}
+        text = axes.annotate(name, (x, y), (0, 0), textcoords="offset points", **text_style)
         # Drawn in two strokes, each of all letters: the halo of one does not cut into the next.
         text.set_path_effects([Stroke(linewidth=2.6, foreground=paper()), Normal()])
         text.set_clip_on(True)
@@ -404,25 +421,27 @@ def draw_labels(
     frame = axes.get_window_extent().get_points()
     font_size = float(texts[0].get_fontsize()) if texts else MIN_LABEL_SIZE
     while True:
-        boxes = [text.get_window_extent() for text in (*texts, *apart)]
-        sizes = np.array([(box.width, box.height) for box in boxes]).reshape(-1, 2) + 2 * point
-        there = [(box.x0 + box.x1, box.y0 + box.y1) for box in boxes[len(texts) :]]
-        still = np.array(there).reshape(-1, 2) / 2
-        moved = _separated(np.vstack([at, still]), sizes, frame, len(still))
-        if font_size <= MIN_LABEL_SIZE or not _any_overlap(moved, sizes):
+        boxes = [text.get_window_extent() for text in (*texts, *obstacles)]
+        sizes = np.array([(box.width, box.height) for box in boxes]).reshape(-1, 2) + 2 * pixels_per_point
+        fixed_centres = [(box.x0 + box.x1, box.y0 + box.y1) for box in boxes[len(texts) :]]
+        fixed_boxes = np.array(fixed_centres).reshape(-1, 2) / 2
+        label_pixels = _separate_boxes(
+            np.vstack([anchor_pixels, fixed_boxes]), sizes, frame, len(fixed_boxes)
+        )
+        if font_size <= MIN_LABEL_SIZE or not _has_overlap(label_pixels, sizes):
             break
         font_size = max(0.85 * font_size, MIN_LABEL_SIZE)
         for text in texts:
             text.set_fontsize(font_size)
     artists: list[Any] = [*texts]
-    for text, place, target, extent in zip(texts, at, moved, sizes, strict=False):
-        gap = target - place
-        text.set_position(tuple((gap / point).tolist()))
-        if (np.abs(gap) > 0.8 * extent).any():
+    for text, anchor, target, extent in zip(texts, anchor_pixels, label_pixels, sizes, strict=False):
+        shift = target - anchor
+        text.set_position(tuple((shift / pixels_per_point).tolist()))
+        if (np.abs(shift) > 0.8 * extent).any():
             line = np.array([axes.transData.inverted().transform(target), text.xy]).T
-            thin: dict[str, Any] = {"color": faint(0.35), "linewidth": 0.7, "zorder": 5}
-            artists += axes.plot(*line, scalex=False, scaley=False, **thin)
-    _DRAWN_LABELS[axes] = _DrawnLabels(places, classes, size, apart, artists, frame)
+            line_style: dict[str, Any] = {"color": faint(0.35), "linewidth": 0.7, "zorder": 5}
+            artists += axes.plot(*line, scalex=False, scaley=False, **line_style)
+    _DRAWN_LABELS[axes] = _DrawnLabels(anchors, classes, size, obstacles, artists, frame)
 
 
 def name_points(axes: Axes, points: Floats, order: Sequence[int], names: Sequence[str]) -> int:
@@ -446,34 +465,36 @@ def name_points(axes: Axes, points: Floats, order: Sequence[int], names: Sequenc
     """
     pixels = axes.figure.dpi / 72
     frame = axes.get_window_extent()
-    gap = 5 * pixels
-    taken: list[Any] = []
+    margin = 5 * pixels
+    occupied_boxes: list[Any] = []
     for i in order:
         for side, up in ((1, 0), (-1, 0), (1, 1), (-1, 1), (1, -1), (-1, -1), (0, 1.6), (0, -1.6)):
-            place = (5.0 * side, 5.0 * up)
-            look: dict[str, Any] = {"fontsize": 7, "textcoords": "offset points", "zorder": 3}
-            look["ha"] = {1: "left", -1: "right", 0: "center"}[side]
-            look["va"] = "center" if not up else "bottom" if up > 0 else "top"
-            at = axes.transData.inverted().transform(points[i])
-            text = axes.annotate(names[i], tuple(at.tolist()), place, **look)
+            offset = (5.0 * side, 5.0 * up)
+            text_style: dict[str, Any] = {"fontsize": 7, "textcoords": "offset points", "zorder": 3}
+            text_style["ha"] = {1: "left", -1: "right", 0: "center"}[side]
+            text_style["va"] = "center" if not up else "bottom" if up > 0 else "top"
+            data_point = axes.transData.inverted().transform(points[i])
+            text = axes.annotate(names[i], tuple(data_point.tolist()), offset, **text_style)
             box = text.get_window_extent()
-            inside = frame.x0 < box.x0 and box.x1 < frame.x1 and frame.y0 < box.y0 and box.y1 < frame.y1
+            is_inside = frame.x0 < box.x0 and box.x1 < frame.x1 and frame.y0 < box.y0 and box.y1 < frame.y1
             # Marks have a radius of some two points.
-            is_free = not box.padded(0.4 * gap).count_contains(points) and not box.count_overlaps(taken)
-            if inside and is_free:
-                taken.append(box)
+            is_free = not box.padded(0.4 * margin).count_contains(points) and not box.count_overlaps(
+                occupied_boxes
+            )
+            if is_inside and is_free:
+                occupied_boxes.append(box)
                 break
             text.remove()
-    return len(taken)
+    return len(occupied_boxes)
 
 
-def _any_overlap(centres: Floats, sizes: Floats) -> bool:
+def _has_overlap(centres: Floats, sizes: Floats) -> bool:
     """Whether any two boxes with centres (n, 2) and sizes (n, 2) overlap."""
-    hit = (np.abs(centres[:, None] - centres) < 0.99 * (sizes[:, None] + sizes) / 2).all(axis=2)
-    return bool(np.triu(hit, 1).any())
+    overlaps = (np.abs(centres[:, None] - centres) < 0.99 * (sizes[:, None] + sizes) / 2).all(axis=2)
+    return bool(np.triu(overlaps, 1).any())
 
 
-def _separated(places: Floats, sizes: Floats, frame: Floats, still: int = 0) -> Floats:
+def _separate_boxes(anchors: Floats, sizes: Floats, frame: Floats, n_fixed: int = 0) -> Floats:
     """Move boxes apart.
 
     In turn, from the middle outwards, each movable box is placed at the free place nearest to its own, on
@@ -481,13 +502,13 @@ def _separated(places: Floats, sizes: Floats, frame: Floats, still: int = 0) -> 
 
     Parameters
     ----------
-    places : (K, 2) float array
+    anchors : (K, 2) float array
         Wanted centres in pixels.
     sizes : (K, 2) float array
         Widths and heights.
     frame : (2, 2) float array
         Lower left and upper right corner of the axes.
-    still : int
+    n_fixed : int
         Number of boxes at the end that do not move.
 
     Returns
@@ -495,39 +516,39 @@ def _separated(places: Floats, sizes: Floats, frame: Floats, still: int = 0) -> 
     (K, 2) float array
         Centres.
     """
-    found = places.copy()
+    centres = anchors.copy()
     angles = np.linspace(0, 2 * np.pi, 16, endpoint=False)
     rings = np.column_stack([np.cos(angles), np.sin(angles)])
-    movable = len(places) - still
-    middle = places[:movable].mean(axis=0) if movable else places
-    taken = list(range(movable, len(places)))
-    for k in np.argsort(np.hypot(*(places[:movable] - middle).T), kind="stable").tolist():
+    n_movable = len(anchors) - n_fixed
+    mean_anchor = anchors[:n_movable].mean(axis=0) if n_movable else anchors
+    placed = list(range(n_movable, len(anchors)))
+    for k in np.argsort(np.hypot(*(anchors[:n_movable] - mean_anchor).T), kind="stable").tolist():
         step = 0.55 * sizes[k, 1]
         radii = step * np.arange(1, 25)
-        tried = places[k] + np.vstack([np.zeros((1, 2)), (radii[:, None, None] * rings).reshape(-1, 2)])
-        half = sizes[k] / 2
-        inside = ((tried - half >= frame[0]) & (tried + half <= frame[1])).all(axis=1)
-        least = (sizes[taken] + sizes[k]) / 2
-        hit = (np.abs(tried[:, None] - found[taken]) < least).all(axis=2).any(axis=1)
-        free = np.flatnonzero(~hit & inside)
+        candidates = anchors[k] + np.vstack([np.zeros((1, 2)), (radii[:, None, None] * rings).reshape(-1, 2)])
+        half_size = sizes[k] / 2
+        is_inside = ((candidates - half_size >= frame[0]) & (candidates + half_size <= frame[1])).all(axis=1)
+        min_distances = (sizes[placed] + sizes[k]) / 2
+        overlaps = (np.abs(candidates[:, None] - centres[placed]) < min_distances).all(axis=2).any(axis=1)
+        free_index = np.flatnonzero(~overlaps & is_inside)
         # A label whose place is outside the frame stays there, invisible; a place on the edge is inside.
-        if len(free) and ((places[k] >= frame[0] - 1) & (places[k] <= frame[1] + 1)).all():
-            found[k] = tried[free[0]]
-        taken.append(k)
-    return found
+        if len(free_index) and ((anchors[k] >= frame[0] - 1) & (anchors[k] <= frame[1] + 1)).all():
+            centres[k] = candidates[free_index[0]]
+        placed.append(k)
+    return centres
 
 
-MOST_IMAGES = 8_000
+MAX_VECTOR_POINTS = 8_000
 """Largest number of points of a vector graphic; browsers draw larger ones slowly."""
 
-MOST_BYTES = 600_000
+MAX_SVG_LENGTH = 600_000
 """Largest length of an SVG before it is shortened; longer ones become bitmaps."""
 
-DOTS = 160
+BITMAP_DPI = 160
 """Resolution in dots per inch of bitmaps of many points."""
 
 
-LACKS = re.compile(r"Glyph (\d+) .* missing from")
+MISSING_GLYPH = re.compile(r"Glyph (\d+) .* missing from")
 """Pattern of matplotlib's warning for a missing glyph, which is issued at each drawing."""
 
 
@@ -568,7 +589,7 @@ class Image(NamedTuple):
     height: int
 
 
-def image_of(draw: Callable[[], Axes], name: str = "g0", told: Sequence[str] = ()) -> Image:
+def image_of(draw: Callable[[], Axes], name: str = "g0", tooltips: Sequence[str] = ()) -> Image:
     """Draw a picture for light and dark mode, and close its figure.
 
     The picture is drawn once if all of its colours are those of classes, ink, paper and their mixtures, and
@@ -580,7 +601,7 @@ def image_of(draw: Callable[[], Axes], name: str = "g0", told: Sequence[str] = (
         Function without arguments that draws on new axes and returns them.
     name : str
         Prefix of the ids in the SVG, unique in the page.
-    told : sequence of str
+    tooltips : sequence of str
         Tooltips in HTML of n rows. Points get them if they were drawn from n rows.
 
     Returns
@@ -589,31 +610,39 @@ def image_of(draw: Callable[[], Axes], name: str = "g0", told: Sequence[str] = (
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        day, place, known = _drawn(draw, LIGHT, len(told))
-        night = day if known else _drawn(draw, DARK, len(told))[0]
-    _tell(caught)
-    size = [round(96 * inches) for inches in place[2:]]
-    if isinstance(day, str) and isinstance(night, str):
-        nights = [_night(each) or each for each in COLOUR.findall(day)] if known else COLOUR.findall(night)
-        plain = [day] if known else {_shortened(COLOUR.sub("#", text), place, name) for text in (day, night)}
-        if len(plain) == 1:
-            both = _shortened(_in_both(day, nights, name), place, name)
-            return Image(_telling(both, told), "", *size)
-    light = _source(day, place, name)
-    dark = _source(night, place, f"{name}n")
-    return Image(_telling(light, told), _telling(dark, told), *size)
+        light_picture, area, has_dark_colours = _draw_in_colours(draw, LIGHT, len(tooltips))
+        dark_picture = light_picture if has_dark_colours else _draw_in_colours(draw, DARK, len(tooltips))[0]
+    _issue_warnings(caught)
+    size = [round(96 * inches) for inches in area[2:]]
+    if isinstance(light_picture, str) and isinstance(dark_picture, str):
+        dark_colours = (
+            [_dark_colour(colour) or colour for colour in COLOUR.findall(light_picture)]
+            if has_dark_colours
+            else COLOUR.findall(dark_picture)
+        )
+        colourless = (
+            [light_picture]
+            if has_dark_colours
+            else {_shorten_svg(COLOUR.sub("#", text), area, name) for text in (light_picture, dark_picture)}
+        )
+        if len(colourless) == 1:
+            combined = _shorten_svg(_combine_modes(light_picture, dark_colours, name), area, name)
+            return Image(_fill_tooltips(combined, tooltips), "", *size)
+    light = _image_source(light_picture, area, name)
+    dark = _image_source(dark_picture, area, f"{name}n")
+    return Image(_fill_tooltips(light, tooltips), _fill_tooltips(dark, tooltips), *size)
 
 
-PLACED = "<title>{}</title>"
+TOOLTIP = "<title>{}</title>"
 
 
-def _telling(text: str, told: Sequence[str]) -> str:
+def _fill_tooltips(text: str, tooltips: Sequence[str]) -> str:
     """Replace the positions of rows in the tooltips of an SVG by their texts."""
-    place = PLACED.format(r"(\d+)")
-    return re.sub(place, lambda found: PLACED.format(told[int(found[1])]), text) if told else text
+    pattern = TOOLTIP.format(r"(\d+)")
+    return re.sub(pattern, lambda match: TOOLTIP.format(tooltips[int(match[1])]), text) if tooltips else text
 
 
-def _placed(text: str, artists: Mapping[str, Any], figure: Any) -> str:
+def _add_tooltips(text: str, artists: Mapping[str, Any], figure: Any) -> str:
     """Add a tooltip with the position of its row to each point of an SVG.
 
     Parameters
@@ -629,39 +658,47 @@ def _placed(text: str, artists: Mapping[str, Any], figure: Any) -> str:
     str
     """
     for name, artist in artists.items():
-        at = artist.get_offset_transform().transform(artist.get_offsets())
-        at = np.column_stack([at[:, 0], figure.bbox.height - at[:, 1]]) * 72 / figure.dpi
+        point_positions = artist.get_offset_transform().transform(artist.get_offsets())
+        point_positions = (
+            np.column_stack([point_positions[:, 0], figure.bbox.height - point_positions[:, 1]])
+            * 72
+            / figure.dpi
+        )
         # matplotlib does not write points outside the figure, but keeps the order of the others.
-        seen = (at >= 0).all(axis=1) & (at <= 72 * figure.get_size_inches()).all(axis=1)
-        left = list(zip(ROWS[artist][0][seen].tolist(), at[seen].tolist(), strict=True))[::-1]
+        is_written = (point_positions >= 0).all(axis=1) & (
+            point_positions <= 72 * figure.get_size_inches()
+        ).all(axis=1)
+        remaining_rows = list(
+            zip(ROWS[artist][0][is_written].tolist(), point_positions[is_written].tolist(), strict=True)
+        )[::-1]
         group = re.search(rf'<g id="{name}">.*?</g>\s*</g>', text, re.DOTALL)
-        parts = re.split("(<use [^>]*)/>", group[0]) if group else [""]
-        for i in range(1, len(parts), 2):
-            place = [float(side) for side in re.findall(' [xy]="([^"]*)"', parts[i])]
-            is_next = bool(left) and np.allclose(place, left[-1][1], rtol=0, atol=0.01)
-            parts[i] += f">{PLACED.format(left.pop()[0])}</use>" if is_next else "/>"
-        text = text.replace(group[0], "".join(parts)) if group else text
+        fragments = re.split("(<use [^>]*)/>", group[0]) if group else [""]
+        for i in range(1, len(fragments), 2):
+            position = [float(side) for side in re.findall(' [xy]="([^"]*)"', fragments[i])]
+            is_next = bool(remaining_rows) and np.allclose(position, remaining_rows[-1][1], rtol=0, atol=0.01)
+            fragments[i] += f">{TOOLTIP.format(remaining_rows.pop()[0])}</use>" if is_next else "/>"
+        text = text.replace(group[0], "".join(fragments)) if group else text
     return text
 
 
-def _source(picture: str | bytes, place: Place, name: str) -> str:
+def _image_source(picture: str | bytes, area: Area, name: str) -> str:
     """Return a shortened SVG, or a bitmap as a data: address."""
     if isinstance(picture, str):
-        return _shortened(picture, place, name)
+        return _shorten_svg(picture, area, name)
     return f"data:image/png;base64,{base64.b64encode(picture).decode('ascii')}"
 
 
 COLOUR = re.compile("#[0-9a-f]{6}")
 
 
-def _in_both(picture: str, nights: Sequence[str], name: str) -> str:
+def _combine_modes(picture: str, dark_colours: Sequence[str], name: str) -> str:
     """Combine the light and dark version of an SVG: each colour that differs becomes a CSS variable.
 
     Parameters
     ----------
     picture : str
         The SVG in light mode.
-    nights : sequence of str
+    dark_colours : sequence of str
         The colours in dark mode, in the order of occurrence.
     name : str
         Id of the SVG.
@@ -670,56 +707,57 @@ def _in_both(picture: str, nights: Sequence[str], name: str) -> str:
     -------
     str
     """
-    pairs = list(zip(COLOUR.findall(picture), nights, strict=True))
+    pairs = list(zip(COLOUR.findall(picture), dark_colours, strict=True))
     names = {pair: f"--c{i}" for i, pair in enumerate(dict.fromkeys(pairs)) if pair[0] != pair[1]}
-    shown = (f"var({names[pair]})" if pair in names else pair[0] for pair in pairs)
-    text = COLOUR.sub(lambda _: next(shown), picture)
-    day, night = (
-        f"#{name}{{{';'.join(f'{each}:{pair[i]}' for pair, each in names.items())}}}" for i in range(2)
+    css_colours = (f"var({names[pair]})" if pair in names else pair[0] for pair in pairs)
+    text = COLOUR.sub(lambda _: next(css_colours), picture)
+    light_rule, dark_rule = (
+        f"#{name}{{{';'.join(f'{variable}:{pair[i]}' for pair, variable in names.items())}}}"
+        for i in range(2)
     )
-    text = IMAGE_TAG.sub(partial(_cells_in_both, name), text)
+    text = IMAGE_TAG.sub(partial(_duplicate_bitmap, name), text)
     if f'"{name}night"' in text:
-        day += f".{name}night{{display:none}}"
-        night += f".{name}night{{display:inline}}.{name}day{{display:none}}"
-    style = f"{day}@media screen and (prefers-color-scheme:dark){{{night}}}"
+        light_rule += f".{name}night{{display:none}}"
+        dark_rule += f".{name}night{{display:inline}}.{name}day{{display:none}}"
+    style = f"{light_rule}@media screen and (prefers-color-scheme:dark){{{dark_rule}}}"
     return text.replace("</style>", f"{style}</style>", 1)
 
 
-def _cells_in_both(name: str, found: re.Match[str]) -> str:
+def _duplicate_bitmap(name: str, match: re.Match[str]) -> str:
     """Duplicate an embedded bitmap for dark mode if it contains the colour of the ink."""
     from PIL import Image as Cells
 
-    start, address, end = found.groups()
+    start, address, end = match.groups()
     cells = np.array(Cells.open(io.BytesIO(base64.b64decode(address))).convert("RGBA"))
-    inked = (cells[..., :3] == _parts(LIGHT.ink)).all(axis=-1)
-    if not inked.any():
-        return found[0]
-    cells[inked, :3] = _parts(DARK.ink)
+    is_ink = (cells[..., :3] == _rgb(LIGHT.ink)).all(axis=-1)
+    if not is_ink.any():
+        return match[0]
+    cells[is_ink, :3] = _rgb(DARK.ink)
     file = io.BytesIO()
     Cells.fromarray(cells).save(file, format="png")
     night = base64.b64encode(file.getvalue()).decode("ascii")
     pair = (("day", address), ("night", night))
-    return "".join(f'<g class="{name}{time}">{start}{each}{end}</g>' for time, each in pair)
+    return "".join(f'<g class="{name}{mode}">{start}{data}{end}</g>' for mode, data in pair)
 
 
-@lru_cache(maxsize=4096)
 @lru_cache
 def _dark_outlines() -> dict[str, str]:
     """Return the outline colour of each class on dark paper by its outline colour on light paper."""
     light, dark = (
-        [outline_colour(seen_on(page.paper, colour), page.ink, page.paper) for colour in CLASS_COLOURS]
+        [outline_colour(visible_colour(page.paper, colour), page.ink, page.paper) for colour in CLASS_COLOURS]
         for page in (LIGHT, DARK)
     )
     return dict(zip(light, dark, strict=True))
 
 
-def _night(colour: str) -> str | None:
+@lru_cache(maxsize=4096)
+def _dark_colour(colour: str) -> str | None:
     """Return the dark-mode version of a colour; None if it is not derived from ink, paper or a class.
 
     A mixture of ink or a class colour with paper keeps its proportions.
     """
     if colour in CLASS_COLOURS:
-        return seen_on(DARK.paper, colour)
+        return visible_colour(DARK.paper, colour)
     if colour in _dark_outlines():
         return _dark_outlines()[colour]
     if colour == "#ffffff":
@@ -729,18 +767,21 @@ def _night(colour: str) -> str | None:
     if colour == "#010101":
         # Black numbers are on light cells, which are dark in dark mode.
         return "#ffffff"
-    seen, paper_by_day, paper_by_night = map(_parts, (colour, LIGHT.paper, DARK.paper))
-    inks = [(LIGHT.ink, DARK.ink), *((each, seen_on(DARK.paper, each)) for each in CLASS_COLOURS)]
-    for by_day, by_night in ((_parts(day), _parts(night)) for day, night in inks):
-        way = paper_by_day - by_day
-        share = float((seen - by_day) @ way / (way @ way))
-        if np.abs(by_day + share * way - seen).max() <= 1:
-            mixed = np.clip(np.round(by_night + share * (paper_by_night - by_night)), 0, 255)
-            return "#" + "".join(f"{int(part):02x}" for part in mixed)
+    rgb, light_paper, dark_paper = map(_rgb, (colour, LIGHT.paper, DARK.paper))
+    inks = [
+        (LIGHT.ink, DARK.ink),
+        *((class_colour, visible_colour(DARK.paper, class_colour)) for class_colour in CLASS_COLOURS),
+    ]
+    for light_rgb, dark_rgb in ((_rgb(light_ink), _rgb(dark_ink)) for light_ink, dark_ink in inks):
+        ink_to_paper = light_paper - light_rgb
+        paper_share = float((rgb - light_rgb) @ ink_to_paper / (ink_to_paper @ ink_to_paper))
+        if np.abs(light_rgb + paper_share * ink_to_paper - rgb).max() <= 1:
+            mixed = np.clip(np.round(dark_rgb + paper_share * (dark_paper - dark_rgb)), 0, 255)
+            return "#" + "".join(f"{int(channel):02x}" for channel in mixed)
     return None
 
 
-def _parts(colour: str) -> Floats:
+def _rgb(colour: str) -> Floats:
     """Return the components (3,) of a colour #rrggbb, from 0 to 255."""
     return np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)], dtype=np.float64)
 
@@ -748,21 +789,21 @@ def _parts(colour: str) -> Floats:
 CLASS_COLOURS = tuple(colour.lower() for colour in COLOURS if colour != "ink")
 
 
-def _tell(caught: Iterable[warnings.WarningMessage]) -> None:
+def _issue_warnings(caught: Iterable[warnings.WarningMessage]) -> None:
     """Issue each warning once, except those for missing glyphs, which `fonts_for` has reported."""
-    said = set()
-    for each in caught:
-        text = str(each.message)
-        if text not in said and not LACKS.match(text):
-            said.add(text)
-            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+    reported = set()
+    for warning in caught:
+        text = str(warning.message)
+        if text not in reported and not MISSING_GLYPH.match(text):
+            reported.add(text)
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
-Place = Sequence[float]
+Area = Sequence[float]
 """Left, top, width and height in inches of the visible area."""
 
 
-def dots_of(draw: Callable[[], Axes]) -> bytes:
+def png_of(draw: Callable[[], Axes]) -> bytes:
     """Draw a picture as a PNG in light colours, and close its figure."""
     file = io.BytesIO()
     with _axes(draw, LIGHT) as axes:
@@ -771,7 +812,9 @@ def dots_of(draw: Callable[[], Axes]) -> bytes:
     return file.getvalue()
 
 
-def _drawn(draw: Callable[[], Axes], colours: Colours, rows: int = 0) -> tuple[str | bytes, Place, bool]:
+def _draw_in_colours(
+    draw: Callable[[], Axes], colours: Colours, rows: int = 0
+) -> tuple[str | bytes, Area, bool]:
     """Draw a picture in some colours.
 
     Parameters
@@ -788,10 +831,10 @@ def _drawn(draw: Callable[[], Axes], colours: Colours, rows: int = 0) -> tuple[s
     place : sequence of float
         Visible area in inches.
     known : bool
-        Whether all colours have a dark version, see `_is_known`.
+        Whether all colours have a dark version, see `_all_have_dark_colours`.
     """
     with _axes(draw, colours) as axes:
-        return _written(axes, rows)
+        return _write_picture(axes, rows)
 
 
 @contextmanager
@@ -837,8 +880,8 @@ def _settings(colours: Colours) -> Any:
     }
 
 
-def _written(axes: Axes, rows: int) -> tuple[str | bytes, Place, bool]:
-    """Write a figure as an SVG, or as a PNG if it has many points; see `_drawn`."""
+def _write_picture(axes: Axes, rows: int) -> tuple[str | bytes, Area, bool]:
+    """Write a figure as an SVG, or as a PNG if it has many points; see `_draw_in_colours`."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.collections import PathCollection
 
@@ -846,54 +889,63 @@ def _written(axes: Axes, rows: int) -> tuple[str | bytes, Place, bool]:
     lay_out(axes)
     # The layout is final; without this it would be computed again at each drawing.
     figure.set_layout_engine("none")
-    box = figure.get_tightbbox().padded(GAP)
-    _keep_places(figure)
-    place = box.x0, figure.get_figheight() - box.y1, box.width, box.height
-    if _points(figure) <= MOST_IMAGES:
+    box = figure.get_tightbbox().padded(PICTURE_MARGIN)
+    _fix_title_positions(figure)
+    area = box.x0, figure.get_figheight() - box.y1, box.width, box.height
+    if _count_points(figure) <= MAX_VECTOR_POINTS:
         buffer = io.BytesIO()
-        nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        dots = figure.dpi
-        told = [each for each in figure.findobj(PathCollection) if each in ROWS and ROWS[each][1] == rows]
-        artists = {f"rows{i}": each for i, each in enumerate(told)}
-        for name, each in artists.items():
-            each.set_gid(name)
+        metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        dpi = figure.dpi
+        row_artists = [
+            artist for artist in figure.findobj(PathCollection) if artist in ROWS and ROWS[artist][1] == rows
+        ]
+        artists = {f"rows{i}": artist for i, artist in enumerate(row_artists)}
+        for name, artist in artists.items():
+            artist.set_gid(name)
         # matplotlib has no type annotations for this class.
         canvas: Any = FigureCanvasSVG(figure)
-        canvas.print_svg(buffer, metadata=nothing)
-        figure.dpi = dots
+        canvas.print_svg(buffer, metadata=metadata)
+        figure.dpi = dpi
         text = buffer.getvalue().decode("utf-8")
-        if len(text) <= MOST_BYTES:
-            return _placed(text, artists, figure), place, _is_known(text, figure)
+        if len(text) <= MAX_SVG_LENGTH:
+            return _add_tooltips(text, artists, figure), area, _all_have_dark_colours(text, figure)
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", bbox_inches=box, dpi=DOTS, metadata={"Software": None})
-    return buffer.getvalue(), place, False
+    figure.savefig(buffer, format="png", bbox_inches=box, dpi=BITMAP_DPI, metadata={"Software": None})
+    return buffer.getvalue(), area, False
 
 
-def _keep_places(figure: Any) -> None:
+def _fix_title_positions(figure: Any) -> None:
     """Fix the positions of titles and labels, because computing them again takes an eighth of the time."""
-    for axes in (each for outer in figure.axes for each in (outer, *outer.child_axes)):
+    for axes in (inner_axes for outer in figure.axes for inner_axes in (outer, *outer.child_axes)):
         title = axes.title
-        look = {"fontsize": title.get_fontsize(), "color": title.get_color()}
-        axes.set_title(title.get_text(), y=title.get_position()[1], **look)
+        title_style = {"fontsize": title.get_fontsize(), "color": title.get_color()}
+        axes.set_title(title.get_text(), y=title.get_position()[1], **title_style)
         for axis in (axes.xaxis, axes.yaxis):
-            place = axis.label.get_transform().transform(axis.label.get_position())
-            axis.set_label_coords(*axes.transAxes.inverted().transform(place))
+            position = axis.label.get_transform().transform(axis.label.get_position())
+            axis.set_label_coords(*axes.transAxes.inverted().transform(position))
 
 
-def _is_known(text: str, figure: Any) -> bool:
+def _all_have_dark_colours(text: str, figure: Any) -> bool:
     """Return whether all colours of an SVG and of its bitmaps have a dark version."""
     from matplotlib.image import AxesImage
 
     cells = [np.asarray(image.get_array()) for image in figure.findobj(AxesImage)]
-    shades = [each for each in cells if each.shape[2:] == (4,) and each.dtype == np.float64]
+    shades = [
+        cell_colours
+        for cell_colours in cells
+        if cell_colours.shape[2:] == (4,) and cell_colours.dtype == np.float64
+    ]
     classes = [int(colour[1:], 16) for colour in (*CLASS_COLOURS, LIGHT.ink)]
-    codes = [np.round(255 * each[each[..., 3] > 0, :3]) @ [65536, 256, 1] for each in shades]
-    same = all(np.isin(each, classes).all() for each in codes)
-    known = all(_night(colour) for colour in set(COLOUR.findall(text)))
-    return same and known and text.count("<image") == len(shades)
+    codes = [
+        np.round(255 * cell_colours[cell_colours[..., 3] > 0, :3]) @ [65536, 256, 1]
+        for cell_colours in shades
+    ]
+    all_class_colours = all(np.isin(cell_colours, classes).all() for cell_colours in codes)
+    all_have_dark = all(_dark_colour(colour) for colour in set(COLOUR.findall(text)))
+    return all_class_colours and all_have_dark and text.count("<image") == len(shades)
 
 
-GAP = 0.1
+PICTURE_MARGIN = 0.1
 """Margin around a picture in inches."""
 
 PROLOGUE = re.compile(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->|<metadata>.*?</metadata>", re.DOTALL)
@@ -908,7 +960,7 @@ PATH = re.compile(' d="[^"]*"')
 STYLE = re.compile(' style="([^"]*)"')
 
 
-def _shortened(text: str, place: Place, name: str) -> str:
+def _shorten_svg(text: str, area: Area, name: str) -> str:
     """Shorten an SVG of matplotlib, and crop it.
 
     Lengths are rounded to about a twentieth of a point. Each style is stored once, as a class. Ids become
@@ -918,7 +970,7 @@ def _shortened(text: str, place: Place, name: str) -> str:
     ----------
     text : str
         The SVG.
-    place : sequence of float
+    area : sequence of float
         Visible area in inches.
     name : str
         Prefix of ids.
@@ -927,23 +979,25 @@ def _shortened(text: str, place: Place, name: str) -> str:
     -------
     str
     """
-    left, top, wide, high = (f"{72 * side:.2f}" for side in place)
+    x_min, y_min, width, height = (f"{72 * side:.2f}" for side in area)
     header = f'xmlns="http://www.w3.org/2000/svg" id="{name}"'
-    header += f' width="{wide}pt" height="{high}pt" viewBox="{left} {top} {wide} {high}"'
+    header += f' width="{width}pt" height="{height}pt" viewBox="{x_min} {y_min} {width} {height}"'
     text = re.sub("<svg[^>]*>", f"<svg {header}>", PROLOGUE.sub("", text), count=1)
     images = IMAGE.findall(text)
     # Coordinates of glyphs are in units of 1/6400 of the font size, more than necessary.
-    text = GLYPH.sub(lambda found: f"{INTEGER.sub(_sixteenth, found[1])}scale(0.25)", text)
-    text = NUMBER.sub(_rounded, IMAGE.sub('"data:"', text.replace("xlink:href", "href")))
-    text = PATH.sub(lambda found: re.sub(r"\s*([MLCQZz])\s*", r"\1", found[0]), text)
-    names = {each: f"{name}p{i}" for i, (_, each) in enumerate(dict.fromkeys(REFERENCE.findall(text)))}
+    text = GLYPH.sub(lambda match: f"{INTEGER.sub(_divide_by_16, match[1])}scale(0.25)", text)
+    text = NUMBER.sub(_round_number, IMAGE.sub('"data:"', text.replace("xlink:href", "href")))
+    text = PATH.sub(lambda match: re.sub(r"\s*([MLCQZz])\s*", r"\1", match[0]), text)
+    names = {
+        identifier: f"{name}p{i}" for i, (_, identifier) in enumerate(dict.fromkeys(REFERENCE.findall(text)))
+    }
     # The style sheet of the colours refers to the root element.
     names[name] = name
-    text = NAME.sub(lambda found: f' id="{names[found[1]]}"' if found[1] in names else "", text)
-    text = REFERENCE.sub(lambda found: found[1] + names[found[2]], text)
+    text = NAME.sub(lambda match: f' id="{names[match[1]]}"' if match[1] in names else "", text)
+    text = REFERENCE.sub(lambda match: match[1] + names[match[2]], text)
     styles = {style: f"{name}s{i}" for i, style in enumerate(dict.fromkeys(STYLE.findall(text)))}
-    text = STYLE.sub(lambda found: f' class="{styles[found[1]]}"', text)
-    rules = "".join(f".{each}{{{style}}}" for style, each in styles.items()).replace(": ", ":")
+    text = STYLE.sub(lambda match: f' class="{styles[match[1]]}"', text)
+    rules = "".join(f".{identifier}{{{style}}}" for style, identifier in styles.items()).replace(": ", ":")
     # The first rule applies to each shape; on the root element, shapes would inherit it through <use>.
     text = re.sub(r">\s+<", "><", text.replace("</style>", f"{rules}</style>", 1))
     for image in images:
@@ -951,19 +1005,19 @@ def _shortened(text: str, place: Place, name: str) -> str:
     return text.replace('"', "'").strip()
 
 
-def _sixteenth(found: re.Match[str]) -> str:
+def _divide_by_16(match: re.Match[str]) -> str:
     """Divide a matched number by 16, and round it to an integer."""
-    return str(round(float(found[0]) / 16))
+    return str(round(float(match[0]) / 16))
 
 
-def _rounded(found: re.Match[str]) -> str:
+def _round_number(match: re.Match[str]) -> str:
     """Round a matched number to a precision that depends on its size."""
-    number = float(found[0])
+    number = float(match[0])
     digits = 1 if abs(number) > 10 else 2 if abs(number) > 1 else 4
     return f"{number:.{digits}f}".rstrip("0").rstrip(".")
 
 
-def _points(figure: Any) -> int:
+def _count_points(figure: Any) -> int:
     """Count the points and vertices of the vector artists of a figure."""
     count = 0
     for artist in figure.findobj(lambda artist: not artist.get_rasterized()):

@@ -23,7 +23,7 @@ from discrim.report.plots.text_fit import fit_texts
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes, Signs
 
-POINTS = 121
+N_OUTLINE_POINTS = 121
 """Number of points of an outline."""
 
 
@@ -48,12 +48,12 @@ def outline(mean: Floats, covariance: Floats, radius: float) -> Floats:
     [2.0, 1.0]
     """
     scale = np.sqrt(np.maximum(np.diagonal(covariance), np.finfo(float).tiny))
-    values, vectors = np.linalg.eigh(covariance / scale[:, None] / scale)
-    half = scale[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
+    eigenvalues, vectors = np.linalg.eigh(covariance / scale[:, None] / scale)
+    scaled_vectors = scale[:, None] * vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
     # Rotated like the symmetric square root, hence a circle begins at its right.
-    angle = np.linspace(0.0, 2.0 * np.pi, POINTS)
-    circle = vectors.T @ np.vstack([np.cos(angle), np.sin(angle)])
-    return np.asarray(mean + radius * (half @ circle).T)
+    angles = np.linspace(0.0, 2.0 * np.pi, N_OUTLINE_POINTS)
+    circle = vectors.T @ np.vstack([np.cos(angles), np.sin(angles)])
+    return np.asarray(mean + radius * (scaled_vectors @ circle).T)
 
 
 def outline_radius(level: float) -> float:
@@ -61,7 +61,7 @@ def outline_radius(level: float) -> float:
     return math.sqrt(-2.0 * math.log1p(-level))
 
 
-def draw_outline(axes: Axes, mean: Floats, covariance: Floats, radius: float, **look: Any) -> None:
+def draw_outline(axes: Axes, mean: Floats, covariance: Floats, radius: float, **line_style: Any) -> None:
     """Draw an ellipse as a line; draw nothing if its mean or covariance is missing.
 
     Parameters
@@ -75,12 +75,12 @@ def draw_outline(axes: Axes, mean: Floats, covariance: Floats, radius: float, **
         Keyword arguments of `plot`.
     """
     if np.isfinite(covariance).all() and np.isfinite(mean).all():
-        axes.plot(*outline(mean, covariance, radius).T, **look)
+        axes.plot(*outline(mean, covariance, radius).T, **line_style)
 
 
 def draw_class(
     axes: Axes,
-    place: Floats,
+    mean: Floats,
     covariance: Floats | None,
     radius: float,
     signs: Signs,
@@ -92,7 +92,7 @@ def draw_class(
     Parameters
     ----------
     axes : Axes
-    place : (2,) float array
+    mean : (2,) float array
         The mean.
     covariance : (2, 2) float array or None
     radius : float
@@ -104,17 +104,21 @@ def draw_class(
         Size of the marker in points; None for no marker.
     """
     if covariance is not None:
-        look: dict[str, Any] = {"color": signs.outline(k), "linestyle": signs.line(k), "linewidth": 1.6}
-        draw_outline(axes, place, covariance, radius, path_effects=style.halo(), zorder=4, **look)
+        line_style: dict[str, Any] = {"color": signs.outline(k), "linestyle": signs.line(k), "linewidth": 1.6}
+        draw_outline(axes, mean, covariance, radius, path_effects=style.halo(), zorder=4, **line_style)
     if size is not None:
-        mark: dict[str, Any] = {"marker": signs.marker(k), "color": signs.colour(k), "markersize": size}
+        marker_style: dict[str, Any] = {
+            "marker": signs.marker(k),
+            "color": signs.colour(k),
+            "markersize": size,
+        }
         edge = style.paper() if signs.colour(k) == style.ink() else style.ink()
-        axes.plot(*place, markeredgecolor=edge, zorder=6, **mark)
+        axes.plot(*mean, markeredgecolor=edge, zorder=6, **marker_style)
 
 
-def component_sizes(shares: pd.Series) -> Floats:
+def component_sizes(proportions: pd.Series) -> Floats:
     """Return sizes in points of markers for components, by their proportions within their classes."""
-    return np.asarray(4 + 6 * np.sqrt(shares.to_numpy(dtype=np.float64)))
+    return np.asarray(4 + 6 * np.sqrt(proportions.to_numpy(dtype=np.float64)))
 
 
 def draw_ellipses(
@@ -161,23 +165,23 @@ def draw_ellipses(
         xy = style.numbers(points)
         codes = style.label_codes(labels, classes)
         draw_points(axes, xy[:, 0], xy[:, 1], codes, classes, signs)
-    places = np.zeros((len(means), 2)) if centred else style.numbers(means)
+    centres = np.zeros((len(means), 2)) if centred else style.numbers(means)
     sizes = np.full(len(means), 6.0) if shares is None else component_sizes(shares)
-    for key, place, size in zip(means.index, places, sizes.tolist(), strict=True):
-        own = style.numbers(covariances[key]) if key in covariances else None
+    for key, ellipse_centre, size in zip(means.index, centres, sizes.tolist(), strict=True):
+        class_cov = style.numbers(covariances[key]) if key in covariances else None
         k = classes.index(key if shares is None else key[0])
-        draw_class(axes, place, own, radius, signs, k, size=None if centred else size)
+        draw_class(axes, ellipse_centre, class_cov, radius, signs, k, size=None if centred else size)
     if pooled is not None:
-        known = places[np.isfinite(places).all(axis=1)]
-        centre = known.mean(axis=0) if len(known) else np.zeros(2)
-        look = {"color": style.ink(), "linewidth": 2.2, "zorder": 5}
-        draw_outline(axes, centre, style.numbers(pooled), radius, **look)
+        finite_centres = centres[np.isfinite(centres).all(axis=1)]
+        centre = finite_centres.mean(axis=0) if len(finite_centres) else np.zeros(2)
+        line_style = {"color": style.ink(), "linewidth": 2.2, "zorder": 5}
+        draw_outline(axes, centre, style.numbers(pooled), radius, **line_style)
     axes.set(xlabel=style.shown_name(means.columns[0]), ylabel=style.shown_name(means.columns[1]))
     axes.margins(0.06)
     class_legend(axes, is_new, classes, signs, pooled is not None)
-    if len(classes) > style.MOST_PLAIN and not centred and shares is None:
-        there = np.flatnonzero(np.isfinite(places).all(axis=1))
-        draw_labels(axes, places[there], [classes[k] for k in there.tolist()])
+    if len(classes) > style.MAX_UNLABELLED and not centred and shares is None:
+        finite_index = np.flatnonzero(np.isfinite(centres).all(axis=1))
+        draw_labels(axes, centres[finite_index], [classes[k] for k in finite_index.tolist()])
     return axes
 
 
@@ -204,13 +208,13 @@ def class_legend(axes: Axes, is_new: bool, classes: Sequence[Any], signs: Signs,
         Line2D([], [], label=style.shown_name(label), **signs.of(k)) for k, label in enumerate(classes)
     ]
     handles += [Line2D([], [], label="pooled", color=style.ink(), linewidth=2.2)] if pooled else []
-    place: dict[str, Any] = style.BESIDE if is_new else {"loc": "best"}
+    legend_position: dict[str, Any] = style.LEGEND_BESIDE_AXES if is_new else {"loc": "best"}
     size = "small" if len(handles) > 12 or axes.child_axes else "medium"
-    axes.legend(handles=handles, ncols=1 if len(handles) <= 20 else 2, fontsize=size, **place)
+    axes.legend(handles=handles, ncols=1 if len(handles) <= 20 else 2, fontsize=size, **legend_position)
     return axes
 
 
-BETWEEN = " of the variance between classes"
+OF_BETWEEN_VARIANCE = " of the variance between classes"
 
 CHI2_95 = 5.991464547107979
 """Quantile of chi-square with two degrees of freedom, -2 ln 0.05."""
@@ -227,8 +231,8 @@ def draw_scores(
     counts: pd.Series | None = None,
     level: float | None = 0.5,
     within: Floats | None = None,
-    of: str = BETWEEN,
-    labelled: bool = True,
+    of: str = OF_BETWEEN_VARIANCE,
+    labels_means: bool = True,
 ) -> Axes:
     """Draw discriminant scores by class in a plane, or their distributions if there is only one discriminant.
 
@@ -257,8 +261,8 @@ def draw_scores(
     within : (r, r) float array, optional
         Covariance of the scores within classes; the identity by default.
     of : str
-        What the shares are proportions of, for the names of the axes.
-    labelled : bool
+        Total to which the proportions refer, for the names of the axes.
+    labels_means : bool
         Whether the class means of many classes are labelled here; otherwise the caller does it.
 
     Returns
@@ -271,24 +275,24 @@ def draw_scores(
     means = style.numbers(centroids)
     if not means.shape[1]:
         axes, _ = style.new_axes(ax)
-        style.set_title(axes, "The class means do not differ: there is no discriminant.")
+        style.set_title(axes, "The class means do not differ, so there is no discriminant.")
         axes.set_axis_off()
         return axes
     if means.shape[1] == 1:
         sd = 1.0 if within is None else math.sqrt(float(within[0, 0]))
         name = axis_name(centroids.columns[0], shares, of)
-        return _one_axis(x[:, 0], codes, classes, means[:, 0], name, ax, signs, sd)
-    spread = np.eye(2) if within is None else within
+        return _draw_single_discriminant(x[:, 0], codes, classes, means[:, 0], name, ax, signs, sd)
+    within_cov = np.eye(2) if within is None else within
     radius = 0.0 if level is None else outline_radius(level)
-    axes, is_new = style.new_axes(ax, size=_size(x, means, radius * np.sqrt(np.diagonal(spread))))
+    axes, is_new = style.new_axes(ax, size=_figure_size(x, means, radius * np.sqrt(np.diagonal(within_cov))))
     draw_points(axes, x[:, 0], x[:, 1], codes, classes, signs)
     for k, mean in enumerate(means):
         colour = signs.outline(k)
         if radius:
-            look = {"color": colour, "linestyle": signs.line(k), "linewidth": 1.3, "zorder": 3}
-            draw_outline(axes, mean, spread, radius, path_effects=style.halo(), **look)
+            line_style = {"color": colour, "linestyle": signs.line(k), "linewidth": 1.3, "zorder": 3}
+            draw_outline(axes, mean, within_cov, radius, path_effects=style.halo(), **line_style)
         if counts is not None and counts.iloc[k] > 0:
-            circle = outline(mean, spread, math.sqrt(CHI2_95 / float(counts.iloc[k])))
+            circle = outline(mean, within_cov, math.sqrt(CHI2_95 / float(counts.iloc[k])))
             axes.fill(*circle.T, facecolor=(colour, 0.3), edgecolor=colour, zorder=3)
     axes.set(
         xlabel=axis_name(centroids.columns[0], shares, of),
@@ -299,11 +303,11 @@ def draw_scores(
     # Steps of 2.5 have wider numbers than the layout has made room for before the units were equal.
     axes.locator_params(steps=[1, 2, 5, 10])
     filled = counts is not None and bool((counts > 0).any())
-    style.set_title(axes, scores_title(len(x) > 0, level, of == BETWEEN, filled=filled))
+    style.set_title(axes, scores_title(len(x) > 0, level, of == OF_BETWEEN_VARIANCE, has_regions=filled))
     if not len(x):
         axes.scatter(means[:, 0], means[:, 1], marker="+", s=90, color=style.ink(), linewidths=1.2, zorder=5)
     if _is_labelled(scores, classes):
-        if labelled:
+        if labels_means:
             if len(x) and len(classes) <= style.MOST_IN_LEGEND:
                 style.add_legend(axes, is_new)
             fit_texts(axes, is_new)
@@ -316,47 +320,49 @@ def draw_scores(
 
 def _is_labelled(scores: pd.DataFrame, classes: Sequence[Any]) -> bool:
     """Return whether class means are labelled: if there are many classes, or no rows."""
-    return not len(scores) or len(classes) > style.MOST_PLAIN
+    return not len(scores) or len(classes) > style.MAX_UNLABELLED
 
 
-def axis_name(name: Any, shares: pd.Series | None, of: str = BETWEEN) -> str:
-    """Return the name of an axis with its share: "LD1 (99.1 % of the variance between classes)"."""
-    return f"{style.shown_name(name)}{axis_share(name, shares, of)}"
+def axis_name(name: Any, proportions: pd.Series | None, of: str = OF_BETWEEN_VARIANCE) -> str:
+    """Return the name of an axis with its proportion: "LD1 (99.1 % of the variance between classes)"."""
+    return f"{style.shown_name(name)}{axis_share(name, proportions, of)}"
 
 
-def axis_share(name: Any, shares: pd.Series | None, of: str = BETWEEN) -> str:
-    """Return the share of an axis in brackets, with a space before; empty if it is unknown."""
-    if shares is None or not np.isfinite(shares.loc[name]):
+def axis_share(name: Any, proportions: pd.Series | None, proportion_of: str = OF_BETWEEN_VARIANCE) -> str:
+    """Return the proportion of an axis in parentheses, after a space; empty if it is unknown."""
+    if proportions is None or not np.isfinite(proportions.loc[name]):
         return ""
-    return f" ({100 * float(shares.loc[name]):.1f} %{of})"
+    return f" ({100 * float(proportions.loc[name]):.1f} %{proportion_of})"
 
 
-def scores_title(rows: bool, level: float | None, discriminants: bool, filled: bool = False) -> str:
+def scores_title(
+    has_rows: bool, level: float | None, are_discriminants: bool, has_regions: bool = False
+) -> str:
     """Return the title of a plot of scores.
 
     Parameters
     ----------
-    rows : bool
+    has_rows : bool
         Whether observations are drawn, or only class means.
     level : float or None
         Proportion of a class within its outline.
-    discriminants : bool
+    are_discriminants : bool
         Whether the axes are discriminants.
-    filled : bool
+    has_regions : bool
         Whether confidence regions of class means are drawn.
 
     Returns
     -------
     str
     """
-    title = "Discriminant scores" if discriminants else "Scores"
-    if not rows:
-        title = f"Class means on the {'discriminants' if discriminants else 'components'}"
-    outlines = f"; outlines hold {100 * level:.6g} % of a normal class" if level else ""
-    return title + outlines + ("\nfilled: the class means, 95 %" if filled else "")
+    title = "Discriminant scores" if are_discriminants else "Scores"
+    if not has_rows:
+        title = f"Class means on the {'discriminants' if are_discriminants else 'components'}"
+    outlines = f"; outlines contain {100 * level:.6g} % of a normal class" if level else ""
+    return title + outlines + ("\nfilled: 95 % confidence regions for class means" if has_regions else "")
 
 
-def _size(x: Floats, means: Floats, radius: Floats) -> tuple[float, float]:
+def _figure_size(x: Floats, means: Floats, radius: Floats) -> tuple[float, float]:
     """Return a figure size in inches for points and outlines in equal units.
 
     Parameters
@@ -370,8 +376,8 @@ def _size(x: Floats, means: Floats, radius: Floats) -> tuple[float, float]:
     -------
     tuple of float
     """
-    known = x[np.isfinite(x).all(axis=1)]
-    return equal_size(*np.ptp(np.vstack([known, means - radius, means + radius]), axis=0).tolist())
+    finite_points = x[np.isfinite(x).all(axis=1)]
+    return equal_size(*np.ptp(np.vstack([finite_points, means - radius, means + radius]), axis=0).tolist())
 
 
 def equal_size(across: float, up: float) -> tuple[float, float]:
@@ -385,7 +391,7 @@ def equal_size(across: float, up: float) -> tuple[float, float]:
     return width, float(np.clip((width - 1.8) * up / across + 1.1, max(0.62 * height, 2.2), 1.35 * height))
 
 
-def _one_axis(
+def _draw_single_discriminant(
     x: Floats,
     codes: Codes,
     classes: Sequence[Any],
@@ -416,10 +422,10 @@ def _one_axis(
     -------
     Axes
     """
-    strips = len(classes) > style.MOST_IN_LEGEND or not len(x)
-    axes, is_new = style.new_axes(ax, len(classes) if strips else 0)
+    uses_strips = len(classes) > style.MOST_IN_LEGEND or not len(x)
+    axes, is_new = style.new_axes(ax, len(classes) if uses_strips else 0)
     axes.set_xlabel(name)
-    if strips:
+    if uses_strips:
         draw_strips(axes, x, codes, classes, signs=signs)
         axes.scatter(means, range(len(classes)), marker="|", s=60, color=style.ink(), zorder=3)
         style.set_title(axes, "Discriminant scores; | marks the class means" if len(x) else "Class means")
@@ -448,9 +454,9 @@ def _draw_histograms(
     """
     from matplotlib.colors import to_hex
 
-    known = np.isfinite(x) & (codes >= 0)
-    values = x[known]
-    codes = codes[known]
+    drawable = np.isfinite(x) & (codes >= 0)
+    values = x[drawable]
+    codes = codes[drawable]
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
     # Freedman and Diaconis' bins are 2.7 n^(-1/3) standard deviations within classes wide.
     width = 2.7 * sd * (max(len(values), 1) / len(classes)) ** (-1 / 3)
@@ -459,35 +465,35 @@ def _draw_histograms(
     for k, label in enumerate(classes):
         colour = signs.colour(k)
         line = signs.line(k)
-        look: dict[str, Any] = {"facecolor": to_hex((colour, 0.3), keep_alpha=True), "edgecolor": colour}
-        look |= {"label": style.shown_name(label), "hatch": signs.hatch(k)}
-        heights, *_ = axes.hist(values[codes == k], bins=edges, histtype="stepfilled", **look)
+        bar_style: dict[str, Any] = {"facecolor": to_hex((colour, 0.3), keep_alpha=True), "edgecolor": colour}
+        bar_style |= {"label": style.shown_name(label), "hatch": signs.hatch(k)}
+        heights, *_ = axes.hist(values[codes == k], bins=edges, histtype="stepfilled", **bar_style)
         # matplotlib 3.10 interprets a dash pattern in hist() as one line style per data set.
         axes.patches[-1].set_linestyle(line)
         highest = max(highest, float(np.max(heights)))
     for k, mean in enumerate(means.tolist()):
         # Not over the whole height, because arrows may be drawn below the histograms.
         axes.plot([mean, mean], [0.0, 1.05 * highest], color=signs.colour(k), linestyle=signs.line(k))
-    axes.set_ylabel("Rows")
+    axes.set_ylabel("Observations")
 
 
-MOST_ARROWS = 20
+MAX_ARROWS = 20
 """Largest number of arrows in a biplot."""
 
-LABEL = 20
+MAX_LABEL_WIDTH = 20
 """Largest display width of the name of a variable; longer ones are cut in the middle."""
 
-SMALLER = 0.8
+RELATIVE_FONT_SIZE = 0.8
 """Font size of names of variables, relative to other text."""
 
-LINE = 1.4
-LETTER = 0.6
+LINE_HEIGHT = 1.4
+LETTER_WIDTH = 0.6
 """Height of a line and width of a letter, relative to their font size."""
 
 
-def _letters() -> float:
+def _label_font_inches() -> float:
     """Return the font size of names of variables in inches."""
-    return SMALLER * style.letters() / 72
+    return RELATIVE_FONT_SIZE * style.letters() / 72
 
 
 def draw_biplot(
@@ -525,35 +531,37 @@ def draw_biplot(
     -------
     Axes
     """
-    shown = points.iloc[:, :2]
+    plane_scores = points.iloc[:, :2]
     means = centroids.iloc[:, :2]
-    look: dict[str, Any] = {"shares": shares, "counts": counts, "level": None, "labelled": False}
-    axes = draw_scores(shown, labels, means, ax=ax, signs=signs, **look)
+    score_options: dict[str, Any] = {"shares": shares, "counts": counts, "level": None, "labels_means": False}
+    axes = draw_scores(plane_scores, labels, means, ax=ax, signs=signs, **score_options)
     if not centroids.shape[1]:
         return axes
-    lengths = style.numbers(arrows.iloc[:, :2])
-    longest = np.argsort(-np.hypot(*lengths.T) if lengths.shape[1] > 1 else -np.abs(lengths[:, 0]))
+    arrow_tips = style.numbers(arrows.iloc[:, :2])
+    by_length = np.argsort(-np.hypot(*arrow_tips.T) if arrow_tips.shape[1] > 1 else -np.abs(arrow_tips[:, 0]))
     fit_texts(axes, is_new=ax is None)
     # Number of lines of text that fit: below the histograms of one axis, or on both sides of two axes.
-    lines = axes.get_window_extent().height / axes.figure.dpi / (LINE * _letters())
-    named = longest[: min(MOST_ARROWS, max(int(lines * (0.55 if lengths.shape[1] == 1 else 1.0)), 3))]
-    names = [arrows.index[i] for i in named]
+    n_lines = axes.get_window_extent().height / axes.figure.dpi / (LINE_HEIGHT * _label_font_inches())
+    drawn_index = by_length[
+        : min(MAX_ARROWS, max(int(n_lines * (0.55 if arrow_tips.shape[1] == 1 else 1.0)), 3))
+    ]
+    names = [arrows.index[i] for i in drawn_index]
     title = "Canonical scores; arrows: structure correlations"
-    if len(named) < len(lengths):
-        title += f" (the {len(named)} longest of {len(lengths)})"
+    if len(drawn_index) < len(arrow_tips):
+        title += f" (the {len(drawn_index)} longest of {len(arrow_tips)})"
     if centroids.shape[1] == 1:
         style.set_title(axes, title)
-        _draw_bars(axes, lengths[named, 0], names)
+        _draw_bars(axes, arrow_tips[drawn_index, 0], names)
         return axes
-    rows = style.numbers(shown if len(shown) else centroids)
-    scale = arrow_scale(rows, lengths[named])
+    rows = style.numbers(plane_scores if len(plane_scores) else centroids)
+    scale = arrow_scale(rows, arrow_tips[drawn_index])
     is_seen = scale < 1.4 * float(np.nanmax(np.abs(rows), initial=0.0))
-    dotted = "; dotted: a correlation of 1" if is_seen else ""
-    style.set_title(axes, f"{title}\nfilled: the class means, 95 %{dotted}")
+    circle_note = "; dotted: a correlation of 1" if is_seen else ""
+    style.set_title(axes, f"{title}\nfilled: 95 % confidence regions for class means{circle_note}")
     fit_texts(axes, is_new=ax is None)
-    texts = draw_arrows(axes, scale * lengths[named], names, circle=scale if is_seen else 0.0)
-    if _is_labelled(shown, list(centroids.index)):
-        draw_labels(axes, style.numbers(means), list(centroids.index), apart=texts)
+    texts = draw_arrows(axes, scale * arrow_tips[drawn_index], names, circle=scale if is_seen else 0.0)
+    if _is_labelled(plane_scores, list(centroids.index)):
+        draw_labels(axes, style.numbers(means), list(centroids.index), obstacles=texts)
     return axes
 
 
@@ -577,30 +585,40 @@ def draw_arrows(axes: Axes, tips: Floats, names: Sequence[Any], circle: float = 
     from matplotlib.patches import Circle
 
     if circle:
-        edge: dict[str, Any] = {"fill": False, "edgecolor": style.faint(0.5), "linestyle": ":", "zorder": 1.2}
-        axes.add_artist(Circle((0.0, 0.0), circle, **edge)).set_in_layout(False)
+        circle_style: dict[str, Any] = {
+            "fill": False,
+            "edgecolor": style.faint(0.5),
+            "linestyle": ":",
+            "zorder": 1.2,
+        }
+        axes.add_artist(Circle((0.0, 0.0), circle, **circle_style)).set_in_layout(False)
     # Both sides may have labels, and the rows keep a third of the width.
-    third = axes.get_window_extent().width / axes.figure.dpi / 3
-    texts = [style.shown_name(name, _most_letters(third)) for name in names]
+    max_width = axes.get_window_extent().width / axes.figure.dpi / 3
+    texts = [style.shown_name(name, _max_letters(max_width)) for name in names]
     box = {"boxstyle": "round,pad=0.1", "facecolor": (style.paper(), 0.7), "edgecolor": "none"}
-    look: dict[str, Any] = {"va": "center", "fontsize": 72 * _letters(), "zorder": 6, "bbox": box}
-    places, ends = _place_labels(axes, tips, texts)
-    drawn = []
-    for (x, y), (left, up), text in zip(tips.tolist(), places.tolist(), texts, strict=True):
-        stick = axes.annotate("", (x, y), (0, 0), arrowprops=_arrow(), zorder=5)
-        name = axes.text(left, up, text, ha="left" if left >= 0 else "right", **look)
-        drawn.append(name)
+    text_style: dict[str, Any] = {
+        "va": "center",
+        "fontsize": 72 * _label_font_inches(),
+        "zorder": 6,
+        "bbox": box,
+    }
+    label_starts, label_ends = _place_labels(axes, tips, texts)
+    labels = []
+    for (x, y), (label_x, label_y), text in zip(tips.tolist(), label_starts.tolist(), texts, strict=True):
+        arrow = axes.annotate("", (x, y), (0, 0), arrowprops=_arrow_properties(), zorder=5)
+        name = axes.text(label_x, label_y, text, ha="left" if label_x >= 0 else "right", **text_style)
+        labels.append(name)
         # The limits set below include them; until then they may be far outside, and would upset the layout.
-        stick.set_in_layout(False)
+        arrow.set_in_layout(False)
         name.set_in_layout(False)
-    axes.update_datalim(ends)
+    axes.update_datalim(label_ends)
     axes.autoscale_view()
-    return drawn
+    return labels
 
 
-def _most_letters(width: float) -> int:
+def _max_letters(width: float) -> int:
     """Return how many letters of a variable's name fit into a width in inches."""
-    return max(min(int(width / (LETTER * _letters())), LABEL), style.LEAST_CHARACTERS)
+    return max(min(int(width / (LETTER_WIDTH * _label_font_inches())), MAX_LABEL_WIDTH), style.MIN_CHARACTERS)
 
 
 def arrow_scale(points: Floats, tips: Floats) -> float:
@@ -618,17 +636,17 @@ def arrow_scale(points: Floats, tips: Floats) -> float:
     -------
     float
     """
-    known = points[np.isfinite(points).all(axis=1)]
-    edges = np.abs(known).max(axis=0, initial=0.0)
+    finite_points = points[np.isfinite(points).all(axis=1)]
+    edges = np.abs(finite_points).max(axis=0, initial=0.0)
     longest = np.abs(tips).max(axis=0, initial=0.0)
     ratios = [edge / long for edge, long in zip(edges, longest, strict=True) if edge > 0 and long > 0]
     return 0.85 * float(np.exp(np.mean(np.log(ratios)))) if ratios else 1.0
 
 
-def _arrow() -> dict[str, Any]:
+def _arrow_properties() -> dict[str, Any]:
     """Return the arrow properties of `annotate`."""
-    tips: dict[str, Any] = {"arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0}
-    return tips | {"color": style.faint(0.25), "linewidth": 1.1}
+    arrow_style: dict[str, Any] = {"arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0}
+    return arrow_style | {"color": style.faint(0.25), "linewidth": 1.1}
 
 
 def _place_labels(axes: Axes, tips: Floats, texts: Sequence[str]) -> tuple[Floats, Floats]:
@@ -643,66 +661,73 @@ def _place_labels(axes: Axes, tips: Floats, texts: Sequence[str]) -> tuple[Float
 
     Returns
     -------
-    places : (m, 2) float array
+    label_starts : (m, 2) float array
         Starts of the labels.
-    ends : (m, 2) float array
+    label_ends : (m, 2) float array
         Their outer ends.
     """
     size = axes.get_window_extent()
     width = size.width / axes.figure.dpi
     height = size.height / axes.figure.dpi
-    lengths = LETTER * _letters() * np.array([display_width(text) for text in texts])
+    label_widths = LETTER_WIDTH * _label_font_inches() * np.array([display_width(text) for text in texts])
     (low, bottom), (high, top) = axes.dataLim.get_points()
-    left = tips[:, 0] < 0
-    outer = 1.06 * tips
-    west = np.append(outer[left, 0], low)
-    east = np.append(outer[~left, 0], high)
-    room = 0.9 * width - np.append(lengths[left], 0)[:, None] - np.append(lengths[~left], 0)
+    is_left = tips[:, 0] < 0
+    label_anchors = 1.06 * tips
+    left_ends = np.append(label_anchors[is_left, 0], low)
+    right_ends = np.append(label_anchors[~is_left, 0], high)
+    free_width = (
+        0.9 * width - np.append(label_widths[is_left], 0)[:, None] - np.append(label_widths[~is_left], 0)
+    )
     # Data units per inch, equal in both directions, such that the farthest labels fit.
-    across = ((east - west[:, None]) / room).max()
-    up = np.ptp([bottom, top, *outer[:, 1]]) / (0.9 * height)
-    unit = max(float(across), float(up))
-    places = _spread_labels(outer, LINE * _letters() * unit)
-    ends = np.column_stack([places[:, 0] + np.where(left, -1, 1) * lengths * unit, 1.05 * places[:, 1]])
-    return places, ends
+    across = ((right_ends - left_ends[:, None]) / free_width).max()
+    up = np.ptp([bottom, top, *label_anchors[:, 1]]) / (0.9 * height)
+    units_per_inch = max(float(across), float(up))
+    label_starts = _spread_labels(label_anchors, LINE_HEIGHT * _label_font_inches() * units_per_inch)
+    label_ends = np.column_stack(
+        [
+            label_starts[:, 0] + np.where(is_left, -1, 1) * label_widths * units_per_inch,
+            1.05 * label_starts[:, 1],
+        ]
+    )
+    return label_starts, label_ends
 
 
-def _spread_labels(places: Floats, gap: float) -> Floats:
+def _spread_labels(anchors: Floats, line_height: float) -> Floats:
     """Move labels vertically, on each side of the origin, until lines of text do not overlap.
 
     Parameters
     ----------
-    places : (m, 2) float array
-    gap : float
+    anchors : (m, 2) float array
+    line_height : float
         Height of a line.
 
     Returns
     -------
     (m, 2) float array
     """
-    moved = places.copy()
+    shifted = anchors.copy()
     for right in (True, False):
-        side = np.flatnonzero((places[:, 0] >= 0) == right)
-        side = side[np.argsort(places[side, 1])]
-        heights = moved[side, 1]
+        side = np.flatnonzero((anchors[:, 0] >= 0) == right)
+        side = side[np.argsort(anchors[side, 1])]
+        heights = shifted[side, 1]
         for _ in range(50):
-            close = np.diff(heights) < gap * (1 - 1e-9)
-            if not close.any():
+            overlaps = np.diff(heights) < line_height * (1 - 1e-9)
+            if not overlaps.any():
                 break
-            push = np.where(close, (gap - np.diff(heights)) / 2, 0.0)
-            heights[:-1] -= push
-            heights[1:] += push
-        moved[side, 1] = heights
-    return moved
+            shifts = np.where(overlaps, (line_height - np.diff(heights)) / 2, 0.0)
+            heights[:-1] -= shifts
+            heights[1:] += shifts
+        shifted[side, 1] = heights
+    return shifted
 
 
-def _draw_bars(axes: Axes, lengths: Floats, names: Sequence[Any]) -> None:
+def _draw_bars(axes: Axes, correlations: Floats, names: Sequence[Any]) -> None:
     """Draw the arrows of a single discriminant below its histograms, one per line.
 
     Parameters
     ----------
     axes : Axes
-    lengths : (m,) float array
+    correlations : (m,) float array
     names : sequence
         Names (m,).
     """
@@ -710,23 +735,32 @@ def _draw_bars(axes: Axes, lengths: Floats, names: Sequence[Any]) -> None:
     bottom, top = axes.get_ylim()
     window = axes.get_window_extent()
     # The histograms keep what the lines leave of the height.
-    share = LINE * _letters() * axes.figure.dpi / window.height
-    step = share * (top - bottom) / max(1 - share * (len(lengths) + 1), 0.2)
-    most = _most_letters(0.48 * window.width / axes.figure.dpi)
-    scale = 0.4 * (high - low) / max(float(np.abs(lengths).max(initial=0.0)), 1e-300)
-    middle = 0.5 * (low + high)
-    for i, (length, name) in enumerate(zip(lengths.tolist(), names, strict=True)):
+    line_fraction = LINE_HEIGHT * _label_font_inches() * axes.figure.dpi / window.height
+    step = line_fraction * (top - bottom) / max(1 - line_fraction * (len(correlations) + 1), 0.2)
+    max_letters = _max_letters(0.48 * window.width / axes.figure.dpi)
+    scale = 0.4 * (high - low) / max(float(np.abs(correlations).max(initial=0.0)), 1e-300)
+    centre = 0.5 * (low + high)
+    for i, (correlation, name) in enumerate(zip(correlations.tolist(), names, strict=True)):
         height = bottom - step * (i + 1)
-        axes.annotate("", (middle + scale * length, height), (middle, height), arrowprops=_arrow())
-        side = "right" if length >= 0 else "left"
-        edge = middle - math.copysign(0.01 * (high - low), length)
-        axes.text(edge, height, style.shown_name(name, most), ha=side, va="center", fontsize=72 * _letters())
+        axes.annotate(
+            "", (centre + scale * correlation, height), (centre, height), arrowprops=_arrow_properties()
+        )
+        side = "right" if correlation >= 0 else "left"
+        edge = centre - math.copysign(0.01 * (high - low), correlation)
+        axes.text(
+            edge,
+            height,
+            style.shown_name(name, max_letters),
+            ha=side,
+            va="center",
+            fontsize=72 * _label_font_inches(),
+        )
     axes.axhline(bottom, color=style.faint(0.6), linewidth=0.8)
-    axes.set_ylim(bottom - step * (len(lengths) + 1), top)
+    axes.set_ylim(bottom - step * (len(correlations) + 1), top)
     axes.set_yticks([tick for tick in axes.get_yticks() if min(bottom, top) <= tick <= max(bottom, top)])
 
 
-MOST_NUMBERS = 30
+MAX_NOISE_EIGENVALUES = 30
 """Number of eigenvalues to draw after the largest signal dimension."""
 
 
@@ -753,28 +787,35 @@ def draw_scree(
     """
     axes, is_new = style.new_axes(ax)
     classes = list(noise.index)
-    most = int(table["signal"].groupby(level=0, sort=False).sum().max()) + MOST_NUMBERS
-    last = 1
+    max_eigenvalues = int(table["signal"].groupby(level=0, sort=False).sum().max()) + MAX_NOISE_EIGENVALUES
+    max_number = 1
     for k, label in enumerate(classes):
-        lines = table.loc[label].iloc[:most]
-        at = lines.index.to_numpy()
-        values = lines["eigenvalue"].to_numpy(dtype=np.float64)
+        class_table = table.loc[label].iloc[:max_eigenvalues]
+        numbers = class_table.index.to_numpy()
+        values = class_table["eigenvalue"].to_numpy(dtype=np.float64)
         colour = signs.colour(k)
-        d = int(lines["signal"].sum())
-        axes.plot(at, values, color=colour, linestyle=signs.line(k), linewidth=1.3, zorder=3)
-        for part, face in ((slice(0, d), colour), (slice(d, None), style.paper())):
+        d = int(class_table["signal"].sum())
+        axes.plot(numbers, values, color=colour, linestyle=signs.line(k), linewidth=1.3, zorder=3)
+        for part_slice, face in ((slice(0, d), colour), (slice(d, None), style.paper())):
             axes.scatter(
-                at[part], values[part], marker=signs.marker(k), s=26, facecolor=face, edgecolor=colour,
-                zorder=4,
+                numbers[part_slice], values[part_slice], marker=signs.marker(k), s=26, facecolor=face,
+                edgecolor=colour, zorder=4,
             )  # fmt: skip
-        level = float(noise.iloc[k])
-        axes.plot([at[d - 1], at[d - 1]], [values[d - 1], level], color=colour, linewidth=0.9, zorder=2)
+        noise_level = float(noise.iloc[k])
         axes.plot(
-            [at[d - 1], at[-1]], [level, level], color=colour, linestyle=signs.line(k), linewidth=0.9,
-            marker=signs.marker(k), markersize=4, markevery=[-1], zorder=2,
+            [numbers[d - 1], numbers[d - 1]],
+            [values[d - 1], noise_level],
+            color=colour,
+            linewidth=0.9,
+            zorder=2,
+        )
+        axes.plot(
+            [numbers[d - 1], numbers[-1]], [noise_level, noise_level], color=colour,
+            linestyle=signs.line(k), linewidth=0.9, zorder=2,
+            marker=signs.marker(k), markersize=4, markevery=[-1],
         )  # fmt: skip
-        last = max(last, int(at[-1]))
-    axes.set(yscale="log", xlim=(0.5, last + 0.5))
+        max_number = max(max_number, int(numbers[-1]))
+    axes.set(yscale="log", xlim=(0.5, max_number + 0.5))
     axes.locator_params(axis="x", integer=True)
     axes.grid(axis="y", color=style.faint(0.85))
     axes.set_axisbelow(True)
@@ -824,23 +865,23 @@ def draw_he(
     -------
     Axes
     """
-    spans = radius * np.sqrt(np.maximum(np.diagonal(hypothesis), np.diagonal(error)))
-    axes, is_new = style.new_axes(ax, size=equal_size(*(2 * spans).tolist()) if equal else None)
-    places = style.numbers(means)
+    half_widths = radius * np.sqrt(np.maximum(np.diagonal(hypothesis), np.diagonal(error)))
+    axes, is_new = style.new_axes(ax, size=equal_size(*(2 * half_widths).tolist()) if equal else None)
+    mean_points = style.numbers(means)
     draw_outline(axes, centre, error, radius, color=style.ink(), linestyle="--", linewidth=1.8, label="error")
-    outer: dict[str, Any] = {"color": signs.colour(0), "linewidth": 2.0, "label": "hypothesis"}
-    draw_outline(axes, centre, hypothesis, radius, **outer)
-    for k, place in enumerate(places):
-        sign: dict[str, Any] = {"marker": signs.marker(k), "color": signs.colour(k)}
-        sign |= {"markersize": 7, "zorder": 4}
+    hypothesis_style: dict[str, Any] = {"color": signs.colour(0), "linewidth": 2.0, "label": "hypothesis"}
+    draw_outline(axes, centre, hypothesis, radius, **hypothesis_style)
+    for k, mean_point in enumerate(mean_points):
+        marker_style: dict[str, Any] = {"marker": signs.marker(k), "color": signs.colour(k)}
+        marker_style |= {"markersize": 7, "zorder": 4}
         name = style.shown_name(means.index[k], 18)
         if arrows is not None:
             # Arrows have names too, hence the names of the classes are in the legend.
-            axes.plot(*place, linestyle="none", label=name, **sign)
+            axes.plot(*mean_point, linestyle="none", label=name, **marker_style)
             continue
-        axes.plot(*place, **sign)
-        if len(places) <= style.MOST_PLAIN:
-            _name_above(axes, name, place, 6)
+        axes.plot(*mean_point, **marker_style)
+        if len(mean_points) <= style.MAX_UNLABELLED:
+            _name_above(axes, name, mean_point, 6)
     axes.margins(0.08)
     if equal:
         axes.set_aspect("equal", adjustable="datalim")
@@ -852,21 +893,21 @@ def draw_he(
         tips = style.numbers(arrows)
         scale = arrow_scale(outline(centre, hypothesis, radius), tips)
         draw_arrows(axes, scale * tips, list(arrows.index))
-    elif len(places) > style.MOST_PLAIN:
-        draw_labels(axes, places, list(means.index), "small")
+    elif len(mean_points) > style.MAX_UNLABELLED:
+        draw_labels(axes, mean_points, list(means.index), "small")
     return axes
 
 
-def _name_above(axes: Axes, name: str, place: Floats, up: float, **look: Any) -> None:
+def _name_above(axes: Axes, name: str, point: Floats, up: float, **text_style: Any) -> None:
     """Write a name `up` points above a place (2,), with a halo."""
     from matplotlib.patheffects import withStroke
 
-    look |= {"ha": "center", "va": "bottom", "fontsize": "small", "zorder": 6}
-    text = axes.annotate(name, tuple(place.tolist()), (0, up), textcoords="offset points", **look)
+    text_style |= {"ha": "center", "va": "bottom", "fontsize": "small", "zorder": 6}
+    text = axes.annotate(name, tuple(point.tolist()), (0, up), textcoords="offset points", **text_style)
     text.set_path_effects([withStroke(linewidth=2, foreground=style.paper())])
 
 
-MOST_NAMED = 12
+MAX_NAMED_CELLS = 12
 """Largest number of cell means of a term that are named."""
 
 
@@ -906,13 +947,17 @@ def he_terms(
     draw_outline(axes, centre, error, radius, color=style.ink(), linestyle="--", linewidth=1.8, label="error")
     for k, (term, shape) in enumerate(hypotheses.items()):
         colour = style.SIGNS.colour(k)
-        outer: dict[str, Any] = {"color": colour, "linewidth": 2.0, "label": style.shown_name(term, 30)}
-        draw_outline(axes, centre, shape, radius, **outer)
+        ellipse_style: dict[str, Any] = {
+            "color": colour,
+            "linewidth": 2.0,
+            "label": style.shown_name(term, 30),
+        }
+        draw_outline(axes, centre, shape, radius, **ellipse_style)
         cells = means[term]
-        for label, place in zip(cells.index, style.numbers(cells), strict=True):
-            axes.plot(*place, marker=style.SIGNS.marker(k), color=colour, markersize=6, zorder=4)
-            if len(cells) <= MOST_NAMED:
-                _name_above(axes, style.shown_name(label, 18), place, 5, color=colour)
+        for label, mean_point in zip(cells.index, style.numbers(cells), strict=True):
+            axes.plot(*mean_point, marker=style.SIGNS.marker(k), color=colour, markersize=6, zorder=4)
+            if len(cells) <= MAX_NAMED_CELLS:
+                _name_above(axes, style.shown_name(label, 18), mean_point, 5, color=colour)
     axes.margins(0.08)
     axes.set(xlabel=style.shown_name(names[0]), ylabel=style.shown_name(names[1]))
     style.add_legend(axes, is_new)

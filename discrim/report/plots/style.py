@@ -42,13 +42,13 @@ LINES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (1,
 HATCHES = ("", "///", "...", "\\\\\\", "xxx", "---", "|||", "+++")
 """Hatches of areas in greyscale styles."""
 
-MOST_PLAIN = 8
+MAX_UNLABELLED = 8
 """Largest number of classes that colours alone distinguish easily; for more, class means are labelled."""
 
 MOST_IN_LEGEND = 12
 """Largest number of classes in a normal legend; for more, class means are labelled."""
 
-LABEL = 30
+MAX_LABEL_WIDTH = 30
 """Largest display width of a label; longer ones are cut in the middle."""
 
 
@@ -70,35 +70,39 @@ def paper() -> str:
     return str(mpl.colors.to_hex(face if face != "none" else mpl.rcParams["figure.facecolor"]))
 
 
-def faint(share: float) -> str:
-    """Return the ink mixed with a proportion `share` of the paper."""
+def faint(paper_share: float) -> str:
+    """Return the ink mixed with a proportion `paper_share` of the paper."""
     import matplotlib as mpl
 
     dark, light = (np.array(mpl.colors.to_rgb(colour)) for colour in (ink(), paper()))
-    red, green, blue = ((1 - share) * dark + share * light).tolist()
+    red, green, blue = ((1 - paper_share) * dark + paper_share * light).tolist()
     return str(mpl.colors.to_hex((red, green, blue)))
 
 
-def opacity(share: float) -> float:
-    """Return the opacity of points and areas for the current background: higher on dark ones than `share`.
+def opacity(base_opacity: float) -> float:
+    """Return the opacity of points and areas: `base_opacity` on a light background, more on a dark one.
 
     Images for pages have the same opacity in light and dark mode.
     """
-    return share if UNBOUNDED.get() or luminance(_rgb(paper())) > 0.18 else min(1.0, 1.5 * share)
+    return (
+        base_opacity if UNBOUNDED.get() or luminance(_rgb(paper())) > 0.18 else min(1.0, 1.5 * base_opacity)
+    )
 
 
-LEAST_IN_DARK = 3.0
+MIN_DARK_CONTRAST = 3.0
 """Smallest contrast of graphics with dark paper; WCAG 2.2 requires 3:1."""
 
 
 @lru_cache
-def seen_on(dark: str, colour: str) -> str:
+def visible_colour(dark: str, colour: str) -> str:
     """Mix a colour with white until it is visible on dark paper; return it unchanged for light paper."""
     whiter = np.linspace(_rgb(colour), 1.0, 101)
-    light = luminance(np.vstack([whiter, _rgb(dark)])) + 0.05
-    if light[-1] > 0.23:
+    relative_luminance = luminance(np.vstack([whiter, _rgb(dark)])) + 0.05
+    if relative_luminance[-1] > 0.23:
         return colour
-    red, green, blue = whiter[np.argmax(light[:-1] >= LEAST_IN_DARK * light[-1])].tolist()
+    red, green, blue = whiter[
+        np.argmax(relative_luminance[:-1] >= MIN_DARK_CONTRAST * relative_luminance[-1])
+    ].tolist()
     return _hex((red, green, blue))
 
 
@@ -109,7 +113,7 @@ def halo() -> list[Any]:
     return [Stroke(linewidth=3.4, foreground=paper(), alpha=0.8), Normal()]
 
 
-def of_greys(key: str) -> list[Any]:
+def grey_cycle(key: str) -> list[Any]:
     """Return the values of a property ("color", "linestyle") in the cycle of a greyscale style, else []."""
     import matplotlib as mpl
 
@@ -146,9 +150,9 @@ def outline_colour(colour: str, ink: str, paper: str) -> str:
         # Rounded to eight bits, the precision of written colours.
         shades = np.round(255 * np.linspace(_rgb(colour), _rgb(target), 101)) / 255
         light = luminance(shades) + 0.05
-        enough = np.maximum(light / base, base / light) >= MIN_OUTLINE_CONTRAST
-        if enough.any():
-            red, green, blue = shades[np.argmax(enough)].tolist()
+        has_contrast = np.maximum(light / base, base / light) >= MIN_OUTLINE_CONTRAST
+        if has_contrast.any():
+            red, green, blue = shades[np.argmax(has_contrast)].tolist()
             return _hex((red, green, blue))
     return ink
 
@@ -169,7 +173,7 @@ class Signs:
         colours = self._cycle()
         colour = colours[k % len(colours)]
         colour = ink() if colour == "ink" else str(mpl.colors.to_hex(colour))
-        return seen_on(paper(), colour) if self.colours == COLOURS else colour
+        return visible_colour(paper(), colour) if self.colours == COLOURS else colour
 
     def outline(self, k: int) -> str:
         """Colour of an outline of class k, which is seen on the points of the class."""
@@ -177,21 +181,21 @@ class Signs:
 
     def _cycle(self) -> Sequence[str]:
         """Return the colours, or the greys of a greyscale style if none were chosen."""
-        return (of_greys("color") if self.colours == COLOURS else []) or self.colours
+        return (grey_cycle("color") if self.colours == COLOURS else []) or self.colours
 
     def marker(self, k: int) -> str:
         """Marker of class k; neighbours and classes of the same colour differ in it."""
-        markers = of_greys("marker") or MARKERS
+        markers = grey_cycle("marker") or MARKERS
         return str(markers[(k + k // len(self._cycle())) % len(markers)])
 
     def line(self, k: int) -> Any:
         """Line style of class k."""
-        lines = of_greys("linestyle") or LINES
+        lines = grey_cycle("linestyle") or LINES
         return lines[k % len(lines)]
 
     def hatch(self, k: int) -> str:
         """Hatch of the area of class k, empty except in a greyscale style."""
-        hatches = (of_greys("hatch") or HATCHES) if of_greys("color") else [""]
+        hatches = (grey_cycle("hatch") or HATCHES) if grey_cycle("color") else [""]
         return str(hatches[k % len(hatches)])
 
     def of(self, k: int) -> dict[str, Any]:
@@ -225,72 +229,82 @@ def signs_of(classes: Sequence[Any], colors: Any = None) -> Signs:
     if colors is None:
         return Signs()
     if is_colormap(colors):
-        given = _of_colormap(colormap_of(colors), len(classes))
+        class_colours = _colours_from_colormap(colormap_of(colors), len(classes))
     elif isinstance(colors, Mapping):
         unknown = [label for label in colors if label not in classes]
         if unknown:
             raise DataError(
                 f"Unknown class {unknown[0]!r} in colors=.",
-                hint=f"Name some of {list(classes)}.",
+                hint=f"The classes are {list(classes)}.",
                 classes=unknown,
             )
-        given = [colors.get(label, COLOURS[k % len(COLOURS)]) for k, label in enumerate(classes)]
+        class_colours = [colors.get(label, COLOURS[k % len(COLOURS)]) for k, label in enumerate(classes)]
     elif not isinstance(colors, Iterable):
         raise DataError(
-            f"colors= is of type {type(colors).__name__}.",
-            hint="Give a colour for each class, or a colormap's name.",
+            f"colors= has the type {type(colors).__name__}, which is not a collection of colours.",
+            hint="Give a colour for each class, or the name of a colormap.",
         )
     else:
-        given = list(colors)
-        if len(given) < len(classes):
+        class_colours = list(colors)
+        if len(class_colours) < len(classes):
             raise DataError(
-                f"colors= has {len(given)} colours for {len(classes)} classes.", hint="Give one for each."
+                f"colors= has {len(class_colours)} colours for {len(classes)} classes.",
+                hint="Give a colour for each class.",
             )
-    return Signs(tuple(_hex(colour) for colour in given))
+    return Signs(tuple(_hex(colour) for colour in class_colours))
 
 
-def is_colormap(given: Any) -> bool:
+def is_colormap(candidate: Any) -> bool:
     """Return whether an object is a colormap or a text, which may be the name of one."""
     import matplotlib as mpl
 
-    return isinstance(given, (str, mpl.colors.Colormap))
+    return isinstance(candidate, (str, mpl.colors.Colormap))
 
 
-def colormap_of(given: Any) -> Colormap:
+def colormap_of(colormap: Any) -> Colormap:
     """Return a colormap of matplotlib by object or name; raise a DataError for an unknown name."""
     import matplotlib as mpl
 
-    if isinstance(given, mpl.colors.Colormap):
-        return given
-    if given not in mpl.colormaps:
-        near = get_close_matches(given.lower(), {name.lower(): name for name in mpl.colormaps}, 1)
-        hint = f" Did you mean {next(n for n in mpl.colormaps if n.lower() == near[0])!r}?" if near else ""
-        raise DataError(
-            f"colors={given!r} is no colormap.",
-            hint=f"Give a colour for each class, or a colormap's name.{hint}",
+    if isinstance(colormap, mpl.colors.Colormap):
+        return colormap
+    if colormap not in mpl.colormaps:
+        close_matches = get_close_matches(colormap.lower(), {name.lower(): name for name in mpl.colormaps}, 1)
+        hint = (
+            f" Did you mean {next(n for n in mpl.colormaps if n.lower() == close_matches[0])!r}?"
+            if close_matches
+            else ""
         )
-    return mpl.colormaps[given]
+        raise DataError(
+            f"colors={colormap!r} is not a colormap of matplotlib.",
+            hint=f"Give a colour for each class, or the name of a colormap.{hint}",
+        )
+    return mpl.colormaps[colormap]
 
 
-LEAST_CONTRAST = 1.5
+MIN_PAPER_CONTRAST = 1.5
 """Smallest contrast with the paper of a colour that is taken from a continuous colormap."""
 
 
-def _of_colormap(colormap: Colormap, count: int) -> list[Any]:
+def _colours_from_colormap(colormap: Colormap, count: int) -> list[Any]:
     """Return the colours of a discrete colormap, or `count` evenly spaced ones of a continuous colormap.
 
     Colours of low contrast with the paper are avoided if there are enough others.
     """
     if colormap.N < 64:
         return [colormap(step) for step in range(colormap.N)]
-    fine = np.asarray(colormap(np.linspace(0.0, 1.0, 256)))[:, :3]
-    light = luminance(np.vstack([fine, _rgb(paper())])) + 0.05
-    seen = fine[np.maximum(light[:-1] / light[-1], light[-1] / light[:-1]) >= LEAST_CONTRAST]
-    seen = seen if len(seen) >= count else fine
+    rgb_values = np.asarray(colormap(np.linspace(0.0, 1.0, 256)))[:, :3]
+    relative_luminance = luminance(np.vstack([rgb_values, _rgb(paper())])) + 0.05
+    visible = rgb_values[
+        np.maximum(
+            relative_luminance[:-1] / relative_luminance[-1], relative_luminance[-1] / relative_luminance[:-1]
+        )
+        >= MIN_PAPER_CONTRAST
+    ]
+    visible = visible if len(visible) >= count else rgb_values
     # A colormap that ends as it begins, such as "twilight", goes round.
-    closed = bool(np.abs(fine[0] - fine[-1]).max() < 0.05)
-    steps = np.linspace(0, len(seen) - 1, count, endpoint=not closed)
-    return [tuple(colour) for colour in seen[steps.round().astype(int)].tolist()]
+    is_cyclic = bool(np.abs(rgb_values[0] - rgb_values[-1]).max() < 0.05)
+    steps = np.linspace(0, len(visible) - 1, count, endpoint=not is_cyclic)
+    return [tuple(colour) for colour in visible[steps.round().astype(int)].tolist()]
 
 
 def luminance(colours: Floats) -> Floats:
@@ -316,15 +330,15 @@ def _hex(colour: Any) -> str:
         return str(to_hex(colour))
     except ValueError:
         raise DataError(
-            f"colors= has {colour!r}, which matplotlib knows no colour by.",
-            hint="Give '#0072B2' and the like.",
+            f"colors= contains {colour!r}, which is not a colour of matplotlib.",
+            hint="Give a name or a code such as '#0072B2'.",
         ) from None
 
 
 # ---- names and numbers
 
 
-def shown_name(label: Any, width: int = LABEL) -> str:
+def shown_name(label: Any, width: int = MAX_LABEL_WIDTH) -> str:
     """Format a label for matplotlib: no mathematics, no control characters, at most `width` wide."""
     text = shorten(clean(label), width).replace("$", r"\$")
     # matplotlib keeps labels with a leading underscore out of legends.
@@ -333,8 +347,8 @@ def shown_name(label: Any, width: int = LABEL) -> str:
 
 def label_codes(labels: pd.Series, classes: Sequence[Any]) -> Codes:
     """Return the position (n,) of each label among the classes, -1 if missing or not a class."""
-    known = pd.Index(classes, dtype=object)
-    codes = known.get_indexer(pd.Index(labels.astype(object), dtype=object))
+    class_index = pd.Index(classes, dtype=object)
+    codes = class_index.get_indexer(pd.Index(labels.astype(object), dtype=object))
     return np.where(labels.isna().to_numpy(), -1, codes).astype(np.intp)
 
 
@@ -352,7 +366,7 @@ UNBOUNDED: ContextVar[bool] = ContextVar("unbounded", default=False)
 Images for pages are drawn so, because fitting everything into a figure takes half of the time.
 """
 
-AROUND = (2.0, 3.0, 1.5, 1.0)
+MARGINS = (2.0, 3.0, 1.5, 1.0)
 """Inches to the left, to the right, below and above unbounded axes, within which their texts must fit."""
 
 
@@ -363,12 +377,12 @@ def letters() -> float:
     return float(mpl.rcParams["font.size"])
 
 
-def inches(width: float, height: float) -> tuple[float, float]:
+def scaled_inches(width: float, height: float) -> tuple[float, float]:
     """Scale the size of a figure by its style's width relative to 6.4 inches, at most 1."""
     import matplotlib as mpl
 
-    share = min(1.0, mpl.rcParams["figure.figsize"][0] / 6.4)
-    return share * width, share * height
+    scale = min(1.0, mpl.rcParams["figure.figsize"][0] / 6.4)
+    return scale * width, scale * height
 
 
 def new_axes(ax: Axes | None, lines: int = 0, size: tuple[float, float] | None = None) -> tuple[Axes, bool]:
@@ -399,17 +413,23 @@ def new_axes(ax: Axes | None, lines: int = 0, size: tuple[float, float] | None =
         return ax, False
     if ax is not None:
         raise DataError(
-            f"ax= is of type {type(ax).__name__}.", hint="Give axes of matplotlib, as plt.subplots()[1] are."
+            f"ax= has the type {type(ax).__name__}.",
+            hint="Give axes of matplotlib, for example plt.subplots()[1].",
         )
     width, height = size or plt.rcParams["figure.figsize"]
-    high = float(np.clip(0.017 * letters() * lines + 1, height, 30))
+    axes_height = float(np.clip(0.017 * letters() * lines + 1, height, 30))
     if not UNBOUNDED.get():
-        return plt.subplots(figsize=(width, high), layout="constrained")[1], True
-    left, right, below, above = AROUND
-    wide = width + left + right
-    tall = high + below + above
-    place = ((left + 0.8) / wide, (below + 0.5) / tall, (width - 1.1) / wide, (high - 0.9) / tall)
-    return plt.figure(figsize=(wide, tall)).add_axes(place), True
+        return plt.subplots(figsize=(width, axes_height), layout="constrained")[1], True
+    left_margin, right_margin, bottom_margin, top_margin = MARGINS
+    figure_width = width + left_margin + right_margin
+    figure_height = axes_height + bottom_margin + top_margin
+    axes_box = (
+        (left_margin + 0.8) / figure_width,
+        (bottom_margin + 0.5) / figure_height,
+        (width - 1.1) / figure_width,
+        (axes_height - 0.9) / figure_height,
+    )
+    return plt.figure(figsize=(figure_width, figure_height)).add_axes(axes_box), True
 
 
 def panels(
@@ -417,8 +437,8 @@ def panels(
     rows: int,
     columns: int,
     size: tuple[float, float] | None = None,
-    gaps: tuple[float, float] = (0.28, 0.30),
-    titled: bool = False,
+    relative_gaps: tuple[float, float] = (0.28, 0.30),
+    has_titles: bool = False,
 ) -> tuple[Axes, NDArray[Any]]:
     """Create a grid of panels within outer axes, which have only the title.
 
@@ -429,9 +449,9 @@ def panels(
     rows, columns : int
     size : tuple of float, optional
         Width and height of a new figure in inches.
-    gaps : tuple of float
+    relative_gaps : tuple of float
         Total share of the width and of the height between panels.
-    titled : bool
+    has_titles : bool
         Whether panels have titles, for which room is left below the title of the plot.
 
     Returns
@@ -442,21 +462,21 @@ def panels(
     """
     outer, _ = new_axes(ax, size=size)
     outer.set_axis_off()
-    gap_x = gaps[0] / columns
-    gap_y = gaps[1] / rows
+    gap_x = relative_gaps[0] / columns
+    gap_y = relative_gaps[1] / rows
     width = (1 - gap_x * (columns - 1)) / columns
     height = (1 - gap_y * (rows - 1)) / rows
-    high = outer.get_window_extent().height / outer.figure.dpi
-    top = max(1.0 - 0.25 / high, 0.5) if titled else 1.0
+    outer_height = outer.get_window_extent().height / outer.figure.dpi
+    top = max(1.0 - 0.25 / outer_height, 0.5) if has_titles else 1.0
     inner = np.empty((rows, columns), dtype=object)
     for i in range(rows):
         for j in range(columns):
-            place = (j * (width + gap_x), top * (1 - height - i * (height + gap_y)), width, top * height)
-            inner[i, j] = outer.inset_axes(place)
+            panel_box = (j * (width + gap_x), top * (1 - height - i * (height + gap_y)), width, top * height)
+            inner[i, j] = outer.inset_axes(panel_box)
     return outer, inner
 
 
-MOST_DECADES = 3.5
+MAX_PLAIN_DECADES = 3.5
 """Largest number of decades of a logarithmic axis with plain numbers; wider ones have powers of ten."""
 
 
@@ -474,7 +494,7 @@ def log_axis(axes: Axes, values: Floats) -> None:
     axes.set_xscale("log")
     ends = values[np.isfinite(values) & (values > 0)]
     decades = float(np.ptp(np.log10(ends))) if len(ends) else 0.0
-    if decades < MOST_DECADES:
+    if decades < MAX_PLAIN_DECADES:
         # Odds of 2 and 5 instead of 2 x 10^0; axes of many decades keep powers of ten.
         subs = [1.0, 2.0, 5.0] if decades < 2.5 else [1.0]
         axes.xaxis.set_major_locator(LogLocator(subs=subs))
@@ -493,13 +513,13 @@ def lay_out(axes: Axes) -> None:
     layout = axes.figure.get_layout_engine()
     if layout is not None and isinstance(axes.figure, Figure):
         layout.execute(axes.figure)
-    every: list[Any] = [axes, *axes.child_axes]
-    for each in every:
-        locator = each.get_axes_locator()
-        each.apply_aspect(None if locator is None else locator(each, None))
+    all_axes: list[Any] = [axes, *axes.child_axes]
+    for inner_axes in all_axes:
+        locator = inner_axes.get_axes_locator()
+        inner_axes.apply_aspect(None if locator is None else locator(inner_axes, None))
 
 
-BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
+LEGEND_BESIDE_AXES: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
 """Placement of a legend next to the axes."""
 
 
@@ -526,19 +546,24 @@ def add_legend(axes: Axes, is_new: bool) -> Axes:
         return axes
     box = axes.figure.bbox if is_new else axes.get_window_extent()
     inches = box.width / axes.figure.dpi, box.height / axes.figure.dpi
-    small = count > MOST_IN_LEGEND
-    columns = -(-count // max(int(inches[1] / 0.2), 1)) if small else 1
+    has_small_text = count > MOST_IN_LEGEND
+    columns = -(-count // max(int(inches[1] / 0.2), 1)) if has_small_text else 1
     # A letter of this size is some 0.08 inches wide, and the marker with its gaps takes 0.35.
-    wide = columns * (0.35 + 0.075 * max(display_width(name) for name in names))
-    if small and (wide > inches[0] * (0.4 if is_new else 0.3)):
+    legend_width = columns * (0.35 + 0.075 * max(display_width(name) for name in names))
+    if has_small_text and (legend_width > inches[0] * (0.4 if is_new else 0.3)):
         return axes
-    place: dict[str, Any] = BESIDE
+    legend_options: dict[str, Any] = LEGEND_BESIDE_AXES
     if not is_new:
         # On top of points, a frame separates the markers of the legend from them.
-        place = {"loc": "best", "frameon": True, "framealpha": 0.8}
-    if small:
-        place = place | {"ncols": columns, "fontsize": "small", "columnspacing": 0.8, "handletextpad": 0.3}
-    legend = axes.legend(handles, names, **place)
+        legend_options = {"loc": "best", "frameon": True, "framealpha": 0.8}
+    if has_small_text:
+        legend_options = legend_options | {
+            "ncols": columns,
+            "fontsize": "small",
+            "columnspacing": 0.8,
+            "handletextpad": 0.3,
+        }
+    legend = axes.legend(handles, names, **legend_options)
     for handle in legend.legend_handles:
         # The small transparent markers of many rows would hardly be visible in the legend.
         if isinstance(handle, PathCollection):
@@ -549,33 +574,33 @@ def add_legend(axes: Axes, is_new: bool) -> Axes:
 
 # ---- titles
 
-NARROW = 3.5
+MAX_NARROW_WIDTH = 3.5
 """Width in inches below which the title of axes is as small as their labels."""
 
-LEAST_CHARACTERS = 8
+MIN_CHARACTERS = 8
 """Smallest number of characters of a line, even in narrow axes."""
 
-MOST_BESIDE = 0.4
+MAX_SIDE_WIDTH = 0.4
 """Largest share of the width of a figure for names of lines, or for a legend next to the axes."""
 
 
 def set_title(axes: Axes, text: str) -> None:
     """Set the title of axes, in the size of the labels if they are narrow; `fit_texts` wraps it."""
     title = axes.set_title(text)
-    if axes.get_window_extent().width < NARROW * axes.figure.dpi:
+    if axes.get_window_extent().width < MAX_NARROW_WIDTH * axes.figure.dpi:
         title.set_fontsize("medium")
 
 
-FIRST = (
+PREFERRED_FONTS = (
     "Noto Sans CJK JP, Noto Sans CJK SC, Source Han Sans, Hiragino Sans, PingFang SC, Yu Gothic, "
     "Microsoft YaHei, Malgun Gothic, WenQuanYi Zen Hei, Arial Unicode MS"
 )
-"""Fonts of East Asian scripts, which are tried before others."""
+"""Fonts of East Asian scripts, which have priority over other fonts."""
 
-GENERIC = ("serif", "sans-serif", "cursive", "fantasy", "monospace")
+GENERIC_FAMILIES = ("serif", "sans-serif", "cursive", "fantasy", "monospace")
 """Generic font families, each of which is a list of fonts."""
 
-NO_LETTERS = "Last Resort"
+PLACEHOLDER_FONT = "Last Resort"
 """Prefix of fonts that have the same box for all letters of a script."""
 
 
@@ -588,12 +613,12 @@ def fonts_for(texts: Iterable[Any]) -> Iterator[None]:
     import matplotlib as mpl
 
     characters = {c for text in texts for c in clean(text) if c.isprintable() and not c.isspace()}
-    beyond = frozenset(c for c in characters if ord(c) > 0x7F)
+    non_ascii = frozenset(c for c in characters if ord(c) > 0x7F)
     family = tuple(mpl.rcParams["font.family"])
-    more = _more_fonts(family, beyond) if beyond else ()
+    extra_fonts = _find_fonts(family, non_ascii) if non_ascii else ()
     # Not rc_context: it would undo the settings of a notebook's backend that is loaded within the block, and
     # later plots would not be displayed.
-    mpl.rcParams["font.family"] = [*family, *more]
+    mpl.rcParams["font.family"] = [*family, *extra_fonts]
     try:
         yield
     finally:
@@ -601,7 +626,7 @@ def fonts_for(texts: Iterable[Any]) -> Iterator[None]:
 
 
 @lru_cache
-def _more_fonts(family: tuple[str, ...], characters: frozenset[str]) -> tuple[str, ...]:
+def _find_fonts(family: tuple[str, ...], characters: frozenset[str]) -> tuple[str, ...]:
     """Find installed fonts for the characters that a font family lacks.
 
     Parameters
@@ -618,39 +643,39 @@ def _more_fonts(family: tuple[str, ...], characters: frozenset[str]) -> tuple[st
     import matplotlib as mpl
     from matplotlib import font_manager
 
-    def have(path: str) -> set[str]:
+    def characters_in(path: str) -> set[str]:
         try:
-            known = font_manager.get_font(path).get_charmap()
+            charmap = font_manager.get_font(path).get_charmap()
         except (RuntimeError, OSError, ValueError):
             # A bitmap font, or a file that is not a font.
             return set()
-        return {c for c in characters if ord(c) in known}
+        return {c for c in characters if ord(c) in charmap}
 
     missing = set(characters)
     settings: Any = mpl.rcParams
-    generic = {name: settings[f"font.{name}"] for name in GENERIC}
+    generic = {name: settings[f"font.{name}"] for name in GENERIC_FAMILIES}
     for name in family:
-        for each in generic.get(name, [name]):
+        for font in generic.get(name, [name]):
             with suppress(ValueError):
-                missing -= have(_path_of(each))
-    found: list[str] = []
+                missing -= characters_in(_path_of(font))
+    extra_fonts: list[str] = []
     gains: dict[str, set[str]] = {}
-    for name, path in _installed() if missing else ():
-        gains[name] = have(path) & missing
+    for name, path in _installed_fonts() if missing else ():
+        gains[name] = characters_in(path) & missing
         if gains[name] == missing:
             break
     while missing and gains:
-        name = max(gains, key=lambda each: len(gains[each] & missing))
+        name = max(gains, key=lambda font: len(gains[font] & missing))
         if not gains[name] & missing:
             break
-        found.append(name)
+        extra_fonts.append(name)
         missing -= gains.pop(name)
     if missing:
         warn_user(
-            f"matplotlib finds no font that has the characters {''.join(sorted(missing)[:12])}, which are "
-            "boxes in pictures: install one, such as Noto Sans CJK."
+            f"matplotlib does not find a font with the characters {''.join(sorted(missing)[:12])}, which "
+            "appear as boxes in pictures. Install one, for example Noto Sans CJK."
         )
-    return tuple(found)
+    return tuple(extra_fonts)
 
 
 def _path_of(name: str) -> str:
@@ -661,24 +686,26 @@ def _path_of(name: str) -> str:
     return str(font_manager.findfont(properties, fallback_to_default=False))
 
 
-def _installed() -> Iterator[tuple[str, str]]:
+def _installed_fonts() -> Iterator[tuple[str, str]]:
     """Yield name and path of each installed font, likely ones first, and last those new to matplotlib."""
     from matplotlib import font_manager
 
     manager = font_manager.fontManager
-    known = {
+    path_by_name = {
         entry.name: entry.fname
         for entry in reversed(manager.ttflist)
-        if not entry.name.startswith(NO_LETTERS)
+        if not entry.name.startswith(PLACEHOLDER_FONT)
     }
-    first = [name for name in FIRST.split(", ") if name in known]
-    for name in [*first, *(name for name in known if name not in first)]:
-        yield name, known[name]
+    first = [name for name in PREFERRED_FONTS.split(", ") if name in path_by_name]
+    for name in [*first, *(name for name in path_by_name if name not in first)]:
+        yield name, path_by_name[name]
     paths = {entry.fname for entry in manager.ttflist}
-    others = [path for path in font_manager.findSystemFonts() if path not in paths]
+    new_paths = [path for path in font_manager.findSystemFonts() if path not in paths]
     # Sans before serif, regular before bold: the plainest face usually has the shortest file name.
-    plain = [path for path in others if "Sans" in path and "Regular" in path]
-    for path in sorted(others, key=lambda each: (each not in plain, len(each), each)):
+    regular_sans = [path for path in new_paths if "Sans" in path and "Regular" in path]
+    for path in sorted(
+        new_paths, key=lambda font_path: (font_path not in regular_sans, len(font_path), font_path)
+    ):
         try:
             manager.addfont(path)
         except (RuntimeError, OSError, ValueError):
@@ -713,7 +740,10 @@ def picture_bytes(draw: Callable[[], object], form: str) -> bytes:
         The format is unknown.
     """
     if form not in FORMATS:
-        raise DataError(f"A picture is not written as {form!r}.", hint=f"Give one of {', '.join(FORMATS)}.")
+        raise DataError(
+            f"Pictures cannot be written in the format {form!r}.",
+            hint=f"The formats are {', '.join(FORMATS)}.",
+        )
     import matplotlib.pyplot as plt
 
     # A file needs no window, even if the user's settings name an interactive backend.

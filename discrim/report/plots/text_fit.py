@@ -19,8 +19,8 @@ import numpy as np
 from discrim.core.numerics.arrays import Floats
 from discrim.report.grid import display_width
 from discrim.report.plots.style import (
-    LEAST_CHARACTERS,
-    MOST_BESIDE,
+    MAX_SIDE_WIDTH,
+    MIN_CHARACTERS,
     MOST_IN_LEGEND,
     UNBOUNDED,
     faint,
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Text
 
-MOST_BELOW = 0.3
+MAX_LEGEND_HEIGHT = 0.3
 """Largest share of the height of a given figure for a legend below the axes."""
 
-MOST_UPRIGHT = 0.3
+MAX_UPRIGHT_HEIGHT = 0.3
 """Largest share of the height of a figure for upright names of columns."""
 
 
@@ -54,33 +54,37 @@ def fit_texts(axes: Axes, is_new: bool) -> None:
     is_new : bool
         Whether the figure is new.
     """
-    every: list[Any] = [axes, *axes.child_axes]
+    all_axes: list[Any] = [axes, *axes.child_axes]
     # Twin axes have the same SubplotSpec and count once.
-    specs = {each.get_subplotspec() for each in axes.figure.axes} - {None}
-    alone = len(specs) == 1 and axes.figure.get_layout_engine() is not None
-    below: list[Any] = []
+    specs = {inner_axes.get_subplotspec() for inner_axes in axes.figure.axes} - {None}
+    is_alone = len(specs) == 1 and axes.figure.get_layout_engine() is not None
+    legends_below: list[Any] = []
     # Each change alters the room for the other texts, hence the iteration.
     for _ in range(8):
         lay_out(axes)
-        moved = [each for each in every if alone and _move_legend(each, axes, is_new)]
-        below += moved
-        if not alone:
-            moved = [each for each in every if _shrink_legend(each)]
-        changed = [True] if moved else [_fit_names(each, axes, alone) for each in every]
-        if not any(changed) and not _break(axes.title, axes, 0, alone and len(axes.figure.axes) == 1):
+        moved_legends = [
+            inner_axes for inner_axes in all_axes if is_alone and _move_legend(inner_axes, axes, is_new)
+        ]
+        legends_below += moved_legends
+        if not is_alone:
+            moved_legends = [inner_axes for inner_axes in all_axes if _shrink_legend(inner_axes)]
+        changed = (
+            [True] if moved_legends else [_fit_names(inner_axes, axes, is_alone) for inner_axes in all_axes]
+        )
+        if not any(changed) and not _wrap_text(axes.title, axes, 0, is_alone and len(axes.figure.axes) == 1):
             break
-        for each in below:
-            _put_below(each.get_legend(), axes)
+        for inner_axes in legends_below:
+            _put_below(inner_axes.get_legend(), axes)
 
 
-def _fit_names(axes: Any, outer: Axes, alone: bool) -> bool:
+def _fit_names(axes: Any, outer: Axes, is_alone: bool) -> bool:
     """Cut, rotate or wrap the names of lines and columns and the labels of axes.
 
     Parameters
     ----------
     axes, outer : Axes
         The axes, and those that contain them, which may be the same.
-    alone : bool
+    is_alone : bool
         Whether the outer axes are alone in their figure.
 
     Returns
@@ -88,16 +92,18 @@ def _fit_names(axes: Any, outer: Axes, alone: bool) -> bool:
     bool
         Whether anything has changed.
     """
-    changed = [thin_line_names(axes) or _shorten_names(axes) or _turn_names(axes)]
-    whole = outer.get_window_extent().width
-    free = alone and (axes is outer or axes.get_window_extent().width > 0.9 * whole)
-    most = None if free or axes is outer else 2
-    changed += [_break(axes.xaxis.label, axes, 0, free, most)]
-    changed += [_break(axes.yaxis.label, axes, 1, alone and axes is outer, most)]
-    return any(changed) or (axes is not outer and _break(axes.title, axes, 0, alone=False, lines_most=1))
+    changed = [thin_line_names(axes) or _shorten_names(axes) or _rotate_names(axes)]
+    outer_width = outer.get_window_extent().width
+    can_extend = is_alone and (axes is outer or axes.get_window_extent().width > 0.9 * outer_width)
+    max_lines = None if can_extend or axes is outer else 2
+    changed += [_wrap_text(axes.xaxis.label, axes, 0, can_extend, max_lines)]
+    changed += [_wrap_text(axes.yaxis.label, axes, 1, is_alone and axes is outer, max_lines)]
+    return any(changed) or (
+        axes is not outer and _wrap_text(axes.title, axes, 0, is_alone=False, max_lines=1)
+    )
 
 
-def _break(text: Text, axes: Axes, way: int, alone: bool, lines_most: int | None = None) -> bool:
+def _wrap_text(text: Text, axes: Axes, direction: int, is_alone: bool, max_lines: int | None = None) -> bool:
     """Wrap a text between words if it is longer than its space.
 
     The space is the side of the axes or, if they are alone in their figure, extends to the edges of the
@@ -107,11 +113,11 @@ def _break(text: Text, axes: Axes, way: int, alone: bool, lines_most: int | None
     ----------
     text : Text
     axes : Axes
-    way : {0, 1}
+    direction : {0, 1}
         Horizontal or vertical text.
-    alone : bool
+    is_alone : bool
         Whether the text may extend to the edges of the figure.
-    lines_most : int, optional
+    max_lines : int, optional
         Largest number of lines; if it is 1 the text is cut and not wrapped.
 
     Returns
@@ -119,47 +125,49 @@ def _break(text: Text, axes: Axes, way: int, alone: bool, lines_most: int | None
     bool
         Whether the text or its size has changed.
     """
-    whole = text.get_text()
-    cut = lines_most == 1
+    full_text = text.get_text()
+    is_cut = max_lines == 1
 
-    def measured() -> float:
-        return float(text.get_window_extent().size[way])
+    def text_extent() -> float:
+        return float(text.get_window_extent().size[direction])
 
     figure = axes.figure.bbox
     box = axes.get_window_extent()
-    room = (1.2 if UNBOUNDED.get() and not cut else 1.0) * box.size[way]
-    if alone:
-        middle = (box.min[way] + box.max[way]) / 2
-        room = 1.96 * min(middle - figure.min[way], figure.max[way] - middle)
+    available = (1.2 if UNBOUNDED.get() and not is_cut else 1.0) * box.size[direction]
+    if is_alone:
+        centre = (box.min[direction] + box.max[direction]) / 2
+        available = 1.96 * min(centre - figure.min[direction], figure.max[direction] - centre)
         title = axes.title.get_window_extent()
-        if way and axes.title.get_text() and title.x0 < text.get_window_extent().x1:
+        if direction and axes.title.get_text() and title.x0 < text.get_window_extent().x1:
             # The title is above the label, which must end below it.
-            room = min(room, 1.96 * (title.y0 - middle))
-    if not whole or measured() <= room:
+            available = min(available, 1.96 * (title.y0 - centre))
+    if not full_text or text_extent() <= available:
         return False
     size = float(text.get_fontsize())
-    least = min(size, 0.7 * letters())
-    if cut:
-        text.set_fontsize(max(size * max(0.75, room / measured()), least))
+    min_size = min(size, 0.7 * letters())
+    if is_cut:
+        text.set_fontsize(max(size * max(0.75, available / text_extent()), min_size))
     lines = []
-    for line in whole.split("\n"):
+    for line in full_text.split("\n"):
         text.set_text(line)
-        wide = measured()
+        line_extent = text_extent()
         # Lines of about equal length, otherwise the last may be a single word.
-        even = len(line) // math.ceil(wide / (0.97 * room)) + 6 if wide else 0
-        most = max(min(int(0.97 * len(line) * room / max(wide, 1.0)), even), LEAST_CHARACTERS)
-        if wide <= 1.02 * room:
+        equal_length = len(line) // math.ceil(line_extent / (0.97 * available)) + 6 if line_extent else 0
+        max_characters = max(
+            min(int(0.97 * len(line) * available / max(line_extent, 1.0)), equal_length), MIN_CHARACTERS
+        )
+        if line_extent <= 1.02 * available:
             lines.append(line)
-        elif cut:
-            lines.append(shown_name(line.replace(r"\$", "$"), most))
+        elif is_cut:
+            lines.append(shown_name(line.replace(r"\$", "$"), max_characters))
         else:
-            shape: dict[str, Any] = {"max_lines": lines_most, "placeholder": "…"}
+            wrap_options: dict[str, Any] = {"max_lines": max_lines, "placeholder": "…"}
             # Do not break hyphenated terms such as "leave-one-out".
-            shape |= {"break_long_words": False, "break_on_hyphens": False}
-            lines += textwrap.wrap(line, most, **shape)
+            wrap_options |= {"break_long_words": False, "break_on_hyphens": False}
+            lines += textwrap.wrap(line, max_characters, **wrap_options)
     text.set_text("\n".join(lines))
-    text.set_fontsize(max(float(text.get_fontsize()) * min(1.0, room / measured()), least))
-    return text.get_text() != whole or float(text.get_fontsize()) != size
+    text.set_fontsize(max(float(text.get_fontsize()) * min(1.0, available / text_extent()), min_size))
+    return text.get_text() != full_text or float(text.get_fontsize()) != size
 
 
 MIN_NAME_SIZE = 5.0
@@ -177,7 +185,7 @@ class LineNames:
     ----------
     names : list of str
         Names of lines 0, 1, ...; an empty name belongs to the line above.
-    shown : list of int
+    shown_lines : list of int
         Lines whose names are written.
     size : float
         Font size of the names in points.
@@ -186,7 +194,7 @@ class LineNames:
     """
 
     names: list[str]
-    shown: list[int] = field(default_factory=list)
+    shown_lines: list[int] = field(default_factory=list)
     size: float = 0.0
     note: Any = None
 
@@ -204,76 +212,84 @@ def thin_line_names(axes: Any) -> bool:
     lines = LINE_NAMES.get(axes)
     if lines is None:
         return False
-    named = [i for i, name in enumerate(lines.names) if name]
+    named_lines = [i for i, name in enumerate(lines.names) if name]
     ends = axes.transData.transform([[0.0, 0.0], [0.0, 1.0]])[:, 1]
     spacing = float(abs(ends[1] - ends[0])) * 72 / axes.figure.dpi
-    gap = spacing * float(np.diff(named).min(initial=len(lines.names)))
-    normal = letters() * (0.833 if len(named) > MOST_IN_LEGEND else 1.0)
-    size = round(float(np.clip(gap / NAME_SPACING, min(MIN_NAME_SIZE, normal), normal)), 1)
+    min_distance = spacing * float(np.diff(named_lines).min(initial=len(lines.names)))
+    normal_size = letters() * (0.833 if len(named_lines) > MOST_IN_LEGEND else 1.0)
+    size = round(float(np.clip(min_distance / NAME_SPACING, min(MIN_NAME_SIZE, normal_size), normal_size)), 1)
     # Smaller names leave more room for the axes. If they grew again, the iteration would not converge.
     size = min(size, lines.size or size)
-    shown: list[int] = []
-    for i in named[::-1]:
-        if not shown or (shown[-1] - i) * spacing >= 0.98 * NAME_SPACING * size:
-            shown.append(i)
-    shown = lines.shown if lines.shown and len(shown) > len(lines.shown) else shown[::-1]
-    if (shown, size) == (lines.shown, lines.size):
+    shown_lines: list[int] = []
+    for i in named_lines[::-1]:
+        if not shown_lines or (shown_lines[-1] - i) * spacing >= 0.98 * NAME_SPACING * size:
+            shown_lines.append(i)
+    shown_lines = (
+        lines.shown_lines
+        if lines.shown_lines and len(shown_lines) > len(lines.shown_lines)
+        else shown_lines[::-1]
+    )
+    if (shown_lines, size) == (lines.shown_lines, lines.size):
         return False
-    lines.shown = shown
+    lines.shown_lines = shown_lines
     lines.size = size
-    axes.set_yticks(shown, [lines.names[i] for i in shown], fontsize=size)
+    axes.set_yticks(shown_lines, [lines.names[i] for i in shown_lines], fontsize=size)
     if lines.note is not None:
         lines.note.remove()
         lines.note = None
-    if len(shown) < len(named):
-        place: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
-        place |= {"ha": "right", "va": "top", "fontsize": size, "color": faint(0.3)}
-        lines.note = axes.annotate(f"{len(shown)} of {len(named)} named", (0, 0), (-10, -2), **place)
+    if len(shown_lines) < len(named_lines):
+        text_style: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
+        text_style |= {"ha": "right", "va": "top", "fontsize": size, "color": faint(0.3)}
+        lines.note = axes.annotate(
+            f"{len(shown_lines)} of {len(named_lines)} named", (0, 0), (-10, -2), **text_style
+        )
     return True
 
 
 def _shorten_names(axes: Any) -> bool:
     """Cut the names of lines if they take too much of the width; return whether they were cut."""
     names = [label.get_text() for label in axes.get_yticklabels()]
-    wide = max((label.get_window_extent().width for label in axes.get_yticklabels()), default=0.0)
+    names_width = max((label.get_window_extent().width for label in axes.get_yticklabels()), default=0.0)
     edge = axes.get_window_extent().x1
     width = axes.figure.bbox.width
-    beside = max([text.get_window_extent().x1 - edge for text in axes.texts], default=0.0)
-    most = max(MOST_BESIDE * width - max(beside, 0.0) / 2, MOST_BESIDE / 2 * width)
-    if wide <= most or max(map(display_width, names)) <= LEAST_CHARACTERS:
+    texts_width = max([text.get_window_extent().x1 - edge for text in axes.texts], default=0.0)
+    max_width = max(MAX_SIDE_WIDTH * width - max(texts_width, 0.0) / 2, MAX_SIDE_WIDTH / 2 * width)
+    if names_width <= max_width or max(map(display_width, names)) <= MIN_CHARACTERS:
         return False
-    axes.set_yticks(axes.get_yticks(), _cut(names, most / wide))
+    axes.set_yticks(axes.get_yticks(), _cut_names(names, max_width / names_width))
     return True
 
 
-def _cut(names: Sequence[str], share: float) -> list[str]:
+def _cut_names(names: Sequence[str], width_fraction: float) -> list[str]:
     """Cut names to a share of the display width of the longest."""
-    width = max(int(0.97 * share * max(map(display_width, names))), LEAST_CHARACTERS)
+    width = max(int(0.97 * width_fraction * max(map(display_width, names))), MIN_CHARACTERS)
     return [shown_name(name.replace(r"\$", "$"), width) for name in names]
 
 
-def _turn_names(axes: Any) -> bool:
+def _rotate_names(axes: Any) -> bool:
     """Rotate overlapping names of columns, cut long ones, thin out numbers; return whether any changed."""
     from matplotlib.ticker import AutoLocator, FixedFormatter, FuncFormatter, MaxNLocator, NullFormatter
 
     labels = [label for label in axes.get_xticklabels() if label.get_text()]
     boxes = [label.get_window_extent().padded(2) for label in labels]
-    named = isinstance(axes.xaxis.get_major_formatter(), (FixedFormatter, FuncFormatter))
-    if named and any(label.get_rotation() for label in labels):
+    has_names = isinstance(axes.xaxis.get_major_formatter(), (FixedFormatter, FuncFormatter))
+    if has_names and any(label.get_rotation() for label in labels):
         names = [label.get_text() for label in axes.get_xticklabels()]
-        share = MOST_UPRIGHT * axes.figure.bbox.height / max(box.height for box in boxes)
-        if share >= 1 or max(map(display_width, names)) <= LEAST_CHARACTERS:
+        height_fraction = MAX_UPRIGHT_HEIGHT * axes.figure.bbox.height / max(box.height for box in boxes)
+        if height_fraction >= 1 or max(map(display_width, names)) <= MIN_CHARACTERS:
             return False
-        axes.set_xticks(axes.get_xticks(), _cut(names, share))
+        axes.set_xticks(axes.get_xticks(), _cut_names(names, height_fraction))
         return True
-    small = [label.get_window_extent() for label in axes.get_xticklabels(minor=True) if label.get_text()]
-    boxes = sorted(boxes + small, key=lambda box: box.x0)
-    if not any(one.overlaps(other) for one, other in pairwise(boxes)):
+    minor_boxes = [
+        label.get_window_extent() for label in axes.get_xticklabels(minor=True) if label.get_text()
+    ]
+    boxes = sorted(boxes + minor_boxes, key=lambda box: box.x0)
+    if not any(first.overlaps(second) for first, second in pairwise(boxes)):
         return False
-    if small:
+    if minor_boxes:
         # On logarithmic axes powers of ten suffice.
         axes.xaxis.set_minor_formatter(NullFormatter())
-    elif named:
+    elif has_names:
         axes.tick_params(axis="x", labelrotation=90)
     elif isinstance(axes.xaxis.get_major_locator(), AutoLocator):
         axes.xaxis.set_major_locator(MaxNLocator(3))
@@ -304,17 +320,17 @@ def _move_legend(axes: Any, outer: Axes, is_new: bool) -> bool:
     if legend is None:
         return False
     box = legend.get_window_extent()
-    beside = box.x0 >= axes.get_window_extent().x1 - 1
-    fits = box.width <= MOST_BESIDE * figure.bbox.width and box.y0 >= figure.bbox.y0 - 1
-    if fits if beside else not _hides(legend):
+    is_beside = box.x0 >= axes.get_window_extent().x1 - 1
+    fits = box.width <= MAX_SIDE_WIDTH * figure.bbox.width and box.y0 >= figure.bbox.y0 - 1
+    if fits if is_beside else not _covers_marks(legend):
         return False
-    below: dict[str, Any] = {"loc": "upper center", "frameon": False}
-    most = figure.bbox.height * (math.inf if is_new else MOST_BELOW)
-    moved = _legend_within(axes, 0.98 * figure.bbox.width, most, below)
-    _put_below(moved, outer)
+    legend_options: dict[str, Any] = {"loc": "upper center", "frameon": False}
+    max_height = figure.bbox.height * (math.inf if is_new else MAX_LEGEND_HEIGHT)
+    legend_below = _legend_within(axes, 0.98 * figure.bbox.width, max_height, legend_options)
+    _put_below(legend_below, outer)
     if is_new:
         width, height = figure.get_size_inches()
-        figure.set_size_inches(width, height + moved.get_window_extent().height / figure.dpi)
+        figure.set_size_inches(width, height + legend_below.get_window_extent().height / figure.dpi)
     return True
 
 
@@ -327,11 +343,11 @@ def _shrink_legend(axes: Any) -> bool:
     size, (width, height) = legend.get_window_extent().size, box.size
     if (size <= box.size).all():
         return False
-    drawn = _legend_within(axes, width, height, {"loc": "best", "framealpha": 0.8})
-    return bool((drawn.get_window_extent().size < size).any())
+    smaller_legend = _legend_within(axes, width, height, {"loc": "best", "framealpha": 0.8})
+    return bool((smaller_legend.get_window_extent().size < size).any())
 
 
-def _legend_within(axes: Any, width: float, height: float, place: dict[str, Any]) -> Any:
+def _legend_within(axes: Any, width: float, height: float, position_options: dict[str, Any]) -> Any:
     """Draw the legend of axes again within a size, by smaller text or by fewer names and a count.
 
     Parameters
@@ -339,7 +355,7 @@ def _legend_within(axes: Any, width: float, height: float, place: dict[str, Any]
     axes : Axes
     width, height : float
         Largest size in pixels.
-    place : dict
+    position_options : dict
         Keyword arguments of `legend` for its position.
 
     Returns
@@ -350,33 +366,40 @@ def _legend_within(axes: Any, width: float, height: float, place: dict[str, Any]
     from matplotlib.lines import Line2D
 
     legend = axes.get_legend()
-    known = dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
+    handle_by_name = dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
     names = [text.get_text() for text in legend.get_texts()]
     # The legend stores only the bars of error bars, hence the original handles.
     handles = [
-        known.get(name, handle) if isinstance(handle, LineCollection) else handle
+        handle_by_name.get(name, handle) if isinstance(handle, LineCollection) else handle
         for name, handle in zip(names, legend.legend_handles, strict=True)
     ]
     heading = legend.get_title().get_text() or None
     size = min(float(text.get_fontsize()) for text in legend.get_texts())
     # Width of the longest name with its marker and gaps, per point of font size.
-    letter = max(text.get_window_extent().width for text in legend.get_texts()) / size
-    letter += axes.figure.dpi / 72 * 4.5
-    smallest = min(size, 0.7 * letters())
-    shown = len(names)
+    entry_width = max(text.get_window_extent().width for text in legend.get_texts()) / size
+    entry_width += axes.figure.dpi / 72 * 4.5
+    min_size = min(size, 0.7 * letters())
+    n_shown = len(names)
     while True:
-        columns = int(np.clip(width // (size * letter), 1, shown))
-        rest = [f"and {len(names) - shown} more"] if shown < len(names) else []
-        some = [*handles[:shown], *([Line2D([], [], linestyle="none")] * len(rest))]
-        look: dict[str, Any] = {"ncols": columns, "fontsize": size, "title_fontsize": size, "title": heading}
-        drawn = axes.legend(some, names[:shown] + rest, **look, **place)
-        box = drawn.get_window_extent()
-        if (box.height <= height and box.width <= width) or shown == 1:
-            return drawn
-        if size > smallest:
-            size = max(smallest, 0.9 * size)
+        columns = int(np.clip(width // (size * entry_width), 1, n_shown))
+        count_entry = [f"and {len(names) - n_shown} more"] if n_shown < len(names) else []
+        shown_handles = [*handles[:n_shown], *([Line2D([], [], linestyle="none")] * len(count_entry))]
+        text_options: dict[str, Any] = {
+            "ncols": columns,
+            "fontsize": size,
+            "title_fontsize": size,
+            "title": heading,
+        }
+        new_legend = axes.legend(
+            shown_handles, names[:n_shown] + count_entry, **text_options, **position_options
+        )
+        box = new_legend.get_window_extent()
+        if (box.height <= height and box.width <= width) or n_shown == 1:
+            return new_legend
+        if size > min_size:
+            size = max(min_size, 0.9 * size)
         else:
-            shown -= 1
+            n_shown -= 1
 
 
 def _put_below(legend: Any, outer: Axes) -> None:
@@ -392,35 +415,42 @@ def _put_below(legend: Any, outer: Axes) -> None:
     legend.set_bbox_to_anchor((0.5, 0.0), blended_transform_factory(figure.transFigure, below))
 
 
-def _hides(legend: Any) -> bool:
+def _covers_marks(legend: Any) -> bool:
     """Return whether a legend covers marks, texts or panels of its axes, or extends outside the figure."""
     from matplotlib.collections import LineCollection, PathCollection
     from matplotlib.patches import Rectangle
 
     box = legend.get_window_extent()
     axes = legend.axes
-    points = [_along(line.get_transform().transform(line.get_xydata())) for line in axes.lines
+    points = [_interpolate_line(line.get_transform().transform(line.get_xydata())) for line in axes.lines
               if line.get_zorder() > 1 and line.get_transform() == axes.transData]  # fmt: skip
-    for held in axes.collections:
-        if isinstance(held, PathCollection):
-            points.append(held.get_offset_transform().transform(np.ma.filled(held.get_offsets(), np.nan)))
-        elif isinstance(held, LineCollection) and held.get_zorder() > 1:
-            points += [_along(held.get_transform().transform(path.vertices)) for path in held.get_paths()]
+    for collection in axes.collections:
+        if isinstance(collection, PathCollection):
+            points.append(
+                collection.get_offset_transform().transform(np.ma.filled(collection.get_offsets(), np.nan))
+            )
+        elif isinstance(collection, LineCollection) and collection.get_zorder() > 1:
+            points += [
+                _interpolate_line(collection.get_transform().transform(path.vertices))
+                for path in collection.get_paths()
+            ]
     boxes = [text.get_window_extent() for text in axes.texts if text.get_text()]
     boxes += [bar.get_window_extent() for bar in axes.patches if isinstance(bar, Rectangle)]
     boxes += [panel.get_tightbbox() for panel in axes.child_axes]
-    return any(box.count_contains(places) for places in points) or bool(box.count_overlaps(boxes))
+    return any(box.count_contains(pixels) for pixels in points) or bool(box.count_overlaps(boxes))
 
 
-def _along(places: Floats) -> Floats:
+def _interpolate_line(vertices: Floats) -> Floats:
     """Return the points (n, 2) of a line, with interpolated points between them if they are few."""
-    if not 2 <= len(places) <= 200:
-        return places
-    share = np.linspace(0.0, 1.0, 20, endpoint=False)[:, None, None]
-    return np.concatenate([((1 - share) * places[:-1] + share * places[1:]).reshape(-1, 2), places[-1:]])
+    if not 2 <= len(vertices) <= 200:
+        return vertices
+    fractions = np.linspace(0.0, 1.0, 20, endpoint=False)[:, None, None]
+    return np.concatenate(
+        [((1 - fractions) * vertices[:-1] + fractions * vertices[1:]).reshape(-1, 2), vertices[-1:]]
+    )
 
 
-def with_room(points: Floats, order: Sequence[int], size: Floats) -> list[int]:
+def with_room(points: Floats, order: Sequence[int], min_distances: Floats) -> list[int]:
     """Select points in order of priority that are not too close to a selected one.
 
     Parameters
@@ -428,7 +458,7 @@ def with_room(points: Floats, order: Sequence[int], size: Floats) -> list[int]:
     points : (n, 2) float array
     order : sequence of int
         Candidates, the most important first.
-    size : (2,) float array
+    min_distances : (2,) float array
         Smallest distances, of which at least one has to be kept.
 
     Returns
@@ -438,12 +468,12 @@ def with_room(points: Floats, order: Sequence[int], size: Floats) -> list[int]:
     Examples
     --------
     >>> points = np.array([[0.0, 0.0], [5.0, 5.0], [5.0, 20.0]])
-    >>> with_room(points, [0, 1, 2], size=np.array([20.0, 10.0]))
+    >>> with_room(points, [0, 1, 2], min_distances=np.array([20.0, 10.0]))
     [0, 2]
     """
-    kept: list[int] = []
+    selected: list[int] = []
     for i in order:
-        near = np.abs(points[kept] - points[i]) < size
-        if not near.all(axis=1).any():
-            kept.append(i)
-    return kept
+        is_near = np.abs(points[selected] - points[i]) < min_distances
+        if not is_near.all(axis=1).any():
+            selected.append(i)
+    return selected
