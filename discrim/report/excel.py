@@ -68,15 +68,15 @@ def sheet_names(keys: Iterable[str]) -> list[str]:
     return names
 
 
-def sheet_ranges(count: int, most: int) -> list[tuple[int, int]]:
-    """Split rows, or columns, into ranges of at most `most`; an empty table has one empty range.
+def sheet_ranges(count: int, max_size: int) -> list[tuple[int, int]]:
+    """Split rows, or columns, into ranges of at most `max_size`; an empty table has one empty range.
 
     Examples
     --------
     >>> sheet_ranges(5, 2)
     [(0, 2), (2, 4), (4, 5)]
     """
-    return [(low, min(low + most, count)) for low in range(0, max(count, 1), most)]
+    return [(low, min(low + max_size, count)) for low in range(0, max(count, 1), max_size)]
 
 
 def _number_format(text: str) -> str:
@@ -88,7 +88,7 @@ def _number_format(text: str) -> str:
     return "0" + "." * bool(decimals) + "0" * decimals + "E+00" * bool(power)
 
 
-def _fill(cell: Any, value: Any, shown: str = "") -> None:
+def _fill(cell: Any, value: Any, shown_text: str = "") -> None:
     """Write a value into a cell: a number as it is, anything else as text and never as a formula.
 
     Parameters
@@ -96,7 +96,7 @@ def _fill(cell: Any, value: Any, shown: str = "") -> None:
     cell : openpyxl cell
     value : object
         Missing values leave the cell empty.
-    shown : str
+    shown_text : str
         Text of the number in other formats, which determines its format.
     """
     value = value.item() if hasattr(value, "item") else value
@@ -108,7 +108,7 @@ def _fill(cell: Any, value: Any, shown: str = "") -> None:
         MAX_INTEGER if isinstance(value, int) else math.inf
     ):
         # openpyxl would write 16 significant digits; repr has all of them.
-        cell.value, cell.number_format = repr(value), _number_format(shown)
+        cell.value, cell.number_format = repr(value), _number_format(shown_text)
         cell.data_type = "n"
     else:
         text = shorten(clean(value), MAX_TEXT_LENGTH)
@@ -132,7 +132,7 @@ class _Sheet(NamedTuple):
     """One sheet of a table, or of a part of a table that is too large for one sheet."""
 
     key: str
-    part: Part
+    section: Part
     frame: pd.DataFrame
     texts: list[list[str]]
 
@@ -158,30 +158,34 @@ def _fill_sheet(
         Texts of the values behind the corner in the other formats, which determine the digits shown; empty
         if the values are shown in Excel's general format.
     """
-    top, left = corner
+    first_row, first_column = corner
     for i, line in enumerate(lines):
         for j, value in enumerate(line):
-            shown = texts[i - top][j - left] if texts and i >= top and j >= left else ""
-            _fill(sheet.cell(i + 1, j + 1), value, shown)
-    sheet.freeze_panes = sheet.cell(top + 1, left + 1) if top else None
+            shown_text = (
+                texts[i - first_row][j - first_column]
+                if texts and i >= first_row and j >= first_column
+                else ""
+            )
+            _fill(sheet.cell(i + 1, j + 1), value, shown_text)
+    sheet.freeze_panes = sheet.cell(first_row + 1, first_column + 1) if first_row else None
     for j in range(min(len(lines[-1]), N_MEASURED)):
-        labels = [line[j] for line in lines[: N_MEASURED if j < left else top] if len(line) > 1]
+        labels = [line[j] for line in lines[: N_MEASURED if j < first_column else first_row] if len(line) > 1]
         width = max(display_width(str(label or "")) for label in [*labels, ""])
         letter = sheet.cell(1, j + 1).column_letter
         sheet.column_dimensions[letter].width = min(max(width, 10), LABEL_WIDTHS[1]) + 2
 
 
-def _sheets_of(parts: Mapping[str, Part]) -> list[_Sheet]:
+def _sheets_of(sections: Mapping[str, Part]) -> list[_Sheet]:
     """Return the sheets of tables; a table that exceeds the limits of a sheet is split."""
     sheets = []
-    for key, part in parts.items():
-        frame = frame_of(part.table)
-        texts = every_text(part)
+    for key, section in sections.items():
+        frame = frame_of(section.table)
+        texts = every_text(section)
         n_rows, n_columns = SHEET_ROWS - frame.columns.nlevels, SHEET_COLUMNS - frame.index.nlevels
         for top, bottom in sheet_ranges(frame.shape[0], n_rows):
-            for left, right in sheet_ranges(frame.shape[1], n_columns):
-                cells = [line[left:right] for line in texts[top:bottom]]
-                sheets.append(_Sheet(key, part, frame.iloc[top:bottom, left:right], cells))
+            for column_start, column_stop in sheet_ranges(frame.shape[1], n_columns):
+                cells = [line[column_start:column_stop] for line in texts[top:bottom]]
+                sheets.append(_Sheet(key, section, frame.iloc[top:bottom, column_start:column_stop], cells))
     return sheets
 
 
@@ -216,16 +220,16 @@ def to_excel(summary: SummaryContent, path: str | PathLike[str]) -> None:
         raise missing_package(
             "to_excel()", "openpyxl", "excel", "use .tables, which are DataFrames"
         ) from None
-    parts = summary._all_parts()
-    sheets = _sheets_of(parts)
+    sections = summary._all_parts()
+    sheets = _sheets_of(sections)
     names = sheet_names(["about", *(sheet.key for sheet in sheets)])
-    header = next((part for part in parts.values() if isinstance(part, Pairs)), None)
+    header = next((section for section in sections.values() if isinstance(section, Pairs)), None)
     lines: list[Sequence[Any]] = [[summary.title]]
     lines += [] if header is None else [[header.title], *pair_texts(header), [header.note or None]]
     lines += [[], ["sheet", "table", "note"]]
     first = len(lines) + 1
     lines += [
-        [name, heading(sheet.part), sheet.part.note or None]
+        [name, heading(sheet.section), sheet.section.note or None]
         for name, sheet in zip(names[1:], sheets, strict=True)
     ]
     book = Workbook()

@@ -72,12 +72,12 @@ def clean(label: Any) -> str:
     text = str(label)
     if text.isascii() and text.isprintable():
         return text
-    shown = (
+    characters = (
         c if c == " " or (unicodedata.category(c)[0] != "C" and unicodedata.category(c) not in ("Zl", "Zp"))
         else c.encode("unicode_escape").decode("ascii")
         for c in text
     )  # fmt: skip
-    return "".join(shown)
+    return "".join(characters)
 
 
 def shorten(text: str, width: int) -> str:
@@ -85,14 +85,14 @@ def shorten(text: str, width: int) -> str:
     if display_width(text) <= width:
         return text
     head = tail = 0
-    room = width - 1
-    for left, right in zip(text, reversed(text), strict=True):
-        room -= _character_width(left)
-        if room < 0:
+    free_width = width - 1
+    for first, last in zip(text, reversed(text), strict=True):
+        free_width -= _character_width(first)
+        if free_width < 0:
             break
         head += 1
-        room -= _character_width(right)
-        if room < 0:
+        free_width -= _character_width(last)
+        if free_width < 0:
             break
         tail += 1
     return f"{text[:head]}…{text[len(text) - tail :]}"
@@ -113,14 +113,14 @@ def p_text(p: float) -> str:
     return f"{p:.4f}" if p >= 0.001 else f"{p:.1e}"
 
 
-def column_texts(values: Sequence[Any], form: Format, error: float = math.inf) -> list[str]:
+def column_texts(values: Sequence[Any], number_format: Format, error: float = math.inf) -> list[str]:
     """Format a column with the same number of decimals, and no more than its numbers have.
 
     Parameters
     ----------
     values : sequence
         The column.
-    form : Format
+    number_format : Format
         The kind of its numbers.
     error : float
         Largest rounding error of a general number.
@@ -136,18 +136,18 @@ def column_texts(values: Sequence[Any], form: Format, error: float = math.inf) -
     >>> column_texts([0.3333333, 1e-7], "share")
     ['0.3333', '1.0e-07']
     """
-    if form == "text":
-        return ["" if _missing(v) else clean(v) for v in values]
-    numbers = list(map(as_float, values))
-    if form in _SINGLE_FORMATS:
-        return [_SINGLE_FORMATS[form](x) for x in numbers]
-    sizes = [abs(x) for x in numbers if math.isfinite(x)]
-    if form == "count" and all(x == round(x) for x in sizes):
-        return [_fixed(x, 0) for x in numbers]
-    if form == "z" and max(sizes, default=0.0) < 10.0 ** (MAX_FIXED_DIGITS - 2):
-        return [_fixed(x, 2) for x in numbers]
-    decimals = _decimals(numbers, error)
-    return _texts(numbers, decimals) if decimals >= 0 else _exponent_texts(numbers, error)
+    if number_format == "text":
+        return ["" if _is_missing(v) else clean(v) for v in values]
+    cells = list(map(as_float, values))
+    if number_format in _SINGLE_FORMATS:
+        return [_SINGLE_FORMATS[number_format](x) for x in cells]
+    sizes = [abs(x) for x in cells if math.isfinite(x)]
+    if number_format == "count" and all(x == round(x) for x in sizes):
+        return [_fixed(x, 0) for x in cells]
+    if number_format == "z" and max(sizes, default=0.0) < 10.0 ** (MAX_FIXED_DIGITS - 2):
+        return [_fixed(x, 2) for x in cells]
+    decimals = _decimals(cells, error)
+    return _format_alike(cells, decimals) if decimals >= 0 else _exponent_texts(cells, error)
 
 
 def table_texts(columns: Sequence[Sequence[float]]) -> list[list[str]]:
@@ -158,14 +158,14 @@ def table_texts(columns: Sequence[Sequence[float]]) -> list[list[str]]:
     >>> table_texts([[0.265008, 0.092721], [0.092721, 0.115388]])
     [['0.26501', '0.09272'], ['0.09272', '0.11539']]
     """
-    numbers = [float(x) for column in columns for x in column]
-    texts = iter(_texts(numbers, _decimals(numbers)))
+    cells = [float(x) for column in columns for x in column]
+    texts = iter(_format_alike(cells, _decimals(cells)))
     return [[next(texts) for _ in column] for column in columns]
 
 
-def suits_decimals(numbers: Sequence[float]) -> bool:
+def suits_decimals(values: Sequence[float]) -> bool:
     """Return whether comparable numbers are shown with decimals and not with exponents."""
-    return _decimals(numbers) >= 0
+    return _decimals(values) >= 0
 
 
 def row_texts(rows: Sequence[Sequence[float]], errors: Sequence[float]) -> list[list[str]]:
@@ -185,13 +185,13 @@ def row_texts(rows: Sequence[Sequence[float]], errors: Sequence[float]) -> list[
     [['23.54417', '15.69821'], ['7.07251', '3.68528']]
     """
     decimals = [_row_decimals(row, error) for row, error in zip(rows, errors, strict=True)]
-    least = min(decimals, default=0)
-    most = max(decimals, default=0)
-    tops = [_exponent(abs(x)) for row in rows for x in row if math.isfinite(x) and x != 0]
-    if 0 <= most - 2 <= least and max([*tops, 0]) + 1 + most <= MAX_FIXED_DIGITS:
-        decimals = [most] * len(decimals)
+    min_decimals = min(decimals, default=0)
+    max_decimals = max(decimals, default=0)
+    exponents = [_exponent(abs(x)) for row in rows for x in row if math.isfinite(x) and x != 0]
+    if 0 <= max_decimals - 2 <= min_decimals and max([*exponents, 0]) + 1 + max_decimals <= MAX_FIXED_DIGITS:
+        decimals = [max_decimals] * len(decimals)
     return [
-        _texts(row, d) if d >= 0 else _exponent_texts(row, error)
+        _format_alike(row, d) if d >= 0 else _exponent_texts(row, error)
         for row, d, error in zip(rows, decimals, errors, strict=True)
     ]
 
@@ -209,8 +209,8 @@ def ratio_texts(rows: Sequence[Sequence[float]]) -> list[list[str]]:
         sizes = [abs(x) for x in row if math.isfinite(x) and x != 0]
         top, low = (_exponent(size(sizes)) for size in (max, min)) if sizes else (0, 0)
         # A ratio near one gets enough digits to differ from its limits.
-        apart = _exponent(max(sizes) - min(sizes)) if sizes and max(sizes) > min(sizes) else top
-        decimals = max(RATIO_DIGITS - 1 - top, MIN_DIGITS - 1 - low, MIN_DIGITS - 2 - apart, 0)
+        range_exponent = _exponent(max(sizes) - min(sizes)) if sizes and max(sizes) > min(sizes) else top
+        decimals = max(RATIO_DIGITS - 1 - top, MIN_DIGITS - 1 - low, MIN_DIGITS - 2 - range_exponent, 0)
         fits = max(top, 0) + 1 + decimals <= MAX_FIXED_DIGITS and len(sizes) == len(row)
         texts.append([_fixed(x, decimals) if fits else _ratio(x) for x in row])
     return texts
@@ -235,11 +235,11 @@ def _row_decimals(row: Sequence[float], error: float) -> int:
     return _min_decimals(sizes, decimals, error)
 
 
-def _exponent_texts(numbers: Sequence[float], error: float) -> list[str]:
+def _exponent_texts(values: Sequence[float], error: float) -> list[str]:
     """Format numbers with exponents, and the digits that the largest one needs."""
-    top = _exponent(max(abs(x) for x in numbers if math.isfinite(x) and x != 0))
-    return _texts(
-        numbers, -1, min(max(SIGNIFICANT_DIGITS - 1, _decimals_for(error) + top), MAX_DIGITS - 1), error
+    top = _exponent(max(abs(x) for x in values if math.isfinite(x) and x != 0))
+    return _format_alike(
+        values, -1, min(max(SIGNIFICANT_DIGITS - 1, _decimals_for(error) + top), MAX_DIGITS - 1), error
     )
 
 
@@ -248,18 +248,18 @@ def _decimals_for(error: float) -> int:
     return math.ceil(-math.log10(2 * error) - EXACT_TOLERANCE) if 0 < error < math.inf else -MAX_DIGITS
 
 
-def point_aligned(texts: Sequence[str]) -> list[str]:
+def align_points(texts: Sequence[str]) -> list[str]:
     """Pad numbers on the right to align their decimal points.
 
     Examples
     --------
-    >>> point_aligned(["-0.020072", "0.5692", "12", "inf"])
+    >>> align_points(["-0.020072", "0.5692", "12", "inf"])
     ['-0.020072', '0.5692  ', '12       ', 'inf']
     """
     tails = [len(text) - min(text.find(c) if c in text else len(text) for c in ".e") for text in texts]
-    most = max(tails, default=0)
+    max_tail = max(tails, default=0)
     return [
-        text if text.strip("- ") in ("inf", "nan") else text + " " * (most - tail)
+        text if text.strip("- ") in ("inf", "nan") else text + " " * (max_tail - tail)
         for text, tail in zip(texts, tails, strict=True)
     ]
 
@@ -281,18 +281,18 @@ def short_labels(labels: Sequence[Any], widths: tuple[int, int] = LABEL_WIDTHS) 
     ['x', 'yyyyyyyyyyyyyyy…yyyyyyyyyyyyyy']
     """
     texts = [clean(label) for label in labels]
-    cut = texts
+    shortened = texts
     for width in widths:
-        cut = [shorten(text, width) for text in texts]
-        if len(set(cut)) == len(set(texts)):
-            return cut
-    fulls: dict[str, set[str]] = {}
-    for text, short in zip(texts, cut, strict=True):
-        fulls.setdefault(short, set()).add(text)
+        shortened = [shorten(text, width) for text in texts]
+        if len(set(shortened)) == len(set(texts)):
+            return shortened
+    full_by_short: dict[str, set[str]] = {}
+    for text, short in zip(texts, shortened, strict=True):
+        full_by_short.setdefault(short, set()).add(text)
     # Labels that are still equal get their position, like in R's make.unique.
     return [
-        short if len(fulls[short]) == 1 else f"{shorten(text, widths[1] - 1 - len(str(i)))}~{i}"
-        for i, (text, short) in enumerate(zip(texts, cut, strict=True), start=1)
+        short if len(full_by_short[short]) == 1 else f"{shorten(text, widths[1] - 1 - len(str(i)))}~{i}"
+        for i, (text, short) in enumerate(zip(texts, shortened, strict=True), start=1)
     ]
 
 
@@ -306,56 +306,60 @@ def fold(text: str, width: int) -> list[str]:
     """
     lines: list[str] = []
     line = ""
-    used = 0
+    line_width = 0
     for word in text.split(" "):
-        *full, rest = _pieces(word, width)
-        if full:
-            lines += [line, *full] if line else full
+        *full_lines, last_piece = _split_word(word, width)
+        if full_lines:
+            lines += [line, *full_lines] if line else full_lines
             line = ""
-            used = 0
-        taken = display_width(rest)
-        if line and used + 1 + taken > width:
+            line_width = 0
+        piece_width = display_width(last_piece)
+        if line and line_width + 1 + piece_width > width:
             lines.append(line)
-            line = rest
-            used = taken
+            line = last_piece
+            line_width = piece_width
         else:
-            used += 1 + taken if line else taken
-            line = f"{line} {rest}" if line else rest
+            line_width += 1 + piece_width if line else piece_width
+            line = f"{line} {last_piece}" if line else last_piece
     return [*lines, line]
 
 
-def _pieces(word: str, width: int) -> list[str]:
+def _split_word(word: str, width: int) -> list[str]:
     """Split a word into pieces of a display width, in one pass because words may be very long."""
     if display_width(word) <= width:
         return [word]
-    pieces = []
+    chunks = []
     start = 0
-    used = 0
-    for place, c in enumerate(word):
-        taken = _character_width(c)
-        if used + taken > width and place > start:
-            pieces.append(word[start:place])
-            start = place
-            used = 0
-        used += taken
-    return [*pieces, word[start:]]
+    chunk_width = 0
+    for position, c in enumerate(word):
+        character_width = _character_width(c)
+        if chunk_width + character_width > width and position > start:
+            chunks.append(word[start:position])
+            start = position
+            chunk_width = 0
+        chunk_width += character_width
+    return [*chunks, word[start:]]
 
 
-def _decimals(numbers: Sequence[float], error: float = math.inf) -> int:
+def _decimals(values: Sequence[float], error: float = math.inf) -> int:
     """Return the number of decimals of a column, -1 for exponents."""
-    sizes = [abs(x) for x in numbers if math.isfinite(x) and x != 0]
+    sizes = [abs(x) for x in values if math.isfinite(x) and x != 0]
     if not sizes:
         return 0
     top = _exponent(max(sizes))
     low = _exponent(min(sizes))
-    whole = max(top, 0) + 1
-    most = MIN_DIGITS - 1 - low
-    decimals = max(0, SIGNIFICANT_DIGITS - 1 - top, min(most, MAX_FIXED_DIGITS - whole))
-    needed = min(_decimals_for(error), MAX_DIGITS - whole)
-    large = top >= MAX_FIXED_DIGITS - 2 or whole + decimals > MAX_FIXED_DIGITS or most > decimals + 2
-    if top < -4 or (large and needed <= decimals):
+    n_integer_digits = max(top, 0) + 1
+    full_decimals = MIN_DIGITS - 1 - low
+    decimals = max(0, SIGNIFICANT_DIGITS - 1 - top, min(full_decimals, MAX_FIXED_DIGITS - n_integer_digits))
+    error_decimals = min(_decimals_for(error), MAX_DIGITS - n_integer_digits)
+    needs_exponents = (
+        top >= MAX_FIXED_DIGITS - 2
+        or n_integer_digits + decimals > MAX_FIXED_DIGITS
+        or full_decimals > decimals + 2
+    )
+    if top < -4 or (needs_exponents and error_decimals <= decimals):
         return -1
-    return _min_decimals(sizes, max(decimals, needed), error)
+    return _min_decimals(sizes, max(decimals, error_decimals), error)
 
 
 def _min_decimals(sizes: Sequence[float], decimals: int, error: float) -> int:
@@ -376,17 +380,17 @@ def _is_exact(x: float, text: str, error: float = math.inf) -> bool:
     return abs(float(text) - x) <= min(EXACT_TOLERANCE * abs(x), error / 100)
 
 
-def _texts(
-    numbers: Sequence[float], decimals: int, most: int = SIGNIFICANT_DIGITS - 1, error: float = math.inf
+def _format_alike(
+    values: Sequence[float], decimals: int, max_digits: int = SIGNIFICANT_DIGITS - 1, error: float = math.inf
 ) -> list[str]:
     """Format numbers of a column alike.
 
     Parameters
     ----------
-    numbers : sequence of float
+    values : sequence of float
     decimals : int
         Number of decimals; negative for exponents.
-    most : int
+    max_digits : int
         Largest number of digits after the point with exponents.
     error : float
         Rounding error that later computations with the numbers tolerate.
@@ -396,12 +400,14 @@ def _texts(
     list of str
     """
     if decimals >= 0:
-        return [_fixed(x, decimals) for x in numbers]
-    finite = [x for x in numbers if math.isfinite(x)]
+        return [_fixed(x, decimals) for x in values]
+    finite = [x for x in values if math.isfinite(x)]
     digits = next(
-        d for d in range(most + 1) if d == most or all(_is_exact(x, f"{x:.{d}e}", error) for x in finite)
+        d
+        for d in range(max_digits + 1)
+        if d == max_digits or all(_is_exact(x, f"{x:.{d}e}", error) for x in finite)
     )
-    texts = [f"{abs(x) if x == 0 else x:.{digits}e}" for x in numbers]
+    texts = [f"{abs(x) if x == 0 else x:.{digits}e}" for x in values]
     # Exponents get the same number of digits, which aligns the decimal points.
     n_digits = max((len(text.partition("e")[2]) for text in texts), default=0)
     padded = []
@@ -428,10 +434,10 @@ _SINGLE_FORMATS: Mapping[Format, Callable[[float], str]] = {
 
 def as_float(value: Any) -> float:
     """Return a cell as a float; missing cells are nan."""
-    return value if type(value) is float else math.nan if _missing(value) else float(value)
+    return value if type(value) is float else math.nan if _is_missing(value) else float(value)
 
 
-def _missing(value: Any) -> bool:
+def _is_missing(value: Any) -> bool:
     """Return whether a cell is missing."""
     return bool(pd.api.types.is_scalar(value) and pd.isna(value))
 
@@ -446,17 +452,26 @@ COLUMNS = (30, 16, 4)
 """Number of rows (columns) up to which a table is shown whole; else the numbers of first and last ones."""
 
 MAX_CELLS = 240
-FEW_ROWS = (20, 12, 4)
-FEW_COLUMNS = (8, 5, 1)
+SHORT_ROW_LIMITS = (20, 12, 4)
+SHORT_COLUMN_LIMITS = (8, 5, 1)
 """As `ROWS` and `COLUMNS`, for a table of more than `MAX_CELLS` cells that is one of several."""
 
 MAX_RANKED_ROWS = 31
 """Rows up to which a table with ranked rows is whole if it is one of several. Of a longer one half of them
 are shown, and a third if they are in groups."""
 
-LIMITS = {"low", "high"}
-BROOMS_LIMITS = {"conf_low", "conf_high"}
-ESTIMATES = {"coef", "estimate", "difference", "debiased", "se", "std_error", *LIMITS, *BROOMS_LIMITS}
+INTERVAL_COLUMNS = {"low", "high"}
+TIDY_INTERVAL_COLUMNS = {"conf_low", "conf_high"}
+ESTIMATE_COLUMNS = {
+    "coef",
+    "estimate",
+    "difference",
+    "debiased",
+    "se",
+    "std_error",
+    *INTERVAL_COLUMNS,
+    *TIDY_INTERVAL_COLUMNS,
+}
 """Columns with as many decimals as the confidence limits of their row."""
 
 INTERVAL = {"se": "std err", "low": "[0.025", "high": "0.975]", "aic": "AIC", "bic": "BIC"}
@@ -490,11 +505,11 @@ class Columns:
     def frame(self) -> pd.DataFrame:
         """The columns as a DataFrame."""
         values = self.values
-        named = values if isinstance(values, np.ndarray) else dict(zip(self.names, values, strict=True))
+        columns = values if isinstance(values, np.ndarray) else dict(zip(self.names, values, strict=True))
         labels: Any = self.index
         if self.levels:
             labels = pd.MultiIndex.from_tuples(labels, names=self.levels)
-        return pd.DataFrame(named, index=labels, columns=self.names)
+        return pd.DataFrame(columns, index=labels, columns=self.names)
 
 
 def frame_of(table: pd.DataFrame | Columns) -> pd.DataFrame:
@@ -661,20 +676,23 @@ class Grid:
     aligns: str = "r"
 
 
-def limit_rows(part: Part, more: str = "", most: int = MAX_RANKED_ROWS) -> Part:
-    """Return a section that shows `most` rows next to other sections; `more` is the code that shows more."""
-    if isinstance(part, Pairs):
-        return part
-    shown = part.shown and (part.shown[0], replace(part.shown[1], max_rows=most, more=more))
-    return replace(part, max_rows=most, more=more, shown=shown)
+def limit_rows(section: Part, more: str = "", max_rows: int = MAX_RANKED_ROWS) -> Part:
+    """Limit the rows of a section in a summary of several; `more` is the code that shows more of them."""
+    if isinstance(section, Pairs):
+        return section
+    replacement = section.shown and (
+        section.shown[0],
+        replace(section.shown[1], max_rows=max_rows, more=more),
+    )
+    return replace(section, max_rows=max_rows, more=more, shown=replacement)
 
 
-def grid_of(part: Part, labels: tuple[int, int] = LABEL_WIDTHS) -> Grid:
+def grid_of(section: Part, labels: tuple[int, int] = LABEL_WIDTHS) -> Grid:
     """Return the grid of a section, or of a header, whose rows are two labels with their values.
 
     Parameters
     ----------
-    part : Section or Pairs
+    section : Section or Pairs
     labels : (int, int)
         Display widths of labels; see `short_labels`.
 
@@ -682,20 +700,20 @@ def grid_of(part: Part, labels: tuple[int, int] = LABEL_WIDTHS) -> Grid:
     -------
     Grid
     """
-    if isinstance(part, Section):
-        return _grid(part.shown[1] if part.shown else part, labels)
-    items = pair_texts(part)
+    if isinstance(section, Section):
+        return _grid(section.shown[1] if section.shown else section, labels)
+    items = pair_texts(section)
     half = (len(items) + 1) // 2
     right = [*items[half:], ("", "")]
     cells = [[text, *right[min(i, len(right) - 1)]] for i, (_, text) in enumerate(items[:half])]
-    notes = [clean(part.note)] if part.note else []
+    notes = [clean(section.note)] if section.note else []
     return Grid([], [label for label, _ in items[:half]], cells, notes, aligns="rlr")
 
 
-def heading(part: Part) -> str:
+def heading(section: Part) -> str:
     """Return the title of a part as one line of bounded width."""
-    shown = part.shown[1] if isinstance(part, Section) and part.shown else part
-    return shorten(clean(shown.title), MAX_TITLE_WIDTH)
+    shown_section = section.shown[1] if isinstance(section, Section) and section.shown else section
+    return shorten(clean(shown_section.title), MAX_TITLE_WIDTH)
 
 
 def pair_texts(pairs: Pairs) -> list[tuple[str, str]]:
@@ -715,34 +733,40 @@ def _grid(section: Section, labels: tuple[int, int]) -> Grid:
     if not n * m:
         return Grid([], [], [], [clean(section.note or "Nothing to show.")])
     rows, columns = _shown_positions(section, ROWS, section.most_columns)
-    whole = rows, columns
+    all_positions = rows, columns
     if section.max_rows and section.worth is not None:
         rows = _top_rows(section.worth[1], frame_of(table).index, section.max_rows)
     elif section.max_rows and n * m > MAX_CELLS:
-        rows, columns = _shown_positions(section, FEW_ROWS if n <= ROWS[0] else ROWS, FEW_COLUMNS)
-    shown = [i for i in rows if i >= 0], [j for j in columns if j >= 0]
+        rows, columns = _shown_positions(
+            section, SHORT_ROW_LIMITS if n <= ROWS[0] else ROWS, SHORT_COLUMN_LIMITS
+        )
+    shown_index = [i for i in rows if i >= 0], [j for j in columns if j >= 0]
     # A table that is shown whole need not be copied.
-    if (len(shown[0]), len(shown[1])) != (n, m):
-        table = frame_of(table).iloc[shown]
+    if (len(shown_index[0]), len(shown_index[1])) != (n, m):
+        table = frame_of(table).iloc[shown_index]
     table = _columns_of(table)
-    before = _n_columns_before_triangle(section)
+    n_before = _n_columns_before_triangle(section)
     errors = _errors_of(section)
-    errors = errors[shown[0]] if errors.ndim == 1 else errors[np.ix_(*shown)]
+    errors = errors[shown_index[0]] if errors.ndim == 1 else errors[np.ix_(*shown_index)]
     lines = _cell_texts(section, table, errors, labels[1])
     headers = short_labels([section.headings.get(column, column) for column in table.names], labels)
     if section.triangle:
         lines = [
-            [text if j < before or j - before >= i else "" for j, text in enumerate(line)]
+            [text if j < n_before or j - n_before >= i else "" for j, text in enumerate(line)]
             for i, line in enumerate(lines)
         ]
     if -1 in columns:
-        gap = columns.index(-1)
-        headers.insert(gap, "…")
+        ellipsis_column = columns.index(-1)
+        headers.insert(ellipsis_column, "…")
         for i, line in enumerate(lines):
-            line.insert(gap, "" if section.triangle and i >= gap - before else "…")
-    stubs, lines = _with_stubs(table, lines, rows.index(-1) if -1 in rows else -1, labels)
+            line.insert(ellipsis_column, "" if section.triangle and i >= ellipsis_column - n_before else "…")
+    stubs, lines = _add_stubs(table, lines, rows.index(-1) if -1 in rows else -1, labels)
     return Grid(
-        headers, stubs, lines, _notes(section, rows, columns, more=(rows, columns) != whole), section.triangle
+        headers,
+        stubs,
+        lines,
+        _notes(section, rows, columns, has_more=(rows, columns) != all_positions),
+        section.triangle,
     )
 
 
@@ -759,43 +783,43 @@ def _errors_of(section: Section) -> Floats:
     return np.full(section.table.shape[0], math.inf) if section.errors is None else np.asarray(section.errors)
 
 
-def every_text(part: Part) -> list[list[str]]:
+def every_text(section: Part) -> list[list[str]]:
     """Return the texts of all cells of a table, also of those that are not shown.
 
     The list is empty if another table is shown instead.
     """
-    if isinstance(part, Pairs):
-        return [[item.printed] for item in part.items]
-    if part.shown or not math.prod(part.table.shape):
+    if isinstance(section, Pairs):
+        return [[item.printed] for item in section.items]
+    if section.shown or not math.prod(section.table.shape):
         return []
-    return _cell_texts(part, _columns_of(part.table), _errors_of(part), MAX_LABEL_WIDTH)
+    return _cell_texts(section, _columns_of(section.table), _errors_of(section), MAX_LABEL_WIDTH)
 
 
-def _top_rows(worth: Floats, index: pd.Index, most: int) -> list[int]:
+def _top_rows(criterion: Floats, index: pd.Index, max_lines: int) -> list[int]:
     """Return the positions of the rows with the largest values of a criterion, then of rows without a value.
 
     Within groups the rows are in descending order.
 
     Parameters
     ----------
-    worth : (n,) float array
+    criterion : (n,) float array
         The criterion.
     index : Index (n,)
-    most : int
+    max_lines : int
         Largest number of lines.
 
     Returns
     -------
     list of int
     """
-    least = np.nan_to_num(-worth, nan=np.inf)
-    n = len(worth)
-    if n <= most:
+    sort_keys = np.nan_to_num(-criterion, nan=np.inf)
+    n = len(criterion)
+    if n <= max_lines:
         return list(range(n))
-    rows = np.argsort(least, kind="stable")[: most // (1 + index.nlevels)]
+    rows = np.argsort(sort_keys, kind="stable")[: max_lines // (1 + index.nlevels)]
     if index.nlevels == 2:
         rows = rows[np.argsort(pd.factorize(index.get_level_values(0))[0][rows], kind="stable")]
-    return [*rows.tolist(), *np.flatnonzero(np.isnan(worth)).tolist()]
+    return [*rows.tolist(), *np.flatnonzero(np.isnan(criterion)).tolist()]
 
 
 def _n_columns_before_triangle(section: Section) -> int:
@@ -804,22 +828,22 @@ def _n_columns_before_triangle(section: Section) -> int:
 
 
 def _shown_positions(
-    section: Section, most_rows: tuple[int, int, int], most_columns: tuple[int, int, int]
+    section: Section, row_limits: tuple[int, int, int], column_limits: tuple[int, int, int]
 ) -> tuple[list[int], list[int]]:
     """Return the positions of the rows and of the columns shown, with -1 in place of those left out."""
-    before = _n_columns_before_triangle(section)
-    rows = _positions(section.table.shape[0], most_columns if section.triangle else most_rows)
-    columns = _positions(section.table.shape[1] - before, most_columns)
-    return rows, [*range(before), *(j + before if j >= 0 else j for j in columns)]
+    n_before = _n_columns_before_triangle(section)
+    rows = _positions(section.table.shape[0], column_limits if section.triangle else row_limits)
+    columns = _positions(section.table.shape[1] - n_before, column_limits)
+    return rows, [*range(n_before), *(j + n_before if j >= 0 else j for j in columns)]
 
 
-def _positions(count: int, sizes: tuple[int, int, int]) -> list[int]:
+def _positions(count: int, limits: tuple[int, int, int]) -> list[int]:
     """Return the positions of the rows or columns shown, with -1 in place of those left out."""
-    most, head, tail = sizes
-    return list(range(count)) if count <= most else [*range(head), -1, *range(count - tail, count)]
+    max_shown, head, tail = limits
+    return list(range(count)) if count <= max_shown else [*range(head), -1, *range(count - tail, count)]
 
 
-def _notes(section: Section, rows: list[int], columns: list[int], more: bool) -> list[str]:
+def _notes(section: Section, rows: list[int], columns: list[int], has_more: bool) -> list[str]:
     """Return the lines below a table.
 
     Parameters
@@ -827,7 +851,7 @@ def _notes(section: Section, rows: list[int], columns: list[int], more: bool) ->
     section : Section
     rows, columns : list of int
         Positions shown, with -1 for those left out.
-    more : bool
+    has_more : bool
         Whether an option would show more rows.
 
     Returns
@@ -835,33 +859,40 @@ def _notes(section: Section, rows: list[int], columns: list[int], more: bool) ->
     list of str
     """
     counts = dict(zip(("rows", "columns"), section.table.shape, strict=True))
-    places = {"rows": rows, "columns": columns}
-    shown = {what: sum(place >= 0 for place in places[what]) for what in counts}
-    worth = section.worth if section.max_rows else None
-    if worth is not None:
-        without = int(np.isnan(worth[1]).sum())
-        counts["rows"], shown["rows"] = counts["rows"] - without, shown["rows"] - without
-    gaps = [f"{shown[what]} of {count} {what}" for what, count in counts.items() if shown[what] < count]
+    positions = {"rows": rows, "columns": columns}
+    n_shown = {dimension: sum(position >= 0 for position in positions[dimension]) for dimension in counts}
+    ranking = section.worth if section.max_rows else None
+    if ranking is not None:
+        n_unranked = int(np.isnan(ranking[1]).sum())
+        counts["rows"], n_shown["rows"] = counts["rows"] - n_unranked, n_shown["rows"] - n_unranked
+    omissions = [
+        f"{n_shown[dimension]} of {count} {dimension}"
+        for dimension, count in counts.items()
+        if n_shown[dimension] < count
+    ]
     notes = [clean(section.note)] if section.note else []
-    if gaps:
-        by = "" if worth is None else f", the largest by {worth[0]} first"
-        notes.append(f"{' and '.join(gaps)} shown{by}; all of them: {clean(section.source) or '.tables'}.")
-        if section.more and more and worth is None:
+    if omissions:
+        ranking_text = "" if ranking is None else f", the largest by {ranking[0]} first"
+        notes.append(
+            f"{' and '.join(omissions)} shown{ranking_text}; "
+            f"all of them: {clean(section.source) or '.tables'}."
+        )
+        if section.more and has_more and ranking is None:
             notes[-1] += f" More of them: {section.more}."
     return notes
 
 
-def _cell_texts(section: Section, part: Columns, errors: Floats, longest: int) -> list[list[str]]:
+def _cell_texts(section: Section, cells: Columns, errors: Floats, max_width: int) -> list[list[str]]:
     """Format the cells of some rows and columns of a table.
 
     Parameters
     ----------
     section : Section
-    part : Columns
+    cells : Columns
         The rows and columns.
     errors : float array, by row or by cell
         Tolerated rounding errors.
-    longest : int
+    max_width : int
         Largest display width of text.
 
     Returns
@@ -869,34 +900,39 @@ def _cell_texts(section: Section, part: Columns, errors: Floats, longest: int) -
     list of list of str
         Texts row by row.
     """
-    labels = part.index if section.row_formats else [None] * len(part.index)
-    special = [section.row_formats.get(label) for label in labels]
-    columns = part.values
-    names = list(part.names)
+    labels = cells.index if section.row_formats else [None] * len(cells.index)
+    row_formats = [section.row_formats.get(label) for label in labels]
+    columns = cells.values
+    names = list(cells.names)
     values = columns.T.tolist() if isinstance(columns, np.ndarray) else list(map(list, columns))
-    plain = [[v for v, form in zip(column, special, strict=True) if form is None] for column in values]
+    column_values = [
+        [v for v, row_format in zip(column, row_formats, strict=True) if row_format is None]
+        for column in values
+    ]
     formats = section.formats
     forms = [formats if isinstance(formats, str) else formats.get(c, "general") for c in names]
-    within = [section.column_errors.get(column, math.inf) for column in names]
-    texts = [column_texts(*column) for column in zip(plain, forms, within, strict=True)]
-    kept = np.array([form is None for form in special], dtype=bool)
-    for j, column in _texts_across_columns(section, names, forms, plain, errors[kept]).items():
+    column_errors = [section.column_errors.get(column, math.inf) for column in names]
+    texts = [column_texts(*column) for column in zip(column_values, forms, column_errors, strict=True)]
+    has_column_format = np.array([row_format is None for row_format in row_formats], dtype=bool)
+    for j, column in _texts_across_columns(
+        section, names, forms, column_values, errors[has_column_format]
+    ).items():
         texts[j] = column
     for j, column in enumerate(texts):
-        texts[j] = [shorten(text, longest) for text in column] if forms[j] == "text" else column
-        if any(special):
+        texts[j] = [shorten(text, max_width) for text in column] if forms[j] == "text" else column
+        if any(row_formats):
             unformatted = iter(column)
-            texts[j] = point_aligned(
+            texts[j] = align_points(
                 [
-                    next(unformatted) if form is None else column_texts([value], form)[0]
-                    for value, form in zip(values[j], special, strict=True)
+                    next(unformatted) if row_format is None else column_texts([value], row_format)[0]
+                    for value, row_format in zip(values[j], row_formats, strict=True)
                 ]
             )
     return [list(line) for line in zip(*texts, strict=True)]
 
 
 def _texts_across_columns(
-    section: Section, names: list[Any], forms: list[Format], plain: list[list[Any]], errors: Floats
+    section: Section, names: list[Any], forms: list[Format], column_values: list[list[Any]], errors: Floats
 ) -> dict[int, list[str]]:
     """Format the columns whose decimals depend on other columns.
 
@@ -907,7 +943,7 @@ def _texts_across_columns(
         Names of the columns.
     forms : list of Format
         Their formats.
-    plain : list of list
+    column_values : list of list
         Values by column, without rows that have formats of their own.
     errors : float array, by row or by cell
         Tolerated rounding errors.
@@ -920,31 +956,33 @@ def _texts_across_columns(
     general = [j for j, form in enumerate(forms) if form == "general"]
     ratios = [j for j, form in enumerate(forms) if form == "ratio"]
     if section.shared:
-        return dict(zip(general, table_texts([plain[j] for j in general]), strict=True))
-    if ratios and set(names) >= LIMITS:
-        return _by_row(ratios, ratio_texts(_rows(plain, ratios)))
-    held = {names[j] for j in general}
-    if held >= LIMITS or held >= BROOMS_LIMITS:
-        general = [j for j in general if names[j] in ESTIMATES]
-        rows = _rows(plain, general)
+        return dict(zip(general, table_texts([column_values[j] for j in general]), strict=True))
+    if ratios and set(names) >= INTERVAL_COLUMNS:
+        return _by_row(ratios, ratio_texts(_rows(column_values, ratios)))
+    general_names = {names[j] for j in general}
+    if general_names >= INTERVAL_COLUMNS or general_names >= TIDY_INTERVAL_COLUMNS:
+        general = [j for j in general if names[j] in ESTIMATE_COLUMNS]
+        rows = _rows(column_values, general)
         errors = np.fmin(errors, _standard_errors(rows, [names[j] for j in general]) / 200)
         return _by_row(general, row_texts(rows, errors.tolist()))
     if errors.ndim == 2:
-        alone = {j: row_texts([[as_float(x)] for x in plain[j]], errors[:, j].tolist()) for j in general}
-        return {j: point_aligned([text for (text,) in texts]) for j, texts in alone.items()}
+        texts_by_column = {
+            j: row_texts([[as_float(x)] for x in column_values[j]], errors[:, j].tolist()) for j in general
+        }
+        return {j: align_points([text for (text,) in texts]) for j, texts in texts_by_column.items()}
     if section.errors is None:
         return {}
-    return _by_row(general, row_texts(_rows(plain, general), errors.tolist()))
+    return _by_row(general, row_texts(_rows(column_values, general), errors.tolist()))
 
 
 def _standard_errors(rows: list[list[float]], names: list[Any]) -> Floats:
     """Return the standard error of each row, or a quarter of its interval; infinite if it has neither."""
-    short = {"std_error": "se", "conf_low": "low", "conf_high": "high"}
+    short_names = {"std_error": "se", "conf_low": "low", "conf_high": "high"}
     values = np.array(rows, dtype=np.float64).reshape(len(rows), len(names))
-    columns = dict(zip((short.get(name, name) for name in names), values.T, strict=True))
+    columns = dict(zip((short_names.get(name, name) for name in names), values.T, strict=True))
     with np.errstate(invalid="ignore"):
-        spread = columns["se"] if "se" in columns else (columns["high"] - columns["low"]) / 4
-    return np.where(spread > 0, spread, math.inf)
+        standard_errors = columns["se"] if "se" in columns else (columns["high"] - columns["low"]) / 4
+    return np.where(standard_errors > 0, standard_errors, math.inf)
 
 
 def _rows(columns: list[list[Any]], chosen: list[int]) -> list[list[float]]:
@@ -954,11 +992,11 @@ def _rows(columns: list[list[Any]], chosen: list[int]) -> list[list[float]]:
 
 def _by_row(chosen: list[int], texts: list[list[str]]) -> dict[int, list[str]]:
     """Return texts by row as aligned texts by column."""
-    return {j: point_aligned(column) for j, column in zip(chosen, zip(*texts, strict=True), strict=False)}
+    return {j: align_points(column) for j, column in zip(chosen, zip(*texts, strict=True), strict=False)}
 
 
-def _with_stubs(
-    table: Columns, lines: list[list[str]], gap: int, labels: tuple[int, int]
+def _add_stubs(
+    table: Columns, lines: list[list[str]], ellipsis_row: int, labels: tuple[int, int]
 ) -> tuple[list[str], list[list[str]]]:
     """Add row labels, a line for each group, and an ellipsis for rows that are left out.
 
@@ -967,7 +1005,7 @@ def _with_stubs(
     table : Columns
     lines : list of list of str
         Texts of the rows.
-    gap : int
+    ellipsis_row : int
         Row before which rows are left out, -1 for none.
     labels : tuple of int
         Display widths of labels.
@@ -978,16 +1016,16 @@ def _with_stubs(
         Labels of the lines.
     lines : list of list of str
     """
-    ends = list(table.index)
+    row_labels = list(table.index)
     grouped = len(table.levels) == 2
-    stubs = short_labels([end[-1] for end in ends] if table.levels else ends, labels)
-    outer = short_labels([end[0] for end in ends], labels) if grouped else []
+    stubs = short_labels([row_label[-1] for row_label in row_labels] if table.levels else row_labels, labels)
+    group_labels = short_labels([row_label[0] for row_label in row_labels], labels) if grouped else []
     blank = [""] * len(lines[0])
     labelled: list[tuple[str, list[str]]] = []
     for i, (stub, line) in enumerate(zip(stubs, lines, strict=True)):
-        if i == gap:
+        if i == ellipsis_row:
             labelled.append(("…", blank))
-        if grouped and (i in (0, gap) or outer[i] != outer[i - 1]):
-            labelled.append((outer[i], blank))
+        if grouped and (i in (0, ellipsis_row) or group_labels[i] != group_labels[i - 1]):
+            labelled.append((group_labels[i], blank))
         labelled.append((f"  {stub}" if grouped else stub, line))
     return [stub for stub, _ in labelled], [line for _, line in labelled]

@@ -78,7 +78,7 @@ def as_html(summary: SummaryContent) -> str:
     str
     """
     title = html.escape(clean(summary.title))
-    body = "\n".join(_section(part) for part in summary._parts.values())
+    body = "\n".join(_section(section) for section in summary._parts.values())
     if summary._last_line:
         body += f"\n{_note(summary._last_line)}"
     return (
@@ -92,11 +92,11 @@ def _note(text: str) -> str:
     return f'<div class="discrim-note">{html.escape(text)}</div>'
 
 
-def _section(part: Part) -> str:
+def _section(section: Part) -> str:
     """Format a section as a collapsible element."""
-    grid = grid_of(part)
-    name = heading(part)
-    is_header = isinstance(part, Pairs)
+    grid = grid_of(section)
+    name = heading(section)
+    is_header = isinstance(section, Pairs)
     if is_header and not grid.cells:
         return "\n".join(map(_note, (name, *grid.notes)))
     lines = [_header_table(grid, name) if is_header else _grid_table(grid, name)] if grid.cells else []
@@ -152,9 +152,9 @@ def _table(caption: str, head: list[str], rows: list[str]) -> str:
 
 
 def _cell(tag: str, text: str, attributes: str = "") -> str:
-    bare = text.rstrip(" ")
+    stripped = text.rstrip(" ")
     # Blanks that align decimal points get the width of a digit.
-    escaped = html.escape(bare) + "\u2007" * (len(text) - len(bare))
+    escaped = html.escape(stripped) + "\u2007" * (len(text) - len(stripped))
     return f'<{" ".join(filter(None, [tag, attributes]))} align="right">{escaped}</{tag}>'
 
 

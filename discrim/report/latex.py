@@ -92,11 +92,11 @@ def _escaped_character(cluster: str) -> str:
             return rf"\ensuremath{{{SIGNS[c]}}}"
         if c in SPECIAL or ord(c) < 0x180:
             return SPECIAL.get(c, c)
-        kind, *codes = (unicodedata.decomposition(c) or "none").split()
-        if kind in ("<super>", "<sub>"):
+        decomposition_tag, *codes = (unicodedata.decomposition(c) or "none").split()
+        if decomposition_tag in ("<super>", "<sub>"):
             inner = _escaped_characters("".join(chr(int(code, 16)) for code in codes))
-            return rf"\ensuremath{{{'^' if kind == '<super>' else '_'}{{{inner}}}}}"
-        if kind.startswith("<") and c not in KNOWN:
+            return rf"\ensuremath{{{'^' if decomposition_tag == '<super>' else '_'}{{{inner}}}}}"
+        if decomposition_tag.startswith("<") and c not in KNOWN:
             return _escaped_characters(unicodedata.normalize("NFKC", c))
     base, *marks = list(unicodedata.normalize("NFD", cluster))
     greek = GREEK_NAME.fullmatch(unicodedata.name(base, ""))
@@ -137,14 +137,14 @@ def prose(text: str) -> str:
 def _breakable(word: str) -> str:
     if display_width(word) <= 16:
         return escaped(word)
-    parts = re.findall(r"(?:[A-Za-z0-9]{1,12}[^A-Za-z0-9]?|[^A-Za-z0-9])[\u0300-\u036f]*", word)
-    return r"\allowbreak{}".join(map(escaped, parts))
+    segments = re.findall(r"(?:[A-Za-z0-9]{1,12}[^A-Za-z0-9]?|[^A-Za-z0-9])[\u0300-\u036f]*", word)
+    return r"\allowbreak{}".join(map(escaped, segments))
 
 
 def stub_or_header(text: str) -> str:
     """Return a label; a number has a true minus sign."""
-    found = NUMBER.fullmatch(text)
-    return _number(found, 0) if found and not found[1] else escaped(text)
+    match = NUMBER.fullmatch(text)
+    return _number(match, 0) if match and not match[1] else escaped(text)
 
 
 def column_cells(texts: Sequence[str]) -> list[str]:
@@ -159,19 +159,20 @@ def column_cells(texts: Sequence[str]) -> list[str]:
     1.5$\times$10$^{-7}$
     $<$0.001
     """
-    found = [NUMBER.fullmatch(text) for text in texts]
-    powers = [_exponent(match) if match else "" for match, text in zip(found, texts, strict=True) if text]
+    matches = [NUMBER.fullmatch(text) for text in texts]
+    powers = [_exponent(match) if match else "" for match, text in zip(matches, texts, strict=True) if text]
     longest = max(map(len, powers)) if powers and all(powers) else 0
     return [
         _text_cell(text) if match is None else _number(match, longest)
-        for text, match in zip(texts, found, strict=True)
+        for text, match in zip(texts, matches, strict=True)
     ]
 
 
 def _text_cell(text: str) -> str:
-    parts = MINUS.split(text)
+    pieces_of_text = MINUS.split(text)
     return "$-$".join(
-        escaped(part) + " " * (part[-1:] == " " and i + 1 < len(parts)) for i, part in enumerate(parts)
+        escaped(segment) + " " * (segment[-1:] == " " and i + 1 < len(pieces_of_text))
+        for i, segment in enumerate(pieces_of_text)
     )
 
 
@@ -200,10 +201,10 @@ def _number(match: re.Match[str], longest: int) -> str:
 
 def number_width(text: str) -> float:
     """Width of a cell in points at 10 points."""
-    found = NUMBER.fullmatch(text)
-    if found is None:
+    match = NUMBER.fullmatch(text)
+    if match is None:
         return latex_width(text) + 5 * len(MINUS.findall(text))
-    less, sign, digits, power, blanks = found.groups()
+    less, sign, digits, power, blanks = match.groups()
     width = OTHER * bool(less) + OTHER * bool(sign) + latex_width(digits) + 5 * len(blanks)
     return width + (18 + 6 + 4 * len(power) if power else 0)
 
@@ -216,10 +217,10 @@ def latex_width(text: str) -> float:
 def broken_lines(text: str, width: float) -> list[str]:
     """Return a text in lines of a width in points, broken at blanks, else after signs, else anywhere."""
     lines = [""]
-    for part in re.findall(r"[^\W_]+[\W_]?\s*|[\W_]\s*", text):
-        if lines[-1] and latex_width(lines[-1] + part.rstrip()) > width:
+    for segment in re.findall(r"[^\W_]+[\W_]?\s*|[\W_]\s*", text):
+        if lines[-1] and latex_width(lines[-1] + segment.rstrip()) > width:
             lines.append("")
-        for c in part if latex_width(part) > width else [part]:
+        for c in segment if latex_width(segment) > width else [segment]:
             if lines[-1] and latex_width(lines[-1] + c) > width:
                 lines.append("")
             lines[-1] += c
@@ -323,19 +324,19 @@ def as_latex(
     \end{table}
     """
     _validate_options(caption, label, position, textwidth)
-    parts = summary._parts
+    sections = summary._parts
     title = summary.title
-    single = len(parts) == 1
+    single = len(sections) == 1
     stem = f"tab:{_slug(title.partition(':')[0])}" if label is None else label
-    names = _slugs(parts)
+    names = _slugs(sections)
     floats = [RULES]
-    for i, (key, part) in enumerate(parts.items()):
-        text = prose(f"{clean(title)}: {heading(part)}")
+    for i, (key, section) in enumerate(sections.items()):
+        text = prose(f"{clean(title)}: {heading(section)}")
         if caption is not None:
-            text = caption if single else f"{caption}: {prose(heading(part))}"
+            text = caption if single else f"{caption}: {prose(heading(section))}"
         name = stem if single and label is not None else f"{stem}-{names[key]}"
         page_break = "\\clearpage\n" if i and i % FLOATS_PER_PAGE_BREAK == 0 else ""
-        floats.append(page_break + _float(grid_of(part), text, name, position, textwidth))
+        floats.append(page_break + _float(grid_of(section), text, name, position, textwidth))
     return "\n\n".join(floats)
 
 
@@ -349,29 +350,30 @@ def _validate_options(caption: Any, label: Any, position: Any, textwidth: Any) -
     textwidth : float or None
     """
     if not isinstance(caption, str | None):
-        raise DataError(f"caption={caption!r} is not valid.", hint="Give a text, in LaTeX.")
+        raise DataError(f"caption={caption!r} is not valid.", hint="Give a text in LaTeX.")
     if label is not None and not (isinstance(label, str) and re.fullmatch(r"[^\s\\{}%#~^$&,]+", label)):
         raise DataError(
             f"label={label!r} is not valid.",
-            hint="Give a name such as 'tab:iris', of letters, figures, '-', ':', '.' and '_'.",
+            hint="Give a name of letters, digits, '-', ':', '.' and '_', for example 'tab:iris'.",
         )
     if not (isinstance(position, str) and re.fullmatch(r"[!htbpH]+", position)):
         raise DataError(
-            f"position={position!r} is not valid.", hint="Give letters that LaTeX takes, such as 'htbp'."
+            f"position={position!r} is not valid.",
+            hint="Give letters that LaTeX accepts, for example 'htbp'.",
         )
     if textwidth is not None and (
         isinstance(textwidth, bool) or not isinstance(textwidth, int | float) or not 150 <= textwidth < 1e5
     ):
         raise DataError(
             f"textwidth={textwidth!r} is not valid.",
-            hint="Give the points that \\the\\textwidth prints, 150 at least.",
+            hint="Give the width in points that \\the\\textwidth prints, at least 150.",
         )
 
 
 def _slug(text: str) -> str:
     """Convert a text to a part of a label: lower case ASCII with hyphens."""
-    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii").lower()
-    return re.sub(r"[^a-z0-9_]+", "-", plain).strip("-") or "summary"
+    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii").lower()
+    return re.sub(r"[^a-z0-9_]+", "-", ascii_text).strip("-") or "summary"
 
 
 def _slugs(keys: Iterable[str]) -> dict[str, str]:
@@ -422,9 +424,9 @@ def _tabulars(grid: Grid, textwidth: float | None) -> str:
     available /= FOOTNOTESIZE if size else 1
     if not grid.headers and len(columns) > 1 and stub_width + sum(widths) > available:
         # Two columns of labels and values become one.
-        right = [(line[1], line[2]) for line in grid.cells if line[1] or line[2]]
-        labels = [*grid.stubs, *(label for label, _ in right)]
-        values = [*([line[0]] for line in grid.cells), *([value] for _, value in right)]
+        stop = [(line[1], line[2]) for line in grid.cells if line[1] or line[2]]
+        labels = [*grid.stubs, *(label for label, _ in stop)]
+        values = [*([line[0]] for line in grid.cells), *([value] for _, value in stop)]
         return _tabulars(Grid([], labels, values, [], aligns="r"), textwidth)
     panels = [0]
     if textwidth is not None:
@@ -435,8 +437,8 @@ def _tabulars(grid: Grid, textwidth: float | None) -> str:
                 width = stub_width
             width += column_width
     return size + "\\par\\medskip\n".join(
-        _tabular(grid, stubs, headers[left:right], columns[left:right], left)
-        for left, right in pairwise([*panels, len(columns)])
+        _tabular(grid, stubs, headers[start:stop], columns[start:stop], start)
+        for start, stop in pairwise([*panels, len(columns)])
     )
 
 
@@ -472,7 +474,9 @@ def _cell(text: str, tex: str, max_width: float, layout: str, width: float | Non
     return Cell(rf"\begin{{tabular}}{layout}{body}\end{{tabular}}", max(map(latex_width, lines)))
 
 
-def _tabular(grid: Grid, stubs: list[Cell], headers: list[Cell], columns: list[list[Cell]], left: int) -> str:
+def _tabular(
+    grid: Grid, stubs: list[Cell], headers: list[Cell], columns: list[list[Cell]], start: int
+) -> str:
     """Return some columns as a tabular.
 
     Parameters
@@ -481,16 +485,16 @@ def _tabular(grid: Grid, stubs: list[Cell], headers: list[Cell], columns: list[l
     stubs, headers : list of Cell
         Labels of the rows, and headings of these columns.
     columns : list of list of Cell
-    left : int
+    start : int
         Position of the first column in the grid.
 
     Returns
     -------
     str
     """
-    right = left + len(columns)
+    stop = start + len(columns)
     # Below the diagonal a panel is blank.
-    filled = [i for i, line in enumerate(grid.cells) if any(line[left:right]) or not grid.triangle]
+    filled = [i for i, line in enumerate(grid.cells) if any(line[start:stop]) or not grid.triangle]
     rows = [[cell.tex for cell in row] for row in zip(stubs, *columns, strict=True)][: filled[-1] + 1]
     if headers:
         rows.insert(0, ["", *(cell.tex for cell in headers)])
@@ -500,6 +504,6 @@ def _tabular(grid: Grid, stubs: list[Cell], headers: list[Cell], columns: list[l
     ]
     if headers:
         lines.insert(1, r"\midrule")
-    aligns = "".join(grid.aligns[j % len(grid.aligns)] for j in range(left, right))
+    aligns = "".join(grid.aligns[j % len(grid.aligns)] for j in range(start, stop))
     body = "\n".join(["\\toprule", *lines, "\\bottomrule"])
     return f"\\begin{{tabular}}{{@{{}}l{aligns}@{{}}}}\n{body}\n\\end{{tabular}}\n"

@@ -26,9 +26,9 @@ def as_markdown(summary: SummaryContent) -> str:
     return "\n\n".join(lines)
 
 
-def section_markdown(part: Part) -> str:
+def section_markdown(section: Part) -> str:
     """Return a section as Markdown, with its title as a heading of the third level."""
-    grid = grid_of(part)
+    grid = grid_of(section)
     table = ""
     if grid.cells:
         width = len(grid.cells[0])
@@ -39,7 +39,7 @@ def section_markdown(part: Part) -> str:
         aligns = "l" + "".join(grid.aligns[j % len(grid.aligns)] for j in range(width))
         table = "\n\n" + pipe_table(lines, aligns)
     notes = "".join(f"\n\n{escaped_paragraph(note)}" for note in grid.notes)
-    return f"### {escaped(heading(part))}{table}{notes}"
+    return f"### {escaped(heading(section))}{table}{notes}"
 
 
 def pipe_table(lines: list[list[str]], aligns: str) -> str:
@@ -71,10 +71,10 @@ def _filled(text: str, width: int, align: str) -> str:
 
 def _escaped_cell(text: str) -> str:
     """Return a cell; blanks that align decimal points get the widths of digits and of a point."""
-    bare = text.rstrip(" ")
-    blanks = len(text) - len(bare)
-    point = "&puncsp;" if blanks and "." not in bare else ""
-    return escaped(bare) + point + "&numsp;" * (blanks - bool(point))
+    stripped = text.rstrip(" ")
+    blanks = len(text) - len(stripped)
+    point = "&puncsp;" if blanks and "." not in stripped else ""
+    return escaped(stripped) + point + "&numsp;" * (blanks - bool(point))
 
 
 def escaped(text: str) -> str:

@@ -91,8 +91,8 @@ def as_result_table(value: T) -> T:
     if type(table) is pd.DataFrame:
         table.__class__ = ResultTable
     elif type(table) is dict:
-        for each in table.values():
-            as_result_table(each)
+        for dimension in table.values():
+            as_result_table(dimension)
     return value
 
 
@@ -100,10 +100,10 @@ def returning_result_table(function: Callable[P, T]) -> Callable[P, T]:
     """Have a function return a ResultTable, which prints all of its columns, instead of a plain DataFrame."""
 
     @wraps(function)
-    def called(*args: P.args, **kwargs: P.kwargs) -> T:
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
         return as_result_table(function(*args, **kwargs))
 
-    return called
+    return wrapper
 
 
 @contextmanager

@@ -42,8 +42,8 @@ class SectionFunctions(Sections):
         Functions to call first if all sections of a set are needed, because they make these cheaper.
     """
 
-    def __init__(self, parts: Mapping[str, Callable[..., Part]], by_name: Iterable[str] = ()) -> None:
-        super().__init__(parts)
+    def __init__(self, functions: Mapping[str, Callable[..., Part]], by_name: Iterable[str] = ()) -> None:
+        super().__init__(functions)
         self.preparations: list[tuple[set[str], Callable[..., object]]] = []
         self.by_name = frozenset(by_name)
 
@@ -68,11 +68,14 @@ class Summary:
     """
 
     def __init__(
-        self, title: str, parts: Mapping[str, Part], others: Mapping[str, Callable[[], Part]] | None = None
+        self,
+        title: str,
+        sections: Mapping[str, Part],
+        unshown: Mapping[str, Callable[[], Part]] | None = None,
     ) -> None:
         self.title = title
-        self._parts = dict(parts)
-        self._others = dict(others or {})
+        self._parts = dict(sections)
+        self._others = dict(unshown or {})
 
     # One line for each format of tables.
     as_text = text.as_text
@@ -100,17 +103,19 @@ class Summary:
 
     def _all_parts(self) -> dict[str, Part]:
         """Return all sections, also those that are left out or replaced by another form."""
-        parts: dict[str, Part] = {}
-        for key, part in (self._parts | {key: make() for key, make in self._others.items()}).items():
-            parts[key] = part
-            if isinstance(part, Section) and part.shown:
-                parts |= [part.shown]
-        return parts
+        sections: dict[str, Part] = {}
+        for key, section in (self._parts | {key: make() for key, make in self._others.items()}).items():
+            sections[key] = section
+            if isinstance(section, Section) and section.shown:
+                sections |= [section.shown]
+        return sections
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
         """The numbers of the sections, unrounded; also of those that are left out unless named."""
-        return as_result_table({key: frame_of(part.table).copy() for key, part in self._all_parts().items()})
+        return as_result_table(
+            {key: frame_of(section.table).copy() for key, section in self._all_parts().items()}
+        )
 
     @property
     def _last_line(self) -> str:
@@ -120,26 +125,28 @@ class Summary:
             return ""
         return clean(f'Not shown: {", ".join(names)}. See summary("{names[0]}"), or summary("all").')
 
-    def _with(self, parts: Mapping[str, Part]) -> Summary:
+    def _with_sections(self, sections: Mapping[str, Part]) -> Summary:
         """Return the summary with other sections."""
-        return Summary(self.title, parts, self._others)
+        return Summary(self.title, sections, self._others)
 
     def only(self, keys: Sequence[str]) -> Summary:
         """Return the summary with some of its sections."""
-        return Summary(self.title, {key: part for key, part in self._parts.items() if key in keys})
+        return Summary(self.title, {key: section for key, section in self._parts.items() if key in keys})
 
     def shortened(self) -> Summary:
         """Return the summary with fewer rows of its long tables."""
-        return self._with({key: limit_rows(part, most=MAX_BRIEF_ROWS) for key, part in self._parts.items()})
+        return self._with_sections(
+            {key: limit_rows(section, max_rows=MAX_BRIEF_ROWS) for key, section in self._parts.items()}
+        )
 
     def noted(self, note: str) -> Summary:
         """Return the summary with a note below the first of its sections."""
-        key, part = next(iter(self._parts.items()))
-        return self.extended(key, replace(part, note=f"{part.note} {note}".strip()))
+        key, section = next(iter(self._parts.items()))
+        return self.extended(key, replace(section, note=f"{section.note} {note}".strip()))
 
-    def extended(self, name: str, part: Part) -> Summary:
+    def extended(self, name: str, section: Part) -> Summary:
         """Return the summary with another section at its end, or with one replaced."""
-        return self._with(self._parts | {name: part})
+        return self._with_sections(self._parts | {name: section})
 
     def followed(self, other: Summary, prefix: str, heading: str) -> Summary:
         """Return the summary followed by another.
@@ -156,13 +163,13 @@ class Summary:
         -------
         Summary
         """
-        parts = {f"{prefix}{key}": part for key, part in other._parts.items()}
-        first = next(iter(parts))
-        return self._with(self._parts | parts | {first: replace(parts[first], title=heading)})
+        sections = {f"{prefix}{key}": section for key, section in other._parts.items()}
+        first = next(iter(sections))
+        return self._with_sections(self._parts | sections | {first: replace(sections[first], title=heading)})
 
 
 def summarize(
-    title: str, parts: Mapping[str, Callable[[], Part]], pick: Sequence[str] | None = None
+    title: str, functions: Mapping[str, Callable[[], Part]], pick: Sequence[str] | None = None
 ) -> Summary:
     """Return the summary of the chosen sections; the others are not computed.
 
@@ -170,7 +177,7 @@ def summarize(
     ----------
     title : str
         The title.
-    parts : mapping of str to callable
+    functions : mapping of str to callable
         Functions that compute the sections.
     pick : sequence of str, optional
         Names of sections in order, of which "all" stands for those that are not named; by default all but
@@ -188,33 +195,44 @@ def summarize(
     if isinstance(pick, set | frozenset) or not isinstance(pick, Iterable | None):
         raise DataError(
             f"sections={pick!r} is not valid.",
-            hint=f"Give a list of names in the order wanted, of {', '.join(parts)}.",
+            hint=f"Give a list of names in order. The sections are {', '.join(functions)}.",
         )
     by_name: frozenset[str] = frozenset()
     if pick is None:
-        by_name = parts.by_name if isinstance(parts, SectionFunctions) else by_name
-        keys = [key for key in parts if key not in by_name]
+        by_name = functions.by_name if isinstance(functions, SectionFunctions) else by_name
+        keys = [key for key in functions if key not in by_name]
     else:
         keys = [pick] if isinstance(pick, str) else list(pick)
-    is_whole = pick is None or (keys == ["all"] and "all" not in parts)
-    if "all" in keys and "all" not in parts:
-        at = keys.index("all")
-        keys = list(dict.fromkeys([*keys[:at], *(key for key in parts if key not in keys), *keys[at + 1 :]]))
-    unknown = [key for key in keys if not (isinstance(key, str) and key in parts)]
-    if unknown:
-        near = get_close_matches(str(unknown[0]), parts, n=1)
-        hint = f"Did you mean {near[0]!r}? There are" if near else "Name some of"
-        raise DataError(
-            f"No section {unknown[0]!r} in this summary.", hint=f'{hint} {", ".join(parts)}; or "all".'
+    is_whole = pick is None or (keys == ["all"] and "all" not in functions)
+    if "all" in keys and "all" not in functions:
+        all_position = keys.index("all")
+        keys = list(
+            dict.fromkeys(
+                [
+                    *keys[:all_position],
+                    *(key for key in functions if key not in keys),
+                    *keys[all_position + 1 :],
+                ]
+            )
         )
-    shown: dict[str, Part] = {}
+    unknown = [key for key in keys if not (isinstance(key, str) and key in functions)]
+    if unknown:
+        close_matches = get_close_matches(str(unknown[0]), functions, n=1)
+        hint = f"Did you mean {close_matches[0]!r}? " if close_matches else ""
+        raise DataError(
+            f"Unknown section {unknown[0]!r} in this summary.",
+            hint=f'{hint}The sections are {", ".join(functions)}; "all" stands for all of them.',
+        )
+    sections: dict[str, Part] = {}
     with Progress(len(keys), "summary") as progress:
-        for names, prepare in parts.preparations if isinstance(parts, SectionFunctions) else ():
+        for names, prepare in functions.preparations if isinstance(functions, SectionFunctions) else ():
             if names <= set(keys):
                 prepare()
         for key in keys:
-            shown[key] = parts[key]()
+            sections[key] = functions[key]()
             progress(1)
-    if is_whole and len(shown) > 1:
-        shown = {key: limit_rows(part, f"summary(sections=[{key!r}])") for key, part in shown.items()}
-    return Summary(title, shown, {key: parts[key] for key in parts if key in by_name})
+    if is_whole and len(sections) > 1:
+        sections = {
+            key: limit_rows(section, f"summary(sections=[{key!r}])") for key, section in sections.items()
+        }
+    return Summary(title, sections, {key: functions[key] for key in functions if key in by_name})

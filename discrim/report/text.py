@@ -80,8 +80,8 @@ def as_text(summary: SummaryContent, width: int | None = None) -> str:
     """
     width = _validate_width(width)
     body: list[str] = []
-    for part in summary._parts.values():
-        lines = _pairs_lines(part, width) if isinstance(part, Pairs) else _section_lines(part, width)
+    for section in summary._parts.values():
+        lines = _pairs_lines(section, width) if isinstance(section, Pairs) else _section_lines(section, width)
         body += ["", *lines] if body else lines
     if summary._last_line:
         body += ["", *fold(summary._last_line, _note_width(body, width))]
@@ -103,7 +103,7 @@ def _validate_width(width: Any) -> int:
         value = repr(width) if isinstance(width, str | int | float) else f"<{type(width).__name__}>"
         raise DataError(
             f"width={value} is not valid.",
-            hint=f"Give a whole number of columns, {MIN_WIDTH} or more, or leave it out for the terminal's.",
+            hint=f"Give a whole number of columns, at least {MIN_WIDTH}, or omit it for the terminal width.",
         )
     return columns
 
@@ -154,13 +154,13 @@ def _shortened_to_line(grid: Grid, section: Section, width: int) -> Grid:
     if sum(widths) <= available:
         return grid
     end = len(widths) - last
-    kept = max(1, sum(1 for j in range(end) if sum(widths[: j + 1]) + 3 + sum(widths[end:]) <= available))
-    headers, *cells = ([*line[:kept], "…", *line[end:]] for line in (grid.headers, *grid.cells))
+    n_kept = max(1, sum(1 for j in range(end) if sum(widths[: j + 1]) + 3 + sum(widths[end:]) <= available))
+    headers, *cells = ([*line[:n_kept], "…", *line[end:]] for line in (grid.headers, *grid.cells))
     grid = replace(grid, headers=headers, cells=cells)
     if len(grid.cells) < section.table.shape[0]:
         # The note on the rows that are left out already refers to the full table.
         return grid
-    note = f"{kept + last} of {len(widths)} columns shown. More of them: {section.more or section.source}."
+    note = f"{n_kept + last} of {len(widths)} columns shown. More of them: {section.more or section.source}."
     return replace(grid, notes=[*grid.notes, note])
 
 
@@ -214,14 +214,14 @@ def _pairs_lines(pairs: Pairs, width: int) -> list[str]:
     """Return the lines of a header: two columns of labels with values, or one if two are too wide."""
     items = pair_texts(pairs)
     half = (len(items) + 1) // 2
-    left = _justified(items[:half])
+    left_items = _justified(items[:half])
     right = _justified(items[half:])
-    left_width = max(map(display_width, left), default=0)
+    left_width = max(map(display_width, left_items), default=0)
     if left_width + 4 + max(map(display_width, right), default=0) > width:
-        left = _justified(_folded(items, width))
+        left_items = _justified(_folded(items, width))
         right = []
     lines = fold(heading(pairs), width)
-    for i, line in enumerate(left):
+    for i, line in enumerate(left_items):
         gap = " " * (left_width - display_width(line) + 4)
         lines.append(f"{line}{gap}{right[i]}" if i < len(right) else line.rstrip())
     if pairs.note:

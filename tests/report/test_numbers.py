@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discrim.report.grid import (
+    align_points,
     clean,
     column_texts,
     display_width,
     fold,
     p_text,
-    point_aligned,
     short_labels,
     shorten,
 )
@@ -81,7 +81,7 @@ def test_a_p_value_is_never_zero(p):
 @given(st.lists(st.decimals(-999, 999, places=None, allow_nan=False), min_size=1, max_size=5))
 def test_points_come_to_stand_under_one_another(numbers):
     texts = [f"{number:f}" for number in numbers]
-    aligned = point_aligned(texts)
+    aligned = align_points(texts)
     assert [text.rstrip() for text in aligned] == texts
     assert len({len(text) - (text.find(".") if "." in text else len(text.rstrip())) for text in aligned}) == 1
 

@@ -22,7 +22,7 @@ from discrim.core.numerics.atomic_write import atomic_write
 from discrim.errors import unwritable
 from discrim.report.grid import Grid, Part, Section, clean, display_width, grid_of, heading
 from discrim.report.markdown import escaped, escaped_paragraph, pipe_table, section_markdown
-from discrim.report.plots.points import DARK, LIGHT, Colours, dots_of, image_of
+from discrim.report.plots.points import DARK, LIGHT, Colours, image_of, png_of
 from discrim.report.plots.style import DPI
 from discrim.report.tables import Summary
 from discrim.report.text import column_ranges
@@ -108,7 +108,7 @@ footer {{ margin-top: 3rem; border-top: 1px solid var(--line); color: var(--fain
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 """Content security policy of a page: only its own styles and images."""
 
-RUNS = "; script-src 'unsafe-inline' 'unsafe-eval'"
+SCRIPT_POLICY = "; script-src 'unsafe-inline' 'unsafe-eval'"
 """Addition to the policy for pages with inline scripts, which cannot contact a server either."""
 
 
@@ -212,31 +212,34 @@ class HtmlPage:
         -------
         str
         """
-        links = "\n".join(f'<li><a href="#{each.name}">{_text(each.title)}</a></li>' for each in chapters)
+        links = "\n".join(
+            f'<li><a href="#{chapter.name}">{_text(chapter.title)}</a></li>' for chapter in chapters
+        )
         body = "\n".join(
-            f'<section aria-labelledby="{each.name}">\n<h2 id="{each.name}">{_text(each.title)}</h2>\n'
-            f"{each.body}\n</section>"
-            for each in chapters
+            f'<section aria-labelledby="{chapter.name}">\n'
+            f'<h2 id="{chapter.name}">{_text(chapter.title)}</h2>\n'
+            f"{chapter.body}\n</section>"
+            for chapter in chapters
         )
         return _HTML.format(
-            policy=POLICY + (RUNS if self.script else ""),
+            policy=POLICY + (SCRIPT_POLICY if self.script else ""),
             title=_text(title),
             style=STYLE,
             script=f"<script>{self.script}</script>" if self.script else "",
-            above="\n".join(self.paragraph(each) for each in lines if each),
+            above="\n".join(self.paragraph(chapter) for chapter in lines if chapter),
             links=links,
             body=body,
             foot=_text(foot),
         )
 
-    def save(self, place: Path, text: str) -> None:
+    def save(self, path: Path, text: str) -> None:
         """Write the page to a file."""
-        with atomic_write(place) as file:
+        with atomic_write(path) as file:
             file.write(text.encode("utf-8"))
 
-    def paragraph(self, text: str, kind: str = "") -> str:
-        """Format a paragraph, with a CSS class `kind` such as "note"."""
-        return f'<p class="{kind}">{_text(text)}</p>' if kind else f"<p>{_text(text)}</p>"
+    def paragraph(self, text: str, css_class: str = "") -> str:
+        """Format a paragraph, with a CSS class such as "note"."""
+        return f'<p class="{css_class}">{_text(text)}</p>' if css_class else f"<p>{_text(text)}</p>"
 
     def sections(self, title: str, sections: Mapping[str, Section]) -> str:
         """Format the sections of a summary, in a scrollable frame that the keyboard can reach."""
@@ -264,17 +267,19 @@ class HtmlPage:
         """Format a picture in light or dark colours as the reader prefers, in light ones for print."""
         image = image_of(of.draw, f"g{of.number}", of.told)
         # Browsers do not choose again among the sources of an image for print, hence both images with CSS.
-        times = (("day", image.light), ("night", image.dark)) if image.dark else (("both", image.light),)
+        images_by_mode = (
+            (("day", image.light), ("night", image.dark)) if image.dark else (("both", image.light),)
+        )
         shape = f'width="{image.width}" height="{image.height}"'
         images = [
-            source.replace("<svg", f'<svg class="{time}" role="img" aria-label="{_text(of.alt)}"', 1)
+            source.replace("<svg", f'<svg class="{mode}" role="img" aria-label="{_text(of.alt)}"', 1)
             if source.startswith("<svg")
-            else f'<img class="{time}" src="{source}" {shape} alt="{_text(of.alt)}">'
-            for time, source in times
+            else f'<img class="{mode}" src="{source}" {shape} alt="{_text(of.alt)}">'
+            for mode, source in images_by_mode
         ]
         return self.captioned("\n".join(images), of.caption, of.code)
 
-    def captioned(self, body: str, caption: str, code: str, kind: str = "") -> str:
+    def captioned(self, body: str, caption: str, code: str, css_class: str = "") -> str:
         """Format a picture with its caption and code.
 
         Parameters
@@ -282,16 +287,16 @@ class HtmlPage:
         body : str
             The picture in HTML.
         caption, code : str
-        kind : str
+        css_class : str
             CSS class, "live" for an interactive plot.
 
         Returns
         -------
         str
         """
-        told = f"<figcaption>{_text(caption)}<br><code>{_text(code)}</code></figcaption>"
-        start = f'<figure class="{kind}">' if kind else "<figure>"
-        return f"{start}\n{body}\n{told}\n</figure>"
+        figure_caption = f"<figcaption>{_text(caption)}<br><code>{_text(code)}</code></figcaption>"
+        start = f'<figure class="{css_class}">' if css_class else "<figure>"
+        return f"{start}\n{body}\n{figure_caption}\n</figure>"
 
     def figures(self, bodies: Iterable[str]) -> str:
         """Format pictures side by side, if there is room."""
@@ -306,39 +311,39 @@ def _text(text: str) -> str:
 class MarkdownPage:
     """Markdown or Quarto page, with pictures in a folder next to the file."""
 
-    def __init__(self, place: Path) -> None:
-        self._folder, self._quarto = place.with_name(f"{place.stem}_pictures"), place.suffix.lower() == ".qmd"
+    def __init__(self, path: Path) -> None:
+        self._folder, self._quarto = path.with_name(f"{path.stem}_pictures"), path.suffix.lower() == ".qmd"
         self._pictures: dict[str, bytes] = {}
 
     def whole(self, title: str, lines: Sequence[str], chapters: Sequence[Chapter], foot: str) -> str:
         """Assemble the page; see `HtmlPage.whole`."""
         # A JSON string is valid YAML.
-        named = json.dumps(clean(title), ensure_ascii=False)
-        parts = [f"---\ntitle: {named}\n---\n" if self._quarto else f"# {escaped(clean(title))}\n"]
-        parts += [self.paragraph(line) for line in lines if line]
-        parts += [f"## {escaped(each.title)}\n\n{each.body}" for each in chapters]
-        return "\n".join([*parts, self.paragraph(foot)])
+        yaml_title = json.dumps(clean(title), ensure_ascii=False)
+        blocks = [f"---\ntitle: {yaml_title}\n---\n" if self._quarto else f"# {escaped(clean(title))}\n"]
+        blocks += [self.paragraph(line) for line in lines if line]
+        blocks += [f"## {escaped(chapter.title)}\n\n{chapter.body}" for chapter in chapters]
+        return "\n".join([*blocks, self.paragraph(foot)])
 
-    def save(self, place: Path, text: str) -> None:
+    def save(self, path: Path, text: str) -> None:
         """Write the pictures and then the page to files."""
         if self._pictures:
             try:
                 self._folder.mkdir(exist_ok=True)
             except OSError as error:
                 raise unwritable(error, str(self._folder)) from error
-        for name, dots in self._pictures.items():
+        for name, png in self._pictures.items():
             with atomic_write(self._folder / name) as file:
-                file.write(dots)
-        with atomic_write(place) as file:
+                file.write(png)
+        with atomic_write(path) as file:
             file.write(text.encode("utf-8"))
 
-    def paragraph(self, text: str, kind: str = "") -> str:
+    def paragraph(self, text: str, css_class: str = "") -> str:
         """Format a paragraph."""
         return f"{escaped_paragraph(clean(text))}\n"
 
     def sections(self, title: str, sections: Mapping[str, Part]) -> str:
         """Format the sections of a summary."""
-        return "".join(f"{section_markdown(part)}\n\n" for part in sections.values())
+        return "".join(f"{section_markdown(section)}\n\n" for section in sections.values())
 
     def pair_lines(self, items: Iterable[tuple[str, str]]) -> str:
         """Format pairs of name and text, one per line."""
@@ -358,7 +363,7 @@ class MarkdownPage:
 
     def picture(self, of: Drawing) -> str:
         """Draw a picture to a file of the page, and format it with its code."""
-        self._pictures[f"{of.name}.png"] = dots_of(of.draw)
+        self._pictures[f"{of.name}.png"] = png_of(of.draw)
         path = f"{quote(self._folder.name)}/{quote(of.name)}.png"
         return f"![{escaped(clean(of.alt))}]({path})\n\n{self.code_block(of.code)}"
 
@@ -367,14 +372,14 @@ class MarkdownPage:
         return "\n".join(bodies)
 
 
-TWIPS = 1440
-EMUS = 914_400
+TWIPS_PER_INCH = 1440
+EMUS_PER_INCH = 914_400
 """Word's units per inch: twips for lengths, EMUs for pictures."""
 
 TEXT = 9638
-HEIGHT = 13_500
-CHARACTER = 92
-MARGIN = 1134
+MAX_PICTURE_HEIGHT = 13_500
+CHARACTER_WIDTH = 92
+PAGE_MARGIN = 1134
 """Sizes on an A4 page in twips: width of text, largest height of a picture, width of a character, margins."""
 
 _WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -439,10 +444,10 @@ def _run(text: str) -> str:
     return f'<w:r><w:t xml:space="preserve">{_text(text)}</w:t></w:r>'
 
 
-def _paragraph(runs: str, style: str = "", more: str = "") -> str:
+def _paragraph(runs: str, style: str = "", properties: str = "") -> str:
     """Return runs as a paragraph of Word, with a style and other properties."""
-    named = f'<w:pStyle w:val="{style}"/>' if style else ""
-    return f"<w:p><w:pPr>{named}{more}</w:pPr>{runs}</w:p>"
+    style_element = f'<w:pStyle w:val="{style}"/>' if style else ""
+    return f"<w:p><w:pPr>{style_element}{properties}</w:pPr>{runs}</w:p>"
 
 
 # Word would merge consecutive tables without a paragraph between them.
@@ -494,14 +499,16 @@ def _grid_tables(grid: Grid) -> str:
     cells = [[text.rstrip(" ").ljust(len(text), "\u2007") for text in line] for line in grid.cells]
     stubs = [stub.replace("  ", "\u2003", 1) if stub.startswith("  ") else stub for stub in grid.stubs]
     tables = []
-    whole = [(0, len(cells[0]))] if cells else []
-    for low, high in column_ranges(grid, TEXT // CHARACTER) if grid.headers else whole:
+    all_columns = [(0, len(cells[0]))] if cells else []
+    for low, high in column_ranges(grid, TEXT // CHARACTER_WIDTH) if grid.headers else all_columns:
         lines = [["", *grid.headers[low:high]]] if grid.headers else []
         lines += [[stub, *line[low:high]] for stub, line in zip(stubs, cells, strict=True)]
-        wide = [140 + CHARACTER * max(map(display_width, column)) for column in zip(*lines, strict=True)]
-        wide = [min(width, width * TEXT // sum(wide)) for width in wide]
+        column_widths = [
+            140 + CHARACTER_WIDTH * max(map(display_width, column)) for column in zip(*lines, strict=True)
+        ]
+        column_widths = [min(width, width * TEXT // sum(column_widths)) for width in column_widths]
         aligns = "l" + "".join(grid.aligns[j % len(grid.aligns)] for j in range(low, high))
-        tables.append(_table(lines, aligns, wide, header=bool(grid.headers)))
+        tables.append(_table(lines, aligns, column_widths, header=bool(grid.headers)))
     return "\n".join(tables)
 
 
@@ -513,53 +520,53 @@ class WordPage:
 
     def whole(self, title: str, lines: Sequence[str], chapters: Sequence[Chapter], foot: str) -> str:
         """Assemble the main part of the document, without styles and pictures; see `HtmlPage.whole`."""
-        parts = [_paragraph(_run(title), "Title"), *(self.paragraph(line) for line in lines if line)]
-        for each in chapters:
-            parts += [_paragraph(_run(each.title), "Heading1"), each.body]
-        margins = " ".join(f'w:{side}="{MARGIN}"' for side in ("top", "right", "bottom", "left"))
-        parts += [
+        elements = [_paragraph(_run(title), "Title"), *(self.paragraph(line) for line in lines if line)]
+        for chapter in chapters:
+            elements += [_paragraph(_run(chapter.title), "Heading1"), chapter.body]
+        margins = " ".join(f'w:{side}="{PAGE_MARGIN}"' for side in ("top", "right", "bottom", "left"))
+        elements += [
             self.paragraph(foot, "note"),
             '<w:sectPr><w:pgSz w:w="11906" w:h="16838"/>'
             f'<w:pgMar {margins} w:header="567" w:footer="567" w:gutter="0"/></w:sectPr>',
         ]
         spaces = f'xmlns:w="{_WORD}" xmlns:r="{_OFFICE}" xmlns:wp="{_DRAWING}/wordprocessingDrawing"'
         spaces += f' xmlns:a="{_DRAWING}/main" xmlns:pic="{_DRAWING}/picture"'
-        body = "\n".join(parts)
+        body = "\n".join(elements)
         return f"{_XML}<w:document {spaces}><w:body>{body}</w:body></w:document>"
 
-    def save(self, place: Path, text: str) -> None:
+    def save(self, path: Path, text: str) -> None:
         """Write the document with styles and pictures to a file; equal pages have equal bytes."""
         vendor = "application/vnd.openxmlformats-"
         types = f'<Default Extension="rels" ContentType="{vendor}package.relationships+xml"/>'
         types += '<Default Extension="png" ContentType="image/png"/>'
-        for name, kind in (("document", "document.main"), ("styles", "styles")):
-            content = f"{vendor}officedocument.wordprocessingml.{kind}+xml"
+        for name, part_type in (("document", "document.main"), ("styles", "styles")):
+            content = f"{vendor}officedocument.wordprocessingml.{part_type}+xml"
             types += f'<Override PartName="/word/{name}.xml" ContentType="{content}"/>'
         targets = {f"rId{i}": ("image", f"media/{i}.png") for i in range(1, len(self._pictures) + 1)}
-        parts: dict[str, str | bytes] = {
+        package_parts: dict[str, str | bytes] = {
             "[Content_Types].xml": f'{_XML}<Types xmlns="{_PACKAGE}/content-types">{types}</Types>',
             "_rels/.rels": _relations({"rId1": ("officeDocument", "word/document.xml")}),
             "word/document.xml": text,
             "word/styles.xml": _STYLES,
             "word/_rels/document.xml.rels": _relations({"styles": ("styles", "styles.xml")} | targets),
         }
-        parts |= {f"word/media/{i}.png": dots for i, dots in enumerate(self._pictures, 1)}
-        with atomic_write(place) as file, zipfile.ZipFile(file, "w") as package:
-            for name, part in parts.items():
-                package.writestr(zipfile.ZipInfo(name), part, zipfile.ZIP_DEFLATED)
+        package_parts |= {f"word/media/{i}.png": png for i, png in enumerate(self._pictures, 1)}
+        with atomic_write(path) as file, zipfile.ZipFile(file, "w") as package:
+            for name, content_of_part in package_parts.items():
+                package.writestr(zipfile.ZipInfo(name), content_of_part, zipfile.ZIP_DEFLATED)
 
-    def paragraph(self, text: str, kind: str = "") -> str:
-        """Format a paragraph, with the style `kind` such as "note"."""
-        return _paragraph(_run(text), kind.capitalize())
+    def paragraph(self, text: str, css_class: str = "") -> str:
+        """Format a paragraph, with the style of a CSS class such as "note"."""
+        return _paragraph(_run(text), css_class.capitalize())
 
     def sections(self, title: str, sections: Mapping[str, Part]) -> str:
         """Format the sections of a summary."""
-        parts = []
-        for part in sections.values():
-            grid = grid_of(part)
-            parts += [_paragraph(_run(heading(part)), "Heading2"), _grid_tables(grid)]
-            parts += [self.paragraph(note, "note") for note in grid.notes]
-        return "\n".join(parts)
+        elements = []
+        for section in sections.values():
+            grid = grid_of(section)
+            elements += [_paragraph(_run(heading(section)), "Heading2"), _grid_tables(grid)]
+            elements += [self.paragraph(note, "note") for note in grid.notes]
+        return "\n".join(elements)
 
     def pair_lines(self, items: Iterable[tuple[str, str]]) -> str:
         """Format pairs of name and text, one per line."""
@@ -575,22 +582,31 @@ class WordPage:
 
     def picture(self, of: Drawing) -> str:
         """Draw a picture, and format it with its caption and code."""
-        dots = dots_of(of.draw)
-        self._pictures.append(dots)
-        number, (wide, high) = len(self._pictures), struct.unpack(">II", dots[16:24])
-        scale = min(EMUS / DPI, TEXT / wide * EMUS / TWIPS, HEIGHT / high * EMUS / TWIPS)
-        size = f'cx="{int(wide * scale)}" cy="{int(high * scale)}"'
-        named = f'id="{number}" name="{_text(of.name)}"'
+        png = png_of(of.draw)
+        self._pictures.append(png)
+        number, (width, height) = len(self._pictures), struct.unpack(">II", png[16:24])
+        scale = min(
+            EMUS_PER_INCH / DPI,
+            TEXT / width * EMUS_PER_INCH / TWIPS_PER_INCH,
+            MAX_PICTURE_HEIGHT / height * EMUS_PER_INCH / TWIPS_PER_INCH,
+        )
+        size = f'cx="{int(width * scale)}" cy="{int(height * scale)}"'
+        name_attributes = f'id="{number}" name="{_text(of.name)}"'
         image = (
-            f'<w:r><w:drawing><wp:inline><wp:extent {size}/><wp:docPr {named} descr="{_text(of.alt)}"/>'
-            f'<a:graphic><a:graphicData uri="{_DRAWING}/picture"><pic:pic><pic:nvPicPr><pic:cNvPr {named}/>'
+            f"<w:r><w:drawing><wp:inline><wp:extent {size}/>"
+            f'<wp:docPr {name_attributes} descr="{_text(of.alt)}"/>'
+            f'<a:graphic><a:graphicData uri="{_DRAWING}/picture">'
+            f"<pic:pic><pic:nvPicPr><pic:cNvPr {name_attributes}/>"
             f'<pic:cNvPicPr/></pic:nvPicPr><pic:blipFill><a:blip r:embed="rId{number}"/><a:stretch>'
             f'<a:fillRect/></a:stretch></pic:blipFill><pic:spPr><a:xfrm><a:off x="0" y="0"/><a:ext {size}/>'
             '</a:xfrm><a:prstGeom prst="rect"><a:avLst/></a:prstGeom></pic:spPr></pic:pic></a:graphicData>'
             "</a:graphic></wp:inline></w:drawing></w:r>"
         )
-        shown = _paragraph(image, more="<w:keepNext/>"), _paragraph(_run(of.caption), "Note", "<w:keepNext/>")
-        return "\n".join([*shown, self.code_block(of.code)])
+        paragraphs = (
+            _paragraph(image, properties="<w:keepNext/>"),
+            _paragraph(_run(of.caption), "Note", "<w:keepNext/>"),
+        )
+        return "\n".join([*paragraphs, self.code_block(of.code)])
 
     def figures(self, bodies: Iterable[str]) -> str:
         """Format pictures below each other."""
@@ -600,8 +616,8 @@ class WordPage:
 def _relations(targets: Mapping[str, tuple[str, str]]) -> str:
     """Return the relationships of a part of a package, from names to kind and target."""
     lines = [
-        f'<Relationship Id="{name}" Type="{_OFFICE}/{kind}" Target="{place}"/>'
-        for name, (kind, place) in targets.items()
+        f'<Relationship Id="{name}" Type="{_OFFICE}/{relation_type}" Target="{target}"/>'
+        for name, (relation_type, target) in targets.items()
     ]
     return f'{_XML}<Relationships xmlns="{_PACKAGE}/relationships">{"".join(lines)}</Relationships>'
 
@@ -612,7 +628,7 @@ PAGES = (".html", ".htm", ".docx", ".md", ".qmd")
 """Extensions of files to which a page can be written."""
 
 
-def page_for(place: Path) -> Page:
+def page_for(path: Path) -> Page:
     """Return an empty page in the format of a file name."""
-    suffix = place.suffix.lower()
-    return WordPage() if suffix == ".docx" else MarkdownPage(place) if suffix in PAGES[3:] else HtmlPage()
+    suffix = path.suffix.lower()
+    return WordPage() if suffix == ".docx" else MarkdownPage(path) if suffix in PAGES[3:] else HtmlPage()

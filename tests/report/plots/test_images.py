@@ -96,9 +96,9 @@ def test_the_night_is_what_would_be_drawn_in_its_colours():
     (text,) = texts()
     assert not points.COLOUR.search(re.sub(r"<style.*?</style>", "", text))
     day, night = shown(text), shown(text, night=True)
-    drawn, place, _ = points._drawn(picture, DARK)
+    drawn, place, _ = points._draw_in_colours(picture, DARK)
     assert isinstance(drawn, str)
-    drawn = points._shortened(drawn, place, "g0")
+    drawn = points._shorten_svg(drawn, place, "g0")
     styles = [
         [rules[name] for name in re.findall("class='([^']*)'", each)]
         for each in (night, drawn)
@@ -142,10 +142,10 @@ def test_a_confusion_is_drawn_once_and_its_cells_mix_with_the_paper_of_the_night
     times: list[Any] = []
     image = image_of(lambda: times.append(1) or draw_confusion(counts, "Counts"))
     assert len(times) == 1
-    drawn, place, _ = points._drawn(lambda: draw_confusion(counts, "Counts"), DARK)
+    drawn, place, _ = points._draw_in_colours(lambda: draw_confusion(counts, "Counts"), DARK)
     assert isinstance(drawn, str)
     rows = []
-    for text in (shown(image.light, night=True), points._shortened(drawn, place, "g0")):
+    for text in (shown(image.light, night=True), points._shorten_svg(drawn, place, "g0")):
         rules = dict(re.findall(r"\.(\w+)\{([^}]*)\}", text))
         used = " ".join(
             rules[name] for name in re.findall("class='([^']*)'", text) if "stroke-width:0.5" in rules[name]
@@ -234,7 +234,7 @@ def test_a_short_image_has_the_numbers_of_the_long_one():
     axes.figure.savefig(held, format="svg")
     plt.close(axes.figure)
     long = held.getvalue().decode()
-    short = points._shortened(long, (0.0, 0.0, 1.0, 1.0), "g0")
+    short = points._shorten_svg(long, (0.0, 0.0, 1.0, 1.0), "g0")
     assert len(short) < 0.7 * len(long)
     places = [
         np.array(re.findall(r"""<use [^>]*x=["']([-\d.]+)["'] y=["']([-\d.]+)["']""", text), dtype=float)

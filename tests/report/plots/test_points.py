@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from discrim.report.plots.points import (
-    MOST_HOLLOW,
+    MAX_HOLLOW,
     draw_hollow,
     draw_labels,
     draw_points,
@@ -91,8 +91,8 @@ def test_wrong_rows_over_shades_are_some_of_each_class_and_a_title_says_how_many
     draw_hollow(axes, points, codes, rng.random(60_000) < 0.3, Signs())
     drawn = [len(c.get_offsets()) for c in axes.collections]
     assert len(drawn) == 2
-    assert all(MOST_HOLLOW / 2 < count <= MOST_HOLLOW for count in drawn)
-    assert f"{MOST_HOLLOW}" in told_hollow(60_000)
+    assert all(MAX_HOLLOW / 2 < count <= MAX_HOLLOW for count in drawn)
+    assert f"{MAX_HOLLOW}" in told_hollow(60_000)
     assert not any(letter.isdigit() for letter in told_hollow(100))
 
 
