@@ -42,7 +42,7 @@ def total(densities, shares, weights=None):
     st.sampled_from([0.01, 1.0, 10.0, 800.0]),
     st.booleans(),
 )
-def test_the_conditions_of_a_maximum_hold_and_no_mixture_is_better(seed, n, k, spread, weighted):
+def test_estimates_satisfy_the_conditions_of_a_global_maximum(seed, n, k, spread, weighted):
     densities, weights = batch(seed, n, k, spread, weighted)
     found = class_shares(densities, evenly(k), weights)
     over = np.ones(n) if weights is None else weights
@@ -57,7 +57,7 @@ def test_the_conditions_of_a_maximum_hold_and_no_mixture_is_better(seed, n, k, s
     assert total(densities, found.shares, weights) >= best - 1e-9 * over.sum()
 
 
-def test_an_interior_maximum_has_the_digits_of_mpmath():
+def test_an_interior_maximum_agrees_with_mpmath():
     densities, weights = batch(4, 12, 3, 1.0, weighted=True)
     found = class_shares(densities, evenly(3), weights)
     assert (found.shares > 0).all()
@@ -88,7 +88,7 @@ def test_an_interior_maximum_has_the_digits_of_mpmath():
     mpmath.mp.dps = 80
 
 
-def test_weights_are_repeated_rows():
+def test_weights_equal_repeated_rows():
     densities, weights = batch(8, 30, 4, 2.0, weighted=True)
     long = np.repeat(densities, weights.astype(int), axis=0)
     a, b = class_shares(densities, evenly(4), weights), class_shares(long, evenly(4))
@@ -104,7 +104,7 @@ def test_weights_are_repeated_rows():
     )
 
 
-def test_two_classes_by_the_root_of_one_slope():
+def test_two_class_proportions_are_the_root_of_the_score():
     densities, _ = batch(1, 200, 2, 1.5)
     found = class_shares(densities, np.array([1 - 1e-9, 1e-9]))
     difference = densities[:, 1] - densities[:, 0]
@@ -112,7 +112,7 @@ def test_two_classes_by_the_root_of_one_slope():
     assert found.shares[1] == pytest.approx(share, rel=1e-12)
 
 
-def test_a_share_of_zero_is_zero_and_em_alone_creeps_to_it():
+def test_boundary_proportions_are_exactly_zero_unlike_with_em_alone():
     rng = np.random.default_rng(0)
     x = rng.normal(size=400)
     densities = np.column_stack([stats.norm(m).pdf(x) for m in (-0.5, 0.5, 1.6)])
@@ -129,7 +129,7 @@ def test_a_share_of_zero_is_zero_and_em_alone_creeps_to_it():
     assert np.isfinite(covariance[:2, :2]).all()
 
 
-def test_classes_of_one_density_are_not_determined():
+def test_classes_with_equal_densities_are_not_identified():
     densities, _ = batch(5, 60, 3, 1.0)
     doubled = densities[:, [0, 1, 1, 2]]
     found, plain = class_shares(doubled, evenly(4)), class_shares(densities, evenly(3))
@@ -141,7 +141,7 @@ def test_classes_of_one_density_are_not_determined():
     np.testing.assert_allclose(np.diag(covariance)[[0, 3]], np.diag(own)[[0, 2]], rtol=1e-9)
 
 
-def test_profile_limits_are_where_the_likelihood_has_fallen_by_half_the_quantile():
+def test_profile_limits_lower_the_log_likelihood_by_half_the_quantile():
     densities, weights = batch(2, 40, 3, 1.0, weighted=True)
     found = class_shares(densities, evenly(3), weights)
     best = total(densities, found.shares, weights)
@@ -159,7 +159,7 @@ def test_profile_limits_are_where_the_likelihood_has_fallen_by_half_the_quantile
             assert fall == pytest.approx(stats.chi2.ppf(0.9, 1), abs=1e-4)
 
 
-def test_rows_that_underflow_keep_their_digits():
+def test_underflowing_densities_keep_their_precision():
     """Log densities by thousands apart: only the rows' best classes count, and two that are near another."""
     scores = np.array([[0.0, -5000.0], [-5000.0, 0.0], [-1.0, 0.0], [0.0, -1e300]])
     found = class_shares(densities_over_best(scores), np.array([1e-12, 1.0]))

@@ -23,7 +23,7 @@ def counted(held, weights, score):
 
 @settings(deadline=None, max_examples=80)
 @given(st.lists(st.tuples(few, st.integers(1, 4)), min_size=1, max_size=12), few)
-def test_p_values_are_counts_and_a_weight_is_so_many_rows(rows, score):
+def test_p_values_are_counts_and_weights_equal_repeated_rows(rows, score):
     held, weights = zip(*rows, strict=True)
     found = p_values(Reference.of(np.array(held), np.array(weights, dtype=float)), np.array([score]))
     wanted = (counted(held, weights, score) + 1) / Fraction(sum(weights) + 1)
@@ -34,7 +34,7 @@ def test_p_values_are_counts_and_a_weight_is_so_many_rows(rows, score):
 
 @settings(deadline=None, max_examples=40)
 @given(st.lists(few, min_size=2, max_size=10))
-def test_a_row_left_out_is_judged_by_the_others(held):
+def test_a_row_left_out_is_compared_with_the_others(held):
     scores = np.array(held)
     found = p_values(Reference.of(scores), scores, left_out=(scores, np.ones(len(scores))))
     alone = [p_values(Reference.of(np.delete(scores, i)), scores[[i]])[0] for i in range(len(scores))]
@@ -42,7 +42,7 @@ def test_a_row_left_out_is_judged_by_the_others(held):
 
 
 @pytest.mark.parametrize("values", [(1.0, 2.0, 3.0, 4.0, 5.0), (1.0, 1.0, 2.0, 2.0, 2.0)])
-def test_of_all_orders_no_more_than_the_share_are_at_or_below_it(values):
+def test_p_values_are_valid_over_all_orders(values):
     n = len(values)
     found = [p_values(Reference.of(np.array(o[:-1])), np.array(o[-1:]))[0] for o in permutations(values)]
     for share in (Fraction(i, n) for i in range(1, n)):
@@ -52,7 +52,7 @@ def test_of_all_orders_no_more_than_the_share_are_at_or_below_it(values):
             assert below == share
 
 
-def test_smoothed_p_values_are_uniform_whatever_ties():
+def test_smoothed_p_values_are_uniform_despite_ties():
     values = (1.0, 1.0, 1.0, 2.0)
     # Each order's p-value is uniform on an interval; these tile (0, 1) evenly.
     ends = []
@@ -65,7 +65,7 @@ def test_smoothed_p_values_are_uniform_whatever_ties():
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.9, 0.95, 0.99, 0.999, 2 / 3])
-def test_the_level_takes_as_many_rows_as_its_decimals_say(level):
+def test_the_required_rows_follow_from_the_decimal_level(level):
     n = least_rows(level)
     share = miss_share(level)
     assert not 1 / (n + 1) > share
@@ -74,7 +74,7 @@ def test_the_level_takes_as_many_rows_as_its_decimals_say(level):
 
 
 @pytest.mark.parametrize("spread", [1.0, 30.0, 2000.0])
-def test_the_order_of_lac_is_that_of_posteriors_with_many_digits(spread):
+def test_lac_orders_rows_like_posteriors_of_high_precision(spread):
     scores = np.random.default_rng(3).normal(size=(12, 4)) * spread
     with mpmath.workdps(4000 if spread > 1000 else 60):
         mp = [[mpmath.exp(mpmath.mpf(v)) for v in row] for row in scores]
@@ -85,7 +85,7 @@ def test_the_order_of_lac_is_that_of_posteriors_with_many_digits(spread):
     assert len(set(found.tolist())) == len(found)
 
 
-def test_aps_is_the_sum_of_the_posteriors_down_to_the_class():
+def test_aps_is_the_sum_of_posteriors_up_to_the_class():
     scores = np.random.default_rng(5).normal(size=(20, 5))
     p = np.exp(log_softmax(scores, axis=1))
     shares = np.random.default_rng(6).random(20)
@@ -95,7 +95,7 @@ def test_aps_is_the_sum_of_the_posteriors_down_to_the_class():
         assert np.allclose(-np.expm1(-strangeness(scores, "aps", u)), wanted, atol=1e-14)
 
 
-def test_margins_and_rows_that_are_missing_or_impossible():
+def test_margins_with_missing_and_impossible_rows():
     scores = np.array([[3.0, 1.0, 2.0], [np.nan] * 3, [-np.inf] * 3, [0.0, -np.inf, -1.0]])
     for score in ("lac", "aps", "margin"):
         found = strangeness(scores, score)

@@ -40,7 +40,7 @@ def spread(share, samples):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("study", list(STUDIES))
-def test_a_short_run_finds_what_it_found_when_the_page_was_written(study):
+def test_a_short_run_reproduces_the_recorded_coverage(study):
     """Forty samples of three hundred: where an interval has changed, both tables are to be written anew."""
     found, kept, shown = simulated(study, SAMPLES), KEPT.loc[study], SHOWN.loc[study]
     assert found.index.tolist() == kept.index.tolist() == shown.index.tolist()
@@ -49,7 +49,7 @@ def test_a_short_run_finds_what_it_found_when_the_page_was_written(study):
     assert (np.abs(found["covers"] - kept["covers"]) <= 1.5 / kept["samples"]).all()
 
 
-def test_the_short_run_and_the_page_agree_as_samples_of_one_share_do():
+def test_the_short_run_agrees_with_the_page_within_sampling_error():
     share = (KEPT["covers"] * KEPT["samples"] + SHOWN["covers"] * SHOWN["samples"]) / (
         KEPT["samples"] + SHOWN["samples"]
     )
@@ -57,7 +57,7 @@ def test_the_short_run_and_the_page_agree_as_samples_of_one_share_do():
     assert (apart <= 4 * np.hypot(spread(share, KEPT["samples"]), spread(share, SHOWN["samples"]))).all()
 
 
-def test_every_interval_that_falls_short_is_one_of_which_the_page_says_so():
+def test_the_page_reports_every_interval_with_low_coverage():
     short = SHOWN[SHOWN["covers"] < LEVEL - 3 * spread(LEVEL, SHOWN["samples"])]
     assert set(short.index.get_level_values("interval")) <= SHORT
     held = SHOWN.xs("error, 632+", level="interval")

@@ -27,16 +27,16 @@ IRIS = load_iris()
 
 
 @pytest.mark.parametrize("case", FOUND["f"], ids=lambda case: str(case["given"]))
-def test_limits_of_the_noncentrality_of_f_are_those_of_r(case):
+def test_f_noncentrality_limits_agree_with_r(case):
     np.testing.assert_allclose(f_noncentrality(*case["given"], 0.95), case["limits"], rtol=1e-8)
 
 
 @pytest.mark.parametrize("case", FOUND["t"], ids=lambda case: str(case["given"]))
-def test_limits_of_the_noncentrality_of_t_are_those_of_r(case):
+def test_t_noncentrality_limits_agree_with_r(case):
     np.testing.assert_allclose(t_noncentrality(*case["given"], 0.95), case["limits"], rtol=1e-8)
 
 
-def test_cohens_d_and_mahalanobis_distance_are_those_of_effectsize():
+def test_cohens_d_and_mahalanobis_distance_agree_with_effectsize():
     two = lda("species ~ sepal_length + petal_length", IRIS.query("species != 'setosa'"))
     row = two.differences("sepal_length").iloc[0]
     # effectsize searches for its limits to some six digits.
@@ -45,7 +45,7 @@ def test_cohens_d_and_mahalanobis_distance_are_those_of_effectsize():
     np.testing.assert_allclose(row[["D", "low", "high"]], FOUND["mahalanobis"], rtol=1e-6)
 
 
-def test_omega_squared_is_that_of_effectsize_and_so_is_the_interval_by_its_denominator():
+def test_omega_squared_and_its_interval_agree_with_effectsize():
     penguins = load_penguins().dropna(subset=["sex", "bill_length_mm"])
     table = mlm("species * sex ~ bill_length_mm", penguins).anova(level=0.95)
     for term, omega in FOUND["omega"].items():
@@ -58,7 +58,7 @@ def test_omega_squared_is_that_of_effectsize_and_so_is_the_interval_by_its_denom
         np.testing.assert_allclose(noncentrality / (noncentrality + FOUND["df2"]), limits, rtol=1e-5)
 
 
-def test_scheffes_intervals_and_holms_p_values_are_those_of_r():
+def test_scheffe_intervals_and_holm_p_values_agree_with_r():
     fit = lda("species ~ .", IRIS)
     table = fit.differences("sepal_width", adjust="scheffe")
     np.testing.assert_allclose(
@@ -73,7 +73,7 @@ def test_scheffes_intervals_and_holms_p_values_are_those_of_r():
 
 
 @pytest.mark.parametrize(("f", "df1", "df2"), [(3.0e6, 4, 145), (1e12, 7, 20)])
-def test_far_limits_invert_the_law_of_the_denominator(f, df1, df2):
+def test_large_limits_invert_the_distribution_of_the_denominator(f, df1, df2):
     for share, limit in zip((0.975, 0.025), f_noncentrality(f, df1, df2, 0.95), strict=True):
         # Of so large a noncentrality the numerator varies by 4/limit of its square, and the denominator alone
         # matters: P(limit + df1 <= f df1 chi2/df2).
@@ -81,7 +81,7 @@ def test_far_limits_invert_the_law_of_the_denominator(f, df1, df2):
         assert inside == pytest.approx(share, abs=2e-6)
 
 
-def test_signs_turn_the_limits_of_t():
+def test_a_negative_t_has_reflected_limits():
     low, high = t_noncentrality([5.0, 5e3], 30.0, 0.9)
     other_low, other_high = t_noncentrality([-5.0, -5e3], 30.0, 0.9)
     np.testing.assert_allclose(-other_high, low, rtol=1e-12)
@@ -134,14 +134,14 @@ def by_powers(x, s, m, n):
         (6, 4, 400, 0.3),
     ],
 )
-def test_tails_of_the_greatest_root_are_those_of_a_recurrence(p, q, v, x):
+def test_greatest_root_tails_agree_with_a_recurrence(p, q, v, x):
     s, m, n = min(p, q), (abs(p - q) - 1) / 2, (v - p - 1) / 2
     with mpmath.workdps(60):
         expected = 1 - by_powers(x, s, m, n)
     assert greatest_root_sf(x / (1 - x), p, q, v) == pytest.approx(float(expected), rel=1e-10)
 
 
-def test_one_root_is_that_of_an_f():
+def test_a_single_root_agrees_with_an_f_test():
     for p, q, v, root in ((1, 3, 20, 0.7), (4, 1, 20, 0.7)):
         f = root * (v - p + 1) / max(p, q)
         expected = stats.f.sf(f, max(p, q), v - p + 1 if q == 1 else v)
@@ -150,7 +150,7 @@ def test_one_root_is_that_of_an_f():
         assert greatest_root_sf(root, p, q, v) == pytest.approx(expected, rel=1e-12)
 
 
-def test_percent_points_hold_in_simulation():
+def test_critical_values_hold_in_a_simulation():
     # A binomial of 4,000 draws has a standard error of .0034.
     generator, p, q, v = np.random.default_rng(5), 4, 3, 20
     h, e = generator.normal(size=(4000, q, p)), generator.normal(size=(4000, v, p))
@@ -161,7 +161,7 @@ def test_percent_points_hold_in_simulation():
     assert abs((roots > critical).mean() - 0.05) < 4 * 0.0034
 
 
-def test_few_degrees_of_freedom_leave_no_law():
+def test_too_few_degrees_of_freedom_give_nan():
     assert np.isnan(greatest_root_sf(1.0, 4, 2, 3))
     assert np.isnan(greatest_root_isf(0.05, 4, 2, 3))
     assert greatest_root_sf(0.0, 4, 2, 9) == 1.0
@@ -172,7 +172,7 @@ def test_few_degrees_of_freedom_leave_no_law():
 # ---- differences
 
 
-def test_roys_intervals_are_those_of_the_most_extreme_contrast():
+def test_roy_intervals_agree_with_the_most_extreme_contrast():
     """A pair's distance is significant by Roy exactly where some combination's interval leaves out zero."""
     fit = lda("species ~ .", IRIS)
     table = fit.differences(adjust="roy", level=0.99)
@@ -186,7 +186,7 @@ def test_roys_intervals_are_those_of_the_most_extreme_contrast():
         assert (table.loc[(one, other), "p_adjusted"] >= row["p_adjusted"]).all()
 
 
-def test_intervals_and_p_values_of_a_family_agree():
+def test_simultaneous_intervals_and_p_values_agree():
     fit = lda("species ~ .", IRIS)
     for adjust in (None, "scheffe", "roy", "bonferroni", "sidak"):
         table = fit.differences(adjust=adjust, level=0.999)
@@ -198,7 +198,7 @@ def test_intervals_and_p_values_of_a_family_agree():
 
 
 @pytest.mark.parametrize("formula", ["species ~ . ", "species ~ sepal_length + sepal_width | petal_width"])
-def test_roys_p_value_of_two_classes_is_that_of_hotelling(formula):
+def test_roy_p_values_of_two_classes_agree_with_hotelling(formula):
     two = lda(formula, IRIS.query("species != 'setosa'"))
     row = two.distances(adjust="roy", level=0.9).iloc[0]
     assert row["p_adjusted"] == pytest.approx(row["p"], rel=1e-9)
@@ -211,7 +211,7 @@ def test_roys_p_value_of_two_classes_is_that_of_hotelling(formula):
         assert "differences" in str(caught.value)
 
 
-def test_differences_are_those_of_the_means():
+def test_differences_agree_with_the_means():
     fit = lda("species ~ .", IRIS)
     table = fit.differences(["petal_width", "sepal_length"])
     means = IRIS.groupby("species").mean(numeric_only=True)
@@ -221,7 +221,7 @@ def test_differences_are_those_of_the_means():
     assert list(table.index.unique("term")) == ["petal_width", "sepal_length"]
 
 
-def test_weights_are_repeated_rows_of_differences_too():
+def test_weights_of_differences_equal_repeated_rows():
     times = np.random.default_rng(3).integers(1, 4, len(IRIS))
     weighted = lda("species ~ . - w", IRIS.assign(w=times), weights="w")
     repeated = lda("species ~ .", IRIS.loc[IRIS.index.repeat(times)])
@@ -232,7 +232,7 @@ def test_weights_are_repeated_rows_of_differences_too():
     np.testing.assert_allclose(a, b, rtol=1e-7)
 
 
-def test_the_difference_that_is_largest_of_all_combinations_is_mahalanobis_distance():
+def test_the_largest_difference_of_all_combinations_is_mahalanobis_distance():
     two = lda("species ~ .", IRIS.query("species != 'setosa'"))
     axis = two.canonical().raw
     row, distance = two.differences(combinations=axis, adjust="roy").iloc[0], two.distances().iloc[0]
@@ -246,7 +246,7 @@ def test_the_difference_that_is_largest_of_all_combinations_is_mahalanobis_dista
         assert row["se"] == pytest.approx(np.sqrt(2 / 50), rel=1e-9)
 
 
-def test_a_combination_of_one_column_is_that_column():
+def test_a_combination_of_one_column_equals_the_column():
     fit = lda("species ~ .", IRIS)
     weights = pd.DataFrame({"wide": {"sepal_width": 1.0}, "long": {"petal_length": 10.0}}).fillna(0.0)
     table = fit.differences(combinations=weights, adjust="scheffe")
@@ -271,7 +271,7 @@ def test_a_combination_of_one_column_is_that_column():
         (pd.DataFrame({"a": {"sepal_width": 0.0}}), "column of zeros"),
     ],
 )
-def test_combinations_that_are_none_are_refused(combinations, words):
+def test_invalid_combinations_are_refused(combinations, words):
     fit = lda("species ~ .", IRIS)
     with pytest.raises(DataError, match=words):
         fit.differences(combinations=combinations)
@@ -280,7 +280,7 @@ def test_combinations_that_are_none_are_refused(combinations, words):
     assert "terms=" in str(caught.value)
 
 
-def test_what_cannot_be_adjusted_is_refused():
+def test_unsupported_adjustments_are_refused():
     fit = lda("species ~ .", IRIS)
     for call in (fit.differences, fit.distances):
         with pytest.raises(DataError) as caught:

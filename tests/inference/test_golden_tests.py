@@ -164,7 +164,7 @@ def test_log_determinants(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MASS)
-def test_mass_s_own_signs(name: str) -> None:
+def test_signs_of_mass(name: str) -> None:
     wanted = np.array(MASS[name]["scaling"])
     got = fit_of(MASS[name]).canonical("mass")
     assert list(got.raw.columns) == [f"LD{i + 1}" for i in range(wanted.shape[1])]
@@ -192,7 +192,7 @@ def scikit_learn_s_scalings(x: np.ndarray, codes: np.ndarray, divisor: int) -> n
 
 
 @pytest.mark.parametrize("name", ["iris", "crabs", "fgl", "vowel", "skulls"])
-def test_scikit_learn_s_scalings(name: str) -> None:
+def test_scalings_of_scikit_learn(name: str) -> None:
     import sklearn
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
@@ -216,14 +216,14 @@ def test_scikit_learn_s_scalings(name: str) -> None:
             np.testing.assert_allclose(got.scores(), peer.transform(x)[:, :rank], rtol=1e-6, atol=1e-7)
 
 
-def test_which_version_of_scikit_learn_is_followed_is_said() -> None:
+def test_the_version_of_scikit_learn_is_recorded() -> None:
     assert "As scikit-learn 1.9: unit variance within classes, divisor N;" in str(
         fit_of(MASS["iris"]).canonical("sklearn").summary()
     )
 
 
 @pytest.mark.parametrize("name", ["iris", "iris_petal", "crabs", "pima"])
-def test_manova_as_statsmodels_has_it(name: str) -> None:
+def test_manova_agrees_with_statsmodels(name: str) -> None:
     from statsmodels.multivariate.manova import MANOVA
 
     fit, data = fitted(name), table(CASES[name]["file"], CASES[name]["response"])
@@ -260,7 +260,7 @@ def as_printed(got: float, wanted: float, digits: int = 4) -> None:
 
 
 @pytest.mark.parametrize("file", ["datasets_iris", "candisc_Wine", "heplots_Diabetes"])
-def test_candisc_prints_these_dimensions(file: str) -> None:
+def test_dimensions_agree_with_candisc(file: str) -> None:
     (entry,) = printed(file, "candisc")[:1]
     digits = 2 if file == "heplots_Diabetes" else 4
     data = dict(entry["data"])
@@ -277,7 +277,7 @@ def test_candisc_prints_these_dimensions(file: str) -> None:
         assert (row["df1"], row["df2"]) == (wanted["df1"], wanted["df2"])
 
 
-def test_candisc_prints_these_coefficients_and_structure_of_iris() -> None:
+def test_coefficients_and_structure_of_iris_agree_with_candisc() -> None:
     for start, key, ours in (
         ("coef(candisc)", "standardized_within", lambda c: c.standardized),
         ("candisc $structure", "structure_total", lambda c: c.structure("total")),
@@ -293,7 +293,7 @@ def test_candisc_prints_these_coefficients_and_structure_of_iris() -> None:
         np.testing.assert_allclose(got, wanted, atol=1e-6)
 
 
-def test_candisc_prints_these_scores_with_mass_s_signs() -> None:
+def test_scores_agree_with_candisc_up_to_signs() -> None:
     for file, start in (("datasets_iris", "scores(MASS"), ("palmerpenguins_penguins", "scores of MASS")):
         (entry,) = printed(file, start)
         data = table(file, entry["data"]["response"])
@@ -304,7 +304,7 @@ def test_candisc_prints_these_scores_with_mass_s_signs() -> None:
             np.testing.assert_allclose(scores[axis].iloc[:5], entry["values"][axis], atol=6e-3)
 
 
-def test_heplots_prints_these_four_tests_of_the_skulls() -> None:
+def test_four_tests_of_the_skulls_agree_with_heplots() -> None:
     (entry,) = printed("heplots_Skulls", "summary(car::Anova)")
     got = fit_of(entry["data"]).manova()
     for key in ("wilks", "pillai", "hotelling_lawley", "roy"):
@@ -315,7 +315,7 @@ def test_heplots_prints_these_four_tests_of_the_skulls() -> None:
 
 
 @pytest.mark.parametrize("file", ["datasets_iris", "heplots_Skulls", "heplots_Diabetes"])
-def test_heplots_prints_this_box_m(file: str) -> None:
+def test_box_m_agrees_with_heplots(file: str) -> None:
     for entry in printed(file, "Box's M"):
         fit = fit_of(entry["data"], "qda")
         assert fit.box_m().statistic == pytest.approx(
@@ -327,7 +327,7 @@ def test_heplots_prints_this_box_m(file: str) -> None:
                 assert logdets[label] == pytest.approx(wanted, abs=6e-4)
 
 
-def test_sas_prints_these_distances_deviations_and_errors_of_iris() -> None:
+def test_distances_deviations_and_errors_of_iris_agree_with_sas() -> None:
     data = {"file": "datasets_iris", "response": "Species", "columns": CASES["iris"]["columns"]}
     fit = fit_of(data)
     (distances,) = printed("datasets_iris", "PROC CANDISC DISTANCE")
@@ -342,7 +342,7 @@ def test_sas_prints_these_distances_deviations_and_errors_of_iris() -> None:
         assert rates[method] == pytest.approx(wanted, abs=6e-5)
 
 
-def test_jmp_prints_this_p_of_the_fourth_step() -> None:
+def test_the_p_value_of_the_fourth_step_agrees_with_jmp() -> None:
     (entry,) = printed("datasets_iris", "Discriminant, Stepwise")
     terms = " + ".join(quote(c) for c in entry["data"]["columns"])
     steps = discrim.stepwise(f"group ~ {terms}", table("datasets_iris", "Species")).steps
@@ -350,7 +350,7 @@ def test_jmp_prints_this_p_of_the_fourth_step() -> None:
 
 
 @pytest.mark.parametrize(("file", "start"), [("candisc_Wolves", "car"), ("heplots_Pottery2", "car")])
-def test_pillai_where_columns_are_many(file: str, start: str) -> None:
+def test_pillai_with_many_columns(file: str, start: str) -> None:
     (entry,) = printed(file, start)
     got = fit_of(entry["data"]).manova().loc["Pillai's trace"]
     for ours, theirs in (("statistic", "pillai"), ("F", "f"), ("df1", "df1"), ("df2", "df2")):

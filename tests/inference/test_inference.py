@@ -49,7 +49,7 @@ def test_df_is_a_number_for_a_chi_square_and_a_pair_for_an_f():
 # ------------------------------------------------------------------ means
 
 
-def test_two_groups_are_hotelling_s():
+def test_two_groups_agree_with_hotelling():
     data = load_breast_cancer()[["diagnosis", "radius_mean", "texture_mean", "smoothness_mean"]]
     fit = lda("diagnosis ~ .", data)
     a, b = (g.iloc[:, 1:].to_numpy() for _, g in data.groupby("diagnosis"))
@@ -77,7 +77,7 @@ def test_for_two_classes_the_partial_t_is_that_of_the_regression_of_the_indicato
     assert got["df2"].iloc[0] == wanted.df_resid
 
 
-def test_one_column_is_the_analysis_of_variance():
+def test_one_column_agrees_with_analysis_of_variance():
     fit = lda("cultivar ~ hue", WINE)
     row = fit.anova().iloc[0]
     groups = [g["hue"].to_numpy() for _, g in WINE.groupby("cultivar")]
@@ -91,7 +91,7 @@ def test_one_column_is_the_analysis_of_variance():
     )
 
 
-def test_wilks_of_the_roots_is_the_ratio_of_determinants_and_partial_wilks_its_quotient():
+def test_wilks_and_partial_wilks_agree_with_ratios_of_determinants():
     fit = lda("cultivar ~ .", WINE)
     x, codes = WINE[fit.terms].to_numpy(), WINE["cultivar"].factorize(sort=True)[0]
     deviations = x - np.stack([x[codes == k].mean(axis=0) for k in range(3)])[codes]
@@ -116,7 +116,7 @@ def test_wilks_of_the_roots_is_the_ratio_of_determinants_and_partial_wilks_its_q
         assert tests.loc[term, "tolerance"] == pytest.approx(wanted, rel=1e-6)
 
 
-def test_partial_tests_keep_their_digits_where_classes_lie_far_apart():
+def test_partial_tests_keep_their_precision_for_distant_classes():
     import mpmath as mp
 
     # Two columns in sixteenths, so that every sum is exact; the means are 1e6 standard deviations apart.
@@ -145,7 +145,7 @@ def test_partial_tests_keep_their_digits_where_classes_lie_far_apart():
         assert got.loc[term, "partial_wilks"] == pytest.approx(float(ratio), rel=1e-11)
 
 
-def test_tables_of_the_means_keep_their_digits_far_from_zero():
+def test_tables_of_means_keep_their_precision_far_from_zero():
     far = WINE.assign(**{c: WINE[c] + 2.0**30 for c in WINE.columns if c != "cultivar"})
     near = far.assign(**{c: far[c] - 2.0**30 for c in WINE.columns if c != "cultivar"})
     for ask in (
@@ -161,7 +161,7 @@ def test_tables_of_the_means_keep_their_digits_far_from_zero():
 
 
 @pytest.mark.slow
-def test_adjusted_p_values_are_those_of_multipletests():
+def test_adjusted_p_values_agree_with_multipletests():
     from statsmodels.stats.multitest import multipletests
 
     fit = lda("species ~ .", IRIS)
@@ -187,7 +187,7 @@ def test_generalized_distances_are_the_scores_of_the_means():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(20, 20, 20), (9, 6, 12, 7)])
-def test_p_values_of_the_means_are_uniform_where_nothing_differs(sizes):
+def test_p_values_of_the_means_are_uniform_under_the_hypothesis(sizes):
     p_values: dict[str, list[float]] = {}
     for seed in range(250):
         fit = lda("y ~ .", normal_groups(seed, sizes, 3))
@@ -215,7 +215,7 @@ def test_stability_of_axes():
     assert loose["same_rank"].iloc[0] < 0.95
 
 
-def test_canonical_variates_weigh_classes_by_rows_whatever_the_prior():
+def test_canonical_variates_do_not_depend_on_the_prior():
     plain, given = (lda("cultivar ~ .", WINE, prior=p).canonical() for p in (None, [0.1, 0.1, 0.8]))
     pd.testing.assert_frame_equal(plain.raw, given.raw)
     fit = lda("cultivar ~ .", WINE)
@@ -279,7 +279,7 @@ def test_lr_test_has_every_reference_distribution():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(7, 9, 30), (60, 60)])
-def test_the_bootstrap_draws_the_ratio_s_own_distribution(sizes):
+def test_the_bootstrap_draws_the_distribution_of_the_ratio(sizes):
     drawn = bootstrap_ratios(np.array(sizes, dtype=float), 3, 1500, 2)
     actual = []
     for seed in range(600):
@@ -290,7 +290,7 @@ def test_the_bootstrap_draws_the_ratio_s_own_distribution(sizes):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["bootstrap", "permutations"])
-def test_resampled_p_values_are_uniform_where_chi_square_s_are_not(way):
+def test_resampled_p_values_are_uniform_unlike_chi_square_p_values(way):
     p_values, raw = [], []
     for seed in range(200):
         data = normal_groups(seed, (10, 12, 14), 3)
@@ -301,7 +301,7 @@ def test_resampled_p_values_are_uniform_where_chi_square_s_are_not(way):
     assert stats.kstest(np.array(p_values) - 0.005, "uniform").pvalue > 0.005
 
 
-def test_replicates_that_cannot_be_drawn_are_refused():
+def test_invalid_replicates_are_refused():
     linear, quadratic = lda("species ~ .", IRIS), qda("species ~ .", IRIS)
     with pytest.raises(DataError) as caught:
         lr_test(linear, quadratic, bootstrap=-1)
@@ -326,7 +326,7 @@ def test_replicates_that_cannot_be_drawn_are_refused():
     assert "numbers" in str(caught.value)
 
 
-def test_weights_are_repeated_rows_when_permuted():
+def test_permuted_weights_equal_repeated_rows():
     weights = 1 + np.arange(150) % 2
     repeated = IRIS.loc[IRIS.index.repeat(weights)]
     weighted = [verb("species ~ .", IRIS, weights=weights) for verb in (lda, qda)]
@@ -367,7 +367,7 @@ def fit_loss(covariances: np.ndarray, counts: np.ndarray, models: list[np.ndarra
     )
 
 
-def test_the_ladder_s_ends_are_lda_and_qda():
+def test_the_hierarchy_begins_with_lda_and_ends_with_qda():
     table = covariance_models("species ~ .", IRIS)
     linear, quadratic = lda("species ~ .", IRIS), qda("species ~ .", IRIS)
     for name, fit in (("common", linear), ("free", quadratic)):
@@ -388,7 +388,7 @@ def test_the_ladder_s_ends_are_lda_and_qda():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
-def test_covariances_far_from_common_axes_still_get_the_best_ones(seed):
+def test_covariances_without_common_axes_get_the_best_components(seed):
     """Many local maxima: none of a search from other axes at random may be higher."""
     rng = np.random.default_rng(1000 + seed)
     p, k = int(rng.integers(2, 5)), int(rng.integers(2, 5))
@@ -456,7 +456,7 @@ def test_proportional_and_common_components_by_brute_force(data, response):
     assert ours <= best + 1e-6
 
 
-def test_data_of_a_model_s_own_shape_leave_its_ratio_at_zero():
+def test_data_of_the_form_of_a_model_have_a_ratio_of_zero():
     rng = np.random.default_rng(3)
     turn = np.linalg.qr(rng.standard_normal((4, 4)))[0]
     counts = np.array([30.0, 40.0, 25.0])
@@ -484,7 +484,7 @@ def test_data_of_a_model_s_own_shape_leave_its_ratio_at_zero():
         assert (before > 1).all()
 
 
-def test_what_units_change_and_what_they_do_not():
+def test_units_change_only_the_spherical_model():
     table = covariance_models("species ~ .", IRIS)
     rescaled = IRIS.assign(sepal_length=1e3 * IRIS["sepal_length"], petal_width=1e-2 * IRIS["petal_width"])
     moved = covariance_models("species ~ .", rescaled)["LR_free"] - table["LR_free"]
@@ -498,7 +498,7 @@ def test_what_units_change_and_what_they_do_not():
 
 
 @pytest.mark.slow
-def test_hausman_takes_a_statsmodels_fit_and_its_size_is_right():
+def test_hausman_accepts_a_statsmodels_fit_and_keeps_its_size():
     import statsmodels.api as sm
 
     p_values = []
@@ -512,7 +512,7 @@ def test_hausman_takes_a_statsmodels_fit_and_its_size_is_right():
     assert 0.0 <= np.mean(np.array(p_values) < 0.05) < 0.13
 
 
-def test_hausman_rejects_where_the_classes_are_far_from_normal():
+def test_hausman_rejects_for_nonnormal_classes():
     import statsmodels.api as sm
 
     rng = np.random.default_rng(0)
@@ -529,7 +529,7 @@ def test_hausman_rejects_where_the_classes_are_far_from_normal():
     assert "shape" in str(caught.value)
 
 
-def test_the_covariance_of_all_slopes_holds_that_of_each_class():
+def test_the_covariance_of_all_slopes_contains_each_class():
     from discrim.inference.log_odds import slope_covariance
 
     fit = lda("species ~ .", IRIS)
@@ -546,7 +546,7 @@ def test_the_covariance_of_all_slopes_holds_that_of_each_class():
 # ------------------------------------------------------------------ verbs and bad input
 
 
-def test_verbs_take_formulas_missing_rows_and_weights():
+def test_verbs_accept_formulas_missing_rows_and_weights():
     penguins = load_penguins()
     formula = "species ~ bill_length_mm + bill_depth_mm"
     pd.testing.assert_frame_equal(manova(formula, penguins), lda(formula, penguins).manova())
@@ -567,7 +567,7 @@ def test_verbs_take_formulas_missing_rows_and_weights():
         (IRIS.iloc[[0, 1, 50, 51, 100]], "degrees of freedom|too few for a covariance"),
     ],
 )
-def test_bad_tables_are_named(verb, data, says):
+def test_invalid_tables_are_refused(verb, data, says):
     with pytest.raises(DiscrimError, match=says):
         verb("species ~ .", data)
 
@@ -581,7 +581,7 @@ def test_tests_of_full_covariances_refuse_diagonal_ones():
     assert fit.anova()["F"].iloc[0] == pytest.approx(lda("species ~ .", IRIS).anova()["F"].iloc[0])
 
 
-def test_a_loaded_fit_answers_what_needs_no_rows(tmp_path):
+def test_a_loaded_fit_supports_tests_without_rows(tmp_path):
     linear, quadratic = lda("species ~ .", IRIS), qda("species ~ .", IRIS)
     linear.save(tmp_path / "l")
     quadratic.save(tmp_path / "q")
@@ -602,7 +602,7 @@ def test_a_loaded_fit_answers_what_needs_no_rows(tmp_path):
         assert "needs the rows of the fit" in str(caught.value)
 
 
-def test_no_difference_at_all_is_said_not_divided():
+def test_identical_classes_are_reported_without_division():
     same = pd.concat([IRIS.iloc[:50].assign(species=k) for k in "ab"])
     fit = lda("species ~ .", same)
     canonical = fit.canonical()
@@ -615,7 +615,7 @@ def test_no_difference_at_all_is_said_not_divided():
         manova("species ~ .", same.assign(copy=same["petal_width"]))
 
 
-def test_columns_of_hopelessly_different_units_have_no_common_components():
+def test_columns_of_extremely_different_units_have_no_common_components():
     apart = IRIS.assign(sepal_length=1e150 * IRIS["sepal_length"], petal_width=1e-150 * IRIS["petal_width"])
     table = covariance_models("species ~ .", apart)
     plain = covariance_models("species ~ .", IRIS)
@@ -626,14 +626,14 @@ def test_columns_of_hopelessly_different_units_have_no_common_components():
     np.testing.assert_allclose(table.loc[kept, "LR_free"], plain.loc[kept, "LR_free"], rtol=1e-9)
 
 
-def test_a_row_is_named_as_its_index_names_it():
+def test_rows_are_named_by_their_index():
     few = IRIS.groupby("species", observed=True).head(6)
     with pytest.warns(discrim.errors.MissingPredictionWarning):
         qda("species ~ .", few).leave_one_out()
 
 
 @pytest.mark.slow
-def test_compare_tells_fits_of_one_model_apart():
+def test_compare_distinguishes_fits_of_one_model():
     fits = lda("species ~ .", IRIS), qda("species ~ .", IRIS), lda("species ~ .", IRIS, covariance="diagonal")
     assert discrim.compare(*fits).index.tolist() == ["LDA (1)", "QDA", "LDA (3)"]
     assert discrim.compare(*fits[:2]).index.tolist() == ["LDA", "QDA"]
@@ -642,7 +642,7 @@ def test_compare_tells_fits_of_one_model_apart():
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_box_m_is_statsmodels(seed):
+def test_box_m_agrees_with_statsmodels(seed):
     rng = np.random.default_rng(seed)
     k, p = 2 + seed % 3, 1 + seed % 4
     counts = rng.integers(p + 2, 60, k)
@@ -658,7 +658,7 @@ def test_box_m_is_statsmodels(seed):
 
 
 @pytest.mark.parametrize("zero", ["setosa", "versicolor", "virginica"])
-def test_odds_that_a_prior_of_zero_settles_have_no_standard_error(zero):
+def test_odds_with_a_prior_of_zero_have_no_standard_error(zero):
     prior = {name: 0.0 if name == zero else 0.5 for name in ("setosa", "versicolor", "virginica")}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -681,7 +681,7 @@ def test_odds_that_a_prior_of_zero_settles_have_no_standard_error(zero):
     assert alone.log_odds().loc[("versicolor", "constant")].isna().all()
 
 
-def test_one_dimension_of_two_groups_is_student_s_t_with_one_degree_of_freedom_too():
+def test_one_dimension_of_two_groups_agrees_with_student_t():
     for n in (3, 4, 9):
         x = np.random.default_rng(n).standard_normal(n)
         first = np.arange(n) % 2 == 0

@@ -44,7 +44,7 @@ def weighted(codes=CODES, prior=PRIOR):
 # ------------------------------------------------------------------ tables of counts
 
 
-def test_figures_of_all_classes_are_those_of_scikit_learn():
+def test_overall_measures_agree_with_scikit_learn():
     assert accuracy(COUNTS, None, 0.95).estimate == metrics.accuracy_score(CODES, PREDICTED)
     assert balanced_accuracy(COUNTS, 0.95).estimate == pytest.approx(
         metrics.balanced_accuracy_score(CODES, PREDICTED), abs=1e-15
@@ -61,7 +61,7 @@ def test_figures_of_all_classes_are_those_of_scikit_learn():
     )
 
 
-def test_kappa_has_the_error_and_the_limits_of_statsmodels():
+def test_kappa_error_and_limits_agree_with_statsmodels():
     expected = cohens_kappa(COUNTS)
     found = kappa(COUNTS, None, 0.9)
     np.testing.assert_allclose([found.estimate, found.se], [expected.kappa, expected.std_kappa], rtol=1e-12)
@@ -72,7 +72,7 @@ def test_kappa_has_the_error_and_the_limits_of_statsmodels():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("prior", [None, PRIOR])
-def test_standard_errors_are_those_of_repeated_samples(prior):
+def test_standard_errors_agree_with_repeated_samples(prior):
     """Of tables drawn again from the shares of a large one, the law under which the errors are derived."""
     large, rows = COUNTS * 25, COUNTS.sum(axis=1).astype(int) * 25
     rng = np.random.default_rng(3)
@@ -94,7 +94,7 @@ def test_standard_errors_are_those_of_repeated_samples(prior):
 
 
 @pytest.mark.parametrize("k", range(4))
-def test_figures_of_a_class_are_those_of_scikit_learn(k):
+def test_class_measures_agree_with_scikit_learn(k):
     own, called = k == CODES, k == PREDICTED
     for prior, weights in ((None, None), (PRIOR, weighted())):
         found = [each.estimate for each in class_measures(COUNTS, prior, 0.95)[k]]
@@ -107,14 +107,14 @@ def test_figures_of_a_class_are_those_of_scikit_learn(k):
         np.testing.assert_allclose(found, expected, rtol=1e-13)
 
 
-def test_shares_have_the_exact_interval():
+def test_proportions_have_the_exact_interval():
     found = class_measures(COUNTS, None, 0.9)[2]
     hits, rows, called = COUNTS[2, 2], COUNTS[2].sum(), COUNTS[:, 2].sum()
     for each, of in ((found[0], rows), (found[2], called)):
         np.testing.assert_allclose(each[2:], proportion_confint(hits, of, 0.1, method="beta"), rtol=1e-12)
 
 
-def test_what_has_no_answer_is_missing():
+def test_undefined_measures_are_missing():
     gone = np.array([[5.0, 1.0, 0.0], [2.0, 4.0, 0.0], [0.0, 0.0, 0.0]])
     for prior in (None, PRIOR[:3] / PRIOR[:3].sum()):
         found = class_measures(gone, prior, 0.95)[2]
@@ -131,7 +131,7 @@ def test_what_has_no_answer_is_missing():
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("seed", range(40))
-def test_weights_with_fractions_leave_shares_between_zero_and_one(seed):
+def test_fractional_weights_keep_proportions_between_zero_and_one(seed):
     """Sums of them over rows that are all wrong, or all right, differ by rounding."""
     counts = np.random.default_rng(seed).random((5, 5)) * 3
     for table, share in ((counts - np.diag(np.diag(counts)), 0.0), (np.diag(np.diag(counts)), 1.0)):
@@ -145,7 +145,7 @@ def test_weights_with_fractions_leave_shares_between_zero_and_one(seed):
 # ------------------------------------------------------------------ areas
 
 
-def test_areas_variances_and_limits_are_those_of_proc():
+def test_areas_variances_and_limits_agree_with_proc():
     two = WRITTEN["two"]
     found = roc_area(np.array(two["score"], dtype=float), np.array(two["y"]) == 1)
     np.testing.assert_allclose([found.auc, found.se**2], [two["auc"], two["variance"]], rtol=1e-12)
@@ -160,7 +160,7 @@ def test_areas_variances_and_limits_are_those_of_proc():
         np.testing.assert_allclose([found.auc, found.se**2], expected, rtol=1e-11)
 
 
-def test_areas_are_those_of_scikit_learn():
+def test_areas_agree_with_scikit_learn():
     ovo = metrics.roc_auc_score(CODES, PROBA, multi_class="ovo")
     assert pair_areas(LOGS - LOGS, CODES).mean.auc == 0.5
     found = pair_areas(PROBA, CODES)
@@ -193,7 +193,7 @@ def jackknifed(of, codes):
 
 
 @pytest.mark.parametrize("classes", [2, 3, 4])
-def test_the_mean_of_pairs_has_the_error_of_the_jackknife(classes):
+def test_the_mean_pair_area_has_the_jackknife_error(classes):
     at = np.flatnonzero(classes > CODES)[:60]
     scores, codes = PROBA[at][:, :classes].round(1), CODES[at]
     found = pair_areas(scores, codes)
@@ -206,7 +206,7 @@ def test_the_mean_of_pairs_has_the_error_of_the_jackknife(classes):
     assert found.areas[0].se == pytest.approx(se, rel=1e-10)
 
 
-def test_of_two_classes_the_pair_is_the_area_of_delong():
+def test_the_pair_area_of_two_classes_agrees_with_delong():
     two = np.flatnonzero(CODES < 2)
     odds = LOGS[two, 1] - LOGS[two, 0]
     found = pair_areas(np.column_stack([-odds, odds]), CODES[two]).mean
@@ -214,7 +214,7 @@ def test_of_two_classes_the_pair_is_the_area_of_delong():
     np.testing.assert_allclose([found.auc, found.se], [expected.auc, expected.se], rtol=1e-12)
 
 
-def test_weights_of_areas_are_rows():
+def test_weights_of_areas_equal_repeated_rows():
     times = RNG.integers(0, 3, len(CODES))
     found = pair_areas(PROBA.round(1), CODES, times.astype(float))
     repeated = pair_areas(np.repeat(PROBA.round(1), times, axis=0), np.repeat(CODES, times))
@@ -222,7 +222,7 @@ def test_weights_of_areas_are_rows():
         np.testing.assert_allclose([one.auc, one.se, one.low], [other.auc, other.se, other.low], rtol=1e-12)
 
 
-def test_infinite_scores_and_classes_without_rows_have_areas():
+def test_areas_allow_infinite_scores_and_empty_classes():
     scores = np.array([[np.inf, -np.inf, 0], [1.0, -1.0, 0], [-np.inf, np.inf, 0], [-1.0, 1.0, 0.0]])
     found = pair_areas(scores, np.array([0, 0, 1, 1]))
     assert found.mean.auc == 1.0
@@ -230,7 +230,7 @@ def test_infinite_scores_and_classes_without_rows_have_areas():
     assert np.isnan(pair_areas(scores, np.zeros(4, dtype=int)).mean.auc)
 
 
-def test_rectangles_hold_both_shares_with_their_level():
+def test_rectangles_cover_both_proportions_at_their_level():
     rng = np.random.default_rng(5)
     for rows, share in ((20, 0.9), (50, 0.3)):
         hits = rng.binomial(rows, share, (2, 4000)) / rows
@@ -241,7 +241,7 @@ def test_rectangles_hold_both_shares_with_their_level():
 # ------------------------------------------------------------------ probabilities
 
 
-def test_losses_keep_their_digits():
+def test_losses_keep_their_precision():
     scores = np.array([[0.0, -50.0, -800.0], [0.0, -3.0, -800.0], [-800.0, 0.0, -900.0]])
     codes = np.array([0, 2, 0])
     odds = log_odds_against_rest(scores)
@@ -258,7 +258,7 @@ def test_losses_keep_their_digits():
 
 
 @pytest.mark.skipif(before(sklearn, 1, 7), reason="before 1.7 scikit-learn has it for two classes alone")
-def test_brier_is_that_of_scikit_learn():
+def test_the_brier_score_agrees_with_scikit_learn():
     odds = log_odds_against_rest(LOGS)
     found = (judged_residuals(odds, CODES) ** 2).sum(axis=1).mean()
     expected = metrics.brier_score_loss(CODES, PROBA, labels=[0, 1, 2, 3], scale_by_half=False)
@@ -272,7 +272,7 @@ def test_brier_is_that_of_scikit_learn():
     st.integers(1, 12),
 )
 @settings(max_examples=80, deadline=None)
-def test_the_parts_of_brier_add_up(rows, bins):
+def test_the_brier_decomposition_adds_up(rows, bins):
     p, true, weights = (np.array(column) for column in zip(*rows, strict=True))
     found = brier_parts(p, true, bins, weights.astype(float))
     whole = (
@@ -287,7 +287,7 @@ def test_the_parts_of_brier_add_up(rows, bins):
     assert min(found[1:5]) >= 0
 
 
-def test_within_bins_of_one_probability_there_is_murphys_decomposition():
+def test_bins_of_one_probability_have_murphys_decomposition():
     p, true = np.repeat([0.1, 0.4, 0.8], 30), RNG.random(90) < np.repeat([0.2, 0.4, 0.7], 30)
     found = brier_parts(p, true, 3)
     shares = true.reshape(3, 30).mean(axis=1)
@@ -302,7 +302,7 @@ def test_within_bins_of_one_probability_there_is_murphys_decomposition():
     assert (abs(found.within_variance), abs(found.within_covariance)) < (1e-30, 1e-15)
 
 
-def test_the_slope_of_two_classes_is_that_of_a_logistic_regression():
+def test_the_two_class_slope_agrees_with_logistic_regression():
     odds = RNG.normal(size=300) * 2
     true = (RNG.random(300) < 1 / (1 + np.exp(-0.3 - 0.6 * odds))).astype(int)
     fit = sm.Logit(true, sm.add_constant(odds)).fit(disp=0, tol=1e-14)
@@ -311,7 +311,7 @@ def test_the_slope_of_two_classes_is_that_of_a_logistic_regression():
     np.testing.assert_allclose([found.intercept[1], found.slope[1]], fit.bse, rtol=1e-8)
 
 
-def test_the_slope_of_more_classes_is_that_of_a_direct_search():
+def test_the_multiclass_slope_agrees_with_a_direct_search():
     logs = np.log(PROBA)
 
     def loss(at):
@@ -325,7 +325,7 @@ def test_the_slope_of_more_classes_is_that_of_a_direct_search():
     assert found.intercept is None
 
 
-def test_classes_that_are_separated_have_no_slope():
+def test_separated_classes_have_no_slope():
     odds = np.array([-3.0, -1.0, 0.5, 2.0])
     pairs = np.column_stack([-odds, odds])
     for true in ([0, 0, 1, 1], [0, 0, 0, 0], [1, 1, 0, 0]):
@@ -338,7 +338,7 @@ def test_classes_that_are_separated_have_no_slope():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_slope_of_very_many_rows_is_found(seed):
+def test_the_slope_is_estimated_for_very_many_rows(seed):
     """Sums of their log-likelihoods are rounded, and a step that seems to go down by as much is good."""
     rng = np.random.default_rng(seed)
     odds = rng.normal(size=300) * 2
@@ -354,7 +354,7 @@ def test_the_slope_of_very_many_rows_is_found(seed):
     st.sampled_from([None, PRIOR[:3] / PRIOR[:3].sum()]),
 )
 @settings(max_examples=80, deadline=None)
-def test_no_limit_of_kappa_is_beyond_one(counts, prior):
+def test_limits_of_kappa_do_not_exceed_one(counts, prior):
     found = kappa(counts, prior, 0.95)
     if not np.isnan(found.low):
         assert -1 <= found.low <= found.estimate <= found.high <= 1
@@ -369,7 +369,7 @@ def test_kappa_of_one_has_the_exact_lower_limit_of_the_agreement(prior):
     assert found.low == pytest.approx((0.025 ** (1 / 40) - 0.5) / 0.5, rel=1e-10)
 
 
-def test_a_predictive_value_of_one_under_a_prior_has_a_limit_that_covers():
+def test_a_predictive_value_of_one_under_a_prior_has_a_covering_limit():
     """The false positive rate is small enough for most samples to have none."""
     rng, prior = np.random.default_rng(8), np.array([0.3, 0.7])
     rates, rows, hits = np.array([[0.8, 0.2], [0.01, 0.99]]), (40, 60), []
@@ -383,7 +383,7 @@ def test_a_predictive_value_of_one_under_a_prior_has_a_limit_that_covers():
     assert 0.95 - 3 * np.sqrt(0.95 * 0.05 / 1500) <= np.mean(hits)
 
 
-def test_the_mean_of_areas_that_are_all_one_has_the_mean_of_their_limits():
+def test_the_mean_of_areas_of_one_has_the_mean_limits():
     codes = np.repeat(np.arange(4), [5, 9, 14, 20])
     found = pair_areas(np.eye(4)[codes], codes)
     assert (found.mean.auc, found.mean.se, found.mean.high) == (pytest.approx(1.0), 0.0, pytest.approx(1.0))
@@ -406,7 +406,7 @@ RATE_COSTS = np.array([[0.0, 1.0, 3.0], [2.0, 0.0, 1.0], [0.5, 4.0, 0.0]])
 @pytest.mark.parametrize("costs", [None, RATE_COSTS])
 @pytest.mark.parametrize(("skill", "fits"), [(0.6, 0.9), (0.6, 0.5), (0.1, 0.7)])
 @pytest.mark.parametrize("sampled", [False, True])
-def test_the_standard_error_of_632_plus_is_of_what_each_row_moves(costs, skill, fits, sampled):
+def test_the_632_plus_standard_error_sums_the_influences_of_rows(costs, skill, fits, sampled):
     """Each row is weighted up by a little, in the shares, in the labels and in the chance of each sample."""
     rng, rows = np.random.default_rng(5), (8, 11, 6)
     own, n_samples, k = np.repeat(np.arange(3), rows), 400, 3
@@ -454,7 +454,7 @@ def test_the_standard_error_of_632_plus_is_of_what_each_row_moves(costs, skill, 
     assert found.se == pytest.approx(np.sqrt(variance), rel=1e-5)
 
 
-def test_balanced_accuracy_of_a_small_class_without_errors_is_held_by_its_interval():
+def test_the_balanced_accuracy_interval_allows_for_a_small_class_without_errors():
     """Ten rows of a rate of .95 show no error in three samples of five, and then no variance."""
     rng, hits, rates = np.random.default_rng(2), [], np.array([0.95, 0.8])
     for right in np.column_stack([rng.binomial(n, p, 2000) for n, p in zip((10, 100), rates, strict=True)]):
@@ -465,12 +465,12 @@ def test_balanced_accuracy_of_a_small_class_without_errors_is_held_by_its_interv
     assert np.mean(hits) >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 2000)
 
 
-def test_an_interval_of_one_class_under_a_prior_is_that_of_the_class():
+def test_a_single_class_under_a_prior_has_the_exact_interval():
     found = accuracy(np.array([[17.0, 3.0], [0.0, 0.0]]), np.array([1.0, 0.0]), 0.9)
     np.testing.assert_allclose(found[2:], proportion_confint(17, 20, 0.1, method="beta"), rtol=1e-12)
 
 
-def test_the_lower_limit_of_a_kappa_of_one_is_no_lower_than_kappa_can_be():
+def test_the_lower_limit_of_a_kappa_of_one_is_attainable():
     found = kappa(np.diag([20.0, 20.0]), np.array([0.99, 0.01]), 0.95)
     assert found.estimate == found.high == 1
     assert -1 <= found.low < 0

@@ -44,7 +44,7 @@ def on_a_grid(d: float, prior: np.ndarray, costs: np.ndarray, factor: float = 1.
 
 @pytest.mark.parametrize("kind", COSTS_OF_TWO)
 @pytest.mark.parametrize("prior", [(0.5, 0.5), (0.85, 0.15), (0.0, 1.0), (1.0, 0.0)])
-def test_costs_of_two_classes_are_those_of_a_fine_grid(kind, prior):
+def test_two_class_costs_agree_with_a_fine_grid(kind, prior):
     costs = np.array(COSTS_OF_TWO[kind], dtype=float)
     for method in ("moment", "mle"):
         fit = lda("species ~ sepal_length + sepal_width", TWO, prior=list(prior), method=method)
@@ -58,7 +58,7 @@ def test_costs_of_two_classes_are_those_of_a_fine_grid(kind, prior):
 
 
 @pytest.mark.parametrize("kind", COSTS_OF_TWO)
-def test_expected_costs_of_an_estimated_rule_are_those_of_a_simulation(kind):
+def test_expected_costs_of_an_estimated_rule_agree_with_a_simulation(kind):
     costs, counts, p, nu, gap = np.array(COSTS_OF_TWO[kind], float), np.array([60.0, 40.0]), 3, 98, 1.8
     prior = np.array([0.7, 0.3])
     rng, size = np.random.default_rng(1), 20_000
@@ -87,7 +87,7 @@ def test_expected_costs_of_an_estimated_rule_are_those_of_a_simulation(kind):
     assert found.estimate == pytest.approx(prior @ found.by_class)
 
 
-def test_mean_costs_above_one_have_intervals_and_those_of_classes_are_costs():
+def test_mean_costs_above_one_have_intervals_and_class_costs():
     costs = np.array([[1, 3], [2, 0.5]])
     fit = lda("species ~ sepal_length + sepal_width", TWO)
     got = fit.error_rates([*NAMES, "apparent", "loo", "cv", "632+"], costs=costs, by_class=True, seed=0)
@@ -115,7 +115,7 @@ COSTS_OF_THREE = [
 @pytest.mark.parametrize(
     "formula", ["species ~ .", "species ~ sepal_length + sepal_width", "species ~ sepal_width"]
 )
-def test_rates_of_three_classes_are_those_of_rows_drawn_and_predicted(costs, prior, formula):
+def test_three_class_rates_agree_with_simulated_rows(costs, prior, formula):
     fit = lda(formula, IRIS, prior=prior)
     got = fit.error_rates(["D"], costs=costs, by_class=True).loc["D"]
     again = fit.error_rates(["D"], costs=costs, by_class=True).loc["D"]
@@ -130,7 +130,7 @@ def test_rates_of_three_classes_are_those_of_rows_drawn_and_predicted(costs, pri
     assert got["estimate"] == pytest.approx(fit.prior @ got[list(fit.classes)].astype(float))
 
 
-def test_a_line_of_classes_is_exact_and_a_plane_nearly():
+def test_collinear_means_are_exact_and_planar_means_nearly():
     # On a line the borders are the midpoints: each class errs on either side of it.
     means, counts = np.array([[0.0], [1.5], [4.0]]), np.full(3, 40.0)
     found = many_classes(means, counts, 117, np.log(np.full(3, 1 / 3)), None, 0.95, shrunk=False, stretch=1.0)
@@ -148,7 +148,7 @@ def test_a_line_of_classes_is_exact_and_a_plane_nearly():
     np.testing.assert_allclose(found.by_class, 1 - both, rtol=1e-6)
 
 
-def test_four_classes_in_space_are_those_of_rows_drawn():
+def test_four_classes_in_three_dimensions_agree_with_simulated_rows():
     wine = load_wine().assign(half=lambda t: t["cultivar"].astype(str) + (t.index % 2).astype(str))
     fit = lda("half ~ alcohol + ash + hue + proline", wine[wine["half"] != wine["half"].iloc[-1]])
     assert len(fit.classes) >= 4
@@ -162,7 +162,7 @@ def test_four_classes_in_space_are_those_of_rows_drawn():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("costs", [None, [[0, 1, 5], [2, 0, 1], [1, 8, 0]]])
-def test_the_standard_error_is_that_of_samples(costs):
+def test_the_standard_error_agrees_with_samples(costs):
     means, counts, nu = np.array([[0.0, 0.0], [2.0, 0.0], [0.5, 1.5]]), np.array([60.0, 50.0, 70.0]), 177
     costs = None if costs is None else np.array(costs, dtype=float)
     log_prior = np.log(counts / counts.sum())
@@ -180,7 +180,7 @@ def test_the_standard_error_is_that_of_samples(costs):
 
 
 @pytest.mark.parametrize("costs", [None, [[0.0, 4.0], [1.0, 0.0]], [[1.0, 3.0], [2.0, 0.5]]])
-def test_two_classes_by_both_roads_are_one(costs):
+def test_two_class_and_multiclass_rates_agree(costs):
     means, counts, log_prior = np.array([[1.7, 0.3], [0.0, 0.0]]), np.array([50.0, 30.0]), np.log([0.6, 0.4])
     costs = None if costs is None else np.array(costs)
     for shrunk in (False, True):
@@ -210,7 +210,7 @@ def rare_levels() -> pd.DataFrame:
 
 
 @pytest.mark.slow
-def test_632_plus_leaves_out_what_a_bootstrap_rule_gives_no_label():
+def test_632_plus_omits_rows_without_a_bootstrap_prediction():
     data = rare_levels()
     fit = naive_bayes("y ~ g + h", data, laplace=0)
     with pytest.warns(MissingPredictionWarning):
@@ -242,12 +242,12 @@ def test_632_plus_leaves_out_what_a_bootstrap_rule_gives_no_label():
     assert got == pytest.approx((1 - weight) * apparent + weight * min(outside, gamma), rel=1e-9)
 
 
-def test_codes_that_are_no_class_are_counted_nowhere():
+def test_invalid_class_codes_are_not_counted():
     actual, predicted = np.array([0, 1, 1, -1, 0, 1]), np.array([0, 1, -1, 0, 2, 3])
     assert counts_of(actual, predicted, 2).tolist() == [[1, 0], [0, 1]]
 
 
-def test_a_level_is_checked_whatever_the_rate():
+def test_the_level_is_validated_for_every_rate():
     for verb, method in product((lda, qda), ("apparent", "posterior")):
         with pytest.raises(DataError) as caught:
             verb("species ~ .", IRIS).error_rates([method], level=95)

@@ -25,7 +25,7 @@ def every_labelling(codes, blocks):
     ("codes", "blocks"),
     [([0, 0, 1, 1, 2], [0] * 5), ([0, 1, 0, 1, 1, 0], [0, 0, 1, 1, 1, 1]), ([0, 1, 1, 1], [5, 5, 5, 2])],
 )
-def test_rows_get_every_labelling_equally_often(codes, blocks):
+def test_every_labelling_of_rows_is_equally_likely(codes, blocks):
     codes, blocks = np.array(codes), np.array(blocks)
     expected = every_labelling(codes, blocks)
     shuffle, rng = Shuffle.of(codes, None, blocks), np.random.default_rng(1)
@@ -48,11 +48,11 @@ def test_whole_units_exchange_labels():
         assert sorted(min(own) for own in of_units.values()) == [0, 0, 1, 1]
 
 
-def test_a_unit_of_two_values_is_found():
+def test_a_unit_with_two_codes_is_found():
     assert mixed_unit(np.array([0, 0, 1]), np.array([2, 2, 0])) is None
     assert mixed_unit(np.array([0, 4, 1, 3]), np.array([1, 1, 0, 0])) == (1, 0, 4)
 
 
-def test_the_p_value_counts_the_labels_seen_and_ties():
+def test_the_p_value_counts_the_observed_labels_and_ties():
     assert permutation_pvalue(0.5, np.array([0.5 - 1e-16, 0.1, 0.9])) == 3 / 4
     assert permutation_pvalue(1.0, np.zeros(999)) == 1 / 1000

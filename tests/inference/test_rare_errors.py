@@ -30,7 +30,7 @@ def test_a_choice_without_an_error_has_the_exact_interval_of_the_count():
     assert table.loc["error", "high"] == pytest.approx(no_error_limit(100), rel=1e-12)
 
 
-def test_the_log_loss_of_a_choice_allows_for_errors_of_which_no_row_shows_one():
+def test_the_log_loss_of_a_choice_allows_for_unobserved_errors():
     found = discrim.choose("species ~ .", TWO, candidates=["lda"], calibrate=False, seed=1)
     share = found.validations["lda"].posteriors().dropna()
     if_wrong = -np.log(np.sort(share.to_numpy(), axis=1)[:, 0])
@@ -40,7 +40,7 @@ def test_the_log_loss_of_a_choice_allows_for_errors_of_which_no_row_shows_one():
     assert table.loc["log_loss", "high"] == pytest.approx(bound, rel=0.01)
 
 
-def test_the_limit_of_unseen_errors_uses_groups_and_given_class_shares():
+def test_the_limit_of_unobserved_errors_uses_groups_and_priors():
     losses, if_wrong = np.full(40, 0.01), np.linspace(1.0, 3.0, 40)
     groups = np.arange(40) // 4
     high = loss_rate(losses, rows(40, groups), 0.95, counts=False, if_wrong=if_wrong)[3]
@@ -52,7 +52,7 @@ def test_the_limit_of_unseen_errors_uses_groups_and_given_class_shares():
     assert high == pytest.approx(0.01 + np.hypot(0.2 * each[0], 0.8 * each[1]))
 
 
-def test_rows_judged_several_times_count_once():
+def test_rows_predicted_several_times_count_once():
     """One row wrong in one of ten repeats has no smaller upper limit than no row."""
     losses = np.zeros(60)
     losses[7] = 0.1
@@ -63,7 +63,7 @@ def test_rows_judged_several_times_count_once():
     assert effective_interval(0.1, 1e-9, 60.0, 60.0, 0.95)[1] == pytest.approx(beta.ppf(0.975, 7, 54))
 
 
-def test_the_bootstrap_estimate_of_few_errors_has_no_shorter_interval_than_that_of_none():
+def test_few_errors_do_not_shorten_the_bootstrap_interval_of_none():
     rng = np.random.default_rng(0)
     codes = np.repeat([0, 1], 20)
     drawn = np.hstack([rng.multinomial(20, np.full(20, 1 / 20), size=100) for _ in range(2)])
@@ -79,7 +79,7 @@ def test_the_bootstrap_estimate_of_few_errors_has_no_shorter_interval_than_that_
     assert none.high == few.high == pytest.approx(no_error_limit(40))
 
 
-def test_cheap_errors_do_not_hide_dear_ones():
+def test_cheap_errors_do_not_hide_expensive_errors():
     costs = np.array([[0.0, 1.0], [50.0, 0.0]])
     seen = counted(np.array([[28.0, 2.0], [0.0, 30.0]]), np.full(2, 0.5), costs, 0.95, sampled=True)
     assert seen.high == pytest.approx(2 / 60 + 50 * no_error_limit(60))
@@ -92,7 +92,7 @@ def test_rules_that_never_differ_have_an_exact_interval_of_their_difference():
     assert pair["high"] == -pair["low"] == pytest.approx(no_error_limit(100))
 
 
-def test_an_equal_error_rate_of_zero_has_the_limit_of_as_many_classes():
+def test_an_equal_error_rate_of_zero_has_the_exact_limit_of_classes():
     codes = np.repeat(np.arange(12), 3)
     scores = np.where(codes[:, None] == codes, 5.0, -5.0)
     limits = PairScores.of(scores, codes).limits(Costs(), 0.95, 50, 1)
@@ -100,7 +100,7 @@ def test_an_equal_error_rate_of_zero_has_the_limit_of_as_many_classes():
     assert limits[1, 0] == pytest.approx(no_error_limit(12))
 
 
-def test_the_bootstrap_of_a_batch_without_a_class_has_the_upper_limit_of_the_likelihood():
+def test_the_bootstrap_of_a_batch_without_a_class_has_the_profile_limit():
     fit = discrim.lda("species ~ .", TWO)
     batch = TWO[TWO["species"] == "setosa"]
     found, profile = (

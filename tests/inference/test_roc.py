@@ -28,7 +28,7 @@ def by_pairs(scores, positive):
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=4, max_size=40))
 @settings(max_examples=60, deadline=None)
-def test_the_area_is_that_of_all_pairs(rows):
+def test_the_area_agrees_with_all_pairs(rows):
     scores, positive = np.array([s for s, _ in rows], dtype=float), np.array([y for _, y in rows])
     found = roc_area(scores, positive)
     if min(positive.sum(), (~positive).sum()) > 1:
@@ -37,7 +37,7 @@ def test_the_area_is_that_of_all_pairs(rows):
         assert np.isnan(found.auc)
 
 
-def test_curve_and_area_are_scikit_learns():
+def test_curve_and_area_agree_with_scikit_learn():
     for weights in (None, WEIGHTS):
         false, true, at = sklearn_curve(POSITIVE, SCORES, sample_weight=weights, drop_intermediate=False)
         found = roc_curve(SCORES, POSITIVE, weights)
@@ -48,7 +48,7 @@ def test_curve_and_area_are_scikit_learns():
         assert roc_area(SCORES, POSITIVE, weights).auc == pytest.approx(expected, abs=1e-14)
 
 
-def test_a_weight_is_so_many_rows():
+def test_a_weight_equals_that_many_rows():
     times = WEIGHTS.astype(int)
     repeated = roc_area(np.repeat(SCORES, times), np.repeat(POSITIVE, times))
     np.testing.assert_allclose(list(vars_of(roc_area(SCORES, POSITIVE, WEIGHTS))), list(vars_of(repeated)))
@@ -64,7 +64,7 @@ def test_infinite_scores_are_ranked():
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95])
-def test_an_area_of_one_or_zero_has_the_limits_that_its_error_under_them_gives(level):
+def test_areas_of_zero_and_one_have_newcombes_limits(level):
     """Newcombe's method 5: at the limit, the estimate is just z standard errors of Hanley & McNeil away."""
     m, n, z = 7, 12, scipy.stats.norm.isf((1 - level) / 2)
     scores, positive = np.arange(m + n, dtype=float), np.arange(m + n) >= n
@@ -95,7 +95,7 @@ def test_log_odds_against_the_rest():
     assert far[:, 0].tolist() == [900.0, 1000.0]
 
 
-def test_bins_are_those_of_a_sort_and_ties_stay_together():
+def test_bins_agree_with_sorting_and_keep_ties_together():
     p = RNG.random(200)
     true = RNG.random(200) < p
     order = np.argsort(p).reshape(10, 20)
@@ -107,7 +107,7 @@ def test_bins_are_those_of_a_sort_and_ties_stay_together():
     assert tied.predicted.round(12).tolist() == [0.2, 0.6]
 
 
-def test_weights_of_bins_are_rows():
+def test_weights_of_bins_equal_repeated_rows():
     p, times = RNG.integers(0, 30, 100) / 30, RNG.integers(0, 3, 100)
     true = RNG.random(100) < p
     one = calibration_bins(p, true, weights=times.astype(float))
@@ -119,7 +119,7 @@ def test_weights_of_bins_are_rows():
 @pytest.mark.parametrize(
     ("hits", "rows", "level"), [(0, 10, 0.95), (3, 10, 0.9), (7, 7, 0.99), (50, 1000, 0.95)]
 )
-def test_wilson_is_that_of_statsmodels(hits, rows, level):
+def test_wilson_intervals_agree_with_statsmodels(hits, rows, level):
     low, high = wilson_interval(np.array([hits / rows]), np.array([float(rows)]), level)
     expected = proportion_confint(hits, rows, 1 - level, method="wilson")
     np.testing.assert_allclose([low[0], high[0]], expected, atol=1e-14)

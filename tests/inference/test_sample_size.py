@@ -60,7 +60,7 @@ def brute(rule, n, setting, repeats, rng):
 @pytest.mark.parametrize(
     ("k", "p", "n", "d"), [(2, 5, 15, 2.0), (2, 1, 8, 2.0), (3, 4, 12, 2.5), (4, 3, 20, 3.0)]
 )
-def test_expected_errors_are_those_of_rules_that_are_fitted(rule, k, p, n, d):
+def test_expected_errors_agree_with_fitted_rules(rule, k, p, n, d):
     if rule == "diagonal" and k > 2:
         pytest.skip("where the means lie matters to the diagonal rule, and is checked for two classes")
     setting = Setting(d, p, k, 2**16, 0)
@@ -69,7 +69,7 @@ def test_expected_errors_are_those_of_rules_that_are_fitted(rule, k, p, n, d):
     assert abs(mean - fitted) < 4 * np.hypot(se, other)
 
 
-def test_the_best_error_is_that_of_the_known_law():
+def test_the_bayes_error_agrees_with_the_known_distribution():
     assert least_error(Setting(2.0, 3, 2, 0, 0)) == pytest.approx(norm.cdf(-1), rel=1e-12)
     rng = np.random.default_rng(0)
     for k in (3, 5):
@@ -95,7 +95,7 @@ def test_for_many_columns_lda_has_raudys_expected_error(p, n, d):
     assert mean == pytest.approx(norm.cdf(-d / 2 / np.sqrt(spread)), abs=4 * se + 0.004)
 
 
-def test_a_plan_says_what_it_takes():
+def test_a_plan_prints_the_required_rows():
     found = plan(distance=2, p=4, error=0.2, width=0.1, rows=[5, 10, 40, 160], draws=2**12)
     assert found.least_error == pytest.approx(norm.cdf(-1))
     assert np.isnan(found.table.loc[5, "qda"]) == (fewest_rows("qda", Setting(2, 4, 2, 0, 0)) > 5)
@@ -115,7 +115,7 @@ def test_a_plan_says_what_it_takes():
     assert found.plot().get_xscale() == "log"
 
 
-def test_the_rows_that_are_wanted_are_the_first_with_the_error_and_draws_have_to_tell():
+def test_required_rows_are_minimal_and_need_enough_draws():
     setting = Setting(2.0, 1, 2, 4000, 0)
     for rule in RULES:
         n = rows_for(rule, 0.2, setting)
@@ -127,7 +127,7 @@ def test_the_rows_that_are_wanted_are_the_first_with_the_error_and_draws_have_to
         assert rows_for(rule, least_error(setting) + 1e-7, setting) is None
 
 
-def test_rows_to_be_judged_are_the_fewest_whose_interval_is_narrow():
+def test_test_rows_are_the_fewest_with_a_narrow_interval():
     for error, width, level in [(0.1, 0.1, 0.95), (0.3, 0.05, 0.9), (0.02, 0.04, 0.99)]:
 
         def wide(n, error=error, level=level):
@@ -156,12 +156,12 @@ def test_rows_to_be_judged_are_the_fewest_whose_interval_is_narrow():
         ),
     ],
 )
-def test_what_no_plan_is_made_of_is_refused(options, match):
+def test_invalid_plans_are_refused(options, match):
     with pytest.raises(DataError, match=match):
         plan(**options)
 
 
-def test_the_command_line_has_it(capsys, tmp_path):
+def test_the_command_line_plans_samples(capsys, tmp_path):
     typed = ["plan", "--distance", "2", "--p", "3", "--rows", "10,50", "--draws", "1000", "--width", "0.2"]
     assert main([*typed, "--plot", str(tmp_path / "plan.png")]) == 0
     assert "Test observations" in capsys.readouterr().out
@@ -170,7 +170,7 @@ def test_the_command_line_has_it(capsys, tmp_path):
     assert "p=0" in capsys.readouterr().err
 
 
-def test_a_power_law_is_found_where_there_is_one():
+def test_an_exact_power_law_is_recovered():
     n = np.array([12.0, 25.0, 50.0, 100.0, 300.0])
     errors = np.stack([0.05 + 2.0 * n**-0.8, 0.8 * n**-0.5, np.full(5, 0.2)])
     law = power_law(n, errors, np.array([1.0, 2.0, 1.0, 3.0, 1.0]))
@@ -183,7 +183,7 @@ def test_a_power_law_is_found_where_there_is_one():
 PENGUINS = load_penguins()[["species", "bill_depth_mm", "body_mass_g"]].dropna()
 
 
-def test_a_learning_curve_is_that_of_rules_fitted_to_parts():
+def test_a_learning_curve_agrees_with_rules_fitted_to_subsets():
     fit = discrim.lda("species ~ .", PENGUINS)
     curve = fit.learning_curve([0.2, 0.5, 0.8], repeats=2, seed=3)
     assert curve.table["rules"].tolist() == [2, 4, 10]
@@ -213,7 +213,7 @@ OPTIONS = {"qda": {}, "knn": {"k": 3}, "naive_bayes": {}, "pls": {"ncomp": 1}, "
 
 
 @pytest.mark.parametrize("verb", [*OPTIONS, "logistic"])
-def test_every_verb_that_is_fitted_again_has_one(verb):
+def test_every_refittable_verb_has_a_learning_curve(verb):
     options = OPTIONS.get(verb, {"bias_reduction": True})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscrimWarning)
@@ -222,7 +222,7 @@ def test_every_verb_that_is_fitted_again_has_one(verb):
     assert curve.table["error"].between(0, 0.6).all()
 
 
-def test_what_a_given_prior_groups_and_failed_sizes_do():
+def test_learning_curves_handle_priors_groups_and_failed_sizes():
     fit = discrim.lda("species ~ .", PENGUINS, prior="equal")
     curve = fit.learning_curve([0.2, 0.5, 0.8], repeats=1, seed=0)
     cv = discrim.cross_validate(fit, folds=2, seed=0)
@@ -243,7 +243,7 @@ def test_what_a_given_prior_groups_and_failed_sizes_do():
     assert grouped.table["se"].gt(0).all()
 
 
-def test_rows_of_a_learning_curve_are_weighted_and_no_error_is_no_certainty():
+def test_learning_curves_use_weights_and_have_limits_without_errors():
     two = load_iris().query("species != 'virginica'")
     shares = [0.2, 0.5, 0.8]
     alone = discrim.lda("species ~ .", two).learning_curve(shares, repeats=1, seed=0)

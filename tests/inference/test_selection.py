@@ -13,7 +13,7 @@ LAST = np.random.default_rng(0).integers(-1, 2, len(CODES))
 
 
 @pytest.mark.parametrize("size", [1e-9, 1.0, 3e12])
-def test_a_column_that_varies_in_its_last_digit_alone_is_constant(size: float) -> None:
+def test_a_column_that_varies_only_in_its_last_digit_is_constant(size: float) -> None:
     x = np.random.default_rng(1).standard_normal((len(CODES), 3)) + CODES[:, None]
     # The numbers next to 1.5 are eps away.
     x[:, 1] = size * (1.5 + LAST * np.finfo(float).eps)

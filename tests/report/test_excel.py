@@ -76,7 +76,7 @@ MORE = [pytest.param(made, marks=pytest.mark.slow) for made in FITS]
 
 
 @pytest.mark.parametrize("made", [*RESULTS, *MORE])
-def test_each_sheet_is_a_table_of_the_summary_to_the_last_digit(made, tmp_path, openpyxl):
+def test_each_sheet_is_an_exact_table_of_the_summary(made, tmp_path, openpyxl):
     results = (RESULTS | FITS)[made]()
     if not hasattr(results, "summary"):
         pytest.skip("It is a single test, or a DataFrame, which pandas writes.")
@@ -87,7 +87,7 @@ def test_each_sheet_is_a_table_of_the_summary_to_the_last_digit(made, tmp_path, 
         assert cells_of(sheet) == expected(table), sheet.title
 
 
-def test_the_first_sheet_says_what_it_is_of_and_leads_to_the_others(tmp_path, openpyxl):
+def test_the_first_sheet_describes_and_links_the_others(tmp_path, openpyxl):
     discrim.lda(FORMULA, IRIS).to_excel(tmp_path / "iris.xlsx")
     book = openpyxl.load_workbook(tmp_path / "iris.xlsx")
     lines = cells_of(book["about"])
@@ -109,7 +109,7 @@ def test_numbers_are_shown_with_the_digits_of_the_summary(tmp_path, openpyxl):
     assert formats["P > F"] == "0.0E+00"
 
 
-def test_text_that_begins_as_a_formula_is_text(tmp_path, openpyxl):
+def test_text_that_looks_like_a_formula_is_text(tmp_path, openpyxl):
     names = ["=HYPERLINK(1)", "+1+1", "-2-2", "@SUM(A1)", "#N/A", "\x1b[31m", "_x0041_"]
     table = pd.DataFrame({name: np.arange(7.0) for name in names}, index=names)
     table["text"] = names
@@ -132,7 +132,7 @@ def test_text_that_begins_as_a_formula_is_text(tmp_path, openpyxl):
         assert not any(b"<f" in file.read(name).replace(b"<formula", b"<f") for name in sheets)
 
 
-def test_what_is_no_number_of_excel_is_text_or_empty(tmp_path, openpyxl):
+def test_unsupported_numbers_are_text_or_empty(tmp_path, openpyxl):
     day = pd.Timestamp(2020, 2, 29)
     values = [1.0, math.nan, math.inf, -math.inf, True, 10**17, 10**14, None, pd.NA, 5e-324, 0.1 + 0.2]
     table = pd.DataFrame({"value": np.array(values, dtype=object)}, index=[day, *range(10)])
@@ -144,7 +144,7 @@ def test_what_is_no_number_of_excel_is_text_or_empty(tmp_path, openpyxl):
 
 
 @pytest.mark.slow
-def test_a_table_wider_than_a_sheet_goes_on_in_another(tmp_path, openpyxl):
+def test_a_table_wider_than_a_sheet_continues_in_another(tmp_path, openpyxl):
     wide = pd.DataFrame(np.arange(20_000.0)[None], index=["row"])
     Summary("Wide", {"wide": Section("Wide", wide, "count")}).to_excel(tmp_path / "wide.xlsx")
     book = openpyxl.load_workbook(tmp_path / "wide.xlsx")
@@ -155,7 +155,7 @@ def test_a_table_wider_than_a_sheet_goes_on_in_another(tmp_path, openpyxl):
     assert {part[1][0] for part in parts} == {"row"}
 
 
-def test_rows_beyond_a_sheet_begin_another_and_none_is_lost():
+def test_rows_above_the_sheet_limit_continue_in_another():
     ranges = sheet_ranges(3_000_000, SHEET_ROWS - 1)
     assert ranges[0][0] == 0
     assert ranges[-1][1] == 3_000_000
@@ -163,7 +163,7 @@ def test_rows_beyond_a_sheet_begin_another_and_none_is_lost():
     assert max(high - low for low, high in ranges) == 1_048_575
 
 
-def test_names_of_sheets_are_such_as_excel_takes():
+def test_sheet_names_are_valid_in_excel():
     keys = ["about", "History", "", "'", "a/b\\c?d*e[f]g:h", "x" * 40, "x" * 41, "X" * 40, "🐧" * 40, "\n"]
     names = sheet_names(keys)
     assert len({name.lower() for name in names}) == len(keys)
@@ -174,7 +174,7 @@ def test_names_of_sheets_are_such_as_excel_takes():
         assert name.strip("'") == name
 
 
-def test_what_cannot_be_written_is_refused_before_the_summary_is_made(tmp_path):
+def test_unwritable_paths_are_refused_before_the_summary_is_computed(tmp_path):
     fit = discrim.lda(FORMULA, IRIS)
     with pytest.raises(DataError) as caught:
         fit.to_excel(tmp_path / "fit.csv")
@@ -188,7 +188,7 @@ def test_what_cannot_be_written_is_refused_before_the_summary_is_made(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_without_openpyxl_the_extra_is_named(tmp_path, monkeypatch):
+def test_a_missing_openpyxl_names_the_extra(tmp_path, monkeypatch):
     (tmp_path / "fit.xlsx").write_bytes(b"before")
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(MissingPackageError) as caught:

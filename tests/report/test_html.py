@@ -60,7 +60,7 @@ def test_every_table_has_a_caption_and_every_label_its_scope():
         assert body.count('scope="rowgroup"') == (groups and shown.index.get_level_values(0).nunique())
 
 
-def test_names_of_sections_stay_out_of_the_outline_and_no_id_is_given_twice():
+def test_section_names_are_outside_the_outline_and_ids_are_unique():
     text = SUMMARY.as_html()
     assert not re.search(r"<h\d|role=.heading| id=", text)
     names = [unescape(name) for name in re.findall(r"<summary>(.*?)</summary>", text)]
@@ -74,7 +74,7 @@ def test_long_sections_are_closed_at_first():
     assert found == [(" open", "short"), ("", "long")]
 
 
-def test_points_of_unlike_decimals_line_up_by_blanks_as_wide_as_figures():
+def test_decimal_points_are_aligned_by_figure_spaces():
     part = pd.DataFrame({"a": [-3574519.2489, 1.04646086]}, index=["x", "y"])
     text = Summary("T", {"t": Section("Things", part, errors=[1e-4, 1e-8])}).as_html()
     assert ">-3574519.2489\u2007\u2007\u2007\u2007</td>" in text
@@ -101,7 +101,7 @@ def in_browser(tmp_path, body, width):
 
 
 @pytest.mark.slow
-def test_numbers_stay_flush_right_and_colours_the_pages_in_a_browser(tmp_path):
+def test_numbers_are_right_aligned_and_inherit_page_colours(tmp_path):
     body = f'{FOREIGN}<div class="page" style="color: rgb(1, 2, 3)">{SUMMARY.as_html()}</div>{PROBE}'
     for found in in_browser(tmp_path, body, 1000):
         assert found["cells"] == ["right"]
@@ -126,7 +126,7 @@ parent.document.body.innerHTML = "<pre>" + JSON.stringify(seen) + "</pre>";
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1280])
-def test_the_second_block_of_a_header_stands_below_the_first_where_a_page_is_narrow(tmp_path, width):
+def test_header_blocks_are_stacked_on_narrow_pages(tmp_path, width):
     # No window is as narrow as a telephone, but a frame is.
     inner = escape(f'<body style="margin: 0">{SUMMARY.as_html()}{PLACES}')
     frame = f'<iframe srcdoc="{inner}" style="border: 0; width: {width}px; height: 900px"></iframe>'

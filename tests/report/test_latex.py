@@ -35,7 +35,7 @@ PDFLATEX = shutil.which("pdflatex")
 WRONG = re.compile(r"Overfull|undefined|multiply|too large|Missing character", re.M)
 
 
-def test_a_small_table_as_it_should_stand():
+def test_a_small_table_is_formatted_as_expected():
     part = pd.DataFrame({"a_1": [1.0, -20.5], "p": [0.25, 1e-5]}, index=["first", "-1"])
     section = Section("Things", part, {"a_1": "z", "p": "p"}, note="5 % of note.")
     text = Summary("T", {"t": section}).as_latex("Any $x$", "tab:t", position="!t")
@@ -61,7 +61,7 @@ def test_a_small_table_as_it_should_stand():
     ]
 
 
-def test_a_section_has_a_tabular_and_specials_are_escaped():
+def test_a_section_has_a_tabular_with_escaped_characters():
     assert latex_rows(hostile_summary()) == [[4], [2, 2]]
     assert latex_rows(SUMMARY)[2] == [5] * 4
 
@@ -78,7 +78,7 @@ def test_a_section_has_a_tabular_and_specials_are_escaped():
         (["[0.025", "*", "2.0 %  (3/150)"], ["{}[0.025", "{}*", r"2.0 \%  (3/150)"]),
     ],
 )
-def test_numbers_have_signs_points_and_powers_of_print(texts, wanted):
+def test_numbers_have_typographic_signs_and_powers(texts, wanted):
     assert column_cells(texts) == wanted
 
 
@@ -96,12 +96,12 @@ def test_numbers_have_signs_points_and_powers_of_print(texts, wanted):
         ("a--b ,,c'' <<", r"a-{}-b ,{},c'{}' \textless{}\textless{}".replace("<<", "")),
     ],
 )
-def test_letters_that_pdflatex_lacks_are_built(text, wanted):
+def test_letters_missing_in_pdflatex_are_composed(text, wanted):
     found = escaped(text)
     assert found.replace(r"\textless{}{}\textless{}", r"\textless{}\textless{}") == wanted
 
 
-def test_a_text_is_broken_where_it_may_be():
+def test_texts_break_at_allowed_positions():
     assert broken_lines("bill_length_mm", 60) == ["bill_length_", "mm"]
     assert broken_lines("a rather long label", 60) == ["a rather", "long label"]
     assert max(map(latex_width, broken_lines("W" * 40, 60))) <= 60
@@ -136,7 +136,7 @@ def test_captions_and_labels():
         {"textwidth": True},
     ],
 )
-def test_what_is_no_argument_is_named(options):
+def test_invalid_arguments_are_named(options):
     with pytest.raises(DataError, match=next(iter(options))):
         SUMMARY.as_latex(**options)
 
@@ -197,7 +197,7 @@ has_booktabs = shutil.which("kpsewhich") is not None and bool(
         ),
     ],
 )
-def test_the_summary_of_each_verb_is_set_without_a_warning(package, tmp_path):
+def test_every_summary_compiles_without_warnings(package, tmp_path):
     parts = []
     fits = {model.results: fitted(model.verb) for model in MODELS if not model.name_in_files}
     fits["PenalizedLogisticResults"] = logistic("species ~ .", load_iris(), penalty=Lasso(0.01))
@@ -213,7 +213,7 @@ def test_the_summary_of_each_verb_is_set_without_a_warning(package, tmp_path):
 @pytest.mark.slow
 @needs_pdflatex
 @pytest.mark.parametrize("size", ["10pt", "12pt"])
-def test_many_classes_many_columns_and_odd_labels_are_set_without_a_warning(size, tmp_path):
+def test_many_classes_columns_and_odd_labels_compile_without_warnings(size, tmp_path):
     names = {key: name for key, name in NAMES.items() if key not in ("cyrillic", "chinese")}
     names["wide"] = lambda j: f"{'W' * 50}{j}"
     summaries = [wide_fit(26, 26, name).summary() for name in names.values()]
@@ -231,7 +231,7 @@ def test_many_classes_many_columns_and_odd_labels_are_set_without_a_warning(size
 
 @pytest.mark.slow
 @needs_pdflatex
-def test_any_text_that_pdflatex_has_letters_for_is_set_without_a_warning(tmp_path):
+def test_texts_with_supported_letters_compile_without_warnings(tmp_path):
     rng = np.random.default_rng(17)
     signs = [
         *map(chr, range(32, 127)),

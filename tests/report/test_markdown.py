@@ -17,7 +17,7 @@ from tests.report.support import (
 )
 
 
-def test_a_small_table_as_it_should_stand():
+def test_a_small_table_is_formatted_as_expected():
     part = pd.DataFrame({"a": [1.0, -20.5], "n": [3, 12]}, index=["first", "second"])
     summary = Summary("T", {"t": Section("Things", part, {"a": "z", "n": "count"}, note="Of note.")})
     assert summary.as_markdown().splitlines()[4:8] == [
@@ -62,7 +62,7 @@ def test_a_note_stays_a_paragraph_and_a_title_a_heading(text):
     assert f"<p>{escape(text.strip())}</p>" in page
 
 
-def test_points_stay_in_line_by_blanks_as_wide_as_figures():
+def test_decimal_points_are_aligned_by_figure_spaces():
     part = pd.DataFrame({"v": [0.25, 12.0]}, index=["a", "b"])
     summary = Summary("T", {"t": Section("Things", part, row_formats={"b": "count"})})
     assert summary.as_markdown().splitlines()[-2:] == [

@@ -44,13 +44,13 @@ from tests.report.support import (
         ([], "general", []),
     ],
 )
-def test_texts_of_columns_by_hand(values, form, texts):
+def test_column_texts_agree_with_examples(values, form, texts):
     assert column_texts(values, form) == texts
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=6))
-def test_shown_numbers_are_the_numbers_within_their_digits(values):
+def test_shown_numbers_are_rounded_correctly(values):
     texts = column_texts(values, "general")
     for value, text in zip(values, texts, strict=True):
         digits = len(text.split("e")[0].partition(".")[2])
@@ -79,7 +79,7 @@ def test_a_p_value_is_never_zero(p):
 @pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(st.decimals(-999, 999, places=None, allow_nan=False), min_size=1, max_size=5))
-def test_points_come_to_stand_under_one_another(numbers):
+def test_decimal_points_are_aligned(numbers):
     texts = [f"{number:f}" for number in numbers]
     aligned = align_points(texts)
     assert [text.rstrip() for text in aligned] == texts
@@ -99,13 +99,13 @@ def test_labels_become_one_printable_line_of_bounded_width(label):
 @pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(LABELS, max_size=8))
-def test_labels_that_differ_are_told_apart(labels):
+def test_shortened_labels_stay_distinct(labels):
     texts = short_labels(labels)
     assert len(set(texts)) == len({clean(label) for label in labels})
     assert all(display_width(text) <= 46 for text in texts)
 
 
-def test_labels_that_differ_only_where_they_are_cut():
+def test_labels_that_differ_only_in_the_cut_part_stay_distinct():
     before, after = "x" * 30 + " before " + "y" * 30, "x" * 30 + " after " + "y" * 30
     first, second, again = short_labels([before, after, before])
     assert first != second

@@ -83,7 +83,7 @@ def test_a_histogram_counts_each_row_once():
         assert area / width == pytest.approx(50, rel=1e-5)
 
 
-def test_rows_that_are_misclassified_are_hollow_among_posteriors():
+def test_misclassified_rows_are_hollow_among_posteriors():
     fit = qda("species ~ .", IRIS)
     axes = drawn(fit.plot("posteriors"))
     assert [label.get_text() for label in axes.get_yticklabels()] == list(fit.classes)
@@ -95,7 +95,7 @@ def test_rows_that_are_misclassified_are_hollow_among_posteriors():
 
 
 @pytest.mark.slow
-def test_pictures_are_drawn_where_they_are_asked_for():
+def test_plots_use_the_given_axes():
     figure, given = plt.subplots(1, 2)
     assert lda("species ~ .", IRIS).plot(ax=given[0]) is given[0]
     assert wide_fit(1, 100).plot(ax=given[1]) is given[1]
@@ -148,7 +148,7 @@ def overlaps(extents: np.ndarray) -> int:
     return int(np.triu((high - low > 1).all(axis=2), 1).sum())
 
 
-def test_circles_hold_the_class_means_at_95_percent():
+def test_circles_are_95_percent_confidence_regions_of_class_means():
     scores, labels, centroids, counts = few(2, (9, 4))
     axes = drawn(draw_biplot(scores, labels, centroids, STRUCTURE, counts))
     *circles, unit = axes.patches
@@ -165,7 +165,7 @@ def test_circles_hold_the_class_means_at_95_percent():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", [1.0, 1e-9])
-def test_arrows_are_the_structure_to_one_scale(unit):
+def test_arrows_are_structure_correlations_on_one_scale(unit):
     scores, labels, centroids, counts = few(2)
     axes = drawn(draw_biplot(scores, labels, centroids, unit * STRUCTURE, counts))
     tails, tips = arrows(axes).swapaxes(0, 1)
@@ -181,7 +181,7 @@ def test_arrows_are_the_structure_to_one_scale(unit):
     assert np.hypot(*tips.T).max() > 0.5 * np.hypot(*scores.to_numpy().T).max()
 
 
-def test_arrows_without_length_are_drawn_and_said():
+def test_arrows_without_length_are_drawn():
     scores, labels, centroids, counts = few(2)
     axes = drawn(draw_biplot(scores, labels, centroids, 0 * STRUCTURE, counts))
     assert {text.get_text() for text in axes.texts} >= set(STRUCTURE.index)
@@ -190,7 +190,7 @@ def test_arrows_without_length_are_drawn_and_said():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("data", [IRIS, load_wine()], ids=["iris", "wine"])
-def test_names_of_arrows_are_there_and_apart(data):
+def test_names_of_arrows_are_drawn_without_overlap(data):
     response = "species" if "species" in data else "cultivar"
     axes = lda(f"{response} ~ .", data).plot("biplot")
     names = [text for text in axes.texts if text.get_text()]
@@ -215,7 +215,7 @@ def test_names_of_arrows_are_not_typeset(k):
 
 
 @pytest.mark.slow
-def test_of_many_arrows_the_twenty_longest_are_named():
+def test_the_twenty_longest_arrows_are_named():
     scores, labels, centroids, counts = few(2)
     angle = np.arange(23) * 2.4
     lengths = np.random.default_rng(2).permutation(np.linspace(0.1, 0.9, 23))
@@ -229,7 +229,7 @@ def test_of_many_arrows_the_twenty_longest_are_named():
     assert {text.get_text() for text in axes.texts if text.get_text()} == wanted
 
 
-def test_with_one_axis_arrows_lie_below_the_histograms():
+def test_arrows_of_a_single_axis_are_below_the_histograms():
     scores, labels, centroids, counts = few(1)
     axes = draw_biplot(scores, labels, centroids, STRUCTURE[["LD1"]], counts)
     assert overlaps(boxes(axes, [text for text in axes.texts if text.get_text()])) == 0
@@ -247,7 +247,7 @@ def test_with_one_axis_arrows_lie_below_the_histograms():
     assert min(drawn(axes).get_yticks()) >= 0
 
 
-def test_without_an_axis_there_is_no_biplot():
+def test_a_biplot_without_axes_is_empty():
     scores, labels, centroids, counts = few(0)
     axes = drawn(draw_biplot(scores, labels, centroids, STRUCTURE[[]], counts))
     assert "no discriminant" in axes.get_title()
@@ -274,7 +274,7 @@ def test_log_determinants_are_drawn_with_their_intervals():
 
 
 @pytest.mark.parametrize("k", [3, 21, 66])
-def test_lines_are_named_as_far_as_there_is_room(k):
+def test_lines_are_named_if_their_names_fit(k):
     figure, given = plt.subplots(figsize=(4, 3))
     axes = determinants.draw_log_determinants(
         logdets([*(f"class {j}" for j in range(k)), "pooled"]), ax=given
@@ -291,7 +291,7 @@ def test_lines_are_named_as_far_as_there_is_room(k):
 
 
 @pytest.mark.slow
-def test_neither_makes_a_figure_where_axes_are_given():
+def test_given_axes_do_not_create_a_figure():
     figure, given = plt.subplots(1, 3)
     before = plt.get_fignums()
     wanted = [given[0], given[1], given[2]]
@@ -308,7 +308,7 @@ def test_neither_makes_a_figure_where_axes_are_given():
 
 
 @pytest.mark.slow
-def test_with_one_axis_and_many_classes_arrows_lie_below_the_strips():
+def test_arrows_are_below_the_strips_of_many_classes():
     axes = wide_fit(1, 20).plot("biplot")
     boxes(axes, [])
     bottom, top = axes.get_ylim()

@@ -26,7 +26,7 @@ from tests.report.support import (
 )
 
 
-def test_the_sections_of_lda_stand_in_their_order():
+def test_the_sections_of_lda_are_in_order():
     keys = "header classes means discriminants functions log_odds covariance equal_covariances"
     assert list(SUMMARY.tables) == keys.split()
     picked = lda("species ~ .", IRIS).summary(sections=["means", "classes"])
@@ -37,7 +37,7 @@ def test_the_sections_of_lda_stand_in_their_order():
     assert "classes" in str(caught.value)
 
 
-def test_only_what_is_picked_is_computed():
+def test_only_requested_sections_are_computed():
     def never():
         raise AssertionError("computed")
 
@@ -45,13 +45,13 @@ def test_only_what_is_picked_is_computed():
     assert list(summary.tables) == ["a"]
 
 
-def test_tables_hold_full_precision():
+def test_tables_have_full_precision():
     fit = lda("species ~ .", IRIS)
     pd.testing.assert_frame_equal(SUMMARY.tables["covariance"], fit.cov)
     assert SUMMARY.tables["header"].loc["Log-likelihood", "value"] == fit.llf
 
 
-def test_who_changes_a_table_changes_neither_the_fit_nor_the_next_table():
+def test_changing_a_table_changes_neither_the_fit_nor_later_tables():
     fit = lda("species ~ .", IRIS)
     summary = fit.summary()
     wanted = {key: table.copy() for key, table in summary.tables.items()}
@@ -139,7 +139,7 @@ def decimals(text: str) -> int:
         max_size=5,
     )
 )
-def test_an_estimate_its_error_and_its_limits_agree_in_decimals(rows):
+def test_estimates_errors_and_limits_have_the_same_decimals(rows):
     table = pd.DataFrame(rows, columns=["coef", "se"])
     table = table.assign(
         z=1.0, low=table["coef"] - 1.96 * table["se"], high=table["coef"] + 1.96 * table["se"]
@@ -155,14 +155,14 @@ def test_an_estimate_its_error_and_its_limits_agree_in_decimals(rows):
         assert max(off) <= 0.0051 * row.se
 
 
-def test_a_ratio_near_one_stands_apart_from_its_limits():
+def test_a_ratio_near_one_differs_from_its_limits():
     table = pd.DataFrame({"ratio": [1.001017, 8.5], "low": [1.000629, 0.01], "high": [1.001405, 7225.0]})
     table.index = ["x", "y"]
     (cells,) = html_cells(Summary("T", {"t": Section("Things", table, "ratio")}))
     assert cells[1:] == [["x", "1.00102", "1.00063", "1.00141"], ["y", "8.5000", "0.0100", "7225.0000"]]
 
 
-def test_points_line_up_where_rows_have_unlike_decimals():
+def test_decimal_points_are_aligned_for_different_decimals():
     part = pd.DataFrame(
         {"a": [-3574519.2489, 1.04646086, 2.5e-8], "b": [1.0, 12.25, -3e-7]}, index=list("xyz")
     )
@@ -201,7 +201,7 @@ def test_covariances_in_powers_of_ten_are_shown_as_correlations(units):
     assert "e" not in "".join(text for row in cells[1:] for text in row[2:])
 
 
-def test_correlations_of_each_class_have_its_name():
+def test_correlations_of_each_class_are_labelled():
     data = IRIS.assign(petal_width=1e9 * IRIS["petal_width"])
     tables = qda("species ~ .", data).summary().tables
     assert [key for key in tables if key.startswith("corr")] == [
@@ -232,7 +232,7 @@ def test_a_summary_of_26_classes_is_short_and_says_how_to_see_the_rest():
     assert len(repr(fit).splitlines()) < 80
 
 
-def test_what_is_no_number_stays_flush_right():
+def test_texts_in_numeric_columns_are_right_aligned():
     fit = lda("species ~ .", IRIS, prior={"setosa": 0, "versicolor": 0.5, "virginica": 0.5})
     lines = fit.summary(["functions"]).as_text().splitlines()
     ends = [re.search(r"\S+(?=\s+-?\d+\.\d+\s+-?\d+\.\d+$)", line).end() for line in lines[5:10]]
@@ -240,7 +240,7 @@ def test_what_is_no_number_stays_flush_right():
     assert lines[5].split()[:2] == ["constant", "-inf"]
 
 
-def test_a_term_named_as_the_column_of_spreads_keeps_its_correlations():
+def test_a_term_named_like_the_sd_column_keeps_its_correlations():
     data = IRIS.rename(columns={"sepal_length": "sd"}).assign(petal_width=1e9 * IRIS["petal_width"])
     found = lda("species ~ .", data).summary(["covariance"]).tables["correlations"]
     assert list(found.columns[:2]) == ["standard deviation", "sd"]

@@ -30,7 +30,7 @@ from tests.report.support import (
 )
 
 
-def test_a_small_table_as_it_should_stand():
+def test_a_small_table_is_formatted_as_expected():
     part = pd.DataFrame({"a": [1.0, -20.5], "n": [3, 12]}, index=["first", "second"])
     summary = Summary("T", {"t": Section("Things", part, {"a": "z", "n": "count"}, note="Of note.")})
     assert summary.as_text().splitlines() == [
@@ -46,7 +46,7 @@ def test_a_small_table_as_it_should_stand():
     ]
 
 
-def test_a_header_as_it_should_stand():
+def test_a_header_is_formatted_as_expected():
     pairs = Pairs(
         "y ~ .",
         [
@@ -63,7 +63,7 @@ def test_a_header_as_it_should_stand():
     assert pairs.table.loc["AIC", "value"] == 5.25
 
 
-def test_special_rows_groups_and_triangles_as_they_should_stand():
+def test_special_rows_groups_and_triangles_are_formatted_as_expected():
     part = pd.DataFrame({"LD1": [-0.020072, 0.122361, 0.5692]}, index=["x", "y", "share"])
     assert shown(part, row_formats={"share": "share"}) == [
         "            LD1",
@@ -85,7 +85,7 @@ def test_special_rows_groups_and_triangles_as_they_should_stand():
     assert shown(square) == ["      x     y", "x  2.50  0.25", "y  0.25  1.00"]
 
 
-def test_iris_reads_as_was_asked_for():
+def test_the_iris_summary_contains_the_expected_lines():
     """Lines of the layout that was proposed, whose figures were made elsewhere."""
     wanted = """
         setosa        0.3333     50
@@ -135,7 +135,7 @@ def test_a_long_title_and_a_long_formula_are_folded():
     assert "…" in summary.as_text()
 
 
-def test_wide_and_tall_tables_say_what_they_leave_out():
+def test_wide_and_tall_tables_note_omitted_cells():
     text = Summary("T", {"m": Section("Means", table(100, 200), source="fit.means")}).as_text()
     assert "32 of 100 rows and 20 of 200 columns shown; all of them: fit.means." in text
     assert max(map(display_width, text.splitlines())) <= 100
@@ -160,7 +160,7 @@ def test_a_cut_triangle_shows_every_entry_above_its_diagonal():
     assert wanted <= set(counted)
 
 
-def test_groups_that_are_cut_say_so():
+def test_shortened_groups_have_a_note():
     index = pd.MultiIndex.from_product([["a", "b"], [f"x{j}" for j in range(50)]])
     lines = shown(pd.DataFrame({"v": range(100)}, index=index), source="fit.log_odds()")
     at = lines.index("…")
@@ -170,14 +170,14 @@ def test_groups_that_are_cut_say_so():
     assert lines[-1] == "32 of 100 rows shown; all of them: fit.log_odds()."
 
 
-def test_labels_twice_over_keep_their_numbers():
+def test_duplicate_labels_keep_their_numbers():
     part = pd.DataFrame([[1, 2], [3, 4]], index=["a", "a"], columns=["b", "b"])
     assert shown(part) == ["   b  b", "a  1  2", "a  3  4"]
 
 
 @pytest.mark.parametrize("unit", [1e-9, 1e9])
 @pytest.mark.parametrize("verb", [lda, qda])
-def test_other_units_stay_readable(unit, verb):
+def test_tables_stay_readable_in_other_units(unit, verb):
     data = IRIS.copy()
     data[data.columns[:4]] *= unit
     text = verb("species ~ .", data).summary().as_text()
@@ -222,7 +222,7 @@ def test_every_width_shows_the_same_numbers(width):
     assert numbers(summary.as_text(width)) == numbers(summary.as_text(100))
 
 
-def test_a_header_too_wide_goes_on_below():
+def test_a_wide_header_continues_below():
     items = [
         HeaderItem("Rows used", 150, "150"),
         HeaderItem("A label of more words than fit", 1, "1"),
@@ -239,13 +239,13 @@ def test_a_header_too_wide_goes_on_below():
 
 
 @pytest.mark.parametrize("width", [39, 0, -5, 60.0, "60", True, np.nan, [80]])
-def test_a_width_that_is_none_is_refused_with_the_way_out(width):
+def test_invalid_widths_are_refused_with_a_hint(width):
     with pytest.raises(DataError) as caught:
         SUMMARY.as_text(width)
     assert "width=" in str(caught.value)
 
 
-def test_a_width_may_be_any_kind_of_whole_number():
+def test_a_width_may_have_any_integer_type():
     assert SUMMARY.as_text(np.int64(60)) == SUMMARY.as_text(60)
 
 
@@ -269,14 +269,14 @@ def terminal(columns: int) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("columns", "wanted"), [("60", 60), ("150", 150), ("10", 40), ("0", 100), ("none", 100)]
 )
-def test_the_width_is_what_the_terminal_is_said_to_have(monkeypatch, columns, wanted):
+def test_the_width_follows_the_terminal_settings(monkeypatch, columns, wanted):
     monkeypatch.setenv("COLUMNS", columns)
     with terminal(0):
         assert str(SUMMARY) == repr(SUMMARY) == SUMMARY.as_text() == SUMMARY.as_text(wanted)
 
 
 @pytest.mark.parametrize("kind", ["pipe", "none", "closed"])
-def test_without_a_terminal_the_width_is_a_hundred(monkeypatch, kind):
+def test_the_width_without_a_terminal_is_100(monkeypatch, kind):
     monkeypatch.setenv("COLUMNS", "60")
     stream = io.StringIO()
     if kind == "closed":
@@ -285,7 +285,7 @@ def test_without_a_terminal_the_width_is_a_hundred(monkeypatch, kind):
         assert str(SUMMARY) == SUMMARY.as_text(100)
 
 
-def test_a_real_terminal_of_sixty_columns(monkeypatch):
+def test_a_real_terminal_has_lines_of_60_columns(monkeypatch):
     monkeypatch.delenv("COLUMNS", raising=False)
     with terminal(60):
         assert str(SUMMARY) == SUMMARY.as_text(60)

@@ -21,7 +21,7 @@ def contrast(a: str, b: str) -> float:
 
 
 @pytest.mark.parametrize("colours", [LIGHT, DARK])
-def test_what_is_written_stands_out_from_the_paper(colours):
+def test_texts_have_sufficient_contrast_with_the_paper(colours):
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     for paper in (colours.paper, colours.panel):
         assert contrast(colours.ink, paper) > 12
@@ -29,7 +29,7 @@ def test_what_is_written_stands_out_from_the_paper(colours):
     assert contrast(colours.link, colours.paper) > 7
 
 
-def test_texts_are_escaped_wherever_they_stand():
+def test_all_texts_are_escaped():
     text = "</title><b>\"'&\x00\u202e"
     shown = "&lt;/title&gt;&lt;b&gt;&quot;&#x27;&amp;\\x00\\u202e"
     made = HtmlPage()

@@ -28,7 +28,7 @@ def test_a_font_a_little_larger_is_the_same_picture():
 
 
 @pytest.mark.parametrize("change", [{"colour": "#009E73"}, {"legend": False}, {"rows": 70}])
-def test_other_pictures_are_not_alike(change):
+def test_different_pictures_are_distinguished(change):
     assert difference(picture(), picture(**change)) > MOST
 
 

@@ -44,7 +44,7 @@ def shown(text: str, night: bool = False) -> str:
     return re.sub(r"var\((--\w+)\)", lambda found: values[found[1]], text)
 
 
-def test_the_colours_are_those_of_an_element_that_is_there():
+def test_colour_variables_belong_to_an_existing_element():
     (text,) = texts()
     root = ElementTree.fromstring(text)
     ruled = set(re.findall(r"#([\w-]+)\{--", text))
@@ -52,7 +52,7 @@ def test_the_colours_are_those_of_an_element_that_is_there():
 
 
 @pytest.mark.parametrize("strips", [False, True])
-def test_a_point_tells_of_its_own_row(strips):
+def test_the_tooltip_of_a_point_describes_its_row(strips):
     rng = np.random.default_rng(3)
     x, y, codes = rng.normal(size=60), rng.normal(size=60), np.arange(60) % 3
     x[7] = np.nan
@@ -92,7 +92,7 @@ def texts(shaded: bool = False) -> list[str]:
 
 
 @pytest.mark.slow
-def test_the_night_is_what_would_be_drawn_in_its_colours():
+def test_the_dark_image_equals_a_drawing_in_dark_colours():
     (text,) = texts()
     assert not points.COLOUR.search(re.sub(r"<style.*?</style>", "", text))
     day, night = shown(text), shown(text, night=True)
@@ -118,7 +118,7 @@ def test_the_night_is_what_would_be_drawn_in_its_colours():
     assert LIGHT.ink not in night
 
 
-def test_colours_that_are_not_known_are_found_by_drawing_again_and_stand_once():
+def test_unknown_colours_are_drawn_again_and_stored_once():
     def draw(colours: dict[str, str]) -> Any:
         axes, _ = new_axes(None)
         axes.text(0.5, 0.5, "12", color=colours[ink()])
@@ -137,7 +137,7 @@ def test_colours_that_are_not_known_are_found_by_drawing_again_and_stand_once():
     assert "stroke:#ffffff" in night
 
 
-def test_a_confusion_is_drawn_once_and_its_cells_mix_with_the_paper_of_the_night():
+def test_a_confusion_matrix_is_drawn_once_for_both_modes():
     counts = pd.DataFrame([[50, 0, 0], [1, 49, 3], [9, 9, 9]], list("abc"), list("abc"))
     times: list[Any] = []
     image = image_of(lambda: times.append(1) or draw_confusion(counts, "Counts"))
@@ -155,7 +155,7 @@ def test_a_confusion_is_drawn_once_and_its_cells_mix_with_the_paper_of_the_night
     np.testing.assert_allclose(*rows, atol=2)
 
 
-def test_what_is_dots_in_other_colours_by_night_is_there_twice_under_its_own_names():
+def test_bitmaps_with_other_dark_colours_are_stored_twice():
     def draw() -> Any:
         axes, _ = new_axes(None)
         axes.imshow(np.full((4, 4, 3), 0.5 if ink() == LIGHT.ink else 0.25))
@@ -167,7 +167,7 @@ def test_what_is_dots_in_other_colours_by_night_is_there_twice_under_its_own_nam
     assert not names[0] & names[1]
 
 
-def test_images_of_the_colours_of_classes_are_drawn_once():
+def test_images_in_class_colours_are_drawn_once():
     drawn: list[Any] = []
 
     def draw(share: float) -> Any:
@@ -185,7 +185,7 @@ def test_images_of_the_colours_of_classes_are_drawn_once():
     assert len(drawn) == 3
 
 
-def test_cells_in_the_ink_of_the_day_have_that_of_the_night_beside_them():
+def test_bitmaps_with_ink_are_duplicated_for_dark_mode():
     drawn: list[Any] = []
 
     def draw() -> Any:
@@ -208,7 +208,7 @@ def test_cells_in_the_ink_of_the_day_have_that_of_the_night_beside_them():
 
 
 @pytest.mark.parametrize(("shaded", "times"), [(False, 1), (True, 2)])
-def test_a_picture_is_drawn_again_only_where_its_colours_are_not_known(shaded, times):
+def test_a_picture_is_drawn_again_only_for_unknown_colours(shaded, times):
     drawn: list[Any] = []
     before = plt.get_fignums()
     image_of(lambda: drawn.append(1) or picture(shaded))
@@ -217,7 +217,7 @@ def test_a_picture_is_drawn_again_only_where_its_colours_are_not_known(shaded, t
 
 
 @pytest.mark.parametrize("shaded", [False, True])
-def test_a_short_image_has_all_that_it_refers_to_and_is_well_formed(shaded):
+def test_a_shortened_image_is_complete_and_well_formed(shaded):
     for text in texts(shaded):
         root = ElementTree.fromstring(text)
         names = [each.get("id") for each in root.iter() if each.get("id")]
@@ -228,7 +228,7 @@ def test_a_short_image_has_all_that_it_refers_to_and_is_well_formed(shaded):
         assert all(f".{name}{{" in text for name in styles)
 
 
-def test_a_short_image_has_the_numbers_of_the_long_one():
+def test_a_shortened_image_has_the_numbers_of_the_original():
     axes = picture()
     held = points.io.BytesIO()
     axes.figure.savefig(held, format="svg")
@@ -244,7 +244,7 @@ def test_a_short_image_has_the_numbers_of_the_long_one():
     np.testing.assert_allclose(places[0], places[1], atol=0.0501)
 
 
-def test_ends_and_joins_of_lines_in_a_page_are_those_of_matplotlib_s_vectors():
+def test_line_caps_and_joins_are_those_of_matplotlib():
     axes = picture()
     held = points.io.BytesIO()
     axes.figure.savefig(held, format="svg")
@@ -256,13 +256,13 @@ def test_ends_and_joins_of_lines_in_a_page_are_those_of_matplotlib_s_vectors():
     assert f">{rule[1].replace(': ', ':')}" in text.replace(": ", ":")
 
 
-def test_an_image_is_the_same_whether_a_reader_saves_text_as_text():
+def test_an_image_does_not_depend_on_the_font_setting_of_svg():
     expected = image_of(picture)
     with mpl.rc_context({"svg.fonttype": "none"}):
         assert image_of(picture) == expected
 
 
-def test_axes_that_find_their_ticks_once_are_measured_as_those_of_matplotlib():
+def test_cached_ticks_give_the_extents_of_matplotlib():
     axes = picture()
     boxes = []
     # Ticks are found anew where the axes have changed.

@@ -44,7 +44,7 @@ def test_the_last_class_does_not_hide_the_first(n):
     assert other[:, 2].mean() - other[:, 0].mean() > 60
 
 
-def test_a_class_of_few_rows_bears_its_points():
+def test_a_rare_class_is_drawn_as_points():
     n = 50_000
     rng = np.random.default_rng(0)
     codes = np.where(np.arange(n) < 20, 1, 0)
@@ -57,7 +57,7 @@ def test_a_class_of_few_rows_bears_its_points():
     assert names == ["many", "few"]
 
 
-def test_every_row_of_a_middling_table_is_a_point():
+def test_every_row_of_a_medium_table_is_a_point():
     rng = np.random.default_rng(0)
     codes = rng.choice(3, 7_000, p=[0.6, 0.39, 0.01])
     axes, _ = new_axes(None)
@@ -73,7 +73,7 @@ def test_every_row_of_a_middling_table_is_a_point():
     ]
 
 
-def test_thinned_strips_have_the_share_that_is_wrong_and_say_that_they_are_thinned():
+def test_thinned_strips_keep_the_error_rate_and_have_a_note():
     rng = np.random.default_rng(2)
     values, wrong = rng.random(50_000), rng.random(50_000) < 0.04
     axes, _ = new_axes(None)
@@ -84,7 +84,7 @@ def test_thinned_strips_have_the_share_that_is_wrong_and_say_that_they_are_thinn
     assert f"{rows:,}" in axes.texts[0].get_text()
 
 
-def test_wrong_rows_over_shades_are_some_of_each_class_and_a_title_says_how_many():
+def test_hollow_points_over_shades_are_limited_per_class():
     rng = np.random.default_rng(3)
     points, codes = rng.random((60_000, 2)), rng.integers(0, 2, 60_000)
     axes, _ = new_axes(None)
@@ -96,7 +96,7 @@ def test_wrong_rows_over_shades_are_some_of_each_class_and_a_title_says_how_many
     assert not any(letter.isdigit() for letter in told_hollow(100))
 
 
-def test_a_label_at_the_edge_of_the_axes_stands_inside_them():
+def test_labels_at_the_edge_stay_inside_the_axes():
     axes, _ = new_axes(None)
     axes.set(xlim=(0, 1), ylim=(0, 1))
     draw_labels(axes, np.array([[0.5, 1.0], [0.0, 0.0]]), ["upper edge", "corner"])
