@@ -146,7 +146,7 @@ class BinAssignment(NamedTuple):
         Distinct probabilities, ascending.
     counts, hits : (v,) float
         Number of rows with each probability, and number of those rows that belong to the class.
-    at : (v,) int
+    bin_ids : (v,) int
         Bin of each probability.
     rows, predicted, observed : (B,) float
         See `Bins`.
@@ -155,7 +155,7 @@ class BinAssignment(NamedTuple):
     values: Floats
     counts: Floats
     hits: Floats
-    at: NDArray[np.intp]
+    bin_ids: NDArray[np.intp]
     rows: Floats
     predicted: Floats
     observed: Floats
@@ -309,8 +309,8 @@ def brier_parts(
     predicted = binning.predicted
     observed = binning.observed
     overall = float(rows @ observed) / total
-    probability_deviations = binning.values - predicted[binning.at]
-    outcome_deviations = binning.hits - binning.counts * observed[binning.at]
+    probability_deviations = binning.values - predicted[binning.bin_ids]
+    outcome_deviations = binning.hits - binning.counts * observed[binning.bin_ids]
     misses = binning.counts - binning.hits
     return BrierDecomposition(
         float(misses @ binning.values**2 + binning.hits @ (1 - binning.values) ** 2) / total,

@@ -117,7 +117,20 @@ def _elementwise_limits(limit: Callable[..., float], level: float, *statistics: 
 
 
 def _decreasing_root(decreasing: Callable[[float], float], lower_bound: float, start: float) -> float:
-    """Root of a decreasing function, not below `lower_bound`."""
+    """Find the root of a decreasing function by bracketing.
+
+    Parameters
+    ----------
+    decreasing : callable
+    lower_bound : float
+        Smallest possible root.
+    start : float
+        Approximate root.
+
+    Returns
+    -------
+    float
+    """
     step = 1.0 + abs(start) / 8
     low, high = max(start - step, lower_bound), start + step
     while low > lower_bound and decreasing(low) < 0:

@@ -792,6 +792,13 @@ def observed_class_prior(counts: Floats, prior: Floats | None) -> Floats:
     return np.asarray(pi / total if total > 0 else np.full(len(pi), np.nan))
 
 
+def _row_proportions(counts: Floats) -> Floats:
+    """Proportions (K, K) of the predicted classes in each actual class; zero for a class without rows."""
+    rows = counts.sum(axis=1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(rows > 0, counts / rows, 0.0)
+
+
 def accuracy(counts: Floats, prior: Floats | None, level: float) -> Estimate:
     """Proportion of correctly classified rows.
 
@@ -852,8 +859,7 @@ def kappa(counts: Floats, prior: Floats | None, level: float) -> Estimate:
     """
     rows = counts.sum(axis=1)
     pi = observed_class_prior(counts, prior)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        row_proportions = np.where(rows[:, None] > 0, counts / rows[:, None], 0.0)
+    row_proportions = _row_proportions(counts)
     joint = pi[:, None] * row_proportions
     predicted_proportions = joint.sum(axis=0)
     observed_agreement = float(np.trace(joint))
@@ -930,8 +936,8 @@ def class_measures(counts: Floats, prior: Floats | None, level: float) -> list[t
             for k in range(len(counts))
         ]
     pi = observed_class_prior(counts, prior)
+    row_proportions = _row_proportions(counts)
     with np.errstate(divide="ignore", invalid="ignore"):
-        row_proportions = np.where(rows[:, None] > 0, counts / rows[:, None], 0.0)
         variances = np.where(rows[:, None] > 0, row_proportions * (1 - row_proportions) / rows[:, None], 0.0)
     measures: list[tuple[Estimate, ...]] = []
     for k in range(len(counts)):

@@ -37,7 +37,7 @@ class TestResult:
         Rows of the table by their labels: the values of its columns for each approximation.
     labelled_values : tuple of (str, float)
         Values in the printed line with their labels; the degrees of freedom belong to the last one. A label
-        is empty if the name of the test is the label. By default the statistic, as a chi-square.
+        is empty if the name of the test is the label. By default the statistic, labelled as a chi-square.
     columns : tuple of str
         Names of the columns of the table.
     """

@@ -152,7 +152,7 @@ def _class_means(setting: Setting) -> Floats:
 
 
 def _excess_errors(bayes_distances: Floats, estimated_distances: Floats) -> Floats:
-    """Error indicators (m,) of the estimated rule minus those of the Bayes rule.
+    """Return the error indicators of the estimated rule minus the error indicators of the Bayes rule.
 
     Parameters
     ----------
