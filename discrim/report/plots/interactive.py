@@ -272,7 +272,7 @@ def _make_figure(
         Lines below the title.
     names : sequence of str
         Names of the two axes, if any.
-    **more
+    **properties
         Properties of the layout.
 
     Returns

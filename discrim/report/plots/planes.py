@@ -96,7 +96,7 @@ def find_regions(classify: Classify, across: Floats, up: Floats) -> Regions:
 
 
 def _find_crossings(classify: Classify, starts: Floats, ends: Floats, start_codes: Codes) -> Floats:
-    """Locate by bisection where the class changes between pairs of points.
+    """Locate class changes between pairs of points by bisection.
 
     Parameters
     ----------

@@ -592,7 +592,7 @@ class Image(NamedTuple):
 def image_of(draw: Callable[[], Axes], name: str = "g0", tooltips: Sequence[str] = ()) -> Image:
     """Draw a picture for light and dark mode, and close its figure.
 
-    The picture is drawn once if all of its colours are those of classes, ink, paper and their mixtures, and
+    The picture is drawn once if all of its colours are colours of classes, ink, paper or their mixtures, and
     otherwise once for each mode. Warnings are issued once.
 
     Parameters

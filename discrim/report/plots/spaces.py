@@ -1,6 +1,6 @@
 """Plots of discriminant scores, biplots, scree plots, and ellipses of covariances and of hypotheses.
 
-An ellipse of a class contains a given proportion of its normal distribution. In a hypothesis-error (HE) plot
+An ellipse of a class contains a fixed proportion of its normal distribution. In a hypothesis-error (HE) plot
 the ellipse of the hypothesis, that the means of classes or cells are equal, extends outside the ellipse of
 the error if the hypothesis is rejected.
 """
@@ -71,7 +71,7 @@ def draw_outline(axes: Axes, mean: Floats, covariance: Floats, radius: float, **
     covariance : (2, 2) float array
     radius : float
         Mahalanobis distance.
-    **look
+    **line_style
         Keyword arguments of `plot`.
     """
     if np.isfinite(covariance).all() and np.isfinite(mean).all():
@@ -650,7 +650,7 @@ def _arrow_properties() -> dict[str, Any]:
 
 
 def _place_labels(axes: Axes, tips: Floats, texts: Sequence[str]) -> tuple[Floats, Floats]:
-    """Compute where the labels of arrows begin and end, in data units.
+    """Compute the starts and outer ends of the labels of arrows, in data units.
 
     Parameters
     ----------
@@ -791,30 +791,30 @@ def draw_scree(
     max_number = 1
     for k, label in enumerate(classes):
         class_table = table.loc[label].iloc[:max_eigenvalues]
-        numbers = class_table.index.to_numpy()
+        eigenvalue_numbers = class_table.index.to_numpy()
         values = class_table["eigenvalue"].to_numpy(dtype=np.float64)
         colour = signs.colour(k)
         d = int(class_table["signal"].sum())
-        axes.plot(numbers, values, color=colour, linestyle=signs.line(k), linewidth=1.3, zorder=3)
+        axes.plot(eigenvalue_numbers, values, color=colour, linestyle=signs.line(k), linewidth=1.3, zorder=3)
         for part_slice, face in ((slice(0, d), colour), (slice(d, None), style.paper())):
             axes.scatter(
-                numbers[part_slice], values[part_slice], marker=signs.marker(k), s=26, facecolor=face,
-                edgecolor=colour, zorder=4,
+                eigenvalue_numbers[part_slice], values[part_slice], marker=signs.marker(k), s=26,
+                facecolor=face, edgecolor=colour, zorder=4,
             )  # fmt: skip
         noise_level = float(noise.iloc[k])
         axes.plot(
-            [numbers[d - 1], numbers[d - 1]],
+            [eigenvalue_numbers[d - 1], eigenvalue_numbers[d - 1]],
             [values[d - 1], noise_level],
             color=colour,
             linewidth=0.9,
             zorder=2,
         )
         axes.plot(
-            [numbers[d - 1], numbers[-1]], [noise_level, noise_level], color=colour,
+            [eigenvalue_numbers[d - 1], eigenvalue_numbers[-1]], [noise_level, noise_level], color=colour,
             linestyle=signs.line(k), linewidth=0.9, zorder=2,
             marker=signs.marker(k), markersize=4, markevery=[-1],
         )  # fmt: skip
-        max_number = max(max_number, int(numbers[-1]))
+        max_number = max(max_number, int(eigenvalue_numbers[-1]))
     axes.set(yscale="log", xlim=(0.5, max_number + 0.5))
     axes.locator_params(axis="x", integer=True)
     axes.grid(axis="y", color=style.faint(0.85))

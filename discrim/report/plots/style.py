@@ -524,7 +524,7 @@ LEGEND_BESIDE_AXES: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.
 
 
 def add_legend(axes: Axes, is_new: bool) -> Axes:
-    """Add a legend of the classes: next to the axes if the figure is new, else where the plot leaves space.
+    """Add a legend of the classes: next to the axes of a new figure, otherwise in free space.
 
     A legend of more than 12 classes has small text in several columns. It is left out if it would take more
     than 40 % of the width of a new figure, or 30 % of given axes.
