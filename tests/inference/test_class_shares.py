@@ -44,33 +44,33 @@ def total(densities, shares, weights=None):
 )
 def test_estimates_satisfy_the_conditions_of_a_global_maximum(seed, n, k, spread, weighted):
     densities, weights = batch(seed, n, k, spread, weighted)
-    found = class_shares(densities, evenly(k), weights)
+    estimates = class_shares(densities, evenly(k), weights)
     over = np.ones(n) if weights is None else weights
-    slope = (over / (densities @ found.shares)) @ densities / over.sum() - 1
-    assert found.converged
-    assert abs(found.shares.sum() - 1) < 1e-14
-    assert (np.abs(slope[found.shares > 0]) <= 1e-10).all()
+    slope = (over / (densities @ estimates.shares)) @ densities / over.sum() - 1
+    assert estimates.converged
+    assert abs(estimates.shares.sum() - 1) < 1e-14
+    assert (np.abs(slope[estimates.shares > 0]) <= 1e-10).all()
     assert (slope <= 1e-10).all()
     others = np.random.default_rng(seed).dirichlet(np.ones(k), 50)
     with np.errstate(divide="ignore"):
         best = max(total(densities, other, weights) for other in [*others, *np.eye(k)])
-    assert total(densities, found.shares, weights) >= best - 1e-9 * over.sum()
+    assert total(densities, estimates.shares, weights) >= best - 1e-9 * over.sum()
 
 
 def test_an_interior_maximum_agrees_with_mpmath():
     densities, weights = batch(4, 12, 3, 1.0, weighted=True)
-    found = class_shares(densities, evenly(3), weights)
-    assert (found.shares > 0).all()
+    estimates = class_shares(densities, evenly(3), weights)
+    assert (estimates.shares > 0).all()
     mpmath.mp.dps = 40
     rows = [[mpmath.mpf(float(v)) for v in row] for row in densities]
 
     def score(a, b):
-        parts = [w / (a * r[0] + b * r[1] + (1 - a - b) * r[2]) for w, r in zip(weights, rows, strict=True)]
-        return [sum(t * (r[j] - r[2]) for t, r in zip(parts, rows, strict=True)) for j in (0, 1)]
+        ratios = [w / (a * r[0] + b * r[1] + (1 - a - b) * r[2]) for w, r in zip(weights, rows, strict=True)]
+        return [sum(t * (r[j] - r[2]) for t, r in zip(ratios, rows, strict=True)) for j in (0, 1)]
 
-    root = mpmath.findroot(score, tuple(found.shares[:2]))
+    root = mpmath.findroot(score, tuple(estimates.shares[:2]))
     exact = np.array([float(root[0]), float(root[1]), float(1 - root[0] - root[1])])
-    np.testing.assert_allclose(found.shares, exact, rtol=1e-13)
+    np.testing.assert_allclose(estimates.shares, exact, rtol=1e-13)
     # Second derivatives of the log-likelihood, by differences of its slopes.
     information = mpmath.matrix(2, 2)
     step = mpmath.mpf(10) ** -15
@@ -79,8 +79,8 @@ def test_an_interior_maximum_agrees_with_mpmath():
         for i in (0, 1):
             information[i, j] = -(ends[0][i] - ends[1][i]) / (2 * step)
     inverse = information**-1
-    covariance, known = covariance_of_shares(densities, found.shares, weights)
-    assert known.all()
+    covariance, identified = covariance_of_shares(densities, estimates.shares, weights)
+    assert identified.all()
     np.testing.assert_allclose(
         covariance[:2, :2], [[float(inverse[i, j]) for j in (0, 1)] for i in (0, 1)], rtol=1e-9
     )
@@ -106,25 +106,25 @@ def test_weights_equal_repeated_rows():
 
 def test_two_class_proportions_are_the_root_of_the_score():
     densities, _ = batch(1, 200, 2, 1.5)
-    found = class_shares(densities, np.array([1 - 1e-9, 1e-9]))
+    estimates = class_shares(densities, np.array([1 - 1e-9, 1e-9]))
     difference = densities[:, 1] - densities[:, 0]
-    share = brentq(lambda u: (difference / (densities[:, 0] + u * difference)).sum(), 0, 1, xtol=1e-15)
-    assert found.shares[1] == pytest.approx(share, rel=1e-12)
+    proportion = brentq(lambda u: (difference / (densities[:, 0] + u * difference)).sum(), 0, 1, xtol=1e-15)
+    assert estimates.shares[1] == pytest.approx(proportion, rel=1e-12)
 
 
 def test_boundary_proportions_are_exactly_zero_unlike_with_em_alone():
     rng = np.random.default_rng(0)
     x = rng.normal(size=400)
     densities = np.column_stack([stats.norm(m).pdf(x) for m in (-0.5, 0.5, 1.6)])
-    found = class_shares(densities, evenly(3))
-    assert found.shares[2] == 0
-    assert found.slope[2] < 0
+    estimates = class_shares(densities, evenly(3))
+    assert estimates.shares[2] == 0
+    assert estimates.slope[2] < 0
     crept = evenly(3)
     for _ in range(2000):
         crept = crept * (densities / (densities @ crept)[:, None]).mean(axis=0)
     assert 0 < crept[2] < 1e-3
-    np.testing.assert_allclose(found.shares, crept, atol=1e-3)
-    covariance, _ = covariance_of_shares(densities, found.shares)
+    np.testing.assert_allclose(estimates.shares, crept, atol=1e-3)
+    covariance, _ = covariance_of_shares(densities, estimates.shares)
     assert np.isnan(covariance[2]).all()
     assert np.isfinite(covariance[:2, :2]).all()
 
@@ -132,22 +132,24 @@ def test_boundary_proportions_are_exactly_zero_unlike_with_em_alone():
 def test_classes_with_equal_densities_are_not_identified():
     densities, _ = batch(5, 60, 3, 1.0)
     doubled = densities[:, [0, 1, 1, 2]]
-    found, plain = class_shares(doubled, evenly(4)), class_shares(densities, evenly(3))
-    assert found.converged
-    assert found.shares[1] + found.shares[2] == pytest.approx(plain.shares[1], abs=1e-12)
-    covariance, known = covariance_of_shares(doubled, found.shares)
-    assert known.tolist() == [True, False, False, True]
-    own = covariance_of_shares(densities, plain.shares)[0]
-    np.testing.assert_allclose(np.diag(covariance)[[0, 3]], np.diag(own)[[0, 2]], rtol=1e-9)
+    estimates, unduplicated = class_shares(doubled, evenly(4)), class_shares(densities, evenly(3))
+    assert estimates.converged
+    assert estimates.shares[1] + estimates.shares[2] == pytest.approx(unduplicated.shares[1], abs=1e-12)
+    covariance, identified = covariance_of_shares(doubled, estimates.shares)
+    assert identified.tolist() == [True, False, False, True]
+    unduplicated_covariance = covariance_of_shares(densities, unduplicated.shares)[0]
+    np.testing.assert_allclose(
+        np.diag(covariance)[[0, 3]], np.diag(unduplicated_covariance)[[0, 2]], rtol=1e-9
+    )
 
 
 def test_profile_limits_lower_the_log_likelihood_by_half_the_quantile():
     densities, weights = batch(2, 40, 3, 1.0, weighted=True)
-    found = class_shares(densities, evenly(3), weights)
-    best = total(densities, found.shares, weights)
+    estimates = class_shares(densities, evenly(3), weights)
+    best = total(densities, estimates.shares, weights)
     grid = np.linspace(0, 1, 4001)
     for k in range(3):
-        limits = profile_limits(densities, found, k, 0.9, weights)
+        limits = profile_limits(densities, estimates, k, 0.9, weights)
         others = [j for j in range(3) if j != k]
         for limit in limits:
             if limit in (0.0, 1.0):
@@ -162,7 +164,7 @@ def test_profile_limits_lower_the_log_likelihood_by_half_the_quantile():
 def test_underflowing_densities_keep_their_precision():
     """Log densities by thousands apart: only the rows' best classes count, and two that are near another."""
     scores = np.array([[0.0, -5000.0], [-5000.0, 0.0], [-1.0, 0.0], [0.0, -1e300]])
-    found = class_shares(densities_over_best(scores), np.array([1e-12, 1.0]))
+    estimates = class_shares(densities_over_best(scores), np.array([1e-12, 1.0]))
     d = np.exp(-1.0) - 1
-    share = brentq(lambda u: 2 / u - 1 / (1 - u) + d / (1 + u * d), 0.1, 0.9, xtol=1e-15)
-    assert found.shares[0] == pytest.approx(share, rel=1e-13)
+    proportion = brentq(lambda u: 2 / u - 1 / (1 - u) + d / (1 + u * d), 0.1, 0.9, xtol=1e-15)
+    assert estimates.shares[0] == pytest.approx(proportion, rel=1e-13)

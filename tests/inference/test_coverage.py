@@ -42,23 +42,26 @@ def spread(share, samples):
 @pytest.mark.parametrize("study", list(STUDIES))
 def test_a_short_run_reproduces_the_recorded_coverage(study):
     """Forty samples of three hundred: where an interval has changed, both tables are to be written anew."""
-    found, kept, shown = simulated(study, SAMPLES), KEPT.loc[study], SHOWN.loc[study]
-    assert found.index.tolist() == kept.index.tolist() == shown.index.tolist()
-    assert found["samples"].tolist() == kept["samples"].tolist()
+    simulated_coverage, recorded, page_rows = simulated(study, SAMPLES), KEPT.loc[study], SHOWN.loc[study]
+    assert simulated_coverage.index.tolist() == recorded.index.tolist() == page_rows.index.tolist()
+    assert simulated_coverage["samples"].tolist() == recorded["samples"].tolist()
     # The seed is the same; a figure moves by a sample where sums are rounded otherwise.
-    assert (np.abs(found["covers"] - kept["covers"]) <= 1.5 / kept["samples"]).all()
+    assert (np.abs(simulated_coverage["covers"] - recorded["covers"]) <= 1.5 / recorded["samples"]).all()
 
 
 def test_the_short_run_agrees_with_the_page_within_sampling_error():
-    share = (KEPT["covers"] * KEPT["samples"] + SHOWN["covers"] * SHOWN["samples"]) / (
+    pooled_coverage = (KEPT["covers"] * KEPT["samples"] + SHOWN["covers"] * SHOWN["samples"]) / (
         KEPT["samples"] + SHOWN["samples"]
     )
     apart = np.abs(KEPT["covers"] - SHOWN["covers"])
-    assert (apart <= 4 * np.hypot(spread(share, KEPT["samples"]), spread(share, SHOWN["samples"]))).all()
+    assert (
+        apart
+        <= 4 * np.hypot(spread(pooled_coverage, KEPT["samples"]), spread(pooled_coverage, SHOWN["samples"]))
+    ).all()
 
 
 def test_the_page_reports_every_interval_with_low_coverage():
     short = SHOWN[SHOWN["covers"] < LEVEL - 3 * spread(LEVEL, SHOWN["samples"])]
     assert set(short.index.get_level_values("interval")) <= SHORT
-    held = SHOWN.xs("error, 632+", level="interval")
-    assert (np.abs(held["covers"] - LEVEL) <= 3 * spread(LEVEL, held["samples"])).all()
+    bootstrap_rows = SHOWN.xs("error, 632+", level="interval")
+    assert (np.abs(bootstrap_rows["covers"] - LEVEL) <= 3 * spread(LEVEL, bootstrap_rows["samples"])).all()

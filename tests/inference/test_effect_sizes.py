@@ -74,11 +74,11 @@ def test_scheffe_intervals_and_holm_p_values_agree_with_r():
 
 @pytest.mark.parametrize(("f", "df1", "df2"), [(3.0e6, 4, 145), (1e12, 7, 20)])
 def test_large_limits_invert_the_distribution_of_the_denominator(f, df1, df2):
-    for share, limit in zip((0.975, 0.025), f_noncentrality(f, df1, df2, 0.95), strict=True):
+    for probability, limit in zip((0.975, 0.025), f_noncentrality(f, df1, df2, 0.95), strict=True):
         # Of so large a noncentrality the numerator varies by 4/limit of its square, and the denominator alone
         # matters: P(limit + df1 <= f df1 chi2/df2).
         inside = stats.chi2.sf(df2 * (limit + df1) / (df1 * f), df2)
-        assert inside == pytest.approx(share, abs=2e-6)
+        assert inside == pytest.approx(probability, abs=2e-6)
 
 
 def test_a_negative_t_has_reflected_limits():
@@ -222,9 +222,9 @@ def test_differences_agree_with_the_means():
 
 
 def test_weights_of_differences_equal_repeated_rows():
-    times = np.random.default_rng(3).integers(1, 4, len(IRIS))
-    weighted = lda("species ~ . - w", IRIS.assign(w=times), weights="w")
-    repeated = lda("species ~ .", IRIS.loc[IRIS.index.repeat(times)])
+    multiplicities = np.random.default_rng(3).integers(1, 4, len(IRIS))
+    weighted = lda("species ~ . - w", IRIS.assign(w=multiplicities), weights="w")
+    repeated = lda("species ~ .", IRIS.loc[IRIS.index.repeat(multiplicities)])
     for adjust in (None, "roy", "holm"):
         a, b = (fit.differences(adjust=adjust) for fit in (weighted, repeated))
         np.testing.assert_allclose(a, b, rtol=1e-7)

@@ -32,8 +32,12 @@ def table(file: str, response: str) -> pd.DataFrame:
         loaded = discrim.datasets.load_penguins()
     else:
         loaded = support.classic(file)
-    parts = [loaded[column].astype(str) for column in response.split(" + ")]
-    return loaded.assign(group=parts[0].str.cat(parts[1:], sep=" ") if len(parts) > 1 else parts[0])
+    label_columns = [loaded[column].astype(str) for column in response.split(" + ")]
+    return loaded.assign(
+        group=label_columns[0].str.cat(label_columns[1:], sep=" ")
+        if len(label_columns) > 1
+        else label_columns[0]
+    )
 
 
 @cache
@@ -68,34 +72,34 @@ def tail(got: float, wanted: float) -> None:
 
 @every_case
 def test_eigenvalues_and_correlations(name: str) -> None:
-    canonical, wanted = fitted(name).canonical(), CASES[name]["canonical"]
-    close(canonical.eigenvalues, wanted["eigenvalues"])
-    close(canonical.correlations, wanted["correlations"])
-    close(canonical.proportion, np.array(wanted["eigenvalues"]) / np.sum(wanted["eigenvalues"]))
+    canonical, expected = fitted(name).canonical(), CASES[name]["canonical"]
+    close(canonical.eigenvalues, expected["eigenvalues"])
+    close(canonical.correlations, expected["correlations"])
+    close(canonical.proportion, np.array(expected["eigenvalues"]) / np.sum(expected["eigenvalues"]))
     assert canonical.cumulative.iloc[-1] == pytest.approx(1, rel=1e-15)
 
 
 @every_case
 def test_coefficients_structure_and_centroids(name: str) -> None:
-    canonical, wanted = fitted(name).canonical(), CASES[name]["canonical"]
-    close(canonical.raw, wanted["raw"], 1e-8)
-    close(canonical.constant, wanted["constant"], 1e-8)
-    close(canonical.standardized, wanted["standardized_within"], 1e-8)
-    close(canonical.standardized_total, wanted["standardized_total"], 1e-8)
-    for kind in ("within", "total", "between"):
-        close(canonical.structure(kind), wanted[f"structure_{kind}"], 1e-8)
-    close(canonical.centroids, wanted["centroids"], 1e-8)
+    canonical, expected = fitted(name).canonical(), CASES[name]["canonical"]
+    close(canonical.raw, expected["raw"], 1e-8)
+    close(canonical.constant, expected["constant"], 1e-8)
+    close(canonical.standardized, expected["standardized_within"], 1e-8)
+    close(canonical.standardized_total, expected["standardized_total"], 1e-8)
+    for scatter_type in ("within", "total", "between"):
+        close(canonical.structure(scatter_type), expected[f"structure_{scatter_type}"], 1e-8)
+    close(canonical.centroids, expected["centroids"], 1e-8)
 
 
 @every_case
 def test_dimension_tests(name: str) -> None:
     got = fitted(name).canonical().dimension_tests
-    for (_, row), wanted in zip(got.iterrows(), CASES[name]["canonical"]["tests"], strict=True):
+    for (_, row), expected in zip(got.iterrows(), CASES[name]["canonical"]["tests"], strict=True):
         names = {name: name for name in ("wilks", "df1", "df2", "chi2")} | {"F": "f", "df": "chi2_df"}
         for ours, theirs in names.items():
-            close(row[ours], wanted[theirs], 1e-8)
-        tail(row["p"], wanted["p"])
-        tail(row["p_chi2"], wanted["chi2_p"])
+            close(row[ours], expected[theirs], 1e-8)
+        tail(row["p"], expected["p"])
+        tail(row["p_chi2"], expected["chi2_p"])
 
 
 NAMES = {
@@ -111,12 +115,12 @@ NAMES = {
 def test_manova(name: str) -> None:
     got = fitted(name).manova()
     for key, label in NAMES.items():
-        wanted = CASES[name]["manova"][key]
+        expected = CASES[name]["manova"][key]
         close(
             got.loc[label, ["statistic", "F", "df1", "df2"]],
-            [wanted[k] for k in ("statistic", "f", "df1", "df2")],
+            [expected[k] for k in ("statistic", "f", "df1", "df2")],
         )
-        tail(got.loc[label, "p"], wanted["p"])
+        tail(got.loc[label, "p"], expected["p"])
     one_root = min(len(CASES[name]["columns"]), len(CASES[name]["classes"]) - 1) == 1
     assert (got.loc["Roy's greatest root", "F_is"] == "exact") == one_root
 
@@ -124,52 +128,52 @@ def test_manova(name: str) -> None:
 @every_case
 def test_anova_and_levene(name: str) -> None:
     got = fitted(name).anova()
-    for column, wanted in CASES[name]["univariate"].items():
+    for column, expected in CASES[name]["univariate"].items():
         row = got.loc[column]
         close(
             row[["F", "df1", "df2", "R2"]].astype(float),
-            [wanted[k] for k in ("f", "df1", "df2", "r_squared")],
+            [expected[k] for k in ("f", "df1", "df2", "r_squared")],
         )
-        close(row[["sd_total", "sd_within"]].astype(float), [wanted["total_sd"], wanted["within_sd"]])
-        tail(row["p"], wanted["p"])
-        for middle in ("mean", "median"):
-            test = fitted(name).anova(levene=middle).loc[column]
-            close(test["levene_F"], wanted[f"levene_{middle}"]["f"])
-            tail(test["levene_p"], wanted[f"levene_{middle}"]["p"])
+        close(row[["sd_total", "sd_within"]].astype(float), [expected["total_sd"], expected["within_sd"]])
+        tail(row["p"], expected["p"])
+        for centre in ("mean", "median"):
+            test = fitted(name).anova(levene=centre).loc[column]
+            close(test["levene_F"], expected[f"levene_{centre}"]["f"])
+            tail(test["levene_p"], expected[f"levene_{centre}"]["p"])
 
 
 @every_case
 def test_partial_tests(name: str) -> None:
     got = fitted(name).partial_tests()
-    for column, wanted in CASES[name]["partial"].items():
+    for column, expected in CASES[name]["partial"].items():
         keys = {"F": "f", "df1": "df1", "df2": "df2", "partial_wilks": "partial_wilks"}
         for ours, theirs in (keys | {"partial_R2": "partial_r_squared"}).items():
-            close(got.loc[column, ours], wanted[theirs], 1e-7)
-        tail(got.loc[column, "p"], wanted["p"])
+            close(got.loc[column, ours], expected[theirs], 1e-7)
+        tail(got.loc[column, "p"], expected["p"])
 
 
 @every_case
 def test_distances(name: str) -> None:
     got = fitted(name).distances()
-    for wanted in CASES[name]["distances"]:
-        row = got.loc[tuple(wanted["classes"])]
-        close(row[["D2", "F", "df1", "df2"]], [wanted[k] for k in ("d2", "f", "df1", "df2")])
-        tail(row["p"], wanted["p"])
+    for expected in CASES[name]["distances"]:
+        row = got.loc[tuple(expected["classes"])]
+        close(row[["D2", "F", "df1", "df2"]], [expected[k] for k in ("d2", "f", "df1", "df2")])
+        tail(row["p"], expected["p"])
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name != "fgl"])
 def test_log_determinants(name: str) -> None:
-    got, wanted = fitted(name, "qda").log_determinants(), CASES[name]["logdet"]
-    close(got["logdet"], [*(wanted["classes"][c] for c in CASES[name]["classes"]), wanted["pooled"]])
+    got, expected = fitted(name, "qda").log_determinants(), CASES[name]["logdet"]
+    close(got["logdet"], [*(expected["classes"][c] for c in CASES[name]["classes"]), expected["pooled"]])
 
 
 @pytest.mark.parametrize("name", MASS)
 def test_signs_of_mass(name: str) -> None:
-    wanted = np.array(MASS[name]["scaling"])
+    expected = np.array(MASS[name]["scaling"])
     got = fit_of(MASS[name]).canonical("mass")
-    assert list(got.raw.columns) == [f"LD{i + 1}" for i in range(wanted.shape[1])]
+    assert list(got.raw.columns) == [f"LD{i + 1}" for i in range(expected.shape[1])]
     within = got.standardized.to_numpy() / got.raw.to_numpy()
-    np.testing.assert_allclose(got.raw * within, wanted * within, rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(got.raw * within, expected * within, rtol=1e-7, atol=1e-8)
     # Without a convention the largest standardized coefficient of each axis is positive.
     ours = fit_of(MASS[name]).canonical().standardized.to_numpy()
     assert (ours[np.abs(ours).argmax(axis=0), np.arange(ours.shape[1])] > 0).all()
@@ -239,9 +243,9 @@ def test_manova_agrees_with_statsmodels(name: str) -> None:
         ("Hotelling-Lawley trace, McKeon", "Hotelling-Lawley trace"),
         ("Roy's greatest root", "Roy's greatest root"),
     ):
-        wanted = theirs.loc[other, ["Value", "F Value", "Num DF", "Den DF"]]
+        expected = theirs.loc[other, ["Value", "F Value", "Num DF", "Den DF"]]
         np.testing.assert_allclose(
-            ours.loc[label, ["statistic", "F", "df1", "df2"]].astype(float), wanted, rtol=1e-8
+            ours.loc[label, ["statistic", "F", "df1", "df2"]].astype(float), expected, rtol=1e-8
         )
 
 
@@ -249,9 +253,9 @@ def test_manova_agrees_with_statsmodels(name: str) -> None:
 
 
 def printed(file: str, start: str) -> list[dict[str, Any]]:
-    found = [e for e in PUBLISHED if e["data"]["file"] == file and e["statement"].startswith(start)]
-    assert found
-    return found
+    entries = [e for e in PUBLISHED if e["data"]["file"] == file and e["statement"].startswith(start)]
+    assert entries
+    return entries
 
 
 def as_printed(got: float, wanted: float, digits: int = 4) -> None:
@@ -267,14 +271,16 @@ def test_dimensions_agree_with_candisc(file: str) -> None:
     if data["columns"] == ["all 13 others"]:
         data["columns"] = [c for c in table(file, "Cultivar").columns if c not in ("Cultivar", "group")]
     canonical = fit_of(data).canonical()
-    for got, wanted in zip(canonical.eigenvalues, entry["values"]["eigenvalue"], strict=True):
-        as_printed(got, wanted, digits)
-    for got, wanted in zip(canonical.correlations**2, entry["values"]["can_rsq"], strict=True):
-        as_printed(got, wanted, digits)
-    for (_, row), wanted in zip(canonical.dimension_tests.iterrows(), entry["values"]["tests"], strict=True):
-        as_printed(row["wilks"], wanted["wilks"], digits)
-        as_printed(row["F"], wanted["f"], digits)
-        assert (row["df1"], row["df2"]) == (wanted["df1"], wanted["df2"])
+    for got, expected in zip(canonical.eigenvalues, entry["values"]["eigenvalue"], strict=True):
+        as_printed(got, expected, digits)
+    for got, expected in zip(canonical.correlations**2, entry["values"]["can_rsq"], strict=True):
+        as_printed(got, expected, digits)
+    for (_, row), expected in zip(
+        canonical.dimension_tests.iterrows(), entry["values"]["tests"], strict=True
+    ):
+        as_printed(row["wilks"], expected["wilks"], digits)
+        as_printed(row["F"], expected["f"], digits)
+        assert (row["df1"], row["df2"]) == (expected["df1"], expected["df2"])
 
 
 def test_coefficients_and_structure_of_iris_agree_with_candisc() -> None:
@@ -287,10 +293,10 @@ def test_coefficients_and_structure_of_iris_agree_with_candisc() -> None:
         data = dict(entry["data"])
         mass = "mass" if start == "cor_lda" else None
         got = ours(fit_of(data).canonical(mass)).loc[entry["values"]["rows"]].to_numpy()
-        wanted = np.array(entry["values"][key])
+        expected = np.array(entry["values"][key])
         if not mass:
-            wanted = wanted * np.sign((wanted * got).sum(axis=0))
-        np.testing.assert_allclose(got, wanted, atol=1e-6)
+            expected = expected * np.sign((expected * got).sum(axis=0))
+        np.testing.assert_allclose(got, expected, atol=1e-6)
 
 
 def test_scores_agree_with_candisc_up_to_signs() -> None:
@@ -308,10 +314,10 @@ def test_four_tests_of_the_skulls_agree_with_heplots() -> None:
     (entry,) = printed("heplots_Skulls", "summary(car::Anova)")
     got = fit_of(entry["data"]).manova()
     for key in ("wilks", "pillai", "hotelling_lawley", "roy"):
-        wanted = entry["values"][key]
+        expected = entry["values"][key]
         for ours, theirs in (("statistic", "statistic"), ("F", "f"), ("df1", "df1"), ("df2", "df2")):
-            as_printed(got.loc[NAMES[key], ours], wanted[theirs], 6)
-        assert got.loc[NAMES[key], "p"] == pytest.approx(wanted["p"], rel=1e-4)
+            as_printed(got.loc[NAMES[key], ours], expected[theirs], 6)
+        assert got.loc[NAMES[key], "p"] == pytest.approx(expected["p"], rel=1e-4)
 
 
 @pytest.mark.parametrize("file", ["datasets_iris", "heplots_Skulls", "heplots_Diabetes"])
@@ -323,8 +329,8 @@ def test_box_m_agrees_with_heplots(file: str) -> None:
         )
         if "logdet" in entry["values"]:
             logdets = fit.log_determinants()["logdet"]
-            for label, wanted in entry["values"]["logdet"].items():
-                assert logdets[label] == pytest.approx(wanted, abs=6e-4)
+            for label, expected in entry["values"]["logdet"].items():
+                assert logdets[label] == pytest.approx(expected, abs=6e-4)
 
 
 def test_distances_deviations_and_errors_of_iris_agree_with_sas() -> None:
@@ -334,12 +340,12 @@ def test_distances_deviations_and_errors_of_iris_agree_with_sas() -> None:
     np.testing.assert_allclose(fit.distances()["D2"], distances["values"]["d2"], atol=6e-6)
     (anova,) = printed("datasets_iris", "PROC CANDISC ANOVA")
     row = 10 * fit.anova().loc["Sepal.Length"]
-    for name, wanted in anova["values"].items():
-        assert row[name] == pytest.approx(wanted, abs=6e-5)
+    for name, expected in anova["values"].items():
+        assert row[name] == pytest.approx(expected, abs=6e-5)
     (errors,) = printed("datasets_iris", "PROC DISCRIM")
     rates = fit_of(data, "qda").error_rates()["estimate"]
-    for method, wanted in errors["values"].items():
-        assert rates[method] == pytest.approx(wanted, abs=6e-5)
+    for method, expected in errors["values"].items():
+        assert rates[method] == pytest.approx(expected, abs=6e-5)
 
 
 def test_the_p_value_of_the_fourth_step_agrees_with_jmp() -> None:

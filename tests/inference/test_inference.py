@@ -70,21 +70,21 @@ def test_for_two_classes_the_partial_t_is_that_of_the_regression_of_the_indicato
     data = load_breast_cancer()[["diagnosis", "radius_mean", "texture_mean", "smoothness_mean", "area_mean"]]
     fit = lda("diagnosis ~ .", data)
     second = (data["diagnosis"] == fit.classes[1]).astype(float)
-    wanted = sm.OLS(second, sm.add_constant(data.iloc[:, 1:])).fit()
+    expected = sm.OLS(second, sm.add_constant(data.iloc[:, 1:])).fit()
     got = fit.partial_tests()
-    np.testing.assert_allclose(got["t"], wanted.tvalues.iloc[1:], rtol=1e-8)
-    np.testing.assert_allclose(got["p"], wanted.pvalues.iloc[1:], rtol=1e-6)
-    assert got["df2"].iloc[0] == wanted.df_resid
+    np.testing.assert_allclose(got["t"], expected.tvalues.iloc[1:], rtol=1e-8)
+    np.testing.assert_allclose(got["p"], expected.pvalues.iloc[1:], rtol=1e-6)
+    assert got["df2"].iloc[0] == expected.df_resid
 
 
 def test_one_column_agrees_with_analysis_of_variance():
     fit = lda("cultivar ~ hue", WINE)
     row = fit.anova().iloc[0]
     groups = [g["hue"].to_numpy() for _, g in WINE.groupby("cultivar")]
-    wanted = stats.f_oneway(*groups)
-    np.testing.assert_allclose(fit.manova()["F"], wanted.statistic, rtol=1e-10)
-    np.testing.assert_allclose([row["F"], fit.partial_tests()["F"].iloc[0]], wanted.statistic, rtol=1e-10)
-    np.testing.assert_allclose(fit.manova()["p"], wanted.pvalue, rtol=1e-8)
+    expected = stats.f_oneway(*groups)
+    np.testing.assert_allclose(fit.manova()["F"], expected.statistic, rtol=1e-10)
+    np.testing.assert_allclose([row["F"], fit.partial_tests()["F"].iloc[0]], expected.statistic, rtol=1e-10)
+    np.testing.assert_allclose(fit.manova()["p"], expected.pvalue, rtol=1e-8)
     levene = stats.levene(*groups, center="mean")
     np.testing.assert_allclose(
         [row["levene_F"], row["levene_p"]], [levene.statistic, levene.pvalue], rtol=1e-10
@@ -95,12 +95,12 @@ def test_wilks_and_partial_wilks_agree_with_ratios_of_determinants():
     fit = lda("cultivar ~ .", WINE)
     x, codes = WINE[fit.terms].to_numpy(), WINE["cultivar"].factorize(sort=True)[0]
     deviations = x - np.stack([x[codes == k].mean(axis=0) for k in range(3)])[codes]
-    within, spread = deviations.T @ deviations, x - x.mean(axis=0)
-    total = spread.T @ spread
+    within, total_deviations = deviations.T @ deviations, x - x.mean(axis=0)
+    total = total_deviations.T @ total_deviations
 
     def log_lambda(keep):
-        at = np.ix_(keep, keep)
-        return np.linalg.slogdet(within[at])[1] - np.linalg.slogdet(total[at])[1]
+        index = np.ix_(keep, keep)
+        return np.linalg.slogdet(within[index])[1] - np.linalg.slogdet(total[index])[1]
 
     everything = np.arange(13)
     assert np.log(fit.manova().loc["Wilks' lambda", "statistic"]) == pytest.approx(
@@ -112,8 +112,8 @@ def test_wilks_and_partial_wilks_agree_with_ratios_of_determinants():
         assert tests.loc[term, "partial_wilks"] == pytest.approx(np.exp(step), rel=1e-7)
         others = np.delete(everything, j)
         beta = np.linalg.solve(within[np.ix_(others, others)], within[others, j])
-        wanted = 1 - within[others, j] @ beta / within[j, j]
-        assert tests.loc[term, "tolerance"] == pytest.approx(wanted, rel=1e-6)
+        expected = 1 - within[others, j] @ beta / within[j, j]
+        assert tests.loc[term, "tolerance"] == pytest.approx(expected, rel=1e-6)
 
 
 def test_partial_tests_keep_their_precision_for_distant_classes():
@@ -130,9 +130,9 @@ def test_partial_tests_keep_their_precision_for_distant_classes():
 
     def scatter(parts):
         total = mp.zeros(3)
-        for part in parts:
-            mean = [sum(rows[i, j] for i in part) / len(part) for j in range(3)]
-            for i in part:
+        for block in parts:
+            mean = [sum(rows[i, j] for i in block) / len(block) for j in range(3)]
+            for i in block:
                 gap = mp.matrix([[rows[i, j] - mean[j] for j in range(3)]])
                 total += gap.T * gap
         return total
@@ -140,14 +140,14 @@ def test_partial_tests_keep_their_precision_for_distant_classes():
     within, total = scatter([range(12), range(12, 24)]) ** -1, scatter([range(24)]) ** -1
     for j, term in enumerate("abc"):
         ratio = total[j, j] / within[j, j]
-        wanted = float((1 / ratio - 1) * 20)
-        assert got.loc[term, "F"] == pytest.approx(wanted, rel=1e-11)
+        expected = float((1 / ratio - 1) * 20)
+        assert got.loc[term, "F"] == pytest.approx(expected, rel=1e-11)
         assert got.loc[term, "partial_wilks"] == pytest.approx(float(ratio), rel=1e-11)
 
 
 def test_tables_of_means_keep_their_precision_far_from_zero():
-    far = WINE.assign(**{c: WINE[c] + 2.0**30 for c in WINE.columns if c != "cultivar"})
-    near = far.assign(**{c: far[c] - 2.0**30 for c in WINE.columns if c != "cultivar"})
+    shifted = WINE.assign(**{c: WINE[c] + 2.0**30 for c in WINE.columns if c != "cultivar"})
+    restored = shifted.assign(**{c: shifted[c] - 2.0**30 for c in WINE.columns if c != "cultivar"})
     for ask in (
         lambda f: f.canonical().raw,
         lambda f: f.canonical().structure("total"),
@@ -156,7 +156,7 @@ def test_tables_of_means_keep_their_precision_far_from_zero():
         lambda f: f.anova(),
         lambda f: f.manova().drop(columns="F_is"),
     ):
-        a, b = (ask(lda("cultivar ~ .", data)) for data in (far, near))
+        a, b = (ask(lda("cultivar ~ .", data)) for data in (shifted, restored))
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12 * np.abs(b.to_numpy()).max())
 
 
@@ -216,12 +216,12 @@ def test_stability_of_axes():
 
 
 def test_canonical_variates_do_not_depend_on_the_prior():
-    plain, given = (lda("cultivar ~ .", WINE, prior=p).canonical() for p in (None, [0.1, 0.1, 0.8]))
-    pd.testing.assert_frame_equal(plain.raw, given.raw)
+    default_fit, prior_fit = (lda("cultivar ~ .", WINE, prior=p).canonical() for p in (None, [0.1, 0.1, 0.8]))
+    pd.testing.assert_frame_equal(default_fit.raw, prior_fit.raw)
     fit = lda("cultivar ~ .", WINE)
     np.testing.assert_allclose(fit.transform(), fit.canonical().scores(), rtol=1e-9, atol=1e-9)
     mle = lda("cultivar ~ .", WINE, method="mle").canonical()
-    np.testing.assert_allclose(mle.raw, plain.raw, rtol=1e-12)
+    np.testing.assert_allclose(mle.raw, default_fit.raw, rtol=1e-12)
 
 
 # ------------------------------------------------------------------ log odds
@@ -239,8 +239,10 @@ def test_standard_errors_of_log_odds_by_simulation(n0, n1):
     roots[:, range(p), range(p)] = np.sqrt(rng.chisquare(nu - np.arange(p), (size, p)))
     within = roots @ np.swapaxes(roots, 1, 2) / nu
     slopes = np.linalg.solve(within, (means[1] - means[0])[..., None])[..., 0]
-    drawn = rng.binomial(n0 + n1, n1 / (n0 + n1), size)
-    constants = np.log(drawn / (n0 + n1 - drawn)) - (slopes * means.mean(axis=0)).sum(axis=1)
+    sampled_counts = rng.binomial(n0 + n1, n1 / (n0 + n1), size)
+    constants = np.log(sampled_counts / (n0 + n1 - sampled_counts)) - (slopes * means.mean(axis=0)).sum(
+        axis=1
+    )
     x = np.concatenate([exact_rows(n0, np.zeros(p)), exact_rows(n1, gap)])
     data = pd.DataFrame(x, columns=list("abc")).assign(y=np.repeat([0, 1], [n0, n1]))
     # Rows with these means and unit pooled covariance exactly: the formula at the truth.
@@ -260,11 +262,11 @@ def exact_rows(n: int, mean: np.ndarray) -> np.ndarray:
 
 
 def test_lr_test_has_every_reference_distribution():
-    fits, drawn = (
+    fits, fits_and_tests = (
         (lda("species ~ .", IRIS), qda("species ~ .", IRIS)),
         {"bootstrap": 199, "permutations": 199},
     )
-    result = lr_test(*fits, **drawn, seed=3)
+    result = lr_test(*fits, **fits_and_tests, seed=3)
     assert result.table.index.tolist() == [
         "Likelihood ratio",
         "Box's M, chi-square",
@@ -273,19 +275,19 @@ def test_lr_test_has_every_reference_distribution():
         "Likelihood ratio, permutation",
     ]
     assert result.table["p"].iloc[3:].tolist() == [1 / 200, 1 / 200]
-    again = lr_test(*fits, **drawn, seed=3)
+    again = lr_test(*fits, **fits_and_tests, seed=3)
     pd.testing.assert_frame_equal(result.table, again.table)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(7, 9, 30), (60, 60)])
 def test_the_bootstrap_draws_the_distribution_of_the_ratio(sizes):
-    drawn = bootstrap_ratios(np.array(sizes, dtype=float), 3, 1500, 2)
+    ratios = bootstrap_ratios(np.array(sizes, dtype=float), 3, 1500, 2)
     actual = []
     for seed in range(600):
         data = normal_groups(seed, sizes, 3)
         actual.append(lr_test(lda("y ~ .", data), qda("y ~ .", data)).statistic)
-    assert stats.ks_2samp(drawn, actual).pvalue > 0.01
+    assert stats.ks_2samp(ratios, actual).pvalue > 0.01
 
 
 @pytest.mark.slow
@@ -311,8 +313,8 @@ def test_invalid_replicates_are_refused():
         lr_test(linear, quadratic, bootstrap=True)
     assert "parametric" in str(caught.value)
     assert "replicates" in str(caught.value)
-    drawn = lr_test(linear, quadratic, bootstrap=np.int64(9), seed=1).table
-    pd.testing.assert_frame_equal(drawn, lr_test(linear, quadratic, bootstrap=9, seed=1).table)
+    resampled = lr_test(linear, quadratic, bootstrap=np.int64(9), seed=1).table
+    pd.testing.assert_frame_equal(resampled, lr_test(linear, quadratic, bootstrap=9, seed=1).table)
     diagonal = {"covariance": "diagonal"}
     with pytest.raises(NotSupportedError) as caught:
         lr_test(lda("species ~ .", IRIS, **diagonal), qda("species ~ .", IRIS, **diagonal), bootstrap=9)
@@ -339,9 +341,9 @@ def test_permuted_weights_equal_repeated_rows():
 @pytest.mark.parametrize(("nu", "p"), [(9.0, 1), (9.0, 2), (9.0, 8), (49.0, 4), (300.0, 40)])
 def test_quantiles_of_log_determinants_by_simulation(nu, p):
     rng = np.random.default_rng(0)
-    drawn = np.log(rng.chisquare(nu - np.arange(p), (200_000, p))).sum(axis=1) - p * np.log(nu)
-    for share in (0.025, 0.1, 0.9, 0.975):
-        assert (drawn < quantile(share, nu, p)).mean() == pytest.approx(share, abs=0.003)
+    log_ratios = np.log(rng.chisquare(nu - np.arange(p), (200_000, p))).sum(axis=1) - p * np.log(nu)
+    for probability in (0.025, 0.1, 0.9, 0.975):
+        assert (log_ratios < quantile(probability, nu, p)).mean() == pytest.approx(probability, abs=0.003)
 
 
 def test_log_determinants_subtract_their_bias():
@@ -397,8 +399,8 @@ def test_covariances_without_common_axes_get_the_best_components(seed):
     covariances = np.stack(
         [np.cov((rng.standard_normal((int(n), p)) @ m).T) for n, m in zip(counts, mixes, strict=True)]
     )
-    lengths = fit_common_components(np.linalg.cholesky(covariances).swapaxes(1, 2), counts)[1]
-    ours = counts @ np.log(lengths).sum(axis=1)
+    variances = fit_common_components(np.linalg.cholesky(covariances).swapaxes(1, 2), counts)[1]
+    ours = counts @ np.log(variances).sum(axis=1)
     upper = np.triu_indices(p, 1)
 
     def depth(theta, base):
@@ -436,8 +438,8 @@ def test_proportional_and_common_components_by_brute_force(data, response):
     brute = optimize.minimize(spread, start, method="BFGS", options={"gtol": 1e-7}).fun
     assert ours == pytest.approx(brute, rel=1e-8)
 
-    turn, lengths = fit_common_components(np.linalg.cholesky(covariances).swapaxes(1, 2), counts)
-    ours = counts @ np.log(lengths).sum(axis=1)
+    turn, variances = fit_common_components(np.linalg.cholesky(covariances).swapaxes(1, 2), counts)
+    ours = counts @ np.log(variances).sum(axis=1)
     np.testing.assert_allclose(turn.T @ turn, np.eye(p), atol=1e-13)
     upper = np.triu_indices(p, 1)
 
@@ -469,13 +471,13 @@ def test_data_of_the_form_of_a_model_have_a_ratio_of_zero():
         return covariance_ladder(moments, counts / counts.sum(), estimated_prior=True)["LR_free"]
 
     shape = turn @ np.diag([4.0, 2.0, 1.0, 0.3]) @ turn.T
-    lengths = rng.gamma(2.0, 1.0, (3, 4))
+    variances = rng.gamma(2.0, 1.0, (3, 4))
     cases = {
         "spherical": [2.0 * np.eye(4)] * 3,
         "diagonal": [np.diag([4.0, 2.0, 1.0, 0.3])] * 3,
         "common": [shape] * 3,
         "proportional": [c * shape for c in (1.0, 3.0, 0.2)],
-        "common principal components": [turn @ np.diag(line) @ turn.T for line in lengths],
+        "common principal components": [turn @ np.diag(line) @ turn.T for line in variances],
     }
     for name, covariances in cases.items():
         ratios = table(covariances)
@@ -487,9 +489,9 @@ def test_data_of_the_form_of_a_model_have_a_ratio_of_zero():
 def test_units_change_only_the_spherical_model():
     table = covariance_models("species ~ .", IRIS)
     rescaled = IRIS.assign(sepal_length=1e3 * IRIS["sepal_length"], petal_width=1e-2 * IRIS["petal_width"])
-    moved = covariance_models("species ~ .", rescaled)["LR_free"] - table["LR_free"]
-    np.testing.assert_allclose(moved[["diagonal", "common", "proportional"]], 0, atol=1e-7)
-    assert (moved[["spherical", "common principal components"]].abs() > 1).all()
+    ratio_changes = covariance_models("species ~ .", rescaled)["LR_free"] - table["LR_free"]
+    np.testing.assert_allclose(ratio_changes[["diagonal", "common", "proportional"]], 0, atol=1e-7)
+    assert (ratio_changes[["spherical", "common principal components"]].abs() > 1).all()
     same = covariance_models("species ~ .", IRIS.assign(**{c: 1e-9 * IRIS[c] for c in IRIS.columns[:4]}))
     np.testing.assert_allclose(same["LR_free"].iloc[:-1], table["LR_free"].iloc[:-1], rtol=1e-8)
 
@@ -538,9 +540,9 @@ def test_the_covariance_of_all_slopes_contains_each_class():
     np.testing.assert_allclose(slopes.ravel(), table["coef"], rtol=1e-9)
     np.testing.assert_allclose(np.sqrt(np.diag(cov)), table["se"], rtol=1e-9)
     # Slopes of class 2 against class 1 are differences: their covariance follows from all of them.
-    turned = np.block([[-np.eye(4), np.eye(4)]])
+    contrast = np.block([[-np.eye(4), np.eye(4)]])
     other = fit.log_odds(reference="versicolor").loc["virginica"].drop("constant")
-    np.testing.assert_allclose(np.sqrt(np.diag(turned @ cov @ turned.T)), other["se"], rtol=1e-9)
+    np.testing.assert_allclose(np.sqrt(np.diag(contrast @ cov @ contrast.T)), other["se"], rtol=1e-9)
 
 
 # ------------------------------------------------------------------ verbs and bad input
@@ -622,14 +624,16 @@ def test_columns_of_extremely_different_units_have_no_common_components():
     assert (
         table.loc["common principal components", ["llf", "aic", "LR", "p", "LR_free", "p_free"]].isna().all()
     )
-    kept = ["diagonal", "common", "proportional"]
-    np.testing.assert_allclose(table.loc[kept, "LR_free"], plain.loc[kept, "LR_free"], rtol=1e-9)
+    invariant_models = ["diagonal", "common", "proportional"]
+    np.testing.assert_allclose(
+        table.loc[invariant_models, "LR_free"], plain.loc[invariant_models, "LR_free"], rtol=1e-9
+    )
 
 
 def test_rows_are_named_by_their_index():
-    few = IRIS.groupby("species", observed=True).head(6)
+    small_table = IRIS.groupby("species", observed=True).head(6)
     with pytest.warns(discrim.errors.MissingPredictionWarning):
-        qda("species ~ .", few).leave_one_out()
+        qda("species ~ .", small_table).leave_one_out()
 
 
 @pytest.mark.slow
@@ -669,13 +673,13 @@ def test_odds_with_a_prior_of_zero_have_no_standard_error(zero):
     slopes = pd.IndexSlice[:, "petal_length"]
     pd.testing.assert_frame_equal(table.loc[slopes, :], want.loc[slopes, :])
     for name in table.index.get_level_values("class").unique():
-        row, given = table.loc[(name, "constant")], want.loc[(name, "constant")]
+        row, expected_row = table.loc[(name, "constant")], want.loc[(name, "constant")]
         if zero in (name, "setosa"):
             limit = np.inf if zero == "setosa" else -np.inf
             assert row[["coef", "low", "high"]].tolist() == [limit] * 3
             assert row[["se", "z", "p"]].isna().all()
         else:
-            pd.testing.assert_series_equal(row, given)
+            pd.testing.assert_series_equal(row, expected_row)
     assert f"constant is not finite for '{zero}', whose prior is zero" in text
     alone = lda("species ~ petal_length", load_iris(), prior={"virginica": 1.0, "setosa": 0, "versicolor": 0})
     assert alone.log_odds().loc[("versicolor", "constant")].isna().all()

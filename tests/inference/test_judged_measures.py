@@ -52,20 +52,22 @@ def test_overall_measures_agree_with_scikit_learn():
     assert kappa(COUNTS, None, 0.95).estimate == pytest.approx(
         metrics.cohen_kappa_score(CODES, PREDICTED), abs=1e-15
     )
-    own = {"sample_weight": weighted()}
+    weight_option = {"sample_weight": weighted()}
     assert accuracy(COUNTS, PRIOR, 0.95).estimate == pytest.approx(
-        metrics.accuracy_score(CODES, PREDICTED, **own), abs=1e-14
+        metrics.accuracy_score(CODES, PREDICTED, **weight_option), abs=1e-14
     )
     assert kappa(COUNTS, PRIOR, 0.95).estimate == pytest.approx(
-        metrics.cohen_kappa_score(CODES, PREDICTED, **own), abs=1e-14
+        metrics.cohen_kappa_score(CODES, PREDICTED, **weight_option), abs=1e-14
     )
 
 
 def test_kappa_error_and_limits_agree_with_statsmodels():
     expected = cohens_kappa(COUNTS)
-    found = kappa(COUNTS, None, 0.9)
-    np.testing.assert_allclose([found.estimate, found.se], [expected.kappa, expected.std_kappa], rtol=1e-12)
-    z = [np.arctanh(each) for each in (found.low, expected.kappa, found.high)]
+    estimate = kappa(COUNTS, None, 0.9)
+    np.testing.assert_allclose(
+        [estimate.estimate, estimate.se], [expected.kappa, expected.std_kappa], rtol=1e-12
+    )
+    z = [np.arctanh(each) for each in (estimate.low, expected.kappa, estimate.high)]
     half = 1.6448536269514722 * expected.std_kappa / (1 - expected.kappa**2)
     np.testing.assert_allclose(np.diff(z), half, rtol=1e-12)
 
@@ -77,10 +79,13 @@ def test_standard_errors_agree_with_repeated_samples(prior):
     large, rows = COUNTS * 25, COUNTS.sum(axis=1).astype(int) * 25
     rng = np.random.default_rng(3)
     if prior is None:
-        drawn = rng.multinomial(int(large.sum()), (large / large.sum()).ravel(), 3000).reshape(-1, 4, 4)
+        samples = rng.multinomial(int(large.sum()), (large / large.sum()).ravel(), 3000).reshape(-1, 4, 4)
     else:
-        parts = [rng.multinomial(n, own / own.sum(), 3000) for n, own in zip(rows, large, strict=True)]
-        drawn = np.stack(parts, axis=1)
+        class_samples = [
+            rng.multinomial(n, class_counts / class_counts.sum(), 3000)
+            for n, class_counts in zip(rows, large, strict=True)
+        ]
+        samples = np.stack(class_samples, axis=1)
     figures = {
         "kappa": lambda table: kappa(table, prior, 0.95),
         "predictive": lambda table: class_measures(table, prior, 0.95)[1][2],
@@ -88,40 +93,40 @@ def test_standard_errors_agree_with_repeated_samples(prior):
         "accuracy": lambda table: accuracy(table, prior, 0.95),
     }
     for name, of in figures.items():
-        spread = np.std([of(table.astype(float)).estimate for table in drawn[:800]])
+        sd = np.std([of(table.astype(float)).estimate for table in samples[:800]])
         # Eight hundred samples leave a standard deviation uncertain by a fortieth.
-        assert of(large).se == pytest.approx(spread, rel=0.1), name
+        assert of(large).se == pytest.approx(sd, rel=0.1), name
 
 
 @pytest.mark.parametrize("k", range(4))
 def test_class_measures_agree_with_scikit_learn(k):
-    own, called = k == CODES, k == PREDICTED
+    is_class, is_predicted = k == CODES, k == PREDICTED
     for prior, weights in ((None, None), (PRIOR, weighted())):
-        found = [each.estimate for each in class_measures(COUNTS, prior, 0.95)[k]]
+        class_estimates = [each.estimate for each in class_measures(COUNTS, prior, 0.95)[k]]
         expected = [
-            metrics.recall_score(own, called, sample_weight=weights),
-            metrics.recall_score(~own, ~called, sample_weight=weights),
-            metrics.precision_score(own, called, sample_weight=weights),
-            metrics.precision_score(~own, ~called, sample_weight=weights),
+            metrics.recall_score(is_class, is_predicted, sample_weight=weights),
+            metrics.recall_score(~is_class, ~is_predicted, sample_weight=weights),
+            metrics.precision_score(is_class, is_predicted, sample_weight=weights),
+            metrics.precision_score(~is_class, ~is_predicted, sample_weight=weights),
         ]
-        np.testing.assert_allclose(found, expected, rtol=1e-13)
+        np.testing.assert_allclose(class_estimates, expected, rtol=1e-13)
 
 
 def test_proportions_have_the_exact_interval():
-    found = class_measures(COUNTS, None, 0.9)[2]
-    hits, rows, called = COUNTS[2, 2], COUNTS[2].sum(), COUNTS[:, 2].sum()
-    for each, of in ((found[0], rows), (found[2], called)):
+    measures = class_measures(COUNTS, None, 0.9)[2]
+    hits, rows, n_predicted = COUNTS[2, 2], COUNTS[2].sum(), COUNTS[:, 2].sum()
+    for each, of in ((measures[0], rows), (measures[2], n_predicted)):
         np.testing.assert_allclose(each[2:], proportion_confint(hits, of, 0.1, method="beta"), rtol=1e-12)
 
 
 def test_undefined_measures_are_missing():
-    gone = np.array([[5.0, 1.0, 0.0], [2.0, 4.0, 0.0], [0.0, 0.0, 0.0]])
+    empty_class_counts = np.array([[5.0, 1.0, 0.0], [2.0, 4.0, 0.0], [0.0, 0.0, 0.0]])
     for prior in (None, PRIOR[:3] / PRIOR[:3].sum()):
-        found = class_measures(gone, prior, 0.95)[2]
-        assert np.isnan(found[0].estimate)
-        assert np.isnan(found[2].estimate)
-        assert found[1].estimate == 1.0
-        assert balanced_accuracy(gone, 0.95).estimate == pytest.approx((5 / 6 + 4 / 6) / 2)
+        measures = class_measures(empty_class_counts, prior, 0.95)[2]
+        assert np.isnan(measures[0].estimate)
+        assert np.isnan(measures[2].estimate)
+        assert measures[1].estimate == 1.0
+        assert balanced_accuracy(empty_class_counts, 0.95).estimate == pytest.approx((5 / 6 + 4 / 6) / 2)
     assert np.isnan(kappa(np.diag([3.0, 0.0]), None, 0.95).estimate)
     same = kappa(np.array([[5.0, 0.0], [3.0, 0.0]]), None, 0.95)
     assert (same.estimate, same.se) == (0.0, 0.0)
@@ -134,10 +139,10 @@ def test_undefined_measures_are_missing():
 def test_fractional_weights_keep_proportions_between_zero_and_one(seed):
     """Sums of them over rows that are all wrong, or all right, differ by rounding."""
     counts = np.random.default_rng(seed).random((5, 5)) * 3
-    for table, share in ((counts - np.diag(np.diag(counts)), 0.0), (np.diag(np.diag(counts)), 1.0)):
-        found = accuracy(table, None, 0.95)
-        assert (found.estimate, found.se) == (share, 0.0)
-        assert found.low <= share <= found.high
+    for table, proportion in ((counts - np.diag(np.diag(counts)), 0.0), (np.diag(np.diag(counts)), 1.0)):
+        estimate = accuracy(table, None, 0.95)
+        assert (estimate.estimate, estimate.se) == (proportion, 0.0)
+        assert estimate.low <= proportion <= estimate.high
         for figures in class_measures(table, None, 0.95):
             assert all(0 <= each.low <= each.estimate <= each.high <= 1 for each in figures)
 
@@ -147,39 +152,39 @@ def test_fractional_weights_keep_proportions_between_zero_and_one(seed):
 
 def test_areas_variances_and_limits_agree_with_proc():
     two = WRITTEN["two"]
-    found = roc_area(np.array(two["score"], dtype=float), np.array(two["y"]) == 1)
-    np.testing.assert_allclose([found.auc, found.se**2], [two["auc"], two["variance"]], rtol=1e-12)
+    area = roc_area(np.array(two["score"], dtype=float), np.array(two["y"]) == 1)
+    np.testing.assert_allclose([area.auc, area.se**2], [two["auc"], two["variance"]], rtol=1e-12)
     # Theirs is normal on the scale of the area.
-    ends = found.auc + np.array([-1, 1]) * 1.959963984540054 * found.se
+    ends = area.auc + np.array([-1, 1]) * 1.959963984540054 * area.se
     np.testing.assert_allclose(ends, two["interval"], rtol=1e-12)
-    many = WRITTEN["many"]
-    p, codes = np.array(many["p"]), np.unique(many["y"], return_inverse=True)[1]
-    assert pair_areas(p, codes).mean.auc == pytest.approx(many["hand_till"], abs=1e-14)
-    for k, expected in enumerate(many["rest"]):
-        found = roc_area(p[:, k], codes == k)
-        np.testing.assert_allclose([found.auc, found.se**2], expected, rtol=1e-11)
+    many_classes_case = WRITTEN["many"]
+    p, codes = np.array(many_classes_case["p"]), np.unique(many_classes_case["y"], return_inverse=True)[1]
+    assert pair_areas(p, codes).mean.auc == pytest.approx(many_classes_case["hand_till"], abs=1e-14)
+    for k, expected in enumerate(many_classes_case["rest"]):
+        area = roc_area(p[:, k], codes == k)
+        np.testing.assert_allclose([area.auc, area.se**2], expected, rtol=1e-11)
 
 
 def test_areas_agree_with_scikit_learn():
     ovo = metrics.roc_auc_score(CODES, PROBA, multi_class="ovo")
     assert pair_areas(LOGS - LOGS, CODES).mean.auc == 0.5
-    found = pair_areas(PROBA, CODES)
-    assert found.mean.auc == pytest.approx(ovo, abs=1e-14)
+    pair_result = pair_areas(PROBA, CODES)
+    assert pair_result.mean.auc == pytest.approx(ovo, abs=1e-14)
     ovr = np.mean([roc_area(PROBA[:, k], k == CODES).auc for k in range(4)])
     assert ovr == pytest.approx(metrics.roc_auc_score(CODES, PROBA, multi_class="ovr"), abs=1e-14)
     # The order of log odds is that of the probabilities.
-    assert pair_areas(log_odds_against_rest(LOGS), CODES).mean == found.mean
+    assert pair_areas(log_odds_against_rest(LOGS), CODES).mean == pair_result.mean
 
 
 def brute(scores, codes):
     """Hand and Till's measure, pair of rows by pair of rows."""
-    k, found = scores.shape[1], []
+    k, areas = scores.shape[1], []
     for i in range(k):
         for j in range(k):
             if i != j:
-                own, other = scores[codes == i, i][:, None], scores[codes == j, i]
-                found.append(((own > other) + 0.5 * (own == other)).mean())
-    return float(np.mean(found))
+                class_scores, other = scores[codes == i, i][:, None], scores[codes == j, i]
+                areas.append(((class_scores > other) + 0.5 * (class_scores == other)).mean())
+    return float(np.mean(areas))
 
 
 def jackknifed(of, codes):
@@ -187,55 +192,59 @@ def jackknifed(of, codes):
     variance = 0.0
     for c in np.unique(codes):
         rows = np.flatnonzero(codes == c)
-        left = np.array([of(np.delete(np.arange(len(codes)), row)) for row in rows])
-        variance += (len(rows) - 1) / len(rows) * ((left - left.mean()) ** 2).sum()
+        leave_one_out_areas = np.array([of(np.delete(np.arange(len(codes)), row)) for row in rows])
+        variance += (
+            (len(rows) - 1) / len(rows) * ((leave_one_out_areas - leave_one_out_areas.mean()) ** 2).sum()
+        )
     return np.sqrt(variance)
 
 
 @pytest.mark.parametrize("classes", [2, 3, 4])
 def test_the_mean_pair_area_has_the_jackknife_error(classes):
-    at = np.flatnonzero(classes > CODES)[:60]
-    scores, codes = PROBA[at][:, :classes].round(1), CODES[at]
-    found = pair_areas(scores, codes)
-    assert found.mean.auc == pytest.approx(brute(scores, codes), abs=1e-14)
+    row_index = np.flatnonzero(classes > CODES)[:60]
+    scores, codes = PROBA[row_index][:, :classes].round(1), CODES[row_index]
+    pair_result = pair_areas(scores, codes)
+    assert pair_result.mean.auc == pytest.approx(brute(scores, codes), abs=1e-14)
     se = jackknifed(lambda rows: brute(scores[rows], codes[rows]), codes)
-    assert found.mean.se == pytest.approx(se, rel=1e-10)
+    assert pair_result.mean.se == pytest.approx(se, rel=1e-10)
     pair = np.flatnonzero(codes < 2)
     one = scores[pair][:, :2], codes[pair]
     se = jackknifed(lambda rows: brute(one[0][rows], one[1][rows]), one[1])
-    assert found.areas[0].se == pytest.approx(se, rel=1e-10)
+    assert pair_result.areas[0].se == pytest.approx(se, rel=1e-10)
 
 
 def test_the_pair_area_of_two_classes_agrees_with_delong():
     two = np.flatnonzero(CODES < 2)
     odds = LOGS[two, 1] - LOGS[two, 0]
-    found = pair_areas(np.column_stack([-odds, odds]), CODES[two]).mean
+    pair_result = pair_areas(np.column_stack([-odds, odds]), CODES[two]).mean
     expected = roc_area(odds, CODES[two] == 1)
-    np.testing.assert_allclose([found.auc, found.se], [expected.auc, expected.se], rtol=1e-12)
+    np.testing.assert_allclose([pair_result.auc, pair_result.se], [expected.auc, expected.se], rtol=1e-12)
 
 
 def test_weights_of_areas_equal_repeated_rows():
-    times = RNG.integers(0, 3, len(CODES))
-    found = pair_areas(PROBA.round(1), CODES, times.astype(float))
-    repeated = pair_areas(np.repeat(PROBA.round(1), times, axis=0), np.repeat(CODES, times))
-    for one, other in zip([found.mean, *found.areas], [repeated.mean, *repeated.areas], strict=True):
+    multiplicities = RNG.integers(0, 3, len(CODES))
+    pair_result = pair_areas(PROBA.round(1), CODES, multiplicities.astype(float))
+    repeated = pair_areas(np.repeat(PROBA.round(1), multiplicities, axis=0), np.repeat(CODES, multiplicities))
+    for one, other in zip(
+        [pair_result.mean, *pair_result.areas], [repeated.mean, *repeated.areas], strict=True
+    ):
         np.testing.assert_allclose([one.auc, one.se, one.low], [other.auc, other.se, other.low], rtol=1e-12)
 
 
 def test_areas_allow_infinite_scores_and_empty_classes():
     scores = np.array([[np.inf, -np.inf, 0], [1.0, -1.0, 0], [-np.inf, np.inf, 0], [-1.0, 1.0, 0.0]])
-    found = pair_areas(scores, np.array([0, 0, 1, 1]))
-    assert found.mean.auc == 1.0
-    assert np.isnan(found.areas[1].auc)
+    pair_result = pair_areas(scores, np.array([0, 0, 1, 1]))
+    assert pair_result.mean.auc == 1.0
+    assert np.isnan(pair_result.areas[1].auc)
     assert np.isnan(pair_areas(scores, np.zeros(4, dtype=int)).mean.auc)
 
 
 def test_rectangles_cover_both_proportions_at_their_level():
     rng = np.random.default_rng(5)
-    for rows, share in ((20, 0.9), (50, 0.3)):
-        hits = rng.binomial(rows, share, (2, 4000)) / rows
+    for rows, proportion in ((20, 0.9), (50, 0.3)):
+        hits = rng.binomial(rows, proportion, (2, 4000)) / rows
         low, high = rectangle_limits(hits, rows, 0.9)
-        assert ((low <= share) & (share <= high)).all(axis=0).mean() >= 0.9
+        assert ((low <= proportion) & (proportion <= high)).all(axis=0).mean() >= 0.9
 
 
 # ------------------------------------------------------------------ probabilities
@@ -247,11 +256,11 @@ def test_losses_keep_their_precision():
     odds = log_odds_against_rest(scores)
     with mpmath.workdps(60):
         exact = [[mpmath.e ** mpmath.mpf(s) for s in row] for row in scores.tolist()]
-        shares = [[each / mpmath.fsum(row) for each in row] for row in exact]
-        logs = [float(-mpmath.log(shares[i][c])) for i, c in enumerate(codes.tolist())]
+        posteriors = [[each / mpmath.fsum(row) for each in row] for row in exact]
+        logs = [float(-mpmath.log(posteriors[i][c])) for i, c in enumerate(codes.tolist())]
         squares = [
             float(mpmath.fsum((p - (k == codes[i])) ** 2 for k, p in enumerate(row)))
-            for i, row in enumerate(shares)
+            for i, row in enumerate(posteriors)
         ]
     np.testing.assert_allclose(np.logaddexp(0, -odds[np.arange(3), codes]), logs, rtol=1e-14)
     np.testing.assert_allclose((judged_residuals(odds, codes) ** 2).sum(axis=1), squares, rtol=1e-13)
@@ -260,9 +269,9 @@ def test_losses_keep_their_precision():
 @pytest.mark.skipif(before(sklearn, 1, 7), reason="before 1.7 scikit-learn has it for two classes alone")
 def test_the_brier_score_agrees_with_scikit_learn():
     odds = log_odds_against_rest(LOGS)
-    found = (judged_residuals(odds, CODES) ** 2).sum(axis=1).mean()
+    brier_score = (judged_residuals(odds, CODES) ** 2).sum(axis=1).mean()
     expected = metrics.brier_score_loss(CODES, PROBA, labels=[0, 1, 2, 3], scale_by_half=False)
-    assert found == pytest.approx(expected, rel=1e-13)
+    assert brier_score == pytest.approx(expected, rel=1e-13)
     total = sum(brier_parts(PROBA[:, k], k == CODES).brier for k in range(4))
     assert total == pytest.approx(expected, rel=1e-13)
 
@@ -274,41 +283,41 @@ def test_the_brier_score_agrees_with_scikit_learn():
 @settings(max_examples=80, deadline=None)
 def test_the_brier_decomposition_adds_up(rows, bins):
     p, true, weights = (np.array(column) for column in zip(*rows, strict=True))
-    found = brier_parts(p, true, bins, weights.astype(float))
-    whole = (
-        found.reliability
-        - found.resolution
-        + found.uncertainty
-        + found.within_variance
-        - found.within_covariance
+    decomposition = brier_parts(p, true, bins, weights.astype(float))
+    score_sum = (
+        decomposition.reliability
+        - decomposition.resolution
+        + decomposition.uncertainty
+        + decomposition.within_variance
+        - decomposition.within_covariance
     )
-    assert whole == pytest.approx(found.brier, abs=1e-14)
-    assert found.brier == pytest.approx(np.average((p - true) ** 2, weights=weights), abs=1e-14)
-    assert min(found[1:5]) >= 0
+    assert score_sum == pytest.approx(decomposition.brier, abs=1e-14)
+    assert decomposition.brier == pytest.approx(np.average((p - true) ** 2, weights=weights), abs=1e-14)
+    assert min(decomposition[1:5]) >= 0
 
 
 def test_bins_of_one_probability_have_murphys_decomposition():
     p, true = np.repeat([0.1, 0.4, 0.8], 30), RNG.random(90) < np.repeat([0.2, 0.4, 0.7], 30)
-    found = brier_parts(p, true, 3)
-    shares = true.reshape(3, 30).mean(axis=1)
+    decomposition = brier_parts(p, true, 3)
+    proportions = true.reshape(3, 30).mean(axis=1)
     np.testing.assert_allclose(
-        [found.reliability, found.resolution, found.uncertainty],
+        [decomposition.reliability, decomposition.resolution, decomposition.uncertainty],
         [
-            ((shares - [0.1, 0.4, 0.8]) ** 2).mean(),
-            ((shares - true.mean()) ** 2).mean(),
+            ((proportions - [0.1, 0.4, 0.8]) ** 2).mean(),
+            ((proportions - true.mean()) ** 2).mean(),
             true.mean() * (1 - true.mean()),
         ],
     )
-    assert (abs(found.within_variance), abs(found.within_covariance)) < (1e-30, 1e-15)
+    assert (abs(decomposition.within_variance), abs(decomposition.within_covariance)) < (1e-30, 1e-15)
 
 
 def test_the_two_class_slope_agrees_with_logistic_regression():
     odds = RNG.normal(size=300) * 2
     true = (RNG.random(300) < 1 / (1 + np.exp(-0.3 - 0.6 * odds))).astype(int)
     fit = sm.Logit(true, sm.add_constant(odds)).fit(disp=0, tol=1e-14)
-    found = recalibrated(np.column_stack([-odds, odds]), true)
-    np.testing.assert_allclose([found.intercept[0], found.slope[0]], fit.params, rtol=1e-8)
-    np.testing.assert_allclose([found.intercept[1], found.slope[1]], fit.bse, rtol=1e-8)
+    recalibration = recalibrated(np.column_stack([-odds, odds]), true)
+    np.testing.assert_allclose([recalibration.intercept[0], recalibration.slope[0]], fit.params, rtol=1e-8)
+    np.testing.assert_allclose([recalibration.intercept[1], recalibration.slope[1]], fit.bse, rtol=1e-8)
 
 
 def test_the_multiclass_slope_agrees_with_a_direct_search():
@@ -319,10 +328,10 @@ def test_the_multiclass_slope_agrees_with_a_direct_search():
         return -(odds - np.log(np.exp(odds).sum(axis=1, keepdims=True)))[np.arange(len(CODES)), CODES].sum()
 
     best = optimize.minimize(loss, [0, 0, 0, 1], method="BFGS", options={"gtol": 1e-6})
-    found = recalibrated(log_odds_against_rest(LOGS), CODES)
-    assert found.slope[0] == pytest.approx(best.x[-1], rel=1e-5)
-    assert found.slope[1] == pytest.approx(np.sqrt(best.hess_inv[-1, -1]), rel=0.02)
-    assert found.intercept is None
+    recalibration = recalibrated(log_odds_against_rest(LOGS), CODES)
+    assert recalibration.slope[0] == pytest.approx(best.x[-1], rel=1e-5)
+    assert recalibration.slope[1] == pytest.approx(np.sqrt(best.hess_inv[-1, -1]), rel=0.02)
+    assert recalibration.intercept is None
 
 
 def test_separated_classes_have_no_slope():
@@ -344,9 +353,9 @@ def test_the_slope_is_estimated_for_very_many_rows(seed):
     odds = rng.normal(size=300) * 2
     true = (rng.random(300) < 1 / (1 + np.exp(-odds))).astype(int)
     pairs = np.column_stack([-odds, odds])
-    few, many = recalibrated(pairs, true), recalibrated(pairs, true, np.full(300, 1e8))
-    assert many.slope[0] == pytest.approx(few.slope[0], rel=1e-12)
-    assert many.slope[1] * 1e4 == pytest.approx(few.slope[1], rel=1e-12)
+    single, repeated = recalibrated(pairs, true), recalibrated(pairs, true, np.full(300, 1e8))
+    assert repeated.slope[0] == pytest.approx(single.slope[0], rel=1e-12)
+    assert repeated.slope[1] * 1e4 == pytest.approx(single.slope[1], rel=1e-12)
 
 
 @given(
@@ -355,18 +364,18 @@ def test_the_slope_is_estimated_for_very_many_rows(seed):
 )
 @settings(max_examples=80, deadline=None)
 def test_limits_of_kappa_do_not_exceed_one(counts, prior):
-    found = kappa(counts, prior, 0.95)
-    if not np.isnan(found.low):
-        assert -1 <= found.low <= found.estimate <= found.high <= 1
+    estimate = kappa(counts, prior, 0.95)
+    if not np.isnan(estimate.low):
+        assert -1 <= estimate.low <= estimate.estimate <= estimate.high <= 1
 
 
 @pytest.mark.parametrize("prior", [None, [0.5, 0.5]])
 def test_kappa_of_one_has_the_exact_lower_limit_of_the_agreement(prior):
     """Forty rows without an error: 1 - (alpha/2)^(1/40) of them may err, and half are right by chance."""
-    found = kappa(np.diag([20.0, 20.0]), None if prior is None else np.array(prior), 0.95)
-    assert found[:2] == (1.0, 0.0)
-    assert found.high == 1.0
-    assert found.low == pytest.approx((0.025 ** (1 / 40) - 0.5) / 0.5, rel=1e-10)
+    estimate = kappa(np.diag([20.0, 20.0]), None if prior is None else np.array(prior), 0.95)
+    assert estimate[:2] == (1.0, 0.0)
+    assert estimate.high == 1.0
+    assert estimate.low == pytest.approx((0.025 ** (1 / 40) - 0.5) / 0.5, rel=1e-10)
 
 
 def test_a_predictive_value_of_one_under_a_prior_has_a_covering_limit():
@@ -374,22 +383,26 @@ def test_a_predictive_value_of_one_under_a_prior_has_a_covering_limit():
     rng, prior = np.random.default_rng(8), np.array([0.3, 0.7])
     rates, rows, hits = np.array([[0.8, 0.2], [0.01, 0.99]]), (40, 60), []
     a, b = prior[0] * rates[0, 0], prior[1] * rates[1, 0]
-    drawn = [rng.multinomial(n, own, 1500) for n, own in zip(rows, rates, strict=True)]
-    for table in np.stack(drawn, axis=1).astype(float):
-        found = class_measures(table, prior, 0.95)[0][2]
-        if found.estimate == 1:
-            assert found.high == 1.0
-        hits.append(found.low <= a / (a + b) <= found.high)
+    samples = [rng.multinomial(n, class_counts, 1500) for n, class_counts in zip(rows, rates, strict=True)]
+    for table in np.stack(samples, axis=1).astype(float):
+        measures = class_measures(table, prior, 0.95)[0][2]
+        if measures.estimate == 1:
+            assert measures.high == 1.0
+        hits.append(measures.low <= a / (a + b) <= measures.high)
     assert 0.95 - 3 * np.sqrt(0.95 * 0.05 / 1500) <= np.mean(hits)
 
 
 def test_the_mean_of_areas_of_one_has_the_mean_limits():
     codes = np.repeat(np.arange(4), [5, 9, 14, 20])
-    found = pair_areas(np.eye(4)[codes], codes)
-    assert (found.mean.auc, found.mean.se, found.mean.high) == (pytest.approx(1.0), 0.0, pytest.approx(1.0))
-    assert found.mean.low == pytest.approx(np.mean([area.low for area in found.areas]))
+    pair_result = pair_areas(np.eye(4)[codes], codes)
+    assert (pair_result.mean.auc, pair_result.mean.se, pair_result.mean.high) == (
+        pytest.approx(1.0),
+        0.0,
+        pytest.approx(1.0),
+    )
+    assert pair_result.mean.low == pytest.approx(np.mean([area.low for area in pair_result.areas]))
     alone = pair_areas(np.eye(2)[codes[:14]], codes[:14])
-    assert found.areas[0].low == alone.areas[0].low == alone.mean.low
+    assert pair_result.areas[0].low == alone.areas[0].low == alone.mean.low
 
 
 def weighed(apparent, outside, gamma):
@@ -409,49 +422,51 @@ RATE_COSTS = np.array([[0.0, 1.0, 3.0], [2.0, 0.0, 1.0], [0.5, 4.0, 0.0]])
 def test_the_632_plus_standard_error_sums_the_influences_of_rows(costs, skill, fits, sampled):
     """Each row is weighted up by a little, in the shares, in the labels and in the chance of each sample."""
     rng, rows = np.random.default_rng(5), (8, 11, 6)
-    own, n_samples, k = np.repeat(np.arange(3), rows), 400, 3
-    drawn = np.hstack([rng.multinomial(n, np.full(n, 1 / n), n_samples) for n in rows])
-    right = rng.random(drawn.shape) < skill
-    called = np.where(drawn > 0, -1, np.where(right, own, rng.integers(0, k, drawn.shape)))
-    seen = np.where(rng.random(len(own)) < fits, own, rng.integers(0, k, len(own)))
+    codes, n_samples, k = np.repeat(np.arange(3), rows), 400, 3
+    samples = np.hstack([rng.multinomial(n, np.full(n, 1 / n), n_samples) for n in rows])
+    right = rng.random(samples.shape) < skill
+    sample_predicted = np.where(samples > 0, -1, np.where(right, codes, rng.integers(0, k, samples.shape)))
+    seen = np.where(rng.random(len(codes)) < fits, codes, rng.integers(0, k, len(codes)))
     unit, prior = (1 - np.eye(k) if costs is None else costs), np.array([0.5, 0.2, 0.3])
 
     def whole(p, prior):
         """The estimate where row i of class k is drawn with probability p_i within it."""
-        times = (drawn * np.log(p * np.bincount(own)[own])).sum(axis=1)
-        chance, weight = np.exp(times)[:, None] * (drawn == 0), prior[own] * p
-        lost = unit[own, np.maximum(called, 0)]
-        outside = weight @ ((chance * lost).sum(axis=0) / chance.sum(axis=0))
-        apparent = weight @ unit[own, seen]
+        n_outside = (samples * np.log(p * np.bincount(codes)[codes])).sum(axis=1)
+        chance, weight = np.exp(n_outside)[:, None] * (samples == 0), prior[codes] * p
+        losses = unit[codes, np.maximum(sample_predicted, 0)]
+        outside = weight @ ((chance * losses).sum(axis=0) / chance.sum(axis=0))
+        apparent = weight @ unit[codes, seen]
         gamma = prior @ unit @ np.bincount(seen, weight, k)
         return weighed(apparent, outside, gamma), outside, apparent, gamma
 
-    even, step = 1 / np.bincount(own)[own], 1e-6
+    even, step = 1 / np.bincount(codes)[codes], 1e-6
     variance = 0.0
-    for i in range(len(own)):
-        within = np.where(own == own[i], even, 0.0)
-        parts = [whole(even + s * step * (np.eye(len(own))[i] - within), prior) for s in (1, -1)]
-        n = rows[own[i]]
-        moved = (parts[0][0] - parts[1][0]) / (2 * step) / n
-        variance += moved**2 * n / (n - 1)
+    for i in range(len(codes)):
+        within = np.where(codes == codes[i], even, 0.0)
+        perturbed_rates = [whole(even + s * step * (np.eye(len(codes))[i] - within), prior) for s in (1, -1)]
+        n = rows[codes[i]]
+        influences = (perturbed_rates[0][0] - perturbed_rates[1][0]) / (2 * step) / n
+        variance += influences**2 * n / (n - 1)
     estimate, outside, apparent, gamma = whole(even, prior)
     if sampled:
         each = [
             np.subtract(*(whole(even, prior + s * step * (np.eye(k)[c] - prior))[0] for s in (1, -1)))
             for c in range(k)
         ]
-        variance += prior @ np.square(np.array(each) / (2 * step)) / len(own)
-    found = point_six_three_two(Resampled(own, seen, drawn, called), prior, costs, 0.95, sampled=sampled)
-    assert found.estimate == pytest.approx(estimate, rel=1e-12)
+        variance += prior @ np.square(np.array(each) / (2 * step)) / len(codes)
+    bootstrap_rate = point_six_three_two(
+        Resampled(codes, seen, samples, sample_predicted), prior, costs, 0.95, sampled=sampled
+    )
+    assert bootstrap_rate.estimate == pytest.approx(estimate, rel=1e-12)
     # The noise of finitely many samples: the estimate moves with e by the slope, and e with each sample.
-    lost = np.where(called >= 0, unit[own, np.maximum(called, 0)], 0.0)
-    times = (called >= 0).sum(axis=0)
-    gaps = np.where(called >= 0, lost - lost.sum(axis=0) / times, 0.0)
-    excess = gaps @ (prior[own] * even * n_samples / times)
-    noise = ((drawn - 1) * excess[:, None]).var(axis=0, ddof=1).sum() / n_samples
+    losses = np.where(sample_predicted >= 0, unit[codes, np.maximum(sample_predicted, 0)], 0.0)
+    n_outside = (sample_predicted >= 0).sum(axis=0)
+    deviations = np.where(sample_predicted >= 0, losses - losses.sum(axis=0) / n_outside, 0.0)
+    excess = deviations @ (prior[codes] * even * n_samples / n_outside)
+    noise = ((samples - 1) * excess[:, None]).var(axis=0, ddof=1).sum() / n_samples
     bumped = [weighed(apparent, outside + s * step, gamma) for s in (1, -1)]
     variance -= ((bumped[0] - bumped[1]) / (2 * step)) ** 2 * noise
-    assert found.se == pytest.approx(np.sqrt(variance), rel=1e-5)
+    assert bootstrap_rate.se == pytest.approx(np.sqrt(variance), rel=1e-5)
 
 
 def test_the_balanced_accuracy_interval_allows_for_a_small_class_without_errors():
@@ -460,17 +475,17 @@ def test_the_balanced_accuracy_interval_allows_for_a_small_class_without_errors(
     for right in np.column_stack([rng.binomial(n, p, 2000) for n, p in zip((10, 100), rates, strict=True)]):
         wrong = np.array([10, 100]) - right
         table = np.array([[right[0], wrong[0]], [wrong[1], right[1]]], dtype=float)
-        found = balanced_accuracy(table, 0.95)
-        hits.append(found.low <= rates.mean() <= found.high)
+        estimate = balanced_accuracy(table, 0.95)
+        hits.append(estimate.low <= rates.mean() <= estimate.high)
     assert np.mean(hits) >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 2000)
 
 
 def test_a_single_class_under_a_prior_has_the_exact_interval():
-    found = accuracy(np.array([[17.0, 3.0], [0.0, 0.0]]), np.array([1.0, 0.0]), 0.9)
-    np.testing.assert_allclose(found[2:], proportion_confint(17, 20, 0.1, method="beta"), rtol=1e-12)
+    estimate = accuracy(np.array([[17.0, 3.0], [0.0, 0.0]]), np.array([1.0, 0.0]), 0.9)
+    np.testing.assert_allclose(estimate[2:], proportion_confint(17, 20, 0.1, method="beta"), rtol=1e-12)
 
 
 def test_the_lower_limit_of_a_kappa_of_one_is_attainable():
-    found = kappa(np.diag([20.0, 20.0]), np.array([0.99, 0.01]), 0.95)
-    assert found.estimate == found.high == 1
-    assert -1 <= found.low < 0
+    estimate = kappa(np.diag([20.0, 20.0]), np.array([0.99, 0.01]), 0.95)
+    assert estimate.estimate == estimate.high == 1
+    assert -1 <= estimate.low < 0

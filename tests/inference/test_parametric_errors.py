@@ -37,9 +37,9 @@ def on_a_grid(d: float, prior: np.ndarray, costs: np.ndarray, factor: float = 1.
     logs = np.stack([-((x - d) ** 2) / 2, -(x**2) / 2])
     with np.errstate(divide="ignore"):
         weights = np.exp(factor * logs + np.log(prior)[:, None])
-    called = np.argmin(costs.T @ weights, axis=0)
+    predicted = np.argmin(costs.T @ weights, axis=0)
     height = np.exp(logs) / np.sqrt(2 * np.pi) * (x[1] - x[0])
-    return (costs[:, called] * height).sum(axis=1)
+    return (costs[:, predicted] * height).sum(axis=1)
 
 
 @pytest.mark.parametrize("kind", COSTS_OF_TWO)
@@ -52,9 +52,11 @@ def test_two_class_costs_agree_with_a_fine_grid(kind, prior):
         got = fit.error_rates(["D", "DS"], costs=costs, by_class=True)
         for name, shrink in (("D", 1.0), ("DS", (98 - 3) / 98)):
             # The divisor N makes the rule's densities narrower than the truth.
-            own = on_a_grid(d * np.sqrt(shrink), np.array(prior), costs, 100 / 98 if method == "mle" else 1.0)
-            np.testing.assert_allclose(got.loc[name, list(fit.classes)].astype(float), own, atol=2e-4)
-            assert got.loc[name, "estimate"] == pytest.approx(own @ prior, abs=2e-4)
+            grid_costs = on_a_grid(
+                d * np.sqrt(shrink), np.array(prior), costs, 100 / 98 if method == "mle" else 1.0
+            )
+            np.testing.assert_allclose(got.loc[name, list(fit.classes)].astype(float), grid_costs, atol=2e-4)
+            assert got.loc[name, "estimate"] == pytest.approx(grid_costs @ prior, abs=2e-4)
 
 
 @pytest.mark.parametrize("kind", COSTS_OF_TWO)
@@ -67,12 +69,12 @@ def test_expected_costs_of_an_estimated_rule_agree_with_a_simulation(kind):
     noise = rng.standard_normal((size, nu, p))
     within = np.swapaxes(noise, 1, 2) @ noise / nu
     slopes = np.linalg.solve(within, (means[:, 0] - means[:, 1])[..., None])[..., 0]
-    length, middle = np.linalg.norm(slopes, axis=1), means.mean(axis=1)
+    length, midpoints = np.linalg.norm(slopes, axis=1), means.mean(axis=1)
     regret = np.array([costs[0, 1] - costs[0, 0], costs[1, 0] - costs[1, 1]])
     # The first class is called where pi_1 f_1 regret_1 > pi_2 f_2 regret_2, and in a tie.
     paid = np.empty(2)
     for k in (0, 1):
-        centre = ((truth[k] - middle) * slopes).sum(axis=1)
+        centre = ((truth[k] - midpoints) * slopes).sum(axis=1)
         if (regret > 0).all() or (regret < 0).all():
             cut = np.log(prior[1] * regret[1] / (prior[0] * regret[0]))
             first = stats.norm.sf((cut - centre) / length)
@@ -81,10 +83,12 @@ def test_expected_costs_of_an_estimated_rule_agree_with_a_simulation(kind):
             first = np.full(size, float(regret[0] >= 0 and regret[1] <= 0))
         paid[k] = costs[k, 0] * first.mean() + costs[k, 1] * (1 - first.mean())
     with np.errstate(divide="ignore"):
-        found = two_classes(gap**2, counts, nu, p, np.log(prior), costs, 0.95, shrunk=False, expected=True)
+        error_rate = two_classes(
+            gap**2, counts, nu, p, np.log(prior), costs, 0.95, shrunk=False, expected=True
+        )
     # The expansion leaves terms of second order of the probabilities.
-    np.testing.assert_allclose(found.by_class, paid, rtol=0, atol=6e-4 * costs.max())
-    assert found.estimate == pytest.approx(prior @ found.by_class)
+    np.testing.assert_allclose(error_rate.by_class, paid, rtol=0, atol=6e-4 * costs.max())
+    assert error_rate.estimate == pytest.approx(prior @ error_rate.by_class)
 
 
 def test_mean_costs_above_one_have_intervals_and_class_costs():
@@ -125,27 +129,29 @@ def test_three_class_rates_agree_with_simulated_rows(costs, prior, formula):
     for k, label in enumerate(fit.classes):
         x = fit.means.to_numpy()[k] + rng.standard_normal((n, len(fit.terms))) @ root.T
         labels = fit.predict(pd.DataFrame(x, columns=fit.terms), costs=costs)
-        own = paid[k, fit.classes.get_indexer(labels)]
-        assert got[label] == pytest.approx(own.mean(), abs=4.5 * own.std() / np.sqrt(n) + 1e-4)
+        row_costs = paid[k, fit.classes.get_indexer(labels)]
+        assert got[label] == pytest.approx(row_costs.mean(), abs=4.5 * row_costs.std() / np.sqrt(n) + 1e-4)
     assert got["estimate"] == pytest.approx(fit.prior @ got[list(fit.classes)].astype(float))
 
 
 def test_collinear_means_are_exact_and_planar_means_nearly():
     # On a line the borders are the midpoints: each class errs on either side of it.
     means, counts = np.array([[0.0], [1.5], [4.0]]), np.full(3, 40.0)
-    found = many_classes(means, counts, 117, np.log(np.full(3, 1 / 3)), None, 0.95, shrunk=False, stretch=1.0)
+    error_rate = many_classes(
+        means, counts, 117, np.log(np.full(3, 1 / 3)), None, 0.95, shrunk=False, stretch=1.0
+    )
     tail = stats.norm.sf
-    wanted = [tail(0.75), tail(0.75) + tail(1.25), tail(1.25)]
-    np.testing.assert_allclose(found.by_class, wanted, rtol=1e-13)
+    expected = [tail(0.75), tail(0.75) + tail(1.25), tail(1.25)]
+    np.testing.assert_allclose(error_rate.by_class, expected, rtol=1e-13)
     # At the corners of a triangle the region of a corner is a wedge, by symmetry that of the first.
     angle = 2 * np.pi * np.arange(3) / 3
     corners = 2.0 * np.column_stack([np.cos(angle), np.sin(angle)])
-    found = many_classes(
+    error_rate = many_classes(
         corners, counts, 117, np.log(np.full(3, 1 / 3)), None, 0.95, shrunk=False, stretch=1.0
     )
     half = np.sqrt(12) / 2
     both = stats.multivariate_normal([0, 0], [[1, 0.5], [0.5, 1]]).cdf([half, half])
-    np.testing.assert_allclose(found.by_class, 1 - both, rtol=1e-6)
+    np.testing.assert_allclose(error_rate.by_class, 1 - both, rtol=1e-6)
 
 
 def test_four_classes_in_three_dimensions_agree_with_simulated_rows():
@@ -170,13 +176,13 @@ def test_the_standard_error_agrees_with_samples(costs):
     def rate(of):
         return many_classes(of, counts, nu, log_prior, costs, 0.95, shrunk=False, stretch=1.0)
 
-    rng, drawn = np.random.default_rng(2), []
+    rng, estimates = np.random.default_rng(2), []
     for _ in range(50 if costs is not None else 120):
         noise = rng.standard_normal((nu, 2))
         root = np.linalg.cholesky(noise.T @ noise / nu)
-        moved = means + rng.standard_normal(means.shape) / np.sqrt(counts)[:, None]
-        drawn.append(rate(np.linalg.solve(root, moved.T).T).estimate)
-    assert rate(means).se == pytest.approx(np.std(drawn, ddof=1), rel=0.25)
+        sampled_means = means + rng.standard_normal(means.shape) / np.sqrt(counts)[:, None]
+        estimates.append(rate(np.linalg.solve(root, sampled_means.T).T).estimate)
+    assert rate(means).se == pytest.approx(np.std(estimates, ddof=1), rel=0.25)
 
 
 @pytest.mark.parametrize("costs", [None, [[0.0, 4.0], [1.0, 0.0]], [[1.0, 3.0], [2.0, 0.5]]])
@@ -216,28 +222,28 @@ def test_632_plus_omits_rows_without_a_bootstrap_prediction():
     with pytest.warns(MissingPredictionWarning):
         got = fit.error_rates(["632+"], replicates=60, seed=5).loc["632+", "estimate"]
     rng, codes = np.random.default_rng(5), (data["y"] == "b").to_numpy().astype(int)
-    losses, times = np.zeros(40), np.zeros(40)
+    losses, n_outside = np.zeros(40), np.zeros(40)
     for _ in range(60):
-        drawn = np.zeros(40)
+        draw_counts = np.zeros(40)
         for k in (0, 1):
             rows = np.flatnonzero(codes == k)
-            drawn[rows] = np.bincount(rng.integers(20, size=20), minlength=20)
-        sample = data.loc[data.index.repeat(drawn.astype(int))]
+            draw_counts[rows] = np.bincount(rng.integers(20, size=20), minlength=20)
+        sample = data.loc[data.index.repeat(draw_counts.astype(int))]
         tables = {
             c: pd.crosstab(sample[c], sample["y"], normalize="columns").reindex(data[c].unique()).fillna(0.0)
             for c in "gh"
         }
         chances = 0.5 * tables["g"].loc[data["g"]].to_numpy() * tables["h"].loc[data["h"]].to_numpy()
-        out = (drawn == 0) & (chances.max(axis=1) > 0)
+        out = (draw_counts == 0) & (chances.max(axis=1) > 0)
         losses[out] += (chances.argmax(axis=1) != codes)[out]
-        times[out] += 1
-    outside = np.mean(losses[times > 0] / times[times > 0])
+        n_outside[out] += 1
+    outside = np.mean(losses[n_outside > 0] / n_outside[n_outside > 0])
     counts = fit.confusion().to_numpy()
     apparent = 1 - np.trace(counts) / counts.sum()
     gamma = 1 - float(counts.sum(axis=1) @ counts.sum(axis=0)) / counts.sum() ** 2
     relative = (min(outside, gamma) - apparent) / (gamma - apparent)
     weight = 0.632 / (1 - 0.368 * relative)
-    assert times[7] == times[30] == 0
+    assert n_outside[7] == n_outside[30] == 0
     # All shares of rows but those of the two that are never judged.
     assert got == pytest.approx((1 - weight) * apparent + weight * min(outside, gamma), rel=1e-9)
 

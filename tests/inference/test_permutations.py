@@ -13,12 +13,12 @@ from discrim.inference.resampling import Shuffle, mixed_unit, permutation_pvalue
 
 def every_labelling(codes, blocks):
     """All labellings of units that keep the labels of each block, by brute force."""
-    found = set()
+    labellings = set()
     for order in permutations(range(len(codes))):
-        moved = np.array(order)
-        if (blocks[moved] == blocks).all():
-            found.add(tuple(codes[moved].tolist()))
-    return found
+        permuted = np.array(order)
+        if (blocks[permuted] == blocks).all():
+            labellings.add(tuple(codes[permuted].tolist()))
+    return labellings
 
 
 @pytest.mark.parametrize(
@@ -30,22 +30,22 @@ def test_every_labelling_of_rows_is_equally_likely(codes, blocks):
     expected = every_labelling(codes, blocks)
     shuffle, rng = Shuffle.of(codes, None, blocks), np.random.default_rng(1)
     assert np.exp(shuffle.log_labellings()) == pytest.approx(len(expected))
-    drawn = [tuple(shuffle.codes(rng).tolist()) for _ in range(200 * len(expected))]
-    counts = [drawn.count(each) for each in expected]
-    assert set(drawn) == expected
+    labellings = [tuple(shuffle.codes(rng).tolist()) for _ in range(200 * len(expected))]
+    counts = [labellings.count(each) for each in expected]
+    assert set(labellings) == expected
     assert stats.chisquare(counts).pvalue > 1e-4
 
 
 def test_whole_units_exchange_labels():
     units, codes = np.array([7, 3, 7, 5, 5, 9, 3]), np.array([0, 1, 0, 0, 0, 1, 1])
     shuffle, rng = Shuffle.of(codes, units, None), np.random.default_rng(0)
-    drawn = {tuple(shuffle.codes(rng).tolist()) for _ in range(300)}
+    labellings = {tuple(shuffle.codes(rng).tolist()) for _ in range(300)}
     # Two of four units are of class 1.
-    assert len(drawn) == 6 == round(np.exp(shuffle.log_labellings()))
-    for labelling in drawn:
+    assert len(labellings) == 6 == round(np.exp(shuffle.log_labellings()))
+    for labelling in labellings:
         of_units = {unit: {c for u, c in zip(units, labelling, strict=True) if u == unit} for unit in units}
-        assert all(len(own) == 1 for own in of_units.values())
-        assert sorted(min(own) for own in of_units.values()) == [0, 0, 1, 1]
+        assert all(len(unit_labels) == 1 for unit_labels in of_units.values())
+        assert sorted(min(unit_labels) for unit_labels in of_units.values()) == [0, 0, 1, 1]
 
 
 def test_a_unit_with_two_codes_is_found():

@@ -31,10 +31,10 @@ def test_a_choice_without_an_error_has_the_exact_interval_of_the_count():
 
 
 def test_the_log_loss_of_a_choice_allows_for_unobserved_errors():
-    found = discrim.choose("species ~ .", TWO, candidates=["lda"], calibrate=False, seed=1)
-    share = found.validations["lda"].posteriors().dropna()
-    if_wrong = -np.log(np.sort(share.to_numpy(), axis=1)[:, 0])
-    table = found.corrected()
+    choice = discrim.choose("species ~ .", TWO, candidates=["lda"], calibrate=False, seed=1)
+    posteriors = choice.validations["lda"].posteriors().dropna()
+    if_wrong = -np.log(np.sort(posteriors.to_numpy(), axis=1)[:, 0])
+    table = choice.corrected()
     bound = table.loc["log_loss", "chosen"] + no_error_limit(100) * if_wrong.mean()
     assert table.loc["log_loss", "high"] >= bound * (1 - 1e-9)
     assert table.loc["log_loss", "high"] == pytest.approx(bound, rel=0.01)
@@ -46,8 +46,8 @@ def test_the_limit_of_unobserved_errors_uses_groups_and_priors():
     high = loss_rate(losses, rows(40, groups), 0.95, counts=False, if_wrong=if_wrong)[3]
     assert high == pytest.approx(0.01 + 2.0 * no_error_limit(10))
     codes = (np.arange(40) >= 30).astype(np.intp)
-    judged = JudgedRows(codes, np.ones(40), 2, np.array([0.2, 0.8]), None)
-    high = loss_rate(losses, judged, 0.95, counts=False, if_wrong=if_wrong)[3]
+    test_rows = JudgedRows(codes, np.ones(40), 2, np.array([0.2, 0.8]), None)
+    high = loss_rate(losses, test_rows, 0.95, counts=False, if_wrong=if_wrong)[3]
     each = [if_wrong[:30].mean() * no_error_limit(30), if_wrong[30:].mean() * no_error_limit(10)]
     assert high == pytest.approx(0.01 + np.hypot(0.2 * each[0], 0.8 * each[1]))
 
@@ -57,26 +57,26 @@ def test_rows_predicted_several_times_count_once():
     losses = np.zeros(60)
     losses[7] = 0.1
     none = loss_rate(np.zeros(60), rows(60), 0.95, counts=True)
-    few = loss_rate(losses, rows(60), 0.95, counts=True)
+    single_rate = loss_rate(losses, rows(60), 0.95, counts=True)
     assert none[3] == pytest.approx(no_error_limit(60))
-    assert few[3] > none[3]
+    assert single_rate[3] > none[3]
     assert effective_interval(0.1, 1e-9, 60.0, 60.0, 0.95)[1] == pytest.approx(beta.ppf(0.975, 7, 54))
 
 
 def test_few_errors_do_not_shorten_the_bootstrap_interval_of_none():
     rng = np.random.default_rng(0)
     codes = np.repeat([0, 1], 20)
-    drawn = np.hstack([rng.multinomial(20, np.full(20, 1 / 20), size=100) for _ in range(2)])
-    called = np.where(drawn > 0, -1, codes)
-    wrong = called.copy()
-    out = tuple(np.argwhere(called >= 0)[:2].T)
+    samples = np.hstack([rng.multinomial(20, np.full(20, 1 / 20), size=100) for _ in range(2)])
+    sample_predicted = np.where(samples > 0, -1, codes)
+    wrong = sample_predicted.copy()
+    out = tuple(np.argwhere(sample_predicted >= 0)[:2].T)
     wrong[out] = 1 - wrong[out]
-    none, few = (
-        point_six_three_two(Resampled(codes, codes, drawn, each), np.full(2, 0.5), None, 0.95, sampled=True)
-        for each in (called, wrong)
+    none, few_errors = (
+        point_six_three_two(Resampled(codes, codes, samples, each), np.full(2, 0.5), None, 0.95, sampled=True)
+        for each in (sample_predicted, wrong)
     )
-    assert 0 < few.estimate < 0.001
-    assert none.high == few.high == pytest.approx(no_error_limit(40))
+    assert 0 < few_errors.estimate < 0.001
+    assert none.high == few_errors.high == pytest.approx(no_error_limit(40))
 
 
 def test_cheap_errors_do_not_hide_expensive_errors():
@@ -103,11 +103,11 @@ def test_an_equal_error_rate_of_zero_has_the_exact_limit_of_classes():
 def test_the_bootstrap_of_a_batch_without_a_class_has_the_profile_limit():
     fit = discrim.lda("species ~ .", TWO)
     batch = TWO[TWO["species"] == "setosa"]
-    found, profile = (
+    bootstrap_limits, profile = (
         fit.estimate_prior(batch, interval=interval, **options).table
         for interval, options in (("bootstrap", {"replicates": 20, "seed": 1}), ("profile", {}))
     )
-    assert found.loc["versicolor", "high"] >= profile.loc["versicolor", "high"] > 0.03
+    assert bootstrap_limits.loc["versicolor", "high"] >= profile.loc["versicolor", "high"] > 0.03
 
 
 @pytest.mark.slow
@@ -115,12 +115,14 @@ def test_the_bootstrap_of_a_batch_without_a_class_has_the_profile_limit():
 @pytest.mark.parametrize(("distance", "sureness"), [(5.2, 3.0), (4.0, 1.0), (4.0, 3.0), (3.0, 1.0)])
 def test_intervals_of_rare_errors_contain_the_truth_as_often_as_stated(rows, distance, sureness):
     samples = 400
-    found = coverage(rows, distance, sureness, samples, seed=3)
+    coverage_rates = coverage(rows, distance, sureness, samples, seed=3)
     lowest = 0.95 - 4 * np.sqrt(0.95 * 0.05 / samples)
-    assert found["error", "rate"] > lowest
-    assert found["log loss", "rate"] > lowest
+    assert coverage_rates["error", "rate"] > lowest
+    assert coverage_rates["log loss", "rate"] > lowest
     # Choices are simulated in a fifth of the samples.
     lowest = 0.95 - 4 * np.sqrt(0.95 * 0.05 / (samples / 5))
-    choices = [found[name, label] for name in ("error", "log loss") for label in ("corrected", "chosen")]
+    choices = [
+        coverage_rates[name, label] for name in ("error", "log loss") for label in ("corrected", "chosen")
+    ]
     assert min(choices) > lowest
-    assert found["log loss", "percentile"] < found["log loss", "rate"]
+    assert coverage_rates["log loss", "percentile"] < coverage_rates["log loss", "rate"]

@@ -20,30 +20,32 @@ WEIGHTS = RNG.integers(0, 4, 300).astype(float)
 
 def by_pairs(scores, positive):
     """Area and DeLong's standard error, pair by pair."""
-    own, others = scores[positive], scores[~positive]
-    wins = (own[:, None] > others) + 0.5 * (own[:, None] == others)
-    parts = [wins.mean(axis=1 - axis).var(ddof=1) / wins.shape[axis] for axis in (0, 1)]
-    return wins.mean(), np.sqrt(sum(parts))
+    class_scores, others = scores[positive], scores[~positive]
+    wins = (class_scores[:, None] > others) + 0.5 * (class_scores[:, None] == others)
+    variances = [wins.mean(axis=1 - axis).var(ddof=1) / wins.shape[axis] for axis in (0, 1)]
+    return wins.mean(), np.sqrt(sum(variances))
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=4, max_size=40))
 @settings(max_examples=60, deadline=None)
 def test_the_area_agrees_with_all_pairs(rows):
     scores, positive = np.array([s for s, _ in rows], dtype=float), np.array([y for _, y in rows])
-    found = roc_area(scores, positive)
+    area = roc_area(scores, positive)
     if min(positive.sum(), (~positive).sum()) > 1:
-        np.testing.assert_allclose([found.auc, found.se], by_pairs(scores, positive), atol=1e-14)
+        np.testing.assert_allclose([area.auc, area.se], by_pairs(scores, positive), atol=1e-14)
     elif not 0 < positive.sum() < len(positive):
-        assert np.isnan(found.auc)
+        assert np.isnan(area.auc)
 
 
 def test_curve_and_area_agree_with_scikit_learn():
     for weights in (None, WEIGHTS):
-        false, true, at = sklearn_curve(POSITIVE, SCORES, sample_weight=weights, drop_intermediate=False)
-        found = roc_curve(SCORES, POSITIVE, weights)
-        np.testing.assert_allclose(found.false_positive, false, atol=1e-15)
-        np.testing.assert_allclose(found.true_positive, true, atol=1e-15)
-        assert found.threshold.tolist() == at.tolist()
+        false, true, thresholds = sklearn_curve(
+            POSITIVE, SCORES, sample_weight=weights, drop_intermediate=False
+        )
+        curve = roc_curve(SCORES, POSITIVE, weights)
+        np.testing.assert_allclose(curve.false_positive, false, atol=1e-15)
+        np.testing.assert_allclose(curve.true_positive, true, atol=1e-15)
+        assert curve.threshold.tolist() == thresholds.tolist()
         expected = roc_auc_score(POSITIVE, SCORES, sample_weight=weights)
         assert roc_area(SCORES, POSITIVE, weights).auc == pytest.approx(expected, abs=1e-14)
 
@@ -59,8 +61,8 @@ def vars_of(area):
 
 
 def test_infinite_scores_are_ranked():
-    found = roc_area(np.array([-np.inf, -np.inf, 1.0, np.inf]), np.array([False, False, True, True]))
-    assert found.auc == 1.0
+    area = roc_area(np.array([-np.inf, -np.inf, 1.0, np.inf]), np.array([False, False, True, True]))
+    assert area.auc == 1.0
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95])
@@ -68,50 +70,52 @@ def test_areas_of_zero_and_one_have_newcombes_limits(level):
     """Newcombe's method 5: at the limit, the estimate is just z standard errors of Hanley & McNeil away."""
     m, n, z = 7, 12, scipy.stats.norm.isf((1 - level) / 2)
     scores, positive = np.arange(m + n, dtype=float), np.arange(m + n) >= n
-    found, turned = roc_area(scores, positive, None, level), roc_area(-scores, positive, None, level)
-    t, other = found.low, (m + n) / 2 - 1
+    area, reversed_area = roc_area(scores, positive, None, level), roc_area(-scores, positive, None, level)
+    t, other = area.low, (m + n) / 2 - 1
     variance = t * (1 - t) + other * (t / (2 - t) - t**2) + other * (2 * t**2 / (1 + t) - t**2)
     assert 1 - t == pytest.approx(z * np.sqrt(variance / (m * n)), rel=1e-10)
-    assert (found.auc, found.high, turned.auc, turned.low) == (1.0, 1.0, 0.0, 0.0)
-    assert turned.high == pytest.approx(1 - found.low, abs=1e-12)
+    assert (area.auc, area.high, reversed_area.auc, reversed_area.low) == (1.0, 1.0, 0.0, 0.0)
+    assert reversed_area.high == pytest.approx(1 - area.low, abs=1e-12)
     assert np.isnan(roc_area(np.zeros(8), np.arange(8) < 4, None, level).low)
 
 
 def test_a_thinned_curve_stays_on_the_curve():
     scores = RNG.standard_normal(20_000)
-    whole = roc_curve(scores, scores + RNG.standard_normal(20_000) > 0.5)
-    few = thinned(whole)
-    assert len(few.threshold) <= 400
-    assert (few.true_positive[[0, -1]] == [0.0, 1.0]).all()
-    ways = [held.false_positive + held.true_positive for held in (whole, few)]
-    assert np.abs(np.interp(*ways, few.true_positive) - whole.true_positive).max() < 0.01
+    full_curve = roc_curve(scores, scores + RNG.standard_normal(20_000) > 0.5)
+    thinned_curve = thinned(full_curve)
+    assert len(thinned_curve.threshold) <= 400
+    assert (thinned_curve.true_positive[[0, -1]] == [0.0, 1.0]).all()
+    ways = [curve.false_positive + curve.true_positive for curve in (full_curve, thinned_curve)]
+    assert np.abs(np.interp(*ways, thinned_curve.true_positive) - full_curve.true_positive).max() < 0.01
 
 
 def test_log_odds_against_the_rest():
     scores = RNG.standard_normal((50, 4)) * 3
-    shares = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(log_odds_against_rest(scores), np.log(shares / (1 - shares)), rtol=1e-9)
-    far = log_odds_against_rest(np.array([[0.0, -900.0, -2000.0], [0.0, -1000.0, -2000.0]]))
-    assert far[:, 0].tolist() == [900.0, 1000.0]
+    posteriors = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(
+        log_odds_against_rest(scores), np.log(posteriors / (1 - posteriors)), rtol=1e-9
+    )
+    distant_odds = log_odds_against_rest(np.array([[0.0, -900.0, -2000.0], [0.0, -1000.0, -2000.0]]))
+    assert distant_odds[:, 0].tolist() == [900.0, 1000.0]
 
 
 def test_bins_agree_with_sorting_and_keep_ties_together():
     p = RNG.random(200)
     true = RNG.random(200) < p
     order = np.argsort(p).reshape(10, 20)
-    found = calibration_bins(p, true)
-    np.testing.assert_allclose(found.predicted, p[order].mean(axis=1))
-    np.testing.assert_allclose(found.observed, true[order].mean(axis=1))
-    assert found.rows.tolist() == [20.0] * 10
+    bins = calibration_bins(p, true)
+    np.testing.assert_allclose(bins.predicted, p[order].mean(axis=1))
+    np.testing.assert_allclose(bins.observed, true[order].mean(axis=1))
+    assert bins.rows.tolist() == [20.0] * 10
     tied = calibration_bins(np.repeat([0.2, 0.6], 50), np.arange(100) % 2 == 0)
     assert tied.predicted.round(12).tolist() == [0.2, 0.6]
 
 
 def test_weights_of_bins_equal_repeated_rows():
-    p, times = RNG.integers(0, 30, 100) / 30, RNG.integers(0, 3, 100)
+    p, multiplicities = RNG.integers(0, 30, 100) / 30, RNG.integers(0, 3, 100)
     true = RNG.random(100) < p
-    one = calibration_bins(p, true, weights=times.astype(float))
-    other = calibration_bins(np.repeat(p, times), np.repeat(true, times))
+    one = calibration_bins(p, true, weights=multiplicities.astype(float))
+    other = calibration_bins(np.repeat(p, multiplicities), np.repeat(true, multiplicities))
     for name in ("predicted", "observed", "low", "high", "rows"):
         np.testing.assert_allclose(getattr(one, name), getattr(other, name))
 

@@ -33,15 +33,15 @@ DRAWS = 2**14
 def brute(rule, n, setting, repeats, rng):
     """Errors of rules that are fitted to samples, of rows that are drawn too; each is of one sample."""
     k, p = setting.classes, setting.p
-    means, found = np.zeros((k, p)), []
+    means, error_rates = np.zeros((k, p)), []
     means[:, : k - 1] = setting.distance * simplex_means(k)
     if rule == "diagonal" and k == 2:
         means[:] = means[:, :1] / np.sqrt(p)
     for _ in range(repeats):
         x, new = (rng.normal(size=(k, m, p)) + means[:, None] for m in (n, 20))
         centres = x.mean(axis=1)
-        gaps = x - centres[:, None]
-        scatters = np.einsum("kni,knj->kij", gaps, gaps)
+        deviations = x - centres[:, None]
+        scatters = np.einsum("kni,knj->kij", deviations, deviations)
         away = new.reshape(-1, 1, p) - centres
         if rule == "qda":
             covs = scatters / (n - 1)
@@ -51,8 +51,8 @@ def brute(rule, n, setting, repeats, rng):
             cov = scatters.sum(axis=0) / (k * (n - 1))
             inverse = np.diag(1 / np.diag(cov)) if rule == "diagonal" else np.linalg.inv(cov)
             squares = np.einsum("aki,ij,akj->ak", away, inverse, away)
-        found.append((squares.argmin(axis=1) != np.repeat(np.arange(k), 20)).mean())
-    return np.mean(found), np.std(found) / np.sqrt(repeats)
+        error_rates.append((squares.argmin(axis=1) != np.repeat(np.arange(k), 20)).mean())
+    return np.mean(error_rates), np.std(error_rates) / np.sqrt(repeats)
 
 
 @pytest.mark.slow
@@ -74,8 +74,8 @@ def test_the_bayes_error_agrees_with_the_known_distribution():
     rng = np.random.default_rng(0)
     for k in (3, 5):
         means = 2.5 * simplex_means(k)
-        gaps = np.linalg.norm(means[:, None] - means, axis=2)
-        np.testing.assert_allclose(gaps[~np.eye(k, dtype=bool)], 2.5)
+        deviations = np.linalg.norm(means[:, None] - means, axis=2)
+        np.testing.assert_allclose(deviations[~np.eye(k, dtype=bool)], 2.5)
         x = rng.normal(size=(200_000, k - 1)) + means[0]
         wrong = (((x[:, None] - means) ** 2).sum(axis=2).argmin(axis=1) != 0).mean()
         assert least_error(Setting(2.5, 9, k, 0, 0)) == pytest.approx(wrong, abs=0.004)
@@ -91,28 +91,32 @@ def test_for_many_rows_lda_has_okamotos_expected_error(p, n, d):
 @pytest.mark.parametrize(("p", "n", "d"), [(40, 40, 3.0), (100, 150, 2.5), (60, 40, 4.0)])
 def test_for_many_columns_lda_has_raudys_expected_error(p, n, d):
     mean, se = expected_error("lda", n, Setting(d, p, 2, DRAWS, 0))
-    spread = (1 + 2 * p / (d * d * n)) * 2 * n / (2 * n - p)
-    assert mean == pytest.approx(norm.cdf(-d / 2 / np.sqrt(spread)), abs=4 * se + 0.004)
+    variance_factor = (1 + 2 * p / (d * d * n)) * 2 * n / (2 * n - p)
+    assert mean == pytest.approx(norm.cdf(-d / 2 / np.sqrt(variance_factor)), abs=4 * se + 0.004)
 
 
 def test_a_plan_prints_the_required_rows():
-    found = plan(distance=2, p=4, error=0.2, width=0.1, rows=[5, 10, 40, 160], draws=2**12)
-    assert found.least_error == pytest.approx(norm.cdf(-1))
-    assert np.isnan(found.table.loc[5, "qda"]) == (fewest_rows("qda", Setting(2, 4, 2, 0, 0)) > 5)
-    assert (found.table.loc[[10, 40, 160], list(RULES)].diff().dropna() < 0).all(axis=None)
-    assert (found.wanted["error"] <= 0.2).all()
-    assert (found.wanted["error"] - 0.2).abs().max() < 0.006
-    assert (found.wanted["total"] == 2 * found.wanted["rows"]).all()
-    assert found.wanted["rows"]["diagonal"] < found.wanted["rows"]["lda"] < found.wanted["rows"]["qda"]
-    by_excess = plan(2, 4, excess=0.2 - found.least_error, rows=[10], draws=2**12)
-    assert by_excess.wanted["rows"].to_dict() == found.wanted["rows"].to_dict()
-    tidy = found.tidy()
+    sample_plan = plan(distance=2, p=4, error=0.2, width=0.1, rows=[5, 10, 40, 160], draws=2**12)
+    assert sample_plan.least_error == pytest.approx(norm.cdf(-1))
+    assert np.isnan(sample_plan.table.loc[5, "qda"]) == (fewest_rows("qda", Setting(2, 4, 2, 0, 0)) > 5)
+    assert (sample_plan.table.loc[[10, 40, 160], list(RULES)].diff().dropna() < 0).all(axis=None)
+    assert (sample_plan.wanted["error"] <= 0.2).all()
+    assert (sample_plan.wanted["error"] - 0.2).abs().max() < 0.006
+    assert (sample_plan.wanted["total"] == 2 * sample_plan.wanted["rows"]).all()
+    assert (
+        sample_plan.wanted["rows"]["diagonal"]
+        < sample_plan.wanted["rows"]["lda"]
+        < sample_plan.wanted["rows"]["qda"]
+    )
+    by_excess = plan(2, 4, excess=0.2 - sample_plan.least_error, rows=[10], draws=2**12)
+    assert by_excess.wanted["rows"].to_dict() == sample_plan.wanted["rows"].to_dict()
+    tidy = sample_plan.tidy()
     assert list(tidy.columns) == ["rule", "rows", "estimate", "std_error", "excess"]
-    assert (tidy["excess"] + found.least_error - tidy["estimate"]).abs().max() < 1e-15
-    text = " ".join(found.summary().as_text().split())
-    assert "wanted" in found.summary().tables
+    assert (tidy["excess"] + sample_plan.least_error - tidy["estimate"]).abs().max() < 1e-15
+    text = " ".join(sample_plan.summary().as_text().split())
+    assert "wanted" in sample_plan.summary().tables
     assert "common covariance matrix" in text
-    assert found.plot().get_xscale() == "log"
+    assert sample_plan.plot().get_xscale() == "log"
 
 
 def test_required_rows_are_minimal_and_need_enough_draws():
@@ -173,11 +177,11 @@ def test_the_command_line_plans_samples(capsys, tmp_path):
 def test_an_exact_power_law_is_recovered():
     n = np.array([12.0, 25.0, 50.0, 100.0, 300.0])
     errors = np.stack([0.05 + 2.0 * n**-0.8, 0.8 * n**-0.5, np.full(5, 0.2)])
-    law = power_law(n, errors, np.array([1.0, 2.0, 1.0, 3.0, 1.0]))
-    np.testing.assert_allclose(law.at(n), errors, atol=2e-4)
-    np.testing.assert_allclose(law.at(np.array([1000.0]))[0], 0.05 + 2.0 * 1000.0**-0.8, atol=1e-3)
-    assert (law.a >= 0).all()
-    assert (law.b >= 0).all()
+    curve = power_law(n, errors, np.array([1.0, 2.0, 1.0, 3.0, 1.0]))
+    np.testing.assert_allclose(curve.at(n), errors, atol=2e-4)
+    np.testing.assert_allclose(curve.at(np.array([1000.0]))[0], 0.05 + 2.0 * 1000.0**-0.8, atol=1e-3)
+    assert (curve.a >= 0).all()
+    assert (curve.b >= 0).all()
 
 
 PENGUINS = load_penguins()[["species", "bill_depth_mm", "body_mass_g"]].dropna()
@@ -189,13 +193,13 @@ def test_a_learning_curve_agrees_with_rules_fitted_to_subsets():
     assert curve.table["rules"].tolist() == [2, 4, 10]
     five = discrim.cross_validate(fit, folds=5, repeats=2, seed=3)
     assert curve.table["error"].iloc[2] == pytest.approx(five.table()["estimate"]["error"], rel=1e-12)
-    wrong = judged = 0
+    wrong = n_predicted = 0
     for repeat in (1, 2):
-        part = (five.folds[repeat] == 1).to_numpy()
-        refit = discrim.lda("species ~ .", PENGUINS[part], prior=fit.prior)
-        wrong += (refit.predict(PENGUINS[~part]) != PENGUINS["species"][~part]).sum()
-        judged += (~part).sum()
-    assert curve.table["error"].iloc[0] == pytest.approx(wrong / judged, rel=1e-12)
+        test_mask = (five.folds[repeat] == 1).to_numpy()
+        refit = discrim.lda("species ~ .", PENGUINS[test_mask], prior=fit.prior)
+        wrong += (refit.predict(PENGUINS[~test_mask]) != PENGUINS["species"][~test_mask]).sum()
+        n_predicted += (~test_mask).sum()
+    assert curve.table["error"].iloc[0] == pytest.approx(wrong / n_predicted, rel=1e-12)
     assert curve.table.index[0] == round(np.mean([(five.folds[r] == 1).sum() for r in (1, 2)]))
     again = fit.learning_curve([0.2, 0.5, 0.8], repeats=2, seed=3)
     pd.testing.assert_frame_equal(again.table, curve.table)
@@ -227,11 +231,11 @@ def test_learning_curves_handle_priors_groups_and_failed_sizes():
     curve = fit.learning_curve([0.2, 0.5, 0.8], repeats=1, seed=0)
     cv = discrim.cross_validate(fit, folds=2, seed=0)
     assert curve.table["error"].iloc[1] == pytest.approx(cv.by_class["error"].mean(), rel=1e-12)
-    few = discrim.qda("species ~ .", load_iris().groupby("species", observed=True).head(12))
+    small_table = discrim.qda("species ~ .", load_iris().groupby("species", observed=True).head(12))
     with pytest.warns(
         DiscrimWarning, match=r"No rule can be fitted to 0.2 of the rows, and the curve begins at"
     ):
-        assert list(few.learning_curve([0.2, 0.5, 2 / 3, 0.8], repeats=1, seed=0).failed) == [0.2]
+        assert list(small_table.learning_curve([0.2, 0.5, 2 / 3, 0.8], repeats=1, seed=0).failed) == [0.2]
     with pytest.raises(NotSupportedError) as caught:
         fit.learning_curve([0.5, 0.8])
     assert "sizes=" in str(caught.value)
@@ -245,9 +249,11 @@ def test_learning_curves_handle_priors_groups_and_failed_sizes():
 
 def test_learning_curves_use_weights_and_have_limits_without_errors():
     two = load_iris().query("species != 'virginica'")
-    shares = [0.2, 0.5, 0.8]
-    alone = discrim.lda("species ~ .", two).learning_curve(shares, repeats=1, seed=0)
-    heavy = discrim.lda("species ~ .", two, weights=np.full(100, 3)).learning_curve(shares, repeats=1, seed=0)
+    error_rates = [0.2, 0.5, 0.8]
+    alone = discrim.lda("species ~ .", two).learning_curve(error_rates, repeats=1, seed=0)
+    heavy = discrim.lda("species ~ .", two, weights=np.full(100, 3)).learning_curve(
+        error_rates, repeats=1, seed=0
+    )
     assert heavy.table.index.tolist() == (3 * alone.table.index).tolist()
     assert (alone.table["error"] == 0).all()
     # No error in n rows: (1 - high)^n = 0.025. All rows are judged at the second and the third size.

@@ -101,23 +101,25 @@ TABULAR = re.compile(r"\\begin{tabular}{@{}(l[lr]*)@{}}\n\\toprule\n(.*?)\\botto
 def latex_rows(summary: Summary) -> list[list[int]]:
     """Cells in each row of each section that has a table, its panels put beside each other again."""
     text = summary.as_latex()
-    bare = re.sub(
+    plain_text = re.sub(
         r"\\[&%$#_{}\\`\"^~=]|\$-\$|\$<\$|\$\\times\$10\$\^{-?\d+}\$|10\$\^{-?\d+}\$|\$\\infty\$", "", text
     )
-    bare = re.sub(r"\\phantom{\$\^{0+}\$}|\\tablename~|\\ensuremath{(?:[^{}]|{[^{}]*})*}", "", bare)
-    assert not re.search(r"[%$#^~\"`<>|]", bare)
-    assert bare.count("{") == bare.count("}")
+    plain_text = re.sub(
+        r"\\phantom{\$\^{0+}\$}|\\tablename~|\\ensuremath{(?:[^{}]|{[^{}]*})*}", "", plain_text
+    )
+    assert not re.search(r"[%$#^~\"`<>|]", plain_text)
+    assert plain_text.count("{") == plain_text.count("}")
     sections: list[list[list[int]]] = []
     for start, end in zip(
         *([m.start() for m in re.finditer(rf"\\{which}{{table}}", text)] for which in ("begin", "end")),
         strict=True,
     ):
         body = STACKED.sub("X", text[start:end])
-        found = TABULAR.findall(body)
-        assert len(found) == body.count(r"\begin{tabular}") == body.count(r"\end{tabular}")
+        tabulars = TABULAR.findall(body)
+        assert len(tabulars) == body.count(r"\begin{tabular}") == body.count(r"\end{tabular}")
         if r"\caption{" in body:
             sections.append([])
-        sections[-1] += [_widths(aligns, rows) for aligns, rows in found]
+        sections[-1] += [_widths(aligns, rows) for aligns, rows in tabulars]
     return [[1 + sum(row) for row in zip_longest(*panels, fillvalue=0)] for panels in sections if panels]
 
 
@@ -130,6 +132,6 @@ def _widths(aligns: str, body: str) -> list[int]:
 
 
 def hostile_summary() -> Summary:
-    part = pd.DataFrame({HOSTILE: [1.5]}, index=[HOSTILE])
+    frame = pd.DataFrame({HOSTILE: [1.5]}, index=[HOSTILE])
     pairs = Pairs(HOSTILE, [HeaderItem(HOSTILE, 1, HOSTILE), HeaderItem("label", 1, "1")])
-    return Summary(HOSTILE, {"h": pairs, "t": Section(HOSTILE, part, note=HOSTILE)})
+    return Summary(HOSTILE, {"h": pairs, "t": Section(HOSTILE, frame, note=HOSTILE)})

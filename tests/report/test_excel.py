@@ -96,8 +96,8 @@ def test_the_first_sheet_describes_and_links_the_others(tmp_path, openpyxl):
     assert not any(isinstance(value, datetime.date) for line in lines for value in line)
     start = lines.index(["sheet", "table", "note"])
     assert [line[0] for line in lines[start + 1 :]] == book.sheetnames[1:]
-    places = [book["about"].cell(i, 1).hyperlink.location for i in range(start + 2, len(lines) + 1)]
-    assert places == [f"'{name}'!A1" for name in book.sheetnames[1:]]
+    link_targets = [book["about"].cell(i, 1).hyperlink.location for i in range(start + 2, len(lines) + 1)]
+    assert link_targets == [f"'{name}'!A1" for name in book.sheetnames[1:]]
 
 
 def test_numbers_are_shown_with_the_digits_of_the_summary(tmp_path, openpyxl):
@@ -113,8 +113,8 @@ def test_text_that_looks_like_a_formula_is_text(tmp_path, openpyxl):
     names = ["=HYPERLINK(1)", "+1+1", "-2-2", "@SUM(A1)", "#N/A", "\x1b[31m", "_x0041_"]
     table = pd.DataFrame({name: np.arange(7.0) for name in names}, index=names)
     table["text"] = names
-    parts = {"=1": Section("=cmd|' /C calc'!A0", table, {"text": "text"}, note="=2")}
-    Summary("=3", {"header": Pairs("=4", [HeaderItem("=5", "=6", "=7")]), **parts}).to_excel(
+    sections = {"=1": Section("=cmd|' /C calc'!A0", table, {"text": "text"}, note="=2")}
+    Summary("=3", {"header": Pairs("=4", [HeaderItem("=5", "=6", "=7")]), **sections}).to_excel(
         tmp_path / "odd.xlsx"
     )
     book = openpyxl.load_workbook(tmp_path / "odd.xlsx")
@@ -138,8 +138,8 @@ def test_unsupported_numbers_are_text_or_empty(tmp_path, openpyxl):
     table = pd.DataFrame({"value": np.array(values, dtype=object)}, index=[day, *range(10)])
     Summary("Odd", {"odd": Section("Odd", table, "text")}).to_excel(tmp_path / "odd.xlsx")
     sheet = openpyxl.load_workbook(tmp_path / "odd.xlsx")["odd"]
-    found = [cell.value for cell in sheet["B"][1:]]
-    assert found == [1, None, "inf", "-inf", True, str(10**17), 10**14, None, None, 5e-324, 0.1 + 0.2]
+    cell_values = [cell.value for cell in sheet["B"][1:]]
+    assert cell_values == [1, None, "inf", "-inf", True, str(10**17), 10**14, None, None, 5e-324, 0.1 + 0.2]
     assert sheet["A2"].value == str(day)
 
 
@@ -149,10 +149,10 @@ def test_a_table_wider_than_a_sheet_continues_in_another(tmp_path, openpyxl):
     Summary("Wide", {"wide": Section("Wide", wide, "count")}).to_excel(tmp_path / "wide.xlsx")
     book = openpyxl.load_workbook(tmp_path / "wide.xlsx")
     assert book.sheetnames == ["about", "wide", "wide (2)"]
-    parts = [cells_of(sheet) for sheet in book.worksheets[1:]]
-    assert [len(part[0]) for part in parts] == [2**14, 20_000 - 2**14 + 2]
-    assert parts[0][1][1:] + parts[1][1][1:] == list(range(20_000))
-    assert {part[1][0] for part in parts} == {"row"}
+    sheet_cells = [cells_of(sheet) for sheet in book.worksheets[1:]]
+    assert [len(block[0]) for block in sheet_cells] == [2**14, 20_000 - 2**14 + 2]
+    assert sheet_cells[0][1][1:] + sheet_cells[1][1][1:] == list(range(20_000))
+    assert {block[1][0] for block in sheet_cells} == {"row"}
 
 
 def test_rows_above_the_sheet_limit_continue_in_another():

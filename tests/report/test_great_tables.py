@@ -24,7 +24,7 @@ def test_each_table_is_shown_with_its_labels_and_numbers(which):
     for table in TABLES[which](discrim.lda("species ~ petal_length + petal_width", IRIS)).values():
         flat = table.reset_index()
         flat.columns = [str(column) for column in flat.columns]
-        shown = html.unescape(great.GT(flat, rowname_col=flat.columns[0]).as_raw_html())
+        shown_text = html.unescape(great.GT(flat, rowname_col=flat.columns[0]).as_raw_html())
         texts = [*flat.columns[1:], *table.index.get_level_values(0)]
         texts += [str(value) for name in flat for value in flat[name] if isinstance(value, float)]
-        assert [text for text in texts if f">{text}<" not in shown and text != "nan"] == []
+        assert [text for text in texts if f">{text}<" not in shown_text and text != "nan"] == []

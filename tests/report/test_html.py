@@ -46,14 +46,14 @@ def test_every_table_has_a_caption_and_every_label_its_scope():
     text = SUMMARY.as_html()
     tables = re.findall(r"<table>.*?</table>", text, re.S)
     assert len(tables) == 8
-    for found, (key, shown) in zip(tables, SUMMARY.tables.items(), strict=True):
-        assert found.count("<caption>") == 1
-        assert re.findall(r"<th(?![^>]*scope=)[ >]", found) == []
+    for cells, (key, shown) in zip(tables, SUMMARY.tables.items(), strict=True):
+        assert cells.count("<caption>") == 1
+        assert re.findall(r"<th(?![^>]*scope=)[ >]", cells) == []
         if key == "header":
-            assert found.count('<th scope="row"') == len(shown)
+            assert cells.count('<th scope="row"') == len(shown)
             continue
-        assert found.count("<thead>") == found.count("<tbody>") == 1
-        head, body = found.split("<tbody>")
+        assert cells.count("<thead>") == cells.count("<tbody>") == 1
+        head, body = cells.split("<tbody>")
         assert head.count('scope="col"') == shown.shape[1]
         assert body.count('scope="row"') == len(shown)
         groups = len(shown.index.levels[0]) - 1 if shown.index.nlevels == 2 else 0
@@ -69,14 +69,14 @@ def test_section_names_are_outside_the_outline_and_ids_are_unique():
 
 
 def test_long_sections_are_closed_at_first():
-    parts = {name: Section(name, table(n, 2)) for name, n in (("short", 24), ("long", 25))}
-    found = re.findall(r"<details( open)?>\n<summary>(\w+)", Summary("T", parts).as_html())
-    assert found == [(" open", "short"), ("", "long")]
+    sections = {name: Section(name, table(n, 2)) for name, n in (("short", 24), ("long", 25))}
+    open_states = re.findall(r"<details( open)?>\n<summary>(\w+)", Summary("T", sections).as_html())
+    assert open_states == [(" open", "short"), ("", "long")]
 
 
 def test_decimal_points_are_aligned_by_figure_spaces():
-    part = pd.DataFrame({"a": [-3574519.2489, 1.04646086]}, index=["x", "y"])
-    text = Summary("T", {"t": Section("Things", part, errors=[1e-4, 1e-8])}).as_html()
+    frame = pd.DataFrame({"a": [-3574519.2489, 1.04646086]}, index=["x", "y"])
+    text = Summary("T", {"t": Section("Things", frame, errors=[1e-4, 1e-8])}).as_html()
     assert ">-3574519.2489\u2007\u2007\u2007\u2007</td>" in text
     assert ">1.04646086</td>" in text
 
@@ -90,25 +90,25 @@ def in_browser(tmp_path, body, width):
     head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
     page.write_text(f"<!doctype html><html><head>{head}</head><body>{body}</body></html>")
     options = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
-    shown = subprocess.run(
+    browser_output = subprocess.run(
         [browser, *options, f"--window-size={width},900", "--dump-dom", page.as_uri()],
         capture_output=True,
         text=True,
         timeout=120,
         check=True,
     )
-    return json.loads(unescape(re.search(r"<pre>(.*?)</pre>", shown.stdout)[1]))
+    return json.loads(unescape(re.search(r"<pre>(.*?)</pre>", browser_output.stdout)[1]))
 
 
 @pytest.mark.slow
 def test_numbers_are_right_aligned_and_inherit_page_colours(tmp_path):
     body = f'{FOREIGN}<div class="page" style="color: rgb(1, 2, 3)">{SUMMARY.as_html()}</div>{PROBE}'
-    for found in in_browser(tmp_path, body, 1000):
-        assert found["cells"] == ["right"]
-        assert found["names"] == ["left"]
-        assert found["paper"] == ["rgba(0, 0, 0, 0)"]
-        assert found["ink"] == ["rgb(1, 2, 3)"]
-        assert found["caption"] <= 1
+    for page_styles in in_browser(tmp_path, body, 1000):
+        assert page_styles["cells"] == ["right"]
+        assert page_styles["names"] == ["left"]
+        assert page_styles["paper"] == ["rgba(0, 0, 0, 0)"]
+        assert page_styles["ink"] == ["rgb(1, 2, 3)"]
+        assert page_styles["caption"] <= 1
 
 
 PLACES = """<script>

@@ -36,8 +36,8 @@ WRONG = re.compile(r"Overfull|undefined|multiply|too large|Missing character", r
 
 
 def test_a_small_table_is_formatted_as_expected():
-    part = pd.DataFrame({"a_1": [1.0, -20.5], "p": [0.25, 1e-5]}, index=["first", "-1"])
-    section = Section("Things", part, {"a_1": "z", "p": "p"}, note="5 % of note.")
+    frame = pd.DataFrame({"a_1": [1.0, -20.5], "p": [0.25, 1e-5]}, index=["first", "-1"])
+    section = Section("Things", frame, {"a_1": "z", "p": "p"}, note="5 % of note.")
     text = Summary("T", {"t": section}).as_latex("Any $x$", "tab:t", position="!t")
     assert text.split("\n\n")[1].splitlines() == [
         r"\begin{table}[!t]",
@@ -97,8 +97,8 @@ def test_numbers_have_typographic_signs_and_powers(texts, wanted):
     ],
 )
 def test_letters_missing_in_pdflatex_are_composed(text, wanted):
-    found = escaped(text)
-    assert found.replace(r"\textless{}{}\textless{}", r"\textless{}\textless{}") == wanted
+    latex_text = escaped(text)
+    assert latex_text.replace(r"\textless{}{}\textless{}", r"\textless{}\textless{}") == wanted
 
 
 def test_texts_break_at_allowed_positions():
@@ -152,9 +152,9 @@ def test_a_wide_table_is_split_into_panels_if_a_width_is_given():
 
 
 def test_a_panel_of_a_triangle_ends_with_its_last_number():
-    part = table(20, 20)
-    part = part.where(np.tril(np.ones((20, 20), dtype=bool)).T)
-    text = Summary("T", {"m": Section("Correlations", part, triangle=True)}).as_latex(textwidth=345)
+    frame = table(20, 20)
+    frame = frame.where(np.tril(np.ones((20, 20), dtype=bool)).T)
+    text = Summary("T", {"m": Section("Correlations", frame, triangle=True)}).as_latex(textwidth=345)
     rows = [body.count(r" \\") - 1 for _, body in TABULAR.findall(text)]
     assert rows == sorted(rows)
     assert rows[0] < rows[-1] == 20
@@ -198,16 +198,16 @@ has_booktabs = shutil.which("kpsewhich") is not None and bool(
     ],
 )
 def test_every_summary_compiles_without_warnings(package, tmp_path):
-    parts = []
+    documents = []
     fits = {model.results: fitted(model.verb) for model in MODELS if not model.name_in_files}
     fits["PenalizedLogisticResults"] = logistic("species ~ .", load_iris(), penalty=Lasso(0.01))
     assert set(fits) == {model.results for model in MODELS}
     for name, fit in fits.items():
         keys = fit.summary().tables
         references = " ".join(rf"\ref{{tab:{name}-{key.replace(' ', '-')}}}" for key in keys)
-        parts.append(fit.summary().as_latex(label=f"tab:{name}", textwidth=329))
-        parts.append(rf"See {references}. \clearpage")
-    assert wrong(log_of("\n\n".join(parts), tmp_path, package, runs=2)) == []
+        documents.append(fit.summary().as_latex(label=f"tab:{name}", textwidth=329))
+        documents.append(rf"See {references}. \clearpage")
+    assert wrong(log_of("\n\n".join(documents), tmp_path, package, runs=2)) == []
 
 
 @pytest.mark.slow
@@ -238,7 +238,7 @@ def test_texts_with_supported_letters_compile_without_warnings(tmp_path):
         *"\\{}%#&_^~$`'\"[]-,<>?!*| " * 3,
         *"éüßÅñçαβΩςάΈλ≤∞²₁ⁿ−×°µ…ﬁ①Ⅳế\u0301\u00a0",
     ]
-    numbers = [1.5, -2.25, 1e-9, -3e12, np.inf, -np.inf, np.nan, 7.0]
+    values = [1.5, -2.25, 1e-9, -3e12, np.inf, -np.inf, np.nan, 7.0]
 
     def text(most: int) -> str:
         return "".join(rng.choice(signs, rng.integers(0, most)))
@@ -246,10 +246,10 @@ def test_texts_with_supported_letters_compile_without_warnings(tmp_path):
     bodies = []
     for i in range(40):
         rows, columns = rng.integers(1, 7, 2)
-        part = pd.DataFrame(rng.choice(numbers, (rows, columns)), index=[text(70) for _ in range(rows)])
-        part.columns = [text(60) for _ in range(columns)]
+        frame = pd.DataFrame(rng.choice(values, (rows, columns)), index=[text(70) for _ in range(rows)])
+        frame.columns = [text(60) for _ in range(columns)]
         pairs = Pairs(text(150), [HeaderItem(text(50), 1, text(60)) for _ in range(rows)], text(90))
-        summary = Summary(text(60), {"h": pairs, "t": Section(text(100), part, note=text(200))})
+        summary = Summary(text(60), {"h": pairs, "t": Section(text(100), frame, note=text(200))})
         bodies += [summary.as_latex(label=f"t{i}", textwidth=329), r"\clearpage"]
     log = log_of("\n".join(bodies), tmp_path)
     assert "Output written on page.pdf" in log

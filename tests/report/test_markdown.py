@@ -18,8 +18,8 @@ from tests.report.support import (
 
 
 def test_a_small_table_is_formatted_as_expected():
-    part = pd.DataFrame({"a": [1.0, -20.5], "n": [3, 12]}, index=["first", "second"])
-    summary = Summary("T", {"t": Section("Things", part, {"a": "z", "n": "count"}, note="Of note.")})
+    frame = pd.DataFrame({"a": [1.0, -20.5], "n": [3, 12]}, index=["first", "second"])
+    summary = Summary("T", {"t": Section("Things", frame, {"a": "z", "n": "count"}, note="Of note.")})
     assert summary.as_markdown().splitlines()[4:8] == [
         "|        |      a |   n |",
         "| :----- | -----: | --: |",
@@ -52,19 +52,19 @@ def test_markdown_keeps_hostile_labels_in_their_cells():
     ],
 )
 def test_a_note_stays_a_paragraph_and_a_title_a_heading(text):
-    part = pd.DataFrame({"a": [1.0]}, index=["first"])
+    frame = pd.DataFrame({"a": [1.0]}, index=["first"])
     page = (
         MarkdownIt("commonmark")
         .enable("table")
-        .render(Summary(text, {"t": Section(text, part, note=text)}).as_markdown())
+        .render(Summary(text, {"t": Section(text, frame, note=text)}).as_markdown())
     )
     assert set(re.findall(r"<(\w+)", page)) == {"h2", "h3", "table", "thead", "tbody", "tr", "th", "td", "p"}
     assert f"<p>{escape(text.strip())}</p>" in page
 
 
 def test_decimal_points_are_aligned_by_figure_spaces():
-    part = pd.DataFrame({"v": [0.25, 12.0]}, index=["a", "b"])
-    summary = Summary("T", {"t": Section("Things", part, row_formats={"b": "count"})})
+    frame = pd.DataFrame({"v": [0.25, 12.0]}, index=["a", "b"])
+    summary = Summary("T", {"t": Section("Things", frame, row_formats={"b": "count"})})
     assert summary.as_markdown().splitlines()[-2:] == [
         "| a   |                     0.25 |",
         "| b   | 12&puncsp;&numsp;&numsp; |",

@@ -96,12 +96,12 @@ def test_misclassified_rows_are_hollow_among_posteriors():
 
 @pytest.mark.slow
 def test_plots_use_the_given_axes():
-    figure, given = plt.subplots(1, 2)
-    assert lda("species ~ .", IRIS).plot(ax=given[0]) is given[0]
-    assert wide_fit(1, 100).plot(ax=given[1]) is given[1]
-    ticks = [label.get_text() for label in drawn(given[1]).get_yticklabels()]
+    figure, given_axes = plt.subplots(1, 2)
+    assert lda("species ~ .", IRIS).plot(ax=given_axes[0]) is given_axes[0]
+    assert wide_fit(1, 100).plot(ax=given_axes[1]) is given_axes[1]
+    ticks = [label.get_text() for label in drawn(given_axes[1]).get_yticklabels()]
     assert 10 < len(ticks) < 50
-    assert figure.axes == list(given)
+    assert figure.axes == list(given_axes)
 
 
 @pytest.mark.slow
@@ -130,8 +130,8 @@ def few(axes: int, rows=(9, 4)):
 
 def arrows(axes) -> np.ndarray:
     """From where to where each arrow goes, (m, 2, 2); one that has no length is among them."""
-    found = [text for text in axes.texts if getattr(text, "arrow_patch", None) is not None]
-    return np.array([[text.xyann, text.xy] for text in found])
+    arrow_texts = [text for text in axes.texts if getattr(text, "arrow_patch", None) is not None]
+    return np.array([[text.xyann, text.xy] for text in arrow_texts])
 
 
 def boxes(axes, texts) -> np.ndarray:
@@ -152,9 +152,9 @@ def test_circles_are_95_percent_confidence_regions_of_class_means():
     scores, labels, centroids, counts = few(2, (9, 4))
     axes = drawn(draw_biplot(scores, labels, centroids, STRUCTURE, counts))
     *circles, unit = axes.patches
-    tips, lengths = arrows(axes)[:, 1], STRUCTURE.to_numpy()
-    order = np.lexsort(lengths.T), np.lexsort(tips.T)
-    np.testing.assert_allclose(tips[order[1]], unit.radius * lengths[order[0]], rtol=1e-9)
+    tips, correlations = arrows(axes)[:, 1], STRUCTURE.to_numpy()
+    order = np.lexsort(correlations.T), np.lexsort(tips.T)
+    np.testing.assert_allclose(tips[order[1]], unit.radius * correlations[order[0]], rtol=1e-9)
     for patch, mean, n in zip(circles, centroids.to_numpy(), (9, 4), strict=True):
         around = patch.get_xy() - mean
         radius = np.sqrt(stats.chi2.isf(0.05, 2) / n)
@@ -170,11 +170,11 @@ def test_arrows_are_structure_correlations_on_one_scale(unit):
     axes = drawn(draw_biplot(scores, labels, centroids, unit * STRUCTURE, counts))
     tails, tips = arrows(axes).swapaxes(0, 1)
     assert (tails == 0).all()
-    shown = [text.get_text() for text in axes.texts if text.get_text()]
-    wanted = STRUCTURE.loc[shown].to_numpy()
-    factor = tips[0, 0] / wanted[0, 0]
+    names = [text.get_text() for text in axes.texts if text.get_text()]
+    expected = STRUCTURE.loc[names].to_numpy()
+    factor = tips[0, 0] / expected[0, 0]
     assert factor > 0
-    assert tips == pytest.approx(factor * wanted, rel=1e-12, abs=1e-12)
+    assert tips == pytest.approx(factor * expected, rel=1e-12, abs=1e-12)
     low, high = np.transpose([axes.get_xlim(), axes.get_ylim()])
     assert ((low < tips) & (tips < high)).all()
     # They fill the picture: the longest is at least half as long as the farthest row is away.
@@ -218,15 +218,15 @@ def test_names_of_arrows_are_not_typeset(k):
 def test_the_twenty_longest_arrows_are_named():
     scores, labels, centroids, counts = few(2)
     angle = np.arange(23) * 2.4
-    lengths = np.random.default_rng(2).permutation(np.linspace(0.1, 0.9, 23))
-    many = pd.DataFrame(
-        lengths[:, None] * np.column_stack([np.cos(angle), np.sin(angle)]), columns=scores.columns
+    arrow_lengths = np.random.default_rng(2).permutation(np.linspace(0.1, 0.9, 23))
+    many_variables = pd.DataFrame(
+        arrow_lengths[:, None] * np.column_stack([np.cos(angle), np.sin(angle)]), columns=scores.columns
     )
-    many.index = [f"x{j}" for j in range(23)]
-    axes = drawn(draw_biplot(scores, labels, centroids, many, counts))
+    many_variables.index = [f"x{j}" for j in range(23)]
+    axes = drawn(draw_biplot(scores, labels, centroids, many_variables, counts))
     assert "20 longest of 23" in axes.get_title().replace("\n", " ")
-    wanted = {f"x{j}" for j in np.argsort(lengths)[3:]}
-    assert {text.get_text() for text in axes.texts if text.get_text()} == wanted
+    expected = {f"x{j}" for j in np.argsort(arrow_lengths)[3:]}
+    assert {text.get_text() for text in axes.texts if text.get_text()} == expected
 
 
 def test_arrows_of_a_single_axis_are_below_the_histograms():
@@ -235,10 +235,10 @@ def test_arrows_of_a_single_axis_are_below_the_histograms():
     assert overlaps(boxes(axes, [text for text in axes.texts if text.get_text()])) == 0
     tails, tips = arrows(axes).swapaxes(0, 1)
     names = [text.get_text() for text in axes.texts if text.get_text()]
-    wanted = STRUCTURE.loc[names, "LD1"].to_numpy()
+    expected = STRUCTURE.loc[names, "LD1"].to_numpy()
     run = tips[:, 0] - tails[:, 0]
-    assert run == pytest.approx(run[0] / wanted[0] * wanted, rel=1e-12, abs=1e-12)
-    assert run[0] * wanted[0] > 0
+    assert run == pytest.approx(run[0] / expected[0] * expected, rel=1e-12, abs=1e-12)
+    assert run[0] * expected[0] > 0
     assert (tips[:, 1] == tails[:, 1]).all()
     assert len(set(tips[:, 1])) == 3
     assert axes.get_ylim()[0] < tips[:, 1].min()
@@ -275,16 +275,16 @@ def test_log_determinants_are_drawn_with_their_intervals():
 
 @pytest.mark.parametrize("k", [3, 21, 66])
 def test_lines_are_named_if_their_names_fit(k):
-    figure, given = plt.subplots(figsize=(4, 3))
+    figure, given_axes = plt.subplots(figsize=(4, 3))
     axes = determinants.draw_log_determinants(
-        logdets([*(f"class {j}" for j in range(k)), "pooled"]), ax=given
+        logdets([*(f"class {j}" for j in range(k)), "pooled"]), ax=given_axes
     )
     ticks = axes.get_yticklabels()
     names = [text.get_text() for text in ticks]
-    places = [text.get_position()[1] for text in ticks]
+    positions = [text.get_position()[1] for text in ticks]
     assert names[-1] == "pooled"
-    assert names[:-1] == [f"class {j}" for j in places[:-1]]
-    assert places[-1] == k
+    assert names[:-1] == [f"class {j}" for j in positions[:-1]]
+    assert positions[-1] == k
     assert len(names) >= min(k + 1, 10)
     assert overlaps(boxes(axes, ticks)) == 0
     plt.close(figure)
@@ -292,19 +292,19 @@ def test_lines_are_named_if_their_names_fit(k):
 
 @pytest.mark.slow
 def test_given_axes_do_not_create_a_figure():
-    figure, given = plt.subplots(1, 3)
+    figure, given_axes = plt.subplots(1, 3)
     before = plt.get_fignums()
-    wanted = [given[0], given[1], given[2]]
+    expected = [given_axes[0], given_axes[1], given_axes[2]]
     one, two = few(1), few(2)
     got = [
-        draw_biplot(*two[:3], STRUCTURE, two[3], ax=given[0]),
-        draw_biplot(*one[:3], STRUCTURE[["LD1"]], one[3], ax=given[1]),
-        determinants.draw_log_determinants(logdets(["a", "pooled"]), ax=given[2]),
+        draw_biplot(*two[:3], STRUCTURE, two[3], ax=given_axes[0]),
+        draw_biplot(*one[:3], STRUCTURE[["LD1"]], one[3], ax=given_axes[1]),
+        determinants.draw_log_determinants(logdets(["a", "pooled"]), ax=given_axes[2]),
     ]
-    assert all(a is b for a, b in zip(got, wanted, strict=True))
+    assert all(a is b for a, b in zip(got, expected, strict=True))
     assert plt.get_fignums() == before
-    assert figure.axes == wanted
-    drawn(given[0])
+    assert figure.axes == expected
+    drawn(given_axes[0])
 
 
 @pytest.mark.slow

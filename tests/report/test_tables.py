@@ -54,15 +54,15 @@ def test_tables_have_full_precision():
 def test_changing_a_table_changes_neither_the_fit_nor_later_tables():
     fit = lda("species ~ .", IRIS)
     summary = fit.summary()
-    wanted = {key: table.copy() for key, table in summary.tables.items()}
+    expected = {key: table.copy() for key, table in summary.tables.items()}
     text, classes, means = str(summary), fit.classes.copy(), fit.means.copy()
     for table in summary.tables.values():
         table.index.names = [f"row {i}" for i in range(table.index.nlevels)]
         table.columns.name = "column"
         table.iloc[0, 0] = 7
-    for found in (summary.tables, fit.summary().tables):
-        for key, table in found.items():
-            pd.testing.assert_frame_equal(table, wanted[key])
+    for tables in (summary.tables, fit.summary().tables):
+        for key, table in tables.items():
+            pd.testing.assert_frame_equal(table, expected[key])
     assert str(fit.summary()) == str(summary) == text
     assert fit.classes.name == classes.name == "species"
     pd.testing.assert_frame_equal(fit.means, means)
@@ -95,7 +95,7 @@ def test_an_empty_table_has_its_note_only(part):
 @settings(max_examples=60, deadline=None)
 @given(st.data(), st.lists(LABELS, min_size=1, max_size=5), st.lists(LABELS, min_size=1, max_size=5))
 def test_any_labels_and_numbers_in_every_format(data, rows, columns):
-    numbers = data.draw(
+    values = data.draw(
         st.lists(
             st.lists(st.floats(), min_size=len(columns), max_size=len(columns)),
             min_size=len(rows),
@@ -103,8 +103,8 @@ def test_any_labels_and_numbers_in_every_format(data, rows, columns):
         )
     )
     title = data.draw(st.text(max_size=150))
-    part = Section(title, pd.DataFrame(numbers, index=rows, columns=columns), note=title)
-    summary = Summary(title, {"h": Pairs(title, [HeaderItem(title, title, title)] * 3), "t": part})
+    frame = Section(title, pd.DataFrame(values, index=rows, columns=columns), note=title)
+    summary = Summary(title, {"h": Pairs(title, [HeaderItem(title, title, title)] * 3), "t": frame})
     text = summary.as_text()
     assert max(map(display_width, text.split("\n"))) <= 100
     in_html, in_markdown = html_cells(summary), markdown_cells(summary)
@@ -163,10 +163,10 @@ def test_a_ratio_near_one_differs_from_its_limits():
 
 
 def test_decimal_points_are_aligned_for_different_decimals():
-    part = pd.DataFrame(
+    frame = pd.DataFrame(
         {"a": [-3574519.2489, 1.04646086, 2.5e-8], "b": [1.0, 12.25, -3e-7]}, index=list("xyz")
     )
-    lines = shown(part.set_axis(list("xyz")), errors=[1e-4, 1e-8, 1e-13])
+    lines = shown(frame.set_axis(list("xyz")), errors=[1e-4, 1e-8, 1e-13])
     assert lines == [
         "                   a            b",
         "x  -3574519.2489       1.0000",
@@ -191,10 +191,12 @@ def test_covariances_in_powers_of_ten_are_shown_as_correlations(units):
         assert list(summary.tables) == ["covariance"]
         assert cells[1][1] == "0.26501"
         return
-    found = summary.tables["correlations"]
-    plain = IRIS.iloc[:, :4] - IRIS.groupby("species").transform("mean")
-    assert found["sd"].to_numpy() == pytest.approx(np.sqrt((plain**2).sum() / 147) * units, rel=1e-12)
-    assert found.iloc[:, 1:].to_numpy() == pytest.approx(np.corrcoef(plain.T), abs=1e-12)
+    correlations = summary.tables["correlations"]
+    deviations = IRIS.iloc[:, :4] - IRIS.groupby("species").transform("mean")
+    assert correlations["sd"].to_numpy() == pytest.approx(
+        np.sqrt((deviations**2).sum() / 147) * units, rel=1e-12
+    )
+    assert correlations.iloc[:, 1:].to_numpy() == pytest.approx(np.corrcoef(deviations.T), abs=1e-12)
     assert "Standard deviations and correlations: pooled covariance" in summary.as_text()
     assert cells[1][2:] == ["1.0000", "0.5302", "0.7562", "0.3645"]
     assert cells[2][2] == ""
@@ -209,8 +211,8 @@ def test_correlations_of_each_class_are_labelled():
         "correlations versicolor",
         "correlations virginica",
     ]
-    wanted = IRIS[IRIS["species"] == "setosa"].iloc[:, :4].corr().to_numpy()
-    assert tables["correlations setosa"].iloc[:, 1:].to_numpy() == pytest.approx(wanted, abs=1e-12)
+    expected = IRIS[IRIS["species"] == "setosa"].iloc[:, :4].corr().to_numpy()
+    assert tables["correlations setosa"].iloc[:, 1:].to_numpy() == pytest.approx(expected, abs=1e-12)
 
 
 # ---- long tables among others
@@ -223,9 +225,9 @@ def test_a_summary_of_26_classes_is_short_and_says_how_to_see_the_rest():
     assert len(fit.summary().as_text().splitlines()) < 120
     joined = " ".join(text.split())
     assert "6 of 26 columns shown; all of them: fit.coef, fit.intercept." in joined
-    asked = re.findall(r"More of them: (summary\(sections=\['(\w+)'\]\))", joined)
-    assert {key for _, key in asked} == {"means", "covariance", "discriminants", "functions"}
-    for expression, key in asked:
+    hints = re.findall(r"More of them: (summary\(sections=\['(\w+)'\]\))", joined)
+    assert {key for _, key in hints} == {"means", "covariance", "discriminants", "functions"}
+    for expression, key in hints:
         alone = eval(f"fit.{expression}", {"fit": fit})
         assert "all of them" not in alone.as_text()
         assert len(alone.tables[key]) == len(fit.summary().tables[key])
@@ -242,6 +244,6 @@ def test_texts_in_numeric_columns_are_right_aligned():
 
 def test_a_term_named_like_the_sd_column_keeps_its_correlations():
     data = IRIS.rename(columns={"sepal_length": "sd"}).assign(petal_width=1e9 * IRIS["petal_width"])
-    found = lda("species ~ .", data).summary(["covariance"]).tables["correlations"]
-    assert list(found.columns[:2]) == ["standard deviation", "sd"]
-    assert found.loc["sd", "sd"] == 1
+    correlations = lda("species ~ .", data).summary(["covariance"]).tables["correlations"]
+    assert list(correlations.columns[:2]) == ["standard deviation", "sd"]
+    assert correlations.loc["sd", "sd"] == 1

@@ -31,8 +31,8 @@ from tests.report.support import (
 
 
 def test_a_small_table_is_formatted_as_expected():
-    part = pd.DataFrame({"a": [1.0, -20.5], "n": [3, 12]}, index=["first", "second"])
-    summary = Summary("T", {"t": Section("Things", part, {"a": "z", "n": "count"}, note="Of note.")})
+    frame = pd.DataFrame({"a": [1.0, -20.5], "n": [3, 12]}, index=["first", "second"])
+    summary = Summary("T", {"t": Section("Things", frame, {"a": "z", "n": "count"}, note="Of note.")})
     assert summary.as_text().splitlines() == [
         "==================",
         "        T",
@@ -64,8 +64,8 @@ def test_a_header_is_formatted_as_expected():
 
 
 def test_special_rows_groups_and_triangles_are_formatted_as_expected():
-    part = pd.DataFrame({"LD1": [-0.020072, 0.122361, 0.5692]}, index=["x", "y", "share"])
-    assert shown(part, row_formats={"share": "share"}) == [
+    frame = pd.DataFrame({"LD1": [-0.020072, 0.122361, 0.5692]}, index=["x", "y", "share"])
+    assert shown(frame, row_formats={"share": "share"}) == [
         "            LD1",
         "x      -0.02007",
         "y       0.12236",
@@ -87,7 +87,7 @@ def test_special_rows_groups_and_triangles_are_formatted_as_expected():
 
 def test_the_iris_summary_contains_the_expected_lines():
     """Lines of the layout that was proposed, whose figures were made elsewhere."""
-    wanted = """
+    expected = """
         setosa        0.3333     50
         setosa               5.006        3.428         1.462        0.246
         versicolor           5.936        2.770         4.260        1.326
@@ -104,7 +104,7 @@ def test_the_iris_summary_contains_the_expected_lines():
         Box's M, F                     7.05   20  77567    3.6e-20
     """
     lines = [line.split() for line in SUMMARY.as_text().splitlines()]
-    for line in wanted.strip().splitlines():
+    for line in expected.strip().splitlines():
         assert line.split() in lines
     assert ["Log-likelihood", "-263.20", "AIC", "574.41"] in lines
     assert ["F(8,", "288)", "199.15", "Error,", "apparent", "2.0", "%", "(3/150)"] in lines
@@ -150,29 +150,29 @@ def test_a_cut_triangle_shows_every_entry_above_its_diagonal():
     i, j = np.minimum(*np.mgrid[:60, :60]), np.maximum(*np.mgrid[:60, :60])
     square = pd.DataFrame(100.0 * i + j).rename(index=str, columns=str)
     summary = Summary("T", {"c": Section("Covariance", square, triangle=True)})
-    kept = [*range(16), *range(56, 60)]
-    wanted = {str(100 * a + b) for a in kept for b in kept if a <= b}
+    shown_numbers = [*range(16), *range(56, 60)]
+    expected = {str(100 * a + b) for a in shown_numbers for b in shown_numbers if a <= b}
     (cells,) = html_cells(summary)
-    assert {c for row in cells[1:] for c in row[1:]} == wanted | {"", "…"}
+    assert {c for row in cells[1:] for c in row[1:]} == expected | {"", "…"}
     # The gap is above the diagonal in the header and in the first sixteen rows only.
     assert [row[17] for row in cells] == ["…"] * 17 + [""] * 5
     counted = re.findall(r"(?<=\s)\d+(?=\s|$)", "\n".join(line[2:] for line in summary.as_text().split("\n")))
-    assert wanted <= set(counted)
+    assert expected <= set(counted)
 
 
 def test_shortened_groups_have_a_note():
     index = pd.MultiIndex.from_product([["a", "b"], [f"x{j}" for j in range(50)]])
     lines = shown(pd.DataFrame({"v": range(100)}, index=index), source="fit.log_odds()")
-    at = lines.index("…")
-    assert lines[at - 1].split() == ["x23", "23"]
-    assert lines[at + 1] == "b"
-    assert lines[at + 2].split() == ["x42", "92"]
+    ellipsis_row = lines.index("…")
+    assert lines[ellipsis_row - 1].split() == ["x23", "23"]
+    assert lines[ellipsis_row + 1] == "b"
+    assert lines[ellipsis_row + 2].split() == ["x42", "92"]
     assert lines[-1] == "32 of 100 rows shown; all of them: fit.log_odds()."
 
 
 def test_duplicate_labels_keep_their_numbers():
-    part = pd.DataFrame([[1, 2], [3, 4]], index=["a", "a"], columns=["b", "b"])
-    assert shown(part) == ["   b  b", "a  1  2", "a  3  4"]
+    frame = pd.DataFrame([[1, 2], [3, 4]], index=["a", "a"], columns=["b", "b"])
+    assert shown(frame) == ["   b  b", "a  1  2", "a  3  4"]
 
 
 @pytest.mark.parametrize("unit", [1e-9, 1e9])
@@ -185,8 +185,8 @@ def test_tables_stay_readable_in_other_units(unit, verb):
     assert "0.00000" not in text
     assert not re.search(r"\d{9}", text)
     means = next(line for line in text.splitlines() if line.startswith("setosa") and "5.006" in line)
-    wanted = [5.006 * unit, 3.428 * unit, 1.462 * unit, 0.246 * unit]
-    assert [float(x) for x in means.split()[1:]] == pytest.approx(wanted, rel=1e-14)
+    expected = [5.006 * unit, 3.428 * unit, 1.462 * unit, 0.246 * unit]
+    assert [float(x) for x in means.split()[1:]] == pytest.approx(expected, rel=1e-14)
 
 
 # ---- widths
@@ -203,11 +203,11 @@ def test_text_keeps_to_its_width(name, width):
 @settings(max_examples=30, deadline=None)
 @given(st.integers(40, 120), st.lists(LABELS, min_size=1, max_size=4), st.text(max_size=150))
 def test_any_labels_keep_to_any_width(width, labels, title):
-    numbers = np.resize([-1.23456789e-7, 123456.789, 0.5], (len(labels), len(labels)))
+    values = np.resize([-1.23456789e-7, 123456.789, 0.5], (len(labels), len(labels)))
     index = pd.MultiIndex.from_tuples([(label, label) for label in labels])
-    part = Section(title, pd.DataFrame(numbers, index=index, columns=labels), note=title)
+    frame = Section(title, pd.DataFrame(values, index=index, columns=labels), note=title)
     pairs = Pairs(title, [HeaderItem(label, label, title) for label in labels], note=title)
-    text = Summary(title, {"h": pairs, "t": part}).as_text(width)
+    text = Summary(title, {"h": pairs, "t": frame}).as_text(width)
     assert max(map(display_width, text.split("\n"))) <= width
 
 

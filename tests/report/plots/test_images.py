@@ -41,7 +41,7 @@ def shown(text: str, night: bool = False) -> str:
     blocks = re.findall(r"#g0\{(--[^}]*)\}", text)
     values = dict(each.split(":") for each in blocks[night].split(";")) if blocks else {}
     text = re.sub(r"#g0\{--[^}]*\}@media screen[^{]*\{#g0\{[^}]*\}\}", "", text)
-    return re.sub(r"var\((--\w+)\)", lambda found: values[found[1]], text)
+    return re.sub(r"var\((--\w+)\)", lambda match: values[match[1]], text)
 
 
 def test_colour_variables_belong_to_an_existing_element():
@@ -56,7 +56,7 @@ def test_the_tooltip_of_a_point_describes_its_row(strips):
     rng = np.random.default_rng(3)
     x, y, codes = rng.normal(size=60), rng.normal(size=60), np.arange(60) % 3
     x[7] = np.nan
-    told = [f"row &amp; {i} #{i:06d} style='x'" for i in range(60)]
+    tooltips = [f"row &amp; {i} #{i:06d} style='x'" for i in range(60)]
 
     def draw() -> Any:
         axes, is_new = new_axes(None)
@@ -68,7 +68,7 @@ def test_the_tooltip_of_a_point_describes_its_row(strips):
         axes.set_xlim(-0.5, 0.5)
         return add_legend(axes, is_new)
 
-    root = ElementTree.fromstring(image_of(draw, "g0", told).light)
+    root = ElementTree.fromstring(image_of(draw, "g0", tooltips).light)
     uses = [use for use in root.iter() if use.tag.endswith("use") and len(use)]
     rows = [int(re.match(r"row & (\d+) ", use[0].text or "")[1]) for use in uses]
     assert 7 not in rows
@@ -81,14 +81,14 @@ def test_the_tooltip_of_a_point_describes_its_row(strips):
         slope, constant = np.polyfit(values[rows], seen, 1)
         assert slope > 0
         np.testing.assert_allclose(slope * values[rows] + constant, seen, atol=0.08)
-    assert "<title>" not in image_of(draw, "g0").light + image_of(draw, "g0", told[:-1]).light
+    assert "<title>" not in image_of(draw, "g0").light + image_of(draw, "g0", tooltips[:-1]).light
 
 
 def texts(shaded: bool = False) -> list[str]:
     image = image_of(lambda: picture(shaded))
-    found = [each for each in image[:2] if each]
-    assert all(each.startswith("<svg ") for each in found)
-    return found
+    svg_texts = [each for each in image[:2] if each]
+    assert all(each.startswith("<svg ") for each in svg_texts)
+    return svg_texts
 
 
 @pytest.mark.slow
@@ -96,9 +96,9 @@ def test_the_dark_image_equals_a_drawing_in_dark_colours():
     (text,) = texts()
     assert not points.COLOUR.search(re.sub(r"<style.*?</style>", "", text))
     day, night = shown(text), shown(text, night=True)
-    drawn, place, _ = points._draw_in_colours(picture, DARK)
+    drawn, area, _ = points._draw_in_colours(picture, DARK)
     assert isinstance(drawn, str)
-    drawn = points._shorten_svg(drawn, place, "g0")
+    drawn = points._shorten_svg(drawn, area, "g0")
     styles = [
         [rules[name] for name in re.findall("class='([^']*)'", each)]
         for each in (night, drawn)
@@ -139,13 +139,13 @@ def test_unknown_colours_are_drawn_again_and_stored_once():
 
 def test_a_confusion_matrix_is_drawn_once_for_both_modes():
     counts = pd.DataFrame([[50, 0, 0], [1, 49, 3], [9, 9, 9]], list("abc"), list("abc"))
-    times: list[Any] = []
-    image = image_of(lambda: times.append(1) or draw_confusion(counts, "Counts"))
-    assert len(times) == 1
-    drawn, place, _ = points._draw_in_colours(lambda: draw_confusion(counts, "Counts"), DARK)
-    assert isinstance(drawn, str)
+    svg_sizes: list[Any] = []
+    image = image_of(lambda: svg_sizes.append(1) or draw_confusion(counts, "Counts"))
+    assert len(svg_sizes) == 1
+    picture, area, _ = points._draw_in_colours(lambda: draw_confusion(counts, "Counts"), DARK)
+    assert isinstance(picture, str)
     rows = []
-    for text in (shown(image.light, night=True), points._shorten_svg(drawn, place, "g0")):
+    for text in (shown(image.light, night=True), points._shorten_svg(picture, area, "g0")):
         rules = dict(re.findall(r"\.(\w+)\{([^}]*)\}", text))
         used = " ".join(
             rules[name] for name in re.findall("class='([^']*)'", text) if "stroke-width:0.5" in rules[name]
@@ -168,11 +168,11 @@ def test_bitmaps_with_other_dark_colours_are_stored_twice():
 
 
 def test_images_in_class_colours_are_drawn_once():
-    drawn: list[Any] = []
+    drawings: list[Any] = []
 
     def draw(share: float) -> Any:
         axes, _ = new_axes(None)
-        drawn.append(1)
+        drawings.append(1)
         shades = np.zeros((4, 4, 4))
         shades[..., 2], shades[..., 3] = 0xB2 / 255, 0.2
         shades[..., 1] = share * 0x72 / 255
@@ -180,23 +180,23 @@ def test_images_in_class_colours_are_drawn_once():
         return axes
 
     assert not image_of(lambda: draw(1.0)).dark
-    assert len(drawn) == 1
+    assert len(drawings) == 1
     image_of(lambda: draw(0.5))
-    assert len(drawn) == 3
+    assert len(drawings) == 3
 
 
 def test_bitmaps_with_ink_are_duplicated_for_dark_mode():
-    drawn: list[Any] = []
+    drawings: list[Any] = []
 
     def draw() -> Any:
         axes, _ = new_axes(None)
-        drawn.append(1)
+        drawings.append(1)
         axes.imshow(np.dstack([np.full((4, 4, 3), [int(ink()[i : i + 2], 16) / 255 for i in (1, 3, 5)]),
                                np.ones((4, 4))]))  # fmt: skip
         return axes
 
     image = image_of(draw)
-    assert len(drawn) == 1
+    assert len(drawings) == 1
     assert not image.dark
     groups = re.findall(r"<g class='g0(day|night)'><image href='data:image/png;base64,([^']*)'", image.light)
     expected = {"day": LIGHT.ink, "night": DARK.ink}
@@ -209,10 +209,10 @@ def test_bitmaps_with_ink_are_duplicated_for_dark_mode():
 
 @pytest.mark.parametrize(("shaded", "times"), [(False, 1), (True, 2)])
 def test_a_picture_is_drawn_again_only_for_unknown_colours(shaded, times):
-    drawn: list[Any] = []
+    drawings: list[Any] = []
     before = plt.get_fignums()
-    image_of(lambda: drawn.append(1) or picture(shaded))
-    assert len(drawn) == times
+    image_of(lambda: drawings.append(1) or picture(shaded))
+    assert len(drawings) == times
     assert plt.get_fignums() == before
 
 
@@ -230,27 +230,27 @@ def test_a_shortened_image_is_complete_and_well_formed(shaded):
 
 def test_a_shortened_image_has_the_numbers_of_the_original():
     axes = picture()
-    held = points.io.BytesIO()
-    axes.figure.savefig(held, format="svg")
+    buffer = points.io.BytesIO()
+    axes.figure.savefig(buffer, format="svg")
     plt.close(axes.figure)
-    long = held.getvalue().decode()
+    long = buffer.getvalue().decode()
     short = points._shorten_svg(long, (0.0, 0.0, 1.0, 1.0), "g0")
     assert len(short) < 0.7 * len(long)
-    places = [
+    drawn_positions = [
         np.array(re.findall(r"""<use [^>]*x=["']([-\d.]+)["'] y=["']([-\d.]+)["']""", text), dtype=float)
         for text in (long, short)
     ]
-    assert len(places[0]) > 90
-    np.testing.assert_allclose(places[0], places[1], atol=0.0501)
+    assert len(drawn_positions[0]) > 90
+    np.testing.assert_allclose(drawn_positions[0], drawn_positions[1], atol=0.0501)
 
 
 def test_line_caps_and_joins_are_those_of_matplotlib():
     axes = picture()
-    held = points.io.BytesIO()
-    axes.figure.savefig(held, format="svg")
+    buffer = points.io.BytesIO()
+    axes.figure.savefig(buffer, format="svg")
     plt.close(axes.figure)
     # The rule is of each shape alone: one that a whole picture had would come to shapes through their uses.
-    rule = re.search(r"<style[^>]*>(\*\{.*?\})", held.getvalue().decode())
+    rule = re.search(r"<style[^>]*>(\*\{.*?\})", buffer.getvalue().decode())
     (text,) = texts()
     assert rule
     assert f">{rule[1].replace(': ', ':')}" in text.replace(": ", ":")

@@ -48,12 +48,12 @@ def test_a_rare_class_is_drawn_as_points():
     n = 50_000
     rng = np.random.default_rng(0)
     codes = np.where(np.arange(n) < 20, 1, 0)
-    axes, own = new_axes(None)
+    axes, is_new = new_axes(None)
     draw_points(axes, *rng.standard_normal((2, n)), codes, ["many", "few"])
-    drawn = {c.get_label(): len(c.get_offsets()) for c in axes.collections}
-    assert drawn == {"many": 0, "few": 20}
+    sizes_by_label = {c.get_label(): len(c.get_offsets()) for c in axes.collections}
+    assert sizes_by_label == {"many": 0, "few": 20}
     assert len(axes.images) == 1
-    names = [text.get_text() for text in add_legend(axes, own).get_legend().get_texts()]
+    names = [text.get_text() for text in add_legend(axes, is_new).get_legend().get_texts()]
     assert names == ["many", "few"]
 
 
@@ -62,8 +62,8 @@ def test_every_row_of_a_medium_table_is_a_point():
     codes = rng.choice(3, 7_000, p=[0.6, 0.39, 0.01])
     axes, _ = new_axes(None)
     draw_points(axes, *rng.standard_normal((2, 7_000)), codes, list("abc"))
-    places = np.concatenate([np.asarray(c.get_offsets()) for c in axes.collections])
-    assert len(np.unique(places, axis=0)) == 7_000
+    positions = np.concatenate([np.asarray(c.get_offsets()) for c in axes.collections])
+    assert len(np.unique(positions, axis=0)) == 7_000
     strips, _ = new_axes(None)
     draw_strips(strips, rng.random(7_000), codes, list("abc"))
     assert [len(c.get_offsets()) for c in strips.collections] == [
@@ -89,9 +89,9 @@ def test_hollow_points_over_shades_are_limited_per_class():
     points, codes = rng.random((60_000, 2)), rng.integers(0, 2, 60_000)
     axes, _ = new_axes(None)
     draw_hollow(axes, points, codes, rng.random(60_000) < 0.3, Signs())
-    drawn = [len(c.get_offsets()) for c in axes.collections]
-    assert len(drawn) == 2
-    assert all(MAX_HOLLOW / 2 < count <= MAX_HOLLOW for count in drawn)
+    sizes = [len(c.get_offsets()) for c in axes.collections]
+    assert len(sizes) == 2
+    assert all(MAX_HOLLOW / 2 < count <= MAX_HOLLOW for count in sizes)
     assert f"{MAX_HOLLOW}" in told_hollow(60_000)
     assert not any(letter.isdigit() for letter in told_hollow(100))
 
@@ -102,6 +102,6 @@ def test_labels_at_the_edge_stay_inside_the_axes():
     draw_labels(axes, np.array([[0.5, 1.0], [0.0, 0.0]]), ["upper edge", "corner"])
     box = axes.get_window_extent()
     for text in axes.texts:
-        own = text.get_window_extent()
-        assert (own.min >= box.min - 1).all()
-        assert (own.max <= box.max + 1).all()
+        label_box = text.get_window_extent()
+        assert (label_box.min >= box.min - 1).all()
+        assert (label_box.max <= box.max + 1).all()
