@@ -97,9 +97,9 @@ def refused(metric: Metric, x: Floats) -> tuple[str, Mask]:
 def distances(x: Floats, metric: Metric) -> Floats:
     """Compute distances between rows that passed `refused`.
 
-    The definitions are the same as in scipy, with three exceptions that follow R's vegan: Canberra's distance is
-    the mean over the columns that are not zero in both rows, Jaccard's is 2 B / (1 + B) with B the
-    Bray-Curtis distance, and Gower's is the mean of the differences divided by the ranges of the columns.
+    The definitions agree with scipy, with three exceptions that follow R's vegan: Canberra's distance is the
+    mean over the columns that are not zero in both rows, Jaccard's is 2 B / (1 + B) with B the Bray-Curtis
+    distance, and Gower's is the mean of the differences divided by the ranges of the columns.
 
     Parameters
     ----------

@@ -13,8 +13,8 @@ the univariate test. It is valid if C'SC, with S the covariance of a row, is a m
 (sphericity). Otherwise F has approximately eps times these degrees of freedom (Box, 1954, Annals of
 Mathematical Statistics 25, 484-498), with eps = tr(C'SC)^2/(d tr (C'SC)^2) between 1/d and 1. Estimates:
 
-    Greenhouse & Geisser   that of C'EC/v (1959, Psychometrika 24, 95-112),
-    Huynh & Feldt          (n d eps - 2)/(d (v - d eps)), eps the estimate of Greenhouse and Geisser. n is v + 1
+    Greenhouse & Geisser   eps of C'EC/v (1959, Psychometrika 24, 95-112),
+    Huynh & Feldt          (n d eps - 2)/(d (v - d eps)) with eps of Greenhouse and Geisser; n is v + 1
                            (Lecoutre, 1991, Journal of Educational Statistics 16, 371-372), or the number of
                            rows, as Huynh and Feldt wrote for several groups (1976, ibid. 1, 69-82).
 
