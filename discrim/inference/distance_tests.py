@@ -116,7 +116,7 @@ def distances(x: Floats, metric: Metric) -> Floats:
     [0.0, 0.6]
     """
     if metric == "hellinger":
-        return distances(_profiles(x), "euclidean")
+        return distances(_row_profiles(x), "euclidean")
     if metric == "gower":
         column_ranges = np.ptp(x, axis=0)
         return distances(x / np.where(column_ranges > 0, column_ranges, 1.0) / x.shape[1], "manhattan")
@@ -131,7 +131,7 @@ def distances(x: Floats, metric: Metric) -> Floats:
     return np.asarray(2 * between / (1 + between)) if metric == "jaccard" else between
 
 
-def _profiles(x: Floats) -> Floats:
+def _row_profiles(x: Floats) -> Floats:
     """Square roots of the proportions within each row."""
     return np.asarray(np.sqrt(x / x.sum(axis=1, keepdims=True)))
 
@@ -176,7 +176,7 @@ class RowSpace:
     def by_metric(cls, x: Floats, metric: Metric) -> RowSpace:
         """Build from rows x (n, p) and a metric; raise DataError if the distances do not fit into memory."""
         if metric in ("euclidean", "hellinger"):
-            return cls.of_rows(x if metric == "euclidean" else _profiles(x))
+            return cls.of_rows(x if metric == "euclidean" else _row_profiles(x))
         refuse_square(len(x))
         return cls.of_distances(distances(x, metric))
 

@@ -224,7 +224,7 @@ class SelectedColumns:
         residual_means = self._centred[:, columns].T - self._within.above(columns).T @ scores
         residual_root = np.linalg.qr(self._within.residuals(columns), mode="r")
         added_scores = scipy.linalg.solve_triangular(residual_root, residual_means, trans=1)
-        return self._value(np.concatenate([scores, added_scores]), criterion)
+        return self._criterion_value(np.concatenate([scores, added_scores]), criterion)
 
     def without_term(self, columns: Codes, criterion: str) -> CriterionValue:
         """Value of a criterion after removing a chosen term."""
@@ -233,13 +233,13 @@ class SelectedColumns:
         remaining = [i for i, column in enumerate(self.pivots) if column not in columns]
         triangle = np.linalg.qr(self._within.triangle()[:, remaining], mode="r")
         means = self._centred[:, np.array(self.pivots)[remaining]].T
-        return self._value(scipy.linalg.solve_triangular(triangle, means, trans=1), criterion)
+        return self._criterion_value(scipy.linalg.solve_triangular(triangle, means, trans=1), criterion)
 
     def value(self, criterion: str) -> CriterionValue:
         """Criterion for the chosen columns: Wilks' lambda, smallest D2 or F, residual, or Rao's V."""
         if criterion == "wilks":
             return CriterionValue(float(np.exp(self._log_wilks())))
-        return self._value(self._scores(self._within), criterion)
+        return self._criterion_value(self._scores(self._within), criterion)
 
     def tolerances(self) -> Floats:
         """Tolerances (m,) of the chosen columns."""
@@ -292,7 +292,7 @@ class SelectedColumns:
         """Class means (m, K) on the chosen columns, whitened by a scatter."""
         return root.solved(self._centred[:, root.pivots].T, transposed=True)
 
-    def _value(self, scores: Floats, criterion: str) -> CriterionValue:
+    def _criterion_value(self, scores: Floats, criterion: str) -> CriterionValue:
         if criterion == "rao":
             return CriterionValue(float(self._nu * (self._counts @ (scores**2).sum(axis=0))))
         i, j = np.triu_indices(self.n_classes, 1)

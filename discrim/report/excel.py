@@ -21,9 +21,9 @@ from discrim.report.grid import (
     Pairs,
     Part,
     SummaryContent,
+    all_texts,
     clean,
     display_width,
-    every_text,
     frame_of,
     heading,
     pair_texts,
@@ -180,7 +180,7 @@ def _sheets_of(sections: Mapping[str, Part]) -> list[_Sheet]:
     sheets = []
     for key, section in sections.items():
         frame = frame_of(section.table)
-        texts = every_text(section)
+        texts = all_texts(section)
         n_rows, n_columns = SHEET_ROWS - frame.columns.nlevels, SHEET_COLUMNS - frame.index.nlevels
         for top, bottom in sheet_ranges(frame.shape[0], n_rows):
             for column_start, column_stop in sheet_ranges(frame.shape[1], n_columns):

@@ -143,9 +143,9 @@ def column_texts(values: Sequence[Any], number_format: Format, error: float = ma
         return [_SINGLE_FORMATS[number_format](x) for x in cells]
     sizes = [abs(x) for x in cells if math.isfinite(x)]
     if number_format == "count" and all(x == round(x) for x in sizes):
-        return [_fixed(x, 0) for x in cells]
+        return [_format_fixed(x, 0) for x in cells]
     if number_format == "z" and max(sizes, default=0.0) < 10.0 ** (MAX_FIXED_DIGITS - 2):
-        return [_fixed(x, 2) for x in cells]
+        return [_format_fixed(x, 2) for x in cells]
     decimals = _decimals(cells, error)
     return _format_alike(cells, decimals) if decimals >= 0 else _exponent_texts(cells, error)
 
@@ -212,11 +212,11 @@ def ratio_texts(rows: Sequence[Sequence[float]]) -> list[list[str]]:
         range_exponent = _exponent(max(sizes) - min(sizes)) if sizes and max(sizes) > min(sizes) else top
         decimals = max(RATIO_DIGITS - 1 - top, MIN_DIGITS - 1 - low, MIN_DIGITS - 2 - range_exponent, 0)
         fits = max(top, 0) + 1 + decimals <= MAX_FIXED_DIGITS and len(sizes) == len(row)
-        texts.append([_fixed(x, decimals) if fits else _ratio(x) for x in row])
+        texts.append([_format_fixed(x, decimals) if fits else _format_ratio(x) for x in row])
     return texts
 
 
-def _ratio(x: float) -> str:
+def _format_ratio(x: float) -> str:
     return f"{x:#.{RATIO_DIGITS}g}".removesuffix(".")
 
 
@@ -400,7 +400,7 @@ def _format_alike(
     list of str
     """
     if decimals >= 0:
-        return [_fixed(x, decimals) for x in values]
+        return [_format_fixed(x, decimals) for x in values]
     finite = [x for x in values if math.isfinite(x)]
     digits = next(
         d
@@ -417,7 +417,7 @@ def _format_alike(
     return padded
 
 
-def _fixed(x: float, decimals: int) -> str:
+def _format_fixed(x: float, decimals: int) -> str:
     """Format a number with fixed decimals, without a sign for zero."""
     text = f"{x:.{decimals}f}"
     return text.removeprefix("-") if not text.strip("-0.") else text
@@ -426,8 +426,8 @@ def _fixed(x: float, decimals: int) -> str:
 _SINGLE_FORMATS: Mapping[Format, Callable[[float], str]] = {
     "p": lambda p: "<0.001" if p < 0.001 else f"{p:.3f}",
     "tail": p_text,
-    "share": lambda x: f"{x:.1e}" if 0 < abs(x) < 0.00005 else _fixed(x, 4),
-    "ratio": _ratio,
+    "share": lambda x: f"{x:.1e}" if 0 < abs(x) < 0.00005 else _format_fixed(x, 4),
+    "ratio": _format_ratio,
 }
 """Formats of numbers whose text does not depend on the other numbers of the column."""
 
@@ -701,7 +701,7 @@ def grid_of(section: Part, labels: tuple[int, int] = LABEL_WIDTHS) -> Grid:
     Grid
     """
     if isinstance(section, Section):
-        return _grid(section.shown[1] if section.shown else section, labels)
+        return _section_grid(section.shown[1] if section.shown else section, labels)
     items = pair_texts(section)
     half = (len(items) + 1) // 2
     right = [*items[half:], ("", "")]
@@ -727,7 +727,7 @@ def pair_texts(pairs: Pairs) -> list[tuple[str, str]]:
     ]
 
 
-def _grid(section: Section, labels: tuple[int, int]) -> Grid:
+def _section_grid(section: Section, labels: tuple[int, int]) -> Grid:
     """Return the grid of a table: the rows and columns shown, formatted, with labels and notes."""
     table, (n, m) = section.table, section.table.shape
     if not n * m:
@@ -783,7 +783,7 @@ def _errors_of(section: Section) -> Floats:
     return np.full(section.table.shape[0], math.inf) if section.errors is None else np.asarray(section.errors)
 
 
-def every_text(section: Part) -> list[list[str]]:
+def all_texts(section: Part) -> list[list[str]]:
     """Return the texts of all cells of a table, also of those that are not shown.
 
     The list is empty if another table is shown instead.
@@ -958,13 +958,13 @@ def _texts_across_columns(
     if section.shared:
         return dict(zip(general, table_texts([column_values[j] for j in general]), strict=True))
     if ratios and set(names) >= INTERVAL_COLUMNS:
-        return _by_row(ratios, ratio_texts(_rows(column_values, ratios)))
+        return _columns_from_rows(ratios, ratio_texts(_rows_of_columns(column_values, ratios)))
     general_names = {names[j] for j in general}
     if general_names >= INTERVAL_COLUMNS or general_names >= TIDY_INTERVAL_COLUMNS:
         general = [j for j in general if names[j] in ESTIMATE_COLUMNS]
-        rows = _rows(column_values, general)
+        rows = _rows_of_columns(column_values, general)
         errors = np.fmin(errors, _standard_errors(rows, [names[j] for j in general]) / 200)
-        return _by_row(general, row_texts(rows, errors.tolist()))
+        return _columns_from_rows(general, row_texts(rows, errors.tolist()))
     if errors.ndim == 2:
         texts_by_column = {
             j: row_texts([[as_float(x)] for x in column_values[j]], errors[:, j].tolist()) for j in general
@@ -972,7 +972,7 @@ def _texts_across_columns(
         return {j: align_points([text for (text,) in texts]) for j, texts in texts_by_column.items()}
     if section.errors is None:
         return {}
-    return _by_row(general, row_texts(_rows(column_values, general), errors.tolist()))
+    return _columns_from_rows(general, row_texts(_rows_of_columns(column_values, general), errors.tolist()))
 
 
 def _standard_errors(rows: list[list[float]], names: list[Any]) -> Floats:
@@ -985,12 +985,12 @@ def _standard_errors(rows: list[list[float]], names: list[Any]) -> Floats:
     return np.where(standard_errors > 0, standard_errors, math.inf)
 
 
-def _rows(columns: list[list[Any]], chosen: list[int]) -> list[list[float]]:
+def _rows_of_columns(columns: list[list[Any]], chosen: list[int]) -> list[list[float]]:
     """Return some columns as rows of floats."""
     return [list(map(as_float, row)) for row in zip(*(columns[j] for j in chosen), strict=True)]
 
 
-def _by_row(chosen: list[int], texts: list[list[str]]) -> dict[int, list[str]]:
+def _columns_from_rows(chosen: list[int], texts: list[list[str]]) -> dict[int, list[str]]:
     """Return texts by row as aligned texts by column."""
     return {j: align_points(column) for j, column in zip(chosen, zip(*texts, strict=True), strict=False)}
 

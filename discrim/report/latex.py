@@ -47,7 +47,7 @@ ACCENTS |= {"\u0327": "c", "\u0328": "k", "\u0331": "b"}
 GREEK_ACCENTS = {"\u0300": "grave", "\u0301": "acute", "\u0302": "hat", "\u0303": "tilde", "\u0308": "ddot"}
 GREEK_ACCENTS |= {"\u0342": "tilde"}
 
-KNOWN = "‑…№℠™ﬀﬁﬂﬃﬄﬅﬆǄǅǆǇǈǉǊǋǌ"
+SUPPORTED_CHARACTERS = "‑…№℠™ﬀﬁﬂﬃﬄﬅﬆǄǅǆǇǈǉǊǋǌ"
 """Compatibility characters that LaTeX supports."""
 
 GREEK_NAME = re.compile(r"GREEK (SMALL|CAPITAL) LETTER (FINAL )?(\w+)")
@@ -55,36 +55,36 @@ LIGATURES = re.compile(r"([-,'!?<>])(?=\1)")
 MINUS = re.compile(r"(?<![^\s(\[])-(?=[\d.])")
 NUMBER = re.compile(r"(<?)(-?)(\d+\.?\d*|inf)(?:e([+-]\d+))?( *)")
 
-GROUPS = {2.8: "il,.:;!'`|[]", 3.1: "jf", 3.4: " -", 3.7: "I", 3.95: "rst()", 4.5: "cez"}
-GROUPS |= {5.0: "ago0123456789/*?^\\$", 5.3: "kvxyq", 5.6: 'bdhnpuS"{}_', 7.2: "FLEPBTZC"}
-GROUPS |= {9.2: "mM%#", 10.3: "W", 13.4: "…"}
-WIDTHS = {c: width for width, group in GROUPS.items() for c in group}
-OTHER = 7.8
-WIDE = 10.0
+WIDTH_GROUPS = {2.8: "il,.:;!'`|[]", 3.1: "jf", 3.4: " -", 3.7: "I", 3.95: "rst()", 4.5: "cez"}
+WIDTH_GROUPS |= {5.0: "ago0123456789/*?^\\$", 5.3: "kvxyq", 5.6: 'bdhnpuS"{}_', 7.2: "FLEPBTZC"}
+WIDTH_GROUPS |= {9.2: "mM%#", 10.3: "W", 13.4: "…"}
+WIDTHS = {c: width for width, group in WIDTH_GROUPS.items() for c in group}
+OTHER_WIDTH = 7.8
+WIDE_WIDTH = 10.0
 """Widths of characters in points, of Computer Modern at 10 points; no other common typeface is much wider."""
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     r"""Return a text with the characters that are special to LaTeX escaped.
 
     Examples
     --------
-    >>> print(escaped("50 % of x_1 & {β}"))
+    >>> print(escape("50 % of x_1 & {β}"))
     50 \% of x\_1 \& \{\ensuremath{\beta}\}
     """
     text = unicodedata.normalize("NFC", text.rstrip(" "))
     # Two of these in a row would become a ligature.
     text = LIGATURES.sub("\\1\u2060", text)
-    out = _escaped_characters(text)
+    out = _escape_characters(text)
     # A bracket or star at the start would be read as the argument of the row's end before it.
     return f"{{}}{out}" if out.startswith(("[", "*")) else out
 
 
-def _escaped_characters(text: str) -> str:
-    return "".join(map(_escaped_character, re.findall("(?s:.)[\u0300-\u036f]*", text)))
+def _escape_characters(text: str) -> str:
+    return "".join(map(_escape_character, re.findall("(?s:.)[\u0300-\u036f]*", text)))
 
 
-def _escaped_character(cluster: str) -> str:
+def _escape_character(cluster: str) -> str:
     """Return the LaTeX of a character and the combining marks behind it."""
     c = cluster[0]
     if len(cluster) == 1 and c not in ACCENTS:
@@ -94,10 +94,10 @@ def _escaped_character(cluster: str) -> str:
             return SPECIAL.get(c, c)
         decomposition_tag, *codes = (unicodedata.decomposition(c) or "none").split()
         if decomposition_tag in ("<super>", "<sub>"):
-            inner = _escaped_characters("".join(chr(int(code, 16)) for code in codes))
+            inner = _escape_characters("".join(chr(int(code, 16)) for code in codes))
             return rf"\ensuremath{{{'^' if decomposition_tag == '<super>' else '_'}{{{inner}}}}}"
-        if decomposition_tag.startswith("<") and c not in KNOWN:
-            return _escaped_characters(unicodedata.normalize("NFKC", c))
+        if decomposition_tag.startswith("<") and c not in SUPPORTED_CHARACTERS:
+            return _escape_characters(unicodedata.normalize("NFKC", c))
     base, *marks = list(unicodedata.normalize("NFD", cluster))
     greek = GREEK_NAME.fullmatch(unicodedata.name(base, ""))
     if greek:
@@ -136,15 +136,15 @@ def prose(text: str) -> str:
 
 def _breakable(word: str) -> str:
     if display_width(word) <= 16:
-        return escaped(word)
+        return escape(word)
     segments = re.findall(r"(?:[A-Za-z0-9]{1,12}[^A-Za-z0-9]?|[^A-Za-z0-9])[\u0300-\u036f]*", word)
-    return r"\allowbreak{}".join(map(escaped, segments))
+    return r"\allowbreak{}".join(map(escape, segments))
 
 
 def stub_or_header(text: str) -> str:
     """Return a label; a number has a true minus sign."""
     match = NUMBER.fullmatch(text)
-    return _number(match, 0) if match and not match[1] else escaped(text)
+    return _number(match, 0) if match and not match[1] else escape(text)
 
 
 def column_cells(texts: Sequence[str]) -> list[str]:
@@ -171,7 +171,7 @@ def column_cells(texts: Sequence[str]) -> list[str]:
 def _text_cell(text: str) -> str:
     pieces_of_text = MINUS.split(text)
     return "$-$".join(
-        escaped(segment) + " " * (segment[-1:] == " " and i + 1 < len(pieces_of_text))
+        escape(segment) + " " * (segment[-1:] == " " and i + 1 < len(pieces_of_text))
         for i, segment in enumerate(pieces_of_text)
     )
 
@@ -205,16 +205,16 @@ def number_width(text: str) -> float:
     if match is None:
         return latex_width(text) + 5 * len(MINUS.findall(text))
     less, sign, digits, power, blanks = match.groups()
-    width = OTHER * bool(less) + OTHER * bool(sign) + latex_width(digits) + 5 * len(blanks)
+    width = OTHER_WIDTH * bool(less) + OTHER_WIDTH * bool(sign) + latex_width(digits) + 5 * len(blanks)
     return width + (18 + 6 + 4 * len(power) if power else 0)
 
 
 def latex_width(text: str) -> float:
     """Width of a text in points at 10 points."""
-    return sum(WIDTHS[c] if c in WIDTHS else (0, OTHER, WIDE)[display_width(c)] for c in text)
+    return sum(WIDTHS[c] if c in WIDTHS else (0, OTHER_WIDTH, WIDE_WIDTH)[display_width(c)] for c in text)
 
 
-def broken_lines(text: str, width: float) -> list[str]:
+def break_lines(text: str, width: float) -> list[str]:
     """Return a text in lines of a width in points, broken at blanks, else after signs, else anywhere."""
     lines = [""]
     for segment in re.findall(r"[^\W_]+[\W_]?\s*|[\W_]\s*", text):
@@ -469,8 +469,8 @@ def _cell(text: str, tex: str, max_width: float, layout: str, width: float | Non
     """Return a text as it is, or broken into lines if it is wider than `max_width`."""
     if latex_width(text) <= max_width:
         return Cell(tex, latex_width(text) if width is None else width)
-    lines = broken_lines(text, max_width)
-    body = r" \\ ".join(escaped(line) for line in lines)
+    lines = break_lines(text, max_width)
+    body = r" \\ ".join(escape(line) for line in lines)
     return Cell(rf"\begin{{tabular}}{layout}{body}\end{{tabular}}", max(map(latex_width, lines)))
 
 

@@ -20,9 +20,9 @@ def as_markdown(summary: SummaryContent) -> str:
     -------
     str
     """
-    lines = [f"## {escaped(clean(summary.title))}", *map(section_markdown, summary._parts.values())]
+    lines = [f"## {escape(clean(summary.title))}", *map(section_markdown, summary._parts.values())]
     if summary._last_line:
-        lines.append(escaped_paragraph(summary._last_line))
+        lines.append(escape_paragraph(summary._last_line))
     return "\n\n".join(lines)
 
 
@@ -32,14 +32,14 @@ def section_markdown(section: Part) -> str:
     table = ""
     if grid.cells:
         width = len(grid.cells[0])
-        lines = [["", *map(_escaped_cell, grid.headers)] if grid.headers else [""] * (1 + width)]
+        lines = [["", *map(_escape_cell, grid.headers)] if grid.headers else [""] * (1 + width)]
         for stub, line in zip(grid.stubs, grid.cells, strict=True):
             indent = INDENT if stub.startswith("  ") else ""
-            lines.append([indent + _escaped_cell(stub.removeprefix("  ")), *map(_escaped_cell, line)])
+            lines.append([indent + _escape_cell(stub.removeprefix("  ")), *map(_escape_cell, line)])
         aligns = "l" + "".join(grid.aligns[j % len(grid.aligns)] for j in range(width))
         table = "\n\n" + pipe_table(lines, aligns)
-    notes = "".join(f"\n\n{escaped_paragraph(note)}" for note in grid.notes)
-    return f"### {escaped(heading(section))}{table}{notes}"
+    notes = "".join(f"\n\n{escape_paragraph(note)}" for note in grid.notes)
+    return f"### {escape(heading(section))}{table}{notes}"
 
 
 def pipe_table(lines: list[list[str]], aligns: str) -> str:
@@ -60,29 +60,29 @@ def pipe_table(lines: list[list[str]], aligns: str) -> str:
     rules = [
         f":{'-' * (w - 1)}" if a == "l" else f"{'-' * (w - 1)}:" for a, w in zip(aligns, widths, strict=True)
     ]
-    rows = [[_filled(text, w, a) for text, w, a in zip(line, widths, aligns, strict=True)] for line in lines]
+    rows = [[_pad(text, w, a) for text, w, a in zip(line, widths, aligns, strict=True)] for line in lines]
     return "\n".join(f"| {' | '.join(row)} |" for row in [rows[0], rules, *rows[1:]])
 
 
-def _filled(text: str, width: int, align: str) -> str:
+def _pad(text: str, width: int, align: str) -> str:
     gap = " " * (width - display_width(text))
     return text + gap if align == "l" else gap + text
 
 
-def _escaped_cell(text: str) -> str:
+def _escape_cell(text: str) -> str:
     """Return a cell; blanks that align decimal points get the widths of digits and of a point."""
     stripped = text.rstrip(" ")
     blanks = len(text) - len(stripped)
     point = "&puncsp;" if blanks and "." not in stripped else ""
-    return escaped(stripped) + point + "&numsp;" * (blanks - bool(point))
+    return escape(stripped) + point + "&numsp;" * (blanks - bool(point))
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     r"""Return a text with the characters escaped that Markdown or one of its dialects interprets.
 
     Examples
     --------
-    >>> print(escaped("a|b *c* _d_ $x_1$ R&D @e -- [f]"))
+    >>> print(escape("a|b *c* _d_ $x_1$ R&D @e -- [f]"))
     a\|b \*c\* \_d\_ \$x_1\$ R&amp;D \@e \-\- \[f\]
     """
     text = re.sub(
@@ -93,7 +93,7 @@ def escaped(text: str) -> str:
     return text.replace("...", "..&#46;")
 
 
-def escaped_paragraph(text: str) -> str:
+def escape_paragraph(text: str) -> str:
     """Return a text as a paragraph: also escaped at its start, where signs begin a list, rule or comment."""
-    text = escaped(text.lstrip(" "))
+    text = escape(text.lstrip(" "))
     return re.sub(r"^(\d+)([.)])", r"\1\\\2", re.sub(r"^([-+=%:])", r"\\\1", text))

@@ -117,7 +117,7 @@ def _section_lines(section: Section, width: int) -> list[str]:
     """Return the lines of a section: its title, the table in panels that fit the width, and its notes."""
     # The label of a row and one column must fit the line.
     labels = min(LABEL_WIDTHS[0], width // 3), min(LABEL_WIDTHS[1], width // 2 - 4)
-    grid = _shortened_to_line(grid_of(section, labels), section, width)
+    grid = _shorten_to_line(grid_of(section, labels), section, width)
     lines = fold(heading(section), width)
     for low, high in column_ranges(grid, width) if grid.cells else []:
         cells = [line[low:high] for line in grid.cells]
@@ -130,7 +130,7 @@ def _section_lines(section: Section, width: int) -> list[str]:
     return lines
 
 
-def _shortened_to_line(grid: Grid, section: Section, width: int) -> Grid:
+def _shorten_to_line(grid: Grid, section: Section, width: int) -> Grid:
     """Shorten a grid that is too wide: shorter column names, then fewer columns, if `last` allows it.
 
     Parameters
@@ -214,11 +214,11 @@ def _pairs_lines(pairs: Pairs, width: int) -> list[str]:
     """Return the lines of a header: two columns of labels with values, or one if two are too wide."""
     items = pair_texts(pairs)
     half = (len(items) + 1) // 2
-    left_items = _justified(items[:half])
-    right = _justified(items[half:])
+    left_items = _justify(items[:half])
+    right = _justify(items[half:])
     left_width = max(map(display_width, left_items), default=0)
     if left_width + 4 + max(map(display_width, right), default=0) > width:
-        left_items = _justified(_folded(items, width))
+        left_items = _justify(_folded(items, width))
         right = []
     lines = fold(heading(pairs), width)
     for i, line in enumerate(left_items):
@@ -240,7 +240,7 @@ def _folded(items: list[tuple[str, str]], width: int) -> list[tuple[str, str]]:
     ]
 
 
-def _justified(items: list[tuple[str, str]]) -> list[str]:
+def _justify(items: list[tuple[str, str]]) -> list[str]:
     """Return lines of equal width with the label flush left and the value flush right."""
     width = max((display_width(label) for label, _ in items), default=0) + 2
     width += max((display_width(text) for _, text in items), default=0)

@@ -17,7 +17,7 @@ from discrim.errors import DataError
 from discrim.models.registry import MODELS
 from discrim.penalty import Lasso
 from discrim.report.grid import HeaderItem, Pairs, Section
-from discrim.report.latex import broken_lines, column_cells, escaped, latex_width
+from discrim.report.latex import break_lines, column_cells, escape, latex_width
 from discrim.report.tables import Summary
 from tests.contract.test_names import fitted
 from tests.report.support import (
@@ -97,15 +97,15 @@ def test_numbers_have_typographic_signs_and_powers(texts, wanted):
     ],
 )
 def test_letters_missing_in_pdflatex_are_composed(text, wanted):
-    latex_text = escaped(text)
+    latex_text = escape(text)
     assert latex_text.replace(r"\textless{}{}\textless{}", r"\textless{}\textless{}") == wanted
 
 
 def test_texts_break_at_allowed_positions():
-    assert broken_lines("bill_length_mm", 60) == ["bill_length_", "mm"]
-    assert broken_lines("a rather long label", 60) == ["a rather", "long label"]
-    assert max(map(latex_width, broken_lines("W" * 40, 60))) <= 60
-    assert "".join(broken_lines("花弁の長さの平均", 45)) == "花弁の長さの平均"
+    assert break_lines("bill_length_mm", 60) == ["bill_length_", "mm"]
+    assert break_lines("a rather long label", 60) == ["a rather", "long label"]
+    assert max(map(latex_width, break_lines("W" * 40, 60))) <= 60
+    assert "".join(break_lines("花弁の長さの平均", 45)) == "花弁の長さの平均"
 
 
 def test_captions_and_labels():

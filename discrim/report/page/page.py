@@ -21,7 +21,7 @@ from urllib.parse import quote
 from discrim.core.numerics.atomic_write import atomic_write
 from discrim.errors import unwritable
 from discrim.report.grid import Grid, Part, Section, clean, display_width, grid_of, heading
-from discrim.report.markdown import escaped, escaped_paragraph, pipe_table, section_markdown
+from discrim.report.markdown import escape, escape_paragraph, pipe_table, section_markdown
 from discrim.report.plots.points import DARK, LIGHT, Colours, image_of, png_of
 from discrim.report.plots.style import DPI
 from discrim.report.tables import Summary
@@ -213,23 +213,23 @@ class HtmlPage:
         str
         """
         links = "\n".join(
-            f'<li><a href="#{chapter.name}">{_text(chapter.title)}</a></li>' for chapter in chapters
+            f'<li><a href="#{chapter.name}">{_escape(chapter.title)}</a></li>' for chapter in chapters
         )
         body = "\n".join(
             f'<section aria-labelledby="{chapter.name}">\n'
-            f'<h2 id="{chapter.name}">{_text(chapter.title)}</h2>\n'
+            f'<h2 id="{chapter.name}">{_escape(chapter.title)}</h2>\n'
             f"{chapter.body}\n</section>"
             for chapter in chapters
         )
         return _HTML.format(
             policy=POLICY + (SCRIPT_POLICY if self.script else ""),
-            title=_text(title),
+            title=_escape(title),
             style=STYLE,
             script=f"<script>{self.script}</script>" if self.script else "",
             above="\n".join(self.paragraph(chapter) for chapter in lines if chapter),
             links=links,
             body=body,
-            foot=_text(foot),
+            foot=_escape(foot),
         )
 
     def save(self, path: Path, text: str) -> None:
@@ -239,24 +239,26 @@ class HtmlPage:
 
     def paragraph(self, text: str, css_class: str = "") -> str:
         """Format a paragraph, with a CSS class such as "note"."""
-        return f'<p class="{css_class}">{_text(text)}</p>' if css_class else f"<p>{_text(text)}</p>"
+        return f'<p class="{css_class}">{_escape(text)}</p>' if css_class else f"<p>{_escape(text)}</p>"
 
     def sections(self, title: str, sections: Mapping[str, Section]) -> str:
         """Format the sections of a summary, in a scrollable frame that the keyboard can reach."""
         body = Summary(title, sections).as_html()
-        return f'<div class="scroll" tabindex="0" role="region" aria-label="{_text(title)}">\n{body}\n</div>'
+        return (
+            f'<div class="scroll" tabindex="0" role="region" aria-label="{_escape(title)}">\n{body}\n</div>'
+        )
 
     def pair_lines(self, items: Iterable[tuple[str, str]]) -> str:
         """Format pairs of name and text, one per line."""
         rows = "\n".join(
-            f'<tr><th scope="row">{_text(name)}</th><td>{_text(text)}</td></tr>' for name, text in items
+            f'<tr><th scope="row">{_escape(name)}</th><td>{_escape(text)}</td></tr>' for name, text in items
         )
         return f'<table class="pairs">\n<tbody>\n{rows}\n</tbody>\n</table>'
 
     def folded(self, title: str, bodies: Sequence[str]) -> str:
         """Format bodies that the reader can unfold; empty if there are none."""
         body = "\n".join(bodies)
-        return f"<details>\n<summary>{_text(title)}</summary>\n{body}\n</details>" if bodies else ""
+        return f"<details>\n<summary>{_escape(title)}</summary>\n{body}\n</details>" if bodies else ""
 
     def code_block(self, text: str) -> str:
         """Format lines of code."""
@@ -272,9 +274,9 @@ class HtmlPage:
         )
         shape = f'width="{image.width}" height="{image.height}"'
         images = [
-            source.replace("<svg", f'<svg class="{mode}" role="img" aria-label="{_text(of.alt)}"', 1)
+            source.replace("<svg", f'<svg class="{mode}" role="img" aria-label="{_escape(of.alt)}"', 1)
             if source.startswith("<svg")
-            else f'<img class="{mode}" src="{source}" {shape} alt="{_text(of.alt)}">'
+            else f'<img class="{mode}" src="{source}" {shape} alt="{_escape(of.alt)}">'
             for mode, source in images_by_mode
         ]
         return self.captioned("\n".join(images), of.caption, of.code)
@@ -294,7 +296,7 @@ class HtmlPage:
         -------
         str
         """
-        figure_caption = f"<figcaption>{_text(caption)}<br><code>{_text(code)}</code></figcaption>"
+        figure_caption = f"<figcaption>{_escape(caption)}<br><code>{_escape(code)}</code></figcaption>"
         start = f'<figure class="{css_class}">' if css_class else "<figure>"
         return f"{start}\n{body}\n{figure_caption}\n</figure>"
 
@@ -303,7 +305,7 @@ class HtmlPage:
         return '<div class="figures">\n' + "\n".join(bodies) + "\n</div>"
 
 
-def _text(text: str) -> str:
+def _escape(text: str) -> str:
     """Escape a text for HTML and XML."""
     return html.escape(clean(text))
 
@@ -319,9 +321,9 @@ class MarkdownPage:
         """Assemble the page; see `HtmlPage.whole`."""
         # A JSON string is valid YAML.
         yaml_title = json.dumps(clean(title), ensure_ascii=False)
-        blocks = [f"---\ntitle: {yaml_title}\n---\n" if self._quarto else f"# {escaped(clean(title))}\n"]
+        blocks = [f"---\ntitle: {yaml_title}\n---\n" if self._quarto else f"# {escape(clean(title))}\n"]
         blocks += [self.paragraph(line) for line in lines if line]
-        blocks += [f"## {escaped(chapter.title)}\n\n{chapter.body}" for chapter in chapters]
+        blocks += [f"## {escape(chapter.title)}\n\n{chapter.body}" for chapter in chapters]
         return "\n".join([*blocks, self.paragraph(foot)])
 
     def save(self, path: Path, text: str) -> None:
@@ -339,7 +341,7 @@ class MarkdownPage:
 
     def paragraph(self, text: str, css_class: str = "") -> str:
         """Format a paragraph."""
-        return f"{escaped_paragraph(clean(text))}\n"
+        return f"{escape_paragraph(clean(text))}\n"
 
     def sections(self, title: str, sections: Mapping[str, Part]) -> str:
         """Format the sections of a summary."""
@@ -348,12 +350,12 @@ class MarkdownPage:
     def pair_lines(self, items: Iterable[tuple[str, str]]) -> str:
         """Format pairs of name and text, one per line."""
         return (
-            pipe_table([["", ""], *([escaped(clean(text)) for text in pair] for pair in items)], "ll") + "\n"
+            pipe_table([["", ""], *([escape(clean(text)) for text in pair] for pair in items)], "ll") + "\n"
         )
 
     def folded(self, title: str, bodies: Sequence[str]) -> str:
         """Format bodies at the end of a chapter under a title; empty if there are none."""
-        return "\n".join([f"### {escaped(title)}\n", *bodies]) if bodies else ""
+        return "\n".join([f"### {escape(title)}\n", *bodies]) if bodies else ""
 
     def code_block(self, text: str) -> str:
         """Format lines of code."""
@@ -365,7 +367,7 @@ class MarkdownPage:
         """Draw a picture to a file of the page, and format it with its code."""
         self._pictures[f"{of.name}.png"] = png_of(of.draw)
         path = f"{quote(self._folder.name)}/{quote(of.name)}.png"
-        return f"![{escaped(clean(of.alt))}]({path})\n\n{self.code_block(of.code)}"
+        return f"![{escape(clean(of.alt))}]({path})\n\n{self.code_block(of.code)}"
 
     def figures(self, bodies: Iterable[str]) -> str:
         """Format pictures below each other."""
@@ -419,15 +421,15 @@ def _style(name: str, size: int, spacing: str = 'w:after="100"', run: str = "", 
 
 _FONTS = '<w:rFonts w:ascii="{0}" w:hAnsi="{0}" w:cs="{0}"/>'
 _RULE = 'w:val="single" w:sz="6" w:space="0" w:color="808080"'
-_ABOVE = 'w:before="240" w:after="80"'
+_HEADING_SPACING = 'w:before="240" w:after="80"'
 _STYLES = "".join(
     [
         f'{_XML}<w:styles xmlns:w="{_WORD}"><w:docDefaults><w:rPrDefault><w:rPr>{_FONTS.format("Calibri")}'
         '<w:lang w:val="en-US"/></w:rPr></w:rPrDefault></w:docDefaults>',
         _style("Normal", 21),
         _style("Title", 40, run="<w:b/>"),
-        _style("heading 1", 30, _ABOVE, "<w:b/>", 1),
-        _style("heading 2", 24, _ABOVE, "<w:b/>", 2),
+        _style("heading 1", 30, _HEADING_SPACING, "<w:b/>", 1),
+        _style("heading 2", 24, _HEADING_SPACING, "<w:b/>", 2),
         _style("Note", 18, run='<w:color w:val="595959"/>'),
         _style("Cell", 16, 'w:after="0"'),
         _style("Code", 17, run=_FONTS.format("Consolas")),
@@ -439,9 +441,9 @@ _STYLES = "".join(
 )
 
 
-def _run(text: str) -> str:
+def _text_run(text: str) -> str:
     """Return a text as a run of Word."""
-    return f'<w:r><w:t xml:space="preserve">{_text(text)}</w:t></w:r>'
+    return f'<w:r><w:t xml:space="preserve">{_escape(text)}</w:t></w:r>'
 
 
 def _paragraph(runs: str, style: str = "", properties: str = "") -> str:
@@ -451,7 +453,7 @@ def _paragraph(runs: str, style: str = "", properties: str = "") -> str:
 
 
 # Word would merge consecutive tables without a paragraph between them.
-_GAP = _paragraph("", "Cell")
+_EMPTY_PARAGRAPH = _paragraph("", "Cell")
 
 
 def _table(lines: Sequence[Sequence[str]], aligns: str, widths: Sequence[int], *, header: bool) -> str:
@@ -477,7 +479,7 @@ def _table(lines: Sequence[Sequence[str]], aligns: str, widths: Sequence[int], *
         repeated = "<w:tblHeader/>" if header and i == 0 else ""
         cells = [
             f'<w:tc><w:tcPr><w:tcW w:w="{wide}" w:type="dxa"/></w:tcPr>'
-            + _paragraph(_run(text), "Cell", '<w:jc w:val="right"/>' if align == "r" else "")
+            + _paragraph(_text_run(text), "Cell", '<w:jc w:val="right"/>' if align == "r" else "")
             + "</w:tc>"
             for text, align, wide in zip(line, aligns, widths, strict=True)
         ]
@@ -489,7 +491,7 @@ def _table(lines: Sequence[Sequence[str]], aligns: str, widths: Sequence[int], *
         '<w:tblLayout w:type="fixed"/><w:tblCellMar><w:left w:w="70" w:type="dxa"/>'
         f'<w:right w:w="70" w:type="dxa"/></w:tblCellMar><w:tblLook w:val="06{2 * first}0" '
         f'w:firstRow="{first}" w:lastRow="0" w:firstColumn="0" w:lastColumn="0" w:noHBand="1" w:noVBand="1"/>'
-        f"</w:tblPr><w:tblGrid>{columns}</w:tblGrid>{''.join(rows)}</w:tbl>{_GAP}"
+        f"</w:tblPr><w:tblGrid>{columns}</w:tblGrid>{''.join(rows)}</w:tbl>{_EMPTY_PARAGRAPH}"
     )
 
 
@@ -520,9 +522,9 @@ class WordPage:
 
     def whole(self, title: str, lines: Sequence[str], chapters: Sequence[Chapter], foot: str) -> str:
         """Assemble the main part of the document, without styles and pictures; see `HtmlPage.whole`."""
-        elements = [_paragraph(_run(title), "Title"), *(self.paragraph(line) for line in lines if line)]
+        elements = [_paragraph(_text_run(title), "Title"), *(self.paragraph(line) for line in lines if line)]
         for chapter in chapters:
-            elements += [_paragraph(_run(chapter.title), "Heading1"), chapter.body]
+            elements += [_paragraph(_text_run(chapter.title), "Heading1"), chapter.body]
         margins = " ".join(f'w:{side}="{PAGE_MARGIN}"' for side in ("top", "right", "bottom", "left"))
         elements += [
             self.paragraph(foot, "note"),
@@ -545,10 +547,10 @@ class WordPage:
         targets = {f"rId{i}": ("image", f"media/{i}.png") for i in range(1, len(self._pictures) + 1)}
         package_parts: dict[str, str | bytes] = {
             "[Content_Types].xml": f'{_XML}<Types xmlns="{_PACKAGE}/content-types">{types}</Types>',
-            "_rels/.rels": _relations({"rId1": ("officeDocument", "word/document.xml")}),
+            "_rels/.rels": _relationships({"rId1": ("officeDocument", "word/document.xml")}),
             "word/document.xml": text,
             "word/styles.xml": _STYLES,
-            "word/_rels/document.xml.rels": _relations({"styles": ("styles", "styles.xml")} | targets),
+            "word/_rels/document.xml.rels": _relationships({"styles": ("styles", "styles.xml")} | targets),
         }
         package_parts |= {f"word/media/{i}.png": png for i, png in enumerate(self._pictures, 1)}
         with atomic_write(path) as file, zipfile.ZipFile(file, "w") as package:
@@ -557,14 +559,14 @@ class WordPage:
 
     def paragraph(self, text: str, css_class: str = "") -> str:
         """Format a paragraph, with the style of a CSS class such as "note"."""
-        return _paragraph(_run(text), css_class.capitalize())
+        return _paragraph(_text_run(text), css_class.capitalize())
 
     def sections(self, title: str, sections: Mapping[str, Part]) -> str:
         """Format the sections of a summary."""
         elements = []
         for section in sections.values():
             grid = grid_of(section)
-            elements += [_paragraph(_run(heading(section)), "Heading2"), _grid_tables(grid)]
+            elements += [_paragraph(_text_run(heading(section)), "Heading2"), _grid_tables(grid)]
             elements += [self.paragraph(note, "note") for note in grid.notes]
         return "\n".join(elements)
 
@@ -574,11 +576,11 @@ class WordPage:
 
     def folded(self, title: str, bodies: Sequence[str]) -> str:
         """Format bodies at the end of a chapter under a title; empty if there are none."""
-        return "\n".join([_paragraph(_run(title), "Heading2"), *bodies]) if bodies else ""
+        return "\n".join([_paragraph(_text_run(title), "Heading2"), *bodies]) if bodies else ""
 
     def code_block(self, text: str) -> str:
         """Format lines of code."""
-        return _paragraph("<w:r><w:br/></w:r>".join(map(_run, text.split("\n"))), "Code")
+        return _paragraph("<w:r><w:br/></w:r>".join(map(_text_run, text.split("\n"))), "Code")
 
     def picture(self, of: Drawing) -> str:
         """Draw a picture, and format it with its caption and code."""
@@ -591,10 +593,10 @@ class WordPage:
             MAX_PICTURE_HEIGHT / height * EMUS_PER_INCH / TWIPS_PER_INCH,
         )
         size = f'cx="{int(width * scale)}" cy="{int(height * scale)}"'
-        name_attributes = f'id="{number}" name="{_text(of.name)}"'
+        name_attributes = f'id="{number}" name="{_escape(of.name)}"'
         image = (
             f"<w:r><w:drawing><wp:inline><wp:extent {size}/>"
-            f'<wp:docPr {name_attributes} descr="{_text(of.alt)}"/>'
+            f'<wp:docPr {name_attributes} descr="{_escape(of.alt)}"/>'
             f'<a:graphic><a:graphicData uri="{_DRAWING}/picture">'
             f"<pic:pic><pic:nvPicPr><pic:cNvPr {name_attributes}/>"
             f'<pic:cNvPicPr/></pic:nvPicPr><pic:blipFill><a:blip r:embed="rId{number}"/><a:stretch>'
@@ -604,7 +606,7 @@ class WordPage:
         )
         paragraphs = (
             _paragraph(image, properties="<w:keepNext/>"),
-            _paragraph(_run(of.caption), "Note", "<w:keepNext/>"),
+            _paragraph(_text_run(of.caption), "Note", "<w:keepNext/>"),
         )
         return "\n".join([*paragraphs, self.code_block(of.code)])
 
@@ -613,7 +615,7 @@ class WordPage:
         return "\n".join(bodies)
 
 
-def _relations(targets: Mapping[str, tuple[str, str]]) -> str:
+def _relationships(targets: Mapping[str, tuple[str, str]]) -> str:
     """Return the relationships of a part of a package, from names to kind and target."""
     lines = [
         f'<Relationship Id="{name}" Type="{_OFFICE}/{relation_type}" Target="{target}"/>'

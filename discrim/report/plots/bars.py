@@ -433,7 +433,7 @@ def draw_forest(
             axes.axhline(i - 0.5, color=style.faint(0.8), linewidth=0.5, zorder=0)
     axes.set_xlabel(names[0])
     if is_new and len(table) <= MAX_NUMBERED_LINES:
-        texts = table[["estimate", "low", "high"]].map(_three_digits)
+        texts = table[["estimate", "low", "high"]].map(_format_three_digits)
         write_next_to_lines(
             axes, [f"{value}  ({low}, {high})" for value, low, high in texts.to_numpy().tolist()]
         )
@@ -444,7 +444,7 @@ def draw_forest(
     return axes
 
 
-def _three_digits(value: float) -> str:
+def _format_three_digits(value: float) -> str:
     """Format a number with three significant digits, or two if it has an exponent."""
     text = f"{value:.3g}" if not 999.5 <= abs(value) < 99_950 else f"{float(f'{value:.3g}'):,.0f}"
     number, _, power = (text if "e" not in text else f"{value:.1e}").partition("e")
