@@ -97,10 +97,10 @@ FOR_REFERENCE = {
     "glossary",
     "index",
     "notation",
-    "printed",
+    "published-results",
     "recipes",
-    "speed",
-    "what-is-public",
+    "computing-times",
+    "public-api",
 }
 """Pages that are looked things up in; the others are lessons."""
 

@@ -13,7 +13,7 @@ from myst_nb.core.read import is_myst_markdown_notebook
 from sphinx.application import Sphinx
 
 FOLDER = "notebooks"
-NOT_IN_A_BROWSER = {"clusters", "command-line", "from-notebook-to-production"}
+NOT_IN_A_BROWSER = {"large-tables", "command-line", "from-notebook-to-production"}
 """Pages that start other processes, or need onnxruntime, which Pyodide does not have."""
 
 
