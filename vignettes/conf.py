@@ -1,4 +1,4 @@
-"""How Sphinx and MyST-NB execute the pages of the book and set them as HTML: see `make book`."""
+"""Configuration of Sphinx and MyST-NB, which execute the pages of the book and build the site: see `make book`."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ extensions = ["myst_nb", "course", "head", "mathml", "notebooks", "pictures", "r
 myst_enable_extensions = ["amsmath", "dollarmath"]
 myst_heading_anchors = 3
 nb_execution_mode = os.environ.get("BOOK_EXECUTION", "force")
-# A page that fails or runs out of time is a warning that names it, which -W makes an error of the build when
-# the other pages are written.
+# A page that fails or exceeds the time limit causes a warning that names it. With -W the warning becomes an error
+# of the build after all other pages are written.
 nb_execution_raise_on_error = False
 nb_execution_show_tb = True
 nb_execution_timeout = 300
 nb_code_prompt_show, nb_code_prompt_hide = "Show the code", "Hide the code"
-# Pages are executed side by side, so that a product of matrices has one core: threads would wait for others.
+# Pages are executed in parallel, so each process uses one BLAS thread.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# A bar that counts what is done belongs on a screen, not on a page.
+# Progress bars are not shown on pages.
 os.environ["TQDM_DISABLE"] = "1"
-# A warning names the line that it is about, and not a file of the machine that executed it.
+# Warnings refer to the line of code, and not to a file on the machine that executed it.
 os.environ["IPYKERNEL_CELL_NAME"] = "cell"
 exclude_patterns = ["_*", "data"]
 
 toc_object_entries = False
 default_role = "py:obj"
-# Numbers that several fits have under one name, as `llf`, are no link.
+# Attributes that exist in several classes, such as `llf`, are not linked.
 suppress_warnings = ["ref.python"]
 
 html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "discrim"
-# The font that browsers set formulas with: few machines have one, and a page asks no other host for it.
+# The font for formulas is included, because few machines have one and pages load nothing from other hosts.
 html_static_path = ["_static", str(files("ziamath") / "fonts" / "STIXTwoMath-Regular.ttf")]
-# Interactive figures take their script from here, and their pages say so.
+# The script of interactive figures is included as well.
 html_static_path.append(str(files("plotly") / "package_data" / "plotly.min.js"))
 os.environ["BOOK_PLOTLY"] = "_static/plotly.min.js"
 html_css_files = ["book.css"]
@@ -51,13 +51,13 @@ templates_path = ["_templates"]
 html_additional_pages = {"404": "404.html"}
 html_show_sourcelink = html_show_sphinx = False
 html_sidebars = {"**": ["course"]}
-# Where the site stands, where its source does and where its pages run in a browser, for who knows: links from
-# elsewhere need whole addresses.
+# Addresses of the site, of its source and of the version that runs in a browser. External links need absolute
+# addresses.
 html_baseurl = os.environ.get("BOOK_ADDRESS", "")
 repository = os.environ.get("BOOK_REPOSITORY", "").rstrip("/")
 lite = os.environ.get("BOOK_LITE", "").rstrip("/")
 social_picture = "card.png"
-social_alt = "Discriminant scores of wines of three cultivars beside the lines that draw them"
+social_alt = "Discriminant scores of wines of three cultivars, and the code that plots them"
 html_theme_options = {
     "logo": {"text": "discrim", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
     "icon_links": [{"name": "Source", "url": repository, "icon": "fa-solid fa-code"}] if repository else [],

@@ -1,4 +1,4 @@
-"""Pages of reference, one a verb with what it gives, written from the public names before they are read.
+"""Write the pages of the API reference, one for each verb and its results, from the public names.
 
 A page begins with lines that run and what they print. Attributes and methods are grouped by purpose
 (estimates, prediction, evaluation, tests, plots, export), each with a line that opens; then come the
@@ -150,39 +150,39 @@ ONLY = {
 """Which fits answer what not every fit does."""
 
 TABLE = "Formula, table and prior"
-MODEL = "The model"
+MODEL = "Model"
 GROUPS = {
     TABLE: ("formula", "data", "moments", "weights", "prior"),
     MODEL: (),
-    "How it is chosen": (
+    "Tuning and cross-validation": (
         "folds", "select", "grid", "n_thresholds", "n_penalties", "repeats", "groups",
         "nested", "within", "refit_prior", "seed",
     ),
-    "How it is computed": ("tol", "maxiter", "starts", "draws", "seed"),
-    "Details of the table": ("levels", "na_action", "missing", "unseen", "collinear", "functions"),
+    "Computation": ("tol", "maxiter", "starts", "draws", "seed"),
+    "Data handling": ("levels", "na_action", "missing", "unseen", "collinear", "functions"),
 }  # fmt: skip
 """Parameters as they are grouped, each in the first group that has it; others are the model's."""
 
 NEEDS = {
-    "How it is chosen": "folds",
+    "Tuning and cross-validation": "folds",
 }
 """Groups of those verbs only that have a parameter."""
 
 CAPTIONS = {
-    "Normal classes": ("lda", "qda", "rda", "nearest_centroid", "mixture", "plda", "location"),
-    "Column by column": ("naive_bayes", "shrunken_centroids"),
-    "Neighbours": ("knn", "kernel_density"),
-    "Regressions": ("logistic", "indicator", "fda", "kernel_lda"),
-    "Separating planes": ("perceptron", "hyperplane"),
-    "Few directions of many columns": ("pls", "sparse_lda"),
-    "A law that is known": ("bayes",),
-    "Every fit": ("fits", "given"),
-    "Fits compared and chosen": ("compare", "cross_validate", "stepwise", "choose", "lr_test", "hausman"),
-    "Tests without a fit": ("manova", "mlm", "permanova", "box_m", "covariance_models", "sphericity_test"),
-    "Before there are rows": ("plan",),
-    "Moments and files": ("moments", "from_stats", "load"),
-    "Specifications of options": ("covariance", "subspace", "penalty"),
-    "Estimators, tables, errors": ("estimators", "datasets", "errors"),
+    "Discriminant analysis": ("lda", "qda", "rda", "nearest_centroid", "mixture", "plda", "location"),
+    "Naive Bayes and shrunken centroids": ("naive_bayes", "shrunken_centroids"),
+    "Nearest neighbours and kernel densities": ("knn", "kernel_density"),
+    "Regression-based classifiers": ("logistic", "indicator", "fda", "kernel_lda"),
+    "Separating hyperplanes": ("perceptron", "hyperplane"),
+    "Projections": ("pls", "sparse_lda"),
+    "Bayes classifier": ("bayes",),
+    "Result objects": ("fits", "given"),
+    "Model comparison and selection": ("compare", "cross_validate", "stepwise", "choose", "lr_test", "hausman"),
+    "Multivariate tests": ("manova", "mlm", "permanova", "box_m", "covariance_models", "sphericity_test"),
+    "Sample-size planning": ("plan",),
+    "Moments and saved files": ("moments", "from_stats", "load"),
+    "Specifications": ("covariance", "subspace", "penalty"),
+    "Estimators, datasets, errors": ("estimators", "datasets", "errors"),
 }
 """The pages, as the index has them."""
 
@@ -198,22 +198,22 @@ MODULES = {
     "errors": errors,
 }
 TITLES = {
-    "fits": "What every fit can do",
-    "given": "What methods of fits give",
-    "covariance": "Covariances",
+    "fits": "Methods of all fits",
+    "given": "Result objects",
+    "covariance": "Covariance estimators",
     "subspace": "Subspaces",
     "penalty": "Penalties",
-    "estimators": "Estimators of scikit-learn",
-    "datasets": "Tables that are bundled",
+    "estimators": "scikit-learn estimators",
+    "datasets": "Datasets",
     "errors": "Errors and warnings",
 }
 """Titles of pages that are of no verb."""
-OTHERS = {"PenalizedLogisticResults": "With a penalty"}
+OTHERS = {"PenalizedLogisticResults": "Penalized fits"}
 """Titles of what a second class answers, otherwise than the first of its verb."""
 
 LINES = {
-    "fits": "Prediction, error rates, pictures and export, which the fits of all models have in common.",
-    "given": "Canonical variates, assessments, tests, summaries: what is neither a table nor a number.",
+    "fits": "Prediction, error rates, plots and export: methods that all fits have in common.",
+    "given": "Objects returned by methods of fits: canonical variates, assessments, tests, summaries.",
 }
 """What pages are that have no docstring."""
 
@@ -317,7 +317,7 @@ def more_of(purpose: str, kind: type, shared: Iterable[str]) -> str:
         return row("Kinds", f"{words}; see the :doc:`gallery </gallery>`.") if kinds else ""
     names = [name for name in shared if name not in ANSWERS]
     links = ", ".join(f":py:obj:`{name} <{FIT}.{name}>`" for name in names)
-    return row("Of every fit", links) if purpose == ESTIMATES and names else ""
+    return row("Common to all fits", links) if purpose == ESTIMATES and names else ""
 
 
 def answers(owner: str, kind: type) -> str:
@@ -381,7 +381,7 @@ def parameters(verb: str, function: Any) -> str:
     """The parameters of a verb, of a model by group, with its signature and what it raises."""
     doc, values = docs.parsed(function), docs.defaults(function)
     text = titled("Parameters", "-")
-    text += boxed("The call with all its defaults", docs.python(docs.call(verb, function)))
+    text += boxed("Signature with all defaults", docs.python(docs.call(verb, function)))
     for group, parts in grouped(doc["Parameters"], of_model=verb in VERBS).items():
         words, content = ", ".join(f"``{part.name}``" for part in parts), described(parts, values)
         if group in ("", TABLE, MODEL):
@@ -401,7 +401,7 @@ def taught() -> dict[str, str]:
         if row.startswith("| `") and len(cells) == 3:
             links = re.findall(r"\[([^]]+)\]\(vignettes/([\w-]+)\.md\)", cells[2])
             text = ", ".join(f":doc:`{title} </{page}>`" for title, page in links)
-            places |= dict.fromkeys(re.findall(r"`(\w+)`", cells[0]), f"Taught in: {text}.\n\n")
+            places |= dict.fromkeys(re.findall(r"`(\w+)`", cells[0]), f"See {text}.\n\n")
     return places
 
 
