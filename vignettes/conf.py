@@ -1,4 +1,4 @@
-"""Configuration of Sphinx and MyST-NB, which execute the pages of the book and build the site: see `make book`."""
+"""Configuration of Sphinx and MyST-NB, which run the cells of the book and build the site (`make book`)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ extensions = ["myst_nb", "course", "head", "mathml", "notebooks", "pictures", "r
 myst_enable_extensions = ["amsmath", "dollarmath"]
 myst_heading_anchors = 3
 nb_execution_mode = os.environ.get("BOOK_EXECUTION", "force")
-# A page that fails or exceeds the time limit causes a warning that names it. With -W the warning becomes an error
-# of the build after all other pages are written.
+# A page that fails or exceeds the time limit causes a warning that names it. With -W the warning becomes an
+# error of the build after all other pages are written.
 nb_execution_raise_on_error = False
 nb_execution_show_tb = True
 nb_execution_timeout = 300

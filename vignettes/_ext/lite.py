@@ -18,10 +18,10 @@ PYODIDE = "https://cdn.jsdelivr.net/pyodide/v314.0.6/full/pyodide.mjs"
 EXTRAS = {r"interactive=True": "interactive", r"(from|import) (discrim\.)?sklearn": "sklearn"}
 """What the code of a page has, and what is installed for it."""
 
-ABOUT = f"""This page runs in your browser, and your rows stay there. Python and the packages that discrim
-needs come from `{PYODIDE.removesuffix("/pyodide.mjs")}` (plotly from PyPI), and discrim itself from this
-site. *Run*, *Run All Cells* begins; the first cell takes a minute. There are no threads here, so that long
-computations take longer."""
+ABOUT = f"""This page runs in your browser; your data do not leave it. Python and the packages that discrim
+requires are loaded from `{PYODIDE.removesuffix("/pyodide.mjs")}` (plotly from PyPI), and discrim itself from
+this site. To start, choose *Run*, *Run All Cells*; the first cell takes about a minute. Threads are not
+available in the browser, so long computations take longer."""
 
 
 def for_browsers(page: Path) -> nbformat.NotebookNode:

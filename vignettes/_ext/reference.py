@@ -177,7 +177,7 @@ CAPTIONS = {
     "Projections": ("pls", "sparse_lda"),
     "Bayes classifier": ("bayes",),
     "Result objects": ("fits", "given"),
-    "Model comparison and selection": ("compare", "cross_validate", "stepwise", "choose", "lr_test", "hausman"),
+    "Model selection": ("compare", "cross_validate", "stepwise", "choose", "lr_test", "hausman"),
     "Multivariate tests": ("manova", "mlm", "permanova", "box_m", "covariance_models", "sphericity_test"),
     "Sample-size planning": ("plan",),
     "Moments and saved files": ("moments", "from_stats", "load"),
