@@ -89,6 +89,7 @@ def test_code_lines_fit_the_page_width(page):
 
 
 FOR_REFERENCE = {
+    "files-and-privacy",
     "coming-from-r",
     "coming-from-sas",
     "coming-from-scikit-learn",
