@@ -123,9 +123,9 @@ def _public(name: str) -> Any:
     else:
         if name.startswith("_"):
             raise AttributeError(f"module 'discrim' has no attribute {name!r}")
-        from discrim.slips import NAMES, refuse_attribute
+        from discrim.slips import NAMES, raise_unknown_attribute
 
-        refuse_attribute("discrim", name, [*MODULE_BY_NAME, *_SUBMODULES], NAMES)
+        raise_unknown_attribute("discrim", name, [*MODULE_BY_NAME, *_SUBMODULES], NAMES)
     globals()[name] = value
     return value
 

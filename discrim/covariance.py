@@ -28,8 +28,8 @@ from dataclasses import MISSING, dataclass, field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
-from discrim.errors import DataError, told
-from discrim.options import check_grid, check_number, check_whole, check_word, is_number, listed
+from discrim.errors import DataError, format_argument
+from discrim.options import check_grid, check_integer, check_number, check_word, is_number, join_labels
 from discrim.specification import Specification, read_specification
 
 if TYPE_CHECKING:
@@ -419,7 +419,7 @@ class StudentT(CovarianceSpecification):
         if self.nu is None:
             return
         also = ", or None to estimate them"
-        nu = check_number("nu", self.nu, 1.0, what="degrees of freedom", also=also)
+        nu = check_number("nu", self.nu, 1.0, description="degrees of freedom", also=also)
         if nu <= 2 and self.scatter == "covariance":
             raise DataError(
                 f"nu={nu:g}: a t distribution has a covariance only if nu is above 2.",
@@ -471,7 +471,7 @@ class MCD(CovarianceSpecification):
         description = "a share of the observations"
         self._set(
             "support_fraction",
-            check_number("support_fraction", self.support_fraction, 0.5, 1.0, what=description),
+            check_number("support_fraction", self.support_fraction, 0.5, 1.0, description=description),
         )
 
     def model(self) -> CovarianceModel:
@@ -520,7 +520,7 @@ class Separable(CovarianceSpecification):
     def __post_init__(self) -> None:
         """Validate the parameters."""
         for name in ("rows", "columns"):
-            self._set(name, check_whole(name, getattr(self, name), 1))
+            self._set(name, check_integer(name, getattr(self, name), 1))
 
     def model(self) -> CovarianceModel:
         """Return the covariance model that estimates the covariance."""
@@ -583,7 +583,8 @@ class FactorAnalytic(CovarianceSpecification):
             form = FORMS.get(self.form.lower()) if isinstance(self.form, str) else None
             if form is None:
                 raise DataError(
-                    f"form={told(self.form)} is not known.", hint=f"Use one of {listed(FORMS.values(), 14)}."
+                    f"form={format_argument(self.form)} is not known.",
+                    hint=f"Use one of {join_labels(FORMS.values(), 14)}.",
                 )
             self._set("form", form)
         if self.threshold is not None:
@@ -591,19 +592,25 @@ class FactorAnalytic(CovarianceSpecification):
                 raise DataError('threshold= requires dimensions="cattell".', hint="Leave one of the two out.")
             description = "a share of the largest fall"
             self._set(
-                "threshold", check_number("threshold", self.threshold, 0.0, 1.0, ends="()", what=description)
+                "threshold",
+                check_number("threshold", self.threshold, 0.0, 1.0, ends="()", description=description),
             )
         super().__post_init__()
 
     def model(self) -> FactorAnalyticCovariance:
         """Return the covariance model that estimates the covariance."""
-        from discrim.core.covariance.factor import DEFAULT_FORM, THRESHOLD, FactorAnalyticCovariance, Wanted
+        from discrim.core.covariance.factor import (
+            DEFAULT_FORM,
+            DEFAULT_THRESHOLD,
+            FactorAnalyticCovariance,
+            FactorOptions,
+        )
         from discrim.core.covariance.model import SPHERES
 
-        threshold = THRESHOLD if self.threshold is None else self.threshold
+        threshold = DEFAULT_THRESHOLD if self.threshold is None else self.threshold
         rule = self.dimensions if isinstance(self.dimensions, str) else "given"
         dimensions = None if isinstance(self.dimensions, str) else self.dimensions
-        request = Wanted(self.form or DEFAULT_FORM, rule, None, threshold)
+        request = FactorOptions(self.form or DEFAULT_FORM, rule, None, threshold)
         return FactorAnalyticCovariance(request, dimensions, SPHERES[self.standardize])
 
 
@@ -678,12 +685,12 @@ def covariance_words(verb: str) -> dict[str, type[CovarianceSpecification]]:
 
 def _shrinkage_model(value: Any, grid: Sequence[float] | None = None) -> Shrinkage:
     """Return the shrinkage of a number or of a rule, with the candidates of "loo"."""
-    from discrim.core.covariance.shrinkage import GRID, Shrinkage
+    from discrim.core.covariance.shrinkage import DEFAULT_GRID, Shrinkage
 
     if not isinstance(value, str):
         return Shrinkage("given", (float(value),))
     rule: Any = value
-    return Shrinkage(rule, grid=tuple(grid or GRID) if value == "loo" else ())
+    return Shrinkage(rule, grid=tuple(grid or DEFAULT_GRID) if value == "loo" else ())
 
 
 def _shrinkage(name: str, value: Any, rules: tuple[str, ...]) -> float | str:
@@ -692,9 +699,10 @@ def _shrinkage(name: str, value: Any, rules: tuple[str, ...]) -> float | str:
         return value
     if isinstance(value, str):
         raise DataError(
-            f"{name}={value!r} is not known.", hint=f"Use one of {listed(rules)}, or a number from 0 to 1."
+            f"{name}={value!r} is not known.",
+            hint=f"Use one of {join_labels(rules)}, or a number from 0 to 1.",
         )
-    return check_number(name, value, 0.0, 1.0, also=f", or one of {listed(rules)}")
+    return check_number(name, value, 0.0, 1.0, also=f", or one of {join_labels(rules)}")
 
 
 def _grid(grid: Any, shrinkage: Any) -> tuple[float, ...] | None:
@@ -721,4 +729,4 @@ def _dimension(value: Any) -> int:
     also = ', a dict of them by class, "cattell" or "bic"'
     if is_number(value) and value == 0:
         also += '; covariance="spherical" has none'
-    return check_whole("dimensions", value, 1, also=also)
+    return check_integer("dimensions", value, 1, also=also)

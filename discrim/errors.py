@@ -398,7 +398,7 @@ MAX_FLOAT = 10**308
 """The largest integer that an option may be."""
 
 
-def told(value: Any) -> str:
+def format_argument(value: Any) -> str:
     """Format the value of an option for a message: a scalar as it is, any other value by its type."""
     # Imported here because `import discrim` does not import numpy.
     import numpy as np

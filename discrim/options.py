@@ -13,15 +13,15 @@ from typing import Any, get_args
 
 import numpy as np
 
-from discrim.data.values import shown
-from discrim.errors import MAX_FLOAT, DataError, told
+from discrim.data.values import format_value
+from discrim.errors import MAX_FLOAT, DataError, format_argument
 
 
-def listed(labels: Any, most: int = 6) -> str:
+def join_labels(labels: Any, max_labels: int = 6) -> str:
     """Return labels as text for a message, and only the count of those after the first `most`."""
     listed = list(labels)
-    text = ", ".join(shown(label) for label in listed[:most])
-    return text if len(listed) <= most else f"{text} and {len(listed) - most} more"
+    text = ", ".join(format_value(label) for label in listed[:max_labels])
+    return text if len(listed) <= max_labels else f"{text} and {len(listed) - max_labels} more"
 
 
 def check_word(name: str, value: Any, allowed_words: Any, *, optional: bool = False) -> None:
@@ -46,7 +46,8 @@ def check_word(name: str, value: Any, allowed_words: Any, *, optional: bool = Fa
         if hasattr(value, "_fit"):
             hint = " To set fits side by side, see compare()."
         raise DataError(
-            f"{name}={told(value)} is not known.", hint=f"Use one of {listed(allowed, len(allowed))}.{hint}"
+            f"{name}={format_argument(value)} is not known.",
+            hint=f"Use one of {join_labels(allowed, len(allowed))}.{hint}",
         )
 
 
@@ -60,15 +61,15 @@ def is_number(value: Any) -> bool:
 def check_flag(name: str, value: Any) -> None:
     """Raise a DataError if an option is neither True nor False."""
     if not isinstance(value, bool | np.bool_):
-        raise DataError(f"{name}={told(value)} is not valid.", hint="Give True or False.")
+        raise DataError(f"{name}={format_argument(value)} is not valid.", hint="Give True or False.")
 
 
-def is_share(value: Any) -> bool:
+def is_proportion(value: Any) -> bool:
     """Return whether a value is a number strictly between 0 and 1, such as a confidence level."""
     return is_number(value) and 0 < value < 1
 
 
-def is_whole(value: Any) -> bool:
+def is_integer(value: Any) -> bool:
     """Return whether a value is an integer; booleans are not."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
@@ -80,7 +81,7 @@ def check_number(
     high: float = np.inf,
     *,
     ends: str = "[]",
-    what: str = "a number",
+    description: str = "a number",
     also: str = "",
 ) -> float:
     """Return an option as a float, or raise a DataError if it is not a number in a range.
@@ -94,7 +95,7 @@ def check_number(
         Ends of the range.
     ends : {"[]", "()", "(]", "[)"}
         Whether low and high themselves are in the range.
-    what : str
+    description : str
         Description of the number in the message.
     also : str
         Other values that the option may have, for the message.
@@ -105,13 +106,20 @@ def check_number(
     """
     if not (is_number(value) and in_range(value, low, high, ends)):
         raise DataError(
-            f"{name}={told(value)} is not valid.", hint=f"Give {what} {range_words(low, high, ends)}{also}."
+            f"{name}={format_argument(value)} is not valid.",
+            hint=f"Give {description} {describe_range(low, high, ends)}{also}.",
         )
     return float(value)
 
 
-def check_whole(
-    name: str, value: Any, low: int, high: int | None = None, *, what: str = "a whole number", also: str = ""
+def check_integer(
+    name: str,
+    value: Any,
+    low: int,
+    high: int | None = None,
+    *,
+    description: str = "a whole number",
+    also: str = "",
 ) -> int:
     """Return an option as an integer, or raise a DataError if it is not one from low to high.
 
@@ -130,9 +138,11 @@ def check_whole(
     -------
     int
     """
-    if not (is_whole(value) and low <= value and (high is None or value <= high)):
-        range_text = range_words(low, np.inf if high is None else high)
-        raise DataError(f"{name}={told(value)} is not valid.", hint=f"Give {what} {range_text}{also}.")
+    if not (is_integer(value) and low <= value and (high is None or value <= high)):
+        range_text = describe_range(low, np.inf if high is None else high)
+        raise DataError(
+            f"{name}={format_argument(value)} is not valid.", hint=f"Give {description} {range_text}{also}."
+        )
     return int(value)
 
 
@@ -143,8 +153,8 @@ def check_grid(
     high: float = np.inf,
     *,
     ends: str = "[]",
-    whole: bool = False,
-    what: str = "numbers",
+    integers_only: bool = False,
+    description: str = "numbers",
     also: str = "",
 ) -> list[Any]:
     """Return the candidates of a grid in increasing order, each once.
@@ -158,9 +168,9 @@ def check_grid(
         Ends of the range of candidates.
     ends : {"[]", "()", "(]", "[)"}
         Whether low and high themselves are in the range.
-    whole : bool
+    integers_only : bool
         Whether candidates have to be integers.
-    what : str
+    description : str
         Description of all candidates in messages.
     also : str
         Other values that the option may have, for messages.
@@ -174,24 +184,24 @@ def check_grid(
     DataError
         The grid is not iterable, is empty, or has a candidate outside the range.
     """
-    valid_values = f"{what} {range_words(low, high, ends)}{also}."
+    valid_values = f"{description} {describe_range(low, high, ends)}{also}."
     if isinstance(grid, str) or not isinstance(grid, Iterable):
-        raise DataError(f"grid={told(grid)} is not valid.", hint=f"Give a list of {valid_values}.")
+        raise DataError(f"grid={format_argument(grid)} is not valid.", hint=f"Give a list of {valid_values}.")
     values = list(grid)
-    is_valid_type = is_whole if whole else is_number
+    is_valid_type = is_integer if integers_only else is_number
     invalid = [value for value in values if not (is_valid_type(value) and in_range(value, low, high, ends))]
     if invalid or not values:
         problem = "the grid is empty"
         if invalid:
             subject = (
-                f"{told(invalid[0])} is"
+                f"{format_argument(invalid[0])} is"
                 if is_number(invalid[0])
-                else f"the grid holds {told(invalid[0])}, which is"
+                else f"the grid holds {format_argument(invalid[0])}, which is"
             )
             problem = f"{subject} no {one}"
-        first = ", ".join(map(told, values[:6])) + ", ..." * (len(values) > 6)
+        first = ", ".join(map(format_argument, values[:6])) + ", ..." * (len(values) > 6)
         raise DataError(f"grid=[{first}]: {problem}.", hint=f"Give {valid_values}.")
-    return sorted({int(value) if whole else float(value) for value in values})
+    return sorted({int(value) if integers_only else float(value) for value in values})
 
 
 def in_range(value: float, low: float, high: float, ends: str = "[]") -> bool:
@@ -200,7 +210,7 @@ def in_range(value: float, low: float, high: float, ends: str = "[]") -> bool:
     return above and value <= sys.float_info.max and (value <= high if ends[1] == "]" else value < high)
 
 
-def range_words(low: float, high: float, ends: str = "[]") -> str:
+def describe_range(low: float, high: float, ends: str = "[]") -> str:
     """Describe a range, such as "from 0 to 1", "above 0" or "between 0 and 1".
 
     Parameters

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, Self
 
-from discrim.options import check_grid, check_number, check_whole, check_word
+from discrim.options import check_grid, check_integer, check_number, check_word
 from discrim.specification import Specification, read_specification
 
 __all__ = ["ElasticNet", "Lasso", "PenaltySpecification", "Ridge"]
@@ -52,16 +52,20 @@ class PenaltySpecification(Specification):
         """Validate the parameters."""
         if self.grid is not None:
             self._set("grid", tuple(check_grid(self.grid, "strength", 0.0, ends="()")))
-        count = check_whole("n_strengths", self.n_strengths, 2, MAX_STRENGTHS, what="a number of strengths")
+        count = check_integer(
+            "n_strengths", self.n_strengths, 2, MAX_STRENGTHS, description="a number of strengths"
+        )
         self._set("n_strengths", count)
         check_word("select", self.select, ("min", "1se"))
         if isinstance(self.folds, Iterable) and not isinstance(self.folds, str):
             self._set("folds", _as_tuples(self.folds))
         else:
             also = ", or splits: pairs of row positions, (train, test)"
-            self._set("folds", check_whole("folds", self.folds, 2, what="a number of folds", also=also))
+            self._set(
+                "folds", check_integer("folds", self.folds, 2, description="a number of folds", also=also)
+            )
         if self.seed is not None:
-            self._set("seed", check_whole("seed", self.seed, 0, also=", or None"))
+            self._set("seed", check_integer("seed", self.seed, 0, also=", or None"))
 
     def with_chosen(self, **parameters: Any) -> Self:
         """Return a copy with the strength that was chosen, without the options of its choice."""

@@ -650,7 +650,7 @@ def _function_name(function: Callable[..., Any]) -> str:
     return function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
 
 
-def refuse_keyword(function: Callable[..., Any], keywords: Mapping[str, Any]) -> None:
+def raise_if_unknown_keyword(function: Callable[..., Any], keywords: Mapping[str, Any]) -> None:
     """Raise a TypeError with a suggestion if a keyword is unknown to a function."""
     parameters = inspect.signature(function).parameters
     accepted = [name for name in parameters if name not in ("self", "cls")]
@@ -702,7 +702,7 @@ def attribute_hint(name: str, names: Iterable[Iterable[str]], table: str) -> str
     return sentence(f"use {suggestion}" if is_name else suggestion)
 
 
-def refuse_attribute(owner: str, name: str, existing_names: Iterable[str], table: str) -> NoReturn:
+def raise_unknown_attribute(owner: str, name: str, existing_names: Iterable[str], table: str) -> NoReturn:
     """Raise the AttributeError of a name that a module or class does not have, with a suggestion."""
     # Without an object Python itself appends no second guess.
     hint = attribute_hint(name, [existing_names], table)

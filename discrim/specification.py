@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
-from discrim.errors import DataError, told
-from discrim.options import check_flag, check_word, listed
+from discrim.errors import DataError, format_argument
+from discrim.options import check_flag, check_word, join_labels
 
 
 @dataclass(frozen=True, repr=False)
@@ -110,8 +110,8 @@ def read_specification(
     if isinstance(value, type):
         value_text = value.__name__
     else:
-        value_text = repr(value) if isinstance(value, Specification) else told(value)
-    choices = f"one of {listed(words, len(words))}, or {also}" if words else also
+        value_text = repr(value) if isinstance(value, Specification) else format_argument(value)
+    choices = f"one of {join_labels(words, len(words))}, or {also}" if words else also
     raise DataError(
         f"{option}={value_text} is not supported here.", hint=f"Use {choices}{listed_classes(allowed)}."
     )

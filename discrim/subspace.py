@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from discrim.errors import DataError
-from discrim.options import check_whole, check_word, in_range, is_number, is_whole
+from discrim.options import check_integer, check_word, in_range, is_integer, is_number
 from discrim.specification import Specification, read_specification
 
 __all__ = [
@@ -146,7 +146,7 @@ class KernelFeatures(Specification):
 
     def __post_init__(self) -> None:
         """Validate the parameter."""
-        self._set("n", check_whole("n", self.n, 1, MAX_FEATURES, what="a number of features"))
+        self._set("n", check_integer("n", self.n, 1, MAX_FEATURES, description="a number of features"))
 
 
 @dataclass(frozen=True, repr=False)
@@ -236,7 +236,7 @@ class OrthogonalPLS(PLSSpecification):
         """Validate the parameter."""
         if self.n is not None and not (isinstance(self.n, str) and self.n == "1se"):
             also = ', or None or "1se" to have it chosen'
-            self._set("n", check_whole("n", self.n, 1, what="a number of components", also=also))
+            self._set("n", check_integer("n", self.n, 1, description="a number of components", also=also))
 
 
 @dataclass(frozen=True, repr=False)
@@ -270,7 +270,7 @@ class SparsePLS(PLSSpecification):
         is_sequence = isinstance(value, Iterable) and not isinstance(value, str | bytes)
         also = ", or one for each component"
         counts = tuple(
-            check_whole("nonzero", count, 1, what="a number of columns", also=also)
+            check_integer("nonzero", count, 1, description="a number of columns", also=also)
             for count in (value if is_sequence else [value])
         )
         if not counts:
@@ -288,9 +288,9 @@ def _number(value: Any, name: str = "n") -> int | float | Choice:
     if isinstance(value, str) and value in choices:
         return choices[value]
     also = ', a share of the variance between 0 and 1, "cv" or "loo"'
-    if is_number(value) and not is_whole(value) and in_range(value, 0.0, 1.0, "()"):
+    if is_number(value) and not is_integer(value) and in_range(value, 0.0, 1.0, "()"):
         return float(value)
-    return check_whole(name, value, 1, what="a number of axes", also=also)
+    return check_integer(name, value, 1, description="a number of axes", also=also)
 
 
 def read_features(value: Any) -> KernelFeatures | None:
@@ -302,7 +302,7 @@ def read_features(value: Any) -> KernelFeatures | None:
         features: KernelFeatures = read_specification("components", value, {}, FEATURES, also=also)
         return features
     also = ", or None for the kernel of all rows"
-    return Landmarks(check_whole("components", value, 1, MAX_FEATURES, also=also))
+    return Landmarks(check_integer("components", value, 1, MAX_FEATURES, also=also))
 
 
 def read_algorithm(value: Any) -> Any:

@@ -89,17 +89,17 @@ def memory_of() -> Iterator[Callable[[float], None]]:
         told = {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": size}
         monkeypatch.setattr(os, "sysconf", lambda name: told[name] if name in told else asked(name))
         # It is asked for once in a process.
-        arrays.at_hand.cache_clear()
+        arrays.available_memory.cache_clear()
 
     with pytest.MonkeyPatch.context() as monkeypatch:
         yield begin
-    arrays.at_hand.cache_clear()
+    arrays.available_memory.cache_clear()
 
 
 @pytest.fixture
 def short_blocks(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Makes blocks of sixteen rows from now on: what a fit of few rows is one block of are then many."""
-    return lambda: monkeypatch.setattr("discrim.design.blocks.BLOCK_ROW_LIMITS", (16, 16))
+    return lambda: monkeypatch.setattr("discrim.design.design_rows.BLOCK_ROW_LIMITS", (16, 16))
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import discrim
 from discrim import slips
 from discrim.datasets import load_iris
 from discrim.errors import NoSeparationWarning, NotSupportedError
-from discrim.models.base.reading import with_keyword_hints
+from discrim.models.base.reading import with_public_errors
 from discrim.models.discriminant.components import CorrespondenceSubspace
 from discrim.models.discriminant.covariance_results import FactorModel, SeparableModel, ShrunkCorrelationModel
 from discrim.models.discriminant.covariates import CovariateModel
@@ -434,7 +434,7 @@ def test_a_call_without_a_slip_does_not_look_for_one():
 
 
 def test_errors_within_calls_are_unchanged():
-    @with_keyword_hints
+    @with_public_errors
     def sum_of(numbers):
         return sum(numbers)
 
@@ -488,7 +488,7 @@ def test_a_hint_names_functions_that_take_the_keyword_and_are_not_the_refused_on
     hints = 0
     for keyword in set(KNOWN_KEYWORDS) - taken:
         try:
-            slips.refuse_keyword(function, {keyword: 1})
+            slips.raise_if_unknown_keyword(function, {keyword: 1})
         except TypeError as error:
             message = str(error).partition("has no keyword")[2]
         else:

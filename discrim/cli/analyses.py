@@ -23,11 +23,11 @@ from discrim.cli.reading import (
     pop_table_options,
 )
 from discrim.cli.values import has_labels, with_labels
-from discrim.data.sources.parts import Source
+from discrim.data.sources.base import Source
 from discrim.errors import DataError, FormulaError, NotSupportedError
 from discrim.models.evaluation.assessment import ErrorMethod
-from discrim.models.evaluation.calibrated import calibrator_of
-from discrim.report.grid import INTERVAL, Section
+from discrim.models.evaluation.calibrated import fitted_calibrator
+from discrim.report.grid import SHARED_HEADINGS, Section
 from discrim.report.tables import Summary
 
 
@@ -122,7 +122,7 @@ def add_error_rates(summary: Any, fit: Any, errors: ErrorOptions | None) -> Any:
         "Error rates",
         table.rename_axis(None),
         formats,
-        headings=INTERVAL,
+        headings=SHARED_HEADINGS,
         note=note.strip(),
         source=f"fit.error_rates({errors.methods!r})",
     )
@@ -243,7 +243,7 @@ class _Request:
             if fit is not None:
                 if self.output.calibrated:
                     # The calibration is computed now, because the file will not contain the rows.
-                    calibrator_of(fit()._fit)
+                    fitted_calibrator(fit()._fit)
                 fit().save(path)
 
         write_results(summary, self.output, draw=draw, save=save)
@@ -257,7 +257,7 @@ def summarize(verb: str, options: dict[str, Any]) -> None:
     fit = request.call(verb.replace("-", "_"))
     summary = add_error_rates(fit.summary(request.sections), fit, errors)
     if test is not None:
-        summary = summary.followed(
+        summary = summary.followed_by(
             _assess_on_table(fit, test, {}).summary(), "test_", f"Test rows: {test.data}"
         )
     request.deliver(summary, lambda **view: fit.plot(**view), lambda: fit)
@@ -342,9 +342,9 @@ def _pop_term_options(options: dict[str, Any]) -> dict[str, Any]:
 
 def _has_several_factors(formula: str) -> bool:
     """Return whether the left side of a formula is a model with several factors."""
-    from discrim.design.linear_model import one_class
+    from discrim.design.linear_model import class_factor
 
-    return one_class(formula) is None
+    return class_factor(formula) is None
 
 
 def manova(verb: str, options: dict[str, Any]) -> None:

@@ -37,11 +37,11 @@ from discrim.cli.reading import (
 from discrim.cli.values import with_labels
 from discrim.data.sources.files import FORMATS, with_decimal_sign
 from discrim.data.sources.sinks import csv_text, write_frames
-from discrim.data.sources.sources import rows_given
+from discrim.data.sources.sources import source_of_rows
 from discrim.errors import DataError, NotComparableWarning, kept_warnings, warn_user
-from discrim.models.base.fit import Gaps
-from discrim.models.results.new_rows import answered
-from discrim.report.grid import INTERVAL, Section
+from discrim.models.base.fit import MissingPolicy
+from discrim.models.results.new_rows import predict_by_chunks
+from discrim.report.grid import SHARED_HEADINGS, Section
 from discrim.report.tables import summarize
 
 
@@ -89,7 +89,7 @@ def _compare_formulas(
     -------
     dict of str to Section
     """
-    from discrim.models.selection.comparison import cross_validated, paired
+    from discrim.models.selection.comparison import compare_pairs, cross_validated
 
     models = options.pop("verbs", None) or read_models("lda,qda")
     folds, repeats, seed = (options.pop(name, None) for name in ("folds", "repeats", "seed"))
@@ -117,7 +117,7 @@ def _compare_formulas(
         sections_by_name["errors"] = _errors_section(validations, names)
         if len(fits) > 1:
             sections_by_name["pairs"] = _pairs_section(
-                paired(validations, names), folds, repeats or 1, validations[0].seed
+                compare_pairs(validations, names), folds, repeats or 1, validations[0].seed
             )
     return sections_by_name
 
@@ -159,21 +159,21 @@ def _compare_saved_fits(
     -------
     dict of str to Section
     """
-    from discrim.models.selection.comparison import compared_on
+    from discrim.models.selection.comparison import compare_on_table
 
     check_no_options(options, "requires formulas, which are fitted", "Leave it out for files of fits.")
     fits = [load_fit(file) for file in files]
     labels_by_fit = [label_columns_of_fit(fit, keeps_unread=False) for fit in fits]
     typed = frozenset(name for fit_labels in labels_by_fit for name in fit_labels.typed)
     labels = LabelColumns(typed, frozenset(name for fit_labels in labels_by_fit for name in fit_labels.text))
-    tables = (chunk.data for chunk in rows_given(table_argument.rows(labels)).parts())
-    by_fit, by_pair = compared_on(fits, _number_duplicates(files), tables)
+    tables = (chunk.data for chunk in source_of_rows(table_argument.rows(labels)).chunks())
+    by_fit, by_pair = compare_on_table(fits, _number_duplicates(files), tables)
     formats: dict[Any, Any] = {"formula": "text", "rows": "count", "wrong": "count"}
     formats |= dict.fromkeys(["error", "se", "low", "high"], "share")
     note = "The fits are used as they were saved. Intervals are exact."
     sections_by_name = {
         "fits": Section(
-            "Errors on the observations of the table", by_fit, formats, headings=INTERVAL, note=note
+            "Errors on the observations of the table", by_fit, formats, headings=SHARED_HEADINGS, note=note
         )
     }
     if len(by_pair):
@@ -197,7 +197,7 @@ def _fits_section(table: Any, formula: str) -> Any:
     formats: dict[Any, Any] = {"nobs": "count", "likelihood": "text", "df": "count"}
     formats |= dict.fromkeys(["llf", "aic", "bic", "llf_given_row"], "z")
     formats |= dict.fromkeys(["error_apparent", "error_loo"], "share")
-    headings = INTERVAL | {
+    headings = SHARED_HEADINGS | {
         "error_apparent": "apparent",
         "error_loo": "leave-one-out",
         "llf_given_row": "llf given row",
@@ -215,7 +215,7 @@ def _errors_section(validations: list[Any], names: list[str]) -> Any:
         "Cross-validated error",
         table,
         "share",
-        headings=INTERVAL | {"se_folds": "of folds", "se_corrected": "corrected"},
+        headings=SHARED_HEADINGS | {"se_folds": "of folds", "se_corrected": "corrected"},
         source="cross_validate(fit, folds=).table()",
     )
 
@@ -238,7 +238,7 @@ def _pairs_section(table: Any, folds: int, repeats: int, seed: int | None) -> An
     formats: dict[Any, Any] = dict.fromkeys(shown_columns[:4], "share") | dict.fromkeys(
         shown_columns[5:7], "count"
     )
-    headings = INTERVAL | {"only_a_wrong": "first only", "only_b_wrong": "second only"}
+    headings = SHARED_HEADINGS | {"only_a_wrong": "first only", "only_b_wrong": "second only"}
     headings |= {"p_t": "P (t)", "p_exact": "P (McNemar)"}
     repeats_text = f", {repeats} times" if repeats > 1 else ""
     return Section(
@@ -255,13 +255,13 @@ def _pairs_section(table: Any, folds: int, repeats: int, seed: int | None) -> An
 
 def report(verb: str, options: dict[str, Any]) -> None:
     """Write a report on a fit, in the format of the file's extension."""
-    from discrim.report.page.page import PAGES
+    from discrim.report.page.page import PAGE_EXTENSIONS
 
     subject = options.pop("reported")
     target = options.pop("out")
     title = options.pop("title", None)
     pictures = options.pop("pictures", None)
-    check_writable(target, "A report", *PAGES)
+    check_writable(target, "A report", *PAGE_EXTENSIONS)
     check_not_an_input("--out", target, subject, *([options["data"]] if "data" in options else []))
     if "~" in subject and not os.path.isfile(subject):
         fit, load = _fit_of_formula(subject, target, options)
@@ -354,7 +354,7 @@ def predict(verb: str, options: dict[str, Any]) -> None:
     if augment and table_argument.is_csv and input_decimal != dialect.decimal:
         design = fit._fit.design_rows.design
         columns_read = (*design.columns, *design.response_columns)
-        names = data.columns if isinstance(data, pd.DataFrame) else rows_given(data).names
+        names = data.columns if isinstance(data, pd.DataFrame) else source_of_rows(data).names
         unread_columns = [str(name) for name in names if name not in columns_read]
     method = options.get("method", "plugin") if "proba" in options else None
 
@@ -378,7 +378,7 @@ def predict(verb: str, options: dict[str, Any]) -> None:
             )
 
     if out is not None:
-        write_frames(frames(), out, source=rows_given(data), dialect=dialect)
+        write_frames(frames(), out, source=source_of_rows(data), dialect=dialect)
         return
     for number, frame in enumerate(frames()):
         separator = dialect.separator_of("")
@@ -437,8 +437,8 @@ def _predict_labels(
         return labels.to_frame() if isinstance(labels, pd.Series) else labels
 
     def answer(results: Any, chunk: Any) -> pd.DataFrame:
-        rows = results._fit.new_rows(chunk, Gaps(**missing_options))
+        rows = results._fit.new_rows(chunk, MissingPolicy(**missing_options))
         posteriors = results.predict_proba(rows, prior=prior, method=method)
         return pd.DataFrame(pd.concat([results.predict(rows, prior=prior), posteriors], axis=1))
 
-    return answered(fit, data, None, answer)
+    return predict_by_chunks(fit, data, None, answer)

@@ -11,7 +11,7 @@ from discrim.cli.values import annotations_of, specification_of, value_kind_of
 from discrim.errors import DataError, DiscrimError
 from discrim.formula.calls import LiteralCall, read_calls
 from discrim.models.registry import BY_VERB, MODULE_BY_NAME, resolve
-from discrim.slips import refuse_keyword
+from discrim.slips import raise_if_unknown_keyword
 
 
 class TypedModel(NamedTuple):
@@ -74,7 +74,7 @@ def _model_of_call(call: LiteralCall) -> TypedModel:
     options: dict[str, Any] = {}
     for name, value in call.kwargs.items():
         try:
-            refuse_keyword(function, {name: value})
+            raise_if_unknown_keyword(function, {name: value})
         except TypeError as error:
             raise call.error(str(error), name, hint="Correct the name, or leave the option out.") from None
         options[name] = value

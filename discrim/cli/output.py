@@ -344,13 +344,13 @@ def check_not_an_input(option: str, out: str, *read: str) -> None:
 
 def check_not_in_source(output: Output, rows: Any) -> None:
     """Raise a DataError if an output file belongs to the source of the rows."""
-    from discrim.data.sources.sources import rows_given
+    from discrim.data.sources.sources import source_of_rows
 
-    source = rows_given(rows)
+    source = source_of_rows(rows)
     for option, target in (("--out", output.path), ("--plot", output.picture), ("--save", output.save)):
         if target is not None and source.reads(target):
             raise DataError(
-                f"{option} {target!r} belongs to {source.what}, from which the rows are read.",
+                f"{option} {target!r} belongs to {source.description}, from which the rows are read.",
                 hint="Name another file.",
             )
 

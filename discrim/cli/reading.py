@@ -26,8 +26,8 @@ from discrim.errors import DataError, DiscrimError, missing_package, warn_user
 if TYPE_CHECKING:
     import pandas as pd
 
+    from discrim.data.sources.base import Source
     from discrim.data.sources.files import Dialect
-    from discrim.data.sources.parts import Source
 
 
 def open_rereadable(source: str) -> str | io.StringIO | io.BytesIO:
@@ -461,11 +461,11 @@ def _is_read_in_chunks(data: str) -> bool:
 def distinct_labels(source: Source, name: str) -> list[Any]:
     """Return the distinct labels in a column of a source, by a pass over it."""
     from discrim.core.numerics.progress import Progress
-    from discrim.design.source_tables import tables
+    from discrim.design.source_tables import chunk_tables
 
     labels: dict[Any, None] = {}
     with Progress(source.nrows or 0, "classes of rows") as progress:
-        for table, _ in tables(source, [name]):
+        for table, _ in chunk_tables(source, [name]):
             # The native column: next to missing values `column` would convert integers to float64.
             values = table.native(name).unique()
             labels.update(dict.fromkeys(values.to_list() if hasattr(values, "to_list") else values.tolist()))

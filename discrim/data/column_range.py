@@ -52,7 +52,7 @@ class ColumnRange:
         outside = (x < self.low) | (x > self.high)
         if outside.any():
             row, column = np.argwhere(outside)[0].tolist()
-            refuse_far(terms[column], float(x[row, column]), table.label(first + row))
+            raise_out_of_range(terms[column], float(x[row, column]), table.label(first + row))
 
     def check_stored(
         self, base: Floats, steps: csr_array, missing: Mask, terms: Sequence[str], table: Table
@@ -81,19 +81,19 @@ class ColumnRange:
         if outside.any():
             value_index = int(np.argmax(outside))
             row = int(np.searchsorted(steps.indptr, value_index, side="right")) - 1
-            refuse_far(terms[columns[value_index]], float(values[value_index]), table.label(row))
+            raise_out_of_range(terms[columns[value_index]], float(values[value_index]), table.label(row))
         for j in np.flatnonzero((base < self.low) | (base > self.high)).tolist():
             unstored = ~missing
             unstored[np.repeat(np.arange(len(missing)), np.diff(steps.indptr))[columns == j]] = False
             if unstored.any():
-                refuse_far(terms[j], float(base[j]), table.label(int(np.argmax(unstored))))
+                raise_out_of_range(terms[j], float(base[j]), table.label(int(np.argmax(unstored))))
 
 
 WITHIN_CLASSES = "within-class standard deviations from the class means"
 """Unit and centre of the distances of values, as messages name them."""
 
 
-def refuse_far(column: str, value: float, row: object, measure: str = WITHIN_CLASSES) -> NoReturn:
+def raise_out_of_range(column: str, value: float, row: object, measure: str = WITHIN_CLASSES) -> NoReturn:
     """Raise the OutOfRangeError of a value.
 
     Parameters

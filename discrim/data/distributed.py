@@ -22,7 +22,7 @@ import pandas as pd
 
 from discrim.core.numerics.map_reduce import StoredValue
 from discrim.core.numerics.progress import Progress
-from discrim.data.sources.parts import Chunk, ChunkWork, DistributedSource, batch_rows, iter_slices
+from discrim.data.sources.base import Chunk, ChunkWork, DistributedSource, iter_slices, rows_per_chunk
 from discrim.errors import DataError, DiscrimError
 
 T = TypeVar("T")
@@ -55,7 +55,7 @@ class DaskSource(DistributedSource):
         return None if self._row_counts is None else sum(self._row_counts)
 
     @property
-    def lengths(self) -> list[int]:
+    def chunk_row_counts(self) -> list[int]:
         """Number of rows of each partition; counted by a pass over one column if no pass has counted them."""
         if self._row_counts is None:
             self.map_reduce(ChunkWork(self.names[:1], _return_none, _return_none))
@@ -195,7 +195,7 @@ class DaskSource(DistributedSource):
                 k for k, (new, old) in enumerate(zip(row_counts, self._row_counts, strict=True)) if new != old
             )
             raise DataError(
-                f"Partition {k} of {self.what} has {row_counts[k]:,} rows now and had "
+                f"Partition {k} of {self.description} has {row_counts[k]:,} rows now and had "
                 f"{self._row_counts[k]:,} "
                 "before, but a fit that reads rows several times needs the same rows each time.",
                 hint="Write the frame to Parquet first, or keep it on the workers with .persist().",
@@ -428,7 +428,9 @@ def _process_partitions(
             data = dask.get(graph, key)
         if waiting:
             first = waiting[0].data
-            is_small = sum(len(partition.data) for partition in waiting) < batch_rows(len(first.columns)) // 2
+            is_small = (
+                sum(len(partition.data) for partition in waiting) < rows_per_chunk(len(first.columns)) // 2
+            )
             if not (is_small and len(first) and len(data) and first.dtypes.equals(data.dtypes)):
                 merged_results.append(_process_concatenated(waiting, work, merge))
                 waiting = []

@@ -24,7 +24,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim import datasets
-from discrim.data.sources.parts import quoted_names, unknown_column_error
+from discrim.data.sources.base import quoted_names, unknown_column_error
 from discrim.data.sparse import MAX_EXACT_INTEGER, SparseColumns, SparseFrame, find_sparse_columns
 from discrim.data.values import (
     LONG_INTEGER_TYPES,
@@ -34,6 +34,7 @@ from discrim.data.values import (
     categorical_of_dictionary,
     check_float_precision,
     factorize,
+    format_value,
     has_values,
     integers_beyond_float,
     narwhals_column_type,
@@ -41,7 +42,6 @@ from discrim.data.values import (
     object_array,
     pandas_column_type,
     plain_numbers,
-    shown,
     text_codes,
 )
 from discrim.errors import DataError, NotSupportedError
@@ -49,7 +49,7 @@ from discrim.errors import DataError, NotSupportedError
 MAX_FULL_FINGERPRINT_VALUES = 2**17
 """Number of values up to which a fingerprint stores all of them: 1 MiB."""
 
-FEW_COLUMNS = 8
+MAX_COLUMNS_READ_TOGETHER = 8
 """Number of columns of a pandas frame up to which all are looked up together."""
 
 FINGERPRINT_SAMPLE_VALUES = 2**15
@@ -95,8 +95,9 @@ class Fingerprint:
             )
             raise DataError(
                 "The table of this fit was changed after the fit, in the memory that both share: column "
-                f"{names[column]!r} at row {label(value_index * self.step)!r} was {shown(old_value)} and is "
-                f"{shown(new_value)}.",
+                f"{names[column]!r} at row {label(value_index * self.step)!r} was {format_value(old_value)} "
+                "and is "
+                f"{format_value(new_value)}.",
                 hint="Fit again. A fit to data.copy() has its own table.",
                 columns=(names[column],),
                 rows=(label(value_index * self.step),),
@@ -229,7 +230,7 @@ def _describe_argument(data: Any) -> str:
     return f"an {type(data).__name__}" if type(data).__name__[0] in "aeiou" else f"a {type(data).__name__}"
 
 
-def rows_of(data: Any, positions: NDArray[np.intp]) -> Any:
+def select_rows(data: Any, positions: NDArray[np.intp]) -> Any:
     """Return some rows of a table as a table of the same library; rows of a dict as a pandas DataFrame.
 
     Raises NotSupportedError if rows cannot be selected by position.
@@ -319,16 +320,16 @@ class Table:
         self,
         data: Any,
         *,
-        part: bool = False,
+        is_chunk: bool = False,
         is_training: bool = False,
-        held: bool = False,
+        is_stored: bool = False,
         n_rows_before: int = 0,
         coded_columns: Sequence[str] = (),
     ) -> None:
-        data = frame_to_store(as_frame(data)) if held else as_frame(data)
+        data = frame_to_store(as_frame(data)) if is_stored else as_frame(data)
         self.data, self.is_chunk, self.is_training, self._coded_columns = (
             data,
-            part,
+            is_chunk,
             is_training,
             tuple(coded_columns),
         )
@@ -356,7 +357,7 @@ class Table:
         has_dtypes = isinstance(data, pd.DataFrame | SparseFrame)
         self._schema: Mapping[str, Any] = {} if has_dtypes else data.schema
         # pandas returns a few columns together as fast as a single one.
-        has_few_columns = isinstance(data, pd.DataFrame) and len(labels) <= FEW_COLUMNS
+        has_few_columns = isinstance(data, pd.DataFrame) and len(labels) <= MAX_COLUMNS_READ_TOGETHER
         columns = [column for _, column in data.items()] if has_few_columns else []
         self._dtypes: list[Any] = [each.dtype for each in columns] or (
             list(data.dtypes) if has_dtypes else []
@@ -367,7 +368,7 @@ class Table:
             if _is_plain(each.dtype)
         }
         # Columns of a frame that the caller may modify are not cached, because the cache would be outdated.
-        self._series: dict[str, pd.Series] = dict(zip(self.names, columns, strict=False)) if held else {}
+        self._series: dict[str, pd.Series] = dict(zip(self.names, columns, strict=False)) if is_stored else {}
         may_be_sparse = isinstance(data, SparseFrame) or pd.SparseDtype in set(map(type, self._dtypes))
         self._sparse: SparseColumns | Literal["unknown"] | None = "unknown" if may_be_sparse else None
         self._nrows = len(data)
@@ -664,7 +665,7 @@ class Table:
 
     def rows(self, positions: NDArray[np.intp]) -> Table:
         """Return some rows, by position, of a chunk of another library's table, with their labels."""
-        selected = Table(self.data[positions.tolist()], part=True, coded_columns=self._coded_columns)
+        selected = Table(self.data[positions.tolist()], is_chunk=True, coded_columns=self._coded_columns)
         selected._index = self.index[positions]
         return selected
 
@@ -711,7 +712,7 @@ class Table:
             return None
         step = (
             None
-            if len(names) <= FEW_COLUMNS
+            if len(names) <= MAX_COLUMNS_READ_TOGETHER
             else _step_within_block(self.data, positions, first_address, last_address)
         )
         step = self._equal_step(names) if step is None else step
@@ -786,7 +787,7 @@ class Table:
 
 def _rebuild_table(data: Any, is_chunk: bool, is_training: bool, coded_columns: tuple[str, ...]) -> Table:
     """Create a table when it is unpickled."""
-    return Table(data, part=is_chunk, is_training=is_training, coded_columns=coded_columns)
+    return Table(data, is_chunk=is_chunk, is_training=is_training, coded_columns=coded_columns)
 
 
 def _is_plain(dtype: Any) -> bool:
@@ -809,7 +810,7 @@ def _raise_not_numeric(table: Table, name: str) -> NoReturn:
         hint = "Convert it, for example with pandas.to_numeric."
     raise DataError(
         f"Column {name!r} is not numeric, but it was numeric in the training data: row "
-        f"{shown(table.index[row])} has the value {shown(values.iloc[row])}{more}.",
+        f"{format_value(table.index[row])} has the value {format_value(values.iloc[row])}{more}.",
         hint=hint,
         columns=(name,),
         rows=(table.index[row],),

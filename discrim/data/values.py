@@ -220,7 +220,7 @@ def check_not_numbers_as_text(
     row = int(unreadable.argmax())
     problem = "is text and not a number" if unreadable.any() else "is a number written as text"
     raise DataError(
-        f"Column {name!r} is text, but most of its values are numbers; row {shown(index()[row])}, "
+        f"Column {name!r} is text, but most of its values are numbers; row {format_value(index()[row])}, "
         f"{levels[codes[row]]!r}, {problem}.",
         hint=(
             f"Convert it with pd.to_numeric(..., errors='coerce'), or write C({name}) in the formula to "
@@ -252,7 +252,8 @@ def _not_hashable_error(values: pd.Series) -> DataError:
     row = next((i for i, value in enumerate(values) if not isinstance(value, Hashable)), 0)
     type_name = type(values.iloc[row]).__name__
     return DataError(
-        f"Column {values.name!r} contains a {type_name} at row {shown(values.index[row])}; levels must be "
+        f"Column {values.name!r} contains a {type_name} at row {format_value(values.index[row])}; levels "
+        "must be "
         "text, "
         "numbers or booleans.",
         hint="Correct or drop the row.",
@@ -330,7 +331,8 @@ def _level_positions(
         value = values.iloc[row]
         level_text = ", ".join(repr(level) for level in levels[:8]) + (", ..." if len(levels) > 8 else "")
         raise DataError(
-            f"{description} is {shown(value)} at row {shown(values.index[row])}, which is not one of its "
+            f"{description} is {format_value(value)} at row {format_value(values.index[row])}, which is not "
+            "one of its "
             "levels "
             f"{level_text}.",
             hint=f"Correct or drop the row, {hint}.",
@@ -340,7 +342,7 @@ def _level_positions(
     return positions
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Format a value or a row label for a message; a NumPy scalar is shown like a Python scalar."""
     return repr(value.item() if isinstance(value, np.generic) else value)
 
@@ -571,7 +573,7 @@ def check_category_precision(values: pd.Series, name: str, index_label: str = "r
     if large.any():
         row = int(large.argmax())
         raise DataError(
-            f"Column {name!r} is {floats[row]:.17g} at {index_label} {shown(values.index[row])}, a "
+            f"Column {name!r} is {floats[row]:.17g} at {index_label} {format_value(values.index[row])}, a "
             f"{values.dtype} to which several integers are rounded; different labels may have become "
             "equal.",
             hint=(
@@ -644,7 +646,7 @@ def _check_float_range(values: NDArray[Any], series: Any, rows: NDArray[np.intp]
         row = series.index[row_position] if isinstance(series, pd.Series) else row_position
         digits = round(int(values[value_index]).bit_length() * math.log10(2))
         raise DataError(
-            f"Column {name!r} contains an integer of about {digits:,} digits at row {shown(row)}, "
+            f"Column {name!r} contains an integer of about {digits:,} digits at row {format_value(row)}, "
             "which is outside the range of double precision.",
             hint="Convert the column to another unit, or categories to text with astype(str).",
             columns=(name,),
@@ -716,8 +718,8 @@ def as_floats(series: pd.Series, name: str) -> NDArray[np.float64]:
             return np.asarray(converted, dtype=np.float64)
         row = int(is_text.to_numpy().argmax())
         raise DataError(
-            f"Column {name!r} is not numeric: row {shown(series.index[row])} has the value "
-            f"{shown(series.iloc[row])}.",
+            f"Column {name!r} is not numeric: row {format_value(series.index[row])} has the value "
+            f"{format_value(series.iloc[row])}.",
             hint=(
                 "Convert it with pd.to_numeric(..., errors='coerce'), or write C(column) to use it as "
                 "categories."

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Mask
 from discrim.data.table import Table
-from discrim.data.values import Scalar, shown
+from discrim.data.values import Scalar, format_value
 from discrim.errors import DataError, DiscrimWarning, NotSupportedError, UnseenLevelWarning, warn_user
 from discrim.formula.design import Coding, Design, Factor, Product, Spec
-from discrim.formula.factors import Categories, Functions, Memory, RowRange, evaluate, recall_functions
+from discrim.formula.factors import Categories, Functions, Memory, RowRange, evaluate, select_functions
 from discrim.formula.formula import learn_spec
 from discrim.formula.grammar import expression, quote
 
@@ -80,7 +80,7 @@ def _recode_terms(
     terms: list[str] = []
     products: list[Product] = []
     codings = list(spec.codings)
-    for column_slice, product in spec.placed():
+    for column_slice, product in spec.products_with_columns():
         categorical = [spec.factors[factor] for factor, coding in product if coding >= 0]
         if not categorical:
             terms.extend(design.terms[column_slice])
@@ -107,7 +107,7 @@ def term_levels(design: Design) -> tuple[tuple[Scalar, ...] | None, ...]:
     if design.spec is None:
         return (None,) * len(design.terms)
     levels_of: list[tuple[Scalar, ...] | None] = []
-    for column_slice, product in design.spec.placed():
+    for column_slice, product in design.spec.products_with_columns():
         levels = design.spec.factors[product[0][0]].levels if len(product) == 1 else None
         levels_of.extend([levels] * (column_slice.stop - column_slice.start))
     return tuple(levels_of)
@@ -150,7 +150,7 @@ def level_terms(design: Design) -> tuple[tuple[str, ...], tuple[int, ...]]:
     return tuple(term for term, _ in pairs), tuple(size for _, size in pairs)
 
 
-def with_positions(design: Design) -> tuple[Design, tuple[int, ...], tuple[int, ...]]:
+def append_level_positions(design: Design) -> tuple[Design, tuple[int, ...], tuple[int, ...]]:
     """Return the design with columns of positions appended, their positions, and their numbers of levels.
 
     They are the `level_terms` of the `level_design`; booleans are columns already. There are none if a
@@ -175,7 +175,7 @@ def with_positions(design: Design) -> tuple[Design, tuple[int, ...], tuple[int, 
     return replace(design, terms=terms, spec=spec), tuple(position_by_name[name] for name in names), sizes
 
 
-def known_values(design: Design, tables: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+def constant_values_by_class(design: Design, tables: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     """Return the value (K, p) of each column in each class if it is constant there by its levels, else NaN.
 
     The tables (K, L) count the `level_terms` by class and level; published statistics have none.
@@ -197,7 +197,7 @@ def _level_columns(design: Design) -> list[tuple[list[int], NDArray[np.float64]]
     if spec is None:
         return [([j], boolean_values) for j, term in enumerate(design.terms) if term in booleans]
     columns: list[tuple[list[int], NDArray[np.float64]]] = []
-    for column_slice, product in spec.placed():
+    for column_slice, product in spec.products_with_columns():
         columns_of_term, (factor, coding) = list(range(column_slice.start, column_slice.stop)), product[0]
         if len(product) > 1 or coding < 0:
             columns.extend(([j], boolean_values) for j in columns_of_term if design.terms[j] in booleans)
@@ -212,7 +212,7 @@ def _level_columns(design: Design) -> list[tuple[list[int], NDArray[np.float64]]
     return columns
 
 
-def refuse_values(table: Table, names: Sequence[str], *, counts: bool) -> None:
+def check_booleans_or_counts(table: Table, names: Sequence[str], *, counts: bool) -> None:
     """Raise a DataError if a column has a value that is not a boolean or not a count.
 
     Parameters
@@ -281,7 +281,8 @@ def unseen_level_mask(
         if is_unseen.any():
             first = int(np.argmax(is_unseen))
             descriptions.append(
-                f"{label} is {shown(values.iloc[first])} at row {shown(table.label(int(positions[first])))}"
+                f"{label} is {format_value(values.iloc[first])} at row "
+                f"{format_value(table.label(int(positions[first])))}"
             )
             unseen[positions[is_unseen]] = True
     if not descriptions:
@@ -316,7 +317,7 @@ def _categories(design: Design, table: Table, functions: Functions | None) -> It
     """Yield the categorical factors of a design with their values in a table."""
     if design.spec is None:
         return
-    functions = recall_functions(design.functions, functions)
+    functions = select_functions(design.functions, functions)
     for factor in design.spec.factors:
         if factor.levels is None:
             continue
@@ -327,12 +328,12 @@ def _categories(design: Design, table: Table, functions: Functions | None) -> It
             yield _Category(expr.label, factor.levels, value.values, np.flatnonzero(keep))
 
 
-def learns(design: Design) -> bool:
+def has_learnt_transform(design: Design) -> bool:
     """Return whether a transform of the formula learns from the columns."""
     return design.spec is not None and any(map(_is_learnt, design.spec.factors))
 
 
-def loses_levels(
+def has_level_in_one_fold(
     design: Design, table: Table, fold_ids: NDArray[np.intp], n_folds: int, functions: Functions | None = None
 ) -> bool:
     """Return whether all rows of a level are in one fold.
@@ -357,7 +358,7 @@ def loses_levels(
     return any(has_absent_level(design, table, keep, functions) for keep in training_masks)
 
 
-def strange_rows(
+def rows_with_dropped_levels(
     design: Design, table: Table, functions: Functions | None = None
 ) -> NDArray[np.bool_] | None:
     """Return the mask (n,) of rows with a level that a relearnt design lacks; None if there is none."""
@@ -373,7 +374,7 @@ def _is_learnt(factor: Factor) -> bool:
     return bool(factor.states) and factor.levels is None
 
 
-def relearn(
+def relearn_design(
     design: Design,
     table: Table,
     keep: NDArray[np.bool_],
@@ -403,7 +404,11 @@ def relearn(
     """
     if design.spec is None:
         return design
-    relearnt = _relearn_transforms(design, design.spec, table, keep, functions) if learns(design) else design
+    relearnt = (
+        _relearn_transforms(design, design.spec, table, keep, functions)
+        if has_learnt_transform(design)
+        else design
+    )
     if has_absent_level(relearnt, table, keep, functions):
         return _drop_absent_levels(relearnt, table, keep, functions, incomplete=incomplete)
     return relearnt
@@ -433,7 +438,7 @@ def _drop_absent_levels(
     -------
     Design
     """
-    checked_functions = recall_functions(design.functions, functions)
+    checked_functions = select_functions(design.functions, functions)
     spec = design.spec
     if spec is None:
         return design
@@ -479,7 +484,7 @@ def _codes_of_terms(design: Design) -> list[tuple[slice, list[str]]]:
         return []
     return [
         (column_slice, [spec.factors[factor].code for factor, _ in product])
-        for column_slice, product in spec.placed()
+        for column_slice, product in spec.products_with_columns()
     ]
 
 
@@ -506,7 +511,7 @@ def _relearn_transforms(
     -------
     Design
     """
-    functions = recall_functions(design.functions, functions)
+    functions = select_functions(design.functions, functions)
     rows = RowRange(table, 0, table.nrows, keep, design.kinds)
     factors = []
     for factor in spec.factors:

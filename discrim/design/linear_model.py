@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from discrim.core.numerics.arrays import Floats
-from discrim.data.sources.parts import DistributedSource
+from discrim.data.sources.base import DistributedSource
 from discrim.data.sources.sources import source_of
 from discrim.data.table import Table
 from discrim.data.values import Scalar
-from discrim.design.blocks import Blocks
+from discrim.design.design_rows import DesignRows
 from discrim.design.rows import read_rows, require_rows_in_memory
 from discrim.design.source_tables import first_table
 from discrim.errors import FormulaError
@@ -116,7 +116,7 @@ def _cbind_arguments(side: str) -> str | None:
 _DOT = re.compile(r"(?<![\w.])\.(?![\w.])")
 
 
-def dot_without(formula: str, columns: Sequence[Any]) -> str:
+def exclude_from_dot(formula: str, columns: Sequence[Any]) -> str:
     """Rewrite a formula such that ``.`` excludes some columns.
 
     Examples
@@ -134,7 +134,7 @@ def dot_without(formula: str, columns: Sequence[Any]) -> str:
     )
 
 
-def one_class(formula: str) -> str | None:
+def class_factor(formula: str) -> str | None:
     """Return the left side of a formula if it is a single factor, as for `lda`, or None."""
     source = scan(responses_right(formula))
     left_node, _ = parse(source)
@@ -149,7 +149,7 @@ def model_rows(
     functions: Mapping[str, Callable[..., Any]] | None = None,
     responses: bool = True,
     in_memory: str | None = None,
-) -> tuple[Blocks, list[ModelTerm]]:
+) -> tuple[DesignRows, list[ModelTerm]]:
     """Read the rows of a linear model.
 
     Parameters
@@ -235,9 +235,9 @@ def _table_of_kinds(data: Any) -> Table:
     """Return a table from which the kinds of columns are read: all rows, or the first chunk of a source."""
     source = None if isinstance(data, Table) else source_of(data)
     if source is None:
-        return data if isinstance(data, Table) else Table(data, held=True)
+        return data if isinstance(data, Table) else Table(data, is_stored=True)
     if isinstance(source, DistributedSource):
-        return Table(source.meta, part=True, is_training=True)
+        return Table(source.meta, is_chunk=True, is_training=True)
     return first_table(source)
 
 
@@ -307,8 +307,8 @@ def _left_side(
 
 
 def _apply_sum_contrasts(
-    blocks: Blocks, terms: Sequence[tuple[str, ...]], labels: Mapping[str, str], first: Table
-) -> tuple[Blocks, list[ModelTerm]]:
+    blocks: DesignRows, terms: Sequence[tuple[str, ...]], labels: Mapping[str, str], first: Table
+) -> tuple[DesignRows, list[ModelTerm]]:
     """Code the factors by sum-to-zero contrasts, and find the columns of each term.
 
     Parameters
@@ -341,7 +341,7 @@ def _apply_sum_contrasts(
     columns_of: list[list[int]] = [[] for _ in terms]
     names = list(blocks.design.terms)
     term_index = 0
-    for column_slice, factor_codings in summed_spec.placed():
+    for column_slice, factor_codings in summed_spec.products_with_columns():
         codes = {spec.factors[factor].code for factor, _ in factor_codings}
         # Without the terms that it contains, a term has several products, all of its own factors.
         while term_index < len(terms) and not codes <= set(terms[term_index]):
@@ -370,7 +370,7 @@ def _apply_sum_contrasts(
         for term, columns in zip(terms, columns_of, strict=True)
     ]
     design = replace(blocks.design, spec=summed_spec, terms=tuple(names))
-    return replace(blocks, design=design, rows=blocks.rows.read_as(design)), model_terms
+    return replace(blocks, design=design, rows=blocks.rows.with_response_design(design)), model_terms
 
 
 def _product_column_names(
@@ -406,7 +406,7 @@ def _product_column_names(
     return [":".join(reversed(combination)) for combination in product(*reversed(names_by_factor))]
 
 
-def cells_of(design: Design, codes: Sequence[str]) -> Cells:
+def level_cells(design: Design, codes: Sequence[str]) -> Cells:
     """Return all combinations of levels of some factors, with the values of the design in them.
 
     Parameters
@@ -426,7 +426,7 @@ def cells_of(design: Design, codes: Sequence[str]) -> Cells:
     within = frozenset(codes)
     columns: list[int] = []
     values: list[Floats] = []
-    for column_slice, factor_codings in spec.placed():
+    for column_slice, factor_codings in spec.products_with_columns():
         factors = [spec.factors[factor].code for factor, _ in factor_codings]
         if factors and within.issuperset(factors):
             block = np.ones((len(grid), 1))
@@ -505,7 +505,7 @@ PATSY_PARSE_ERRORS = (
 """Errors of patsy for equations that it cannot parse, in addition to PatsyError."""
 
 
-def equations(text: str, names: Sequence[str]) -> tuple[Floats, Floats]:
+def parse_equations(text: str, names: Sequence[str]) -> tuple[Floats, Floats]:
     """Parse equations in coefficients.
 
     The language is patsy's, like in statsmodels: names, numbers, `+ - * / ( )`, `=` and commas. An expression

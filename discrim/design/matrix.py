@@ -16,7 +16,7 @@ import numpy as np
 
 from discrim.core.numerics.arrays import Codes, Floats, Mask
 from discrim.data.table import Table
-from discrim.data.values import encode, shown
+from discrim.data.values import encode, format_value
 from discrim.errors import DataError
 from discrim.formula.design import Design, Factor, Product, Spec
 from discrim.formula.factors import (
@@ -26,7 +26,7 @@ from discrim.formula.factors import (
     RowRange,
     complete_rows,
     evaluate,
-    recall_functions,
+    select_functions,
 )
 from discrim.formula.grammar import Column, expression, quote
 from discrim.formula.response import encode_response
@@ -65,7 +65,7 @@ def write_rows(
         factor_index: factor_values(factor, rows, functions, unseen=unseen)
         for factor_index, factor in enumerate(spec.factors)
     }
-    for column_slice, factor_codings in spec.placed():
+    for column_slice, factor_codings in spec.products_with_columns():
         with np.errstate(over="ignore"):
             _write_product(spec, factor_codings, values, out[:, column_slice])
         if len(factor_codings) > 1 and not rows.lenient and not np.isfinite(out[:, column_slice]).all():
@@ -75,7 +75,7 @@ def write_rows(
             for row, column in np.argwhere(overflows)[:1]:
                 raise DataError(
                     f"{design.terms[column_slice.start + column]!r} overflows at row "
-                    f"{shown(rows.index[row])}.",
+                    f"{format_value(rows.index[row])}.",
                     hint="Rescale the columns that it multiplies.",
                     rows=(rows.index[row],),
                 )
@@ -111,7 +111,7 @@ def write_complete_rows(
         write_rows(design, spec, complete, functions, out, unseen=unseen)
         return
     if partial:
-        for column_slice, factor_codings in spec.placed():
+        for column_slice, factor_codings in spec.products_with_columns():
             columns_read = _columns_of(design, spec, [factor_codings])
             product_design, product_spec = _select_products(
                 design, spec, [factor_codings], design.terms[column_slice], columns_read
@@ -275,7 +275,7 @@ def response_codes(
     DataError
         A column is not in the table, or a label is not a level.
     """
-    functions = recall_functions(design.functions, functions)
+    functions = select_functions(design.functions, functions)
     response = expression(design.response_code, frozenset(functions))
     return encode_response(response, table, functions, design.levels, used)
 
@@ -337,7 +337,7 @@ class DesignMatrix:
         self._computed: tuple[Codes, Design, Spec] | None = None
         self.view = table.view(design.columns) if design.plain else None
         if design.spec is not None:
-            self._find_columns(design.spec, recall_functions(design.functions, functions))
+            self._find_columns(design.spec, select_functions(design.functions, functions))
         elif self.view is None:
             table.compare_to_doubles(design.columns)
 
@@ -368,7 +368,7 @@ class DesignMatrix:
         direct_factors = {*self._numeric_columns, *self._coded_columns}
         self._copied_columns = []
         computed_products: list[tuple[slice, Product]] = []
-        for column_slice, factor_codings in spec.placed():
+        for column_slice, factor_codings in spec.products_with_columns():
             if not direct_factors.issuperset(factor for factor, _ in factor_codings):
                 computed_products.append((column_slice, factor_codings))
             elif len(factor_codings) > 1 or factor_codings[0][1] >= 0:
@@ -654,7 +654,7 @@ def design_of_columns(design: Design, keep: Collection[int]) -> tuple[Design, tu
     products: list[Product] = []
     terms: list[str] = []
     kept_positions: list[int] = []
-    for column_slice, factor_codings in spec.placed():
+    for column_slice, factor_codings in spec.products_with_columns():
         kept_in_product = [
             j - column_slice.start for j in range(column_slice.start, column_slice.stop) if j in keep
         ]

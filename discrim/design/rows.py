@@ -17,16 +17,16 @@ import scipy
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.data.sources.parts import Source, capital, no_rows
+from discrim.data.sources.base import Source, capitalize_first, no_rows_error
 from discrim.data.sources.sources import source_of
 from discrim.data.sparse import SparseColumns
 from discrim.data.table import Table
-from discrim.design.blocks import Blocks, TableRows, learnt_rows, weight_vector
-from discrim.design.levels import refuse_values
+from discrim.design.design_rows import DesignRows, TableRows, learning_row_mask, read_weights
+from discrim.design.levels import check_booleans_or_counts
 from discrim.design.source_rows import rows_of_source
-from discrim.design.source_tables import SourceTable, learn_source_design, tables
+from discrim.design.source_tables import SourceTable, chunk_tables, learn_source_design
 from discrim.errors import DataError, NotSupportedError
-from discrim.formula.factors import check_functions, recall_functions
+from discrim.formula.factors import check_functions, select_functions
 from discrim.formula.formula import FormulaParser, learn_design, parse_formula
 from discrim.formula.response import codes_by_first_appearance
 
@@ -38,24 +38,24 @@ def read_rows(
     weights: Any = None,
     levels: Sequence[Any] | None = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
-    part: bool = False,
+    is_chunk: bool = False,
     in_memory: str | None = None,
     parser: FormulaParser = parse_formula,
-    incomplete: bool = False,
-) -> Blocks:
+    uses_incomplete: bool = False,
+) -> DesignRows:
     """Return the rows that a formula reads from a table, a chunk of a table, or a source of tables.
 
     Parameters
     ----------
     formula, data, weights, levels, functions
         Arguments of a verb.
-    part : bool
+    is_chunk : bool
         Whether the table is a chunk of a larger one, which need not have all classes.
     in_memory : str, optional
         Reason that the rows have to be in memory, a sentence. A source of tables is then refused.
     parser : FormulaParser
         By default `parse_formula`; `parse_adjusted_formula` also accepts covariates.
-    incomplete : bool
+    uses_incomplete : bool
         Whether the fit also uses rows with missing values; levels are then learnt from them, too.
 
     Returns
@@ -75,30 +75,36 @@ def read_rows(
     if source is not None:
         return _read_source(
             formula, data, source, weights, levels, dict(functions or {}), in_memory, parser,
-            incomplete=incomplete,
+            incomplete=uses_incomplete,
         )  # fmt: skip
-    table = data if isinstance(data, Table) else Table(data, part=part, is_training=not part, held=True)
+    table = (
+        data
+        if isinstance(data, Table)
+        else Table(data, is_chunk=is_chunk, is_training=not is_chunk, is_stored=True)
+    )
     exclude = (weights,) if isinstance(weights, str) else ()
     checked_functions = {} if functions is None else check_functions(functions)
     if table.nrows == 0:
         raise DataError("The table has no rows, so there is nothing to fit.", hint="Pass a table with rows.")
     parsed = parser(formula, table, checked_functions, exclude)
-    weight_values = weight_vector(weights, table)
+    weight_values = read_weights(weights, table)
     design, codes = learn_design(
         parsed, table, checked_functions, levels,
-        positive=learnt_rows(weight_values, table), incomplete=incomplete,
+        positive=learning_row_mask(weight_values, table), incomplete=uses_incomplete,
     )  # fmt: skip
-    return Blocks(design, TableRows(table, codes, weight_values, fitted=True), dict(checked_functions))
+    return DesignRows(
+        design, TableRows(table, codes, weight_values, is_training=True), dict(checked_functions)
+    )
 
 
-def new_blocks(blocks: Blocks, data: Any, *, held: bool = False) -> Blocks:
+def new_blocks(blocks: DesignRows, data: Any, *, is_stored: bool = False) -> DesignRows:
     """Return the rows of other data in the design of a fit. Classes of a source are read only when needed."""
     source = None if isinstance(data, Table) else source_of(data)
     if source is None:
-        return blocks.with_table(data if isinstance(data, Table) else Table(data, held=held))
-    first = next((table for table, _ in tables(source, blocks.design.columns)), None)
+        return blocks.with_table(data if isinstance(data, Table) else Table(data, is_stored=is_stored))
+    first = next((table for table, _ in chunk_tables(source, blocks.design.columns)), None)
     if first is None:
-        raise no_rows(source)
+        raise no_rows_error(source)
     table = SourceTable(source, data, first)
     return replace(blocks, rows=rows_of_source(table, blocks.design, blocks.functions))
 
@@ -114,7 +120,7 @@ def _read_source(
     parser: FormulaParser,
     *,
     incomplete: bool,
-) -> Blocks:
+) -> DesignRows:
     """Read the rows of a source; see `read_rows` for the arguments.
 
     Parameters
@@ -139,24 +145,25 @@ def _read_source(
     """
     if in_memory is not None:
         require_rows_in_memory(in_memory, source)
-    if source.once:
+    if source.is_single_pass:
         raise NotSupportedError(
-            f"{capital(source.what)} can be read only once, but this fit reads its rows several times.",
+            f"{capitalize_first(source.description)} can be read only once, but this fit reads its rows "
+            "several times.",
             hint=(
                 "Pass a function that creates the source, or use lda(), qda() or another verb with moments=."
             ),
         )
-    source.refuse_vector(weights)
+    source.check_weights_are_column(weights)
     design, table = learn_source_design(
         formula, data, source, functions, levels, weights, parser, incomplete=incomplete
     )
-    return Blocks(design, rows_of_source(table, design, functions, weights, fitted=True), functions)
+    return DesignRows(design, rows_of_source(table, design, functions, weights, fitted=True), functions)
 
 
 def require_rows_in_memory(reason: str, source: Source) -> NoReturn:
     """Raise NotSupportedError for a source, with the reason (a sentence) that rows have to be in memory."""
     raise NotSupportedError(
-        f"{reason} {source.what} is read part by part.",
+        f"{reason} {source.description} is read part by part.",
         hint=(
             "Pass a sample of its rows as a DataFrame, or use lda(), qda() or logistic(), which can read "
             "rows "
@@ -169,18 +176,18 @@ UsedRows = tuple[slice | Codes, Floats, Codes, Floats | None]
 """Positions in the table, x (m, p), codes (m,) and weights (m,) or None."""
 
 
-def used_rows(blocks: Blocks) -> Iterator[UsedRows]:
+def used_rows(blocks: DesignRows) -> Iterator[UsedRows]:
     """Iterate over the rows that a fit uses: their positions in the table, x, codes and weights."""
     # The classes of a source are read first, because a second pass may not be possible during the first.
     blocks = blocks.with_classes()
-    for row_slice, x, missing in blocks.every_row():
-        used = used_of_block(blocks, row_slice, x, missing)
+    for row_slice, x, missing in blocks.iter_all_rows():
+        used = select_used_rows(blocks, row_slice, x, missing)
         if used is not None:
             yield used
 
 
-def used_of_block(
-    blocks: Blocks, row_slice: slice, x: Floats, missing: NDArray[np.bool_] | None
+def select_used_rows(
+    blocks: DesignRows, row_slice: slice, x: Floats, missing: NDArray[np.bool_] | None
 ) -> UsedRows | None:
     """Return the rows of one block of `every_row` that a fit uses.
 
@@ -233,7 +240,7 @@ class GatheredRows(NamedTuple):
     positions: Codes
 
 
-def gathered_rows(blocks: Blocks) -> GatheredRows:
+def gather_used_rows(blocks: DesignRows) -> GatheredRows:
     """Copy the rows that a fit uses into memory."""
     # A place is a slice, or positions.
     copies = [(x.copy(), codes.copy(), w, np.r_[position]) for position, x, codes, w in used_rows(blocks)]
@@ -245,38 +252,38 @@ def gathered_rows(blocks: Blocks) -> GatheredRows:
     return GatheredRows(np.concatenate(x), np.concatenate(codes), all_weights, np.concatenate(positions))
 
 
-def weighted_rows(blocks: Blocks) -> tuple[Floats, Codes, Floats | None]:
+def gather_weighted_rows(blocks: DesignRows) -> tuple[Floats, Codes, Floats | None]:
     """Return the fields of `gathered_rows` except the positions."""
-    return gathered_rows(blocks)[:3]
+    return gather_used_rows(blocks)[:3]
 
 
-def repeated(x: Floats, codes: Codes, weights: Floats | None) -> tuple[Floats, Codes]:
+def repeat_rows(x: Floats, codes: Codes, weights: Floats | None) -> tuple[Floats, Codes]:
     """Repeat rows (m, p) and their codes (m,) by their weights (m,), which are whole numbers."""
     repeats = 1 if weights is None else weights.astype(np.intp)
     return np.repeat(x, repeats, axis=0), np.repeat(codes, repeats)
 
 
-def used_codes(blocks: Blocks) -> Codes:
+def used_codes(blocks: DesignRows) -> Codes:
     """Return the class (n,) of each row of the table that a fit uses, and -1 for the others."""
     if not blocks.dropped:
         # No row has a missing value.
         weights = blocks.weights
         return blocks.codes if weights is None else np.where(weights > 0, blocks.codes, -1)
-    return blocks.rows.per_row(blocks, _used_codes_of_chunk)
+    return blocks.rows.map_rows(blocks, _used_codes_of_chunk)
 
 
-def _used_codes_of_chunk(blocks: Blocks) -> Codes:
+def _used_codes_of_chunk(blocks: DesignRows) -> Codes:
     codes = np.full(blocks.table.nrows, -1, dtype=np.intp)
     for rows, _, block_codes, _ in used_rows(blocks):
         codes[rows] = block_codes
     return codes
 
 
-def strata(blocks: Blocks) -> Codes:
+def response_codes_of_all_rows(blocks: DesignRows) -> Codes:
     """Return the class (n,) of each row of the table, also if the model left the class out."""
     if (blocks.codes >= 0).all():
         return blocks.codes
-    functions = recall_functions(blocks.design.functions, blocks.functions)
+    functions = select_functions(blocks.design.functions, blocks.functions)
     return codes_by_first_appearance(blocks.design.response_code, blocks.table, functions)
 
 
@@ -306,7 +313,7 @@ class StoredRows:
     missing: NDArray[np.bool_]
 
 
-def stored_rows(blocks: Blocks) -> StoredRows | None:
+def stored_rows(blocks: DesignRows) -> StoredRows | None:
     """Return the rows of a plain design with sparse columns as `StoredRows`.
 
     None if the design has no such columns, too many values are stored, or a value is infinite, which dense
@@ -329,7 +336,7 @@ def stored_rows(blocks: Blocks) -> StoredRows | None:
     return stored
 
 
-def _select_stored(stored: StoredRows, blocks: Blocks) -> StoredRows:
+def _select_stored(stored: StoredRows, blocks: DesignRows) -> StoredRows:
     """Return stored rows in the columns and units of blocks, without the rows that these exclude."""
     excluded = blocks.rows.excluded
     if blocks.keep is None and blocks.unit is None and excluded is None:
@@ -347,11 +354,11 @@ def _select_stored(stored: StoredRows, blocks: Blocks) -> StoredRows:
     return StoredRows(base, steps, missing if excluded is None else missing | excluded)
 
 
-def _compute_stored_rows(blocks: Blocks, sparse: SparseColumns) -> StoredRows | None:
+def _compute_stored_rows(blocks: DesignRows, sparse: SparseColumns) -> StoredRows | None:
     """Compute the `StoredRows` of a plain design; None if dense blocks are faster or a value is infinite."""
     design = blocks.design
     table = blocks.table
-    refuse_values(table, design.boolean_columns, counts=False)
+    check_booleans_or_counts(table, design.boolean_columns, counts=False)
     table.compare_to_doubles(design.columns)
     sparse_columns, positions, dense_positions = table.sparse_positions(design.columns)
     n = table.nrows

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.map_reduce import map_reduce
 from discrim.data.values import Scalar, encode
-from discrim.design.blocks import Blocks
+from discrim.design.design_rows import DesignRows
 from discrim.design.matrix import factor_values
 from discrim.errors import NotSupportedError
 from discrim.formula import grammar
@@ -33,7 +33,7 @@ from discrim.formula.factors import (
     apply_operator,
     complete_rows,
     evaluate,
-    recall_functions,
+    select_functions,
 )
 from discrim.formula.grammar import Call, Column, Expression, Negative, Node, Number, Operation
 from discrim.formula.transforms import State, apply
@@ -45,7 +45,7 @@ OUTER_SAMPLE_LENGTH = 0.5
 """Distance outside the boundary knots, in lengths of the spline, up to which its outer pieces are sampled."""
 
 
-def category_of(design: Design, functions: Functions, name: str) -> tuple[Any, ...] | None:
+def category_levels(design: Design, functions: Functions, name: str) -> tuple[Any, ...] | None:
     """Return the levels of the first categorical factor that reads a column, or None.
 
     Parameters
@@ -66,7 +66,7 @@ def category_of(design: Design, functions: Functions, name: str) -> tuple[Any, .
     return next((f.levels for f in categories if name in grammar.expression(f.code, names).columns), None)
 
 
-class Changing:
+class ChangedDesign:
     """Complete rows of a design, with some columns of the table fixed at other values.
 
     Parameters
@@ -89,7 +89,7 @@ class Changing:
         rows: RowRange,
         functions: Functions,
         means: Mapping[str, float] | None = None,
-        shares: Mapping[int, Floats] | None = None,
+        level_proportions: Mapping[int, Floats] | None = None,
     ) -> None:
         if design.spec is None:
             raise ValueError("The design has no spec; the derivative of a plain design is the identity.")
@@ -97,13 +97,13 @@ class Changing:
         self._rows = rows
         self._functions = functions
         self._means = means
-        self._level_proportions = shares or {}
+        self._level_proportions = level_proportions or {}
         self._duals: dict[int, _Dual] = {}
         names = frozenset(functions)
         self._expressions = [grammar.expression(factor.code, names) for factor in design.spec.factors]
         self.count = 1 if means is not None else len(rows.index)
 
-    def at(self, fixed: Mapping[str, Any]) -> Floats:
+    def values_at(self, fixed: Mapping[str, Any]) -> Floats:
         """Return the design matrix (m, p) with columns of the table fixed at values."""
         return self._values_and_slopes(fixed, None)[0]
 
@@ -111,7 +111,7 @@ class Changing:
         """Return the derivative of the design matrix (m, p) with respect to a numeric column."""
         return self._values_and_slopes({}, name)[1]
 
-    def category_shares(self, weights: Floats) -> dict[int, Floats]:
+    def level_weights(self, weights: Floats) -> dict[int, Floats]:
         """Sum the weights (m,) of the rows in each level of each categorical factor, by factor."""
         return {
             i: np.bincount(self._codes(factor, expr, {}), weights, len(factor.levels)).astype(np.float64)
@@ -235,7 +235,7 @@ class _DualEvaluator:
     """Evaluator of a numeric factor with its derivative; stateful calls are met in the order of learning."""
 
     def __init__(
-        self, changed_design: Changing, factor: Factor, fixed: Mapping[str, Any], name: str | None
+        self, changed_design: ChangedDesign, factor: Factor, fixed: Mapping[str, Any], name: str | None
     ) -> None:
         self._rows = changed_design._rows
         self._functions = changed_design._functions
@@ -473,7 +473,7 @@ class CategoryCounts:
     rows: NDArray[np.intp]
 
 
-def class_cells(blocks: Blocks) -> list[CategoryCounts]:
+def count_level_class_cells(blocks: DesignRows) -> list[CategoryCounts]:
     """Count the rows of a fit in the cells of each categorical predictor that is a term of its own."""
     return map_reduce(blocks, _count_cells, _add_counts)
 
@@ -486,7 +486,7 @@ def _add_counts(a: list[CategoryCounts], b: list[CategoryCounts]) -> list[Catego
     ]
 
 
-def _count_cells(blocks: Blocks) -> list[CategoryCounts]:
+def _count_cells(blocks: DesignRows) -> list[CategoryCounts]:
     """Count the rows of some blocks."""
     design = blocks.design
     table = blocks.table
@@ -498,7 +498,7 @@ def _count_cells(blocks: Blocks) -> list[CategoryCounts]:
     ]
     if design.spec is None or not single_factors:
         return []
-    functions = recall_functions(design.functions, blocks.functions)
+    functions = select_functions(design.functions, blocks.functions)
     all_rows = RowRange(table, 0, table.nrows, kinds=design.kinds)
     rows, complete = complete_rows(all_rows, design.columns, design.spec, functions)
     used = blocks.codes[complete] >= 0

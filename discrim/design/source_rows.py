@@ -18,22 +18,22 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.numerics.arrays import Codes, Floats, Mask, refuse_beyond_memory
+from discrim.core.numerics.arrays import Codes, Floats, Mask, check_memory
 from discrim.core.numerics.map_reduce import StoredValue
 from discrim.core.numerics.progress import Progress
-from discrim.data.sources.parts import ChunkWork, DistributedSource, no_rows
-from discrim.design.blocks import (
+from discrim.data.sources.base import ChunkWork, DistributedSource, no_rows_error
+from discrim.design.design_rows import (
     NO_ROWS,
     Block,
-    Blocks,
+    DesignRows,
     Rows,
     TableRows,
     has_fractions,
     positive_weight_mask,
-    weight_vector,
+    read_weights,
 )
 from discrim.design.matrix import response_codes
-from discrim.design.source_tables import SourceTable, chunk_table, tables
+from discrim.design.source_tables import SourceTable, chunk_table, chunk_tables
 from discrim.errors import DiscrimWarning, kept_warnings, naming_file, warn_user
 from discrim.formula.design import Design
 from discrim.formula.factors import Functions
@@ -83,7 +83,7 @@ class SourceReader:
         )
         columns = list(dict.fromkeys((*design.columns, *label_columns)))
         start = 0
-        for table, path in tables(self.table.source, columns, design.kinds):
+        for table, path in chunk_tables(self.table.source, columns, design.kinds):
             codes = np.full(table.nrows, -1, dtype=np.intp)
             weights = None
             if with_labels:
@@ -93,11 +93,11 @@ class SourceReader:
                         warnings.simplefilter("ignore", DiscrimWarning)
                     positive = positive_weight_mask(self.weight_name, table)
                     codes = response_codes(self.design, table, self.functions, positive)
-                    weights = weight_vector(self.weight_name, table)
+                    weights = read_weights(self.weight_name, table)
                 self.has_fractional_weights = self.has_fractional_weights or has_fractions(codes, weights)
-            yield TableRows(table, codes, weights, start=start, where=path, fitted=self.fitted)
+            yield TableRows(table, codes, weights, start=start, path=path, is_training=self.fitted)
             start += table.nrows
-        self.table.counted(start)
+        self.table.set_row_count(start)
         self.has_warned = True
 
     def classes_and_weights(self) -> tuple[Codes, Floats | None]:
@@ -108,7 +108,7 @@ class SourceReader:
 
     def _read_all_rows(self) -> tuple[Codes, Floats | None]:
         """Read classes and weights (n,) of all rows by a pass; raise an error if the memory is too small."""
-        refuse_beyond_memory(
+        check_memory(
             2.0 * self.table.nrows,
             f"The classes of {self.table.nrows:,} rows at once",
             "Pass a subset of the rows as a table in memory",
@@ -186,11 +186,11 @@ class SourceRows(Rows):
         """Return the same rows without weights."""
         return replace(self, reader=replace(self.reader, weight_name=None), weights=None)
 
-    def read_as(self, design: Design) -> SourceRows:
+    def with_response_design(self, design: Design) -> SourceRows:
         """Return rows whose response is read by another design."""
         return replace(self, reader=replace(self.reader, design=design))
 
-    def parts(self, design: Design, *, classed: bool = True) -> Iterator[TableRows]:
+    def chunks(self, design: Design, *, classed: bool = True) -> Iterator[TableRows]:
         """Iterate over the chunks of the source."""
         is_labelled = self.codes is not None and (self.weights is not None or not self.weighted)
         for chunk in self.reader.read_chunks(design, with_labels=classed and not is_labelled):
@@ -208,9 +208,9 @@ class SourceRows(Rows):
         return names
 
     @property
-    def read_from(self) -> str:
+    def source_description(self) -> str:
         """Description of the source."""
-        return self.table.source.what
+        return self.table.source.description
 
     @property
     def rows_in_memory(self) -> float:
@@ -281,8 +281,8 @@ class ChunkTask(Generic[T]):
                 codes = response_codes(self.response_design, table, self.functions, positive)
                 codes = _recode_levels(codes, self.response_design.levels, self.design.levels)
             codes = codes.astype(np.intp, copy=False)
-            weights = weight_vector(self.weight_name, table) if weights is None else weights
-            value = self.task(TableRows(table, codes, weights, excluded, fitted=self.is_training))
+            weights = read_weights(self.weight_name, table) if weights is None else weights
+            value = self.task(TableRows(table, codes, weights, excluded, is_training=self.is_training))
         return ChunkResult(value, has_fractions(codes, weights), tuple(dict.fromkeys(messages)))
 
 
@@ -380,8 +380,8 @@ class DistributedReader(SourceReader):
         """Store the number of rows and fractional weights found by a pass; issue its warnings once."""
         source: Any = self.table.source
         if merged is None:
-            raise no_rows(source)
-        self.table.counted(sum(source.lengths))
+            raise no_rows_error(source)
+        self.table.set_row_count(sum(source.chunk_row_counts))
         if overrides.weights is None:
             self.has_fractional_weights = self.has_fractional_weights or merged.has_fractional_weights
         if not self.has_warned:
@@ -406,7 +406,9 @@ class DistributedRows(SourceRows):
         """Return False: the rows stay on the workers."""
         return False
 
-    def map_reduce(self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> T:
+    def map_reduce(
+        self, blocks: DesignRows, task: Callable[[DesignRows], T], merge: Callable[[T, T], T]
+    ) -> T:
         """Apply a task to blocks of each chunk on the workers, and merge the results."""
         value_and_dropped: tuple[T, int | None] = self.reader.map_reduce_rows(
             blocks.design, *self._task_and_merge(blocks, task, merge)
@@ -415,7 +417,7 @@ class DistributedRows(SourceRows):
         return value_and_dropped[0]
 
     def map_reduce_stored(
-        self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]
+        self, blocks: DesignRows, task: Callable[[DesignRows], T], merge: Callable[[T, T], T]
     ) -> StoredValue[T]:
         """Return the result of `map_reduce`, stored on the worker that merged it.
 
@@ -442,18 +444,18 @@ class DistributedRows(SourceRows):
         value: StoredValue[T] = stored
         return value
 
-    def _task_and_merge(self, blocks: Blocks, task: Any, merge: Any) -> tuple[Any, Any, RowOverrides]:
+    def _task_and_merge(self, blocks: DesignRows, task: Any, merge: Any) -> tuple[Any, Any, RowOverrides]:
         """Return the task for each chunk, its merge function, and the replacements for all rows."""
         empty_blocks = replace(blocks, rows=NO_ROWS)
         codes = None if self.codes is None else _smallest_dtype(self.codes)
         overrides = RowOverrides(codes, self.weights, self.excluded)
         return partial(_apply_to_chunk, empty_blocks, task), partial(_merge_results, merge), overrides
 
-    def copied(self, blocks: Blocks, max_values: int) -> Iterable[Block]:
+    def copy_blocks(self, blocks: DesignRows, max_values: int) -> Iterable[Block]:
         """Return the blocks, because their rows stay on the workers."""
         return blocks
 
-    def per_row(self, blocks: Blocks, task: Callable[[Blocks], NDArray[Any]]) -> NDArray[Any]:
+    def map_rows(self, blocks: DesignRows, task: Callable[[DesignRows], NDArray[Any]]) -> NDArray[Any]:
         """Return the integers (n,) that a task computes for each row, transferred in the smallest dtype."""
         small_codes = self.map_reduce(
             blocks, lambda part: _smallest_dtype(task(part)), lambda a, b: np.concatenate([a, b])
@@ -506,7 +508,7 @@ def _recode_levels(codes: Codes, current_levels: tuple[Any, ...], new_levels: tu
 
 def _split_overrides(overrides: RowOverrides, source: DistributedSource) -> list[RowOverrides]:
     """Split the replacements for all rows by chunk."""
-    stops = np.cumsum([0, *source.lengths]).tolist()
+    stops = np.cumsum([0, *source.chunk_row_counts]).tolist()
     return [
         RowOverrides(*(None if values is None else values[start:stop] for values in overrides))
         for start, stop in pairwise(stops)
@@ -514,7 +516,7 @@ def _split_overrides(overrides: RowOverrides, source: DistributedSource) -> list
 
 
 def _apply_to_chunk(
-    empty_blocks: Blocks, task: Callable[[Blocks], T], rows: TableRows
+    empty_blocks: DesignRows, task: Callable[[DesignRows], T], rows: TableRows
 ) -> tuple[T, int | None]:
     """Apply a task to the rows of a chunk; return its value and the number of dropped rows, or None."""
     chunk_blocks = replace(empty_blocks, rows=rows, dropped=-1)

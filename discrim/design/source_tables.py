@@ -18,12 +18,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.numerics.arrays import Codes, Mask, refuse_beyond_memory
+from discrim.core.numerics.arrays import Codes, Mask, check_memory
 from discrim.core.numerics.progress import Progress
-from discrim.data.sources.parts import ChunkWork, DistributedSource, Source, TableSource, no_rows
+from discrim.data.sources.base import ChunkWork, DistributedSource, Source, TableSource, no_rows_error
 from discrim.data.table import Table
 from discrim.data.values import ColumnType, label_type
-from discrim.design.blocks import positive_weight_mask
+from discrim.design.design_rows import positive_weight_mask
 from discrim.errors import DataError, kept_warnings, naming_file
 from discrim.formula.design import Design
 from discrim.formula.factors import Categories, Functions, Memory, RowRange, check_functions, evaluate
@@ -32,7 +32,7 @@ from discrim.formula.grammar import Column, Expression
 from discrim.formula.response import classes_and_codes, used_labels
 
 
-def tables(
+def chunk_tables(
     source: Source, columns: Sequence[str] | None = None, kinds: Mapping[str, ColumnType] | None = None
 ) -> Iterator[tuple[Table, str | None]]:
     """Iterate over the chunks with rows, as tables with consecutive row numbers.
@@ -53,7 +53,7 @@ def tables(
     """
     start = 0
     with Progress(source.nrows or 0, "rows read") as progress:
-        for data, path, coded_columns in source.parts(columns):
+        for data, path, coded_columns in source.chunks(columns):
             with naming_file(path):
                 table = chunk_table(data, kinds, start, coded_columns)
             if table is not None:
@@ -62,20 +62,20 @@ def tables(
                 progress(table.nrows)
 
 
-def given_parts(source: Source, columns: Sequence[str] | None = None) -> Iterator[tuple[Any, str | None]]:
+def table_chunks(source: Source, columns: Sequence[str] | None = None) -> Iterator[tuple[Any, str | None]]:
     """Iterate over the chunks as `tables` does; a table in memory is one chunk."""
     if isinstance(source, TableSource):
         return iter([(source.data, None)])
-    return tables(source, columns)
+    return chunk_tables(source, columns)
 
 
-def answers(
+def apply_to_source(
     source: Source,
     columns: Sequence[str] | None,
     compute: Callable[[Any], Any],
     worker_function: Callable[[], Callable[[Any], Any]],
     *,
-    beyond: bool = False,
+    allows_unknown_labels: bool = False,
 ) -> Any:
     """Apply a function to a table at once, to chunks one after another, or on workers to their chunks.
 
@@ -99,9 +99,9 @@ def answers(
         return to_library_of(compute(source.data), source.data)
     if isinstance(source, DistributedSource):
         return source.apply_lazily(
-            source.names if columns is None else columns, worker_function(), beyond=beyond
+            source.names if columns is None else columns, worker_function(), beyond=allows_unknown_labels
         )
-    return answered_frames(source, columns, compute)
+    return apply_to_chunks(source, columns, compute)
 
 
 def to_library_of(values: Any, data: Any) -> Any:
@@ -131,7 +131,7 @@ def _in_polars(column: pd.Series, pl: Any) -> Any:
     return pl.Series(name, values, pl.Enum(list(column.cat.categories)) if texts else None)
 
 
-def answered_frames(
+def apply_to_chunks(
     source: Source, columns: Sequence[str] | None, compute: Callable[[Any], Any]
 ) -> Iterator[pd.DataFrame]:
     """Apply a function to each chunk, and yield its results as frames.
@@ -149,7 +149,7 @@ def answered_frames(
     DataFrame
     """
     with Progress(source.nrows or 0, "rows predicted") as progress:
-        for chunk, path in given_parts(source, columns):
+        for chunk, path in table_chunks(source, columns):
             with naming_file(path):
                 values = compute(chunk)
             progress(len(values))
@@ -180,7 +180,9 @@ def chunk_table(
     Table or None
         None if the chunk is empty.
     """
-    table = Table(data, part=True, is_training=True, n_rows_before=n_rows_before, coded_columns=coded_columns)
+    table = Table(
+        data, is_chunk=True, is_training=True, n_rows_before=n_rows_before, coded_columns=coded_columns
+    )
     # Numeric columns without values in this chunk.
     numeric = ("numeric", "boolean")
     empty_columns = [
@@ -190,7 +192,7 @@ def chunk_table(
     ]
     if empty_columns and table.nrows:
         frame = table.frame(table.names).assign(**dict.fromkeys(empty_columns, np.nan))
-        table = Table(frame, part=True, is_training=True)
+        table = Table(frame, is_chunk=True, is_training=True)
     return table if table.nrows else None
 
 
@@ -222,9 +224,9 @@ class SourceTable(Table):
     def nrows(self) -> int:
         """Number of rows, counted by a pass over one column if the source does not state it."""
         if self._n_rows is None and isinstance(self._source, DistributedSource):
-            self._n_rows = sum(self._source.lengths)
+            self._n_rows = sum(self._source.chunk_row_counts)
         if self._n_rows is None:
-            self._n_rows = sum(table.nrows for table, _ in tables(self._source, self.names[:1]))
+            self._n_rows = sum(table.nrows for table, _ in chunk_tables(self._source, self.names[:1]))
         return self._n_rows
 
     @property
@@ -232,7 +234,7 @@ class SourceTable(Table):
         """Row numbers as labels."""
         return pd.RangeIndex(self.nrows)
 
-    def counted(self, n_rows: int) -> None:
+    def set_row_count(self, n_rows: int) -> None:
         """Store the number of rows that a pass has found."""
         self._n_rows = n_rows
 
@@ -252,7 +254,7 @@ class SourceTable(Table):
         """Return the first chunk with rows, with a column of this name."""
         if name not in self._first.names:
             self.position(name)
-            self._first = next(table for table, _ in tables(self._source))
+            self._first = next(table for table, _ in chunk_tables(self._source))
         return self._first
 
     def take_fingerprint(self, names: Sequence[str]) -> None:
@@ -268,13 +270,13 @@ class SourceTable(Table):
     def native(self, name: str, *, as_codes: bool = False) -> pd.Series:
         """Return a column of all rows, if the memory suffices."""
         self.position(name)
-        refuse_beyond_memory(
+        check_memory(
             4.0 * self.nrows,
             f"Column {name!r} of {self.nrows:,} rows at once",
             "Pass a subset of the rows as a table in memory",
         )
         kinds = {name: self.column_type(name)}
-        chunks = [table.column(name) for table, _ in tables(self._source, [name], kinds)]
+        chunks = [table.column(name) for table, _ in chunk_tables(self._source, [name], kinds)]
         if all(isinstance(chunk.dtype, pd.CategoricalDtype) for chunk in chunks):
             return pd.Series(pd.api.types.union_categoricals(chunks), name=name)
         return pd.concat(chunks, ignore_index=True)
@@ -325,7 +327,7 @@ def learn_source_design(
     learnt = None
     has_kinds = True
     if isinstance(source, DistributedSource):
-        first = Table(source.meta, part=True, is_training=True)
+        first = Table(source.meta, is_chunk=True, is_training=True)
         needs_pass = not parsed.is_plain(first)
     else:
         first = first_table(source, columns)
@@ -368,7 +370,7 @@ def learn_source_design(
         design = replace(design, labels=type_of_labels)
     table = SourceTable(source, data, first)
     if learnt is not None:
-        table.counted(learnt.n_rows)
+        table.set_row_count(learnt.n_rows)
     if design.response_columns == (design.response,):
         # A pass collects numbers as Python objects; restore the dtype of the column.
         dtype = table.dtype(design.response)
@@ -379,9 +381,9 @@ def learn_source_design(
 
 def first_table(source: Source, columns: Sequence[str] | None = None) -> Table:
     """Return the first chunk with rows; raise DataError if there is none."""
-    for table, _ in tables(source, columns):
+    for table, _ in chunk_tables(source, columns):
         return table
-    raise no_rows(source)
+    raise no_rows_error(source)
 
 
 def _collect_rows(
@@ -406,11 +408,11 @@ def _collect_rows(
             ChunkWork(list(settings.columns), partial(_collect_chunk, settings), _CollectedRows.merge)
         )
         if of_workers is None:
-            raise no_rows(source)
+            raise no_rows_error(source)
         return of_workers
     collected = _CollectedRows(settings)
     with Progress(source.nrows or 0, "levels and transforms") as progress:
-        for chunk, path in tables(source, settings.columns):
+        for chunk, path in chunk_tables(source, settings.columns):
             with naming_file(path):
                 collected.collect(chunk)
             progress(chunk.nrows)
@@ -451,7 +453,11 @@ def _collect_labels(
         code: expr for code, expr in parsed.expressions.items() if _depends_on_rows(expr, first)
     }
     are_columns = all(isinstance(expr.root, Column) for expr in learnt_expressions.values())
-    if source.once or isinstance(source, DistributedSource) or not (learnt_expressions and are_columns):
+    if (
+        source.is_single_pass
+        or isinstance(source, DistributedSource)
+        or not (learnt_expressions and are_columns)
+    ):
         return None
     parsed_labels = parsed._replace(expressions=learnt_expressions)
     columns = tuple(dict.fromkeys((*parsed_labels.columns, *parsed_labels.beside)))
@@ -541,7 +547,7 @@ class _CollectedRows:
         merged._has_complete_row = self._has_complete_row
         for frame in other._frames:
             # The rows collected by the other pass contain all of its levels; collect the new ones.
-            merged.collect(Table(frame, part=True, is_training=True))
+            merged.collect(Table(frame, is_chunk=True, is_training=True))
         merged._learnt_frames = [*self._learnt_frames, *other._learnt_frames]
         merged.n_rows = self.n_rows + other.n_rows
         return merged
@@ -598,7 +604,7 @@ class _CollectedRows:
             self._has_complete_row = True
             new_positions.append(positions[:1])
         if len(positions) and self._learnt_columns:
-            refuse_beyond_memory(
+            check_memory(
                 float(self.n_rows * len(self._learnt_columns)),
                 f"The columns of transforms ({self._learnt_columns[0]!r} and others, {self.n_rows:,} rows)",
                 "Transform these columns in the source, or leave the transforms out of the formula",

@@ -16,7 +16,7 @@ import pandas as pd
 from discrim.core.numerics.arrays import Codes, Mask
 from discrim.data.sources.sources import source_of
 from discrim.data.table import Table
-from discrim.design.blocks import Blocks
+from discrim.design.design_rows import DesignRows
 from discrim.design.rows import new_blocks, read_rows, used_codes
 from discrim.errors import DataError, NotSupportedError
 from discrim.formula.formula import ParsedFormula, parse_formula
@@ -25,7 +25,7 @@ MAX_LISTED_NAMES = 3
 """Largest number of names in a message."""
 
 
-def read_within(formula: str, data: Any, column: str, *, levels: Sequence[Any] | None = None) -> Blocks:
+def read_within(formula: str, data: Any, column: str, *, levels: Sequence[Any] | None = None) -> DesignRows:
     """Read a table as deviations from the means of its groups.
 
     The mean of a group includes all rows that are complete in the predictors, with or without a class: the
@@ -68,7 +68,7 @@ def read_within(formula: str, data: Any, column: str, *, levels: Sequence[Any] |
     return read_rows(formula, _subtract_group_means(blocks, table, groups), **options)
 
 
-def _check_design(blocks: Blocks, column: str) -> None:
+def _check_design(blocks: DesignRows, column: str) -> None:
     """Raise an error if the formula reads the column of the groups, or anything but numeric columns."""
     design = blocks.design
     if column in (*design.response_columns, *design.columns):
@@ -101,7 +101,7 @@ def _join_labels(labels: Sequence[Any]) -> str:
     )
 
 
-def new_rows_within(blocks: Blocks, data: Any, column: str) -> Table:
+def deviations_of_new_rows(blocks: DesignRows, data: Any, column: str) -> Table:
     """Return a new table as deviations from the means of its own groups, for a fit to other rows."""
     table = _require_table(data, column)
     new_rows = new_blocks(blocks, table)
@@ -109,16 +109,16 @@ def new_rows_within(blocks: Blocks, data: Any, column: str) -> Table:
     return _subtract_group_means(new_rows, table, _group_codes(table, column, complete, complete))
 
 
-def groups_of(blocks: Blocks, column: str) -> Codes:
+def used_group_codes(blocks: DesignRows, column: str) -> Codes:
     """Groups (n,) of the rows of a table, -1 for those that are not used."""
     groups = pd.factorize(blocks.table.column(column), use_na_sentinel=True)[0]
     return np.where(used_codes(blocks) >= 0, groups, -1)
 
 
-def _complete_row_mask(blocks: Blocks) -> Mask:
+def _complete_row_mask(blocks: DesignRows) -> Mask:
     """Return the mask (n,) of the rows of a table that are complete in the predictors."""
     missing = np.zeros(blocks.table.nrows, dtype=bool)
-    for row_slice, _, missing_in_block in blocks.every_row():
+    for row_slice, _, missing_in_block in blocks.iter_all_rows():
         if missing_in_block is not None:
             missing[row_slice] = missing_in_block
     return ~missing
@@ -132,12 +132,12 @@ def _require_table(data: Any, column: str) -> Table:
         )
     source = None if isinstance(data, Table | pd.DataFrame) else source_of(data)
     if source is not None or (isinstance(data, Table) and data.is_chunk):
-        description = "the source" if source is None else source.what
+        description = "the source" if source is None else source.description
         raise NotSupportedError(
             f"within={column!r} requires all rows of a group, but {description} is read part by part.",
             hint="Pass a DataFrame.",
         )
-    return data if isinstance(data, Table) else Table(data, held=True)
+    return data if isinstance(data, Table) else Table(data, is_stored=True)
 
 
 def _group_codes(table: Table, column: str, complete: Mask, required: Mask) -> Codes:
@@ -182,7 +182,7 @@ def _group_codes(table: Table, column: str, complete: Mask, required: Mask) -> C
     return groups
 
 
-def _subtract_group_means(blocks: Blocks, table: Table, groups: Codes) -> Table:
+def _subtract_group_means(blocks: DesignRows, table: Table, groups: Codes) -> Table:
     """Subtract group means from the columns of the design.
 
     Parameters
@@ -212,4 +212,4 @@ def _subtract_group_means(blocks: Blocks, table: Table, groups: Codes) -> Table:
     values[used] = residuals
     others = [name for name in table.names if name not in names]
     frame = pd.concat([table.frame(others), pd.DataFrame(values, index=table.index, columns=names)], axis=1)
-    return Table(frame[list(table.names)], held=True)
+    return Table(frame[list(table.names)], is_stored=True)

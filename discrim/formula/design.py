@@ -99,7 +99,7 @@ class Spec:
             for factor, coding in product
         )
 
-    def placed(self) -> Iterator[tuple[slice, Product]]:
+    def products_with_columns(self) -> Iterator[tuple[slice, Product]]:
         """Iterate over the products, each with the slice of its columns in the design."""
         stop = 0
         for product in self.products:
@@ -200,13 +200,13 @@ class Design:
         """The left side as text that `grammar.expression` parses."""
         return grammar.quote(self.response) if (self.response,) == self.response_columns else self.response
 
-    def parts(self) -> tuple[DesignTerm, ...]:
+    def design_terms(self) -> tuple[DesignTerm, ...]:
         """Return the terms of the right side, each with its columns."""
         names = {grammar.quote(name): name for name in self.columns}
         if self.spec is None:
             return tuple(DesignTerm(name, grammar.quote(name), (j,)) for j, name in enumerate(self.terms))
         columns: dict[str, tuple[int, ...]] = {}
-        for column_slice, product in self.spec.placed():
+        for column_slice, product in self.spec.products_with_columns():
             text = ":".join(self.spec.factors[factor].code for factor, _ in product)
             columns[text] = columns.get(text, ()) + tuple(range(column_slice.start, column_slice.stop))
         return tuple(

@@ -33,10 +33,10 @@ from discrim.data.values import (
     are_numbers,
     as_floats,
     check_category_precision,
+    format_value,
     largest_rounding_error,
     occurring_labels,
     pandas_column_type,
-    shown,
 )
 from discrim.errors import DataError, FormulaError
 from discrim.formula import grammar
@@ -50,7 +50,7 @@ from discrim.formula.grammar import (
     Node,
     Number,
     Operation,
-    nodes,
+    iter_nodes,
 )
 from discrim.formula.transforms import State, apply, learn, spline_bounds
 
@@ -185,7 +185,7 @@ class RowRange:
         index = self.table.index[self.start : self.stop]
         return index if self.keep is None else index[self.keep]
 
-    def kind(self, name: str) -> ColumnType:
+    def column_type(self, name: str) -> ColumnType:
         """Return the kind of a column, see `Table.column_type`; cached."""
         if name not in self._kinds:
             self._kinds[name] = self.table.column_type(name)
@@ -210,7 +210,7 @@ class RowRange:
             present = self.table.present(name, self.start, self.stop)
             if present is not None:
                 keep &= present if self.keep is None else present[self.keep]
-            elif self.kind(name) in {"numeric", "boolean"}:
+            elif self.column_type(name) in {"numeric", "boolean"}:
                 keep &= ~np.isnan(self._validate_result(name))
             else:
                 keep &= self._column(name).notna().to_numpy()
@@ -245,7 +245,11 @@ class RowRange:
         """
         if name not in self._codes:
             codes_and_labels = self.table.factorized(name)
-            if codes_and_labels is not None and self._used_mask is not None and self.kind(name) == "text":
+            if (
+                codes_and_labels is not None
+                and self._used_mask is not None
+                and self.column_type(name) == "text"
+            ):
                 codes_and_labels = occurring_labels(*codes_and_labels, self._used_mask)
             self._codes[name] = codes_and_labels
         codes_and_labels = self._codes[name]
@@ -256,7 +260,7 @@ class RowRange:
 
     def numbers(self, name: str) -> Floats:
         """Return a numeric or boolean column (m,) as float64; raise a DataError for any other column."""
-        column_type = self.kind(name)
+        column_type = self.column_type(name)
         if column_type not in {"numeric", "boolean"}:
             description = (
                 column_type if column_type in ("text", "categorical") else "neither numbers nor categories"
@@ -272,7 +276,8 @@ class RowRange:
         if not self.lenient and not finite.all() and np.isinf(values).any():
             row = int(np.isinf(values).argmax())
             raise DataError(
-                f"Column {name!r} is {values[row]} at row {shown(self.index[row])}: infinite values are "
+                f"Column {name!r} is {values[row]} at row {format_value(self.index[row])}: infinite values "
+                "are "
                 "not allowed.",
                 hint="Drop the row or mark the value as missing.",
                 columns=(name,),
@@ -282,7 +287,7 @@ class RowRange:
 
     def series(self, name: str) -> pd.Series:
         """Return a column (m,) to be read as categories; integers and booleans keep their type."""
-        column_type = self.kind(name)
+        column_type = self.column_type(name)
         if column_type == "other" and self.table.has_values(name):
             raise DataError(
                 f"Column {name!r} holds {_describe_types(self.table, name)}, which is neither numbers nor "
@@ -390,7 +395,7 @@ def evaluate(
         The factor is not finite at a row, and the rows are not lenient.
     """
     root = expression.root
-    if isinstance(root, Column) and rows.kind(root.name) not in {"numeric", "boolean"}:
+    if isinstance(root, Column) and rows.column_type(root.name) not in {"numeric", "boolean"}:
         return Categories(rows.series(root.name))
     with np.errstate(all="ignore"):
         value = _Evaluation(expression.code, rows, memory, functions).value(root)
@@ -421,10 +426,12 @@ def _check_finite(expression: Expression, rows: RowRange, value: Floats) -> None
     row = int((~finite if value.ndim == 1 else ~finite.all(axis=1)).argmax())
     row_values = np.atleast_1d(value[row])
     result = row_values[~np.isfinite(row_values)][0]
-    column_text = ", ".join(f"{name} = {shown(rows.series(name).iloc[row])}" for name in expression.columns)
+    column_text = ", ".join(
+        f"{name} = {format_value(rows.series(name).iloc[row])}" for name in expression.columns
+    )
     name = expression.root.function if isinstance(expression.root, Call) else ""
     raise DataError(
-        f"{expression.label} is {result} at row {shown(rows.index[row])}, where {column_text}.",
+        f"{expression.label} is {result} at row {format_value(rows.index[row])}, where {column_text}.",
         hint=_HINTS.get(name, "Drop the row, or mark the value as missing."),
         columns=expression.columns,
         rows=(rows.index[row],),
@@ -569,7 +576,7 @@ class _Evaluation:
         if key not in table.function_cache:
             columns = tuple(
                 dict.fromkeys(
-                    column_node.name for column_node in nodes(node) if isinstance(column_node, Column)
+                    column_node.name for column_node in iter_nodes(node) if isinstance(column_node, Column)
                 )
             )
             rows, is_complete = RowRange(table, 0, table.nrows, kinds=self.rows._kinds).complete(columns)
@@ -590,7 +597,7 @@ class _Evaluation:
 
 def _called_functions(node: Node) -> Iterator[str]:
     """Yield the names of the functions that are called within a node."""
-    return (inner_node.function for inner_node in nodes(node) if isinstance(inner_node, Call))
+    return (inner_node.function for inner_node in iter_nodes(node) if isinstance(inner_node, Call))
 
 
 def _describe_types(table: Table, name: str) -> str:
@@ -602,7 +609,7 @@ def _describe_types(table: Table, name: str) -> str:
     kinds = sorted({value_type.__name__ for value_type in types.unique()})
     # The rarest type is most likely the mistake.
     rare_row = int((types == types.value_counts().index[-1]).to_numpy().argmax())
-    example = f"{values.iloc[rare_row]!r} at row {shown(values.index[rare_row])}"
+    example = f"{values.iloc[rare_row]!r} at row {format_value(values.index[rare_row])}"
     return f"values of type {' and '.join(kinds)} ({example})"
 
 
@@ -675,7 +682,7 @@ def learning_rows(
     """
     expressions = tuple(expressions)
     # Reading adjacent columns together is faster than one by one.
-    rows.table.view([name for name in columns if rows.kind(name) == "numeric"])
+    rows.table.view([name for name in columns if rows.column_type(name) == "numeric"])
     if rows.stop - rows.start > N_FIRST_ROWS:
         first, _ = rows.beginning(N_FIRST_ROWS).complete((*columns, *other_columns))
         if first.size and all(_contains_all_labels(expr, first) for expr in expressions):
@@ -702,7 +709,7 @@ def learning_rows(
 def _contains_all_labels(expr: Expression, rows: RowRange) -> bool:
     """Return whether these rows contain every label of a factor, so further rows have nothing to add."""
     root = expr.root
-    if not isinstance(root, Column) or rows.kind(root.name) in {"numeric", "boolean"}:
+    if not isinstance(root, Column) or rows.column_type(root.name) in {"numeric", "boolean"}:
         return isinstance(root, Column)
     factorized = rows.coded(root.name)
     if (
@@ -711,7 +718,7 @@ def _contains_all_labels(expr: Expression, rows: RowRange) -> bool:
         or len(np.unique(factorized[0])) < len(factorized[1])
     ):
         return False
-    return rows.kind(root.name) == "categorical" or not are_numbers(factorized[1]).any()
+    return rows.column_type(root.name) == "categorical" or not are_numbers(factorized[1]).any()
 
 
 def _drop_uncategorized_rows(
@@ -960,8 +967,9 @@ class UserFunctionCall:
                 for values in (expected, partial_result)
             )
             raise FormulaError(
-                f"{self._description} returns {shown(full_value)} for row {shown(index[rows[row_index]])} "
-                f"together with all rows, and {shown(partial_value)} "
+                f"{self._description} returns {format_value(full_value)} for row "
+                f"{format_value(index[rows[row_index]])} "
+                f"together with all rows, and {format_value(partial_value)} "
                 f"{'alone' if len(rows) == 1 else 'together with some rows'}: predictions would depend on "
                 "other "
                 "rows.",
@@ -998,7 +1006,7 @@ def check_functions(functions: Functions | None) -> Functions:
     return functions or {}
 
 
-def recall_functions(names: Sequence[str], functions: Functions | None) -> Functions:
+def select_functions(names: Sequence[str], functions: Functions | None) -> Functions:
     """Select the functions that a fitted design calls from those passed with new data.
 
     Parameters

@@ -632,7 +632,7 @@ def _covariate_columns(parsed: ParsedFormula, names: tuple[str, ...], spec: Spec
     factors = {code for term in parsed.terms[: parsed.covariates] for code in term}
     return tuple(
         name
-        for column_slice, factor_codings in spec.placed()
+        for column_slice, factor_codings in spec.products_with_columns()
         if factors.issuperset(spec.factors[factor].code for factor, _ in factor_codings)
         for name in names[column_slice]
     )
@@ -741,7 +741,7 @@ def learn_spec(
     """
     all_rows = RowRange(table, 0, table.nrows, used=used)
     for name in columns:
-        if all_rows.kind(name) == "other":
+        if all_rows.column_type(name) == "other":
             all_rows.series(name)
     complete_columns = tuple(name for name in other_columns if name in table.names)
     by_factor = incomplete and not any(expr.stateful for expr in expressions.values())
@@ -796,13 +796,13 @@ def learn_spec(
             f"Two columns of the design would have the name {min(duplicates)!r}.",
             hint="Rename a column of the table.",
         )
-    kinds = tuple(all_rows.kind(name) for name in columns)
+    kinds = tuple(all_rows.column_type(name) for name in columns)
     return tuple(names), Spec(kinds, tuple(factors.values()), tuple(codings), tuple(products))
 
 
 def _is_number(expr: Expression, rows: RowRange) -> bool:
     """Return whether a factor is a numeric column."""
-    return isinstance(expr.root, Column) and rows.kind(expr.root.name) in {"numeric", "boolean"}
+    return isinstance(expr.root, Column) and rows.column_type(expr.root.name) in {"numeric", "boolean"}
 
 
 def _learn_factor(
@@ -830,7 +830,7 @@ def _learn_factor(
     description = f"The predictor {expr.label!r}"
     factorized = rows.coded(root.name) if isinstance(root, Column) else None
     if isinstance(root, Column) and factorized is not None:
-        is_text = rows.kind(root.name) == "text"
+        is_text = rows.column_type(root.name) == "text"
         # Unlike categories, text declares no levels: a text without a complete row is not one.
         levels, codes = coded_levels(
             *factorized, description, declared=not is_text, keep_unused=rows.table.is_chunk and not is_text

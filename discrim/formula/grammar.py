@@ -118,7 +118,7 @@ class ScannedFormula:
         return min(text_start + position - code_start, max(last, text_start))
 
 
-def updated(formula: str, earlier: str) -> str:
+def update_formula(formula: str, earlier: str) -> str:
     """Replace each ``.`` of a formula by the same side of an earlier formula, like R's `update`.
 
     Examples
@@ -572,7 +572,7 @@ class Call:
 Node = Column | Number | Negative | Operation | Call
 
 
-def nodes(node: Node) -> Iterator[Node]:
+def iter_nodes(node: Node) -> Iterator[Node]:
     """Yield a node and all nodes within it."""
     yield node
     inner: tuple[Node, ...] = ()
@@ -584,7 +584,7 @@ def nodes(node: Node) -> Iterator[Node]:
         case Call(_, arguments):
             inner = arguments
     for inner_node in inner:
-        yield from nodes(inner_node)
+        yield from iter_nodes(inner_node)
 
 
 @dataclass(frozen=True, slots=True)

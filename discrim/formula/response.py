@@ -23,9 +23,9 @@ from discrim.data.values import (
     coded_levels,
     encode,
     find_levels,
+    format_value,
     label_type,
     occurring_labels,
-    shown,
 )
 from discrim.errors import DataError, EmptyClassWarning, FormulaError, LabelWarning, warn_user
 from discrim.formula.design import Design
@@ -293,7 +293,9 @@ def _validate_levels(levels: Any) -> list[Any]:
 def _warn_of_unweighted(labels: Sequence[Any], table: Table, response: Expression) -> None:
     """Warn of labels whose rows all have a weight of zero, unless the table is a chunk."""
     if labels and not table.is_chunk:
-        listed = ", ".join(map(shown, labels[:8])) + (f" and {len(labels) - 8} more" if labels[8:] else "")
+        listed = ", ".join(map(format_value, labels[:8])) + (
+            f" and {len(labels) - 8} more" if labels[8:] else ""
+        )
         warn_user(
             f"Class {listed} of {response.label!r} has no observations with a weight above 0.",
             EmptyClassWarning,

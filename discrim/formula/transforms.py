@@ -470,7 +470,7 @@ def _basis(function: str, x: Floats, values: Mapping[str, Any]) -> Floats:
     return np.asarray(getattr(patsy, function)(x, **options), dtype=np.float64)
 
 
-LARGEST = sys.float_info.max
+MAX_FLOAT = sys.float_info.max
 
 _OPTIONS = frozenset({"degree", "raw_degree", "include_intercept"})
 """Values of a state that are integers or booleans."""
@@ -526,7 +526,7 @@ def _read_state_value(name: str, value: Any) -> Any:
 def _read_float(value: Any) -> float:
     """Return a value as a float; raise a FormulaError if it is not a finite number."""
     # A JSON integer may have any number of digits; NumPy would convert a long one to an object.
-    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST:
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MAX_FLOAT:
         return float(value)
     raise FormulaError(f"This saved design has {value!r} instead of a number.", hint="Fit the model again.")
 

@@ -249,7 +249,7 @@ class BrierDecomposition(NamedTuple):
     bins: int
 
 
-def judged_residuals(log_odds: Floats, codes: Codes) -> Floats:
+def probability_residuals(log_odds: Floats, codes: Codes) -> Floats:
     """Differences between probability and outcome, accurate even if probabilities round to one.
 
     Parameters
@@ -265,7 +265,7 @@ def judged_residuals(log_odds: Floats, codes: Codes) -> Floats:
 
     Examples
     --------
-    >>> [f"{gap:.4g}" for gap in judged_residuals(np.array([[50.0, -50.0]]), np.array([0]))[0]]
+    >>> [f"{gap:.4g}" for gap in probability_residuals(np.array([[50.0, -50.0]]), np.array([0]))[0]]
     ['-1.929e-22', '1.929e-22']
     """
     own_class = (np.arange(len(codes)), codes)
@@ -277,7 +277,7 @@ def judged_residuals(log_odds: Floats, codes: Codes) -> Floats:
     return residuals
 
 
-def brier_parts(
+def brier_decomposition(
     proba: Floats, true: NDArray[np.bool_], bins: int = 10, weights: Floats | None = None
 ) -> BrierDecomposition:
     """Brier score of one class and its decomposition over bins.
@@ -299,7 +299,7 @@ def brier_parts(
 
     Examples
     --------
-    >>> parts = brier_parts(np.array([0.2, 0.2, 0.8, 0.8]), np.array([False, True, True, True]), bins=2)
+    >>> parts = brier_decomposition(np.array([0.2, 0.2, 0.8, 0.8]), np.array([False, True, True, True]), bins=2)
     >>> [round(part, 4) for part in parts[:4]]
     [0.19, 0.065, 0.0625, 0.1875]
     """
@@ -328,7 +328,7 @@ MAX_SQUARED_LOSS = 1e100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class JudgedRows:
+class EvaluatedRows:
     """Rows on which a rule is evaluated.
 
     Attributes
@@ -355,7 +355,7 @@ class JudgedRows:
         """Sum of weights (K,) by class."""
         return np.bincount(self.codes, self.weights, self.n_classes).astype(np.float64)
 
-    def shares(self) -> Floats:
+    def row_weights(self) -> Floats:
         """Weight (m,) of each row in a mean; with a prior, classes are reweighted to it."""
         if self.prior is None:
             return self.weights
@@ -364,13 +364,13 @@ class JudgedRows:
         return np.asarray(self.weights * factor[self.codes])
 
 
-def loss_rate(
+def mean_loss_interval(
     losses: Floats,
-    test_rows: JudgedRows,
+    test_rows: EvaluatedRows,
     level: float,
     *,
-    counts: bool,
-    if_wrong: Floats | None = None,
+    is_zero_one: bool,
+    losses_if_wrong: Floats | None = None,
 ) -> tuple[float, float, float, float]:
     """Return the mean of losses, its standard error and its interval.
 
@@ -391,15 +391,15 @@ def loss_rate(
     mean, se, low, high : float
         All except the mean are NaN if there is a single group.
     """
-    row_weights = test_rows.shares()
+    row_weights = test_rows.row_weights()
     total_weight = float(row_weights.sum())
     # A row of weight zero may have an infinite loss.
     losses = np.where(row_weights > 0, losses, 0.0)
     largest = float(np.abs(losses).max(initial=0.0))
     if MAX_SQUARED_LOSS < largest < np.inf:
-        scaled_if_wrong = None if if_wrong is None else if_wrong / largest
-        mean, se, low, high = loss_rate(
-            losses / largest, test_rows, level, counts=counts, if_wrong=scaled_if_wrong
+        scaled_if_wrong = None if losses_if_wrong is None else losses_if_wrong / largest
+        mean, se, low, high = mean_loss_interval(
+            losses / largest, test_rows, level, is_zero_one=is_zero_one, losses_if_wrong=scaled_if_wrong
         )
         return mean * largest, se * largest, low * largest, high * largest
     mean = float(row_weights @ losses) / total_weight if total_weight else np.nan
@@ -417,10 +417,12 @@ def loss_rate(
             return mean, np.nan, np.nan, np.nan
         variance = float(cluster_sums @ cluster_sums) / total_weight**2 * n_units / (n_units - 1)
     se = float(np.sqrt(variance))
-    if not counts:
+    if not is_zero_one:
         low, high = log_interval(mean, variance, level)
-        if if_wrong is not None:
-            high = float(np.fmax(high, mean + _unobserved_loss_limit(if_wrong, test_rows, n_units, level)))
+        if losses_if_wrong is not None:
+            high = float(
+                np.fmax(high, mean + _unobserved_loss_limit(losses_if_wrong, test_rows, n_units, level))
+            )
             low = 0.0 if mean == 0 else low
         return mean, se, low, high
     if clusters is None and test_rows.prior is not None:
@@ -429,7 +431,9 @@ def loss_rate(
     return mean, se, *effective_interval(mean, variance, rows, n_units, level)
 
 
-def _class_statistics(values: Floats, test_rows: JudgedRows, prior: Floats) -> tuple[Floats, Floats, Floats]:
+def _class_statistics(
+    values: Floats, test_rows: EvaluatedRows, prior: Floats
+) -> tuple[Floats, Floats, Floats]:
     """Statistics of the classes that contribute to a mean under a prior.
 
     Parameters
@@ -453,7 +457,7 @@ def _class_statistics(values: Floats, test_rows: JudgedRows, prior: Floats) -> t
 
 
 def _unobserved_loss_limit(
-    losses_if_wrong: Floats, test_rows: JudgedRows, n_units: float, level: float
+    losses_if_wrong: Floats, test_rows: EvaluatedRows, n_units: float, level: float
 ) -> float:
     """Return the upper limit of the mean loss due to wrong labels if no wrong label is observed.
 
@@ -471,7 +475,7 @@ def _unobserved_loss_limit(
     -------
     float
     """
-    row_weights = test_rows.shares()
+    row_weights = test_rows.row_weights()
     losses_if_wrong = np.where(row_weights > 0, losses_if_wrong, 0.0)
     if test_rows.prior is None or test_rows.clusters is not None:
         return (
@@ -482,7 +486,7 @@ def _unobserved_loss_limit(
     return float(np.sqrt(((pi * limits * means) ** 2).sum()))
 
 
-def runner_up(scores: Floats) -> Codes:
+def second_best_class(scores: Floats) -> Codes:
     """Class with the second largest score of each row.
 
     Parameters
@@ -495,13 +499,13 @@ def runner_up(scores: Floats) -> Codes:
 
     Examples
     --------
-    >>> runner_up(np.array([[0.1, 0.7, 0.2], [0.5, 0.4, 0.1]])).tolist()
+    >>> second_best_class(np.array([[0.1, 0.7, 0.2], [0.5, 0.4, 0.1]])).tolist()
     [2, 1]
     """
     return np.asarray(np.argpartition(scores, -2, axis=1)[:, -2])
 
 
-def _variance_of_mean(losses: Floats, test_rows: JudgedRows, mean: float) -> float:
+def _variance_of_mean(losses: Floats, test_rows: EvaluatedRows, mean: float) -> float:
     """Variance of the mean loss of independent rows.
 
     Parameters
@@ -609,7 +613,7 @@ def log_odds_against_rest(scores: Floats) -> Floats:
         return np.asarray(scores - log_other_sums)
 
 
-def recalibrated(
+def estimate_recalibration(
     log_odds: Floats, codes: Codes, weights: Floats | None = None, *, sampled: bool = True
 ) -> Recalibration:
     """Estimate the recalibration slope and, for two classes, the intercept.
@@ -633,7 +637,7 @@ def recalibrated(
     --------
     >>> odds = np.repeat([-2.0, -1.0, 1.0, 2.0], 10)
     >>> came_true = np.concatenate([np.arange(10) < hits for hits in (3, 4, 6, 7)]).astype(int)
-    >>> round(recalibrated(np.column_stack([-odds, odds]), came_true).slope[0], 4)
+    >>> round(estimate_recalibration(np.column_stack([-odds, odds]), came_true).slope[0], 4)
     0.4196
     """
     weights = np.ones(len(codes)) if weights is None else weights

@@ -52,7 +52,7 @@ MAX_HALVINGS = 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ClassShares:
+class ClassProportions:
     """Maximum likelihood estimates of class proportions.
 
     Attributes
@@ -66,14 +66,14 @@ class ClassShares:
         Whether the slopes satisfy the conditions of a maximum up to the tolerance.
     """
 
-    shares: Floats
+    proportions: Floats
     slope: Floats
     em_steps: int
     newton_steps: int
     converged: bool
 
 
-def densities_over_best(scores: Floats) -> Floats:
+def densities_relative_to_best(scores: Floats) -> Floats:
     """Densities relative to the largest one of each row.
 
     Parameters
@@ -91,7 +91,7 @@ def densities_over_best(scores: Floats) -> Floats:
     return np.asarray(np.exp(relative_densities, out=relative_densities))
 
 
-def class_shares(
+def estimate_class_proportions(
     densities: Floats,
     start: Floats,
     weights: Floats | None = None,
@@ -99,7 +99,7 @@ def class_shares(
     tol: float = 1e-10,
     maxiter: int = 200,
     progress: Callable[[float], object] = lambda n_steps: None,
-) -> ClassShares:
+) -> ClassProportions:
     """Estimate class proportions by maximum likelihood.
 
     Parameters
@@ -124,7 +124,7 @@ def class_shares(
     Examples
     --------
     >>> densities = np.array([[1.0, 0.5], [1.0, 0.5], [0.25, 1.0]])
-    >>> estimated = class_shares(densities, np.array([0.5, 0.5]))
+    >>> estimated = estimate_class_proportions(densities, np.array([0.5, 0.5]))
     >>> estimated.shares.round(4).tolist(), estimated.converged
     ([0.5556, 0.4444], True)
     """
@@ -153,7 +153,9 @@ def class_shares(
             if polished_point.max_violation < point.max_violation
             else (point, n_newton_steps)
         )
-    return ClassShares(point.proportions, point.slope, n_em_steps, n_newton_steps, point.max_violation <= tol)
+    return ClassProportions(
+        point.proportions, point.slope, n_em_steps, n_newton_steps, point.max_violation <= tol
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -289,7 +291,7 @@ def _quadratic_program(information: Floats, proportions: Floats, slope: Floats) 
     return np.asarray(scale * y)
 
 
-def covariance_of_shares(
+def covariance_of_proportions(
     densities: Floats, proportions: Floats, weights: Floats | None = None
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """Covariance of estimated proportions, and which of them the rows identify.
@@ -374,7 +376,7 @@ def _root_of_differences(
     return root, np.sqrt(squares)
 
 
-def ratio_to_prior(
+def prior_ratio_test(
     densities: Floats, proportions: Floats, prior: Floats, weights: Floats | None = None
 ) -> TestResult:
     """Likelihood-ratio test that the proportions equal a positive prior.
@@ -405,7 +407,7 @@ def ratio_to_prior(
 
 def profile_limits(
     densities: Floats,
-    estimated: ClassShares,
+    estimated: ClassProportions,
     class_index: int,
     level: float,
     weights: Floats | None = None,
@@ -435,8 +437,8 @@ def profile_limits(
     low, high : float
     """
     quantile = float(scipy.special.chdtri(1, 1 - level))
-    mixture = densities @ estimated.shares
-    estimate = float(estimated.shares[class_index])
+    mixture = densities @ estimated.proportions
+    estimate = float(estimated.proportions[class_index])
     others = np.delete(np.arange(densities.shape[1]), class_index)
     start = np.full(len(others), 1.0 / len(others))
 
@@ -446,8 +448,8 @@ def profile_limits(
         if not (top > np.finfo(float).tiny).all():
             return np.inf
         mixed /= top[:, None]
-        refitted = class_shares(mixed, start, weights, tol=tol, maxiter=maxiter)
-        log_ratios = _log_ratio(mixture, top * (mixed @ refitted.shares))
+        refitted = estimate_class_proportions(mixed, start, weights, tol=tol, maxiter=maxiter)
+        log_ratios = _log_ratio(mixture, top * (mixed @ refitted.proportions))
         return 2.0 * float(log_ratios.sum() if weights is None else weights @ log_ratios) - quantile
 
     return _bracketed_root(deviance_excess, estimate, 0.0), _bracketed_root(deviance_excess, estimate, 1.0)

@@ -39,7 +39,7 @@ from discrim.inference.calibration import log_odds_against_rest
 SetScore = Literal["lac", "aps", "margin"]
 
 
-def strangeness(scores: Floats, score: SetScore, class_fractions: Floats | None = None) -> Floats:
+def nonconformity_scores(scores: Floats, score: SetScore, class_fractions: Floats | None = None) -> Floats:
     """Nonconformity scores of rows for each class; larger values are less typical.
 
     "lac" is one minus the posterior (Sadinle, Lei & Wasserman, 2019, Journal of the American Statistical
@@ -64,11 +64,11 @@ def strangeness(scores: Floats, score: SetScore, class_fractions: Floats | None 
     Examples
     --------
     >>> logs = np.log(np.array([[0.7, 0.2, 0.1]]))
-    >>> (1 / (1 + np.exp(-strangeness(logs, "lac")))).round(6).tolist()
+    >>> (1 / (1 + np.exp(-nonconformity_scores(logs, "lac")))).round(6).tolist()
     [[0.3, 0.8, 0.9]]
-    >>> (1 - np.exp(-strangeness(logs, "aps"))).round(6).tolist()
+    >>> (1 - np.exp(-nonconformity_scores(logs, "aps"))).round(6).tolist()
     [[0.7, 0.9, 1.0]]
-    >>> strangeness(np.array([[2.0, -1.0, 0.5]]), "margin").tolist()
+    >>> nonconformity_scores(np.array([[2.0, -1.0, 0.5]]), "margin").tolist()
     [[-1.5, 3.0, 1.5]]
     """
     missing = np.isnan(scores).any(axis=1)
@@ -142,12 +142,12 @@ class Reference:
         )
 
 
-def p_values(
+def conformal_pvalues(
     reference: Reference,
     scores: Floats,
     *,
     left_out: tuple[Floats, Floats] | None = None,
-    shares: Floats | None = None,
+    tie_weights: Floats | None = None,
 ) -> Floats:
     """Conformal p-values of scores.
 
@@ -169,23 +169,23 @@ def p_values(
     Examples
     --------
     >>> reference = Reference.of(np.array([1.0, 2.0, 2.0, 5.0]))
-    >>> p_values(reference, np.array([0.0, 2.0, 6.0])).tolist()
+    >>> conformal_pvalues(reference, np.array([0.0, 2.0, 6.0])).tolist()
     [1.0, 0.8, 0.2]
     """
     reference_scores, removed_weights = (scores, np.zeros(len(scores))) if left_out is None else left_out
     total = reference.total - removed_weights
     reached = reference.total_weight_at_least(scores) - removed_weights * (reference_scores >= scores)
-    if shares is None:
+    if tie_weights is None:
         p = (reached + 1.0) / (total + 1.0)
     else:
         above = reference.total_weight_at_least(scores, above=True) - removed_weights * (
             reference_scores > scores
         )
-        p = (above + shares * (reached - above + 1.0)) / (total + 1.0)
+        p = (above + tie_weights * (reached - above + 1.0)) / (total + 1.0)
     return np.where(np.isnan(scores), np.nan, p)
 
 
-def miss_share(level: float) -> float:
+def miss_probability(level: float) -> float:
     """Return 1 - level rounded to its decimal representation, for example 0.05 for 0.95.
 
     A p-value that equals this proportion exactly is then not treated as larger.
@@ -193,12 +193,12 @@ def miss_share(level: float) -> float:
     return float(1 - Fraction(repr(float(level))))
 
 
-def least_rows(level: float) -> int:
+def min_calibration_rows(level: float) -> int:
     """Minimum number of calibration rows; with fewer every p-value exceeds 1 - level and every set is full.
 
     Examples
     --------
-    >>> least_rows(0.95), least_rows(0.9), least_rows(2 / 3)
+    >>> min_calibration_rows(0.95), min_calibration_rows(0.9), min_calibration_rows(2 / 3)
     (19, 9, 2)
     """
     return ceil(1 / (1 - Fraction(repr(float(level))))) - 1

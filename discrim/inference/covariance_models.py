@@ -57,13 +57,13 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import Covariance, pooled, separate
+from discrim.core.covariance.covariance import Covariance, class_covariances, pooled_covariance
 from discrim.core.covariance.factor import Factors
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats, svd
 from discrim.core.numerics.special import chi2_sf, f_sf
 from discrim.core.rules.gaussian import log_likelihood
-from discrim.core.rules.rules import logs_of_prior
+from discrim.core.rules.rules import log_of_prior
 from discrim.errors import ConvergenceWarning, NotSupportedError, warn_user
 from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, chi_square_test
@@ -169,13 +169,15 @@ def log_determinant_table(
         half = (nu - np.arange(p)) / 2
         bias = float(scipy.special.psi(half).sum() + p * np.log(2 / nu))
         se = float(np.sqrt(scipy.special.polygamma(1, half).sum()))
-        low, high = (value - quantile(tail, nu, p) for tail in ((1 + level) / 2, (1 - level) / 2))
+        low, high = (
+            value - log_determinant_quantile(tail, nu, p) for tail in ((1 + level) / 2, (1 - level) / 2)
+        )
         rows.append((value, value - bias, se, low, high, nu))
     columns = ["logdet", "debiased", "se", "low", "high", "df"]
     return pd.DataFrame(rows, index=index, columns=columns)
 
 
-def quantile(probability: float, nu: float, p: int) -> float:
+def log_determinant_quantile(probability: float, nu: float, p: int) -> float:
     """Quantile of ln|S| - ln|Sigma| for normal rows; for one column a function of the chi-square quantile.
 
     Parameters
@@ -194,7 +196,7 @@ def quantile(probability: float, nu: float, p: int) -> float:
     Examples
     --------
     >>> from scipy import stats
-    >>> round(quantile(0.975, 9, 1), 6) == round(float(np.log(stats.chi2.ppf(0.975, 9) / 9)), 6)
+    >>> round(log_determinant_quantile(0.975, 9, 1), 6) == round(float(np.log(stats.chi2.ppf(0.975, 9) / 9)), 6)
     True
     """
     if p == 1:
@@ -580,7 +582,7 @@ MAX_VARIANCE_RATIO = 1e14
 """Ratio of variances above which the axes of small variances are lost in rounding."""
 
 
-def covariance_ladder(
+def covariance_hierarchy(
     moments: ClassMoments, prior: Floats, *, estimated_prior: bool, factors: Sequence[Factors] = ()
 ) -> pd.DataFrame:
     """Fit every model of the hierarchy to moments by class, each of full rank.
@@ -611,7 +613,7 @@ def covariance_ladder(
     >>> iris = load_iris()
     >>> codes, x = np.repeat([0, 1, 2], 50), iris.iloc[:, :4].to_numpy()
     >>> moments = ClassMoments.from_block(x, codes, n_classes=3, spread="class")
-    >>> table = covariance_ladder(moments, np.full(3, 1 / 3), estimated_prior=True)
+    >>> table = covariance_hierarchy(moments, np.full(3, 1 / 3), estimated_prior=True)
     >>> table[["df", "llf", "LR", "LR_df"]].round(2)
                                  df     llf      LR  LR_df
     model
@@ -637,7 +639,7 @@ def covariance_ladder(
     table = pd.DataFrame(index=pd.Index(list(n_parameters), name="model"))
     n_other_parameters = k * p + (k - 1 if estimated_prior else 0)
     table["df"] = [n_other_parameters + number for number in n_parameters.values()]
-    table["llf"] = [log_likelihood(moments, logdets[name], logs_of_prior(prior)) for name in n_parameters]
+    table["llf"] = [log_likelihood(moments, logdets[name], log_of_prior(prior)) for name in n_parameters]
     table["aic"] = 2 * table["df"] - 2 * table["llf"]
     table["bic"] = np.log(moments.total) * table["df"] - 2 * table["llf"]
     # Use the determinants; differences of likelihoods would cancel.
@@ -700,10 +702,10 @@ def _factor_row(
     if model.fault() is not None:
         return row
     logdets = np.array([c.logdet for c in model.covariances(counts)])
-    llf = log_likelihood(moments, logdets, logs_of_prior(prior))
+    llf = log_likelihood(moments, logdets, log_of_prior(prior))
     row |= {"llf": llf, "aic": 2 * df - 2 * llf, "bic": np.log(moments.total) * df - 2 * llf}
     df_difference = n_free_parameters - df
-    if model.wanted.found != "given" or not df_difference:
+    if model.options.method != "given" or not df_difference:
         return row
     ratio = float(counts @ logdets - free_logdets)
     pvalue = float(chi2_sf(np.array([ratio]), np.array([df_difference]))[0])
@@ -714,8 +716,8 @@ def _log_determinants(moments: ClassMoments) -> dict[str, Floats]:
     """Log-determinants (K,) of the covariances of each model, in the coordinates of the moments."""
     p = moments.n_columns
     counts = moments.counts
-    common = pooled(moments, moments.total)
-    by_class = separate(moments, counts)
+    common = pooled_covariance(moments, moments.total)
+    by_class = class_covariances(moments, counts)
     log_scale = np.log(moments.scale)
     scale_term = 2.0 * float(log_scale.sum())
     log_variances = 2.0 * (np.log(common.sd) - log_scale)

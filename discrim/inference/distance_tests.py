@@ -43,10 +43,10 @@ import numpy as np
 import scipy
 from scipy.spatial.distance import pdist, squareform
 
-from discrim.core.numerics.arrays import Codes, Floats, Mask, refuse_beyond_memory
+from discrim.core.numerics.arrays import Codes, Floats, Mask, check_memory
 from discrim.core.numerics.progress import Progress
-from discrim.inference.manova import TestType, adjusting_terms, spans
-from discrim.inference.resampling import MAX_CHUNK_ELEMENTS, Shuffle
+from discrim.inference.manova import TestType, adjusting_terms, orthonormal_bases
+from discrim.inference.resampling import MAX_CHUNK_ELEMENTS, LabelPermutation
 
 Metric = Literal[
     "euclidean", "manhattan", "bray-curtis", "jaccard", "gower", "canberra", "hellinger", "cosine"
@@ -62,7 +62,7 @@ N_SQUARE_ARRAYS = 5
 """Number of n by n tables in memory while distances are converted to products."""
 
 
-def refused(metric: Metric, x: Floats) -> tuple[str, Mask]:
+def find_undefined_distances(metric: Metric, x: Floats) -> tuple[str, Mask]:
     """Check whether a metric is defined for all pairs of rows.
 
     A row of zeros has no profile ("hellinger") and no angle ("cosine"). For the other metrics that compare
@@ -94,7 +94,7 @@ def refused(metric: Metric, x: Floats) -> tuple[str, Mask]:
     return "two rows are all zero", zero_rows if zero_rows[:, 0].sum() > 1 else no_values
 
 
-def distances(x: Floats, metric: Metric) -> Floats:
+def pairwise_distances(x: Floats, metric: Metric) -> Floats:
     """Compute distances between rows that passed `refused`.
 
     The definitions agree with scipy, with three exceptions that follow R's vegan: Canberra's distance is the
@@ -112,14 +112,16 @@ def distances(x: Floats, metric: Metric) -> Floats:
 
     Examples
     --------
-    >>> distances(np.array([[1.0, 0.0], [2.0, 2.0]]), "bray-curtis")[0].round(3).tolist()
+    >>> pairwise_distances(np.array([[1.0, 0.0], [2.0, 2.0]]), "bray-curtis")[0].round(3).tolist()
     [0.0, 0.6]
     """
     if metric == "hellinger":
-        return distances(_row_profiles(x), "euclidean")
+        return pairwise_distances(_row_profiles(x), "euclidean")
     if metric == "gower":
         column_ranges = np.ptp(x, axis=0)
-        return distances(x / np.where(column_ranges > 0, column_ranges, 1.0) / x.shape[1], "manhattan")
+        return pairwise_distances(
+            x / np.where(column_ranges > 0, column_ranges, 1.0) / x.shape[1], "manhattan"
+        )
     scipy_metric = {"manhattan": "cityblock", "bray-curtis": "braycurtis", "jaccard": "braycurtis"}.get(
         metric, metric
     )
@@ -155,17 +157,17 @@ class RowSpace:
     total: float
 
     @classmethod
-    def of_rows(cls, rows: Floats) -> RowSpace:
+    def from_rows(cls, rows: Floats) -> RowSpace:
         """Build from rows (n, k) with Euclidean distances."""
         centred = rows - rows.mean(axis=0)
         total = float((centred**2).sum())
         if centred.shape[1] <= len(rows):
             return cls(centred, False, total)
-        refuse_square(len(rows))
+        check_distance_memory(len(rows))
         return cls(centred @ centred.T, True, total)
 
     @classmethod
-    def of_distances(cls, between: Floats) -> RowSpace:
+    def from_distances(cls, between: Floats) -> RowSpace:
         """Build from distances (n, n)."""
         products = -0.5 * between**2
         products -= products.mean(axis=0)
@@ -173,20 +175,20 @@ class RowSpace:
         return cls(products, True, float(np.trace(products)))
 
     @classmethod
-    def by_metric(cls, x: Floats, metric: Metric) -> RowSpace:
+    def from_metric(cls, x: Floats, metric: Metric) -> RowSpace:
         """Build from rows x (n, p) and a metric; raise DataError if the distances do not fit into memory."""
         if metric in ("euclidean", "hellinger"):
-            return cls.of_rows(x if metric == "euclidean" else _row_profiles(x))
-        refuse_square(len(x))
-        return cls.of_distances(distances(x, metric))
+            return cls.from_rows(x if metric == "euclidean" else _row_profiles(x))
+        check_distance_memory(len(x))
+        return cls.from_distances(pairwise_distances(x, metric))
 
-    def squares(self, directions: Floats) -> Floats:
+    def sums_of_squares(self, directions: Floats) -> Floats:
         """Sums of squares (d,) in orthonormal directions (n, d), each a contrast of the rows."""
         if self.are_products:
             return np.asarray(np.einsum("ij,ij->j", self.values @ directions, directions))
         return np.asarray(((self.values.T @ directions) ** 2).sum(axis=0))
 
-    def axes(self) -> tuple[Floats, Floats]:
+    def principal_coordinates(self) -> tuple[Floats, Floats]:
         """Principal coordinates of the rows.
 
         The squared distance of two rows is the sum of squared differences of the coordinates, with a negative
@@ -212,9 +214,9 @@ class RowSpace:
         ]
 
 
-def refuse_square(n: int) -> None:
+def check_distance_memory(n: int) -> None:
     """Raise a DataError if the distances between n rows do not fit into memory."""
-    refuse_beyond_memory(
+    check_memory(
         N_SQUARE_ARRAYS * float(n) ** 2,
         f"The distances between {n:,} rows",
         'Take a sample of the rows, or distance="euclidean", which needs no table of distances',
@@ -231,22 +233,22 @@ class Directions:
         Distinct design row of each row, numbered from 0.
     values : (cells, d) float
         Directions at the distinct design rows.
-    whole : (w,) int
+    model_index : (w,) int
         Positions of the directions of the whole model.
-    terms : tuple of (q,) int
+    term_indices : tuple of (q,) int
         Positions of the directions of each term.
-    df : int
+    df_resid : int
         Residual degrees of freedom.
     """
 
     cells: Codes
     values: Floats
-    whole: Codes
-    terms: tuple[Codes, ...]
-    df: int
+    model_index: Codes
+    term_indices: tuple[Codes, ...]
+    df_resid: int
 
     @classmethod
-    def of(
+    def from_design(
         cls,
         x: Floats,
         groups: Sequence[Sequence[int]],
@@ -271,14 +273,16 @@ class Directions:
         Directions
         """
         _, first_rows, cells = np.unique(x, axis=0, return_index=True, return_inverse=True)
-        bases = spans(x, [[0], *groups])[1:]
+        bases = orthonormal_bases(x, [[0], *groups])[1:]
         ends = np.cumsum([basis.shape[1] for basis in bases])
         model_index = np.arange(ends[-1])
         term_indices = list(np.split(np.arange(ends[-1]), ends[:-1]))
         for t, group in enumerate(groups):
             adjusted_for = adjusting_terms(t, test_type, factors)
             if adjusted_for != list(range(t)):
-                basis = spans(x, [[0, *(column for j in adjusted_for for column in groups[j])], group])[1]
+                basis = orthonormal_bases(
+                    x, [[0, *(column for j in adjusted_for for column in groups[j])], group]
+                )[1]
                 start = sum(earlier_basis.shape[1] for earlier_basis in bases)
                 term_indices[t] = np.arange(start, start + basis.shape[1])
                 bases.append(basis)
@@ -306,12 +310,12 @@ class RowShuffle:
         Cells of the rows for each label.
     """
 
-    shuffle: Shuffle
+    shuffle: LabelPermutation
     members: Codes
     patterns: Codes
 
     @classmethod
-    def of(cls, cells: Codes, units: Codes | None, blocks: Codes | None) -> RowShuffle:
+    def from_cells(cls, cells: Codes, units: Codes | None, blocks: Codes | None) -> RowShuffle:
         """Build the permutations.
 
         Parameters
@@ -333,26 +337,28 @@ class RowShuffle:
             members = np.argsort(units, kind="stable").reshape(int(units.max()) + 1, -1)
         patterns, labels = np.unique(cells[members], axis=0, return_inverse=True)
         within = None if blocks is None else blocks[members[:, 0]]
-        return cls(Shuffle.of(labels.reshape(-1), None, within), members, patterns)
+        return cls(LabelPermutation.from_codes(labels.reshape(-1), None, within), members, patterns)
 
-    def labellings(self) -> float:
+    def n_labellings(self) -> float:
         """Number of distinct labellings; infinite if it exceeds the range of float64."""
         return float(np.round(np.exp(logs))) if (logs := self.shuffle.log_labellings()) < 700 else np.inf
 
-    def drawn(self, n_permutations: int, seed: int) -> Iterator[Codes]:
+    def iter_cells(self, n_permutations: int, seed: int) -> Iterator[Codes]:
         """Yield the cells (n,) for random permutations, or for all other labellings if there are few."""
-        if self.labellings() <= n_permutations + 1:
-            labellings = iter(self.shuffle.every())
+        if self.n_labellings() <= n_permutations + 1:
+            labellings = iter(self.shuffle.iter_labellings())
             observed_labels = self.shuffle.labels
             yield from (
-                self._cells(labels) for labels in labellings if not np.array_equal(labels, observed_labels)
+                self._cells_from_labels(labels)
+                for labels in labellings
+                if not np.array_equal(labels, observed_labels)
             )
             return
         rng = np.random.default_rng(seed)
         for _ in range(n_permutations):
-            yield self._cells(self.shuffle.codes(rng))
+            yield self._cells_from_labels(self.shuffle.codes(rng))
 
-    def fixed(self, x: Floats, groups: Sequence[Sequence[int]]) -> Mask:
+    def invariant_terms(self, x: Floats, groups: Sequence[Sequence[int]]) -> Mask:
         """Mask (t,) of the terms that no permutation changes: their columns are constant within blocks."""
         blocks = self.shuffle.blocks
         unit_designs = x[self.members]
@@ -360,7 +366,7 @@ class RowShuffle:
         is_constant = (unit_designs == unit_designs[first_units]).all(axis=(0, 1))
         return np.array([bool(is_constant[list(group)].all()) for group in groups])
 
-    def _cells(self, labels: Codes) -> Codes:
+    def _cells_from_labels(self, labels: Codes) -> Codes:
         """Cells (n,) of the rows for the labels of the units."""
         cells = np.empty(self.members.size, dtype=np.intp)
         cells[self.members] = self.patterns[labels]
@@ -406,16 +412,16 @@ class PermutedTerms:
         Sums of squares of the terms, and of the residuals.
     f : (t,) float
         Pseudo-F.
-    drawn : (B, t) float
+    permuted_f : (B, t) float
         Pseudo-F of the permutations.
     """
 
     squares: Floats
     f: Floats
-    drawn: Floats
+    permuted_f: Floats
 
 
-def pvalues(observed: Floats, permuted: Floats) -> Floats:
+def permutation_pvalues(observed: Floats, permuted: Floats) -> Floats:
     """Permutation p-values (1 + b) / (1 + B), with b the number of statistics at least as large as observed.
 
     Parameters
@@ -432,7 +438,7 @@ def pvalues(observed: Floats, permuted: Floats) -> Floats:
 
     Examples
     --------
-    >>> pvalues(np.array([2.0, np.nan]), np.array([[2.0 - 1e-12, 1.0], [1.0, 1.0], [3.0, 1.0]])).tolist()
+    >>> permutation_pvalues(np.array([2.0, np.nan]), np.array([[2.0 - 1e-12, 1.0], [1.0, 1.0], [3.0, 1.0]])).tolist()
     [0.75, nan]
     """
     threshold = np.where(
@@ -444,7 +450,7 @@ def pvalues(observed: Floats, permuted: Floats) -> Floats:
     return np.where(np.isnan(observed), np.nan, (1 + n_larger) / (1 + len(permuted)))
 
 
-def permuted_terms(
+def permutation_term_tests(
     space: RowSpace, model: Directions, orders: Iterator[Codes], n_permutations: float
 ) -> PermutedTerms:
     """Compute the pseudo-F of each term for the rows and for their permutations.
@@ -488,25 +494,29 @@ def _pseudo_f(space: RowSpace, model: Directions, cells: Codes) -> tuple[Floats,
     """
     n, n_permutations = cells.shape
     n_directions = model.values.shape[1]
-    direction_squares = space.squares(model.values[cells].reshape(n, n_permutations * n_directions)).reshape(
-        n_permutations, n_directions
-    )
+    direction_squares = space.sums_of_squares(
+        model.values[cells].reshape(n, n_permutations * n_directions)
+    ).reshape(n_permutations, n_directions)
     squares = np.stack(
-        [direction_squares[:, term_index].sum(axis=1) for term_index in (*model.terms, model.whole)], axis=1
+        [
+            direction_squares[:, term_index].sum(axis=1)
+            for term_index in (*model.term_indices, model.model_index)
+        ],
+        axis=1,
     )
     residual_squares = space.total - squares[:, -1]
     # The residuals of a saturated fit are rounding errors, and F is undefined.
     squares[:, -1] = np.where(np.abs(residual_squares) > ZERO_TOLERANCE * space.total, residual_squares, 0.0)
-    df = np.array([len(term_index) for term_index in model.terms], dtype=np.float64)
+    df = np.array([len(term_index) for term_index in model.term_indices], dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return squares, squares[:, :-1] / df / (squares[:, -1:] / model.df)
+        return squares, squares[:, :-1] / df / (squares[:, -1:] / model.df_resid)
 
 
 STATISTICS = ("pillai", "wilks", "hotelling-lawley", "roy")
 """Names of the multivariate statistics, in the order of the columns of `permuted_statistics`."""
 
 
-def permuted_statistics(
+def permutation_statistics_pvalues(
     y: Floats, model: Directions, orders: Iterator[Codes], n_permutations: float
 ) -> Floats:
     """Permutation p-values of four multivariate statistics for each term.
@@ -537,9 +547,9 @@ def permuted_statistics(
         return np.stack(
             [
                 _statistics_from_correlations(
-                    _squared_canonical_correlations(products, model.whole, term_index)
+                    _squared_canonical_correlations(products, model.model_index, term_index)
                 )
-                for term_index in model.terms
+                for term_index in model.term_indices
             ],
             axis=1,
         )
@@ -549,7 +559,9 @@ def permuted_statistics(
         statistics(cells).reshape(cells.shape[1], -1)
         for cells in stack_permutations(orders, n * n_directions + 3 * p * p, n_permutations)
     ]
-    return pvalues(observed[0], np.concatenate(permuted)).reshape(len(model.terms), len(STATISTICS))
+    return permutation_pvalues(observed[0], np.concatenate(permuted)).reshape(
+        len(model.term_indices), len(STATISTICS)
+    )
 
 
 def _squared_canonical_correlations(products: Floats, model_index: Codes, term_index: Codes) -> Floats:
@@ -620,7 +632,9 @@ def class_distances(space: RowSpace, codes: Codes, centre: Centre) -> tuple[Floa
         squares = _squared_centroid_distances(space.values, codes)
     else:
         coordinates, eigenvalues = (
-            space.axes() if space.are_products else (space.values, np.ones(space.values.shape[1]))
+            space.principal_coordinates()
+            if space.are_products
+            else (space.values, np.ones(space.values.shape[1]))
         )
         squares = np.zeros(len(codes))
         positive_mask = eigenvalues > 0
@@ -727,7 +741,7 @@ class PermutationDispersion:
     ----------
     f, p : float
         F statistic and permutation p-value.
-    drawn : (B,) float
+    permuted_f : (B,) float
         F of the permutations.
     pairs : (r, 2) int
         Pairs of classes.
@@ -737,13 +751,13 @@ class PermutationDispersion:
 
     f: float
     p: float
-    drawn: Floats
+    permuted_f: Floats
     pairs: Codes
     t: Floats
     pair_p: Floats
 
 
-def permuted_spread(
+def permutation_dispersion_test(
     distances_to_centre: Floats, codes: Codes, orders: Iterator[Codes], total: float
 ) -> PermutationDispersion:
     """Test whether the classes have the same mean distance from their centres.
@@ -796,6 +810,6 @@ def permuted_spread(
         permuted_f_chunks.append(f_statistic(residuals[order]))
         permuted_t_chunks.append(np.abs(pairwise_t(centred[order])).T)
     permuted_f = np.concatenate(permuted_f_chunks)
-    p = float(pvalues(observed_f, permuted_f[:, None])[0])
-    pair_p = pvalues(np.abs(observed_t), np.concatenate(permuted_t_chunks))
+    p = float(permutation_pvalues(observed_f, permuted_f[:, None])[0])
+    pair_p = permutation_pvalues(np.abs(observed_t), np.concatenate(permuted_t_chunks))
     return PermutationDispersion(float(observed_f[0]), p, permuted_f, pairs, observed_t, pair_p)

@@ -182,7 +182,7 @@ def _noncentral_f_cdf(f: float, df1: float, df2: float, nc: float) -> float:
     return float(weights @ tails @ node_weights / weights.sum())
 
 
-def shares_explained(f: Any, df1: Any, df2: Any, total: float, level: float) -> dict[str, Floats]:
+def explained_variance_columns(f: Any, df1: Any, df2: Any, total: float, level: float) -> dict[str, Floats]:
     """Omega squared of F tests, and the limits of the explained proportion.
 
     Parameters
@@ -307,14 +307,14 @@ def _simultaneous_p(t: Floats, p_alone: Floats, adjust: Simultaneous, k: int, p:
         case "scheffe":
             return np.asarray(f_sf(t**2 / (k - 1), k - 1, v))
         case "roy":
-            return roy_p(t**2 / v, p, k, v)
+            return greatest_root_pvalues(t**2 / v, p, k, v)
         case "bonferroni":
             return np.minimum(m * p_alone, 1.0)
         case "sidak":
             return np.asarray(-np.expm1(m * np.log1p(-p_alone)))
 
 
-def roy_p(roots: Floats, p: int, k: int, v: float) -> Floats:
+def greatest_root_pvalues(roots: Floats, p: int, k: int, v: float) -> Floats:
     """Probability that the greatest root of E^-1 H exceeds each value.
 
     Parameters

@@ -69,7 +69,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
+from discrim.core.numerics.arrays import Codes, Floats, check_memory
 from discrim.core.numerics.special import beta_ppf, normal_isf
 from discrim.errors import DataError
 
@@ -97,7 +97,9 @@ class Rates:
     total: float = np.nan
 
 
-def counts_of(actual: Codes, predicted: Codes, k: int, weights: Floats | None = None) -> NDArray[np.generic]:
+def confusion_counts(
+    actual: Codes, predicted: Codes, k: int, weights: Floats | None = None
+) -> NDArray[np.generic]:
     """Count actual by predicted classes.
 
     Parameters
@@ -113,7 +115,7 @@ def counts_of(actual: Codes, predicted: Codes, k: int, weights: Floats | None = 
     (K, K) int or float
         Counts, or sums of weights.
     """
-    refuse_beyond_memory(
+    check_memory(
         2.0 * k**2,
         f"A table of {k:,} by {k:,} classes",
         "Compare predict() with the classes of the rows instead, or merge rare classes",
@@ -141,11 +143,13 @@ def confusion_table(
     pandas.DataFrame
         K by K counts, or sums of weights.
     """
-    counts = counts_of(actual, predicted, len(classes), weights)
+    counts = confusion_counts(actual, predicted, len(classes), weights)
     return pd.DataFrame(counts, index=classes.rename("actual"), columns=classes.rename("predicted"))
 
 
-def counted(counts: Floats, prior: Floats, costs: Floats | None, level: float, *, sampled: bool) -> Rates:
+def error_rate_from_counts(
+    counts: Floats, prior: Floats, costs: Floats | None, level: float, *, sampled: bool
+) -> Rates:
     """Error rate or mean cost of a confusion table.
 
     Parameters
@@ -188,7 +192,7 @@ def misclassified_and_total(counts: Floats) -> tuple[float, float]:
     return wrong, wrong + float(np.trace(counts))
 
 
-def counted_labels(
+def error_rate_from_labels(
     actual: Codes,
     predicted: Codes,
     prior: Floats,
@@ -288,7 +292,7 @@ def _overall_rate(
     return Rates(by_class, rate, float(np.sqrt(rate_variance)), *interval, wrong, total)
 
 
-def posterior_based(
+def posterior_error_rate(
     posteriors: Floats, actual: Codes, prior: Floats, weights: Floats | None, *, stratified: bool
 ) -> Rates:
     """Estimate the error rate from posterior probabilities; without an interval.
@@ -348,7 +352,7 @@ def no_information_rate(counts: Floats, prior: Floats, costs: Floats | None) -> 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Resampled:
+class OutOfBagPredictions:
     """Predictions for rows outside bootstrap samples drawn within classes.
 
     Attributes
@@ -366,12 +370,12 @@ class Resampled:
 
     actual: Codes
     predicted: Codes
-    drawn: NDArray[np.integer]
-    called: NDArray[np.integer]
+    sample_counts: NDArray[np.integer]
+    out_of_bag_predicted: NDArray[np.integer]
 
 
-def point_six_three_two(
-    rows: Resampled, prior: Floats, costs: Floats | None, level: float, *, sampled: bool
+def bootstrap_632_plus(
+    rows: OutOfBagPredictions, prior: Floats, costs: Floats | None, level: float, *, sampled: bool
 ) -> Rates:
     """Compute the .632+ bootstrap estimate of the error rate.
 
@@ -397,11 +401,11 @@ def point_six_three_two(
     """
     k = len(prior)
     cost_matrix = 1.0 - np.eye(k) if costs is None else costs
-    counts = counts_of(rows.actual, rows.predicted, k).astype(np.float64)
-    resubstitution_error = counted(counts, prior, costs, level, sampled=False).estimate
+    counts = confusion_counts(rows.actual, rows.predicted, k).astype(np.float64)
+    resubstitution_error = error_rate_from_counts(counts, prior, costs, level, sampled=False).estimate
     no_information_error = no_information_rate(counts, prior, costs)
     row_weights = (prior / np.bincount(rows.actual, minlength=k))[rows.actual]
-    n_samples_without = (rows.called >= 0).sum(axis=0)
+    n_samples_without = (rows.out_of_bag_predicted >= 0).sum(axis=0)
     if not n_samples_without.any():
         return Rates(np.full(k, np.nan), np.nan, np.nan, np.nan, np.nan)
     sampled_weights = np.where(n_samples_without > 0, row_weights, 0.0)
@@ -439,7 +443,7 @@ def point_six_three_two(
 
 
 def _out_of_bag_losses(
-    rows: Resampled, weights: Floats, n_samples_without: NDArray[np.integer], cost_matrix: Floats
+    rows: OutOfBagPredictions, weights: Floats, n_samples_without: NDArray[np.integer], cost_matrix: Floats
 ) -> tuple[Floats, Floats, float]:
     """Losses of rows outside the samples, and the influence of each row on their mean.
 
@@ -463,9 +467,9 @@ def _out_of_bag_losses(
     noise : float
         Monte Carlo variance of the pulls, summed over rows.
     """
-    n_samples, n = rows.called.shape
+    n_samples, n = rows.out_of_bag_predicted.shape
     loss_sums = np.zeros(n)
-    for sample_predicted in rows.called:
+    for sample_predicted in rows.out_of_bag_predicted:
         outside_mask = sample_predicted >= 0
         loss_sums[outside_mask] += cost_matrix[rows.actual[outside_mask], sample_predicted[outside_mask]]
     losses = np.divide(loss_sums, n_samples_without, out=np.zeros(n), where=n_samples_without > 0)
@@ -473,7 +477,7 @@ def _out_of_bag_losses(
         weights * n_samples, n_samples_without, out=np.zeros(n), where=n_samples_without > 0
     )
     influences, squares = np.zeros((2, n))
-    for row_counts, sample_predicted in zip(rows.drawn, rows.called, strict=True):
+    for row_counts, sample_predicted in zip(rows.sample_counts, rows.out_of_bag_predicted, strict=True):
         outside_mask = sample_predicted >= 0
         excess = float(
             loss_weights[outside_mask]
@@ -692,7 +696,9 @@ TIE_TOLERANCE = 1e-12
 """Difference up to which two error rates count as equal."""
 
 
-def rates_along(wrong: Floats, rows: Floats, prior: Floats, *, sampled: bool) -> tuple[Floats, Floats]:
+def error_rates_of_rules(
+    wrong: Floats, rows: Floats, prior: Floats, *, sampled: bool
+) -> tuple[Floats, Floats]:
     """Error rates of several rules and their standard errors; faster than `counted`, without intervals.
 
     Parameters
@@ -713,7 +719,7 @@ def rates_along(wrong: Floats, rows: Floats, prior: Floats, *, sampled: bool) ->
     Examples
     --------
     >>> rows, shares = np.array([10.0, 30.0]), np.array([0.5, 0.5])
-    >>> rates_along(np.array([[1.0, 3.0]]), rows, shares, sampled=True)[0].tolist()
+    >>> error_rates_of_rules(np.array([[1.0, 3.0]]), rows, shares, sampled=True)[0].tolist()
     [0.1]
     """
     total = float(rows.sum())
@@ -727,7 +733,7 @@ def rates_along(wrong: Floats, rows: Floats, prior: Floats, *, sampled: bool) ->
     return by_class @ pi, np.sqrt(variance @ pi**2)
 
 
-def as_good(errors: Floats, standard_errors: Floats | None = None) -> NDArray[np.bool_]:
+def near_minimum_mask(errors: Floats, standard_errors: Floats | None = None) -> NDArray[np.bool_]:
     """Return which errors equal the smallest one, or lie within one standard error of it.
 
     Parameters
@@ -742,9 +748,9 @@ def as_good(errors: Floats, standard_errors: Floats | None = None) -> NDArray[np
 
     Examples
     --------
-    >>> as_good(np.array([np.nan, 0.1, 0.1, 0.3])).tolist()
+    >>> near_minimum_mask(np.array([np.nan, 0.1, 0.1, 0.3])).tolist()
     [False, True, True, False]
-    >>> as_good(np.array([0.2, 0.1, 0.3]), np.array([0.2, 0.1, 0.3])).tolist()
+    >>> near_minimum_mask(np.array([0.2, 0.1, 0.3]), np.array([0.2, 0.1, 0.3])).tolist()
     [True, True, False]
     """
     best_index = np.nanargmin(errors)
@@ -821,7 +827,7 @@ def accuracy(counts: Floats, prior: Floats | None, level: float) -> Estimate:
     0.85
     """
     rate_prior = np.ones(len(counts)) if prior is None else prior
-    rates = counted(counts, rate_prior, None, level, sampled=prior is None)
+    rates = error_rate_from_counts(counts, rate_prior, None, level, sampled=prior is None)
     total = misclassified_and_total(counts)[1]
     proportion_correct = float(np.trace(counts)) / total if prior is None and total else 1 - rates.estimate
     return Estimate(proportion_correct, rates.se, 1 - rates.high, 1 - rates.low)

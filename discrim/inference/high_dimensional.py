@@ -242,7 +242,9 @@ class LargestDifference(NamedTuple):
     columns: tuple[int, int]
 
 
-def largest_gap(deviations: list[Floats], weights: list[Floats | None]) -> LargestDifference:
+def largest_covariance_difference(
+    deviations: list[Floats], weights: list[Floats | None]
+) -> LargestDifference:
     """Find the covariance element that differs most between two classes, relative to its variance.
 
     Parameters
@@ -261,7 +263,7 @@ def largest_gap(deviations: list[Floats], weights: list[Floats | None]) -> Large
     Examples
     --------
     >>> x = np.array([[1.0, 0.0], [-2.0, 1.0], [1.0, -1.0]])
-    >>> found = largest_gap([x, 2 * x], [None, None])
+    >>> found = largest_covariance_difference([x, 2 * x], [None, None])
     >>> round(found.statistic, 3), found.columns
     (3.176, (0, 0))
     """
@@ -318,7 +320,7 @@ def _product_moments(x: Floats, y: Floats, weights: Floats | None) -> tuple[Floa
     return mean, variance, total
 
 
-def cai_liu_xia_test(statistic: float, n_columns: int, pair_label: str) -> TestResult:
+def cai_liu_xia_covariance_test(statistic: float, n_columns: int, pair_label: str) -> TestResult:
     """Cai, Liu and Xia's test of equal covariances of two classes.
 
     Parameters
@@ -370,7 +372,7 @@ def dempster_test(moments: ClassMoments) -> TestResult:
     )
 
 
-def srivastava_test(moments: ClassMoments) -> TestResult:
+def srivastava_mean_test(moments: ClassMoments) -> TestResult:
     """Srivastava's test of equal class means, from pooled moments of columns that vary within classes."""
     nu = moments.total - moments.n_classes
     q = moments.n_classes - 1
@@ -444,7 +446,7 @@ def john_test(moments: ClassMoments) -> TestResult:
     )
 
 
-def unbiased_sphere_test(moments: ClassMoments) -> TestResult:
+def srivastava_sphere_test(moments: ClassMoments) -> TestResult:
     """Srivastava's test of sphericity within classes, from pooled moments."""
     nu = moments.total - moments.n_classes
     p = moments.n_columns
@@ -455,7 +457,7 @@ def unbiased_sphere_test(moments: ClassMoments) -> TestResult:
     )
 
 
-def any_law_sphere_test(moments: ClassMoments, fourth_powers: Floats) -> TestResult:
+def chen_zhang_zhong_test(moments: ClassMoments, fourth_powers: Floats) -> TestResult:
     """Chen, Zhang and Zhong's test of sphericity within classes, from moments by class.
 
     Parameters
@@ -482,7 +484,7 @@ def any_law_sphere_test(moments: ClassMoments, fourth_powers: Floats) -> TestRes
     return _normal_test("Chen, Zhang & Zhong's test", total * u / 2, assumes)
 
 
-def largest_mean_test(moments: ClassMoments) -> TestResult:
+def cai_liu_xia_mean_test(moments: ClassMoments) -> TestResult:
     """Cai, Liu and Xia's test of equal class means, from moments of columns that vary within classes."""
     nu = moments.total - moments.n_classes
     q = moments.n_classes - 1

@@ -228,16 +228,16 @@ DEPENDENCE_TOLERANCE = 1e-10
 """Relative residual norm of a row, given earlier rows, that counts as zero."""
 
 
-def lengths(columns: Floats) -> Floats:
+def column_norms(columns: Floats) -> Floats:
     """Norms (r,) of columns (m, r), computed without overflow or underflow of squares."""
     max_abs = np.abs(columns).max(axis=0, initial=0.0)
     scale = np.where((max_abs > 0) & np.isfinite(max_abs), max_abs, 1.0)
     return np.asarray(scale * np.sqrt(((columns / scale) ** 2).sum(axis=0)))
 
 
-def dependent_row(rows: Floats) -> int | None:
+def find_dependent_row(rows: Floats) -> int | None:
     """First row of (r, k) that is zero or a linear combination of earlier rows; None if there is none."""
-    norms = lengths(rows.T)
+    norms = column_norms(rows.T)
     if not (norms > 0).all():
         return int(np.argmin(norms > 0))
     normalized = (rows / norms[:, None]).T
@@ -280,7 +280,7 @@ def wald_statistic(
         contrasts = np.vstack([restrictions, contrasts])
         values = np.concatenate([np.zeros(n_restrictions), values])
     transformed = root @ contrasts.T
-    norms = lengths(transformed)
+    norms = column_norms(transformed)
     with np.errstate(invalid="ignore", divide="ignore"):
         transformed = transformed / norms
         standardized_differences = (contrasts @ estimates - values) / norms

@@ -254,20 +254,20 @@ class Hypothesis:
 
     Attributes
     ----------
-    part : (q, p) float
+    projection : (q, p) float
         Projection Z of the responses on the directions that are excluded under the hypothesis. Z'Z is the
         scatter H.
     columns : int
         Number of columns of the term; more than q if some are linearly dependent.
     """
 
-    part: Floats
+    projection: Floats
     columns: int
 
     @property
     def df(self) -> int:
         """Degrees of freedom."""
-        return len(self.part)
+        return len(self.projection)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -304,7 +304,7 @@ class LeastSquares:
         """Hypothesis that a term has no effect, of type I, II or III."""
         adjusted_for = adjusting_terms(term, test_type, self.factors)
         before = [0, *(column for j in adjusted_for for column in self.groups[j])]
-        basis = spans(self.x, [before, self.groups[term]])[1]
+        basis = orthonormal_bases(self.x, [before, self.groups[term]])[1]
         return Hypothesis(basis.T @ self.y, len(self.groups[term]))
 
     def contrast(self, combinations: Floats, origin: Floats) -> Hypothesis:
@@ -323,7 +323,7 @@ class LeastSquares:
         # L B = (R^-T L')' Q'Y: the directions are the columns of R^-T L'.
         m = self.x.shape[1]
         directions = scipy.linalg.solve_triangular(self.x[:m], combinations.T, trans="T")
-        basis = spans(directions, [range(directions.shape[1])])[0]
+        basis = orthonormal_bases(directions, [range(directions.shape[1])])[0]
         y = self.y[:m]
         if combinations[:, 0].any():
             y = y + np.outer(self.x[:m, 0], origin)
@@ -334,7 +334,7 @@ class LeastSquares:
         # The constant is the first column; only the first row of the triangle depends on it.
         return Hypothesis(self.y[:1] + self.x[:1, :1] * origin, 1)
 
-    def combined(self, weights: Floats) -> LeastSquares:
+    def for_combinations(self, weights: Floats) -> LeastSquares:
         """Return the model for linear combinations (p, d) of the responses."""
         error = scipy.linalg.qr(self.error @ weights, mode="r", check_finite=False)[0]
         return replace(self, y=self.y @ weights, error=error[: weights.shape[1]])
@@ -342,7 +342,9 @@ class LeastSquares:
     def roots(self, hypothesis: Hypothesis) -> tuple[Floats, Floats]:
         """Roots (s,) of E^-1 H, largest first, and the corresponding axes (p, s), normalized by E."""
         unit = np.sqrt((self.error**2).sum(axis=0))
-        whitened = scipy.linalg.solve_triangular(self.error / unit, (hypothesis.part / unit).T, trans="T").T
+        whitened = scipy.linalg.solve_triangular(
+            self.error / unit, (hypothesis.projection / unit).T, trans="T"
+        ).T
         _, singular, axes = np.linalg.svd(whitened, full_matrices=False)
         raw = scipy.linalg.solve_triangular(self.error / unit, axes.T) / unit[:, None]
         return singular**2, raw
@@ -405,7 +407,7 @@ def least_squares(
     """
     x = triangle[:, :n_model]
     y = triangle[:, n_model:]
-    basis = spans(x, [range(n_model)])[0]
+    basis = orthonormal_bases(x, [range(n_model)])[0]
     rank = basis.shape[1]
     if rank == n_model:
         residuals = y[n_model:]
@@ -419,7 +421,7 @@ def least_squares(
     return LeastSquares(x, y, columns, tuple(factors), error, total - rank, rank)
 
 
-def spans(x: Floats, groups: Sequence[Sequence[int] | range]) -> list[Floats]:
+def orthonormal_bases(x: Floats, groups: Sequence[Sequence[int] | range]) -> list[Floats]:
     """Orthonormal bases of the groups of columns, each adjusted for the groups before it.
 
     Parameters
@@ -434,7 +436,7 @@ def spans(x: Floats, groups: Sequence[Sequence[int] | range]) -> list[Floats]:
 
     Examples
     --------
-    >>> [basis.shape[1] for basis in spans(np.array([[1.0, 1, 2], [0, 1, 1]]), [[0], [1, 2]])]
+    >>> [basis.shape[1] for basis in orthonormal_bases(np.array([[1.0, 1, 2], [0, 1, 1]]), [[0], [1, 2]])]
     [1, 1]
     """
     earlier_bases = np.zeros((len(x), 0))
@@ -496,7 +498,7 @@ def partial_etas(model: LeastSquares, hypothesis: Hypothesis) -> dict[Statistic,
     }
 
 
-def row_of_test(model: LeastSquares, hypothesis: Hypothesis, test: Statistic) -> dict[str, Any]:
+def hypothesis_row(model: LeastSquares, hypothesis: Hypothesis, test: Statistic) -> dict[str, Any]:
     """Degrees of freedom, test and partial eta squared of a hypothesis for one statistic."""
     row: dict[Any, Any] = hypothesis_table(model, hypothesis).loc[STATISTICS[test]].to_dict()
     return {"df": hypothesis.df, **row, "eta2": partial_etas(model, hypothesis)[test]}
@@ -530,7 +532,7 @@ def roy_critical(n_columns: int, n_classes: int, total: float, alpha: float = 0.
     return float(d / df2 * scipy.stats.f.isf(alpha, d, df2)) if df2 > 0 else np.nan
 
 
-def scatter_between(means: Floats, counts: Floats) -> Floats:
+def between_scatter(means: Floats, counts: Floats) -> Floats:
     """Scatter of class means about their weighted mean.
 
     Parameters
@@ -544,14 +546,14 @@ def scatter_between(means: Floats, counts: Floats) -> Floats:
 
     Examples
     --------
-    >>> scatter_between(np.array([[0.0], [2.0]]), np.array([1.0, 3.0])).tolist()
+    >>> between_scatter(np.array([[0.0], [2.0]]), np.array([1.0, 3.0])).tolist()
     [[3.0]]
     """
     deviations = means - counts @ means / counts.sum()
     return np.asarray(deviations.T @ (deviations * counts[:, None]))
 
 
-MOST_PAIRED = 60
+MAX_PAIRED_COLUMNS = 60
 """Maximum number of columns whose pairs are compared, chosen by their univariate F."""
 
 
@@ -566,13 +568,13 @@ def univariate_wilks(moments: ClassMoments) -> Floats:
         return np.where(total > 0, within / total, 1.0)
 
 
-def telling_columns(moments: ClassMoments, max_columns: int) -> Codes:
+def most_separating_columns(moments: ClassMoments, max_columns: int) -> Codes:
     """Positions of the `max_columns` columns with the largest F, in their original order."""
     order = np.argsort(univariate_wilks(moments), kind="stable")
     return np.sort(order[:max_columns])
 
 
-def telling_pair(moments: ClassMoments) -> tuple[int, int]:
+def most_separating_pair(moments: ClassMoments) -> tuple[int, int]:
     """Positions of the two columns with the smallest Wilks' lambda.
 
     All pairs have the same degrees of freedom; it is the pair with the largest F. If the moments do not
@@ -581,10 +583,10 @@ def telling_pair(moments: ClassMoments) -> tuple[int, int]:
     Examples
     --------
     >>> x = np.array([[0.0, 0.0, 5.0], [1.0, 1.0, 1.0], [1.0, 0.0, 3.0], [2.0, 1.0, 2.0]])
-    >>> telling_pair(ClassMoments.from_block(x, np.array([0, 0, 1, 1]), n_classes=2))
+    >>> most_separating_pair(ClassMoments.from_block(x, np.array([0, 0, 1, 1]), n_classes=2))
     (0, 1)
     """
-    chosen = telling_columns(moments, MOST_PAIRED)
+    chosen = most_separating_columns(moments, MAX_PAIRED_COLUMNS)
     column_moments = moments.columns(chosen)
     if column_moments.scatters.ndim == 3:
         within = column_moments.scatters.sum(axis=0)
@@ -593,7 +595,7 @@ def telling_pair(moments: ClassMoments) -> tuple[int, int]:
     else:
         within = np.diag(column_moments.squares.sum(axis=0))
     nonempty = column_moments.counts > 0
-    total = within + scatter_between(column_moments.means[nonempty], column_moments.counts[nonempty])
+    total = within + between_scatter(column_moments.means[nonempty], column_moments.counts[nonempty])
     root_totals = np.sqrt(np.diagonal(total))
     with np.errstate(invalid="ignore", divide="ignore"):
         within, total = (scatter / root_totals / root_totals[:, None] for scatter in (within, total))

@@ -41,11 +41,11 @@ import scipy
 
 from discrim.core.covariance.covariance import Covariance
 from discrim.core.covariance.principal import Canonical, weighted_centre
-from discrim.core.moments.moments import LIGHT, ClassMoments
+from discrim.core.moments.moments import MIN_EXCESS_WEIGHT, ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.special import f_sf
-from discrim.core.rules.leave_one_out import squared_gaps
-from discrim.inference.effect_sizes import f_noncentrality, shares_explained
+from discrim.core.rules.leave_one_out import squared_distances_between_means
+from discrim.inference.effect_sizes import explained_variance_columns, f_noncentrality
 
 
 def between_squares(moments: ClassMoments) -> Floats:
@@ -79,7 +79,7 @@ def anova_table(moments: ClassMoments, terms: pd.Index, level: float | None = No
     df1 = float(k - 1)
     df2 = total - k
     # The divisor is NaN if the sum of the weights does not exceed the number that is subtracted.
-    df_total, df_within = (d if d > LIGHT * total else np.nan for d in (total - 1, df2))
+    df_total, df_within = (d if d > MIN_EXCESS_WEIGHT * total else np.nan for d in (total - 1, df2))
     with np.errstate(divide="ignore", invalid="ignore"):
         f = between / df1 / (within / df_within)
         r2 = between / (between + within)
@@ -92,7 +92,7 @@ def anova_table(moments: ClassMoments, terms: pd.Index, level: float | None = No
     table["df1"] = df1
     table["df2"] = df2
     table["p"] = f_sf(f, df1, df2)
-    return table if level is None else table.assign(**shares_explained(f, df1, df2, total, level))
+    return table if level is None else table.assign(**explained_variance_columns(f, df1, df2, total, level))
 
 
 def distance_table(
@@ -126,7 +126,7 @@ def distance_table(
     pandas.DataFrame
         By (class, other).
     """
-    squared_distances = squared_gaps(covariance.whiten(moments.means.T).T)
+    squared_distances = squared_distances_between_means(covariance.whiten(moments.means.T).T)
     q, covariate_distances = adjusted
     n = moments.counts
     p = moments.n_columns - q
@@ -214,7 +214,7 @@ def partial_table(
         One row per term; tolerance is 1 - R2 of the column on the others within classes.
     """
     precision = (covariance.inverse**2).sum(axis=1)
-    roots = axes.singular**2
+    roots = axes.singular_values**2
     between = axes.axes**2 @ (roots / (1 + roots))
     # The diagonal of T^-1 as a sum of positive terms: along the axes and orthogonal to them.
     basis = np.linalg.qr(covariance.root @ axes.axes, mode="complete")[0]
@@ -250,7 +250,7 @@ def distance_quantiles(
     n_columns: int,
     df: float | None,
     *,
-    fitted: float | None = None,
+    n_fitted: float | None = None,
     level: float = 0.95,
 ) -> pd.DataFrame:
     """Order the squared distances of a class, with quantiles and pointwise limits under normality.
@@ -264,7 +264,7 @@ def distance_quantiles(
     df : float, optional
         Degrees of freedom v of the covariance, whose divisor is v. None stands for the chi-square
         distribution of distances under a known mean and covariance.
-    fitted : float, optional
+    n_fitted : float, optional
         For rows that are not in the fit: number m of rows of the class in the fit.
     level : float
         Probability that one ordered distance lies within its limits. The limits are pointwise: all distances
@@ -283,7 +283,7 @@ def distance_quantiles(
     [[1.0, 1.0], [0.0, 3.0]]
     """
     n = len(squared)
-    distribution = _distance_distribution(n, n_columns, df, fitted)
+    distribution = _distance_distribution(n, n_columns, df, n_fitted)
     columns = ["position", "quantile", "squared", "low", "high"]
     if distribution is None or not n:
         return pd.DataFrame(columns=columns, dtype=float)
@@ -297,8 +297,8 @@ def distance_quantiles(
         rank = rank[rank_index]
     probabilities = (rank - 0.5) / n
     quantile = distribution.ppf(probabilities)
-    if df is not None and fitted is not None:
-        low, high = quantile * _new_row_limits(distribution, n, n_columns, df, fitted, level, probabilities)
+    if df is not None and n_fitted is not None:
+        low, high = quantile * _new_row_limits(distribution, n, n_columns, df, n_fitted, level, probabilities)
     else:
         ratio = 1.0 if df is None else _variance_ratio(distribution, n, n_columns, df, probabilities)
         a = (rank - 0.5) / ratio + 0.5

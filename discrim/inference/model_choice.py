@@ -29,8 +29,8 @@ from typing import Literal
 import numpy as np
 
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.inference.calibration import JudgedRows
-from discrim.inference.resampling import generator
+from discrim.inference.calibration import EvaluatedRows
+from discrim.inference.resampling import random_generator
 
 Select = Literal["1se", "min"]
 
@@ -50,7 +50,7 @@ class ComparedLosses:
         Mean losses minus the smallest one, and the standard errors of these differences.
     best, chosen : int
         The candidate with the smallest mean (the first one if tied), and the chosen candidate.
-    in_vain : bool
+    worse_than_prior : bool
         Whether every candidate has a larger loss than the class proportions alone.
     """
 
@@ -60,11 +60,11 @@ class ComparedLosses:
     difference_errors: Floats
     best: int
     chosen: int
-    in_vain: bool
+    worse_than_prior: bool
 
 
-def compared(
-    losses: Floats, test_rows: JudgedRows, select: Select, null_losses: Floats | None = None
+def compare_losses(
+    losses: Floats, test_rows: EvaluatedRows, select: Select, null_losses: Floats | None = None
 ) -> ComparedLosses:
     """Compare the losses of candidates and choose one.
 
@@ -96,11 +96,11 @@ def compared(
         is_eligible &= beats_null
     chosen = int(np.argmax(is_eligible))
     return ComparedLosses(
-        means, errors, differences, difference_errors, best, chosen, in_vain=not beats_null.any()
+        means, errors, differences, difference_errors, best, chosen, worse_than_prior=not beats_null.any()
     )
 
 
-def _weighted_mean_losses(losses: Floats, test_rows: JudgedRows) -> tuple[Floats, Floats]:
+def _weighted_mean_losses(losses: Floats, test_rows: EvaluatedRows) -> tuple[Floats, Floats]:
     """Weighted means of losses and their standard errors.
 
     Parameters
@@ -114,7 +114,7 @@ def _weighted_mean_losses(losses: Floats, test_rows: JudgedRows) -> tuple[Floats
     means, errors : (C,) float
         The standard error of an infinite mean is NaN.
     """
-    row_weights = test_rows.shares()
+    row_weights = test_rows.row_weights()
     positive_mask = row_weights > 0
     losses = losses[:, positive_mask]
     row_weights = row_weights[positive_mask]
@@ -183,10 +183,10 @@ class CorrectedLosses:
         return np.stack([np.fmin(low, rate_low), np.fmax(high, rate_high + correction)])
 
 
-def corrected(
+def bias_corrected_losses(
     losses: Floats,
     choice_loss: int,
-    test_rows: JudgedRows,
+    test_rows: EvaluatedRows,
     select: Select,
     replicates: int,
     seed: int,
@@ -214,7 +214,7 @@ def corrected(
     -------
     CorrectedLosses
     """
-    rng = generator(seed)
+    rng = random_generator(seed)
     candidates = np.flatnonzero(np.isfinite(losses[choice_loss]).all(axis=1))
     if not len(candidates):
         candidates = np.arange(losses.shape[1])
@@ -230,10 +230,10 @@ def corrected(
         if not held_out_mask.any():
             continue
         chosen_candidate = candidates[
-            compared(losses[choice_loss][candidates], sampled_rows, select, null_losses).chosen
+            compare_losses(losses[choice_loss][candidates], sampled_rows, select, null_losses).chosen
         ]
         held_out_rows = replace(test_rows, weights=test_rows.weights * held_out_mask)
-        held_out_weights = held_out_rows.shares()
+        held_out_weights = held_out_rows.row_weights()
         draws.append(
             losses[:, chosen_candidate, held_out_mask]
             @ held_out_weights[held_out_mask]

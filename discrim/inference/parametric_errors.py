@@ -131,7 +131,7 @@ def error_by_class(
     return rates
 
 
-def two_classes(
+def two_class_error_rate(
     d2: float,
     counts: Floats,
     nu: float,
@@ -142,7 +142,7 @@ def two_classes(
     *,
     shrunk: bool,
     expected: bool,
-    stretch: float = 1.0,
+    density_factor: float = 1.0,
 ) -> Rates:
     """Error rate or mean cost for two classes by D, DS, O or OS, with a delta-method standard error.
 
@@ -170,7 +170,7 @@ def two_classes(
     regret = np.array([cost_matrix[0, 1] - cost_matrix[0, 0], cost_matrix[1, 0] - cost_matrix[1, 1]])
     # If errors are cheaper than correct decisions in both classes, the rule is reversed.
     is_reversed = (regret < 0).all()
-    cut = _log_odds_threshold(log_prior, -regret if is_reversed else regret) / stretch
+    cut = _log_odds_threshold(log_prior, -regret if is_reversed else regret) / density_factor
     rates = error_by_class(d2, counts, nu, p, cut, shrunk=shrunk, expected=expected)
     label_probabilities = np.array([[1 - rates[0], rates[0]], [rates[1], 1 - rates[1]]])
     by_class = (
@@ -225,7 +225,7 @@ def _normal_density(x: Floats | float) -> Floats:
     return np.asarray(np.exp(-0.5 * np.square(x)) / np.sqrt(2 * np.pi))
 
 
-def many_classes(
+def multiclass_error_rate(
     means: Floats,
     counts: Floats,
     nu: float,
@@ -234,7 +234,7 @@ def many_classes(
     level: float,
     *,
     shrunk: bool,
-    stretch: float,
+    density_factor: float,
 ) -> Rates:
     """Error rate or mean cost for any number of classes by D or DS.
 
@@ -271,9 +271,9 @@ def many_classes(
     rank = max(int((singular_values > 1e-12 * singular_values[0]).sum()), 1)
     coordinates = np.asarray(left_vectors[:, :rank] * singular_values[:rank])
     integral = (
-        _error_rates_along_rays(coordinates, log_prior, stretch)
+        _error_rates_along_rays(coordinates, log_prior, density_factor)
         if costs is None
-        else _mean_costs(coordinates, log_prior, costs, stretch)
+        else _mean_costs(coordinates, log_prior, costs, density_factor)
     )
     rates, slopes = integral
     prior = np.exp(log_prior)
@@ -381,7 +381,7 @@ def _quasi_random_points(k: int, r: int) -> Floats:
     return np.asarray(scipy.special.ndtri(qmc.Sobol(r, seed=0).random_base2(int(power))))
 
 
-def typical(d2: Floats, counts: Floats, dfs: Floats, p: int) -> Floats:
+def typicality_pvalues(d2: Floats, counts: Floats, dfs: Floats, p: int) -> Floats:
     """Typicality P(D2 > d2 | class) of rows that are not in the fit.
 
     Parameters

@@ -42,7 +42,7 @@ MAX_COSINE = 1e-9
 """Cosine above which two within-subject contrasts are not orthogonal."""
 
 
-def contrasts_of(codes: Sequence[Codes]) -> Floats | None:
+def interaction_contrasts(codes: Sequence[Codes]) -> Floats | None:
     """Orthonormal contrasts of the interaction of within-subject factors.
 
     Parameters
@@ -57,7 +57,7 @@ def contrasts_of(codes: Sequence[Codes]) -> Floats | None:
 
     Examples
     --------
-    >>> contrasts_of([np.array([0, 0, 1, 1])]).round(3).ravel().tolist()
+    >>> interaction_contrasts([np.array([0, 0, 1, 1])]).round(3).ravel().tolist()
     [-0.5, -0.5, 0.5, 0.5]
     """
     columns = np.ones((len(codes[0]), 1))
@@ -70,7 +70,7 @@ def contrasts_of(codes: Sequence[Codes]) -> Floats | None:
     return np.asarray(np.linalg.qr(columns)[0])
 
 
-def not_orthogonal(contrasts: Sequence[Floats]) -> tuple[int, int] | None:
+def find_nonorthogonal(contrasts: Sequence[Floats]) -> tuple[int, int] | None:
     """Positions of the first two groups of contrasts that are not orthogonal, or None."""
     for j, later in enumerate(contrasts):
         for i, earlier in enumerate(contrasts[:j]):
@@ -153,7 +153,7 @@ def univariate_row(
     """
     d = len(model.error)
     sphericity_test = sphericity(model, total, huynh_feldt)
-    explained = float((hypothesis.part**2).sum())
+    explained = float((hypothesis.projection**2).sum())
     residual = float((model.error**2).sum())
     df1 = float(hypothesis.df * d) if hypothesis.df else np.nan
     df2 = model.df * d

@@ -220,7 +220,7 @@ class RunningInterval:
     >>> interval = RunningInterval((1,), 5, 0.5)
     >>> for value in (3.0, 1.0, 5.0, 2.0, 4.0):
     ...     interval.add(np.array([value]))
-    >>> [float(end[0]) for end in interval.ends()]
+    >>> [float(end[0]) for end in interval.limits()]
     [2.0, 4.0]
     """
 
@@ -254,7 +254,7 @@ class RunningInterval:
                 np.multiply(candidates[: self._size], sign, out=outermost)
         self._n_buffered = 0
 
-    def ends(self) -> tuple[Floats, Floats]:
+    def limits(self) -> tuple[Floats, Floats]:
         """Return lower and upper quantiles with NumPy's linear interpolation; NaN if a replicate is NaN."""
         if self._n_buffered:
             self._merge_buffer()
@@ -358,7 +358,7 @@ def grouped_mcnemar(differences: Floats) -> McNemar:
     return McNemar(exact, statistic, float(chi2_sf(statistic, 1)))
 
 
-def fold_errors(values: Floats, folds: int) -> tuple[float, float]:
+def fold_mean_errors(values: Floats, folds: int) -> tuple[float, float]:
     """Standard errors of the mean of values by fold: uncorrected, and corrected for shared training rows.
 
     Parameters
@@ -405,7 +405,7 @@ def corrected_t(differences: Floats, folds: int, level: float = 0.95) -> Correct
     """
     mean = float(differences.mean())
     df = len(differences) - 1.0
-    _, se = fold_errors(differences, folds)
+    _, se = fold_mean_errors(differences, folds)
     if not differences.any():
         return CorrectedT(mean, se, 0.0, df, 1.0, mean, mean)
     with np.errstate(divide="ignore"):
@@ -416,7 +416,7 @@ def corrected_t(differences: Floats, folds: int, level: float = 0.95) -> Correct
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shuffle:
+class LabelPermutation:
     """Permutations of labels: units exchange their labels within blocks.
 
     Attributes
@@ -432,7 +432,7 @@ class Shuffle:
     blocks: Codes
 
     @classmethod
-    def of(cls, codes: Codes, units: Codes | None, blocks: Codes | None) -> Shuffle:
+    def from_codes(cls, codes: Codes, units: Codes | None, blocks: Codes | None) -> LabelPermutation:
         """Build from classes (m,), units (default: single rows) and blocks (default: one) of the rows."""
         unit_ids = np.arange(len(codes)) if units is None else np.unique(units, return_inverse=True)[1]
         block_of_rows = np.zeros(len(codes), dtype=np.intp) if blocks is None else blocks
@@ -448,7 +448,7 @@ class Shuffle:
         shuffled[np.argsort(self.blocks, kind="stable")] = self.labels[order]
         return np.asarray(shuffled[self.units])
 
-    def every(self) -> Iterator[Codes]:
+    def iter_labellings(self) -> Iterator[Codes]:
         """Yield the classes (m,) of the rows for each distinct labelling."""
         members = [np.flatnonzero(self.blocks == block) for block in range(int(self.blocks.max()) + 1)]
         orders_by_block = [list(_distinct_permutations(self.labels[rows].tolist())) for rows in members]
@@ -485,7 +485,7 @@ def _distinct_permutations(labels: list[int]) -> Iterator[list[int]]:
         order[first + 1 :] = order[:first:-1]
 
 
-def mixed_unit(codes: Codes, units: Codes) -> tuple[int, int, int] | None:
+def find_mixed_unit(codes: Codes, units: Codes) -> tuple[int, int, int] | None:
     """First unit whose rows have different codes, with two of its codes; None if there is none."""
     first_codes = np.zeros(int(units.max()) + 1, dtype=np.intp)
     first_codes[units[::-1]] = codes[::-1]
@@ -519,7 +519,7 @@ def permutation_pvalue(observed: float, permuted: Floats, unit: float = 1.0) -> 
     return float((1 + (permuted >= observed - TIE_TOLERANCE * unit).sum()) / (1 + len(permuted)))
 
 
-def deal(codes: Codes, folds: int, repeats: int, rng: np.random.Generator) -> Codes:
+def assign_folds(codes: Codes, folds: int, repeats: int, rng: np.random.Generator) -> Codes:
     """Assign rows to folds, stratified by class.
 
     The first repeat does not depend on the number of repeats, and no repeat depends on the numbering of the
@@ -554,7 +554,9 @@ def _codes_by_appearance(codes: Codes) -> Codes:
     return np.asarray(pd.factorize(codes)[0], dtype=np.intp)
 
 
-def deal_groups(codes: Codes, groups: Codes, folds: int, repeats: int, rng: np.random.Generator) -> Codes:
+def assign_group_folds(
+    codes: Codes, groups: Codes, folds: int, repeats: int, rng: np.random.Generator
+) -> Codes:
     """Assign groups of rows to folds with similar class proportions; see the module docstring.
 
     Parameters
@@ -609,18 +611,18 @@ def check_folds(folds: Any, rows: int) -> None:
         )
 
 
-def drawn_seed(seed: int | None) -> int:
+def seed_or_random(seed: int | None) -> int:
     """Return the seed, or a random one if it is None, to make random results reproducible."""
     return int(np.random.default_rng().integers(2**32)) if seed is None else seed
 
 
-def dealt_codes(codes: Codes, folds: int, seed: int | None) -> Codes:
+def stratified_fold_ids(codes: Codes, folds: int, seed: int | None) -> Codes:
     """Fold (n,) of each row, stratified by codes (n,) that are -1 for unused rows."""
     check_folds(folds, int((codes >= 0).sum()))
-    return np.asarray(deal(codes, folds, 1, generator(seed))[0])
+    return np.asarray(assign_folds(codes, folds, 1, random_generator(seed))[0])
 
 
-def generator(seed: int | None) -> np.random.Generator:
+def random_generator(seed: int | None) -> np.random.Generator:
     """Return a random generator; raise a DataError for an invalid seed."""
     try:
         return np.random.default_rng(seed)

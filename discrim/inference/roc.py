@@ -237,7 +237,7 @@ def rectangle_limits(proportions: Floats, rows: float, level: float) -> tuple[Fl
     return np.asarray(low), np.asarray(high)
 
 
-def thinned(curve: Curve, max_points: int = 400) -> Curve:
+def thin_curve(curve: Curve, max_points: int = 400) -> Curve:
     """Reduce a curve to about `max_points` corners, which changes it by a few multiples of 1/max_points."""
     false = curve.false_positive
     true = curve.true_positive

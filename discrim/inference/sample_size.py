@@ -52,7 +52,7 @@ MAX_NUMBERS_PER_CHUNK = 2**22
 CANDIDATE_EXPONENTS: Floats = np.geomspace(0.05, 4.0, 121)
 """Candidate exponents of a learning curve."""
 
-MOST_ROWS = 10**7
+MAX_ROWS = 10**7
 """Maximum number of rows of a class, and of test rows."""
 
 
@@ -81,12 +81,12 @@ class Setting(NamedTuple):
     seed: int
 
 
-def least_error(setting: Setting) -> float:
+def bayes_error(setting: Setting) -> float:
     """Bayes error of the setting.
 
     Examples
     --------
-    >>> round(least_error(Setting(2.0, 5, 2, 0, 0)), 4)
+    >>> round(bayes_error(Setting(2.0, 5, 2, 0, 0)), 4)
     0.1587
     """
     k = setting.classes
@@ -98,7 +98,7 @@ def least_error(setting: Setting) -> float:
     return float(1.0 - weights @ correct_probabilities / weights.sum())
 
 
-def fewest_rows(rule: SampledRule, setting: Setting) -> int:
+def min_rows_per_class(rule: SampledRule, setting: Setting) -> int:
     """Minimum number of rows of each class for nonsingular covariances."""
     if rule == "qda":
         return setting.p + 1
@@ -142,7 +142,7 @@ def expected_error(rule: SampledRule, n: int, setting: Setting) -> tuple[float, 
         squares += (indicators**2).sum()
     mean = excess / setting.draws
     variance = max(squares / setting.draws - mean**2, 0.0)
-    return least_error(setting) + float(mean), float(np.sqrt(variance / setting.draws))
+    return bayes_error(setting) + float(mean), float(np.sqrt(variance / setting.draws))
 
 
 def _class_means(setting: Setting) -> Floats:
@@ -282,7 +282,7 @@ _SIMULATED_EXCESS: dict[SampledRule, Callable[[np.random.Generator, int, Setting
 }
 
 
-def rows_for(rule: SampledRule, error: float, setting: Setting) -> int | None:
+def required_training_rows(rule: SampledRule, error: float, setting: Setting) -> int | None:
     """Number of rows of each class for which the expected error is at most `error`, within one percent.
 
     Parameters
@@ -298,13 +298,13 @@ def rows_for(rule: SampledRule, error: float, setting: Setting) -> int | None:
         None if more than `MOST_ROWS` are needed, or if the difference between `error` and the Bayes error is
         less than twice the Monte Carlo standard error.
     """
-    max_excess = error - least_error(setting)
-    min_rows = max(fewest_rows(rule, setting), 2)
+    max_excess = error - bayes_error(setting)
+    min_rows = max(min_rows_per_class(rule, setting), 2)
     low, high = min_rows - 1, min_rows
-    while (excess := expected_error(rule, high, setting)[0] - least_error(setting)) > max_excess:
+    while (excess := expected_error(rule, high, setting)[0] - bayes_error(setting)) > max_excess:
         # For few rows the excess decreases faster than 1/n.
         low, high = high, max(high + 1, int(np.ceil(high * min(excess / max(max_excess, 1e-300), 2.0))))
-        if high > MOST_ROWS:
+        if high > MAX_ROWS:
             return None
     while high - low > max(1, SEARCH_TOLERANCE * low):
         midpoint = (low + high) // 2
@@ -313,7 +313,7 @@ def rows_for(rule: SampledRule, error: float, setting: Setting) -> int | None:
     return high if 2 * expected_error(rule, high, setting)[1] <= max_excess else None
 
 
-def rows_judged(error: float, width: float, level: float) -> int | None:
+def required_test_rows(error: float, width: float, level: float) -> int | None:
     """Minimum number of test rows for a given width of the exact interval of the error rate.
 
     The interval is the Clopper-Pearson interval at the expected rate (Beleites et al., 2013, Analytica
@@ -335,7 +335,7 @@ def rows_judged(error: float, width: float, level: float) -> int | None:
 
     Examples
     --------
-    >>> rows_judged(0.1, 0.1, 0.95)
+    >>> required_test_rows(0.1, 0.1, 0.95)
     158
     """
 
@@ -351,7 +351,7 @@ def _smallest_number(condition: Callable[[int], bool], minimum: int) -> int | No
     low, high = minimum - 1, minimum
     while not condition(high):
         low, high = high, 2 * high
-        if high > MOST_ROWS:
+        if high > MAX_ROWS:
             return None
     while high - low > 1:
         midpoint = (low + high) // 2
@@ -366,12 +366,12 @@ class PowerLaw(NamedTuple):
     b: Floats
     c: Floats
 
-    def at(self, n: Floats) -> Floats:
+    def evaluate(self, n: Floats) -> Floats:
         """Values (B, N) at numbers of rows (N,)."""
         return self.a[:, None] + self.b[:, None] * n[None, :] ** -self.c[:, None]
 
 
-def power_law(n: Floats, errors: Floats, weights: Floats) -> PowerLaw:
+def fit_power_law(n: Floats, errors: Floats, weights: Floats) -> PowerLaw:
     """Fit power laws by weighted least squares, with nonnegative a and b.
 
     Parameters
@@ -389,8 +389,8 @@ def power_law(n: Floats, errors: Floats, weights: Floats) -> PowerLaw:
     Examples
     --------
     >>> n = np.array([10.0, 20.0, 40.0, 80.0, 160.0])
-    >>> curve = power_law(n, (0.1 + 2.0 / n)[None], np.ones(5))
-    >>> curve.at(np.array([1000.0])).round(3).tolist()
+    >>> curve = fit_power_law(n, (0.1 + 2.0 / n)[None], np.ones(5))
+    >>> curve.evaluate(np.array([1000.0])).round(3).tolist()
     [[0.102]]
     """
     curve = PowerLaw(*(np.zeros(len(errors)) for _ in range(3)))
@@ -414,7 +414,9 @@ def power_law(n: Floats, errors: Floats, weights: Floats) -> PowerLaw:
     return curve
 
 
-def curve_limits(n_errors: Floats, n_predictions: Floats, draw: Callable[[], Floats], draws: int) -> Floats:
+def bootstrap_error_rates(
+    n_errors: Floats, n_predictions: Floats, draw: Callable[[], Floats], draws: int
+) -> Floats:
     """Error rates of bootstrap samples of rows.
 
     Parameters
@@ -438,7 +440,7 @@ def curve_limits(n_errors: Floats, n_predictions: Floats, draw: Callable[[], Flo
     return error_rates
 
 
-def resampled_rows(
+def bootstrap_weights(
     rng: np.random.Generator, weights: Floats, groups: Codes | None = None
 ) -> Callable[[], Floats]:
     """Return a function that draws bootstrap weights of rows or groups of rows.

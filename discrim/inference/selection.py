@@ -29,16 +29,22 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import EPS, UpdatedRoot, qr_rounding, scaled_cholesky, slack
+from discrim.core.covariance.covariance import (
+    EPS,
+    UpdatedRoot,
+    qr_rounding,
+    residual_tolerance,
+    scaled_cholesky,
+)
 from discrim.core.covariance.principal import weighted_centre
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.special import f_sf
-from discrim.core.rules.leave_one_out import squared_gaps
+from discrim.core.rules.leave_one_out import squared_distances_between_means
 
 
 @dataclass(frozen=True, slots=True)
-class Partial:
+class PartialTest:
     """Test of a term given the other chosen terms, by partial Wilks' lambda."""
 
     wilks: float
@@ -55,10 +61,10 @@ class CriterionValue(NamedTuple):
     pair: tuple[int, int] | None = None
 
 
-NEAREST = ("mahalanobis", "maxminf")
+PAIR_CRITERIA = ("mahalanobis", "maxminf")
 """Criteria that are determined by one pair of classes."""
 
-LEAST = ("wilks", "minresid")
+MINIMIZED_CRITERIA = ("wilks", "minresid")
 """Criteria for which smaller values are better."""
 
 
@@ -97,7 +103,7 @@ class SelectedColumns:
 
     # ---- one term at a time
 
-    def dependent(self, columns: Codes) -> bool:
+    def is_dependent(self, columns: Codes) -> bool:
         """Return whether a column of a term is collinear within classes with chosen or other columns of it.
 
         The criterion is the one of `dependencies` for the columns in this order.
@@ -115,13 +121,13 @@ class SelectedColumns:
         root = np.zeros((n_chosen + len(columns), n_chosen + len(columns)))
         root[:n_chosen, :n_chosen], root[:n_chosen, n_chosen:], root[n_chosen:, n_chosen:] = (
             within.triangle(),
-            within.above(columns),
+            within.leading_rows(columns),
             residual_root,
         )
         order = np.array([*self.pivots, *columns.tolist()])
         for i in range(n_chosen, len(root)):
             slopes = scipy.linalg.solve_triangular(root[:i, :i], root[:i, i]) if i else np.zeros(0)
-            residual_bound = slack(
+            residual_bound = residual_tolerance(
                 slopes, self._rounding[order[i]], self._rounding[order[:i]], self._qr_rounding
             )
             if abs(root[i, i]) <= residual_bound:
@@ -144,7 +150,7 @@ class SelectedColumns:
             self._inverses = self._within.inverse(), self._total.inverse()
         return self._inverses
 
-    def partials(self, terms: Sequence[Codes]) -> list[Partial]:
+    def partial_tests(self, terms: Sequence[Codes]) -> list[PartialTest]:
         """Test each term given the chosen ones; or, for chosen terms, given the other chosen ones."""
         if not terms:
             return []
@@ -155,7 +161,7 @@ class SelectedColumns:
             log_lambdas, g, self._nu - len(self.pivots) + (g if is_chosen else np.zeros(len(g)))
         )
 
-    def overall(self) -> Partial:
+    def overall(self) -> PartialTest:
         """Test of all chosen columns together."""
         log = np.array([min(self._log_wilks(), 0.0)])
         return self._rao_tests(log, np.array([float(len(self.pivots))]), np.array([self._nu]))[0]
@@ -164,7 +170,7 @@ class SelectedColumns:
         within, total = (np.diagonal(root.triangle()) for root in (self._within, self._total))
         return 2.0 * float((np.log(np.abs(within)) - np.log(np.abs(total))).sum())
 
-    def _rao_tests(self, log_lambdas: Floats, g: Floats, v: Floats) -> list[Partial]:
+    def _rao_tests(self, log_lambdas: Floats, g: Floats, v: Floats) -> list[PartialTest]:
         """Rao's F for partial lambdas.
 
         Parameters
@@ -188,7 +194,7 @@ class SelectedColumns:
         df2 = t * (v - (g - q + 1) / 2) - (g * q - 2) / 2
         f = np.expm1(-log_lambdas / t) * df2 / df1
         columns_of = (np.exp(log_lambdas), f, df1, df2, f_sf(f, df1, df2))
-        return [Partial(*row) for row in np.stack(columns_of, axis=1).tolist()]
+        return [PartialTest(*row) for row in np.stack(columns_of, axis=1).tolist()]
 
     def _log_lambdas(self, terms: Sequence[Codes], are_chosen: bool) -> Floats:
         """Logarithms of the partial lambdas of terms; `are_chosen` states whether the terms are chosen."""
@@ -219,9 +225,9 @@ class SelectedColumns:
     def with_term(self, columns: Codes, criterion: str) -> CriterionValue:
         """Value of a criterion after adding a term."""
         if criterion == "wilks":
-            return CriterionValue(self.value("wilks").value * self.partials([columns])[0].wilks)
+            return CriterionValue(self.value("wilks").value * self.partial_tests([columns])[0].wilks)
         scores = self._scores(self._within)
-        residual_means = self._centred[:, columns].T - self._within.above(columns).T @ scores
+        residual_means = self._centred[:, columns].T - self._within.leading_rows(columns).T @ scores
         residual_root = np.linalg.qr(self._within.residuals(columns), mode="r")
         added_scores = scipy.linalg.solve_triangular(residual_root, residual_means, trans=1)
         return self._criterion_value(np.concatenate([scores, added_scores]), criterion)
@@ -229,7 +235,7 @@ class SelectedColumns:
     def without_term(self, columns: Codes, criterion: str) -> CriterionValue:
         """Value of a criterion after removing a chosen term."""
         if criterion == "wilks":
-            return CriterionValue(self.value("wilks").value / self.partials([columns])[0].wilks)
+            return CriterionValue(self.value("wilks").value / self.partial_tests([columns])[0].wilks)
         remaining = [i for i, column in enumerate(self.pivots) if column not in columns]
         triangle = np.linalg.qr(self._within.triangle()[:, remaining], mode="r")
         means = self._centred[:, np.array(self.pivots)[remaining]].T
@@ -256,7 +262,7 @@ class SelectedColumns:
         term_tolerance = float((1 / (inverse**2).sum(axis=1)).min())
         if not self.pivots:
             return term_tolerance, term_tolerance
-        slopes = self._inverse_triangles()[0] @ self._within.above(columns) @ inverse
+        slopes = self._inverse_triangles()[0] @ self._within.leading_rows(columns) @ inverse
         chosen_tolerances = 1 / (1 / self.tolerances() + (slopes**2).sum(axis=1))
         return term_tolerance, min(term_tolerance, float(chosen_tolerances.min()))
 
@@ -269,11 +275,11 @@ class SelectedColumns:
             Squared distances and F statistics.
         df1, df2 : float
         """
-        d2 = self._nu * squared_gaps(self._scores(self._within).T)
+        d2 = self._nu * squared_distances_between_means(self._scores(self._within).T)
         p = len(self.pivots)
         return d2, self._pair_f(d2, p), float(p), self._nu - p + 1
 
-    def move(self, columns: Codes) -> None:
+    def add_or_remove(self, columns: Codes) -> None:
         """Add a term, or remove it if it is chosen."""
         self._inverses = self._clearly_independent = None
         for root in (self._within, self._total):
@@ -290,13 +296,13 @@ class SelectedColumns:
 
     def _scores(self, root: UpdatedRoot) -> Floats:
         """Class means (m, K) on the chosen columns, whitened by a scatter."""
-        return root.solved(self._centred[:, root.pivots].T, transposed=True)
+        return root.solve(self._centred[:, root.pivots].T, transposed=True)
 
     def _criterion_value(self, scores: Floats, criterion: str) -> CriterionValue:
         if criterion == "rao":
             return CriterionValue(float(self._nu * (self._counts @ (scores**2).sum(axis=0))))
         i, j = np.triu_indices(self.n_classes, 1)
-        d2 = self._nu * squared_gaps(scores.T)
+        d2 = self._nu * squared_distances_between_means(scores.T)
         if criterion == "minresid":
             return CriterionValue(float((4 / (4 + d2[i, j])).sum()))
         criterion_values = (self._pair_f(d2, len(scores)) if criterion == "maxminf" else d2)[i, j]

@@ -89,7 +89,7 @@ class PairScores:
     n_classes: int
 
     @staticmethod
-    def of(scores: Floats, codes: Codes) -> PairScores:
+    def from_scores(scores: Floats, codes: Codes) -> PairScores:
         """Build from symmetric scores (m, m) of the pairs of rows with classes (m,)."""
         pair_index = np.triu_indices(len(codes), 1)
         values = scores[pair_index]
@@ -132,7 +132,7 @@ class PairScores:
         Examples
         --------
         >>> scores = np.array([[0.0, 3.0, -2.0], [3.0, 0.0, -1.0], [-2.0, -1.0, 0.0]])
-        >>> PairScores.of(scores, np.array([0, 0, 1])).errors(Costs(0.5)).eer
+        >>> PairScores.from_scores(scores, np.array([0, 0, 1])).errors(Costs(0.5)).eer
         0.0
         """
         class_weights = np.ones(self.n_classes) if class_weights is None else class_weights

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 from discrim.core.numerics.atomic_write import validate_path
 from discrim.errors import DataError
 from discrim.models.base.fit_file import fit_of_file
-from discrim.models.base.reading import told, with_keyword_hints
+from discrim.models.base.reading import format_argument, with_public_errors
 from discrim.models.base.tensor_file import read_file
 from discrim.models.moments.moments import MOMENTS_NAME, moments_of_file
 from discrim.models.results.results import ClassifierResults
@@ -32,7 +32,7 @@ def load(
 ) -> Loaded: ...
 
 
-@with_keyword_hints
+@with_public_errors
 def load(
     path: str | os.PathLike[str],
     results: type[Any] | None = None,
@@ -81,7 +81,7 @@ def load(
     """
     if results is not None and not isinstance(results, type):
         raise DataError(
-            f"results={told(results)} is not valid.",
+            f"results={format_argument(results)} is not valid.",
             hint="Pass the class of the contents, such as LDAResults.",
         )
     file_path = validate_path(path)

@@ -19,8 +19,8 @@ from discrim.errors import missing_package
 from discrim.report.grid import (
     LABEL_WIDTHS,
     Pairs,
-    Part,
     SummaryContent,
+    SummarySection,
     all_texts,
     clean,
     display_width,
@@ -132,7 +132,7 @@ class _Sheet(NamedTuple):
     """One sheet of a table, or of a part of a table that is too large for one sheet."""
 
     key: str
-    section: Part
+    section: SummarySection
     frame: pd.DataFrame
     texts: list[list[str]]
 
@@ -175,7 +175,7 @@ def _fill_sheet(
         sheet.column_dimensions[letter].width = min(max(width, 10), LABEL_WIDTHS[1]) + 2
 
 
-def _sheets_of(sections: Mapping[str, Part]) -> list[_Sheet]:
+def _sheets_of(sections: Mapping[str, SummarySection]) -> list[_Sheet]:
     """Return the sheets of tables; a table that exceeds the limits of a sheet is split."""
     sheets = []
     for key, section in sections.items():
@@ -220,7 +220,7 @@ def to_excel(summary: SummaryContent, path: str | PathLike[str]) -> None:
         raise missing_package(
             "to_excel()", "openpyxl", "excel", "use .tables, which are DataFrames"
         ) from None
-    sections = summary._all_parts()
+    sections = summary._all_sections()
     sheets = _sheets_of(sections)
     names = sheet_names(["about", *(sheet.key for sheet in sheets)])
     header = next((section for section in sections.values() if isinstance(section, Pairs)), None)

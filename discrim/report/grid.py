@@ -98,7 +98,7 @@ def shorten(text: str, width: int) -> str:
     return f"{text[:head]}…{text[len(text) - tail :]}"
 
 
-def p_text(p: float) -> str:
+def format_pvalue(p: float) -> str:
     """Return the text of a p-value, which is never zero.
 
     Examples
@@ -425,7 +425,7 @@ def _format_fixed(x: float, decimals: int) -> str:
 
 _SINGLE_FORMATS: Mapping[Format, Callable[[float], str]] = {
     "p": lambda p: "<0.001" if p < 0.001 else f"{p:.3f}",
-    "tail": p_text,
+    "tail": format_pvalue,
     "share": lambda x: f"{x:.1e}" if 0 < abs(x) < 0.00005 else _format_fixed(x, 4),
     "ratio": _format_ratio,
 }
@@ -447,8 +447,8 @@ def _is_missing(value: Any) -> bool:
 MAX_TITLE_WIDTH = 500
 """Display width of a title, because a formula of two thousand terms would fill the screen."""
 
-ROWS = (40, 24, 8)
-COLUMNS = (30, 16, 4)
+ROW_LIMITS = (40, 24, 8)
+COLUMN_LIMITS = (30, 16, 4)
 """Number of rows (columns) up to which a table is shown whole; else the numbers of first and last ones."""
 
 MAX_CELLS = 240
@@ -474,7 +474,7 @@ ESTIMATE_COLUMNS = {
 }
 """Columns with as many decimals as the confidence limits of their row."""
 
-INTERVAL = {"se": "std err", "low": "[0.025", "high": "0.975]", "aic": "AIC", "bic": "BIC"}
+SHARED_HEADINGS = {"se": "std err", "low": "[0.025", "high": "0.975]", "aic": "AIC", "bic": "BIC"}
 """Headings of columns that all tables have in common, like in statsmodels."""
 
 
@@ -543,12 +543,12 @@ class Section:
         Largest rounding error in each column.
     source : str
         The expression that returns the full table.
-    shown : (str, Section), optional
+    replacement : (str, Section), optional
         Name and section of another table that is shown instead of this one.
-    worth : (str, (n,) float), optional
+    ranking : (str, (n,) float), optional
         Name of a criterion, and its value for each row. If a long table is one of several, the rows with the
         largest values are shown, and below them the rows without a value.
-    last : int, optional
+    n_last_columns : int, optional
         Number of columns at the end that a text keeps if the line is too narrow for all columns and the
         section is one of several. By default the other columns are continued below.
     max_rows : int
@@ -571,12 +571,12 @@ class Section:
     column_errors: Mapping[Any, float] = field(default_factory=dict)
     note: str = ""
     source: str = ""
-    shown: tuple[str, Section] | None = None
-    worth: tuple[str, Floats] | None = None
-    last: int | None = None
+    replacement: tuple[str, Section] | None = None
+    ranking: tuple[str, Floats] | None = None
+    n_last_columns: int | None = None
     max_rows: int = 0
     more: str = ""
-    most_columns: tuple[int, int, int] = COLUMNS
+    most_columns: tuple[int, int, int] = COLUMN_LIMITS
 
 
 class HeaderItem(NamedTuple):
@@ -630,7 +630,7 @@ class Pairs:
         return pd.DataFrame({"value": values.to_numpy()}, index=[item.label for item in self.items])
 
 
-Part = Section | Pairs
+SummarySection = Section | Pairs
 """A section of a summary: a table, or the header."""
 
 
@@ -638,13 +638,13 @@ class SummaryContent(Protocol):
     """Interface of a summary for table formats: its title, and its sections by name."""
 
     title: str
-    _parts: dict[str, Part]
+    _sections: dict[str, SummarySection]
 
     @property
     def _last_line(self) -> str:
         """Line below the sections; empty if there is none."""
 
-    def _all_parts(self) -> dict[str, Part]:
+    def _all_sections(self) -> dict[str, SummarySection]:
         """Return all sections, also those that are not shown."""
 
 
@@ -676,18 +676,18 @@ class Grid:
     aligns: str = "r"
 
 
-def limit_rows(section: Part, more: str = "", max_rows: int = MAX_RANKED_ROWS) -> Part:
+def limit_rows(section: SummarySection, more: str = "", max_rows: int = MAX_RANKED_ROWS) -> SummarySection:
     """Limit the rows of a section in a summary of several; `more` is the code that shows more of them."""
     if isinstance(section, Pairs):
         return section
-    replacement = section.shown and (
-        section.shown[0],
-        replace(section.shown[1], max_rows=max_rows, more=more),
+    replacement = section.replacement and (
+        section.replacement[0],
+        replace(section.replacement[1], max_rows=max_rows, more=more),
     )
-    return replace(section, max_rows=max_rows, more=more, shown=replacement)
+    return replace(section, max_rows=max_rows, more=more, replacement=replacement)
 
 
-def grid_of(section: Part, labels: tuple[int, int] = LABEL_WIDTHS) -> Grid:
+def grid_of(section: SummarySection, labels: tuple[int, int] = LABEL_WIDTHS) -> Grid:
     """Return the grid of a section, or of a header, whose rows are two labels with their values.
 
     Parameters
@@ -701,7 +701,7 @@ def grid_of(section: Part, labels: tuple[int, int] = LABEL_WIDTHS) -> Grid:
     Grid
     """
     if isinstance(section, Section):
-        return _section_grid(section.shown[1] if section.shown else section, labels)
+        return _section_grid(section.replacement[1] if section.replacement else section, labels)
     items = pair_texts(section)
     half = (len(items) + 1) // 2
     right = [*items[half:], ("", "")]
@@ -710,9 +710,11 @@ def grid_of(section: Part, labels: tuple[int, int] = LABEL_WIDTHS) -> Grid:
     return Grid([], [label for label, _ in items[:half]], cells, notes, aligns="rlr")
 
 
-def heading(section: Part) -> str:
+def heading(section: SummarySection) -> str:
     """Return the title of a part as one line of bounded width."""
-    shown_section = section.shown[1] if isinstance(section, Section) and section.shown else section
+    shown_section = (
+        section.replacement[1] if isinstance(section, Section) and section.replacement else section
+    )
     return shorten(clean(shown_section.title), MAX_TITLE_WIDTH)
 
 
@@ -732,13 +734,13 @@ def _section_grid(section: Section, labels: tuple[int, int]) -> Grid:
     table, (n, m) = section.table, section.table.shape
     if not n * m:
         return Grid([], [], [], [clean(section.note or "Nothing to show.")])
-    rows, columns = _shown_positions(section, ROWS, section.most_columns)
+    rows, columns = _shown_positions(section, ROW_LIMITS, section.most_columns)
     all_positions = rows, columns
-    if section.max_rows and section.worth is not None:
-        rows = _top_rows(section.worth[1], frame_of(table).index, section.max_rows)
+    if section.max_rows and section.ranking is not None:
+        rows = _top_rows(section.ranking[1], frame_of(table).index, section.max_rows)
     elif section.max_rows and n * m > MAX_CELLS:
         rows, columns = _shown_positions(
-            section, SHORT_ROW_LIMITS if n <= ROWS[0] else ROWS, SHORT_COLUMN_LIMITS
+            section, SHORT_ROW_LIMITS if n <= ROW_LIMITS[0] else ROW_LIMITS, SHORT_COLUMN_LIMITS
         )
     shown_index = [i for i in rows if i >= 0], [j for j in columns if j >= 0]
     # A table that is shown whole need not be copied.
@@ -783,14 +785,14 @@ def _errors_of(section: Section) -> Floats:
     return np.full(section.table.shape[0], math.inf) if section.errors is None else np.asarray(section.errors)
 
 
-def all_texts(section: Part) -> list[list[str]]:
+def all_texts(section: SummarySection) -> list[list[str]]:
     """Return the texts of all cells of a table, also of those that are not shown.
 
     The list is empty if another table is shown instead.
     """
     if isinstance(section, Pairs):
         return [[item.printed] for item in section.items]
-    if section.shown or not math.prod(section.table.shape):
+    if section.replacement or not math.prod(section.table.shape):
         return []
     return _cell_texts(section, _columns_of(section.table), _errors_of(section), MAX_LABEL_WIDTH)
 
@@ -861,7 +863,7 @@ def _notes(section: Section, rows: list[int], columns: list[int], has_more: bool
     counts = dict(zip(("rows", "columns"), section.table.shape, strict=True))
     positions = {"rows": rows, "columns": columns}
     n_shown = {dimension: sum(position >= 0 for position in positions[dimension]) for dimension in counts}
-    ranking = section.worth if section.max_rows else None
+    ranking = section.ranking if section.max_rows else None
     if ranking is not None:
         n_unranked = int(np.isnan(ranking[1]).sum())
         counts["rows"], n_shown["rows"] = counts["rows"] - n_unranked, n_shown["rows"] - n_unranked

@@ -11,7 +11,7 @@ import html
 from collections.abc import Iterable
 from typing import Any
 
-from discrim.report.grid import Grid, Pairs, Part, Section, SummaryContent, clean, grid_of, heading
+from discrim.report.grid import Grid, Pairs, Section, SummaryContent, SummarySection, clean, grid_of, heading
 
 MAX_OPEN_ROWS = 24
 """Number of rows above which the section of a table is collapsed at first."""
@@ -78,7 +78,7 @@ def as_html(summary: SummaryContent) -> str:
     str
     """
     title = html.escape(clean(summary.title))
-    body = "\n".join(_section(section) for section in summary._parts.values())
+    body = "\n".join(_section(section) for section in summary._sections.values())
     if summary._last_line:
         body += f"\n{_note(summary._last_line)}"
     return (
@@ -92,7 +92,7 @@ def _note(text: str) -> str:
     return f'<div class="discrim-note">{html.escape(text)}</div>'
 
 
-def _section(section: Part) -> str:
+def _section(section: SummarySection) -> str:
     """Format a section as a collapsible element."""
     grid = grid_of(section)
     name = heading(section)

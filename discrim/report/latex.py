@@ -324,7 +324,7 @@ def as_latex(
     \end{table}
     """
     _validate_options(caption, label, position, textwidth)
-    sections = summary._parts
+    sections = summary._sections
     title = summary.title
     single = len(sections) == 1
     stem = f"tab:{_slug(title.partition(':')[0])}" if label is None else label

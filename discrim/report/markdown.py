@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from discrim.report.grid import Part, SummaryContent, clean, display_width, grid_of, heading
+from discrim.report.grid import SummaryContent, SummarySection, clean, display_width, grid_of, heading
 
 INDENT = "&emsp;"
 
@@ -20,13 +20,13 @@ def as_markdown(summary: SummaryContent) -> str:
     -------
     str
     """
-    lines = [f"## {escape(clean(summary.title))}", *map(section_markdown, summary._parts.values())]
+    lines = [f"## {escape(clean(summary.title))}", *map(section_markdown, summary._sections.values())]
     if summary._last_line:
         lines.append(escape_paragraph(summary._last_line))
     return "\n\n".join(lines)
 
 
-def section_markdown(section: Part) -> str:
+def section_markdown(section: SummarySection) -> str:
     """Return a section as Markdown, with its title as a heading of the third level."""
     grid = grid_of(section)
     table = ""

@@ -3,7 +3,7 @@
 pandas cuts a table that is wider than the terminal and shows "..." in place of the columns in its middle,
 which in a table of tests are the statistic and its p-value. The verbs and methods of `models` return a
 `ResultTable` instead. It imports pandas alone; the notebook representation is added by
-`models.base.displayed`.
+`models.base.display`.
 """
 
 from __future__ import annotations

@@ -18,21 +18,21 @@ import pandas as pd
 from discrim.core.numerics.progress import Progress
 from discrim.errors import DataError
 from discrim.report import excel, html, latex, markdown, text
-from discrim.report.grid import Part, Section, clean, frame_of, limit_rows
+from discrim.report.grid import Section, SummarySection, clean, frame_of, limit_rows
 from discrim.report.result_table import as_result_table
 
 MAX_BRIEF_ROWS = 20
 """Number of rows up to which a short form shows a table whole."""
 
-Sections = dict[str, Callable[..., Part]]
+Sections = dict[str, Callable[..., SummarySection]]
 """Functions that compute the sections of a summary, by name, from the results and the fit."""
 
 
 class SectionFunctions(Sections):
     """Functions that compute the sections of a summary, by name, and which of them are shown by default.
 
-    `ModelSpec.summary_sections` returns functions of the results and the fit. `of` binds these arguments, and
-    `summarize` calls the functions of the sections that are shown.
+    `ModelSpec.summary_sections` returns functions of the results and the fit. `bind` binds these arguments,
+    and `summarize` calls the functions of the sections that are shown.
 
     Attributes
     ----------
@@ -42,12 +42,14 @@ class SectionFunctions(Sections):
         Functions to call first if all sections of a set are needed, because they make these cheaper.
     """
 
-    def __init__(self, functions: Mapping[str, Callable[..., Part]], by_name: Iterable[str] = ()) -> None:
+    def __init__(
+        self, functions: Mapping[str, Callable[..., SummarySection]], by_name: Iterable[str] = ()
+    ) -> None:
         super().__init__(functions)
         self.preparations: list[tuple[set[str], Callable[..., object]]] = []
         self.by_name = frozenset(by_name)
 
-    def of(self, *subjects: Any) -> SectionFunctions:
+    def bind(self, *subjects: Any) -> SectionFunctions:
         """Return functions without arguments, to which the results and the fit are bound."""
         bound = SectionFunctions(
             {name: partial(make, *subjects) for name, make in self.items()}, self.by_name
@@ -70,12 +72,12 @@ class Summary:
     def __init__(
         self,
         title: str,
-        sections: Mapping[str, Part],
-        unshown: Mapping[str, Callable[[], Part]] | None = None,
+        sections: Mapping[str, SummarySection],
+        unshown: Mapping[str, Callable[[], SummarySection]] | None = None,
     ) -> None:
         self.title = title
-        self._parts = dict(sections)
-        self._others = dict(unshown or {})
+        self._sections = dict(sections)
+        self._unshown = dict(unshown or {})
 
     # One line for each format of tables.
     as_text = text.as_text
@@ -101,54 +103,54 @@ class Summary:
                 return object.__getattribute__(self, name)
             refuse_attribute("Summary", name, dir(self), ATTRIBUTES)
 
-    def _all_parts(self) -> dict[str, Part]:
+    def _all_sections(self) -> dict[str, SummarySection]:
         """Return all sections, also those that are left out or replaced by another form."""
-        sections: dict[str, Part] = {}
-        for key, section in (self._parts | {key: make() for key, make in self._others.items()}).items():
+        sections: dict[str, SummarySection] = {}
+        for key, section in (self._sections | {key: make() for key, make in self._unshown.items()}).items():
             sections[key] = section
-            if isinstance(section, Section) and section.shown:
-                sections |= [section.shown]
+            if isinstance(section, Section) and section.replacement:
+                sections |= [section.replacement]
         return sections
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
         """The numbers of the sections, unrounded; also of those that are left out unless named."""
         return as_result_table(
-            {key: frame_of(section.table).copy() for key, section in self._all_parts().items()}
+            {key: frame_of(section.table).copy() for key, section in self._all_sections().items()}
         )
 
     @property
     def _last_line(self) -> str:
         """Line below the sections that names those that are left out; empty if there are none."""
-        names = list(self._others)
+        names = list(self._unshown)
         if not names:
             return ""
         return clean(f'Not shown: {", ".join(names)}. See summary("{names[0]}"), or summary("all").')
 
-    def _with_sections(self, sections: Mapping[str, Part]) -> Summary:
+    def _with_sections(self, sections: Mapping[str, SummarySection]) -> Summary:
         """Return the summary with other sections."""
-        return Summary(self.title, sections, self._others)
+        return Summary(self.title, sections, self._unshown)
 
     def only(self, keys: Sequence[str]) -> Summary:
         """Return the summary with some of its sections."""
-        return Summary(self.title, {key: section for key, section in self._parts.items() if key in keys})
+        return Summary(self.title, {key: section for key, section in self._sections.items() if key in keys})
 
     def shortened(self) -> Summary:
         """Return the summary with fewer rows of its long tables."""
         return self._with_sections(
-            {key: limit_rows(section, max_rows=MAX_BRIEF_ROWS) for key, section in self._parts.items()}
+            {key: limit_rows(section, max_rows=MAX_BRIEF_ROWS) for key, section in self._sections.items()}
         )
 
-    def noted(self, note: str) -> Summary:
+    def with_note(self, note: str) -> Summary:
         """Return the summary with a note below the first of its sections."""
-        key, section = next(iter(self._parts.items()))
-        return self.extended(key, replace(section, note=f"{section.note} {note}".strip()))
+        key, section = next(iter(self._sections.items()))
+        return self.with_section(key, replace(section, note=f"{section.note} {note}".strip()))
 
-    def extended(self, name: str, section: Part) -> Summary:
+    def with_section(self, name: str, section: SummarySection) -> Summary:
         """Return the summary with another section at its end, or with one replaced."""
-        return self._with_sections(self._parts | {name: section})
+        return self._with_sections(self._sections | {name: section})
 
-    def followed(self, other: Summary, prefix: str, heading: str) -> Summary:
+    def followed_by(self, other: Summary, prefix: str, heading: str) -> Summary:
         """Return the summary followed by another.
 
         Parameters
@@ -163,13 +165,15 @@ class Summary:
         -------
         Summary
         """
-        sections = {f"{prefix}{key}": section for key, section in other._parts.items()}
+        sections = {f"{prefix}{key}": section for key, section in other._sections.items()}
         first = next(iter(sections))
-        return self._with_sections(self._parts | sections | {first: replace(sections[first], title=heading)})
+        return self._with_sections(
+            self._sections | sections | {first: replace(sections[first], title=heading)}
+        )
 
 
 def summarize(
-    title: str, functions: Mapping[str, Callable[[], Part]], pick: Sequence[str] | None = None
+    title: str, functions: Mapping[str, Callable[[], SummarySection]], pick: Sequence[str] | None = None
 ) -> Summary:
     """Return the summary of the chosen sections; the others are not computed.
 
@@ -223,7 +227,7 @@ def summarize(
             f"Unknown section {unknown[0]!r} in this summary.",
             hint=f'{hint}The sections are {", ".join(functions)}; "all" stands for all of them.',
         )
-    sections: dict[str, Part] = {}
+    sections: dict[str, SummarySection] = {}
     with Progress(len(keys), "summary") as progress:
         for names, prepare in functions.preparations if isinstance(functions, SectionFunctions) else ():
             if names <= set(keys):

@@ -80,7 +80,7 @@ def as_text(summary: SummaryContent, width: int | None = None) -> str:
     """
     width = _validate_width(width)
     body: list[str] = []
-    for section in summary._parts.values():
+    for section in summary._sections.values():
         lines = _pairs_lines(section, width) if isinstance(section, Pairs) else _section_lines(section, width)
         body += ["", *lines] if body else lines
     if summary._last_line:
@@ -144,8 +144,8 @@ def _shorten_to_line(grid: Grid, section: Section, width: int) -> Grid:
     -------
     Grid
     """
-    section = section.shown[1] if section.shown else section
-    last = section.last if section.max_rows else None
+    section = section.replacement[1] if section.replacement else section
+    last = section.n_last_columns if section.max_rows else None
     available, widths = _column_widths(grid, width)
     if last is None or not grid.cells or sum(widths) <= available:
         return grid

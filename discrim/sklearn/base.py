@@ -37,7 +37,7 @@ from discrim.core.rules.rules import LinearRule, Rule, log_posteriors, posterior
 from discrim.covariance import Shrunk
 from discrim.data.sparse import SparseFrame
 from discrim.data.table import Table, array_table, last_column, refuse_missing, with_column
-from discrim.design.blocks import Blocks
+from discrim.design.design_rows import DesignRows
 from discrim.errors import (
     CollinearError,
     DataError,
@@ -49,10 +49,10 @@ from discrim.errors import (
     warn_user,
 )
 from discrim.formula.grammar import quote
-from discrim.models.base.fit import AS_FITTED, Gaps
-from discrim.models.base.labels import distinct
-from discrim.models.base.reading import check_word, listed
-from discrim.models.base.scores import Decision, finished_scores, predicted_codes
+from discrim.models.base.fit import AS_FITTED, MissingPolicy
+from discrim.models.base.labels import make_unique_name
+from discrim.models.base.reading import check_word, join_labels
+from discrim.models.base.scores import Decision, predicted_codes, transformed_scores
 from discrim.models.results.results import ClassifierResults
 from discrim.specification import Specification
 
@@ -174,8 +174,8 @@ class SetMethods:
         unknown = sorted({str(label) for label in labels.tolist() if label not in position})
         if unknown:
             raise DataError(
-                f"calibration= has unknown classes: {listed(unknown)}. The "
-                f"classes are {listed(design.levels)}.",
+                f"calibration= has unknown classes: {join_labels(unknown)}. The "
+                f"classes are {join_labels(design.levels)}.",
                 hint="Leave out rows of unknown classes.",
             )
         codes = np.array([position[label] for label in labels.tolist()], dtype=np.intp)
@@ -326,11 +326,11 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.results_, self.results_._fit.new_rows(self._table(X), self._missing_policy())
 
-    def _rule_of(self, results: ClassifierResults, blocks: Blocks) -> Rule:
+    def _rule_of(self, results: ClassifierResults, blocks: DesignRows) -> Rule:
         """Return the rule for labels and posteriors of rows."""
-        return results._fit.rule_of(blocks)
+        return results._fit.rule_for(blocks)
 
-    def _missing_policy(self) -> Gaps:
+    def _missing_policy(self) -> MissingPolicy:
         """Return how rows with unseen levels of factors are predicted."""
         return AS_FITTED
 
@@ -339,7 +339,7 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
         results, blocks = self._fit_and_rows(X)
         results._fit.need_posteriors("predict_log_proba()" if logs else "predict_proba()")
         finish = log_posteriors if logs else posteriors
-        values = finished_scores(blocks, self._rule_of(results, blocks), len(results._fit.prior), finish)
+        values = transformed_scores(blocks, self._rule_of(results, blocks), len(results._fit.prior), finish)
         if blocks.rows.excluded is not None:
             prior = results.prior.to_numpy()
             values[blocks.rows.excluded] = np.log(prior) if logs else prior
@@ -774,7 +774,7 @@ def check_no_constant_columns(data: Any, names: Sequence[str]) -> None:
     ]
     if constant_names:
         raise CollinearError(
-            f"{listed(constant_names)} {'is' if len(constant_names) == 1 else 'are'} constant.",
+            f"{join_labels(constant_names)} {'is' if len(constant_names) == 1 else 'are'} constant.",
             hint=f'Leave {"it" if len(constant_names) == 1 else "them"} out, or pass constant="drop".',
         )
 
@@ -782,7 +782,7 @@ def check_no_constant_columns(data: Any, names: Sequence[str]) -> None:
 def response_name(y: Any, names: Sequence[str]) -> str:
     """Return a name for the response that differs from all columns: the name of y, or "y"."""
     name = getattr(y, "name", None)
-    return distinct(name if isinstance(name, str) and name else "y", names)
+    return make_unique_name(name if isinstance(name, str) and name else "y", names)
 
 
 FALLBACK_COVARIANCE = Shrunk(standardize=True)
@@ -968,7 +968,8 @@ def _coefficients_by_feature(estimator: Any) -> tuple[Floats, Floats]:
     terms_without_feature = [term for term in fit.terms if term not in position]
     if terms_without_feature:
         raise AttributeError(
-            f"{listed(terms_without_feature)} of the design are not features, so features do not have one "
+            f"{join_labels(terms_without_feature)} of the design are not features, so features do not have "
+            "one "
             "coefficient each; see results_.terms and its tables by term."
         )
     slopes = rule.coef * rule.scale[:, None]

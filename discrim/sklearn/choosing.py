@@ -6,7 +6,7 @@ from typing import Any
 
 import discrim
 from discrim.core.rules.rules import Rule
-from discrim.design.blocks import Blocks
+from discrim.design.design_rows import DesignRows
 from discrim.models.evaluation.calibrated import posterior_rule
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn.base import PosteriorMethods, VerbClassifier
@@ -52,7 +52,7 @@ class ChooseClassifier(PosteriorMethods, VerbClassifier):
         self._rule_of(choice.fit, choice.fit._fit.design_rows)
         return choice.fit
 
-    def _rule_of(self, results: ClassifierResults, blocks: Blocks) -> Rule:
+    def _rule_of(self, results: ClassifierResults, blocks: DesignRows) -> Rule:
         if self._method == "plugin":
             return super()._rule_of(results, blocks)
         return posterior_rule(results._fit, "predict_proba()", None, self._method, None)

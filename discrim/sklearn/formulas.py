@@ -14,9 +14,9 @@ from discrim.data.table import Table, array_table, refuse_missing, with_column
 from discrim.design.levels import Unseen
 from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedError
 from discrim.formula.grammar import quote
-from discrim.models.base.fit import Gaps
-from discrim.models.base.reading import check_word, listed, with_keyword_hints
-from discrim.models.base.refits import options_of, verb_of
+from discrim.models.base.fit import MissingPolicy
+from discrim.models.base.reading import check_word, join_labels, with_public_errors
+from discrim.models.base.refits import refit_options, verb_name
 from discrim.models.registry import MODELS
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn.base import FittedClassifier, PosteriorMethods, encode_classes
@@ -71,7 +71,7 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
     ['setosa']
     """
 
-    @with_keyword_hints
+    @with_public_errors
     def __init__(
         self,
         formula: str,
@@ -192,7 +192,7 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
             if rows.ndim != 2 or rows.shape[1] != len(names):
                 raise DataError(
                     f"X has shape {rows.shape}; the formula {self.formula!r} reads {len(names)} columns "
-                    f"({listed(names)}).",
+                    f"({join_labels(names)}).",
                     hint="Pass a frame, or an array of these columns in this order.",
                 )
             X = array_table(rows, names)
@@ -200,8 +200,8 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
         refuse_missing(table, names)
         return table
 
-    def _missing_policy(self) -> Gaps:
-        return Gaps("missing" if self.unseen == "missing" else None)
+    def _missing_policy(self) -> MissingPolicy:
+        return MissingPolicy("missing" if self.unseen == "missing" else None)
 
     def _has_scores(self) -> bool:
         return self.verb != "knn"
@@ -244,8 +244,8 @@ def as_estimator(fit: Any) -> FormulaClassifier:
     >>> round(model.score(iris, iris["species"]), 3)
     0.967
     """
-    verb = verb_of(fit)
+    verb = verb_name(fit)
     columns = list(fit._fit.design_rows.design.columns)
-    model = FormulaClassifier(fit.formula, verb=verb, options=options_of(fit), columns=columns)
+    model = FormulaClassifier(fit.formula, verb=verb, options=refit_options(fit), columns=columns)
     model._store_fit(fit, np.unique(np.array(fit.classes.tolist())))
     return model

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from numpy.typing import NDArray
 
 import discrim
-from discrim.core.moments.row_sums import Spread
+from discrim.core.moments.row_sums import ScatterType
 from discrim.data.table import last_column
 from discrim.errors import (
     CollinearError,
@@ -19,7 +19,7 @@ from discrim.errors import (
     NoSeparationWarning,
     SeparationError,
 )
-from discrim.models.base.reading import listed
+from discrim.models.base.reading import join_labels
 from discrim.sklearn import base
 from discrim.sklearn.base import (
     LinearCoefficients,
@@ -71,7 +71,7 @@ class NearestCentroidClassifier(LinearCoefficients, PartialClassifier):
 
     verb = staticmethod(discrim.nearest_centroid)
 
-    def _required_moments(self) -> Spread | None:
+    def _required_moments(self) -> ScatterType | None:
         return "diagonal"
 
 
@@ -95,7 +95,7 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, PartialClassifier):
     seed: int | None = 0
     single: str = "warn"
 
-    def _required_moments(self) -> Spread | None:
+    def _required_moments(self) -> ScatterType | None:
         return None if self.threshold in (None, "1se") else "diagonal"
 
     def _fit_simpler(
@@ -169,7 +169,7 @@ class HyperplaneClassifier(LinearCoefficients, VerbClassifier):
         if len(classes) > 2:
             raise DataError(
                 "Only binary classification is supported. A hyperplane lies between two classes; y has "
-                f"{len(classes)} ({listed(classes.tolist())}).",
+                f"{len(classes)} ({join_labels(classes.tolist())}).",
                 hint=(
                     "Keep the rows of two classes, or wrap the estimator in "
                     "sklearn.multiclass.OneVsRestClassifier."

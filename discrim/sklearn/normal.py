@@ -18,7 +18,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 import discrim
-from discrim.core.moments.row_sums import Spread
+from discrim.core.moments.row_sums import ScatterType
 from discrim.core.numerics.arrays import Array, Floats
 from discrim.covariance import MCD, Full, StudentT, read_regularized
 from discrim.data.table import incomplete_rows, with_column
@@ -33,13 +33,13 @@ from discrim.errors import (
     warn_user,
 )
 from discrim.formula.grammar import quote
-from discrim.models.base.reading import check_word, is_whole, listed, prior_vector, told
+from discrim.models.base.reading import check_word, format_argument, is_integer, join_labels, prior_vector
 from discrim.models.discriminant.covariance_models import (
     LINEAR,
     QUADRATIC,
     read_covariance,
 )
-from discrim.models.moments.moments import Moments, moments, of_fit
+from discrim.models.moments.moments import Moments, moments, moments_of_fit
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn import base
 from discrim.sklearn.base import LinearCoefficients, SimplerFit, WeightedClassifier
@@ -62,7 +62,7 @@ class PartialClassifier(WeightedClassifier):
     _are_named: bool
 
     @abstractmethod
-    def _required_moments(self) -> Spread | None:
+    def _required_moments(self) -> ScatterType | None:
         """Return which second moments the model needs, or None if it needs the rows."""
 
     def _adds_up(self) -> bool:
@@ -166,7 +166,8 @@ class PartialClassifier(WeightedClassifier):
         unlike = {class_array.dtype.kind in base.NUMERIC_KINDS for class_array in (more, self.classes_)}
         if len(unlike) > 1:
             raise DataError(
-                f"The labels {listed(more.tolist())} and those so far, {listed(self.classes_.tolist())}, "
+                f"The labels {join_labels(more.tolist())} and those so far, "
+                f"{join_labels(self.classes_.tolist())}, "
                 "are numbers and text.",
                 hint="Convert them to one type.",
             )
@@ -263,9 +264,9 @@ class PartialClassifier(WeightedClassifier):
         self._moments_of_fit = None
         if not self._adds_up():
             return
-        own_moments = of_fit(fit, self._scatters())
+        own_moments = moments_of_fit(fit, self._scatters())
         if own_moments is None:
-            blocks = fit.rows("partial_fit")
+            blocks = fit.require_rows("partial_fit")
             with warnings.catch_warnings(), suppress(DiscrimError):
                 # The fit has issued the warnings of these rows.
                 warnings.simplefilter("ignore", DiscrimWarning)
@@ -312,7 +313,7 @@ def _codes(y: Any, rows: Any, classes: Array) -> NDArray[np.intp]:
         row = int(np.argmax(codes < 0))
         raise DataError(
             f"y has {labels.tolist()[row]!r} at row {row}, which is not among the classes "
-            f"{listed(classes.tolist())}.",
+            f"{join_labels(classes.tolist())}.",
             hint="Pass all classes as classes= of the first call or of this one.",
             classes=classes.tolist(),
         )
@@ -343,7 +344,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
 
     verb = staticmethod(discrim.lda)
     specifications = MappingProxyType(
-        {"covariance": base.word_reader(LINEAR.words), "components": read_subspace}
+        {"covariance": base.word_reader(LINEAR.classes_by_keyword), "components": read_subspace}
     )
     takes_sparse = True
 
@@ -366,13 +367,13 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         for covariate in requested_covariates:
             name = (
                 names[covariate]
-                if is_whole(covariate) and -len(names) <= covariate < len(names)
+                if is_integer(covariate) and -len(names) <= covariate < len(names)
                 else covariate
             )
             if name not in names:
                 raise DataError(
-                    f"covariates= names {told(covariate)}, which is not a column of X.",
-                    hint=f"Use some of {listed(names)}, or their positions.",
+                    f"covariates= names {format_argument(covariate)}, which is not a column of X.",
+                    hint=f"Use some of {join_labels(names)}, or their positions.",
                 )
             chosen.append(quote(name))
         return f". | {' + '.join(chosen)}" if chosen else "."
@@ -392,7 +393,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         description = f"with covariance={other['covariance']}"
         return base.fit_with_warning(error, description, discrim.lda, formula, data, **other)
 
-    def _required_moments(self) -> Spread | None:
+    def _required_moments(self) -> ScatterType | None:
         covariance_model = read_covariance(LINEAR, self.covariance, self.method, self.components)
         by_levels = isinstance(self.components, MultipleCorrespondence)
         return (
@@ -436,7 +437,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
             if fitted_names is not None and passed_names != fitted_names.tolist():
                 raise DataError(
                     "input_features is not equal to feature_names_in_.",
-                    hint=f"Pass {listed(fitted_names.tolist())}, or None.",
+                    hint=f"Pass {join_labels(fitted_names.tolist())}, or None.",
                 )
         results: Any = self.results_
         return np.asarray(results.scaling.columns, dtype=object)
@@ -456,7 +457,7 @@ class QDAClassifier(PartialClassifier):
 
     verb = staticmethod(discrim.qda)
     specifications = MappingProxyType(
-        {"covariance": base.word_reader(QUADRATIC.words), "components": read_subspace}
+        {"covariance": base.word_reader(QUADRATIC.classes_by_keyword), "components": read_subspace}
     )
     _fallback_option = ("singular", "shrink")
 
@@ -465,7 +466,7 @@ class QDAClassifier(PartialClassifier):
     components: Any
     singular: str = "shrink"
 
-    def _required_moments(self) -> Spread | None:
+    def _required_moments(self) -> ScatterType | None:
         covariance_model = read_covariance(QUADRATIC, self.covariance, self.method, self.components)
         # If the covariance of a class does not exist, that of other classes is used.
         return None if covariance_model.needs_rows else "class"
@@ -588,7 +589,7 @@ class NaiveBayesClassifier(PartialClassifier):
             return design.plain and not design.boolean_columns
         return all(data[name].dtype.kind in base.NUMERIC_KINDS for name in self._names())
 
-    def _required_moments(self) -> Spread | None:
+    def _required_moments(self) -> ScatterType | None:
         return None if self.kernel is not False or self.missing == "available" else "diagonal"
 
     def _na_action(self) -> Any:
@@ -628,7 +629,7 @@ class RDAClassifier(LinearCoefficients, PartialClassifier):
     seed: int | None = 0
     singular: str = "shrink"
 
-    def _required_moments(self) -> Spread | None:
+    def _required_moments(self) -> ScatterType | None:
         subspace = self._specification("components")
         parameters = (self.alpha, self.gamma, getattr(subspace, "n", None))
         chosen = (
@@ -671,7 +672,7 @@ class PLDAClassifier(PartialClassifier):
     normalize: bool
     singular: str = "shrink"
 
-    def _required_moments(self) -> Spread | None:
+    def _required_moments(self) -> ScatterType | None:
         return None if self.normalize else "pooled"
 
     def _fit_simpler(

@@ -7,7 +7,7 @@ from typing import Any
 
 import discrim
 from discrim.errors import CollinearError, DataError, DiscrimError
-from discrim.models.base.reading import is_whole
+from discrim.models.base.reading import is_integer
 from discrim.sklearn import base
 from discrim.sklearn.base import LinearCoefficients, SimplerFit, WeightedClassifier
 from discrim.sklearn.signatures import estimator
@@ -44,13 +44,13 @@ class PLSClassifier(WeightedClassifier):
         algorithm = options["algorithm"]
         orthogonal = isinstance(algorithm, OrthogonalPLS)
         requested = algorithm.n if orthogonal else options["ncomp"]
-        if not (requested in (None, "1se") or is_whole(requested)):
+        if not (requested in (None, "1se") or is_integer(requested)):
             return None
         if isinstance(algorithm, SparsePLS) and not isinstance(algorithm.nonzero, int):
             # The largest number for all components, because their number decreases.
             requested = len(algorithm.nonzero)
             options = options | {"algorithm": SparsePLS(max(algorithm.nonzero))}
-        max_components = min(int(requested) - 1, self.n_features_in_) if is_whole(requested) else 1
+        max_components = min(int(requested) - 1, self.n_features_in_) if is_integer(requested) else 1
         unit = "orthogonal component" if orthogonal else "component"
         candidates: list[tuple[str, dict[str, Any]]] = [
             (

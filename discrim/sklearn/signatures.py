@@ -88,9 +88,9 @@ def _constructor(cls: type, signature: Signature) -> Callable[..., None]:
             bound = signature.bind(self, *args, **kwargs)
         except TypeError as error:
             # Imported here because correct calls do not need it.
-            from discrim.slips import refuse_keyword
+            from discrim.slips import raise_if_unknown_keyword
 
-            refuse_keyword(__init__, kwargs)
+            raise_if_unknown_keyword(__init__, kwargs)
             raise TypeError(f"{cls.__name__}(): {error}.") from None
         bound.apply_defaults()
         del bound.arguments["self"]

@@ -65,7 +65,7 @@ def coverage(
         gap = rng.standard_normal((n, columns)) - means[0] if new else within[:rows]
         root = np.linalg.qr(within, mode="r")
         each[:] = np.sort((np.linalg.solve(root.T, gap.T) ** 2).sum(axis=0)) * freedom
-    table = distance_quantiles(squared[0], columns, freedom, fitted=float(rows) if new else None)
+    table = distance_quantiles(squared[0], columns, freedom, n_fitted=float(rows) if new else None)
     within_limits = (squared >= table["low"].to_numpy()) & (squared <= table["high"].to_numpy())
     by_rank = within_limits.mean(axis=0)
     # Of independent distances with the same quantiles.

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.moments.moments import ClassMoments, column_squares, from_class_means
+from discrim.core.moments.moments import ClassMoments, column_squares, deviations_from_class_means
 from discrim.inference import high_dimensional as tests
 from discrim.inference.result import TestResult
 
@@ -72,22 +72,22 @@ def p_values(
 ) -> dict[str, float]:
     """Of each test that is asked for; those of two classes alone where there are no more."""
     k, p = int(codes.max()) + 1, x.shape[1]
-    moments = ClassMoments.from_block(x, codes, n_classes=k, spread="thin class")
-    z = from_class_means(moments, x, codes) * moments.common_unit[:, None]
+    moments = ClassMoments.from_block(x, codes, n_classes=k, required_moments="thin class")
+    z = deviations_from_class_means(moments, x, codes) * moments.common_unit[:, None]
     fourth = np.bincount(codes, column_squares(z) ** 2)
 
     def largest() -> TestResult:
-        gap = tests.largest_gap([z[:, codes == c].T for c in range(2)], [None, None])
-        return tests.cai_liu_xia_test(gap.statistic, p, "")
+        gap = tests.largest_covariance_difference([z[:, codes == c].T for c in range(2)], [None, None])
+        return tests.cai_liu_xia_covariance_test(gap.statistic, p, "")
 
     made: dict[str, Callable[[], TestResult]] = {
         "dempster": lambda: tests.dempster_test(moments),
-        "srivastava": lambda: tests.srivastava_test(moments),
+        "srivastava": lambda: tests.srivastava_mean_test(moments),
         "chen-qin": lambda: tests.chen_qin_test(moments, fourth),
-        "cai-liu-xia, means": lambda: tests.largest_mean_test(moments),
+        "cai-liu-xia, means": lambda: tests.cai_liu_xia_mean_test(moments),
         "john": lambda: tests.john_test(moments),
-        "srivastava, spheres": lambda: tests.unbiased_sphere_test(moments),
-        "chen-zhang-zhong": lambda: tests.any_law_sphere_test(moments, fourth),
+        "srivastava, spheres": lambda: tests.srivastava_sphere_test(moments),
+        "chen-zhang-zhong": lambda: tests.chen_zhang_zhong_test(moments, fourth),
         "schott": lambda: tests.schott_test(moments),
     }
     if k == 2:

@@ -52,8 +52,8 @@ def choice(n: int, p: int, repeat: int) -> None:
     fit = knn("y ~ .", frame, k=MOST)._fit.estimates
     grid = range(1, MOST + 1)
     runs: dict[str, Run] = {
-        "choice": lambda: fit.wrong_by_class(grid, fit.prior),
-        "search": lambda: fit.search.others(0, n, MOST),
+        "choice": lambda: fit.left_out_errors_by_class(grid, fit.prior),
+        "search": lambda: fit.search.nearest_others(0, n, MOST),
     }
     taken = medians(runs, repeat)
     row(f"kNN {n:,} x {p}, k of 1 to {MOST}", "over one search", taken["choice"] / taken["search"], 1.3)

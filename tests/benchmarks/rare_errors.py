@@ -35,9 +35,9 @@ from scipy.special import ndtr
 
 import discrim
 from discrim.errors import DiscrimWarning
-from discrim.inference.calibration import JudgedRows, loss_rate
+from discrim.inference.calibration import EvaluatedRows, mean_loss_interval
 from discrim.inference.error_rates import log_interval
-from discrim.inference.model_choice import corrected
+from discrim.inference.model_choice import bias_corrected_losses
 
 __all__ = ["SETTINGS", "coverage", "true_losses"]
 
@@ -64,11 +64,11 @@ def true_losses(distance: float, sureness: float) -> dict[str, float]:
     return {"error": float(ndtr(-distance / 2)), "log loss": float(np.trapezoid(loss * density, z))}
 
 
-def _judged_losses(margin: Floats) -> tuple[dict[str, Floats], dict[str, Floats], JudgedRows]:
+def _judged_losses(margin: Floats) -> tuple[dict[str, Floats], dict[str, Floats], EvaluatedRows]:
     n = margin.shape[1]
     losses = {"error": (margin < 0).astype(np.float64), "log loss": np.logaddexp(0.0, -margin)}
     if_wrong = {"error": np.ones(margin.shape), "log loss": np.logaddexp(0.0, np.abs(margin))}
-    return losses, if_wrong, JudgedRows(np.zeros(n, dtype=np.intp), np.ones(n), 1, None, None)
+    return losses, if_wrong, EvaluatedRows(np.zeros(n, dtype=np.intp), np.ones(n), 1, None, None)
 
 
 def intervals(rng: np.random.Generator, margin: Floats) -> Limits:
@@ -81,7 +81,9 @@ def intervals(rng: np.random.Generator, margin: Floats) -> Limits:
         loss = all_losses[0]
         means = loss[drawn].mean(axis=1)
         found[name, "percentile"] = tuple(np.quantile(means, [0.025, 0.975]))
-        rate = loss_rate(loss, judged, 0.95, counts=name == "error", if_wrong=if_wrong[name][0])
+        rate = mean_loss_interval(
+            loss, judged, 0.95, is_zero_one=name == "error", losses_if_wrong=if_wrong[name][0]
+        )
         found[name, "rate"] = rate[2:]
         if name == "log loss":
             found[name, "log-normal"] = log_interval(rate[0], rate[1] ** 2, 0.95)
@@ -99,10 +101,12 @@ def choice_intervals(rng: np.random.Generator, margin: Floats) -> Limits:
     names = list(losses)
     for label, count in (("corrected", 1), ("chosen", len(margin))):
         each = np.stack([losses[name][:count] for name in names])
-        choice = corrected(each, 1, judged, "min", DRAWS, int(rng.integers(2**31)))
+        choice = bias_corrected_losses(each, 1, judged, "min", DRAWS, int(rng.integers(2**31)))
         pick = int(np.argmin(each[1].mean(axis=1)))
         rates = [
-            loss_rate(each[i, pick], judged, 0.95, counts=name == "error", if_wrong=if_wrong[name][pick])
+            mean_loss_interval(
+                each[i, pick], judged, 0.95, is_zero_one=name == "error", losses_if_wrong=if_wrong[name][pick]
+            )
             for i, name in enumerate(names)
         ]
         for name, limits in zip(names, choice.interval(0.95, rates).T, strict=True):

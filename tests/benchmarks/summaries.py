@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from discrim.errors import DiscrimError
-from discrim.models.plots.pictured import kinds_of
-from discrim.models.report.report import FOLDED, OPEN
+from discrim.models.plots.plottable import available_plot_kinds
+from discrim.models.report.report import N_FOLDED_PLOTS, N_VISIBLE_PLOTS
 from tests.benchmarks.timing import Run, made, medians, row
 
 __all__ = ["logistic_summary", "many_classes_summary", "page", "tasks"]
@@ -81,7 +81,7 @@ def drawn_once(fit: Any) -> float:
     import matplotlib.pyplot as plt
 
     total = 0.0
-    for kind in kinds_of(fit, refits=False)[: OPEN + FOLDED]:
+    for kind in available_plot_kinds(fit, refits=False)[: N_VISIBLE_PLOTS + N_FOLDED_PLOTS]:
         try:
             figure: Any = fit.plot(kind).figure
         except DiscrimError:

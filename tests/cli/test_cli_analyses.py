@@ -15,7 +15,7 @@ import discrim
 from discrim import datasets
 from discrim.cli.options import parameters_of, sources_of
 from discrim.inference.distance_tests import Metric
-from discrim.models.selection.comparison import compared_on
+from discrim.models.selection.comparison import compare_on_table
 from tests.cli.support import refused, said
 
 FORMULA = "species ~ ."
@@ -78,7 +78,7 @@ def test_error_rates_of_stepwise_are_of_the_fit(capsys):
 def test_steps_are_shown_if_no_term_is_chosen(capsys):
     none = ["stepwise", FORMULA, "iris", "--enter", "1e-300", "--stay", "1e-300"]
     assert "Chosen: none" in said(capsys, *none)
-    assert "nothing to fit" in refused(capsys, *none, "--errors", "loo")
+    assert "no observations" in refused(capsys, *none, "--errors", "loo")
 
 
 # ---- choose
@@ -309,7 +309,7 @@ def test_saved_fits_are_compared_on_new_rows(saved, capsys):
     for day in range(3):
         new[day::3].to_csv(f"new_csv/{day}.csv", index=False)
     assert said(capsys, "compare", "a.fit", "b.fit", "new_csv").replace("new_csv", "new.csv") == printed
-    by_fit, by_pair = compared_on(fits, ["a", "b"], [new[:40], new[40:]])
+    by_fit, by_pair = compare_on_table(fits, ["a", "b"], [new[:40], new[40:]])
     assert by_fit["wrong"].tolist() == [int(each.sum()) for each in wrong]
     # An exact binomial test of as many heads by scipy.
     from scipy.stats import binomtest
@@ -394,7 +394,7 @@ def test_a_report_has_the_pictures_that_are_named(capsys):
     for names, count in (("scree,confusion", 2), ("none", 0)):
         assert said(capsys, "report", *data, "--pictures", names, "--out", "named.html") == ""
         assert Path("named.html").read_text(encoding="utf-8").count("<figure") == count
-    assert "no picture" in refused(capsys, "report", *data, "--pictures", "sketch", "--out", "b.html")
+    assert "not a picture" in refused(capsys, "report", *data, "--pictures", "sketch", "--out", "b.html")
 
 
 def test_a_saved_fit_is_reported_as_it_is(capsys):

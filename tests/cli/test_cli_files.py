@@ -195,7 +195,7 @@ BEFORE_31 = before(pd, 3, 1)
         (TEXT.decode().encode("utf-16"), "is not text in UTF-8"),
         (TEXT.replace(b"setosa", b"\xed\xa0\x80"), "is not text in UTF-8"),
         (TEXT.split(b"\n")[0], "no rows"),
-        (b"\n".join(TEXT.split(b"\n")[:2]), "No column is left to fit"),
+        (b"\n".join(TEXT.split(b"\n")[:2]), "There is no column to fit"),
         (TEXT.replace(b"5.1", b"5\x001"), "holds a NUL" if BEFORE_31 else "is text"),
         (TEXT.replace(b"5.1", b"1e400"), "is text" if BEFORE_31 else "is infinite"),
         (TEXT + b'"unclosed,1,2,3,4\n', "EOF inside string"),

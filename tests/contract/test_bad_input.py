@@ -42,7 +42,7 @@ BAD = {
     "no row left": (
         lambda v: v("species ~ .", IRIS.assign(sepal_width=np.nan)),
         DataError,
-        r"No row is left.*sepal_width",
+        r"There are no complete rows.*sepal_width",
     ),
     "duplicate names": (
         lambda v: v("species ~ .", pd.concat([IRIS, IRIS["sepal_width"]], axis=1)),
@@ -122,7 +122,7 @@ BAD = {
     "keys of text for classes that are numbers": (
         lambda v: v("y ~ x", {"y": [0, 0, 1, 1], "x": [1.0, 2, 4, 6]}, prior={"0": 0.5, "1": 0.5}),
         DiscrimError,
-        "Write the keys as the classes are",
+        "Use keys of the same type as the classes",
     ),
     "code": (lambda v: v("species ~ __import__('os')", IRIS), FormulaError, "__import__"),
 }

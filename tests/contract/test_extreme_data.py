@@ -33,7 +33,7 @@ def test_moments_of_few_rows_equal_products_of_deviations():
     rng = np.random.default_rng(3)
     x, codes = rng.normal(size=(6, 300)), np.array([0, 0, 0, 1, 1, 1])
     for spread in ("class", "pooled"):
-        held = ClassMoments.from_block(x, codes, n_classes=2, spread=spread)
+        held = ClassMoments.from_block(x, codes, n_classes=2, required_moments=spread)
         each = [x[codes == k] - x[codes == k].mean(axis=0) for k in range(2)]
         want = np.stack([own.T @ own for own in each])
         want = want if spread == "class" else want.sum(axis=0, keepdims=True)

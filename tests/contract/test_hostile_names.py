@@ -13,7 +13,7 @@ import pytest
 
 import discrim
 from discrim.datasets import load_iris
-from discrim.models.base.labels import distinct
+from discrim.models.base.labels import make_unique_name
 from tests.contract import test_names
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -96,9 +96,9 @@ def test_names_in_tables_are_distinct(name, names):
 
 
 def test_the_rule_is_that_classes_keep_their_names():
-    assert distinct("total", ["a", "b"]) == "total"
-    assert distinct("total", ["total", 3, None]) == "total_"
-    assert distinct("total", ["total_", "total"]) == "total__"
+    assert make_unique_name("total", ["a", "b"]) == "total"
+    assert make_unique_name("total", ["total", 3, None]) == "total_"
+    assert make_unique_name("total", ["total_", "total"]) == "total__"
     names = ("label", "set", "total")
     iris, plain = iris_of(names), load_iris().astype({"species": str})
     fit, usual = discrim.lda("species ~ .", iris), discrim.lda("species ~ .", plain)

@@ -10,7 +10,7 @@ import pytest
 from scipy import special, stats
 
 import discrim
-from discrim.core.distributions.densities import density_of
+from discrim.core.distributions.densities import to_density
 from discrim.errors import NotSupportedError
 from discrim.inference.resampling import RunningInterval
 
@@ -111,7 +111,7 @@ def test_running_intervals_equal_quantiles_of_all_replicates(replicates, level):
     held = RunningInterval((5, 3), replicates, level)
     for value in values:
         held.add(value)
-    found = np.stack(held.ends())
+    found = np.stack(held.limits())
     asked = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0)
     np.testing.assert_allclose(found, asked, rtol=0, atol=1e-12)
 
@@ -149,7 +149,7 @@ def test_normal_densities_agree_with_scipy(given):
     at = middle + reach * np.concatenate([np.linspace(-40, 40, 401), [-1e20, 1e100, np.inf, -np.inf, np.nan]])
     with np.errstate(all="ignore"):
         asked = frozen.logpdf(at)
-    np.testing.assert_allclose(density_of(frozen).log_density(at[:, None]), asked, rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(to_density(frozen).log_density(at[:, None]), asked, rtol=1e-13, atol=1e-13)
 
 
 @pytest.mark.parametrize("of", [lambda m: stats.norm(m, 1.0), lambda m: stats.t(5, m, 1.0)])

@@ -149,4 +149,4 @@ def test_very_many_classes_need_no_class_pair_table() -> None:
 
 
 def test_memory_limit_is_read_from_the_machine() -> None:
-    assert arrays.at_hand() > 2**20
+    assert arrays.available_memory() > 2**20

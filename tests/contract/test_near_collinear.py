@@ -50,8 +50,8 @@ def test_unexplained_share_equals_one_minus_r_squared():
     gap -= x * (x @ gap) / (x @ x)
     across = w - x * (x @ w) / (x @ x)
     gap -= across * (across @ gap) / (across @ across)
-    assert (found.column, found.on) == (2, (0,))
-    assert found.left == pytest.approx(float(np.sqrt((gap @ gap) / (z @ z))), rel=1e-6)
+    assert (found.column, found.predictors) == (2, (0,))
+    assert found.residual_ratio == pytest.approx(float(np.sqrt((gap @ gap) / (z @ z))), rel=1e-6)
 
 
 @pytest.mark.parametrize(

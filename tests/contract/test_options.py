@@ -229,7 +229,7 @@ def test_iterators_and_other_sequences_as_options_can_be_refitted(verb, kind, tm
         ({"ncomp": {"list": [1]}}, "its argument 'ncomp' has a form that no argument has"),
         ({"ncomp": [[[[[1]]]]]}, "its argument 'ncomp' has a form that no argument has"),
         ({"ncomp": {"dict": [[[1], 2]]}}, "its argument 'ncomp' has a form that no argument has"),
-        ("pooled", "the arguments of its verb are no dict"),
+        ("pooled", "the arguments of its verb are not a dict"),
     ],
 )
 def test_arguments_of_another_form_are_damage(change, said, tmp_path):

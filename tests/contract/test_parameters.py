@@ -88,7 +88,7 @@ CALLED = {**functions(), **estimators(), **methods()}
 
 def test_public_methods_are_collected():
     assert {"LDAResults.transform", "ClassifierResults.predict", "Moments.save"} <= set(methods())
-    assert {"NewRows.predict_set", "Pictured.plot", "LDAClassifier", "qda"} <= set(CALLED)
+    assert {"NewRowsMethods.predict_set", "PlottableResults.plot", "LDAClassifier", "qda"} <= set(CALLED)
 
 
 def test_a_description_is_read():

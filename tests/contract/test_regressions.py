@@ -35,7 +35,7 @@ def test_constant_columns_of_many_rows_raise_and_are_named() -> None:
 def test_sparse_blocks_of_unlike_size_keep_their_squares() -> None:
     steps = [scipy.sparse.csr_array(np.array([values]).T) for values in ([1.0, 2.0], [1e200, 3e200])]
     blocks = [(SparseRows(np.zeros(1), each), np.zeros(2, np.intp), None) for each in steps]
-    found = gather_sparse(blocks, n_classes=1, n_columns=1, spread="diagonal")
+    found = gather_sparse(blocks, n_classes=1, n_columns=1, required_moments="diagonal")
     # About the mean of 0, 0, 1e200 and 3e200 the squares sum to 6e400, in the units of the data.
     assert found is None or np.isfinite(found.scatters).all()
 

@@ -14,7 +14,7 @@ import discrim
 from discrim.errors import SeparationError
 from discrim.models.selection.comparison import Comparison
 from discrim.report import result_table
-from discrim.report.grid import ROWS, display_width
+from discrim.report.grid import ROW_LIMITS, display_width
 from discrim.report.result_table import MAX_COLUMNS, ResultTable
 from tests.contract.test_names import FITS, IRIS, fitted, tables_of, walks
 from tests.contract.test_pickles_and_files import slow_among
@@ -48,7 +48,7 @@ def check_printed(table, place):
     page = table._repr_html_()
     missing = [name for name in column_names(table) if html.escape(name, quote=False) not in page]
     assert not missing, (place, missing)
-    if len(table) <= ROWS[0]:
+    if len(table) <= ROW_LIMITS[0]:
         assert ">...<" not in page, place
         assert ">…<" not in page, place
 

@@ -300,7 +300,7 @@ def test_an_iterator_is_read_once(case):
     assert source.nobs == memory.nobs
     with pytest.raises(NotSupportedError) as caught:
         source.leave_one_out()
-    assert "needs the rows of the fit" in str(caught.value)
+    assert "requires the rows of the fit" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from discrim.covariance import (
 )
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import DataError, NotSupportedError
-from discrim.models.base.refits import options_of
+from discrim.models.base.refits import refit_options
 from discrim.models.base.tensor_file import read_file, write_file
 from discrim.models.discriminant.covariance_models import LINEAR, QUADRATIC
 from discrim.penalty import Lasso, Ridge
@@ -82,11 +82,11 @@ def test_a_specification_is_fitted_summarized_saved_and_fitted_again(verb, optio
     assert loaded._fit.options[option] == fit._fit.options[option] == specification
     pd.testing.assert_frame_equal(loaded.predict_proba(table), posteriors, rtol=1e-9, atol=1e-12)
     # What the rows chose is held: the fit that these options make is the same.
-    held = options_of(fit)
+    held = refit_options(fit)
     assert type(held[option]) is type(specification)
     again = verb(formula, table, **{name: held[name] for name in (option, "prior")})
     pd.testing.assert_frame_equal(again.predict_proba(), posteriors, rtol=1e-4, atol=1e-4)
-    assert options_of(loaded)[option] == held[option]
+    assert refit_options(loaded)[option] == held[option]
 
 
 @pytest.mark.filterwarnings("ignore::discrim.errors.DiscrimWarning")
@@ -259,12 +259,12 @@ def test_incompatible_options_raise(verb, options, error):
 
 def test_data_driven_parameter_is_stored_by_value():
     fit = lda(FORMULA, IRIS, covariance=Shrunk("loo", grid=[0.0, 0.2]))
-    assert options_of(fit)["covariance"] == Shrunk(fit.shrinkage)
-    assert options_of(fit, anew=True)["covariance"] == Shrunk("loo", grid=[0.0, 0.2])
+    assert refit_options(fit)["covariance"] == Shrunk(fit.shrinkage)
+    assert refit_options(fit, rechoose=True)["covariance"] == Shrunk("loo", grid=[0.0, 0.2])
     robust = lda(FORMULA, IRIS, covariance=StudentT(nu=None))
-    assert options_of(robust)["covariance"] == StudentT(nu=robust._fit.estimates.covariance_model.nu)
+    assert refit_options(robust)["covariance"] == StudentT(nu=robust._fit.estimates.covariance_model.nu)
     axes = lda(FORMULA, IRIS, components="cv")
-    assert options_of(axes)["components"] == axes._fit.estimates.components
+    assert refit_options(axes)["components"] == axes._fit.estimates.components
     assert np.isfinite(axes.predict_proba()).all(axis=None)
 
 

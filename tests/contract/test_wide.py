@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 
 from discrim import lda, load, qda
-from discrim.core.covariance.covariance import pooled
+from discrim.core.covariance.covariance import pooled_covariance
 from discrim.core.covariance.principal import ThinCovariance, principal
-from discrim.core.covariance.pseudo_inverse import ignored, pseudo
-from discrim.core.covariance.shrunk import oas, shrunk
+from discrim.core.covariance.pseudo_inverse import ignored_complement, pseudo_inverse_covariance
+from discrim.core.covariance.shrunk import oas, shrunk_covariance
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import Spread
+from discrim.core.moments.row_sums import ScatterType
 from discrim.datasets import load_iris
 from discrim.errors import CollinearError, DiscrimWarning, NotSupportedError
 
@@ -141,9 +141,9 @@ def test_cross_validation_from_merged_folds_equals_refits(
 ) -> None:
     fit = verb("y ~ .", genes, covariance=structure)
     found = fit.error_rates(["cv"], folds=5, seed=3).loc["cv", "estimate"]
-    from discrim.models.evaluation.validation import deal_folds
+    from discrim.models.evaluation.validation import assign_folds
 
-    dealt = deal_folds(fit._fit, 5, 3)
+    dealt = assign_folds(fit._fit, 5, 3)
     wrong = np.zeros(len(genes), dtype=bool)
     for fold in range(5):
         part = verb("y ~ .", genes[dealt != fold], prior=fit.prior.to_numpy(), covariance=structure)
@@ -154,14 +154,18 @@ def test_cross_validation_from_merged_folds_equals_refits(
 
 
 @pytest.mark.parametrize("spread", ["thin", "thin class"])
-def test_merged_thin_moments_equal_moments_of_all_rows(genes: pd.DataFrame, spread: Spread) -> None:
+def test_merged_thin_moments_equal_moments_of_all_rows(genes: pd.DataFrame, spread: ScatterType) -> None:
     x, codes = arrays(genes)
-    whole = ClassMoments.from_block(x, codes, n_classes=3, spread=spread)
-    parts = [ClassMoments.from_block(x[i::3], codes[i::3], n_classes=3, spread=spread) for i in range(3)]
+    whole = ClassMoments.from_block(x, codes, n_classes=3, required_moments=spread)
+    parts = [
+        ClassMoments.from_block(x[i::3], codes[i::3], n_classes=3, required_moments=spread) for i in range(3)
+    ]
     merged = parts[0].merge(parts[1]).merge(parts[2])
-    dense = ClassMoments.from_block(x, codes, n_classes=3, spread="pooled" if spread == "thin" else "class")
+    dense = ClassMoments.from_block(
+        x, codes, n_classes=3, required_moments="pooled" if spread == "thin" else "class"
+    )
     for held in (whole, merged):
-        assert held.spread == spread
+        assert held.scatter_type == spread
         assert held.roots is not None
         np.testing.assert_allclose(np.swapaxes(held.roots, 1, 2) @ held.roots, dense.scatters, atol=1e-9)
         np.testing.assert_allclose(held.squares, dense.squares, rtol=1e-12)
@@ -174,12 +178,12 @@ def test_merged_thin_moments_equal_moments_of_all_rows(genes: pd.DataFrame, spre
 def test_a_thin_covariance_is_its_matrix(genes: pd.DataFrame) -> None:
     x, codes = arrays(genes)
     x = x * np.ldexp(1.0, np.random.default_rng(0).integers(-3, 4, size=80))
-    moments = ClassMoments.from_block(x, codes, n_classes=3, spread="thin")
-    covariance, g = shrunk(moments, 27.0)
+    moments = ClassMoments.from_block(x, codes, n_classes=3, required_moments="thin")
+    covariance, g = shrunk_covariance(moments, 27.0)
     assert isinstance(covariance, ThinCovariance)
     assert g == oas(moments)
     dense = ClassMoments.from_block(x, codes, n_classes=3)
-    expected, same = shrunk(dense, 27.0)
+    expected, same = shrunk_covariance(dense, 27.0)
     assert g == pytest.approx(same, rel=1e-12)
     matrix = expected.matrix()
     np.testing.assert_allclose(covariance.matrix(), matrix, atol=1e-12 * np.abs(matrix).max())
@@ -187,7 +191,7 @@ def test_a_thin_covariance_is_its_matrix(genes: pd.DataFrame) -> None:
     assert covariance.logdet == pytest.approx(expected.logdet, rel=1e-12)
     columns = np.random.default_rng(2).normal(size=(80, 4))
     np.testing.assert_allclose(
-        covariance.times(columns), matrix @ columns, rtol=1e-9, atol=1e-9 * matrix.max()
+        covariance.multiply(columns), matrix @ columns, rtol=1e-9, atol=1e-9 * matrix.max()
     )
     white, theirs = covariance.whiten(columns), expected.whiten(columns)
     np.testing.assert_allclose(white.T @ white, theirs.T @ theirs, rtol=1e-9)
@@ -202,7 +206,9 @@ def test_pseudo_inverse_is_numpys(genes: pd.DataFrame) -> None:
     x, codes = arrays(genes)
     dense = ClassMoments.from_block(x, codes, n_classes=3)
     matrix = dense.scatters[0] / 27
-    found = pseudo(ClassMoments.from_block(x, codes, n_classes=3, spread="thin"), 27.0)
+    found = pseudo_inverse_covariance(
+        ClassMoments.from_block(x, codes, n_classes=3, required_moments="thin"), 27.0
+    )
     expected = np.linalg.pinv(matrix, rcond=1e-10, hermitian=True)
     np.testing.assert_allclose(found.precision(), expected, atol=1e-8 * np.abs(expected).max())
     np.testing.assert_allclose(found.matrix(), matrix, atol=1e-10 * np.abs(matrix).max())
@@ -227,10 +233,12 @@ def test_pseudo_inverse_of_collinear_columns_is_that_without_them(genes: pd.Data
 
 def test_principal_axes_of_a_saturated_scatter_reproduce_each_row(genes: pd.DataFrame) -> None:
     x, codes = arrays(genes)
-    held = principal(ClassMoments.from_block(x, codes, n_classes=3, spread="thin"))
+    held = principal(ClassMoments.from_block(x, codes, n_classes=3, required_moments="thin"))
     assert held.is_saturated
-    assert held.free == 27
-    double = ClassMoments.from_block(np.tile(x, (2, 1)), np.tile(codes, 2), n_classes=3, spread="thin")
+    assert held.df == 27
+    double = ClassMoments.from_block(
+        np.tile(x, (2, 1)), np.tile(codes, 2), n_classes=3, required_moments="thin"
+    )
     assert not principal(double).is_saturated
 
 
@@ -285,7 +293,11 @@ def test_plain_lda_names_the_ways_out(genes: pd.DataFrame) -> None:
 def test_full_rank_covariances_do_not_depend_on_the_representation(genes: pd.DataFrame) -> None:
     few = genes.iloc[:, :6]
     moments = ClassMoments.from_block(*arrays(few), n_classes=3)
-    np.testing.assert_allclose(pseudo(moments, 27.0).matrix(), pooled(moments, 27.0).matrix(), rtol=1e-10)
+    np.testing.assert_allclose(
+        pseudo_inverse_covariance(moments, 27.0).matrix(),
+        pooled_covariance(moments, 27.0).matrix(),
+        rtol=1e-10,
+    )
 
 
 @pytest.mark.parametrize("structure", ["shrunk", "spherical", "diagonal", "factor"])
@@ -303,7 +315,7 @@ def test_pseudo_inverse_reports_its_rank_and_a_nonnegative_share(tmp_path: objec
     data = load_iris().assign(twice=lambda d: 2 * d["petal_width"] + d["sepal_width"])
     with pytest.warns(DiscrimWarning, match=r"in 4 of 5 dimensions.* leave out 0\.0% of"):
         fit = lda("species ~ .", data, covariance="pinv")
-    assert 0 <= ignored(fit._fit.estimates.covariance, fit._fit.estimates.moments)[1] < 1e-20
+    assert 0 <= ignored_complement(fit._fit.estimates.covariance, fit._fit.estimates.moments)[1] < 1e-20
     fit.save(f"{tmp_path}/fit")
     for held in (fit, load(f"{tmp_path}/fit")):
         assert held.summary().tables["header"]["value"]["Rank of the covariance"] == 4

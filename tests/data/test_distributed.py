@@ -357,7 +357,7 @@ def test_local_reads_compute_one_partition_at_a_time():
     frame = a_frame()
     lazy = dd.from_pandas(frame, npartitions=5, sort=False).map_partitions(noted, meta=frame.iloc[:0])
     with dask.config.set(scheduler="threads"):
-        parts = source_of(lazy).parts(["u", "g"])
+        parts = source_of(lazy).chunks(["u", "g"])
         for number, part in enumerate(parts):
             assert list(range(0, 48 * number + 1, 48)) == MADE
             pd.testing.assert_series_equal(part.data["u"], frame["u"][48 * number : 48 * number + 48])

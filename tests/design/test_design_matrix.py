@@ -8,7 +8,7 @@ import pytest
 
 from discrim import lda
 from discrim.data.table import Table
-from discrim.design.blocks import _RowBuffer
+from discrim.design.design_rows import _RowBuffer
 from discrim.design.levels import level_design
 from discrim.design.matrix import DesignMatrix
 from discrim.errors import DataError

@@ -115,12 +115,18 @@ RIGHT += ["bs(x, df=4)", "cr(x, df=3)"]
 VERBS = {
     "lda": {
         "method": ["moment", "mle"],
-        "covariance": [*LINEAR.words, Shrunk(0.5), Shrunk("loo"), ShrunkCorrelation(0.5), Diagonal("loo")],
+        "covariance": [
+            *LINEAR.classes_by_keyword,
+            Shrunk(0.5),
+            Shrunk("loo"),
+            ShrunkCorrelation(0.5),
+            Diagonal("loo"),
+        ],
         "collinear": ["raise", "drop"],
     },
     "qda": {
         "method": ["moment", "mle"],
-        "covariance": [*QUADRATIC.words],
+        "covariance": [*QUADRATIC.classes_by_keyword],
         "ncomp": [None, None, 1, 2],
     },
     "rda": {"alpha": [0.0, 0.5, 1.0, None], "gamma": [0.0, 0.5, None], "seed": [0]},

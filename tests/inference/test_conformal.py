@@ -12,7 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import log_softmax
 
-from discrim.inference.conformal import Reference, least_rows, miss_share, p_values, strangeness
+from discrim.inference.conformal import (
+    Reference,
+    conformal_pvalues,
+    min_calibration_rows,
+    miss_probability,
+    nonconformity_scores,
+)
 
 few = st.integers(0, 5).map(float)
 
@@ -25,26 +31,32 @@ def counted(held, weights, score):
 @given(st.lists(st.tuples(few, st.integers(1, 4)), min_size=1, max_size=12), few)
 def test_p_values_are_counts_and_weights_equal_repeated_rows(rows, score):
     held, weights = zip(*rows, strict=True)
-    pvalues = p_values(Reference.of(np.array(held), np.array(weights, dtype=float)), np.array([score]))
+    pvalues = conformal_pvalues(
+        Reference.of(np.array(held), np.array(weights, dtype=float)), np.array([score])
+    )
     expected = (counted(held, weights, score) + 1) / Fraction(sum(weights) + 1)
     assert pvalues[0] == float(expected)
     repeated = Reference.of(np.repeat(held, weights))
-    assert p_values(repeated, np.array([score]))[0] == pvalues[0]
+    assert conformal_pvalues(repeated, np.array([score]))[0] == pvalues[0]
 
 
 @settings(deadline=None, max_examples=40)
 @given(st.lists(few, min_size=2, max_size=10))
 def test_a_row_left_out_is_compared_with_the_others(held):
     scores = np.array(held)
-    pvalues = p_values(Reference.of(scores), scores, left_out=(scores, np.ones(len(scores))))
-    alone = [p_values(Reference.of(np.delete(scores, i)), scores[[i]])[0] for i in range(len(scores))]
+    pvalues = conformal_pvalues(Reference.of(scores), scores, left_out=(scores, np.ones(len(scores))))
+    alone = [
+        conformal_pvalues(Reference.of(np.delete(scores, i)), scores[[i]])[0] for i in range(len(scores))
+    ]
     assert pvalues.tolist() == alone
 
 
 @pytest.mark.parametrize("values", [(1.0, 2.0, 3.0, 4.0, 5.0), (1.0, 1.0, 2.0, 2.0, 2.0)])
 def test_p_values_are_valid_over_all_orders(values):
     n = len(values)
-    pvalues = [p_values(Reference.of(np.array(o[:-1])), np.array(o[-1:]))[0] for o in permutations(values)]
+    pvalues = [
+        conformal_pvalues(Reference.of(np.array(o[:-1])), np.array(o[-1:]))[0] for o in permutations(values)
+    ]
     for bound in (Fraction(i, n) for i in range(1, n)):
         below = Fraction(sum(p <= float(bound) for p in pvalues), len(pvalues))
         assert below <= bound
@@ -58,7 +70,12 @@ def test_smoothed_p_values_are_uniform_despite_ties():
     ends = []
     for order in permutations(values):
         reference = Reference.of(np.array(order[:-1]))
-        ends.append([p_values(reference, np.array(order[-1:]), shares=np.array([u]))[0] for u in (0.0, 1.0)])
+        ends.append(
+            [
+                conformal_pvalues(reference, np.array(order[-1:]), tie_weights=np.array([u]))[0]
+                for u in (0.0, 1.0)
+            ]
+        )
     for probability in np.linspace(0.05, 0.95, 19):
         mean_proportion = np.mean([np.clip((probability - low) / (high - low), 0, 1) for low, high in ends])
         assert mean_proportion == pytest.approx(probability, abs=1e-12)
@@ -66,11 +83,11 @@ def test_smoothed_p_values_are_uniform_despite_ties():
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.9, 0.95, 0.99, 0.999, 2 / 3])
 def test_the_required_rows_follow_from_the_decimal_level(level):
-    n = least_rows(level)
-    miss_probability = miss_share(level)
-    assert not 1 / (n + 1) > miss_probability
-    assert 1 / n > miss_probability
-    assert miss_share(0.95) == 0.05
+    n = min_calibration_rows(level)
+    probability = miss_probability(level)
+    assert not 1 / (n + 1) > probability
+    assert 1 / n > probability
+    assert miss_probability(0.95) == 0.05
 
 
 @pytest.mark.parametrize("spread", [1.0, 30.0, 2000.0])
@@ -80,7 +97,7 @@ def test_lac_orders_rows_like_posteriors_of_high_precision(spread):
         mp = [[mpmath.exp(mpmath.mpf(v)) for v in row] for row in scores]
         exact = [1 - v / mpmath.fsum(row) for row in mp for v in row]
         order = sorted(range(len(exact)), key=exact.__getitem__)
-    nonconformity = strangeness(scores, "lac").ravel()
+    nonconformity = nonconformity_scores(scores, "lac").ravel()
     assert np.argsort(nonconformity).tolist() == order
     assert len(set(nonconformity.tolist())) == len(nonconformity)
 
@@ -94,15 +111,15 @@ def test_aps_is_the_sum_of_posteriors_up_to_the_class():
         expected = [
             [p[i][p[i] > p[i, k]].sum() + fractions[i] * p[i, k] for k in range(5)] for i in range(20)
         ]
-        assert np.allclose(-np.expm1(-strangeness(scores, "aps", u)), expected, atol=1e-14)
+        assert np.allclose(-np.expm1(-nonconformity_scores(scores, "aps", u)), expected, atol=1e-14)
 
 
 def test_margins_with_missing_and_impossible_rows():
     scores = np.array([[3.0, 1.0, 2.0], [np.nan] * 3, [-np.inf] * 3, [0.0, -np.inf, -1.0]])
     for score in ("lac", "aps", "margin"):
-        nonconformity = strangeness(scores, score)
+        nonconformity = nonconformity_scores(scores, score)
         assert np.isnan(nonconformity[1]).all()
         assert np.isposinf(nonconformity[2]).all()
         assert np.isposinf(nonconformity[3, 1])
         assert (np.argsort(nonconformity[0]) == [0, 2, 1]).all()
-    assert strangeness(scores, "margin")[0].tolist() == [-1.0, 2.0, 1.0]
+    assert nonconformity_scores(scores, "margin")[0].tolist() == [-1.0, 2.0, 1.0]

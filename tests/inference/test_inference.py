@@ -18,10 +18,10 @@ from discrim.datasets import load_breast_cancer, load_iris, load_penguins, load_
 from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError
 from discrim.inference.covariance_models import (
     box_m_test,
-    covariance_ladder,
+    covariance_hierarchy,
     fit_common_components,
     fit_proportional,
-    quantile,
+    log_determinant_quantile,
 )
 from discrim.inference.log_odds import hausman_test
 from discrim.inference.manova import dimension_table
@@ -343,7 +343,9 @@ def test_quantiles_of_log_determinants_by_simulation(nu, p):
     rng = np.random.default_rng(0)
     log_ratios = np.log(rng.chisquare(nu - np.arange(p), (200_000, p))).sum(axis=1) - p * np.log(nu)
     for probability in (0.025, 0.1, 0.9, 0.975):
-        assert (log_ratios < quantile(probability, nu, p)).mean() == pytest.approx(probability, abs=0.003)
+        assert (log_ratios < log_determinant_quantile(probability, nu, p)).mean() == pytest.approx(
+            probability, abs=0.003
+        )
 
 
 def test_log_determinants_subtract_their_bias():
@@ -468,7 +470,7 @@ def test_data_of_the_form_of_a_model_have_a_ratio_of_zero():
         zero = np.zeros((3, 4))
         scatters = np.swapaxes(roots, 1, 2) @ roots
         moments = ClassMoments(counts, counts.astype(int), zero, zero, np.ones(4), scatters, roots)
-        return covariance_ladder(moments, counts / counts.sum(), estimated_prior=True)["LR_free"]
+        return covariance_hierarchy(moments, counts / counts.sum(), estimated_prior=True)["LR_free"]
 
     shape = turn @ np.diag([4.0, 2.0, 1.0, 0.3]) @ turn.T
     variances = rng.gamma(2.0, 1.0, (3, 4))

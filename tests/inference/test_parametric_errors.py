@@ -12,8 +12,8 @@ from scipy import stats
 from discrim import lda, naive_bayes, qda
 from discrim.datasets import load_iris, load_wine
 from discrim.errors import DataError, MissingPredictionWarning
-from discrim.inference.error_rates import counts_of
-from discrim.inference.parametric_errors import many_classes, two_classes
+from discrim.inference.error_rates import confusion_counts
+from discrim.inference.parametric_errors import multiclass_error_rate, two_class_error_rate
 
 IRIS = load_iris()
 TWO = IRIS[IRIS["species"] != "setosa"].astype({"species": str})
@@ -83,7 +83,7 @@ def test_expected_costs_of_an_estimated_rule_agree_with_a_simulation(kind):
             first = np.full(size, float(regret[0] >= 0 and regret[1] <= 0))
         paid[k] = costs[k, 0] * first.mean() + costs[k, 1] * (1 - first.mean())
     with np.errstate(divide="ignore"):
-        error_rate = two_classes(
+        error_rate = two_class_error_rate(
             gap**2, counts, nu, p, np.log(prior), costs, 0.95, shrunk=False, expected=True
         )
     # The expansion leaves terms of second order of the probabilities.
@@ -137,8 +137,8 @@ def test_three_class_rates_agree_with_simulated_rows(costs, prior, formula):
 def test_collinear_means_are_exact_and_planar_means_nearly():
     # On a line the borders are the midpoints: each class errs on either side of it.
     means, counts = np.array([[0.0], [1.5], [4.0]]), np.full(3, 40.0)
-    error_rate = many_classes(
-        means, counts, 117, np.log(np.full(3, 1 / 3)), None, 0.95, shrunk=False, stretch=1.0
+    error_rate = multiclass_error_rate(
+        means, counts, 117, np.log(np.full(3, 1 / 3)), None, 0.95, shrunk=False, density_factor=1.0
     )
     tail = stats.norm.sf
     expected = [tail(0.75), tail(0.75) + tail(1.25), tail(1.25)]
@@ -146,8 +146,8 @@ def test_collinear_means_are_exact_and_planar_means_nearly():
     # At the corners of a triangle the region of a corner is a wedge, by symmetry that of the first.
     angle = 2 * np.pi * np.arange(3) / 3
     corners = 2.0 * np.column_stack([np.cos(angle), np.sin(angle)])
-    error_rate = many_classes(
-        corners, counts, 117, np.log(np.full(3, 1 / 3)), None, 0.95, shrunk=False, stretch=1.0
+    error_rate = multiclass_error_rate(
+        corners, counts, 117, np.log(np.full(3, 1 / 3)), None, 0.95, shrunk=False, density_factor=1.0
     )
     half = np.sqrt(12) / 2
     both = stats.multivariate_normal([0, 0], [[1, 0.5], [0.5, 1]]).cdf([half, half])
@@ -174,7 +174,7 @@ def test_the_standard_error_agrees_with_samples(costs):
     log_prior = np.log(counts / counts.sum())
 
     def rate(of):
-        return many_classes(of, counts, nu, log_prior, costs, 0.95, shrunk=False, stretch=1.0)
+        return multiclass_error_rate(of, counts, nu, log_prior, costs, 0.95, shrunk=False, density_factor=1.0)
 
     rng, estimates = np.random.default_rng(2), []
     for _ in range(50 if costs is not None else 120):
@@ -190,10 +190,12 @@ def test_two_class_and_multiclass_rates_agree(costs):
     means, counts, log_prior = np.array([[1.7, 0.3], [0.0, 0.0]]), np.array([50.0, 30.0]), np.log([0.6, 0.4])
     costs = None if costs is None else np.array(costs)
     for shrunk in (False, True):
-        closed = two_classes(
+        closed = two_class_error_rate(
             1.7**2 + 0.3**2, counts, 78, 2, log_prior, costs, 0.95, shrunk=shrunk, expected=False
         )
-        road = many_classes(means, counts, 78, log_prior, costs, 0.95, shrunk=shrunk, stretch=1.0)
+        road = multiclass_error_rate(
+            means, counts, 78, log_prior, costs, 0.95, shrunk=shrunk, density_factor=1.0
+        )
         exact = costs is None
         np.testing.assert_allclose(road.by_class, closed.by_class, rtol=1e-12 if exact else 1e-3)
         # The cut by unequal shares moves with the distance, of which the best rule feels nothing.
@@ -250,7 +252,7 @@ def test_632_plus_omits_rows_without_a_bootstrap_prediction():
 
 def test_invalid_class_codes_are_not_counted():
     actual, predicted = np.array([0, 1, 1, -1, 0, 1]), np.array([0, 1, -1, 0, 2, 3])
-    assert counts_of(actual, predicted, 2).tolist() == [[1, 0], [0, 1]]
+    assert confusion_counts(actual, predicted, 2).tolist() == [[1, 0], [0, 1]]
 
 
 def test_the_level_is_validated_for_every_rate():

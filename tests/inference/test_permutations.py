@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discrim.inference.resampling import Shuffle, mixed_unit, permutation_pvalue
+from discrim.inference.resampling import LabelPermutation, find_mixed_unit, permutation_pvalue
 
 
 def every_labelling(codes, blocks):
@@ -28,7 +28,7 @@ def every_labelling(codes, blocks):
 def test_every_labelling_of_rows_is_equally_likely(codes, blocks):
     codes, blocks = np.array(codes), np.array(blocks)
     expected = every_labelling(codes, blocks)
-    shuffle, rng = Shuffle.of(codes, None, blocks), np.random.default_rng(1)
+    shuffle, rng = LabelPermutation.from_codes(codes, None, blocks), np.random.default_rng(1)
     assert np.exp(shuffle.log_labellings()) == pytest.approx(len(expected))
     labellings = [tuple(shuffle.codes(rng).tolist()) for _ in range(200 * len(expected))]
     counts = [labellings.count(each) for each in expected]
@@ -38,7 +38,7 @@ def test_every_labelling_of_rows_is_equally_likely(codes, blocks):
 
 def test_whole_units_exchange_labels():
     units, codes = np.array([7, 3, 7, 5, 5, 9, 3]), np.array([0, 1, 0, 0, 0, 1, 1])
-    shuffle, rng = Shuffle.of(codes, units, None), np.random.default_rng(0)
+    shuffle, rng = LabelPermutation.from_codes(codes, units, None), np.random.default_rng(0)
     labellings = {tuple(shuffle.codes(rng).tolist()) for _ in range(300)}
     # Two of four units are of class 1.
     assert len(labellings) == 6 == round(np.exp(shuffle.log_labellings()))
@@ -49,8 +49,8 @@ def test_whole_units_exchange_labels():
 
 
 def test_a_unit_with_two_codes_is_found():
-    assert mixed_unit(np.array([0, 0, 1]), np.array([2, 2, 0])) is None
-    assert mixed_unit(np.array([0, 4, 1, 3]), np.array([1, 1, 0, 0])) == (1, 0, 4)
+    assert find_mixed_unit(np.array([0, 0, 1]), np.array([2, 2, 0])) is None
+    assert find_mixed_unit(np.array([0, 4, 1, 3]), np.array([1, 1, 0, 0])) == (1, 0, 4)
 
 
 def test_the_p_value_counts_the_observed_labels_and_ties():

@@ -6,8 +6,13 @@ from scipy.stats import beta
 
 import discrim
 from discrim.datasets import load_iris
-from discrim.inference.calibration import JudgedRows, loss_rate
-from discrim.inference.error_rates import Resampled, counted, effective_interval, point_six_three_two
+from discrim.inference.calibration import EvaluatedRows, mean_loss_interval
+from discrim.inference.error_rates import (
+    OutOfBagPredictions,
+    bootstrap_632_plus,
+    effective_interval,
+    error_rate_from_counts,
+)
 from discrim.inference.verification import Costs, PairScores
 from tests.benchmarks.rare_errors import coverage
 
@@ -21,7 +26,7 @@ def no_error_limit(n):
 
 
 def rows(n, clusters=None):
-    return JudgedRows(np.zeros(n, dtype=np.intp), np.ones(n), 1, None, clusters)
+    return EvaluatedRows(np.zeros(n, dtype=np.intp), np.ones(n), 1, None, clusters)
 
 
 def test_a_choice_without_an_error_has_the_exact_interval_of_the_count():
@@ -43,11 +48,11 @@ def test_the_log_loss_of_a_choice_allows_for_unobserved_errors():
 def test_the_limit_of_unobserved_errors_uses_groups_and_priors():
     losses, if_wrong = np.full(40, 0.01), np.linspace(1.0, 3.0, 40)
     groups = np.arange(40) // 4
-    high = loss_rate(losses, rows(40, groups), 0.95, counts=False, if_wrong=if_wrong)[3]
+    high = mean_loss_interval(losses, rows(40, groups), 0.95, is_zero_one=False, losses_if_wrong=if_wrong)[3]
     assert high == pytest.approx(0.01 + 2.0 * no_error_limit(10))
     codes = (np.arange(40) >= 30).astype(np.intp)
-    test_rows = JudgedRows(codes, np.ones(40), 2, np.array([0.2, 0.8]), None)
-    high = loss_rate(losses, test_rows, 0.95, counts=False, if_wrong=if_wrong)[3]
+    test_rows = EvaluatedRows(codes, np.ones(40), 2, np.array([0.2, 0.8]), None)
+    high = mean_loss_interval(losses, test_rows, 0.95, is_zero_one=False, losses_if_wrong=if_wrong)[3]
     each = [if_wrong[:30].mean() * no_error_limit(30), if_wrong[30:].mean() * no_error_limit(10)]
     assert high == pytest.approx(0.01 + np.hypot(0.2 * each[0], 0.8 * each[1]))
 
@@ -56,8 +61,8 @@ def test_rows_predicted_several_times_count_once():
     """One row wrong in one of ten repeats has no smaller upper limit than no row."""
     losses = np.zeros(60)
     losses[7] = 0.1
-    none = loss_rate(np.zeros(60), rows(60), 0.95, counts=True)
-    single_rate = loss_rate(losses, rows(60), 0.95, counts=True)
+    none = mean_loss_interval(np.zeros(60), rows(60), 0.95, is_zero_one=True)
+    single_rate = mean_loss_interval(losses, rows(60), 0.95, is_zero_one=True)
     assert none[3] == pytest.approx(no_error_limit(60))
     assert single_rate[3] > none[3]
     assert effective_interval(0.1, 1e-9, 60.0, 60.0, 0.95)[1] == pytest.approx(beta.ppf(0.975, 7, 54))
@@ -72,7 +77,9 @@ def test_few_errors_do_not_shorten_the_bootstrap_interval_of_none():
     out = tuple(np.argwhere(sample_predicted >= 0)[:2].T)
     wrong[out] = 1 - wrong[out]
     none, few_errors = (
-        point_six_three_two(Resampled(codes, codes, samples, each), np.full(2, 0.5), None, 0.95, sampled=True)
+        bootstrap_632_plus(
+            OutOfBagPredictions(codes, codes, samples, each), np.full(2, 0.5), None, 0.95, sampled=True
+        )
         for each in (sample_predicted, wrong)
     )
     assert 0 < few_errors.estimate < 0.001
@@ -81,7 +88,9 @@ def test_few_errors_do_not_shorten_the_bootstrap_interval_of_none():
 
 def test_cheap_errors_do_not_hide_expensive_errors():
     costs = np.array([[0.0, 1.0], [50.0, 0.0]])
-    seen = counted(np.array([[28.0, 2.0], [0.0, 30.0]]), np.full(2, 0.5), costs, 0.95, sampled=True)
+    seen = error_rate_from_counts(
+        np.array([[28.0, 2.0], [0.0, 30.0]]), np.full(2, 0.5), costs, 0.95, sampled=True
+    )
     assert seen.high == pytest.approx(2 / 60 + 50 * no_error_limit(60))
 
 
@@ -95,7 +104,7 @@ def test_rules_that_never_differ_have_an_exact_interval_of_their_difference():
 def test_an_equal_error_rate_of_zero_has_the_exact_limit_of_classes():
     codes = np.repeat(np.arange(12), 3)
     scores = np.where(codes[:, None] == codes, 5.0, -5.0)
-    limits = PairScores.of(scores, codes).limits(Costs(), 0.95, 50, 1)
+    limits = PairScores.from_scores(scores, codes).limits(Costs(), 0.95, 50, 1)
     assert limits[0, 0] == 0
     assert limits[1, 0] == pytest.approx(no_error_limit(12))
 

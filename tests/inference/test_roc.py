@@ -10,7 +10,7 @@ from sklearn.metrics import roc_curve as sklearn_curve
 from statsmodels.stats.proportion import proportion_confint
 
 from discrim.inference.calibration import calibration_bins, log_odds_against_rest, wilson_interval
-from discrim.inference.roc import roc_area, roc_curve, thinned
+from discrim.inference.roc import roc_area, roc_curve, thin_curve
 
 RNG = np.random.default_rng(4)
 SCORES = RNG.integers(0, 20, 300).astype(float)
@@ -82,7 +82,7 @@ def test_areas_of_zero_and_one_have_newcombes_limits(level):
 def test_a_thinned_curve_stays_on_the_curve():
     scores = RNG.standard_normal(20_000)
     full_curve = roc_curve(scores, scores + RNG.standard_normal(20_000) > 0.5)
-    thinned_curve = thinned(full_curve)
+    thinned_curve = thin_curve(full_curve)
     assert len(thinned_curve.threshold) <= 400
     assert (thinned_curve.true_positive[[0, -1]] == [0.0, 1.0]).all()
     ways = [curve.false_positive + curve.true_positive for curve in (full_curve, thinned_curve)]

@@ -18,12 +18,12 @@ from discrim.inference.parametric_errors import error_by_class
 from discrim.inference.sample_size import (
     RULES,
     Setting,
+    bayes_error,
     expected_error,
-    fewest_rows,
-    least_error,
-    power_law,
-    rows_for,
-    rows_judged,
+    fit_power_law,
+    min_rows_per_class,
+    required_test_rows,
+    required_training_rows,
     simplex_means,
 )
 
@@ -70,7 +70,7 @@ def test_expected_errors_agree_with_fitted_rules(rule, k, p, n, d):
 
 
 def test_the_bayes_error_agrees_with_the_known_distribution():
-    assert least_error(Setting(2.0, 3, 2, 0, 0)) == pytest.approx(norm.cdf(-1), rel=1e-12)
+    assert bayes_error(Setting(2.0, 3, 2, 0, 0)) == pytest.approx(norm.cdf(-1), rel=1e-12)
     rng = np.random.default_rng(0)
     for k in (3, 5):
         means = 2.5 * simplex_means(k)
@@ -78,7 +78,7 @@ def test_the_bayes_error_agrees_with_the_known_distribution():
         np.testing.assert_allclose(deviations[~np.eye(k, dtype=bool)], 2.5)
         x = rng.normal(size=(200_000, k - 1)) + means[0]
         wrong = (((x[:, None] - means) ** 2).sum(axis=2).argmin(axis=1) != 0).mean()
-        assert least_error(Setting(2.5, 9, k, 0, 0)) == pytest.approx(wrong, abs=0.004)
+        assert bayes_error(Setting(2.5, 9, k, 0, 0)) == pytest.approx(wrong, abs=0.004)
 
 
 @pytest.mark.parametrize(("p", "n", "d"), [(2, 100, 1.5), (5, 200, 2.0), (10, 400, 3.0)])
@@ -98,7 +98,9 @@ def test_for_many_columns_lda_has_raudys_expected_error(p, n, d):
 def test_a_plan_prints_the_required_rows():
     sample_plan = plan(distance=2, p=4, error=0.2, width=0.1, rows=[5, 10, 40, 160], draws=2**12)
     assert sample_plan.least_error == pytest.approx(norm.cdf(-1))
-    assert np.isnan(sample_plan.table.loc[5, "qda"]) == (fewest_rows("qda", Setting(2, 4, 2, 0, 0)) > 5)
+    assert np.isnan(sample_plan.table.loc[5, "qda"]) == (
+        min_rows_per_class("qda", Setting(2, 4, 2, 0, 0)) > 5
+    )
     assert (sample_plan.table.loc[[10, 40, 160], list(RULES)].diff().dropna() < 0).all(axis=None)
     assert (sample_plan.wanted["error"] <= 0.2).all()
     assert (sample_plan.wanted["error"] - 0.2).abs().max() < 0.006
@@ -122,13 +124,13 @@ def test_a_plan_prints_the_required_rows():
 def test_required_rows_are_minimal_and_need_enough_draws():
     setting = Setting(2.0, 1, 2, 4000, 0)
     for rule in RULES:
-        n = rows_for(rule, 0.2, setting)
+        n = required_training_rows(rule, 0.2, setting)
         assert n is not None
         assert expected_error(rule, n, setting)[0] <= 0.2
         before = n - 1
-        assert before < fewest_rows(rule, setting) or expected_error(rule, before, setting)[0] > 0.2
+        assert before < min_rows_per_class(rule, setting) or expected_error(rule, before, setting)[0] > 0.2
         # Below the standard error of the draws nothing is told apart.
-        assert rows_for(rule, least_error(setting) + 1e-7, setting) is None
+        assert required_training_rows(rule, bayes_error(setting) + 1e-7, setting) is None
 
 
 def test_test_rows_are_the_fewest_with_a_narrow_interval():
@@ -138,7 +140,7 @@ def test_test_rows_are_the_fewest_with_a_narrow_interval():
             low = beta.ppf((1 - level) / 2, error * n, n - error * n + 1)
             return beta.ppf((1 + level) / 2, error * n + 1, n - error * n) - low
 
-        n = rows_judged(error, width, level)
+        n = required_test_rows(error, width, level)
         assert wide(n) <= width < wide(n - 1)
 
 
@@ -177,9 +179,9 @@ def test_the_command_line_plans_samples(capsys, tmp_path):
 def test_an_exact_power_law_is_recovered():
     n = np.array([12.0, 25.0, 50.0, 100.0, 300.0])
     errors = np.stack([0.05 + 2.0 * n**-0.8, 0.8 * n**-0.5, np.full(5, 0.2)])
-    curve = power_law(n, errors, np.array([1.0, 2.0, 1.0, 3.0, 1.0]))
-    np.testing.assert_allclose(curve.at(n), errors, atol=2e-4)
-    np.testing.assert_allclose(curve.at(np.array([1000.0]))[0], 0.05 + 2.0 * 1000.0**-0.8, atol=1e-3)
+    curve = fit_power_law(n, errors, np.array([1.0, 2.0, 1.0, 3.0, 1.0]))
+    np.testing.assert_allclose(curve.evaluate(n), errors, atol=2e-4)
+    np.testing.assert_allclose(curve.evaluate(np.array([1000.0]))[0], 0.05 + 2.0 * 1000.0**-0.8, atol=1e-3)
     assert (curve.a >= 0).all()
     assert (curve.b >= 0).all()
 

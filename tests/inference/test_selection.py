@@ -19,4 +19,4 @@ def test_a_column_that_varies_only_in_its_last_digit_is_constant(size: float) ->
     x[:, 1] = size * (1.5 + LAST * np.finfo(float).eps)
     x[:, 2] = size * (1.5 + 1e-7 * x[:, 2])
     choice = SelectedColumns(ClassMoments.from_block(x, CODES, n_classes=3))
-    assert [choice.dependent(np.array([j])) for j in range(3)] == [False, True, False]
+    assert [choice.is_dependent(np.array([j])) for j in range(3)] == [False, True, False]

@@ -90,7 +90,7 @@ def markdown_cells(summary: Summary) -> list[list[list[str]]]:
     page = MarkdownIt("commonmark").enable("table").render(summary.as_markdown())
     tables = [[[c.strip() for c in row] for row in rows] for rows in Page(page).tables]
     # The header's table has no names of columns, which Markdown cannot leave out.
-    has_header = isinstance(next(iter(summary._parts.values())), Pairs)
+    has_header = isinstance(next(iter(summary._sections.values())), Pairs)
     return [rows[1:] if i == 0 and has_header else rows for i, rows in enumerate(tables)]
 
 

@@ -14,7 +14,7 @@ from discrim.report.grid import (
     column_texts,
     display_width,
     fold,
-    p_text,
+    format_pvalue,
     short_labels,
     shorten,
 )
@@ -71,7 +71,7 @@ def test_no_number_shows_more_digits_than_it_has(integers, decimals):
 @settings(deadline=None)
 @given(st.floats(0, 1))
 def test_a_p_value_is_never_zero(p):
-    assert float(p_text(p).lstrip("<")) > 0
+    assert float(format_pvalue(p).lstrip("<")) > 0
     (short,) = column_texts([p], "p")
     assert short == "<0.001" or float(short) > 0
 

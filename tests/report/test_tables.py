@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from discrim import lda, qda
 from discrim.errors import DataError
-from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section, display_width
+from discrim.report.grid import SHARED_HEADINGS, HeaderItem, Pairs, Section, display_width
 from discrim.report.tables import Summary, summarize
 from tests.report.support import (
     IRIS,
@@ -145,7 +145,7 @@ def test_estimates_errors_and_limits_have_the_same_decimals(rows):
         z=1.0, low=table["coef"] - 1.96 * table["se"], high=table["coef"] + 1.96 * table["se"]
     )
     table.index = [f"r{i}" for i in range(len(table))]
-    (cells,) = html_cells(Summary("T", {"t": Section("Things", table, {"z": "z"}, headings=INTERVAL)}))
+    (cells,) = html_cells(Summary("T", {"t": Section("Things", table, {"z": "z"}, headings=SHARED_HEADINGS)}))
     for row, (_, coef, se, _, low, high) in zip(table.itertuples(), cells[1:], strict=True):
         texts = [coef, se, low, high]
         assert len({decimals(text.partition("e")[0]) for text in texts}) == 1

@@ -48,7 +48,7 @@ from discrim.errors import (
     SeparationError,
     SeparationWarning,
 )
-from discrim.models.base.refits import verb_of
+from discrim.models.base.refits import verb_name
 from discrim.models.registry import MODELS
 from discrim.models.results.results import ClassifierResults
 from discrim.penalty import ElasticNet
@@ -682,7 +682,7 @@ def test_a_clone_refits_the_formula_as_it_was_fitted(verb, options):
     data = x.assign(species=y)
     fit = getattr(discrim, verb)(FORMULA, data, **options)
     model = as_estimator(fit)
-    assert verb_of(fit) == verb == model.verb
+    assert verb_name(fit) == verb == model.verb
     np.testing.assert_array_equal(model.predict(data), fit.predict())
     # Other columns and another order do not matter, nor that the response is there or not.
     again = clone(model).fit(x.iloc[:, ::-1].assign(noise=1.0), y)

@@ -16,9 +16,8 @@ from pathlib import Path
 import pytest
 
 import discrim
-from discrim.core.neighbours.neighbours import METRICS, NORMS, ZERO_ONE
-from discrim.models.plots import judged
-from discrim.models.plots.pictured import Plot
+from discrim.core.neighbours.neighbours import BINARY_METRICS, METRICS, NORM_ORDERS
+from discrim.models.plots.plottable import Plot
 from discrim.models.registry import MODELS, PlotKind, plot_kinds
 from discrim.models.selection import choose, fold_plots, learning, planning, stepwise
 
@@ -81,13 +80,13 @@ def test_the_script_of_a_user_runs(tmp_path, monkeypatch):
 
 def test_plot_kinds_are_in_the_literal_type():
     of_models = {kind for model in MODELS for kind in plot_kinds(model)}
-    modules = (judged, choose, fold_plots, learning, planning, stepwise)
+    modules = (evaluation, choose, fold_plots, learning, planning, stepwise)
     others = {plot.kind for module in modules for plot in vars(module).values() if isinstance(plot, Plot)}
     assert of_models | others == {*typing.get_args(PlotKind)}
 
 
 def test_metrics_are_in_the_literal_type():
-    assert {*NORMS, *ZERO_ONE} <= {*METRICS}
+    assert {*NORM_ORDERS, *BINARY_METRICS} <= {*METRICS}
 
 
 def documented_words():

@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy
 
-from discrim.core.covariance.covariance import EPS, Covariance, pooled, separate
+from discrim.core.covariance.covariance import EPS, Covariance, class_covariances, pooled_covariance
 from discrim.core.covariance.model import (
     CovarianceEstimates,
     CovarianceModel,
@@ -40,10 +40,10 @@ from discrim.core.covariance.model import (
 )
 from discrim.core.covariance.principal import Canonical, positive_signs, weighted_centre
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import packed_triangle
+from discrim.core.moments.row_sums import triangular_root
 from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.rules import gaussian
-from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,19 +63,19 @@ class ConditionalCovariance(Covariance):
     covariates: int
 
     @property
-    def whole(self) -> Covariance:
+    def joint(self) -> Covariance:
         """The covariance of all columns, with the same divisor."""
         return Covariance(self.root, self.factor)
 
     @property
-    def rest(self) -> Covariance:
+    def residual_covariance(self) -> Covariance:
         """The covariance (p, p) of the columns other than the covariates, conditional on these."""
         return Covariance.from_root(self.root[self.covariates :, self.covariates :])
 
     @property
     def inverse(self) -> Floats:
         """Matrix (q + p, p) that whitens the columns conditional on the covariates."""
-        return self.whole.inverse[:, self.covariates :]
+        return self.joint.inverse[:, self.covariates :]
 
     @property
     def logdet(self) -> float:
@@ -94,19 +94,19 @@ class ConditionalCovariance(Covariance):
         residual_root = self.root[self.covariates :]
         return np.asarray(residual_root.T @ residual_root)
 
-    def times(self, columns: Floats) -> Floats:
+    def multiply(self, columns: Floats) -> Floats:
         """Return this matrix times columns (q + p, m)."""
         residual_root = self.root[self.covariates :]
         return np.asarray(residual_root.T @ (residual_root @ columns))
 
     def whiten(self, columns: Floats) -> Floats:
         """Return p coordinates of unit covariance of columns (q + p, m), adjusted for the covariates."""
-        return self.whole.whiten(columns)[self.covariates :]
+        return self.joint.whiten(columns)[self.covariates :]
 
     def unwhiten(self, columns: Floats) -> Floats:
         """Return coefficients (q + p, m) of all columns from coefficients (p, m) of the whitened form."""
         zeros = np.zeros((self.covariates, *columns.shape[1:]))
-        return self.whole.unwhiten(np.concatenate([zeros, columns]))
+        return self.joint.unwhiten(np.concatenate([zeros, columns]))
 
     def precision(self) -> Floats:
         """Return the matrix (q + p, q + p) of the quadratic form of the distances."""
@@ -114,7 +114,7 @@ class ConditionalCovariance(Covariance):
 
     def divided_by(self, factor: float) -> ConditionalCovariance:
         """Return the covariance divided by a positive factor."""
-        joint = self.whole.divided_by(factor)
+        joint = self.joint.divided_by(factor)
         return ConditionalCovariance(joint.root, joint.factor, self.covariates)
 
 
@@ -139,12 +139,12 @@ class CovariateAdjustedCovariance(CovarianceModel):
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Estimate the covariance of the residuals, with the divisor of one covariance."""
-        joint = pooled(moments, float(divisors[0]))
+        joint = pooled_covariance(moments, float(divisors[0]))
         return CovarianceEstimates(
             self, moments, (ConditionalCovariance(joint.root, joint.factor, self.covariates),)
         )
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return leave-one-out scores in closed form: of all columns minus scores of the covariates."""
         (covariance,), first = fitted.covariances, np.arange(self.covariates)
         root = covariance.root[: self.covariates, : self.covariates]
@@ -211,7 +211,7 @@ class Slopes:
         Proportion of the variance within classes of each column that the covariates explain.
     roots : (min(p, q),) float
         Eigenvalues of the scatter that the covariates explain against the scatter of the residuals.
-    single : (q,) float
+    partial_eigenvalues : (q,) float
         The same eigenvalue for each covariate in addition to the others.
     """
 
@@ -222,10 +222,10 @@ class Slopes:
     means_se: Floats
     explained: Floats
     roots: Floats
-    single: Floats
+    partial_eigenvalues: Floats
 
 
-def slopes(moments: ClassMoments, q: int) -> Slopes:
+def estimate_slopes(moments: ClassMoments, q: int) -> Slopes:
     """Compute the slopes of the columns on the first q columns.
 
     Parameters
@@ -246,7 +246,7 @@ def slopes(moments: ClassMoments, q: int) -> Slopes:
     >>> found.coef.round(9).tolist(), found.means.round(9).ravel().tolist()
     ([[3.0]], [3.0, 8.0])
     """
-    root = pooled(moments, 1.0).root
+    root = pooled_covariance(moments, 1.0).root
     covariate_root = root[:q, :q]
     cross_root = root[:q, q:]
     residual_root = root[q:, q:]
@@ -264,7 +264,7 @@ def slopes(moments: ClassMoments, q: int) -> Slopes:
     mean_se_factors = np.sqrt(1 / moments.counts + (whitened**2).sum(axis=0))
     unit = moments.scale[:q]
     scale = moments.scale[q:]
-    origin, _ = gaussian.centred(moments, centre)
+    origin, _ = gaussian.move_origin(moments, centre)
     explained = (cross_root**2).sum(axis=0)
     singular_values = svd(
         scipy.linalg.solve_triangular(residual_root, cross_root.T, trans=1), compute_uv=False
@@ -285,7 +285,7 @@ def slopes(moments: ClassMoments, q: int) -> Slopes:
     )
 
 
-def parallel_roots(moments: ClassMoments, q: int) -> Floats:
+def parallelism_eigenvalues(moments: ClassMoments, q: int) -> Floats:
     """Compute eigenvalues for the test that slopes are equal in all classes.
 
     With B_k the slopes of class k and B their mean weighted by W_k,uu, the common slopes, the scatter of the
@@ -302,12 +302,12 @@ def parallel_roots(moments: ClassMoments, q: int) -> Floats:
     -------
     (r,) float
     """
-    class_roots = [covariance.root for covariance in separate(moments, np.ones(moments.n_classes))]
+    class_roots = [covariance.root for covariance in class_covariances(moments, np.ones(moments.n_classes))]
     slopes_by_class = [scipy.linalg.solve_triangular(root[:q, :q], root[:q, q:]) for root in class_roots]
     common_slopes = scipy.linalg.lstsq(
         np.vstack([r[:q, :q] for r in class_roots]), np.vstack([r[:q, q:] for r in class_roots])
     )[0]
-    residual_root = packed_triangle(np.vstack([root[q:, q:] for root in class_roots]))
+    residual_root = triangular_root(np.vstack([root[q:, q:] for root in class_roots]))
     hypothesis_roots = [
         root[:q, :q] @ (b - common_slopes) for root, b in zip(class_roots, slopes_by_class, strict=True)
     ]
@@ -317,12 +317,12 @@ def parallel_roots(moments: ClassMoments, q: int) -> Floats:
     return np.asarray(singular_values[: min(len(residual_root), q * (len(class_roots) - 1))] ** 2)
 
 
-def covariate_gaps(moments: ClassMoments, q: int) -> Floats:
+def whitened_covariate_deviations(moments: ClassMoments, q: int) -> Floats:
     """Return the differences (K, q) of class means of the covariates from the overall mean, whitened.
 
     They are whitened by the scatter of the covariates within classes.
     """
-    root = pooled(moments.columns(np.arange(q)), 1.0).root
+    root = pooled_covariance(moments.columns(np.arange(q)), 1.0).root
     mean_deviations = moments.means[:, :q] - weighted_centre(moments.means, moments.counts)[:q]
     return np.asarray(scipy.linalg.solve_triangular(root, mean_deviations.T, trans=1).T)
 
@@ -346,7 +346,7 @@ def adjusted_axes(moments: ClassMoments, covariance: ConditionalCovariance, divi
     root_counts = np.sqrt(moments.counts)[:, None]
     centre = weighted_centre(moments.means, moments.counts)
     deviations = covariance.whiten((moments.means - centre).T).T
-    v = root_counts * covariate_gaps(moments, covariance.covariates)
+    v = root_counts * whitened_covariate_deviations(moments, covariance.covariates)
     lower = np.linalg.cholesky(np.eye(len(v)) + v @ v.T)
     whitened_means = scipy.linalg.solve_triangular(
         lower, root_counts * deviations / np.sqrt(divisor), lower=True

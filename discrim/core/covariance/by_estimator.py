@@ -26,10 +26,10 @@ from discrim.core.errors import (
     InvalidStateError,
     positions,
 )
-from discrim.core.moments.moments import ClassMoments, from_class_means
+from discrim.core.moments.moments import ClassMoments, deviations_from_class_means
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import NOT_STORED, Floats
-from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 
 ASYMMETRY = 1e-8
 """Difference of symmetric entries, relative to the standard deviations, that counts as rounding error."""
@@ -92,7 +92,7 @@ class EstimatorCovariance(CovarianceModel):
         """Return the covariances of the estimator, which has its own divisors."""
         return CovarianceEstimates(self, moments, self.covariances)
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Raise NotSupportedError, because the estimator has to be refitted without each row."""
         raise CoreNotSupportedError("estimator_leave_one_out", estimator=self.text)
 
@@ -131,7 +131,7 @@ def fit_estimators(
     blocks = [(x.copy(), codes.copy(), weights) for x, codes, weights in rows]
     x, codes = (np.concatenate([block[i] for block in blocks]) for i in (0, 1))
     frequencies = None if blocks[0][2] is None else np.concatenate([np.asarray(block[2]) for block in blocks])
-    x = from_class_means(moments, x, codes).T / moments.scale
+    x = deviations_from_class_means(moments, x, codes).T / moments.scale
     if frequencies is not None:
         if (frequencies != np.round(frequencies)).any():
             raise CoreNotSupportedError("estimator_of_rows", estimator=text)
@@ -164,7 +164,7 @@ def _fit_estimator(estimator: Any, name: str, x: Floats, scale: Floats, k: int |
         In z.
     """
     class_positions = positions(k)
-    fitted = copied(estimator)
+    fitted = clone_estimator(estimator)
     try:
         fitted.fit(x)
     except (ValueError, ArithmeticError) as error:
@@ -204,10 +204,10 @@ def _fit_estimator(estimator: Any, name: str, x: Floats, scale: Floats, k: int |
     return Covariance.from_root(root * (sd * scale))
 
 
-def copied(estimator: Any) -> Any:
+def clone_estimator(estimator: Any) -> Any:
     """Return an unfitted estimator with the same parameters, or a deep copy if it lacks `get_params`."""
     if isinstance(estimator, type) or not callable(getattr(estimator, "get_params", None)):
         # Fits of shallow copies, such as one for each fold, would share state that is changed in place.
         return copy.deepcopy(estimator)
     parameters = estimator.get_params(deep=False)
-    return type(estimator)(**{name: copied(parameter) for name, parameter in parameters.items()})
+    return type(estimator)(**{name: clone_estimator(parameter) for name, parameter in parameters.items()})

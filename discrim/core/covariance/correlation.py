@@ -66,12 +66,12 @@ from discrim.core.covariance.model import (
 )
 from discrim.core.covariance.principal import ThinCovariance, one_scatter
 from discrim.core.covariance.shrinkage import FOURTHS_ROUNDING, Powers, Shrinkage, data_units
-from discrim.core.covariance.shrunk import shrunk
-from discrim.core.moments.derived_moments import in_units, limit_scales_to_median
-from discrim.core.moments.moments import ClassMoments, from_class_means
+from discrim.core.covariance.shrunk import shrunk_covariance
+from discrim.core.moments.derived_moments import divide_columns, limit_scales_to_median
+from discrim.core.moments.moments import ClassMoments, deviations_from_class_means
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats, svd
-from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, settle
+from discrim.core.rules.leave_one_out import MIN_DETERMINANT_RATIO, LeaveOneOutScorer, Removal, mark_refits
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class ShrunkCorrelationCovariance(CovarianceModel):
     def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
         """Return the constant columns and, if correlations are not shrunk, linearly dependent columns."""
         # With more columns than rows, `requires_full_rank` refuses their number.
-        is_unshrunk = moments.spread != "thin" and self.requires_full_rank(moments.n_columns)
+        is_unshrunk = moments.scatter_type != "thin" and self.requires_full_rank(moments.n_columns)
         return dependencies(moments, k, diagonal=not is_unshrunk)
 
     def rescaled(self, moments: ClassMoments) -> ClassMoments:
@@ -150,7 +150,7 @@ class ShrunkCorrelationCovariance(CovarianceModel):
             self, rescaled, (shrunk_correlation_covariance(moments, rescaled, float(divisors[0]), g, h),)
         )
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return leave-one-out scores in closed form; analytic shrinkages are estimated without each row."""
         rows = fitted.rows
         moments = fitted.moments
@@ -177,7 +177,7 @@ class RowNoise:
         """Return Schaefer & Strimmer's shrinkage of the correlations."""
         group = one_scatter(moments, None)
         column_norms = np.sqrt(group.squares[0])
-        if group.roots is not None and group.spread == "thin":
+        if group.roots is not None and group.scatter_type == "thin":
             root = group.roots[0] / column_norms
             r, p = root.shape
             pairs = ((root @ root.T - np.eye(r)) ** 2).sum() + p - r
@@ -201,7 +201,7 @@ def row_noise(blocks: RowBlocks, moments: ClassMoments) -> RowNoise:
     crossed = 0.0
     fourths = np.zeros(moments.n_columns)
     for x, codes, weights in blocks:
-        squares = (from_class_means(moments, x, codes) / column_norms) ** 2
+        squares = (deviations_from_class_means(moments, x, codes) / column_norms) ** 2
         frequencies = np.ones(len(codes)) if weights is None else weights
         # Sum the products of pairs: the square of a sum minus the squares would cancel.
         crossed += 2.0 * float((squares[1:] * squares.cumsum(axis=0)[:-1]).sum(axis=0) @ frequencies)
@@ -266,7 +266,7 @@ def shrunk_correlation_covariance(
     # Column by column, because a column with a negligible variance still has correlations.
     unit = sd / np.sqrt(one_scatter(moments, None).squares[0] / divisor)
     column_norms = np.sqrt(moments.squares.sum(axis=0)) / moments.scale
-    correlation, _ = shrunk(in_units(moments, column_norms), divisor, g)
+    correlation, _ = shrunk_covariance(divide_columns(moments, column_norms), divisor, g)
     if isinstance(correlation, ThinCovariance):
         root = correlation.root * unit
         factor = correlation.inverse / unit[:, None]
@@ -381,7 +381,7 @@ def correlation_powers(blocks: RowBlocks, moments: ClassMoments) -> CorrelationP
     column_norms = _column_norms(moments)[:, None]
     k = moments.n_classes
     p = moments.n_columns
-    by_rows = moments.spread == "thin" or moments.rows.sum() <= (2 * k + 1) * p
+    by_rows = moments.scatter_type == "thin" or moments.rows.sum() <= (2 * k + 1) * p
     q = 0 if by_rows else p
     fourths = np.zeros((q, p))
     thirds = np.zeros((k, q, p))
@@ -389,7 +389,7 @@ def correlation_powers(blocks: RowBlocks, moments: ClassMoments) -> CorrelationP
     column_powers = Powers(np.zeros((k, p)), np.zeros((k, p)), np.zeros((k, p)))
     stored: list[tuple[Floats, Codes, Floats]] = []
     for x, codes, weights in blocks:
-        u = from_class_means(moments, x, codes) / column_norms
+        u = deviations_from_class_means(moments, x, codes) / column_norms
         frequencies = np.ones(len(codes)) if weights is None else weights
         if by_rows:
             stored.append((u, codes, frequencies))
@@ -459,7 +459,7 @@ def _sum_over_pairs(matrix: Floats, columns: Floats) -> Floats:
 
 def correlation_left_out(
     fitted: NormalClasses, shrinkages: tuple[Shrinkage, Shrinkage], powers: CorrelationPowers | None = None
-) -> LeftOut:
+) -> LeaveOneOutScorer:
     """Return leave-one-out scores under shrunk correlations and variances.
 
     Parameters
@@ -494,7 +494,7 @@ def correlation_left_out(
             )
             by_column = strimmer_without_row(moments, by_size, common=True)
     factored: LowRankCorrelations | DenseCorrelations
-    if moments.spread == "thin":
+    if moments.scatter_type == "thin":
         factored = LowRankCorrelations.from_moments(one_scatter(moments, None), column_norms)
     else:
         factored = DenseCorrelations.from_matrix(moments.scatters[0] / column_norms / column_norms[:, None])
@@ -522,9 +522,11 @@ def correlation_left_out(
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             rows = squares_without_row(moments, x, codes, weights, np.array([divisor]))
             # In z, in which squares of small columns do not underflow.
-            z = from_class_means(moments, x, codes)
+            z = deviations_from_class_means(moments, x, codes)
             left_out = LeftOutRows.from_removal(z / column_norms[:, None], codes, rows.removal)
-            needs_refit = (left_out.e >= 1.0 / SPOILT).any(axis=0) | (left_out.e <= 0).any(axis=0)
+            needs_refit = (left_out.e >= 1.0 / MIN_DETERMINANT_RATIO).any(axis=0) | (left_out.e <= 0).any(
+                axis=0
+            )
             variance_shrinkages = by_column(rows)
             target = np.where(
                 variance_shrinkages > 0, np.sqrt(variance_shrinkages * rows.medians) / unit[:, None], 0.0
@@ -538,7 +540,7 @@ def correlation_left_out(
                 mean_deviations / sd, left_out, g, crossed, moments.total - left_out.weight
             )
         log_scores = log_prior[:, None] - 0.5 * d2
-        return settle(
+        return mark_refits(
             log_scores,
             codes,
             rows.removal,
@@ -679,7 +681,7 @@ class DenseCorrelations:
             if has_converged.all():
                 break
         d2 = (rotated * solution).sum(axis=0)
-        d2[:, ~has_converged | (determinant_ratios <= SPOILT)] = np.nan
+        d2[:, ~has_converged | (determinant_ratios <= MIN_DETERMINANT_RATIO)] = np.nan
         return np.asarray(d2)
 
 

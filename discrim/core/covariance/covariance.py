@@ -118,7 +118,7 @@ class Covariance:
         """Return the covariance matrix (p, p)."""
         return np.diag(self.root**2) if self.is_diagonal else np.asarray(self.root.T @ self.root)
 
-    def times(self, columns: Floats) -> Floats:
+    def multiply(self, columns: Floats) -> Floats:
         """Return the covariance matrix times columns (p, m)."""
         if self.is_diagonal:
             return columns * (self.root**2).reshape(-1, *[1] * (columns.ndim - 1))
@@ -160,7 +160,7 @@ class Covariance:
         return Covariance(self.root / unit, None if self.factor is None else self.factor * unit)
 
 
-def pooled(moments: ClassMoments, divisor: float, *, diagonal: bool = False) -> Covariance:
+def pooled_covariance(moments: ClassMoments, divisor: float, *, diagonal: bool = False) -> Covariance:
     """Return the pooled covariance within classes.
 
     The root of the moments, divided by the square root of the divisor, is the root of the covariance. Without
@@ -184,7 +184,9 @@ def pooled(moments: ClassMoments, divisor: float, *, diagonal: bool = False) -> 
     return _covariance_of_scatter(pooled_moments, 0, divisor)
 
 
-def separate(moments: ClassMoments, divisors: Floats, *, diagonal: bool = False) -> tuple[Covariance, ...]:
+def class_covariances(
+    moments: ClassMoments, divisors: Floats, *, diagonal: bool = False
+) -> tuple[Covariance, ...]:
     """Return the covariance of each class.
 
     Parameters
@@ -248,7 +250,7 @@ def scaled_cholesky(matrix: Floats) -> Floats:
     return np.asarray(scipy.linalg.cholesky(matrix / sd / sd[:, None], check_finite=False) * sd)
 
 
-def has_root(matrix: Floats) -> bool:
+def is_positive_definite(matrix: Floats) -> bool:
     """Return whether a matrix is positive definite, by Cholesky, which is faster than eigenvalues."""
     try:
         np.linalg.cholesky(matrix)
@@ -265,16 +267,16 @@ class Dependency:
     ----------
     column : int
         Position of the column.
-    on : tuple of int
+    predictors : tuple of int
         Positions of the earlier columns; empty if the column is constant within classes.
-    separates : bool
+    separates_classes : bool
         Whether class means differ in the column less this combination, which then separates some classes
         without error.
     """
 
     column: int
-    on: tuple[int, ...]
-    separates: bool = False
+    predictors: tuple[int, ...]
+    separates_classes: bool = False
 
 
 def is_singular(root: Floats, moments: ClassMoments, min_residual: float) -> bool:
@@ -309,15 +311,15 @@ class NearDependency(NamedTuple):
     ----------
     column : int
         Position of the column.
-    on : tuple of int
+    predictors : tuple of int
         Positions of the earlier columns.
-    left : float
+    residual_ratio : float
         Standard deviation of its residual on them, divided by its own.
     """
 
     column: int
-    on: tuple[int, ...]
-    left: float
+    predictors: tuple[int, ...]
+    residual_ratio: float
 
 
 def near_dependencies(moments: ClassMoments, k: int | None = None) -> list[NearDependency]:
@@ -435,7 +437,7 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
             projections = projections + step
         residual_norm = float(np.linalg.norm(residual))
         slopes = _solve_triangular(triangle[:n_independent, :n_independent], projections)
-        if residual_norm <= slack(slopes, rounding[j], rounding[independent], qr_error):
+        if residual_norm <= residual_tolerance(slopes, rounding[j], rounding[independent], qr_error):
             predictors = [independent[i] for i in np.flatnonzero(np.abs(slopes) > 1e-6)]
             data_slopes = slopes * unit[j] / unit[independent]
             dependent.append(Dependency(j, tuple(predictors), apart(j, independent, data_slopes)))
@@ -502,7 +504,7 @@ def _clearly_independent(root: Floats, rounding: Floats, qr_error: float) -> boo
         return bool((residuals > 2 * rounding_errors).all())
 
 
-def slack(slopes: Floats, rounding: float, predictor_rounding: Floats, qr_error: float) -> float:
+def residual_tolerance(slopes: Floats, rounding: float, predictor_rounding: Floats, qr_error: float) -> float:
     """Return the largest residual of a column that may be rounding error; see `dependencies`.
 
     Parameters
@@ -554,7 +556,7 @@ class UpdatedRoot:
         residual_rows = self._root[len(self.pivots) :]
         return np.asarray(np.einsum("ij,ij->j", residual_rows, residual_rows))
 
-    def above(self, columns: Codes | list[int]) -> Floats:
+    def leading_rows(self, columns: Codes | list[int]) -> Floats:
         """Return the first m rows (m, c) of columns, which determine their regression on the chosen ones."""
         return self._root[: len(self.pivots), columns]
 
@@ -562,7 +564,7 @@ class UpdatedRoot:
         """Return the triangular root (m, m) of the scatter of the chosen columns, in their order."""
         return np.asfortranarray(self._root[: len(self.pivots), self.pivots])
 
-    def solved(self, columns: Floats, *, transposed: bool = False) -> Floats:
+    def solve(self, columns: Floats, *, transposed: bool = False) -> Floats:
         """Solve the system with the triangle, or its transpose, and right-hand sides (m, c)."""
         if not self.pivots:
             return np.zeros_like(columns)

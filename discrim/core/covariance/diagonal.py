@@ -16,7 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance import shrinkage
-from discrim.core.covariance.covariance import Covariance, Dependency, dependencies, pooled, separate
+from discrim.core.covariance.covariance import (
+    Covariance,
+    Dependency,
+    class_covariances,
+    dependencies,
+    pooled_covariance,
+)
 from discrim.core.covariance.model import (
     CovarianceEstimates,
     CovarianceModel,
@@ -28,11 +34,18 @@ from discrim.core.covariance.model import (
 from discrim.core.covariance.principal import one_scatter
 from discrim.core.covariance.shrinkage import CandidateScorer, Powers, Shrinkage, data_units
 from discrim.core.moments.derived_moments import limit_scales_to_median, median_column
-from discrim.core.moments.moments import ClassMoments, from_class_means
+from discrim.core.moments.moments import ClassMoments, deviations_from_class_means
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
-from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, diagonal_scores, removal, settle
+from discrim.core.rules.leave_one_out import (
+    MIN_DETERMINANT_RATIO,
+    LeaveOneOutScorer,
+    Removal,
+    compute_removal,
+    diagonal_scores,
+    mark_refits,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +68,12 @@ class DiagonalCovariance(CovarianceModel):
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Estimate the variances."""
         if len(divisors) > 1:
-            return CovarianceEstimates(self, moments, separate(moments, divisors, diagonal=True))
-        return CovarianceEstimates(self, moments, (pooled(moments, float(divisors[0]), diagonal=True),))
+            return CovarianceEstimates(self, moments, class_covariances(moments, divisors, diagonal=True))
+        return CovarianceEstimates(
+            self, moments, (pooled_covariance(moments, float(divisors[0]), diagonal=True),)
+        )
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return scores in closed form, column by column."""
         moments = self.rescaled(fitted.moments)
         distances = gaussian.distances(moments, fitted.covariances)
@@ -151,7 +166,7 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
         candidates = np.array(self.shrinkage.grid)
         return diagonal_candidate_scores(limit_scales_to_median(moments), divisors, log_prior, candidates)
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return scores in closed form, column by column."""
         moments = self.rescaled(fitted.moments)
         intensity = fixed_intensity(np.array(self.shrinkage.values))
@@ -254,7 +269,7 @@ class SquaresWithoutRow:
         """Return sums of squares (p, m) shrunk by g (m,)."""
         return np.asarray((1.0 - g) * self.squares + g * self.medians)
 
-    def spoilt(self, shrunk_squares: Floats, g: Floats, min_ratio: float) -> NDArray[np.bool_]:
+    def find_inaccurate(self, shrunk_squares: Floats, g: Floats, min_ratio: float) -> NDArray[np.bool_]:
         """Find rows for which too few digits of some column remain.
 
         Parameters
@@ -349,17 +364,17 @@ def squares_without_row(
     """
     common = len(divisors) == 1
     unit = data_units(moments, by_class=False)[0][:, None]
-    u = from_class_means(moments, x, codes) * unit
+    u = deviations_from_class_means(moments, x, codes) * unit
     totals = moments.squares.T * unit * unit
     full_squares = totals.sum(axis=1, keepdims=True) if common else totals[:, codes]
     divisor = divisors[0] if common else divisors[codes]
-    removals = removal(moments.counts[codes], weights, divisor)
+    removals = compute_removal(moments.counts[codes], weights, divisor)
     squares = full_squares - removals.downdate_factor * u**2
     return SquaresWithoutRow(squares, full_squares, np.median(squares, axis=0), codes, removals, u)
 
 
 def leave_one_out_scores(
-    fitted: NormalClasses, rows: SquaresWithoutRow, g: Floats, min_ratio: float = SPOILT
+    fitted: NormalClasses, rows: SquaresWithoutRow, g: Floats, min_ratio: float = MIN_DETERMINANT_RATIO
 ) -> Floats:
     """Compute scores of rows under the rule without each of them.
 
@@ -404,10 +419,10 @@ def leave_one_out_scores(
             scores[k] = fitted.log_prior[k] - 0.5 * (mean_deviations**2 / variance).sum(axis=0)
             if not common:
                 scores[k] -= 0.5 * np.log(variance).sum(axis=0)
-    return settle(scores, codes, removal, rows.spoilt(shrunk_squares, g, min_ratio))
+    return mark_refits(scores, codes, removal, rows.find_inaccurate(shrunk_squares, g, min_ratio))
 
 
-def diagonal_left_out(fitted: NormalClasses, intensity: DiagonalIntensity) -> LeftOut:
+def diagonal_left_out(fitted: NormalClasses, intensity: DiagonalIntensity) -> LeaveOneOutScorer:
     """Return leave-one-out scores under shrunk variances, with the shrinkages that `intensity` computes."""
     moments = fitted.moments
     divisors = fitted.divisors

@@ -44,10 +44,10 @@ from discrim.core.covariance.model import (
 )
 from discrim.core.errors import CoreDataError, CoreNotSupportedError
 from discrim.core.moments.moments import ClassMoments, split_mean
-from discrim.core.moments.row_sums import column_scale, packed_triangle
+from discrim.core.moments.row_sums import column_scale, triangular_root
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.rules.gaussian import patterns
-from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.gaussian import missingness_patterns
+from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 
 TOLERANCE = 1e-8
 """Estimated distance to the maximum, in standard errors of complete rows, at convergence."""
@@ -205,7 +205,7 @@ def _scale(deviations: Floats) -> Floats:
     return column_scale(np.fmax.reduce(np.abs(deviations), axis=0))
 
 
-def observed_rows(x: Floats, codes: Codes, weights: Floats | None, n_classes: int) -> Observed:
+def sufficient_statistics(x: Floats, codes: Codes, weights: Floats | None, n_classes: int) -> Observed:
     """Compute the sufficient statistics of rows with missing values.
 
     Parameters
@@ -239,7 +239,7 @@ def observed_rows(x: Floats, codes: Codes, weights: Floats | None, n_classes: in
     sizes = np.sqrt(np.nanmean((z * scale) ** 2, axis=0)) / scale
     unit = np.exp2(-np.round(np.log2(np.where(sizes > 0, sizes, 1.0))))
     z *= unit
-    row_patterns = patterns(np.isnan(x))
+    row_patterns = missingness_patterns(np.isnan(x))
     groups = []
     for q in sorted({len(columns) for columns, _ in row_patterns}):
         patterns_of_size = [(columns, rows) for columns, rows in row_patterns if len(columns) == q]
@@ -278,7 +278,7 @@ def _group(patterns_of_size: list[tuple[Codes, Codes]], z: Floats, codes: Codes,
         for c in np.flatnonzero(counts[i]).tolist():
             is_member = classes == c
             means[i, c] = weight[is_member] @ observed_values[is_member] / counts[i, c]
-        roots[i] = packed_triangle(np.sqrt(weight)[:, None] * (observed_values - means[i, classes]))
+        roots[i] = triangular_root(np.sqrt(weight)[:, None] * (observed_values - means[i, classes]))
     return _Group(order, counts, means, roots)
 
 
@@ -405,7 +405,7 @@ def _em_iteration(observed: Observed, current: _State) -> tuple[_State, float]:
         rows += [rows_of_part.reshape(-1, p) for rows_of_part in (between, products, residual_roots)]
     return (
         means + mean_changes,
-        packed_triangle(np.concatenate(rows)) / np.sqrt(observed.counts.sum()),
+        triangular_root(np.concatenate(rows)) / np.sqrt(observed.counts.sum()),
     ), float(llf)
 
 
@@ -537,7 +537,7 @@ class IncompleteEMCovariance(EMCovariance):
         """Return the log-likelihood of class and observed values."""
         return float(fitted.moments.counts @ fitted.log_prior) + self.row_llf
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Raise NotSupportedError, because each row would require a refit."""
         raise CoreNotSupportedError("search_for_each_row", n_rows=int(fitted.moments.rows.sum()))
 
@@ -560,7 +560,7 @@ def em_covariance(
 
 
 @dataclass(frozen=True, slots=True)
-class Collapsed:
+class SingularDuringSearch:
     """A covariance that became singular during the search.
 
     Attributes
@@ -583,7 +583,7 @@ def fit_em(
     *,
     common: bool,
     progress: Callable[[int], None] = lambda steps: None,
-) -> tuple[ClassMoments, EMCovariance] | Collapsed:
+) -> tuple[ClassMoments, EMCovariance] | SingularDuringSearch:
     """Estimate class means and covariances by maximum likelihood.
 
     Parameters
@@ -604,17 +604,17 @@ def fit_em(
     (ClassMoments, EMCovariance) or Collapsed
     """
     incomplete = int(np.isnan(x).any(axis=1).sum())
-    n_patterns = len(patterns(np.isnan(x)))
+    n_patterns = len(missingness_patterns(np.isnan(x)))
     class_moments = []
     searches = []
     for k in [None] if common else range(n_classes):
         members = np.ones(len(x), dtype=bool) if k is None else codes == k
         w = None if weights is None else weights[members]
         labels = codes if k is None else np.zeros(int(np.count_nonzero(members)), dtype=np.intp)
-        observed = observed_rows(x[members], labels, w, n_classes if k is None else 1)
+        observed = sufficient_statistics(x[members], labels, w, n_classes if k is None else 1)
         maximum = fit_observed(observed, progress)
         if maximum.collapsed is not None:
-            return Collapsed(k, maximum.collapsed)
+            return SingularDuringSearch(k, maximum.collapsed)
         rows = np.bincount(labels, minlength=len(observed.counts))
         class_moments.append(maximum.moments(observed, rows))
         searches.append(maximum)

@@ -93,10 +93,16 @@ from discrim.core.errors import (
     positions,
 )
 from discrim.core.moments.derived_moments import root_of_scatter
-from discrim.core.moments.moments import ClassMoments, from_class_means
+from discrim.core.moments.moments import ClassMoments, deviations_from_class_means
 from discrim.core.numerics.arrays import NOT_STORED, Codes, Floats
 from discrim.core.rules import gaussian
-from discrim.core.rules.leave_one_out import LeftOut, Removal, by_refits, removal, settle
+from discrim.core.rules.leave_one_out import (
+    LeaveOneOutScorer,
+    Removal,
+    compute_removal,
+    mark_refits,
+    refit_each_row,
+)
 
 DimensionMethod = Literal["given", "cattell", "bic"]
 """How the dimensions are determined: by the user, the scree test or BIC."""
@@ -110,34 +116,34 @@ FORMS = (
 
 DEFAULT_FORM = "AkjBkQkDk"
 
-THRESHOLD = 0.2
+DEFAULT_THRESHOLD = 0.2
 """Default of the smallest fall that counts as signal in the scree test, as a share of the largest fall."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Wanted:
+class FactorOptions:
     """Options of the model: a form of `FORMS`, and how its dimensions are determined.
 
     Attributes
     ----------
     form : str
         One of `FORMS`.
-    found : {"given", "cattell", "bic"}
+    method : {"given", "cattell", "bic"}
         How the dimensions are determined.
-    given : (K,) int, optional
+    dimensions : (K,) int, optional
         Fixed dimensions of the classes; None if the data determine them.
     threshold : float
         Threshold of the scree test, relative to the largest fall.
     """
 
     form: str
-    found: DimensionMethod
-    given: Codes | None = None
-    threshold: float = THRESHOLD
+    method: DimensionMethod
+    dimensions: Codes | None = None
+    threshold: float = DEFAULT_THRESHOLD
 
-    def unfitted(self) -> Wanted:
+    def unfitted(self) -> FactorOptions:
         """Return a copy without dimensions that were estimated from data."""
-        return self if self.found == "given" else replace(self, given=None)
+        return self if self.method == "given" else replace(self, dimensions=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +152,7 @@ class FactorAnalyticCovariance(CovarianceModel):
 
     Attributes
     ----------
-    wanted : Wanted
+    options : Wanted
         Form, and how the dimensions are determined.
     dimensions : int, mapping or None
         Dimensions that the user specified, one or by class label; `bind_classes` orders them by class.
@@ -156,7 +162,7 @@ class FactorAnalyticCovariance(CovarianceModel):
         Estimated spectra and dimensions; None before estimation.
     """
 
-    wanted: Wanted
+    options: FactorOptions
     dimensions: Any = field(default=None, metadata=NOT_STORED)
     sphere: Sphere = SPHERES[0]
     factors: Factors | None = field(default=None, metadata=NOT_STORED)
@@ -185,7 +191,7 @@ class FactorAnalyticCovariance(CovarianceModel):
         if self.dimensions is None:
             return self
         dimensions = self.dimensions
-        form = self.wanted.form
+        form = self.options.form
         dimensions = dimensions if isinstance(dimensions, Mapping) else dict.fromkeys(levels, dimensions)
         unknown = [label for label in dimensions if label not in levels]
         if unknown:
@@ -194,15 +200,15 @@ class FactorAnalyticCovariance(CovarianceModel):
         if missing:
             raise CoreDataError("missing_class_of_dimensions", classes=missing, label=missing[0])
         by_class = np.array([int(dimensions[label]) for label in levels])
-        if common_dimension(form) and len(set(by_class.tolist())) > 1:
-            if common_axes(form):
+        if has_common_dimension(form) and len(set(by_class.tolist())) > 1:
+            if has_common_axes(form):
                 raise CoreDataError("one_common_dimension", form=form)
             raise CoreDataError("one_common_dimension_of_own_axes", form=form)
-        return replace(self, wanted=replace(self.wanted, given=by_class))
+        return replace(self, options=replace(self.options, dimensions=by_class))
 
     def unfitted(self) -> FactorAnalyticCovariance:
         """Return a copy with the user's options only."""
-        return replace(self, wanted=self.wanted.unfitted(), factors=None)
+        return replace(self, options=self.options.unfitted(), factors=None)
 
     def for_refit(self) -> FactorAnalyticCovariance:
         """Return the unfitted model; the dimensions follow from moments."""
@@ -226,7 +232,7 @@ class FactorAnalyticCovariance(CovarianceModel):
             The variance of the noise is zero, or larger than the signal.
         """
         moments = self.rescaled(moments)
-        factors = factors_of(self.sphere.in_units(moments), self.wanted)
+        factors = estimate_factors(self.sphere.in_units(moments), self.options)
         fault = factors.fault()
         if fault is not None:
             raise factor_fault(fault, factors.form)
@@ -240,22 +246,22 @@ class FactorAnalyticCovariance(CovarianceModel):
         ties = self.factors.tied_axes()
         return [SeparatedAxes(None if self.is_common else k, d, tie, max_count) for k, d, tie in ties]
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return leave-one-out scores in closed form, or by refits if classes have common parameters."""
         factors = self.factors
         if factors is None or self.refits_each_row:
-            form = self.wanted.form
+            form = self.options.form
             work = f"of parameters that the classes of {form} share takes a refit for each row"
-            return by_refits(int(fitted.moments.rows.sum()), fitted.moments.n_classes, work)
+            return refit_each_row(int(fitted.moments.rows.sum()), fitted.moments.n_classes, work)
         return self.sphere.left_out(fitted, lambda in_units: factor_leave_one_out(in_units, factors))
 
     @property
     def refits_each_row(self) -> bool:
         """Whether classes share parameters, in which case leaving out a row requires a refit."""
         # A class is estimated from its own rows if neither parameters nor an estimated dimension are common.
-        form = self.wanted.form
-        has_fixed_dimensions = self.wanted.found == "given"
-        is_separate = is_separable_by_class(form) and (has_fixed_dimensions or not common_dimension(form))
+        form = self.options.form
+        has_fixed_dimensions = self.options.method == "given"
+        is_separate = is_separable_by_class(form) and (has_fixed_dimensions or not has_common_dimension(form))
         return self.factors is not None and not is_separate
 
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
@@ -271,35 +277,35 @@ class FactorAnalyticCovariance(CovarianceModel):
     @property
     def is_common(self) -> bool:
         """Whether all classes have the same axes."""
-        return common_axes(self.wanted.form)
+        return has_common_axes(self.options.form)
 
     # ---- files
 
     def as_stored(self) -> FactorAnalyticCovariance:
         """Return the model with the estimated dimensions as fixed ones, which determine the factors."""
-        dimensions = self.wanted.given if self.factors is None else self.factors.dimensions
-        return replace(self, wanted=replace(self.wanted, given=dimensions), factors=None)
+        dimensions = self.options.dimensions if self.factors is None else self.factors.dimensions
+        return replace(self, options=replace(self.options, dimensions=dimensions), factors=None)
 
     def check_restored(self, n_covariances: int, n_columns: int) -> None:
         """Raise InvalidStateError if form, threshold or dimensions are invalid."""
-        dimensions = self.wanted.given
-        if self.wanted.form not in FORMS or not 0 <= self.wanted.threshold <= 1:
+        dimensions = self.options.dimensions
+        if self.options.form not in FORMS or not 0 <= self.options.threshold <= 1:
             raise InvalidStateError("its form is unknown, or its threshold is not between 0 and 1")
         if dimensions is None or dimensions.shape != (n_covariances,) or (dimensions < 1).any():
             raise InvalidStateError("its dimensions do not match its classes")
-        if common_dimension(self.wanted.form) and len(set(dimensions.tolist())) > 1:
+        if has_common_dimension(self.options.form) and len(set(dimensions.tolist())) > 1:
             raise InvalidStateError("its dimensions differ, but its form has a common dimension")
 
 
 def factor_fault(fault: Fault, form: str) -> NoEstimateError:
     """Return the error for a class whose covariance of this form does not exist."""
     k = positions(fault.class_position if fault.class_position >= 0 else None)
-    if fault.kind == "order":
+    if fault.reason == "order":
         return UnsuitableOptionError("signal_below_noise", class_positions=k, form=form)
     return SingularEstimateError("no_noise", class_positions=k, dimension=fault.dimension, rank=fault.rank)
 
 
-def falls(eigenvalues: Floats, p: int) -> Floats:
+def eigenvalue_falls(eigenvalues: Floats, p: int) -> Floats:
     """Return the differences of adjacent eigenvalues.
 
     Parameters
@@ -341,7 +347,7 @@ def dimensions_by_scree(eigenvalues: Floats, max_dimensions: Codes, p: int, thre
     >>> dimensions_by_scree(np.array([[9.0, 5.0, 1.0, 0.9]]), np.array([3]), 4, 0.2).tolist()
     [2]
     """
-    differences = falls(eigenvalues, p)
+    differences = eigenvalue_falls(eigenvalues, p)
     is_steep = differences >= threshold * differences.max(axis=1, keepdims=True)
     is_steep &= np.arange(differences.shape[1]) < max_dimensions[:, None]
     last = differences.shape[1] - np.argmax(is_steep[:, ::-1], axis=1)
@@ -427,7 +433,7 @@ class Fault:
 
     Attributes
     ----------
-    kind : {"rank", "order"}
+    reason : {"rank", "order"}
         "rank" if the noise is zero, "order" if a signal variance is smaller than the noise.
     class_position : int
         Position of the class, -1 for the pooled scatter.
@@ -435,18 +441,18 @@ class Fault:
         Dimension of the signal, and rank of the scatter.
     """
 
-    kind: Literal["rank", "order"]
+    reason: Literal["rank", "order"]
     class_position: int
     dimension: int
     rank: int
 
 
-def common_axes(form: str) -> bool:
+def has_common_axes(form: str) -> bool:
     """Return whether all classes have the same covariance in this form."""
     return "Qk" not in form
 
 
-def common_dimension(form: str) -> bool:
+def has_common_dimension(form: str) -> bool:
     """Return whether all classes have the same dimension in this form."""
     return not form.endswith("Dk")
 
@@ -456,7 +462,7 @@ def is_separable_by_class(form: str) -> bool:
     return form.startswith("Ak") and "BkQk" in form
 
 
-def one_signal(form: str) -> bool:
+def has_one_signal_variance(form: str) -> bool:
     """Return whether all signal dimensions have the same variance in this form."""
     return "j" not in form
 
@@ -481,7 +487,7 @@ def free_parameters(form: str, dimensions: Codes, p: int) -> int:
     dimension_list = dimensions.tolist()
     first_dimension = int(dimensions[0])
     axis_parameters = [d * p - d * (d + 1) // 2 for d in dimension_list]
-    n_axis_parameters = axis_parameters[0] if common_axes(form) else sum(axis_parameters)
+    n_axis_parameters = axis_parameters[0] if has_common_axes(form) else sum(axis_parameters)
     n_signal_parameters = {"Akj": sum(dimension_list), "Ak": k, "Aj": first_dimension, "A": 1}[
         form.split("B")[0]
     ]
@@ -494,7 +500,7 @@ class Factors:
 
     Attributes
     ----------
-    wanted : Wanted
+    options : Wanted
         Options of the model.
     dimensions : (K,) int
         Dimensions of the signals.
@@ -509,7 +515,7 @@ class Factors:
         Ratio of y to the data, or, with standardized columns, to the data divided by standard deviations.
     """
 
-    wanted: Wanted
+    options: FactorOptions
     dimensions: Codes
     spectra: tuple[Principal, ...]
     ranks: Codes
@@ -519,7 +525,7 @@ class Factors:
     @property
     def form(self) -> str:
         """Name of the form, one of `FORMS`."""
-        return self.wanted.form
+        return self.options.form
 
     @property
     def unit(self) -> Floats:
@@ -534,12 +540,12 @@ class Factors:
     @property
     def explained(self) -> Floats:
         """Share (K,) of the total variance of each class on its signal axes."""
-        proportions = [s.lengths[:d].sum() / s.lengths.sum() for s, d in self._pairs()]
+        proportions = [s.eigenvalues[:d].sum() / s.eigenvalues.sum() for s, d in self._pairs()]
         return np.array(proportions * (len(self.dimensions) // len(proportions)))
 
     def tied_axes(self) -> list[tuple[int, int, tuple[int, int]]]:
         """Return position, dimension and tied axes of spectra whose dimension separates equal eigenvalues."""
-        ties = [(k, d, tied_axes(s.lengths, d)) for k, (s, d) in enumerate(self._pairs())]
+        ties = [(k, d, tied_axes(s.eigenvalues, d)) for k, (s, d) in enumerate(self._pairs())]
         return [(k, d, tie) for k, d, tie in ties if tie is not None]
 
     def _pairs(self) -> list[tuple[Principal, int]]:
@@ -562,14 +568,14 @@ class Factors:
         k = len(self.dimensions)
         p = self.n_columns
         scatter_divisors = divisors if len(self.spectra) == k else divisors.sum(keepdims=True)
-        signals = [s.lengths[:d] / n for (s, d), n in zip(self._pairs(), scatter_divisors, strict=True)]
-        noise_sums = np.array([s.lengths[d:].sum() for s, d in self._pairs()])
+        signals = [s.eigenvalues[:d] / n for (s, d), n in zip(self._pairs(), scatter_divisors, strict=True)]
+        noise_sums = np.array([s.eigenvalues[d:].sum() for s, d in self._pairs()])
         d = self.dimensions[: len(scatter_divisors)]
         if "Bk" in self.form:
             noise = noise_sums / (scatter_divisors * (p - d))
         else:
             noise = np.full(len(scatter_divisors), noise_sums.sum() / (scatter_divisors @ (p - d)))
-        if one_signal(self.form):
+        if has_one_signal_variance(self.form):
             sums = np.array([n * a.sum() for a, n in zip(signals, scatter_divisors, strict=True)])
             signal_means = (
                 sums / (scatter_divisors * d)
@@ -590,7 +596,7 @@ class Factors:
         """Return the covariance of each class for divisors (K,)."""
         signals, noise = self.variances(divisors)
         covariances = [
-            ThinCovariance.on_axes(replace(s, lengths=a), a, b)
+            ThinCovariance.on_axes(replace(s, eigenvalues=a), a, b)
             for s, a, b in zip(self.spectra, signals, noise.tolist(), strict=False)
         ]
         return tuple(covariances * (len(self.dimensions) // len(covariances)))
@@ -600,8 +606,8 @@ class Factors:
         dimensions = self.dimensions[: len(self.ranks)].tolist()
         for code, (d, rank) in enumerate(zip(dimensions, self.ranks.tolist(), strict=True)):
             if d >= rank:
-                return Fault("rank", -1 if common_axes(self.form) else code, d, rank)
-        if is_separable_by_class(self.form) or common_axes(self.form):
+                return Fault("rank", -1 if has_common_axes(self.form) else code, d, rank)
+        if is_separable_by_class(self.form) or has_common_axes(self.form):
             return None
         signals, noise = self.variances(self.counts)
         for code, (a, b) in enumerate(zip(signals, noise.tolist(), strict=True)):
@@ -612,12 +618,12 @@ class Factors:
     def free_parameters(self) -> int:
         """Count the free parameters of the covariances, including dimensions that were estimated."""
         n_estimated = 0
-        if self.wanted.found != "given":
-            n_estimated = 1 if common_dimension(self.form) else len(self.dimensions)
+        if self.options.method != "given":
+            n_estimated = 1 if has_common_dimension(self.form) else len(self.dimensions)
         return free_parameters(self.form, self.dimensions, self.n_columns) + n_estimated
 
 
-def factors_of(moments: ClassMoments, options: Wanted) -> Factors:
+def estimate_factors(moments: ClassMoments, options: FactorOptions) -> Factors:
     """Compute the spectra of the scatters and choose the dimensions.
 
     The result may have a `fault`, in which case its covariances are invalid.
@@ -633,7 +639,7 @@ def factors_of(moments: ClassMoments, options: Wanted) -> Factors:
     -------
     Factors
     """
-    is_common = common_axes(options.form)
+    is_common = has_common_axes(options.form)
     class_positions: list[int | None] = [None] if is_common else list(range(moments.n_classes))
     spectra_and_ranks = [spectrum_of(moments, k) for k in class_positions]
     ranks = np.array([rank for _, rank in spectra_and_ranks])
@@ -641,9 +647,11 @@ def factors_of(moments: ClassMoments, options: Wanted) -> Factors:
     traces = np.array([_trace_of_spectrum(spectrum) for spectrum, _ in spectra_and_ranks])
     total = traces.sum()
     unit = moments.common_unit / np.sqrt(total) if total > 0 else moments.common_unit
-    spectra = [replace(spectrum, lengths=spectrum.lengths * (size / total if total > 0 else 0.0), unit=unit)
-               for (spectrum, _), size in zip(spectra_and_ranks, traces.tolist(), strict=True)]  # fmt: skip
-    dimensions = options.given
+    spectra = [
+        replace(spectrum, eigenvalues=spectrum.eigenvalues * (size / total if total > 0 else 0.0), unit=unit)
+        for (spectrum, _), size in zip(spectra_and_ranks, traces.tolist(), strict=True)
+    ]
+    dimensions = options.dimensions
     if dimensions is None:
         dimensions = _choose_dimensions(moments, options, spectra, ranks)
     axes = [
@@ -676,24 +684,24 @@ def spectrum_of(moments: ClassMoments, k: int | None) -> tuple[Principal, int]:
         unit = group.common_unit
         return Principal(np.zeros(min(1, p)), np.eye(1, p), unit, group.total, df), 0
     spectrum = principal(group)
-    if group.roots is None and spectrum.lengths[-1] <= MIN_EIGENVALUE_RATIO * spectrum.lengths[0]:
+    if group.roots is None and spectrum.eigenvalues[-1] <= MIN_EIGENVALUE_RATIO * spectrum.eigenvalues[0]:
         spectrum = principal(replace(group, roots=root_of_scatter(group.scatters[0])[None]))
     # Eigenvalues of the size of the rounding errors of the columns carry no information.
     rounding = EPS * np.sqrt(group.total) * np.linalg.norm(group.magnitude * spectrum.unit)
-    relative = EPS * max(len(spectrum.lengths), p) * np.sqrt(spectrum.lengths[0])
-    rank = int((np.sqrt(np.maximum(spectrum.lengths, 0.0)) > max(rounding, relative)).sum())
+    relative = EPS * max(len(spectrum.eigenvalues), p) * np.sqrt(spectrum.eigenvalues[0])
+    rank = int((np.sqrt(np.maximum(spectrum.eigenvalues, 0.0)) > max(rounding, relative)).sum())
     return spectrum, min(rank, df)
 
 
 def _trace_of_spectrum(spectrum: Principal) -> float:
     """Return the trace by which a spectrum was divided, in the common unit of the columns, or zero."""
-    if not spectrum.lengths.any():
+    if not spectrum.eigenvalues.any():
         return 0.0
     return float(1.0 / spectrum.unit.max() ** 2)
 
 
 def _choose_dimensions(
-    moments: ClassMoments, options: Wanted, spectra: list[Principal], ranks: Codes
+    moments: ClassMoments, options: FactorOptions, spectra: list[Principal], ranks: Codes
 ) -> NDArray[np.intp]:
     """Choose the dimensions from the eigenvalues.
 
@@ -714,11 +722,11 @@ def _choose_dimensions(
     k = moments.n_classes
     p = moments.n_columns
     counts = moments.counts
-    eigenvalues = [spectrum.lengths for spectrum in spectra]
+    eigenvalues = [spectrum.eigenvalues for spectrum in spectra]
     max_dimensions = np.maximum(ranks - 1, 1)
-    if common_dimension(options.form):
-        if not common_axes(options.form):
-            eigenvalues = [spectrum_of(moments, None)[0].lengths]
+    if has_common_dimension(options.form):
+        if not has_common_axes(options.form):
+            eigenvalues = [spectrum_of(moments, None)[0].eigenvalues]
             max_dimensions = max_dimensions.min(keepdims=True)
         counts = counts.sum(keepdims=True)
     padded = np.zeros((len(eigenvalues), max(len(spectrum) for spectrum in eigenvalues)))
@@ -729,7 +737,7 @@ def _choose_dimensions(
 
 
 def choose_dimensions(
-    options: Wanted, eigenvalues: Floats, max_dimensions: Codes, p: int, counts: Floats
+    options: FactorOptions, eigenvalues: Floats, max_dimensions: Codes, p: int, counts: Floats
 ) -> Codes:
     """Choose dimensions by the criterion of the options, the scree test or BIC.
 
@@ -750,8 +758,10 @@ def choose_dimensions(
     -------
     (m,) int
     """
-    if options.found == "bic":
-        return dimensions_by_bic(eigenvalues, max_dimensions, p, counts, shared=one_signal(options.form))
+    if options.method == "bic":
+        return dimensions_by_bic(
+            eigenvalues, max_dimensions, p, counts, shared=has_one_signal_variance(options.form)
+        )
     return dimensions_by_scree(eigenvalues, max_dimensions, p, options.threshold)
 
 
@@ -781,7 +791,7 @@ class DowndatedEigenvalues:
     has_converged: NDArray[np.bool_]
 
 
-def downdated(eigenvalues: Floats, squares: Floats, q: int) -> DowndatedEigenvalues:
+def downdate_eigenvalues(eigenvalues: Floats, squares: Floats, q: int) -> DowndatedEigenvalues:
     """Compute the q largest eigenvalues of the matrices diag(l) - z z'.
 
     Parameters
@@ -937,12 +947,12 @@ class _LeaveOneOutFactors:
 
     @property
     def threshold(self) -> float:
-        return self.factors.wanted.threshold
+        return self.factors.options.threshold
 
     def n_leading_eigenvalues(self) -> int:
         """Return the number of leading eigenvalues to compute; all of them if a few do not suffice."""
-        eigenvalues = self.spectrum.lengths
-        method = self.factors.wanted.found
+        eigenvalues = self.spectrum.eigenvalues
+        method = self.factors.options.method
         r = len(eigenvalues)
         positive = eigenvalues[: self.rank]
         if method == "bic" or self.rank < 2 or np.diff(positive).max() > -4 * EPS * positive[0]:
@@ -950,15 +960,15 @@ class _LeaveOneOutFactors:
         q = int(self.factors.dimensions[self.code])
         if method == "cattell":
             # Leave room for the largest fall to halve without a row before all eigenvalues are required.
-            min_fall = falls(eigenvalues, self.spectrum.n_columns).max() * self.threshold / 2
+            min_fall = eigenvalue_falls(eigenvalues, self.spectrum.n_columns).max() * self.threshold / 2
             large_falls = np.flatnonzero(self.max_falls() >= min_fall)
             q = max(q, int(large_falls[-1]) + 1 if len(large_falls) else 0) + 1
         return q if MIN_ROWS_PER_EIGENVALUE * q <= r else r
 
     def max_falls(self) -> Floats:
         """Return upper bounds (rank,) of the fall after each eigenvalue if a row is left out."""
-        lower = np.append(self.spectrum.lengths[2 : self.rank], [0.0, 0.0])
-        return np.asarray(self.spectrum.lengths[: self.rank] - lower[: self.rank])
+        lower = np.append(self.spectrum.eigenvalues[2 : self.rank], [0.0, 0.0])
+        return np.asarray(self.spectrum.eigenvalues[: self.rank] - lower[: self.rank])
 
     def split(self, coordinates: Floats, ranks: Codes, removal: Removal, q: int) -> _SignalNoiseSplit:
         """Split from the q largest eigenvalues; use all eigenvalues for rows for which these do not suffice.
@@ -1023,14 +1033,14 @@ class _LeaveOneOutFactors:
             Rows for which the q eigenvalues suffice.
         """
         rank = self.rank
-        eigenvalues = self.spectrum.lengths[: self.rank]
+        eigenvalues = self.spectrum.eigenvalues[: self.rank]
         downdate_factors = removal.downdate_factor[:, None]
         t = coordinates[:rank].T
         squares = np.maximum(downdate_factors * t**2, EPS**2 * eigenvalues[0])
-        downdate = downdated(eigenvalues, squares, q)
+        downdate = downdate_eigenvalues(eigenvalues, squares, q)
         downdated_eigenvalues = eigenvalues[:q] - downdate.shifts
         is_valid = downdate.has_converged
-        if self.factors.wanted.found == "given":
+        if self.factors.options.method == "given":
             d = np.full(len(t), self.factors.dimensions[self.code])
         else:
             d = dimensions_by_scree(downdated_eigenvalues, np.minimum(ranks - 1, q - 1), q, self.threshold)
@@ -1066,18 +1076,18 @@ class _LeaveOneOutFactors:
         """
         r, m = coordinates.shape
         scatters = -(removal.downdate_factor[:, None] * coordinates.T)[:, :, None] * coordinates.T[:, None, :]
-        scatters[:, np.arange(r), np.arange(r)] += self.spectrum.lengths
+        scatters[:, np.arange(r), np.arange(r)] += self.spectrum.eigenvalues
         eigenvalues, vectors = np.linalg.eigh(scatters)
         eigenvalues = np.maximum(eigenvalues[:, ::-1], 0.0)
         vectors = vectors[:, :, ::-1]
         squares = np.einsum("mij,im->mj", vectors, coordinates) ** 2
-        if self.factors.wanted.found == "given":
+        if self.factors.options.method == "given":
             d = np.full(m, self.factors.dimensions[self.code])
         else:
             max_dimensions = np.maximum(ranks - 1, 1)
             counts = removal.class_weight - removal.weight
             d = choose_dimensions(
-                self.factors.wanted, eigenvalues, max_dimensions, self.spectrum.n_columns, counts
+                self.factors.options, eigenvalues, max_dimensions, self.spectrum.n_columns, counts
             )
         is_noise = np.arange(r) >= d[:, None]
         noise_sums, rest_squares = (
@@ -1115,18 +1125,18 @@ class _LeaveOneOutFactors:
         with np.errstate(divide="ignore", invalid="ignore"):
             noise = split.noise_sums / ((p - d) * divisors)
             variances = np.where(signal, split.eigenvalues / divisors[:, None], 1.0)
-            if one_signal(self.factors.form):
+            if has_one_signal_variance(self.factors.form):
                 mean = np.where(signal, variances, 0.0).sum(axis=1) / d
                 variances = np.where(signal, mean[:, None], 1.0)
             d2 = np.where(signal, split.squares / variances, 0.0).sum(axis=1) + split.noise_squares / noise
             logdet = (
                 np.log(variances).sum(axis=1) + (p - d) * np.log(noise) - 2.0 * np.log(spectrum.unit).sum()
             )
-            error = EPS * len(spectrum.lengths) ** 2 * spectrum.lengths[0] / split.noise_sums
+            error = EPS * len(spectrum.eigenvalues) ** 2 * spectrum.eigenvalues[0] / split.noise_sums
         return -0.5 * (logdet + removal.distance_factor * d2), ~((error < MAX_NOISE_ERROR) & (d < ranks))
 
 
-def factor_leave_one_out(fitted: NormalClasses, factors: Factors) -> LeftOut:
+def factor_leave_one_out(fitted: NormalClasses, factors: Factors) -> LeaveOneOutScorer:
     """Return leave-one-out scores for classes that share no parameters.
 
     Only the covariance of the row's own class changes if a row is left out.
@@ -1134,7 +1144,7 @@ def factor_leave_one_out(fitted: NormalClasses, factors: Factors) -> LeftOut:
     moments = fitted.moments
     divisors = fitted.divisors
     log_prior = fitted.log_prior
-    rule = gaussian.separate_plugin(moments, fitted.covariances, log_prior)
+    rule = gaussian.class_plugin_rule(moments, fitted.covariances, log_prior)
     each_class = [
         _LeaveOneOutFactors(factors, code, *spectrum_of(moments, code)) for code in range(moments.n_classes)
     ]
@@ -1155,27 +1165,27 @@ def factor_leave_one_out(fitted: NormalClasses, factors: Factors) -> LeftOut:
             NaN for rows that are left to a refit.
         """
         log_scores = np.array(rule.scores(x).T)
-        removals = removal(moments.counts[codes], weights, divisors[codes])
+        removals = compute_removal(moments.counts[codes], weights, divisors[codes])
         needs_refit = np.zeros(len(codes), dtype=bool)
         for class_rows in each_class:
             code = class_rows.code
             spectrum = class_rows.spectrum
             rank = class_rows.rank
             members = np.flatnonzero(codes == code)
-            coordinates = spectrum.project(from_class_means(moments, x[members], code))
+            coordinates = spectrum.project(deviations_from_class_means(moments, x[members], code))
             q = class_rows.n_leading_eigenvalues()
             step = max(MAX_SCATTER_ELEMENTS // max(len(coordinates) * min(q, len(coordinates)), 1), 1)
             for start in range(0, len(members), step):
                 chunk = members[start : start + step]
                 w = None if weights is None else weights[chunk]
-                chunk_removals = removal(moments.counts[codes[chunk]], w, divisors[codes[chunk]])
+                chunk_removals = compute_removal(moments.counts[codes[chunk]], w, divisors[codes[chunk]])
                 is_whole = np.ones(len(chunk), dtype=bool) if w is None else w <= 1
-                ranks = rank - (is_whole & (spectrum.free <= rank))
+                ranks = rank - (is_whole & (spectrum.df <= rank))
                 split = class_rows.split(coordinates[:, start : start + step], ranks, chunk_removals, q)
                 log_scores[code, chunk], needs_refit[chunk] = class_rows.log_densities(
                     split, ranks, chunk_removals, float(divisors[code])
                 )
         log_scores[codes, np.arange(len(codes))] += log_prior[codes]
-        return settle(log_scores, codes, removals, needs_refit).T
+        return mark_refits(log_scores, codes, removals, needs_refit).T
 
     return scores

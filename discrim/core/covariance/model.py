@@ -23,20 +23,31 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from discrim.core.covariance.covariance import Covariance, Dependency, dependencies, pooled, separate
+from discrim.core.covariance.covariance import (
+    Covariance,
+    Dependency,
+    class_covariances,
+    dependencies,
+    pooled_covariance,
+)
 from discrim.core.covariance.shrinkage import CandidateScorer, Shrinkage, ShrinkageRule
 from discrim.core.errors import CoreNotSupportedError, InvalidStateError
 from discrim.core.moments.derived_moments import (
-    comparable,
+    limit_scales,
     standardize_moments,
     standardized_leave_one_out,
     within_sd,
 )
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import RowBlocks, Spread
+from discrim.core.moments.row_sums import RowBlocks, ScatterType
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
-from discrim.core.rules.leave_one_out import FullLeftOut, LeftOut, by_refits, squared_gaps
+from discrim.core.rules.leave_one_out import (
+    FullLeaveOneOut,
+    LeaveOneOutScorer,
+    refit_each_row,
+    squared_distances_between_means,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,14 +86,14 @@ class SeparatedAxes:
         Number of axes that are kept.
     tie : (int, int)
         First and last of the axes of equal eigenvalues, from one.
-    most : int or None
+    max_count : int or None
         Largest number of axes that can be chosen, if it is less than the number of axes.
     """
 
     k: int | None
     count: int
     tie: tuple[int, int] | None
-    most: int | None
+    max_count: int | None
 
 
 class CovarianceEstimates(NamedTuple):
@@ -115,15 +126,17 @@ class Sphere:
 
     def scaled(self, moments: ClassMoments) -> ClassMoments:
         """Return the moments on scales in the range in which one sphere can compare columns."""
-        return comparable(moments)
+        return limit_scales(moments)
 
     def in_units(self, moments: ClassMoments) -> ClassMoments:
         """Return the moments in the units of the sphere."""
         return moments
 
-    def left_out(self, fitted: NormalClasses, scores: Callable[[NormalClasses], LeftOut]) -> LeftOut:
+    def left_out(
+        self, fitted: NormalClasses, scores: Callable[[NormalClasses], LeaveOneOutScorer]
+    ) -> LeaveOneOutScorer:
         """Return leave-one-out scores computed from moments in the units of the sphere, which are kept."""
-        return scores(replace(fitted, moments=comparable(fitted.moments)))
+        return scores(replace(fitted, moments=limit_scales(fitted.moments)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +157,9 @@ class StandardSphere(Sphere):
         """Return the moments of columns divided by their standard deviations."""
         return standardize_moments(moments)
 
-    def left_out(self, fitted: NormalClasses, scores: Callable[[NormalClasses], LeftOut]) -> LeftOut:
+    def left_out(
+        self, fitted: NormalClasses, scores: Callable[[NormalClasses], LeaveOneOutScorer]
+    ) -> LeaveOneOutScorer:
         """Return leave-one-out scores of rows divided by the standard deviations of all rows."""
         return standardized_leave_one_out(
             fitted.moments, lambda moments: scores(replace(fitted, moments=moments))
@@ -312,7 +327,7 @@ class CovarianceModel(ABC):
     # ---- moments
 
     @classmethod
-    def required_moments(cls, full: Spread, *, thin: bool = False) -> Spread:
+    def required_moments(cls, full: ScatterType, *, thin: bool = False) -> ScatterType:
         """Return the second moments that are accumulated.
 
         Parameters
@@ -387,7 +402,7 @@ class CovarianceModel(ABC):
         """Return the choices of a number of axes that separate axes of equal eigenvalues."""
         return []
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return the scores of rows under the rule without each of them; NaN if a refit has to compute them.
 
         Raises NotSupportedError without a closed form, if refits would be too slow.
@@ -482,10 +497,10 @@ class SingleShrinkageModel(CovarianceModel):
         return replace(self, shrinkage=self.shrinkage.with_values(values))
 
 
-def scores_by_refits(model: CovarianceModel, moments: ClassMoments) -> LeftOut:
+def scores_by_refits(model: CovarianceModel, moments: ClassMoments) -> LeaveOneOutScorer:
     """Return missing scores, for refits to compute; raise NotSupportedError if there are too many rows."""
     work = f"of a covariance by {model.name} takes a refit for each row"
-    return by_refits(int(moments.rows.sum()), moments.n_classes, work)
+    return refit_each_row(int(moments.rows.sum()), moments.n_classes, work)
 
 
 def no_likelihood(name: str) -> CoreNotSupportedError:
@@ -510,10 +525,14 @@ class FullCovariance(CovarianceModel):
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Estimate the covariances: the scatters, pooled or by class, divided by the divisors."""
         common = len(divisors) == 1
-        covariances = (pooled(moments, float(divisors[0])),) if common else separate(moments, divisors)
+        covariances = (
+            (pooled_covariance(moments, float(divisors[0])),)
+            if common
+            else class_covariances(moments, divisors)
+        )
         return CovarianceEstimates(self, moments, covariances)
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return leave-one-out scores in closed form, from distances under the fit to all rows."""
         return full_left_out(fitted)
 
@@ -522,17 +541,17 @@ class FullCovariance(CovarianceModel):
         return n_covariances * n_columns * (n_columns + 1) // 2
 
 
-def full_left_out(fitted: NormalClasses) -> FullLeftOut:
+def full_left_out(fitted: NormalClasses) -> FullLeaveOneOut:
     """Return leave-one-out scores under full covariances, one or one for each class."""
     moments = fitted.moments
     covariances = fitted.covariances
     divisors = fitted.divisors
     if len(divisors) > 1:
-        rule = gaussian.separate_plugin(moments, covariances, fitted.log_prior)
-        return FullLeftOut(rule.distances, moments.counts, moments.rows, divisors, rule.constant)
+        rule = gaussian.class_plugin_rule(moments, covariances, fitted.log_prior)
+        return FullLeaveOneOut(rule.distances, moments.counts, moments.rows, divisors, rule.constant)
     distances = gaussian.distances(moments, covariances)
-    squared_mean_distances = squared_gaps(covariances[0].whiten(distances.means.T).T)
-    return FullLeftOut(
+    squared_mean_distances = squared_distances_between_means(covariances[0].whiten(distances.means.T).T)
+    return FullLeaveOneOut(
         distances, moments.counts, moments.rows, divisors, fitted.log_prior, squared_mean_distances
     )
 

@@ -45,11 +45,16 @@ from discrim.core.covariance.model import (
 )
 from discrim.core.covariance.principal import Principal, ThinCovariance, one_scatter, principal
 from discrim.core.errors import SingularEstimateError, positions
-from discrim.core.moments.moments import ClassMoments, from_class_means
-from discrim.core.moments.row_sums import packed_triangle
+from discrim.core.moments.moments import ClassMoments, deviations_from_class_means
+from discrim.core.moments.row_sums import triangular_root
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
-from discrim.core.rules.leave_one_out import SPOILT, LeftOut, removal, settle
+from discrim.core.rules.leave_one_out import (
+    MIN_DETERMINANT_RATIO,
+    LeaveOneOutScorer,
+    compute_removal,
+    mark_refits,
+)
 
 MIN_DF = 12
 """Fewest degrees of freedom for which the kernels, of half-width sqrt(5) h_j, exclude zero."""
@@ -112,13 +117,13 @@ class NonlinearCovariance(CovarianceModel):
         pairs = []
         for k, divisor in each_covariance(divisors):
             axes, shrunk = shrunk_axes(in_units, k)
-            sample = np.pad(axes.lengths, (0, len(shrunk) - len(axes.lengths)))
+            sample = np.pad(axes.eigenvalues, (0, len(shrunk) - len(axes.eigenvalues)))
             # The axes refer to columns in the units of the data times a constant.
             square = divisor * (in_units.scale[0] * axes.unit[0]) ** 2
             pairs.append((sample / square, shrunk / square))
         return pairs
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return leave-one-out scores; standardized columns keep the standard deviations of all rows."""
         return self.sphere.left_out(fitted, nonlinear_leave_one_out)
 
@@ -145,10 +150,10 @@ def nonlinear_covariance(moments: ClassMoments, divisor: float, k: int | None) -
     """
     axes, shrunk = shrunk_axes(moments, k)
     variances = shrunk / divisor
-    r, p = len(axes.lengths), axes.n_columns
+    r, p = len(axes.eigenvalues), axes.n_columns
     if r < p:
         return ThinCovariance.on_axes(axes, variances[:r], float(variances[-1]))
-    return Covariance.from_root(packed_triangle(np.sqrt(variances)[:, None] * axes.axes / axes.unit))
+    return Covariance.from_root(triangular_root(np.sqrt(variances)[:, None] * axes.axes / axes.unit))
 
 
 def shrunk_axes(moments: ClassMoments, k: int | None) -> tuple[Principal, Floats]:
@@ -173,13 +178,13 @@ def shrunk_axes(moments: ClassMoments, k: int | None) -> tuple[Principal, Floats
         There are fewer than `MIN_DF` degrees of freedom.
     """
     axes = positive_axes(moments, k)
-    r, p = len(axes.lengths), axes.n_columns
+    r, p = len(axes.eigenvalues), axes.n_columns
     df = degrees_of_freedom(moments, k) if r == p else r
     if df < MIN_DF:
         raise SingularEstimateError(
             "few_degrees_of_freedom", class_positions=positions(k), df=df, least=MIN_DF
         )
-    return axes, shrink_eigenvalues(axes.lengths, p, df)
+    return axes, shrink_eigenvalues(axes.eigenvalues, p, df)
 
 
 def positive_axes(moments: ClassMoments, k: int | None) -> Principal:
@@ -190,12 +195,12 @@ def positive_axes(moments: ClassMoments, k: int | None) -> Principal:
     """
     group = one_scatter(moments, k)
     axes = principal(group)
-    if axes.axes is None or axes.free >= axes.n_columns:
+    if axes.axes is None or axes.df >= axes.n_columns:
         return axes
     rounding = axes.n_columns * EPS if group.roots is None else qr_rounding(group) ** 2
-    eigenvalues = axes.lengths[: axes.free]
+    eigenvalues = axes.eigenvalues[: axes.df]
     r = int((eigenvalues > rounding * eigenvalues[0]).sum())
-    return replace(axes, lengths=eigenvalues[:r], axes=axes.axes[:r])
+    return replace(axes, eigenvalues=eigenvalues[:r], axes=axes.axes[:r])
 
 
 def shrink_without_row(
@@ -226,20 +231,20 @@ def shrink_without_row(
         Eigenvectors in rows, on the axes.
     The result is None if too few digits or degrees of freedom remain.
     """
-    r, p = len(axes.lengths), axes.n_columns
-    sd = np.sqrt(axes.lengths)
+    r, p = len(axes.eigenvalues), axes.n_columns
+    sd = np.sqrt(axes.eigenvalues)
     f = deviation / sd
     squared_norm = float(f @ f)
     determinant_ratio = 0.0 if np.isinf(downdate_factor) else 1.0 - downdate_factor * squared_norm
     rank = r - 1 if np.isinf(downdate_factor) else r
-    if (determinant_ratio <= SPOILT and rank == r) or (df if rank == p else rank) < MIN_DF:
+    if (determinant_ratio <= MIN_DETERMINANT_RATIO and rank == r) or (df if rank == p else rank) < MIN_DF:
         return None
     factor = (1.0 - np.sqrt(determinant_ratio)) / squared_norm if squared_norm else 0.0
     _, singular_values, rotation = np.linalg.svd(np.diag(sd) - np.outer(factor * f, deviation))
     return shrink_eigenvalues(singular_values[:rank] ** 2, p, df), rotation
 
 
-def nonlinear_leave_one_out(fitted: NormalClasses) -> LeftOut:
+def nonlinear_leave_one_out(fitted: NormalClasses) -> LeaveOneOutScorer:
     """Return leave-one-out scores under covariances by nonlinear shrinkage, one or one for each class."""
     moments, divisors = fitted.moments, fitted.divisors
     common = len(divisors) == 1
@@ -247,7 +252,7 @@ def nonlinear_leave_one_out(fitted: NormalClasses) -> LeftOut:
     dfs = [degrees_of_freedom(moments, k) for k, _ in each_covariance(divisors)]
     wide = [axes.extend_to(moments.means.T - moments.means[:1].T) if common else axes for axes in all_axes]
     centres = wide[0].project(moments.means.T)
-    rule = None if common else gaussian.separate_plugin(moments, fitted.covariances, fitted.log_prior)
+    rule = None if common else gaussian.class_plugin_rule(moments, fitted.covariances, fitted.log_prior)
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         """Compute leave-one-out scores (m, K) of rows x (m, p).
@@ -259,7 +264,7 @@ def nonlinear_leave_one_out(fitted: NormalClasses) -> LeftOut:
         weights : (m,) float, optional
         """
         covariance_index = np.zeros_like(codes) if common else codes
-        removals = removal(
+        removals = compute_removal(
             moments.counts[codes],
             weights,
             divisors[covariance_index],
@@ -267,10 +272,10 @@ def nonlinear_leave_one_out(fitted: NormalClasses) -> LeftOut:
         )
         is_whole = ~removals.is_alone if weights is None else ~removals.is_alone & (weights <= 1)
         log_scores = np.empty((moments.n_classes, len(codes))) if rule is None else np.array(rule.scores(x).T)
-        z = from_class_means(moments, x, codes)
+        z = deviations_from_class_means(moments, x, codes)
         for i, (code, k) in enumerate(zip(codes.tolist(), covariance_index.tolist(), strict=True)):
             axes = all_axes[k]
-            r = len(axes.lengths)
+            r = len(axes.eigenvalues)
             e = wide[k].project(z[:, [i]])
             downdate_factor = (
                 np.inf if axes.is_saturated and is_whole[i] else float(removals.downdate_factor[i])
@@ -290,7 +295,7 @@ def nonlinear_leave_one_out(fitted: NormalClasses) -> LeftOut:
             else:
                 logdet = np.log(shrunk / divisor).sum() - 2.0 * np.log(axes.unit).sum()
                 log_scores[code, i] = fitted.log_prior[code] - 0.5 * (logdet + d2[code])
-        return settle(log_scores, codes, removals, np.asarray(np.isnan(log_scores).any(axis=0))).T
+        return mark_refits(log_scores, codes, removals, np.asarray(np.isnan(log_scores).any(axis=0))).T
 
     return scores
 

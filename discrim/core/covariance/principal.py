@@ -29,7 +29,7 @@ import numpy as np
 
 from discrim.core.covariance.covariance import EPS, Covariance
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import packed_triangle
+from discrim.core.moments.row_sums import triangular_root
 from discrim.core.numerics.arrays import Codes, Floats, svd
 
 TIED = 1e-8
@@ -81,7 +81,7 @@ class Canonical:
     axes : (p, r) float
         Coefficients of scores with unit variance within classes. In each column the largest coefficient,
         standardized by the standard deviation within classes, is positive.
-    singular : (r,) float
+    singular_values : (r,) float
         Nonzero singular values in decreasing order, r <= min(p, K - 1).
     scores : (K, r) float
         Scores of the class means.
@@ -89,7 +89,7 @@ class Canonical:
 
     centre: Floats
     axes: Floats
-    singular: Floats
+    singular_values: Floats
     scores: Floats
 
 
@@ -183,7 +183,7 @@ class Principal:
 
     Attributes
     ----------
-    lengths : (r,) float
+    eigenvalues : (r,) float
         Eigenvalues, in decreasing order if there are axes. The p - r others are zero.
     axes : (r, p) float or None
         Eigenvectors of the scatter of y = z * unit; None for a diagonal scatter, whose axes are the columns.
@@ -191,23 +191,23 @@ class Principal:
         Factors that are equal for all columns in the units of the data.
     count : float
         Sum of weights.
-    free : int
+    df : int
         Degrees of freedom: rows less classes.
     """
 
-    lengths: Floats
+    eigenvalues: Floats
     axes: Floats | None
     unit: Floats
     count: float
-    free: int
+    df: int
 
     @property
     def is_saturated(self) -> bool:
         """Whether there are as many axes as degrees of freedom, and more columns."""
         has_few_df = (
-            self.axes is not None and 0 < self.free <= len(self.lengths) and self.free < self.n_columns
+            self.axes is not None and 0 < self.df <= len(self.eigenvalues) and self.df < self.n_columns
         )
-        return has_few_df and bool(self.lengths[self.free - 1] > 1e-24 * self.lengths[0])
+        return has_few_df and bool(self.eigenvalues[self.df - 1] > 1e-24 * self.eigenvalues[0])
 
     @property
     def n_columns(self) -> int:
@@ -217,14 +217,14 @@ class Principal:
     @property
     def complement_dim(self) -> int:
         """Dimension of the orthogonal complement of the axes, p - r."""
-        return self.n_columns - len(self.lengths)
+        return self.n_columns - len(self.eigenvalues)
 
     @property
     def squared_sphere_distance(self) -> float:
         """Squared Frobenius distance |W - I/p|^2 from the sphere."""
         # Summed term by term: a difference of traces would lose all digits near the sphere.
         p = self.n_columns
-        return float(((self.lengths - 1.0 / p) ** 2).sum()) + self.complement_dim / p**2
+        return float(((self.eigenvalues - 1.0 / p) ** 2).sum()) + self.complement_dim / p**2
 
     def project(self, z: Floats) -> Floats:
         """Return the coordinates (r, m) of columns z (p, m) on the axes."""
@@ -243,7 +243,7 @@ class Principal:
         extra_axes = left_vectors[:, singular_values > 1e-12][:, : self.complement_dim].T
         return replace(
             self,
-            lengths=np.concatenate([self.lengths, np.zeros(len(extra_axes))]),
+            eigenvalues=np.concatenate([self.eigenvalues, np.zeros(len(extra_axes))]),
             axes=np.concatenate([self.axes, extra_axes]),
         )
 
@@ -252,7 +252,7 @@ def one_scatter(moments: ClassMoments, k: int | None) -> ClassMoments:
     """Return the moments of class k, or (k None) the moments with one pooled scatter."""
     if k is not None:
         return moments.classes(np.array([k]))
-    if moments.spread == "diagonal":
+    if moments.scatter_type == "diagonal":
         return replace(moments, scatters=moments.scatters.sum(axis=0, keepdims=True))
     return moments.pooled()
 
@@ -273,7 +273,7 @@ def principal(moments: ClassMoments, k: int | None = None) -> Principal:
     """
     group = one_scatter(moments, k)
     unit = group.common_unit
-    if group.spread == "diagonal":
+    if group.scatter_type == "diagonal":
         eigenvalues = group.scatters[0] * unit * unit
         axes = None
     elif group.roots is not None:
@@ -360,9 +360,9 @@ class ThinCovariance(Covariance):
 
     def matrix(self) -> Floats:
         """Return the covariance matrix (p, p)."""
-        return self.times(np.eye(len(self.unit)))
+        return self.multiply(np.eye(len(self.unit)))
 
-    def times(self, columns: Floats) -> Floats:
+    def multiply(self, columns: Floats) -> Floats:
         """Return the covariance matrix times columns (p, m)."""
         on_axes = self.root.T @ (self.root @ columns)
         y = (columns.T / self.unit).T
@@ -420,7 +420,7 @@ def of_columns(covariance: Covariance, keep: Codes) -> Covariance:
         return _thin_of_columns(covariance, keep)
     if covariance.is_diagonal:
         return Covariance.from_root(covariance.root[keep])
-    return Covariance.from_root(packed_triangle(covariance.root[:, keep]))
+    return Covariance.from_root(triangular_root(covariance.root[:, keep]))
 
 
 def _thin_of_columns(covariance: ThinCovariance, keep: Codes) -> ThinCovariance:

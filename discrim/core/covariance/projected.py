@@ -82,12 +82,12 @@ from discrim.core.errors import (
     positions,
 )
 from discrim.core.moments import row_sums
-from discrim.core.moments.derived_moments import comparable
-from discrim.core.moments.moments import ClassMoments, from_class_means, standard_columns
-from discrim.core.moments.row_sums import packed_triangle
+from discrim.core.moments.derived_moments import limit_scales
+from discrim.core.moments.moments import ClassMoments, deviations_from_class_means, standardize_columns
+from discrim.core.moments.row_sums import triangular_root
 from discrim.core.numerics.arrays import NOT_STORED, Codes, Floats, svd
 from discrim.core.rules import gaussian
-from discrim.core.rules.leave_one_out import LeftOut, leave_lone_to_refits
+from discrim.core.rules.leave_one_out import LeaveOneOutScorer, mark_lone_rows_for_refit
 from discrim.core.rules.rules import Rule
 from discrim.errors import NotSupportedError
 
@@ -138,7 +138,7 @@ def moments_of_scores(moments: ClassMoments, axes: Floats) -> ClassMoments:
     """
     roots = None
     if moments.roots is not None:
-        roots = np.stack([packed_triangle(root @ axes.T) for root in moments.roots])
+        roots = np.stack([triangular_root(root @ axes.T) for root in moments.roots])
         scatters = np.swapaxes(roots, 1, 2) @ roots
     else:
         scatters = axes @ moments.scatters @ axes.T
@@ -170,7 +170,7 @@ class Scores:
     moments: ClassMoments
 
     @staticmethod
-    def of(moments: ClassMoments, spectrum: TotalAxes, count: int) -> Scores:
+    def from_spectrum(moments: ClassMoments, spectrum: TotalAxes, count: int) -> Scores:
         """Construct the scores on the leading axes.
 
         Parameters
@@ -189,9 +189,9 @@ class Scores:
         moments = spectrum.comparable_moments(moments)
         return Scores(spectrum, axes, moments.origin, moments.scale, moments_of_scores(moments, axes))
 
-    def of_rows(self, x: Floats) -> Floats:
+    def transform(self, x: Floats) -> Floats:
         """Return the scores (m, q) of rows x (m, p)."""
-        return np.asarray((self.axes @ standard_columns(x, self.origin, self.scale)).T)
+        return np.asarray((self.axes @ standardize_columns(x, self.origin, self.scale)).T)
 
     def covariance_of_columns(self, covariance: Covariance) -> ProjectedCovariance:
         """Convert a covariance of the scores to a covariance of the columns."""
@@ -214,7 +214,7 @@ class Scores:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LawOnAxes:
+class DistributionOnAxes:
     """Normal distribution of the scores of all rows on fixed axes, which do not change if a row is left out.
 
     Attributes
@@ -225,17 +225,17 @@ class LawOnAxes:
     """
 
     scores: Scores
-    distribution: gaussian.WholeLaw
+    distribution: gaussian.PooledNormal
 
     @staticmethod
-    def of(scores: Scores) -> LawOnAxes | None:
+    def from_scores(scores: Scores) -> DistributionOnAxes | None:
         """Return the distribution of the scores; None if their covariance is singular."""
-        distribution = gaussian.whole_law(scores.moments)
-        return None if distribution is None else LawOnAxes(scores, distribution)
+        distribution = gaussian.pooled_normal(scores.moments)
+        return None if distribution is None else DistributionOnAxes(scores, distribution)
 
     def squared(self, x: Floats) -> Floats:
         """Return the squared distances (m,) of rows x (m, p)."""
-        return self.distribution.squared(self.scores.of_rows(x))
+        return self.distribution.squared(self.scores.transform(x))
 
     def left_out(self, x: Floats, weights: Floats | None) -> Floats:
         """Compute the leave-one-out squared distances of rows of the fit.
@@ -250,7 +250,7 @@ class LawOnAxes:
         (m,) float
             Distance of each row from the distribution of the other rows.
         """
-        return self.distribution.left_out(self.scores.of_rows(x), weights)
+        return self.distribution.left_out(self.scores.transform(x), weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,14 +261,14 @@ class SubspaceCovariance(CovarianceModel):
     ----------
     inner : CovarianceModel
         Covariance model of the scores.
-    wanted : int, float or str
+    options : int, float or str
         Number of axes, smallest proportion of the total variance on the axes, or the method that chooses the
-        number: "cv" or "loo".
+        n_axes: "cv" or "loo".
     standardized : bool
         Whether columns are divided by their standard deviations over all rows.
     count : int, optional
         Number of axes, once it is determined.
-    share : float
+    variance_share : float
         Proportion of the total variance on the axes.
     total : int
         Number of all axes.
@@ -281,10 +281,10 @@ class SubspaceCovariance(CovarianceModel):
     """
 
     inner: CovarianceModel
-    wanted: int | float | str
+    options: int | float | str
     standardized: bool = False
     count: int | None = None
-    share: float = field(default=0.0, metadata=NOT_STORED)
+    variance_share: float = field(default=0.0, metadata=NOT_STORED)
     total: int = field(default=0, metadata=NOT_STORED)
     is_slow: bool = field(default=False, metadata=NOT_STORED)
     indicators: tuple[bool, ...] | None = None
@@ -304,11 +304,11 @@ class SubspaceCovariance(CovarianceModel):
     @property
     def is_chosen(self) -> bool:
         """Whether the data determine the number of axes by "cv" or "loo"."""
-        return isinstance(self.wanted, str)
+        return isinstance(self.options, str)
 
     def unfitted(self) -> SubspaceCovariance:
         """Return a copy with the user's options only."""
-        return replace(self, inner=self.inner.unfitted(), count=None, share=0.0, total=0)
+        return replace(self, inner=self.inner.unfitted(), count=None, variance_share=0.0, total=0)
 
     def for_refit(self) -> SubspaceCovariance:
         """Return the model for a refit, with the number of axes if "cv" or "loo" chose it."""
@@ -360,16 +360,16 @@ class SubspaceCovariance(CovarianceModel):
     def _level_indicators(self) -> Indicators | None:
         return None if self.indicators is None else Indicators.from_mask(self.indicators)
 
-    def number(self, spectrum: TotalAxes) -> int:
+    def n_axes(self, spectrum: TotalAxes) -> int:
         """Return the number of axes to keep; raise NoEstimateError if there are fewer."""
-        n_available = len(spectrum.lengths)
-        if self.count is not None or not isinstance(self.wanted, float):
-            count = self.count if self.count is not None else int(self.wanted)
+        n_available = len(spectrum.eigenvalues)
+        if self.count is not None or not isinstance(self.options, float):
+            count = self.count if self.count is not None else int(self.options)
             if count > n_available:
                 raise self.too_few_axes(count, n_available)
             return count
-        sums = np.cumsum(spectrum.lengths)
-        return min(int((sums < self.wanted - SHARE_ROUNDING).sum()) + 1, n_available)
+        sums = np.cumsum(spectrum.eigenvalues)
+        return min(int((sums < self.options - SHARE_ROUNDING).sum()) + 1, n_available)
 
     def too_few_axes(self, n_requested: int, n_available: int) -> NoEstimateError:
         """Return the error for fewer axes (`n_available`) than requested (`n_requested`)."""
@@ -394,7 +394,7 @@ class SubspaceCovariance(CovarianceModel):
     def scores(self, moments: ClassMoments) -> Scores:
         """Return the scores on the axes of the moments."""
         spectrum = self.spectrum(moments)
-        return Scores.of(moments, spectrum, self.number(spectrum))
+        return Scores.from_spectrum(moments, spectrum, self.n_axes(spectrum))
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Estimate the covariances of the scores, and convert them to covariances of the columns.
@@ -418,15 +418,15 @@ class SubspaceCovariance(CovarianceModel):
         estimates = self.within(scores.moments, divisors)
         count = len(scores.axes)
         spectrum = scores.spectrum
-        variance_share = float(spectrum.lengths[:count].sum())
-        total = len(spectrum.lengths)
+        variance_share = float(spectrum.eigenvalues[:count].sum())
+        total = len(spectrum.eigenvalues)
         is_saturated = total >= moments.rows.sum() - 1
         takes_long = is_saturated and not self._is_quick(moments, total, MAX_QUICK_WORK, MAX_QUICK_PRODUCTS)
         fitted_model = replace(
             self,
             inner=estimates.covariance_model,
             count=count,
-            share=variance_share,
+            variance_share=variance_share,
             total=total,
             is_slow=takes_long,
         )
@@ -465,17 +465,19 @@ class SubspaceCovariance(CovarianceModel):
         """Return the number of axes if it separates axes of equal eigenvalues."""
         return [] if self.count is None else [SeparatedAxes(None, self.count, self.tie, None)]
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return leave-one-out scores, with axes learned without each row, or fixed if that takes long.
 
         Raises NotSupportedError if it takes long and there are more columns than rows.
         """
         spectrum = self.spectrum(fitted.moments)
-        if self.learns_anew(fitted.moments, len(spectrum.lengths)):
-            return partial(self._scores_with_relearned_axes, fitted, self.without(fitted.moments, spectrum))
-        if fitted.moments.roots is not None and row_sums.is_thin(fitted.moments.spread):
-            raise refuse_anew("Leave-one-out", fitted.moments)
-        scores = Scores.of(fitted.moments, spectrum, self.number(spectrum))
+        if self.relearns_axes(fitted.moments, len(spectrum.eigenvalues)):
+            return partial(
+                self._scores_with_relearned_axes, fitted, self.leave_one_out_axes(fitted.moments, spectrum)
+            )
+        if fitted.moments.roots is not None and row_sums.is_thin(fitted.moments.scatter_type):
+            raise relearning_too_slow("Leave-one-out", fitted.moments)
+        scores = Scores.from_spectrum(fitted.moments, spectrum, self.n_axes(spectrum))
         estimates = self.within(scores.moments, fitted.divisors)
         fitted_scores = replace(
             fitted, moments=estimates.moments, covariances=estimates.covariances, rows=None
@@ -484,9 +486,9 @@ class SubspaceCovariance(CovarianceModel):
         log_unit = 0.0
         if len(estimates.covariances) > 1:
             log_unit = 0.5 * scores.logdet_constant
-        return lambda x, codes, weights: left_out(scores.of_rows(x), codes, weights) - log_unit
+        return lambda x, codes, weights: left_out(scores.transform(x), codes, weights) - log_unit
 
-    def learns_anew(self, moments: ClassMoments, rank: int) -> bool:
+    def relearns_axes(self, moments: ClassMoments, rank: int) -> bool:
         """Return whether leaving a row out learns the axes again, for moments with `rank` axes."""
         rows = moments.rows.sum()
         limit = MAX_WIDE_WORK if rank >= rows - 1 else MAX_QUICK_WORK
@@ -512,12 +514,12 @@ class SubspaceCovariance(CovarianceModel):
         rows = float(moments.rows.sum())
         products = (
             rows * rank**2 * moments.n_columns
-            if self.standardized and row_sums.is_thin(moments.spread)
+            if self.standardized and row_sums.is_thin(moments.scatter_type)
             else 0.0
         )
         return rows * rank**3 <= limit and products <= product_limit
 
-    def without(self, moments: ClassMoments, spectrum: TotalAxes) -> LeaveOneOutAxes:
+    def leave_one_out_axes(self, moments: ClassMoments, spectrum: TotalAxes) -> LeaveOneOutAxes:
         """Return the leave-one-out moments for the axes of a fit."""
         return LeaveOneOutAxes.from_spectrum(
             moments, spectrum, standardize=self.standardized, indicators=self._level_indicators
@@ -550,13 +552,13 @@ class SubspaceCovariance(CovarianceModel):
             if row is None:
                 continue
             with suppress(NoEstimateError, np.linalg.LinAlgError):
-                scores = row.scores(model.number(row.spectrum))
+                scores = row.scores(model.n_axes(row.spectrum))
                 divisors = row.divisors(fitted.divisors)
                 estimates = model.within(scores.moments, divisors)
-                y = scores.of_rows(row.y)
+                y = scores.transform(row.y)
                 if not row.has_digits(len(scores.axes), estimates.covariances, divisors):
                     continue
-                values = row.settled(rule_from_estimates(estimates, fitted.log_prior).scores(y)[0])
+                values = row.mark_lone_class(rule_from_estimates(estimates, fitted.log_prior).scores(y)[0])
                 # Densities are converted to the units of the fit, and linear scores to log densities.
                 if len(estimates.covariances) > 1:
                     q = len(scores.axes)
@@ -564,7 +566,7 @@ class SubspaceCovariance(CovarianceModel):
                 else:
                     constant = _linear_score_constant(estimates, values, fitted.log_prior, y)
                 scores_of_rows[i] = values + constant
-        return leave_lone_to_refits(scores_of_rows, fitted.moments.counts[codes], weights)
+        return mark_lone_rows_for_refit(scores_of_rows, fitted.moments.counts[codes], weights)
 
     @property
     def refits_each_row(self) -> bool:
@@ -597,7 +599,7 @@ MAX_PRODUCTS = 2.0**38
 """Multiplications for new units that take about a second, and maximum number of multiplications."""
 
 
-def refuse_anew(feature: str, moments: ClassMoments) -> NotSupportedError:
+def relearning_too_slow(feature: str, moments: ClassMoments) -> NotSupportedError:
     """Return the error for a computation that would learn the axes without each row and takes too long."""
     return CoreNotSupportedError("axes_without_each_row", what=feature, n_rows=moments.rows.sum())
 
@@ -639,11 +641,11 @@ class AxesWithoutRow:
     @property
     def rank(self) -> int:
         """Number of leading axes whose variances are large relative to rounding errors."""
-        return int((self.spectrum.lengths * MAX_RELATIVE_ERROR >= self.noise).sum())
+        return int((self.spectrum.eigenvalues * MAX_RELATIVE_ERROR >= self.noise).sum())
 
     def scores(self, count: int) -> Scores:
         """Return the scores on the first `count` axes."""
-        return Scores.of(self.moments, self.spectrum, count)
+        return Scores.from_spectrum(self.moments, self.spectrum, count)
 
     def divisors(self, divisors: Floats) -> Floats:
         """Return the divisors (1,) or (K,) without the row."""
@@ -651,7 +653,7 @@ class AxesWithoutRow:
         divisors_without_row[self.code if len(divisors_without_row) > 1 else 0] -= self.weight
         return divisors_without_row
 
-    def settled(self, scores: Floats) -> Floats:
+    def mark_lone_class(self, scores: Floats) -> Floats:
         """Set scores (..., K) of a class without other rows to minus infinity, in place; return them."""
         if self.is_alone:
             scores[..., self.code] = -np.inf
@@ -737,14 +739,14 @@ class LeaveOneOutAxes:
         -------
         LeaveOneOutAxes
         """
-        moments = comparable(moments)
+        moments = limit_scales(moments)
         totals = ColumnTotals.from_moments(moments)
-        rank = len(spectrum.lengths)
+        rank = len(spectrum.eigenvalues)
         is_saturated = rank >= moments.rows.sum() - 1
-        if row_sums.is_thin(moments.spread):
-            all_scores = Scores.of(moments, spectrum, rank)
+        if row_sums.is_thin(moments.scatter_type):
+            all_scores = Scores.from_spectrum(moments, spectrum, rank)
             units = standard_units(totals.total, indicators) if standardize else None
-            remaining_fields = spectrum.lengths, False, spectrum.factor, 0 if is_saturated else rank
+            remaining_fields = spectrum.eigenvalues, False, spectrum.factor, 0 if is_saturated else rank
             return LeaveOneOutAxes(all_scores, totals, *remaining_fields, indicators, units)
         columns = np.diag(moments.common_unit)
         moments_in_unit = moments_of_scores(moments, columns)
@@ -772,13 +774,13 @@ class LeaveOneOutAxes:
             None for a row that is left to a refit.
         """
         row_weights = np.ones(len(codes)) if weights is None else weights
-        coordinates = self.all_scores.of_rows(x)
-        deviations = from_class_means(self.totals.total, x, 0).T
+        coordinates = self.all_scores.transform(x)
+        deviations = deviations_from_class_means(self.totals.total, x, 0).T
         row_parts = zip(coordinates, deviations, codes.tolist(), row_weights.tolist(), strict=True)
         for y, deviation, code, row_weight in row_parts:
             totals = self.totals.leave_out(deviation, min(row_weight, 1.0))
             row = None if totals is None else self._leave_out(y, code, row_weight, totals)
-            yield None if row is None or len(row.spectrum.lengths) < self.rank else row
+            yield None if row is None or len(row.spectrum.eigenvalues) < self.rank else row
 
     def _leave_out(self, y: Floats, code: int, row_weight: float, totals: ClassMoments) -> AxesWithoutRow:
         """Compute the moments and axes without one row, or one unit of its weight.
@@ -855,7 +857,7 @@ def rule_from_estimates(estimates: CovarianceEstimates, log_prior: Floats) -> Ru
     """Return the linear rule of one covariance, or the quadratic rule of one for each class."""
     if len(estimates.covariances) == 1:
         return gaussian.linear_rule(estimates.moments, estimates.covariances[0], log_prior)
-    return gaussian.separate_plugin(estimates.moments, estimates.covariances, log_prior)
+    return gaussian.class_plugin_rule(estimates.moments, estimates.covariances, log_prior)
 
 
 def _linear_score_constant(
@@ -884,7 +886,7 @@ def _linear_score_constant(
     return float(log_prior[k] - 0.5 * distances[k, 0] - linear_scores[k])
 
 
-def scores_by_number(
+def scores_by_axis_count(
     model: SubspaceCovariance,
     moments: ClassMoments,
     divisors: Floats,
@@ -1008,7 +1010,7 @@ def _leading_root(moments: ClassMoments, k: int, noise: float) -> Floats:
     return np.asarray(root[:n_regular, :n_regular])
 
 
-def missed_by_number(scores: Floats, codes: Codes, weights: Floats | None) -> Floats:
+def misclassified_by_count(scores: Floats, codes: Codes, weights: Floats | None) -> Floats:
     """Count the misclassified rows of each class.
 
     Parameters
@@ -1033,7 +1035,7 @@ def missed_by_number(scores: Floats, codes: Codes, weights: Floats | None) -> Fl
     return np.stack([weighted_errors[:, codes == code].sum(axis=1) for code in range(k)], axis=1)
 
 
-def numbers_tried(max_count: int) -> Codes:
+def candidate_axis_counts(max_count: int) -> Codes:
     """Return the numbers of axes to compare if each requires a fit: 1 to 20, then in steps of ten percent.
 
     Examples

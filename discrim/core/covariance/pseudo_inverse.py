@@ -19,10 +19,10 @@ from discrim.core.covariance.model import (
     full_left_out,
 )
 from discrim.core.covariance.principal import ThinCovariance, one_scatter, principal, weighted_centre
-from discrim.core.moments.derived_moments import comparable
+from discrim.core.moments.derived_moments import limit_scales
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
-from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,23 +34,25 @@ class PseudoInverseCovariance(CovarianceModel):
 
     def rescaled(self, moments: ClassMoments) -> ClassMoments:
         """Return the moments on scales in the range of the largest columns."""
-        return comparable(moments)
+        return limit_scales(moments)
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Estimate the covariances on the axes along which rows vary."""
         moments = self.rescaled(moments)
         return CovarianceEstimates(
-            self, moments, tuple(pseudo(moments, d, k) for k, d in each_covariance(divisors))
+            self,
+            moments,
+            tuple(pseudo_inverse_covariance(moments, d, k) for k, d in each_covariance(divisors)),
         )
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return leave-one-out scores in closed form, with the formulas of the full covariance."""
         scores = full_left_out(replace(fitted, moments=self.rescaled(fitted.moments)))
         # Hide the `FullLeftOut`: its second pass over inaccurate rows is not valid for a pseudo-inverse.
         return lambda x, codes, weights: scores(x, codes, weights)
 
 
-def pseudo(moments: ClassMoments, divisor: float, k: int | None = None) -> ThinCovariance:
+def pseudo_inverse_covariance(moments: ClassMoments, divisor: float, k: int | None = None) -> ThinCovariance:
     """Compute the covariance of a class, or the pooled one, on its axes of positive variance.
 
     Parameters
@@ -68,17 +70,19 @@ def pseudo(moments: ClassMoments, divisor: float, k: int | None = None) -> ThinC
     group = one_scatter(moments, k)
     # Eigenvalues of the size of the rounding errors of the columns carry no information.
     rounding = EPS * np.sqrt(group.total) * np.linalg.norm(group.magnitude * spectrum.unit)
-    relative = EPS * max(spectrum.lengths.shape[0], spectrum.n_columns) * np.sqrt(spectrum.lengths.max())
-    is_kept = np.sqrt(spectrum.lengths) > max(rounding, relative)
+    relative = (
+        EPS * max(spectrum.eigenvalues.shape[0], spectrum.n_columns) * np.sqrt(spectrum.eigenvalues.max())
+    )
+    is_kept = np.sqrt(spectrum.eigenvalues) > max(rounding, relative)
     spectrum_kept = replace(
         spectrum,
-        lengths=spectrum.lengths[is_kept],
+        eigenvalues=spectrum.eigenvalues[is_kept],
         axes=None if spectrum.axes is None else spectrum.axes[is_kept],
     )
-    return ThinCovariance.on_axes(spectrum_kept, spectrum_kept.lengths / divisor, 0.0)
+    return ThinCovariance.on_axes(spectrum_kept, spectrum_kept.eigenvalues / divisor, 0.0)
 
 
-def ignored(covariance: Covariance, moments: ClassMoments) -> tuple[int, float]:
+def ignored_complement(covariance: Covariance, moments: ClassMoments) -> tuple[int, float]:
     """Return the rank, and the proportion of the squared mean differences in the ignored complement.
 
     Parameters

@@ -50,14 +50,14 @@ from discrim.core.covariance.model import (
     NormalClasses,
     no_likelihood,
 )
-from discrim.core.covariance.student import MAX_PLANE_RESIDUAL, NU_RANGE, Student
+from discrim.core.covariance.student import MAX_PLANE_RESIDUAL, NU_RANGE, StudentEstimates
 from discrim.core.errors import CoreNotSupportedError, InvalidStateError
 from discrim.core.moments.moments import ClassMoments, column_squares, gather
-from discrim.core.moments.row_sums import RowBlocks, packed_triangle
+from discrim.core.moments.row_sums import RowBlocks, triangular_root
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.numerics.progress import Progress, refresh_progress
 from discrim.core.numerics.special import chi2_cdf, chi2_isf
-from discrim.core.rules.leave_one_out import MAX_REFITS, LeftOut, by_refits
+from discrim.core.rules.leave_one_out import MAX_REFITS, LeaveOneOutScorer, refit_each_row
 
 MAX_SEARCHED_ROWS = 1000
 """Rows in the search; up to twice as many are searched completely."""
@@ -140,7 +140,7 @@ def nearest(d2: Floats, h: int) -> Mask:
     return subset
 
 
-def spread(x: Floats, h: int) -> Floats:
+def median_deviation(x: Floats, h: int) -> Floats:
     """Return the h-th smallest absolute deviation (p,) from the median; zero if h rows have one value."""
     # A C-ordered transpose makes each column contiguous for the partition.
     return _median_deviations(np.array(x.T, order="C"), h)
@@ -180,7 +180,7 @@ def _robust_start_subsets(z: Floats) -> Codes:
             continue
         _, axes = np.linalg.eigh(shape / deviations / deviations[:, None])
         coordinates_on_axes = z @ axes
-        scales = spread(coordinates_on_axes, half)
+        scales = median_deviation(coordinates_on_axes, half)
         # Many ties make a scale zero; then only the other starts are used.
         if (scales > 0).all():
             standardized = coordinates_on_axes / scales
@@ -323,21 +323,21 @@ class ExactFit:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Mcd:
+class MCDRows:
     """Rows that determine the MCD estimate.
 
     Attributes
     ----------
     subset : (n,) bool
         The h rows with the smallest determinant.
-    kept : (n,) bool
+    is_kept : (n,) bool
         Rows within the quantile of the raw estimate.
     factor : float
         Consistency factor of the covariance of the kept rows, whose divisor is their number less one.
     """
 
     subset: Mask
-    kept: Mask
+    is_kept: Mask
     factor: float
 
 
@@ -371,7 +371,7 @@ def subset_size(n: int, p: int, support_fraction: float) -> int:
     return int(2 * half - n + 2 * (n - half) * support_fraction)
 
 
-def mcd(x: Floats, support_fraction: float = 0.5) -> Mcd | ExactFit:
+def mcd(x: Floats, support_fraction: float = 0.5) -> MCDRows | ExactFit:
     """Find the rows that determine the minimum covariance determinant estimate.
 
     Parameters
@@ -396,7 +396,7 @@ def mcd(x: Floats, support_fraction: float = 0.5) -> Mcd | ExactFit:
     h = subset_size(n, p, support_fraction)
     median = np.median(x, axis=0)
     z = x - median
-    scales = spread(x, h)
+    scales = median_deviation(x, h)
     constant_columns = np.flatnonzero(scales <= 4 * EPS * np.abs(median))
     if len(constant_columns):
         j = int(constant_columns[0])
@@ -411,13 +411,13 @@ def mcd(x: Floats, support_fraction: float = 0.5) -> Mcd | ExactFit:
     cores: list[_ConcentratedSubset] = []
     passed: set[bytes] = set()
     for subset in starts:
-        concentrated = _concentrated(z, subset, h, passed)
+        concentrated = _concentrate(z, subset, h, passed)
         if isinstance(concentrated, ExactFit):
             return concentrated
         if concentrated is not None:
             cores.append(concentrated)
     min_logdet = min(core.logdet for core in cores)
-    return _kept(z, next(core for core in cores if core.logdet <= min_logdet + MAX_TIED_DIFFERENCE), h)
+    return _reweight(z, next(core for core in cores if core.logdet <= min_logdet + MAX_TIED_DIFFERENCE), h)
 
 
 def _closest(z: Floats, h: int) -> Mask:
@@ -477,7 +477,7 @@ def _squared_distances(z: Floats, mean: Floats, half: Floats) -> Floats:
     return column_squares(scipy.linalg.blas.dtrsm(1.0, half.T, (z - mean).T, trans_a=1, overwrite_b=1))
 
 
-def _concentrated(
+def _concentrate(
     z: Floats, subset: Mask, h: int, passed: set[bytes]
 ) -> _ConcentratedSubset | ExactFit | None:
     """Iterate concentration steps until the subset does not change.
@@ -506,7 +506,7 @@ def _concentrated(
         passed.add(subset_key)
         subset_rows = z[subset]
         mean = subset_rows.mean(axis=0)
-        root = packed_triangle(subset_rows - mean) / np.sqrt(h - 1)
+        root = triangular_root(subset_rows - mean) / np.sqrt(h - 1)
         norms = np.sqrt((root**2).sum(axis=0))
         is_dependent = np.abs(np.diagonal(root)) <= MAX_PLANE_RESIDUAL * np.maximum(norms, 1.0)
         if is_dependent.any():
@@ -521,7 +521,7 @@ def _concentrated(
         min_logdet = logdet
 
 
-def _kept(z: Floats, core: _ConcentratedSubset, h: int) -> Mcd:
+def _reweight(z: Floats, core: _ConcentratedSubset, h: int) -> MCDRows:
     """Select the rows within the quantile of the raw estimate.
 
     Parameters
@@ -536,7 +536,7 @@ def _kept(z: Floats, core: _ConcentratedSubset, h: int) -> Mcd:
     """
     n, p = z.shape
     is_kept = core.d2 <= _consistency_factor(h / n, p) * chi2_isf(1 - REWEIGHTING_QUANTILE, p)
-    return Mcd(core.subset, is_kept, _consistency_factor(float(is_kept.mean()), p))
+    return MCDRows(core.subset, is_kept, _consistency_factor(float(is_kept.mean()), p))
 
 
 def _rows_on_hyperplane(z: Floats, mean: Floats, root: Floats, j: int) -> Mask:
@@ -593,11 +593,11 @@ def class_mcd(
             estimate = mcd(x[members], support_fraction)
             if isinstance(estimate, ExactFit):
                 return replace(estimate, k=k)
-            is_kept[members] = estimate.kept
+            is_kept[members] = estimate.is_kept
             factors[k] = estimate.factor
             progress(len(members))
     moments = gather(
-        [(x, codes, is_kept)], n_classes=start.n_classes, n_columns=start.n_columns, spread="class"
+        [(x, codes, is_kept)], n_classes=start.n_classes, n_columns=start.n_columns, required_moments="class"
     )
     return _with_full_counts(moments, factors / (moments.counts - 1) * start.counts, start)
 
@@ -629,7 +629,7 @@ def common_mcd(
             class_rows = x[codes == k]
             estimate = mcd(class_rows, support_fraction)
             # For a class in a hyperplane, the centre is the mean of the rows there.
-            kept_rows = class_rows[estimate.rows if isinstance(estimate, ExactFit) else estimate.kept]
+            kept_rows = class_rows[estimate.rows if isinstance(estimate, ExactFit) else estimate.is_kept]
             anchor[k], offset[k] = kept_rows[0], (kept_rows - kept_rows[0]).mean(axis=0)
             progress(len(class_rows))
         residuals = x - anchor[codes] - offset[codes]
@@ -639,10 +639,10 @@ def common_mcd(
         return estimate
     zero_codes = np.zeros(len(x), dtype=np.intp)
     moments = gather(
-        [(residuals, zero_codes, estimate.kept.astype(np.float64))],
+        [(residuals, zero_codes, estimate.is_kept.astype(np.float64))],
         n_classes=1,
         n_columns=start.n_columns,
-        spread="pooled",
+        required_moments="pooled",
     )
     offset_of_means = offset + moments.centres[0] + moments.rests[0] / moments.scale
     centres = anchor + offset_of_means
@@ -673,7 +673,7 @@ def _with_full_counts(moments: ClassMoments, factors: Floats, start: ClassMoment
     return replace(moments, counts=start.counts, rows=start.rows, scatters=scatters, roots=roots)
 
 
-ROBUST = ("t", "mcd")
+ROBUST_METHODS = ("t", "mcd")
 """Estimation methods whose means and covariances are not moments of the rows."""
 
 
@@ -743,7 +743,7 @@ class StudentTCovariance(RobustCovariance):
             raise InvalidStateError(f"its t distribution has {self.nu:g} degrees of freedom")
 
     @property
-    def asked_nu(self) -> float | None:
+    def requested_nu(self) -> float | None:
         """Degrees of freedom that the user specified; None if they are to be estimated."""
         return None if self.estimated_nu else self.nu
 
@@ -759,11 +759,11 @@ class StudentTCovariance(RobustCovariance):
         """Return the log-likelihood of class and row under t distributions, at its maximum."""
         return float(fitted.moments.counts @ fitted.log_prior) + self.row_llf
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return missing scores, because leaving out a row requires a new fit."""
         moments = fitted.moments
         self.check_leave_one_out(moments)
-        return by_refits(int(moments.rows.sum()), moments.n_classes, "takes a search for each row")
+        return refit_each_row(int(moments.rows.sum()), moments.n_classes, "takes a search for each row")
 
     def check_leave_one_out(self, moments: ClassMoments) -> None:
         """Raise NotSupportedError if there would be too many refits."""
@@ -801,7 +801,7 @@ class MCDCovariance(RobustCovariance):
 
     def subset_sizes(self, moments: ClassMoments) -> Floats:
         """Return the sizes h of the subsets, by class and, for a common covariance, of all rows."""
-        rows = moments.counts if moments.spread == "class" else np.append(moments.counts, moments.total)
+        rows = moments.counts if moments.scatter_type == "class" else np.append(moments.counts, moments.total)
         return np.array([subset_size(int(n), moments.n_columns, self.support_fraction) for n in rows])
 
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
@@ -812,7 +812,7 @@ class MCDCovariance(RobustCovariance):
         """Raise NotSupportedError, because the estimate does not maximize a likelihood."""
         raise no_likelihood(self.method)
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Raise NotSupportedError, because a search for each row would be too slow."""
         raise _too_many_searches(fitted.moments)
 
@@ -840,8 +840,8 @@ def fit_t(
     nu: float | None,
     *,
     inflated: bool,
-    begin: Student | None = None,
-) -> tuple[ClassMoments, StudentTCovariance, Student]:
+    initial: StudentEstimates | None = None,
+) -> tuple[ClassMoments, StudentTCovariance, StudentEstimates]:
     """Estimate means and covariances of multivariate t distributions.
 
     Parameters
@@ -853,7 +853,7 @@ def fit_t(
         Degrees of freedom; None to estimate them by maximum likelihood.
     inflated : bool
         Whether covariances are the ones of the t distributions, which requires nu > 2, or the scale matrices.
-    begin : Student, optional
+    initial : Student, optional
         Result of an earlier search from which to start; used with a specified nu.
 
     Returns
@@ -866,7 +866,7 @@ def fit_t(
     search = (
         student.best_nu(blocks, start)
         if nu is None
-        else student.fit_student(blocks, start, nu, initial=begin)
+        else student.fit_student(blocks, start, nu, initial=initial)
     )
     if search.collapsed is not None:
         return search.moments, StudentTCovariance(search.nu), search
@@ -903,7 +903,7 @@ def fit_mcd(
     -------
     (ClassMoments, MCDCovariance) or ExactFit
     """
-    fit = class_mcd if start.spread == "class" else common_mcd
+    fit = class_mcd if start.scatter_type == "class" else common_mcd
     estimate = fit(x, codes, start, support_fraction)
     if isinstance(estimate, ExactFit):
         return estimate

@@ -36,9 +36,9 @@ from discrim.core.covariance.model import (
 )
 from discrim.core.covariance.principal import one_scatter
 from discrim.core.errors import CoreDataError, SingularEstimateError, positions
-from discrim.core.moments.derived_moments import comparable
+from discrim.core.moments.derived_moments import limit_scales
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import Spread, packed_triangle
+from discrim.core.moments.row_sums import ScatterType, triangular_root
 from discrim.core.numerics.arrays import Floats
 
 MAX_ROOT_CHANGE = 1e-12
@@ -78,13 +78,13 @@ class SeparableCovariance(CovarianceModel):
         return self
 
     @classmethod
-    def required_moments(cls, full: Spread, *, thin: bool = False) -> Spread:
+    def required_moments(cls, full: ScatterType, *, thin: bool = False) -> ScatterType:
         """Return the full second moments, for few rows too."""
         return full
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Estimate the covariances by maximum likelihood; raise NoEstimateError without a maximum."""
-        moments = comparable(moments)
+        moments = limit_scales(moments)
         covariances = []
         for k, divisor in each_covariance(divisors):
             u, v = separable_roots(moments, (self.rows, self.columns), k)
@@ -182,7 +182,7 @@ def _whitened_triangle(matrices: Floats, root: Floats) -> Floats:
     m, a, b = matrices.shape
     rows = np.ascontiguousarray(matrices).reshape(m * a, b)
     whitened = scipy.linalg.blas.dtrsm(1.0, root, rows, side=1).reshape(m, a, b)
-    triangle = packed_triangle(np.ascontiguousarray(whitened.transpose(0, 2, 1)).reshape(m * b, a))
+    triangle = triangular_root(np.ascontiguousarray(whitened.transpose(0, 2, 1)).reshape(m * b, a))
     return triangle * np.where(np.diagonal(triangle) < 0, -1.0, 1.0)[:, None]
 
 

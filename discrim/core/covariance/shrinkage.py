@@ -36,11 +36,11 @@ import numpy as np
 from discrim.core.covariance.covariance import EPS
 from discrim.core.covariance.principal import Principal
 from discrim.core.errors import InvalidStateError
-from discrim.core.moments.moments import ClassMoments, from_class_means
+from discrim.core.moments.moments import ClassMoments, deviations_from_class_means
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import NOT_STORED, Codes, Floats
 
-GRID = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, *(round(0.1 * i, 1) for i in range(1, 11)))
+DEFAULT_GRID = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, *(round(0.1 * i, 1) for i in range(1, 11)))
 """Default candidates of the shrinkage."""
 
 ShrinkageRule = Literal["given", "oas", "ledoit-wolf", "loo", "strimmer"]
@@ -139,7 +139,7 @@ def row_fourths(blocks: RowBlocks, moments: ClassMoments, *, by_class: bool) -> 
     units = np.broadcast_to(data_units(moments, by_class=by_class), (k, moments.n_columns))
     fourths = np.zeros(k)
     for x, codes, weights in blocks:
-        squares = ((from_class_means(moments, x, codes) * units[codes].T) ** 2).sum(axis=0)
+        squares = ((deviations_from_class_means(moments, x, codes) * units[codes].T) ** 2).sum(axis=0)
         fourths += np.bincount(codes, squares**2 * (1.0 if weights is None else weights), minlength=k)
     return fourths if by_class else fourths.sum(keepdims=True)
 
@@ -289,11 +289,11 @@ def powers_on_axes(
     """
     k = moments.n_classes
     axes = [spectra] * k if isinstance(spectra, Principal) else list(spectra)
-    seconds = [np.zeros((len(class_axes.lengths),) * 2) for class_axes in axes]
-    thirds = [np.zeros(len(class_axes.lengths)) for class_axes in axes]
+    seconds = [np.zeros((len(class_axes.eigenvalues),) * 2) for class_axes in axes]
+    thirds = [np.zeros(len(class_axes.eigenvalues)) for class_axes in axes]
     fourths = np.zeros(k)
     for x, codes, weights in blocks:
-        z = from_class_means(moments, x, codes)
+        z = deviations_from_class_means(moments, x, codes)
         for c in np.unique(codes).tolist():
             members = np.flatnonzero(codes == c)
             e = axes[c].project(z[:, members])
@@ -315,7 +315,7 @@ def column_powers(blocks: RowBlocks, moments: ClassMoments) -> Powers:
     thirds = np.zeros(shape)
     fourths = np.zeros(shape)
     for x, codes, weights in blocks:
-        u = from_class_means(moments, x, codes) * unit
+        u = deviations_from_class_means(moments, x, codes) * unit
         for k in np.unique(codes).tolist():
             members = np.flatnonzero(codes == k)
             member_deviations = u[:, members]
@@ -326,7 +326,9 @@ def column_powers(blocks: RowBlocks, moments: ClassMoments) -> Powers:
     return Powers(seconds, thirds, fourths)
 
 
-def missed(scorer: CandidateScorer, x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+def misclassified_by_candidate(
+    scorer: CandidateScorer, x: Floats, codes: Codes, weights: Floats | None
+) -> Floats:
     """Find rows that are misclassified by the rule without them.
 
     Parameters

@@ -45,7 +45,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance import shrinkage
-from discrim.core.covariance.covariance import Covariance, Dependency, dependencies, pooled, scaled_cholesky
+from discrim.core.covariance.covariance import (
+    Covariance,
+    Dependency,
+    dependencies,
+    pooled_covariance,
+    scaled_cholesky,
+)
 from discrim.core.covariance.model import (
     SPHERES,
     CovarianceEstimates,
@@ -59,12 +65,18 @@ from discrim.core.covariance.model import (
 from discrim.core.covariance.principal import Principal, ThinCovariance, one_scatter, principal
 from discrim.core.covariance.shrinkage import MIN_RATIO_FOR_LABELS, CandidateScorer, Powers, Shrinkage
 from discrim.core.errors import CoreCollinearError, CoreDataError
-from discrim.core.moments.derived_moments import comparable
-from discrim.core.moments.moments import ClassMoments, from_class_means
-from discrim.core.moments.row_sums import RowBlocks, packed_triangle
+from discrim.core.moments.derived_moments import limit_scales
+from discrim.core.moments.moments import ClassMoments, deviations_from_class_means
+from discrim.core.moments.row_sums import RowBlocks, triangular_root
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
-from discrim.core.rules.leave_one_out import SPOILT, LeftOut, Removal, removal, settle
+from discrim.core.rules.leave_one_out import (
+    MIN_DETERMINANT_RATIO,
+    LeaveOneOutScorer,
+    Removal,
+    compute_removal,
+    mark_refits,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +108,7 @@ class ShrunkCovariance(SingleShrinkageModel):
     def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
         """Return all columns if none varies, or, if the shrinkage is zero, linearly dependent columns."""
         # With more columns than rows, `requires_full_rank` refuses their number.
-        thin = moments.spread in ("thin", "thin class")
+        thin = moments.scatter_type in ("thin", "thin class")
         g = None if thin else self.shrinkage.for_class(k)
         if g is not None and self.shrinkage.with_values((g,)).is_none(moments.n_columns):
             return dependencies(moments, k)
@@ -118,7 +130,7 @@ class ShrunkCovariance(SingleShrinkageModel):
         """
         if self.shrinkage.rule != "ledoit-wolf":
             return self
-        moments = comparable(moments)
+        moments = limit_scales(moments)
         fourths = shrinkage.row_fourths(rows, moments, by_class=len(divisors) > 1).tolist()
         shrinkages = [
             ledoit_wolf(moments, f, k) for f, (k, _) in zip(fourths, each_covariance(divisors), strict=True)
@@ -135,7 +147,8 @@ class ShrunkCovariance(SingleShrinkageModel):
         moments = self.rescaled(moments)
         in_units = self.sphere.in_units(moments)
         estimates = [
-            shrunk(in_units, d, self.shrinkage.for_class(k), k) for k, d in each_covariance(divisors)
+            shrunk_covariance(in_units, d, self.shrinkage.for_class(k), k)
+            for k, d in each_covariance(divisors)
         ]
         fitted_model = self.with_shrinkages(*[g for _, g in estimates])
         return CovarianceEstimates(fitted_model, moments, tuple(covariance for covariance, _ in estimates))
@@ -154,12 +167,12 @@ class ShrunkCovariance(SingleShrinkageModel):
         CandidateScorer
         """
         grid = np.array(self.shrinkage.grid)
-        moments = comparable(moments)
+        moments = limit_scales(moments)
         if len(divisors) == 1:
             return common_candidate_scores(moments, float(divisors[0]), log_prior, grid)
         return separate_candidate_scores(moments, divisors, log_prior, grid)
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return leave-one-out scores in closed form, on the principal axes of the scatters."""
         if not self.sphere.in_data:
             return self.sphere.left_out(fitted, self.in_data_units().leave_one_out)
@@ -230,7 +243,7 @@ def ledoit_wolf(moments: ClassMoments, fourth: float, k: int | None = None) -> f
 
 def _squared_sphere_distance(moments: ClassMoments) -> float | None:
     """Return the squared distance |S - I/p|^2 of the one scatter, at trace one; None if nothing varies."""
-    if moments.spread == "thin":
+    if moments.scatter_type == "thin":
         return principal(moments).squared_sphere_distance if moments.squares.any() else None
     ratio = moments.common_unit
     scatter = moments.scatters[0] * ratio * ratio[:, None]
@@ -269,7 +282,7 @@ def oas_intensity(distance: Floats, count: float | Floats, p: int) -> Floats:
     )
 
 
-def shrunk(
+def shrunk_covariance(
     moments: ClassMoments, divisor: float, shrinkage: float | None = None, k: int | None = None
 ) -> tuple[Covariance, float]:
     """Compute a covariance shrunk towards a sphere.
@@ -297,26 +310,26 @@ def shrunk(
         All columns are constant.
     """
     group = one_scatter(moments, k)
-    if group.spread == "thin":
+    if group.scatter_type == "thin":
         _mean_square(group)
         axes = principal(group)
         g = oas(group) if shrinkage is None else float(shrinkage)
         if not 0 < g <= 1:
             raise CoreDataError("shrinkage_too_small", shrinkage=shrinkage)
         sphere = g / axes.n_columns / divisor
-        return ThinCovariance.on_axes(axes, (1.0 - g) * axes.lengths / divisor + sphere, sphere), g
+        return ThinCovariance.on_axes(axes, (1.0 - g) * axes.eigenvalues / divisor + sphere, sphere), g
     g = oas(group) if shrinkage is None else float(shrinkage)
     if not 0 <= g <= 1:
         raise CoreDataError("shrinkage_out_of_range", shrinkage=shrinkage)
     sphere = g * _mean_square(group)
     if g == 0:
-        return pooled(group, divisor), g
+        return pooled_covariance(group, divisor), g
     if g == 1:
-        return Covariance.from_root(np.diag(spherical(group, divisor).root)), g
+        return Covariance.from_root(np.diag(spherical_covariance(group, divisor).root)), g
     unit = group.common_unit
     if group.roots is not None:
         rows = np.sqrt(1.0 - g) * group.roots[0] * unit
-        root = packed_triangle(np.concatenate([rows, np.sqrt(sphere) * np.eye(group.n_columns)]))
+        root = triangular_root(np.concatenate([rows, np.sqrt(sphere) * np.eye(group.n_columns)]))
     else:
         total = (1.0 - g) * (group.scatters[0] * unit * unit[:, None])
         total[np.diag_indices(group.n_columns)] += sphere
@@ -324,7 +337,7 @@ def shrunk(
     return Covariance.from_root(root / unit / np.sqrt(divisor)), g
 
 
-def spherical(moments: ClassMoments, divisor: float, k: int | None = None) -> Covariance:
+def spherical_covariance(moments: ClassMoments, divisor: float, k: int | None = None) -> Covariance:
     """Compute the covariance tr(S)/p I, with one variance for all columns in the units of the data.
 
     Parameters
@@ -388,7 +401,7 @@ class RemovedRows:
         p = spectrum.n_columns
         c = self.removal.downdate_factor
         squares = (self.e**2).sum(axis=0)
-        excess = spectrum.lengths - 1.0 / p
+        excess = spectrum.eigenvalues - 1.0 / p
         squared_distances = (
             spectrum.squared_sphere_distance
             - 2.0 * c * (excess @ self.e**2)
@@ -465,7 +478,7 @@ class ScatterWithoutRows:
 
 
 def scatter_without_rows(
-    spectrum: Principal, rows: RemovedRows, g: Floats, min_ratio: float = SPOILT
+    spectrum: Principal, rows: RemovedRows, g: Floats, min_ratio: float = MIN_DETERMINANT_RATIO
 ) -> ScatterWithoutRows:
     """Compute the shrunk scatter without each row.
 
@@ -487,16 +500,16 @@ def scatter_without_rows(
     trace = rows.trace
     sphere = trace / spectrum.n_columns
     complement_variance = g * sphere
-    diagonal = (1.0 - g) * spectrum.lengths[:, None] + complement_variance
+    diagonal = (1.0 - g) * spectrum.eigenvalues[:, None] + complement_variance
     downdate_factor = (1.0 - g) * c
     weighted_squares = (e**2 / diagonal).sum(axis=0)
     # If hardly anything varies without the row, the remaining trace and g have lost their digits.
     is_inaccurate = (trace <= min_ratio) | np.isnan(g)
     if spectrum.is_saturated:
-        eigenvalues = spectrum.lengths[: spectrum.free, None]
+        eigenvalues = spectrum.eigenvalues[: spectrum.df, None]
         ridge = complement_variance / np.where(g < 1.0, 1.0 - g, 1.0)
         determinant_ratio = (
-            c * ridge * (e[: spectrum.free] ** 2 / (eigenvalues * (eigenvalues + ridge))).sum(axis=0)
+            c * ridge * (e[: spectrum.df] ** 2 / (eigenvalues * (eigenvalues + ridge))).sum(axis=0)
         )
         frequencies = np.ones(len(c)) if rows.weights is None else np.maximum(rows.weights, 1.0)
         lone_ratio = 1.0 - c * (1.0 / frequencies - 1.0 / rows.removal.class_weight)
@@ -511,7 +524,7 @@ def scatter_without_rows(
     )
 
 
-def sphere_left_out(fitted: NormalClasses, intensities: Sequence[Intensity]) -> LeftOut:
+def sphere_left_out(fitted: NormalClasses, intensities: Sequence[Intensity]) -> LeaveOneOutScorer:
     """Return leave-one-out scores under one or several covariances shrunk towards a sphere.
 
     Parameters
@@ -535,7 +548,7 @@ def sphere_left_out(fitted: NormalClasses, intensities: Sequence[Intensity]) -> 
 
 def common_left_out(
     moments: ClassMoments, divisor: float, log_prior: Floats, intensity: Intensity = oas_without_rows
-) -> LeftOut:
+) -> LeaveOneOutScorer:
     """Return leave-one-out scores under one covariance for all classes.
 
     Parameters
@@ -555,12 +568,16 @@ def common_left_out(
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         """Compute leave-one-out scores (m, K) of rows x (m, p)."""
-        removals = removal(moments.counts[codes], weights, divisor, total_weight=float(moments.counts.sum()))
-        rows = RemovedRows(spectrum.project(from_class_means(moments, x, codes)), codes, removals, weights)
+        removals = compute_removal(
+            moments.counts[codes], weights, divisor, total_weight=float(moments.counts.sum())
+        )
+        rows = RemovedRows(
+            spectrum.project(deviations_from_class_means(moments, x, codes)), codes, removals, weights
+        )
         with np.errstate(divide="ignore", invalid="ignore"):
             scatters = scatter_without_rows(spectrum, rows, intensity(spectrum, rows))
             log_scores = common_scores(centres, rows, scatters, divisor, log_prior)
-        return settle(log_scores, codes, removals, scatters.is_inaccurate).T
+        return mark_refits(log_scores, codes, removals, scatters.is_inaccurate).T
 
     return scores
 
@@ -599,7 +616,7 @@ def common_scores(
     return np.asarray(log_prior[:, None] - 0.5 * divisor * rows.removal.divisor_ratio * d2)
 
 
-def separate_left_out(fitted: NormalClasses, intensities: Sequence[Intensity]) -> LeftOut:
+def separate_left_out(fitted: NormalClasses, intensities: Sequence[Intensity]) -> LeaveOneOutScorer:
     """Return leave-one-out scores under a covariance for each class.
 
     Only the covariance of the row's own class changes if a row is left out.
@@ -617,7 +634,7 @@ def separate_left_out(fitted: NormalClasses, intensities: Sequence[Intensity]) -
     moments = fitted.moments
     divisors = fitted.divisors
     log_prior = fitted.log_prior
-    rule = gaussian.separate_plugin(moments, fitted.covariances, log_prior)
+    rule = gaussian.class_plugin_rule(moments, fitted.covariances, log_prior)
     principals = [principal(moments, k) for k in range(moments.n_classes)]
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
@@ -630,13 +647,13 @@ def separate_left_out(fitted: NormalClasses, intensities: Sequence[Intensity]) -
         weights : (m,) float, optional
         """
         log_scores = np.array(rule.scores(x).T)
-        removals = removal(moments.counts[codes], weights, divisors[codes])
+        removals = compute_removal(moments.counts[codes], weights, divisors[codes])
         needs_refit = np.zeros(len(codes), dtype=bool)
-        z = from_class_means(moments, x, codes)
+        z = deviations_from_class_means(moments, x, codes)
         for k, spectrum in enumerate(principals):
             members = np.flatnonzero(codes == k)
             class_weights = None if weights is None else weights[members]
-            class_removal = removal(removals.class_weight[members], class_weights, divisors[k])
+            class_removal = compute_removal(removals.class_weight[members], class_weights, divisors[k])
             rows = RemovedRows(spectrum.project(z[:, members]), codes[members], class_removal, class_weights)
             with np.errstate(divide="ignore", invalid="ignore"):
                 scatters = scatter_without_rows(spectrum, rows, intensities[k](spectrum, rows))
@@ -644,7 +661,7 @@ def separate_left_out(fitted: NormalClasses, intensities: Sequence[Intensity]) -
                     spectrum, rows, scatters, divisors[k]
                 )
             needs_refit[members] = scatters.is_inaccurate
-        return settle(log_scores, codes, removals, needs_refit).T
+        return mark_refits(log_scores, codes, removals, needs_refit).T
 
     return scores
 
@@ -707,8 +724,10 @@ def common_candidate_scores(
         codes : (m,) int
         weights : (m,) float, optional
         """
-        removals = removal(moments.counts[codes], weights, divisor)
-        rows = RemovedRows(spectrum.project(from_class_means(moments, x, codes)), codes, removals, weights)
+        removals = compute_removal(moments.counts[codes], weights, divisor)
+        rows = RemovedRows(
+            spectrum.project(deviations_from_class_means(moments, x, codes)), codes, removals, weights
+        )
         for g in grid.tolist():
             with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
                 scatters = scatter_without_rows(spectrum, rows, np.full(len(codes), g), MIN_RATIO_FOR_LABELS)
@@ -753,13 +772,13 @@ def separate_candidate_scores(
         complement_squares = []
         removed = []
         for c, spectrum in enumerate(axes):
-            z = from_class_means(moments, x, c)
+            z = deviations_from_class_means(moments, x, c)
             e = spectrum.project(z)
             squares.append(e**2)
             complement_squares.append(_complement_squares(spectrum, z, e))
             members = np.flatnonzero(codes == c)
             class_weights = None if weights is None else weights[members]
-            removals = removal(moments.counts[codes[members]], class_weights, divisors[c])
+            removals = compute_removal(moments.counts[codes[members]], class_weights, divisors[c])
             removed.append(RemovedRows(e[:, members], codes[members], removals, class_weights))
         for g in grid.tolist():
             log_scores = np.empty((k, m))
@@ -822,7 +841,7 @@ def _log_densities(
     (m,) float
     """
     sphere = g / spectrum.n_columns
-    variances = (1.0 - g) * spectrum.lengths + sphere
+    variances = (1.0 - g) * spectrum.eigenvalues + sphere
     d2 = (1.0 / variances) @ squares
     logdet = (
         np.log(variances).sum() - 2.0 * np.log(spectrum.unit).sum() - spectrum.n_columns * np.log(divisor)

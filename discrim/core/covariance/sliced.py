@@ -41,7 +41,7 @@ from discrim.core.errors import (
 )
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
-from discrim.core.rules.leave_one_out import LeftOut, by_refits
+from discrim.core.rules.leave_one_out import LeaveOneOutScorer, refit_each_row
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +50,7 @@ class SlicedAxes(TotalAxes):
 
     Attributes
     ----------
-    eigenvalues : (p,) float
+    kernel_eigenvalues : (p,) float
         Eigenvalues of M.
     directions : (p, p) float
         Directions in rows, of y = z * unit, with variance one over all rows. The largest coefficient is
@@ -59,7 +59,7 @@ class SlicedAxes(TotalAxes):
         Length of the component of each direction that is orthogonal to earlier directions.
     """
 
-    eigenvalues: Floats
+    kernel_eigenvalues: Floats
     directions: Floats
     sizes: Floats
 
@@ -74,7 +74,7 @@ class SlicedAxes(TotalAxes):
     def tied_axes(self, count: int) -> tuple[int, int] | None:
         """Return the axes of equal eigenvalues that are separated if the first `count` axes are kept."""
         # Eigenvalues have the rounding errors of the identity, from which covariances are subtracted.
-        return tied_axes(self.eigenvalues, count, floor=max(float(self.eigenvalues[0]), 1.0))
+        return tied_axes(self.kernel_eigenvalues, count, floor=max(float(self.kernel_eigenvalues[0]), 1.0))
 
     def covariance_of(self, covariance: Covariance, count: int) -> Floats:
         """Return the covariance (q, q) of the scores on `count` directions, from a covariance of z."""
@@ -217,10 +217,10 @@ class SAVECovariance(SubspaceCovariance):
             "singular_scores_of_ncomp", class_positions=positions(k), wanted=n_requested, df=df
         )
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return missing scores, for refits to compute: the axes depend on all rows and their classes."""
         work = "of reduced axes takes a refit for each row"
-        return by_refits(int(fitted.moments.rows.sum()), fitted.moments.n_classes, work)
+        return refit_each_row(int(fitted.moments.rows.sum()), fitted.moments.n_classes, work)
 
     @property
     def refits_each_row(self) -> bool:

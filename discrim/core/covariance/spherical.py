@@ -13,10 +13,10 @@ from discrim.core.covariance.model import (
     Sphere,
     each_covariance,
 )
-from discrim.core.covariance.shrunk import oas_without_rows, sphere_left_out, spherical
+from discrim.core.covariance.shrunk import oas_without_rows, sphere_left_out, spherical_covariance
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
-from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,10 @@ class SphericalCovariance(CovarianceModel):
         moments = self.rescaled(moments)
         in_units = self.sphere.in_units(moments)
         return CovarianceEstimates(
-            self, moments, tuple(spherical(in_units, d, k) for k, d in each_covariance(divisors))
+            self, moments, tuple(spherical_covariance(in_units, d, k) for k, d in each_covariance(divisors))
         )
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return leave-one-out scores in closed form, with the formulas for a shrinkage of one."""
         intensities = [oas_without_rows] * len(fitted.divisors)
         return self.sphere.left_out(fitted, lambda in_units: sphere_left_out(in_units, intensities))

@@ -31,8 +31,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy
 
-from discrim.core.covariance.covariance import Covariance, is_singular, pooled, separate
-from discrim.core.moments.moments import ClassMoments, column_squares, from_class_means, gather
+from discrim.core.covariance.covariance import Covariance, class_covariances, is_singular, pooled_covariance
+from discrim.core.moments.moments import ClassMoments, column_squares, deviations_from_class_means, gather
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import Progress, refresh_progress
@@ -60,7 +60,7 @@ WHITENED_TOLERANCE = 1e-11
 
 
 @dataclass(frozen=True, slots=True)
-class Student:
+class StudentEstimates:
     """Means and scales of multivariate t distributions, and the state of the search.
 
     Attributes
@@ -101,7 +101,7 @@ class Student:
         return replace(self.moments, scatters=np.swapaxes(roots, 1, 2) @ roots, roots=roots)
 
 
-def own_distances(
+def squared_distances_to_own_means(
     moments: ClassMoments, covariances: tuple[Covariance, ...], x: Floats, codes: Codes
 ) -> Floats:
     """Compute squared distances of rows to the means of their own classes.
@@ -118,7 +118,7 @@ def own_distances(
     -------
     (m,) float
     """
-    z = from_class_means(moments, x, codes)
+    z = deviations_from_class_means(moments, x, codes)
     if len(covariances) == 1:
         return column_squares(covariances[0].whiten(z))
     d2 = np.empty(len(codes))
@@ -135,25 +135,25 @@ class _ReweightedBlocks:
     Attributes
     ----------
     blocks : iterable of blocks
-    now : Student
+    estimates : Student
         Estimates that determine u.
     """
 
     blocks: RowBlocks
-    now: Student
+    estimates: StudentEstimates
 
     def __iter__(self) -> Iterator[RowBlock]:
-        nu = self.now.nu
-        p = self.now.moments.n_columns
+        nu = self.estimates.nu
+        p = self.estimates.moments.n_columns
         for x, codes, weights in self.blocks:
-            d2 = own_distances(self.now.moments, self.now.covariances, x, codes)
+            d2 = squared_distances_to_own_means(self.estimates.moments, self.estimates.covariances, x, codes)
             u = (nu + p) / (nu + d2)
             yield x, codes, u if weights is None else u * weights
 
 
 def fit_student(
-    blocks: RowBlocks, start: ClassMoments, nu: float, *, initial: Student | None = None
-) -> Student:
+    blocks: RowBlocks, start: ClassMoments, nu: float, *, initial: StudentEstimates | None = None
+) -> StudentEstimates:
     """Estimate means and scales by maximum likelihood for given degrees of freedom.
 
     Parameters
@@ -180,7 +180,7 @@ def fit_student(
     >>> round(float(fit.moments.class_means[0, 0]), 2), fit.converged
     (0.58, True)
     """
-    initial_state = Student(start, _scales(start, start.counts), nu) if initial is None else initial
+    initial_state = StudentEstimates(start, _scales(start, start.counts), nu) if initial is None else initial
     current = replace(initial_state, nu=nu, steps=0, change=np.inf, converged=False)
     with Progress(0, "t distributions") as progress:
         if isinstance(blocks, list):
@@ -198,7 +198,7 @@ def fit_student(
     return current
 
 
-def _search_on_whitened_rows(blocks: list[RowBlock], current: Student) -> Student:
+def _search_on_whitened_rows(blocks: list[RowBlock], current: StudentEstimates) -> StudentEstimates:
     """Search for the maximum on a copy of the rows, whitened by the first scale.
 
     A step is a few matrix products, without the checks of a pass for lost digits; the last steps on the rows
@@ -220,7 +220,7 @@ def _search_on_whitened_rows(blocks: list[RowBlock], current: Student) -> Studen
     )
     moments = current.moments
     k = current.moments.n_classes
-    z = from_class_means(moments, x, codes)
+    z = deviations_from_class_means(moments, x, codes)
     centre_errors = moments.rests.copy()
     covariances = []
     steps = 0
@@ -292,7 +292,7 @@ def _whitened_search(
     return means, half, steps
 
 
-def _em_step(blocks: RowBlocks, current: Student, start: ClassMoments) -> Student:
+def _em_step(blocks: RowBlocks, current: StudentEstimates, start: ClassMoments) -> StudentEstimates:
     """Compute one iteration.
 
     Parameters
@@ -308,12 +308,12 @@ def _em_step(blocks: RowBlocks, current: Student, start: ClassMoments) -> Studen
     Student
         With `collapsed` if a scale became singular.
     """
-    scatter_type = start.spread
+    scatter_type = start.scatter_type
     weighted_moments = gather(
         _ReweightedBlocks(blocks, current),
         n_classes=start.n_classes,
         n_columns=start.n_columns,
-        spread=scatter_type,
+        required_moments=scatter_type,
     )
     moments = replace(weighted_moments, counts=start.counts, rows=start.rows)
     is_collapsed = np.any(_column_sds(weighted_moments) <= MIN_SCALE_RATIO * _column_sds(start), axis=1)
@@ -327,18 +327,18 @@ def _em_step(blocks: RowBlocks, current: Student, start: ClassMoments) -> Studen
 
 
 def _scales(moments: ClassMoments, counts: Floats) -> tuple[Covariance, ...]:
-    if moments.spread == "class":
-        return separate(moments, counts)
-    return (pooled(moments, float(counts.sum())),)
+    if moments.scatter_type == "class":
+        return class_covariances(moments, counts)
+    return (pooled_covariance(moments, float(counts.sum())),)
 
 
 def _column_sds(moments: ClassMoments) -> Floats:
     """Return standard deviations (1 or K, p) of the columns, in the units of the data."""
-    counts = moments.counts if moments.spread == "class" else moments.counts.sum(keepdims=True)
+    counts = moments.counts if moments.scatter_type == "class" else moments.counts.sum(keepdims=True)
     return np.asarray(np.sqrt(moments.squares / counts[:, None]) / moments.scale)
 
 
-def _largest_change(old: Student, new: Student) -> tuple[float, int | None]:
+def _largest_change(old: StudentEstimates, new: StudentEstimates) -> tuple[float, int | None]:
     """Return the largest change of a mean or scale, in units of the old scale, and its class."""
     old_moments = old.moments
     new_moments = new.moments
@@ -361,7 +361,7 @@ def _largest_change(old: Student, new: Student) -> tuple[float, int | None]:
     return float(largest_changes.max()), int(np.argmax(largest_changes))
 
 
-def student_log_likelihood(blocks: RowBlocks, fit: Student) -> tuple[float, float]:
+def student_log_likelihood(blocks: RowBlocks, fit: StudentEstimates) -> tuple[float, float]:
     """Compute the log-likelihood of the rows conditional on their classes, and its derivative in nu.
 
     Parameters
@@ -385,7 +385,7 @@ def student_log_likelihood(blocks: RowBlocks, fit: Student) -> tuple[float, floa
     total = 0.0
     slope = 0.0
     for x, codes, weights in blocks:
-        d2 = own_distances(fit.moments, fit.covariances, x, codes)
+        d2 = squared_distances_to_own_means(fit.moments, fit.covariances, x, codes)
         f = np.ones(len(d2)) if weights is None else weights
         logs = np.log1p(d2 / nu)
         dets = logdets[codes] if len(logdets) > 1 else logdets[0]
@@ -394,7 +394,7 @@ def student_log_likelihood(blocks: RowBlocks, fit: Student) -> tuple[float, floa
     return total, slope
 
 
-def best_nu(blocks: RowBlocks, start: ClassMoments) -> Student:
+def best_nu(blocks: RowBlocks, start: ClassMoments) -> StudentEstimates:
     """Estimate the degrees of freedom, within `NU_RANGE`, by the maximum of the profile likelihood.
 
     Parameters
@@ -409,7 +409,7 @@ def best_nu(blocks: RowBlocks, start: ClassMoments) -> Student:
         With the number of steps of all fits. The degrees of freedom are an end of the range if the likelihood
         increases towards it. If a scale becomes singular instead, `collapsed` is set.
     """
-    fits: dict[float, Student] = {}
+    fits: dict[float, StudentEstimates] = {}
 
     def slope(nu: float) -> float:
         nearest = min(fits, key=lambda other: abs(np.log(other / nu)), default=None)

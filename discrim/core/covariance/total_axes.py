@@ -11,7 +11,7 @@ import numpy as np
 
 from discrim.core.covariance.covariance import EPS, total_squares
 from discrim.core.covariance.principal import Principal, positive_signs, principal, tied_axes, weighted_centre
-from discrim.core.moments.derived_moments import comparable, in_units
+from discrim.core.moments.derived_moments import divide_columns, limit_scales
 from discrim.core.moments.moments import ClassMoments, split_mean
 from discrim.core.numerics.arrays import Floats, Mask
 
@@ -34,7 +34,7 @@ class TotalAxes(Principal):
 
     def comparable_moments(self, moments: ClassMoments) -> ClassMoments:
         """Return the moments on the scales to which the axes refer."""
-        return comparable(moments)
+        return limit_scales(moments)
 
     def loadings(self, scale: Floats) -> Floats:
         """Return the axes (r, p) as reported to users; `scale` (p,) is the scale of z."""
@@ -42,7 +42,7 @@ class TotalAxes(Principal):
 
     def tied_axes(self, count: int) -> tuple[int, int] | None:
         """Return the axes of equal eigenvalues that are separated if the first `count` axes are kept."""
-        return tied_axes(self.lengths, count)
+        return tied_axes(self.eigenvalues, count)
 
     def log_factor(self, count: int) -> float:
         """Return the log-determinant of the change of scale by `factor` on `count` axes."""
@@ -130,11 +130,11 @@ def total_principal_axes(
     -------
     TotalAxes
     """
-    total = comparable(moments).as_one()
+    total = limit_scales(moments).as_one()
     if standardize:
-        total = in_units(total, standard_units(total, indicators))
+        total = divide_columns(total, standard_units(total, indicators))
     axes_of_total = principal(total)
-    singular_values = np.sqrt(np.maximum(axes_of_total.lengths, 0.0))
+    singular_values = np.sqrt(np.maximum(axes_of_total.eigenvalues, 0.0))
     # Singular values of the size of rounding errors carry no information.
     rounding = EPS * np.sqrt(total.total) * np.linalg.norm(total.magnitude * axes_of_total.unit)
     relative = EPS * max(len(singular_values), axes_of_total.n_columns)
@@ -142,11 +142,11 @@ def total_principal_axes(
     n_kept = int((singular_values > max(rounding, relative * singular_values.max(initial=0.0))).sum())
     axes = np.asarray(axes_of_total.axes)[:n_kept]
     return TotalAxes(
-        axes_of_total.lengths[:n_kept],
+        axes_of_total.eigenvalues[:n_kept],
         axes * positive_signs(axes.T)[:, None],
         axes_of_total.unit,
         axes_of_total.count,
-        axes_of_total.free,
+        axes_of_total.df,
         float(axes_of_total.unit[0] * total.scale[0]),
     )
 

@@ -53,18 +53,18 @@ from discrim.core.covariance.principal import (
 )
 from discrim.core.covariance.projected import SubspaceCovariance
 from discrim.core.errors import CoreNotSupportedError, NoEstimateError
-from discrim.core.moments.moments import LIGHT, ClassMoments, no_freedom, split_mean
+from discrim.core.moments.moments import MIN_EXCESS_WEIGHT, ClassMoments, split_mean, too_little_weight
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.rules import gaussian
 from discrim.core.rules.gaussian import means_of_columns
 from discrim.core.rules.leave_one_out import (
-    FullLeftOut,
-    LeftOut,
+    FullLeaveOneOut,
+    LeaveOneOutScorer,
     common_distances,
-    leave_lone_to_refits,
+    mark_lone_rows_for_refit,
 )
-from discrim.core.rules.rules import Distances, Plane, Rule, logs_of_prior
+from discrim.core.rules.rules import Distances, Plane, Rule, log_of_prior
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -236,18 +236,18 @@ class LDAFit(NormalFit):
     @property
     def has_enough_df(self) -> bool:
         """Whether the weights leave as many degrees of freedom within classes as there are columns."""
-        return self.residual_df * (1 + LIGHT) >= self.tested[0]
+        return self.residual_df * (1 + MIN_EXCESS_WEIGHT) >= self.tested[0]
 
     @property
     def within_divisor(self) -> float:
         """Divisor of `within`: `residual_df`, or N if the weights sum to no more than K + q."""
         total = self.moments.total
-        return self.residual_df if self.residual_df > LIGHT * total else total
+        return self.residual_df if self.residual_df > MIN_EXCESS_WEIGHT * total else total
 
     @property
-    def has_errors(self) -> bool:
+    def has_standard_errors(self) -> bool:
         """Whether the coefficients have standard errors."""
-        return self.covariance_model.traits.has_standard_errors and self.reduced() is None
+        return self.covariance_model.traits.has_standard_errors and self.reduced_axes() is None
 
     def axes(self) -> Canonical:
         """Return the canonical axes of the rule, with classes weighted by the prior (R's MASS does the same).
@@ -273,21 +273,21 @@ class LDAFit(NormalFit):
 
     def roots(self) -> Floats:
         """Return the eigenvalues of W^-1 B."""
-        return self.canonical().singular ** 2
+        return self.canonical().singular_values ** 2
 
-    def reduced(self) -> Canonical | None:
+    def reduced_axes(self) -> Canonical | None:
         """Return the leading axes if the rule is restricted to them by `ncomp`, else None."""
         if self.ncomp is None:
             return None
         axes = self.axes()
-        if self.ncomp >= len(axes.singular):
+        if self.ncomp >= len(axes.singular_values):
             return None
         m = self.ncomp
-        return Canonical(axes.centre, axes.axes[:, :m], axes.singular[:m], axes.scores[:, :m])
+        return Canonical(axes.centre, axes.axes[:, :m], axes.singular_values[:m], axes.scores[:, :m])
 
     def tied_axes(self) -> tuple[int, int] | None:
         """Return the canonical axes of equal eigenvalues that `ncomp` separates."""
-        return None if self.ncomp is None else tied_axes(self.axes().singular ** 2, self.ncomp)
+        return None if self.ncomp is None else tied_axes(self.axes().singular_values ** 2, self.ncomp)
 
     def unbiased_distances(self) -> tuple[Distances, Floats]:
         """Return the distances under the unbiased covariance, and its degrees of freedom by class (K,)."""
@@ -308,7 +308,7 @@ class LDAFit(NormalFit):
         Plane
         """
         moments = self.moments
-        canonical = self.reduced()
+        canonical = self.reduced_axes()
         means = moments.means_from(moments.centres[j])
         mean_difference = means[i] - means[j]
         slopes = (
@@ -335,7 +335,7 @@ class LDAFit(NormalFit):
             The method requires a full covariance, all axes or more rows.
         """
         if method == "plugin":
-            return gaussian.linear_rule(self.moments, self.covariance, log_prior, self.reduced())
+            return gaussian.linear_rule(self.moments, self.covariance, log_prior, self.reduced_axes())
         if not self.has_distances:
             raise CoreNotSupportedError(
                 "not_full_covariance", method=method, covariance=self.covariance_model.name
@@ -343,14 +343,14 @@ class LDAFit(NormalFit):
         nu = self.residual_df
         p = self.moments.n_columns
         if not self.has_enough_df:
-            raise no_freedom(self.moments.total, self.moments.n_classes, p)
+            raise too_little_weight(self.moments.total, self.moments.n_classes, p)
         if convention == "MASS":
-            mass = self.reduced() or self.axes()
+            mass = self.reduced_axes() or self.axes()
             if method == "predictive":
                 inflate = self.unbiased() if self.method == "moment" else self.covariance
                 return gaussian.pooled_predictive_rule(self.moments, inflate, log_prior, nu, mass=mass)
             return gaussian.pooled_debiased_rule(self.moments, self.covariance, log_prior, nu, mass=mass)
-        if self.reduced() is not None:
+        if self.reduced_axes() is not None:
             raise CoreNotSupportedError("reduced_dimensions", method=method)
         if method == "predictive":
             return gaussian.pooled_predictive_rule(self.moments, self.unbiased(), log_prior, nu)
@@ -358,7 +358,7 @@ class LDAFit(NormalFit):
             raise CoreNotSupportedError("too_few_for_debiased", df=nu, n_columns=p)
         return gaussian.pooled_debiased_rule(self.moments, self.unbiased(), log_prior, nu)
 
-    def left_out(self, log_prior: Floats, rows: RowBlocks | None = None) -> LeftOut:
+    def left_out(self, log_prior: Floats, rows: RowBlocks | None = None) -> LeaveOneOutScorer:
         """Return the scores of rows under the rule without each of them.
 
         Parameters
@@ -376,7 +376,7 @@ class LDAFit(NormalFit):
         left_out = self.covariance_model.leave_one_out(
             replace(self.classes(log_prior), moments=self.by_column, rows=rows)
         )
-        if isinstance(left_out, FullLeftOut):
+        if isinstance(left_out, FullLeaveOneOut):
             return left_out
         # Without the only row of a class, the scatter and N - K are the same, but N is not. The divisor of
         # maximum likelihood and estimates of a shrinkage depend on N.
@@ -391,13 +391,13 @@ class LDAFit(NormalFit):
             codes : (m,) int
             weights : (m,) float, optional
             """
-            return leave_lone_to_refits(left_out(x, codes, weights), counts[codes], weights)
+            return mark_lone_rows_for_refit(left_out(x, codes, weights), counts[codes], weights)
 
         return scores
 
     def refuse_left_out(self) -> None:
         """Raise NotSupportedError if rows cannot be left out one by one."""
-        if self.reduced() is not None:
+        if self.reduced_axes() is not None:
             raise CoreNotSupportedError("reduced_leave_one_out")
         self.covariance_model.check_leave_one_out(self.moments)
 
@@ -435,7 +435,7 @@ class LDAFit(NormalFit):
         n_parameters = moments.n_classes + covariance_model.covariates
         return bool(
             covariance_model.covariates >= moments.n_columns
-            or (self.method == "moment" and moments.total <= n_parameters * (1 + LIGHT))
+            or (self.method == "moment" and moments.total <= n_parameters * (1 + MIN_EXCESS_WEIGHT))
             or moments.rows.sum() - moments.n_classes < min_df
             or covariance_model.check(moments)
         )
@@ -465,14 +465,14 @@ class LDAFit(NormalFit):
         Raises NotSupportedError if the weights leave fewer degrees of freedom than there are columns.
         """
         if not self.has_enough_df:
-            raise no_freedom(self.moments.total, self.moments.n_classes, self.moments.n_columns)
+            raise too_little_weight(self.moments.total, self.moments.n_classes, self.moments.n_columns)
         return self.covariance.divided_by(self.residual_df / self.divisor)
 
     def df_model(self) -> int:
         """Return the number of free parameters of the means, the covariance and, if estimated, the prior."""
         p, k, _ = self.tested
         means = k * p
-        if self.reduced() is not None and self.ncomp is not None:
+        if self.reduced_axes() is not None and self.ncomp is not None:
             means = p + self.ncomp * (p + k - 1 - self.ncomp)
         return (
             means
@@ -486,11 +486,11 @@ class LDAFit(NormalFit):
         If `ncomp` restricts the axes, the means maximize the likelihood subject to this rank (Hastie &
         Tibshirani, 1996, JRSS B 58, 155-176): each omitted eigenvalue subtracts N/2 ln(1 + eigenvalue).
         """
-        is_reduced = self.reduced() is not None
+        is_reduced = self.reduced_axes() is not None
         traits = self.covariance_model.traits
         if is_reduced and traits.is_maximum_likelihood and not traits.has_reduced_likelihood:
             raise CoreNotSupportedError("reduced_likelihood")
-        full = self.covariance_model.log_likelihood(self.classes(logs_of_prior(self.prior)))
+        full = self.covariance_model.log_likelihood(self.classes(log_of_prior(self.prior)))
         if not is_reduced:
             return full
         return full - 0.5 * self.moments.total * float(np.log1p(self.roots()[self.ncomp :]).sum())
@@ -583,7 +583,7 @@ def decorrelate(covariance: Covariance, columns: Floats) -> Floats:
     if not isinstance(covariance, ThinCovariance):
         _, singular_values, right_vectors = svd(covariance.root / covariance.sd, full_matrices=False)
         return np.asarray(right_vectors.T @ ((right_vectors @ columns) / singular_values[:, None]))
-    refuse_no_scores(covariance)
+    check_cat_scores(covariance)
     sd = covariance.sd * covariance.unit
     common = float(np.median(sd))
     singular_values = np.sqrt(((covariance.root * covariance.unit) ** 2).sum(axis=1)) / common
@@ -595,7 +595,7 @@ def decorrelate(covariance: Covariance, columns: Floats) -> Floats:
     )
 
 
-def refuse_no_scores(covariance: Covariance) -> None:
+def check_cat_scores(covariance: Covariance) -> None:
     """Raise NotSupportedError if the inverse square root of the correlations cannot be computed."""
     if covariance.is_diagonal or not isinstance(covariance, ThinCovariance):
         return
@@ -654,7 +654,7 @@ def column_scores(scores: Floats, proportions: Floats, by: By) -> Floats:
     return np.asarray(squares.mean(axis=1) if by == "average" else squares.max(axis=1))
 
 
-def score_tails(entropy: Floats, n_classes: int, residual_df: float, *, empirical: bool) -> Floats:
+def score_p_values(entropy: Floats, n_classes: int, residual_df: float, *, empirical: bool) -> Floats:
     """Compute p-values of the scores of columns under equal class means.
 
     Parameters
@@ -737,11 +737,11 @@ def linear_marginal(fit: LDAFit, log_prior: Floats, method: str, keep: Codes) ->
     Rule
     """
     moments = fit.moments
-    canonical = fit.reduced()
+    canonical = fit.reduced_axes()
     if canonical is not None:
         # The means of the rule lie in a plane.
         deviations = (moments.means - canonical.centre) @ canonical.axes
-        means = canonical.centre + fit.covariance.times(canonical.axes @ deviations.T).T
+        means = canonical.centre + fit.covariance.multiply(canonical.axes @ deviations.T).T
         centres, centre_errors = split_mean(moments.origin, means, moments.scale)
         moments = replace(moments, centres=centres, rests=centre_errors)
     column_moments = means_of_columns(moments, keep)

@@ -42,11 +42,16 @@ import numpy as np
 
 from discrim.core.covariance.covariance import EPS, divisors_by_class
 from discrim.core.covariance.projected import moments_of_scores
-from discrim.core.moments.derived_moments import comparable
-from discrim.core.moments.moments import ClassMoments, column_squares, from_class_means, standard_columns
-from discrim.core.moments.row_sums import packed_triangle
+from discrim.core.moments.derived_moments import limit_scales
+from discrim.core.moments.moments import (
+    ClassMoments,
+    column_squares,
+    deviations_from_class_means,
+    standardize_columns,
+)
+from discrim.core.moments.row_sums import triangular_root
 from discrim.core.numerics.arrays import Codes, Floats, svd
-from discrim.core.rules.leave_one_out import SPOILT, LeftOut
+from discrim.core.rules.leave_one_out import MIN_DETERMINANT_RATIO, LeaveOneOutScorer
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,9 +76,11 @@ class Span:
     @staticmethod
     def of(moments: ClassMoments) -> Span:
         """Construct the basis from moments with thin roots by class; raise ValueError for other moments."""
-        moments = comparable(moments)
-        if moments.roots is None or moments.spread != "thin class":
-            raise ValueError(f"Thin roots by class are required; the second moments are {moments.spread!r}.")
+        moments = limit_scales(moments)
+        if moments.roots is None or moments.scatter_type != "thin class":
+            raise ValueError(
+                f"Thin roots by class are required; the second moments are {moments.scatter_type!r}."
+            )
         unit = moments.common_unit
         rows = np.concatenate([*moments.roots, moments.means]) * unit
         basis, _ = np.linalg.qr(rows.T)
@@ -87,7 +94,7 @@ class Span:
 
     def coordinates(self, x: Floats) -> Floats:
         """Return the coordinates (m, r) of rows x (m, p) of the fit."""
-        return np.asarray((self.axes @ standard_columns(x, self.origin, self.scale)).T)
+        return np.asarray((self.axes @ standardize_columns(x, self.origin, self.scale)).T)
 
 
 Parametrization = Literal["esl", "friedman", "klar"]
@@ -252,7 +259,7 @@ def rda_leave_one_out(
     parametrization: Parametrization,
     method: str,
     log_prior: Floats,
-) -> LeftOut:
+) -> LeaveOneOutScorer:
     """Return leave-one-out scores for one pair.
 
     Parameters
@@ -268,9 +275,9 @@ def rda_leave_one_out(
     -------
     LeftOut
     """
-    span = Span.of(moments) if moments.spread == "thin class" else None
+    span = Span.of(moments) if moments.scatter_type == "thin class" else None
     fitted_moments, columns = (moments, None) if span is None else (span.moments, span.columns)
-    (group,) = left_out_groups(fitted_moments, [pair], parametrization, method, log_prior, columns)
+    (group,) = group_leave_one_out(fitted_moments, [pair], parametrization, method, log_prior, columns)
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         """Compute the scores (m, K) of rows x (m, p), each without itself.
@@ -287,7 +294,7 @@ def rda_leave_one_out(
     return scores
 
 
-def left_out_groups(
+def group_leave_one_out(
     moments: ClassMoments,
     pairs: Sequence[Regularization],
     parametrization: Parametrization,
@@ -312,7 +319,7 @@ def left_out_groups(
     -------
     list of LeftOutGroup
     """
-    scatters = Scatters.in_data_units(comparable(moments), method, columns)
+    scatters = Scatters.in_data_units(limit_scales(moments), method, columns)
     unitless = Scatters.unitless(moments, method, columns)
     sources = [_Source.from_scatters(scatters), _Source.from_scatters(unitless)]
     pairs_by_share: dict[tuple[bool, float], list[int]] = {}
@@ -386,7 +393,7 @@ class _Source:
     def from_scatters(scatters: Scatters) -> _Source:
         """Compute means and roots from the moments of the scatters."""
         roots = None if scatters.moments.roots is None else scatters.moments.roots * scatters.unit
-        root = None if roots is None else packed_triangle(roots.reshape(-1, len(scatters.unit)))
+        root = None if roots is None else triangular_root(roots.reshape(-1, len(scatters.unit)))
         return _Source(scatters, scatters.moments.means, roots, root)
 
     def axes(self, k: int, a: float, b: float, ridge: float) -> tuple[Floats, Floats]:
@@ -415,7 +422,7 @@ class _Source:
             and not eigenvalues[0] + ridge > MIN_EIGENVALUE_RATIO * eigenvalues[-1]
         ):
             stacked = np.concatenate([np.sqrt(a) * self.roots[k], np.sqrt(b) * self.root])
-            _, singular_values, axes = svd(packed_triangle(stacked))
+            _, singular_values, axes = svd(triangular_root(stacked))
             return singular_values**2, axes.T
         return np.maximum(eigenvalues, 0.0), vectors
 
@@ -500,7 +507,7 @@ class _Mixer:
             ridges = (from_own * scatters.squares[k] + from_pooled * scatters.squares.sum())[is_positive]
             ridges *= reference_sum / (a + b)[is_positive]
             eigenvalues, vectors = self.source.axes(
-                k, a[reference], b[reference], SPOILT * float(ridges.min())
+                k, a[reference], b[reference], MIN_DETERMINANT_RATIO * float(ridges.min())
             )
         axes = vectors.T * scatters.unit
         mean_differences = axes @ (self.source.means - self.source.means[k]).T
@@ -556,7 +563,7 @@ class LeftOutGroup:
             self._fill(scores, x, codes, np.flatnonzero(left_out_weights == weight), weight)
         return scores
 
-    def _fill(self, scores: Floats, x: Floats, codes: Codes, rows: Codes, out: float) -> None:
+    def _fill(self, scores: Floats, x: Floats, codes: Codes, rows: Codes, weight: float) -> None:
         """Compute the scores of rows with the same left-out weight.
 
         Parameters
@@ -568,18 +575,18 @@ class LeftOutGroup:
             Class of each row.
         rows : (j,) int
             Positions of the rows.
-        out : float
+        weight : float
             Weight that is left out.
         """
         scatters = self.mixer.scatters
         moments = scatters.moments
-        bases = self.bases(out)
+        bases = self.bases(weight)
         row_classes = codes[rows]
-        d = from_class_means(moments, x[rows], row_classes)
+        d = deviations_from_class_means(moments, x[rows], row_classes)
         squares = column_squares(d * scatters.unit[:, None])
         class_weights = moments.counts[row_classes]
         with np.errstate(divide="ignore", invalid="ignore"):
-            c = out * class_weights / (class_weights - out)
+            c = weight * class_weights / (class_weights - weight)
         for k, (own_basis, other_basis) in enumerate(bases):
             for basis, is_included in ((own_basis, row_classes == k), (other_basis, row_classes != k)):
                 selected = np.flatnonzero(is_included)
@@ -591,7 +598,7 @@ class LeftOutGroup:
                 e = basis.axes @ d[:, selected]
                 removed_traces = c[selected] * squares[selected]
                 if basis is own_basis:
-                    mean_deviations = e * (class_weights[selected] / (class_weights[selected] - out))
+                    mean_deviations = e * (class_weights[selected] / (class_weights[selected] - weight))
                     class_trace: Floats | float = _remaining_trace(float(scatters.squares[k]), removed_traces)
                 else:
                     mean_deviations = e + basis.mean_differences[:, row_classes[selected]]
@@ -610,7 +617,7 @@ class LeftOutGroup:
 
 def _remaining_trace(trace: float, removed: Floats) -> Floats:
     """Return the remaining traces (m,); NaN if nearly nothing remains, because digits are lost."""
-    return np.where(removed > (1.0 - SPOILT) * trace, np.nan, trace - removed)
+    return np.where(removed > (1.0 - MIN_DETERMINANT_RATIO) * trace, np.nan, trace - removed)
 
 
 def _doubled_scores(
@@ -656,7 +663,9 @@ def _doubled_scores(
     shortest, longest = (basis.factors[j] * end + r for end in np.sort(basis.eigenvalues)[[0, -1]])
     determinant_ratios = np.where(
         determinant_ratios
-        <= np.clip(MIN_ROUNDING_RATIO * EPS * longest / shortest, MIN_RATIO_AS_DIFFERENCE, SPOILT),
+        <= np.clip(
+            MIN_ROUNDING_RATIO * EPS * longest / shortest, MIN_RATIO_AS_DIFFERENCE, MIN_DETERMINANT_RATIO
+        ),
         np.nan,
         determinant_ratios,
     )

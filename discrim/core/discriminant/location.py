@@ -35,11 +35,11 @@ import numpy as np
 
 from discrim.core.covariance.covariance import EPS, Covariance, Dependency, dependencies, scaled_cholesky
 from discrim.core.errors import InvalidStateError
-from discrim.core.moments.moments import ClassMoments, split_mean, standard_columns
-from discrim.core.moments.row_sums import RowBlock, RowBlocks, packed_triangle
+from discrim.core.moments.moments import ClassMoments, split_mean, standardize_columns
+from discrim.core.moments.row_sums import RowBlock, RowBlocks, triangular_root
 from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.rules import gaussian
-from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 from discrim.core.rules.rules import NoLikelihood, Rule, refuse_method
 
 MAX_LEVELS = 2**20
@@ -78,7 +78,7 @@ class CellLayout:
         return np.flatnonzero(self.levels)
 
     @property
-    def numbers(self) -> Codes:
+    def numeric(self) -> Codes:
         """Positions of the numeric columns."""
         return np.flatnonzero(self.levels == 0)
 
@@ -114,7 +114,7 @@ class CellLayout:
 
     def numeric_columns(self, x: Floats) -> Floats:
         """Return the numeric columns (m, q) of rows x (m, p), in the memory layout of a table."""
-        return np.asarray(x.T[self.numbers].T)
+        return np.asarray(x.T[self.numeric].T)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class CellRows:
             yield self.layout.numeric_columns(x), codes * self.layout.n_cells + self.layout.cells(x), weights
 
 
-def smoothed(values: Floats, sizes: tuple[int, ...], smoothing: float) -> Floats:
+def smooth_over_cells(values: Floats, sizes: tuple[int, ...], smoothing: float) -> Floats:
     """Sum values over cells with weights L^d.
 
     Parameters
@@ -176,7 +176,7 @@ class LocationFit(NoLikelihood):
         L, with 0 < L <= 1.
     counts : (K, S) float
         Smoothed counts N_ks.
-    places : (K, S, q) float
+    smoothed_means : (K, S, q) float
         Smoothed means m_ks, in the coordinates of the cells' moments.
     covariance : Covariance
         Covariance of the numeric columns, in the coordinates of the cells' moments.
@@ -191,7 +191,7 @@ class LocationFit(NoLikelihood):
     estimated_prior: bool
     smoothing: float
     counts: Floats
-    places: Floats
+    smoothed_means: Floats
     covariance: Covariance
     divisor: float
 
@@ -202,7 +202,7 @@ class LocationFit(NoLikelihood):
     @property
     def means(self) -> Floats:
         """Smoothed means (K, S, q), in the units of the data."""
-        return np.asarray(self.cells.origin + self.places / self.cells.scale)
+        return np.asarray(self.cells.origin + self.smoothed_means / self.cells.scale)
 
     @property
     def probabilities(self) -> Floats:
@@ -239,9 +239,9 @@ class LocationFit(NoLikelihood):
         refuse_method(method, "is not defined for the location model")
         return LocationRule(self, log_prior)
 
-    def left_out(self, log_prior: Floats) -> LeftOut:
+    def left_out(self, log_prior: Floats) -> LeaveOneOutScorer:
         """Return the scores of rows under the model without each of them."""
-        step = max(MAX_CHUNK_ELEMENTS // max(self.places[0].size, 1), 1)
+        step = max(MAX_CHUNK_ELEMENTS // max(self.smoothed_means[0].size, 1), 1)
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
             """Compute leave-one-out scores (m, K) of rows x (m, p).
@@ -255,7 +255,7 @@ class LocationFit(NoLikelihood):
             log_scores = np.full((len(x), len(log_prior)), np.nan)
             cells = self.layout.cells(x)
             numeric_columns = self.layout.numeric_columns(x)
-            z = standard_columns(numeric_columns, self.cells.origin, self.cells.scale).T
+            z = standardize_columns(numeric_columns, self.cells.origin, self.cells.scale).T
             left_out_weights = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
             for k in range(len(log_prior)):
                 rows = np.flatnonzero(codes == k)
@@ -302,7 +302,8 @@ class LocationFit(NoLikelihood):
         n = self.counts[k] - out[:, None] * nearness
         with np.errstate(invalid="ignore", divide="ignore"):
             means = (
-                self.counts[k][:, None] * self.places[k] - (out[:, None] * nearness)[..., None] * z[:, None]
+                self.counts[k][:, None] * self.smoothed_means[k]
+                - (out[:, None] * nearness)[..., None] * z[:, None]
             )
             means /= n[..., None]
             gap = z - raw[k, cell]
@@ -314,7 +315,7 @@ class LocationFit(NoLikelihood):
             remaining_counts[..., None] > 0, y - means, 0.0
         )
         others = np.delete(np.arange(len(counts)), k)
-        between = np.sqrt(counts)[..., None] * np.where(has_rows[..., None], raw - self.places, 0.0)
+        between = np.sqrt(counts)[..., None] * np.where(has_rows[..., None], raw - self.smoothed_means, 0.0)
         between_others = np.einsum("ksi,ksj->ij", between[others], between[others])
         removed_factors = np.where(
             remaining_in_cell > 0,
@@ -335,7 +336,7 @@ class LocationFit(NoLikelihood):
             remaining_counts, n, out=np.zeros_like(remaining_counts), where=remaining_counts > 0
         ).sum(axis=1)
         divisor = self.cells.total - out - effective_counts - trace
-        mean_deviations = z - self.places[:, cell]
+        mean_deviations = z - self.smoothed_means[:, cell]
         mean_deviations[k] = z - means[row_index, cell]
         d2 = squared_mahalanobis(scatter, mean_deviations) * divisor
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -347,7 +348,9 @@ class LocationFit(NoLikelihood):
         scores[~(remaining_counts.sum(axis=1) > 0), k] = -np.inf
         return np.asarray(scores)
 
-    def wrong_left_out(self, x: Floats, codes: Codes, weights: Floats | None, log_prior: Floats) -> Floats:
+    def count_leave_one_out_errors(
+        self, x: Floats, codes: Codes, weights: Floats | None, log_prior: Floats
+    ) -> Floats:
         """Count the leave-one-out errors of each class, with the covariance of all rows.
 
         Parameters
@@ -368,8 +371,8 @@ class LocationFit(NoLikelihood):
         row_index = np.arange(len(x))
         row_weights = np.ones(len(x)) if weights is None else weights
         left_out_weights = np.minimum(row_weights, 1.0)
-        z = standard_columns(self.layout.numeric_columns(x), self.cells.origin, self.cells.scale)
-        smoothed_means = self.places.reshape(k * s, -1).T
+        z = standardize_columns(self.layout.numeric_columns(x), self.cells.origin, self.cells.scale)
+        smoothed_means = self.smoothed_means.reshape(k * s, -1).T
         u = self.covariance.whiten(z)
         v = self.covariance.whiten(smoothed_means).reshape(-1, k, s)
         d2 = np.stack([((u - v[:, j, cell]) ** 2).sum(axis=0) for j in range(k)], axis=1)
@@ -469,7 +472,7 @@ def fit_location(
     )
 
 
-def location_of_cells(
+def restore_location(
     moments: ClassMoments,
     prior: Floats,
     *,
@@ -500,7 +503,7 @@ def location_of_cells(
     InvalidStateError
         They contradict each other.
     """
-    q = len(layout.numbers)
+    q = len(layout.numeric)
     count = len(prior) * layout.n_cells
     roots = np.zeros((1, q, q)) if cells.roots is None else cells.roots
     shapes = [
@@ -517,7 +520,7 @@ def location_of_cells(
     return fit
 
 
-def location_obstacles(cells: ClassMoments, layout: CellLayout, smoothing: float) -> list[Dependency]:
+def dependent_location_columns(cells: ClassMoments, layout: CellLayout, smoothing: float) -> list[Dependency]:
     """Return the columns that are constant or linearly dependent about the smoothed means.
 
     Parameters
@@ -561,9 +564,12 @@ def _smooth_means(cells: ClassMoments, layout: CellLayout, smoothing: float) -> 
     cell_means = ((cells.centres - cells.origin) * cells.scale + cells.rests).reshape(*counts.shape, -1)
     reference_means = cell_means[np.arange(len(counts)), (counts > 0).argmax(axis=1)][:, None]
     cell_means = np.where((counts > 0)[..., None], cell_means - reference_means, 0.0)
-    smoothed_counts = smoothed(counts, layout.sizes, smoothing)
+    smoothed_counts = smooth_over_cells(counts, layout.sizes, smoothing)
     with np.errstate(invalid="ignore", divide="ignore"):
-        means = smoothed(counts[..., None] * cell_means, layout.sizes, smoothing) / smoothed_counts[..., None]
+        means = (
+            smooth_over_cells(counts[..., None] * cell_means, layout.sizes, smoothing)
+            / smoothed_counts[..., None]
+        )
     return smoothed_counts, reference_means + means, cell_means - means
 
 
@@ -585,7 +591,7 @@ def _moments_about_smoothed_means(cells: ClassMoments, counts: Floats, residuals
     between = np.sqrt(counts[has_rows])[:, None] * residuals[has_rows]
     if cells.roots is None:
         return replace(cells, scatters=(cells.scatters[0] + between.T @ between)[None])
-    root = packed_triangle(np.concatenate([cells.roots[0], between]))
+    root = triangular_root(np.concatenate([cells.roots[0], between]))
     return replace(cells, scatters=(root.T @ root)[None], roots=root[None])
 
 
@@ -631,7 +637,7 @@ class LocationRule:
         if cell not in self.rules:
             fit = self.fit
             cells = self.fit.cells
-            centres, centre_errors = split_mean(cells.origin, fit.places[:, cell], cells.scale)
+            centres, centre_errors = split_mean(cells.origin, fit.smoothed_means[:, cell], cells.scale)
             counts = fit.counts[:, cell]
             moments = replace(
                 cells,

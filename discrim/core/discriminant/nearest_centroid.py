@@ -18,13 +18,13 @@ import numpy as np
 from discrim.core.covariance.covariance import Covariance
 from discrim.core.covariance.model import constant_if_all
 from discrim.core.covariance.principal import of_columns
-from discrim.core.covariance.shrunk import common_left_out, spherical
-from discrim.core.moments.derived_moments import comparable
-from discrim.core.moments.moments import LIGHT, ClassMoments
+from discrim.core.covariance.shrunk import common_left_out, spherical_covariance
+from discrim.core.moments.derived_moments import limit_scales
+from discrim.core.moments.moments import MIN_EXCESS_WEIGHT, ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
-from discrim.core.rules.leave_one_out import LeftOut, squared_gaps
-from discrim.core.rules.rules import Distances, Rule, logs_of_prior, refuse_method
+from discrim.core.rules.leave_one_out import LeaveOneOutScorer, squared_distances_between_means
+from discrim.core.rules.rules import Distances, Rule, log_of_prior, refuse_method
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class NearestCentroidFit:
     estimated_prior : bool
         Whether the prior is the class proportions of the rows.
     covariance : Covariance
-        s2 I, in the coordinates of `within_reach`.
+        s2 I, in the coordinates of `limited_moments`.
     """
 
     moments: ClassMoments
@@ -69,14 +69,14 @@ class NearestCentroidFit:
     has_distances = False
 
     @property
-    def within_reach(self) -> ClassMoments:
+    def limited_moments(self) -> ClassMoments:
         """The moments on scales in the range in which a sphere can compare columns."""
-        return comparable(self.moments)
+        return limit_scales(self.moments)
 
     @property
     def sd(self) -> float:
         """The standard deviation s, in the units of the data."""
-        return float(self.covariance.sd[0] / self.within_reach.scale[0])
+        return float(self.covariance.sd[0] / self.limited_moments.scale[0])
 
     @property
     def residual_df(self) -> float:
@@ -85,11 +85,11 @@ class NearestCentroidFit:
 
     def distances(self) -> Distances:
         """Return the squared distances to the class means, divided by the variance."""
-        return gaussian.distances(self.within_reach, (self.covariance,))
+        return gaussian.distances(self.limited_moments, (self.covariance,))
 
-    def gaps(self) -> Floats:
+    def squared_mean_distances(self) -> Floats:
         """Return the squared distances (K, K) between the class means, divided by the variance."""
-        return squared_gaps(self.covariance.whiten(self.within_reach.means.T).T)
+        return squared_distances_between_means(self.covariance.whiten(self.limited_moments.means.T).T)
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
         """Return the decision rule under a prior (K,); raise NotSupportedError if the method is not "plugin".
@@ -102,23 +102,23 @@ class NearestCentroidFit:
             Not used.
         """
         refuse_method(method, "is not defined for nearest centroids")
-        return gaussian.linear_rule(self.within_reach, self.covariance, log_prior)
+        return gaussian.linear_rule(self.limited_moments, self.covariance, log_prior)
 
     def refit(self, moments: ClassMoments) -> NearestCentroidFit | None:
         """Fit the same model to other moments with the same prior; None if a class or variance is missing."""
-        if (moments.rows < 1).any() or not has_spread(moments):
+        if (moments.rows < 1).any() or not has_within_variation(moments):
             return None
         return fit_nearest_centroid(moments, self.prior, estimated_prior=self.estimated_prior)
 
-    def left_out(self, log_prior: Floats) -> LeftOut:
+    def left_out(self, log_prior: Floats) -> LeaveOneOutScorer:
         """Return the scores of rows under the rule without each of them."""
-        return common_left_out(self.within_reach, self.residual_df, log_prior)
+        return common_left_out(self.limited_moments, self.residual_df, log_prior)
 
     def llf(self) -> float:
         """Return the log-likelihood of class and row at the maximum-likelihood variance."""
-        moments = self.within_reach
+        moments = self.limited_moments
         logdet = self.covariance.divided_by(moments.total / self.residual_df).logdet
-        return gaussian.log_likelihood(moments, np.full(moments.n_classes, logdet), logs_of_prior(self.prior))
+        return gaussian.log_likelihood(moments, np.full(moments.n_classes, logdet), log_of_prior(self.prior))
 
     def df_model(self) -> int:
         """Return the number of free parameters of the means, the variance and, if estimated, the prior."""
@@ -143,13 +143,13 @@ def centroid_marginal(fit: NearestCentroidFit, log_prior: Floats, method: str, k
     -------
     Rule
     """
-    column_moments = gaussian.means_of_columns(fit.within_reach, keep)
+    column_moments = gaussian.means_of_columns(fit.limited_moments, keep)
     return gaussian.linear_rule(column_moments, of_columns(fit.covariance, keep), log_prior)
 
 
-def has_spread(moments: ClassMoments) -> bool:
+def has_within_variation(moments: ClassMoments) -> bool:
     """Return whether rows vary within classes, and their weights exceed the number of classes."""
-    has_enough_weight = moments.total > moments.n_classes * (1 + LIGHT)
+    has_enough_weight = moments.total > moments.n_classes * (1 + MIN_EXCESS_WEIGHT)
     return has_enough_weight and not constant_if_all(moments, None)
 
 
@@ -179,5 +179,5 @@ def fit_nearest_centroid(
     >>> round(fit.sd**2, 12), (fit.gaps() * fit.sd**2).round(12).tolist()
     (1.0, [[0.0, 40.0], [40.0, 0.0]])
     """
-    covariance = spherical(comparable(moments), moments.total - moments.n_classes)
+    covariance = spherical_covariance(limit_scales(moments), moments.total - moments.n_classes)
     return NearestCentroidFit(moments, prior, estimated_prior, covariance)

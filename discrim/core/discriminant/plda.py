@@ -53,16 +53,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
-from discrim.core.covariance.covariance import Covariance, dependencies, pooled
+from discrim.core.covariance.covariance import Covariance, dependencies, pooled_covariance
 from discrim.core.covariance.principal import positive_signs, tied_axes
 from discrim.core.errors import InvalidStateError
-from discrim.core.moments.moments import ClassMoments, standard_columns
+from discrim.core.moments.moments import ClassMoments, standardize_columns
 from discrim.core.numerics.arrays import NOT_STORED, Codes, Floats
 from discrim.core.rules.rules import (
     Distances,
     GaussianRule,
     Rule,
-    logs_of_prior,
+    log_of_prior,
     refuse_method,
 )
 
@@ -101,7 +101,7 @@ class LengthNormalization:
         """Return the transformation by the mean and the covariance (divisor N) of all rows."""
         moments_of_all = moments.as_one()
         centre = moments_of_all.means_from(moments.origin)[0]
-        root = pooled(moments_of_all, moments_of_all.total).root
+        root = pooled_covariance(moments_of_all, moments_of_all.total).root
         # Fix the signs of the root, because the coordinates on the sphere depend on them.
         return LengthNormalization(
             moments.origin, moments.scale, centre, root * np.sign(np.diagonal(root))[:, None]
@@ -109,7 +109,7 @@ class LengthNormalization:
 
     def on(self, x: Floats) -> Floats:
         """Return rows x (m, p) projected on the sphere of radius sqrt(p); a row at the centre stays there."""
-        z = standard_columns(x, self.origin, self.scale) - self.centre[:, None]
+        z = standardize_columns(x, self.origin, self.scale) - self.centre[:, None]
         z = Covariance.from_root(self.root).whiten(z).T
         norms = np.sqrt((z**2).mean(axis=1, keepdims=True))
         return np.asarray(z / np.where(norms > 0, norms, 1.0))
@@ -221,13 +221,13 @@ class PLDAFit:
         inverse_axes = np.linalg.inv(self.axes)
         return (inverse_axes.T * self.between) @ inverse_axes, inverse_axes.T @ inverse_axes
 
-    def places(self, x: Floats) -> Floats:
+    def coordinates(self, x: Floats) -> Floats:
         """Return the coordinates (m, r) of rows x (m, p), less m, on the axes on which classes differ.
 
         They have unit variance within classes.
         """
         x = x if self.sphere is None else self.sphere.on(x)
-        z = standard_columns(x, self.origin, self.scale) - self.mean[:, None]
+        z = standardize_columns(x, self.origin, self.scale) - self.mean[:, None]
         return np.asarray(z.T @ self.axes[:, : self.n_axes])
 
     def class_laws(self) -> tuple[Floats, Floats]:
@@ -262,11 +262,11 @@ class PLDAFit:
         covariances = tuple(Covariance(sd_of_class, None) for sd_of_class in sd)
         distances = Distances(np.zeros_like(means), np.ones(self.n_axes), means, covariances)
         constant = log_prior - np.log(sd).sum(axis=1)
-        return PLDARule(self.places, GaussianRule(distances, constant, np.ones(len(sd))))
+        return PLDARule(self.coordinates, GaussianRule(distances, constant, np.ones(len(sd))))
 
     def refit(self, moments: ClassMoments) -> PLDAFit | None:
         """Fit the same model to other moments with the same prior; None if a class or W lacks rows."""
-        if (moments.rows < 1).any() or not has_within(moments):
+        if (moments.rows < 1).any() or not is_within_regular(moments):
             return None
         return fit_plda(moments, self.prior, **self.options())
 
@@ -278,7 +278,7 @@ class PLDAFit:
     def llf(self) -> float:
         """Return the log-likelihood of class and row."""
         counts = self.moments.counts
-        logs = logs_of_prior(self.prior)
+        logs = log_of_prior(self.prior)
         return self.log_marginal + float(counts[counts > 0] @ logs[counts > 0])
 
     def df_model(self) -> int:
@@ -295,21 +295,21 @@ class PLDARule:
 
     Attributes
     ----------
-    places : callable
+    project : callable
         Maps rows (m, p) to coordinates (m, r).
     coordinate_rule : GaussianRule
         Rule for the coordinates.
     """
 
-    places: Callable[[Floats], Floats]
+    project: Callable[[Floats], Floats]
     coordinate_rule: GaussianRule
 
     def scores(self, x: Floats) -> Floats:
         """Return the scores (m, K) of rows x (m, p)."""
-        return self.coordinate_rule.scores(self.places(x))
+        return self.coordinate_rule.scores(self.project(x))
 
 
-def has_within(moments: ClassMoments) -> bool:
+def is_within_regular(moments: ClassMoments) -> bool:
     """Return whether the covariance within classes is regular."""
     return moments.total - moments.n_classes > 0 and not dependencies(moments)
 
@@ -351,7 +351,7 @@ class _ClassMeans(NamedTuple):
     @classmethod
     def of(cls, moments: ClassMoments) -> _ClassMeans:
         """Construct the statistics from pooled moments."""
-        within = pooled(moments, moments.total - moments.n_classes)
+        within = pooled_covariance(moments, moments.total - moments.n_classes)
         return cls(moments.counts, moments.means, within, moments.total)
 
 
@@ -392,7 +392,7 @@ def fit_plda(
     maxiter: int = MAXITER,
     estimated_prior: bool = True,
     progress: Callable[[int], None] | None = None,
-    lengths: tuple[LengthNormalization, ClassMoments] | None = None,
+    normalization: tuple[LengthNormalization, ClassMoments] | None = None,
 ) -> PLDAFit:
     """Estimate a probabilistic linear discriminant analysis by maximum likelihood.
 
@@ -411,7 +411,7 @@ def fit_plda(
         Whether the prior is the class proportions of the rows.
     progress : callable, optional
         Called with 1 after each step of EM.
-    lengths : (LengthNormalization, ClassMoments), optional
+    normalization : (LengthNormalization, ClassMoments), optional
         Length normalization, and moments of the normalized rows, to which the model is fitted.
 
     Returns
@@ -426,7 +426,7 @@ def fit_plda(
     >>> [covariance.round(9).tolist() for covariance in fit.covariances()]
     [[[5.888888889]], [[2.0]]]
     """
-    sphere, fitted_moments = (None, moments) if lengths is None else lengths
+    sphere, fitted_moments = (None, moments) if normalization is None else normalization
     rows = _ClassMeans.of(fitted_moments)
     r = most_components(fitted_moments.n_classes, fitted_moments.n_columns, components)
     is_balanced = bool((rows.counts == rows.counts[0]).all())
@@ -563,22 +563,22 @@ def _em_step(rows: _ClassMeans, estimates: _PLDAEstimates) -> _PLDAEstimates:
     )
 
 
-class Sets(NamedTuple):
+class RowSets(NamedTuple):
     """Sets of rows that are compared.
 
     Attributes
     ----------
     sizes : (G,) float
         Numbers of rows.
-    places : (G, r) float
+    means : (G, r) float
         Means of the coordinates on the axes on which classes differ.
     """
 
     sizes: Floats
-    places: Floats
+    means: Floats
 
 
-def sets_of(coordinates: Floats, codes: Codes, n_sets: int) -> Sets:
+def sets_of_rows(coordinates: Floats, codes: Codes, n_sets: int) -> RowSets:
     """Compute the sizes and means of sets of rows.
 
     Parameters
@@ -596,10 +596,10 @@ def sets_of(coordinates: Floats, codes: Codes, n_sets: int) -> Sets:
     sizes = np.bincount(codes, minlength=n_sets).astype(np.float64)
     sums = np.zeros((n_sets, coordinates.shape[1]))
     np.add.at(sums, codes, coordinates)
-    return Sets(sizes, sums / np.where(sizes > 0, sizes, 1.0)[:, None])
+    return RowSets(sizes, sums / np.where(sizes > 0, sizes, 1.0)[:, None])
 
 
-def pair_ratios(between: Floats, first: Sets, second: Sets) -> Floats:
+def pair_ratios(between: Floats, first: RowSets, second: RowSets) -> Floats:
     """Compute log likelihood ratios of one class against two, for pairs of sets.
 
     Parameters
@@ -620,11 +620,11 @@ def pair_ratios(between: Floats, first: Sets, second: Sets) -> Floats:
     [0.8419, -2.5867]
     """
     a, t, v = _conditional_distributions(between, first.sizes[:, None], second.sizes[:, None])
-    residuals = second.places - a * first.places
-    return np.asarray(0.5 * (np.log(t / v) + second.places**2 / t - residuals**2 / v).sum(axis=1))
+    residuals = second.means - a * first.means
+    return np.asarray(0.5 * (np.log(t / v) + second.means**2 / t - residuals**2 / v).sum(axis=1))
 
 
-def all_ratios(between: Floats, first: Sets, second: Sets) -> Floats:
+def all_ratios(between: Floats, first: RowSets, second: RowSets) -> Floats:
     """Compute log likelihood ratios of one class against two, for all combinations of sets.
 
     Parameters
@@ -645,8 +645,8 @@ def all_ratios(between: Floats, first: Sets, second: Sets) -> Floats:
         for m in np.unique(second.sizes):
             rows = first.sizes == n
             columns = second.sizes == m
-            x = first.places[rows]
-            y = second.places[columns]
+            x = first.means[rows]
+            y = second.means[columns]
             a, t, v = _conditional_distributions(between, n, m)
             ratios: Floats = (x * (a / v)) @ y.T
             ratios -= 0.5 * (x**2 @ (a**2 / v))[:, None]

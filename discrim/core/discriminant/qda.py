@@ -11,12 +11,12 @@ from discrim.core.covariance.model import CovarianceModel, FullCovariance
 from discrim.core.covariance.principal import of_columns
 from discrim.core.discriminant.lda import NormalFit
 from discrim.core.errors import CoreNotSupportedError
-from discrim.core.moments.moments import LIGHT, ClassMoments
+from discrim.core.moments.moments import MIN_EXCESS_WEIGHT, ClassMoments
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
-from discrim.core.rules.leave_one_out import LeftOut, separate_distances
-from discrim.core.rules.rules import Distances, Rule, logs_of_prior
+from discrim.core.rules.leave_one_out import LeaveOneOutScorer, separate_distances
+from discrim.core.rules.rules import Distances, Rule, log_of_prior
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +62,7 @@ class QDAFit(NormalFit):
             The method requires full covariances or more rows.
         """
         if method == "plugin":
-            return gaussian.separate_plugin(self.moments, self.covariances, log_prior)
+            return gaussian.class_plugin_rule(self.moments, self.covariances, log_prior)
         if not self.has_distances:
             raise CoreNotSupportedError(
                 "not_full_covariances", method=method, covariance=self.covariance_model.name
@@ -73,7 +73,7 @@ class QDAFit(NormalFit):
             return gaussian.class_predictive_rule(self.moments, covariances, log_prior, mass=mass)
         return gaussian.class_debiased_rule(self.moments, covariances, log_prior, mass=mass)
 
-    def left_out(self, log_prior: Floats, rows: RowBlocks | None = None) -> LeftOut:
+    def left_out(self, log_prior: Floats, rows: RowBlocks | None = None) -> LeaveOneOutScorer:
         """Return the scores of rows under the rule without each of them.
 
         Parameters
@@ -123,7 +123,7 @@ class QDAFit(NormalFit):
         """Return whether moments have too few rows, or columns without a covariance."""
         min_df = moments.n_columns if covariance_model.requires_full_rank(moments.n_columns) else 1
         return bool(
-            (self.method == "moment" and (moments.counts <= 1 + LIGHT).any())
+            (self.method == "moment" and (moments.counts <= 1 + MIN_EXCESS_WEIGHT).any())
             or (moments.rows <= min_df).any()
             or any(covariance_model.check(moments, k) for k in range(moments.n_classes))
         )
@@ -146,7 +146,7 @@ class QDAFit(NormalFit):
 
     def llf(self) -> float:
         """Return the log-likelihood of class and row at the maximum-likelihood covariances."""
-        return self.covariance_model.log_likelihood(self.classes(logs_of_prior(self.prior)))
+        return self.covariance_model.log_likelihood(self.classes(log_of_prior(self.prior)))
 
 
 def fit_qda(
@@ -214,7 +214,7 @@ def quadratic_marginal(fit: QDAFit, log_prior: Floats, method: str, keep: Codes)
     covariances_of_all = fit.covariances if method == "plugin" else fit.scaled(fit.moments.counts - 1)
     covariances = tuple(of_columns(covariance, keep) for covariance in covariances_of_all)
     if method == "plugin":
-        return gaussian.separate_plugin(column_moments, covariances, log_prior)
+        return gaussian.class_plugin_rule(column_moments, covariances, log_prior)
     if method == "predictive":
         n_dropped = fit.moments.n_columns - len(keep)
         return gaussian.class_predictive_rule(column_moments, covariances, log_prior, n_dropped=n_dropped)

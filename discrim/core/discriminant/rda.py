@@ -76,12 +76,12 @@ from discrim.core.covariance.projected import SubspaceCovariance
 from discrim.core.discriminant import leave_one_out_rda
 from discrim.core.discriminant.leave_one_out_rda import Parametrization, Regularization, Scatters
 from discrim.core.errors import NoEstimateError, SingularEstimateError
-from discrim.core.moments.derived_moments import comparable, standardize_moments, standardized_leave_one_out
+from discrim.core.moments.derived_moments import limit_scales, standardize_moments, standardized_leave_one_out
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import packed_triangle
+from discrim.core.moments.row_sums import triangular_root
 from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.rules import gaussian
-from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 from discrim.core.rules.rules import Rule, refuse_method
 
 MAX_SINGULAR_RESIDUAL = 1e-13
@@ -149,7 +149,7 @@ class RDAFit:
     @property
     def components_by(self) -> str | None:
         """Method that chose the number of principal axes, if any."""
-        requested = None if self.within_axes is None else self.within_axes.wanted
+        requested = None if self.within_axes is None else self.within_axes.options
         return requested if isinstance(requested, str) else None
 
     @property
@@ -188,7 +188,7 @@ class RDAFit:
         if self.alpha == 0:
             # With one covariance the rule is linear; quadratic terms would cancel in differences of scores.
             return gaussian.linear_rule(self.moments, self.covariances[0], log_prior)
-        return gaussian.separate_plugin(self.moments, self.covariances, log_prior)
+        return gaussian.class_plugin_rule(self.moments, self.covariances, log_prior)
 
     def predictive(self, log_prior: Floats, keep: Codes | None = None) -> Rule:
         """Return the predictive rule of the unbiased covariances, pooled or by class.
@@ -227,7 +227,7 @@ class RDAFit:
 
     def refit(self, moments: ClassMoments) -> RDAFit | None:
         """Fit the same model to other moments with the same prior; None if a covariance is singular."""
-        if too_few(moments):
+        if classes_without_covariance(moments):
             return None
         try:
             fit = self.of_moments(moments, self.within_axes and self.within_axes.for_refit())
@@ -258,7 +258,7 @@ class RDAFit:
             and is_singular(covariance.root, self.moments, MAX_SINGULAR_RESIDUAL)
         ]
 
-    def left_out(self, log_prior: Floats) -> LeftOut:
+    def left_out(self, log_prior: Floats) -> LeaveOneOutScorer:
         """Return the scores of rows under the rule without each of them."""
         if self.within_axes is not None:
             divisors = divisors_by_class(self.moments.counts, self.method)
@@ -316,10 +316,10 @@ def regularized_marginal(fit: RDAFit, log_prior: Floats, method: str, keep: Code
     covariances = tuple(of_columns(covariance, keep) for covariance in fit.covariances)
     if fit.alpha == 0:
         return gaussian.linear_rule(column_moments, covariances[0], log_prior)
-    return gaussian.separate_plugin(column_moments, covariances, log_prior)
+    return gaussian.class_plugin_rule(column_moments, covariances, log_prior)
 
 
-def too_few(moments: ClassMoments) -> list[int]:
+def classes_without_covariance(moments: ClassMoments) -> list[int]:
     """Return the positions of the classes without a covariance, whose weights sum to one or less."""
     return np.flatnonzero(moments.counts <= 1 + len(moments.counts) * EPS * moments.counts.sum()).tolist()
 
@@ -379,7 +379,7 @@ def fit_rda(
     p = moments.n_columns
     divisors = divisors_by_class(moments.counts, method)
     # Moments in the units to which the identity refers.
-    unit_moments = standardize_moments(moments) if standardize else comparable(moments)
+    unit_moments = standardize_moments(moments) if standardize else limit_scales(moments)
     unit = unit_moments.common_unit
     squares = (unit_moments.squares * unit * unit).sum(axis=1)
     mixture = leave_one_out_rda.regularized_mixture(
@@ -394,7 +394,7 @@ def fit_rda(
         moments = unit_moments = unit_moments if mixture[2].any() else moments
     # Convert the weights of the covariances to coefficients of the scatters.
     coefficients = mixture[0] / divisors, mixture[1] / divisors.sum(), mixture[2]
-    mix = _thin_mixed_covariances if moments.spread == "thin class" else _mixed_covariances
+    mix = _thin_mixed_covariances if moments.scatter_type == "thin class" else _mixed_covariances
     covariances = mix(unit_moments, *coefficients)
     choice = cv, select, standardize
     return RDAFit(
@@ -403,7 +403,7 @@ def fit_rda(
 
 
 @dataclass(frozen=True, slots=True)
-class Regularized(CovarianceModel):
+class RegularizedCovariance(CovarianceModel):
     """Covariance model of regularized covariances of scores on principal axes.
 
     Attributes
@@ -426,7 +426,7 @@ class Regularized(CovarianceModel):
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Estimate the covariances of the classes; raise NoEstimateError if one is singular."""
-        if lone := too_few(moments):
+        if lone := classes_without_covariance(moments):
             raise _singular_scores(moments, lone[0])
         fit = fit_rda(
             moments,
@@ -442,7 +442,7 @@ class Regularized(CovarianceModel):
             self, fit.moments, fit.covariances[:1] if self.pair.alpha == 0 else fit.covariances
         )
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeftOut:
+    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return the scores of rows under the rule without each of them, in closed form."""
         options = self.pair, self.parametrization, self.method, fitted.log_prior
         return leave_one_out_rda.rda_leave_one_out(fitted.moments, *options)
@@ -474,7 +474,7 @@ def _mixed_covariances(
                 np.sqrt(pooled_coefs[k]) * pooled_moments.roots[0],
                 sphere,
             ]
-            root = packed_triangle(np.concatenate(root_blocks))
+            root = triangular_root(np.concatenate(root_blocks))
         else:
             matrix = (
                 class_coefs[k] * moments.scatters[k]
@@ -635,7 +635,7 @@ class PathRule:
             yield scores
 
 
-def wrong_by_class(rule: PathRule, x: Floats, codes: Codes, weights: Floats | None = None) -> Floats:
+def count_misclassified(rule: PathRule, x: Floats, codes: Codes, weights: Floats | None = None) -> Floats:
     """Count the rows of each class that the rules of a path misclassify.
 
     Parameters
@@ -800,7 +800,7 @@ def path_rules(
         scatters = [
             Scatters.unitless(moments, method)
             if is_unitless
-            else Scatters.in_data_units(comparable(moments), method, columns)
+            else Scatters.in_data_units(limit_scales(moments), method, columns)
             for moments in parts
         ]
         for rule in rules(

@@ -40,7 +40,7 @@ from discrim.core.errors import CoreNotSupportedError
 from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.rules import rules
 
-REPLICATES = 16
+N_REPLICATES = 16
 """Number of independent randomizations of a quasi-random sequence; their variation estimates the error."""
 
 MAX_BLOCK_POINTS = 2**14
@@ -53,11 +53,11 @@ MIN_EFFECTIVE_POINTS = 30
 """Effective number of points below which the variation of a mean does not estimate its error reliably."""
 
 
-class Amount(NamedTuple):
+class BoundedValue(NamedTuple):
     """A computed value with an error bound and the method of computation."""
 
     value: float
-    bound: float
+    error_bound: float
     method: str
     is_sampled: bool = False
 
@@ -70,7 +70,7 @@ def mean_over_points(
     draws: int,
     seed: int | None,
     progress: Callable[[int], None] = lambda more: None,
-) -> Amount:
+) -> BoundedValue:
     """Mean of a function over random points of the classes, with half the width of its 99 % interval.
 
     If few points dominate the mean, its variation is not reliable. An event of probability q is missed by n
@@ -99,12 +99,12 @@ def mean_over_points(
     from scipy.special import stdtrit
 
     rng = np.random.default_rng(seed)
-    n_points = max(draws // REPLICATES, 2)
-    means = np.zeros(REPLICATES)
+    n_points = max(draws // N_REPLICATES, 2)
+    means = np.zeros(N_REPLICATES)
     value_sum = square_sum = 0.0
     is_quasi = all(allows_quasi_sampling(density) for density in densities)
     replicate_classes = [
-        (replicate, k) for replicate in range(REPLICATES) for k in np.flatnonzero(prior > 0).tolist()
+        (replicate, k) for replicate in range(N_REPLICATES) for k in np.flatnonzero(prior > 0).tolist()
     ]
     for chunk_slice in slices(len(replicate_classes), max(MAX_BLOCK_POINTS // n_points, 1)):
         chunk = replicate_classes[chunk_slice]
@@ -125,19 +125,19 @@ def mean_over_points(
             progress(1)
         value_sum = value_sum + float(weighted_values.sum())
         square_sum = square_sum + float(weighted_values @ weighted_values)
-    error = float(means.std(ddof=1)) / np.sqrt(REPLICATES)
-    half_width = float(stdtrit(REPLICATES - 1, 0.5 + CONFIDENCE / 2)) * error
+    error = float(means.std(ddof=1)) / np.sqrt(N_REPLICATES)
+    half_width = float(stdtrit(N_REPLICATES - 1, 0.5 + CONFIDENCE / 2)) * error
     # Compare with the effective number of points, (sum)^2 / sum of squares.
     if not value_sum**2 > MIN_EFFECTIVE_POINTS * square_sum:
-        half_width = max(half_width, max_value * float(-np.log1p(-CONFIDENCE)) / (REPLICATES * n_points))
-    return Amount(
+        half_width = max(half_width, max_value * float(-np.log1p(-CONFIDENCE)) / (N_REPLICATES * n_points))
+    return BoundedValue(
         float(means.mean()), half_width, "quasi-Monte Carlo" if is_quasi else "Monte Carlo", is_sampled=True
     )
 
 
 def allows_quasi_sampling(density: Density) -> bool:
     """Return whether quasi-random points can be transformed to a sample of the density."""
-    return density.normal is not None or (isinstance(density, RowDensity) and density.student is not None)
+    return density.normal is not None or (isinstance(density, RowDensity) and density.student_t is not None)
 
 
 def _quasi_points(density: Density, size: int, rng: np.random.Generator) -> Floats:
@@ -157,7 +157,7 @@ def _quasi_points(density: Density, size: int, rng: np.random.Generator) -> Floa
     from scipy.special import chdtri, ndtri
     from scipy.stats import qmc
 
-    student = density.student if isinstance(density, RowDensity) else None
+    student = density.student_t if isinstance(density, RowDensity) else None
     normal, df = student if student is not None else (density.normal, np.inf)
     if normal is None:
         raise CoreNotSupportedError("not_elliptical")
@@ -201,7 +201,7 @@ MAX_UNLISTED_MASS = 1e-5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MassLaw:
+class MassDistribution:
     """Discrete distribution of class and x as a table of probabilities.
 
     Attributes
@@ -225,7 +225,7 @@ class MassLaw:
 
 
 @dataclass(frozen=True, slots=True)
-class DensityLaw:
+class DensityDistribution:
     """Class densities of one dimension; all are continuous or all are discrete.
 
     Attributes
@@ -246,14 +246,14 @@ class DensityLaw:
         return self.densities[0].dim
 
     @property
-    def discrete(self) -> bool:
+    def is_discrete(self) -> bool:
         """Whether x is discrete."""
-        return self.densities[0].discrete
+        return self.densities[0].is_discrete
 
     @property
-    def on_line(self) -> bool:
+    def is_on_line(self) -> bool:
         """Whether x is univariate and continuous, and quadrature applies."""
-        return not self.discrete and not any(isinstance(density, RowDensity) for density in self.densities)
+        return not self.is_discrete and not any(isinstance(density, RowDensity) for density in self.densities)
 
     def log_densities(self, x: Floats) -> Floats:
         """Log densities (m, K) of rows x (m, p)."""
@@ -267,10 +267,10 @@ class DensityLaw:
         normals = [density.normal for density in self.densities if density.normal is not None]
         return normals if len(normals) == self.n_classes else None
 
-    def enumerated(self) -> MassLaw | None:
+    def enumerate_values(self) -> MassDistribution | None:
         """Table of probabilities if x is univariate and discrete with few enough values; otherwise None."""
         densities = [each for each in self.densities if isinstance(each, ScipyDensity)]
-        if not self.discrete or len(densities) < self.n_classes:
+        if not self.is_discrete or len(densities) < self.n_classes:
             return None
         lattices = [density.list_values(MAX_LISTED_VALUES // self.n_classes) for density in densities]
         points = np.unique(np.concatenate(lattices))[:, None]
@@ -281,7 +281,7 @@ class DensityLaw:
         # Probability of values between lattice points, or inaccurate probabilities.
         missing_mass = np.abs(1 - mass.sum(axis=1))
         unlisted = np.where(missing_mass > unlisted + DENSITY_TOLERANCE, missing_mass, unlisted)
-        return None if unlisted.max() > MAX_UNLISTED_MASS else MassLaw(mass, points, unlisted)
+        return None if unlisted.max() > MAX_UNLISTED_MASS else MassDistribution(mass, points, unlisted)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -298,7 +298,7 @@ class DecisionIntervals:
     edges: Floats
     codes: Codes
 
-    def at(self, x: Floats) -> Codes:
+    def codes_at(self, x: Floats) -> Codes:
         """Codes (m,) at points (m,)."""
         return np.asarray(self.codes[np.searchsorted(self.edges[1:-1], x, side="right")])
 
@@ -306,14 +306,14 @@ class DecisionIntervals:
 # ---- Bayes risk
 
 
-def least_risk(
-    distribution: MassLaw | DensityLaw,
+def bayes_risk(
+    distribution: MassDistribution | DensityDistribution,
     prior: Floats,
     costs: Floats,
     draws: int,
     seed: int | None,
     progress: Callable[[int], None] = lambda more: None,
-) -> Amount:
+) -> BoundedValue:
     """Bayes risk of a distribution.
 
     Computed exactly, by summation or by quadrature if possible, otherwise by `mean_over_points`.
@@ -333,25 +333,27 @@ def least_risk(
     -------
     Amount
     """
-    if isinstance(distribution, MassLaw):
+    if isinstance(distribution, MassDistribution):
         losses = (distribution.mass * prior[:, None]).T @ costs
         missed_risk = float((prior * distribution.unlisted_mass) @ costs.max(axis=1))
-        return Amount(float(losses.min(axis=1).sum()), missed_risk, "exact" if not missed_risk else "sum")
+        return BoundedValue(
+            float(losses.min(axis=1).sum()), missed_risk, "exact" if not missed_risk else "sum"
+        )
     positive = np.flatnonzero(prior > 0)
     if len(positive) == 1:
-        return Amount(float(costs[positive[0]].min()), 0.0, "exact")
+        return BoundedValue(float(costs[positive[0]].min()), 0.0, "exact")
     if len(positive) < distribution.n_classes and rules.counts_errors(costs):
-        restricted = DensityLaw(tuple(distribution.densities[k] for k in positive.tolist()))
-        return least_risk(
+        restricted = DensityDistribution(tuple(distribution.densities[k] for k in positive.tolist()))
+        return bayes_risk(
             restricted, prior[positive], costs[np.ix_(positive, positive)], draws, seed, progress
         )
-    mass_distribution = distribution.enumerated()
+    mass_distribution = distribution.enumerate_values()
     if mass_distribution is not None:
-        return least_risk(mass_distribution, prior, costs, draws, seed, progress)
+        return bayes_risk(mass_distribution, prior, costs, draws, seed, progress)
     closed_form = _two_normals(distribution, prior, costs)
     if closed_form is not None:
-        return Amount(closed_form, 0.0, "exact")
-    if distribution.on_line:
+        return BoundedValue(closed_form, 0.0, "exact")
+    if distribution.is_on_line:
 
         def smallest_losses(x: Floats, joint: Floats) -> Floats:
             return rules.least_losses(joint, costs)[:, None]
@@ -374,7 +376,7 @@ def least_risk(
     )
 
 
-def _two_normals(distribution: DensityLaw, prior: Floats, costs: Floats) -> float | None:
+def _two_normals(distribution: DensityDistribution, prior: Floats, costs: Floats) -> float | None:
     """Bayes risk of two normal classes with equal covariance; None for any other distribution.
 
     With a_k the prior times the cost of an error on class k and D the Mahalanobis distance of the means, it
@@ -407,7 +409,7 @@ def _two_normals(distribution: DensityLaw, prior: Floats, costs: Floats) -> floa
     return float(correct_costs.sum() + errors @ error_rates)
 
 
-def _posteriors(distribution: DensityLaw, x: Floats, prior: Floats) -> Floats:
+def _posteriors(distribution: DensityDistribution, x: Floats, prior: Floats) -> Floats:
     """Posterior probabilities (m, K) of rows x (m, p)."""
     return np.exp(rules.log_posteriors(rules.joint_scores(distribution.log_densities(x), prior)))
 
@@ -416,12 +418,12 @@ def _posteriors(distribution: DensityLaw, x: Floats, prior: Floats) -> Floats:
 
 
 def _integrate_on_line(
-    distribution: DensityLaw,
+    distribution: DensityDistribution,
     prior: Floats,
     function: Callable[[Floats, Floats], Floats],
     breaks: list[Floats],
     max_integral: Callable[[Floats], float],
-) -> Amount:
+) -> BoundedValue:
     """Integrate a function over a line, with a bound that includes missed probability mass.
 
     The densities are integrated together with the function. If they do not integrate to one, a panel missed
@@ -466,10 +468,10 @@ def _integrate_on_line(
     )
     rounding = value[k] * (missing_mass[positive] / prior[positive]).max()
     error = bound[k] + missed_integral + rounding + (value[k + 1 :] + bound[k + 1 :]).sum()
-    return Amount(float(value[k]), float(error), "quadrature")
+    return BoundedValue(float(value[k]), float(error), "quadrature")
 
 
-def line_regions(distribution: DensityLaw, decide: Decide) -> DecisionIntervals:
+def line_regions(distribution: DensityDistribution, decide: Decide) -> DecisionIntervals:
     """Find the intervals of constant decision on a line by a grid and bisection.
 
     Parameters
@@ -492,7 +494,7 @@ def line_regions(distribution: DensityLaw, decide: Decide) -> DecisionIntervals:
     return _locate_regions(_support_ends(distribution), grid, decide_in_chunks(grid), decide_in_chunks)
 
 
-def _line_grid(distribution: DensityLaw, n_points: int) -> Floats:
+def _line_grid(distribution: DensityDistribution, n_points: int) -> Floats:
     """Grid of at least `n_points` points, dense between quantiles and geometric in the tails."""
     low, high = _support_ends(distribution)
     outer = np.concatenate([density.landmarks[[0, -1]] for density in _line_densities(distribution)])
@@ -555,18 +557,18 @@ def _locate_regions(
     return DecisionIntervals(edges, codes[np.concatenate([changes, [len(grid) - 1]])])
 
 
-def _line_densities(distribution: DensityLaw) -> list[ScipyDensity | FunctionDensity]:
+def _line_densities(distribution: DensityDistribution) -> list[ScipyDensity | FunctionDensity]:
     """Univariate densities of the classes."""
     return [density for density in distribution.densities if not isinstance(density, RowDensity)]
 
 
-def _support_ends(distribution: DensityLaw) -> tuple[float, float]:
+def _support_ends(distribution: DensityDistribution) -> tuple[float, float]:
     """Smallest and largest point of the supports."""
     supports = [density.support for density in _line_densities(distribution)]
     return min(low for low, _ in supports), max(high for _, high in supports)
 
 
-def _bayes_regions(distribution: DensityLaw, prior: Floats, costs: Floats) -> DecisionIntervals:
+def _bayes_regions(distribution: DensityDistribution, prior: Floats, costs: Floats) -> DecisionIntervals:
     """Decision intervals of the Bayes rule."""
 
     def best(x: Floats) -> Codes:
@@ -577,7 +579,7 @@ def _bayes_regions(distribution: DensityLaw, prior: Floats, costs: Floats) -> De
     return line_regions(distribution, best)
 
 
-def line_breaks(distribution: DensityLaw) -> Floats:
+def line_breaks(distribution: DensityDistribution) -> Floats:
     """Quantiles, ends of supports, and points at which densities become zero within their supports."""
     low, high = _support_ends(distribution)
     finite_ends = [
@@ -597,15 +599,15 @@ def line_breaks(distribution: DensityLaw) -> Floats:
 # ---- another rule
 
 
-def excess(
-    distribution: MassLaw | DensityLaw,
+def excess_risk(
+    distribution: MassDistribution | DensityDistribution,
     prior: Floats,
     costs: Floats,
     decide: Decide,
     draws: int,
     seed: int | None,
     progress: Callable[[int], None] = lambda more: None,
-) -> Amount:
+) -> BoundedValue:
     """Excess risk of a rule over the Bayes risk.
 
     Parameters
@@ -625,16 +627,16 @@ def excess(
     -------
     Amount
     """
-    if isinstance(distribution, MassLaw):
+    if isinstance(distribution, MassDistribution):
         is_possible = (distribution.mass > 0).any(axis=0)
         losses = (distribution.mass[:, is_possible] * prior[:, None]).T @ costs
         excess_losses = _excess_losses(losses, decide(distribution.points[is_possible]))
         missed_risk = float((prior * distribution.unlisted_mass) @ costs.max(axis=1))
-        return Amount(float(excess_losses.sum()), missed_risk, "exact" if not missed_risk else "sum")
-    mass_distribution = distribution.enumerated()
+        return BoundedValue(float(excess_losses.sum()), missed_risk, "exact" if not missed_risk else "sum")
+    mass_distribution = distribution.enumerate_values()
     if mass_distribution is not None:
-        return excess(mass_distribution, prior, costs, decide, draws, seed, progress)
-    if distribution.on_line:
+        return excess_risk(mass_distribution, prior, costs, decide, draws, seed, progress)
+    if distribution.is_on_line:
         return _excess_on_line(distribution, prior, costs, decide)
 
     def excess_at(x: Floats) -> Floats:
@@ -644,7 +646,9 @@ def excess(
     return mean_over_points(distribution.densities, prior, excess_at, max_excess, draws, seed, progress)
 
 
-def _excess_on_line(distribution: DensityLaw, prior: Floats, costs: Floats, decide: Decide) -> Amount:
+def _excess_on_line(
+    distribution: DensityDistribution, prior: Floats, costs: Floats, decide: Decide
+) -> BoundedValue:
     """Excess risk of a rule for univariate continuous x, by quadrature.
 
     Parameters
@@ -677,7 +681,7 @@ def _excess_on_line(distribution: DensityLaw, prior: Floats, costs: Floats, deci
 
     def excess_at(x: Floats, joint: Floats) -> Floats:
         losses = joint @ costs
-        decisions = [decide_where_positive(x), fine_regions.at(x), half_regions.at(x)]
+        decisions = [decide_where_positive(x), fine_regions.codes_at(x), half_regions.codes_at(x)]
         rule_excess, fine_excess, half_excess = (_excess_losses(losses, code) for code in decisions)
         return np.column_stack([rule_excess, np.abs(fine_excess - half_excess)])
 
@@ -781,7 +785,7 @@ def normal_affinity(first: Normal, second: Normal) -> Affinity:
 
 
 def log_affinity(
-    distribution: MassLaw | DensityLaw, i: int, j: int, draws: int, seed: int | None
+    distribution: MassDistribution | DensityDistribution, i: int, j: int, draws: int, seed: int | None
 ) -> tuple[Affinity, float | None]:
     """Log affinity of two classes as a function of s.
 
@@ -800,18 +804,18 @@ def log_affinity(
     log_least : float or None
         Lower bound at s = 1/2 that allows for the quadrature error; None if there is no quadrature.
     """
-    if isinstance(distribution, MassLaw):
+    if isinstance(distribution, MassDistribution):
         with np.errstate(divide="ignore"):
             logs = np.log(distribution.mass[[i, j]])
         return lambda s: _safe_log(_density_powers(logs[0], logs[1], s).sum()), None
-    pair = DensityLaw((distribution.densities[i], distribution.densities[j]))
+    pair = DensityDistribution((distribution.densities[i], distribution.densities[j]))
     normals = pair.normals()
     if normals is not None and all(is_of_full_rank(normal.cov) for normal in normals):
         return normal_affinity(*normals), None
-    mass_distribution = distribution.enumerated()
+    mass_distribution = distribution.enumerate_values()
     if mass_distribution is not None:
         return log_affinity(mass_distribution, i, j, draws, seed)
-    if distribution.on_line:
+    if distribution.is_on_line:
         return _line_affinity(pair)
     # Sample from the mixture h with equal weights, for which f_0^s f_1^(1-s)/h is bounded.
     rng = np.random.default_rng(seed)
@@ -839,7 +843,7 @@ def _safe_log(value: float) -> float:
     return float(np.log(value)) if value > 0 else -np.inf
 
 
-def _line_affinity(pair: DensityLaw) -> tuple[Affinity, float]:
+def _line_affinity(pair: DensityDistribution) -> tuple[Affinity, float]:
     """Log affinity by quadrature, increased by its error bound to keep upper bounds valid.
 
     Probabilities d_0 and d_1 that the panels missed contribute at most d_0^s d_1^(1-s), by Hoelder's

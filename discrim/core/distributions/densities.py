@@ -130,7 +130,7 @@ class NormalSubspace:
         Orthonormal axes of the subspace.
     sd : (r,) float
         Standard deviations along the axes.
-    across : (p, p - r) float
+    complement : (p, p - r) float
         Orthonormal basis of the orthogonal complement.
     log_volume : float
         Half the logarithm of the product of the positive eigenvalues of the covariance.
@@ -139,7 +139,7 @@ class NormalSubspace:
     unit: Floats
     axes: Floats
     sd: Floats
-    across: Floats
+    complement: Floats
     log_volume: float
 
     def contains(self, deviations: Floats, magnitudes: Floats) -> Mask:
@@ -156,7 +156,7 @@ class NormalSubspace:
         -------
         (m,) bool
         """
-        distances = np.sqrt(((deviations / self.unit @ self.across) ** 2).sum(axis=-1))
+        distances = np.sqrt(((deviations / self.unit @ self.complement) ** 2).sum(axis=-1))
         return np.asarray(
             distances
             <= PLANE_TOLERANCE * self.sd.max(initial=0.0) + 64 * EPS * (magnitudes / self.unit).max()
@@ -453,17 +453,17 @@ class ScipyDensity:
     ----------
     frozen : object
         The distribution.
-    discrete : bool
+    is_discrete : bool
     """
 
     frozen: Any
-    discrete: bool
+    is_discrete: bool
 
     dim = rank = 1
 
     def log_density(self, x: Floats) -> Floats:
         """Log density, or log probability if discrete, (m,) of rows x (m, 1)."""
-        log = self.frozen.logpmf if self.discrete else self.frozen.logpdf
+        log = self.frozen.logpmf if self.is_discrete else self.frozen.logpdf
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if self._parameters is not None:
                 return self._parameters.log_density(x[:, 0])
@@ -574,18 +574,18 @@ class RowDensity:
         The distribution.
     dim : int
         Number of columns.
-    discrete : bool
+    is_discrete : bool
     """
 
     frozen: Any
     dim: int
-    discrete: bool
+    is_discrete: bool
 
     def log_density(self, x: Floats) -> Floats:
         """Log density, or log probability if discrete, (m,) of rows x (m, p)."""
-        if self._plane is not None and self.normal is not None:
-            return self._plane.log_density(x, self.normal.mean)
-        if self.discrete:
+        if self._subspace is not None and self.normal is not None:
+            return self._subspace.log_density(x, self.normal.mean)
+        if self.is_discrete:
             is_possible = (x == np.floor(x)).all(axis=1)
             log = self.frozen.logpmf
             rows = x[is_possible].astype(np.int64)
@@ -618,7 +618,7 @@ class RowDensity:
         return Normal(np.atleast_1d(self.frozen.mean), np.atleast_2d(self.frozen.cov))
 
     @cached_property
-    def _plane(self) -> NormalSubspace | None:
+    def _subspace(self) -> NormalSubspace | None:
         """Subspace of a normal distribution with a singular covariance; otherwise None."""
         if (normal := self.normal) is None:
             return None
@@ -629,11 +629,11 @@ class RowDensity:
     @cached_property
     def rank(self) -> int:
         """Rank of the covariance; the number of columns for other distributions."""
-        parameters = self.normal if self.student is None else self.student[0]
+        parameters = self.normal if self.student_t is None else self.student_t[0]
         return self.dim if parameters is None else covariance_rank(parameters.cov)
 
     @property
-    def student(self) -> tuple[Normal, float] | None:
+    def student_t(self) -> tuple[Normal, float] | None:
         """Location and shape, and degrees of freedom, of a multivariate t; otherwise None."""
         if type(self.frozen).__name__ != "multivariate_t_frozen":
             return None
@@ -647,7 +647,7 @@ class FunctionDensity:
     function: Callable[[Floats], Any]
 
     dim = rank = 1
-    discrete = False
+    is_discrete = False
     support = (-np.inf, np.inf)
     normal: Normal | None = None
 
@@ -690,7 +690,7 @@ class FunctionDensity:
 Density = ScipyDensity | RowDensity | FunctionDensity
 
 
-def density_of(distribution: Any) -> Density:
+def to_density(distribution: Any) -> Density:
     """Convert a distribution or a density function of the user to a `Density`.
 
     Raises
@@ -722,7 +722,7 @@ def _density_from_scipy(distribution: Any) -> Density:
     if is_old_interface or is_new_interface:
         inner_names = {base.__name__ for base in type(getattr(distribution, "dist", distribution)).__mro__}
         density = ScipyDensity(
-            distribution, discrete=bool({"rv_discrete", "DiscreteDistribution"} & inner_names)
+            distribution, is_discrete=bool({"rv_discrete", "DiscreteDistribution"} & inner_names)
         )
         try:
             support = [np.asarray(end) for end in distribution.support()]
@@ -732,7 +732,7 @@ def _density_from_scipy(distribution: Any) -> Density:
             raise CoreDataError("array_parameters", distribution=short_repr(distribution))
         if any(np.isnan(end) for end in support):
             raise CoreDataError("parameters_out_of_range", distribution=short_repr(distribution))
-        if not density.discrete and not is_defined_by_scipy(distribution):
+        if not density.is_discrete and not is_defined_by_scipy(distribution):
             _check_integral(density)
         return density
     if not hasattr(distribution, "rvs"):
@@ -746,7 +746,7 @@ def _density_from_scipy(distribution: Any) -> Density:
             raise CoreDataError("zero_variance", distribution=short_repr(distribution))
         from scipy.stats import norm
 
-        return ScipyDensity(norm(normal.mean[0], np.sqrt(normal.cov[0, 0])), discrete=False)
+        return ScipyDensity(norm(normal.mean[0], np.sqrt(normal.cov[0, 0])), is_discrete=False)
     is_readable = sample.ndim <= 2
     cause = "they are matrices"
     try:

@@ -32,9 +32,9 @@ from numpy.typing import NDArray
 
 from discrim.core.errors import InvalidStateError
 from discrim.core.hyperplanes.hyperplane import largest_margin, plane_rule, positive_rows
-from discrim.core.hyperplanes.separation import separation, standard
+from discrim.core.hyperplanes.separation import decide_separation, standardize_rows
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import NOT_STORED, Codes, Floats, Mask, are_flags, are_whole
+from discrim.core.numerics.arrays import NOT_STORED, Codes, Floats, Mask, are_flags, are_integers
 from discrim.core.numerics.progress import Progress, refresh_progress
 from discrim.core.rules.rules import LinearRule
 
@@ -113,7 +113,7 @@ class _LeftOutRuns:
         # A row on the plane is assigned to the first class, which is an error for the other class only.
         order = np.argsort(signed[:, 0] < 0, kind="stable")
         self.sorted, self.n_positive = signed[order], int((signed[:, 0] > 0).sum())
-        self.place = np.argsort(order)
+        self.sorted_positions = np.argsort(order)
         self.coef, self.pocket = np.tile(start, (n, 1)), np.zeros(signed.shape)
         self.min_errors, self.longest_run = np.full(n, n - 1), np.zeros(n, dtype=np.intp)
         self.run_start = np.zeros(n, dtype=np.intp)
@@ -161,7 +161,7 @@ class _LeftOutRuns:
         coef = self.coef[run_index]
         values = coef @ self.sorted.T
         rows = np.arange(len(run_index))
-        left_out = self.place[self.without[run_index]]
+        left_out = self.sorted_positions[self.without[run_index]]
         errors = np.count_nonzero(values[:, : self.n_positive] <= 0, axis=1)
         errors += np.count_nonzero(values[:, self.n_positive :] < 0, axis=1)
         own_values = values[rows, left_out]
@@ -177,7 +177,7 @@ class _LeftOutRuns:
 DEFAULT_MAX_PASSES = {True: 1000, False: 100}
 """Default maximum number of passes for separable and for non-separable classes."""
 
-COUNTED = 500
+MAX_COUNTED_ROWS = 500
 """Number of rows up to which the errors of all coefficients are counted."""
 
 CHUNK_ROW_LIMITS = (32, 8192)
@@ -201,7 +201,7 @@ class PerceptronResult:
     errors, margin : int, float
         Number of errors of the stored plane, and its smallest distance from a row, negative for a row on the
         wrong side; zero if all slopes are zero.
-    kept : int
+    best_pass : int
         The pass, numbered from 1, in which the stored plane was found.
     """
 
@@ -211,10 +211,10 @@ class PerceptronResult:
     losses: Floats
     errors: int
     margin: float
-    kept: int
+    best_pass: int
 
 
-def perceptron(
+def run_perceptron(
     x: Floats,
     positive: Mask,
     *,
@@ -260,9 +260,9 @@ def perceptron(
     history = []
     losses = []
     for pass_number in range(1, passes + 1):
-        run.number = pass_number
+        run.pass_number = pass_number
         n_updates = run.visit(signed if rng is None else signed[rng.permutation(len(signed))])
-        history.append((n_updates, run.keep()))
+        history.append((n_updates, run.store_if_better()))
         losses.append(run.loss())
         progress()
         if not n_updates:
@@ -272,7 +272,7 @@ def perceptron(
     norm = float(np.linalg.norm(coef[1:]))
     margin = unit * float((signed @ coef).min()) / norm if norm > 0 else 0.0
     # The last pass of a converged rule has no update; its plane was found in the previous pass.
-    best_pass = max(len(history) - 1, 1) if converged else run.kept
+    best_pass = max(len(history) - 1, 1) if converged else run.best_pass
     with np.errstate(over="ignore"):
         loss = step * unit * (unit * np.array(losses))
     return PerceptronResult(
@@ -280,13 +280,13 @@ def perceptron(
     )
 
 
-def first_moves(
+def first_updates(
     x: Floats,
     positive: Mask,
     *,
     step: float,
     seed: int | None,
-    most: int,
+    max_updates: int,
     start: Floats | None = None,
 ) -> tuple[Codes, Floats]:
     """Return the first updates of the rule.
@@ -325,7 +325,7 @@ def first_moves(
     position = 0
     order = np.arange(0)
     had_no_update = False
-    while len(updated_rows) < most:
+    while len(updated_rows) < max_updates:
         if position == len(order):
             if had_no_update:
                 break
@@ -390,7 +390,7 @@ class _PerceptronRun:
         self.pocket, self.min_errors = self.coef, len(signed)
         self.correct_run = 0
         self.longest_run = 0
-        self.number = self.kept = 1
+        self.pass_number = self.best_pass = 1
 
     def visit(self, rows: Floats) -> int:
         """Visit rows in their order; return the number of updates."""
@@ -409,8 +409,8 @@ class _PerceptronRun:
                 continue
             self.correct_run += first
             # If the pocket is empty, any coefficients enter, even after a run of length zero.
-            if n <= COUNTED or self.correct_run > self.longest_run or self.min_errors == n:
-                self.keep()
+            if n <= MAX_COUNTED_ROWS or self.correct_run > self.longest_run or self.min_errors == n:
+                self.store_if_better()
             self.coef = coef = coef + rows[position + first]
             position = position + first + 1
             n_updates = n_updates + 1
@@ -418,7 +418,7 @@ class _PerceptronRun:
             self.correct_run = 0
         return n_updates
 
-    def keep(self) -> int:
+    def store_if_better(self) -> int:
         """Count the errors of the coefficients, and store them in the pocket if there are fewer."""
         values = self.signed @ self.coef
         # A row on the plane causes an update, but it is an error for the positive class only.
@@ -426,7 +426,7 @@ class _PerceptronRun:
         if errors < self.min_errors and self.coef.any():
             self.pocket = self.coef
             self.min_errors = errors
-            self.kept = self.number
+            self.best_pass = self.pass_number
             self.longest_run = self.correct_run
         return errors
 
@@ -455,7 +455,7 @@ class PerceptronFit:
         Plane, pass, updates and errors; and the perceptron criterion at the end of each pass.
     start : (p + 1, P) float or None
         Starting coefficients; None for zeros.
-    kept : tuple of int
+    best_passes : tuple of int
         Pass in which each stored plane was found; empty for a fit that was read from a file.
     """
 
@@ -469,7 +469,7 @@ class PerceptronFit:
     history: Floats
     losses: Floats
     start: Floats | None = None
-    kept: tuple[int, ...] = field(default=(), metadata=NOT_STORED)
+    best_passes: tuple[int, ...] = field(default=(), metadata=NOT_STORED)
 
     has_distances = False
     estimated_prior = True
@@ -478,7 +478,7 @@ class PerceptronFit:
         """Raise InvalidStateError if parts of a file contradict each other."""
         planes = self.planes
         history = self.history
-        are_counts = are_flags(planes[:, :2]) and are_whole(planes[:, 2:5]) and are_whole(history)
+        are_counts = are_flags(planes[:, :2]) and are_integers(planes[:, 2:5]) and are_integers(history)
         have_limits = len(self.passes) == len(planes) and min(self.passes) >= 1
         if not (are_counts and have_limits and (planes[:, 6] >= 0).all()):
             raise InvalidStateError("its numbers of passes, updates or errors are invalid")
@@ -531,7 +531,7 @@ class PerceptronFit:
         ):
             signed, unit = _signed_rows(x, positive)
             scaled_start = _scaled_start(start, self.step, unit, signed.shape[1])
-            counts_all_errors = len(x) - 1 <= COUNTED
+            counts_all_errors = len(x) - 1 <= MAX_COUNTED_ROWS
             coef = left_out_planes(
                 signed,
                 scaled_start,
@@ -579,14 +579,17 @@ def fit_perceptron(
     -------
     PerceptronFit
     """
-    columns = standard(x).columns
+    columns = standardize_rows(x).columns
     k = moments.n_classes
     planes = positive_rows(codes, k)
     separable = []
     with Progress(len(planes), "separation of the classes") as progress:
         for positive in planes:
             separable.append(
-                separation(columns, positive.astype(np.intp), 2, progress=refresh_progress).kind == "complete"
+                decide_separation(
+                    columns, positive.astype(np.intp), 2, progress=refresh_progress
+                ).separation_type
+                == "complete"
             )
             progress(1)
     max_passes = tuple(passes or DEFAULT_MAX_PASSES[is_separable] for is_separable in separable)
@@ -616,7 +619,7 @@ def fit_perceptron(
         history.append(np.column_stack([np.full(len(n_updates), plane), pass_numbers, run.history]))
     coef = np.column_stack([run.coef for run in runs])
     tables = np.array(table, dtype=np.float64), np.concatenate(history).astype(np.float64)
-    best_passes = tuple(run.kept for run in runs)
+    best_passes = tuple(run.best_pass for run in runs)
     losses = np.concatenate([run.losses for run in runs])
     return PerceptronFit(moments, prior, step, max_passes, seed, coef, *tables, losses, start, best_passes)
 
@@ -651,7 +654,7 @@ def _run_planes(
     planes = zip(positive_rows(codes, n_classes), passes, _plane_starts(start, len(passes)), strict=True)
     with Progress(sum(passes), "passes over the rows, at most") as progress:
         for positive, max_passes, plane_start in planes:
-            run = perceptron(
+            run = run_perceptron(
                 x,
                 positive,
                 step=step,

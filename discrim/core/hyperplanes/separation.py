@@ -79,22 +79,22 @@ class Differences:
         self.columns = columns
         self.codes = codes
         self.n_classes = n_classes
-        self.at = codes, np.arange(len(codes))
+        self.own_class_index = codes, np.arange(len(codes))
         self.others = np.ones((n_classes, len(codes)), dtype=bool)
-        self.others[self.at] = False
+        self.others[self.own_class_index] = False
 
-    def gaps(self, coef: Floats) -> Floats:
+    def own_minus_others(self, coef: Floats) -> Floats:
         """All differences (K, n) at coefficients (p + 1, K); zero for the own class."""
         eta = coef.T @ self.columns
-        return np.asarray(eta[self.at] - eta)
+        return np.asarray(eta[self.own_class_index] - eta)
 
-    def leads(self, coef: Floats) -> Floats:
+    def leads_over_others(self, coef: Floats) -> Floats:
         """All differences (K, n) at coefficients (p + 1, K); infinite for the own class."""
-        differences = self.gaps(coef)
-        differences[self.at] = np.inf
+        differences = self.own_minus_others(coef)
+        differences[self.own_class_index] = np.inf
         return differences
 
-    def wide(self, values: Floats) -> Floats:
+    def to_matrix(self, values: Floats) -> Floats:
         """Coefficients (p + 1, K) from a vector of (K - 1)(p + 1); those of the first class are zero."""
         p1 = len(self.columns)
         return np.column_stack([np.zeros(p1), values.reshape(self.n_classes - 1, p1).T])
@@ -103,12 +103,12 @@ class Differences:
 MAX_NEWTON_STEPS = 80
 """Maximum number of Newton steps; after it the question is left open."""
 
-SLACK = 1e-7
+DIFFERENCE_TOLERANCE = 1e-7
 """Deviation of a difference from zero that is tolerated, for unit-variance columns and coefficients up to
 one.
 """
 
-MIN_CLEAR_INCREASE = 1e3 * SLACK
+MIN_CLEAR_INCREASE = 1e3 * DIFFERENCE_TOLERANCE
 """Increase of a difference that is certainly not a rounding error of the program."""
 
 MIN_DIVERGING_LOG_ODDS = 5.0
@@ -146,16 +146,16 @@ class Recession(NamedTuple):
     ----------
     coef : (p + 1, K) float
         Direction with entries up to one; zeros if the likelihood does not diverge. No difference decreases.
-    level : (K, n) bool
+    is_level : (K, n) bool
         Differences that are constant along the direction.
-    shares : (K, n) float or None
+    cancelling_weights : (K, n) float or None
         Positive weights of the level differences under which they cancel, if these were proven to overlap:
         no other direction increases any of them.
     """
 
     coef: Floats
-    level: Mask
-    shares: Floats | None
+    is_level: Mask
+    cancelling_weights: Floats | None
 
 
 def find_recession(
@@ -183,19 +183,19 @@ def find_recession(
     llf, score, information = runaway.sweep(coef, is_level)
     for _ in range(MAX_NEWTON_STEPS):
         progress()
-        step = runaway.solved(information, score)
+        step = runaway.newton_step(information, score)
         decrement = float(np.sqrt(max((score * step[:, 1:]).sum(), 0.0)))
-        if decrement < 1e-2 and runaway.overlap(
+        if decrement < 1e-2 and runaway.proves_overlap(
             information, decrement, is_level, spans_all=not recession.any()
         ):
             return Recession(recession, is_level, runaway.cancelling_weights(coef + step, is_level))
-        direction = runaway.direction(coef, step, is_level)
+        direction = runaway.find_direction(coef, step, is_level)
         if direction is not None:
-            sum_direction = runaway.combined(recession, direction, is_level)
+            sum_direction = runaway.add_direction(recession, direction, is_level)
             if sum_direction is None:
                 break
             recession = sum_direction
-            is_level &= runaway.gaps(recession) <= SLACK
+            is_level &= runaway.own_minus_others(recession) <= DIFFERENCE_TOLERANCE
             if not is_level.any():
                 return Recession(recession, is_level, np.zeros(is_level.shape))
             llf, score, information = runaway.sweep(coef, is_level)
@@ -227,24 +227,24 @@ class _DivergingLikelihood(Differences):
 
     def _probabilities(self, coef: Floats, is_level: Mask) -> tuple[float, Floats, Floats]:
         """Log-likelihood, probabilities (K, n) and score (p + 1, K - 1)."""
-        log_ratios = np.where(is_level, -self.gaps(coef), -np.inf)
-        log_ratios[self.at] = 0.0
+        log_ratios = np.where(is_level, -self.own_minus_others(coef), -np.inf)
+        log_ratios[self.own_class_index] = 0.0
         peak = log_ratios.max(axis=0)
         probabilities = np.exp(log_ratios - peak)
         total = probabilities.sum(axis=0)
         probabilities /= total
         residual = -probabilities
         # A small residual is the sum of the other probabilities, which avoids cancellation.
-        residual[self.at] = np.where(is_level, probabilities, 0.0).sum(axis=0)
+        residual[self.own_class_index] = np.where(is_level, probabilities, 0.0).sum(axis=0)
         return float(-(peak + np.log(total)).sum()), probabilities, self.columns @ residual[1:].T
 
     def cancelling_weights(self, coef: Floats, is_level: Mask) -> Floats:
         """Weights (K, n) of the level differences that cancel: the probabilities at the maximum."""
         for _ in range(N_POLISHING_STEPS):
             probabilities, score = self._probabilities(coef, is_level)[1:]
-            coef = coef + self.solved(self._curvature(probabilities), score)
+            coef = coef + self.newton_step(self._curvature(probabilities), score)
         probabilities = self._probabilities(coef, is_level)[1]
-        probabilities[self.at] = 0.0
+        probabilities[self.own_class_index] = 0.0
         return probabilities
 
     def _curvature(self, probabilities: Floats) -> Floats:
@@ -263,7 +263,7 @@ class _DivergingLikelihood(Differences):
                 complements[likely_class] = np.where(p[likely_class] > 0.5, others, complements[likely_class])
             refresh_progress()
             information.add(z, (p * complements)[1:], p[1:], p[1:])
-        return information.whole()
+        return information.as_matrix()
 
     def gram(self, is_level: Mask) -> Floats:
         """Sum of dd' over the level differences d."""
@@ -282,7 +282,7 @@ class _DivergingLikelihood(Differences):
         size = (k - 1) * p1
         return np.ascontiguousarray(blocks[1:, :, 1:]).reshape(size, size)
 
-    def solved(self, information: Floats, score: Floats) -> Floats:
+    def newton_step(self, information: Floats, score: Floats) -> Floats:
         """Newton's step (p + 1, K), with a small ridge."""
         ridge = RELATIVE_RIDGE * float(np.trace(information)) / len(information)
         diagonal_index = np.arange(len(information))
@@ -290,11 +290,13 @@ class _DivergingLikelihood(Differences):
             ridged = information.copy()
             ridged[diagonal_index, diagonal_index] += ridge
             try:
-                return self.wide(cho_solve(cho_factor(ridged, overwrite_a=True), score.T.ravel()))
+                return self.to_matrix(cho_solve(cho_factor(ridged, overwrite_a=True), score.T.ravel()))
             except LinAlgError:
                 ridge *= 10
 
-    def overlap(self, information: Floats, decrement: float, is_level: Mask, *, spans_all: bool) -> bool:
+    def proves_overlap(
+        self, information: Floats, decrement: float, is_level: Mask, *, spans_all: bool
+    ) -> bool:
         """Return whether the decrement proves that the level differences overlap.
 
         Parameters
@@ -320,7 +322,7 @@ class _DivergingLikelihood(Differences):
             return False
         return True
 
-    def direction(self, coef: Floats, step: Floats, is_level: Mask) -> Floats | None:
+    def find_direction(self, coef: Floats, step: Floats, is_level: Mask) -> Floats | None:
         """Find a direction that increases some level difference and decreases none.
 
         Parameters
@@ -338,8 +340,8 @@ class _DivergingLikelihood(Differences):
             scaled = candidate / (np.abs(candidate).max() or 1.0)
             if self.is_recession(scaled, is_level, strictly=True):
                 return np.asarray(scaled)
-        differences = self.gaps(coef)
-        growth = self.gaps(step)
+        differences = self.own_minus_others(coef)
+        growth = self.own_minus_others(step)
         diverges = is_level & (
             (differences > MAX_LEVEL_LOG_ODDS)
             | ((differences > MIN_DIVERGING_LOG_ODDS) & (growth > MIN_DIVERGING_GROWTH))
@@ -354,7 +356,7 @@ class _DivergingLikelihood(Differences):
                 return None
             if self.is_recession(level_coef, is_level):
                 return level_coef
-            returns = diverges & (self.gaps(level_coef) <= 0)
+            returns = diverges & (self.own_minus_others(level_coef) <= 0)
             if not returns.any():
                 return None
             gram_matrix += self.gram(returns)
@@ -363,11 +365,12 @@ class _DivergingLikelihood(Differences):
 
     def is_recession(self, direction: Floats, is_level: Mask, *, strictly: bool = False) -> bool:
         """Return whether some level difference increases and none decreases; with `strictly` all increase."""
-        level_differences = self.gaps(direction)[is_level]
+        level_differences = self.own_minus_others(direction)[is_level]
         return bool(
-            level_differences.min() > SLACK
+            level_differences.min() > DIFFERENCE_TOLERANCE
             if strictly
-            else level_differences.min() >= -SLACK and level_differences.max() > 1e3 * SLACK
+            else level_differences.min() >= -DIFFERENCE_TOLERANCE
+            and level_differences.max() > 1e3 * DIFFERENCE_TOLERANCE
         )
 
     def nearest_level(self, coef: Floats, gram_matrix: Floats) -> Floats | None:
@@ -388,9 +391,9 @@ class _DivergingLikelihood(Differences):
                 return None
             if np.abs(values - previous).max() <= 1e-12 * largest:
                 break
-        return self.wide(values / largest)
+        return self.to_matrix(values / largest)
 
-    def combined(self, recession: Floats, direction: Floats, is_level: Mask) -> Floats | None:
+    def add_direction(self, recession: Floats, direction: Floats, is_level: Mask) -> Floats | None:
         """Add a direction to the current one as far as no earlier increase is lost.
 
         Parameters
@@ -405,16 +408,19 @@ class _DivergingLikelihood(Differences):
         """
         if not recession.any():
             return direction
-        earlier_differences = self.gaps(recession)
-        added_differences = self.gaps(direction)
+        earlier_differences = self.own_minus_others(recession)
+        added_differences = self.own_minus_others(direction)
         has_risen = self.others & ~is_level
         falls = has_risen & (added_differences < 0)
         fraction = float(np.min(0.5 * earlier_differences[falls] / -added_differences[falls], initial=1.0))
         coef = recession + fraction * direction
         coef = coef / np.abs(coef).max()
-        differences = self.gaps(coef)
-        is_valid = differences[has_risen].min() > SLACK and differences[self.others].min() >= -SLACK
-        return coef if is_valid and (differences[is_level] > SLACK).any() else None
+        differences = self.own_minus_others(coef)
+        is_valid = (
+            differences[has_risen].min() > DIFFERENCE_TOLERANCE
+            and differences[self.others].min() >= -DIFFERENCE_TOLERANCE
+        )
+        return coef if is_valid and (differences[is_level] > DIFFERENCE_TOLERANCE).any() else None
 
 
 COLLINEAR_TOLERANCE = 1e-10
@@ -436,7 +442,7 @@ class ScaledRows(NamedTuple):
     size: Floats
 
 
-def evened_rows(x: Floats) -> ScaledRows:
+def scale_rows(x: Floats) -> ScaledRows:
     """Scale rows to a common size; see the module docstring.
 
     Parameters
@@ -491,7 +497,7 @@ class Separation:
 
     Attributes
     ----------
-    kind : {"complete", "quasi", "overlap"}
+    separation_type : {"complete", "quasi", "overlap"}
     coef : (p + 1, K) float
         Separating linear functions in the coordinates of the rows; zeros if classes overlap.
     margin : float
@@ -503,14 +509,14 @@ class Separation:
         differences cancel: at least one; zero for the own class.
     """
 
-    kind: Literal["complete", "quasi", "overlap"]
+    separation_type: Literal["complete", "quasi", "overlap"]
     coef: Floats
     margin: float
     on_plane: Codes
     weights: Floats | None = None
 
 
-def separation(
+def decide_separation(
     columns: Floats,
     codes: Codes,
     n_classes: int,
@@ -564,9 +570,14 @@ def separation(
             (cancelling_weights / cancelling_weights[is_level].min()).T,
         )
     if not is_level.any():
-        return Separation("complete", coef, program.least(coef), np.zeros(0, dtype=np.intp))
+        return Separation("complete", coef, program.min_lead(coef), np.zeros(0, dtype=np.intp))
     if coef.any():
-        return Separation("quasi", coef, 0.0, np.flatnonzero((program.gaps(coef) <= SLACK).all(axis=0)))
+        return Separation(
+            "quasi",
+            coef,
+            0.0,
+            np.flatnonzero((program.own_minus_others(coef) <= DIFFERENCE_TOLERANCE).all(axis=0)),
+        )
     try:
         return _decide_by_programs(program)
     except _TimeLimitExceeded:
@@ -579,7 +590,7 @@ def _decide_by_programs(program: _SeparationProgram) -> Separation:
     """Compute the certificate by linear programming."""
     complete = program.margin()
     if complete is None:
-        coef, is_level, weights = program.total()
+        coef, is_level, weights = program.maximal_separation()
         if weights is not None:
             return Separation("overlap", coef, 0.0, np.arange(len(program.codes)), weights)
         complete = program.narrow_margin()
@@ -622,9 +633,9 @@ class _SeparationProgram(Differences):
                 self.is_used[:, sampled] = True
         else:
             max_index = min(GUESSED_DIFFERENCES_PER_COEFFICIENT * self.size, len(codes) * (n_classes - 1)) - 1
-            self.is_used.ravel()[np.argpartition(self.leads(guess).ravel(), max_index)[: max_index + 1]] = (
-                True
-            )
+            self.is_used.ravel()[
+                np.argpartition(self.leads_over_others(guess).ravel(), max_index)[: max_index + 1]
+            ] = True
         self.is_used &= self.others
         self._differences: Floats | None = None
 
@@ -641,7 +652,7 @@ class _SeparationProgram(Differences):
         return self._differences
 
     def _coef(self, solution: Floats) -> Floats:
-        return self.wide(solution[: self.size])
+        return self.to_matrix(solution[: self.size])
 
     def _add_violated(self, differences: Floats, threshold: float) -> bool:
         """Add the smallest differences below `threshold` to those in use; return whether any was added."""
@@ -656,9 +667,9 @@ class _SeparationProgram(Differences):
         self._differences = None
         return True
 
-    def least(self, coef: Floats) -> float:
+    def min_lead(self, coef: Floats) -> float:
         """Smallest difference between the own class of a row and another class."""
-        return float(self.leads(coef).min())
+        return float(self.leads_over_others(coef).min())
 
     def margin(self) -> tuple[Floats, float] | None:
         """Coefficients with the largest margin over all rows, and the margin; None if it is zero."""
@@ -669,19 +680,19 @@ class _SeparationProgram(Differences):
             solution, _ = _solve_program(
                 cost, with_margin, [(-1.0, 1.0)] * self.size + [(0.0, None)], self.seconds
             )
-            if solution[-1] <= SLACK:
+            if solution[-1] <= DIFFERENCE_TOLERANCE:
                 return None
             coef = self._coef(solution)
-            all_differences = self.gaps(coef)
-            if not self._add_violated(all_differences, float(solution[-1]) - SLACK):
-                min_difference = self.least(coef)
+            all_differences = self.own_minus_others(coef)
+            if not self._add_violated(all_differences, float(solution[-1]) - DIFFERENCE_TOLERANCE):
+                min_difference = self.min_lead(coef)
                 return (coef, min_difference) if min_difference > 0 else None
 
     def narrow_margin(self) -> tuple[Floats, float] | None:
         """Coefficients and margin from the shortest vector in the hull, for a margin below the tolerance."""
 
         def lowest_difference(direction: Floats) -> tuple[tuple[int, int], Floats]:
-            leads = self.leads(self._coef(direction))
+            leads = self.leads_over_others(self._coef(direction))
             k, i = (int(index) for index in np.unravel_index(np.argmin(leads), leads.shape))
             difference = np.zeros((self.n_classes, len(self.columns)))
             difference[self.codes[i]], difference[k] = self.columns[:, i], -self.columns[:, i]
@@ -692,11 +703,11 @@ class _SeparationProgram(Differences):
         if not max_coef > 0:
             return None
         coef /= max_coef
-        min_difference = self.least(coef)
+        min_difference = self.min_lead(coef)
         size = np.sqrt((coef**2).sum() * (self.columns**2).sum(axis=0).max())
         return (coef, min_difference) if min_difference > MARGIN_TOLERANCE * size else None
 
-    def total(self) -> tuple[Floats, Mask, Floats | None]:
+    def maximal_separation(self) -> tuple[Floats, Mask, Floats | None]:
         """Coefficients under which a maximal set of differences is positive.
 
         Programs are repeated and their solutions added, because one may increase differences that another
@@ -716,13 +727,13 @@ class _SeparationProgram(Differences):
         total_coef = np.zeros((len(self.columns), self.n_classes))
         while True:
             coef, multipliers = self._maximize_level_sum(is_level)
-            lifted_differences = self.gaps(coef)
+            lifted_differences = self.own_minus_others(coef)
             has_risen = is_level & (
                 lifted_differences
                 > (
                     MIN_CLEAR_INCREASE
                     if (is_level & (lifted_differences > MIN_CLEAR_INCREASE)).any() or total_coef.any()
-                    else SLACK
+                    else DIFFERENCE_TOLERANCE
                 )
             )
             if not has_risen.any():
@@ -733,20 +744,20 @@ class _SeparationProgram(Differences):
             return total_coef / np.abs(total_coef).max(), is_level, None
         weights = np.ones(is_level.shape)
         weights[self.is_used] += multipliers
-        weights[self.at] = 0.0
+        weights[self.own_class_index] = 0.0
         return total_coef, is_level, weights.T
 
     def _maximize_level_sum(self, is_level: Mask) -> tuple[Floats, Floats]:
         """Coefficients that maximize the sum of the level differences, and the multipliers."""
         class_counts = -is_level.astype(np.float64)
-        class_counts[self.at] += is_level.sum(axis=0)
+        class_counts[self.own_class_index] += is_level.sum(axis=0)
         cost = -(class_counts @ self.columns.T)[1:].ravel()
         while True:
             solution, multipliers = _solve_program(
                 cost, self.differences, [(-1.0, 1.0)] * self.size, self.seconds
             )
             coef = self._coef(solution)
-            if not self._add_violated(self.gaps(coef), -SLACK):
+            if not self._add_violated(self.own_minus_others(coef), -DIFFERENCE_TOLERANCE):
                 return coef, multipliers
 
 
@@ -809,7 +820,7 @@ class ProgramRows(NamedTuple):
         return matrix
 
 
-def standard(x: Floats) -> ProgramRows:
+def standardize_rows(x: Floats) -> ProgramRows:
     """Coordinates of rows (n, p) with mean zero and unit variance, without collinear and constant columns."""
     n, p = x.shape
     centred = x - x.mean(axis=0)

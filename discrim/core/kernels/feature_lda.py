@@ -50,12 +50,12 @@ from discrim.core.kernels.kernel_lda import (
     restore_expansion,
 )
 from discrim.core.kernels.kernel_ridge import MIN_ONE_MINUS_LEVERAGE, KernelRows
-from discrim.core.kernels.kernels import Coordinates, Kernel, Standard
+from discrim.core.kernels.kernels import Coordinates, Kernel, Standardization
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory, slices
+from discrim.core.numerics.arrays import Codes, Floats, check_memory, slices
 from discrim.core.regression.indicator import FlexibleFit
 from discrim.core.rules.calibration import Calibrator
-from discrim.core.rules.leave_one_out import LeftOut, leave_lone_to_refits
+from discrim.core.rules.leave_one_out import LeaveOneOutScorer, mark_lone_rows_for_refit
 from discrim.errors import DataError
 
 FIRST_RIDGE_POWER = -2
@@ -95,12 +95,12 @@ class FeatureSums:
         return float(self.counts.sum())
 
     @property
-    def size(self) -> float:
+    def mean_squared_distance(self) -> float:
         """Mean squared distance of the rows from their mean."""
         return float(np.trace(self.scatter)) / self.total
 
     @staticmethod
-    def of(moments: ClassMoments) -> FeatureSums:
+    def from_moments(moments: ClassMoments) -> FeatureSums:
         """Convert pooled class moments of the features."""
         total_moments = moments.as_one()
         unit = 1 / total_moments.scale
@@ -197,7 +197,7 @@ def fit_feature_ridge(sums: FeatureSums, ridge: float) -> FeatureRidge:
     return FeatureRidge(ridge, coef, proportions - sums.mean @ coef, sums.mean, root, total, loss, df)
 
 
-class RidgeTried(NamedTuple):
+class RidgeCandidate(NamedTuple):
     """Candidate ridge with its loss.
 
     Attributes
@@ -216,7 +216,7 @@ class RidgeTried(NamedTuple):
 
 def choose_feature_ridge(
     sums: FeatureSums, progress: Callable[[float], object]
-) -> tuple[FeatureRidge, list[RidgeTried]]:
+) -> tuple[FeatureRidge, list[RidgeCandidate]]:
     """Choose the ridge with the smallest loss.
 
     Parameters
@@ -231,19 +231,19 @@ def choose_feature_ridge(
     candidates : list of RidgeTried
         All candidates, in increasing order.
     """
-    if not sums.size > 0:
+    if not sums.mean_squared_distance > 0:
         raise CoreDataError("equal_features")
     max_power = int(np.ceil(np.log2(sums.total))) + 1
-    candidates: dict[int, RidgeTried] = {}
+    candidates: dict[int, RidgeCandidate] = {}
 
     def loss(power: int) -> float:
         """Evaluate the ridge `size * 2**power`, once; infinite if it is too small."""
         if power not in candidates:
             try:
-                fit = fit_feature_ridge(sums, sums.size * 2.0**power)
-                candidates[power] = RidgeTried(fit.ridge, fit.loss, fit.df)
+                fit = fit_feature_ridge(sums, sums.mean_squared_distance * 2.0**power)
+                candidates[power] = RidgeCandidate(fit.ridge, fit.loss, fit.df)
             except DataError:
-                candidates[power] = RidgeTried(sums.size * 2.0**power, np.inf, np.nan)
+                candidates[power] = RidgeCandidate(sums.mean_squared_distance * 2.0**power, np.inf, np.nan)
             progress(1)
         return candidates[power].loss
 
@@ -254,14 +254,14 @@ def choose_feature_ridge(
                 best_power + sign * step
             ) < loss(best_power):
                 best_power += sign * step
-    return fit_feature_ridge(sums, sums.size * 2.0**best_power), [
+    return fit_feature_ridge(sums, sums.mean_squared_distance * 2.0**best_power), [
         candidates[power] for power in sorted(candidates)
     ]
 
 
 def refuse_many_features(count: int) -> None:
     """Raise a DataError if the cross-products of so many features would exceed the memory."""
-    refuse_beyond_memory(
+    check_memory(
         1.0 * N_MATRICES * count**2,
         f"The products of {count:,} features with each other",
         "Use fewer features",
@@ -287,7 +287,7 @@ class FeatureIndicators:
         """Return the fitted indicators (m, K) of rows x (m, p); NaN for rows with missing values."""
         fitted = np.full((len(x), len(self.regression.intercept)), np.nan)
         complete_rows = np.flatnonzero(~np.isnan(x).any(axis=1))
-        for chunk in slices(len(complete_rows), self.features.step):
+        for chunk in slices(len(complete_rows), self.features.rows_per_block):
             fitted[complete_rows[chunk]] = self.regression.fitted(self.features(x[complete_rows[chunk]]))
         return fitted
 
@@ -302,7 +302,7 @@ class FeatureLDAFit(ScoredIndicators):
         Moments of the columns.
     prior : (K,) float
     estimated_prior : bool
-    kind : {"landmarks", "random"}
+    feature_type : {"landmarks", "random"}
         Kind of features.
     scale : str
         Kind of coordinates of numeric columns.
@@ -322,7 +322,7 @@ class FeatureLDAFit(ScoredIndicators):
     moments: ClassMoments
     prior: Floats
     estimated_prior: bool
-    kind: str
+    feature_type: str
     scale: str
     indicators: FeatureIndicators
     products: Floats
@@ -345,21 +345,21 @@ class FeatureLDAFit(ScoredIndicators):
     def features(self) -> FeatureState:
         """Arrays from which the features can be restored."""
         mapping = self.indicators.features.mapping
-        points: Floats = getattr(mapping, "points" if self.kind == "landmarks" else "directions")
-        return FeatureState(self.kind, points, self.products)
+        points: Floats = getattr(mapping, "points" if self.feature_type == "landmarks" else "directions")
+        return FeatureState(self.feature_type, points, self.products)
 
     @property
     def state(self) -> KernelState:
         """Arrays and options from which the fit can be restored, in addition to the features."""
         regression = self.indicators.regression
-        return KernelState.of(self, self.sample, regression.coef, regression.intercept)
+        return KernelState.from_fit(self, self.sample, regression.coef, regression.intercept)
 
     def of_classes(self, keep: Codes) -> FeatureLDAFit:
         """Restrict the map to posteriors, which refits keep fixed, to some classes (C,)."""
         calibrator = None if self.calibrator is None else self.calibrator.of_classes(keep)
         return replace(self, calibrator=calibrator)
 
-    def left_out(self, log_prior: Floats) -> LeftOut:
+    def left_out(self, log_prior: Floats) -> LeaveOneOutScorer:
         """Return a function that computes leave-one-out scores of rows, with fixed features.
 
         Parameters
@@ -373,7 +373,7 @@ class FeatureLDAFit(ScoredIndicators):
         shift = self.shift(log_prior)
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-            y, residuals, one_minus_leverages = left_out_parts(self.indicators, x, codes, weights)
+            y, residuals, one_minus_leverages = residuals_and_leverages(self.indicators, x, codes, weights)
             counts = self.moments.counts
             if self.calibrator is not None:
                 row_scores = self.calibrator.scores(y - residuals / one_minus_leverages[:, None]) + shift
@@ -381,7 +381,7 @@ class FeatureLDAFit(ScoredIndicators):
                 row_scores = log_prior + left_out_normal_scores(
                     self.products, counts, (y, residuals, one_minus_leverages, weights), self.ncomp
                 )
-            return leave_lone_to_refits(row_scores, counts[codes], weights)
+            return mark_lone_rows_for_refit(row_scores, counts[codes], weights)
 
         return scores
 
@@ -392,20 +392,20 @@ class FeatureState:
 
     Attributes
     ----------
-    kind : {"landmarks", "random"}
+    feature_type : {"landmarks", "random"}
         Kind of features.
-    places : (m, q) float
+    points : (m, q) float
         Landmarks, or random directions.
     products : (K, K) float
         Products of indicators and fitted indicators.
     """
 
-    kind: str
-    places: Floats
+    feature_type: str
+    points: Floats
     products: Floats
 
 
-def kernel_lda_of_state(
+def restore_kernel_lda(
     moments: ClassMoments,
     prior: Floats,
     *,
@@ -441,13 +441,15 @@ def kernel_lda_of_state(
         return restore_expansion(moments, prior, state, estimated_prior=estimated_prior, ncomp=ncomp)
     sample = state.sample(moments.n_classes, moments.n_columns)
     kernel = state.kernel
-    coordinate_map = Located(sample.standard, state.coordinates(), kernel.name)
-    if features.kind == "landmarks":
-        mapping = FeatureMap(coordinate_map, independent_landmarks(kernel.matrix, features.places))
-    elif features.kind == "random":
-        mapping = FeatureMap(coordinate_map, features_from_directions(law_of(kernel.name), features.places))
+    coordinate_map = CoordinateMap(sample.standard, state.coordinates(), kernel.name)
+    if features.feature_type == "landmarks":
+        mapping = FeatureMap(coordinate_map, independent_landmarks(kernel.matrix, features.points))
+    elif features.feature_type == "random":
+        mapping = FeatureMap(
+            coordinate_map, features_from_directions(direction_distribution(kernel.name), features.points)
+        )
     else:
-        raise InvalidStateError(f"its features are {features.kind!r}")
+        raise InvalidStateError(f"its features are {features.feature_type!r}")
     products = features.products
     if len(state.coef) != mapping.width or products.shape != (moments.n_classes,) * 2:
         raise InvalidStateError(
@@ -460,12 +462,21 @@ def kernel_lda_of_state(
     flexible = optimal_scoring(
         indicators, products, moments, prior, ncomp=ncomp, estimated_prior=estimated_prior
     )
-    fields = features.kind, state.scale, indicators, products, sample, flexible, state.calibrator, ncomp
+    fields = (
+        features.feature_type,
+        state.scale,
+        indicators,
+        products,
+        sample,
+        flexible,
+        state.calibrator,
+        ncomp,
+    )
     return FeatureLDAFit(moments, prior, estimated_prior, *fields)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Located:
+class CoordinateMap:
     """Map from rows to the coordinates of a kernel.
 
     Attributes
@@ -476,16 +487,16 @@ class Located:
         Name of the kernel.
     """
 
-    standard: Standard
+    standard: Standardization
     coordinates: Coordinates
     kernel: str
 
     def __call__(self, x: Floats) -> Floats:
         """Return the coordinates (m, q) of rows x (m, p)."""
-        return self.coordinates.of(self.standard.of(x), self.kernel)
+        return self.coordinates.transform(self.standard.standardize(x), self.kernel)
 
 
-def left_out_parts(
+def residuals_and_leverages(
     indicators: FeatureIndicators, x: Floats, codes: Codes, weights: Floats | None
 ) -> tuple[Floats, Floats, Floats]:
     """Compute residuals and leverages of rows of the fit.
@@ -509,7 +520,7 @@ def left_out_parts(
     residuals = np.empty_like(y)
     one_minus_leverages = np.empty(len(x))
     left_out_weights = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
-    for chunk in slices(len(x), indicators.features.step):
+    for chunk in slices(len(x), indicators.features.rows_per_block):
         features = indicators.features(x[chunk])
         residuals[chunk] = y[chunk] - regression.fitted(features)
         one_minus_chunk = 1 - left_out_weights[chunk] * regression.leverages(features)
@@ -519,7 +530,7 @@ def left_out_parts(
     return y, residuals, one_minus_leverages
 
 
-def law_of(kernel: str) -> DirectionDistribution:
+def direction_distribution(kernel: str) -> DirectionDistribution:
     """Name of the distribution of random directions for a kernel; raise a DataError if there is none."""
     distribution = DISTRIBUTION_BY_KERNEL.get(kernel)
     if distribution is None:
@@ -535,13 +546,13 @@ DISTRIBUTION_BY_KERNEL: dict[str, DirectionDistribution] = {
 """Kernels with random features, and the distributions of their directions."""
 
 
-def feature_lda(
+def fit_feature_lda(
     indicators: FeatureIndicators,
     sums: FeatureSums,
     moments: ClassMoments,
     prior: Floats,
     *,
-    kind: str,
+    feature_type: str,
     scale: str,
     sample: KernelRows,
     ncomp: int | None = None,
@@ -583,7 +594,7 @@ def feature_lda(
         moments,
         prior,
         estimated_prior,
-        kind,
+        feature_type,
         scale,
         indicators,
         products,

@@ -48,7 +48,7 @@ from scipy.linalg import blas, lapack, solve_triangular
 
 from discrim.core.errors import CoreDataError, InvalidStateError
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
-from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory, slices
+from discrim.core.numerics.arrays import Codes, Floats, check_memory, slices
 from discrim.core.numerics.map_reduce import is_local, map_reduce
 
 T = TypeVar("T")
@@ -171,7 +171,7 @@ class RandomHinges:
         return features.T
 
 
-def landmarks(kernel: Kernel, points: Floats) -> Landmarks:
+def make_landmarks(kernel: Kernel, points: Floats) -> Landmarks:
     """Create the feature map of landmarks, without those in the span of others.
 
     Parameters
@@ -197,7 +197,7 @@ def landmarks(kernel: Kernel, points: Floats) -> Landmarks:
     >>> (f @ f.T).round(12).tolist()
     [[25.0]]
     """
-    refuse_beyond_memory(
+    check_memory(
         3.0 * len(points) ** 2, f"The kernel between {len(points):,} landmarks", "Use fewer landmarks"
     )
     landmark_kernels = np.asarray(kernel(points, points), dtype=np.float64)
@@ -234,7 +234,7 @@ def independent_landmarks(kernel: Kernel, points: Floats) -> Landmarks:
     return Landmarks(kernel, points, root)
 
 
-def drawn_landmarks(kernel: Kernel, x: Floats, count: int, seed: int = 0) -> Codes:
+def draw_landmarks(kernel: Kernel, x: Floats, count: int, seed: int = 0) -> Codes:
     """Draw landmarks from rows by randomly pivoted Cholesky.
 
     Parameters
@@ -254,7 +254,7 @@ def drawn_landmarks(kernel: Kernel, x: Floats, count: int, seed: int = 0) -> Cod
     n_drawn = 0
     if n <= count:
         return np.arange(n)
-    refuse_beyond_memory(
+    check_memory(
         1.0 * n * count, f"The kernel between {n:,} rows and {count:,} landmarks", "Use fewer landmarks"
     )
     rng = np.random.default_rng(seed)
@@ -405,7 +405,7 @@ class FeatureMap:
         return self.mapping.width
 
     @property
-    def step(self) -> int:
+    def rows_per_block(self) -> int:
         """Number of rows per block."""
         return max(MAX_FEATURE_VALUES // max(self.width, 1), 64)
 
@@ -429,7 +429,7 @@ class FeatureRows:
 
     def __iter__(self) -> Iterator[RowBlock]:
         for x, codes, weights in self.rows:
-            for chunk in slices(len(x), self.features.step):
+            for chunk in slices(len(x), self.features.rows_per_block):
                 chunk_weights = None if weights is None else weights[chunk]
                 yield self.features(x[chunk]), codes[chunk], chunk_weights
 

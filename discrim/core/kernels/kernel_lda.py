@@ -30,21 +30,21 @@ import numpy as np
 
 from discrim.core.covariance.covariance import EPS
 from discrim.core.errors import CoreDataError, InvalidStateError
-from discrim.core.kernels.kernel_ridge import Chosen, KernelRows, compute_influence, residuals_from_coef
+from discrim.core.kernels.kernel_ridge import ChosenKernel, KernelRows, compute_influence, residuals_from_coef
 from discrim.core.kernels.kernels import (
     KERNEL_NAMES,
     Coordinates,
     Kernel,
     ScaleName,
-    Standard,
+    Standardization,
     fit_coordinates,
 )
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.regression.indicator import FlexibleFit, fit_flexible, starting_scores
 from discrim.core.rules.calibration import Calibrator, fit_calibrator
-from discrim.core.rules.leave_one_out import leave_lone_to_refits
-from discrim.core.rules.rules import CalibratedRule, NoLikelihood, Rule, logs_of_prior, refuse_method
+from discrim.core.rules.leave_one_out import mark_lone_rows_for_refit
+from discrim.core.rules.rules import CalibratedRule, NoLikelihood, Rule, log_of_prior, refuse_method
 
 MAX_SQUARED_CORRELATION = 1.0 - 1e-12
 """Upper limit of squared canonical correlations; with a ridge they are below one."""
@@ -68,7 +68,7 @@ class KernelExpansion:
     intercept : (r,) float
     """
 
-    standard: Standard
+    standard: Standardization
     kernel: Kernel
     coordinates: Coordinates
     points: Floats
@@ -79,7 +79,7 @@ class KernelExpansion:
         """Return the values (m, r) for rows x (m, p); NaN for rows with missing values."""
         values = np.full((len(x), len(self.intercept)), np.nan)
         complete_rows = np.flatnonzero(~np.isnan(x).any(axis=1))
-        z = self.coordinates.of(self.standard.of(x[complete_rows]), self.kernel.name)
+        z = self.coordinates.transform(self.standard.standardize(x[complete_rows]), self.kernel.name)
         values[complete_rows] = self.kernel.products(z, self.points, self.coef) + self.intercept
         return values
 
@@ -146,7 +146,7 @@ class ScoredIndicators(NoLikelihood):
     @property
     def every_value(self) -> Floats:
         """Squared canonical correlations (K - 1,) of all axes."""
-        return self.flexible.every_value
+        return self.flexible.all_values
 
     @property
     def scores(self) -> Floats:
@@ -171,7 +171,7 @@ class ScoredIndicators(NoLikelihood):
 
     def shift(self, log_prior: Floats) -> Floats:
         """Difference (K,) between the log prior and the log class proportions."""
-        return np.asarray(log_prior - logs_of_prior(self.moments.counts / self.moments.total))
+        return np.asarray(log_prior - log_of_prior(self.moments.counts / self.moments.total))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -192,7 +192,7 @@ class KernelLDAFit(ScoredIndicators):
         Fitted indicators (m, K) of the classes.
     flexible : FlexibleFit
         Optimal scoring by the fitted indicators.
-    left : (n,) float or None
+    one_minus_leverages : (n,) float or None
         One less the leverage of the weight that is left out of each row; None for a loaded fit.
     calibrator : Calibrator or None
         Maps fitted indicators to log posteriors under the class proportions; None for normal classes.
@@ -208,18 +208,18 @@ class KernelLDAFit(ScoredIndicators):
     ridge: float
     indicators: KernelExpansion
     flexible: FlexibleFit
-    left: Floats | None
+    one_minus_leverages: Floats | None
     calibrator: Calibrator | None
     ncomp: int | None
 
-    kind: ClassVar[str] = ""
+    feature_type: ClassVar[str] = ""
     components: ClassVar[None] = None
     features: ClassVar[None] = None
 
     @property
     def state(self) -> KernelState:
         """Arrays and options from which the fit can be restored."""
-        return KernelState.of(self, self.rows, self.indicators.coef, self.indicators.intercept)
+        return KernelState.from_fit(self, self.rows, self.indicators.coef, self.indicators.intercept)
 
     def left_out(self, log_prior: Floats) -> Floats:
         """Leave-one-out scores (n, K) of the rows."""
@@ -230,9 +230,9 @@ class KernelLDAFit(ScoredIndicators):
         else:
             scores = self._left_out_normal(log_prior, fitted)
         # Without the only row of a class, the fit has one class less.
-        return leave_lone_to_refits(scores, self.rows.y @ self.moments.counts, self.rows.weights)
+        return mark_lone_rows_for_refit(scores, self.rows.y @ self.moments.counts, self.rows.weights)
 
-    def left_out_elsewhere(self, log_prior: Floats) -> Callable[[Floats], Floats]:
+    def left_out_modified(self, log_prior: Floats) -> Callable[[Floats], Floats]:
         """Return a function that scores modified rows by leave-one-out fits.
 
         Row i is the original row or one with other values; the fit is the one without the original row i. Its
@@ -259,19 +259,21 @@ class KernelLDAFit(ScoredIndicators):
 
         def scores(u: Floats) -> Floats:
             """Return the scores (n, K) of modified rows u (n, p)."""
-            z = expansion.coordinates.of(u, kernel.name)
+            z = expansion.coordinates.transform(u, kernel.name)
             fitted = np.empty_like(scaled_residuals)
             for chunk in slices(len(u), max(MAX_BLOCK_VALUES // len(points), 1)):
                 kernels = kernel.matrix(z[chunk], points)
                 fitted[chunk] = kernels @ expansion.coef + expansion.intercept
-                fitted[chunk] -= influence_of_rows.of_rows(kernels, chunk)[:, None] * scaled_residuals[chunk]
+                fitted[chunk] -= (
+                    influence_of_rows.own_influence(kernels, chunk)[:, None] * scaled_residuals[chunk]
+                )
             if self.calibrator is not None:
                 return self.calibrator.scores(fitted) + self.shift(log_prior)
             return self._left_out_normal(log_prior, fitted)
 
         return scores
 
-    def predicted(self) -> Floats:
+    def predicted_fractions(self) -> Floats:
         """Fractions (r,) of the variance of the class scores, kept fixed, that leave-one-out fits predict."""
         left_out_residuals = (
             residuals_from_coef(self.indicators.coef, self.rows.weights, self.ridge)
@@ -302,9 +304,9 @@ class KernelLDAFit(ScoredIndicators):
 
     def _require_leverages(self) -> Floats:
         """Return `left`; raise a DataError if the fit was loaded from a file."""
-        if self.left is None:
+        if self.one_minus_leverages is None:
             raise CoreDataError("no_rows_of_file")
-        return self.left
+        return self.one_minus_leverages
 
 
 def class_products(sample: KernelRows, residuals: Floats) -> Floats:
@@ -401,7 +403,7 @@ def _normal_scores(products: Floats, counts: Floats, fitted: Floats, ncomp: int 
 
 
 def fit_kernel_lda(
-    chosen: Chosen,
+    chosen: ChosenKernel,
     sample: KernelRows,
     moments: ClassMoments,
     prior: Floats,
@@ -441,8 +443,8 @@ def fit_kernel_lda(
         fitted = sample.y - fit.left_out_residuals()
         calibrator = fit_calibrator(fitted, sample.codes, sample.weights, "vector")
     return KernelLDAFit(
-        moments, prior, estimated_prior, sample, chosen.scale, chosen.ridge, indicators, flexible, fit.left,
-        calibrator, ncomp,
+        moments, prior, estimated_prior, sample, chosen.scale, chosen.ridge, indicators, flexible,
+        fit.one_minus_leverages, calibrator, ncomp,
     )  # fmt: skip
 
 
@@ -527,7 +529,7 @@ class KernelState:
     kernel: Kernel
     scale: str
     ridge: float
-    standard: Standard
+    standard: Standardization
     u: Floats
     codes: Codes
     weights: Floats | None
@@ -537,7 +539,7 @@ class KernelState:
     calibrator: Calibrator | None
 
     @classmethod
-    def of(cls, fit: Any, sample: KernelRows, coef: Floats, intercept: Floats) -> KernelState:
+    def from_fit(cls, fit: Any, sample: KernelRows, coef: Floats, intercept: Floats) -> KernelState:
         """Collect the state of a fit.
 
         Parameters
@@ -559,7 +561,7 @@ class KernelState:
         kernel = self.kernel
         if kernel.name not in KERNEL_NAMES or self.scale not in get_args(ScaleName):
             raise InvalidStateError(f"its kernel is {kernel.name!r} on the scale {self.scale!r}")
-        if not (kernel.width > 0 and self.ridge > 0 and 1 <= kernel.degree <= MOST_DEGREE):
+        if not (kernel.width > 0 and self.ridge > 0 and 1 <= kernel.degree <= MAX_DEGREE):
             raise InvalidStateError("its width, ridge or degree is not positive")
         n = len(self.codes)
         if not ((self.codes >= 0) & (self.codes < n_classes)).all() or self.u.shape != (n, n_columns):
@@ -616,7 +618,7 @@ def restore_expansion(
     if not np.allclose(counts, moments.counts, rtol=1e-12):
         raise InvalidStateError("its rows do not match its class counts")
     coordinates = state.coordinates()
-    points = coordinates.of(sample.u, state.kernel.name)
+    points = coordinates.transform(sample.u, state.kernel.name)
     indicators = KernelExpansion(
         sample.standard, state.kernel, coordinates, points, state.coef, state.intercept
     )
@@ -662,5 +664,5 @@ largest accepted difference.
 """
 
 
-MOST_DEGREE = 10
+MAX_DEGREE = 10
 """Largest degree of a polynomial kernel."""

@@ -38,7 +38,7 @@ from discrim.core.kernels.kernels import (
     KERNELS_WITHOUT_WIDTH,
     Coordinates,
     Kernel,
-    Standard,
+    Standardization,
     fit_coordinates,
     fit_standardization,
     has_few_valued_column,
@@ -88,18 +88,18 @@ class RidgeFit:
         Coefficients of the kernels at the rows.
     intercept : (r,) float
     residuals : (n, r) float
-    left : (n,) float
+    one_minus_leverages : (n,) float
         One less the leverage of the weight that is left out of each row: the full weight, at most one unit.
     """
 
     coef: Floats
     intercept: Floats
     residuals: Floats
-    left: Floats
+    one_minus_leverages: Floats
 
     def left_out_residuals(self) -> Floats:
         """Leave-one-out residuals (n, r)."""
-        return np.asarray(self.residuals / self.left[:, None])
+        return np.asarray(self.residuals / self.one_minus_leverages[:, None])
 
 
 def root_weights(n: int, weights: Floats | None) -> Floats:
@@ -271,15 +271,15 @@ class KernelInfluence:
         Column i is the change of all coefficients per unit of the response of row i.
     means : (n,) float
         Weighted means of the columns of the kernel.
-    shares : (n,) float
+    weight_proportions : (n,) float
         Weights divided by their sum.
     """
 
     coef_changes: Floats
     means: Floats
-    shares: Floats
+    weight_proportions: Floats
 
-    def of_rows(self, kernels: Floats, rows: slice) -> Floats:
+    def own_influence(self, kernels: Floats, rows: slice) -> Floats:
         """Change of the fitted value of each row at a point per unit of the row's own response.
 
         Parameters
@@ -295,7 +295,7 @@ class KernelInfluence:
         """
         kernel_deviations = kernels - self.means
         kernel_deviations *= self.coef_changes[rows]
-        return np.asarray(kernel_deviations.sum(axis=1) + self.shares[rows])
+        return np.asarray(kernel_deviations.sum(axis=1) + self.weight_proportions[rows])
 
 
 def compute_influence(kernel: Floats, weights: Floats | None, ridge: float) -> KernelInfluence:
@@ -478,7 +478,7 @@ MAX_EXTRA_WIDTHS = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TriedKernel:
+class KernelCandidate:
     """Candidate kernel with its best ridge and its leave-one-out loss.
 
     Attributes
@@ -500,14 +500,14 @@ class TriedKernel:
     loss: float
     se: float
     squared: float
-    exact: bool
+    is_exact: bool
 
     @property
-    def order(self) -> tuple[float, float]:
+    def sort_key(self) -> tuple[float, float]:
         """Sort key: the loss, with ties broken by squared residuals."""
         return self.loss, self.squared
 
-    def improves_on(self, other: TriedKernel) -> bool:
+    def improves_on(self, other: KernelCandidate) -> bool:
         """Whether the loss is smaller than another by enough to continue the search."""
         if self.loss < (1 - MIN_RELATIVE_GAIN) * other.loss:
             return True
@@ -533,7 +533,7 @@ class KernelRows:
         Positions of the indicator columns of each factor.
     """
 
-    standard: Standard
+    standard: Standardization
     u: Floats
     codes: Codes
     weights: Floats | None
@@ -541,7 +541,7 @@ class KernelRows:
     factors: tuple[tuple[int, ...], ...] = ()
 
     @classmethod
-    def of(
+    def from_rows(
         cls, x: Floats, codes: Codes, weights: Floats | None, n_classes: int, factors: Sequence[Sequence[int]]
     ) -> KernelRows:
         """Standardize rows.
@@ -561,7 +561,7 @@ class KernelRows:
         """
         groups = tuple(tuple(group) for group in factors)
         standard = fit_standardization(x, weights)
-        return cls(standard, standard.of(x), codes, weights, np.eye(n_classes)[codes], groups)
+        return cls(standard, standard.standardize(x), codes, weights, np.eye(n_classes)[codes], groups)
 
     def losses(self, select: Select, residuals: Floats) -> Floats:
         """Leave-one-out losses of the rows.
@@ -587,9 +587,9 @@ class KernelRows:
         """Return the weighted mean of losses (n,)."""
         return float(np.average(losses, weights=self.weights))
 
-    def tried(
+    def evaluate(
         self, scale: str, kernel: Kernel, ridge: float, select: Select, residuals: Floats
-    ) -> TriedKernel:
+    ) -> KernelCandidate:
         """Evaluate a candidate.
 
         Parameters
@@ -609,7 +609,9 @@ class KernelRows:
         mean = self.mean(losses)
         total = len(losses) if self.weights is None else float(self.weights.sum())
         se = np.sqrt(self.mean((losses - mean) ** 2) / total)
-        return TriedKernel(scale, kernel, ridge, mean, float(se), self.mean((residuals**2).sum(axis=1)), True)
+        return KernelCandidate(
+            scale, kernel, ridge, mean, float(se), self.mean((residuals**2).sum(axis=1)), True
+        )
 
 
 def _log_losses(fitted: Floats, codes: Codes, weights: Floats | None) -> Floats:
@@ -669,7 +671,7 @@ def candidate_ridges(mean_diagonal: float, n: float) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Search:
+class SearchSpace:
     """Candidates of a search, and fixed parameters.
 
     Attributes
@@ -694,7 +696,7 @@ class Search:
     function: Callable[[Floats, Floats], Floats] | None = None
 
     @property
-    def chooses(self) -> bool:
+    def has_choice(self) -> bool:
         """Whether there is more than one candidate."""
         widths = any(self.has_width(name) for name in self.kernels) and self.width is None
         return widths or self.ridge is None or len(self.kernels) * len(self.scales) > 1
@@ -711,7 +713,7 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Chosen:
+class ChosenKernel:
     """Result of a search.
 
     Attributes
@@ -734,10 +736,12 @@ class Chosen:
     coordinates: Coordinates
     points: Floats
     fit: RidgeFit
-    tried: tuple[TriedKernel, ...] = ()
+    candidates: tuple[KernelCandidate, ...] = ()
 
 
-def choose(sample: KernelRows, search: Search, progress: Callable[[float], object] | None = None) -> Chosen:
+def choose_kernel(
+    sample: KernelRows, search: SearchSpace, progress: Callable[[float], object] | None = None
+) -> ChosenKernel:
     """Return the regression with the smallest leave-one-out loss, or fit the only candidate.
 
     The best ridge of each combination of kernel, scale and width is found from the eigenvectors of all rows
@@ -758,13 +762,13 @@ def choose(sample: KernelRows, search: Search, progress: Callable[[float], objec
     state = _KernelSearch(sample, search, progress or (lambda done: None))
     if search.function is not None:
         state.check_function()
-    if not search.chooses:
+    if not search.has_choice:
         scale = search.scales[0]
         name = search.kernels[0]
         kernel = search.kernel(name, search.width)
         ridge = 1.0 if search.ridge is None else search.ridge
-        return replace(state.fit_exactly(scale, kernel, ridge)[1], tried=())
-    return state.chosen()
+        return replace(state.fit_exactly(scale, kernel, ridge)[1], candidates=())
+    return state.run()
 
 
 class _KernelSearch:
@@ -778,7 +782,7 @@ class _KernelSearch:
         Called with 1 after each candidate.
     """
 
-    def __init__(self, sample: KernelRows, search: Search, progress: Callable[[float], object]) -> None:
+    def __init__(self, sample: KernelRows, search: SearchSpace, progress: Callable[[float], object]) -> None:
         self._sample = sample
         self._search = search
         self._progress = progress
@@ -786,7 +790,7 @@ class _KernelSearch:
         self._uses_all_rows = n <= MAX_EIGEN_ROWS
         order = np.random.default_rng(0).permutation(n)
         self._landmark_rows = np.sort(order[: MAX_EIGEN_ROWS if self._uses_all_rows else N_LANDMARKS])
-        self._candidates: list[TriedKernel] = []
+        self._candidates: list[KernelCandidate] = []
         self._points: dict[tuple[str, bool], Floats] = {}
         self._coordinates: dict[str, Coordinates] = {}
 
@@ -799,7 +803,7 @@ class _KernelSearch:
                 sample.u, sample.weights, scale, sample.factors, sample.standard.unit
             )
         if key not in self._points:
-            self._points[key] = self._coordinates[scale].of(self._sample.u, name)
+            self._points[key] = self._coordinates[scale].transform(self._sample.u, name)
         return self._points[key]
 
     def check_function(self) -> None:
@@ -807,7 +811,7 @@ class _KernelSearch:
         z = self.points(self._search.scales[0], self._search.kernels[0])
         check_semidefinite(self._search.kernel(self._search.kernels[0], None).matrix(z, z))
 
-    def fit_exactly(self, scale: str, kernel: Kernel, ridge: float) -> tuple[TriedKernel, Chosen]:
+    def fit_exactly(self, scale: str, kernel: Kernel, ridge: float) -> tuple[KernelCandidate, ChosenKernel]:
         """Fit and evaluate a candidate on all rows.
 
         If the ridge is searched, it is raised to the smallest supported one.
@@ -830,10 +834,10 @@ class _KernelSearch:
             ridge = max(ridge, min_ridge(matrix, sample.weights))
         fit = fit_ridge(matrix, sample.weights, sample.y, ridge)
         residuals = fit.left_out_residuals()
-        candidate = sample.tried(scale, kernel, ridge, self._search.select, residuals)
-        return candidate, Chosen(scale, kernel, ridge, self._coordinates[scale], z, fit)
+        candidate = sample.evaluate(scale, kernel, ridge, self._search.select, residuals)
+        return candidate, ChosenKernel(scale, kernel, ridge, self._coordinates[scale], z, fit)
 
-    def evaluate(self, scale: str, kernel: Kernel) -> TriedKernel:
+    def evaluate(self, scale: str, kernel: Kernel) -> KernelCandidate:
         """Find the best ridge of a kernel, from all rows or from landmarks, and record the candidate."""
         sample = self._sample
         search = self._search
@@ -856,7 +860,8 @@ class _KernelSearch:
             ridges = ridges[ridges >= 2 * MIN_RELATIVE_RIDGE * trace]
         candidates = [
             replace(
-                sample.tried(scale, kernel, float(ridge), search.select, residuals), exact=self._uses_all_rows
+                sample.evaluate(scale, kernel, float(ridge), search.select, residuals),
+                is_exact=self._uses_all_rows,
             )
             for ridge, residuals in zip(ridges, spectrum.left_out_residuals(ridges), strict=True)
         ]
@@ -865,7 +870,7 @@ class _KernelSearch:
         self._progress(1)
         return best
 
-    def choose_width(self, scale: str, name: str) -> TriedKernel:
+    def choose_width(self, scale: str, name: str) -> KernelCandidate:
         """Find the best width of a kernel on a scale."""
         search = self._search
         if not search.has_width(name) or search.width is not None:
@@ -886,7 +891,7 @@ class _KernelSearch:
             candidates.insert(0 if is_lowest else len(candidates), candidate)
         return smoothest(candidates[::-1])
 
-    def chosen(self) -> Chosen:
+    def run(self) -> ChosenKernel:
         """Search over all kernels, scales and widths."""
         search = self._search
         best_by_kernel = [
@@ -903,10 +908,10 @@ class _KernelSearch:
                 ]
                 best_candidate = smoothest([neighbours[0], best_candidate, neighbours[1]])
             _, chosen = self.fit_exactly(best_candidate.scale, best_candidate.kernel, best_candidate.ridge)
-            return replace(chosen, tried=tuple(self._candidates))
-        return self._second_stage(sorted(best_by_kernel, key=lambda candidate: candidate.order)[:2])
+            return replace(chosen, candidates=tuple(self._candidates))
+        return self._second_stage(sorted(best_by_kernel, key=lambda candidate: candidate.sort_key)[:2])
 
-    def _second_stage(self, finalists: list[TriedKernel]) -> Chosen:
+    def _second_stage(self, finalists: list[KernelCandidate]) -> ChosenKernel:
         """Run the second stage of a search.
 
         Compare the finalists on all rows, then vary the width and the ridge of the best one.
@@ -921,7 +926,7 @@ class _KernelSearch:
             candidate, candidate_fit = self._record_exact_fit(other.scale, other.kernel, other.ridge)
             best_candidate, best_fit = (
                 (candidate, candidate_fit)
-                if candidate.order < best_candidate.order
+                if candidate.sort_key < best_candidate.sort_key
                 else (best_candidate, best_fit)
             )
         widths = search.width is None and search.has_width(best_candidate.kernel.name)
@@ -946,9 +951,11 @@ class _KernelSearch:
                 best_fit = candidate_fit
                 # Continue in a direction that improved the loss.
                 steps.insert(0, (width, ridge))
-        return replace(best_fit, tried=tuple(self._candidates))
+        return replace(best_fit, candidates=tuple(self._candidates))
 
-    def _record_exact_fit(self, scale: str, kernel: Kernel, ridge: float) -> tuple[TriedKernel, Chosen]:
+    def _record_exact_fit(
+        self, scale: str, kernel: Kernel, ridge: float
+    ) -> tuple[KernelCandidate, ChosenKernel]:
         """Evaluate a candidate on all rows and record it."""
         evaluation = self.fit_exactly(scale, kernel, ridge)
         self._candidates.append(evaluation[0])
@@ -970,7 +977,7 @@ SEMIDEFINITE_TOLERANCE = 1e-8
 """Relative size of a negative eigenvalue that is attributed to rounding."""
 
 
-def smoothest(candidates: Sequence[TriedKernel]) -> TriedKernel:
+def smoothest(candidates: Sequence[KernelCandidate]) -> KernelCandidate:
     """Return the first candidate whose loss is the smallest up to rounding.
 
     Ties are broken by squared residuals. Callers sort from smooth to rough, which makes the result the

@@ -242,7 +242,7 @@ def _evaluate_function(function: Callable[[Floats, Floats], Floats], a: Floats, 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Standard:
+class Standardization:
     """Standardization of columns: (x - centre) * unit.
 
     Attributes
@@ -256,12 +256,12 @@ class Standard:
     centre: Floats
     unit: Floats
 
-    def of(self, x: Floats) -> Floats:
+    def standardize(self, x: Floats) -> Floats:
         """Standardize rows x (m, p)."""
         return np.asarray((x - self.centre) * self.unit)
 
 
-def fit_standardization(x: Floats, weights: Floats | None) -> Standard:
+def fit_standardization(x: Floats, weights: Floats | None) -> Standardization:
     """Compute the means and standard deviations (divisor N) of columns.
 
     Parameters
@@ -279,7 +279,7 @@ def fit_standardization(x: Floats, weights: Floats | None) -> Standard:
     max_deviations = np.abs(deviations).max(axis=0)
     varies = (x != x[:1]).any(axis=0)
     squares = np.average((deviations / np.where(varies, max_deviations, 1.0)) ** 2, axis=0, weights=weights)
-    return Standard(
+    return Standardization(
         centre, np.where(varies, 1 / np.where(varies, max_deviations * np.sqrt(squares), 1.0), 0.0)
     )
 
@@ -290,7 +290,7 @@ class CategoryColumns:
 
     Attributes
     ----------
-    at : (c,) int
+    columns : (c,) int
         Positions of the columns.
     values : (L, c) float
         Values of the columns for each level.
@@ -298,13 +298,13 @@ class CategoryColumns:
         Coordinate of a row in its own level.
     """
 
-    at: Codes
+    columns: Codes
     values: Floats
     length: float
 
     def coordinates(self, u: Floats) -> Floats:
         """Return the coordinates (m, L + 1) of rows u (m, p); the last one is for unknown levels."""
-        distinct, inverse = np.unique(u[:, self.at] + 0.0, axis=0, return_inverse=True)
+        distinct, inverse = np.unique(u[:, self.columns] + 0.0, axis=0, return_inverse=True)
         level_by_value = {row.tobytes(): level for level, row in enumerate(self.values)}
         levels = np.array(
             [level_by_value.get(row.tobytes(), len(level_by_value)) for row in distinct], dtype=np.intp
@@ -318,28 +318,29 @@ class Coordinates:
 
     Attributes
     ----------
-    at : (q,) int
+    numeric_columns : (q,) int
         Positions of the numeric columns.
     knots : tuple of (values, scores)
         Normal scores of the values of each numeric column, for interpolation; empty for other scales.
     categories : tuple of CategoryColumns
-    lengths : (q,) float or None
+    column_factors : (q,) float or None
         Factors of the standardized columns on the scale "none".
     """
 
-    at: Codes
+    numeric_columns: Codes
     knots: tuple[tuple[Floats, Floats], ...]
     categories: tuple[CategoryColumns, ...]
-    lengths: Floats | None = None
+    column_factors: Floats | None = None
 
-    def of(self, u: Floats, kernel: str) -> Floats:
+    def transform(self, u: Floats, kernel: str) -> Floats:
         """Return the coordinates of standardized rows u (m, p) for a kernel."""
-        blocks = [u[:, self.at]]
-        if self.lengths is not None:
-            blocks = [blocks[0] * self.lengths]
+        blocks = [u[:, self.numeric_columns]]
+        if self.column_factors is not None:
+            blocks = [blocks[0] * self.column_factors]
         if self.knots:
             scores = [
-                np.interp(u[:, j], *column_knots) for j, column_knots in zip(self.at, self.knots, strict=True)
+                np.interp(u[:, j], *column_knots)
+                for j, column_knots in zip(self.numeric_columns, self.knots, strict=True)
             ]
             blocks = [np.stack(scores, axis=1)]
         category_factor = np.sqrt(0.5) if kernel in ABSOLUTE_DISTANCE_KERNELS else 1.0

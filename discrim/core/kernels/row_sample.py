@@ -38,41 +38,43 @@ class RowSample:
 
     Attributes
     ----------
-    most : int
+    max_rows : int
         Maximum size.
     keys : (s,) uint64
     x : (s, p) float
     codes : (s,) int
     weights : (s,) float
         Sums of the weights of equal rows.
-    weighted : bool
+    has_weights : bool
         Whether any row had a weight.
     """
 
-    most: int
+    max_rows: int
     keys: Keys
     x: Floats
     codes: Codes
     weights: Floats
-    weighted: bool = False
+    has_weights: bool = False
 
     def merge(self, other: RowSample) -> RowSample:
         """Return the sample of the rows of two samples."""
         keys = np.concatenate([self.keys, other.keys])
         distinct_keys, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
         weights = np.bincount(inverse, np.concatenate([self.weights, other.weights])).astype(np.float64)
-        first = first[: self.most]
+        first = first[: self.max_rows]
         x = np.concatenate([self.x, other.x])[first]
         codes = np.concatenate([self.codes, other.codes])[first]
-        weighted = self.weighted or other.weighted
-        return RowSample(self.most, distinct_keys[: self.most], x, codes, weights[: self.most], weighted)
+        weighted = self.has_weights or other.has_weights
+        return RowSample(
+            self.max_rows, distinct_keys[: self.max_rows], x, codes, weights[: self.max_rows], weighted
+        )
 
-    def first(self, count: int) -> RowSample:
+    def truncate(self, count: int) -> RowSample:
         """Reduce the sample to a maximum size."""
-        head = slice(min(count, self.most))
+        head = slice(min(count, self.max_rows))
         return replace(
-            self, most=min(count, self.most), keys=self.keys[head], x=self.x[head], codes=self.codes[head],
-            weights=self.weights[head],
+            self, max_rows=min(count, self.max_rows), keys=self.keys[head], x=self.x[head],
+            codes=self.codes[head], weights=self.weights[head],
         )  # fmt: skip
 
 
@@ -100,7 +102,7 @@ def row_keys(x: Floats, codes: Codes) -> Keys:
     return keys
 
 
-def sampled_rows(blocks: RowBlocks, max_rows: int, n_columns: int) -> RowSample:
+def sample_rows(blocks: RowBlocks, max_rows: int, n_columns: int) -> RowSample:
     """Sample rows.
 
     Parameters

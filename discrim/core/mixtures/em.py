@@ -31,7 +31,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 import scipy
 
-from discrim.core.covariance.covariance import Covariance, has_root, scaled_cholesky
+from discrim.core.covariance.covariance import Covariance, is_positive_definite, scaled_cholesky
 from discrim.core.numerics.arrays import NOT_STORED, Codes, Floats, Mask, slices
 
 Axes = Floats | None
@@ -67,7 +67,7 @@ MIN_ROTATION_ANGLE = 1e-15
 """Angle of rotation below which the common axes have converged."""
 
 
-def form_of(form: str, components: int) -> str:
+def form_name(form: str, components: int) -> str:
     """Return the name of a form; several forms coincide for a single component and share a name."""
     return form if components > 1 else SINGLE_COMPONENT_NAMES.get(form, 3 * "X")
 
@@ -441,7 +441,7 @@ class Components:
     ----------
     sizes : tuple of int
         Number of components of each class; T in total.
-    shares : (T,) float
+    mixing_proportions : (T,) float
         Mixing proportions within the class.
     means : (T, p) float
         Deviations from the class mean, in the common units.
@@ -454,7 +454,7 @@ class Components:
     """
 
     sizes: tuple[int, ...]
-    shares: Floats
+    mixing_proportions: Floats
     means: Floats
     covariances: tuple[Covariance, ...]
     axes: Axes = field(default=None, metadata=NOT_STORED)
@@ -466,7 +466,7 @@ class Components:
         """Log-likelihood after the last step."""
         return self.path[-1]
 
-    def places(self) -> list[slice]:
+    def class_slices(self) -> list[slice]:
         """Return the slice of each class's components."""
         ends = np.cumsum(self.sizes).tolist()
         return [slice(end - size, end) for end, size in zip(ends, self.sizes, strict=True)]
@@ -479,14 +479,14 @@ class Degenerate(NamedTuple):
     ----------
     k, component : int
         The class, and the position of the component within it.
-    what : {"empty", "singular", "narrow"}
+    reason : {"empty", "singular", "narrow"}
     weight : float
         Weight of the rows of the component.
     """
 
     k: int
     component: int
-    what: str
+    reason: str
     weight: float
 
 
@@ -512,7 +512,11 @@ def component_scores(components: Components, component_slice: slice, z: Floats) 
     """
     means = components.means[component_slice]
     whiten, logdets = _make_whitening(components.covariances[component_slice])
-    constants = np.log(components.shares[component_slice]) - 0.5 * logdets - 0.5 * len(z) * np.log(2 * np.pi)
+    constants = (
+        np.log(components.mixing_proportions[component_slice])
+        - 0.5 * logdets
+        - 0.5 * len(z) * np.log(2 * np.pi)
+    )
     scores = np.empty((len(means), z.shape[1]))
     for row_slice in _row_slices(z.shape[1], means.size):
         whitened = whiten(z[:, row_slice] - means[:, :, None])
@@ -559,13 +563,13 @@ class EStep(NamedTuple):
         Expected weights of the components.
     llf : float
         Log-likelihood.
-    best : callable
+    m_step : callable
         The M step: from initial common axes to the new components.
     """
 
     counts: Floats
     llf: float
-    best: Callable[[Axes], Components | Degenerate]
+    m_step: Callable[[Axes], Components | Degenerate]
 
 
 def _e_step(components: Components, rows: Sequence[ClassRows], form: str, min_variances: Floats) -> EStep:
@@ -585,7 +589,7 @@ def _e_step(components: Components, rows: Sequence[ClassRows], form: str, min_va
     """
     posteriors = []
     llf = 0.0
-    for component_slice, (z, weights) in zip(components.places(), rows, strict=True):
+    for component_slice, (z, weights) in zip(components.class_slices(), rows, strict=True):
         scores = component_scores(components, component_slice, z)
         max_scores, sums = normalize_scores(scores, weights)
         llf += float(weights @ (max_scores + np.log(sums)))
@@ -594,7 +598,7 @@ def _e_step(components: Components, rows: Sequence[ClassRows], form: str, min_va
     # A few iterations for the axes suffice: the next step continues from them, and the likelihood still
     # never decreases.
     return EStep(
-        counts, llf, lambda axes: of_weights(rows, posteriors, form, axes, EM_STEP_ITERATIONS, min_variances)
+        counts, llf, lambda axes: m_step(rows, posteriors, form, axes, EM_STEP_ITERATIONS, min_variances)
     )
 
 
@@ -636,7 +640,7 @@ class ComponentSums(NamedTuple):
     scatters: Floats
 
 
-def of_weights(
+def m_step(
     rows: Sequence[ClassRows],
     weights_by_class: Sequence[Floats],
     form: str,
@@ -743,9 +747,9 @@ def estimate_components(
         matrices, axes = covariances(form, scatters, counts, axes, max_iterations)
     except np.linalg.LinAlgError:
         return _degenerate(0, "singular", owner, counts)
-    roots, is_positive_definite = _covariance_roots(matrices, min_variances[owner])
-    if not is_positive_definite.all():
-        return _degenerate(int(np.argmin(is_positive_definite)), "singular", owner, counts)
+    roots, are_positive_definite = _covariance_roots(matrices, min_variances[owner])
+    if not are_positive_definite.all():
+        return _degenerate(int(np.argmin(are_positive_definite)), "singular", owner, counts)
     return Components(sizes, counts / totals, means, Covariance.from_roots(roots), axes)
 
 
@@ -815,23 +819,23 @@ def _covariance_roots(matrices: Floats, min_variances: Floats) -> tuple[Floats, 
     -------
     roots : (T, p, p) or (T, p) float
         Valid only if all covariances are positive definite.
-    is_positive_definite : (T,) bool
+    are_positive_definite : (T,) bool
         Whether each covariance is positive definite.
     """
     axial = matrices.ndim == 2
     variances = matrices if axial else np.diagonal(matrices, axis1=1, axis2=2)
     finite = np.isfinite(matrices.reshape(len(matrices), -1)).all(axis=1)
-    is_positive_definite = np.asarray((variances > min_variances).all(axis=1) & finite)
-    if axial or not is_positive_definite.all():
-        return np.sqrt(np.maximum(matrices, 0.0)), is_positive_definite
+    are_positive_definite = np.asarray((variances > min_variances).all(axis=1) & finite)
+    if axial or not are_positive_definite.all():
+        return np.sqrt(np.maximum(matrices, 0.0)), are_positive_definite
     sd = np.sqrt(variances)
     correlations = matrices / sd[:, :, None] / sd[:, None, :]
     try:
         roots = np.linalg.cholesky(correlations).transpose(0, 2, 1)
     except np.linalg.LinAlgError:
-        return matrices, np.array([has_root(correlation) for correlation in correlations])
-    is_positive_definite = np.asarray((np.diagonal(roots, axis1=1, axis2=2) > SINGULAR_SD).all(axis=1))
-    return np.asarray(roots * sd[:, None, :]), is_positive_definite
+        return matrices, np.array([is_positive_definite(correlation) for correlation in correlations])
+    are_positive_definite = np.asarray((np.diagonal(roots, axis1=1, axis2=2) > SINGULAR_SD).all(axis=1))
+    return np.asarray(roots * sd[:, None, :]), are_positive_definite
 
 
 def run_em(
@@ -865,7 +869,7 @@ def run_em(
     """
     if max(components.sizes) == 1:
         # With one component per class all posteriors are 1, and one step suffices.
-        result = of_weights(rows, [row.weights[None] for row in rows], form, components.axes)
+        result = m_step(rows, [row.weights[None] for row in rows], form, components.axes)
         if isinstance(result, Degenerate):
             return result
         return replace(result, path=(_e_step(result, rows, form, min_component_variances(rows)).llf,))
@@ -876,10 +880,10 @@ def run_em(
         """E step with the precomputed minimum variances."""
         return _e_step(components, rows, form, min_variances)
 
-    return climbed(components, e_step, form, tol=tol * total_weight, maxiter=maxiter, progress=progress)
+    return iterate_em(components, e_step, form, tol=tol * total_weight, maxiter=maxiter, progress=progress)
 
 
-def climbed(
+def iterate_em(
     components: Components,
     e_step: Callable[[Components], EStep],
     form: str,
@@ -910,7 +914,7 @@ def climbed(
     path = [current.llf]
     converged = False
     for _ in range(maxiter):
-        step = current.best(components.axes)
+        step = current.m_step(components.axes)
         if isinstance(step, Degenerate):
             return step
         following = e_step(step)
@@ -947,7 +951,7 @@ def _reject_narrow(components: Components, weights: Floats) -> Components | Dege
     -------
     Components or Degenerate
     """
-    for k, component_slice in enumerate(components.places()):
+    for k, component_slice in enumerate(components.class_slices()):
         covs = components.covariances[component_slice]
         counts = weights[component_slice]
         has_few_rows = counts <= NARROW_ROWS_FACTOR * (components.means.shape[1] + 1)

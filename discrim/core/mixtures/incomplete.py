@@ -39,7 +39,7 @@ from discrim.core.mixtures.em import (
 )
 from discrim.core.mixtures.starts import Hierarchies
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
-from discrim.core.rules.gaussian import patterns
+from discrim.core.rules.gaussian import missingness_patterns
 
 SINGLE_COMPONENT_TOLERANCE = 1e-6
 """Factor of EM's tolerance for a single component, which is fitted more accurately."""
@@ -69,10 +69,10 @@ class CompletedRows(NamedTuple):
     patterns: int
 
     @classmethod
-    def of(cls, x: Floats) -> CompletedRows:
+    def from_rows(cls, x: Floats) -> CompletedRows:
         """Summarize rows x (n, p)."""
         missing = np.isnan(x)
-        return cls(int(missing.any(axis=1).sum()), len(patterns(missing)))
+        return cls(int(missing.any(axis=1).sum()), len(missingness_patterns(missing)))
 
 
 def has_missing(rows: Sequence[ClassRows]) -> bool:
@@ -106,7 +106,7 @@ class _Batches(NamedTuple):
 
 def _batch_rows(row: ClassRows) -> _Batches:
     """Arrange the rows of a class in batches by pattern of missing values."""
-    missing_patterns = patterns(np.isnan(row.z.T))
+    missing_patterns = missingness_patterns(np.isnan(row.z.T))
     m = -(-row.z.shape[1] // len(missing_patterns))
     p = len(row.z)
     batches = []
@@ -227,9 +227,9 @@ def _class_sums(
     for group in _cached_groups(batches, g):
         whitened, logdets, completion_factors, residual_factors = _whiten_batches(roots, means, group)
         constants = logdets + group.observed_mask.sum(axis=1)[:, None] * np.log(2 * np.pi)
-        scores = (np.log(components.shares[component_slice]) - 0.5 * constants)[..., None] - 0.5 * (
-            whitened**2
-        ).sum(axis=2)
+        scores = (np.log(components.mixing_proportions[component_slice]) - 0.5 * constants)[
+            ..., None
+        ] - 0.5 * (whitened**2).sum(axis=2)
         scores = np.moveaxis(scores, 1, 0)
         max_scores, sums = em.normalize_scores(scores, group.weights)
         llf += float((group.weights * (max_scores + np.log(sums))).sum())
@@ -250,7 +250,7 @@ def _class_sums(
     return ComponentSums(counts, means + mean_changes, returned_scatters), llf
 
 
-def maximized_with_gaps(
+def run_em_incomplete(
     components: Components,
     rows: Sequence[ClassRows],
     form: str,
@@ -289,7 +289,7 @@ def maximized_with_gaps(
 
     def e_step(current: Components) -> EStep:
         """E step for rows with missing values."""
-        pairs = zip(current.places(), batches, strict=True)
+        pairs = zip(current.class_slices(), batches, strict=True)
         class_results = [
             _class_sums(current, component_slice, class_batches, axial=axial)
             for component_slice, class_batches in pairs
@@ -312,10 +312,10 @@ def maximized_with_gaps(
 
     total_weight = sum(float(row.weights.sum()) for row in rows)
     tolerance = tol * total_weight * (SINGLE_COMPONENT_TOLERANCE if max(sizes) == 1 else 1.0)
-    return em.climbed(components, e_step, form, tol=tolerance, maxiter=maxiter, progress=progress)
+    return em.iterate_em(components, e_step, form, tol=tolerance, maxiter=maxiter, progress=progress)
 
 
-def completed(rows: Sequence[ClassRows], seed: int) -> list[ClassRows]:
+def impute_rows(rows: Sequence[ClassRows], seed: int) -> list[ClassRows]:
     """Replace missing values by draws from a normal distribution of the class, given the observed values.
 
     The covariance is full, or diagonal if the full one becomes singular.
@@ -366,7 +366,7 @@ def _fit_normal(row: ClassRows) -> Components:
     # A constant column gets the smallest positive variance, which ends EM as singular.
     sd = np.sqrt(np.where(squares > 0, squares, np.finfo(np.float64).tiny))
     start = Components((1,), np.ones(1), means[None], (Covariance.from_root(sd),))
-    distribution = maximized_with_gaps(
+    distribution = run_em_incomplete(
         start,
         [row],
         "VVV",
@@ -405,16 +405,16 @@ def from_starts(
     runs : tuple of int
         Number of runs, and number of runs that reached the maximum.
     """
-    imputed_rows = completed(rows, plan.seed)
+    imputed_rows = impute_rows(rows, plan.seed)
 
     def run(start: Components | Degenerate) -> Components | Degenerate:
         """Run EM on the incomplete rows; return a degenerate start unchanged."""
         if isinstance(start, Degenerate):
             return start
-        return maximized_with_gaps(start, rows, form, tol=plan.tol, maxiter=plan.maxiter, progress=progress)
+        return run_em_incomplete(start, rows, form, tol=plan.tol, maxiter=plan.maxiter, progress=progress)
 
     if max(sizes) == 1:
-        return run(em.of_weights(imputed_rows, [row.weights[None] for row in imputed_rows], form)), (1, 1)
+        return run(em.m_step(imputed_rows, [row.weights[None] for row in imputed_rows], form)), (1, 1)
     trials = starts.run_starts(imputed_rows, imputed_rows, sizes, form, plan, hierarchies).best_first
     max_difference = starts.same_maximum_tolerance(rows, plan)
     runs: list[Components | Degenerate] = []

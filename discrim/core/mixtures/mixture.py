@@ -24,12 +24,12 @@ from discrim.core.mixtures import em, incomplete, starts
 from discrim.core.mixtures.em import ClassRows, Components, Degenerate, EMPlan
 from discrim.core.mixtures.incomplete import CompletedRows
 from discrim.core.mixtures.starts import Frames, Hierarchies
-from discrim.core.moments.moments import ClassMoments, split_mean, standard_columns
+from discrim.core.moments.moments import ClassMoments, split_mean, standardize_columns
 from discrim.core.moments.row_sums import RowBlock
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.threads import one_blas_thread
 from discrim.core.rules.gaussian import MarginalRule
-from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 from discrim.core.rules.rules import Distances, GaussianRule, Rule, refuse_method
 
 ProgressCallback = Callable[[float], None]
@@ -43,20 +43,20 @@ class MixtureRule:
     ----------
     components : GaussianRule
         Rule of all components, with ln prior_k + ln t_kg in its constants.
-    first : (K,) int
+    first_components : (K,) int
         Position of the first component of each class.
     """
 
     components: GaussianRule
-    first: Codes
+    first_components: Codes
 
     def scores(self, x: Floats) -> Floats:
         """Return the scores (m, K) of rows x (m, p)."""
         scores = self.components.scores(x)
-        if len(self.first) == scores.shape[1]:
+        if len(self.first_components) == scores.shape[1]:
             return scores
         with np.errstate(invalid="ignore"):
-            return np.asarray(np.logaddexp.reduceat(scores, self.first, axis=1))
+            return np.asarray(np.logaddexp.reduceat(scores, self.first_components, axis=1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +82,7 @@ class MixtureFit:
         Log-likelihood of the rows given their classes, in the units of the data.
     llf_rows : float
         Marginal log-likelihood of the rows under the prior.
-    tried : (K, 2) float
+    run_counts : (K, 2) float
         For each class, the number of runs of EM to convergence, and how many of them reached the maximum.
         Empty in a refit that starts at the components of another fit.
     completed : CompletedRows or None
@@ -99,7 +99,7 @@ class MixtureFit:
     em_plan: EMPlan
     llf_given: float
     llf_rows: float = np.nan
-    tried: Floats = field(default_factory=lambda: np.empty((0, 2)))
+    run_counts: Floats = field(default_factory=lambda: np.empty((0, 2)))
     completed: CompletedRows | None = None
 
     has_distances = False
@@ -112,19 +112,19 @@ class MixtureFit:
             raise InvalidStateError(
                 "the number of its covariance forms differs from its number of classes, or a form is unknown"
             )
-        counts = len(components.shares), len(components.means), len(components.covariances)
+        counts = len(components.mixing_proportions), len(components.means), len(components.covariances)
         if len(sizes) != len(self.prior) or min(sizes) < 1 or set(counts) != {sum(sizes)}:
             raise InvalidStateError("its numbers of components do not match its classes")
-        if not ((components.shares > 0).all() and (self.scale > 0).all()):
+        if not ((components.mixing_proportions > 0).all() and (self.scale > 0).all()):
             raise InvalidStateError("a mixing proportion or a scale of its components is not positive")
         p = self.moments.n_columns
-        for form, component_slice in zip(self.forms, components.places(), strict=True):
+        for form, component_slice in zip(self.forms, components.class_slices(), strict=True):
             shape = (p,) if em.is_axial(form) else (p, p)
             if any(covariance.root.shape != shape for covariance in components.covariances[component_slice]):
                 raise InvalidStateError("its covariances do not match their forms")
 
     @property
-    def over(self) -> str:
+    def form_scope(self) -> str:
         """Whether a form applies to the components of all "classes" or of each "class"."""
         return "classes" if self.together else "class"
 
@@ -175,7 +175,11 @@ class MixtureFit:
         if len(keep) < len(self.scale):
             covariances = tuple(of_columns(covariance, keep) for covariance in covariances)
         logdets = np.array([covariance.logdet for covariance in covariances])
-        constant = log_prior[owner] + np.log(components.shares) - 0.5 * (logdets - 2 * np.log(scale).sum())
+        constant = (
+            log_prior[owner]
+            + np.log(components.mixing_proportions)
+            - 0.5 * (logdets - 2 * np.log(scale).sum())
+        )
         constant -= 0.5 * len(keep) * np.log(2 * np.pi)
         origin = self.moments.centres[:, keep][owner]
         distances = Distances(origin, scale, components.means[:, keep], covariances)
@@ -188,7 +192,7 @@ class MixtureFit:
 
     def components_of_some(self, log_prior: Floats) -> MarginalRule:
         """Return the rule for rows with missing values that has a score (m, T) for each component."""
-        component_constants = log_prior[self.owner] + np.log(self.components.shares)
+        component_constants = log_prior[self.owner] + np.log(self.components.mixing_proportions)
 
         def of_columns(keep: Codes) -> Rule:
             """Return the rule of all components for some columns (q,)."""
@@ -203,7 +207,7 @@ class MixtureFit:
         components = replace(
             all_components,
             sizes=tuple(all_components.sizes[k] for k in keep.tolist()),
-            shares=all_components.shares[component_index],
+            mixing_proportions=all_components.mixing_proportions[component_index],
             means=all_components.means[component_index],
             covariances=tuple(all_components.covariances[g] for g in component_index.tolist()),
         )
@@ -252,12 +256,12 @@ class MixtureFit:
             None if a component degenerates, or a class does not have values of each column.
         """
         rows = rows_by_class(x, codes, weights, self.moments.centres, self.scale)
-        if not has_every_mean(x, codes, len(rows)):
+        if not has_all_means(x, codes, len(rows)):
             return None
         components = _refit_components(rows, self)
-        return None if isinstance(components, Degenerate) else self._with(components, rows)
+        return None if isinstance(components, Degenerate) else self._with_components(components, rows)
 
-    def _with(self, components: Components, rows: Sequence[ClassRows]) -> MixtureFit:
+    def _with_components(self, components: Components, rows: Sequence[ClassRows]) -> MixtureFit:
         """Replace the components and their log-likelihood."""
         log_scale = np.log(self.scale)
         if incomplete.has_missing(rows):
@@ -266,15 +270,15 @@ class MixtureFit:
             unit_correction = sum(float(row.weights.sum()) for row in rows) * float(log_scale.sum())
         return replace(self, components=components, llf_given=components.llf + unit_correction)
 
-    def centred(self) -> MixtureFit:
+    def with_implied_moments(self) -> MixtureFit:
         """Return the fit with moments implied by the components instead of moments of observed values."""
         moments = self.moments
         components = self.components
         scale = self.scale
         means = np.empty_like(moments.centres)
         variances = np.empty_like(means)
-        for k, component_slice in enumerate(components.places()):
-            proportions = components.shares[component_slice]
+        for k, component_slice in enumerate(components.class_slices()):
+            proportions = components.mixing_proportions[component_slice]
             component_means = components.means[component_slice]
             means[k] = proportions @ component_means
             sd = np.stack([covariance.sd for covariance in components.covariances[component_slice]])
@@ -309,7 +313,7 @@ def rows_by_class(
     """
     w = np.ones(len(x)) if weights is None else weights
     classes = ((codes == k, centre) for k, centre in enumerate(centres))
-    return [ClassRows(standard_columns(x[rows], centre, scale), w[rows]) for rows, centre in classes]
+    return [ClassRows(standardize_columns(x[rows], centre, scale), w[rows]) for rows, centre in classes]
 
 
 def common_scale(moments: ClassMoments, forms: Sequence[str]) -> Floats:
@@ -337,7 +341,7 @@ def common_scale(moments: ClassMoments, forms: Sequence[str]) -> Floats:
     return np.asarray(np.ldexp(1.0, exponents))
 
 
-def in_order(
+def sort_rows(
     x: Floats, codes: Codes, weights: Floats | None, n_classes: int
 ) -> tuple[ClassMoments, Floats, Codes, Floats | None]:
     """Sort rows by class and value, and compute their diagonal moments.
@@ -371,11 +375,11 @@ def in_order(
     weights = None if weights is None else weights[order]
     if has_missing:
         return observed_moments(x, codes, weights, n_classes), x, codes, weights
-    moments = ClassMoments.from_block(x, codes, weights, n_classes=n_classes, spread="diagonal")
+    moments = ClassMoments.from_block(x, codes, weights, n_classes=n_classes, required_moments="diagonal")
     return moments, x, codes, weights
 
 
-def has_every_mean(x: Floats, codes: Codes, n_classes: int) -> bool:
+def has_all_means(x: Floats, codes: Codes, n_classes: int) -> bool:
     """Whether each class has an observed value in each column.
 
     Parameters
@@ -411,7 +415,7 @@ def class_hierarchies(
     list of K Hierarchies
     """
     rows = rows_by_class(x, codes, weights, moments.centres, common_scale(moments, ()))
-    return [starts.build_hierarchies(*row) for row in incomplete.completed(rows, seed)]
+    return [starts.build_hierarchies(*row) for row in incomplete.impute_rows(rows, seed)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -477,7 +481,7 @@ def fit_mixture(
     scale = common_scale(moments, forms)
     rows = rows_by_class(x, codes, weights, moments.centres, scale)
     if hierarchies is None and max(sizes) > 1:
-        hierarchies = [starts.build_hierarchies(*row) for row in incomplete.completed(rows, plan.seed)]
+        hierarchies = [starts.build_hierarchies(*row) for row in incomplete.impute_rows(rows, plan.seed)]
     fitted: list[Components] = []
     run_counts = np.empty((len(rows), 2))
     for group in _groups(len(rows), together):
@@ -495,9 +499,9 @@ def fit_mixture(
         fitted.append(components)
     components = fitted[0] if together else _concatenate_components(fitted)
     fit = MixtureFit(moments, prior, estimated_prior, tuple(forms), together, scale, components, plan, np.nan)
-    fit = replace(fit._with(components, rows), tried=run_counts)
+    fit = replace(fit._with_components(components, rows), run_counts=run_counts)
     if incomplete.has_missing(rows):
-        fit = fit.centred()
+        fit = fit.with_implied_moments()
     if not with_marginal_llf:
         return fit
     with np.errstate(divide="ignore"):
@@ -551,7 +555,7 @@ def _from_starts(
         return Degenerate(0, 0, "singular", float(original_rows[0].weights.sum())), (0, 0)
     rows = starts.rows_to_frames(original_rows, frames)
     if max(sizes) == 1:
-        em_result = em.of_weights(rows, [row.weights[None] for row in rows], form)
+        em_result = em.m_step(rows, [row.weights[None] for row in rows], form)
         if not isinstance(em_result, Degenerate):
             em_result = em.run_em(
                 em_result, rows, form, tol=plan.tol, maxiter=plan.maxiter, progress=progress
@@ -559,7 +563,7 @@ def _from_starts(
         return _from_frames(em_result, rows, frames), (1, 1)
     trials = starts.run_starts(original_rows, rows, sizes, form, plan, hierarchies, progress)
     if trials.n_converged:
-        return _from_frames(trials.best_first[0], rows, frames), (trials.n_converged, trials.reached)
+        return _from_frames(trials.best_first[0], rows, frames), (trials.n_converged, trials.n_reached)
     # A start that was best after a few steps may degenerate; then continue with the next best.
     for trial in trials.best_first:
         em_result = trial
@@ -624,17 +628,17 @@ def _frames(original_rows: Sequence[ClassRows], form: str) -> Frames:
 
 def _run_em(start: Components, rows: Sequence[ClassRows], form: str, plan: EMPlan) -> Components | Degenerate:
     """Run EM from initial components, for rows with or without missing values."""
-    climb = incomplete.maximized_with_gaps if incomplete.has_missing(rows) else em.run_em
+    climb = incomplete.run_em_incomplete if incomplete.has_missing(rows) else em.run_em
     return climb(start, rows, form, tol=plan.tol, maxiter=plan.maxiter)
 
 
 def select_class(components: Components, k: int) -> Components:
     """Select the components of one class."""
-    component_slice = components.places()[k]
+    component_slice = components.class_slices()[k]
     return replace(
         components,
         sizes=components.sizes[k : k + 1],
-        shares=components.shares[component_slice],
+        mixing_proportions=components.mixing_proportions[component_slice],
         means=components.means[component_slice],
         covariances=components.covariances[component_slice],
     )
@@ -644,7 +648,7 @@ def _concatenate_components(components_by_class: Sequence[Components]) -> Compon
     """Concatenate the components of classes that were fitted separately; common axes are dropped."""
     return Components(
         tuple(size for components in components_by_class for size in components.sizes),
-        np.concatenate([components.shares for components in components_by_class]),
+        np.concatenate([components.mixing_proportions for components in components_by_class]),
         np.concatenate([components.means for components in components_by_class]),
         tuple(covariance for components in components_by_class for covariance in components.covariances),
         None,
@@ -692,7 +696,7 @@ def candidates(sizes: Sequence[int], forms: Sequence[str], classes: int) -> list
     for size in sizes:
         names: set[str] = set()
         for form in forms:
-            name = em.form_of(form, size * classes)
+            name = em.form_name(form, size * classes)
             if name not in names:
                 distinct.append((size, form))
             names.add(name)
@@ -700,7 +704,7 @@ def candidates(sizes: Sequence[int], forms: Sequence[str], classes: int) -> list
 
 
 @one_blas_thread()
-def tried_forms(
+def fit_candidates(
     moments: ClassMoments,
     x: Floats,
     codes: Codes,
@@ -761,7 +765,9 @@ class _Group(NamedTuple):
     frames: Frames
 
 
-def left_out(fit: MixtureFit, log_prior: Floats, x: Floats, codes: Codes, weights: Floats | None) -> LeftOut:
+def left_out(
+    fit: MixtureFit, log_prior: Floats, x: Floats, codes: Codes, weights: Floats | None
+) -> LeaveOneOutScorer:
     """Return a function that computes leave-one-out scores of rows of the fit.
 
     Parameters
@@ -864,13 +870,16 @@ def _scores_without_row(
 
 def _replace_class(components: Components, k: int, others: Components) -> Components:
     """Replace the components of one class."""
-    component_slice = components.places()[k]
-    proportions = components.shares.copy()
+    component_slice = components.class_slices()[k]
+    proportions = components.mixing_proportions.copy()
     means = components.means.copy()
-    proportions[component_slice] = others.shares
+    proportions[component_slice] = others.mixing_proportions
     means[component_slice] = others.means
     before = components.covariances[: component_slice.start]
     after = components.covariances[component_slice.stop :]
     return replace(
-        components, shares=proportions, means=means, covariances=(*before, *others.covariances, *after)
+        components,
+        mixing_proportions=proportions,
+        means=means,
+        covariances=(*before, *others.covariances, *after),
     )

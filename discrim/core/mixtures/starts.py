@@ -59,7 +59,7 @@ from discrim.core.covariance.covariance import Covariance, dependencies
 from discrim.core.mixtures import em
 from discrim.core.mixtures.em import ClassRows, Components, Degenerate, EMPlan
 from discrim.core.moments.moments import ClassMoments, column_squares
-from discrim.core.moments.row_sums import ill_conditioned, packed_triangle
+from discrim.core.moments.row_sums import is_scatter_ill_conditioned, triangular_root
 from discrim.core.numerics.arrays import Codes, Floats
 
 MAX_CLUSTERED_ROWS = 300
@@ -317,13 +317,13 @@ class Trials(NamedTuple):
         In decreasing order of the likelihood.
     n_converged : int
         Number of runs to convergence; 0 if starts were compared on a sample of the rows.
-    reached : int
+    n_reached : int
         Number of these runs that reached the maximum.
     """
 
     best_first: list[Components | Degenerate]
     n_converged: int
-    reached: int
+    n_reached: int
 
 
 def run_starts(
@@ -431,7 +431,7 @@ def _hierarchical_starts(
             (class_labels == np.arange(size)[:, None]) * 1.0
             for class_labels, size in zip(labels, sizes, strict=True)
         ]
-        yield em.of_weights(clustered_rows, weights_by_class, form, max_iterations=em.EM_STEP_ITERATIONS)
+        yield em.m_step(clustered_rows, weights_by_class, form, max_iterations=em.EM_STEP_ITERATIONS)
 
 
 def _random_starts(
@@ -457,7 +457,7 @@ def _random_starts(
     for start in range(plan.starts):
         class_metrics = zip(metrics[start % 2], original_rows, sizes, strict=True)
         weights_by_class = [_partition(z, row.weights, size, rng) for z, row, size in class_metrics]
-        yield em.of_weights(rows, weights_by_class, form, max_iterations=em.EM_STEP_ITERATIONS)
+        yield em.m_step(rows, weights_by_class, form, max_iterations=em.EM_STEP_ITERATIONS)
 
 
 def _sample_rows(row: ClassRows, size: int, rng: np.random.Generator) -> Codes | None:
@@ -521,7 +521,7 @@ ROTATION_INVARIANT_FORMS = ("EVE", "VVE", "EEV", "VEV")
 MIN_SD_RATIO = 1e-2
 """Ratio of the standard deviations of two columns below which lengths along axes lose digits."""
 
-OF_ALL = ("EEE", "VEE", "EVE", "VVE")
+COMMON_FRAME_FORMS = ("EEE", "VEE", "EVE", "VVE")
 """Forms that require one frame for all classes."""
 
 
@@ -544,24 +544,24 @@ class StartFrame:
         """Log of |det M|."""
         return 0.0 if self.is_rotation else float(np.log(np.abs(np.diagonal(self.root))).sum())
 
-    def enter(self, z: Floats) -> Floats:
+    def to_frame(self, z: Floats) -> Floats:
         """Return the coordinates u (p, n) of deviations z (p, n)."""
         return np.asarray(self.root @ z) if self.is_rotation else Covariance.from_root(self.root).whiten(z)
 
-    def leave(self, means: Floats) -> Floats:
+    def from_frame(self, means: Floats) -> Floats:
         """Return the deviations z (G, p) of points u (G, p)."""
         return np.asarray(means @ self.root)
 
     def covariance_to_frame(self, covariance: Covariance) -> Covariance:
         """Convert a covariance of z to the covariance of u."""
         if self.is_rotation:
-            return Covariance.from_root(packed_triangle(covariance.root @ self.root.T))
-        return Covariance.from_root(np.triu(self.enter(covariance.root.T).T))
+            return Covariance.from_root(triangular_root(covariance.root @ self.root.T))
+        return Covariance.from_root(np.triu(self.to_frame(covariance.root.T).T))
 
     def covariance_from_frame(self, covariance: Covariance) -> Covariance:
         """Convert a covariance of u to the covariance of z."""
         root = covariance.root @ self.root
-        return Covariance.from_root(packed_triangle(root) if self.is_rotation else root)
+        return Covariance.from_root(triangular_root(root) if self.is_rotation else root)
 
 
 Frames = Sequence[StartFrame] | None
@@ -590,7 +590,7 @@ def choose_frames(rows: Sequence[ClassRows], form: str, moments: ClassMoments | 
     """
     if em.is_axial(form):
         return None
-    groups = [list(range(len(rows)))] if form in OF_ALL else [[k] for k in range(len(rows))]
+    groups = [list(range(len(rows)))] if form in COMMON_FRAME_FORMS else [[k] for k in range(len(rows))]
     products = [(row.z * row.weights) @ row.z.T for row in rows]
     scatters = [np.asarray(np.sum([products[k] for k in group], axis=0)) for group in groups]
     if not any(_loses_digits(scatter, form) for scatter in scatters):
@@ -618,20 +618,20 @@ def choose_frames(rows: Sequence[ClassRows], form: str, moments: ClassMoments | 
             StartFrame(root * volume_factor, is_rotation=False)
             for root, volume_factor in zip(roots, volume_factors, strict=True)
         ]
-    return frames * len(rows) if form in OF_ALL else frames
+    return frames * len(rows) if form in COMMON_FRAME_FORMS else frames
 
 
 def _loses_digits(scatter: Floats, form: str) -> bool:
     """Whether covariances of the form lose digits in the current coordinates."""
     squares = np.diagonal(scatter)
     is_uneven = form in ROTATION_INVARIANT_FORMS and squares.min() < MIN_SD_RATIO**2 * squares.max()
-    return bool(is_uneven) or ill_conditioned(scatter)
+    return bool(is_uneven) or is_scatter_ill_conditioned(scatter)
 
 
 def _root(rows: Sequence[ClassRows]) -> Floats:
     """Upper triangular root (p, p) of the covariance of weighted rows, by QR decomposition."""
     total_weight = sum(float(row.weights.sum()) for row in rows)
-    return packed_triangle(
+    return triangular_root(
         np.concatenate([row.z * np.sqrt(row.weights / total_weight) for row in rows], axis=1).T
     )
 
@@ -650,7 +650,7 @@ def rows_to_frames(rows: Sequence[ClassRows], frames: Frames) -> list[ClassRows]
     """Transform the rows of each class to its frame."""
     if frames is None:
         return list(rows)
-    return [ClassRows(frame.enter(row.z), row.weights) for row, frame in zip(rows, frames, strict=True)]
+    return [ClassRows(frame.to_frame(row.z), row.weights) for row, frame in zip(rows, frames, strict=True)]
 
 
 def components_to_frames(components: Components, frames: Frames) -> Components:
@@ -659,8 +659,8 @@ def components_to_frames(components: Components, frames: Frames) -> Components:
         return components
     means = components.means.copy()
     covariances = []
-    for component_slice, frame in zip(components.places(), frames, strict=True):
-        means[component_slice] = frame.enter(components.means[component_slice].T).T
+    for component_slice, frame in zip(components.class_slices(), frames, strict=True):
+        means[component_slice] = frame.to_frame(components.means[component_slice].T).T
         covariances += [
             frame.covariance_to_frame(covariance) for covariance in components.covariances[component_slice]
         ]
@@ -686,8 +686,8 @@ def components_from_frames(components: Components, rows: Sequence[ClassRows], fr
         return components
     means = components.means.copy()
     covariances = []
-    for component_slice, frame in zip(components.places(), frames, strict=True):
-        means[component_slice] = frame.leave(components.means[component_slice])
+    for component_slice, frame in zip(components.class_slices(), frames, strict=True):
+        means[component_slice] = frame.from_frame(components.means[component_slice])
         covariances += [
             frame.covariance_from_frame(covariance) for covariance in components.covariances[component_slice]
         ]

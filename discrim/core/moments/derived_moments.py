@@ -54,15 +54,17 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import EPS, total_squares
 from discrim.core.moments.moments import ClassMoments, split_mean
-from discrim.core.moments.row_sums import Spread
+from discrim.core.moments.row_sums import ScatterType
 from discrim.core.numerics.arrays import Floats, Mask
-from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 
 MAX_ROUNDING_SHARE = 1e-12
 """Proportion of a column's variance left by earlier columns that counts as rounding of a given covariance."""
 
 
-def given_moments(means: Floats, covariances: Floats, counts: Floats, divisors: Floats) -> ClassMoments:
+def moments_of_covariances(
+    means: Floats, covariances: Floats, counts: Floats, divisors: Floats
+) -> ClassMoments:
     """Construct moments from class means and covariances.
 
     Parameters
@@ -123,7 +125,7 @@ def root_of_scatter(scatter: Floats, barren: float | Floats = MAX_ROUNDING_SHARE
     return np.asarray(np.triu(root) * unit)
 
 
-def with_scatter(moments: ClassMoments, required_moments: Spread) -> ClassMoments:
+def reduce_moments(moments: ClassMoments, required_moments: ScatterType) -> ClassMoments:
     """Reduce moments by class to the second moments of a model: "class", "pooled" or "diagonal"."""
     if required_moments == "pooled":
         return moments.pooled()
@@ -133,7 +135,7 @@ def with_scatter(moments: ClassMoments, required_moments: Spread) -> ClassMoment
     return moments
 
 
-def among_classes(
+def extend_to_classes(
     moments: ClassMoments, position: NDArray[np.intp], n_classes: int, *, by_class: bool
 ) -> ClassMoments:
     """Extend moments to a larger set of classes; the new classes are empty.
@@ -281,17 +283,17 @@ class Remainder:
         weights are as small as rounding errors; "means" if a class whose rows are all removed has another
         mean; "squares" if a sum of squares becomes negative, which shows that the rows are not a subset;
         "digits" if no correct digit remains.
-    at : (int, int)
+    position : (int, int)
         Positions of the class, -1 for all classes, and of the column at fault.
     """
 
     moments: ClassMoments | None
     error: Floats
     fault: str = ""
-    at: tuple[int, int] = (-1, -1)
+    position: tuple[int, int] = (-1, -1)
 
 
-def moments_without(full: ClassMoments, removed: ClassMoments, constants: Floats | None = None) -> Remainder:
+def subtract_moments(full: ClassMoments, removed: ClassMoments, constants: Floats | None = None) -> Remainder:
     """Compute the moments of the rows of `full` without the rows of `removed`, which are a subset.
 
     Parameters
@@ -368,7 +370,9 @@ def moments_without(full: ClassMoments, removed: ClassMoments, constants: Floats
         )
         # Classes without removed rows keep their roots and scatters.
         unchanged = (
-            np.flatnonzero(removed.counts == 0) if full.spread == "class" else np.zeros(0, dtype=np.intp)
+            np.flatnonzero(removed.counts == 0)
+            if full.scatter_type == "class"
+            else np.zeros(0, dtype=np.intp)
         )
         if full.roots is not None:
             roots[unchanged] = full.roots[unchanged]
@@ -403,7 +407,7 @@ def _roots_to_subtract(
         for moments in (full, removed)
     )
     difference_rows = (
-        weighted_differences[None] if full.spread == "pooled" else weighted_differences[:, None, :]
+        weighted_differences[None] if full.scatter_type == "pooled" else weighted_differences[:, None, :]
     )
     return full_roots, np.concatenate([removed_roots, difference_rows], axis=1)
 
@@ -476,7 +480,7 @@ def _subtract_scatters(
         Bounds of the errors of the sums of squares.
     """
     error_factor = 1 + np.sqrt(ratio)
-    if full.spread == "pooled":
+    if full.scatter_type == "pooled":
         scatters = full.scatters - removed.scatters - weighted_differences.T @ weighted_differences
         is_single = np.array([(rows > 0).sum() == rows.sum()])
         error_factor = error_factor.max(axis=0, keepdims=True)
@@ -489,7 +493,7 @@ def _subtract_scatters(
         )
         scatters = full.scatters - removed.scatters - squares
     scatters[is_single] = 0.0
-    is_unchanged = is_single if full.spread == "pooled" else removed.counts == 0
+    is_unchanged = is_single if full.scatter_type == "pooled" else removed.counts == 0
     error = RELATIVE_ROUNDING * full.squares * error_factor
     error[is_single | is_unchanged] = 0.0
     return scatters, error
@@ -499,7 +503,7 @@ MAX_LOG2_SCALE_RATIO = 200
 """Maximum difference of the scales of columns that are compared, in powers of two."""
 
 
-def comparable(moments: ClassMoments) -> ClassMoments:
+def limit_scales(moments: ClassMoments) -> ClassMoments:
     """Limit the scales of the moments to the range in which a sphere of the largest columns matters."""
     return _limit_scales(moments, float(moments.scale.min()))
 
@@ -530,31 +534,33 @@ def within_sd(moments: ClassMoments) -> Floats:
     df = max(moments.total - moments.n_classes, 1.0)
     within = np.sqrt(moments.squares.sum(axis=0) / df)
     over_all = np.sqrt(total_squares(moments) / moments.total)
-    return np.asarray(np.where(constant_within(moments), over_all, within) / moments.scale)
+    return np.asarray(np.where(constant_within_classes(moments), over_all, within) / moments.scale)
 
 
-def constant_within(moments: ClassMoments) -> Mask:
+def constant_within_classes(moments: ClassMoments) -> Mask:
     """Return which columns (p,) are constant within each class, up to rounding."""
     df = max(moments.total - moments.n_classes, 1.0)
     within = np.sqrt(moments.squares.sum(axis=0) / df)
     return np.asarray(within <= EPS * np.sqrt(moments.total) * moments.magnitude)
 
 
-def in_units(moments: ClassMoments, unit: Floats) -> ClassMoments:
+def divide_columns(moments: ClassMoments, unit: Floats) -> ClassMoments:
     """Return the moments of x / unit, for units (p,)."""
     return replace(moments, centres=moments.centres / unit, scale=moments.scale * unit)
 
 
 def standardize_moments(moments: ClassMoments) -> ClassMoments:
     """Return the moments of columns divided by their standard deviations within classes."""
-    return in_units(moments, within_sd(moments))
+    return divide_columns(moments, within_sd(moments))
 
 
-def standardized_leave_one_out(moments: ClassMoments, left_out: Callable[[ClassMoments], LeftOut]) -> LeftOut:
+def standardized_leave_one_out(
+    moments: ClassMoments, left_out: Callable[[ClassMoments], LeaveOneOutScorer]
+) -> LeaveOneOutScorer:
     """Return leave-one-out scores computed from columns divided by their standard deviations within classes.
 
     The standard deviations of all rows are used for each row.
     """
     unit = within_sd(moments)
-    scores = left_out(in_units(moments, unit))
+    scores = left_out(divide_columns(moments, unit))
     return lambda x, codes, weights: scores((x.T / unit[:, None]).T, codes, weights)

@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 
 from discrim.core.errors import CoreDataError, CoreNotSupportedError
 from discrim.core.moments import row_sums
-from discrim.core.moments.row_sums import CentredRoots, ClassCentres, RowBlocks, RowSums, Spread
+from discrim.core.moments.row_sums import CentredRoots, ClassCentres, RowBlocks, RowSums, ScatterType
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.map_reduce import map_reduce
 from discrim.errors import NotSupportedError
@@ -103,7 +103,7 @@ class ClassMoments:
         return float(self.counts.sum())
 
     @property
-    def spread(self) -> Spread:
+    def scatter_type(self) -> ScatterType:
         """Which second moments are stored: "pooled", "class", "diagonal", "thin" or "thin class"."""
         by_class = len(self.scatters) == self.n_classes and self.n_classes != 1
         if self.scatters.ndim == 2:
@@ -153,7 +153,7 @@ class ClassMoments:
         typical = np.sqrt(self.squares.sum(axis=0) / max(self.total, 1.0))
         return np.asarray(np.abs(self.centres).max(axis=0) * self.scale + typical)
 
-    def times(self, factor: float) -> ClassMoments:
+    def multiply_weights(self, factor: float) -> ClassMoments:
         """Return the moments with all weights multiplied by a factor."""
         return replace(
             self,
@@ -164,14 +164,14 @@ class ClassMoments:
 
     def pooled(self) -> ClassMoments:
         """Return the moments with the scatters summed over the classes."""
-        if self.spread not in ("class", "thin class"):
+        if self.scatter_type not in ("class", "thin class"):
             return self
         roots = None if self.roots is None else self._rooted(self.roots.reshape(-1, self.n_columns))[None]
         return replace(self, scatters=self.scatters.sum(axis=0, keepdims=True), roots=roots)
 
     def _rooted(self, rows: Floats) -> Floats:
         """Return the root of rows (m, p), thin if these moments have thin roots."""
-        return row_sums.trapezoidal_root(rows) if self.scatters.ndim == 2 else row_sums.packed_triangle(rows)
+        return row_sums.trapezoidal_root(rows) if self.scatters.ndim == 2 else row_sums.triangular_root(rows)
 
     def as_one(self) -> ClassMoments:
         """Return the moments of all rows as one class, whose scatter is the total scatter."""
@@ -187,7 +187,7 @@ class ClassMoments:
             roots = self._rooted(np.concatenate([pooled_moments.roots[0], mean_deviations]))[None]
         between = (
             (mean_deviations**2).sum(axis=0)
-            if pooled_moments.spread == "thin"
+            if pooled_moments.scatter_type == "thin"
             else mean_deviations.T @ mean_deviations
         )
         return ClassMoments(
@@ -217,7 +217,7 @@ class ClassMoments:
 
     def classes(self, keep: NDArray[np.intp]) -> ClassMoments:
         """Return the moments of the classes at some positions; a pooled scatter is not changed."""
-        by_class = self.spread not in ("pooled", "thin")
+        by_class = self.scatter_type not in ("pooled", "thin")
         return replace(
             self,
             counts=self.counts[keep],
@@ -234,15 +234,19 @@ class ClassMoments:
         The operation is associative and commutative up to rounding. Moments without rows are the identity.
         Raises a DataError if classes, columns or second moments differ.
         """
-        if (self.n_classes, self.n_columns, self.spread) != (other.n_classes, other.n_columns, other.spread):
+        if (self.n_classes, self.n_columns, self.scatter_type) != (
+            other.n_classes,
+            other.n_columns,
+            other.scatter_type,
+        ):
             raise CoreDataError(
                 "unlike_moments",
                 n_classes=self.n_classes,
                 n_columns=self.n_columns,
-                spread=self.spread,
+                spread=self.scatter_type,
                 other_classes=other.n_classes,
                 other_columns=other.n_columns,
-                other_spread=other.spread,
+                other_spread=other.scatter_type,
             )
         if not other.total:
             return self
@@ -259,10 +263,10 @@ class ClassMoments:
         centres, centre_errors = split_mean(base, step, self.scale)
         mean_differences = np.sqrt(self.counts[:, None] * proportions) * differences
         scatters = self.scatters + other.scatters
-        by_class = self.spread in ("class", "thin class")
+        by_class = self.scatter_type in ("class", "thin class")
         if self.scatters.ndim == 2:
             squares = mean_differences**2
-            scatters = scatters + (squares.sum(axis=0) if self.spread == "thin" else squares)
+            scatters = scatters + (squares.sum(axis=0) if self.scatter_type == "thin" else squares)
         else:
             scatters = scatters + (
                 mean_differences[:, :, None] * mean_differences[:, None, :]
@@ -309,7 +313,7 @@ class ClassMoments:
         weights: Floats | None = None,
         *,
         n_classes: int,
-        spread: Spread = "pooled",
+        required_moments: ScatterType = "pooled",
     ) -> ClassMoments:
         """Compute the moments of one array of rows.
 
@@ -321,7 +325,7 @@ class ClassMoments:
         weights : (n,) float, optional
             Not negative.
         n_classes : int
-        spread : Spread
+        required_moments : Spread
             Which second moments are stored.
 
         Examples
@@ -330,11 +334,21 @@ class ClassMoments:
         >>> m.class_means.ravel().tolist(), m.scatters.ravel().round(12).tolist()
         ([2.0, 7.0], [2.0])
         """
-        return gather([(x, codes, weights)], n_classes=n_classes, n_columns=x.shape[1], spread=spread)
+        return gather(
+            [(x, codes, weights)],
+            n_classes=n_classes,
+            n_columns=x.shape[1],
+            required_moments=required_moments,
+        )
 
 
 def gather(
-    blocks: RowBlocks, *, n_classes: int, n_columns: int, spread: Spread = "pooled", rooted: bool = True
+    blocks: RowBlocks,
+    *,
+    n_classes: int,
+    n_columns: int,
+    required_moments: ScatterType = "pooled",
+    rooted: bool = True,
 ) -> ClassMoments:
     """Compute the moments of rows in one pass, or in up to three if digits would be lost.
 
@@ -343,7 +357,7 @@ def gather(
     blocks : iterable of (x, codes, weights)
         Finite rows x (m, p), their classes codes (m,), and weights (m,) or None.
     n_classes, n_columns : int
-    spread : Spread
+    required_moments : Spread
         Which second moments are stored.
     rooted : bool
         Whether roots are computed if the scatter is ill-conditioned. Covariances with a ridge do not need
@@ -353,23 +367,25 @@ def gather(
     -------
     ClassMoments
     """
-    sums = row_sums.accumulated_moments(spread)
+    sums = row_sums.accumulated_moments(required_moments)
     task = partial(_one_pass, n_parts=1, n_classes=n_classes, n_columns=n_columns, required_moments=sums)
     (gathered,) = map_reduce(blocks, task, _merge_gathered)
-    if row_sums.is_thin(spread) or (
-        spread != "diagonal" and gathered.moments.total and asks_for_roots(gathered.moments, rooted=rooted)
+    if row_sums.is_thin(required_moments) or (
+        required_moments != "diagonal"
+        and gathered.moments.total
+        and requires_roots(gathered.moments, rooted=rooted)
     ):
-        return _with_roots(blocks, [gathered], spread)[0]
+        return _with_roots(blocks, [gathered], required_moments)[0]
     return gathered.moments
 
 
-def merged(a: ClassMoments, b: ClassMoments) -> ClassMoments:
+def merge_rescaled(a: ClassMoments, b: ClassMoments) -> ClassMoments:
     """Merge two sets of moments on a common scale, because single rows do not determine a scale."""
-    a, b = on_one_scale([a, b])
+    a, b = rescale_to_common([a, b])
     return a.merge(b)
 
 
-def on_one_scale(moments_list: Sequence[ClassMoments]) -> list[ClassMoments]:
+def rescale_to_common(moments_list: Sequence[ClassMoments]) -> list[ClassMoments]:
     """Rescale several sets of moments to a common scale, chosen from the range of all their rows."""
     has_rows = np.stack([moments.counts > 0 for moments in moments_list])[..., None]
     centres = np.stack([moments.centres for moments in moments_list])
@@ -382,7 +398,7 @@ def on_one_scale(moments_list: Sequence[ClassMoments]) -> list[ClassMoments]:
     return [moments.rescaled(scale) for moments in moments_list]
 
 
-def asks_for_roots(moments: ClassMoments, *, rooted: bool = True) -> bool:
+def requires_roots(moments: ClassMoments, *, rooted: bool = True) -> bool:
     """Return whether `gather` computes roots: the rows are few, or the scatter is ill-conditioned."""
     is_cheap = int(moments.rows.sum()) * moments.n_columns**2 <= ROOT_WORK
     return is_cheap or (rooted and is_ill_conditioned(moments))
@@ -394,7 +410,7 @@ def gather_parts(
     n_parts: int,
     n_classes: int,
     n_columns: int,
-    spread: Spread = "pooled",
+    required_moments: ScatterType = "pooled",
     rooted: bool = True,
 ) -> list[ClassMoments]:
     """Compute the moments of each part of the rows, such as a fold, in one pass over all of them.
@@ -404,7 +420,7 @@ def gather_parts(
     blocks : iterable of (x, codes, weights)
         See `gather`; the codes are part * n_classes + class.
     n_parts, n_classes, n_columns : int
-    spread : Spread
+    required_moments : Spread
         Which second moments are stored.
     rooted : bool
         Whether roots are computed if the rows are few or the scatter is ill-conditioned.
@@ -414,7 +430,7 @@ def gather_parts(
     list of ClassMoments
         They merge to the moments of all rows.
     """
-    sums = row_sums.accumulated_moments(spread)
+    sums = row_sums.accumulated_moments(required_moments)
     row_sums.refuse_wide(n_classes, n_columns, sums, n_parts)
     # With a scatter for each class, the classes of the parts are counted as classes of one part.
     cells = np.arange(n_parts * n_classes).reshape(n_parts, n_classes)
@@ -425,12 +441,12 @@ def gather_parts(
         # If one part has extreme values, squares of the others may underflow on its scale.
         gathered = map_reduce(blocks, partial(task, n_parts=n_parts, n_classes=n_classes), _merge_gathered)
     is_cheap = sum(int(part.moments.rows.sum()) for part in gathered) * n_columns**2 <= ROOT_WORK
-    if row_sums.is_thin(spread) or (
+    if row_sums.is_thin(required_moments) or (
         rooted
-        and spread != "diagonal"
+        and required_moments != "diagonal"
         and (is_cheap or any(is_ill_conditioned(part.moments) for part in gathered if part.moments.total))
     ):
-        moments_of_parts = _with_roots(blocks, gathered, spread)
+        moments_of_parts = _with_roots(blocks, gathered, required_moments)
     else:
         moments_of_parts = [part.moments for part in gathered]
     return (
@@ -448,7 +464,7 @@ class _Gathered(NamedTuple):
 
 
 def _merge_gathered(one: list[_Gathered], other: list[_Gathered]) -> list[_Gathered]:
-    merged_moments = [merged(a.moments, b.moments) for a, b in zip(one, other, strict=True)]
+    merged_moments = [merge_rescaled(a.moments, b.moments) for a, b in zip(one, other, strict=True)]
     return [
         _Gathered(moments, ClassCentres(moments.centres.T, moments.rests.T, moments.scale))
         for moments in merged_moments
@@ -457,7 +473,7 @@ def _merge_gathered(one: list[_Gathered], other: list[_Gathered]) -> list[_Gathe
 
 @np.errstate(over="ignore", under="ignore", invalid="ignore")
 def _one_pass(
-    blocks: RowBlocks, *, n_parts: int, n_classes: int, n_columns: int, required_moments: Spread
+    blocks: RowBlocks, *, n_parts: int, n_classes: int, n_columns: int, required_moments: ScatterType
 ) -> list[_Gathered]:
     """Compute the moments of each part without roots; a pass that lost digits is repeated.
 
@@ -482,7 +498,7 @@ def _one_pass(
             sums[0].add(x, codes, weights)
             continue
         part_codes = codes // n_classes
-        order = row_sums.sorted_by(part_codes, n_parts)
+        order = row_sums.stable_order(part_codes, n_parts)
         # One copy of the block, whose slices are the parts.
         columns = np.take(x.T, order, axis=1)
         codes = codes[order] % n_classes
@@ -509,7 +525,9 @@ def _one_pass(
     return gathered
 
 
-def _with_roots(blocks: RowBlocks, gathered: list[_Gathered], required_moments: Spread) -> list[ClassMoments]:
+def _with_roots(
+    blocks: RowBlocks, gathered: list[_Gathered], required_moments: ScatterType
+) -> list[ClassMoments]:
     """Compute the roots of the rows about the means of the first pass, and add them to the moments.
 
     Parameters
@@ -570,7 +588,7 @@ def _add_roots(moments: ClassMoments, centred_roots: CentredRoots, thin: bool) -
 
 def is_ill_conditioned(moments: ClassMoments) -> bool:
     """Return whether a scatter is ill-conditioned, apart from columns that are constant over all rows."""
-    if (moments.rows if moments.spread == "class" else moments.rows.sum()).min() <= moments.n_columns:
+    if (moments.rows if moments.scatter_type == "class" else moments.rows.sum()).min() <= moments.n_columns:
         return True
     means = moments.means[moments.counts > 0]
     varies = (moments.squares != 0).any(axis=0) | (means != means[0]).any(axis=0)
@@ -580,7 +598,7 @@ def is_ill_conditioned(moments: ClassMoments) -> bool:
     if not varies.all():
         # Constant columns are found without a root.
         scatters = scatters[:, varies][:, :, varies]
-    return any(row_sums.ill_conditioned(scatter) for scatter in scatters)
+    return any(row_sums.is_scatter_ill_conditioned(scatter) for scatter in scatters)
 
 
 def _moments_of_sums(sums: RowSums) -> ClassMoments:
@@ -615,16 +633,16 @@ def split_mean(base: Floats, step: Floats, scale: Floats) -> tuple[Floats, Float
     return centres, np.subtract(step, (centres - base) * scale, order="C")
 
 
-LIGHT = 1e-9
+MIN_EXCESS_WEIGHT = 1e-9
 """Relative amount by which a sum of weights has to exceed the number that is subtracted from it."""
 
 
-def no_freedom(total: float, n_classes: int, n_columns: int) -> NotSupportedError:
+def too_little_weight(total: float, n_classes: int, n_columns: int) -> NotSupportedError:
     """Return the error for weights that leave fewer than p degrees of freedom within classes."""
     return CoreNotSupportedError("too_little_weight", total=total, required=n_classes + n_columns)
 
 
-def standard_columns(x: Floats, origin: Floats, scale: Floats, order: Literal["C", "K"] = "C") -> Floats:
+def standardize_columns(x: Floats, origin: Floats, scale: Floats, order: Literal["C", "K"] = "C") -> Floats:
     """Return the coordinates z (p, m) of rows.
 
     Parameters
@@ -643,7 +661,7 @@ def standard_columns(x: Floats, origin: Floats, scale: Floats, order: Literal["C
     return np.asarray(z if unscaled else np.multiply(z, scale[:, None], out=z))
 
 
-def from_class_means(moments: ClassMoments, x: Floats, classes: Codes | int) -> Floats:
+def deviations_from_class_means(moments: ClassMoments, x: Floats, classes: Codes | int) -> Floats:
     """Return deviations of rows from class means.
 
     Parameters
@@ -658,7 +676,7 @@ def from_class_means(moments: ClassMoments, x: Floats, classes: Codes | int) -> 
     (p, m) float
         In units of z.
     """
-    z = standard_columns(x, moments.centres[classes].T, moments.scale)
+    z = standardize_columns(x, moments.centres[classes].T, moments.scale)
     z -= moments.rests[classes].T.reshape(len(z), -1)
     return z
 

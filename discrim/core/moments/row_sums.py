@@ -21,14 +21,14 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory, slices
+from discrim.core.numerics.arrays import Codes, Floats, check_memory, slices
 from discrim.core.numerics.map_reduce import map_reduce
 
 RowBlock = tuple[Floats, Codes, Floats | None]
 """A block of rows: x (m, p), codes (m,) of their classes, and weights (m,) or None."""
 RowBlocks = Iterable[RowBlock]
 """Iterable of blocks of rows; each pass iterates again."""
-Spread = Literal["pooled", "class", "diagonal", "thin", "thin class"]
+ScatterType = Literal["pooled", "class", "diagonal", "thin", "thin class"]
 """Which second moments are stored: a scatter matrix of all classes ("pooled") or of each ("class"), sums of
 squares by class and column ("diagonal"), or, if there are more columns than rows, a root with as many rows as
 the data, of all classes ("thin") or of each ("thin class")."""
@@ -64,12 +64,12 @@ MAX_UNSCALED_DEVIATION = 1e75
 """Columns with deviations between 1/SAFE and SAFE are not rescaled."""
 
 
-def is_thin(required_moments: Spread) -> bool:
+def is_thin(required_moments: ScatterType) -> bool:
     """Return whether roots with fewer rows than columns are stored, and no scatter matrix."""
     return required_moments in ("thin", "thin class")
 
 
-def accumulated_moments(required_moments: Spread) -> Spread:
+def accumulated_moments(required_moments: ScatterType) -> ScatterType:
     """Return the second moments that the first pass accumulates: "diagonal" for thin roots."""
     return "diagonal" if is_thin(required_moments) else required_moments
 
@@ -110,7 +110,7 @@ class RowSums:
     the pass, `has_cancellation` checks whether too many digits were lost.
     """
 
-    def __init__(self, n_classes: int, n_columns: int, required_moments: Spread) -> None:
+    def __init__(self, n_classes: int, n_columns: int, required_moments: ScatterType) -> None:
         """Start with sums of zero.
 
         Parameters
@@ -313,7 +313,7 @@ class RowSums:
         )
 
 
-def refuse_wide(n_classes: int, n_columns: int, required_moments: Spread, n_parts: int = 1) -> None:
+def refuse_wide(n_classes: int, n_columns: int, required_moments: ScatterType, n_parts: int = 1) -> None:
     """Raise DataError if the sums of a pass, and their copies, exceed the memory.
 
     Parameters
@@ -335,7 +335,7 @@ def refuse_wide(n_classes: int, n_columns: int, required_moments: Spread, n_part
         return
     moments_name = "a covariance" if squares else "variances"
     classes_name = f"each of {n_classes:,} classes" if required_moments == "class" else "all classes"
-    refuse_beyond_memory(
+    check_memory(
         n_elements,
         f"Means and {moments_name} of {n_columns:,} columns for {classes_name}",
         "Name fewer columns, merge rare levels of categories or rare classes, or use naive_bayes() or "
@@ -455,7 +455,7 @@ def centred_roots(
     return all_roots
 
 
-def packed_triangle(rows: Floats) -> Floats:
+def triangular_root(rows: Floats) -> Floats:
     """Return the upper triangular root (p, p) of rows (m, p), with rows of zeros if m < p."""
     root = trapezoidal_root(rows) if len(rows) else rows
     square = np.zeros((rows.shape[1], rows.shape[1]))
@@ -468,14 +468,14 @@ def trapezoidal_root(rows: Floats) -> Floats:
     return np.asarray(np.linalg.qr(rows, mode="r"))
 
 
-def sorted_by(codes: Codes, n_codes: int) -> Codes:
+def stable_order(codes: Codes, n_codes: int) -> Codes:
     """Return the positions that sort codes in a stable way; 16-bit codes are sorted by radix."""
     return np.argsort(codes.astype(np.int16) if n_codes < 2**15 else codes, kind="stable")
 
 
 def _by_class(codes: Codes, n_classes: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
     """Yield the classes that occur, with the positions of their rows."""
-    order = sorted_by(codes, n_classes)
+    order = stable_order(codes, n_classes)
     start = 0
     for k, count in enumerate(np.bincount(codes, minlength=n_classes).tolist()):
         if count:
@@ -506,7 +506,7 @@ def _add_class_sums(total: Floats, columns: Floats, codes: Codes) -> None:
         total += (indicators @ np.ascontiguousarray(columns.T)).T
     else:
         # Most classes do not occur in this block; adding zeros to them would be most of the work.
-        order = sorted_by(codes, n_classes)
+        order = stable_order(codes, n_classes)
         classes = codes[order]
         starts = np.flatnonzero(np.diff(classes, prepend=-1))
         total[:, classes[starts]] += np.add.reduceat(np.take(columns, order, axis=1), starts, axis=1)
@@ -568,7 +568,7 @@ def largest_deviations(blocks: RowBlocks, n_columns: int) -> Floats:
     return reduce(wider, columns_of_blocks, wider(np.zeros(n_columns), first_columns))
 
 
-def ill_conditioned(scatter: Floats) -> bool:
+def is_scatter_ill_conditioned(scatter: Floats) -> bool:
     """Return whether a scatter (p, p) is too ill-conditioned to be used without its root."""
     diagonal = np.diagonal(scatter)
     if not (diagonal > 0).all():
@@ -585,7 +585,7 @@ def ill_conditioned(scatter: Floats) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RowRoot:
+class LeastSquaresRoot:
     """Sufficient statistics of least squares: the triangular root of a constant and shifted columns.
 
     Rows are the rows of positive weight. The origin is subtracted before products are formed, therefore an
@@ -607,7 +607,7 @@ class RowRoot:
     rows: int
 
 
-def gather_root(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> RowRoot:
+def gather_root(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> LeastSquaresRoot:
     """Compute the triangular root of all rows in one pass.
 
     Parameters
@@ -630,7 +630,7 @@ def gather_root(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> RowRoot:
     return map_reduce(blocks, partial(_gather_row_root, shifted=shifted), _merge_row_roots)
 
 
-def _gather_row_root(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> RowRoot:
+def _gather_row_root(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> LeastSquaresRoot:
     """Compute the triangular root of the rows of some blocks; see `gather_root`."""
     p = len(shifted)
     triangle = np.zeros((0, 1 + p))
@@ -654,17 +654,17 @@ def _gather_row_root(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> RowRoo
         triangle = _triangle_of(stacked)
         total += float(len(x) if weights is None else weights.sum())
         rows += len(x) if weights is None else int((weights > 0).sum())
-    return RowRoot(triangle, origin, total, rows)
+    return LeastSquaresRoot(triangle, origin, total, rows)
 
 
-def _merge_row_roots(first: RowRoot, second: RowRoot) -> RowRoot:
+def _merge_row_roots(first: LeastSquaresRoot, second: LeastSquaresRoot) -> LeastSquaresRoot:
     if not second.rows or not first.rows:
         return first if first.rows else second
     # Changing the origin adds a multiple of the column of the constant.
     shifted = second.triangle.copy()
     shifted[:, 1:] += shifted[:, :1] * (second.origin - first.origin)
     triangle = _triangle_of(np.vstack([first.triangle, shifted]))
-    return RowRoot(triangle, first.origin, first.total + second.total, first.rows + second.rows)
+    return LeastSquaresRoot(triangle, first.origin, first.total + second.total, first.rows + second.rows)
 
 
 def _triangle_of(stacked: Floats) -> Floats:

@@ -25,8 +25,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from discrim.core.moments.moments import ClassMoments, merged, split_mean
-from discrim.core.moments.row_sums import MAX_UNSCALED_DEVIATION, Spread, column_scale, refuse_wide
+from discrim.core.moments.moments import ClassMoments, merge_rescaled, split_mean
+from discrim.core.moments.row_sums import MAX_UNSCALED_DEVIATION, ScatterType, column_scale, refuse_wide
 from discrim.core.numerics.arrays import Codes, Floats
 
 KEPT_WITHIN = 0.125
@@ -86,7 +86,7 @@ SparseBlock = tuple[SparseRows, Codes, Floats | None]
 """A block of sparse rows: x, codes (m,) of their classes, and weights (m,) or None."""
 
 
-def indicators(codes: Codes, weights: Floats | None, n_classes: int) -> scipy.sparse.csr_array:
+def class_indicators(codes: Codes, weights: Floats | None, n_classes: int) -> scipy.sparse.csr_array:
     """Return the matrix whose product with rows is class sums.
 
     Parameters
@@ -106,7 +106,11 @@ def indicators(codes: Codes, weights: Floats | None, n_classes: int) -> scipy.sp
 
 
 def gather_sparse(
-    blocks: Iterable[SparseBlock], *, n_classes: int, n_columns: int, spread: Spread = "diagonal"
+    blocks: Iterable[SparseBlock],
+    *,
+    n_classes: int,
+    n_columns: int,
+    required_moments: ScatterType = "diagonal",
 ) -> ClassMoments | None:
     """Compute the moments of sparse rows in one pass.
 
@@ -114,7 +118,7 @@ def gather_sparse(
     ----------
     blocks : iterable of (rows, codes, weights)
     n_classes, n_columns : int
-    spread : {"diagonal", "pooled"}
+    required_moments : {"diagonal", "pooled"}
         Second moments; "pooled" gives one scatter without a root.
 
     Returns
@@ -123,15 +127,15 @@ def gather_sparse(
         None if a sum overflows, or the products of a pooled scatter lose digits. The caller then has to use
         dense rows.
     """
-    refuse_wide(n_classes, n_columns, spread)
+    refuse_wide(n_classes, n_columns, required_moments)
     moments_of_blocks: list[ClassMoments] = []
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for block in blocks:
-            moments = _moments(*block, n_classes, pooled=spread == "pooled")
+            moments = _moments(*block, n_classes, pooled=required_moments == "pooled")
             if moments is None:
                 return None
             moments_of_blocks.append(moments)
-        return reduce(merged, moments_of_blocks)
+        return reduce(merge_rescaled, moments_of_blocks)
 
 
 def _moments(
@@ -159,7 +163,7 @@ def _moments(
         weights = weights[present]
     p = len(rows.base)
     steps = rows.steps
-    indicator = indicators(codes, weights, n_classes)
+    indicator = class_indicators(codes, weights, n_classes)
     counts = np.bincount(codes, weights, minlength=n_classes).astype(np.float64)
     divisors = np.where(counts > 0, counts, 1.0)[:, None]
     means = (indicator @ steps).toarray() / divisors

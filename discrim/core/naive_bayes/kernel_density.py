@@ -59,7 +59,7 @@ from numpy.typing import NDArray
 from discrim.core.covariance.covariance import EPS
 from discrim.core.neighbours.neighbours import concatenate_ranges, split_ranges
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
-from discrim.core.rules.leave_one_out import SPOILT
+from discrim.core.rules.leave_one_out import MIN_DETERMINANT_RATIO
 
 Keys = NDArray[np.int64]
 
@@ -126,14 +126,14 @@ class KernelBoxes:
         Reference bandwidth, which most evaluation points have.
     """
 
-    __slots__ = ("_bandwidth", "_known", "_logs", "_points", "_whole")
+    __slots__ = ("_bandwidth", "_cache", "_log_total", "_log_weights", "_points")
 
     def __init__(self, points: Floats, weights: Floats, bandwidth: float) -> None:
         self._points = points
         self._bandwidth = bandwidth
-        self._logs, self._whole = np.log(weights), float(np.log(weights.sum()))
-        self._known = _ExpansionCache(
-            np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.intp), _Expansions.none()
+        self._log_weights, self._log_total = np.log(weights), float(np.log(weights.sum()))
+        self._cache = _ExpansionCache(
+            np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.intp), _Expansions.empty()
         )
 
     def log_sums(self, x: Floats, bandwidths: Floats) -> Floats:
@@ -185,20 +185,20 @@ class KernelBoxes:
         """
         # Read and replace the cache as one object: concurrent threads may repeat work but never see a partial
         # update.
-        cache = self._known
-        expansion_index = cache.numbers_of(boxes)
+        cache = self._cache
+        expansion_index = cache.find(boxes)
         missing = np.flatnonzero(expansion_index < 0)
         windows = self._windows(boxes[missing])
-        is_expanded = windows.lengths > MAX_DIRECT_POINTS
+        is_expanded = windows.n_points > MAX_DIRECT_POINTS
         if is_expanded.any():
-            expansions = _Expansions.of(self._points, self._logs, windows.part(is_expanded))
-            expansion_index[missing[is_expanded]] = len(cache.expansions.right) + np.arange(
+            expansions = _Expansions.from_windows(
+                self._points, self._log_weights, windows.select(is_expanded)
+            )
+            expansion_index[missing[is_expanded]] = len(cache.expansions.right_index) + np.arange(
                 int(is_expanded.sum())
             )
-            cache = cache.and_more(
-                boxes[missing[is_expanded]], expansion_index[missing[is_expanded]], expansions
-            )
-            self._known = cache
+            cache = cache.add(boxes[missing[is_expanded]], expansion_index[missing[is_expanded]], expansions)
+            self._cache = cache
         return expansion_index, cache.expansions
 
     def _windows(self, boxes: Keys) -> _Windows:
@@ -212,7 +212,7 @@ class KernelBoxes:
         nearer = distances.argmin(axis=0)
         nearest = neighbours[nearer, np.arange(len(boxes))]
         min_distance = distances.min(axis=0)
-        negligible = 2 * (self._whole - self._logs[nearest]) + NEGLIGIBLE_LOG_RATIO
+        negligible = 2 * (self._log_total - self._log_weights[nearest]) + NEGLIGIBLE_LOG_RATIO
         max_distance = (
             MAX_BOX_DISTANCE
             + np.sqrt((min_distance + MAX_BOX_DISTANCE) ** 2 + negligible * (1 + LOG_BANDWIDTH_STEP))
@@ -238,11 +238,11 @@ class _Windows(NamedTuple):
     high: Codes
 
     @property
-    def lengths(self) -> Codes:
+    def n_points(self) -> Codes:
         """Number of contributing points (B,) of each box."""
         return self.high - self.low
 
-    def part(self, selection: Mask | Codes | slice) -> _Windows:
+    def select(self, selection: Mask | Codes | slice) -> _Windows:
         """Select boxes by mask, index or slice."""
         return _Windows(
             self.centres[selection], self.bandwidths[selection], self.low[selection], self.high[selection]
@@ -262,7 +262,7 @@ class _Expansions:
         Log of the largest w_i exp(-t_i^2/2).
     moments : (Q, B) float
         M_q / q!, relative to the peak; NaN if the expansion is not accurate everywhere in the box.
-    right : (B,) int
+    right_index : (B,) int
         If the expansion covers only the points left of the centre, index of the expansion for the points on
         the right; otherwise -1.
     """
@@ -272,16 +272,16 @@ class _Expansions:
     means: Floats
     peaks: Floats
     moments: Floats
-    right: Codes
+    right_index: Codes
 
     @staticmethod
-    def none() -> _Expansions:
+    def empty() -> _Expansions:
         """Return an empty set of expansions."""
         nothing = np.zeros(0)
         return _Expansions(*4 * (nothing,), np.zeros((N_TERMS, 0)), np.zeros(0, dtype=np.intp))
 
     @staticmethod
-    def of(points: Floats, logs: Floats, windows: _Windows) -> _Expansions:
+    def from_windows(points: Floats, logs: Floats, windows: _Windows) -> _Expansions:
         """Compute the expansions of boxes.
 
         A box in the middle of a gap is far from the points on both sides, and an expansion about their common
@@ -300,25 +300,29 @@ class _Expansions:
         _Expansions
             The first B expansions belong to the boxes, the others to right-hand sides.
         """
-        expansions = _Expansions._whole(points, logs, windows)
+        expansions = _Expansions._about_one_mean(points, logs, windows)
         centre_positions = np.searchsorted(points, windows.centres)
         split_boxes = np.flatnonzero(
             np.isnan(expansions.moments[0])
             & (windows.low < centre_positions)
             & (centre_positions < windows.high)
         )
-        split_windows = windows.part(split_boxes)
+        split_windows = windows.select(split_boxes)
         centre_positions = centre_positions[split_boxes]
-        left_expansions = _Expansions._whole(points, logs, split_windows._replace(high=centre_positions))
-        right_expansions = _Expansions._whole(points, logs, split_windows._replace(low=centre_positions))
+        left_expansions = _Expansions._about_one_mean(
+            points, logs, split_windows._replace(high=centre_positions)
+        )
+        right_expansions = _Expansions._about_one_mean(
+            points, logs, split_windows._replace(low=centre_positions)
+        )
         expansions.means[split_boxes] = left_expansions.means
         expansions.peaks[split_boxes] = left_expansions.peaks
         expansions.moments[:, split_boxes] = left_expansions.moments
-        expansions.right[split_boxes] = len(expansions.right) + np.arange(len(split_boxes))
-        return expansions.and_more(right_expansions)
+        expansions.right_index[split_boxes] = len(expansions.right_index) + np.arange(len(split_boxes))
+        return expansions.concatenate(right_expansions)
 
     @staticmethod
-    def _whole(points: Floats, logs: Floats, windows: _Windows) -> _Expansions:
+    def _about_one_mean(points: Floats, logs: Floats, windows: _Windows) -> _Expansions:
         """Compute expansions about one mean for each box.
 
         Parameters
@@ -335,9 +339,9 @@ class _Expansions:
         means = np.empty(n_boxes)
         peaks = np.empty(n_boxes)
         moments = np.empty((N_TERMS, n_boxes))
-        for boxes in split_ranges(windows.lengths, MAX_BLOCK_KERNELS):
-            chunk = windows.part(boxes)
-            n_points = windows.lengths[boxes]
+        for boxes in split_ranges(windows.n_points, MAX_BLOCK_KERNELS):
+            chunk = windows.select(boxes)
+            n_points = windows.n_points[boxes]
             point_index = concatenate_ranges(chunk.low, n_points)
             first = np.cumsum(n_points) - n_points
             box_index = np.repeat(np.arange(len(n_points)), n_points)
@@ -369,9 +373,11 @@ class _Expansions:
         no_right = np.full(n_boxes, -1, dtype=np.intp)
         return _Expansions(windows.centres, windows.bandwidths, means, peaks, moments, no_right)
 
-    def and_more(self, other: _Expansions) -> _Expansions:
+    def concatenate(self, other: _Expansions) -> _Expansions:
         """Concatenate with other expansions."""
-        other = replace(other, right=np.where(other.right < 0, -1, other.right + len(self.right)))
+        other = replace(
+            other, right_index=np.where(other.right_index < 0, -1, other.right_index + len(self.right_index))
+        )
         pairs = ((getattr(self, column.name), getattr(other, column.name)) for column in fields(self))
         return _Expansions(*(np.concatenate(pair, axis=-1) for pair in pairs))
 
@@ -410,9 +416,9 @@ class _Expansions:
                 total += self.moments[q][box]
         total[np.abs(u) > MAX_BOX_DISTANCE] = np.nan
         logs = np.log(total) + self.peaks[box] + b * u * (mean - 0.5 * u) - d * mean**2
-        two_sided = np.flatnonzero(self.right[box] >= 0)
+        two_sided = np.flatnonzero(self.right_index[box] >= 0)
         if len(two_sided):
-            right_logs = self.log_sums(self.right[box[two_sided]], x[two_sided], bandwidths[two_sided])
+            right_logs = self.log_sums(self.right_index[box[two_sided]], x[two_sided], bandwidths[two_sided])
             logs[two_sided] = np.logaddexp(logs[two_sided], right_logs)
         return np.asarray(logs)
 
@@ -433,13 +439,13 @@ class _ExpansionCache(NamedTuple):
     expansion_index: Codes
     expansions: _Expansions
 
-    def numbers_of(self, boxes: Keys) -> Codes:
+    def find(self, boxes: Keys) -> Codes:
         """Return the indices (b,) of the expansions of boxes; -1 for a box that is not cached."""
         positions = np.searchsorted(self.keys, boxes)
         is_cached = np.append(self.keys, np.iinfo(np.int64).max)[positions] == boxes
         return np.where(is_cached, np.append(self.expansion_index, -1)[positions], -1)
 
-    def and_more(self, keys: Keys, expansion_index: Codes, expansions: _Expansions) -> _ExpansionCache:
+    def add(self, keys: Keys, expansion_index: Codes, expansions: _Expansions) -> _ExpansionCache:
         """Return the cache with additional boxes.
 
         Parameters
@@ -457,7 +463,7 @@ class _ExpansionCache(NamedTuple):
         return _ExpansionCache(
             np.insert(self.keys, positions, keys),
             np.insert(self.expansion_index, positions, expansion_index),
-            self.expansions.and_more(expansions),
+            self.expansions.concatenate(expansions),
         )
 
 
@@ -481,15 +487,15 @@ class KernelSums:
         Bandwidth of most evaluation points; 0 disables expansions.
     """
 
-    __slots__ = ("_boxes", "_logs", "_points", "_weights", "_whole")
+    __slots__ = ("_boxes", "_log_total", "_log_weights", "_points", "_weights")
 
     def __init__(self, points: Floats, weights: Floats, bandwidth: float) -> None:
         self._points = points
         self._weights = weights
-        self._logs, self._whole = np.log(weights), float(np.log(weights.sum()))
+        self._log_weights, self._log_total = np.log(weights), float(np.log(weights.sum()))
         self._boxes = KernelBoxes(points, weights, bandwidth) if bandwidth > 0 else None
 
-    def logs(
+    def log_sums(
         self,
         x: Floats,
         bandwidths: Floats,
@@ -551,7 +557,7 @@ class KernelSums:
         (m,) float
         """
         points = self._points
-        logs = self._logs
+        logs = self._log_weights
         neighbours = np.searchsorted(points, x)[:, None] + np.arange(-2, 2)
         exists = (neighbours >= 0) & (neighbours < len(points))
         neighbours = np.clip(neighbours, 0, len(points) - 1)
@@ -565,7 +571,7 @@ class KernelSums:
         # The largest term of the nearest points is a lower bound of the largest term, within rounding.
         max_nearby = exponents.max(axis=1)
         max_distance = bandwidths * np.sqrt(
-            np.maximum(2 * (self._whole - max_nearby) + NEGLIGIBLE_LOG_RATIO, 0.0)
+            np.maximum(2 * (self._log_total - max_nearby) + NEGLIGIBLE_LOG_RATIO, 0.0)
         )
         # Far from all points the addition to the distance of the nearest point is lost in rounding.
         max_distance += 8 * EPS * (max_distance + np.abs(x))
@@ -590,7 +596,7 @@ class KernelSums:
         return log_sums
 
 
-FACTORS = {"nrd0": 0.9, "nrd": 1.06}
+BANDWIDTH_FACTORS = {"nrd0": 0.9, "nrd": 1.06}
 """Factors of the rules of thumb for the bandwidth."""
 
 
@@ -621,10 +627,12 @@ class KernelDensity:
     def __post_init__(self) -> None:
         """Precompute the sums and the order statistics."""
         object.__setattr__(self, "sums", KernelSums(self.points, self.weights, self.bandwidth))
-        object.__setattr__(self, "order", _OrderStatistics.of(self.points, self.weights))
+        object.__setattr__(self, "order", _OrderStatistics.from_points(self.points, self.weights))
 
     @staticmethod
-    def of(values: Floats, weights: Floats | None, rule: str, fixed_bandwidth: float) -> KernelDensity:
+    def from_values(
+        values: Floats, weights: Floats | None, rule: str, fixed_bandwidth: float
+    ) -> KernelDensity:
         """Create the density of the values of a class.
 
         Parameters
@@ -708,7 +716,7 @@ class KernelDensity:
         if own_points is not None and left_out_weights is not None:
             weight = self.weights[own_points]
             own_weights = np.where(weight - left_out_weights <= EPS * weight, 0.0, weight - left_out_weights)
-        logs = self.sums.logs(x, bandwidths, own_points, own_weights)
+        logs = self.sums.log_sums(x, bandwidths, own_points, own_weights)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(logs - np.log(bandwidths) - 0.5 * np.log(2 * np.pi))
 
@@ -737,7 +745,7 @@ class KernelDensity:
             ]
             iqr = quartiles[1] - quartiles[0]
             bandwidths = _bandwidth_by_rule(
-                self.order.sds_without(own_points, left_out_weights), iqr, remaining, FACTORS[rule]
+                self.order.sds_without(own_points, left_out_weights), iqr, remaining, BANDWIDTH_FACTORS[rule]
             )
         return np.where((remaining > 1 + EPS * total) & (bandwidths > 0), bandwidths, np.nan)
 
@@ -756,7 +764,7 @@ class _OrderStatistics:
         Total weight.
     centred : (u,) float
         Deviations from the mean, divided by the largest absolute deviation.
-    size : float
+    max_deviation : float
         The largest absolute deviation.
     squares : float
         Weighted sum of squares of `centred`.
@@ -767,11 +775,11 @@ class _OrderStatistics:
     cumulative_weights: Floats
     total: float
     centred: Floats
-    size: float
+    max_deviation: float
     squares: float
 
     @staticmethod
-    def of(points: Floats, weights: Floats) -> _OrderStatistics:
+    def from_points(points: Floats, weights: Floats) -> _OrderStatistics:
         """Compute the statistics of distinct, sorted values (u,) with weights (u,)."""
         centred, size = _center_and_rescale(points, weights)
         total = float(weights.sum())
@@ -794,8 +802,8 @@ class _OrderStatistics:
         """
         remaining = self.total - left_out_weights
         squares = self.squares - left_out_weights * self.total / remaining * self.centred[own_points] ** 2
-        sds = self.size * np.sqrt(np.maximum(squares, 0.0) / (remaining - 1))
-        for row in np.flatnonzero(squares <= SPOILT * self.squares).tolist():
+        sds = self.max_deviation * np.sqrt(np.maximum(squares, 0.0) / (remaining - 1))
+        for row in np.flatnonzero(squares <= MIN_DETERMINANT_RATIO * self.squares).tolist():
             weights = self.weights.copy()
             weights[own_points[row]] -= left_out_weights[row]
             others = weights > EPS * self.weights
@@ -851,7 +859,7 @@ def rule_of_thumb_bandwidth(points: Floats, weights: Floats, rule: str) -> float
     >>> round(rule_of_thumb_bandwidth(np.arange(1.0, 11.0), np.ones(10), "nrd0"), 6)
     1.719286
     """
-    order = _OrderStatistics.of(points, weights)
+    order = _OrderStatistics.from_points(points, weights)
     if order.total <= 1 or len(points) < 2:
         return 0.0
     no_weight = np.zeros(1)
@@ -861,7 +869,7 @@ def rule_of_thumb_bandwidth(points: Floats, weights: Floats, rule: str) -> float
         for fraction in (0.25, 0.75)
     )
     sd = np.array([_sd(points, weights)])
-    return float(_bandwidth_by_rule(sd, high - low, np.array([order.total]), FACTORS[rule])[0])
+    return float(_bandwidth_by_rule(sd, high - low, np.array([order.total]), BANDWIDTH_FACTORS[rule])[0])
 
 
 def _bandwidth_by_rule(sd: Floats, iqr: Floats, counts: Floats, factor: float) -> Floats:
@@ -909,14 +917,14 @@ class KernelColumns:
         Densities by column and class.
     rule : {"nrd0", "nrd"}
         Rule of thumb for the bandwidth.
-    given : (q,) float
+    fixed_bandwidths : (q,) float
         Fixed bandwidths; 0 applies the rule.
     """
 
     positions: Codes
     densities: tuple[tuple[KernelDensity, ...], ...]
     rule: str
-    given: Floats
+    fixed_bandwidths: Floats
 
     def bandwidths(self) -> Floats:
         """Return the bandwidths (K, q)."""
@@ -959,7 +967,7 @@ class KernelColumns:
         total = np.zeros((len(self.densities[0]), len(x)))
         for j, column in enumerate(self.densities):
             values = x[:, self.positions[j]]
-            fixed_bandwidth = float(self.given[j])
+            fixed_bandwidth = float(self.fixed_bandwidths[j])
             observed = ~np.isnan(values)
             for k, density in enumerate(column):
                 own_rows = np.flatnonzero(observed & (codes == k))

@@ -55,19 +55,25 @@ from discrim.core.covariance.diagonal import DiagonalCovariance
 from discrim.core.covariance.principal import weighted_centre
 from discrim.core.discriminant.qda import QDAFit, fit_qda
 from discrim.core.errors import CoreNotSupportedError, InvalidStateError
-from discrim.core.moments.moments import ClassMoments, standard_columns
+from discrim.core.moments.moments import ClassMoments, standardize_columns
 from discrim.core.moments.sparse_rows import SparseRows
-from discrim.core.naive_bayes.kernel_density import FACTORS, KernelColumns, KernelDensity
+from discrim.core.naive_bayes.kernel_density import BANDWIDTH_FACTORS, KernelColumns, KernelDensity
 from discrim.core.naive_bayes.tally import ColumnBlock, ColumnPlan, Tally
-from discrim.core.numerics.arrays import Codes, Floats, Mask, are_whole, slices
+from discrim.core.numerics.arrays import Codes, Floats, Mask, are_integers, slices
 from discrim.core.rules import gaussian
-from discrim.core.rules.leave_one_out import SPOILT, LeftOut, diagonal_scores, removal, settle
-from discrim.core.rules.rules import Distances, IndependentRule, logs_of_prior
+from discrim.core.rules.leave_one_out import (
+    MIN_DETERMINANT_RATIO,
+    LeaveOneOutScorer,
+    compute_removal,
+    diagonal_scores,
+    mark_refits,
+)
+from discrim.core.rules.rules import Distances, IndependentRule, log_of_prior
 
 
 def available_left_out(
     moments: ClassMoments, counts: Floats, log_prior: Floats, divisor_offset: float
-) -> LeftOut:
+) -> LeaveOneOutScorer:
     """Return the leave-one-out scores of normal columns fitted to rows with missing values.
 
     Parameters
@@ -103,7 +109,7 @@ def available_left_out(
         -------
         (m, K) float
         """
-        z = standard_columns(x, moments.origin, moments.scale).T
+        z = standardize_columns(x, moments.origin, moments.scale).T
         observed = ~np.isnan(z)
         n = counts[codes]
         class_squares = squares[codes]
@@ -112,7 +118,8 @@ def available_left_out(
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             squares_without = class_squares - (n - remaining) * n / remaining * deviations**2
             is_unreliable = observed & ~(
-                (remaining - divisor_offset > EPS * n) & (squares_without > SPOILT * class_squares)
+                (remaining - divisor_offset > EPS * n)
+                & (squares_without > MIN_DETERMINANT_RATIO * class_squares)
             )
             distances = (deviations * n / remaining) ** 2 * (remaining - divisor_offset) / squares_without
             refit_terms = -0.5 * (distances + np.log(squares_without / (remaining - divisor_offset)))
@@ -250,7 +257,7 @@ class CountColumns:
     sums: Floats
     laplace: float
 
-    takes_stored: ClassVar[bool] = True
+    reads_sparse_rows: ClassVar[bool] = True
 
     def probabilities(self) -> Floats:
         """Probabilities theta (K, J)."""
@@ -413,7 +420,7 @@ class NaiveBayesFit:
         return not self.others
 
     @property
-    def takes_stored(self) -> bool:
+    def reads_sparse_rows(self) -> bool:
         """Whether every column is a count, in which case leave-one-out reads stored values of sparse rows."""
         return self.normal is None and all(
             getattr(distribution, "takes_stored", False) for distribution in self.others
@@ -507,7 +514,7 @@ class NaiveBayesFit:
             raise CoreNotSupportedError("plugin_of_naive_bayes", method=method)
         normal_rule = None
         if self.normal is not None:
-            normal_rule = gaussian.separate_plugin(self.normal.moments, self.normal.covariances, log_prior)
+            normal_rule = gaussian.class_plugin_rule(self.normal.moments, self.normal.covariances, log_prior)
         return IndependentRule(log_prior, normal_rule, self.plan.normal, self.others)
 
     def refit(self, moments: ClassMoments, tally: Tally | None = None) -> NaiveBayesFit | None:
@@ -531,7 +538,7 @@ class NaiveBayesFit:
         fit = fit_naive_bayes(moments, tally, self.prior, estimated_prior=self.estimated_prior)
         return None if fit.without_bandwidth().any() else fit
 
-    def left_out(self, log_prior: Floats) -> LeftOut:
+    def left_out(self, log_prior: Floats) -> LeaveOneOutScorer:
         """Leave-one-out scores of rows.
 
         Smoothing and bandwidths are recomputed without the row.
@@ -555,12 +562,12 @@ class NaiveBayesFit:
                 total = np.array(normal(x[:, self.plan.normal], codes, weights).T)
             for distribution in self.others:
                 total += distribution.left_out(x, codes, weights)
-            removed = removal(self.moments.counts[codes], weights, self.moments.total)
-            return settle(total, codes, removed, np.asarray(np.isnan(total).any(axis=0))).T
+            removed = compute_removal(self.moments.counts[codes], weights, self.moments.total)
+            return mark_refits(total, codes, removed, np.asarray(np.isnan(total).any(axis=0))).T
 
         return scores
 
-    def _normal_left_out(self, normal: QDAFit, log_prior: Floats) -> LeftOut:
+    def _normal_left_out(self, normal: QDAFit, log_prior: Floats) -> LeaveOneOutScorer:
         """Return the leave-one-out scores of the normal columns."""
         if self.available is not None:
             divisor_offset = 1.0 if self.method == "moment" else 0.0
@@ -647,7 +654,7 @@ class NaiveBayesFit:
         # `log_likelihood` assumes that a sum of squares is n_k times the variance; smoothing makes it smaller
         # by n_k times the added variance.
         surplus = 0.5 * float(moments.counts @ (added / variances).sum(axis=1))
-        log_prior = logs_of_prior(self.prior)
+        log_prior = log_of_prior(self.prior)
         return gaussian.log_likelihood(moments, np.log(variances).sum(axis=1), log_prior) + surplus
 
     def _refuse_kernels(self, quantity: str) -> None:
@@ -696,7 +703,10 @@ def fit_naive_bayes(
     if len(plan.kernels):
         fixed_bandwidths = plan.bandwidths[plan.kernels]
         densities = tuple(
-            tuple(KernelDensity.of(values, weights, plan.rule, float(width)) for values, weights in by_class)
+            tuple(
+                KernelDensity.from_values(values, weights, plan.rule, float(width))
+                for values, weights in by_class
+            )
             for by_class, width in zip(tally.by_class(), fixed_bandwidths, strict=True)
         )
         kernels = KernelColumns(plan.kernels, densities, plan.rule, fixed_bandwidths)
@@ -795,17 +805,19 @@ def _added_variances_without(
     left_out_weights = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
     centre = weighted_centre(moments.means, moments.counts)
     squares = _total_squares(moments)[:, None]
-    squared_deviations = (standard_columns(x, moments.origin, moments.scale) - centre[:, None]) ** 2
+    squared_deviations = (standardize_columns(x, moments.origin, moments.scale) - centre[:, None]) ** 2
     remaining_squares = squares - left_out_weights * total / (total - left_out_weights) * squared_deviations
     sds = (
-        np.sqrt(np.where(remaining_squares > SPOILT * squares, remaining_squares, 0.0))
+        np.sqrt(np.where(remaining_squares > MIN_DETERMINANT_RATIO * squares, remaining_squares, 0.0))
         / moments.scale[:, None]
     )
     max_sd = sds.max(axis=0) / np.sqrt(total - left_out_weights)
     # A difference that lost its digits may be as large as this; if it could be the largest, the result is
     # not reliable.
     unreliable_sds = (
-        np.where(remaining_squares > SPOILT * squares, 0.0, np.sqrt(SPOILT * squares))
+        np.where(
+            remaining_squares > MIN_DETERMINANT_RATIO * squares, 0.0, np.sqrt(MIN_DETERMINANT_RATIO * squares)
+        )
         / moments.scale[:, None]
     )
     max_sd[unreliable_sds.max(axis=0) >= sds.max(axis=0)] = np.nan
@@ -829,7 +841,7 @@ def _total_squares(moments: ClassMoments, available: Floats | None = None) -> Fl
     return np.asarray(moments.scatters.sum(axis=0) + between)
 
 
-def naive_bayes_of_tables(
+def restore_naive_bayes(
     moments: ClassMoments,
     prior: Floats,
     *,
@@ -873,7 +885,9 @@ def naive_bayes_of_tables(
     has_valid_families = ((plan.families >= 0) & (plan.families <= 3)).all() and (plan.bandwidths >= 0).all()
     _require(bool(has_valid_families), "a column has an unknown distribution or a negative bandwidth")
     has_valid_options = (
-        plan.rule in FACTORS and plan.unseen in ("raise", "missing") and plan.method in ("moment", "mle")
+        plan.rule in BANDWIDTH_FACTORS
+        and plan.unseen in ("raise", "missing")
+        and plan.method in ("moment", "mle")
     )
     _require(has_valid_options, "its options are invalid")
     _require(min(plan.laplace, plan.smoothing) >= 0, "its smoothing or its Laplace correction is negative")
@@ -919,7 +933,7 @@ def _restore_values(points: Floats, counts: Floats) -> list[list[ColumnBlock]]:
     list of q lists of (values, codes, weights)
     """
     k, q = counts.shape
-    is_valid = are_whole(points[:, 0], 0, q - 1) and are_whole(points[:, 1], 0, k - 1)
+    is_valid = are_integers(points[:, 0], 0, q - 1) and are_integers(points[:, 1], 0, k - 1)
     _require(
         bool(is_valid and (points[:, 3] > 0).all()),
         "a value of a kernel density refers to an unknown column or class",

@@ -27,10 +27,10 @@ from typing import Literal
 import numpy as np
 
 from discrim.core.covariance.covariance import EPS, Dependency, dependencies
-from discrim.core.moments.moments import ClassMoments, from_class_means, standard_columns
+from discrim.core.moments.moments import ClassMoments, deviations_from_class_means, standardize_columns
 from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.rules.gaussian import Means, nearest_mean_rule
-from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 from discrim.core.rules.rules import LinearRule, NoLikelihood, best_class, refuse_method
 
 Offset = float | Literal["median"]
@@ -86,15 +86,15 @@ class ShrunkenFit(NoLikelihood):
     no_parameters = "no_parameters_of_shrunken_centroids"
 
     @property
-    def unit(self) -> Floats:
+    def column_scale(self) -> Floats:
         """s_j + s_0 (p,), in units of z; infinite if the offset removes a column from the rule."""
         return _column_scale(self.sd, self.added, self.moments.scale)
 
-    def shrunken(self, threshold: float | None = None) -> Floats:
+    def shrunken_differences(self, threshold: float | None = None) -> Floats:
         """Differences d'_kj (K, p), shrunk by the fit's threshold or by another."""
         return _soft_threshold(self.differences, self.threshold if threshold is None else threshold)
 
-    def reach(self) -> Floats:
+    def removal_thresholds(self) -> Floats:
         """Largest |d_kj| (p,) of each column, the threshold at which it is removed."""
         return np.asarray(np.abs(self.differences).max(axis=0))
 
@@ -130,13 +130,13 @@ class ShrunkenFit(NoLikelihood):
     def _weights(self) -> Floats:
         """Factors (p,) of the columns in the distance; zero if a column is removed."""
         is_removed = np.abs(self.differences) <= self.threshold
-        unit = self.unit
+        unit = self.column_scale
         return np.divide(1.0, unit, out=np.zeros_like(unit), where=~is_removed.all(axis=0))
 
     def _centroids(self, origin: Floats) -> Means:
         """Shrunken centroids with the metric of the distance; removed columns have weight zero."""
         moments = self.moments
-        unit = self.unit
+        unit = self.column_scale
         # The class mean less the threshold is more accurate than the mean plus the shrunken difference.
         is_removed = np.abs(self.differences) <= self.threshold
         with np.errstate(invalid="ignore"):
@@ -151,7 +151,7 @@ class ShrunkenFit(NoLikelihood):
         centre_remainders = shrunken - (centres - origins) * moments.scale
         return Means(centres, centre_remainders, moments.scale, lambda z: z * weights, lambda y: y * weights)
 
-    def without_scale(self) -> list[Dependency]:
+    def columns_without_scale(self) -> list[Dependency]:
         """Columns that do not vary within classes, if the offset is zero."""
         return [] if self.added > 0 else dependencies(self.moments, diagonal=True)
 
@@ -169,9 +169,9 @@ class ShrunkenFit(NoLikelihood):
         offset = self.offset
         estimated = self.estimated_prior
         fit = fit_shrunken(moments, self.prior, threshold=threshold, offset=offset, estimated_prior=estimated)
-        return None if fit.without_scale() else fit
+        return None if fit.columns_without_scale() else fit
 
-    def left_out(self, log_prior: Floats) -> LeftOut:
+    def left_out(self, log_prior: Floats) -> LeaveOneOutScorer:
         """Return the function that computes leave-one-out scores with the same threshold."""
         return lambda x, codes, weights: left_out_centroid_scores(self, x, codes, weights, log_prior)
 
@@ -231,7 +231,7 @@ def fit_shrunken(
     )
 
 
-def labels_along(fit: ShrunkenFit, x: Floats, thresholds: Floats, log_prior: Floats) -> Codes:
+def predict_along_path(fit: ShrunkenFit, x: Floats, thresholds: Floats, log_prior: Floats) -> Codes:
     """Predict classes at several thresholds.
 
     Columns are sorted by the threshold at which they are removed, and each block of thresholds uses only the
@@ -249,10 +249,10 @@ def labels_along(fit: ShrunkenFit, x: Floats, thresholds: Floats, log_prior: Flo
     -------
     (T, m) int
     """
-    if replace(fit, threshold=0.0).rule(log_prior).crowds:
+    if replace(fit, threshold=0.0).rule(log_prior).close_groups:
         rules = (replace(fit, threshold=threshold).rule(log_prior) for threshold in thresholds.tolist())
         return np.stack([best_class(rule.scores(x)) for rule in rules])
-    removal_thresholds = fit.reach()
+    removal_thresholds = fit.removal_thresholds()
     order = np.argsort(-removal_thresholds, kind="stable")
     n_remaining = len(order) - np.searchsorted(removal_thresholds[order[::-1]], thresholds, side="right")
     order = order[: int(n_remaining.max(initial=0))]
@@ -263,8 +263,8 @@ def labels_along(fit: ShrunkenFit, x: Floats, thresholds: Floats, log_prior: Flo
     k = fit.moments.n_classes
     origin = fit.moments.origin + fit.centre / scale
     differences = fit.differences[:, order]
-    columns = standard_columns(np.take(x.T, order, axis=0).T, origin[order], scale[order])
-    columns /= fit.unit[order, None]
+    columns = standardize_columns(np.take(x.T, order, axis=0).T, origin[order], scale[order])
+    columns /= fit.column_scale[order, None]
     labels = np.empty((len(thresholds), len(x)), dtype=np.intp)
     for threshold_slice in slices(
         len(thresholds), max(MAX_THRESHOLD_BLOCK_VALUES // (k * max(len(x), len(order))), 1)
@@ -306,7 +306,7 @@ def left_out_centroid_scores(
         exist or has lost digits to subtraction.
     """
     scores = np.empty((len(fit.prior), len(codes)))
-    is_crowded = bool(replace(fit, threshold=0.0).rule(log_prior).crowds)
+    is_crowded = bool(replace(fit, threshold=0.0).rule(log_prior).close_groups)
     for rows in slices(len(codes), max(MAX_BLOCK_VALUES // max(x.shape[1], 1), 1)):
         block_weights = None if weights is None else weights[rows]
         scores[:, rows] = _left_out_block(fit, x[rows], codes[rows], block_weights, log_prior, is_crowded)
@@ -344,7 +344,7 @@ def _left_out_block(
     means = moments.means - fit.centre
     # Deviations from the mean of the own class and from the mean of all rows, in z; accurate even if the
     # data lie far from zero.
-    from_class_mean = from_class_means(moments, x, codes)
+    from_class_mean = deviations_from_class_means(moments, x, codes)
     from_total_mean = from_class_mean + means[codes].T
     removed_factors = np.where(is_alone, 0.0, left_out_weights * count / np.where(is_alone, 1.0, remaining))
     df_within = total - n_classes + is_alone

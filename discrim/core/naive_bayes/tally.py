@@ -14,7 +14,7 @@ import numpy as np
 
 from discrim.core.moments.level_counts import add_levels, both_merged
 from discrim.core.moments.row_sums import RowBlocks
-from discrim.core.moments.sparse_rows import SparseRows, indicators
+from discrim.core.moments.sparse_rows import SparseRows, class_indicators
 from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.numerics.map_reduce import map_reduce
 
@@ -177,7 +177,7 @@ class Tally:
             columns.append([(values[r], None if weights is None else weights[r]) for r in classes])
         return columns
 
-    def _add(self, x: Floats | SparseRows, codes: Codes, weights: Floats | None) -> None:
+    def add_block(self, x: Floats | SparseRows, codes: Codes, weights: Floats | None) -> None:
         """Add a block of rows.
 
         Parameters
@@ -215,17 +215,17 @@ class Tally:
         plan = self.plan
         if len(plan.counts):
             counts = x.columns(plan.counts)
-            class_indicators = indicators(codes, weights, self.n_classes)
-            self.sums += (class_indicators @ counts.steps).toarray()
+            indicators = class_indicators(codes, weights, self.n_classes)
+            self.sums += (indicators @ counts.steps).toarray()
             self.sums += np.outer(np.bincount(codes, weights, self.n_classes), counts.base)
-        for chunk_tally, start in self._parts(plan.tables, x, codes, weights):
+        for chunk_tally, start in self._tally_chunks(plan.tables, x, codes, weights):
             for table, chunk_table in zip(self.tables[start:], chunk_tally.tables, strict=False):
                 table += chunk_table
-        for chunk_tally, start in self._parts(plan.kernels, x, codes, weights):
+        for chunk_tally, start in self._tally_chunks(plan.kernels, x, codes, weights):
             for blocks, chunk_blocks in zip(self.values[start:], chunk_tally.values, strict=False):
                 blocks += chunk_blocks
 
-    def _parts(
+    def _tally_chunks(
         self, columns: Codes, x: SparseRows, codes: Codes, weights: Floats | None
     ) -> Iterator[tuple[Tally, int]]:
         """Yield tallies of a few columns at a time, from dense blocks, and the position of the first column.
@@ -244,7 +244,7 @@ class Tally:
         """
         for chunk in slices(len(columns), MAX_DENSE_COLUMNS):
             chunk_tally = Tally(self.plan.columns(columns[chunk]), self.n_classes)
-            chunk_tally._add(x.columns(columns[chunk]).dense(), codes, weights)
+            chunk_tally.add_block(x.columns(columns[chunk]).dense(), codes, weights)
             yield chunk_tally, chunk.start
 
 
@@ -278,7 +278,7 @@ class _TalliedBlocks:
         # A pass that ends early does not change the tally.
         total = Tally(self.tally.plan, self.tally.n_classes)
         for block in self.blocks:
-            total._add(*block)
+            total.add_block(*block)
             yield block
         self._keep(total)
 

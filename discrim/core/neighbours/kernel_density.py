@@ -42,17 +42,23 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import EPS, Covariance, dependencies, pooled, separate
+from discrim.core.covariance.covariance import (
+    EPS,
+    Covariance,
+    class_covariances,
+    dependencies,
+    pooled_covariance,
+)
 from discrim.core.covariance.principal import of_columns
 from discrim.core.errors import InvalidStateError
-from discrim.core.moments.moments import ClassMoments, column_squares, gather, standard_columns
-from discrim.core.moments.row_sums import Spread
+from discrim.core.moments.moments import ClassMoments, column_squares, gather, standardize_columns
+from discrim.core.moments.row_sums import ScatterType
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.rules.rules import NoLikelihood, refuse_method
 
 Kernel = Literal["normal", "epanechnikov", "biweight", "triweight", "uniform"]
 
-KERNELS: dict[str, int] = {"uniform": 0, "epanechnikov": 1, "biweight": 2, "triweight": 3}
+BOUNDED_KERNEL_POWERS: dict[str, int] = {"uniform": 0, "epanechnikov": 1, "biweight": 2, "triweight": 3}
 """Powers of 1 - u of the kernels with bounded support."""
 
 MAX_BLOCK_DISTANCES = 2**16
@@ -95,7 +101,7 @@ def log_constant(kernel: Kernel, p: int) -> float:
     """Log of the normalizing constant of a kernel in p columns."""
     if kernel == "normal":
         return -0.5 * p * log(2 * pi)
-    power = KERNELS[kernel]
+    power = BOUNDED_KERNEL_POWERS[kernel]
     # The integral of (1 - u)^q over the unit ball is its volume times G(p/2+1) G(q+1) / G(p/2+q+1).
     return lgamma(0.5 * p + power + 1) - lgamma(0.5 * p + 1) - lgamma(power + 1.0) - _log_ball(p)
 
@@ -122,7 +128,7 @@ def normal_radius(kernel: Kernel, p: int, counts: Floats) -> Floats:
         roughness = -0.5 * p * log(4 * pi)
         variance = 1.0
     else:
-        power = KERNELS[kernel]
+        power = BOUNDED_KERNEL_POWERS[kernel]
         log_squared_integral = (
             _log_ball(p) + lgamma(0.5 * p + 1) + lgamma(2.0 * power + 1) - lgamma(0.5 * p + 2 * power + 1)
         )
@@ -160,9 +166,9 @@ class ClassPoints:
 
     def coordinates(self, x: Floats) -> Floats:
         """Return the coordinates (p, m) of rows x (m, p)."""
-        return self.covariance.whiten(standard_columns(x, self.centre, self.scale))
+        return self.covariance.whiten(standardize_columns(x, self.centre, self.scale))
 
-    def squared(self, z: Floats) -> tuple[Floats, Floats]:
+    def squared_distances(self, z: Floats) -> tuple[Floats, Floats]:
         """Squared distances from the rows of the class.
 
         Parameters
@@ -204,7 +210,7 @@ class KernelRule:
     Attributes
     ----------
     log_prior : (K,) float
-    places : tuple of K ClassPoints
+    points_by_class : tuple of K ClassPoints
     radii : (K,) float
     kernel : str
     """
@@ -212,7 +218,7 @@ class KernelRule:
     has_ends: ClassVar[bool] = True
 
     log_prior: Floats
-    places: tuple[ClassPoints, ...]
+    points_by_class: tuple[ClassPoints, ...]
     radii: Floats
     kernel: Kernel
 
@@ -228,8 +234,8 @@ class KernelRule:
         (m, K) float
             Minus infinity if the density of the class is zero; NaN for rows with missing values.
         """
-        scores = np.empty((len(self.places), len(x)))
-        for k, class_points in enumerate(self.places):
+        scores = np.empty((len(self.points_by_class), len(x)))
+        for k, class_points in enumerate(self.points_by_class):
             scores[k] = self.log_prior[k] + self.log_density(k, class_points.coordinates(x))
         scores[:, np.isnan(x).any(axis=1)] = np.nan
         return scores.T
@@ -248,10 +254,10 @@ class KernelRule:
         -------
         (m,) float
         """
-        class_points = self.places[k]
+        class_points = self.points_by_class[k]
         log_densities = np.empty(z.shape[1])
         for chunk in row_chunks(z.shape[1], [class_points]):
-            d2, rounding = class_points.squared(z[:, chunk])
+            d2, rounding = class_points.squared_distances(z[:, chunk])
             radii = np.full((1, len(d2)), self.radii[k] * class_points.unit)
             remaining = _remaining_weights(class_points, d2, None, None)
             log_densities[chunk] = log_means(self.kernel, d2, rounding, radii, *remaining)[0]
@@ -279,7 +285,7 @@ def kernel_marginal(fit: KernelDensityFit, log_prior: Floats, method: str, keep:
     """
     refuse_method(method, "is defined for normal classes")
     points_by_class = []
-    for class_points in fit.places:
+    for class_points in fit.smoothed_means:
         covariance = of_columns(class_points.covariance, keep)
         root = class_points.covariance.root
         unwhitened = (
@@ -337,7 +343,7 @@ def log_means(
     nearest = np.fmin.reduce(d2, axis=1) if kernel == "normal" else np.zeros(len(d2))
     d2 -= np.where(nearest < np.inf, nearest, 0.0)[:, None]
     log_cutoff = _log_cutoff(d2.shape[1], weights)
-    if series is not None and log_cutoff <= series.far:
+    if series is not None and log_cutoff <= series.log_cutoff:
         sums = series.sums(d2, weights)
     else:
         sums = _direct_sums(kernel, d2, rounding, radii, weights, log_cutoff)
@@ -387,7 +393,9 @@ def _direct_sums(
                 np.maximum(values, -log_cutoff, out=values)
             np.exp(values, out=values)
         else:
-            values = _bounded_kernel(KERNELS[kernel], values, _in_squared_radii(rounding, radius))
+            values = _bounded_kernel(
+                BOUNDED_KERNEL_POWERS[kernel], values, _in_squared_radii(rounding, radius)
+            )
         if has_weights:
             np.einsum("mn,mn->m", values, np.broadcast_to(weights, values.shape), out=out)
         else:
@@ -403,7 +411,7 @@ class KernelSeries:
     ----------
     radius : (1,) float
         Smallest radius; squared distances are in units of its square.
-    far : float
+    log_cutoff : float
         The error of a kernel is below exp(-far).
     interval_centres, inverse_half_widths : (B,) float
         Midpoints of the intervals, and reciprocals of their half widths. In the last interval all kernels are
@@ -413,13 +421,13 @@ class KernelSeries:
     """
 
     radius: Floats
-    far: float
+    log_cutoff: float
     interval_centres: Floats
     inverse_half_widths: Floats
     coefficients: Floats
 
     @classmethod
-    def of(cls, radii: Floats, log_cutoff: float) -> KernelSeries | None:
+    def from_radii(cls, radii: Floats, log_cutoff: float) -> KernelSeries | None:
         """Compute a series with an error below exp(-far).
 
         Parameters
@@ -545,15 +553,15 @@ class _Downdate(NamedTuple):
     ----------
     deviations : (p, m) float
         Deviations of the rows from the class mean, in the coordinates of the metric.
-    share : (m,) float
+    factors : (m,) float
         The e of the module docstring.
-    left : (m,) float
+    df_ratio : (m,) float
         (f - 1) / f, the ratio of the degrees of freedom.
     """
 
     deviations: Floats
-    share: Floats
-    left: Floats
+    factors: Floats
+    df_ratio: Floats
 
 
 def left_out_kernel_scores(
@@ -583,10 +591,10 @@ def left_out_kernel_scores(
     scores : (L, m, K) float
         NaN if a refit is needed.
     """
-    n_classes = len(fit.places)
-    totals = np.array([float(class_points.weights.sum()) for class_points in fit.places])
+    n_classes = len(fit.smoothed_means)
+    totals = np.array([float(class_points.weights.sum()) for class_points in fit.smoothed_means])
     series_by_class = _choose_series(fit, radii, len(x))
-    for g, own_class in enumerate(fit.places):
+    for g, own_class in enumerate(fit.smoothed_means):
         class_rows = np.flatnonzero(codes == g)
         left_out_weights = np.minimum(1.0, own_class.weights)
         df = totals.sum() - n_classes if fit.common else totals[g] - 1
@@ -594,14 +602,14 @@ def left_out_kernel_scores(
             deviations = own_class.points - (own_class.points @ own_class.weights / totals[g])[:, None]
             factors = left_out_weights * totals[g] / (totals[g] - left_out_weights) / df
             df_ratio = (df - left_out_weights) / df
-        for chunk in row_chunks(len(class_rows), fit.places):
+        for chunk in row_chunks(len(class_rows), fit.smoothed_means):
             rows = class_rows[chunk]
             scores = np.empty((len(radii), len(class_rows[chunk]), n_classes))
-            for k, class_points in enumerate(fit.places):
+            for k, class_points in enumerate(fit.smoothed_means):
                 z = own_class.points[:, chunk] if k == g else class_points.coordinates(x[rows])
                 metric_changes = fit.metric != "euclidean" and (fit.common or k == g)
                 radius = np.repeat(radii[:, [k]] * class_points.unit, len(rows), axis=1)
-                if fit.rule_of_radii == "normal" and k == g:
+                if fit.radius_rule == "normal" and k == g:
                     with np.errstate(divide="ignore"):
                         radius[:] = (
                             normal_radius(fit.kernel, len(z), totals[g] - left_out_weights[chunk])
@@ -635,14 +643,14 @@ def _choose_series(fit: KernelDensityFit, radii: Floats, n: int) -> list[KernelS
     list of K KernelSeries or None
     """
     series = None
-    sizes = [class_points.points.shape[1] for class_points in fit.places]
+    sizes = [class_points.points.shape[1] for class_points in fit.smoothed_means]
     is_worthwhile = len(radii) >= MIN_SERIES_RADII and n**2 >= MIN_SERIES_PAIRS
     if fit.kernel == "normal" and is_worthwhile and (radii == radii[:, :1]).all():
         log_cutoff = max(
             _log_cutoff(size, class_points.weights)
-            for size, class_points in zip(sizes, fit.places, strict=True)
+            for size, class_points in zip(sizes, fit.smoothed_means, strict=True)
         )
-        series = KernelSeries.of(radii[:, 0] * fit.places[0].unit, log_cutoff)
+        series = KernelSeries.from_radii(radii[:, 0] * fit.smoothed_means[0].unit, log_cutoff)
     return [series if size >= MIN_SERIES_ROWS else None for size in sizes]
 
 
@@ -682,30 +690,32 @@ def _left_out_log_density(
     p = len(z)
     logdet = np.full(z.shape[1], class_points.logdet)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        d2, rounding = class_points.squared(z)
+        d2, rounding = class_points.squared_distances(z)
         if downdate is not None and fit.metric == "diagonal":
-            remaining_metric = 1 - downdate.share * downdate.deviations**2
-            ratios = downdate.left / np.where(remaining_metric > MIN_METRIC_RATIO, remaining_metric, np.nan)
+            remaining_metric = 1 - downdate.factors * downdate.deviations**2
+            ratios = downdate.df_ratio / np.where(
+                remaining_metric > MIN_METRIC_RATIO, remaining_metric, np.nan
+            )
             d2 = ratios.T @ class_points.points**2 - 2 * ((ratios * z).T @ class_points.points)
             d2 += np.einsum("ij,ij->j", ratios, z**2)[:, None]
             logdet -= np.log(ratios).sum(axis=0)
             rounding = rounding * ratios.max(axis=0)
         elif downdate is not None:
-            remaining_metric = 1 - downdate.share * column_squares(downdate.deviations)
+            remaining_metric = 1 - downdate.factors * column_squares(downdate.deviations)
             remaining_metric = np.where(
-                (remaining_metric > MIN_METRIC_RATIO) & (downdate.left > 0), remaining_metric, np.nan
+                (remaining_metric > MIN_METRIC_RATIO) & (downdate.df_ratio > 0), remaining_metric, np.nan
             )
             products = downdate.deviations.T @ class_points.points
             products -= np.einsum("ij,ij->j", z, downdate.deviations)[:, None]
             products *= products
-            products *= (downdate.share / remaining_metric)[:, None]
+            products *= (downdate.factors / remaining_metric)[:, None]
             d2 += products
-            d2 *= downdate.left[:, None]
-            logdet += np.log(remaining_metric) - p * np.log(downdate.left)
+            d2 *= downdate.df_ratio[:, None]
+            logdet += np.log(remaining_metric) - p * np.log(downdate.df_ratio)
             rounding = (
                 rounding
-                * downdate.left
-                * (1 + downdate.share / remaining_metric * column_squares(downdate.deviations))
+                * downdate.df_ratio
+                * (1 + downdate.factors / remaining_metric * column_squares(downdate.deviations))
             )
         means = log_means(
             fit.kernel, d2, rounding, radii, *_remaining_weights(class_points, d2, own_rows, is_equal), series
@@ -762,7 +772,7 @@ Metric = Literal["mahalanobis", "diagonal", "euclidean"]
 Radii = Literal["given", "normal", "chosen"]
 
 
-def metric_spread(metric: str, common: bool) -> Spread:
+def moments_of_metric(metric: str, common: bool) -> ScatterType:
     """Return the second moments that a metric requires."""
     if metric != "mahalanobis":
         return "diagonal"
@@ -784,9 +794,9 @@ class KernelDensityFit(NoLikelihood):
         Whether the metric uses the pooled covariance and not the covariance of each class.
     radii : (K,) float
         Bandwidths.
-    rule_of_radii : {"given", "normal", "chosen"}
+    radius_rule : {"given", "normal", "chosen"}
         Whether the bandwidths are set by the user, by the normal reference rule, or by cross-validation.
-    places : tuple of K ClassPoints
+    smoothed_means : tuple of K ClassPoints
     """
 
     moments: ClassMoments
@@ -796,8 +806,8 @@ class KernelDensityFit(NoLikelihood):
     metric: Metric
     common: bool
     radii: Floats
-    rule_of_radii: Radii
-    places: tuple[ClassPoints, ...]
+    radius_rule: Radii
+    smoothed_means: tuple[ClassPoints, ...]
 
     has_distances = False
     no_likelihood = "no_likelihood_of_kernel_density"
@@ -806,7 +816,7 @@ class KernelDensityFit(NoLikelihood):
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> KernelRule:
         """Return the rule under a prior (K,)."""
         refuse_method(method, "is defined for normal classes")
-        return KernelRule(log_prior, self.places, self.radii, self.kernel)
+        return KernelRule(log_prior, self.smoothed_means, self.radii, self.kernel)
 
     def of_classes(self, keep: Codes) -> KernelDensityFit:
         """Select the bandwidths of some classes (C,)."""
@@ -814,7 +824,7 @@ class KernelDensityFit(NoLikelihood):
 
     def with_radii(self, radii: Floats, rule: Radii) -> KernelDensityFit:
         """Return the same fit with other bandwidths."""
-        return replace(self, radii=radii, rule_of_radii=rule)
+        return replace(self, radii=radii, radius_rule=rule)
 
     def normal_radii(self) -> Floats:
         """Bandwidths (K,) by the normal reference rule."""
@@ -846,21 +856,21 @@ class KernelDensityFit(NoLikelihood):
             None if a class is empty or the metric is singular.
         """
         shape = {"n_classes": len(self.prior), "n_columns": x.shape[1]}
-        moments = gather([(x, codes, weights)], **shape, spread="diagonal")
-        required_moments = metric_spread(self.metric, self.common)
+        moments = gather([(x, codes, weights)], **shape, required_moments="diagonal")
+        required_moments = moments_of_metric(self.metric, self.common)
         within = (
             moments
             if required_moments == "diagonal"
-            else gather([(x, codes, weights)], **shape, spread=required_moments)
+            else gather([(x, codes, weights)], **shape, required_moments=required_moments)
         )
-        if (moments.rows < 1).any() or singular(within, self.metric, self.common):
+        if (moments.rows < 1).any() or find_singular_metrics(within, self.metric, self.common):
             return None
         options: dict[str, Any] = {"kernel": self.kernel, "metric": self.metric, "common": self.common}
         fit = fit_kernel_density(moments, within, x, codes, weights, self.prior, **options)
         fit = replace(fit, estimated_prior=self.estimated_prior)
-        if self.rule_of_radii == "normal":
+        if self.radius_rule == "normal":
             return fit
-        return fit.with_radii(self.radii, self.rule_of_radii)
+        return fit.with_radii(self.radii, self.radius_rule)
 
     def left_out(self, log_prior: Floats, x: Floats, codes: Codes) -> Floats:
         """Leave-one-out scores of the rows of the fit.
@@ -876,21 +886,21 @@ class KernelDensityFit(NoLikelihood):
         (n, K) float
             NaN for rows that require a refit.
         """
-        all_scores = np.empty((len(x), len(self.places)))
+        all_scores = np.empty((len(x), len(self.smoothed_means)))
         for rows, scores in left_out_kernel_scores(self, self.radii[None], log_prior, x, codes):
             all_scores[rows] = scores[0]
         return all_scores
 
     def resolution(self) -> Floats:
         """Smallest bandwidths (K,) that exceed the rounding of distances."""
-        return np.array([class_points.resolution for class_points in self.places])
+        return np.array([class_points.resolution for class_points in self.smoothed_means])
 
     def validate(self) -> None:
         """Raise InvalidStateError if parts of a stored fit contradict each other."""
-        if len(self.places) != len(self.prior) or self.radii.shape != self.prior.shape:
+        if len(self.smoothed_means) != len(self.prior) or self.radii.shape != self.prior.shape:
             raise InvalidStateError("its rows or its bandwidths do not match its classes")
         p = self.moments.n_columns
-        for class_points in self.places:
+        for class_points in self.smoothed_means:
             root = class_points.covariance.root
             n = len(class_points.weights)
             shapes = class_points.centre.shape, class_points.scale.shape, class_points.points.shape
@@ -906,7 +916,9 @@ class KernelDensityFit(NoLikelihood):
             raise InvalidStateError("a bandwidth is smaller than the rounding error of distances")
 
 
-def singular(moments: ClassMoments, metric: str, common: bool) -> list[tuple[int | None, tuple[int, ...]]]:
+def find_singular_metrics(
+    moments: ClassMoments, metric: str, common: bool
+) -> list[tuple[int | None, tuple[int, ...]]]:
     """Find the classes and columns for which the metric is singular.
 
     Parameters
@@ -983,9 +995,9 @@ def fit_kernel_density(
         scale = np.full(p, unit)
         covariances = (Covariance.from_root(np.ones(p)),) * k
     elif common:
-        covariances = (pooled(within, within.total - k, diagonal=diagonal),) * k
+        covariances = (pooled_covariance(within, within.total - k, diagonal=diagonal),) * k
     else:
-        covariances = separate(within, within.counts - 1, diagonal=diagonal)
+        covariances = class_covariances(within, within.counts - 1, diagonal=diagonal)
     w = np.ones(len(x)) if weights is None else weights
     points_by_class = []
     for c, covariance in enumerate(covariances):

@@ -39,7 +39,14 @@ import numpy as np
 from discrim.core.covariance import covariance
 from discrim.core.errors import CoreCollinearError, CoreNotSupportedError, InvalidStateError
 from discrim.core.moments.moments import ClassMoments, gather
-from discrim.core.neighbours.neighbours import METRICS, NORMS, ZERO_ONE, NeighbourIndex, Neighbours, Space
+from discrim.core.neighbours.neighbours import (
+    BINARY_METRICS,
+    METRICS,
+    NORM_ORDERS,
+    NeighbourIndex,
+    Neighbours,
+    Space,
+)
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.rules.rules import NoLikelihood, refuse_method
 from discrim.errors import CollinearError
@@ -56,9 +63,9 @@ class VoteCounts:
     ----------
     classes : (m, n) int
         Classes of the neighbours, nearest first.
-    beyond : (m, K) int
+    tied_counts : (m, K) int
         Further rows of each class that are tied with the last neighbour.
-    ends : (m, n) int
+    tie_ends : (m, n) int
         For each neighbour, the last position that is tied with it.
     nearest : (m, K) int
         Rank of the distance of the nearest neighbour of each class; the last rank for a class without
@@ -69,13 +76,13 @@ class VoteCounts:
     """
 
     classes: Codes
-    beyond: Codes
-    ends: Codes
+    tied_counts: Codes
+    tie_ends: Codes
     nearest: Codes
     labels: Codes | None = None
 
     @staticmethod
-    def of(
+    def from_neighbours(
         neighbours: Neighbours, search: NeighbourIndex, *, only_present_classes: bool = False
     ) -> VoteCounts:
         """Count the neighbours that a search returned.
@@ -92,9 +99,9 @@ class VoteCounts:
         VoteCounts
         """
         with np.errstate(invalid="ignore"):
-            is_farther = neighbours.distances[:, 1:] > search.space.tied(neighbours.distances[:, :-1])
+            is_farther = neighbours.distances[:, 1:] > search.space.tie_limit(neighbours.distances[:, :-1])
         classes = search.codes[neighbours.rows]
-        tied_counts = neighbours.beyond
+        tied_counts = neighbours.tied_counts
         labels = None
         if only_present_classes:
             classes, tied_counts, labels = _renumber_classes(classes, tied_counts)
@@ -109,25 +116,29 @@ class VoteCounts:
             nearest[np.arange(m), classes[:, j]] = distance_ranks[:, j]
         return VoteCounts(classes, tied_counts, ends, nearest, labels)
 
-    def of_classes(self, values: Floats) -> Floats:
+    def select_classes(self, values: Floats) -> Floats:
         """Select the values (K,) of the classes in `labels`, (m, K), if each row has its own classes."""
         return values if self.labels is None else values[self.labels]
 
     def votes(self, grid: Sequence[int]) -> Iterator[Codes]:
         """Yield the votes (m, K) for each k."""
         m, n = self.classes.shape
-        cumulative_votes = np.zeros((n, m, self.beyond.shape[1]), dtype=np.intp)
+        cumulative_votes = np.zeros((n, m, self.tied_counts.shape[1]), dtype=np.intp)
         cumulative_votes[np.arange(n), np.arange(m)[:, None], self.classes] = 1
         np.cumsum(cumulative_votes, axis=0, out=cumulative_votes)
         for k in grid:
-            last_position = self.ends[:, k - 1]
+            last_position = self.tie_ends[:, k - 1]
             votes = (
                 cumulative_votes[k - 1]
                 if (last_position == k - 1).all()
                 else cumulative_votes[last_position, np.arange(m)]
             )
             reaches_end = last_position == n - 1
-            yield np.where(reaches_end[:, None], votes + self.beyond, votes) if reaches_end.any() else votes
+            yield (
+                np.where(reaches_end[:, None], votes + self.tied_counts, votes)
+                if reaches_end.any()
+                else votes
+            )
 
     def winners(self, unscaled_posteriors: Floats, prior: Floats) -> tuple[Codes, Codes, Mask]:
         """Find the class with the largest posterior, and the ties.
@@ -277,14 +288,14 @@ def nearest_others_downdated(
     own_positions = np.arange(start, stop)
     # 1 - h.
     one_minus_leverages = np.maximum(1 - np.einsum("ij,ij->i", directions, directions), 0.0)
-    candidates = search.among(start, stop, min(k + 1 + max(N_SPARE_ROWS, k // 4), n))
+    candidates = search.nearest_of_range(start, stop, min(k + 1 + max(N_SPARE_ROWS, k // 4), n))
     downdated = _downdated_distances(
         candidates.distances,
         _project_differences(search.points, z, candidates.rows, directions),
         one_minus_leverages,
     )
     downdated[candidates.rows == own_positions[:, None]] = np.inf
-    tie_limits = search.space.tied(np.partition(downdated, k - 1, axis=1)[:, k - 1])
+    tie_limits = search.space.tie_limit(np.partition(downdated, k - 1, axis=1)[:, k - 1])
     is_enough = (np.sqrt(one_minus_leverages) * candidates.distances[:, -1] > tie_limits) | (
         candidates.rows.shape[1] == n
     )
@@ -383,7 +394,7 @@ class NeighbourRule:
         is_complete = ~np.isnan(x).any(axis=1)
         if is_complete.any():
             nearest = self.search.nearest(x if is_complete.all() else x[is_complete], self.k)
-            tally = VoteCounts.of(nearest, self.search)
+            tally = VoteCounts.from_neighbours(nearest, self.search)
             all_scores[is_complete] = tally.scores(
                 _count_votes(nearest, self.search.codes), self.weights, self.prior
             )
@@ -396,9 +407,9 @@ class NeighbourRule:
 
 def _count_votes(nearest: Neighbours, codes: Codes) -> Codes:
     """Count the neighbours of each row by class, including ties with the k-th."""
-    m, n_classes = nearest.beyond.shape
+    m, n_classes = nearest.tied_counts.shape
     cells = codes[nearest.rows] + n_classes * np.arange(m)[:, None]
-    return np.bincount(cells.ravel(), minlength=m * n_classes).reshape(m, n_classes) + nearest.beyond
+    return np.bincount(cells.ravel(), minlength=m * n_classes).reshape(m, n_classes) + nearest.tied_counts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -482,10 +493,10 @@ class KNNFit(NoLikelihood):
         if len(x) < self.k or len(np.unique(codes)) < k:
             return None
         shape = {"n_classes": k, "n_columns": x.shape[1]}
-        moments = gather([(x, codes, None)], **shape, spread="diagonal")
+        moments = gather([(x, codes, None)], **shape, required_moments="diagonal")
         within = None
         if self.metric == "mahalanobis":
-            within = gather([(x, codes, None)], **shape, spread="pooled")
+            within = gather([(x, codes, None)], **shape, required_moments="pooled")
         options: dict[str, Any] = {"k": self.k, "metric": self.metric, "scale": self.scale}
         try:
             fit = fit_knn(x, codes, moments, self.prior, within=within, **options)
@@ -518,12 +529,15 @@ class KNNFit(NoLikelihood):
             directions = left_out_directions(self.search.points, self.search.codes, self.search.n_classes)
         for rows in slices(n, block_rows):
             if directions is None:
-                nearest = self.search.others(rows.start, rows.stop, max_k)
+                nearest = self.search.nearest_others(rows.start, rows.stop, max_k)
             else:
                 nearest = nearest_others_downdated(
                     self.search, rows.start, rows.stop, max_k, directions[rows]
                 )
-            yield rows, VoteCounts.of(nearest, self.search, only_present_classes=only_present_classes)
+            yield (
+                rows,
+                VoteCounts.from_neighbours(nearest, self.search, only_present_classes=only_present_classes),
+            )
 
     def _tie_breaking_prior(self, tally: VoteCounts, prior: Floats, rows: slice) -> Floats:
         """Prior that breaks ties in leave-one-out; class proportions are computed from the other rows.
@@ -541,7 +555,7 @@ class KNNFit(NoLikelihood):
         (K,) or (m, K) float
         """
         if not self.estimated_prior:
-            return tally.of_classes(prior)
+            return tally.select_classes(prior)
         labels = np.arange(len(prior))[None] if tally.labels is None else tally.labels
         return np.asarray(prior[labels] - 1 / self.moments.total * (labels == self.search.codes[rows, None]))
 
@@ -565,7 +579,7 @@ class KNNFit(NoLikelihood):
         """
         weights = self.weights(prior)
         if self.estimated_prior and np.allclose(weights, 1.0, rtol=1e-12):
-            return tally.of_classes(weights)
+            return tally.select_classes(weights)
         own_classes = self.search.codes[rows]
         counts = self.moments.counts[own_classes]
         labels = np.arange(len(prior))[None] if tally.labels is None else tally.labels
@@ -604,7 +618,7 @@ class KNNFit(NoLikelihood):
                 progress(rows.stop - rows.start)
         return all_scores
 
-    def wrong_by_class(
+    def left_out_errors_by_class(
         self, grid: Sequence[int], prior: Floats, progress: Callable[[int], object] | None = None
     ) -> Floats:
         """Count leave-one-out errors by class for each k, from one search.
@@ -676,7 +690,7 @@ def fit_knn(
         A column that would be scaled is constant, or the covariance within classes is singular.
     """
     # Metrics of x - y do not depend on the origin.
-    origin = moments.origin if metric in NORMS or metric == "hamming" else np.zeros(x.shape[1])
+    origin = moments.origin if metric in NORM_ORDERS or metric == "hamming" else np.zeros(x.shape[1])
     max_values = np.abs(x).max(axis=0)
     pooled_covariance = None
     if within is not None:
@@ -684,7 +698,7 @@ def fit_knn(
         unit = within.scale
         if df < within.n_columns or covariance.dependencies(within):
             raise CoreCollinearError("singular_metric")
-        pooled_covariance = covariance.pooled(within, df)
+        pooled_covariance = covariance.pooled_covariance(within, df)
     elif scale:
         if covariance.constant_columns(moments):
             raise CoreCollinearError("constant_column")
@@ -694,14 +708,14 @@ def fit_knn(
         max_deviation = float(np.abs(x - origin).max())
         unit = np.full(
             x.shape[1],
-            2.0 ** -np.frexp(max_deviation)[1] if max_deviation > 0 and metric not in ZERO_ONE else 1.0,
+            2.0 ** -np.frexp(max_deviation)[1] if max_deviation > 0 and metric not in BINARY_METRICS else 1.0,
         )
-    space = Space.of(metric, origin, unit, pooled_covariance, max_values)
+    space = Space.from_ranges(metric, origin, unit, pooled_covariance, max_values)
     search = NeighbourIndex(space, space.coordinates(x), codes, moments.n_classes)
     return KNNFit(moments, prior, estimated_prior, k, metric, scale, search)
 
 
-def knn_of_points(
+def restore_knn(
     moments: ClassMoments,
     prior: Floats,
     *,

@@ -130,7 +130,7 @@ class PointRows:
     sizes: Codes
 
     @staticmethod
-    def of(points: Floats) -> PointRows | None:
+    def from_points(points: Floats) -> PointRows | None:
         """Group equal rows.
 
         Parameters
@@ -224,14 +224,14 @@ class Candidates(NamedTuple):
         Positions of the candidate rows.
     position : (c,) int
         Number of the candidate among the candidates of its query.
-    left : (m,) bool
+    unresolved : (m,) bool
         Queries without candidates, whose distances to all rows have to be computed.
     """
 
     rows: Codes
     members: Codes
     position: Codes
-    left: Mask
+    unresolved: Mask
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,24 +242,24 @@ class ProductFilter:
     ----------
     columns : (p + 1, N) float32
         Coordinates times -2, and in the last row the squared lengths less their error. N is n padded.
-    widths : (N,) float32
+    doubled_errors : (N,) float32
         Twice the error g |y|^2.
     error : float
         The relative error g.
     unit : float
         Power of two that scales the rows to the range of single precision.
-    rows : int
+    n_rows : int
         Number n of rows.
     """
 
     columns: SingleFloats
-    widths: SingleFloats
+    doubled_errors: SingleFloats
     error: float
     unit: float
-    rows: int
+    n_rows: int
 
     @staticmethod
-    def of(points: Floats) -> ProductFilter | None:
+    def from_points(points: Floats) -> ProductFilter | None:
         """Prepare rows (n, p); return None if there are too few to benefit."""
         n, p = points.shape
         if n < MIN_PRODUCT_ROWS:
@@ -280,27 +280,27 @@ class ProductFilter:
         return ProductFilter(columns, widths, error, unit, n)
 
     @property
-    def rows_at_once(self) -> int:
+    def queries_per_block(self) -> int:
         """Number of queries per block."""
         n_padded = int(self.columns.shape[1])
         low, high = (max(max_values // n_padded, 1) for max_values in MAX_BLOCK_PRODUCTS)
         return max(low, min(high, 128))
 
-    def group(self, k: int) -> int:
+    def group_size(self, k: int) -> int:
         """Number of rows per group, a power of two that balances the numbers of groups and members.
 
         One more bound of a group costs a tenth of one more member.
         """
-        steps = int(np.rint(np.log2(max(self.rows / (10 * (k + N_SPARE_GROUPS)), 1.0)) / 2))
+        steps = int(np.rint(np.log2(max(self.n_rows / (10 * (k + N_SPARE_GROUPS)), 1.0)) / 2))
         return min(max(1 << steps, 4), MAX_GROUP_SIZE)
 
     def can_skip_groups(self, k: int) -> bool:
         """Whether the search for k neighbours can skip groups."""
-        return bool(4 * (k + N_SPARE_GROUPS) < self.columns.shape[1] // self.group(k))
+        return bool(4 * (k + N_SPARE_GROUPS) < self.columns.shape[1] // self.group_size(k))
 
     def buffer(self) -> SingleFloats:
         """Allocate memory for the products of a block of queries."""
-        return np.empty((self.rows_at_once, self.columns.shape[1]), dtype=np.float32)
+        return np.empty((self.queries_per_block, self.columns.shape[1]), dtype=np.float32)
 
     def candidates(
         self, z: Floats, k: int, tie_limit: Callable[[Floats], Floats], buffer: SingleFloats
@@ -329,13 +329,13 @@ class ProductFilter:
             queries[:, :p] = scaled
             squares = np.einsum("ij,ij->i", scaled, scaled)
             bounds = np.matmul(queries, self.columns, out=buffer[:m])
-            group_size = self.group(k)
+            group_size = self.group_size(k)
             minima = bounds.reshape(m, group_size, -1).min(axis=1)
             found_pairs = []
             unresolved = np.arange(m)
             for n_examined in (k + N_SPARE_GROUPS, 4 * (k + N_SPARE_GROUPS)):
                 query_bounds = bounds[unresolved] if len(unresolved) < m else bounds
-                rows, members, failed = self._look(
+                rows, members, failed = self._examine_groups(
                     query_bounds, minima[unresolved], squares[unresolved], k, n_examined, tie_limit
                 )
                 found_pairs.append((unresolved[rows], members))
@@ -354,7 +354,7 @@ class ProductFilter:
         failed[unresolved] = True
         return Candidates(rows, members, position, failed)
 
-    def _look(
+    def _examine_groups(
         self,
         bounds: SingleFloats,
         minima: SingleFloats,
@@ -387,11 +387,11 @@ class ProductFilter:
             Queries for which these groups do not suffice.
         """
         m, n_groups = minima.shape
-        groups, next_minimum = _least(minima, n_examined)
+        groups, next_minimum = _smallest_groups(minima, n_examined)
         steps = np.arange(0, bounds.shape[1], n_groups)
         members = (groups[:, :, None] + steps).reshape(m, -1)
         lower_bounds = np.take(bounds, members + bounds.shape[1] * np.arange(m)[:, None])
-        upper_bounds = np.partition(lower_bounds + self.widths[members], k - 1, axis=1)[:, k - 1]
+        upper_bounds = np.partition(lower_bounds + self.doubled_errors[members], k - 1, axis=1)[:, k - 1]
         max_distance = np.sqrt(np.maximum(upper_bounds + (1 + 2 * self.error) * squares, 0.0)) / self.unit
         max_squared = (tie_limit(max_distance) * self.unit) ** 2 * (1 + 4 * FLOAT32_EPS)
         bound_limit = (max_squared - (1 - self.error) * squares).astype(np.float32)
@@ -401,7 +401,7 @@ class ProductFilter:
         return rows, members[rows, position], failed
 
 
-def _least(minima: SingleFloats, n_examined: int) -> tuple[Codes, SingleFloats]:
+def _smallest_groups(minima: SingleFloats, n_examined: int) -> tuple[Codes, SingleFloats]:
     """Select the groups with the smallest minima.
 
     Parameters
@@ -434,13 +434,19 @@ def _least(minima: SingleFloats, n_examined: int) -> tuple[Codes, SingleFloats]:
     return groups, largest
 
 
-NORMS = {"euclidean": 2.0, "mahalanobis": 2.0, "minkowski": 2.0, "seuclidean": 2.0, "sqeuclidean": 2.0} | {
+NORM_ORDERS = {
+    "euclidean": 2.0,
+    "mahalanobis": 2.0,
+    "minkowski": 2.0,
+    "seuclidean": 2.0,
+    "sqeuclidean": 2.0,
+} | {
     "cityblock": 1.0,
     "chebyshev": np.inf,
 }
 """Order p of the metrics that are a p-norm of x - y, squared or not. Minkowski has p = 2."""
 
-ZERO_ONE = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule")
+BINARY_METRICS = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule")
 """Metrics of binary columns."""
 
 NeighbourMetric = Literal[
@@ -497,7 +503,9 @@ class Space:
     slack: float
 
     @staticmethod
-    def of(metric: str, origin: Floats, unit: Floats, within: Covariance | None, largest: Floats) -> Space:
+    def from_ranges(
+        metric: str, origin: Floats, unit: Floats, within: Covariance | None, largest: Floats
+    ) -> Space:
         """Create a space; `slack` is derived from the largest absolute values of the rows.
 
         Parameters
@@ -512,7 +520,7 @@ class Space:
         -------
         Space
         """
-        norm = NORMS.get(metric)
+        norm = NORM_ORDERS.get(metric)
         if norm is None:
             return Space(metric, origin, unit, within, 16 * EPS)
         size = largest * unit
@@ -526,7 +534,7 @@ class Space:
         z *= self.unit
         return z if self.within is None else np.ascontiguousarray(self.within.whiten(z.T).T)
 
-    def tied(self, distances: Floats) -> Floats:
+    def tie_limit(self, distances: Floats) -> Floats:
         """Return the largest distances that are tied with given distances."""
         return distances * (1 + TIE_TOLERANCE) + self.slack
 
@@ -540,19 +548,19 @@ class Neighbours(NamedTuple):
         Positions of the rows, nearest first.
     distances : (m, k) float
         Distances in the coordinates of the search.
-    beyond : (m, K) int
+    tied_counts : (m, K) int
         Number of further rows of each class that are tied with the k-th.
     """
 
     rows: Codes
     distances: Floats
-    beyond: Codes
+    tied_counts: Codes
 
-    def part(self, rows: slice) -> Neighbours:
+    def select(self, rows: slice) -> Neighbours:
         """Return views of a slice of the queries."""
-        return Neighbours(self.rows[rows], self.distances[rows], self.beyond[rows])
+        return Neighbours(self.rows[rows], self.distances[rows], self.tied_counts[rows])
 
-    def without(self, own_positions: Codes, codes: Codes) -> Neighbours:
+    def without_self(self, own_positions: Codes, codes: Codes) -> Neighbours:
         """Remove the query itself from its neighbours, leaving the k - 1 nearest other rows.
 
         Parameters
@@ -571,7 +579,7 @@ class Neighbours(NamedTuple):
         has_self = is_self.any(axis=1)
         # If the query is not among its own neighbours, k other rows have distance zero; remove one of them.
         removed_position = np.where(has_self, is_self.argmax(axis=1), k - 1)
-        tied_counts = self.beyond.copy()
+        tied_counts = self.tied_counts.copy()
         absent = np.flatnonzero(~has_self)
         tied_counts[absent, codes[self.rows[absent, -1]]] += 1
         tied_counts[absent, codes[own_positions[absent]]] -= 1
@@ -595,11 +603,11 @@ class NeighbourIndex:
     codes : (n,) int
         Classes of the rows.
     n_classes : int
-    cells : PointRows or None
+    point_rows : PointRows or None
         Rows by distinct point, if many rows are equal. The tree or the inner index then is of the points.
     tree : scipy.spatial.cKDTree or None
     products : ProductFilter or None
-    inner : NeighbourIndex or None
+    point_index : NeighbourIndex or None
         Index of the distinct points if they do not suit a tree.
     """
 
@@ -607,15 +615,15 @@ class NeighbourIndex:
     points: Floats
     codes: Codes
     n_classes: int
-    cells: PointRows | None = field(init=False, repr=False)
+    point_rows: PointRows | None = field(init=False, repr=False)
     tree: Any = field(init=False, repr=False)
     products: ProductFilter | None = field(init=False, repr=False)
-    inner: NeighbourIndex | None = field(init=False, repr=False)
+    point_index: NeighbourIndex | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Build the structures that find candidates."""
-        norm = NORMS.get(self.space.metric)
-        cells = PointRows.of(self.points)
+        norm = NORM_ORDERS.get(self.space.metric)
+        cells = PointRows.from_points(self.points)
         points = self.points if cells is None else cells.points
         tree: Any = None
         inner = products = None
@@ -626,7 +634,7 @@ class NeighbourIndex:
         elif cells is not None:
             inner = NeighbourIndex(self.space, points, np.zeros(len(points), dtype=np.intp), 1)
         elif norm == 2:
-            products = ProductFilter.of(points)
+            products = ProductFilter.from_points(points)
         for name, value in (("cells", cells), ("tree", tree), ("products", products), ("inner", inner)):
             object.__setattr__(self, name, value)
 
@@ -647,20 +655,20 @@ class NeighbourIndex:
         CoreDataError
             A distance is undefined for the metric.
         """
-        if self.space.metric in ZERO_ONE and len(other := np.argwhere((x != 0) & (x != 1))):
+        if self.space.metric in BINARY_METRICS and len(other := np.argwhere((x != 0) & (x != 1))):
             row, column = other[0]
             raise CoreDataError(
                 "not_binary", column_positions=(column,), metric=self.space.metric, value=x[row, column]
             )
         return self._nearest(self.space.coordinates(x), k)
 
-    def among(self, start: int, stop: int, k: int) -> Neighbours:
+    def nearest_of_range(self, start: int, stop: int, k: int) -> Neighbours:
         """Find the k nearest rows, including the row itself, of the rows in a range."""
         return self._nearest(self.points[start:stop], k)
 
-    def others(self, start: int, stop: int, k: int) -> Neighbours:
+    def nearest_others(self, start: int, stop: int, k: int) -> Neighbours:
         """Find the k nearest other rows of the rows in a range."""
-        return self.among(start, stop, k + 1).without(np.arange(start, stop), self.codes)
+        return self.nearest_of_range(start, stop, k + 1).without_self(np.arange(start, stop), self.codes)
 
     def allocate(self, m: int, k: int) -> Neighbours:
         """Allocate a result for m queries."""
@@ -672,7 +680,7 @@ class NeighbourIndex:
         """Find the k nearest rows of queries in coordinates z (m, p)."""
         m = len(z)
         n = len(self.points)
-        if self.cells is not None and m > 1:
+        if self.point_rows is not None and m > 1:
             order, starts = distinct_points(z)
             if len(starts) <= m:
                 # Search once for equal queries.
@@ -680,20 +688,22 @@ class NeighbourIndex:
                 query_index = np.empty(m, dtype=np.intp)
                 query_index[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
                 return Neighbours(
-                    nearest.rows[query_index], nearest.distances[query_index], nearest.beyond[query_index]
+                    nearest.rows[query_index],
+                    nearest.distances[query_index],
+                    nearest.tied_counts[query_index],
                 )
         nearest = self.allocate(m, k)
         unresolved = np.arange(m)
-        if self.tree is not None or self.cells is not None:
+        if self.tree is not None or self.point_rows is not None:
             unresolved = self._search_points(z, k, nearest)
         elif self.products is not None and self.products.can_skip_groups(k):
             is_unresolved = np.ones(m, dtype=bool)
             buffer = self.products.buffer()
-            for rows in slices(m, self.products.rows_at_once):
-                candidates = self.products.candidates(z[rows], k, self.space.tied, buffer)
-                self._fill_from_candidates(candidates, z[rows], k, nearest.part(rows))
+            for rows in slices(m, self.products.queries_per_block):
+                candidates = self.products.candidates(z[rows], k, self.space.tie_limit, buffer)
+                self._fill_from_candidates(candidates, z[rows], k, nearest.select(rows))
                 # Queries with too many candidates are compared with all rows.
-                is_unresolved[rows] = candidates.left
+                is_unresolved[rows] = candidates.unresolved
             unresolved = np.flatnonzero(is_unresolved)
         chunks = [unresolved[chunk] for chunk in slices(len(unresolved), max(MAX_BLOCK_DISTANCES // n, 1))]
         run_in_threads(
@@ -718,11 +728,13 @@ class NeighbourIndex:
         (s,) int
             Queries that have to be compared with all rows.
         """
-        points = self.points if self.cells is None else self.cells.points
+        points = self.points if self.point_rows is None else self.point_rows.points
         unresolved = np.arange(len(z))
         width = min(k + 1, len(points))
         # A tree that returns a large fraction of its points is slower than computing every distance.
-        max_width = len(points) if self.cells is not None else max(len(points) // MINIMA_GROUP_SIZE, width)
+        max_width = (
+            len(points) if self.point_rows is not None else max(len(points) // MINIMA_GROUP_SIZE, width)
+        )
         while len(unresolved):
             still_unresolved = []
             for chunk in slices(len(unresolved), max(MAX_BLOCK_POINTS // width, 1)):
@@ -755,22 +767,24 @@ class NeighbourIndex:
             Whether the points suffice.
         """
         if self.tree is not None:
-            norm = NORMS[self.space.metric]
+            norm = NORM_ORDERS[self.space.metric]
             distances, points = self.tree.query(
                 z, k=np.arange(1, width + 1), p=norm, workers=n_worker_threads()
             )
-        elif self.inner is not None:
-            points, distances, _ = self.inner._nearest(z, width)
+        elif self.point_index is not None:
+            points, distances, _ = self.point_index._nearest(z, width)
         kth_point = np.full(len(z), k - 1)
-        if self.cells is not None:
-            kth_point = (np.cumsum(self.cells.sizes[points], axis=1) < k).sum(axis=1)
-        limits = self.space.tied(distances[np.arange(len(z)), np.minimum(kth_point, width - 1)])
-        has_all_points = width == (len(self.points) if self.cells is None else len(self.cells.points))
+        if self.point_rows is not None:
+            kth_point = (np.cumsum(self.point_rows.sizes[points], axis=1) < k).sum(axis=1)
+        limits = self.space.tie_limit(distances[np.arange(len(z)), np.minimum(kth_point, width - 1)])
+        has_all_points = width == (
+            len(self.points) if self.point_rows is None else len(self.point_rows.points)
+        )
         is_enough = (kth_point < width) & ((distances[:, -1] > limits) | has_all_points)
         enough_index = np.flatnonzero(is_enough)
         rows = positions[is_enough]
-        if self.cells is not None:
-            row_neighbours = self.cells.nearest_rows(
+        if self.point_rows is not None:
+            row_neighbours = self.point_rows.nearest_rows(
                 distances[enough_index],
                 points[enough_index],
                 limits[enough_index],
@@ -778,11 +792,11 @@ class NeighbourIndex:
                 self.codes,
                 self.n_classes,
             )
-            nearest.rows[rows], nearest.distances[rows], nearest.beyond[rows] = row_neighbours
+            nearest.rows[rows], nearest.distances[rows], nearest.tied_counts[rows] = row_neighbours
             return np.asarray(is_enough)
         nearest.rows[rows], nearest.distances[rows] = points[enough_index, :k], distances[enough_index, :k]
         row, tied_column = np.nonzero(distances[enough_index, k:] <= limits[enough_index, None])
-        np.add.at(nearest.beyond, (rows[row], self.codes[points[enough_index[row], k + tied_column]]), 1)
+        np.add.at(nearest.tied_counts, (rows[row], self.codes[points[enough_index[row], k + tied_column]]), 1)
         return np.asarray(is_enough)
 
     def _fill_from_candidates(self, candidates: Candidates, z: Floats, k: int, nearest: Neighbours) -> None:
@@ -806,7 +820,7 @@ class NeighbourIndex:
             candidate_distances[chunk] = np.sqrt(np.einsum("ij,ij->i", differences, differences))
         distances[rows, candidates.position] = candidate_distances
         members[rows, candidates.position] = candidates.members
-        resolved = np.flatnonzero(~candidates.left)
+        resolved = np.flatnonzero(~candidates.unresolved)
         if not len(resolved):
             return
         order = np.argsort(distances[resolved], axis=1)
@@ -814,9 +828,9 @@ class NeighbourIndex:
         members = np.take_along_axis(members[resolved], order, axis=1)
         nearest.rows[resolved], nearest.distances[resolved] = members[:, :k], sorted_distances[:, :k]
         row, tied_column = np.nonzero(
-            sorted_distances[:, k:] <= self.space.tied(sorted_distances[:, k - 1 : k])
+            sorted_distances[:, k:] <= self.space.tie_limit(sorted_distances[:, k - 1 : k])
         )
-        np.add.at(nearest.beyond, (resolved[row], self.codes[members[row, k + tied_column]]), 1)
+        np.add.at(nearest.tied_counts, (resolved[row], self.codes[members[row, k + tied_column]]), 1)
 
     def _fill_from_all_distances(self, z: Floats, k: int, positions: Codes, nearest: Neighbours) -> None:
         """Compute the distances to all rows and fill in the nearest.
@@ -832,13 +846,13 @@ class NeighbourIndex:
         """
         from scipy.spatial.distance import cdist
 
-        name = "euclidean" if NORMS.get(self.space.metric) == 2 else self.space.metric
-        converted = z != 0 if name in ZERO_ONE else z
-        points: Any = self.points != 0 if name in ZERO_ONE else self.points
+        name = "euclidean" if NORM_ORDERS.get(self.space.metric) == 2 else self.space.metric
+        converted = z != 0 if name in BINARY_METRICS else z
+        points: Any = self.points != 0 if name in BINARY_METRICS else self.points
         with np.errstate(invalid="ignore", divide="ignore"):
             distances = cdist(converted, points, name)
         if np.isnan(distances.min()):
-            raise CoreDataError("undefined_distance", metric=name, cause=undefined(name, z)[0])
+            raise CoreDataError("undefined_distance", metric=name, cause=explain_undefined(name, z)[0])
         members = np.broadcast_to(np.arange(len(points)), distances.shape)
         self.fill_nearest(distances, members, k, positions, nearest)
 
@@ -867,7 +881,7 @@ class NeighbourIndex:
                 distances[:, : groups * MINIMA_GROUP_SIZE].reshape(m, MINIMA_GROUP_SIZE, groups).min(axis=1)
             )
         bounds = np.partition(minima, k - 1, axis=1)[:, k - 1]
-        row, column = np.nonzero(distances <= self.space.tied(bounds)[:, None])
+        row, column = np.nonzero(distances <= self.space.tie_limit(bounds)[:, None])
         candidate_distances = distances[row, column]
         order = np.lexsort((candidate_distances, row))
         row = row[order]
@@ -880,10 +894,10 @@ class NeighbourIndex:
         nearest.rows[positions] = members[row[is_nearest], column[is_nearest]].reshape(m, k)
         nearest.distances[positions] = candidate_distances[is_nearest].reshape(m, k)
         is_tied = ~is_nearest & (
-            candidate_distances <= self.space.tied(candidate_distances[starts + k - 1])[row]
+            candidate_distances <= self.space.tie_limit(candidate_distances[starts + k - 1])[row]
         )
         cells = row[is_tied] * self.n_classes + self.codes[members[row[is_tied], column[is_tied]]]
-        nearest.beyond[positions] = np.bincount(cells, minlength=m * self.n_classes).reshape(
+        nearest.tied_counts[positions] = np.bincount(cells, minlength=m * self.n_classes).reshape(
             m, self.n_classes
         )
 
@@ -937,7 +951,7 @@ def run_in_threads(task: Callable[[Codes], None], chunks: Sequence[Codes]) -> No
             refresh_progress()
 
 
-def undefined(metric: str, z: Floats) -> tuple[str, Mask]:
+def explain_undefined(metric: str, z: Floats) -> tuple[str, Mask]:
     """Explain when a metric is undefined.
 
     Parameters

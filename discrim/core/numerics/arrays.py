@@ -60,7 +60,7 @@ def slices(n: int, step: int) -> Iterator[slice]:
         yield slice(start, min(start + step, n))
 
 
-def are_whole(values: Floats | float, minimum: float = 0.0, maximum: float = MAX_EXACT_INTEGER) -> bool:
+def are_integers(values: Floats | float, minimum: float = 0.0, maximum: float = MAX_EXACT_INTEGER) -> bool:
     """Whether all values are integers between `minimum` and `maximum`; true for an empty array."""
     array = np.asarray(values)
     return bool(((array == np.round(array)) & (array >= minimum) & (array <= maximum)).all())
@@ -68,7 +68,7 @@ def are_whole(values: Floats | float, minimum: float = 0.0, maximum: float = MAX
 
 def are_flags(values: Floats | float) -> bool:
     """Whether all values are 0 or 1; true for an empty array."""
-    return are_whole(values, 0.0, 1.0)
+    return are_integers(values, 0.0, 1.0)
 
 
 def svd(matrix: Floats, **options: Any) -> Any:
@@ -99,7 +99,7 @@ def svd(matrix: Floats, **options: Any) -> Any:
 
 
 @cache
-def at_hand() -> float:
+def available_memory() -> float:
     """Memory in bytes of the machine, or the lower limit of the container or process."""
     return min(_limits(), default=DEFAULT_MEMORY_BYTES)
 
@@ -126,7 +126,7 @@ def _limits() -> Iterator[float]:
         return
 
 
-def refuse_beyond_memory(n_values: float, subject: str, hint: str) -> None:
+def check_memory(n_values: float, subject: str, hint: str) -> None:
     """Raise a DataError if a result would use more than a fraction of the memory.
 
     Parameters
@@ -143,10 +143,10 @@ def refuse_beyond_memory(n_values: float, subject: str, hint: str) -> None:
     >>> refuse_beyond_memory(1e3, "A table of 1,000 numbers", "Ask for fewer")
     """
     size = 8.0 * n_values
-    if size > MAX_MEMORY_SHARE * at_hand():
+    if size > MAX_MEMORY_SHARE * available_memory():
         raise DataError(
             f"{subject} would take {_format_bytes(size)}, but at most half of the "
-            f"{_format_bytes(at_hand())} of available memory is used.",
+            f"{_format_bytes(available_memory())} of available memory is used.",
             hint=sentence(hint),
         )
 

@@ -80,11 +80,11 @@ class Latent:
     orthogonal: int = 0
 
     @property
-    def count(self) -> int:
+    def n_components(self) -> int:
         """Number of components."""
         return len(self.squares)
 
-    def first(self, count: int) -> Latent:
+    def truncate(self, count: int) -> Latent:
         """Return the first `count` components, which do not depend on later components."""
         weights = self.weights[:, :count]
         loadings = self.loadings[:, :count]
@@ -133,7 +133,7 @@ class Latent:
         x, y = self.explained()
         weight = x / x.sum() + y / y.sum()
         squares = self.loadings**2 / column_squares(self.loadings) * weight
-        n_predictive = self.count - self.orthogonal
+        n_predictive = self.n_components - self.orthogonal
         sums_by_type = (squares[:, :n_predictive].sum(axis=1), squares[:, n_predictive:].sum(axis=1))
         first, second = (np.sqrt(len(sums) * sums / sums.sum()) for sums in sums_by_type)
         return first, second
@@ -163,10 +163,12 @@ def fit_latent(a: Floats, b: Floats, max_components: int, algorithm: Algorithm =
     >>> found.weights.round(4).tolist(), found.squares.round(4).tolist()
     ([[0.7071, 0.7071], [0.7071, -0.7071]], [7.0, 1.7143])
     """
-    return latent_of(a, b, *_compute_components(a, b, min(max_components, *a.shape), algorithm))
+    return latent_from_rotations(a, b, *_compute_components(a, b, min(max_components, *a.shape), algorithm))
 
 
-def latent_of(a: Floats, b: Floats, weights: Floats, loadings: Floats, rotations: Floats) -> Latent:
+def latent_from_rotations(
+    a: Floats, b: Floats, weights: Floats, loadings: Floats, rotations: Floats
+) -> Latent:
     """Build a `Latent` from existing weights, loadings and rotations.
 
     Parameters
@@ -343,13 +345,13 @@ def _join_components(
     orthogonal_rotations = _rotations(weights, loadings)
     rotations = rotations - orthogonal_rotations @ (loadings.T @ rotations)
     pairs = ((predictive_weights, weights), (slopes, loadings), (rotations, orthogonal_rotations))
-    joined = latent_of(a, b, *(np.concatenate(pair, axis=1) for pair in pairs))
+    joined = latent_from_rotations(a, b, *(np.concatenate(pair, axis=1) for pair in pairs))
     # Slopes of the responses on orthogonal scores are zero up to rounding.
     joined.y_loadings[:, len(signs) :] = 0.0
     return replace(joined, orthogonal=weights.shape[1])
 
 
-def sparse_latent(a: Floats, b: Floats, nonzero: Sequence[int]) -> Latent:
+def fit_sparse_latent(a: Floats, b: Floats, nonzero: Sequence[int]) -> Latent:
     """Compute sparse components of centred columns and responses.
 
     Entries tied at the threshold are all kept. The sequence ends early if A'B vanishes.
@@ -384,7 +386,7 @@ def sparse_latent(a: Floats, b: Floats, nonzero: Sequence[int]) -> Latent:
         columns -= np.outer(t, p)
         weights = np.column_stack([weights, w])
         loadings = np.column_stack([loadings, p])
-    return latent_of(a, b, weights, loadings, _rotations(weights, loadings))
+    return latent_from_rotations(a, b, weights, loadings, _rotations(weights, loadings))
 
 
 MAX_UPDATES = 10**4

@@ -59,19 +59,19 @@ from scipy.linalg import solve_triangular
 from discrim.core.covariance.covariance import EPS, constant_columns, scaled_cholesky, total_squares
 from discrim.core.covariance.principal import weighted_centre
 from discrim.core.errors import InvalidStateError
-from discrim.core.moments.derived_moments import comparable
-from discrim.core.moments.moments import LIGHT, ClassMoments, standard_columns
+from discrim.core.moments.derived_moments import limit_scales
+from discrim.core.moments.moments import MIN_EXCESS_WEIGHT, ClassMoments, standardize_columns
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.projections.latent import (
     Algorithm,
     Latent,
     fit_latent,
     fit_orthogonal_latents,
-    latent_of,
-    sparse_latent,
+    fit_sparse_latent,
+    latent_from_rotations,
 )
-from discrim.core.rules.gaussian import Means, centred, nearest_mean_rule, uncentred
-from discrim.core.rules.leave_one_out import SPOILT, LeftOut, by_refits
+from discrim.core.rules.gaussian import Means, move_origin, nearest_mean_rule, rule_about_zero
+from discrim.core.rules.leave_one_out import MIN_DETERMINANT_RATIO, LeaveOneOutScorer, refit_each_row
 from discrim.core.rules.rules import LinearRule, NoLikelihood, refuse_method
 
 MAX_BLOCK_VALUES = 2**18
@@ -112,21 +112,21 @@ class _FullProducts:
     indicators: Floats
 
     @classmethod
-    def of(cls, fit: PLSFit) -> _FullProducts:
+    def from_fit(cls, fit: PLSFit) -> _FullProducts:
         """Compute the products of the rows of a fit."""
-        columns = tables_of(fit.moments, scale=fit.scale, indicators=fit.indicators).columns
+        columns = small_tables(fit.moments, scale=fit.scale, indicator_scaling=fit.indicators).columns
         is_wide = columns.shape[1] > MAX_WIDTH_RATIO * columns.shape[0]
-        means = (fit.moments.means_from(fit.origin) - fit.centre) / fit.unit
+        means = (fit.moments.means_from(fit.origin) - fit.centre) / fit.column_scale
         products = None if is_wide else columns.T @ columns
         return cls(columns, products, (columns**2).sum(axis=0), means, fit.moments.counts[:, None] * means)
 
-    def times(self, v: Floats) -> Floats:
+    def multiply(self, v: Floats) -> Floats:
         """Multiply rows v (m, p) by A'A."""
         if self.products is not None:
             return np.asarray(v @ self.products)
         return np.asarray(v @ self.columns.T @ self.columns)
 
-    def within(self, v: Floats) -> Floats:
+    def multiply_within_root(self, v: Floats) -> Floats:
         """Multiply rows v (m, p) by the transposed root (r, p) of the within-class scatter."""
         return np.asarray(v @ self.columns[len(self.means) :].T)
 
@@ -142,9 +142,9 @@ class _LeftOutRows(NamedTuple):
         The rows minus the overall mean.
     codes : (m,) int
         Class of each row.
-    out : (m,) float
+    left_out_weights : (m,) float
         Weight w that is left out.
-    lift : (m,) float
+    downdate_factors : (m,) float
         The factor c.
     counts : (m, K) float
         Class counts of the remaining rows.
@@ -152,24 +152,24 @@ class _LeftOutRows(NamedTuple):
         Total count of the remaining rows.
     mean_updates : (m, K) float
         The terms e_k.
-    factor : (m, p) float
+    unit_ratios : (m, p) float
         Ratio of the full-data unit of each column to its unit without the row.
     sizes : (m, K) float
         Divisors of the indicators.
-    spoilt : (m,) bool
+    is_unreliable : (m,) bool
         Rows whose scores are inaccurate; the functions below update it.
     """
 
     d: Floats
     codes: Codes
-    out: Floats
-    lift: Floats
+    left_out_weights: Floats
+    downdate_factors: Floats
     counts: Floats
     total: Floats
     mean_updates: Floats
-    factor: Floats
+    unit_ratios: Floats
     sizes: Floats
-    spoilt: Mask
+    is_unreliable: Mask
 
 
 class _Component(NamedTuple):
@@ -208,17 +208,17 @@ def left_out_pls_scores(
     (m, K) float
         NaN in rows for which the update is inaccurate and a refit is needed.
     """
-    full_products = _FullProducts.of(fit)
+    full_products = _FullProducts.from_fit(fit)
     scores = np.empty((len(x), len(log_prior)))
     for row_slice in slices(len(x), max(MAX_BLOCK_VALUES // max(full_products.means.size, 1), 1)):
-        z = standard_columns(x[row_slice], fit.origin, fit.moments.scale) - fit.centre[:, None]
+        z = standardize_columns(x[row_slice], fit.origin, fit.moments.scale) - fit.centre[:, None]
         left_out_weights = np.ones(z.shape[1]) if weights is None else np.minimum(weights[row_slice], 1.0)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             left_out = _left_out_statistics(
-                fit, full_products, (z / fit.unit[:, None]).T, codes[row_slice], left_out_weights
+                fit, full_products, (z / fit.column_scale[:, None]).T, codes[row_slice], left_out_weights
             )
             scores[row_slice] = _left_out_scores(fit, full_products, left_out, log_prior)
-            scores[row_slice][left_out.spoilt] = np.nan
+            scores[row_slice][left_out.is_unreliable] = np.nan
     return scores
 
 
@@ -248,7 +248,9 @@ def _left_out_statistics(
     downdate_factors = left_out_weights * fit.moments.total / total
     mean_updates = counts * (left_out_weights / total)[:, None] - is_member * left_out_weights[:, None]
     unit_ratios = np.ones_like(d)
-    is_unreliable = (counts[is_member] <= EPS * fit.moments.total) | (total <= counts.shape[1] * (1 + LIGHT))
+    is_unreliable = (counts[is_member] <= EPS * fit.moments.total) | (
+        total <= counts.shape[1] * (1 + MIN_EXCESS_WEIGHT)
+    )
     if fit.scale:
         remaining_squares = full_products.squares - downdate_factors[:, None] * d**2
         is_unreliable |= (remaining_squares <= MIN_REMAINING_SQUARES * full_products.squares).any(axis=1)
@@ -292,7 +294,7 @@ def _left_out_components(
     list of _Component
     """
     product = full_products.indicators[None] + left_out.mean_updates[:, :, None] * left_out.d[:, None, :]
-    product *= left_out.factor[:, None, :]
+    product *= left_out.unit_ratios[:, None, :]
     product /= left_out.sizes[:, :, None]
     min_squares = MIN_PRODUCT_SQUARES * np.einsum("mkp,mkp->m", product, product)
     components: list[_Component] = []
@@ -300,24 +302,24 @@ def _left_out_components(
     loadings: list[Floats] = []
     for _ in range(fit.components):
         values, vectors = np.linalg.eigh(
-            _replace_nonfinite(product @ np.swapaxes(product, 1, 2), left_out.spoilt)
+            _replace_nonfinite(product @ np.swapaxes(product, 1, 2), left_out.is_unreliable)
         )
-        left_out.spoilt[values[:, -1] <= min_squares] = True
+        left_out.is_unreliable[values[:, -1] <= min_squares] = True
         w = np.einsum("mk,mkp->mp", vectors[:, :, -1], product)
         w /= np.sqrt((w**2).sum(axis=1))[:, None]
         r = w.copy()
         if fit.algorithm == "nipals":
             for earlier, earlier_rotation in zip(loadings, rotations, strict=True):
                 r -= (earlier * w).sum(axis=1)[:, None] * earlier_rotation
-        rotation = left_out.factor * r
+        rotation = left_out.unit_ratios * r
         own_scores = (left_out.d * rotation).sum(axis=1)
-        full_loadings = full_products.times(rotation)
+        full_loadings = full_products.multiply(rotation)
         squares = (full_loadings * rotation).sum(axis=1)
-        remaining_squares = squares - left_out.lift * own_scores**2
-        left_out.spoilt[~(remaining_squares > SPOILT * squares)] = True
+        remaining_squares = squares - left_out.downdate_factors * own_scores**2
+        left_out.is_unreliable[~(remaining_squares > MIN_DETERMINANT_RATIO * squares)] = True
         p = (
-            left_out.factor
-            * (full_loadings - (left_out.lift * own_scores)[:, None] * left_out.d)
+            left_out.unit_ratios
+            * (full_loadings - (left_out.downdate_factors * own_scores)[:, None] * left_out.d)
             / remaining_squares[:, None]
         )
         indicator_products = np.einsum("mkp,mp->mk", product, r)
@@ -378,11 +380,15 @@ def _left_out_scores(
     differences = t[:, None, :] - centroids
     if fit.decides == "centroid":
         return np.asarray(-0.5 * (differences**2).sum(axis=2))
-    within = np.stack([full_products.within(component.rotation) for component in components], axis=1)
-    within_products = _replace_nonfinite(within @ np.swapaxes(within, 1, 2), left_out.spoilt)
+    within = np.stack(
+        [full_products.multiply_within_root(component.rotation) for component in components], axis=1
+    )
+    within_products = _replace_nonfinite(within @ np.swapaxes(within, 1, 2), left_out.is_unreliable)
     row_index = np.arange(len(t))
     class_factors = (
-        left_out.out * fit.moments.counts[left_out.codes] / left_out.counts[row_index, left_out.codes]
+        left_out.left_out_weights
+        * fit.moments.counts[left_out.codes]
+        / left_out.counts[row_index, left_out.codes]
     )
     h = (
         own_scores
@@ -392,12 +398,14 @@ def _left_out_scores(
     )
     sizes = np.sqrt(np.einsum("maa->ma", within_products))
     unit = within_products / sizes[:, :, None] / sizes[:, None, :]
-    left_out.spoilt[np.linalg.eigvalsh(_replace_nonfinite(unit, left_out.spoilt))[:, 0] <= EPS**0.5] = True
-    unit[left_out.spoilt] = np.eye(unit.shape[1])
+    left_out.is_unreliable[
+        np.linalg.eigvalsh(_replace_nonfinite(unit, left_out.is_unreliable))[:, 0] <= EPS**0.5
+    ] = True
+    unit[left_out.is_unreliable] = np.eye(unit.shape[1])
     vectors = np.concatenate([differences, h[:, None, :]], axis=1) / sizes[:, None, :]
     solved = np.linalg.solve(unit, np.swapaxes(vectors, 1, 2))
     one_minus_leverage = 1.0 - class_factors * (vectors[:, -1] * solved[:, :, -1]).sum(axis=1)
-    left_out.spoilt[~(one_minus_leverage > SPOILT)] = True
+    left_out.is_unreliable[~(one_minus_leverage > MIN_DETERMINANT_RATIO)] = True
     d2 = np.einsum("mka,mak->mk", vectors[:, :-1], solved[:, :, :-1])
     cross = np.einsum("ma,mak->mk", vectors[:, -1], solved[:, :, :-1])
     d2 += (class_factors / one_minus_leverage)[:, None] * cross**2
@@ -413,9 +421,9 @@ class EngineComponents:
     loadings: Floats
     rotations: Floats
 
-    def latent(self, a: Floats, b: Floats) -> Latent:
+    def fit_latent(self, a: Floats, b: Floats) -> Latent:
         """Return the components for columns a (r, p) and responses b (r, q)."""
-        return latent_of(a, b, self.weights, self.loadings, self.rotations)
+        return latent_from_rotations(a, b, self.weights, self.loadings, self.rotations)
 
 
 class PLSOptions(NamedTuple):
@@ -443,12 +451,12 @@ class PLSOptions(NamedTuple):
     orthogonal: int = 0
     nonzero: tuple[int, ...] = ()
 
-    def latent(self, a: Floats, b: Floats) -> Latent:
+    def fit_latent(self, a: Floats, b: Floats) -> Latent:
         """Compute at most `components` components of columns a (r, p) and responses b (r, q)."""
         if self.orthogonal:
             return fit_orthogonal_latents(a, b, self.orthogonal)[-1]
         if self.nonzero:
-            return sparse_latent(a, b, self.nonzero[: self.components])
+            return fit_sparse_latent(a, b, self.nonzero[: self.components])
         return fit_latent(a, b, self.components, self.algorithm)
 
 
@@ -490,12 +498,12 @@ class PLSFit(NoLikelihood):
         Whether columns are divided by their standard deviations.
     decides : {"lda", "max", "centroid"}
         The classification rule.
-    unit : (p,) float
+    column_scale : (p,) float
         Divisor of the standardized columns z.
     sizes : (K,) float
         Divisors of the indicators.
     latent : Latent
-        Components of z divided by `unit`.
+        Components of z divided by `column_scale`.
     within : (a, a) float
         Triangular root of the within-class sums of products of the scores.
     origin : (p,) float
@@ -514,7 +522,7 @@ class PLSFit(NoLikelihood):
     scale: bool
     indicators: Indicators
     decides: Decides
-    unit: Floats
+    column_scale: Floats
     sizes: Floats
     latent: Latent
     within: Floats
@@ -532,7 +540,7 @@ class PLSFit(NoLikelihood):
         return {"n": self.orthogonal} if self.orthogonal else {}
 
     @property
-    def reach(self) -> float:
+    def removal_thresholds(self) -> float:
         """Factor that converts scores to the units of the data if columns are not scaled."""
         return 1.0 if self.scale else float(1.0 / self.moments.scale.min())
 
@@ -555,7 +563,7 @@ class PLSFit(NoLikelihood):
         return self.latent.orthogonal
 
     @property
-    def predictive(self) -> int:
+    def n_predictive(self) -> int:
         """Number of components that are not orthogonal to the indicators."""
         return self.components - self.orthogonal
 
@@ -565,7 +573,7 @@ class PLSFit(NoLikelihood):
         return self.moments.total - self.moments.n_classes
 
     @property
-    def shares(self) -> Floats:
+    def class_proportions(self) -> Floats:
         """Class proportions (K,) of the rows, which are the means of the indicators."""
         return np.asarray(self.moments.counts / self.moments.total)
 
@@ -576,33 +584,39 @@ class PLSFit(NoLikelihood):
 
     def _score_matrix(self) -> Floats:
         """Matrix (p, a) that maps z to scores."""
-        return np.asarray(self.latent.rotations / self.unit[:, None])
+        return np.asarray(self.latent.rotations / self.column_scale[:, None])
 
     def residual_error(self) -> float:
         """Root mean square error of the fitted indicators, in units of 0/1 indicators.
 
         The divisor is K (N - 1 - number of components).
         """
-        indicators = self.moments.total * self.shares * (1 - self.shares)
+        indicators = self.moments.total * self.class_proportions * (1 - self.class_proportions)
         fitted = (self.latent.y_loadings**2 @ self.latent.squares) * self.sizes**2
-        residual_squares = np.maximum(indicators - fitted, 0.0).sum() / len(self.shares)
+        residual_squares = np.maximum(indicators - fitted, 0.0).sum() / len(self.class_proportions)
         return float(np.sqrt(residual_squares / (self.moments.total - 1 - self.components)))
 
-    def with_scores(self, component: int, *, pareto: bool) -> tuple[Floats, Floats]:
+    def covariance_with_scores(self, component: int, *, pareto: bool) -> tuple[Floats, Floats]:
         """Covariance (p,) of the columns, divisor N - 1, with scores, and correlation (p,).
 
         By Pareto's scaling columns are over the root of their standard deviation.
         """
         squares = self.latent.squares[component]
         loadings = self.latent.loadings[:, component]
-        unit = np.where(np.isfinite(self.unit), self.unit, 0.0)
-        covariance = loadings * squares * unit / self.moments.scale * (self.reach / (self.moments.total - 1))
+        unit = np.where(np.isfinite(self.column_scale), self.column_scale, 0.0)
+        covariance = (
+            loadings
+            * squares
+            * unit
+            / self.moments.scale
+            * (self.removal_thresholds / (self.moments.total - 1))
+        )
         totals = total_squares(self.moments)
         if pareto:
             sd = np.sqrt(totals / (self.moments.total - 1)) / self.moments.scale
             covariance /= np.sqrt(np.where(sd > 0, sd, 1.0))
         with np.errstate(divide="ignore", invalid="ignore"):
-            correlation = loadings * self.unit * np.sqrt(squares / totals)
+            correlation = loadings * self.column_scale * np.sqrt(squares / totals)
         return covariance, correlation
 
     def whitening(self) -> Floats:
@@ -610,17 +624,17 @@ class PLSFit(NoLikelihood):
         eye = np.eye(len(self.within))
         return np.asarray(solve_triangular(self.within, eye) * np.sqrt(self.residual_df))
 
-    def spread_components(self) -> int:
+    def n_varying_components(self) -> int:
         """Number of leading components whose scores vary within classes in addition to the earlier scores."""
         # Rounding error of a product of the table with a rotation.
         rounding_scale = np.sqrt(self.latent.x_total * (self.latent.rotations**2).sum(axis=0))
-        slack = 10 * max(len(self.unit), len(self.within)) * EPS * rounding_scale
+        slack = 10 * max(len(self.column_scale), len(self.within)) * EPS * rounding_scale
         is_constant = np.abs(np.diagonal(self.within)) <= slack
         return int(np.argmax(is_constant)) if is_constant.any() else len(is_constant)
 
     def transform(self, x: Floats) -> Floats:
         """Scores (m, a) of rows (m, p)."""
-        z = standard_columns(x, self.origin, self.moments.scale) - self.centre[:, None]
+        z = standardize_columns(x, self.origin, self.moments.scale) - self.centre[:, None]
         return np.asarray(z.T @ self._score_matrix())
 
     def slopes(self) -> Floats:
@@ -631,12 +645,14 @@ class PLSFit(NoLikelihood):
         """Coefficients (p, K) and constants (K,) of the indicators in the units of the data."""
         slopes = self.slopes()
         scale = self.moments.scale
-        return slopes * scale[:, None], self.shares - (self.origin * scale + self.centre) @ slopes
+        return slopes * scale[:, None], self.class_proportions - (self.origin * scale + self.centre) @ slopes
 
     def fitted_rule(self) -> LinearRule:
         """Linear rule whose scores are the fitted indicators."""
         slopes = self.slopes()
-        return LinearRule(self.origin, self.moments.scale, slopes, self.shares - self.centre @ slopes)
+        return LinearRule(
+            self.origin, self.moments.scale, slopes, self.class_proportions - self.centre @ slopes
+        )
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
         """Return the decision rule.
@@ -663,9 +679,9 @@ class PLSFit(NoLikelihood):
         means = Means(moments.centres, moments.rests, moments.scale, lambda z: axes.T @ z, lambda y: axes @ y)
         constant = log_prior if by_lda else np.zeros(len(self.prior))
         typical_sd = np.sqrt(moments.squares.sum(axis=0) / moments.total)
-        return uncentred(nearest_mean_rule(means, self.origin, constant), typical_sd)
+        return rule_about_zero(nearest_mean_rule(means, self.origin, constant), typical_sd)
 
-    def along(self, x: Floats, log_prior: Floats) -> Iterator[tuple[Floats, Floats]]:
+    def scores_by_component(self, x: Floats, log_prior: Floats) -> Iterator[tuple[Floats, Floats]]:
         """Yield the scores of the rule and the fitted indicators with 1, 2, ... components.
 
         Parameters
@@ -680,7 +696,7 @@ class PLSFit(NoLikelihood):
         """
         t = self.transform(x)
         centroids = self.centroids
-        fitted = np.repeat(self.shares[None], len(x), axis=0)
+        fitted = np.repeat(self.class_proportions[None], len(x), axis=0)
         scores = np.repeat((log_prior if self.decides == "lda" else 0.0 * log_prior)[None], len(x), axis=0)
         loadings = self.latent.y_loadings * self.sizes[:, None]
         y = t
@@ -713,7 +729,7 @@ class PLSFit(NoLikelihood):
             indicators=self.indicators, decides=self.decides, estimated_prior=self.estimated_prior,
             orthogonal=self.orthogonal, nonzero=self.nonzero + extra_nonzero,
         )  # fmt: skip
-        n_components = fit.components if self.decides != "lda" else fit.spread_components()
+        n_components = fit.components if self.decides != "lda" else fit.n_varying_components()
         if self.orthogonal and n_components < fit.components:
             return None
         return fit.with_components(n_components) if n_components else None
@@ -727,12 +743,12 @@ class PLSFit(NoLikelihood):
         return replace(
             self,
             components=n_components,
-            latent=self.latent.first(n_components),
+            latent=self.latent.truncate(n_components),
             within=within,
             nonzero=nonzero,
         )
 
-    def left_out(self, log_prior: Floats) -> LeftOut:
+    def left_out(self, log_prior: Floats) -> LeaveOneOutScorer:
         """Function that computes the scores of rows under the rule fitted without each of them."""
         if self.orthogonal and len(self.prior) == 2 and self.decides != "centroid":
             # PLS scores without the orthogonal rotation span the same space, and give the same rule.
@@ -741,7 +757,7 @@ class PLSFit(NoLikelihood):
             if plain_fit is not None and plain_fit.components == self.components:
                 return plain_fit.left_out(log_prior)
         if self.orthogonal or self.nonzero:
-            return by_refits(int(self.moments.rows.sum()), len(self.prior), "requires one fit per row")
+            return refit_each_row(int(self.moments.rows.sum()), len(self.prior), "requires one fit per row")
         return lambda x, codes, weights: left_out_pls_scores(self, x, codes, weights, log_prior)
 
 
@@ -800,23 +816,23 @@ def fit_pls(
     [[1.05, -0.05], [0.69, 0.31], [0.38, 0.62], [-0.12, 1.12]]
     """
     if not scale:
-        moments = comparable(moments)
-    tables = tables_of(moments, scale=scale, indicators=indicators)
+        moments = limit_scales(moments)
+    tables = small_tables(moments, scale=scale, indicator_scaling=indicators)
     if engine is None:
         options = PLSOptions(components, algorithm, scale, indicators == "scaled", orthogonal, tuple(nonzero))
-        latent = options.latent(tables.columns, tables.indicators)
+        latent = options.fit_latent(tables.columns, tables.indicators)
     else:
         latent = engine(tables.columns, tables.indicators)
-    origin, _ = centred(moments, weighted_centre(moments.means, moments.counts))
+    origin, _ = move_origin(moments, weighted_centre(moments.means, moments.counts))
     centre = weighted_centre(moments.means_from(origin), moments.counts)
     return PLSFit(
-        moments, prior, estimated_prior, latent.count, algorithm, scale, indicators, decides, tables.unit,
-        tables.sizes, latent, _within_root(tables, latent), origin, centre,
-        tuple(nonzero)[: latent.count],
+        moments, prior, estimated_prior, latent.n_components, algorithm, scale, indicators, decides,
+        tables.unit, tables.sizes, latent, _within_root(tables, latent), origin, centre,
+        tuple(nonzero)[: latent.n_components],
     )  # fmt: skip
 
 
-def pls_of_moments(
+def restore_pls(
     moments: ClassMoments,
     prior: Floats,
     *,
@@ -859,11 +875,11 @@ def pls_of_moments(
     return fit_pls(
         moments, prior, components=components, algorithm=algorithm, scale=scale,
         indicators="scaled" if is_scaled else "centred", decides=decides, estimated_prior=estimated_prior,
-        engine=None if engine is None else engine.latent, orthogonal=orthogonal, nonzero=nonzero,
+        engine=None if engine is None else engine.fit_latent, orthogonal=orthogonal, nonzero=nonzero,
     )  # fmt: skip
 
 
-def orthogonal_fits(fit: PLSFit, moments: ClassMoments, max_orthogonal: int) -> list[PLSFit]:
+def refit_orthogonal(fit: PLSFit, moments: ClassMoments, max_orthogonal: int) -> list[PLSFit]:
     """Refit to moments with 1, 2, ..., at most `max_orthogonal` orthogonal components.
 
     Parameters
@@ -878,14 +894,16 @@ def orthogonal_fits(fit: PLSFit, moments: ClassMoments, max_orthogonal: int) -> 
     -------
     list of PLSFit
     """
-    comparable_moments = moments if fit.scale else comparable(moments)
-    tables = tables_of(comparable_moments, scale=fit.scale, indicators=fit.indicators)
+    comparable_moments = moments if fit.scale else limit_scales(moments)
+    tables = small_tables(comparable_moments, scale=fit.scale, indicator_scaling=fit.indicators)
     latents = fit_orthogonal_latents(tables.columns, tables.indicators, max_orthogonal)
     options = {name: getattr(fit, name) for name in ("scale", "indicators", "decides", "estimated_prior")}
     predictive_fit = fit_pls(moments, fit.prior, components=0, engine=lambda a, b: latents[0], **options)
     predictive_fit = replace(predictive_fit, algorithm="nipals")
     return [
-        replace(predictive_fit, components=latent.count, latent=latent, within=_within_root(tables, latent))
+        replace(
+            predictive_fit, components=latent.n_components, latent=latent, within=_within_root(tables, latent)
+        )
         for latent in latents[1:]
     ]
 
@@ -894,10 +912,10 @@ def _within_root(tables: SmallTables, latent: Latent) -> Floats:
     """Triangular root (a, a) of the within-class sums of products of the scores."""
     triangle = np.linalg.qr(tables.columns[len(tables.sizes) :] @ latent.rotations, mode="r")
     # With fewer rows than components, pad with rows of zeros.
-    return np.concatenate([triangle, np.zeros((latent.count - len(triangle), latent.count))])
+    return np.concatenate([triangle, np.zeros((latent.n_components - len(triangle), latent.n_components))])
 
 
-def tables_of(moments: ClassMoments, *, scale: bool, indicators: Indicators) -> SmallTables:
+def small_tables(moments: ClassMoments, *, scale: bool, indicator_scaling: Indicators) -> SmallTables:
     """Small tables of columns and indicators with the sums of products of the full data.
 
     The first K rows represent the class means, the others the within-class scatter.
@@ -926,7 +944,7 @@ def tables_of(moments: ClassMoments, *, scale: bool, indicators: Indicators) -> 
         / unit
     )
     sizes = np.ones(len(counts))
-    if indicators == "scaled":
+    if indicator_scaling == "scaled":
         sizes = np.sqrt(counts * (1 - counts / total) / (total - 1))
         sizes[sizes == 0] = 1.0
     responses = np.zeros((len(columns), len(counts)))
@@ -955,13 +973,13 @@ class _Fold(NamedTuple):
         The matrix Q of the training rows Z = QR; None unless there are more rows than columns.
     columns : (r, q) float
         R, or the training rows in rotated columns.
-    tested : (t, q) float
+    test_columns : (t, q) float
         The test rows in the same columns.
     """
 
     basis: Floats | None
     columns: Floats
-    tested: Floats
+    test_columns: Floats
 
 
 def _prepare_fold(x: Floats, is_training: Mask, options: PLSOptions) -> _Fold:
@@ -1029,8 +1047,8 @@ def _predict_indicators(fold: _Fold, codes: Codes, k: int, options: PLSOptions) 
     responses = (indicators - proportions) / sizes
     if fold.basis is not None:
         responses = fold.basis.T @ responses
-    latent = options.latent(fold.columns, responses)
-    return np.asarray(proportions + fold.tested @ latent.rotations @ latent.y_loadings.T * sizes)
+    latent = options.fit_latent(fold.columns, responses)
+    return np.asarray(proportions + fold.test_columns @ latent.rotations @ latent.y_loadings.T * sizes)
 
 
 def _press(fold: _Fold, codes: Codes, test_codes: Codes, sizes: Floats, options: PLSOptions) -> float:
@@ -1056,7 +1074,7 @@ def _press(fold: _Fold, codes: Codes, test_codes: Codes, sizes: Floats, options:
     return float(((residuals / sizes) ** 2).sum())
 
 
-def q2_of_labellings(
+def q2_by_labelling(
     x: Floats,
     labellings: Callable[[int], Codes],
     count: int,
@@ -1100,7 +1118,9 @@ def q2_of_labellings(
     return np.asarray(1.0 - press / total)
 
 
-def r2_of(x: Floats, labellings: Callable[[int], Codes], count: int, k: int, options: PLSOptions) -> Floats:
+def r2_by_labelling(
+    x: Floats, labellings: Callable[[int], Codes], count: int, k: int, options: PLSOptions
+) -> Floats:
     """Proportion of the sum of squares of the indicators explained under each of P labellings.
 
     Parameters
@@ -1120,7 +1140,7 @@ def r2_of(x: Floats, labellings: Callable[[int], Codes], count: int, k: int, opt
     """
     training = _prepare_fold(x, np.ones(len(x), dtype=bool), options)
     training_as_test = training._replace(
-        tested=training.columns if training.basis is None else training.basis @ training.columns
+        test_columns=training.columns if training.basis is None else training.basis @ training.columns
     )
     sizes = _indicator_sds(labellings(0), k, options)
     proportions = np.bincount(labellings(0), minlength=k) / len(x)

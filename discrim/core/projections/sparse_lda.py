@@ -48,7 +48,7 @@ from discrim.core.covariance.covariance import EPS, constant_columns
 from discrim.core.covariance.principal import positive_signs
 from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Codes, Floats, Mask, are_whole
+from discrim.core.numerics.arrays import Codes, Floats, Mask, are_integers
 from discrim.core.rules.gaussian import Means, nearest_mean_rule
 from discrim.core.rules.rules import LinearRule, NoLikelihood, refuse_method
 
@@ -81,31 +81,31 @@ class Correlations:
     matrix: Floats | None
     root: Floats | None
 
-    def times(self, positions: Codes, values: Floats) -> Floats:
+    def multiply(self, positions: Codes, values: Floats) -> Floats:
         """Multiply the correlations by a sparse vector with `values` at the given positions: (p,)."""
         if self.matrix is not None:
             return np.asarray(values @ self.matrix[positions])
-        return np.asarray((self._rows[:, positions] @ values) @ self._rows)
+        return np.asarray((self._required_root[:, positions] @ values) @ self._required_root)
 
-    def among(self, positions: Codes, ridge: float) -> Floats:
+    def submatrix(self, positions: Codes, ridge: float) -> Floats:
         """Correlations (q, q) among the columns `positions`, with a ridge added to the diagonal."""
         if self.matrix is not None:
             matrix = self.matrix[np.ix_(positions, positions)]
         else:
-            selected = self._rows[:, positions]
+            selected = self._required_root[:, positions]
             matrix = np.asarray(selected.T @ selected)
         matrix.ravel()[:: len(positions) + 1] += ridge
         return matrix
 
-    def length(self, positions: Codes, values: Floats) -> float:
+    def quadratic_form(self, positions: Codes, values: Floats) -> float:
         """Quadratic form of the correlations with `values` at some positions."""
         if self.matrix is not None:
             return float(values @ self.matrix[np.ix_(positions, positions)] @ values)
-        fitted = self._rows[:, positions] @ values
+        fitted = self._required_root[:, positions] @ values
         return float(fitted @ fitted)
 
     @property
-    def _rows(self) -> Floats:
+    def _required_root(self) -> Floats:
         """The root; raises ValueError if it is missing."""
         if self.root is None:
             raise ValueError("Correlations are products, rows or both.")
@@ -115,13 +115,13 @@ class Correlations:
 class SparseVector(NamedTuple):
     """Nonzero coefficients (q,) and their positions in the order of entry."""
 
-    at: Codes
+    positions: Codes
     values: Floats
 
     def dense(self, p: int) -> Floats:
         """Return all p coefficients."""
         dense_values = np.zeros(p)
-        dense_values[self.at] = self.values
+        dense_values[self.positions] = self.values
         return dense_values
 
 
@@ -142,7 +142,7 @@ def active_root(correlations: Correlations, columns: Codes, ridge: float) -> Flo
     (q, q) float
     """
     if correlations.root is None:
-        return np.asarray(np.linalg.cholesky(correlations.among(columns, ridge)).T)
+        return np.asarray(np.linalg.cholesky(correlations.submatrix(columns, ridge)).T)
     rows = correlations.root[:, columns]
     if ridge:
         rows = np.concatenate([rows, np.sqrt(ridge) * np.eye(len(columns))])
@@ -184,7 +184,7 @@ def minimize_elastic_net(
         visited_sets.add(columns)
         if is_repeated and len(entered) == 1:
             is_barred[entered] = True
-        slope = c - correlations.times(active, values)
+        slope = c - correlations.multiply(active, values)
         excess = np.abs(slope)
         excess[active] = 0.0
         excess[is_barred] = 0.0
@@ -234,7 +234,7 @@ def _minimize_unpenalized(correlations: Correlations, c: Floats, ridge: float) -
 
 def _cholesky(correlations: Correlations, columns: Codes, ridge: float) -> tuple[Floats, bool]:
     """Lower root of the correlations of some columns, and whether it is nonsingular."""
-    root, failed = dpotrf(correlations.among(columns, ridge), lower=1, clean=1)
+    root, failed = dpotrf(correlations.submatrix(columns, ridge), lower=1, clean=1)
     return root, not failed and bool((np.diagonal(root) ** 2 > COLLINEAR_TOLERANCE).all())
 
 
@@ -274,7 +274,7 @@ def _minimize_active(
             step = end_values - values
         else:
             # Direction in which the fit of collinear columns does not change and the penalty decreases.
-            step = np.linalg.eigh(correlations.among(active, ridge))[1][:, 0]
+            step = np.linalg.eigh(correlations.submatrix(active, ridge))[1][:, 0]
             step = -step if signs @ step > 0 else step
             changes_sign = step * signs < 0
         # Step to the first sign change; the objective decreases along the whole step.
@@ -354,7 +354,7 @@ class ScoringProblem:
     ridge: float
 
     @classmethod
-    def of(cls, moments: ClassMoments, ridge: float) -> ScoringProblem:
+    def from_moments(cls, moments: ClassMoments, ridge: float) -> ScoringProblem:
         """Build the problem from moments with a pooled scatter or with a root that has few rows."""
         total_moments = moments.as_one()
         constant_positions = constant_columns(moments)
@@ -374,11 +374,11 @@ class ScoringProblem:
         means = roots[:, None] * (moments.means - mean) * unit
         return cls(Correlations(matrix, rows), means, roots, mean, sd, ridge)
 
-    def top(self, earlier_scores: Floats) -> float:
+    def max_penalty(self, earlier_scores: Floats) -> float:
         """Smallest penalty at which all coefficients of the next direction are zero."""
-        return float(np.sqrt((self.free(self.means, earlier_scores) ** 2).sum(axis=0)).max())
+        return float(np.sqrt((self.orthogonalize(self.means, earlier_scores) ** 2).sum(axis=0)).max())
 
-    def free(self, scores: Floats, earlier_scores: Floats) -> Floats:
+    def orthogonalize(self, scores: Floats, earlier_scores: Floats) -> Floats:
         """Orthogonalize scores (K, m) or (K,) against a constant and earlier scores (K, h)."""
         fixed_scores = np.column_stack([self.roots, earlier_scores])
         for _ in range(2):
@@ -399,7 +399,7 @@ def _objective(problem: ScoringProblem, scores: Floats, coef: SparseVector, pena
     """Objective at scores (K,) and coefficients."""
     positions, b = coef
     c = scores @ problem.means[:, positions]
-    curvature = problem.correlations.length(positions, b) + problem.ridge * float(b @ b)
+    curvature = problem.correlations.quadratic_form(positions, b) + problem.ridge * float(b @ b)
     return float(0.5 - c @ b + 0.5 * curvature + penalty * np.abs(b).sum())
 
 
@@ -423,7 +423,9 @@ def _minimize(problem: ScoringProblem, start: Direction, penalty: float, earlier
     last_pattern = frozenset[int]()
     n_idle = 0
     for _ in range(MAX_UPDATES):
-        new_scores = problem.free(problem.means[:, best.coef.at] @ best.coef.values, earlier_scores)
+        new_scores = problem.orthogonalize(
+            problem.means[:, best.coef.positions] @ best.coef.values, earlier_scores
+        )
         norm = float(np.sqrt(new_scores @ new_scores))
         if not norm > 0:
             break
@@ -432,7 +434,7 @@ def _minimize(problem: ScoringProblem, start: Direction, penalty: float, earlier
         if float(np.abs(step).max()) <= MIN_SCORE_CHANGE:
             break
         # Columns and their signs.
-        pattern = frozenset(((best.coef.at + 1) * np.sign(best.coef.values).astype(np.intp)).tolist())
+        pattern = frozenset(((best.coef.positions + 1) * np.sign(best.coef.values).astype(np.intp)).tolist())
         if pattern != last_pattern:
             # Newton's method shows whether this is the active set of the minimum.
             last_pattern = pattern
@@ -487,7 +489,7 @@ def _newton_fixed_point(
     Direction or None
         None if the iterations fail, the fixed point is not a minimum, or a coefficient changes sign.
     """
-    active = coef.at
+    active = coef.positions
     signs = np.sign(coef.values)
     basis = _free_score_basis(problem, earlier_scores)
     root = active_root(problem.correlations, active, problem.ridge)
@@ -537,7 +539,7 @@ def _free_score_basis(problem: ScoringProblem, earlier_scores: Floats) -> Floats
 
 def _starting_directions(problem: ScoringProblem, earlier_scores: Floats) -> list[Direction]:
     """Starting points of the paths: scores of the first column to enter, and principal axes of the means."""
-    free_means = problem.free(problem.means, earlier_scores)
+    free_means = problem.orthogonalize(problem.means, earlier_scores)
     norms = np.sqrt((free_means**2).sum(axis=0))
     first = int(np.argmax(norms))
     scores = [free_means[:, first] / norms[first]]
@@ -569,14 +571,14 @@ def _continue_paths(
     """
     minima: list[Direction] = []
     for path in paths:
-        scores = problem.free(path.scores, earlier_scores)
+        scores = problem.orthogonalize(path.scores, earlier_scores)
         norm = float(np.sqrt(scores @ scores))
         if not norm > MERGED_TOLERANCE:
             continue
         direction = _minimize(problem, path._replace(scores=scores / norm), penalty, earlier_scores)
         # A path without active columns is kept.
         if not any(
-            len(other.coef.at) and len(direction.coef.at) and _have_merged(other, direction)
+            len(other.coef.positions) and len(direction.coef.positions) and _have_merged(other, direction)
             for other in minima
         ):
             minima.append(direction)
@@ -646,7 +648,7 @@ def directions_along_path(problem: ScoringProblem, penalties: Floats, ncomp: int
             continue
 
         def next_direction(level: int, earlier_scores: Floats, penalty: float = penalty) -> Direction | None:
-            if penalty >= problem.top(earlier_scores):
+            if penalty >= problem.max_penalty(earlier_scores):
                 return None
             if level == len(paths):
                 paths.append(_starting_directions(problem, earlier_scores))
@@ -678,7 +680,7 @@ def _successive_directions(
     earlier_scores = np.zeros((len(problem.roots), 0))
     for level in range(ncomp):
         direction = next_direction(level, earlier_scores)
-        if direction is None or not len(direction.coef.at):
+        if direction is None or not len(direction.coef.positions):
             break
         directions.append(direction)
         earlier_scores = np.column_stack([earlier_scores, direction.scores])
@@ -702,7 +704,7 @@ def _direction_at_penalty(
     Direction or None
         None if all coefficients are zero.
     """
-    max_penalty = problem.top(earlier_scores)
+    max_penalty = problem.max_penalty(earlier_scores)
     if penalty >= max_penalty or not max_penalty > MIN_CORRELATION:
         return None
     paths = _starting_directions(problem, earlier_scores)
@@ -736,7 +738,7 @@ def direction_with_columns(problem: ScoringProblem, nonzero: int, earlier_scores
     Direction or None
         None if no column is correlated with the classes.
     """
-    max_penalty = problem.top(earlier_scores)
+    max_penalty = problem.max_penalty(earlier_scores)
     if not max_penalty > MIN_CORRELATION:
         return None
     if nonzero >= problem.means.shape[1]:
@@ -746,7 +748,7 @@ def direction_with_columns(problem: ScoringProblem, nonzero: int, earlier_scores
     while True:
         low = COLUMN_SEARCH_RATIO * high
         continued = _continue_paths(problem, paths, low, earlier_scores)
-        if len(continued[0].coef.at) > nonzero:
+        if len(continued[0].coef.positions) > nonzero:
             break
         high = low
         paths = continued
@@ -757,7 +759,7 @@ def direction_with_columns(problem: ScoringProblem, nonzero: int, earlier_scores
         if not low < midpoint < high:
             break
         continued = _continue_paths(problem, paths, midpoint, earlier_scores)
-        if len(continued[0].coef.at) > nonzero:
+        if len(continued[0].coef.positions) > nonzero:
             low = midpoint
         else:
             high = midpoint
@@ -765,7 +767,7 @@ def direction_with_columns(problem: ScoringProblem, nonzero: int, earlier_scores
     return paths[0]
 
 
-By = Literal["penalty", "nonzero"]
+TuningType = Literal["penalty", "nonzero"]
 
 MIN_RELATIVE_SD = 64 * EPS
 """Relative within-class standard deviation of a direction, also given the other directions, that counts as
@@ -796,7 +798,7 @@ class SparseFit(NoLikelihood):
     moments: ClassMoments
     prior: Floats
     estimated_prior: bool
-    by: By
+    by: TuningType
     tuning: tuple[float, ...]
     ridge: float
     ncomp: int | None
@@ -820,7 +822,7 @@ class SparseFit(NoLikelihood):
         return self.tuning[0] if self.by == "penalty" and len(set(self.tuning)) == 1 else None
 
     @property
-    def most(self) -> int:
+    def max_directions(self) -> int:
         """Maximum number of directions."""
         return _max_directions(self.moments, self.ncomp)
 
@@ -916,7 +918,7 @@ class SparseFit(NoLikelihood):
         max_directions = _max_directions(self.moments, self.ncomp)
         if not 0 <= self.ridge < np.inf:
             raise InvalidStateError("its ridge is negative")
-        is_valid = are_whole(tuning, 1.0) if self.by == "nonzero" else bool((tuning >= 0).all())
+        is_valid = are_integers(tuning, 1.0) if self.by == "nonzero" else bool((tuning >= 0).all())
         if not is_valid or len(tuning) != max_directions:
             raise InvalidStateError("its penalties or numbers of columns are invalid")
         counts = {len(self.penalties), self.class_scores.shape[1], self.coef.shape[1]}
@@ -940,7 +942,7 @@ def fit_sparse(
     moments: ClassMoments,
     prior: Floats,
     *,
-    by: By,
+    by: TuningType,
     tuning: Sequence[float],
     ridge: float = 0.0,
     ncomp: int | None = None,
@@ -972,7 +974,7 @@ def fit_sparse(
     numpy.linalg.LinAlgError
         If a direction has neither penalty nor ridge and the columns are not linearly independent.
     """
-    problem = ScoringProblem.of(moments, ridge)
+    problem = ScoringProblem.from_moments(moments, ridge)
     max_directions = _max_directions(moments, ncomp)
     penalized = by == "penalty"
 
@@ -1023,7 +1025,7 @@ def _fit_arrays(
     return problem.sd, scores, coef, np.array([direction.penalty for direction in directions])
 
 
-def along(
+def fit_sparse_path(
     moments: ClassMoments,
     prior: Floats,
     penalties: Floats,
@@ -1050,7 +1052,7 @@ def along(
     -------
     list of SparseFit
     """
-    problem = ScoringProblem.of(moments, ridge)
+    problem = ScoringProblem.from_moments(moments, ridge)
     max_directions = _max_directions(moments, ncomp)
     path = zip(penalties.tolist(), directions_along_path(problem, penalties, max_directions), strict=True)
     return [

@@ -51,10 +51,10 @@ from scipy.linalg import lapack, qr
 from discrim.core.covariance.covariance import EPS, dependencies, scaled_cholesky
 from discrim.core.covariance.principal import positive_signs, tied_axes, weighted_centre
 from discrim.core.errors import InvalidStateError
-from discrim.core.moments.moments import ClassMoments, column_squares, standard_columns
+from discrim.core.moments.moments import ClassMoments, column_squares, standardize_columns
 from discrim.core.numerics.arrays import Codes, Floats, svd
-from discrim.core.rules.gaussian import Means, centred, nearest_mean_rule
-from discrim.core.rules.leave_one_out import SPOILT, LeftOut
+from discrim.core.rules.gaussian import Means, move_origin, nearest_mean_rule
+from discrim.core.rules.leave_one_out import MIN_DETERMINANT_RATIO, LeaveOneOutScorer
 from discrim.core.rules.rules import LinearRule
 
 
@@ -153,7 +153,7 @@ class IndicatorFit:
         """Explained sum of squares (K,) of each indicator."""
         return column_squares(self.explained)
 
-    def fitted_exactly(self) -> NDArray[np.bool_]:
+    def is_fitted_exactly(self) -> NDArray[np.bool_]:
         """Whether the residuals of each indicator (K,) are rounding errors, which have no valid tests."""
         residual_squares = self.residual_squares()
         explained_squares = self.explained_squares()
@@ -163,7 +163,7 @@ class IndicatorFit:
         """Rule whose scores are the fitted values."""
         return LinearRule(self.origin, self.moments.scale, self.coef, self.prior - self.centre @ self.coef)
 
-    def functions(self) -> tuple[Floats, Floats]:
+    def data_params(self) -> tuple[Floats, Floats]:
         """Coefficients (p, K) and intercepts (K,) in units of the data."""
         scale = self.moments.scale
         mean = self.origin * scale + self.centre
@@ -171,7 +171,7 @@ class IndicatorFit:
 
     def estimates(self) -> Estimates:
         """Coefficients with the standard errors of ordinary least squares."""
-        coef, constants = self.functions()
+        coef, constants = self.data_params()
         scale = self.moments.scale
         df = self.residual_df
         sigma = np.sqrt(self.residual_squares() / df) if df > 0 else np.full(len(self.prior), np.nan)
@@ -182,10 +182,10 @@ class IndicatorFit:
 
     def leverages(self, x: Floats) -> Floats:
         """Leverages (m,) of rows (m, p) of weight one."""
-        z = standard_columns(x, self.origin, self.moments.scale) - self.centre[:, None]
+        z = standardize_columns(x, self.origin, self.moments.scale) - self.centre[:, None]
         return np.asarray(1 / self.moments.total + column_squares(self.inverse.T @ z))
 
-    def left_out(self, log_prior: Floats) -> LeftOut:
+    def left_out(self, log_prior: Floats) -> LeaveOneOutScorer:
         """Function that computes leave-one-out fitted values; NaN for a leverage too close to one."""
         rule = self.rule(log_prior)
 
@@ -194,7 +194,9 @@ class IndicatorFit:
             indicators = np.zeros((len(x), len(self.prior)))
             indicators[np.arange(len(x)), codes] = 1.0
             one_minus_leverages = 1.0 - removed_weights * self.leverages(x)
-            one_minus_leverages = np.where(one_minus_leverages > SPOILT, one_minus_leverages, np.nan)
+            one_minus_leverages = np.where(
+                one_minus_leverages > MIN_DETERMINANT_RATIO, one_minus_leverages, np.nan
+            )
             return np.asarray(indicators - (indicators - rule.scores(x)) / one_minus_leverages[:, None])
 
         return scores
@@ -205,7 +207,7 @@ class IndicatorFit:
             return None
         return fit_indicator(moments)
 
-    def scoring(self) -> OptimalScoring:
+    def optimal_scoring(self) -> OptimalScoring:
         """Optimal scores and their regressions, with the same signs as the discriminants of LDA."""
         total = self.moments.total
         counts = self.moments.counts
@@ -242,7 +244,7 @@ def fit_indicator(moments: ClassMoments) -> IndicatorFit:
     """
     counts = moments.counts
     total = moments.total
-    origin, _ = centred(moments, weighted_centre(moments.means, counts))
+    origin, _ = move_origin(moments, weighted_centre(moments.means, counts))
     means = moments.means_from(origin)
     centre = weighted_centre(means, counts)
     proportions = counts / total
@@ -269,7 +271,7 @@ def fit_indicator(moments: ClassMoments) -> IndicatorFit:
     return IndicatorFit(moments, proportions, origin, centre, inverse @ explained, inverse, explained, basis)
 
 
-def indicator_of_moments(moments: ClassMoments, prior: Floats) -> IndicatorFit:
+def indicator_from_moments(moments: ClassMoments, prior: Floats) -> IndicatorFit:
     """Return the fit of moments; raise InvalidStateError for collinear columns or another prior."""
     if dependencies(moments.as_one()):
         raise InvalidStateError("its columns are collinear")
@@ -306,7 +308,7 @@ class FlexibleFit:
         Maps the fitted values to variates.
     values : (r,) float
         Squared canonical correlations of the retained axes.
-    every_value : (K - 1,) float
+    all_values : (K - 1,) float
         Squared canonical correlations of all axes.
     scores : (K, r) float
         Optimal scores.
@@ -320,7 +322,7 @@ class FlexibleFit:
     regress: Callable[[Floats], Floats]
     rotation: Floats
     values: Floats
-    every_value: Floats
+    all_values: Floats
     scores: Floats
     centroids: Floats
 
@@ -328,7 +330,7 @@ class FlexibleFit:
 
     def tied_axes(self) -> tuple[int, int] | None:
         """Return the tied axes of which only some are retained."""
-        return tied_axes(self.every_value, len(self.values))
+        return tied_axes(self.all_values, len(self.values))
 
     def variates(self, x: Floats) -> Floats:
         """Variates (m, r) of rows (m, p); NaN for a row with a missing value."""

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_triangular
 
-from discrim.core.covariance.covariance import EPS, Covariance, pooled
+from discrim.core.covariance.covariance import EPS, Covariance, pooled_covariance
 from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
@@ -125,7 +125,7 @@ def _lda_coef(moments: ClassMoments, frame: NewtonFrame, reference: int) -> Floa
         NaN if the pooled covariance is singular.
     """
     try:
-        within = pooled(moments, moments.total)
+        within = pooled_covariance(moments, moments.total)
     except LinAlgError:
         return np.full((moments.n_columns + 1, moments.n_classes - 1), np.nan)
     means = (moments.means_from(frame.centre) - frame.mean).T
@@ -246,7 +246,7 @@ class Sandwich:
 
     Attributes
     ----------
-    kind : {"HC0", "HC1", "cluster"}
+    covariance_type : {"HC0", "HC1", "cluster"}
     root : (r, r) float
         Root in the coordinates of the frame: root'root is the covariance of the coefficients by class.
     factor : float
@@ -258,7 +258,7 @@ class Sandwich:
         Rank of the covariance. With few groups it is less than the number of coefficients.
     """
 
-    kind: str
+    covariance_type: str
     root: Floats
     factor: float
     groups: int
@@ -267,7 +267,7 @@ class Sandwich:
 
     def validate(self) -> None:
         """Raise InvalidStateError if parts of a file contradict each other."""
-        is_valid = self.kind in COVARIANCE_TYPES and self.factor > 0 and self.groups >= 0
+        is_valid = self.covariance_type in COVARIANCE_TYPES and self.factor > 0 and self.groups >= 0
         if not (is_valid and 0 <= self.rank <= len(self.root)):
             raise InvalidStateError("the description of its robust covariance is invalid")
 
@@ -289,7 +289,7 @@ def row_scores(frame: NewtonFrame, coef: Floats, reference: int, x: Floats, code
     (q (p + 1), m) float
         Ordered by class.
     """
-    z = frame.columns(x)
+    z = frame.transform(x)
     residuals = -newton.log_probabilities(coef.T @ z, reference)[1]
     modelled = np.flatnonzero(codes != reference)
     modelled_codes = codes[modelled]
@@ -375,7 +375,7 @@ def group_scores(
         sums[group[first]] += np.add.reduceat(scores[:, order], first, axis=1).T
 
 
-def root_of_scores(information: Floats, squares: Floats) -> tuple[Floats, int]:
+def sandwich_root(information: Floats, squares: Floats) -> tuple[Floats, int]:
     """Root (r, r) of the sandwich covariance H^-1 M H^-1, and its rank."""
     lower = cholesky(information, lower=True)
     inner = solve_triangular(lower, solve_triangular(lower, squares, lower=True).T, lower=True)
@@ -389,10 +389,10 @@ def root_of_scores(information: Floats, squares: Floats) -> tuple[Floats, int]:
 TOLERANCE = 1e-6
 """Distance to the maximum, in standard errors, below which one more step is the last."""
 
-MOST_STEPS = 50
+MAX_STEPS = 50
 """Default maximum number of Newton steps."""
 
-PENALIZED_STEPS = 20
+PENALIZED_STEP_FACTOR = 20
 """Maximum number of steps of a penalized search, in multiples of `maxiter`; its steps are faster."""
 
 PENALIZED_TOLERANCE_FACTOR = 1e-4
@@ -420,7 +420,7 @@ MAX_CONDITION_NUMBER = 30.0
 """Condition number of the correlations up to which columns need not be orthogonalized for accuracy."""
 
 
-class Even(NamedTuple):
+class UnitWeightRows(NamedTuple):
     """The rows of a fit with unit weights, and their number in each class (K,)."""
 
     rows: RowBlocks
@@ -531,12 +531,12 @@ class LogisticFit:
         inverse = root.T @ root
         blocks = inverse.reshape(q, p1, q, p1)
         if np.isfinite(root).all():
-            blocks[:, 0, :, 0] += self.constants_known()
+            blocks[:, 0, :, 0] += self.intercept_reduction()
         others = self.others
         k = self.moments.n_classes
 
         def score_covariances_of_rows(x: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
-            columns = self.frame.columns(x)
+            columns = self.frame.transform(x)
             variances = np.zeros((len(x), k))
             for a, code in enumerate(others):
                 variances[:, code] = ((blocks[a, :, a] @ columns) * columns).sum(axis=0)
@@ -553,7 +553,7 @@ class LogisticFit:
 
         return score_covariances_of_rows
 
-    def constants_known(self) -> Floats:
+    def intercept_reduction(self) -> Floats:
         """Change (q, q) of the covariance of the intercepts for a fixed prior; zero for an estimated one."""
         p1, q = self.newton.coef.shape
         # The reduction by sampling within classes is not available for a robust covariance.
@@ -572,7 +572,7 @@ class LogisticFit:
         """Options for the classes `keep` (C,); if the reference is dropped, the first class replaces it."""
         return replace(self, reference=int(np.argmax(keep == self.reference)))
 
-    def against(self, reference: int) -> LogisticFit:
+    def with_reference(self, reference: int) -> LogisticFit:
         """Return the fit with coefficients relative to another reference class."""
         if reference == self.reference:
             return self
@@ -632,7 +632,7 @@ class LogisticFit:
         if not (counts > 0).all():
             return None
         fit = self._at_class_odds(counts) if self.bias_reduction else self
-        search_result = fit._continue_search(blocks, counts, MOST_STEPS, TOLERANCE, min_information_ratio)
+        search_result = fit._continue_search(blocks, counts, MAX_STEPS, TOLERANCE, min_information_ratio)
         return (
             replace(self, counts=counts, newton=search_result, robust=None)
             if search_result.converged
@@ -653,7 +653,13 @@ class LogisticFit:
         return replace(self, moments=moments, counts=counts, frame=frame, newton=newton_start)
 
     def resume(
-        self, blocks: RowBlocks, tol: float, maxiter: int, *, overlap: bool, even: Even | None = None
+        self,
+        blocks: RowBlocks,
+        tol: float,
+        maxiter: int,
+        *,
+        overlap: bool,
+        unit_weight_rows: UnitWeightRows | None = None,
     ) -> LogisticFit:
         """Continue the search from its last coefficients, without a lower bound of the information.
 
@@ -666,7 +672,7 @@ class LogisticFit:
             Maximum number of steps, including earlier ones.
         overlap : bool
             Whether the classes overlap. Otherwise the search ends near the supremum and has not converged.
-        even : Even, optional
+        unit_weight_rows : Even, optional
             The rows with unit weights. If rounding stops the search, it continues from their maximum.
 
         Returns
@@ -675,11 +681,11 @@ class LogisticFit:
         """
         tol = tol if overlap else max(tol, SEPARATED_TOLERANCE)
         search_result = self._continue_search(blocks, self.counts, maxiter - self.newton.steps, tol, 0.0)
-        if not search_result.converged and even is not None:
+        if not search_result.converged and unit_weight_rows is not None:
             # Next to heavy rows light ones vanish in rounding. Separation does not depend on the weights.
-            unit_start = self._at_class_odds(even.counts)
+            unit_start = self._at_class_odds(unit_weight_rows.counts)
             unit_result = unit_start._continue_search(
-                even.rows, even.counts, maxiter, SEPARATED_TOLERANCE, 0.0
+                unit_weight_rows.rows, unit_weight_rows.counts, maxiter, SEPARATED_TOLERANCE, 0.0
             )
             is_likelier = self.likelihood(blocks).sweep(unit_result.coef).llf > search_result.llf
             restarted = replace(self, newton=unit_result if is_likelier else search_result)
@@ -748,7 +754,7 @@ class LogisticFit:
 def newton_frame(moments: ClassMoments) -> NewtonFrame:
     """Compute coordinates in which the columns have unit variance over all rows and are nearly orthogonal."""
     total_moments = moments.as_one()
-    covariance = pooled(total_moments, total_moments.total)
+    covariance = pooled_covariance(total_moments, total_moments.total)
     singular_values = svd(covariance.root / covariance.sd, compute_uv=False)
     if singular_values[0] <= np.sqrt(MAX_CONDITION_NUMBER) * singular_values[-1]:
         covariance = Covariance.from_root(covariance.sd)
@@ -875,7 +881,7 @@ def _search(
     if penalized:
         # The last step does not square the remaining distance, and more steps are needed.
         tol = max(tol * PENALIZED_TOLERANCE_FACTOR, min_tolerance)
-        return newton.maximize_penalized(likelihood, start, tol=tol, maxiter=PENALIZED_STEPS * maxiter)
+        return newton.maximize_penalized(likelihood, start, tol=tol, maxiter=PENALIZED_STEP_FACTOR * maxiter)
     tol = max(tol, min_tolerance)
     floor = _floor(counts, likelihood.reference, min_information_ratio)
     # For few rows the overhead of a pass exceeds the cost of its products.
@@ -898,7 +904,7 @@ def _floor(counts: Floats, reference: int, min_information_ratio: float) -> Floa
     return np.asarray(min_information_ratio * (np.diag(others) - np.outer(others, others) / counts.sum()))
 
 
-def logistic_of_search(
+def logistic_from_search(
     moments: ClassMoments,
     prior: Floats,
     *,

@@ -118,7 +118,7 @@ class _LinePairs(NamedTuple):
     """Pairs (i, j), i <= j, of consecutive first indices i, stored one after the other."""
 
     first_lines: range
-    size: int
+    n_pairs: int
 
 
 def _split_pairs(n_lines: int, max_pairs: int) -> list[_LinePairs]:
@@ -152,7 +152,7 @@ def _products(pairs: _LinePairs, first_lines: Floats, second_lines: Floats, buff
         A view of the buffer.
     """
     *points, n, m = first_lines.shape
-    products = buffer[: math.prod(points) * pairs.size * m].reshape(*points, pairs.size, m)
+    products = buffer[: math.prod(points) * pairs.n_pairs * m].reshape(*points, pairs.n_pairs, m)
     end = 0
     for i in pairs.first_lines:
         start = end
@@ -190,13 +190,24 @@ class Information:
             self._blocks = np.zeros((q * (q + 1) // 2 * p1, p1))
             return
         count = math.prod(points)
-        self._columns, self._classes = _split_pairs(p1, PAIRS_PER_COLUMN * p1), _split_pairs(q, q * p1)
+        self._column_pairs, self._class_pairs = (
+            _split_pairs(p1, PAIRS_PER_COLUMN * p1),
+            _split_pairs(q, q * p1),
+        )
         self._sums = [
-            [np.zeros((count * classes.size, columns.size), order="F") for columns in self._columns]
-            for classes in self._classes
+            [
+                np.zeros((count * classes.n_pairs, columns.n_pairs), order="F")
+                for columns in self._column_pairs
+            ]
+            for classes in self._class_pairs
         ]
-        pairs, weights = (max(chunk.size for chunk in chunks) for chunks in (self._columns, self._classes))
-        self._pairs, self._weights = np.empty(pairs * max_rows), np.empty(count * weights * max_rows)
+        pairs, weights = (
+            max(chunk.n_pairs for chunk in chunks) for chunks in (self._column_pairs, self._class_pairs)
+        )
+        self._pair_buffer, self._weight_buffer = (
+            np.empty(pairs * max_rows),
+            np.empty(count * weights * max_rows),
+        )
 
     def add(self, z: Floats, diagonal: Floats, weighted: Floats, probabilities: Floats) -> None:
         """Add rows.
@@ -220,20 +231,20 @@ class Information:
             return
         negative_weighted = -weighted
         pairs = None
-        for j, class_pairs in enumerate(self._classes):
-            weights = _products(class_pairs, negative_weighted, probabilities, self._weights)
+        for j, class_pairs in enumerate(self._class_pairs):
+            weights = _products(class_pairs, negative_weighted, probabilities, self._weight_buffer)
             line = 0
             for k in class_pairs.first_lines:
                 weights[..., line, :] = diagonal[..., k, :]
                 line += self.q - k
             weights = weights.reshape(-1, m)
-            for i, column_pairs in enumerate(self._columns):
-                if pairs is None or len(self._columns) > 1:
-                    pairs = _products(column_pairs, z, z, self._pairs)
+            for i, column_pairs in enumerate(self._column_pairs):
+                if pairs is None or len(self._column_pairs) > 1:
+                    pairs = _products(column_pairs, z, z, self._pair_buffer)
                 sums = self._sums[j][i]
                 self._sums[j][i] = dgemm(1.0, weights.T, pairs.T, beta=1.0, c=sums, trans_a=1, overwrite_c=1)
 
-    def whole(self) -> Floats:
+    def as_matrix(self) -> Floats:
         """Return the matrix (..., q (p + 1), q (p + 1)), ordered by class."""
         p1 = self.p1
         q = self.q
@@ -284,7 +295,7 @@ class QuadraticForms:
         self._matrix, self._packed = matrix.reshape(self.q, p1, self.q, p1), list[Floats]()
         if self.q <= MAX_CLASSES_BY_BLOCK:
             return
-        ((_, self.pairs),) = self._columns = _split_pairs(p1, p1 * p1)
+        ((_, self.n_pairs),) = self._columns = _split_pairs(p1, p1 * p1)
         first, second = np.triu_indices(p1)
         halves = np.where(first == second, 0.5, 1.0)
         for k in range(self.q):
@@ -293,15 +304,15 @@ class QuadraticForms:
 
     def chunk_rows(self, max_elements: int) -> int:
         """Number of rows whose pairs of columns need at most `max_elements` elements, at least 16."""
-        return max(max_elements // (self.pairs if self._packed else self._matrix.shape[1]), 16)
+        return max(max_elements // (self.n_pairs if self._packed else self._matrix.shape[1]), 16)
 
-    def of(self, z: Floats) -> Iterator[Floats]:
+    def iterate(self, z: Floats) -> Iterator[Floats]:
         """Yield the forms (q - k, m) of class k with classes k, ..., q - 1, of columns z (p + 1, m)."""
         if not self._packed:
             for k in range(self.q):
                 yield np.stack([((self._matrix[k, :, j] @ z) * z).sum(axis=0) for j in range(k, self.q)])
             return
-        pairs = _products(self._columns[0], z, z, np.empty(self.pairs * z.shape[1]))
+        pairs = _products(self._columns[0], z, z, np.empty(self.n_pairs * z.shape[1]))
         for packed in self._packed:
             yield packed @ pairs
 
@@ -349,7 +360,7 @@ class NewtonFrame:
         Covariance of all rows, divisor N, in units of z; only its diagonal if correlations are weak.
     chunk_rows : int
         Number of rows that are processed at once.
-    longest : float
+    max_squared_norm : float
         Upper bound of the weight of a row times its squared length, including the intercept.
     """
 
@@ -358,9 +369,9 @@ class NewtonFrame:
     scale: Floats
     covariance: Covariance
     chunk_rows: int
-    longest: float
+    max_squared_norm: float
 
-    def columns(self, x: Floats, out: Floats | None = None) -> Floats:
+    def transform(self, x: Floats, out: Floats | None = None) -> Floats:
         """Transform rows to the coordinates of the frame.
 
         Parameters
@@ -557,7 +568,7 @@ def _sweep(blocks: RowBlocks, frame: NewtonFrame, coefs: Floats, reference: int)
         llf += log_likelihoods
         score += z @ residual.reshape(points * q, -1).T
         information.add(z, weighted * (1 - probabilities), weighted, probabilities)
-    information_matrices = information.whole()
+    information_matrices = information.as_matrix()
     if transform is not None:
         # The same transformation applies to the block of each class.
         information_matrices = (information_matrices.reshape(-1, p1) @ transform.T).reshape(
@@ -636,7 +647,7 @@ def _row_chunks(
     weights : (m,) float or None
     """
     buffer = np.empty((len(frame.scale) + 1, chunk_rows))
-    columns = frame.deviations if untransformed else frame.columns
+    columns = frame.deviations if untransformed else frame.transform
     for x, codes, weights in blocks:
         for row_slice in slices(len(x), chunk_rows):
             yield (
@@ -744,7 +755,7 @@ def maximize(
     """
     llf, score, information, min_weight = start_sums or likelihood.sweep(start)
     search = _Search(likelihood, tol, passes_per_information)
-    bound = 2 * likelihood.frame.longest / min_weight
+    bound = 2 * likelihood.frame.max_squared_norm / min_weight
     maximum_exists = not floor.any()
     current = last = Newton(start, information, llf, np.inf, 0, False)
     for steps in range(maxiter + 1):
@@ -816,7 +827,7 @@ class _Search:
         self.likelihood = likelihood
         self.tol = tol
         self.passes_per_information = passes_per_information
-        self.rounding = ROUNDING_DECREASE * likelihood.frame.longest
+        self.rounding = ROUNDING_DECREASE * likelihood.frame.max_squared_norm
 
     def rises(self, llf: float, state: _SearchState, size: float) -> bool:
         """Return whether `size` times the step increases the log-likelihood sufficiently."""
@@ -923,25 +934,25 @@ def maximize_penalized(likelihood: BlockLikelihood, start: Floats, *, tol: float
     Newton
         `llf` excludes the penalty.
     """
-    point = _Point.of(likelihood, start)
+    point = _Point.evaluate(likelihood, start)
     curvature_excess = np.zeros_like(point.information)
     history = _SearchHistory()
     for steps in range(maxiter + 1):
-        if point.adjusted is None:
+        if point.adjusted_score is None:
             return Newton(point.coef, point.information, point.llf, np.inf, steps, False)
-        scoring = cho_solve(point.factor, point.adjusted)
-        decrement = float(np.sqrt(max(point.adjusted @ scoring, 0.0)))
+        scoring = cho_solve(point.factor, point.adjusted_score)
+        decrement = float(np.sqrt(max(point.adjusted_score @ scoring, 0.0)))
         if decrement <= tol or steps == maxiter:
             return Newton(point.coef, point.information, point.llf, decrement, steps, decrement <= tol)
         if history.has_stalled(point, decrement):
             break
         try:
-            step = cho_solve(cho_factor(point.information + curvature_excess), point.adjusted)
+            step = cho_solve(cho_factor(point.information + curvature_excess), point.adjusted_score)
         except LinAlgError:
             curvature_excess[:] = 0.0
             step = scoring
         is_near = decrement <= 1e-4
-        slope = float(point.adjusted @ step)
+        slope = float(point.adjusted_score @ step)
         accepted = _line_search(likelihood, point, step, slope, is_near=is_near)
         if accepted is None and curvature_excess.any():
             curvature_excess[:] = 0.0
@@ -950,15 +961,17 @@ def maximize_penalized(likelihood: BlockLikelihood, start: Floats, *, tol: float
         if accepted is None:
             break
         size, new_point = accepted
-        if new_point.adjusted is not None:
+        if new_point.adjusted_score is not None:
             curvature = bfgs_update(
-                new_point.information + curvature_excess, size * step, point.adjusted - new_point.adjusted
+                new_point.information + curvature_excess,
+                size * step,
+                point.adjusted_score - new_point.adjusted_score,
             )
             curvature_excess = curvature - new_point.information
         point = new_point
     # No step increases the objective. The search has converged if the adjusted score is zero up to rounding.
     best, decrement = history.best
-    rounding = max(MAX_ROUNDING_SCORE, best.rounding(likelihood.frame.longest))
+    rounding = max(MAX_ROUNDING_SCORE, best.score_rounding(likelihood.frame.max_squared_norm))
     is_rounding = decrement <= min(rounding, MAX_HEAVY_ROUNDING_SCORE)
     return Newton(best.coef, best.information, best.llf, decrement, steps, is_rounding)
 
@@ -976,7 +989,7 @@ class _SearchHistory:
         """Record a step; return whether the last `MAX_STALLED_STEPS` steps made no progress."""
         if decrement < self._min_decrement:
             self.best = point, decrement
-        rises = point.objective > self._max_objective + point.flat
+        rises = point.objective > self._max_objective + point.objective_rounding
         self._n_stalled_steps = (
             0 if rises or decrement <= 0.5 * self._min_decrement else self._n_stalled_steps + 1
         )
@@ -997,7 +1010,7 @@ class _Point(NamedTuple):
         Log-likelihood without the penalty.
     objective : float
         Penalized log-likelihood; minus infinity if the information is singular to rounding.
-    adjusted : (q (p + 1),) float or None
+    adjusted_score : (q (p + 1),) float or None
         Adjusted score, ordered by class; None if the information is singular to rounding.
     information : (q (p + 1), q (p + 1)) float
     factor : tuple
@@ -1009,23 +1022,23 @@ class _Point(NamedTuple):
     coef: Floats
     llf: float
     objective: float
-    adjusted: Floats | None
+    adjusted_score: Floats | None
     information: Floats
     factor: tuple[Floats, bool]
     max_variance: float
 
     @property
-    def flat(self) -> float:
+    def objective_rounding(self) -> float:
         """Difference of the penalized log-likelihood that is attributed to rounding."""
         return 64 * EPS * max(1.0, abs(self.llf), abs(self.objective))
 
-    def rounding(self, weight: float) -> float:
+    def score_rounding(self, weight: float) -> float:
         """Adjusted score, in standard errors, attributed to rounding for rows of total weight `weight`."""
         lower = dpotri(self.factor[0], lower=1)[0]
         return float(EPS * weight * np.sqrt(np.trace(lower)))
 
     @classmethod
-    def of(cls, likelihood: BlockLikelihood, coef: Floats) -> _Point:
+    def evaluate(cls, likelihood: BlockLikelihood, coef: Floats) -> _Point:
         """Evaluate the penalized likelihood at coefficients (p + 1, q)."""
         llf, score, information, _ = likelihood.sweep(coef)
         factor = _cholesky_factor(information)
@@ -1070,13 +1083,13 @@ def _line_search(
     size = min(1.0, MAX_LOG_ODDS_CHANGE / (max_change or 1.0))
     for _ in range(MAX_HALVINGS):
         new_coef = point.coef + size * step.reshape(point.coef.T.shape).T
-        new_point = _Point.of(likelihood, new_coef)
+        new_point = _Point.evaluate(likelihood, new_coef)
         # Near the maximum the objective is flat up to rounding, and the step is accepted.
-        if new_point.adjusted is not None and (
+        if new_point.adjusted_score is not None and (
             is_near
             or (
-                new_point.objective >= point.objective + 1e-4 * size * slope - point.flat
-                and new_point.adjusted @ step >= -slope
+                new_point.objective >= point.objective + 1e-4 * size * slope - point.objective_rounding
+                and new_point.adjusted_score @ step >= -slope
             )
         ):
             return size, new_point
@@ -1086,7 +1099,9 @@ def _line_search(
 
 def _max_log_odds_change(blocks: RowBlocks, frame: NewtonFrame, steps: Floats) -> float:
     """Largest absolute change of the log odds of a row for steps `steps` (q, p + 1)."""
-    return max((float(np.abs(steps @ frame.columns(x)).max(initial=0.0)) for x, _, _ in blocks), default=0.0)
+    return max(
+        (float(np.abs(steps @ frame.transform(x)).max(initial=0.0)) for x, _, _ in blocks), default=0.0
+    )
 
 
 def bfgs_update(curvature: Floats, step: Floats, decrease: Floats) -> Floats:
@@ -1190,11 +1205,11 @@ def _block_adjustment(
     chunk_rows = forms.chunk_rows(MAX_CHUNK_ELEMENTS)
     for x, _, weights in blocks:
         for row_slice in slices(len(x), chunk_rows):
-            z = frame.columns(x[row_slice])
+            z = frame.transform(x[row_slice])
             probabilities = log_probabilities(coef.T @ z, reference)[1]
             variances = np.empty(probabilities.shape)
             covariances = np.zeros(probabilities.shape)
-            for k, form in enumerate(forms.of(z)):
+            for k, form in enumerate(forms.iterate(z)):
                 variances[k] = form[0]
                 covariances[k] += np.einsum("bm,bm->m", probabilities[k:], form)
                 covariances[k + 1 :] += probabilities[k] * form[1:]

@@ -25,7 +25,7 @@ from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.regression.proximal_newton import Ended, Likelihood, ProximalNewton
+from discrim.core.regression.proximal_newton import Likelihood, PenalizedResult, ProximalNewton
 from discrim.core.rules.rules import LinearRule
 
 PATH_TOLERANCE = 1e-5
@@ -54,7 +54,7 @@ class StandardColumns(NamedTuple):
     sd: Floats
 
     @classmethod
-    def of(cls, moments: ClassMoments) -> StandardColumns:
+    def from_moments(cls, moments: ClassMoments) -> StandardColumns:
         """Standardize over all rows, divisor N."""
         means = moments.means
         total = moments.total
@@ -63,7 +63,7 @@ class StandardColumns(NamedTuple):
         squares = moments.squares.sum(axis=0) + moments.counts @ (means - mean) ** 2
         return cls(moments.origin, mean, moments.scale, np.sqrt(squares / total))
 
-    def columns(self, x: Floats, out: Floats) -> None:
+    def standardize(self, x: Floats, out: Floats) -> None:
         """Write rows (m, p) as standardized columns into `out` (p, m)."""
         out[:] = x.T
         out -= self.centre[:, None]
@@ -131,7 +131,7 @@ class PenalizedFit:
         return replace(self, reference=int(np.argmax(keep == self.reference)), beta=self.beta[:, :0])
 
     @property
-    def by_class(self) -> Floats:
+    def standardized_class_params(self) -> Floats:
         """Coefficients (p + 1, K) of standardized columns; for two classes, zero for the first class."""
         if len(self.beta) == 1:
             return np.column_stack([np.zeros(self.beta.shape[1]), self.beta[0]])
@@ -139,8 +139,8 @@ class PenalizedFit:
 
     def class_params(self) -> Floats:
         """Coefficients (p + 1, K) by class in units of the data, intercepts first."""
-        standard = StandardColumns.of(self.moments)
-        beta = self.by_class
+        standard = StandardColumns.from_moments(self.moments)
+        beta = self.standardized_class_params
         slopes = beta[1:] / standard.sd[:, None]
         data_slopes = slopes * standard.scale[:, None]
         constants = beta[0] - standard.mean @ slopes - standard.centre @ data_slopes
@@ -154,11 +154,11 @@ class PenalizedFit:
         class_params = self.class_params()
         return np.asarray(class_params[:, self.others] - class_params[:, [self.reference]])
 
-    def nonzero(self) -> int:
+    def n_nonzero(self) -> int:
         """Number of nonzero slopes."""
         return int(np.count_nonzero(self.beta[:, 1:]))
 
-    def explained(self) -> float:
+    def explained_deviance(self) -> float:
         """Proportion of the null deviance that the fit explains."""
         return 1 - self.loss / null_loss(self.moments.counts)
 
@@ -181,14 +181,14 @@ class PenalizedFit:
         -------
         LinearRule
         """
-        standard = StandardColumns.of(self.moments)
-        beta = self.by_class
+        standard = StandardColumns.from_moments(self.moments)
+        beta = self.standardized_class_params
         coef = beta[1:] / standard.sd[:, None]
         shift = log_prior - np.log(self.moments.counts / self.moments.total)
         intercept = beta[0] - standard.mean @ coef + shift
         return LinearRule(standard.centre, standard.scale, coef, intercept)
 
-    def at(self, search_result: Ended, strength: float) -> PenalizedFit:
+    def with_result(self, search_result: PenalizedResult, strength: float) -> PenalizedFit:
         """Return the fit with the result of a search at a strength."""
         beta, loss, violation, steps, _ = search_result
         beta = _center_coefs(beta, self.l1_ratio)
@@ -201,9 +201,9 @@ def null_loss(counts: Floats) -> float:
     return float(-(proportions @ np.log(proportions)))
 
 
-def standard_rows(blocks: RowBlocks, moments: ClassMoments) -> Likelihood:
+def read_standardized_rows(blocks: RowBlocks, moments: ClassMoments) -> Likelihood:
     """Read the rows of the moments into memory, standardized; rows of weight zero are dropped."""
-    standard = StandardColumns.of(moments)
+    standard = StandardColumns.from_moments(moments)
     n = int(moments.rows.sum())
     z = np.empty((moments.n_columns + 1, n))
     z[0] = 1.0
@@ -217,7 +217,7 @@ def standard_rows(blocks: RowBlocks, moments: ClassMoments) -> Likelihood:
             block_codes = block_codes[has_weight]
             block_weights = block_weights[has_weight]
         row_slice = slice(first, first + len(x))
-        standard.columns(x, z[1:, row_slice])
+        standard.standardize(x, z[1:, row_slice])
         codes[row_slice] = block_codes
         if block_weights is not None:
             weights[row_slice] = block_weights
@@ -256,7 +256,7 @@ def _to_row_space(model: Likelihood, l1_ratio: float) -> _RowSpaceModel:
     return _RowSpaceModel(replace(model, z=z), basis)
 
 
-def strengths_of(model: Likelihood, l1_ratio: float, n_strengths: int) -> Floats:
+def path_strengths(model: Likelihood, l1_ratio: float, n_strengths: int) -> Floats:
     """Log-spaced path of strengths (L,) that starts where all slopes become zero, following glmnet."""
     max_strength = ProximalNewton(model, l1_ratio, PATH_TOLERANCE, 0).max_strength()
     min_ratio = 1e-4 if len(model.codes) >= len(model.z) - 1 else 1e-2
@@ -269,10 +269,10 @@ def penalized_path(
     strengths: Floats,
     maxiter: int,
     *,
-    ends: bool = False,
-    like: Sequence[Ended] = (),
+    may_end_early: bool = False,
+    similar_path: Sequence[PenalizedResult] = (),
     progress: Callable[[float], object] = lambda share: None,
-) -> list[Ended]:
+) -> list[PenalizedResult]:
     """Fit at decreasing strengths with warm starts.
 
     A ridge search starts at the extrapolation of the last step of the path, or of the step of a similar path.
@@ -285,9 +285,9 @@ def penalized_path(
         Decreasing.
     maxiter : int
         Maximum number of steps for each strength.
-    ends : bool
+    may_end_early : bool
         Whether the path may end early, see `GAIN_WINDOW`.
-    like : sequence of Ended
+    similar_path : sequence of Ended
         Path for nearly the same rows.
     progress : callable, optional
         Called with 1 after each strength.
@@ -298,17 +298,17 @@ def penalized_path(
     """
     row_space = _to_row_space(model, l1_ratio)
     search = ProximalNewton(row_space.model, l1_ratio, PATH_TOLERANCE, maxiter)
-    path: list[Ended] = []
+    path: list[PenalizedResult] = []
     explained: list[float] = []
     for i, strength in enumerate(strengths.tolist()):
-        if not l1_ratio and i and (like or i > 1):
-            previous, last = (like[i - 1], like[i]) if like else path[-2:]
+        if not l1_ratio and i and (similar_path or i > 1):
+            previous, last = (similar_path[i - 1], similar_path[i]) if similar_path else path[-2:]
             search.try_from(search.beta + row_space.from_columns(last.beta - previous.beta), strength)
         result = search.minimize(strength)
         path.append(result._replace(beta=row_space.to_columns(result.beta)))
         explained.append(1 - result.loss / search.null_loss)
         progress(1)
-        if ends and len(path) > GAIN_WINDOW:
+        if may_end_early and len(path) > GAIN_WINDOW:
             gain = explained[-1] - explained[-1 - GAIN_WINDOW]
             if explained[-1] > MAX_EXPLAINED or gain < MIN_GAIN * explained[-1]:
                 break
@@ -323,7 +323,7 @@ def fit_at(
     tol: float,
     maxiter: int,
     start: Floats | None = None,
-) -> Ended:
+) -> PenalizedResult:
     """Fit at one strength to the precision of float64.
 
     Parameters
@@ -355,7 +355,7 @@ def fit_at(
     return result._replace(beta=row_space.to_columns(result.beta))
 
 
-def refitted(
+def refit_penalized(
     fit: PenalizedFit, moments: ClassMoments, model: Likelihood, maxiter: int
 ) -> PenalizedFit | None:
     """Refit the same penalty to other rows.
@@ -377,7 +377,7 @@ def refitted(
         return None
     start = fit.beta if fit.beta.shape[1] == len(model.z) else None
     result = fit_at(model, fit.l1_ratio, fit.strength, tol=1e-8, maxiter=maxiter, start=start)
-    return replace(fit, moments=moments).at(result, fit.strength) if result.converged else None
+    return replace(fit, moments=moments).with_result(result, fit.strength) if result.converged else None
 
 
 def _center_coefs(beta: Floats, l1_ratio: float) -> Floats:
@@ -401,7 +401,7 @@ def _center_coefs(beta: Floats, l1_ratio: float) -> Floats:
     return beta
 
 
-def scores_along(path: Sequence[Ended], z: Floats) -> Floats:
+def path_scores(path: Sequence[PenalizedResult], z: Floats) -> Floats:
     """Linear functions of rows along a path.
 
     Parameters

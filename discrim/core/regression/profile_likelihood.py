@@ -98,15 +98,15 @@ class Objective:
 
     Attributes
     ----------
-    at : callable
+    evaluate : callable
         Maps coefficients (p + 1, q) to the value, the gradient (p + 1, q) and the information.
-    exact : bool
+    is_exact : bool
         Whether the information is the curvature. Otherwise (penalized likelihood) the curvature is estimated
         from gradients by BFGS updates.
     """
 
-    at: Callable[[Floats], tuple[float, Floats, Floats]]
-    exact: bool
+    evaluate: Callable[[Floats], tuple[float, Floats, Floats]]
+    is_exact: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -182,8 +182,8 @@ def maximize_on_plane(
     Peak or None
         None if the search fails.
     """
-    search = _search_plane(start, plane, curvature, exact=objective.exact)
-    return run_searches([search], lambda coefs: [objective.at(coef) for coef in coefs])[0]
+    search = _search_plane(start, plane, curvature, exact=objective.is_exact)
+    return run_searches([search], lambda coefs: [objective.evaluate(coef) for coef in coefs])[0]
 
 
 def _search_plane(
@@ -268,7 +268,7 @@ def _line_search(
     return None
 
 
-def crossing(profile: Callable[[float], tuple[float, float]], target: float) -> float:
+def solve_increasing(profile: Callable[[float], tuple[float, float]], target: float) -> float:
     """Solve profile(d) = target for an increasing function that is 0 at 0.
 
     Parameters
@@ -363,7 +363,7 @@ def _value_on_plane(start: Floats, metric: _PlaneMetric) -> Search[float | None]
     return None
 
 
-def normals_of(fit: LogisticFit, combinations: Floats) -> Floats:
+def frame_normals(fit: LogisticFit, combinations: Floats) -> Floats:
     """Convert combinations (r, p + 1) of coefficients in data units to unit normals in the frame."""
     normals = combinations @ fit.frame.to_data()
     # Scale first; for extreme units the squares may overflow or underflow.
@@ -371,7 +371,7 @@ def normals_of(fit: LogisticFit, combinations: Floats) -> Floats:
     return np.asarray(normals / np.linalg.norm(normals, axis=1, keepdims=True))
 
 
-def deviances_on(
+def deviances_of_planes(
     fit: LogisticFit, rows: RowBlocks, planes: Sequence[Floats], progress: Callable[[float], object] = bool
 ) -> list[float]:
     """Likelihood-ratio statistics 2 [l(b^) - max l(b)] of several hypotheses.
@@ -408,13 +408,13 @@ def deviances_on(
             for metric in metrics
         ]
         values: list[float | None] = [None] * len(batch)
-        if objective.exact and best.coef.size > MIN_GRADIENT_COEFS:
+        if objective.is_exact and best.coef.size > MIN_GRADIENT_COEFS:
             searches_by_gradient = [
                 _value_on_plane(start, metric) for start, metric in zip(starts, metrics, strict=True)
             ]
             values = run_searches(searches_by_gradient, likelihood.gradients)
         unsolved = [i for i, value in enumerate(values) if value is None]
-        if objective.exact:
+        if objective.is_exact:
             searches = [
                 _search_plane(starts[i], normals[i], exact=True, tolerance=MAXIMUM_TOLERANCE)
                 for i in unsolved
@@ -491,7 +491,7 @@ def profile_bounds(fit: LogisticFit, rows: RowBlocks, drop: float) -> Floats:
                 standard_error = float(np.sqrt(unit @ cho_solve(factor, unit)))
                 for end, sign in enumerate((-1.0, 1.0)):
                     profile = _Profile(objective, best, sign * unit, standard_error)
-                    root_distance = crossing(profile, np.sqrt(drop))
+                    root_distance = solve_increasing(profile, np.sqrt(drop))
                     bounds[end, j, k] = estimates[j, k] + sign * size * standard_error * root_distance
                     progress(1)
     return bounds
@@ -524,7 +524,7 @@ class _Profile:
 
     def __call__(self, d: float) -> tuple[float, float]:
         starts = [(self._nearby_peak, self._nearby_distance)]
-        if not self._objective.exact and self._nearby_distance:
+        if not self._objective.is_exact and self._nearby_distance:
             starts.append((self._estimates, 0.0))
         peaks = []
         for nearby_peak, nearby_distance in starts:
@@ -551,8 +551,8 @@ def _objective(fit: LogisticFit, rows: RowBlocks) -> Objective:
     """Objective of a fit: log-likelihood, or penalized log-likelihood."""
     likelihood = fit.likelihood(rows)
     if fit.bias_reduction:
-        return Objective(lambda coef: penalized_sweep(likelihood, coef), exact=False)
-    return Objective(lambda coef: likelihood.sweep(coef)[:3], exact=True)
+        return Objective(lambda coef: penalized_sweep(likelihood, coef), is_exact=False)
+    return Objective(lambda coef: likelihood.sweep(coef)[:3], is_exact=True)
 
 
 def _estimates(fit: LogisticFit, rows: RowBlocks) -> Peak:
@@ -573,20 +573,20 @@ class Nesting(NamedTuple):
     ----------
     combinations : (p + 1, s + 1) float
         Coefficients of the standardized columns of the small model on the columns of the large model's frame.
-    left : (s,) float
+    max_residuals : (s,) float
         Largest absolute residual of each column, in standard deviations.
     """
 
     combinations: Floats
-    left: Floats
+    max_residuals: Floats
 
     @property
-    def nested(self) -> bool:
+    def is_nested(self) -> bool:
         """Whether the residuals are zero up to rounding."""
-        return bool((self.left <= MAX_ROUNDING_RESIDUAL).all())
+        return bool((self.max_residuals <= MAX_ROUNDING_RESIDUAL).all())
 
 
-def nesting(
+def check_nesting(
     pairs: Iterable[tuple[Floats, Floats, Floats | None]], large: NewtonFrame, small: NewtonFrame
 ) -> Nesting:
     """Check whether the columns of a small model are combinations of the columns of a large one.
@@ -608,13 +608,13 @@ def nesting(
     gram = np.zeros((p1, p1))
     cross = np.zeros((p1, s1))
     for x, y, _ in pairs:
-        z = large.columns(x)
+        z = large.transform(x)
         gram += z @ z.T
         cross += z @ _standardized(small, y).T
     combinations = np.asarray(cho_solve(cho_factor(gram), cross))
     max_residuals = np.zeros(s1)
     for x, y, _ in pairs:
-        residuals = _standardized(small, y) - combinations.T @ large.columns(x)
+        residuals = _standardized(small, y) - combinations.T @ large.transform(x)
         max_residuals = np.maximum(max_residuals, np.abs(residuals).max(axis=1, initial=0.0))
     return Nesting(combinations, max_residuals[1:])
 
@@ -645,9 +645,9 @@ class ColumnBlocks:
 
     def __init__(self, rows: RowBlocks, columns: list[int]) -> None:
         self._rows = rows
-        self._keep = columns
+        self._columns = columns
 
     def __iter__(self) -> Iterator[RowBlock]:
         for x, codes, weights in self._rows:
             # Select along the contiguous axis.
-            yield x.T[self._keep].T, codes, weights
+            yield x.T[self._columns].T, codes, weights

@@ -34,7 +34,7 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.special import expit
 
-from discrim.core.numerics.arrays import Codes, Floats, Mask, refuse_beyond_memory
+from discrim.core.numerics.arrays import Codes, Floats, Mask, check_memory
 
 
 class LikelihoodState(NamedTuple):
@@ -42,7 +42,7 @@ class LikelihoodState(NamedTuple):
 
     loss: float
     residual: Floats
-    shares: Floats
+    probabilities: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,25 +71,25 @@ class Likelihood:
         return 1 if self.n_classes == 2 else self.n_classes
 
     @property
-    def class_shares(self) -> Floats:
+    def class_proportions(self) -> Floats:
         """Class proportions (K,)."""
         return np.bincount(self.codes, self.weights, self.n_classes).astype(np.float64)
 
-    def null(self) -> Floats:
+    def null_coef(self) -> Floats:
         """Coefficients (C, p + 1) of the model without slopes."""
         beta = np.zeros((self.functions, len(self.z)))
-        logs = np.log(self.class_shares)
+        logs = np.log(self.class_proportions)
         beta[:, 0] = logs[1] - logs[0] if self.functions == 1 else logs - logs.mean()
         return beta
 
-    def eta(self, beta: Floats) -> Floats:
+    def linear_functions(self, beta: Floats) -> Floats:
         """Linear functions (C, n) at coefficients (C, p + 1); fast for sparse coefficients."""
         used = np.flatnonzero(beta.any(axis=0))
         if 2 * len(used) > len(self.z):
             return np.asarray(beta @ self.z)
         return np.asarray(beta[:, used] @ self.z[used])
 
-    def at(self, eta: Floats) -> LikelihoodState:
+    def evaluate(self, eta: Floats) -> LikelihoodState:
         """Loss, residuals and probabilities at linear functions (C, n)."""
         rows = np.arange(len(self.codes))
         if self.functions == 1:
@@ -114,7 +114,7 @@ class Likelihood:
         """Gradient (C, p + 1) of the loss, or its columns `columns`."""
         return np.asarray(residual @ (self.z if columns is None else self.z[columns]).T)
 
-    def turned(self, probabilities: Floats, change: Floats) -> Floats:
+    def residual_change(self, probabilities: Floats, change: Floats) -> Floats:
         """First-order change (C, n) of the residuals for a change (C, n) of the functions."""
         residual_change = probabilities * change
         if self.functions == 1:
@@ -205,26 +205,26 @@ class Curvature:
     Attributes
     ----------
     model : Likelihood
-    shares : (C, n) float
+    probabilities : (C, n) float
         Probabilities.
-    place : (C (p + 1),) int
-        Position of each coefficient in `known`; -1 if its derivatives were not computed.
-    known : (m,) int
+    matrix_positions : (C (p + 1),) int
+        Position of each coefficient in `computed`; -1 if its derivatives were not computed.
+    computed : (m,) int
         Coefficients with derivatives, in the order of computation.
     matrix : (m, m) float
-    solved : tuple or None
+    last_factor : tuple or None
         Coefficients, ridge and Cholesky factor of the last call of `factor`.
     """
 
     model: Likelihood
-    shares: Floats
-    place: Codes
-    known: Codes
+    probabilities: Floats
+    matrix_positions: Codes
+    computed: Codes
     matrix: Floats
-    solved: tuple[Codes, Floats, Floats] | None = None
+    last_factor: tuple[Codes, Floats, Floats] | None = None
 
     @classmethod
-    def at(cls, model: Likelihood, probabilities: Floats) -> Curvature:
+    def empty(cls, model: Likelihood, probabilities: Floats) -> Curvature:
         """Return an empty curvature at probabilities (C, n)."""
         n_coefs = model.functions * len(model.z)
         no_positions = np.zeros(0, dtype=np.intp)
@@ -232,11 +232,11 @@ class Curvature:
 
     def factor(self, positions: Codes, ridge: Floats) -> Floats:
         """Lower Cholesky factor (a, a) of the curvature of coefficients (a,) plus a ridge (a,)."""
-        if self.solved is not None:
-            last_positions, last_ridge, root = self.solved
+        if self.last_factor is not None:
+            last_positions, last_ridge, root = self.last_factor
             if np.array_equal(last_positions, positions) and np.array_equal(last_ridge, ridge):
                 return root
-        block = self.of(positions)
+        block = self.block(positions)
         diagonal_index = np.arange(len(positions))
         diagonal = block[diagonal_index, diagonal_index]
         jitter = RELATIVE_JITTER * max(float(diagonal.mean()), np.finfo(np.float64).tiny)
@@ -245,31 +245,31 @@ class Curvature:
             matrix[diagonal_index, diagonal_index] += ridge + jitter
             root, failed = dpotrf(matrix, lower=1, overwrite_a=1, clean=0)
             if not failed:
-                self.solved = positions, ridge, root
+                self.last_factor = positions, ridge, root
                 return np.asarray(root)
             jitter *= 100
 
-    def of(self, positions: Codes) -> Floats:
+    def block(self, positions: Codes) -> Floats:
         """Curvature (a, a) of the coefficients at positions (a,); missing derivatives are computed."""
-        new = positions[self.place[positions] < 0]
+        new = positions[self.matrix_positions[positions] < 0]
         if len(new):
-            n_before = len(self.known)
-            n_after = len(self.known) + len(new)
-            refuse_beyond_memory(
+            n_before = len(self.computed)
+            n_after = len(self.computed) + len(new)
+            check_memory(
                 N_MATRICES * float(n_after) ** 2,
                 f"The curvature of the {n_after:,} coefficients in the active set",
                 "Use a larger penalty",
             )
             matrix = np.empty((n_after, n_after))
             matrix[:n_before, :n_before] = self.matrix
-            matrix[n_before:, n_before:] = self.model.curvature(self.shares, new, new)
+            matrix[n_before:, n_before:] = self.model.curvature(self.probabilities, new, new)
             if n_before:
-                matrix[n_before:, :n_before] = self.model.curvature(self.shares, new, self.known)
+                matrix[n_before:, :n_before] = self.model.curvature(self.probabilities, new, self.computed)
                 matrix[:n_before, n_before:] = matrix[n_before:, :n_before].T
-            self.place[new] = np.arange(n_before, n_after)
-            self.known = np.concatenate([self.known, new])
+            self.matrix_positions[new] = np.arange(n_before, n_after)
+            self.computed = np.concatenate([self.computed, new])
             self.matrix = matrix
-        matrix_index = self.place[positions]
+        matrix_index = self.matrix_positions[positions]
         return self.matrix[np.ix_(matrix_index, matrix_index)]
 
 
@@ -322,9 +322,9 @@ class PenalizedQuadratic:
         # Positions in the full coefficient vector.
         functions = beta.shape[0]
         p1 = len(self.model.z)
-        self.places = (np.arange(functions)[:, None] * p1 + columns).ravel()
+        self.positions = (np.arange(functions)[:, None] * p1 + columns).ravel()
 
-    def minimum(self) -> Floats:
+    def minimize(self) -> Floats:
         """Return the minimizing coefficients (C, m)."""
         active = (self.v != 0) | ~self.penalized
         if not self.first:
@@ -334,7 +334,7 @@ class PenalizedQuadratic:
         rounds = 0
         value = best = 0.0
         while rounds < MAX_ACTIVE_SET_CHANGES:
-            value += self._settle(active, sign)
+            value += self._minimize_active(active, sign)
             rounds += 1
             if not self.first:
                 break
@@ -352,12 +352,12 @@ class PenalizedQuadratic:
             if one_by_one:
                 entering = np.arange(len(entering)) == np.argmax(excess)
             elif not self.second:
-                entering = self._first(entering, excess, int(active.sum()))
+                entering = self._limit_entering(entering, excess, int(active.sum()))
             sign[entering] = -np.sign(self.slope[entering])
             active |= entering
         return self.v.reshape(self.shape)
 
-    def _first(self, entering: Mask, excess: Floats, n_active: int) -> Mask:
+    def _limit_entering(self, entering: Mask, excess: Floats, n_active: int) -> Mask:
         """Mask of the coefficients with the largest violations, limited to as many as the rows determine.
 
         Parameters
@@ -380,21 +380,21 @@ class PenalizedQuadratic:
         largest[np.argpartition(-excess, max_entering)[:max_entering]] = True
         return largest
 
-    def _settle(self, active: Mask, sign: Floats) -> float:
+    def _minimize_active(self, active: Mask, sign: Floats) -> float:
         """Minimize over the free coefficients with fixed signs; return the change of the value."""
         total = 0.0
         for _ in range(MAX_ACTIVE_SET_CHANGES):
             active_index = np.flatnonzero(active)
-            step = self._solved(active_index, -(self.slope[active_index] + self.first * sign[active_index]))
+            step = self._solve(active_index, -(self.slope[active_index] + self.first * sign[active_index]))
             start = self.v[active_index]
             end = start + step
             crosses_zero = (end * sign[active_index] < 0) & self.penalized[active_index] & (self.first > 0)
             if not crosses_zero.any():
-                change, self.slope = self._value(active_index, step)
+                change, self.slope = self._value_change(active_index, step)
                 self.v[active_index] += step
                 return total + change
             new_values = np.where(crosses_zero, 0.0, end)
-            change, slope = self._value(active_index, new_values - start)
+            change, slope = self._value_change(active_index, new_values - start)
             if change > 0:
                 # Step to the first sign change.
                 step_fractions = start[crosses_zero] / (start[crosses_zero] - end[crosses_zero])
@@ -403,7 +403,7 @@ class PenalizedQuadratic:
                 leaving = crosses_zero.copy()
                 leaving[crosses_zero] = step_fractions <= size * (1 + 1e-12)
                 new_values[leaving] = 0.0
-                change, slope = self._value(active_index, new_values - start)
+                change, slope = self._value_change(active_index, new_values - start)
             else:
                 leaving = crosses_zero
             self.v[active_index] = new_values
@@ -413,12 +413,14 @@ class PenalizedQuadratic:
             sign[active_index[leaving]] = 0.0
         return total
 
-    def _value(self, index: Codes, step: Floats) -> tuple[float, Floats]:
+    def _value_change(self, index: Codes, step: Floats) -> tuple[float, Floats]:
         """Change of the value for a step of the coefficients `index`, and the slope (C m,) after it."""
         full_step = np.zeros(self.shape)
         full_step.ravel()[index] = step
         used = np.flatnonzero(full_step.any(axis=0))
-        residual_change = self.model.turned(self.curvature.shares, full_step[:, used] @ self.z[used])
+        residual_change = self.model.residual_change(
+            self.curvature.probabilities, full_step[:, used] @ self.z[used]
+        )
         slope_change = residual_change @ self.z.T
         slope_change[:, 1:] += self.second * full_step[:, 1:]
         flat_change = slope_change.ravel()
@@ -427,9 +429,9 @@ class PenalizedQuadratic:
         change = float(self.slope[index] @ step) + 0.5 * float(flat_change[index] @ step)
         return change + self.first * float(norm_change.sum()), self.slope + flat_change
 
-    def _solved(self, index: Codes, target: Floats) -> Floats:
+    def _solve(self, index: Codes, target: Floats) -> Floats:
         """Solve (H + second) step = right for the coefficients `index`."""
-        positions = self.places[index]
+        positions = self.positions[index]
         ridge = np.where(self.penalized[index], self.second, 0.0)
         n_equations = self.model.functions * len(self.model.codes)
         if self.second > 0 and len(index) > n_equations:
@@ -451,7 +453,7 @@ class PenalizedQuadratic:
         -------
         (a,) float
         """
-        root = self.model.roots(self.curvature.shares, positions)
+        root = self.model.roots(self.curvature.probabilities, positions)
         jitter = RELATIVE_JITTER * float((root * root).sum()) / len(positions)
         inverse = 1 / (ridge + jitter)
         scaled = root * inverse
@@ -502,7 +504,7 @@ class ClassBlocks:
         self.inverse = np.linalg.inv(blocks)
         self.n_iterations = 0
 
-    def times(self, residual: Floats) -> Floats:
+    def multiply(self, residual: Floats) -> Floats:
         """Multiply by a residual (C, p + 1)."""
         return np.asarray((self.inverse @ residual[:, :, None])[:, :, 0])
 
@@ -529,18 +531,18 @@ class ClassBlocks:
         """
         step = np.zeros_like(slope)
         residual = -slope
-        preconditioned = self.times(residual)
+        preconditioned = self.multiply(residual)
         direction = preconditioned
         size = float((residual * preconditioned).sum())
         tolerance = ITERATIVE_TOLERANCE**2 * size
         n_iterations = 0
         while size > tolerance and n_iterations < MAX_ITERATIONS:
-            curvature_direction = model.gradient(model.turned(probabilities, direction @ model.z))
+            curvature_direction = model.gradient(model.residual_change(probabilities, direction @ model.z))
             curvature_direction[:, 1:] += second * direction[:, 1:]
             step_length = size / float((direction * curvature_direction).sum())
             step += step_length * direction
             residual -= step_length * curvature_direction
-            preconditioned = self.times(residual)
+            preconditioned = self.multiply(residual)
             size, previous_size = float((residual * preconditioned).sum()), size
             direction = preconditioned + size / previous_size * direction
             n_iterations += 1
@@ -566,7 +568,7 @@ RELATIVE_ROUNDING = 64 * np.finfo(np.float64).eps
 """Violation that is attributed to rounding, relative to the sum of absolute residuals."""
 
 
-class Ended(NamedTuple):
+class PenalizedResult(NamedTuple):
     """Result of the search for one lambda.
 
     Attributes
@@ -607,8 +609,8 @@ class ProximalNewton:
         self.l1_ratio = l1_ratio
         self.tol = tol
         self.maxiter = maxiter
-        self.begin(model.null())
-        self.null_loss = self.place.loss
+        self.begin(model.null_coef())
+        self.null_loss = self.state.loss
 
     def max_strength(self) -> float:
         """Smallest lambda at which all slopes stay zero, with glmnet's convention for a ridge penalty."""
@@ -617,24 +619,24 @@ class ProximalNewton:
     def begin(self, beta: Floats) -> None:
         """Restart from coefficients (C, p + 1)."""
         self.beta = beta.copy()
-        self.eta = self.model.eta(self.beta)
-        self.place = self.model.at(self.eta)
-        self.gradient = self.model.gradient(self.place.residual)
+        self.eta = self.model.linear_functions(self.beta)
+        self.state = self.model.evaluate(self.eta)
+        self.gradient = self.model.gradient(self.state.residual)
         self.curvature: Curvature | None = None
-        self.blocks: ClassBlocks | None = None
-        self.before = np.inf
+        self.preconditioner: ClassBlocks | None = None
+        self.previous_strength = np.inf
 
     def try_from(self, beta: Floats, strength: float) -> None:
         """Continue from coefficients (C, p + 1) if their objective is smaller at this lambda."""
-        eta = self.model.eta(beta)
-        new_state = self.model.at(eta)
-        current_objective = self._objective(self.place.loss, self.beta, strength)
+        eta = self.model.linear_functions(beta)
+        new_state = self.model.evaluate(eta)
+        current_objective = self._objective(self.state.loss, self.beta, strength)
         if self._objective(new_state.loss, beta, strength) < current_objective:
             self.beta = beta.copy()
             self.eta = eta
-            self.place = new_state
+            self.state = new_state
 
-    def minimize(self, strength: float, *, polish: bool = False, tol: float | None = None) -> Ended:
+    def minimize(self, strength: float, *, polish: bool = False, tol: float | None = None) -> PenalizedResult:
         """Minimize at one lambda, starting from the previous solution.
 
         Parameters
@@ -654,7 +656,9 @@ class ProximalNewton:
         columns = np.arange(self.beta.shape[1])
         if self.l1_ratio:
             # Columns that the strong rule keeps, and the constant.
-            previous_strength = self.max_strength() if np.isinf(self.before) else self.before
+            previous_strength = (
+                self.max_strength() if np.isinf(self.previous_strength) else self.previous_strength
+            )
             bound = min(self.l1_ratio * (2 * strength - previous_strength), self.l1_ratio * strength)
             keep = np.logical_or((np.abs(self.gradient) >= bound).any(axis=0), self.beta.any(axis=0))
             columns = np.union1d([0], np.flatnonzero(keep))
@@ -662,7 +666,7 @@ class ProximalNewton:
         while True:
             steps, is_stuck = self._search(strength, columns, self.maxiter - n_steps, tol, polish=polish)
             n_steps += steps
-            self.gradient = self.model.gradient(self.place.residual)
+            self.gradient = self.model.gradient(self.state.residual)
             violations = self._violations(self.gradient, self.beta, strength)
             max_violation = float(violations.max())
             missed_columns = np.flatnonzero((violations > self._bound(strength, tol)).any(axis=0))
@@ -670,9 +674,11 @@ class ProximalNewton:
             if not len(missed_columns) or is_stuck or n_steps >= self.maxiter:
                 break
             columns = np.union1d(columns, missed_columns)
-        self.before = strength
+        self.previous_strength = strength
         converged = max_violation <= self._bound(strength, max(tol, MAX_FINAL_VIOLATION))
-        return Ended(self.beta.copy(), self.place.loss, max_violation / strength, n_steps, converged)
+        return PenalizedResult(
+            self.beta.copy(), self.state.loss, max_violation / strength, n_steps, converged
+        )
 
     # ---- conditions of a minimum
 
@@ -681,7 +687,7 @@ class ProximalNewton:
         # Relative to the largest slope of the penalty, which may be small for a ridge.
         largest = float(np.abs(self.beta[:, 1:]).max(initial=0.0))
         steepest = self.l1_ratio + (1 - self.l1_ratio) * min(largest, 1.0)
-        return max(tol * strength * steepest, RELATIVE_ROUNDING * float(np.abs(self.place.residual).sum()))
+        return max(tol * strength * steepest, RELATIVE_ROUNDING * float(np.abs(self.state.residual).sum()))
 
     def _violations(self, gradient: Floats, beta: Floats, strength: float) -> Floats:
         """Violation of the optimality condition of each coefficient.
@@ -737,7 +743,7 @@ class ProximalNewton:
         beta = self.beta[:, columns]
         previous_violation = np.inf
         for steps in range(max_steps + 1):
-            gradient = self.place.residual @ z.T
+            gradient = self.state.residual @ z.T
             violation = float(self._violations(gradient, beta, strength).max())
             if violation <= self._bound(strength, 0.0 if polish else tol):
                 return steps, False
@@ -761,7 +767,7 @@ class ProximalNewton:
             if iterative:
                 new_beta = beta + self._conjugate_gradient_step(gradient, beta, second)
             else:
-                new_beta = PenalizedQuadratic(curvature, gradient, beta, columns, z, first, second).minimum()
+                new_beta = PenalizedQuadratic(curvature, gradient, beta, columns, z, first, second).minimize()
             if not self._move(beta, new_beta, z, columns, strength):
                 return steps, True
             beta = self.beta[:, columns]
@@ -782,14 +788,14 @@ class ProximalNewton:
         (C, m) float
         """
         slope = gradient.copy()
-        probabilities = self.place.shares
+        probabilities = self.state.probabilities
         slope[:, 1:] += second * beta[:, 1:]
-        if self.blocks is None:
-            self.blocks = ClassBlocks(self.model, probabilities, second)
-        step, n_iterations = self.blocks.step(self.model, probabilities, slope, second)
-        self.blocks.n_iterations = self.blocks.n_iterations or n_iterations
-        if n_iterations > MAX_ITERATION_RATIO * self.blocks.n_iterations:
-            self.blocks = None
+        if self.preconditioner is None:
+            self.preconditioner = ClassBlocks(self.model, probabilities, second)
+        step, n_iterations = self.preconditioner.step(self.model, probabilities, slope, second)
+        self.preconditioner.n_iterations = self.preconditioner.n_iterations or n_iterations
+        if n_iterations > MAX_ITERATION_RATIO * self.preconditioner.n_iterations:
+            self.preconditioner = None
         return step
 
     def _curvature_at(self, beta: Floats, *, is_slow: bool) -> tuple[Curvature, bool]:
@@ -797,7 +803,7 @@ class ProximalNewton:
         size = np.count_nonzero(beta) + len(beta)
         cost = float(len(self.model.codes)) * size * size
         if self.curvature is None or is_slow or cost <= MAX_CHEAP_PRODUCTS:
-            self.curvature = Curvature.at(self.model, self.place.shares)
+            self.curvature = Curvature.empty(self.model, self.state.probabilities)
             return self.curvature, True
         return self.curvature, False
 
@@ -827,24 +833,24 @@ class ProximalNewton:
         step = new_beta - beta
         used = np.flatnonzero(step.any(axis=0))
         change = step[:, used] @ z[used]
-        start = self._objective(self.place.loss, beta, strength)
+        start = self._objective(self.state.loss, beta, strength)
         slack = 1e-13 * max(abs(start), 1e-3)
         # First-order decrease of the objective.
-        gradient = self.place.residual @ z[used].T
+        gradient = self.state.residual @ z[used].T
         decrease = float((gradient * step[:, used]).sum()) + self._objective(0.0, new_beta, strength)
         decrease -= self._objective(0.0, beta, strength)
         size = 1.0
         for _ in range(MAX_HALVINGS):
             target = new_beta if size == 1.0 else beta + size * step
             eta = self.eta + size * change
-            new_state = self.model.at(eta)
+            new_state = self.model.evaluate(eta)
             if (
                 self._objective(new_state.loss, target, strength)
                 <= start + 1e-4 * size * min(decrease, 0.0) + slack
             ):
                 self.beta[:, columns] = target
                 self.eta = eta
-                self.place = new_state
+                self.state = new_state
                 return True
             size /= 2
             self.curvature = None

@@ -40,7 +40,7 @@ from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.regression.logistic import LogisticFit
 from discrim.core.regression.newton import QuadraticForms
 
-PIECE = 2**20
+MAX_CHUNK_ELEMENTS = 2**20
 """Maximum number of elements that are processed at once."""
 
 
@@ -49,16 +49,16 @@ class FittedRows(NamedTuple):
 
     Attributes
     ----------
-    shares : (K, m) float
+    probabilities : (K, m) float
         Class probabilities.
-    misses : (K, m) float
+    residuals : (K, m) float
         Class indicators minus probabilities, computed without cancellation.
     negative_log_probability : (m,) float
         Minus the log probability of the row's own class.
     """
 
-    shares: Floats
-    misses: Floats
+    probabilities: Floats
+    residuals: Floats
     negative_log_probability: Floats
 
 
@@ -114,28 +114,28 @@ def row_residuals(
     -------
     (K, m), (K - 1, m) for "working", or (1, m) for "deviance" float
     """
-    fitted = fitted_rows(fit, fit.frame.columns(x), codes)
+    fitted = fitted_rows(fit, fit.frame.transform(x), codes)
     root_weights = 1.0 if weights is None else np.sqrt(weights)
     if residual_type == "response":
-        return fitted.misses
+        return fitted.residuals
     if residual_type == "working":
         return _working_residuals(fit, fitted, codes)
     if residual_type == "pearson":
         with np.errstate(divide="ignore", invalid="ignore"):
-            return fitted.misses / _indicator_sd(fitted) * root_weights
+            return fitted.residuals / _indicator_sd(fitted) * root_weights
     deviance_residuals = np.sqrt(2 * fitted.negative_log_probability) * root_weights
-    if len(fitted.shares) == 2:
+    if len(fitted.probabilities) == 2:
         deviance_residuals = np.where(codes == fit.reference, -deviance_residuals, deviance_residuals)
     return deviance_residuals[None]
 
 
 def _indicator_sd(fitted: FittedRows) -> Floats:
     """Standard deviations (K, m) of the class indicators."""
-    complements = np.where(fitted.misses > 0, fitted.misses, 1 - fitted.shares)
+    complements = np.where(fitted.residuals > 0, fitted.residuals, 1 - fitted.probabilities)
     if len(complements) == 2:
         # For two classes the complement of one probability is the other.
-        complements = fitted.shares[::-1]
-    return np.sqrt(fitted.shares * complements)
+        complements = fitted.probabilities[::-1]
+    return np.sqrt(fitted.probabilities * complements)
 
 
 def _working_residuals(fit: LogisticFit, fitted: FittedRows, codes: Codes) -> Floats:
@@ -168,29 +168,29 @@ class Influence(NamedTuple):
 
     Attributes
     ----------
-    leverage, cook : (m,) float
+    leverage, cooks_distance : (m,) float
         Leverages and Cook's distances.
     standardized : (m,) float
         Norm of the standardized Pearson residual.
-    moves : (q (p + 1), m) float or None
+    coef_changes : (q (p + 1), m) float or None
         Estimates minus one-step estimates without the row, in the frame, ordered by class.
     """
 
     leverage: Floats
-    cook: Floats
+    cooks_distance: Floats
     standardized: Floats
-    moves: Floats | None
+    coef_changes: Floats | None
 
 
 def row_influence(
-    fit: LogisticFit, *, moves: bool
+    fit: LogisticFit, *, with_coef_changes: bool
 ) -> Callable[[RowBlock], Iterator[tuple[slice, Influence]]]:
     """Return a function that computes the influence of the rows of a block.
 
     Parameters
     ----------
     fit : LogisticFit
-    moves : bool
+    with_coef_changes : bool
         Whether to compute the change of each coefficient, which needs q (p + 1) elements per row.
 
     Returns
@@ -202,7 +202,7 @@ def row_influence(
     inverse = np.asarray(cho_solve(cho_factor(information), np.eye(len(information))))
     p1, q = fit.newton.coef.shape
     forms = QuadraticForms(inverse, p1)
-    chunk_rows = max(min(forms.chunk_rows(PIECE), PIECE // (q * q + q * p1)), 16)
+    chunk_rows = max(min(forms.chunk_rows(MAX_CHUNK_ELEMENTS), MAX_CHUNK_ELEMENTS // (q * q + q * p1)), 16)
     compute_pulls = _pulls_two_classes if q == 1 else _pulls
 
     def influence_of_block(block: RowBlock) -> Iterator[tuple[slice, Influence]]:
@@ -211,13 +211,17 @@ def row_influence(
             chunk_weights = (
                 np.ones(row_slice.stop - row_slice.start) if weights is None else weights[row_slice]
             )
-            z = fit.frame.columns(x[row_slice])
+            z = fit.frame.transform(x[row_slice])
             fitted = fitted_rows(fit, z, codes[row_slice])
             pull, quadratic_forms, leverage = compute_pulls(fit, fitted, chunk_weights, z, forms)
             with np.errstate(over="ignore", invalid="ignore"):
                 cook = np.einsum("am,abm,bm->m", pull, quadratic_forms, pull) / fit.newton.coef.size
                 squared_residuals = (_working_residuals(fit, fitted, codes[row_slice]) * pull).sum(axis=0)
-            coef_changes = inverse @ (pull[:, None, :] * z).reshape(-1, len(chunk_weights)) if moves else None
+            coef_changes = (
+                inverse @ (pull[:, None, :] * z).reshape(-1, len(chunk_weights))
+                if with_coef_changes
+                else None
+            )
             yield (
                 row_slice,
                 Influence(leverage, cook, np.sqrt(np.maximum(squared_residuals, 0.0)), coef_changes),
@@ -245,10 +249,10 @@ def _pulls_two_classes(
     quadratic_forms : (1, 1, m) float
     leverage : (m,) float
     """
-    (quadratic_forms,) = forms.of(z)
-    leverage = weights * fitted.shares[0] * fitted.shares[1] * quadratic_forms[0]
+    (quadratic_forms,) = forms.iterate(z)
+    leverage = weights * fitted.probabilities[0] * fitted.probabilities[1] * quadratic_forms[0]
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        pull = weights * fitted.misses[fit.others] / (1 - leverage)
+        pull = weights * fitted.residuals[fit.others] / (1 - leverage)
     return pull, quadratic_forms[None], leverage
 
 
@@ -277,10 +281,10 @@ def _pulls(
     """
     q = len(fit.others)
     m = z.shape[1]
-    probabilities = fitted.shares[fit.others]
-    residuals = fitted.misses[fit.others]
+    probabilities = fitted.probabilities[fit.others]
+    residuals = fitted.residuals[fit.others]
     quadratic_forms = np.empty((q, q, m))
-    for k, form in enumerate(forms.of(z)):
+    for k, form in enumerate(forms.iterate(z)):
         quadratic_forms[k, k:] = quadratic_forms[k:, k] = form
     # Variance p (1 - p) of a class indicator, without cancellation for p close to one.
     variance = -probabilities.T[:, :, None] * probabilities.T[:, None, :]
@@ -324,11 +328,11 @@ class Effect(NamedTuple):
     total: Floats
     jacobian: Floats
 
-    def plus(self, other: Effect) -> Effect:
+    def add(self, other: Effect) -> Effect:
         """Sum over the rows of both."""
         return Effect(self.total + other.total, self.jacobian + other.jacobian)
 
-    def less(self, other: Effect) -> Effect:
+    def subtract(self, other: Effect) -> Effect:
         """Difference of the two effects."""
         return Effect(self.total - other.total, self.jacobian - other.jacobian)
 
@@ -353,7 +357,7 @@ def class_probabilities_under_prior(fit: LogisticFit, z: Floats, shift: Floats) 
     return np.asarray(exponentials / exponentials.sum(axis=0))
 
 
-def level(fit: LogisticFit, z: Floats, shift: Floats, weights: Floats) -> Effect:
+def level_effect(fit: LogisticFit, z: Floats, shift: Floats, weights: Floats) -> Effect:
     """Sum of the class probabilities over rows z (p + 1, m)."""
     class_probabilities = class_probabilities_under_prior(fit, z, shift)
     return Effect(
@@ -362,12 +366,12 @@ def level(fit: LogisticFit, z: Floats, shift: Floats, weights: Floats) -> Effect
     )
 
 
-def difference(fit: LogisticFit, before: Floats, after: Floats, shift: Floats, weights: Floats) -> Effect:
+def change_effect(fit: LogisticFit, before: Floats, after: Floats, shift: Floats, weights: Floats) -> Effect:
     """Effect of a change of rows from `before` to `after`, (p + 1, m)."""
-    return level(fit, after, shift, weights).less(level(fit, before, shift, weights))
+    return level_effect(fit, after, shift, weights).subtract(level_effect(fit, before, shift, weights))
 
 
-def slope(fit: LogisticFit, z: Floats, change: Floats, shift: Floats, weights: Floats) -> Effect:
+def slope_effect(fit: LogisticFit, z: Floats, change: Floats, shift: Floats, weights: Floats) -> Effect:
     """Effect of an infinitesimal change of a column.
 
     Parameters

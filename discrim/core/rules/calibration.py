@@ -54,7 +54,7 @@ Kind = Literal["temperature", "vector", "multinomial", "dirichlet"]
 KINDS: tuple[Kind, ...] = ("temperature", "vector", "multinomial", "dirichlet")
 """The maps, in order of increasing complexity."""
 
-MIXING: tuple[Kind, ...] = ("multinomial", "dirichlet")
+MIXING_KINDS: tuple[Kind, ...] = ("multinomial", "dirichlet")
 """Maps in which the score of a class affects the log odds between other classes."""
 
 MAX_LEAD = 1e8
@@ -114,7 +114,7 @@ class Calibrator:
     @property
     def mixes(self) -> bool:
         """Whether the map has a mixing matrix."""
-        return self.kind in MIXING
+        return self.kind in MIXING_KINDS
 
     def of_classes(self, keep: Codes) -> Calibrator:
         """Return the map restricted to the classes at some positions (C,)."""

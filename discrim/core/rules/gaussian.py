@@ -49,7 +49,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.covariance.covariance import Covariance, dependencies, pooled
+from discrim.core.covariance.covariance import Covariance, dependencies, pooled_covariance
 from discrim.core.covariance.principal import Canonical, weighted_centre
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
@@ -110,7 +110,7 @@ class Means:
     whiten: Callable[[Floats], Floats]
     unwhiten: Callable[[Floats], Floats]
 
-    def about(self, origin: Floats, classes: Codes) -> Floats:
+    def relative_to(self, origin: Floats, classes: Codes) -> Floats:
         """Return the means (k, p) of some classes in z = (x - origin) * scale."""
         return np.asarray((self.centres[classes] - origin) * self.scale + self.rests[classes])
 
@@ -157,7 +157,7 @@ def nearest_mean_rule(means: Means, origin: Floats, constant: Floats, factor: fl
     return _rule_about_origin(means, origin, every, every, constant, factor, np.inf, [MAX_STORED_COEFS])
 
 
-def uncentred(rule: LinearRule, typical: Floats) -> LinearRule:
+def rule_about_zero(rule: LinearRule, typical: Floats) -> LinearRule:
     """Return the rule with origin zero, which saves the subtraction, if that preserves accuracy.
 
     The rounding error of a score is proportional to sum_j abs(x_j - o_j) abs(c_j) with origin o, and to
@@ -216,7 +216,7 @@ def _rule_about_origin(
     -------
     LinearRule
     """
-    whitened = means.whiten(means.about(origin, classes).T)
+    whitened = means.whiten(means.relative_to(origin, classes).T)
     coef = means.unwhiten(whitened)
     intercept = constant[classes] - 0.5 * factor * (whitened**2).sum(axis=0)
     # Classes that can be predicted, and the distance of the farthest from the origin.
@@ -313,7 +313,7 @@ def _group_close_classes(
             yield predictable[covered], predictable[members]
 
 
-def centred(moments: ClassMoments, centre: Floats) -> tuple[Floats, Floats]:
+def move_origin(moments: ClassMoments, centre: Floats) -> tuple[Floats, Floats]:
     """Move the origin of moments to a centre.
 
     Parameters
@@ -350,10 +350,10 @@ def linear_rule(
     LinearRule
     """
     centre = weighted_centre(moments.means, moments.counts) if canonical is None else canonical.centre
-    origin, _ = centred(moments, centre)
+    origin, _ = move_origin(moments, centre)
     means = class_means(moments, covariance if canonical is None else canonical)
     typical = np.sqrt(moments.squares.sum(axis=0) / moments.total)
-    return uncentred(nearest_mean_rule(means, origin, log_prior), typical)
+    return rule_about_zero(nearest_mean_rule(means, origin, log_prior), typical)
 
 
 def class_means(moments: ClassMoments, metric: Covariance | Canonical) -> Means:
@@ -399,12 +399,12 @@ def distances(moments: ClassMoments, covariances: tuple[Covariance, ...]) -> Dis
     if len(covariances) > 1:
         return Distances(moments.centres, moments.scale, moments.rests, covariances)
     (covariance,) = covariances
-    origin, means = centred(moments, weighted_centre(moments.means, moments.counts))
+    origin, means = move_origin(moments, weighted_centre(moments.means, moments.counts))
     nearest = class_means(moments, covariance).distances(origin)
     return Distances(origin, moments.scale, means, covariances, nearest)
 
 
-def separate_plugin(
+def class_plugin_rule(
     moments: ClassMoments, covariances: tuple[Covariance, ...], log_prior: Floats
 ) -> GaussianRule:
     """Plug-in rule with a covariance for each class: ln prior_k - ln|S_k|/2 - D2_k/2."""
@@ -520,7 +520,7 @@ def pooled_debiased_rule(
     p = moments.n_columns
     n = moments.counts
     if mass is None:
-        origin, _ = centred(moments, weighted_centre(moments.means, n))
+        origin, _ = move_origin(moments, weighted_centre(moments.means, n))
         means = class_means(moments, covariance)
         factor = (nu - p - 1) / nu
         return nearest_mean_rule(means, origin, log_prior + 0.5 * p / n, factor)
@@ -631,7 +631,7 @@ def _means_on_axes(moments: ClassMoments, canonical: Canonical, inflate: float) 
     means : Means
     origin : (p,) float
     """
-    origin, means = centred(moments, canonical.centre)
+    origin, means = move_origin(moments, canonical.centre)
     # Inflating rows is equivalent to shrinking the means and inflating the distances.
     centres = origin + means / inflate / moments.scale
     centre_errors = means / inflate - (centres - origin) * moments.scale
@@ -645,7 +645,7 @@ def _logdets(covariances: tuple[Covariance, ...]) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class WholeLaw:
+class PooledNormal:
     """Normal distribution of all rows, regardless of class.
 
     Attributes
@@ -684,7 +684,7 @@ class WholeLaw:
         return np.where(removal.determinant_ratio > 0, squared_distances[0], np.inf)
 
 
-def whole_law(moments: ClassMoments) -> WholeLaw | None:
+def pooled_normal(moments: ClassMoments) -> PooledNormal | None:
     """Return the normal distribution of all rows, from moments with full scatters.
 
     Returns
@@ -704,8 +704,9 @@ def whole_law(moments: ClassMoments) -> WholeLaw | None:
     moments_of_all = moments.as_one()
     if moments_of_all.total <= moments.n_columns or dependencies(moments_of_all):
         return None
-    return WholeLaw(
-        distances(moments_of_all, (pooled(moments_of_all, moments_of_all.total - 1),)), moments_of_all.total
+    return PooledNormal(
+        distances(moments_of_all, (pooled_covariance(moments_of_all, moments_of_all.total - 1),)),
+        moments_of_all.total,
     )
 
 
@@ -713,7 +714,7 @@ MAX_PATTERN_ELEMENTS = 2**23
 """Number of values in cached rules of patterns, at p^2 for each class, above which the cache is cleared."""
 
 
-def patterns(is_missing: NDArray[np.bool_]) -> list[tuple[Codes, Codes]]:
+def missingness_patterns(is_missing: NDArray[np.bool_]) -> list[tuple[Codes, Codes]]:
     """Group rows by their set of observed columns.
 
     Parameters
@@ -767,7 +768,7 @@ class MarginalRule:
         scores = np.asarray(self.rule.scores(x))
         is_missing = np.isnan(x)
         rows = np.flatnonzero(is_missing.any(axis=1))
-        for columns, row_index in patterns(is_missing[rows]):
+        for columns, row_index in missingness_patterns(is_missing[rows]):
             pattern_rows = rows[row_index]
             if len(columns):
                 scores[pattern_rows] = self._rule_for_columns(columns).scores(

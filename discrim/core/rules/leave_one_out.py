@@ -33,17 +33,17 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import EPS
 from discrim.core.errors import CoreNotSupportedError
-from discrim.core.moments.moments import ClassMoments, column_squares, standard_columns
-from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
+from discrim.core.moments.moments import ClassMoments, column_squares, standardize_columns
+from discrim.core.numerics.arrays import Codes, Floats, check_memory
 from discrim.core.rules.rules import Distances, Rule
 
-LeftOut = Callable[[Floats, Codes, Floats | None], Floats]
+LeaveOneOutScorer = Callable[[Floats, Codes, Floats | None], Floats]
 """Function of x (m, p), codes (m,) and weights (m,) or None that returns leave-one-out scores (m, K).
 
 A row of NaN means that the row requires a refit.
 """
 
-SPOILT = 0.05
+MIN_DETERMINANT_RATIO = 0.05
 """Value of 1 - c D2_g below which it is inaccurate when computed as a difference."""
 
 MIN_DETERMINANT_RATIO_AS_SUM = 1e-8
@@ -89,11 +89,13 @@ def common_distances(
     (covariance,) = distances.covariances
     means = covariance.whiten(distances.means.T).T
     own_deviations = (
-        covariance.whiten(standard_columns(x, distances.origin, distances.scale)) - means.T[:, codes]
+        covariance.whiten(standardize_columns(x, distances.origin, distances.scale)) - means.T[:, codes]
     )
     d2_own = column_squares(own_deviations)
     rows = np.arange(len(codes))
-    squared_mean_distances = squared_gaps(means) if squared_mean_distances is None else squared_mean_distances
+    squared_mean_distances = (
+        squared_distances_between_means(means) if squared_mean_distances is None else squared_mean_distances
+    )
     # Compute D2_k and T_k from the row's deviation from its own mean to avoid cancellation.
     lead = (means @ own_deviations).T
     np.subtract(lead[rows, codes][:, None], lead, out=lead)
@@ -101,7 +103,9 @@ def common_distances(
     d2 = np.add(cross, lead, out=lead)
     # `between` is symmetric; indexing its rows is faster because they are contiguous.
     d2 += squared_mean_distances[codes]
-    removals = removal(counts[codes], weights, divisor, d2_own, determinant_ratios, float(counts.sum()))
+    removals = compute_removal(
+        counts[codes], weights, divisor, d2_own, determinant_ratios, float(counts.sum())
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         downdate = (
             removals.weight
@@ -154,7 +158,7 @@ def separate_distances(
     """
     d2 = distances.squared(x)
     rows = np.arange(len(codes))
-    removals = removal(counts[codes], weights, divisors[codes], d2[codes, rows], determinant_ratios)
+    removals = compute_removal(counts[codes], weights, divisors[codes], d2[codes, rows], determinant_ratios)
     with np.errstate(divide="ignore", invalid="ignore"):
         d2[codes, rows] *= removals.distance_factor * removals.divisor_ratio / removals.determinant_ratio
     return d2, removals
@@ -201,12 +205,12 @@ def diagonal_scores(
     before, after = (0.0, np.zeros((1, 1))) if added is None else added
     variances = np.stack([covariance.root**2 for covariance in distances.covariances]) - before
     origins = np.broadcast_to(distances.origin, distances.means.shape)
-    own_deviations = standard_columns(x, origins[codes].T, distances.scale) - distances.means[codes].T
+    own_deviations = standardize_columns(x, origins[codes].T, distances.scale) - distances.means[codes].T
     covariance_index = np.zeros_like(codes) if common else codes
     full_variances = variances[covariance_index].T
     divisor = divisors[covariance_index]
     count = counts[codes]
-    removals = removal(count, weights, divisor, total_weight=float(counts.sum()) if common else None)
+    removals = compute_removal(count, weights, divisor, total_weight=float(counts.sum()) if common else None)
     remaining_variances = full_variances - removals.downdate_factor / divisor * own_deviations**2
     scores = np.empty((len(counts), len(codes)))
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -214,7 +218,7 @@ def diagonal_scores(
         for k in range(len(counts)):
             is_member = codes == k
             deviations = (
-                standard_columns(x, origins[k][:, None], distances.scale) - distances.means[k][:, None]
+                standardize_columns(x, origins[k][:, None], distances.scale) - distances.means[k][:, None]
             )
             deviations *= np.where(is_member, np.sqrt(removals.distance_factor), 1.0)
             variance = (
@@ -227,11 +231,15 @@ def diagonal_scores(
             if not common:
                 scores[k] -= 0.5 * np.log(variance).sum(axis=0)
     remaining_shares = ((remaining_variances + after) / (full_variances + after)).min(axis=0)
-    return settle(
+    return mark_refits(
         scores,
         codes,
         removals,
-        ~((removals.divisor_ratio > 0) & np.isfinite(remaining_shares) & (remaining_shares > SPOILT)),
+        ~(
+            (removals.divisor_ratio > 0)
+            & np.isfinite(remaining_shares)
+            & (remaining_shares > MIN_DETERMINANT_RATIO)
+        ),
     ).T
 
 
@@ -272,7 +280,7 @@ class Removal:
         return np.asarray((self.class_weight / (self.class_weight - self.weight)) ** 2)
 
 
-def removal(
+def compute_removal(
     class_weights: Floats,
     weights: Floats | None,
     divisor: float | Floats,
@@ -312,7 +320,7 @@ def removal(
     return Removal(weight, class_weights, is_alone, (divisor - divisor_loss) / divisor, determinant_ratio)
 
 
-def leave_lone_to_refits(scores: Floats, class_weights: Floats, weights: Floats | None) -> Floats:
+def mark_lone_rows_for_refit(scores: Floats, class_weights: Floats, weights: Floats | None) -> Floats:
     """Set the scores of rows that are alone in their class to NaN, which marks them for a refit.
 
     Parameters
@@ -327,11 +335,11 @@ def leave_lone_to_refits(scores: Floats, class_weights: Floats, weights: Floats 
     -------
     (m, K) float
     """
-    scores[removal(class_weights, weights, 1.0).is_alone] = np.nan
+    scores[compute_removal(class_weights, weights, 1.0).is_alone] = np.nan
     return scores
 
 
-def settle(scores: Floats, codes: Codes, removal: Removal, needs_refit: NDArray[np.bool_]) -> Floats:
+def mark_refits(scores: Floats, codes: Codes, removal: Removal, needs_refit: NDArray[np.bool_]) -> Floats:
     """Set the scores of the own class of lone rows to minus infinity, and scores that require a refit to NaN.
 
     Parameters
@@ -355,7 +363,7 @@ def settle(scores: Floats, codes: Codes, removal: Removal, needs_refit: NDArray[
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FullLeftOut:
+class FullLeaveOneOut:
     """Leave-one-out scores under full covariances.
 
     The first pass computes 1 - c D2_g as a difference; for rows for which that loses digits, a further pass
@@ -415,12 +423,12 @@ class FullLeftOut:
             with np.errstate(divide="ignore", invalid="ignore"):
                 logdet_change = np.log(removal.determinant_ratio) - x.shape[1] * np.log(removal.divisor_ratio)
                 scores[codes, np.arange(len(codes))] -= 0.5 * logdet_change
-        return settle(
+        return mark_refits(
             scores,
             codes,
             removal,
             removal.determinant_ratio
-            <= (SPOILT if determinant_ratios is None else MIN_DETERMINANT_RATIO_AS_SUM),
+            <= (MIN_DETERMINANT_RATIO if determinant_ratios is None else MIN_DETERMINANT_RATIO_AS_SUM),
         ).T
 
     @property
@@ -448,7 +456,7 @@ class FullLeftOut:
             df = np.full(len(codes), self.rows.sum() - len(self.rows) - 1)
         return np.asarray((weight <= 1) & (df < p))
 
-    def left(
+    def exact_determinant_ratios(
         self,
         blocks: Iterable[tuple[Codes, Floats, Codes, Floats | None]],
         selected: Codes,
@@ -526,11 +534,11 @@ class FullLeftOut:
             covariance = distances.covariances[k]
             origin = distances.origin[k]
             divisor = self.divisors[k]
-        z = standard_columns(x, origin, distances.scale) - distances.means[codes].T
+        z = standardize_columns(x, origin, distances.scale) - distances.means[codes].T
         return np.asarray(covariance.whiten(z) / np.sqrt(divisor))
 
 
-def squared_gaps(means: Floats) -> Floats:
+def squared_distances_between_means(means: Floats) -> Floats:
     """Squared distances between whitened means.
 
     Parameters
@@ -547,7 +555,7 @@ def squared_gaps(means: Floats) -> Floats:
         The matrix does not fit into memory.
     """
     k = len(means)
-    refuse_beyond_memory(
+    check_memory(
         float(k) ** 2,
         f"A table of {k:,} by {k:,} classes, of squared distances between their means,",
         "Merge rare classes, or ask for fewer",
@@ -589,7 +597,7 @@ class MomentsFit(Protocol):
     def refit(self, moments: ClassMoments) -> Self | None:
         """Fit the same model to other moments with the same prior; return None if the fit does not exist."""
 
-    def left_out(self, log_prior: Floats) -> LeftOut:
+    def left_out(self, log_prior: Floats) -> LeaveOneOutScorer:
         """Return the function that computes leave-one-out scores of rows."""
 
     def distances(self) -> Distances:
@@ -620,7 +628,7 @@ MAX_REFITS = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class ByRefits:
+class RefitEachRow:
     """Leave-one-out function that returns only NaN, which marks every row for a refit."""
 
     n_classes: int
@@ -630,7 +638,7 @@ class ByRefits:
         return np.full((len(x), self.n_classes), np.nan)
 
 
-def by_refits(n_rows: int, n_classes: int, work: str) -> LeftOut:
+def refit_each_row(n_rows: int, n_classes: int, work: str) -> LeaveOneOutScorer:
     """Return a leave-one-out function that marks every row for a refit.
 
     Parameters
@@ -651,4 +659,4 @@ def by_refits(n_rows: int, n_classes: int, work: str) -> LeftOut:
     """
     if n_rows > MAX_REFITS:
         raise CoreNotSupportedError("many_refits", takes=work, n_rows=n_rows, limit=MAX_REFITS)
-    return ByRefits(n_classes)
+    return RefitEachRow(n_classes)

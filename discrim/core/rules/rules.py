@@ -27,11 +27,11 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import Covariance
 from discrim.core.errors import CoreNotSupportedError
-from discrim.core.moments.moments import column_squares, standard_columns
+from discrim.core.moments.moments import column_squares, standardize_columns
 from discrim.core.moments.sparse_rows import SparseRows
 from discrim.core.numerics.arrays import Codes, Floats, slices
 
-MANY_CLASSES = 64
+MIN_CLASSES_FOR_PANELS = 64
 """Number of classes above which scores are stored row by row in memory, not class by class."""
 
 MAX_CLASSES_FOR_CHUNKS = 16
@@ -62,7 +62,7 @@ class LinearRule:
     origin, scale : (p,) float
     coef : (p, K) float
     intercept : (K,) float
-    crowds : tuple of CloseClasses
+    close_groups : tuple of CloseClasses
         Classes so close together that their scores about this origin would lose digits.
     """
 
@@ -70,20 +70,20 @@ class LinearRule:
     scale: Floats
     coef: Floats
     intercept: Floats
-    crowds: tuple[CloseClasses, ...] = ()
+    close_groups: tuple[CloseClasses, ...] = ()
 
     def scores(self, x: Floats) -> Floats:
         """Return the scores (m, K) of rows x (m, p)."""
         scores = self._products(x)
         scores += self.intercept
-        return self._rescore_close_classes(x, scores) if self.crowds else scores
+        return self._rescore_close_classes(x, scores) if self.close_groups else scores
 
     def _products(self, x: Floats) -> Floats:
         """Return the products z'coef (m, K)."""
         (m, p), n_classes = x.shape, len(self.intercept)
         # A fixed layout costs little with many classes. Small products in two layouts may round differently.
-        has_many_classes = n_classes > MANY_CLASSES
-        z = standard_columns(x, self.origin, self.scale, order="C" if has_many_classes else "K")
+        has_many_classes = n_classes > MIN_CLASSES_FOR_PANELS
+        z = standardize_columns(x, self.origin, self.scale, order="C" if has_many_classes else "K")
         if has_many_classes:
             scores = np.empty((m, n_classes))
             width = MAX_PANEL_ELEMENTS // max(m * p, 1) & -PANEL_MULTIPLE
@@ -112,14 +112,14 @@ class LinearRule:
         (m, K) float
         """
         group_of_class = np.full(scores.shape[1], -1)
-        for i, crowd in enumerate(self.crowds):
+        for i, crowd in enumerate(self.close_groups):
             group_of_class[crowd.covered] = i
         previous_ids = np.full(len(x), -1)
         for _ in range(MAX_RESCORINGS):
             group_ids = group_of_class[np.argmax(scores, axis=1)]
             changed_rows = np.flatnonzero((group_ids != previous_ids) & (group_ids >= 0))
             for i in np.unique(group_ids[changed_rows]).tolist():
-                crowd = self.crowds[i]
+                crowd = self.close_groups[i]
                 rows = changed_rows[group_ids[changed_rows] == i]
                 group_scores = crowd.rule.scores(x[rows])
                 others = scores[rows]
@@ -175,7 +175,7 @@ class NearestMeanDistances:
         scores = self.rule.scores(x)
         best = np.argmax(scores, axis=1)
         rows = np.arange(len(x))
-        z = standard_columns(x, self.centres[best].T, self.rule.scale)
+        z = standardize_columns(x, self.centres[best].T, self.rule.scale)
         z -= self.rests[best].T
         excess = scores[rows, best][:, None] - scores
         excess *= 2
@@ -213,7 +213,7 @@ class Distances:
         if x.strides[0] > x.strides[1]:
             x = np.ascontiguousarray(x.T).T  # Transpose once, not for each class.
         for k, covariance in enumerate(self.covariances):
-            z = standard_columns(x, self.origin[k], self.scale)
+            z = standardize_columns(x, self.origin[k], self.scale)
             z -= self.means[k][:, None]
             distances[k] = column_squares(covariance.whiten(z))
         return distances
@@ -323,7 +323,7 @@ class IndependentRule:
         is_observed = ~np.isnan(incomplete.T)
         for k, covariance in enumerate(distances.covariances):
             z = (
-                standard_columns(incomplete, distances.origin[k], distances.scale)
+                standardize_columns(incomplete, distances.origin[k], distances.scale)
                 - distances.means[k][:, None]
             )
             density = -0.5 * covariance.whiten(z) ** 2 - np.log(covariance.root)[:, None]
@@ -332,7 +332,7 @@ class IndependentRule:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PartRule:
+class ColumnSubsetRule:
     """Decision rule that uses the columns at some positions.
 
     Attributes
@@ -381,7 +381,9 @@ class OtherRule(Protocol):
         """Return the scores (m, K) of rows x (m, p)."""
 
 
-Rule = LinearRule | GaussianRule | StudentRule | IndependentRule | PartRule | RuleOfClasses | OtherRule
+Rule = (
+    LinearRule | GaussianRule | StudentRule | IndependentRule | ColumnSubsetRule | RuleOfClasses | OtherRule
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -440,7 +442,7 @@ def refuse_method(method: str, reason: str) -> None:
         raise CoreNotSupportedError("plugin_only", method=method, cause=reason)
 
 
-def logs_of_prior(prior: Floats) -> Floats:
+def log_of_prior(prior: Floats) -> Floats:
     """Log of a prior (K,); minus infinity for zero."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(prior))
@@ -490,7 +492,7 @@ def posteriors(scores: Floats, out: Floats | None = None) -> Floats:
         np.putmask(weights, weights < MIN_LOG_WEIGHT, -np.inf)
     np.exp(weights, out=weights)
     # With many classes avoid a matrix product, in which threads would wait for each other.
-    has_many_classes = weights.shape[1] > MANY_CLASSES
+    has_many_classes = weights.shape[1] > MIN_CLASSES_FOR_PANELS
     sums = weights.sum(axis=1) if has_many_classes else weights @ np.ones(weights.shape[1])
     return np.asarray(np.multiply(weights, 1 / sums[:, None], out=weights if out is None else out))
 
@@ -590,16 +592,16 @@ def least_losses(joint: Floats, costs: Floats) -> Floats:
     return np.asarray(remaining.sum(axis=1))
 
 
-def takes_stored(rule: Rule) -> bool:
+def accepts_sparse_rows(rule: Rule) -> bool:
     """Whether a rule can score sparse rows from their stored values."""
-    if isinstance(rule, PartRule):
-        return takes_stored(rule.rule)
+    if isinstance(rule, ColumnSubsetRule):
+        return accepts_sparse_rows(rule.rule)
     if isinstance(rule, IndependentRule):
         return rule.normal is None and all(getattr(column, "takes_stored", False) for column in rule.others)
-    return isinstance(rule, LinearRule) and not rule.crowds
+    return isinstance(rule, LinearRule) and not rule.close_groups
 
 
-def stored_scores(rule: Rule, rows: SparseRows) -> Floats:
+def sparse_scores(rule: Rule, rows: SparseRows) -> Floats:
     """Score sparse rows without missing values.
 
     Parameters
@@ -613,8 +615,8 @@ def stored_scores(rule: Rule, rows: SparseRows) -> Floats:
     -------
     (m, K) float
     """
-    if isinstance(rule, PartRule):
-        return stored_scores(rule.rule, rows.columns(rule.keep))
+    if isinstance(rule, ColumnSubsetRule):
+        return sparse_scores(rule.rule, rows.columns(rule.keep))
     if isinstance(rule, IndependentRule):
         total = np.repeat(rule.log_prior[:, None], len(rows), axis=1)
         others: tuple[Any, ...] = rule.others

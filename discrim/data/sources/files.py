@@ -28,15 +28,15 @@ import pandas as pd
 
 from discrim import datasets
 from discrim.core.numerics.progress import Progress
-from discrim.data.sources.parts import (
+from discrim.data.sources.base import (
     Chunk,
     Source,
-    batch_rows,
     check_unique_names,
     one_line_message,
     quoted_names,
+    rows_per_chunk,
 )
-from discrim.data.values import convert_text_labels, pandas_column_type, shown
+from discrim.data.values import convert_text_labels, format_value, pandas_column_type
 from discrim.errors import DataError, DiscrimError, MissingFileError, UnreadableFileError
 
 FORMATS = {".csv": "CSV", ".tsv": "CSV", ".parquet": "Parquet", ".pq": "Parquet", ".parq": "Parquet"}
@@ -648,7 +648,7 @@ class CSVSource(Source):
         )
         dtypes: Any = dict.fromkeys(text, str)
         options |= {"dtype": dtypes} | self._dialect.options(path)
-        size = batch_rows(len(columns))
+        size = rows_per_chunk(len(columns))
         with _read_errors(path), pd.read_csv(path, chunksize=size, low_memory=False, **options) as reader:
             frames = iter(reader)
             for number in count():
@@ -687,8 +687,8 @@ class CSVSource(Source):
         ):
             row = int(_values_not_of(column, content).to_numpy().argmax())
             raise DataError(
-                f"Column {name!r} has the value {shown(column.iloc[row])} at row "
-                f"{shown(column.index[row])} of "
+                f"Column {name!r} has the value {format_value(column.iloc[row])} at row "
+                f"{format_value(column.index[row])} of "
                 f"{path!r}, but {content} before.",
                 hint=(
                     "If it stands for a missing value, pass "
@@ -732,7 +732,7 @@ class TextLabelSource(Source):
         self._csv_source = CSVSource(files, as_text, dialect)
         self._typed = typed
         self._values_by_text: dict[str, pd.Series] = {}
-        super().__init__(self._csv_source.what, self._csv_source.names)
+        super().__init__(self._csv_source.description, self._csv_source.names)
         self.files = files
 
     def _read(self, columns: tuple[str, ...]) -> Iterator[Chunk]:

@@ -18,12 +18,12 @@ import pyarrow.dataset as ds
 import pyarrow.fs
 import pyarrow.parquet as pq
 
+from discrim.data.sources.base import Chunk, Source, check_unique_names, one_line_message, rows_per_chunk
 from discrim.data.sources.files import File, Files, folder_labels, refuse_lacking
-from discrim.data.sources.parts import Chunk, Source, batch_rows, check_unique_names, one_line_message
 from discrim.data.values import ColumnType
 from discrim.errors import DataError, UnreadableFileError
 
-BUFFER = 2**20
+BUFFER_BYTES = 2**20
 """Size in bytes of the read buffer of a column; without it, a whole row group is kept in memory."""
 
 MIN_GROUP_ROWS = 2**15
@@ -126,7 +126,7 @@ class ParquetSource(Source):
 
     def _iter_batches(self, types: dict[str, Any]) -> Iterator[Chunk]:
         """Yield the rows of columns, with their types, file by file in chunks."""
-        rows = batch_rows(len(types)) * (
+        rows = rows_per_chunk(len(types)) * (
             TEXT_CHUNK_FACTOR if set(map(arrow_kind, types.values())) <= {"text"} else 1
         )
         for file, end in zip(self._files, self._footers, strict=True):
@@ -188,7 +188,7 @@ def file_batches(
         yield pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema), ()
         coded = _columns_to_read_coded(parquet, columns)
     with _read_errors(path), _open_parquet(path, coded) as parquet:
-        step = rows or batch_rows(len(columns))
+        step = rows or rows_per_chunk(len(columns))
         for batch in parquet.iter_batches(batch_size=step, columns=list(columns)):
             yield batch, coded
 
@@ -212,7 +212,7 @@ def _open_parquet(path: str, coded: Sequence[str] = ()) -> Any:
         path,
         read_dictionary=list(coded),
         pre_buffer=False,
-        buffer_size=BUFFER,
+        buffer_size=BUFFER_BYTES,
         page_checksum_verification=True,
     )
 
@@ -368,11 +368,11 @@ class DatasetSource(Source):
         options: dict[str, Any] = {}
         if _format(self._dataset) == "parquet":
             options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(
-                pre_buffer=False, use_buffered_stream=True, buffer_size=BUFFER
+                pre_buffer=False, use_buffered_stream=True, buffer_size=BUFFER_BYTES
             )
         scanner = self._dataset.scanner(
             columns=list(columns),
-            batch_size=batch_rows(len(columns)),
+            batch_size=rows_per_chunk(len(columns)),
             batch_readahead=1,
             fragment_readahead=1,
             use_threads=False,

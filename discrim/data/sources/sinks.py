@@ -29,8 +29,8 @@ from discrim.core.numerics.atomic_write import (
     temporary_folder,
     validate_path,
 )
+from discrim.data.sources.base import Source, close_at_end, quoted_names
 from discrim.data.sources.files import Dialect, format_of
-from discrim.data.sources.parts import Source, close_at_end, quoted_names
 from discrim.errors import DataError, MissingFolderError
 
 MAX_FILE_ROWS = 2**20
@@ -113,7 +113,7 @@ def write_frames(
     opened = _select_opener(path, os.fsdecode(out), dialect or Dialect())
     if source is not None and source.reads(str(path)):
         raise DataError(
-            f"out={str(out)!r} belongs to {source.what}, from which the rows are read.",
+            f"out={str(out)!r} belongs to {source.description}, from which the rows are read.",
             hint="Name another file or folder.",
         )
     frame_iterator = iter(frames)

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from discrim.data.sources import parts
+from discrim.data.sources import base
+from discrim.data.sources.base import Chunk, SinglePassSource, Source, TableSource
 from discrim.data.sources.files import CSVSource, Files, files_of, is_path
-from discrim.data.sources.parts import Chunk, SinglePassSource, Source, TableSource
 from discrim.data.table import Table, as_frame
 from discrim.data.values import ColumnType, has_values, narwhals_column_type, pandas_column_type
 from discrim.errors import DataError
@@ -33,7 +33,7 @@ def _frame_of_table(data: Any, description: str) -> Any:
         return as_frame(data)
     except DataError as error:
         raise DataError(
-            f"{parts.capital(description)} is not a table: {error.message}",
+            f"{base.capitalize_first(description)} is not a table: {error.message}",
             hint=f"{error.hint} Pass a file by its path, for example data='table.csv'.",
         ) from None
 
@@ -69,7 +69,7 @@ class ColumnTypes:
     def __init__(self, frame: Any, description: str) -> None:
         self.description = description
         self.names = _names(frame)
-        parts.check_unique_names(self.names, description)
+        base.check_unique_names(self.names, description)
         self._determined: dict[str, _DeterminedType] = {}
 
     def fitted(self, frame: Any, description: str, columns: Sequence[str]) -> Any:
@@ -94,7 +94,7 @@ class ColumnTypes:
             A column is missing, new or of another kind.
         """
         names = _names(frame)
-        parts.check_unique_names(names, description)
+        base.check_unique_names(names, description)
         self._compare_names(names, description)
         labels = dict(zip(names, frame.columns, strict=True))
         dtypes = _dtypes(frame)
@@ -136,8 +136,8 @@ class ColumnTypes:
             if lacking:
                 plural = "s" if len(lacking) > 1 else ""
                 raise DataError(
-                    f"{parts.capital(incomplete_frame)} lacks the column{plural} "
-                    f"{parts.quoted_names(lacking)} of {complete_frame}.",
+                    f"{base.capitalize_first(incomplete_frame)} lacks the column{plural} "
+                    f"{base.quoted_names(lacking)} of {complete_frame}.",
                     hint="Pass frames with the same columns.",
                 )
 
@@ -219,7 +219,7 @@ class IteratorSource(SinglePassSource):
             self._read_first_frames(description)
         except Exception as error:
             if not isinstance(error, DataError):
-                error.add_note(f"{parts.capital(description)} raised this before its first frame.")
+                error.add_note(f"{base.capitalize_first(description)} raised this before its first frame.")
             raise
         number = len(self._first)
         self.kinds = kinds or ColumnTypes(self._first[-1], f"frame {number} of {description}")
@@ -233,16 +233,16 @@ class IteratorSource(SinglePassSource):
                 return
         if not self._first:
             raise DataError(
-                f"{parts.capital(description)} returned no frame, so its columns are unknown.",
+                f"{base.capitalize_first(description)} returned no frame, so its columns are unknown.",
                 hint="Return at least one frame, which may be empty.",
             )
 
     def _read(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
-        with parts.close_at_end(self._frames):
+        with base.close_at_end(self._frames):
             for number, table in enumerate(self._iter_tables(), start=1):
-                description = f"frame {number:,} of {self.what}"
+                description = f"frame {number:,} of {self.description}"
                 frame = _frame_of_table(table, description)
-                for rows in parts.iter_slices(frame):
+                for rows in base.iter_slices(frame):
                     # All columns read so far are checked: another pass may have started on the first rows.
                     yield Chunk(self.kinds.fitted(rows, description, self.read_columns))
 
@@ -286,14 +286,15 @@ class FunctionSource(Source):
         if hasattr(returned, "__next__"):
             if returned is self._iter_tables:
                 raise DataError(
-                    f"{parts.capital(self._description)} returned the same iterator again, which has "
+                    f"{base.capitalize_first(self._description)} returned the same iterator again, which "
+                    "has "
                     "been read.",
                     hint="Return a new iterator at each call.",
                 )
             self._iter_tables = returned
         elif callable(returned):
             raise DataError(
-                f"{parts.capital(self._description)} returned a function.",
+                f"{base.capitalize_first(self._description)} returned a function.",
                 hint="Pass that function as data=, or call it.",
             )
         source = None if isinstance(returned, Iterator) else source_of(returned)
@@ -328,7 +329,7 @@ def _check_callable_without_arguments(function: Callable[..., Any], description:
         signature.bind()
     except TypeError as error:
         raise DataError(
-            f"{parts.capital(description)} must be callable without arguments: {error}.",
+            f"{base.capitalize_first(description)} must be callable without arguments: {error}.",
             hint="Pass a function without arguments, such as data=lambda: frames(path).",
         ) from None
 
@@ -345,7 +346,7 @@ class StreamSource(SinglePassSource):
             except (pa.ArrowInvalid, TypeError) as error:
                 raise DataError(
                     f"data is a {type(stream).__name__}, which Arrow cannot read as a table "
-                    f"({parts.one_line_message(error)}).",
+                    f"({base.one_line_message(error)}).",
                     hint="Pass a table, or a stream of batches.",
                 ) from error
         super().__init__(f"the {type(stream).__name__}", self._reader.schema.names)
@@ -375,7 +376,7 @@ class LazyFrameSource(Source):
         chosen = self._frame.select(list(columns))
         empty = True
         for batch in chosen.collect_batches(
-            chunk_size=parts.batch_rows(len(columns)), maintain_order=True, lazy=True, engine="streaming"
+            chunk_size=base.rows_per_chunk(len(columns)), maintain_order=True, lazy=True, engine="streaming"
         ):
             empty = False
             yield Chunk(batch)
@@ -396,7 +397,7 @@ class RelationSource(Source):
 
         chosen = self._relation.select(*[duckdb.ColumnExpression(name) for name in columns])
         read = getattr(chosen, "to_arrow_reader", None) or chosen.fetch_arrow_reader
-        return _iter_batches(read(parts.batch_rows(len(columns))), columns)
+        return _iter_batches(read(base.rows_per_chunk(len(columns))), columns)
 
 
 def _iter_batches(reader: Any, columns: tuple[str, ...]) -> Iterator[Chunk]:
@@ -406,8 +407,8 @@ def _iter_batches(reader: Any, columns: tuple[str, ...]) -> Iterator[Chunk]:
     """
     import pyarrow as pa
 
-    step = parts.batch_rows(len(columns))
-    with parts.close_at_end(reader):
+    step = base.rows_per_chunk(len(columns))
+    with base.close_at_end(reader):
         yield Chunk(reader.schema.empty_table().select(list(columns)))
         for batch in reader:
             table = pa.Table.from_batches([batch]).select(list(columns))
@@ -486,7 +487,7 @@ def source_of(data: Any) -> Source | None:
     return FunctionSource(data) if callable(data) else None
 
 
-def rows_given(data: Any) -> Source:
+def source_of_rows(data: Any) -> Source:
     """Return the source of any data; a table in memory is a source of one chunk."""
     return (None if isinstance(data, Table) else source_of(data)) or TableSource(data)
 
@@ -497,7 +498,7 @@ def _polars_source(files: Files) -> Source:
         import polars as pl
     except ImportError:
         raise DataError(
-            f"{parts.capital(files.description)} can only be read with pyarrow or polars.",
+            f"{base.capitalize_first(files.description)} can only be read with pyarrow or polars.",
             hint="Install it with pip install pyarrow.",
         ) from None
     if any(file.keys for file in files.files):

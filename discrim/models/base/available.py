@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 from discrim.core.errors import CoreError
 from discrim.errors import NotSupportedError, sentence
 from discrim.models.base.core_errors import public_error
-from discrim.models.base.reading import with_keyword_hints
+from discrim.models.base.reading import with_public_errors
 from discrim.report.result_table import returning_result_table
 
 P = ParamSpec("P")
@@ -197,7 +197,7 @@ def prepare_attributes(results_class: type) -> None:
 
 
 def _prepared_method(function: Callable[..., Any]) -> Callable[..., Any]:
-    return with_keyword_hints(returning_result_table(function) if _returns_table(function) else function)
+    return with_public_errors(returning_result_table(function) if _returns_table(function) else function)
 
 
 def _prepared_getter(getter: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from discrim.core.covariance.factor import common_dimension
+from discrim.core.covariance.factor import has_common_dimension
 from discrim.core.errors import CoreError
 from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError
 
@@ -65,7 +65,7 @@ def _no_noise_dimension(values: Mapping[str, Any]) -> tuple[str, str]:
 def _signal_below_noise(values: Mapping[str, Any]) -> tuple[str, str]:
     form = values["form"]
     component = "signal" if "Bk" in form else "noise"
-    other = "AkjBkQkD" if common_dimension(form) else "AkjBkQkDk"
+    other = "AkjBkQkD" if has_common_dimension(form) else "AkjBkQkDk"
     return (
         f'form="{form}" has a common {component} variance of all classes, with which a signal dimension of '
         f"class {values['class_name']} has a smaller variance than the noise.",

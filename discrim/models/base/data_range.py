@@ -20,8 +20,8 @@ from discrim.core.covariance.covariance import total_squares
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.rules import LinearRule
-from discrim.data.column_range import MAX_DEVIATIONS, WITHIN_CLASSES, ColumnRange, refuse_far
-from discrim.design.blocks import Blocks
+from discrim.data.column_range import MAX_DEVIATIONS, WITHIN_CLASSES, ColumnRange, raise_out_of_range
+from discrim.design.design_rows import DesignRows
 from discrim.design.rows import used_rows
 from discrim.errors import DataError, OutOfRangeError
 
@@ -61,7 +61,7 @@ def score_limit(rule: LinearRule, accepted: ColumnRange | None) -> float:
     return limit if limit > MIN_SCORE_LIMIT else 0.0
 
 
-def check_data_range(moments: ClassMoments, blocks: Blocks) -> None:
+def check_data_range(moments: ClassMoments, blocks: DesignRows) -> None:
     """Raise a DataError if a column, or single rows of it, are out of the range of double precision.
 
     Parameters
@@ -127,7 +127,7 @@ def _check_sizes(log_sizes: Floats, terms: tuple[str, ...]) -> None:
         )
 
 
-def _refuse_distant_classes(moments: ClassMoments, column: int, blocks: Blocks) -> NoReturn:
+def _refuse_distant_classes(moments: ClassMoments, column: int, blocks: DesignRows) -> NoReturn:
     """Raise the OutOfRangeError of classes that are far from the one that varies least in a column."""
     if blocks.table.nrows:
         variances = _variances(moments)[:, column]
@@ -144,7 +144,7 @@ def _refuse_distant_classes(moments: ClassMoments, column: int, blocks: Blocks) 
     )
 
 
-def _check_rows(blocks: Blocks, columns: Codes) -> None:
+def _check_rows(blocks: DesignRows, columns: Codes) -> None:
     """Raise an OutOfRangeError for the first row that is far from most rows in some columns (c,)."""
     sample = []
     n_sampled = 0
@@ -165,7 +165,7 @@ def _check_rows(blocks: Blocks, columns: Codes) -> None:
 
 
 def _refuse_far_rows(
-    blocks: Blocks, columns: Codes, centre: Floats, unit: Floats, measure: str = WITHIN_CLASSES
+    blocks: DesignRows, columns: Codes, centre: Floats, unit: Floats, measure: str = WITHIN_CLASSES
 ) -> None:
     """Raise an OutOfRangeError for the first row more than 1e100 units (c,) from a centre (c,)."""
     for block_rows, x, _, _ in used_rows(blocks):
@@ -175,4 +175,4 @@ def _refuse_far_rows(
             row, j = np.argwhere(is_far)[0].tolist()
             position = block_rows.start + row if isinstance(block_rows, slice) else int(block_rows[row])
             label = blocks.table.label(position)
-            refuse_far(blocks.terms[columns[j]], float(x[row, columns[j]]), label, measure)
+            raise_out_of_range(blocks.terms[columns[j]], float(x[row, columns[j]]), label, measure)

@@ -22,14 +22,14 @@ import pandas as pd
 from discrim.core.covariance.covariance import Dependency, constant_columns, dependencies
 from discrim.core.errors import register_descriptions
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import Spread
+from discrim.core.moments.row_sums import ScatterType
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import rules
 from discrim.core.rules.gaussian import MarginalRule
-from discrim.core.rules.leave_one_out import LeftOut, by_refits
-from discrim.core.rules.rules import CalibratedRule, PartRule, Rule
+from discrim.core.rules.leave_one_out import LeaveOneOutScorer, refit_each_row
+from discrim.core.rules.rules import CalibratedRule, ColumnSubsetRule, Rule
 from discrim.data.column_range import ColumnRange
-from discrim.design.blocks import Blocks
+from discrim.design.design_rows import DesignRows
 from discrim.design.levels import Unseen
 from discrim.design.rows import new_blocks
 from discrim.errors import (
@@ -40,7 +40,7 @@ from discrim.errors import (
 )
 from discrim.models.base.core_errors import describe
 from discrim.models.base.data_range import column_range
-from discrim.models.base.labels import labelled, lower_first_letter, whole_counts
+from discrim.models.base.labels import codes_to_labels, lower_first_letter, whole_counts
 from discrim.models.base.reading import check_word, class_moments, prior_vector
 from discrim.models.base.scores import Decision, predicted_codes, score_frame
 from discrim.models.base.stored import StoredEstimates, store
@@ -53,7 +53,7 @@ Missing = Literal["drop", "integrate"]
 
 
 @dataclass(frozen=True, slots=True)
-class Gaps:
+class MissingPolicy:
     """Options for new rows with unseen levels or missing values; raises DataError for other words.
 
     Attributes
@@ -73,7 +73,7 @@ class Gaps:
         check_word("missing", self.missing, Missing, optional=True)
 
 
-AS_FITTED = Gaps()
+AS_FITTED = MissingPolicy()
 """The defaults of the fit."""
 
 
@@ -116,25 +116,25 @@ class Selection:
 
     Attributes
     ----------
-    kind : {"columns", "model"}
+    target : {"columns", "model"}
         Whether the columns or the model were chosen.
-    words : str
+    description : str
         How it was chosen, such as "stepwise by wilks, of 40 terms" or "choose by log_loss, of 9 models".
-    anew : FittedModel, optional
+    unselected_fit : FittedModel, optional
         The fit with the columns of all candidates, whose refits choose again; None if it was loaded.
     quick : bool
         Whether ten choices need a second at most; a summary then computes their error.
     """
 
-    kind: SelectionKind
-    words: str
-    anew: FittedModel[Any] | None = None
+    target: SelectionKind
+    description: str
+    unselected_fit: FittedModel[Any] | None = None
     quick: bool = False
 
     @property
     def choice(self) -> str:
         """Description of the choice."""
-        return f"the {self.kind} ({self.words})"
+        return f"the {self.target} ({self.description})"
 
 
 PriorInRefits = Literal["fixed", "refitted", "none"]
@@ -157,9 +157,9 @@ class Refits(Generic[E]):
     chooses_columns: ClassVar[bool] = False
     """Whether every refit chooses columns again."""
 
-    def required_moments(self, fit: FittedModel[E]) -> Spread | None:
+    def required_moments(self, fit: FittedModel[E]) -> ScatterType | None:
         """Return which moments a refit needs; None if it needs the rows."""
-        return fit.estimates.moments.spread
+        return fit.estimates.moments.scatter_type
 
     def choice(self, fit: FittedModel[E]) -> str:
         """Describe the options that were chosen from the rows; empty without a choice."""
@@ -189,23 +189,23 @@ class Refits(Generic[E]):
         if refit is None:
             return None
         rule: Rule = refit.rule(fit.log_prior())
-        return rule if is_whole else PartRule(rule, keep)
+        return rule if is_whole else ColumnSubsetRule(rule, keep)
 
-    def refit_to_rows(self, fit: FittedModel[E], rows: Blocks) -> Rule | None:
+    def refit_to_rows(self, fit: FittedModel[E], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows with other weights, with a new choice of parameters.
 
         None if the model cannot be fitted. By default parameters are not chosen.
         """
         return self.refit_with_fixed(fit, rows)
 
-    def refit_with_fixed(self, fit: FittedModel[E], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[E], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows with other weights that keeps the chosen parameters.
 
         None if the model cannot be fitted. By default the refit is to the moments of the rows.
         """
-        return self.refit_to_moments(fit, class_moments(rows, fit.estimates.moments.spread))
+        return self.refit_to_moments(fit, class_moments(rows, fit.estimates.moments.scatter_type))
 
-    def refit(self, fit: FittedModel[E], rows: Blocks, *, fixed: bool = False) -> Rule | None:
+    def refit(self, fit: FittedModel[E], rows: DesignRows, *, fixed: bool = False) -> Rule | None:
         """Return the rule of a refit to the columns of these rows that the verb would use.
 
         Parameters
@@ -233,10 +233,10 @@ class Refits(Generic[E]):
             return refit(fit, rows)
         if not len(keep):
             return None
-        rule = refit(_fit_of_columns(fit, keep), rows.columns(keep.tolist()))
-        return None if rule is None else PartRule(rule, keep)
+        rule = refit(_fit_of_columns(fit, keep), rows.select_columns(keep.tolist()))
+        return None if rule is None else ColumnSubsetRule(rule, keep)
 
-    def leave_one_out(self, fit: FittedModel[E]) -> LeftOut | Floats:
+    def leave_one_out(self, fit: FittedModel[E]) -> LeaveOneOutScorer | Floats:
         """Return the scores of rows under the rule without each of them.
 
         Returns
@@ -245,14 +245,14 @@ class Refits(Generic[E]):
             A function of rows, or the scores of all rows that the fit uses.
         """
         estimates: Any = fit.estimates
-        left_out: LeftOut = estimates.left_out(fit.log_prior())
+        left_out: LeaveOneOutScorer = estimates.left_out(fit.log_prior())
         return left_out
 
     def drops_columns(self, fit: FittedModel[E]) -> bool:
         """Return whether each refit drops collinear columns again."""
         return False
 
-    def informative(self, fit: FittedModel[E]) -> Sequence[int]:
+    def informative_columns(self, fit: FittedModel[E]) -> Sequence[int]:
         """Return the positions of columns that a refit uses even if they are constant."""
         return ()
 
@@ -260,7 +260,7 @@ class Refits(Generic[E]):
         """Return the collinear columns of these moments that the model cannot use."""
         return dependencies(moments.as_one())
 
-    def why_no_rule(self, fit: FittedModel[E], rows: Blocks) -> DiscrimError | None:
+    def refit_error(self, fit: FittedModel[E], rows: DesignRows) -> DiscrimError | None:
         """Return an error with the reason why a refit to these rows fails; None for the general reason."""
         return None
 
@@ -268,7 +268,9 @@ class Refits(Generic[E]):
         """Return the group (n,) of each row of the table, if folds leave out whole groups; else None."""
         return None
 
-    def recode(self, fit: FittedModel[E], rows: Blocks, *, fixed: bool) -> tuple[FittedModel[E], Blocks]:
+    def recode(
+        self, fit: FittedModel[E], rows: DesignRows, *, fixed: bool
+    ) -> tuple[FittedModel[E], DesignRows]:
         """Adapt a fit to rows that lack levels of the fit.
 
         Parameters
@@ -307,7 +309,7 @@ class Refits(Generic[E]):
 
     def _usable_columns(self, fit: FittedModel[E], moments: ClassMoments) -> Codes:
         """Return the positions of the columns that the verb would not leave out of these rows."""
-        dropped = set(constant_columns(moments)) - set(self.informative(fit))
+        dropped = set(constant_columns(moments)) - set(self.informative_columns(fit))
         varying = [j for j in range(moments.n_columns) if j not in dropped]
         if self.drops_columns(fit) and varying:
             remaining = moments.columns(np.array(varying)) if dropped else moments
@@ -340,7 +342,7 @@ class ModelSpec(Refits[E]):
     results_class: ClassVar[Any]
     """Public class of the fits."""
 
-    why_no_refit: ClassVar[tuple[str, str]] = (
+    refit_failure: ClassVar[tuple[str, str]] = (
         "a covariance is singular, or classes are separated",
         "fewer columns",
     )
@@ -367,7 +369,7 @@ class ModelSpec(Refits[E]):
     Its other parameters are attributes of the estimates, with annotations; see `discrim.models.base.stored`.
     """
 
-    file_moments: ClassVar[Spread] = "pooled"
+    file_moments: ClassVar[ScatterType] = "pooled"
     """Which moments a file stores."""
 
     allows_few_rows: ClassVar[bool] = False
@@ -397,7 +399,7 @@ class ModelSpec(Refits[E]):
     def fit(
         self,
         estimates: E,
-        rows: Blocks,
+        rows: DesignRows,
         arguments: Mapping[str, Any],
         *,
         has_rows: bool = True,
@@ -447,7 +449,7 @@ class ModelSpec(Refits[E]):
         """Return the sections of the summary, and of its short form, which `repr` prints.
 
         Each is a `discrim.report.tables.Sections`, or a function of the results and their fit that returns
-        one. `SummarizedModel.summary` in `discrim.models.base.displayed` computes the summary from them.
+        one. `SummarizedModel.summary` in `discrim.models.base.display` computes the summary from them.
         """
         raise NotImplementedError
 
@@ -457,7 +459,7 @@ class ModelSpec(Refits[E]):
 
     # ---- scores of rows
 
-    def read_rows(self, fit: FittedModel[E], data: Any, gaps: Gaps) -> Blocks:
+    def read_rows(self, fit: FittedModel[E], data: Any, missing_policy: MissingPolicy) -> DesignRows:
         """Return the rows of a table, or of the fit, under the options of the fit.
 
         Parameters
@@ -465,17 +467,17 @@ class ModelSpec(Refits[E]):
         fit : FittedModel
         data : table or None
             None for the rows of the fit.
-        gaps : MissingPolicy
+        missing_policy : MissingPolicy
             Options for missing values and unseen levels.
         """
         blocks = fit.design_rows
-        is_partial = gaps.missing == "integrate"
-        if gaps.missing is not None:
+        is_partial = missing_policy.missing == "integrate"
+        if missing_policy.missing is not None:
             blocks = replace(blocks, partial=is_partial, incomplete=blocks.incomplete and is_partial)
         if data is None:
-            fit.rows("predict", "pass data=")
+            fit.require_rows("predict", "pass data=")
             return blocks
-        unseen = gaps.unseen == "missing" and blocks.design.spec is not None
+        unseen = missing_policy.unseen == "missing" and blocks.design.spec is not None
         return new_blocks(blocks if blocks.unseen == unseen else replace(blocks, unseen=unseen), data)
 
     def rule(self, fit: FittedModel[E], prior: Floats, method: str, convention: str | None) -> Rule:
@@ -568,7 +570,7 @@ def _fit_of_columns(fit: FittedModel[E], keep: Codes) -> FittedModel[E]:
     return replace(fit, estimates=replace(estimates, covariance_model=covariance_model.for_columns(keep)))
 
 
-def scores_by_refits(fit: FittedModel[Any], reason: str) -> LeftOut:
+def scores_by_refits(fit: FittedModel[Any], reason: str) -> LeaveOneOutScorer:
     """Return missing scores for `leave_one_out`, which cause a refit for each row.
 
     Parameters
@@ -577,7 +579,7 @@ def scores_by_refits(fit: FittedModel[Any], reason: str) -> LeftOut:
     reason : str
         Why this is slow, for the error that refuses it for many rows; see `by_refits`.
     """
-    return by_refits(int(fit.estimates.moments.rows.sum()), len(fit.classes), reason)
+    return refit_each_row(int(fit.estimates.moments.rows.sum()), len(fit.classes), reason)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -615,7 +617,7 @@ class FittedModel(Generic[N]):
 
     spec: ModelSpec[Any]
     estimates: N
-    design_rows: Blocks
+    design_rows: DesignRows
     prior: Floats
     options: Mapping[str, Any]
     has_rows: bool = True
@@ -645,14 +647,14 @@ class FittedModel(Generic[N]):
         return object.__new__, (type(self),), state
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return with_rows_copied(self, memo)
+        return copy_with_rows(self, memo)
 
     def without_rows(self) -> Self:
         """Return the fit without its rows; it can still predict new rows."""
         if not self.has_rows:
             return self
         kept_cache = {name: self.cache[name] for name in CACHE_KEYS_WITHOUT_ROWS if name in self.cache}
-        choice = None if self.selection is None else replace(self.selection, anew=None)
+        choice = None if self.selection is None else replace(self.selection, unselected_fit=None)
         design_only = self.design_rows.without_rows()
         return replace(self, design_rows=design_only, has_rows=False, cache=kept_cache, selection=choice)
 
@@ -682,12 +684,12 @@ class FittedModel(Generic[N]):
         """Default treatment in refits of class proportions that are the prior."""
         return self.spec.prior_in_refits(self)
 
-    def choosing_anew(self) -> FittedModel[Any]:
+    def before_selection(self) -> FittedModel[Any]:
         """Return the fit whose refits choose the columns again; the fit itself if its rows chose none."""
-        if self.selection is None or self.selection.anew is None:
+        if self.selection is None or self.selection.unselected_fit is None:
             return self
         self.design_rows.table.refuse_changes()
-        return self.selection.anew
+        return self.selection.unselected_fit
 
     @property
     def classes(self) -> pd.Index:
@@ -742,7 +744,7 @@ class FittedModel(Generic[N]):
         """Return the class means, classes by terms."""
         return pd.DataFrame(self.estimates.moments.class_means, index=self.classes, columns=self.terms)
 
-    def rows(self, method_name: str, hint: str = "fit formula and data") -> Blocks:
+    def require_rows(self, method_name: str, hint: str = "fit formula and data") -> DesignRows:
         """Return the rows of the fit.
 
         Raises NotSupportedError, which names the method, if the fit lacks its rows, and DataError if the
@@ -757,19 +759,19 @@ class FittedModel(Generic[N]):
         self.design_rows.table.refuse_changes()
         return self.design_rows
 
-    def drawn_rows(self, method_name: str = "plot()") -> Blocks:
+    def require_rows_in_memory(self, method_name: str = "plot()") -> DesignRows:
         """Return the rows of the fit for a plot; raise NotSupportedError if they are not in memory."""
-        blocks = self.rows(method_name)
-        blocks.rows.need_table(
+        blocks = self.require_rows(method_name)
+        blocks.rows.require_table(
             f"{method_name} draws each row, and ",
             " is read in chunks.",
             hint="Fit a sample of the rows as a DataFrame, and plot that fit.",
         )
         return blocks
 
-    def new_rows(self, data: Any, missing_policy: Gaps = AS_FITTED) -> Blocks:
+    def new_rows(self, data: Any, missing_policy: MissingPolicy = AS_FITTED) -> DesignRows:
         """Return the rows of a table, the rows of the fit for None, or `Blocks` unchanged."""
-        if isinstance(data, Blocks):
+        if isinstance(data, DesignRows):
             return data
         if missing_policy.missing == "integrate":
             self.need_marginals()
@@ -811,7 +813,7 @@ class FittedModel(Generic[N]):
 
     def log_prior(self) -> Floats:
         """Return the logarithms (K,) of the prior of the fit."""
-        return rules.logs_of_prior(self.prior_values())
+        return rules.log_of_prior(self.prior_values())
 
     def rule(self, prior: Any = None, method: str = "plugin", convention: str | None = None) -> Rule:
         """Return the rule under a prior in any form that a verb accepts; by default the prior of the fit."""
@@ -823,21 +825,21 @@ class FittedModel(Generic[N]):
         as_fitted = prior is None and convention is None and method == "plugin"
         return self._lazily("rule", make) if is_cached and as_fitted else make()
 
-    def rule_of(self, blocks: Blocks, prior: Any = None) -> Rule:
+    def rule_for(self, blocks: DesignRows, prior: Any = None) -> Rule:
         """Return the rule for some rows, which integrates missing columns out if the rows require it."""
-        return self.in_part(self.rule(prior), blocks, prior)
+        return self.integrate_missing(self.rule(prior), blocks, prior)
 
-    def in_part(
+    def integrate_missing(
         self,
         rule: Rule,
-        blocks: Blocks,
+        blocks: DesignRows,
         prior: Any = None,
         method: str = "plugin",
         convention: str | None = None,
     ) -> Rule:
         """Return a rule that integrates missing columns out if `blocks.partial`, else `rule` unchanged."""
         if isinstance(rule, CalibratedRule):
-            return replace(rule, rule=self.in_part(rule.rule, blocks))
+            return replace(rule, rule=self.integrate_missing(rule.rule, blocks))
         if not blocks.partial or not self.spec.has_marginals(self):
             return rule
         if convention is not None:
@@ -845,38 +847,40 @@ class FittedModel(Generic[N]):
                 f'convention="{convention}" cannot be combined with missing="integrate".',
                 hint='Leave out convention=, or pass missing="drop".',
             )
-        log_prior = rules.logs_of_prior(self.prior_values(prior))
+        log_prior = rules.log_of_prior(self.prior_values(prior))
         return MarginalRule(
             rule, log_prior, partial(self.spec.marginal_rule, self.estimates, log_prior, method)
         )
 
-    def under(self, prior: Floats) -> Self:
+    def with_prior(self, prior: Floats) -> Self:
         """Return the fit with another prior (K,), which its refits keep."""
         estimates: Any = self.estimates
         return replace(self, estimates=replace(estimates, prior=prior), prior=prior, path=None, cache={})
 
-    def predicted_codes(self, blocks: Blocks, prior: Any = None, decision: Decision | None = None) -> Codes:
+    def predict_codes(self, blocks: DesignRows, prior: Any = None, decision: Decision | None = None) -> Codes:
         """Return the predicted class (n,) of each row, -1 if a value is missing."""
-        return predicted_codes(blocks, self.rule_of(blocks, prior), len(self.classes), decision or Decision())
+        return predicted_codes(
+            blocks, self.rule_for(blocks, prior), len(self.classes), decision or Decision()
+        )
 
-    def decision_values(self, blocks: Blocks) -> pd.DataFrame | pd.Series:
+    def decision_values(self, blocks: DesignRows) -> pd.DataFrame | pd.Series:
         """Return the values of `decision_function`, rows by classes; for two classes a Series."""
-        return score_frame(blocks, self.rule_of(blocks), self.classes, partial(self.spec.decision, self))
+        return score_frame(blocks, self.rule_for(blocks), self.classes, partial(self.spec.decision, self))
 
-    def labelled(self, codes: Codes, index: pd.Index) -> pd.Series:
+    def to_labels(self, codes: Codes, index: pd.Index) -> pd.Series:
         """Return codes as labels of the classes, in the dtype of the response."""
-        return labelled(codes, self.classes, index, self.design_rows.design.labels)
+        return codes_to_labels(codes, self.classes, index, self.design_rows.design.labels)
 
-    def labels_of(self, blocks: Blocks) -> pd.Series:
+    def labels_of(self, blocks: DesignRows) -> pd.Series:
         """Return the labels of the actual classes of rows."""
-        return self.labelled(blocks.codes, blocks.table.index)
+        return self.to_labels(blocks.codes, blocks.table.index)
 
-    def predicted(self, data: Any) -> pd.Series:
+    def predict_labels(self, data: Any) -> pd.Series:
         """Return the predicted labels of the rows of a table."""
         blocks = self.new_rows(data)
-        return self.labelled(self.predicted_codes(blocks), blocks.table.index)
+        return self.to_labels(self.predict_codes(blocks), blocks.table.index)
 
-    def augmented(self, blocks: Blocks, values: pd.DataFrame, name: str) -> pd.DataFrame:
+    def augment_table(self, blocks: DesignRows, values: pd.DataFrame, name: str) -> pd.DataFrame:
         """Return the table with predicted labels and values by class; DataError if it has such a column."""
         table = blocks.table
         columns = pd.Index([f".{name}.{label}" for label in values.columns])
@@ -888,11 +892,11 @@ class FittedModel(Generic[N]):
                 columns=(existing[0],),
             )
         frame = table.frame(table.names)
-        frame[".fitted"] = self.labelled(self.predicted_codes(blocks), table.index)
+        frame[".fitted"] = self.to_labels(self.predict_codes(blocks), table.index)
         return pd.concat([frame, values.set_axis(columns, axis=1)], axis=1)
 
 
-def with_rows_copied(value: T, memo: dict[int, Any]) -> T:
+def copy_with_rows(value: T, memo: dict[int, Any]) -> T:
     """Return a deep copy, with rows, of a frozen dataclass whose pickles omit rows."""
     duplicate: T = object.__new__(type(value))
     memo[id(value)] = duplicate

@@ -24,16 +24,16 @@ from typing import Any
 
 import numpy as np
 
-from discrim.core.covariance.covariance import has_root
+from discrim.core.covariance.covariance import is_positive_definite
 from discrim.core.covariance.model import CovarianceModel, FullCovariance
 from discrim.core.covariance.shrunk import ShrunkCovariance
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import Spread
+from discrim.core.moments.row_sums import ScatterType
 from discrim.core.numerics.arrays import Floats, are_flags
 from discrim.core.numerics.atomic_write import validate_output_path
 from discrim.core.rules.calibration import KINDS as CALIBRATIONS
-from discrim.core.rules.calibration import MIXING, Calibrator
-from discrim.design.blocks import without_rows
+from discrim.core.rules.calibration import MIXING_KINDS, Calibrator
+from discrim.design.design_rows import design_without_rows
 from discrim.errors import DamagedFileError, DataError, DiscrimError, FormulaError, NotSupportedError
 from discrim.formula.design import Design
 from discrim.models.base.fit import CALIBRATOR, FittedModel, ModelSpec, Selection
@@ -306,7 +306,7 @@ def _description_and_arrays(fit: FittedModel[Any]) -> tuple[dict[str, Any], dict
         "weighted": blocks.weighted,
     }
     if fit.selection is not None:
-        about["selection"] = {"kind": fit.selection.kind, "words": fit.selection.words}
+        about["selection"] = {"kind": fit.selection.target, "words": fit.selection.description}
     # Loading rescales the moments again.
     moments = getattr(estimates, "unscaled", None) or estimates.moments
     tensors = moment_buffers(moments) | {"prior": estimates.prior}
@@ -392,8 +392,13 @@ def fit_of_file(
         if prior.shape != moments.counts.shape or not (prior >= 0).all() or abs(prior.sum() - 1) > 1e-12:
             raise damaged_file_error(path, "its prior is not a probability distribution over the classes")
         kept_columns = None if keep is None else tuple(keep)
-        blocks = without_rows(
-            design, functions, weighted=weighted, keep=kept_columns, left_out=names, dropped=dropped
+        blocks = design_without_rows(
+            design,
+            functions,
+            weighted=weighted,
+            kept_columns=kept_columns,
+            dropped_terms=names,
+            n_dropped_rows=dropped,
         )
         with np.errstate(all="ignore"):
             estimates = spec.from_arrays(moments, prior, restored)
@@ -449,10 +454,10 @@ def _read_calibrator(path: Any, about: Any, tensors: dict[str, Floats], k: int) 
         raise damaged_file_error(path, f"its calibration is {_short_repr(about)}")
     calibration_type, slope, ceiling = about["kind"], *parameters
     lines = tensors.pop("calibration", np.empty(0))
-    shape = (k + 2 if calibration_type in MIXING else 2, k)
+    shape = (k + 2 if calibration_type in MIXING_KINDS else 2, k)
     if lines.shape != shape or not ceiling > 0 or not are_flags(lines[-1]) or not lines[-1].any():
         raise damaged_file_error(path, "the numbers of its calibration do not go together")
-    mixing = lines[:-2] if calibration_type in MIXING else np.eye(k)
+    mixing = lines[:-2] if calibration_type in MIXING_KINDS else np.eye(k)
     return Calibrator(calibration_type, slope, ceiling, mixing, np.where(lines[-1] > 0, lines[-2], -np.inf))
 
 
@@ -578,7 +583,7 @@ def validated_moments(
     tensors: Mapping[str, Floats],
     k: int,
     p: int,
-    required_moments: Spread,
+    required_moments: ScatterType,
     *,
     singular: bool,
     constant: bool,
@@ -638,7 +643,13 @@ def validated_moments(
 
 
 def _check_shapes(
-    path: Any, tensors: Mapping[str, Floats], k: int, p: int, required_moments: Spread, *, is_partial: bool
+    path: Any,
+    tensors: Mapping[str, Floats],
+    k: int,
+    p: int,
+    required_moments: ScatterType,
+    *,
+    is_partial: bool,
 ) -> None:
     """Raise DamagedFileError if names or shapes of arrays are not valid; see `validated_moments`.
 
@@ -760,5 +771,7 @@ def _check_definite(path: Any, matrix: Floats, *, singular: bool) -> None:
     correlation = matrix * unit * unit[:, None]
     min_eigenvalue = -1e-10 if singular else 0.0
     is_symmetric = np.isfinite(correlation).all() and not (matrix != matrix.T).any()
-    if not is_symmetric or not (has_root(correlation) or np.linalg.eigvalsh(correlation)[0] > min_eigenvalue):
+    if not is_symmetric or not (
+        is_positive_definite(correlation) or np.linalg.eigvalsh(correlation)[0] > min_eigenvalue
+    ):
         raise damaged_file_error(path, "one of its scatter matrices is not positive definite")

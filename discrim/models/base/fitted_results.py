@@ -8,7 +8,7 @@ from typing import Any, Self
 import pandas as pd
 
 from discrim.models.base.available import PublicAttributes
-from discrim.models.base.displayed import SummarizedModel
+from discrim.models.base.display import SummarizedModel
 from discrim.models.base.fit import FittedModel, ModelSpec
 
 
@@ -90,7 +90,7 @@ def needs_rows(method_name: str, hint: str = "fit formula and data") -> Any:
 
     def check(results: FittedResults) -> None:
         if not results._fit.has_rows:
-            results._fit.rows(method_name, hint)
+            results._fit.require_rows(method_name, hint)
 
     return check
 

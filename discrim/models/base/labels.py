@@ -18,7 +18,7 @@ from discrim.core.covariance.covariance import Covariance
 from discrim.core.numerics.arrays import Floats
 from discrim.data.values import LabelType
 from discrim.errors import DataError, NotSupportedError
-from discrim.models.base.reading import listed, told
+from discrim.models.base.reading import format_argument, join_labels
 
 REJECTED, UNKNOWN = "rejected", "unknown"
 """Labels of observations without a class: rejected, or too atypical of every class."""
@@ -41,7 +41,7 @@ MIN_EXPONENT, MAX_EXPONENT = -1022.0, 1024.0
 """Binary exponents of the smallest normal and the largest finite float64."""
 
 
-def distinct(word: str, names: Iterable[Any]) -> str:
+def make_unique_name(word: str, names: Iterable[Any]) -> str:
     """Return the word with underscores appended until it differs from all names."""
     existing_names = set(names)
     while word in existing_names:
@@ -49,7 +49,7 @@ def distinct(word: str, names: Iterable[Any]) -> str:
     return word
 
 
-def labelled(
+def codes_to_labels(
     codes: NDArray[np.intp], classes: pd.Index, index: pd.Index, label_type: LabelType | None = None
 ) -> pd.Series:
     """Convert predicted codes to labels in the dtype of the response.
@@ -116,8 +116,8 @@ def class_code(label: Any, classes: pd.Index) -> int:
     """Return the position of a label among the classes; raise DataError if it is not one of them."""
     if not (pd.api.types.is_scalar(label) and not pd.isna(label) and label in classes):
         raise DataError(
-            f"Unknown class {told(label)}.",
-            hint=f"The classes are {listed(classes, most=8)}.",
+            f"Unknown class {format_argument(label)}.",
+            hint=f"The classes are {join_labels(classes, max_labels=8)}.",
             classes=(label,),
         )
     return int(classes.get_indexer(pd.Index([label]))[0])
@@ -129,7 +129,7 @@ def by_class_and_term(classes: Any, terms: Any) -> pd.MultiIndex:
     return index
 
 
-def with_broom_names(table: pd.DataFrame) -> pd.DataFrame:
+def to_broom_names(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table of coefficients with the column names of R's broom and its index as columns."""
     return table.rename(columns=BROOM_NAMES).reset_index()
 
@@ -172,7 +172,8 @@ def range_note(covariances: Iterable[Covariance], scale: NDArray[np.float64], te
     if not outside.any():
         return ""
     return (
-        f"The variance of {listed(terms[outside])} is out of the range of double precision in the units of "
+        f"The variance of {join_labels(terms[outside])} is out of the range of double precision in the units "
+        "of "
         "the "
         "columns. It, or a covariance with it, is shown as infinite or zero. Use other units, for example by "
         "standardize(). Posteriors are valid in any units."

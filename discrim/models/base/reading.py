@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import Dependency, constant_columns, dependencies, near_dependencies
 from discrim.core.errors import CoreError
-from discrim.core.moments.derived_moments import in_units, within_sd
-from discrim.core.moments.moments import LIGHT, ClassMoments, asks_for_roots, gather
-from discrim.core.moments.row_sums import RowRoot, Spread
+from discrim.core.moments.derived_moments import divide_columns, within_sd
+from discrim.core.moments.moments import MIN_EXCESS_WEIGHT, ClassMoments, gather, requires_roots
+from discrim.core.moments.row_sums import LeastSquaresRoot, ScatterType
 from discrim.core.moments.sparse_rows import SparseBlock, SparseRows, gather_sparse
-from discrim.core.numerics.arrays import Floats, at_hand
+from discrim.core.numerics.arrays import Floats, available_memory
 from discrim.core.numerics.progress import Progress
-from discrim.data.values import shown
-from discrim.design.blocks import Blocks
+from discrim.data.values import format_value
+from discrim.design.design_rows import DesignRows
 from discrim.design.rows import stored_rows
 from discrim.errors import (
     CollinearError,
@@ -42,28 +42,28 @@ from discrim.errors import (
     sentence,
     warn_user,
 )
-from discrim.errors import told as told
+from discrim.errors import format_argument as format_argument
 from discrim.inference.manova import TestType
 from discrim.models.base.core_errors import public_error
 from discrim.models.base.data_range import check_data_range
 from discrim.models.registry import PROPORTIONAL_PRIOR_WORDS, Proportional
 from discrim.options import check_flag as check_flag
 from discrim.options import check_grid as check_grid
+from discrim.options import check_integer as check_integer
 from discrim.options import check_number as check_number
-from discrim.options import check_whole as check_whole
 from discrim.options import check_word as check_word
+from discrim.options import describe_range as describe_range
 from discrim.options import in_range as in_range
+from discrim.options import is_integer as is_integer
 from discrim.options import is_number as is_number
-from discrim.options import is_share as is_share
-from discrim.options import is_whole as is_whole
-from discrim.options import listed as listed
-from discrim.options import range_words as range_words
+from discrim.options import is_proportion as is_proportion
+from discrim.options import join_labels as join_labels
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def with_keyword_hints(function: Callable[P, T]) -> Callable[P, T]:
+def with_public_errors(function: Callable[P, T]) -> Callable[P, T]:
     """Decorate a verb or a method of results to raise public errors only.
 
     An error of the core becomes a public error; `named_errors` converts it earlier, with the names of columns
@@ -78,9 +78,9 @@ def with_keyword_hints(function: Callable[P, T]) -> Callable[P, T]:
             raise public_error(error) from error.__cause__
         except TypeError:
             # Imported here, because calls without a mistake do not need it.
-            from discrim.slips import refuse_keyword
+            from discrim.slips import raise_if_unknown_keyword
 
-            refuse_keyword(function, kwargs)
+            raise_if_unknown_keyword(function, kwargs)
             raise
 
     return wrapper
@@ -136,7 +136,7 @@ Divisor = Literal["moment", "mle"]
 SelectRule = Literal["min", "1se"]
 Structure = Literal["within", "total", "between"]
 
-PRIOR_SLACK = 1e-8
+MAX_PRIOR_SUM_ERROR = 1e-8
 """Largest deviation of the sum of a prior from one; the prior is divided by its sum."""
 
 NON_OPTION_ARGUMENTS = ("formula", "data", "moments", "prior", "weights", "levels", "na_action", "functions")
@@ -162,7 +162,7 @@ class UnsavedObject:
     set_params = fit
 
 
-def text_of(value: Any) -> str:
+def one_line_repr(value: Any) -> str:
     """Return the repr of an object on one line, or its class if it has only the default repr."""
     text = " ".join(repr(value).split())
     return type(value).__name__ if text.startswith("<") else text
@@ -213,7 +213,9 @@ def check_test_type(test_type: Any) -> TestType:
         or not isinstance(test_type, int | str | np.integer)
         or test_type not in TEST_TYPES
     ):
-        raise DataError(f"type={told(test_type)} is not valid.", hint="Use 1, 2 or 3 (or I, II or III).")
+        raise DataError(
+            f"type={format_argument(test_type)} is not valid.", hint="Use 1, 2 or 3 (or I, II or III)."
+        )
     return TEST_TYPES[test_type]
 
 
@@ -237,14 +239,14 @@ def option_by_class(name: str, value: Any, classes: pd.Index, check: Callable[[A
     unknown = [label for label in value if label not in classes]
     if unknown:
         raise DataError(
-            f"Unknown class {told(unknown[0])} in {name}=.",
-            hint=f"The classes are {listed(classes)}.",
+            f"Unknown class {format_argument(unknown[0])} in {name}=.",
+            hint=f"The classes are {join_labels(classes)}.",
             classes=unknown,
         )
     missing = [label for label in classes if label not in value]
     if missing:
         raise DataError(
-            f"{name}= has no value for class {told(missing[0])}.",
+            f"{name}= has no value for class {format_argument(missing[0])}.",
             hint="Pass a value for each class.",
             classes=(missing[0],),
         )
@@ -294,7 +296,7 @@ def prior_vector(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) 
     if isinstance(prior, pd.Series):
         if prior.index.has_duplicates:
             raise PriorError(
-                f"The prior names {listed(prior.index[prior.index.duplicated()])} more than once.",
+                f"The prior names {join_labels(prior.index[prior.index.duplicated()])} more than once.",
                 hint="Name each class once.",
             )
         prior = prior.to_dict()
@@ -303,14 +305,14 @@ def prior_vector(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) 
         missing = [c for c in classes if c not in prior]
         unknown = [c for c in prior if c not in class_labels]
         if missing or unknown:
-            problems = [f"missing: {listed(missing)}"] if missing else []
+            problems = [f"missing: {join_labels(missing)}"] if missing else []
             if unknown:
-                problems.append(f"unknown: {listed(unknown)}")
+                problems.append(f"unknown: {join_labels(unknown)}")
             hint = "Pass a probability for each class, and for no other."
             if {str(c) for c in missing} & {str(c) for c in unknown}:
                 hint = "Use keys of the same type as the classes, numbers or text."
             raise PriorError(
-                f"The prior does not match the classes {listed(classes)} ({'; '.join(problems)}).",
+                f"The prior does not match the classes {join_labels(classes)} ({'; '.join(problems)}).",
                 hint=hint,
                 classes=(*missing, *unknown),
             )
@@ -324,17 +326,18 @@ def prior_vector(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) 
     if values.shape != (k,):
         raise PriorError(
             f"The prior has {values.size} values for {k} classes.",
-            hint=f"Pass one value for each of {listed(classes)}.",
+            hint=f"Pass one value for each of {join_labels(classes)}.",
         )
     is_invalid = ~(values >= 0)
     if is_invalid.any():
         raise PriorError(
-            f"The prior of class {shown(classes[int(np.argmax(is_invalid))])} is {values[is_invalid][0]:g}.",
+            f"The prior of class {format_value(classes[int(np.argmax(is_invalid))])} is "
+            f"{values[is_invalid][0]:g}.",
             hint="Pass non-negative probabilities.",
             classes=(classes[int(np.argmax(is_invalid))],),
         )
     total = float(values.sum())
-    if not abs(total - 1) <= PRIOR_SLACK:
+    if not abs(total - 1) <= MAX_PRIOR_SUM_ERROR:
         raise PriorError(
             f"The prior sums to {total:.10g}, not to one.", hint="Divide it by its sum if you intend that."
         )
@@ -346,13 +349,13 @@ def read_prior(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) ->
     return prior_vector(prior, classes, counts), is_proportional(prior)
 
 
-def all_sparse_rows(blocks: Blocks) -> tuple[SparseRows, NDArray[np.bool_]] | None:
+def all_sparse_rows(blocks: DesignRows) -> tuple[SparseRows, NDArray[np.bool_]] | None:
     """Return all rows and a mask (n,) of those with a missing value; None if the columns are not sparse."""
     stored = stored_rows(blocks)
     return None if stored is None else (SparseRows(stored.base, stored.steps), stored.missing)
 
 
-def used_sparse_rows(blocks: Blocks) -> list[SparseBlock] | None:
+def used_sparse_rows(blocks: DesignRows) -> list[SparseBlock] | None:
     """Return the complete rows as a list of one block; None if the columns are not sparse."""
     all_rows = all_sparse_rows(blocks)
     if all_rows is None:
@@ -361,7 +364,7 @@ def used_sparse_rows(blocks: Blocks) -> list[SparseBlock] | None:
     is_used = (blocks.codes >= 0) & ~missing
     if blocks.weights is not None:
         is_used &= ~np.isnan(blocks.weights)
-    blocks.dropped = blocks.n_dropped(is_used)
+    blocks.dropped = blocks.count_dropped(is_used)
     if is_used.all():
         return [(rows, blocks.codes, blocks.weights)]
     weights = None if blocks.weights is None else blocks.weights[is_used]
@@ -376,14 +379,14 @@ MAX_MEAN_WEIGHT_DEVIATION = 1e-2
 
 
 def usable_rows(
-    blocks: Blocks,
-    required_moments: Spread,
+    blocks: DesignRows,
+    required_moments: ScatterType,
     na_action: NaAction,
     wrap: WrapBlocks | None = None,
     *,
     rooted: bool = True,
     keep: Sequence[int] = (),
-) -> tuple[Blocks, ClassMoments]:
+) -> tuple[DesignRows, ClassMoments]:
     """Compute the moments of the complete rows; drop empty classes and constant columns with a warning.
 
     Parameters
@@ -426,13 +429,13 @@ def usable_rows(
         _refuse_no_row(blocks)
     check_data_range(moments, blocks)
     if blocks.weighted:
-        warn_of_weights(moments, whole=blocks.rows.has_whole_weights())
-    return without_constants(*present_classes(blocks, moments), rooted=rooted, keep=keep)
+        warn_of_weights(moments, are_integers=blocks.rows.has_whole_weights())
+    return drop_constant_columns(*drop_empty_classes(blocks, moments), rooted=rooted, keep=keep)
 
 
-def without_constants(
-    blocks: Blocks, moments: ClassMoments, *, rooted: bool = True, keep: Sequence[int] = ()
-) -> tuple[Blocks, ClassMoments]:
+def drop_constant_columns(
+    blocks: DesignRows, moments: ClassMoments, *, rooted: bool = True, keep: Sequence[int] = ()
+) -> tuple[DesignRows, ClassMoments]:
     """Drop the columns that are constant over all rows, with a warning that names them.
 
     Parameters
@@ -459,7 +462,8 @@ def without_constants(
         _refuse_all(terms, "over all rows")
     is_single = len(constant) == 1
     warn_user(
-        f"Left out {listed((terms[j] for j in constant), most=20)}: constant over all rows, so that "
+        f"Left out {join_labels((terms[j] for j in constant), max_labels=20)}: constant over all rows, so "
+        "that "
         f"{'it does' if is_single else 'they do'} not separate classes.",
         DroppedColumnsWarning,
     )
@@ -468,20 +472,20 @@ def without_constants(
 
 
 def _drop_columns_at(
-    blocks: Blocks, moments: ClassMoments, dropped: Iterable[int], *, rooted: bool = True
-) -> tuple[Blocks, ClassMoments]:
+    blocks: DesignRows, moments: ClassMoments, dropped: Iterable[int], *, rooted: bool = True
+) -> tuple[DesignRows, ClassMoments]:
     """Drop columns by position. Rows with missing values only in these columns are then used."""
     dropped_positions = set(dropped)
     kept_positions = np.array(
         [j for j in range(len(blocks.terms)) if j not in dropped_positions], dtype=np.intp
     )
-    remaining_blocks = blocks.columns(kept_positions.tolist())
+    remaining_blocks = blocks.select_columns(kept_positions.tolist())
     if blocks.dropped and blocks.table.nrows:
-        return remaining_blocks, class_moments(remaining_blocks, moments.spread, rooted=rooted)
+        return remaining_blocks, class_moments(remaining_blocks, moments.scatter_type, rooted=rooted)
     return remaining_blocks, moments.columns(kept_positions)
 
 
-def _refuse_no_row(blocks: Blocks) -> NoReturn:
+def _refuse_no_row(blocks: DesignRows) -> NoReturn:
     """Raise a DataError that names the columns without any value, or all columns if each has some."""
     table = blocks.table
     columns = blocks.design.columns
@@ -489,14 +493,14 @@ def _refuse_no_row(blocks: Blocks) -> NoReturn:
     if empty_columns:
         verb = "has" if len(empty_columns) == 1 else "have"
         raise DataError(
-            f"There are no complete rows: {listed(empty_columns)} {verb} only missing values in the "
+            f"There are no complete rows: {join_labels(empty_columns)} {verb} only missing values in the "
             f"{table.nrows} rows.",
             hint="Drop these columns from the formula.",
             columns=empty_columns,
         )
     raise DataError(
         f"There are no complete rows: each of the {table.nrows} rows has a missing value in "
-        f"{listed(columns)} or in the response {blocks.design.response!r}.",
+        f"{join_labels(columns)} or in the response {blocks.design.response!r}.",
         hint="Fill in values, or drop columns from the formula.",
         columns=columns,
     )
@@ -505,20 +509,20 @@ def _refuse_no_row(blocks: Blocks) -> NoReturn:
 def _refuse_all(terms: tuple[str, ...], where: str) -> None:
     verb = "is" if len(terms) == 1 else "are"
     raise CollinearError(
-        f"There is no column to fit: {listed(terms)} {verb} constant {where}.",
+        f"There is no column to fit: {join_labels(terms)} {verb} constant {where}.",
         hint="Name other columns in the formula.",
         columns=terms,
     )
 
 
-def warn_of_weights(moments: ClassMoments | RowRoot, *, whole: bool) -> None:
+def warn_of_weights(moments: ClassMoments | LeastSquaresRoot, *, are_integers: bool) -> None:
     """Warn if weights are not frequencies, because inference uses them as such.
 
     Weights count as frequencies if they are integers, or if their mean is close to one.
     """
     total = moments.total
     rows = int(np.sum(moments.rows))
-    if whole or abs(total - rows) <= MAX_MEAN_WEIGHT_DEVIATION * rows:
+    if are_integers or abs(total - rows) <= MAX_MEAN_WEIGHT_DEVIATION * rows:
         return
     warn_user(
         f"The weights of {rows} observations sum to {total:g} and are not counts. Weights are frequencies: "
@@ -528,15 +532,15 @@ def warn_of_weights(moments: ClassMoments | RowRoot, *, whole: bool) -> None:
     )
 
 
-def present_classes(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, ClassMoments]:
+def drop_empty_classes(blocks: DesignRows, moments: ClassMoments) -> tuple[DesignRows, ClassMoments]:
     """Drop classes without rows, with a warning; raise DataError if only one class is left."""
     present = np.flatnonzero(moments.rows > 0)
     if len(present) < moments.n_classes:
         present_codes = set(present.tolist())
         empty = [label for k, label in enumerate(blocks.design.levels) if k not in present_codes]
         classes = "class" if len(empty) == 1 else "classes"
-        warn_user(f"Dropped {classes} {listed(empty)}, without complete rows.", EmptyClassWarning)
-        blocks = blocks.classes(present)
+        warn_user(f"Dropped {classes} {join_labels(empty)}, without complete rows.", EmptyClassWarning)
+        blocks = blocks.select_classes(present)
         moments = moments.classes(present)
     if moments.n_classes < 2:
         (only,) = blocks.design.levels
@@ -550,28 +554,31 @@ def present_classes(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, Clas
 
 
 def class_moments(
-    blocks: Blocks, required_moments: Spread, wrap: WrapBlocks | None = None, *, rooted: bool = True
+    blocks: DesignRows, required_moments: ScatterType, wrap: WrapBlocks | None = None, *, rooted: bool = True
 ) -> ClassMoments:
     """Compute the moments of the complete rows; see `usable_rows` for the parameters."""
     shape = {"n_classes": len(blocks.design.levels), "n_columns": len(blocks.terms)}
     sparse = used_sparse_rows(blocks) if required_moments in ("diagonal", "pooled") else None
     if sparse is not None:
         rows: Any = sparse if wrap is None else wrap(sparse)
-        moments = gather_sparse(rows, **shape, spread=required_moments)
+        moments = gather_sparse(rows, **shape, required_moments=required_moments)
         if moments is not None and not (
-            required_moments == "pooled" and asks_for_roots(moments, rooted=rooted)
+            required_moments == "pooled" and requires_roots(moments, rooted=rooted)
         ):
             return moments
     with Progress(0, "moments of the rows"):
         return gather(
-            blocks if wrap is None else wrap(blocks), **shape, spread=required_moments, rooted=rooted
+            blocks if wrap is None else wrap(blocks),
+            **shape,
+            required_moments=required_moments,
+            rooted=rooted,
         )
 
 
-def in_own_units(blocks: Blocks, moments: ClassMoments) -> tuple[Blocks, ClassMoments]:
+def standardize_within_classes(blocks: DesignRows, moments: ClassMoments) -> tuple[DesignRows, ClassMoments]:
     """Divide the columns by their standard deviations within classes."""
     unit = within_sd(moments)
-    return replace(blocks, unit=unit), in_units(moments, unit)
+    return replace(blocks, unit=unit), divide_columns(moments, unit)
 
 
 def collinear_error(
@@ -579,7 +586,7 @@ def collinear_error(
     terms: tuple[str, ...],
     where: str = "within classes",
     *,
-    instead: str = "",
+    alternative: str = "",
     separation_hint: str = "",
     can_drop: bool = False,
 ) -> CollinearError:
@@ -592,7 +599,7 @@ def collinear_error(
         Names of the columns.
     where : str
         Rows in which the columns are dependent: "within classes", "over all rows" or in one class.
-    instead : str
+    alternative : str
         Alternative to leaving the columns out of the formula, for the hint.
     separation_hint : str
         How the verb makes use of columns that vary between classes only; empty if it cannot.
@@ -605,24 +612,25 @@ def collinear_error(
     """
     options = {"collinear": "drop"} if can_drop else {}
     if can_drop:
-        instead = 'pass collinear="drop"'
+        alternative = 'pass collinear="drop"'
     descriptions = []
     for dependency in collinear_columns[:4]:
         name = repr(terms[dependency.column])
-        others = listed(terms[j] for j in dependency.on)
+        others = join_labels(terms[j] for j in dependency.predictors)
         descriptions.append(
-            f"{name} is {f'a linear combination of {others}' if dependency.on else 'constant'} {where}"
+            f"{name} is {f'a linear combination of {others}' if dependency.predictors else 'constant'} "
+            f"{where}"
         )
     more = f" (and {len(collinear_columns) - 4} more)" if len(collinear_columns) > 4 else ""
     problem = "columns are collinear" if where == "over all rows" else "covariance is singular"
-    separating = [dependency for dependency in collinear_columns if dependency.separates]
+    separating = [dependency for dependency in collinear_columns if dependency.separates_classes]
     message = f"The {problem}: {'; '.join(descriptions)}{more}."
     if where == "within classes" and separating and separation_hint:
         hint = f"{separation_sentence(separating, terms)} {separation_hint}"
     else:
         hint = (
             f"Drop {'it' if len(collinear_columns) == 1 else 'them'} from the "
-            f"formula{instead and f', or {instead}'}."
+            f"formula{alternative and f', or {alternative}'}."
         )
     columns = [terms[dependency.column] for dependency in collinear_columns]
     return CollinearError(message, hint=hint, columns=columns, options=options)
@@ -630,23 +638,23 @@ def collinear_error(
 
 def separation_note(moments: ClassMoments, terms: tuple[str, ...]) -> str:
     """Return a sentence, after a blank, on columns that vary only between classes; "" if there are none."""
-    if moments.spread in ("thin", "thin class"):
+    if moments.scatter_type in ("thin", "thin class"):
         return ""
-    collinear_columns = dependencies(moments, diagonal=moments.spread == "diagonal")
-    separating = [dependency for dependency in collinear_columns if dependency.separates]
+    collinear_columns = dependencies(moments, diagonal=moments.scatter_type == "diagonal")
+    separating = [dependency for dependency in collinear_columns if dependency.separates_classes]
     return f" {separation_sentence(separating, terms)}" if separating else ""
 
 
 def separation_sentence(collinear_columns: list[Dependency], terms: tuple[str, ...]) -> str:
     """Return the sentence that columns without variance within classes separate the classes."""
-    constant = [terms[dependency.column] for dependency in collinear_columns if not dependency.on]
+    constant = [terms[dependency.column] for dependency in collinear_columns if not dependency.predictors]
     if constant:
         differs, pronoun = ("differs", "it") if len(constant) == 1 else ("differ", "them")
-        subject = f"{listed(constant)} {differs} between classes"
+        subject = f"{join_labels(constant)} {differs} between classes"
     else:
         names = [terms[dependency.column] for dependency in collinear_columns]
         pronoun = "it" if len(names) == 1 else "them"
-        subject = f"The residual of {listed(names)} on the other columns differs between classes"
+        subject = f"The residual of {join_labels(names)} on the other columns differs between classes"
     return f"{subject}: classes that differ in {pronoun} are separated without error."
 
 
@@ -670,15 +678,17 @@ def warn_of_near_dependencies(
     if not near_collinear:
         return
     descriptions = [
-        f"{terms[dependency.column]!r} is a linear combination of {listed(terms[j] for j in dependency.on)} "
-        f"except for {dependency.left:.1e} of its standard deviation"
+        f"{terms[dependency.column]!r} is a linear combination of "
+        f"{join_labels(terms[j] for j in dependency.predictors)} "
+        f"except for {dependency.residual_ratio:.1e} of its standard deviation"
         for dependency in near_collinear[:4]
     ]
     more = f" (and {len(near_collinear) - 4} more)" if len(near_collinear) > 4 else ""
     is_single = len(near_collinear) == 1
     warn_user(
         f"Columns are nearly collinear {where}: {'; '.join(descriptions)}{more}. Their coefficients may be "
-        f"{1 / min(dependency.left for dependency in near_collinear):.0e} times the coefficients of single "
+        f"{1 / min(dependency.residual_ratio for dependency in near_collinear):.0e} times the coefficients "
+        "of single "
         f"columns and nearly cancel. Drop {'it' if is_single else 'them'} from the formula, or replace "
         f"{'it' if is_single else 'them'} by the residual, such as the difference of two columns.",
         CollinearWarning,
@@ -686,8 +696,11 @@ def warn_of_near_dependencies(
 
 
 def drop_columns(
-    blocks: Blocks, moments: ClassMoments, collinear_columns: list[Dependency], where: str = "within classes"
-) -> tuple[Blocks, ClassMoments]:
+    blocks: DesignRows,
+    moments: ClassMoments,
+    collinear_columns: list[Dependency],
+    where: str = "within classes",
+) -> tuple[DesignRows, ClassMoments]:
     """Drop the dependent columns, with a warning that names them.
 
     Parameters
@@ -703,7 +716,7 @@ def drop_columns(
     terms = blocks.terms
     if len(dropped) == len(terms):
         _refuse_all(terms, where)
-    separating = [dependency for dependency in collinear_columns if dependency.separates]
+    separating = [dependency for dependency in collinear_columns if dependency.separates_classes]
     separation_text = ""
     if where == "within classes" and separating:
         separation_text = (
@@ -712,7 +725,8 @@ def drop_columns(
             "covariance=discrim.covariance.Shrunk(1e-6)."
         )
     warn_user(
-        f"Dropped {listed((terms[j] for j in sorted(dropped)), most=20)}: constant or a linear combination "
+        f"Dropped {join_labels((terms[j] for j in sorted(dropped)), max_labels=20)}: constant or a linear "
+        "combination "
         f"of other columns {where}.{separation_text}",
         DroppedColumnsWarning,
     )
@@ -720,7 +734,7 @@ def drop_columns(
     return _drop_columns_at(replace(blocks, collinear=left_out), moments, dropped)
 
 
-def without_constants_if_wide(blocks: Blocks) -> Blocks:
+def drop_constant_columns_if_wide(blocks: DesignRows) -> DesignRows:
     """Drop constant columns if there are too few rows for the columns.
 
     For checks of the number of columns before the rows are read.
@@ -730,10 +744,10 @@ def without_constants_if_wide(blocks: Blocks) -> Blocks:
     if not n_rows or n_rows - len(blocks.design.levels) >= p:
         return blocks
     moments = class_moments(blocks, "diagonal")
-    return without_constants(blocks, moments)[0] if moments.total else blocks
+    return drop_constant_columns(blocks, moments)[0] if moments.total else blocks
 
 
-def is_wide(blocks: Blocks) -> bool:
+def is_wide(blocks: DesignRows) -> bool:
     """Return whether there are fewer rows than columns."""
     return blocks.n_labelled < len(blocks.terms)
 
@@ -748,7 +762,7 @@ def few_rows_hint(rows: int) -> str:
     )
 
 
-def refuse_few_rows(blocks: Blocks, hint: str | None = None) -> None:
+def refuse_few_rows(blocks: DesignRows, hint: str | None = None) -> None:
     """Raise a CollinearError, before any product is formed, if a pooled covariance has too few rows.
 
     Parameters
@@ -764,7 +778,7 @@ def refuse_few_rows(blocks: Blocks, hint: str | None = None) -> None:
         _refuse_wide(n_rows, k, blocks.terms, hint)
 
 
-def refuse_no_freedom(
+def refuse_too_few_df(
     moments: ClassMoments, terms: tuple[str, ...], *, diagonal: bool, hint: str | None = None
 ) -> None:
     """Raise an error if the rows have too few degrees of freedom within classes.
@@ -785,7 +799,7 @@ def refuse_no_freedom(
         _refuse_wide(rows, k, terms, hint)
 
 
-def refuse_no_spread(moments: ClassMoments) -> None:
+def refuse_no_within_variance(moments: ClassMoments) -> None:
     """Raise an error if the total weight does not exceed the number of classes."""
     if moments.total <= moments.n_classes:
         raise CollinearError(
@@ -804,7 +818,7 @@ def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...], hint: str | 
         )
     raise CollinearError(
         f"{rows} observations in {n_classes} classes leave {rows - n_classes} degrees of freedom within "
-        f"classes, which are too few for the covariance of {len(terms)} columns ({listed(terms)}).",
+        f"classes, which are too few for the covariance of {len(terms)} columns ({join_labels(terms)}).",
         hint=sentence(few_rows_hint(rows) if hint is None else hint),
         options={"covariance": "shrunk"},
         columns=terms,
@@ -826,11 +840,11 @@ def refuse_little_weight(
     method_name : str
         Name of the method in the message.
     """
-    light_classes = np.flatnonzero(counts <= min_weight * (1 + LIGHT))
+    light_classes = np.flatnonzero(counts <= min_weight * (1 + MIN_EXCESS_WEIGHT))
     if len(light_classes):
         raise NotSupportedError(
             f"{method_name} requires more than {min_weight} observations, or sums of weights, in each class. "
-            f"Class {shown(classes[light_classes[0]])} has {counts[light_classes[0]]:g}.",
+            f"Class {format_value(classes[light_classes[0]])} has {counts[light_classes[0]]:g}.",
             hint="Use fewer columns, merge the class with another one, or pass frequency weights.",
             classes=(classes[light_classes[0]],),
         )
@@ -838,7 +852,7 @@ def refuse_little_weight(
 
 def refuse_light_weights(weight: float, n_means: int, subject: str = "The observations") -> None:
     """Raise an error if the sum of the weights does not exceed the number of estimated means."""
-    if weight <= n_means * (1 + LIGHT):
+    if weight <= n_means * (1 + MIN_EXCESS_WEIGHT):
         raise DataError(
             f"{subject} have weights that sum to {weight:g}. A covariance is divided by this sum minus "
             f"{n_means}.",
@@ -849,7 +863,7 @@ def refuse_light_weights(weight: float, n_means: int, subject: str = "The observ
         )
 
 
-def refuse_large(blocks: Blocks, reason: str, times: float = 0.0) -> None:
+def refuse_large(blocks: DesignRows, reason: str, n_repeated_rows: float = 0.0) -> None:
     """Raise NotSupportedError if three copies of the rows exceed the memory.
 
     Parameters
@@ -857,13 +871,13 @@ def refuse_large(blocks: Blocks, reason: str, times: float = 0.0) -> None:
     blocks : Blocks
     reason : str
         Reason that the rows are in memory, the beginning of a sentence.
-    times : float
+    n_repeated_rows : float
         Number of rows if they are repeated by their weights.
     """
-    rows = max(blocks.table.nrows, times)
+    rows = max(blocks.table.nrows, n_repeated_rows)
     columns = len(blocks.terms)
     required_bytes = 3 * 8 * rows * columns
-    available_bytes = at_hand()
+    available_bytes = available_memory()
     if required_bytes > available_bytes:
         raise NotSupportedError(
             f"{reason} in memory: {rows:,.0f} rows of {columns:,} columns require "
@@ -877,7 +891,7 @@ def refuse_large(blocks: Blocks, reason: str, times: float = 0.0) -> None:
 
 
 def warn_of_tied_axes(
-    option: str, count: int, tie: tuple[int, int] | None, *, owner: str = "", most: int | None = None
+    option: str, count: int, tie: tuple[int, int] | None, *, owner: str = "", max_axes: int | None = None
 ) -> None:
     """Warn that the axes that are kept are arbitrary, if there is a tie.
 
@@ -891,14 +905,14 @@ def warn_of_tied_axes(
         Numbers of the first and the last of the axes whose eigenvalues are equal, from `tied_axes`.
     owner : str
         Owner of the axes, such as "class 'a'".
-    most : int, optional
+    max_axes : int, optional
         Largest number that the option may have.
     """
     if tie is None:
         return
     first, last = tie
     where = f" of {owner}" if owner else ""
-    untied_counts = [first - 1] * (first > 1) + [last] * (most is None or last <= most)
+    untied_counts = [first - 1] * (first > 1) + [last] * (max_axes is None or last <= max_axes)
     hint = f"Choose {' or '.join(f'{option}={other}' for other in untied_counts)}." if untied_counts else ""
     warn_user(
         f"{option}={count} keeps axis {count}{where} and drops axis {count + 1}, but axes {first} to "

@@ -19,20 +19,26 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.moments.moments import ClassMoments, asks_for_roots, gather_parts, merged, on_one_scale
-from discrim.core.moments.row_sums import Spread, refuse_wide
+from discrim.core.moments.moments import (
+    ClassMoments,
+    gather_parts,
+    merge_rescaled,
+    requires_roots,
+    rescale_to_common,
+)
+from discrim.core.moments.row_sums import ScatterType, refuse_wide
 from discrim.core.moments.sparse_rows import gather_sparse
 from discrim.core.numerics.arrays import Codes
 from discrim.covariance import COVARIANCES, Regularized
-from discrim.design.blocks import Blocks
+from discrim.design.design_rows import DesignRows
 from discrim.errors import DiscrimError, NotSupportedError, sentence
-from discrim.inference.error_rates import as_good, rates_along
+from discrim.inference.error_rates import error_rates_of_rules, near_minimum_mask
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.reading import (
     NON_OPTION_ARGUMENTS,
     UnsavedObject,
     copy_option,
-    text_of,
+    one_line_repr,
     used_sparse_rows,
     verb_options,
 )
@@ -50,7 +56,7 @@ MAX_NESTING_DEPTH = 4
 DamagedErrorFactory = Callable[[str], Exception]
 
 
-def verb_of(results: Any) -> str:
+def verb_name(results: Any) -> str:
     """Return the name of the verb of a fit; raise NotSupportedError if it is not a fitted classifier."""
     fit = getattr(results, "_fit", None)
     if not isinstance(fit, FittedModel) or type(results) is not fit.spec.results_class:
@@ -61,13 +67,13 @@ def verb_of(results: Any) -> str:
     return fit.spec.verb
 
 
-def options_of(results: Any, *, anew: bool = False) -> dict[str, Any]:
+def refit_options(results: Any, *, rechoose: bool = False) -> dict[str, Any]:
     """Return the keywords with which the verb repeats a fit to the same rows, apart from weights.
 
     Parameters
     ----------
     results : ClassifierResults
-    anew : bool
+    rechoose : bool
         Whether parameters that the rows chose, such as a threshold or k, are chosen again. By default their
         values are fixed and the options of the choice are omitted.
 
@@ -77,8 +83,10 @@ def options_of(results: Any, *, anew: bool = False) -> dict[str, Any]:
     """
     fit = results._fit
     spec = fit.spec
-    options = {name: value for name, value in fit.options.items() if anew or name not in spec.search_options}
-    for name, number in () if anew else spec.chosen_options.items():
+    options = {
+        name: value for name, value in fit.options.items() if rechoose or name not in spec.search_options
+    }
+    for name, number in () if rechoose else spec.chosen_options.items():
         options[name] = _option_with_chosen(options[name], getattr(fit.estimates, number), fit.classes)
     if "prior" in argument_defaults(BY_MODEL[spec.name]):
         prior = "equal" if len(set(fit.prior.tolist())) == 1 else results.prior.to_dict()
@@ -146,7 +154,7 @@ def as_json(value: Any) -> Any:
     if isinstance(value, Specification):
         parameters = {name: as_json(item) for name, item in verb_options(value.parameters()).items()}
         return {"specification": _name_of(type(value)), "parameters": parameters}
-    return {"text": text_of(value)}
+    return {"text": one_line_repr(value)}
 
 
 def _name_of(specification_class: type[Specification]) -> str:
@@ -252,8 +260,8 @@ def _is_item(pair: Any) -> bool:
     return isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str | int | float | None)
 
 
-def moment_folds(
-    blocks: Blocks, fold_ids: Codes, folds: int, required_moments: Spread, *, rooted: bool = True
+def moments_outside_folds(
+    blocks: DesignRows, fold_ids: Codes, folds: int, required_moments: ScatterType, *, rooted: bool = True
 ) -> list[ClassMoments]:
     """Compute the moments of the rows outside each fold in one pass.
 
@@ -282,12 +290,12 @@ def moment_folds(
     )
     if fold_moments is None:
         shape = {"n_parts": folds, "n_classes": n_classes, "n_columns": len(blocks.terms)}
-        fold_moments = gather_parts(recoded_blocks, **shape, spread=required_moments, rooted=rooted)
+        fold_moments = gather_parts(recoded_blocks, **shape, required_moments=required_moments, rooted=rooted)
     # Cumulative moments of the folds before and after each fold need 2 F merges instead of F^2. Extreme
     # values in a fold determine the scale of the folds that it is merged with only.
-    on_same_scale = all(a is b for a, b in zip(fold_moments, on_one_scale(fold_moments), strict=True))
+    on_same_scale = all(a is b for a, b in zip(fold_moments, rescale_to_common(fold_moments), strict=True))
     merge_two: Callable[[ClassMoments, ClassMoments], ClassMoments] = (
-        ClassMoments.merge if on_same_scale else merged
+        ClassMoments.merge if on_same_scale else merge_rescaled
     )
     before = list(accumulate(fold_moments[:-1], merge_two))
     after = list(accumulate(fold_moments[:0:-1], lambda later, fold_part: merge_two(fold_part, later)))
@@ -295,7 +303,7 @@ def moment_folds(
 
 
 def _fold_moments_of_sparse_rows(
-    blocks: Blocks, folds: int, n_classes: int, required_moments: Spread, *, rooted: bool
+    blocks: DesignRows, folds: int, n_classes: int, required_moments: ScatterType, *, rooted: bool
 ) -> list[ClassMoments] | None:
     """Compute the moments of each fold of sparse rows.
 
@@ -328,9 +336,9 @@ def _fold_moments_of_sparse_rows(
             None if weights is None else weights[fold_rows],
         )
         moments = gather_sparse(
-            [fold_block], n_classes=n_classes, n_columns=len(blocks.terms), spread=required_moments
+            [fold_block], n_classes=n_classes, n_columns=len(blocks.terms), required_moments=required_moments
         )
-        if moments is None or (required_moments == "pooled" and asks_for_roots(moments, rooted=rooted)):
+        if moments is None or (required_moments == "pooled" and requires_roots(moments, rooted=rooted)):
             return None
         fold_moments.append(moments)
     return fold_moments
@@ -356,16 +364,16 @@ def error_path(
         Columns `name`, `error` and `se`.
     """
     path = pd.DataFrame({name: candidates})
-    path["error"], path["se"] = rates_along(wrong, rows, prior, sampled=sampled)
+    path["error"], path["se"] = error_rates_of_rules(wrong, rows, prior, sampled=sampled)
     return path
 
 
-def largest_as_good(path: pd.DataFrame) -> Any:
+def largest_acceptable(path: pd.DataFrame) -> Any:
     """Return the largest candidate, and thus the simplest model, with an error as good as the smallest."""
-    return path.iloc[:, 0].to_numpy()[as_good(path["error"].to_numpy())].max().item()
+    return path.iloc[:, 0].to_numpy()[near_minimum_mask(path["error"].to_numpy())].max().item()
 
 
-def held_path(fit: FittedModel[Any], reason: str, hint: str, parameter: str = "") -> pd.DataFrame:
+def stored_path(fit: FittedModel[Any], reason: str, hint: str, parameter: str = "") -> pd.DataFrame:
     """Return the errors of a choice that a fit stores.
 
     Parameters

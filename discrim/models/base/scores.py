@@ -12,17 +12,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.moments.sparse_rows import SparseRows
-from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
+from discrim.core.numerics.arrays import Codes, Floats, check_memory
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules import rules
 from discrim.core.rules.gaussian import MarginalRule
 from discrim.core.rules.rules import IndependentRule, LinearRule, Rule
-from discrim.data.values import shown
-from discrim.design.blocks import Blocks
+from discrim.data.values import format_value
+from discrim.design.design_rows import DesignRows
 from discrim.errors import DataError, MissingPredictionWarning, warn_user
 from discrim.models.base.core_errors import named_errors
 from discrim.models.base.data_range import score_limit
-from discrim.models.base.reading import all_sparse_rows, listed
+from discrim.models.base.reading import all_sparse_rows, join_labels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +68,8 @@ def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
         for axis, axis_name in ((costs.index, "rows"), (costs.columns, "columns")):
             if len(axis) != k or set(axis) != set(classes):
                 raise DataError(
-                    f"The {axis_name} of costs are {listed(axis)}, and the classes are {listed(classes)}.",
+                    f"The {axis_name} of costs are {join_labels(axis)}, and the classes are "
+                    f"{join_labels(classes)}.",
                     hint="Use the classes as labels of rows and columns.",
                     classes=set(classes) ^ set(axis),
                 )
@@ -88,7 +89,8 @@ def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
     if is_invalid.any():
         i, j = np.argwhere(is_invalid)[0]
         raise DataError(
-            f"The cost of predicting {shown(classes[j])} for class {shown(classes[i])} is {values[i, j]:g}.",
+            f"The cost of predicting {format_value(classes[j])} for class {format_value(classes[i])} is "
+            f"{values[i, j]:g}.",
             hint="Pass non-negative finite costs.",
             classes=(classes[i], classes[j]),
         )
@@ -97,7 +99,7 @@ def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
     return values
 
 
-def scored(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, Floats]]:
+def score_chunks(blocks: DesignRows, rule: Rule, n_classes: int) -> Iterator[tuple[slice, Floats]]:
     """Iterate over the scores of all rows, in chunks that fit the cache; warn of impossible rows.
 
     Parameters
@@ -126,12 +128,12 @@ def scored(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, 
         warn_of_impossible_rows(len(impossible), blocks.table.label(impossible[0]))
 
 
-def _score_chunks(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[slice, Floats]]:
+def _score_chunks(blocks: DesignRows, rule: Rule, n_classes: int) -> Iterator[tuple[slice, Floats]]:
     """Iterate over slices and scores (m, K) of all rows, in sparse form if the rule supports it."""
     complete = rule.rule if isinstance(rule, MarginalRule) else rule
-    sparse_rows = all_sparse_rows(blocks) if rules.takes_stored(complete) else None
+    sparse_rows = all_sparse_rows(blocks) if rules.accepts_sparse_rows(complete) else None
     if sparse_rows is None or (blocks.partial and sparse_rows[1].any()):
-        for row_slice, x, missing in blocks.every_row(checked=not isinstance(rule, LinearRule)):
+        for row_slice, x, missing in blocks.iter_all_rows(checked=not isinstance(rule, LinearRule)):
             yield from score_block(blocks, rule, n_classes, row_slice, x, missing)
         return
     rows, missing = sparse_rows
@@ -140,13 +142,18 @@ def _score_chunks(blocks: Blocks, rule: Rule, n_classes: int) -> Iterator[tuple[
         row_slice = slice(start, min(start + chunk_size, len(rows)))
         chunk = rows.rows(row_slice)
         is_missing = missing[row_slice]
-        scores = rules.stored_scores(complete, chunk)
+        scores = rules.sparse_scores(complete, chunk)
         scores[is_missing] = np.nan
         yield row_slice, scores
 
 
 def score_block(
-    blocks: Blocks, rule: Rule, n_classes: int, row_slice: slice, x: Floats, missing: NDArray[np.bool_] | None
+    blocks: DesignRows,
+    rule: Rule,
+    n_classes: int,
+    row_slice: slice,
+    x: Floats,
+    missing: NDArray[np.bool_] | None,
 ) -> Iterator[tuple[slice, Floats]]:
     """Iterate over slices and scores (m, K) of the rows of one block, in chunks that fit the cache.
 
@@ -173,7 +180,7 @@ def score_block(
         with np.errstate(over="ignore", invalid="ignore"), named_errors(blocks.terms, blocks.design.levels):
             scores = rule.scores(x[start:stop])
         if limit is not None and not -limit < scores.min(initial=0.0) <= scores.max(initial=0.0) < limit:
-            missing = blocks.missing(x, row_slice.start)
+            missing = blocks.missing_mask(x, row_slice.start)
         if missing is not None and not blocks.partial:
             scores[missing[start:stop]] = np.nan
         yield slice(row_slice.start + start, row_slice.start + stop), scores
@@ -190,7 +197,7 @@ def warn_of_impossible_rows(count: int, first: Any) -> None:
     )
 
 
-def predicted_codes(blocks: Blocks, rule: Rule, n_classes: int, decision: Decision) -> Codes:
+def predicted_codes(blocks: DesignRows, rule: Rule, n_classes: int, decision: Decision) -> Codes:
     """Predict the class of each row of the table.
 
     Parameters
@@ -206,18 +213,20 @@ def predicted_codes(blocks: Blocks, rule: Rule, n_classes: int, decision: Decisi
         -1 if a value is missing.
     """
     task = partial(_predicted_codes_of_chunk, rule=rule, n_classes=n_classes, decision=decision)
-    return blocks.rows.per_row(blocks, task)
+    return blocks.rows.map_rows(blocks, task)
 
 
-def _predicted_codes_of_chunk(blocks: Blocks, rule: Rule, n_classes: int, decision: Decision) -> Codes:
+def _predicted_codes_of_chunk(blocks: DesignRows, rule: Rule, n_classes: int, decision: Decision) -> Codes:
     """Return the predicted classes of the rows of a chunk."""
     codes = np.empty(blocks.table.nrows, dtype=np.intp)
-    for row_slice, scores in scored(blocks, rule, n_classes):
+    for row_slice, scores in score_chunks(blocks, rule, n_classes):
         codes[row_slice] = decision.codes(scores)
     return codes
 
 
-def finished_scores(blocks: Blocks, rule: Rule, n_classes: int, finish: Callable[[Floats], Floats]) -> Floats:
+def transformed_scores(
+    blocks: DesignRows, rule: Rule, n_classes: int, finish: Callable[[Floats], Floats]
+) -> Floats:
     """Apply a function such as `posteriors` to the scores of all rows.
 
     Parameters
@@ -233,13 +242,13 @@ def finished_scores(blocks: Blocks, rule: Rule, n_classes: int, finish: Callable
     (n, K) float
     """
     shape = (blocks.table.nrows, n_classes)
-    refuse_beyond_memory(
+    check_memory(
         1.0 * shape[0] * shape[1],
         f"A column for each of {shape[1]:,} classes and {shape[0]:,} rows",
         "Pass fewer rows at a time, or compute labels only, with predict()",
     )
-    out = np.empty(shape, order="C" if shape[1] > rules.MANY_CLASSES else "F")
-    for row_slice, scores in scored(blocks, rule, n_classes):
+    out = np.empty(shape, order="C" if shape[1] > rules.MIN_CLASSES_FOR_PANELS else "F")
+    for row_slice, scores in score_chunks(blocks, rule, n_classes):
         if finish is rules.posteriors:
             rules.posteriors(scores, out=out[row_slice])
         else:
@@ -248,7 +257,7 @@ def finished_scores(blocks: Blocks, rule: Rule, n_classes: int, finish: Callable
 
 
 def posterior_frame(
-    blocks: Blocks, rule: Rule, classes: pd.Index, finish: Callable[[Floats], Floats]
+    blocks: DesignRows, rule: Rule, classes: pd.Index, finish: Callable[[Floats], Floats]
 ) -> pd.DataFrame:
     """Return a DataFrame of a function of the scores of all rows, such as `posteriors`.
 
@@ -264,11 +273,13 @@ def posterior_frame(
     -------
     DataFrame (n, K)
     """
-    values = finished_scores(blocks, rule, len(classes), finish)
+    values = transformed_scores(blocks, rule, len(classes), finish)
     return pd.DataFrame(values, index=blocks.table.index, columns=classes, copy=False)
 
 
-def frame_of_rows(blocks: Blocks, transform: Callable[[Floats], Floats], columns: pd.Index) -> pd.DataFrame:
+def transformed_rows(
+    blocks: DesignRows, transform: Callable[[Floats], Floats], columns: pd.Index
+) -> pd.DataFrame:
     """Apply a function of rows (m, p) to all rows of the table.
 
     Parameters
@@ -284,13 +295,13 @@ def frame_of_rows(blocks: Blocks, transform: Callable[[Floats], Floats], columns
     DataFrame (n, q)
     """
     out = np.empty((blocks.table.nrows, len(columns)))
-    for row_slice, x, _ in blocks.every_row():
+    for row_slice, x, _ in blocks.iter_all_rows():
         out[row_slice] = transform(x)
     return pd.DataFrame(out, index=blocks.table.index, columns=columns)
 
 
 def score_frame(
-    blocks: Blocks, rule: Rule, classes: pd.Index, finish: Callable[[Floats], Floats]
+    blocks: DesignRows, rule: Rule, classes: pd.Index, finish: Callable[[Floats], Floats]
 ) -> pd.DataFrame | pd.Series:
     """Apply a function to the scores of all rows; for two classes return the difference of the columns.
 
@@ -310,7 +321,7 @@ def score_frame(
     if len(classes) > 2:
         return posterior_frame(blocks, rule, classes, finish)
     out = np.empty(blocks.table.nrows)
-    for row_slice, scores in scored(blocks, rule, 2):
+    for row_slice, scores in score_chunks(blocks, rule, 2):
         values = finish(scores)
         # Minus infinity in both: the row is impossible, and its log odds are missing.
         with np.errstate(invalid="ignore"):
@@ -322,14 +333,14 @@ UsedSparseRows = tuple[Codes, SparseRows, Codes, Floats | None]
 """Positions in the table, x (m, p), codes (m,), and weights (m,) or None, of m used rows."""
 
 
-def used_sparse_chunks(blocks: Blocks) -> Iterator[UsedSparseRows] | None:
+def used_sparse_chunks(blocks: DesignRows) -> Iterator[UsedSparseRows] | None:
     """Iterate over the rows that a fit uses, as `used_rows` does; None if the columns are not sparse."""
     sparse_rows = all_sparse_rows(blocks)
     return None if sparse_rows is None else _used_sparse_chunks(blocks, *sparse_rows)
 
 
 def _used_sparse_chunks(
-    blocks: Blocks, rows: SparseRows, missing: NDArray[np.bool_]
+    blocks: DesignRows, rows: SparseRows, missing: NDArray[np.bool_]
 ) -> Iterator[UsedSparseRows]:
     """Iterate over the used rows in chunks; `missing` (n,) marks rows with a missing value."""
     used = (blocks.codes >= 0) & ~missing

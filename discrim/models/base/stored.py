@@ -25,7 +25,7 @@ from discrim.core.covariance.covariance import Covariance
 from discrim.core.covariance.kinds import COVARIANCE_MODELS
 from discrim.core.covariance.model import CovarianceModel, Sphere, StandardSphere
 from discrim.core.errors import InvalidStateError
-from discrim.core.numerics.arrays import Floats, are_flags, are_whole
+from discrim.core.numerics.arrays import Floats, are_flags, are_integers
 
 COMMON_PARAMETERS = ("moments", "prior")
 """Parameters of every constructor that a file stores for all models alike."""
@@ -253,7 +253,7 @@ class _Reader:
         if node is not ARRAY_NODE or path not in self.arrays:
             raise InvalidStateError(f"its array {path!r} is missing")
         array = self.arrays.pop(path)
-        if np.issubdtype(dtype, np.integer) and not are_whole(array, -(2.0**53)):
+        if np.issubdtype(dtype, np.integer) and not are_integers(array, -(2.0**53)):
             raise InvalidStateError(f"its array {path!r} has values that are not integers")
         if dtype is np.bool_ and not are_flags(array):
             raise InvalidStateError(f"its array {path!r} has values other than zero and one")

@@ -15,10 +15,10 @@ from discrim.core.covariance.model import CovarianceModel
 from discrim.core.covariance.projected import (
     Scores,
     SubspaceCovariance,
-    missed_by_number,
-    numbers_tried,
-    refuse_anew,
-    scores_by_number,
+    candidate_axis_counts,
+    misclassified_by_count,
+    relearning_too_slow,
+    scores_by_axis_count,
 )
 from discrim.core.covariance.sliced import SlicedAxes
 from discrim.core.covariance.total_axes import TotalAxes
@@ -26,21 +26,21 @@ from discrim.core.errors import NoEstimateError, SingularEstimateError
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, Mask
 from discrim.core.numerics.progress import Progress
-from discrim.core.rules.rules import logs_of_prior
-from discrim.design.blocks import Blocks
+from discrim.core.rules.rules import log_of_prior
+from discrim.design.design_rows import DesignRows
 from discrim.design.levels import indicator_design
 from discrim.design.rows import used_codes, used_rows
 from discrim.errors import CollinearError
-from discrim.inference.error_rates import as_good
+from discrim.inference.error_rates import near_minimum_mask
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
-from discrim.models.base.displayed import displayed
+from discrim.models.base.display import with_display_formats
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.fitted_results import FitComponent
-from discrim.models.base.refits import error_path, held_path
+from discrim.models.base.refits import error_path, stored_path
 from discrim.models.discriminant.covariance_models import describe
 from discrim.models.evaluation import validation
-from discrim.models.evaluation.tuning import TuningFolds, judged_rows, refuse_lone_classes
+from discrim.models.evaluation.tuning import TuningFolds, iterate_test_rows, refuse_single_row_classes
 from discrim.models.moments.sample import NeedsRows
 
 
@@ -68,11 +68,11 @@ def refuse_collinear_total(
         return
     n_rows = int(moments.rows.sum())
     p = moments.n_columns
-    if n_rows <= p or moments.spread != "class":
+    if n_rows <= p or moments.scatter_type != "class":
         raise SingularEstimateError("singular_total", n_rows=n_rows, n_columns=p)
     if collinear := dependencies(moments.as_one(), 0):
         instead = "pass components= for principal axes"
-        raise reading.collinear_error(collinear, terms, "over all rows", instead=instead)
+        raise reading.collinear_error(collinear, terms, "over all rows", alternative=instead)
 
 
 def reason_to_need_rows(components: object) -> NeedsRows:
@@ -107,7 +107,7 @@ class AxesChoice:
     """
 
     covariance_model: SubspaceCovariance
-    blocks: Blocks
+    blocks: DesignRows
     moments: ClassMoments
     divisors: Callable[[ClassMoments], Floats]
     prior: Floats
@@ -124,7 +124,7 @@ class AxesChoice:
         return (
             np.arange(1, max_axes + 1)
             if self.covariance_model.inner.traits.is_full
-            else numbers_tried(max_axes)
+            else candidate_axis_counts(max_axes)
         )
 
     def max_n_axes(self, moments: ClassMoments, rank: int, n_left_out: int = 0) -> int:
@@ -171,15 +171,15 @@ class AxesChoice:
         """
         y, codes, weights = rows
         divisors = self.divisors(moments)
-        log_prior = logs_of_prior(self.prior)
+        log_prior = log_of_prior(self.prior)
         misclassified = np.zeros((len(candidates), len(log_prior)))
         chunk_size = max(MAX_CHUNK_SCORES // (len(candidates) * len(log_prior)), 1024)
         for start in range(0, len(y), chunk_size):
             chunk = slice(start, start + chunk_size)
-            class_scores = scores_by_number(
+            class_scores = scores_by_axis_count(
                 self.covariance_model, scores.moments, divisors, log_prior, y[chunk], candidates
             )
-            misclassified += missed_by_number(
+            misclassified += misclassified_by_count(
                 class_scores, codes[chunk], None if weights is None else weights[chunk]
             )
         return misclassified
@@ -203,12 +203,12 @@ def choose_axes(choice: AxesChoice, *, sampled: bool) -> tuple[SubspaceCovarianc
     DataFrame
         components, error, se, and share, which is the share of the variance along the axes.
     """
-    refuse_lone_classes(choice.moments, choice.blocks.design.levels, "components=")
+    refuse_single_row_classes(choice.moments, choice.blocks.design.levels, "components=")
     spectrum = choice.covariance_model.spectrum(choice.moments)
-    count_errors = _errors_by_leave_one_out if choice.covariance_model.wanted == "loo" else _errors_by_folds
+    count_errors = _errors_by_leave_one_out if choice.covariance_model.options == "loo" else _errors_by_folds
     candidates, misclassified, class_counts = count_errors(choice, spectrum)
     path = error_path("components", candidates, misclassified, class_counts, choice.prior, sampled=sampled)
-    path["share"] = np.cumsum(spectrum.lengths)[candidates - 1]
+    path["share"] = np.cumsum(spectrum.eigenvalues)[candidates - 1]
     errors = path["error"].to_numpy()
     if np.isnan(errors).all():
         raise CollinearError(
@@ -217,7 +217,7 @@ def choose_axes(choice: AxesChoice, *, sampled: bool) -> tuple[SubspaceCovarianc
             hint='Pass components= as a number, or covariance="shrunk".',
             options={"covariance": "shrunk"},
         )
-    return choice.covariance_model.with_count(int(candidates[as_good(errors)].min())), path
+    return choice.covariance_model.with_count(int(candidates[near_minimum_mask(errors)].min())), path
 
 
 def _errors_by_folds(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Floats, Floats]:
@@ -242,16 +242,16 @@ def _errors_by_folds(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Fl
     k = choice.moments.n_classes
     n_used = int((used_codes(blocks) >= 0).sum())
     folds = TuningFolds.read(min(N_FOLDS, n_used), SEED, blocks)
-    fold_moments, test_frequencies = folds.training_moments(blocks, choice.moments.spread, rooted=False)
+    fold_moments, test_frequencies = folds.training_moments(blocks, choice.moments.scatter_type, rooted=False)
     train_axes = [(moments, choice.covariance_model.spectrum(moments)) for moments in fold_moments]
-    max_axes = min(choice.max_n_axes(moments, len(axes.lengths)) for moments, axes in train_axes)
+    max_axes = min(choice.max_n_axes(moments, len(axes.eigenvalues)) for moments, axes in train_axes)
     candidates = choice.candidate_numbers(max_axes)
-    scores = [Scores.of(moments, axes, max_axes) for moments, axes in train_axes]
+    scores = [Scores.from_spectrum(moments, axes, max_axes) for moments, axes in train_axes]
     misclassified = np.zeros((len(candidates), k))
     class_counts = np.zeros(k)
     with Progress(blocks.table.nrows * folds.count, "choice of components") as progress:
-        for fold, x, codes, test_weights in judged_rows(blocks, test_frequencies, progress):
-            test_rows = scores[fold].of_rows(x), codes, test_weights
+        for fold, x, codes, test_weights in iterate_test_rows(blocks, test_frequencies, progress):
+            test_rows = scores[fold].transform(x), codes, test_weights
             misclassified += choice.count_misclassified(
                 scores[fold], train_axes[fold][0], test_rows, candidates
             )
@@ -278,19 +278,19 @@ def _errors_by_leave_one_out(choice: AxesChoice, spectrum: TotalAxes) -> tuple[C
         Weights of the rows.
     """
     moments = choice.moments
-    rank = len(spectrum.lengths)
-    if not choice.covariance_model.learns_anew(moments, rank):
-        raise refuse_anew('components="loo"', moments)
+    rank = len(spectrum.eigenvalues)
+    if not choice.covariance_model.relearns_axes(moments, rank):
+        raise relearning_too_slow('components="loo"', moments)
     max_axes = choice.max_n_axes(moments, min(rank, int(moments.rows.sum()) - 2), n_left_out=1)
     candidates = choice.candidate_numbers(max_axes)
-    left_out_axes = choice.covariance_model.without(moments, spectrum)
+    left_out_axes = choice.covariance_model.leave_one_out_axes(moments, spectrum)
     covariance_model = choice.covariance_model
-    log_prior = logs_of_prior(choice.prior)
+    log_prior = log_of_prior(choice.prior)
     divisors = choice.divisors(moments)
     misclassified = np.zeros((len(candidates), moments.n_classes))
     for rows, x, codes, weights in used_rows(choice.blocks):
         row_weights = np.ones(len(codes)) if weights is None else weights
-        positions = validation.positions_of(rows).tolist()
+        positions = validation.row_positions(rows).tolist()
         for i, row in enumerate(left_out_axes.rows(x, codes, weights)):
             class_scores = np.full((len(candidates), 1, len(log_prior)), np.nan)
             feasible = candidates[: 0 if row is None else int((candidates <= row.rank).sum())]
@@ -300,16 +300,16 @@ def _errors_by_leave_one_out(choice: AxesChoice, spectrum: TotalAxes) -> tuple[C
                     scores.moments,
                     row.divisors(divisors),
                     log_prior,
-                    scores.of_rows(row.y),
+                    scores.transform(row.y),
                     feasible,
                 )
-                class_scores[: len(feasible)] = scores_by_number(
+                class_scores[: len(feasible)] = scores_by_axis_count(
                     covariance_model, *score_arguments, row.noise
                 )
-                class_scores = row.settled(class_scores)
+                class_scores = row.mark_lone_class(class_scores)
             if np.isnan(class_scores).any():
                 class_scores = _scores_of_refit(choice, positions[i], x[i : i + 1], candidates)
-            misclassified += missed_by_number(class_scores, codes[i : i + 1], row_weights[i : i + 1])
+            misclassified += misclassified_by_count(class_scores, codes[i : i + 1], row_weights[i : i + 1])
     return candidates, misclassified, moments.counts
 
 
@@ -334,15 +334,15 @@ def _scores_of_refit(choice: AxesChoice, position: int, x: Floats, candidates: C
     blocks = choice.blocks
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
     weights[position] -= min(1.0, weights[position])
-    moments = reading.class_moments(blocks.with_weights(weights), choice.moments.spread)
+    moments = reading.class_moments(blocks.with_weights(weights), choice.moments.scatter_type)
     spectrum = choice.covariance_model.spectrum(moments)
-    log_prior = logs_of_prior(choice.prior)
+    log_prior = log_of_prior(choice.prior)
     class_scores = np.full((len(candidates), 1, len(log_prior)), np.nan)
-    feasible = candidates[candidates <= len(spectrum.lengths)]
+    feasible = candidates[candidates <= len(spectrum.eigenvalues)]
     if len(feasible):
-        scores = Scores.of(moments, spectrum, int(feasible[-1]))
-        score_arguments = scores.moments, choice.divisors(moments), log_prior, scores.of_rows(x), feasible
-        class_scores[: len(feasible)] = scores_by_number(choice.covariance_model, *score_arguments)
+        scores = Scores.from_spectrum(moments, spectrum, int(feasible[-1]))
+        score_arguments = scores.moments, choice.divisors(moments), log_prior, scores.transform(x), feasible
+        class_scores[: len(feasible)] = scores_by_axis_count(choice.covariance_model, *score_arguments)
     return class_scores
 
 
@@ -351,7 +351,7 @@ MIN_RELATIVE_VARIANCE = 1e-8
 
 
 def with_roots_if_imprecise(
-    covariance_model: CovarianceModel, blocks: Blocks, moments: ClassMoments
+    covariance_model: CovarianceModel, blocks: DesignRows, moments: ClassMoments
 ) -> ClassMoments:
     """Return moments, with square roots of the scatter if cross-products are too imprecise for some axis.
 
@@ -367,25 +367,25 @@ def with_roots_if_imprecise(
     if subspace is None or moments.roots is not None or not blocks.table.nrows:
         return moments
     spectrum = subspace.spectrum(moments)
-    variance_shares = spectrum.lengths
+    variance_shares = spectrum.eigenvalues
     try:
-        count = 1 if subspace.needs_rows else subspace.number(spectrum)
+        count = 1 if subspace.needs_rows else subspace.n_axes(spectrum)
     except NoEstimateError:
         count = len(variance_shares)
     is_imprecise = (
         count == len(variance_shares)
         or variance_shares[count - 1] < MIN_RELATIVE_VARIANCE * variance_shares[0]
     )
-    return reading.class_moments(blocks, moments.spread) if is_imprecise else moments
+    return reading.class_moments(blocks, moments.scatter_type) if is_imprecise else moments
 
 
-def with_level_indicators(blocks: Blocks) -> tuple[Blocks, frozenset[str]]:
+def with_level_indicators(blocks: DesignRows) -> tuple[DesignRows, frozenset[str]]:
     """Return blocks with an indicator of each level, and the names of these columns."""
     design, names = indicator_design(blocks.design)
     return replace(blocks, design=design), names
 
 
-def recode(fit: FittedModel[Any], blocks: Blocks) -> tuple[FittedModel[Any], Blocks]:
+def recode(fit: FittedModel[Any], blocks: DesignRows) -> tuple[FittedModel[Any], DesignRows]:
     """Return fit and blocks of a design that has lost levels, with its own indicators or covariates."""
     covariance_model: CovarianceModel = fit.estimates.covariance_model
     subspace = covariance_model.subspace
@@ -393,12 +393,12 @@ def recode(fit: FittedModel[Any], blocks: Blocks) -> tuple[FittedModel[Any], Blo
         blocks, names = with_level_indicators(blocks)
         covariance_model = replace(subspace, indicators=tuple(term in names for term in blocks.terms))
     elif covariance_model.covariates:
-        covariance_model = adjusted_model(blocks.covariates)
+        covariance_model = adjusted_model(blocks.n_covariates)
     return replace(fit, estimates=replace(fit.estimates, covariance_model=covariance_model)), blocks
 
 
 def with_indicators(
-    covariance_model: CovarianceModel, blocks: Blocks, moments: ClassMoments, names: frozenset[str] | None
+    covariance_model: CovarianceModel, blocks: DesignRows, moments: ClassMoments, names: frozenset[str] | None
 ) -> tuple[CovarianceModel, ClassMoments]:
     """Return the model, with correspondence axes for indicator columns, and moments of sufficient precision.
 
@@ -456,7 +456,7 @@ class Subspace(FitComponent):
     @property
     def shares(self) -> pd.Series:
         """Share of the total variance of the columns along each axis."""
-        variance_shares = self._scores().spectrum.lengths[: self.n_components]
+        variance_shares = self._scores().spectrum.eigenvalues[: self.n_components]
         return pd.Series(variance_shares.copy(), index=self._axis_names(), name="share")
 
     @property
@@ -468,7 +468,7 @@ class Subspace(FitComponent):
 
     @property
     @available_if()
-    @displayed(se="share", share="share")
+    @with_display_formats(se="share", share="share")
     def path(self) -> pd.DataFrame:
         """Errors of each number of axes: components, error, se, share.
 
@@ -480,7 +480,7 @@ class Subspace(FitComponent):
         reason = (
             'because the number of axes was not chosen by components="cv" or "loo", or the fit was loaded'
         )
-        return held_path(self._fit, reason, 'fit with components="cv"', "components")
+        return stored_path(self._fit, reason, 'fit with components="cv"', "components")
 
 
 class CorrespondenceSubspace(Subspace):
@@ -507,7 +507,7 @@ class CorrespondenceSubspace(Subspace):
         moments = self._fit.estimates.moments
         proportions = np.where(indicator_mask, moments.counts @ moments.class_means / moments.total, 0.0)
         total_variance = (1.0 - proportions).sum()
-        return proportions, total_variance * self._scores().spectrum.lengths[: self.n_components]
+        return proportions, total_variance * self._scores().spectrum.eigenvalues[: self.n_components]
 
     @property
     def eigenvalues(self) -> pd.Series:
@@ -521,7 +521,7 @@ class CorrespondenceSubspace(Subspace):
         n_columns = proportions.sum() + (~self._indicators()).sum()
         return pd.Series(variances / n_columns, index=self._axis_names(), name="eigenvalue")
 
-    @displayed(share="share")
+    @with_display_formats(share="share")
     def level_coordinates(self) -> pd.DataFrame:
         """Principal coordinates of the levels on the axes.
 
@@ -564,7 +564,7 @@ class SlicedSubspace(Subspace):
     @property
     def eigenvalues(self) -> pd.Series:
         """All eigenvalues, one for each column."""
-        eigenvalues = self._spectrum().eigenvalues
+        eigenvalues = self._spectrum().kernel_eigenvalues
         index = pd.Index(
             [f"{describe(self._covariance_model).axis_name}{i + 1}" for i in range(len(eigenvalues))]
         )

@@ -28,8 +28,8 @@ from discrim.core.covariance.factor import FactorAnalyticCovariance
 from discrim.core.covariance.model import CovarianceModel, FullCovariance, Sphere
 from discrim.core.covariance.nonlinear import NonlinearCovariance, degrees_of_freedom
 from discrim.core.covariance.projected import SubspaceCovariance
-from discrim.core.covariance.pseudo_inverse import PseudoInverseCovariance, ignored
-from discrim.core.covariance.robust import ROBUST, MCDCovariance, StudentTCovariance
+from discrim.core.covariance.pseudo_inverse import PseudoInverseCovariance, ignored_complement
+from discrim.core.covariance.robust import ROBUST_METHODS, MCDCovariance, StudentTCovariance
 from discrim.core.covariance.separable import SeparableCovariance
 from discrim.core.covariance.shrinkage import Shrinkage
 from discrim.core.covariance.shrunk import ShrunkCovariance
@@ -37,10 +37,10 @@ from discrim.core.covariance.sliced import SAVECovariance
 from discrim.core.covariance.spherical import SphericalCovariance
 from discrim.core.moments.moments import ClassMoments
 from discrim.covariance import CovarianceSpecification, Separable, covariance_words
-from discrim.errors import DataError, NotSupportedError, told
+from discrim.errors import DataError, NotSupportedError, format_argument
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.fitted_results import FitComponent
-from discrim.models.base.reading import Divisor, text_of, warn_of_tied_axes
+from discrim.models.base.reading import Divisor, one_line_repr, warn_of_tied_axes
 from discrim.models.discriminant.covariance_results import (
     FactorModel,
     NonlinearModel,
@@ -49,7 +49,7 @@ from discrim.models.discriminant.covariance_results import (
     ShrunkModel,
 )
 from discrim.models.discriminant.robust import RobustModel
-from discrim.options import check_whole, check_word, listed
+from discrim.options import check_integer, check_word, join_labels
 from discrim.report.grid import HeaderItem
 from discrim.specification import Specification, listed_classes, read_specification
 from discrim.subspace import MultipleCorrespondence, PrincipalComponents, SubspaceSpecification, read_subspace
@@ -64,7 +64,7 @@ class CovarianceOption:
 
     Attributes
     ----------
-    words : dict of str to type
+    classes_by_keyword : dict of str to type
         Class of the specification for each word, which stands for its defaults.
     further_classes : tuple of type
         Classes of specifications without a word.
@@ -72,7 +72,7 @@ class CovarianceOption:
         Classes of specifications that `components=` of the verb accepts.
     """
 
-    words: Mapping[str, type[CovarianceSpecification]]
+    classes_by_keyword: Mapping[str, type[CovarianceSpecification]]
     further_classes: tuple[type[CovarianceSpecification], ...] = (Separable,)
     subspaces: tuple[type[SubspaceSpecification], ...] = (PrincipalComponents,)
 
@@ -80,21 +80,24 @@ class CovarianceOption:
         """Return the covariance model of a word, a specification or an estimator."""
         if callable(getattr(value, "fit", None)):
             if not isinstance(value, type):
-                return EstimatorCovariance(value, text_of(value))
+                return EstimatorCovariance(value, one_line_repr(value))
             raise DataError(
                 f"covariance={value.__name__} is a class instead of an estimator.",
                 hint=f"Pass covariance={value.__name__}().",
             )
         if not isinstance(value, str | type | Specification):
             raise DataError(
-                f"covariance={told(value)} is not supported.",
+                f"covariance={format_argument(value)} is not supported.",
                 hint=(
-                    f"Use one of {listed(self.words, len(self.words))}, a specification of "
+                    f"Use one of {join_labels(self.classes_by_keyword, len(self.classes_by_keyword))}, a "
+                    "specification of "
                     "discrim.covariance, or an estimator with fit(X) and covariance_."
                 ),
             )
-        classes = (*self.words.values(), *self.further_classes)
-        specification: CovarianceSpecification = read_specification("covariance", value, self.words, classes)
+        classes = (*self.classes_by_keyword.values(), *self.further_classes)
+        specification: CovarianceSpecification = read_specification(
+            "covariance", value, self.classes_by_keyword, classes
+        )
         return specification.model()
 
 
@@ -129,7 +132,7 @@ def read_covariance(
     NotSupportedError
         The options cannot be combined.
     """
-    if isinstance(method, str) and method in ROBUST:
+    if isinstance(method, str) and method in ROBUST_METHODS:
         raise DataError(f"Unknown method={method!r}.", hint=f'Pass covariance="{method}" instead.')
     check_word("method", method, Divisor)
     covariance_model = option.read(covariance)
@@ -185,7 +188,9 @@ def standardize_hint(covariance_model: CovarianceModel) -> str:
 def covariance_text(covariance: Any) -> str:
     """Return `covariance=` as the user wrote it, for a message."""
     return (
-        f'covariance="{covariance}"' if isinstance(covariance, str) else f"covariance={text_of(covariance)}"
+        f'covariance="{covariance}"'
+        if isinstance(covariance, str)
+        else f"covariance={one_line_repr(covariance)}"
     )
 
 
@@ -208,7 +213,9 @@ def on_save_axes(
     """
     if ncomp is None:
         return covariance_model
-    n_axes = check_whole("ncomp", ncomp, 1, what="a number of axes", also=", or None for all columns")
+    n_axes = check_integer(
+        "ncomp", ncomp, 1, description="a number of axes", also=", or None for all columns"
+    )
     conflicting_option = ""
     if covariance_model.subspace is not None:
         conflicting_option = "components="
@@ -247,7 +254,7 @@ def warn_of_separated_axes(covariance_model: CovarianceModel | None, levels: Seq
     option = describe(covariance_model).axes_option
     for axes in covariance_model.separated_axes():
         owner = "" if axes.k is None else f"class {levels[axes.k]!r}"
-        warn_of_tied_axes(option, axes.count, axes.tie, owner=owner, most=axes.most)
+        warn_of_tied_axes(option, axes.count, axes.tie, owner=owner, max_axes=axes.max_count)
 
 
 # ---- wording
@@ -541,7 +548,7 @@ class PseudoInverseDescription(CovarianceDescription):
 
     def warning(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> str | None:
         """Return the warning that a covariance has no inverse."""
-        rank, ignored_share = ignored(covariances[0], moments)
+        rank, ignored_share = ignored_complement(covariances[0], moments)
         if rank == moments.n_columns:
             return None
         return (
@@ -564,9 +571,9 @@ class FactorAnalyticDescription(CovarianceDescription):
     @property
     def dimension_rule(self) -> str:
         """The rule that chose the dimensions."""
-        requested = self.model.wanted
+        requested = self.model.options
         return {"given": "given", "bic": "BIC", "cattell": f"Cattell, {requested.threshold:g}"}[
-            requested.found
+            requested.method
         ]
 
     def heading(self, *, by_class: bool, mle: bool) -> str:
@@ -577,7 +584,7 @@ class FactorAnalyticDescription(CovarianceDescription):
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
         """Return the lines of the form, the dimensions and the sphere."""
-        form = self.model.wanted.form
+        form = self.model.options.form
         items: list[HeaderItem] = [HeaderItem("Form", form, form)]
         if self.model.factors is not None:
             dimensions = tuple(self.model.factors.dimensions.tolist())
@@ -783,14 +790,14 @@ class SubspaceDescription(CovarianceDescription):
         model = self.model
         label = f"Principal axes{', standardized' if model.standardized else ''}"
         label = label if model.indicators is None else "Axes of correspondence"
-        text = f"{model.count} of {model.total}, {model.share:.1%} of variance"
+        text = f"{model.count} of {model.total}, {model.variance_share:.1%} of variance"
         return [HeaderItem(label, model.count, text), *map(shrinkage_item, model.shrinkages)]
 
     def note(self, shorten: Callable[[str], str]) -> str:
         """Return the note about the choice of the number of axes."""
         if not self.model.is_chosen:
             return self.inner.note(shorten)
-        method = "by folds" if self.model.wanted == "cv" else "by leave-one-out"
+        method = "by folds" if self.model.options == "cv" else "by leave-one-out"
         choice = (
             f"The number of axes was chosen {method} from the same observations; error_rates(['cv']) chooses "
             "it again in each fold."
@@ -813,7 +820,7 @@ class SAVEDescription(SubspaceDescription):
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
         """Return the line of the number of axes, and their share of the sum of the eigenvalues."""
         model = self.model
-        text = f"{model.count} of {model.total}, {model.share:.1%} of eigenvalues"
+        text = f"{model.count} of {model.total}, {model.variance_share:.1%} of eigenvalues"
         return [HeaderItem("SAVE axes", model.count, text)]
 
     def note(self, shorten: Callable[[str], str]) -> str:

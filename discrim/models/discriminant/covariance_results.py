@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from discrim.core.covariance.covariance import pooled, separate
+from discrim.core.covariance.covariance import class_covariances, pooled_covariance
 from discrim.core.covariance.factor import (
     Factors,
     bic_by_dimension,
-    common_axes,
-    falls,
-    one_signal,
+    eigenvalue_falls,
+    has_common_axes,
+    has_one_signal_variance,
 )
 from discrim.core.covariance.nonlinear import NonlinearCovariance
 from discrim.core.covariance.separable import SeparableCovariance
@@ -22,11 +22,11 @@ from discrim.core.numerics.arrays import Floats
 from discrim.errors import NotSupportedError
 from discrim.inference.result import TestResult, chi_square_test
 from discrim.models.base.available import available_if
-from discrim.models.base.displayed import displayed
+from discrim.models.base.display import with_display_formats
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.fitted_results import FitComponent
 from discrim.models.base.labels import covariance_values
-from discrim.models.base.refits import held_path
+from discrim.models.base.refits import stored_path
 
 if TYPE_CHECKING:
     # A fit of lda() does not load the core of qda().
@@ -66,7 +66,7 @@ class ShrunkModel(FitComponent):
 
     @property
     @available_if()
-    @displayed(se="share")
+    @with_display_formats(se="share")
     def path(self) -> pd.DataFrame:
         """Leave-one-out errors of each shrinkage: shrinkage, error, se.
 
@@ -76,7 +76,7 @@ class ShrunkModel(FitComponent):
         """
         reason = 'because the shrinkage was not chosen by "loo", or the fit was loaded'
         hint = 'fit with covariance=discrim.covariance.Shrunk("loo"), or Diagonal("loo")'
-        return held_path(self._fit, reason, hint, "shrinkage")
+        return stored_path(self._fit, reason, hint, "shrinkage")
 
 
 class ShrunkCorrelationModel(ShrunkModel):
@@ -215,7 +215,11 @@ class SeparableModel(FitComponent):
                 f"matrix; there are {min(df_resid)}.",
                 hint='Use more observations, or compare fits by error_rates(["cv"]).',
             )
-        full = separate(moments, counts) if len(covariances) > 1 else (pooled(moments, moments.total),)
+        full = (
+            class_covariances(moments, counts)
+            if len(covariances) > 1
+            else (pooled_covariance(moments, moments.total),)
+        )
         divisors: Floats = fit.estimates.divisors_of(moments)
         separable_logdets = [
             covariance.divided_by(n / d).logdet
@@ -264,7 +268,7 @@ class FactorModel(FitComponent):
         return pd.Series(self._factors.dimensions, index=self._fit.classes, name="dimensions")
 
     @property
-    @displayed(explained="share")
+    @with_display_formats(explained="share")
     def factors(self) -> pd.DataFrame:
         """By class: dimensions, largest and smallest variance of the signal, noise, explained.
 
@@ -291,7 +295,7 @@ class FactorModel(FitComponent):
         table["explained"] = factors.explained
         return table
 
-    @displayed(fall="share", share="share")
+    @with_display_formats(fall="share", share="share")
     def scree(self) -> pd.DataFrame:
         """Eigenvalues of the covariances by class, and which of them belong to the signal.
 
@@ -324,18 +328,18 @@ class FactorModel(FitComponent):
         divisors = self._fit.estimates.divisors
         counts = factors.counts
         labels = list(self._fit.classes)
-        if common_axes(factors.form):
+        if has_common_axes(factors.form):
             divisors = divisors.sum(keepdims=True)
             counts = counts.sum(keepdims=True)
             labels = [POOLED_LABEL]
         tables = {}
         for code, label in enumerate(labels):
             rank = int(factors.ranks[code])
-            all_eigenvalues = factors.spectra[code].lengths
+            all_eigenvalues = factors.spectra[code].eigenvalues
             eigenvalues = all_eigenvalues[:rank]
-            drops = falls(all_eigenvalues, p)
+            drops = eigenvalue_falls(all_eigenvalues, p)
             spanned = np.array([min(p, rank)])
-            shared = one_signal(factors.form)
+            shared = has_one_signal_variance(factors.form)
             criterion = bic_by_dimension(eigenvalues[None], spanned, counts[[code]], shared=shared)[0]
             criterion[-1] = np.nan
             columns = {

@@ -6,22 +6,27 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from discrim.core.covariance.adjusted import CovariateAdjustedCovariance, Slopes, parallel_roots, slopes
+from discrim.core.covariance.adjusted import (
+    CovariateAdjustedCovariance,
+    Slopes,
+    estimate_slopes,
+    parallelism_eigenvalues,
+)
 from discrim.core.covariance.model import CovarianceModel
 from discrim.core.discriminant.lda import LDAFit
 from discrim.core.numerics.arrays import Floats
-from discrim.design.blocks import Blocks
+from discrim.design.design_rows import DesignRows
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.inference.error_rates import check_level
 from discrim.inference.manova import wilks
-from discrim.models.base.displayed import displayed
+from discrim.models.base.display import with_display_formats
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.fitted_results import FitComponent
 from discrim.models.discriminant.covariance_models import describe
 from discrim.models.discriminant.normal_fits import moments_by_class
 
 
-def covariate_adjusted_model(blocks: Blocks, covariance_model: CovarianceModel) -> CovarianceModel:
+def covariate_adjusted_model(blocks: DesignRows, covariance_model: CovarianceModel) -> CovarianceModel:
     """Return the covariance model adjusted for the covariates of the formula.
 
     Parameters
@@ -38,7 +43,7 @@ def covariate_adjusted_model(blocks: Blocks, covariance_model: CovarianceModel) 
     CollinearError
         No column except the covariates varies within classes.
     """
-    q = blocks.covariates
+    q = blocks.n_covariates
     if not covariance_model.traits.is_plain_full:
         raise NotSupportedError(
             f"{describe(covariance_model).source} cannot be combined with covariates (`|`), which require "
@@ -77,11 +82,11 @@ class CovariateModel(FitComponent):
     def _slopes(self) -> Slopes:
         fit = self._fit
         if "slopes" not in fit.cache:
-            fit.cache["slopes"] = slopes(fit.estimates.moments, fit.estimates.covariates)
+            fit.cache["slopes"] = estimate_slopes(fit.estimates.moments, fit.estimates.covariates)
         estimates: Slopes = fit.cache["slopes"]
         return estimates
 
-    @displayed()
+    @with_display_formats()
     def slopes(self, level: float = 0.95) -> pd.DataFrame:
         """Slopes of the columns on the covariates, which all classes share.
 
@@ -113,7 +118,7 @@ class CovariateModel(FitComponent):
             _t_columns(estimates.coef.ravel(), estimates.se.ravel(), estimates.df, level), index=index
         )
 
-    @displayed()
+    @with_display_formats()
     def adjusted_means(self, level: float = 0.95) -> pd.DataFrame:
         """Means of the classes at equal covariates, which are set to their overall means.
 
@@ -148,7 +153,7 @@ class CovariateModel(FitComponent):
             table[name] = columns[column]
         return table
 
-    @displayed(wilks="share")
+    @with_display_formats(wilks="share")
     def tests(self) -> pd.DataFrame:
         """Tests of the covariates, and of the assumption of parallel slopes.
 
@@ -175,16 +180,16 @@ class CovariateModel(FitComponent):
         p, k, _ = estimates.tested
         df_resid = estimates.residual_df
         rows = {
-            name: _wilks_row(slope_estimates.single[i : i + 1], p, 1, df_resid)
+            name: _wilks_row(slope_estimates.partial_eigenvalues[i : i + 1], p, 1, df_resid)
             for i, name in enumerate(fit.terms[:q])
         }
         if q > 1:
             rows["all"] = _wilks_row(slope_estimates.roots, p, q, df_resid)
-        if fit.has_rows or estimates.moments.spread == "class":
+        if fit.has_rows or estimates.moments.scatter_type == "class":
             moments = moments_by_class(fit, "covariate_model.tests()")
             df_interaction = q * (k - 1)
             rows["parallel slopes"] = _wilks_row(
-                parallel_roots(moments, q), p, df_interaction, df_resid - df_interaction
+                parallelism_eigenvalues(moments, q), p, df_interaction, df_resid - df_interaction
             )
         return pd.DataFrame.from_dict(rows, orient="index", columns=["wilks", "F", "df1", "df2", "p"])
 

@@ -12,13 +12,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from discrim.core.covariance.covariance import constant_columns
-from discrim.core.covariance.em import Collapsed, EMCovariance, fit_em, observed_moments
+from discrim.core.covariance.em import EMCovariance, SingularDuringSearch, fit_em, observed_moments
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import Rule
-from discrim.design.blocks import Blocks
-from discrim.design.rows import used_rows, weighted_rows
+from discrim.design.design_rows import DesignRows
+from discrim.design.rows import gather_weighted_rows, used_rows
 from discrim.errors import (
     CollinearError,
     ConvergenceWarning,
@@ -84,7 +84,7 @@ def asks_for_em(missing: Any, na_action: str, *, has_rows: bool) -> bool:
     return True
 
 
-def em_sample(blocks: Blocks, *, common: bool) -> tuple[Blocks, ClassMoments, EMCovariance]:
+def em_sample(blocks: DesignRows, *, common: bool) -> tuple[DesignRows, ClassMoments, EMCovariance]:
     """Estimate moments by EM from all rows with a class and at least one value.
 
     Parameters
@@ -114,13 +114,13 @@ def em_sample(blocks: Blocks, *, common: bool) -> tuple[Blocks, ClassMoments, EM
     refuse_unobserved(blocks, rows, common=common)
     if common:
         hint = 'name fewer columns in the formula, or pass covariance="shrunk" and leave out missing='
-        reading.refuse_no_freedom(observed, blocks.terms, diagonal=False, hint=hint)
+        reading.refuse_too_few_df(observed, blocks.terms, diagonal=False, hint=hint)
     else:
         _refuse_small_classes(observed, blocks)
     _refuse_constant(observed, blocks, common=common)
     with Progress(0, "sweeps of EM") as progress:
         em_result = fit_em(*rows, len(blocks.design.levels), common=common, progress=progress)
-    if isinstance(em_result, Collapsed):
+    if isinstance(em_result, SingularDuringSearch):
         raise _collapse_error(em_result, blocks)
     moments, em = em_result
     if not em.converged:
@@ -135,7 +135,7 @@ def em_sample(blocks: Blocks, *, common: bool) -> tuple[Blocks, ClassMoments, EM
     return blocks, moments, em
 
 
-def observed_sample(blocks: Blocks) -> tuple[Blocks, ObservedSample, ClassMoments]:
+def observed_sample(blocks: DesignRows) -> tuple[DesignRows, ObservedSample, ClassMoments]:
     """Read the rows with a class and at least one value.
 
     Returns
@@ -162,11 +162,11 @@ def observed_sample(blocks: Blocks) -> tuple[Blocks, ObservedSample, ClassMoment
     blocks, rows, observed = _read_observed(blocks)
     check_data_range(observed, blocks)
     if blocks.weighted:
-        reading.warn_of_weights(observed, whole=blocks.rows.has_whole_weights())
+        reading.warn_of_weights(observed, are_integers=blocks.rows.has_whole_weights())
     return blocks, rows, observed
 
 
-def _read_observed(blocks: Blocks) -> tuple[Blocks, ObservedSample, ClassMoments]:
+def _read_observed(blocks: DesignRows) -> tuple[DesignRows, ObservedSample, ClassMoments]:
     """Read rows into memory, and drop constant columns and empty classes; see `observed_sample`."""
     chunks = [
         (
@@ -190,7 +190,7 @@ def _read_observed(blocks: Blocks) -> tuple[Blocks, ObservedSample, ClassMoments
     unobserved = np.flatnonzero(~np.isfinite(x).any(axis=0))
     if len(unobserved):
         raise DataError(
-            f"{reading.listed(blocks.terms[j] for j in unobserved)} "
+            f"{reading.join_labels(blocks.terms[j] for j in unobserved)} "
             f"{'has' if len(unobserved) == 1 else 'have'} no observed value in the rows with a class.",
             hint="Leave out such columns.",
             columns=[blocks.terms[j] for j in unobserved],
@@ -198,7 +198,7 @@ def _read_observed(blocks: Blocks) -> tuple[Blocks, ObservedSample, ClassMoments
     constant = set(constant_columns(observed))
     if constant:
         keep = [j for j in range(len(blocks.terms)) if j not in constant]
-        blocks, _ = reading.without_constants(replace(blocks, dropped=0), observed)
+        blocks, _ = reading.drop_constant_columns(replace(blocks, dropped=0), observed)
         x = x[:, keep]
     has_value = ~np.isnan(x).all(axis=1)
     table_codes = np.full(blocks.table.nrows, -1, dtype=np.intp)
@@ -210,14 +210,14 @@ def _read_observed(blocks: Blocks) -> tuple[Blocks, ObservedSample, ClassMoments
     observed = observed_moments(x, codes, weights, len(blocks.design.levels))
     n_classes = len(observed.counts)
     present = np.flatnonzero(observed.rows > 0)
-    blocks, observed = reading.present_classes(blocks, observed)
+    blocks, observed = reading.drop_empty_classes(blocks, observed)
     if len(present) < n_classes:
         codes = np.searchsorted(present, codes)
-    blocks.dropped = blocks.n_dropped(blocks.codes >= 0)
+    blocks.dropped = blocks.count_dropped(blocks.codes >= 0)
     return blocks, ObservedSample(x, codes, weights), observed
 
 
-def refuse_unobserved(blocks: Blocks, rows: ObservedSample, *, common: bool, pairs: bool = True) -> None:
+def refuse_unobserved(blocks: DesignRows, rows: ObservedSample, *, common: bool, pairs: bool = True) -> None:
     """Raise DataError if no row determines some mean or covariance.
 
     Parameters
@@ -236,7 +236,8 @@ def refuse_unobserved(blocks: Blocks, rows: ObservedSample, *, common: bool, pai
         unobserved = np.flatnonzero(np.isnan(rows.x[rows.codes == k]).all(axis=0))
         if len(unobserved):
             raise DataError(
-                f"Class {label!r} has no observed value of {reading.listed(terms[j] for j in unobserved)}. "
+                f"Class {label!r} has no observed value of "
+                f"{reading.join_labels(terms[j] for j in unobserved)}. "
                 "The mean cannot be estimated.",
                 hint="Leave out the column or the class.",
                 columns=[terms[j] for j in unobserved],
@@ -266,19 +267,19 @@ def _lda_hint(observed: ClassMoments, *, varies: bool = True) -> str:
     return ', or use lda(..., missing="em")' if has_enough_rows and varies else ""
 
 
-def _refuse_small_classes(observed: ClassMoments, blocks: Blocks) -> None:
+def _refuse_small_classes(observed: ClassMoments, blocks: DesignRows) -> None:
     small_classes = np.flatnonzero(observed.rows <= observed.n_columns)
     if len(small_classes):
         raise CollinearError(
             f"Class {blocks.design.levels[small_classes[0]]!r} has {observed.rows[small_classes[0]]} rows, "
             f"too few for a covariance matrix of {observed.n_columns} columns "
-            f"({reading.listed(blocks.terms)}).",
+            f"({reading.join_labels(blocks.terms)}).",
             hint=f"Use fewer columns{_lda_hint(observed)}.",
             classes=(blocks.design.levels[small_classes[0]],),
         )
 
 
-def _refuse_constant(observed: ClassMoments, blocks: Blocks, *, common: bool) -> None:
+def _refuse_constant(observed: ClassMoments, blocks: DesignRows, *, common: bool) -> None:
     """Raise CollinearError if a column is constant within a class, or within all for a common covariance.
 
     Parameters
@@ -305,7 +306,7 @@ def _refuse_constant(observed: ClassMoments, blocks: Blocks, *, common: bool) ->
         )
 
 
-def _collapse_error(collapsed: Collapsed, blocks: Blocks) -> CollinearError:
+def _collapse_error(collapsed: SingularDuringSearch, blocks: DesignRows) -> CollinearError:
     scope = "within classes" if collapsed.k is None else f"in class {blocks.design.levels[collapsed.k]!r}"
     return CollinearError(
         f"The covariance matrix becomes singular {scope} while the likelihood increases: "
@@ -317,7 +318,7 @@ def _collapse_error(collapsed: Collapsed, blocks: Blocks) -> CollinearError:
     )
 
 
-def em_rule(common: bool, fit: FittedModel[Any], blocks: Blocks) -> Rule | None:
+def em_rule(common: bool, fit: FittedModel[Any], blocks: DesignRows) -> Rule | None:
     """Refit by EM to other weights of the rows, with the same prior, and return the rule.
 
     Parameters
@@ -334,7 +335,7 @@ def em_rule(common: bool, fit: FittedModel[Any], blocks: Blocks) -> Rule | None:
         None if a column is not observed in a class, or a covariance becomes singular.
     """
     k = len(fit.classes)
-    x, codes, weights = weighted_rows(blocks)
+    x, codes, weights = gather_weighted_rows(blocks)
     is_observed = ~np.isnan(x)
     if any(not is_observed[codes == c].any(axis=0).all() for c in range(k)):
         return None
@@ -342,9 +343,9 @@ def em_rule(common: bool, fit: FittedModel[Any], blocks: Blocks) -> Rule | None:
         em_result = fit_em(x, codes, weights, k, common=common)
     except (np.linalg.LinAlgError, DiscrimError):
         return None
-    if isinstance(em_result, Collapsed):
+    if isinstance(em_result, SingularDuringSearch):
         return None
     refit = fit.estimates.refit(em_result[0])
     if refit is None:
         return None
-    return replace(fit, estimates=refit, path=None, cache={}).rule_of(blocks)
+    return replace(fit, estimates=refit, path=None, cache={}).rule_for(blocks)

@@ -24,7 +24,7 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.rules import Plane, Rule
 from discrim.covariance import CovarianceSpecification, LinearCovariance
-from discrim.design.blocks import Blocks
+from discrim.design.design_rows import DesignRows
 from discrim.design.levels import Unseen
 from discrim.errors import DataError, NotSupportedError, PrecisionWarning, warn_user
 from discrim.inference.log_odds import log_odds, log_odds_covariance, wald_columns
@@ -34,14 +34,14 @@ from discrim.inference.result import TestResult
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.core_errors import named_errors
-from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import FittedModel, Gaps
+from discrim.models.base.display import with_display_formats
+from discrim.models.base.fit import FittedModel, MissingPolicy
 from discrim.models.base.labels import (
     by_class_and_term,
     class_code,
     covariance_frame,
     range_note,
-    with_broom_names,
+    to_broom_names,
 )
 from discrim.models.base.reading import (
     Collinear,
@@ -85,7 +85,7 @@ def _need_errors(results: LDAResults) -> None:
     """Raise NotSupportedError if standard errors of the log odds are not available."""
     estimates = results._fit.estimates
     results._need_moments("log_odds()")
-    if estimates.reduced() is not None:
+    if estimates.reduced_axes() is not None:
         raise NotSupportedError(
             "Standard errors of log odds are not available with ncomp=.", hint="Fit without ncomp=."
         )
@@ -103,7 +103,7 @@ class LDALogOdds(LogOddsEquations):
     _fit: FittedModel[LDAFit]
 
     @available_if(_need_errors)
-    @displayed()
+    @with_display_formats()
     def log_odds(self, reference: Any = None, level: float = 0.95, *, debiased: bool = False) -> pd.DataFrame:
         """Log odds of each class against a reference, with standard errors.
 
@@ -128,14 +128,15 @@ class LDALogOdds(LogOddsEquations):
             infinity, or infinity if that class is the reference. If both have, the constant is missing.
         """
         reading.check_flag("debiased", debiased)
-        if reading.is_share(reference) and reference not in self.classes:
+        if reading.is_proportion(reference) and reference not in self.classes:
             reference, level = None, reference
         elif reading.is_number(reference) and reference not in self.classes:
             raise DataError(
                 f"reference={reference!r} is neither a class of the fit nor a level between 0 and 1.",
                 classes=(reference,),
                 hint=(
-                    f"The classes are {reading.listed(self.classes)}. A level is, for example, level=0.95."
+                    f"The classes are {reading.join_labels(self.classes)}. A level is, for example, "
+                    "level=0.95."
                 ),
             )
         base = 0 if reference is None else class_code(reference, self.classes)
@@ -204,13 +205,13 @@ class LDALogOdds(LogOddsEquations):
 
     @property
     @available_if(_need_errors)
-    @displayed(every="tail")
+    @with_display_formats(every="tail")
     def pvalues(self) -> pd.DataFrame:
         """Two-sided p-values of the z-values, by the normal distribution."""
         return self._by_term(self.log_odds()["p"].to_numpy())
 
     @available_if(_need_errors)
-    @displayed()
+    @with_display_formats()
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
         """Intervals of `params`, the log odds against the first class.
 
@@ -280,7 +281,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
 
     @property
     def _n_axes(self) -> int:
-        rank = len(self._axes().singular)
+        rank = len(self._axes().singular_values)
         return rank if self._fit.estimates.ncomp is None else min(self._fit.estimates.ncomp, rank)
 
     @property
@@ -291,7 +292,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         return self._axes().axes[:, : self._n_axes] * self._fit.estimates.moments.scale[:, None]
 
     def _proportions(self) -> Floats:
-        squares = self._axes().singular ** 2
+        squares = self._axes().singular_values ** 2
         return np.asarray(squares[: self._n_axes] / squares.sum())
 
     @property
@@ -306,7 +307,9 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
     @property
     def svd(self) -> pd.Series:
         """Singular values: ratios of standard deviations between and within classes, scaled like MASS."""
-        return pd.Series(self._axes().singular[: self._n_axes], index=self._axis_names, name="svd", copy=True)
+        return pd.Series(
+            self._axes().singular_values[: self._n_axes], index=self._axis_names, name="svd", copy=True
+        )
 
     @property
     def explained(self) -> pd.Series:
@@ -316,7 +319,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
     def _functions(self) -> tuple[Floats, Floats]:
         fit = self._fit.estimates
         return gaussian.classification_functions(
-            fit.moments, fit.covariance, self._fit.log_prior(), fit.reduced()
+            fit.moments, fit.covariance, self._fit.log_prior(), fit.reduced_axes()
         )
 
     @property
@@ -353,12 +356,12 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         DataFrame (rows, axes)
             Missing for a row with a missing value.
         """
-        blocks = self._fit.new_rows(data, Gaps(unseen))
+        blocks = self._fit.new_rows(data, MissingPolicy(unseen))
         axes = self._axes()
-        origin, _ = gaussian.centred(self._fit.estimates.moments, axes.centre)
+        origin, _ = gaussian.move_origin(self._fit.estimates.moments, axes.centre)
         scaling = self.scaling.to_numpy()
         scores = np.empty((self._n_axes, blocks.table.nrows))
-        for row_slice, x, _ in blocks.every_row():
+        for row_slice, x, _ in blocks.iter_all_rows():
             scores[:, row_slice] = scaling.T @ (x.T - origin[:, None])
         return pd.DataFrame(scores.T, index=blocks.table.index, columns=self._axis_names)
 
@@ -368,7 +371,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
 
         Signs and reference agree with `LogisticResults`. `log_odds` has them in rows, and against any class.
         """
-        if self._fit.estimates.has_errors:
+        if self._fit.estimates.has_standard_errors:
             return self._by_term(self.log_odds()["coef"].to_numpy())
         planes = [self._plane(k, 0) for k in range(1, len(self.classes))]
         return self._by_term(np.concatenate([[plane.offset, *plane.normal] for plane in planes]))
@@ -398,7 +401,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         return CanonicalResults(self._fit, convention)
 
     @available_if(full_covariance("manova()", ', or use manova(formula, data, method="srivastava")'))
-    @displayed()
+    @with_display_formats()
     def manova(self) -> pd.DataFrame:
         """The four tests of equal class means: statistic, F, df1, df2, p, and whether the F is exact.
 
@@ -408,7 +411,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         return manova_table(self._fit.estimates.roots(), *self._fit.estimates.tested)
 
     @available_if(moment_estimates("anova()", adjusted=False))
-    @displayed()
+    @with_display_formats()
     def anova(
         self,
         *,
@@ -439,7 +442,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         return anova(self._fit, levene=levene, adjust=adjust, level=level)
 
     @available_if(full_covariance("partial_tests()"))
-    @displayed()
+    @with_display_formats()
     def partial_tests(self) -> pd.DataFrame:
         """Partial tests of each column: partial Wilks' lambda, F and tolerance; t for two classes."""
         fit = self._fit.estimates
@@ -450,7 +453,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         tests = partial_table(full_fit.canonical(), full_fit.unbiased(), classes, nu, self.terms)
         return tests.iloc[fit.covariates :]
 
-    @displayed()
+    @with_display_formats()
     def generalized_distances(self) -> pd.DataFrame:
         """Generalized squared distance from the mean of one class (rows) to another (columns), like SAS."""
         fit = self._fit.estimates
@@ -465,7 +468,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         """
         return normal_fits.box_m_of(self._fit)
 
-    @displayed()
+    @with_display_formats()
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
         """The log odds against the first class under broom's names, with a row for each class and term.
 
@@ -477,14 +480,14 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
         """
-        if self._fit.estimates.has_errors:
-            return with_broom_names(self.log_odds(level=level))
+        if self._fit.estimates.has_standard_errors:
+            return to_broom_names(self.log_odds(level=level))
         table = pd.DataFrame(index=by_class_and_term(list(self.classes[1:]), ["constant", *self.terms]))
         table["coef"] = self.params.to_numpy().T.ravel()
         table[["se", "z", "p", "low", "high"]] = np.nan
-        return with_broom_names(table)
+        return to_broom_names(table)
 
-    @displayed()
+    @with_display_formats()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         row = self._glance()
@@ -522,10 +525,10 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
         return LDA_PLOTS
 
     def fit(
-        self, estimates: LDAFit, rows: Blocks, arguments: Mapping[str, Any], **options: Any
+        self, estimates: LDAFit, rows: DesignRows, arguments: Mapping[str, Any], **options: Any
     ) -> FittedModel[LDAFit]:
         """Return a fitted model; for the parameters see `ModelSpec.fit`."""
-        if rows.covariates != estimates.covariates:
+        if rows.n_covariates != estimates.covariates:
             raise DataError(
                 "The covariates of the estimates do not match the covariates of the formula.",
                 hint="Fit the formula to the table again.",
@@ -560,8 +563,8 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
         return bool(fit.options["collinear"] == "drop")
 
     def recode(
-        self, fit: FittedModel[LDAFit], rows: Blocks, *, fixed: bool
-    ) -> tuple[FittedModel[LDAFit], Blocks]:
+        self, fit: FittedModel[LDAFit], rows: DesignRows, *, fixed: bool
+    ) -> tuple[FittedModel[LDAFit], DesignRows]:
         """Adapt a fit to rows that lack levels of the fit."""
         return recode(fit, rows)
 
@@ -592,7 +595,7 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
         return linear_marginal(estimates, log_prior, method, keep)
 
 
-@reading.with_keyword_hints
+@reading.with_public_errors
 def lda(
     formula: str | None = None,
     data: Data | None = None,
@@ -757,7 +760,7 @@ def lda(
     # Errors and warnings if these moments do not determine the covariance.
     normal_fits.check_degrees_of_freedom(covariance_model, stats, blocks.terms)
     if estimator == "moment":
-        reading.refuse_light_weights(stats.total, stats.n_classes + blocks.covariates)
+        reading.refuse_light_weights(stats.total, stats.n_classes + blocks.n_covariates)
     covariance_model = covariance_model.bind_classes(blocks.design.levels, stats.n_columns)
     covariance_model, blocks, stats = _without_dependent_columns(covariance_model, blocks, stats, collinear)
     if not covariance_model.traits.is_regular and covariance_model.requires_full_rank(stats.n_columns):
@@ -792,8 +795,8 @@ def _warn_of_covariance(fit: LDAFit, levels: Sequence[Any]) -> None:
 
 
 def _varying_columns(
-    blocks: Blocks, covariance_model: CovarianceModel, *, by_level: bool
-) -> tuple[Blocks, frozenset[str] | None]:
+    blocks: DesignRows, covariance_model: CovarianceModel, *, by_level: bool
+) -> tuple[DesignRows, frozenset[str] | None]:
     """Drop constant columns of wide tables; raise if there are too few observations for the columns.
 
     Parameters
@@ -813,7 +816,7 @@ def _varying_columns(
     indicators = None
     if by_level:
         blocks, indicators = with_level_indicators(blocks)
-    blocks = reading.without_constants_if_wide(blocks)
+    blocks = reading.drop_constant_columns_if_wide(blocks)
     if not covariance_model.traits.is_regular and covariance_model.requires_full_rank(len(blocks.terms)):
         reading.refuse_few_rows(blocks, normal_fits.wide_table_hint(covariance_model))
     return blocks, indicators
@@ -825,8 +828,8 @@ def _pooled_divisor(moments: ClassMoments, method: str) -> Floats:
 
 
 def _without_dependent_columns(
-    covariance_model: CovarianceModel, blocks: Blocks, stats: ClassMoments, collinear: str
-) -> tuple[CovarianceModel, Blocks, ClassMoments]:
+    covariance_model: CovarianceModel, blocks: DesignRows, stats: ClassMoments, collinear: str
+) -> tuple[CovarianceModel, DesignRows, ClassMoments]:
     """Drop columns that are linear combinations of others, or raise an error that names them.
 
     Parameters
@@ -853,7 +856,7 @@ def _without_dependent_columns(
     if dependent_columns:
         blocks, stats = reading.drop_columns(blocks, stats, dependent_columns)
     return (
-        covariate_adjusted_model(blocks, covariance_model) if blocks.covariates else covariance_model,
+        covariate_adjusted_model(blocks, covariance_model) if blocks.n_covariates else covariance_model,
         blocks,
         stats,
     )
@@ -881,10 +884,10 @@ def _checked_ncomp(ncomp: Any, stats: ClassMoments, covariance_model: Covariance
     max_ncomp = min(columns, stats.n_classes - 1)
     subspace_text = ""
     subspace = covariance_model.subspace
-    if subspace is not None and isinstance(subspace.wanted, int):
-        max_ncomp = min(max_ncomp, subspace.wanted)
-        subspace_text = f", within {subspace.wanted} principal axes,"
-    if ncomp is not None and not (reading.is_whole(ncomp) and 1 <= ncomp <= max_ncomp):
+    if subspace is not None and isinstance(subspace.options, int):
+        max_ncomp = min(max_ncomp, subspace.options)
+        subspace_text = f", within {subspace.options} principal axes,"
+    if ncomp is not None and not (reading.is_integer(ncomp) and 1 <= ncomp <= max_ncomp):
         raise DataError(
             f"ncomp={ncomp!r} is not valid: {columns} columns and {stats.n_classes} classes "
             f"have{subspace_text} {max_ncomp} canonical ax{'i' if max_ncomp == 1 else 'e'}s.",

@@ -20,34 +20,34 @@ from discrim.core.discriminant.location import (
     CellLayout,
     CellRows,
     LocationFit,
+    dependent_location_columns,
     fit_location,
-    location_obstacles,
-    location_of_cells,
+    restore_location,
 )
 from discrim.core.moments.moments import ClassMoments, gather
 from discrim.core.numerics.progress import Progress
-from discrim.core.rules.rules import Rule, logs_of_prior
-from discrim.design.blocks import Blocks
+from discrim.core.rules.rules import Rule, log_of_prior
+from discrim.design.design_rows import DesignRows
 from discrim.design.levels import boolean_terms, level_design, level_terms, term_levels
 from discrim.design.rows import read_rows, used_rows
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
-from discrim.models.base.displayed import displayed
+from discrim.models.base.display import with_display_formats
 from discrim.models.base.fit import FittedModel, ModelSpec
 from discrim.models.base.labels import covariance_frame
 from discrim.models.base.reading import Data, NaAction, Prior, verb_options
-from discrim.models.base.refits import error_path, held_path, largest_as_good
+from discrim.models.base.refits import error_path, largest_acceptable, stored_path
 from discrim.models.results import headers
 from discrim.models.results.results import ClassifierResults
-from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
+from discrim.report.grid import SHARED_HEADINGS, HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
 MAX_CELL_MEANS = 2**20
 """Largest number of stored means: cells times classes times columns."""
 
 
-@reading.with_keyword_hints
+@reading.with_public_errors
 def location(
     formula: str,
     data: Data,
@@ -135,7 +135,7 @@ def location(
     blocks = replace(blocks, design=level_design(blocks.design))
     blocks, stats = reading.usable_rows(blocks, "diagonal", na_action)
     layout = layout_of(blocks)
-    if not len(layout.numbers):
+    if not len(layout.numeric):
         raise DataError(
             "location() requires a numeric column in addition to the categories.",
             hint="Add a numeric column, or use naive_bayes() or lda().",
@@ -155,7 +155,7 @@ def location(
 
 
 def _singular_error(
-    blocks: Blocks, cells: ClassMoments, layout: CellLayout, smoothing: float
+    blocks: DesignRows, cells: ClassMoments, layout: CellLayout, smoothing: float
 ) -> CollinearError:
     """Return the error for a singular covariance, which names constant or collinear columns.
 
@@ -172,17 +172,18 @@ def _singular_error(
     -------
     CollinearError
     """
-    names = tuple(blocks.terms[j] for j in layout.numbers.tolist())
-    if dependent_columns := location_obstacles(cells, layout, 1.0):
+    names = tuple(blocks.terms[j] for j in layout.numeric.tolist())
+    if dependent_columns := dependent_location_columns(cells, layout, 1.0):
         return reading.collinear_error(
-            dependent_columns, names, instead="fit rda() or logistic() to all columns"
+            dependent_columns, names, alternative="fit rda() or logistic() to all columns"
         )
-    if dependent_columns := location_obstacles(cells, layout, smoothing):
+    if dependent_columns := dependent_location_columns(cells, layout, smoothing):
         return reading.collinear_error(
-            dependent_columns, names, "within cells", instead="pass a larger smoothing="
+            dependent_columns, names, "within cells", alternative="pass a larger smoothing="
         )
     return CollinearError(
-        f"There are too few observations for the covariance matrix of {reading.listed(names)} within cells.",
+        f"There are too few observations for the covariance matrix of {reading.join_labels(names)} within "
+        "cells.",
         hint="Leave out columns, or pass a larger smoothing=.",
     )
 
@@ -197,7 +198,7 @@ def _read_smoothings(smoothing: Any, grid: Any) -> list[float]:
     return list(GRID) if grid is None else reading.check_grid(grid, "smoothing", 0, 1, ends="(]")
 
 
-def layout_of(blocks: Blocks) -> CellLayout:
+def layout_of(blocks: DesignRows) -> CellLayout:
     """Return the layout of the cells: which columns of a `level_design` are categories, and their levels.
 
     Raises NotSupportedError if there are too many cells.
@@ -207,7 +208,7 @@ def layout_of(blocks: Blocks) -> CellLayout:
     n_cells = 1
     for size in layout.sizes:
         n_cells *= size
-    n_means = n_cells * len(blocks.design.levels) * (len(layout.numbers) + 1)
+    n_means = n_cells * len(blocks.design.levels) * (len(layout.numeric) + 1)
     if n_means > MAX_CELL_MEANS:
         raise NotSupportedError(
             f"The categories have {n_cells:,} combinations. Their means in all classes are {n_means:,} "
@@ -217,15 +218,15 @@ def layout_of(blocks: Blocks) -> CellLayout:
     return layout
 
 
-def cell_moments(blocks: Blocks, layout: CellLayout) -> ClassMoments:
+def cell_moments(blocks: DesignRows, layout: CellLayout) -> ClassMoments:
     """Compute the moments of the numeric columns by class and cell, with a pooled scatter matrix."""
     count = len(blocks.design.levels) * layout.n_cells
     with Progress(0, "moments of the cells"):
-        return gather(CellRows(blocks, layout), n_classes=count, n_columns=len(layout.numbers))
+        return gather(CellRows(blocks, layout), n_classes=count, n_columns=len(layout.numeric))
 
 
 def _choose_smoothing(
-    fit_with_smoothing: Callable[[float], LocationFit | None], blocks: Blocks, candidates: Sequence[float]
+    fit_with_smoothing: Callable[[float], LocationFit | None], blocks: DesignRows, candidates: Sequence[float]
 ) -> tuple[LocationFit | None, pd.DataFrame | None]:
     """Choose the largest smoothing with the smallest leave-one-out error.
 
@@ -250,11 +251,11 @@ def _choose_smoothing(
         return None, None
     first_fit = next(iter(fits.values()))
     misclassified = np.zeros((len(fits), len(first_fit.prior)))
-    log_prior = logs_of_prior(first_fit.prior)
+    log_prior = log_of_prior(first_fit.prior)
     with Progress(blocks.table.nrows, "choice of smoothing") as progress:
         for _, x, codes, weights in used_rows(blocks):
             for i, fit in enumerate(fits.values()):
-                misclassified[i] += fit.wrong_left_out(x, codes, weights, log_prior)
+                misclassified[i] += fit.count_leave_one_out_errors(x, codes, weights, log_prior)
             progress(len(codes))
     path = error_path(
         "smoothing",
@@ -264,7 +265,7 @@ def _choose_smoothing(
         first_fit.prior,
         sampled=first_fit.estimated_prior,
     )
-    return fits[largest_as_good(path)], path
+    return fits[largest_acceptable(path)], path
 
 
 class LocationResults(ClassifierResults):
@@ -293,7 +294,7 @@ class LocationResults(ClassifierResults):
         return pd.MultiIndex.from_product(levels, names=terms)
 
     def _number_terms(self) -> pd.Index:
-        return self.terms[self._fit.estimates.layout.numbers]
+        return self.terms[self._fit.estimates.layout.numeric]
 
     @property
     def probabilities(self) -> pd.DataFrame:
@@ -301,7 +302,7 @@ class LocationResults(ClassifierResults):
         return pd.DataFrame(self._fit.estimates.probabilities.T, index=self._cells(), columns=self.classes)
 
     @property
-    @displayed(every="count")
+    @with_display_formats(every="count")
     def cell_counts(self) -> pd.DataFrame:
         """Number of rows of each class in each cell, or sums of weights, cells by classes."""
         counts = self._fit.estimates.cells.counts.reshape(len(self.classes), -1).T
@@ -329,7 +330,7 @@ class LocationResults(ClassifierResults):
 
     @property
     @available_if()
-    @displayed(se="share")
+    @with_display_formats(se="share")
     def path(self) -> pd.DataFrame:
         """Leave-one-out errors of the candidate smoothings, with fixed covariance: smoothing, error, se.
 
@@ -339,9 +340,9 @@ class LocationResults(ClassifierResults):
             The smoothing was given, or the fit was loaded.
         """
         reason = "because the smoothing was set, no column is a category, or the fit was loaded"
-        return held_path(self._fit, reason, "fit without smoothing= to have it chosen")
+        return stored_path(self._fit, reason, "fit without smoothing= to have it chosen")
 
-    @displayed(probability="share")
+    @with_display_formats(probability="share")
     def tidy(self) -> pd.DataFrame:
         """One row for each class, cell and numeric column: rows, probability of the cell, mean."""
         estimates = self._fit.estimates
@@ -352,7 +353,7 @@ class LocationResults(ClassifierResults):
         table["probability"] = np.repeat(estimates.probabilities.ravel(), len(terms))
         return table.assign(mean=self.means.to_numpy().ravel())
 
-    @displayed()
+    @with_display_formats()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         estimates = self._fit.estimates
@@ -371,11 +372,11 @@ class LocationSpec(ModelSpec[LocationFit]):
     name = "location"
     title = "Location model"
     results_class = LocationResults
-    why_no_refit = ("a class has no row, or the covariance within cells is singular", "fewer columns")
+    refit_failure = ("a class has no row, or the covariance within cells is singular", "fewer columns")
     leave_one_out_cost = 10
     chosen_options = MappingProxyType({"smoothing": "smoothing"})
     search_options = ("grid",)
-    constructor = staticmethod(location_of_cells)
+    constructor = staticmethod(restore_location)
     file_moments = "diagonal"
     allows_constant = True
     # A mean of level positions is not a level.
@@ -404,22 +405,24 @@ class LocationSpec(ModelSpec[LocationFit]):
         """Describe the choice made from the rows; empty if there was none."""
         return "the smoothing" if self.search else ""
 
-    def refit_to_rows(self, fit: FittedModel[LocationFit], rows: Blocks) -> Rule | None:
+    def refit_to_rows(self, fit: FittedModel[LocationFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows, with a chosen smoothing chosen again."""
         return _refitted_rule(fit, rows, self.search)
 
-    def refit_with_fixed(self, fit: FittedModel[LocationFit], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[LocationFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows that keeps the smoothing."""
         return _refitted_rule(fit, rows, ())
 
     def recode(
-        self, fit: FittedModel[LocationFit], rows: Blocks, *, fixed: bool
-    ) -> tuple[FittedModel[LocationFit], Blocks]:
+        self, fit: FittedModel[LocationFit], rows: DesignRows, *, fixed: bool
+    ) -> tuple[FittedModel[LocationFit], DesignRows]:
         """Adapt a fit to rows that lack levels: categories are positions among those that remain."""
         return fit, replace(rows, design=level_design(rows.design))
 
 
-def _refitted_rule(fit: FittedModel[LocationFit], blocks: Blocks, candidates: Sequence[float]) -> Rule | None:
+def _refitted_rule(
+    fit: FittedModel[LocationFit], blocks: DesignRows, candidates: Sequence[float]
+) -> Rule | None:
     """Refit to other rows and return the rule; None if that fails.
 
     Parameters
@@ -433,7 +436,7 @@ def _refitted_rule(fit: FittedModel[LocationFit], blocks: Blocks, candidates: Se
     estimates = fit.estimates
     layout = layout_of(blocks)
     stats = reading.class_moments(blocks, "diagonal")
-    if (stats.rows < 1).any() or not len(layout.numbers):
+    if (stats.rows < 1).any() or not len(layout.numeric):
         return None
     cells = cell_moments(blocks, layout)
     is_estimated = estimates.estimated_prior
@@ -505,7 +508,7 @@ def _path(results: LocationResults, fit: FittedModel[LocationFit]) -> Section:
     formats: dict[Any, Any] = {"error": "share", "se": "share"}
     note = "The largest smoothing of smallest error is chosen; the covariance is fixed."
     title = "Leave-one-out error by smoothing"
-    return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
+    return Section(title, table, formats, headings=SHARED_HEADINGS, note=note, source="fit.path")
 
 
 location_brief: Sections = {"classes": headers.classes_section}

@@ -16,17 +16,17 @@ from discrim.core.discriminant.nearest_centroid import (
     NearestCentroidFit,
     centroid_marginal,
     fit_nearest_centroid,
-    has_spread,
+    has_within_variation,
 )
-from discrim.core.moments.derived_moments import constant_within
-from discrim.core.moments.row_sums import Spread
+from discrim.core.moments.derived_moments import constant_within_classes
+from discrim.core.moments.row_sums import ScatterType
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.rules import Rule
 from discrim.design.levels import Unseen
 from discrim.errors import CollinearError
 from discrim.inference.mean_differences import between_squares
-from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import FittedModel, Gaps, ModelSpec
+from discrim.models.base.display import with_display_formats
+from discrim.models.base.fit import FittedModel, MissingPolicy, ModelSpec
 from discrim.models.base.labels import by_class_and_term
 from discrim.models.base.reading import (
     Data,
@@ -35,7 +35,7 @@ from discrim.models.base.reading import (
     read_prior,
     usable_rows,
     verb_options,
-    with_keyword_hints,
+    with_public_errors,
 )
 from discrim.models.base.scores import posterior_frame
 from discrim.models.discriminant.normal_fits import warn_of_units
@@ -50,7 +50,7 @@ from discrim.report.tables import Sections
 DISTANCE_TEXT = "Euclidean, in columns' units"
 
 
-@with_keyword_hints
+@with_public_errors
 def nearest_centroid(
     formula: str | None = None,
     data: Data | None = None,
@@ -131,7 +131,7 @@ def nearest_centroid(
         blocks, stats = usable_rows(sample.read(), "diagonal", na_action)
     else:
         blocks, stats = sample.of_moments("diagonal")
-    if not has_spread(stats):
+    if not has_within_variation(stats):
         raise CollinearError(
             f"The {stats.total:g} observations in {stats.n_classes} classes do not vary within classes. The "
             "variance cannot be estimated.",
@@ -144,7 +144,7 @@ def nearest_centroid(
     # A diagonal covariance has no unit for a column that is constant within classes.
     lda_covariance = (
         "covariance=discrim.covariance.Shrunk(standardize=True)"
-        if constant_within(stats).any()
+        if constant_within_classes(stats).any()
         else 'covariance="diagonal"'
     )
     warn_of_units(stats, blocks.terms, "The Euclidean distance", f"Use lda({lda_covariance}{prior_text})")
@@ -189,17 +189,19 @@ class NearestCentroidResults(LinearGeometry, ClassMeans, GroupSummary, Classifie
             Missing for a row with a missing value.
         """
         rule = EuclideanDistances(self._fit.estimates.distances(), self.sd)
-        return posterior_frame(self._fit.new_rows(data, Gaps(unseen)), rule, self.classes, np.asarray)
+        return posterior_frame(
+            self._fit.new_rows(data, MissingPolicy(unseen)), rule, self.classes, np.asarray
+        )
 
-    @displayed()
+    @with_display_formats()
     def distances(self) -> pd.DataFrame:
         """Euclidean distance of each pair of class means, and D2, its square divided by the variance."""
         i, j = np.triu_indices(len(self.classes), 1)
-        d2 = self._fit.estimates.gaps()[i, j]
+        d2 = self._fit.estimates.squared_mean_distances()[i, j]
         index = pd.MultiIndex.from_arrays([self.classes[i], self.classes[j]], names=["class", "other"])
         return pd.DataFrame({"distance": self.sd * np.sqrt(d2), "D2": d2}, index=index)
 
-    @displayed()
+    @with_display_formats()
     def column_shares(self) -> pd.DataFrame:
         """Contributions of the columns to the squared distances.
 
@@ -223,7 +225,7 @@ class NearestCentroidResults(LinearGeometry, ClassMeans, GroupSummary, Classifie
             table[name] = sums_of_squares / sums_of_squares.sum() if sums_of_squares.any() else np.nan
         return table
 
-    @displayed()
+    @with_display_formats()
     def tidy(self) -> pd.DataFrame:
         """One row for each class and term: the mean, with its standard error under the model."""
         index = by_class_and_term(self.classes, self.terms)
@@ -231,7 +233,7 @@ class NearestCentroidResults(LinearGeometry, ClassMeans, GroupSummary, Classifie
         columns = {"estimate": self.means.to_numpy().ravel(), "std_error": np.repeat(errors, len(self.terms))}
         return pd.DataFrame(columns, index=index).reset_index()
 
-    @displayed()
+    @with_display_formats()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         return pd.DataFrame([self._glance() | {"sd": self.sd}])
@@ -271,7 +273,7 @@ def _header(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit
 
 def _classes(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]) -> Section:
     estimates = fit.estimates
-    stats = estimates.within_reach
+    stats = estimates.limited_moments
     df = stats.counts - 1
     # Squares in units of s do not exceed the range of double precision.
     squares = (estimates.covariance.whiten(np.sqrt(stats.squares.T)) ** 2).sum(axis=0)
@@ -290,7 +292,9 @@ def _means(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]
 
 
 def _distances(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]) -> Section:
-    table = pd.DataFrame(np.sqrt(fit.estimates.gaps()), index=results.classes, columns=results.classes)
+    table = pd.DataFrame(
+        np.sqrt(fit.estimates.squared_mean_distances()), index=results.classes, columns=results.classes
+    )
     table = table.rename_axis(index=None, columns=None)
     return Section(
         "Distances between the means, in units of s",
@@ -314,7 +318,7 @@ def _columns(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFi
         formats,
         note=note,
         source="fit.column_shares()",
-        worth=headers.worth(fit.estimates.moments) if headers.has_many_columns(fit.terms) else None,
+        ranking=headers.rank_columns(fit.estimates.moments) if headers.has_many_columns(fit.terms) else None,
     )
 
 
@@ -324,7 +328,7 @@ class NearestCentroidSpec(ModelSpec[NearestCentroidFit]):
     name = "nearest_centroid"
     title = "Nearest centroids"
     results_class = NearestCentroidResults
-    why_no_refit = (
+    refit_failure = (
         "a class has no row, or no row differs from the mean of its class",
         "knn(k=1, scale=False)",
     )
@@ -342,7 +346,7 @@ class NearestCentroidSpec(ModelSpec[NearestCentroidFit]):
 
         return NEAREST_CENTROID_PLOTS
 
-    def required_moments(self, fit: FittedModel[NearestCentroidFit]) -> Spread:
+    def required_moments(self, fit: FittedModel[NearestCentroidFit]) -> ScatterType:
         """Return which moments a refit needs."""
         return "diagonal"
 

@@ -16,21 +16,31 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.covariance import factor
-from discrim.core.covariance.covariance import Dependency, divisors_by_class, pooled, separate
+from discrim.core.covariance.covariance import (
+    Dependency,
+    class_covariances,
+    divisors_by_class,
+    pooled_covariance,
+)
 from discrim.core.covariance.factor import FORMS, Factors, factor_fault
 from discrim.core.covariance.model import CovarianceModel, FullCovariance, each_covariance
-from discrim.core.covariance.shrinkage import missed
+from discrim.core.covariance.shrinkage import misclassified_by_candidate
 from discrim.core.covariance.shrunk import ShrunkCovariance
 from discrim.core.errors import InvalidStateError
-from discrim.core.moments.derived_moments import comparable, constant_within, in_units, within_sd
-from discrim.core.moments.moments import LIGHT, ClassMoments
-from discrim.core.moments.row_sums import Spread, refuse_wide
+from discrim.core.moments.derived_moments import (
+    constant_within_classes,
+    divide_columns,
+    limit_scales,
+    within_sd,
+)
+from discrim.core.moments.moments import MIN_EXCESS_WEIGHT, ClassMoments
+from discrim.core.moments.row_sums import ScatterType, refuse_wide
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules import gaussian
-from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.rules.rules import Rule, logs_of_prior
+from discrim.core.rules.leave_one_out import LeaveOneOutScorer
+from discrim.core.rules.rules import Rule, log_of_prior
 from discrim.covariance import FactorAnalytic
-from discrim.design.blocks import Blocks
+from discrim.design.design_rows import DesignRows
 from discrim.design.rows import used_rows
 from discrim.errors import (
     CollinearError,
@@ -41,13 +51,13 @@ from discrim.errors import (
     sentence,
     warn_user,
 )
-from discrim.inference.covariance_models import box_m_test, covariance_ladder, likelihood_ratio
+from discrim.inference.covariance_models import box_m_test, covariance_hierarchy, likelihood_ratio
 from discrim.inference.result import TestResult
 from discrim.models.base import reading
 from discrim.models.base.core_errors import public_error
 from discrim.models.base.fit import E, FittedModel, ModelSpec
 from discrim.models.base.reading import WrapBlocks
-from discrim.models.base.refits import error_path, largest_as_good
+from discrim.models.base.refits import error_path, largest_acceptable
 from discrim.models.discriminant.components import AxesChoice, choose_axes, reason_to_need_rows
 from discrim.models.discriminant.covariance_models import (
     advised_specification,
@@ -116,7 +126,7 @@ def uses_em(
     return True
 
 
-def moments_of_sample(sample: Sample, covariance_model: CovarianceModel) -> tuple[Blocks, ClassMoments]:
+def moments_of_sample(sample: Sample, covariance_model: CovarianceModel) -> tuple[DesignRows, ClassMoments]:
     """Return the moments of the option `moments`, and a design without rows.
 
     Raises NotSupportedError if the covariance is estimated from observations.
@@ -124,13 +134,13 @@ def moments_of_sample(sample: Sample, covariance_model: CovarianceModel) -> tupl
     subspace = covariance_model.subspace
     reason = None
     if covariance_model.needs_rows:
-        reason = ESTIMATED_FROM_ROWS if subspace is None else reason_to_need_rows(subspace.wanted)
+        reason = ESTIMATED_FROM_ROWS if subspace is None else reason_to_need_rows(subspace.options)
     return sample.of_moments(covariance_model.required_moments(sample.scatters), reason)
 
 
 def fit_covariance_to_rows(
     covariance_model: CovarianceModel,
-    blocks: Blocks,
+    blocks: DesignRows,
     moments: ClassMoments,
     divisors: Callable[[ClassMoments], Floats],
     prior: Floats,
@@ -175,14 +185,14 @@ def fit_covariance_to_rows(
     divisor_values = divisors(moments)
     if unit is not None:
         blocks = replace(blocks, unit=unit)
-        moments = in_units(moments, unit)
+        moments = divide_columns(moments, unit)
     if any(shrinkage.grid for shrinkage in covariance_model.shrinkages):
         candidate_model = covariance_model.in_data_units()
         scaled = candidate_model.with_shrinkages(1.0).rescaled(moments)
         path = shrinkage_path(
             ShrinkageTrials(candidate_model, blocks, scaled, divisors, prior), sampled=sampled
         )
-        return covariance_model.with_shrinkages(*[largest_as_good(path)] * len(divisor_values)), path
+        return covariance_model.with_shrinkages(*[largest_acceptable(path)] * len(divisor_values)), path
     fitted_model = covariance_model.fit_to_rows(blocks, moments, divisor_values)
     for k, _ in (
         each_covariance(divisor_values)
@@ -217,7 +227,7 @@ def _refuse_singular_shrinkage(
     if covariance_model.requires_full_rank(p) and df < p:
         raise CollinearError(
             f"{shrinkage_text(shrinkage)} {scope}. The covariance matrix of {len(terms)} columns "
-            f"({reading.listed(terms)}) is then singular, with {df} degrees of freedom.",
+            f"({reading.join_labels(terms)}) is then singular, with {df} degrees of freedom.",
             hint=f"Pass a larger number{describe(covariance_model).other_shrinkage}.",
         )
     if out_of_range := covariance_model.find_out_of_range(moments, k):
@@ -235,7 +245,7 @@ def _refuse_singular_shrinkage(
             dependent_columns,
             tuple(terms),
             scope,
-            instead=f"pass {larger_shrinkage}",
+            alternative=f"pass {larger_shrinkage}",
             separation_hint=f"Pass {larger_shrinkage}, which uses this.",
         )
     if dependent_columns:
@@ -265,7 +275,7 @@ class ShrinkageTrials:
     """
 
     covariance_model: CovarianceModel
-    blocks: Blocks
+    blocks: DesignRows
     moments: ClassMoments
     divisors: Callable[[ClassMoments], Floats]
     prior: Floats
@@ -283,7 +293,7 @@ class ShrinkageTrials:
     def is_singular(self, moments: ClassMoments, shrinkage: float) -> bool:
         """Return whether a covariance of these moments is singular with shrinkage `shrinkage`."""
         covariance_model = self.covariance_model.with_shrinkages(shrinkage)
-        if covariance_model.requires_full_rank(moments.n_columns) and moments.spread in (
+        if covariance_model.requires_full_rank(moments.n_columns) and moments.scatter_type in (
             "thin",
             "thin class",
         ):
@@ -294,13 +304,13 @@ class ShrinkageTrials:
 
     def rule(self, moments: ClassMoments, shrinkage: float) -> Rule:
         """Return the rule with shrinkage `shrinkage`."""
-        log_prior = logs_of_prior(self.prior)
+        log_prior = log_of_prior(self.prior)
         _, moments, covariances = self.covariance_model.with_shrinkages(shrinkage).estimate(
             moments, self.divisors(moments)
         )
         if self.is_common:
             return gaussian.linear_rule(moments, covariances[0], log_prior)
-        return gaussian.separate_plugin(moments, covariances, log_prior)
+        return gaussian.class_plugin_rule(moments, covariances, log_prior)
 
     def misclassified_without(self, position: int, code: int) -> Floats:
         """Return for each shrinkage whether the fit without a row misclassifies that row.
@@ -321,8 +331,8 @@ class ShrinkageTrials:
         is_misclassified = np.full(len(self.grid), np.nan)
         weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
         weights[position] -= min(1.0, weights[position])
-        moments = reading.class_moments(blocks.with_weights(weights), self.moments.spread)
-        row = blocks.rows_at(np.array([position]))
+        moments = reading.class_moments(blocks.with_weights(weights), self.moments.scatter_type)
+        row = blocks.rows_at_positions(np.array([position]))
         for i, shrinkage in enumerate(self.grid):
             if not self.is_singular(moments, shrinkage):
                 is_misclassified[i] = self.rule(moments, shrinkage).scores(row)[0].argmax() != code
@@ -352,11 +362,11 @@ def shrinkage_path(trials: ShrinkageTrials, *, sampled: bool) -> pd.DataFrame:
     singular = np.array([trials.is_singular(trials.moments, g) for g in trials.grid])
     misclassified = np.zeros((len(trials.grid), trials.moments.n_classes))
     divisors = trials.divisors(trials.moments)
-    log_prior = logs_of_prior(trials.prior)
+    log_prior = log_of_prior(trials.prior)
     candidate_scores = trials.covariance_model.candidate_scores(trials.moments, divisors, log_prior)
     for rows, x, codes, weights in used_rows(trials.blocks):
         positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-        is_misclassified = missed(candidate_scores, x, codes, weights)
+        is_misclassified = misclassified_by_candidate(candidate_scores, x, codes, weights)
         # The closed form loses all digits for a row that contributes nearly all of the variance.
         for j in np.flatnonzero(np.isnan(is_misclassified[~singular]).any(axis=0)).tolist():
             is_misclassified[:, j] = trials.misclassified_without(int(positions[j]), int(codes[j]))
@@ -366,7 +376,7 @@ def shrinkage_path(trials: ShrinkageTrials, *, sampled: bool) -> pd.DataFrame:
     is_missing = singular | np.isnan(misclassified).any(axis=1)
     if is_missing.all():
         raise DataError(
-            f"For each shrinkage of the grid {reading.listed(trials.grid)}, the covariance matrix is "
+            f"For each shrinkage of the grid {reading.join_labels(trials.grid)}, the covariance matrix is "
             "singular without some row.",
             hint="Use a grid with more shrinkage.",
         )
@@ -404,7 +414,7 @@ def warn_of_units(moments: ClassMoments, terms: Sequence[str], subject: str, hin
         How to standardize the columns, for the message.
     """
     sd = within_sd(moments)
-    is_constant = constant_within(moments)
+    is_constant = constant_within_classes(moments)
     wide = int(np.argmax(sd))
     narrow = int(np.argmin(sd))
     if sd[wide] > MAX_SD_RATIO * sd[narrow]:
@@ -438,14 +448,16 @@ class NormalSpec(ModelSpec[E]):
 
     chosen_options = MappingProxyType({"covariance": "chosen_covariance", "components": "chosen_components"})
 
-    def fit(self, estimates: E, rows: Blocks, arguments: Mapping[str, Any], **options: Any) -> FittedModel[E]:
+    def fit(
+        self, estimates: E, rows: DesignRows, arguments: Mapping[str, Any], **options: Any
+    ) -> FittedModel[E]:
         """Return a fitted model; the parameters are those of `ModelSpec.fit`."""
         is_partial = _covariance_model(estimates).traits.uses_incomplete_rows
         return super().fit(
             estimates, replace(rows, partial=True) if is_partial else rows, arguments, **options
         )
 
-    def required_moments(self, fit: FittedModel[E]) -> Spread | None:
+    def required_moments(self, fit: FittedModel[E]) -> ScatterType | None:
         """Return which moments a refit needs; None if it needs the rows."""
         covariance_model = _covariance_model(fit.estimates)
         if (
@@ -471,7 +483,7 @@ class NormalSpec(ModelSpec[E]):
         """Return the collinear columns of these moments that the model cannot use."""
         return _covariance_model(fit.estimates).unfitted().check(moments)
 
-    def refit_to_rows(self, fit: FittedModel[E], rows: Blocks) -> Rule | None:
+    def refit_to_rows(self, fit: FittedModel[E], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows that chooses tuning parameters again."""
         covariance_model = _covariance_model(fit.estimates)
         if (
@@ -482,7 +494,7 @@ class NormalSpec(ModelSpec[E]):
             return _rule_with_choices_repeated(self.has_common_covariance, fit, rows)
         return self.refit_with_fixed(fit, rows)
 
-    def refit_with_fixed(self, fit: FittedModel[E], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[E], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows that keeps the tuning parameters of the fit."""
         covariance_model = _covariance_model(fit.estimates)
         if covariance_model.traits.is_robust:
@@ -491,12 +503,12 @@ class NormalSpec(ModelSpec[E]):
             return em_rule(self.has_common_covariance, fit, rows)
         return super().refit_with_fixed(fit, rows)
 
-    def leave_one_out(self, fit: FittedModel[E]) -> LeftOut | Floats:
+    def leave_one_out(self, fit: FittedModel[E]) -> LeaveOneOutScorer | Floats:
         """Return the scores of rows under the rule without each of them."""
         estimates: Any = fit.estimates
-        rows = fit.rows("leave_one_out()")
+        rows = fit.require_rows("leave_one_out()")
         unit = estimates.covariance_model.column_units(estimates.moments)
-        left_out: LeftOut = estimates.left_out(
+        left_out: LeaveOneOutScorer = estimates.left_out(
             fit.log_prior(), rows if unit is None else replace(rows, unit=unit)
         )
         return left_out
@@ -535,7 +547,7 @@ def _covariance_model(estimates: Any) -> CovarianceModel:
     return covariance_model
 
 
-def _rule_with_choices_repeated(common: bool, fit: FittedModel[Any], blocks: Blocks) -> Rule | None:
+def _rule_with_choices_repeated(common: bool, fit: FittedModel[Any], blocks: DesignRows) -> Rule | None:
     """Refit to other rows with the same prior and return the rule; None if a covariance is singular.
 
     Parameters
@@ -548,10 +560,10 @@ def _rule_with_choices_repeated(common: bool, fit: FittedModel[Any], blocks: Blo
     """
     estimates = fit.estimates
     covariance_model = fit.estimates.covariance_model.unfitted()
-    moments = reading.class_moments(blocks, estimates.moments.spread)
+    moments = reading.class_moments(blocks, estimates.moments.scatter_type)
     df_by_class = moments.rows - 1
     smallest_divisor = moments.total - moments.n_classes if common else (moments.counts - 1).min()
-    if estimates.method == "moment" and smallest_divisor <= LIGHT * moments.total:
+    if estimates.method == "moment" and smallest_divisor <= MIN_EXCESS_WEIGHT * moments.total:
         return None
     if df_by_class.min() < (0 if common else 1) or df_by_class.sum() < 1:
         return None
@@ -582,7 +594,7 @@ def join_class_problems(problems: Sequence[str]) -> str:
 def drop_hint(columns: Sequence[str], p: int) -> str:
     """Return the hint to drop columns, or "" if less than half of the columns would be left."""
     can_drop = len(columns) > 0 and 2 * len(columns) <= p
-    return f", or leave out {reading.listed(columns, most=len(columns))}" if can_drop else ""
+    return f", or leave out {reading.join_labels(columns, max_labels=len(columns))}" if can_drop else ""
 
 
 def refuse_singular(
@@ -621,7 +633,7 @@ def refuse_singular(
             if not has_small_class:
                 problem += (
                     f" for a covariance of {moments.n_columns} column{'s' * (len(terms) > 1)} "
-                    f"({reading.listed(terms)}), which requires at least {min_df + 1}"
+                    f"({reading.join_labels(terms)}), which requires at least {min_df + 1}"
                 )
             problems.append(problem)
             singular_classes.append(label)
@@ -629,14 +641,14 @@ def refuse_singular(
             continue
         obstacles = covariance_model.check(moments, k)
         dependent_columns |= {dependency.column for dependency in obstacles}
-        constant = [terms[dependency.column] for dependency in obstacles if not dependency.on]
+        constant = [terms[dependency.column] for dependency in obstacles if not dependency.predictors]
         clauses = (
-            [f"{reading.listed(constant)} {'is' if len(constant) == 1 else 'are'} constant"]
+            [f"{reading.join_labels(constant)} {'is' if len(constant) == 1 else 'are'} constant"]
             if constant
             else []
         )
-        for dependency in [dependency for dependency in obstacles if dependency.on][:3]:
-            others = reading.listed(terms[j] for j in dependency.on)
+        for dependency in [dependency for dependency in obstacles if dependency.predictors][:3]:
+            others = reading.join_labels(terms[j] for j in dependency.predictors)
             clauses.append(f"{terms[dependency.column]!r} is a linear combination of {others}")
         if clauses:
             singular_classes.append(label)
@@ -685,7 +697,7 @@ def _singularity_hint(moments: ClassMoments, levels: Sequence[Any], covariance_m
     if classes_without_variance:
         return (
             f'use lda(covariance="shrunk", collinear="drop"), because no column varies in class '
-            f"{reading.listed(classes_without_variance)}"
+            f"{reading.join_labels(classes_without_variance)}"
         )
     description = describe(covariance_model)
     if covariance_model.shrinkages and not description.other_shrinkage:
@@ -708,7 +720,7 @@ def check_degrees_of_freedom(
 ) -> None:
     """Raise a CollinearError if the rows have too few degrees of freedom within classes for a covariance."""
     diagonal = not covariance_model.requires_full_rank(moments.n_columns)
-    reading.refuse_no_freedom(moments, terms, diagonal=diagonal, hint=wide_table_hint(covariance_model))
+    reading.refuse_too_few_df(moments, terms, diagonal=diagonal, hint=wide_table_hint(covariance_model))
 
 
 def separation_hint(covariance_model: CovarianceModel) -> str:
@@ -747,7 +759,7 @@ def equal_covariance_tests(
     wrap : callable, optional
         Wraps the blocks in an iterable that also passes them to another computation, to save a pass.
     """
-    fit.rows("A test of covariances")
+    fit.require_rows("A test of covariances")
     if TESTS_CACHE_KEY not in fit.cache:
         try:
             fit.cache[TESTS_CACHE_KEY] = _tests(fit, wrap)
@@ -758,7 +770,7 @@ def equal_covariance_tests(
 
 
 def _tests(fit: FittedModel[Any], wrap: WrapBlocks | None) -> tuple[TestResult, TestResult]:
-    blocks = fit.rows("A test of covariances")
+    blocks = fit.require_rows("A test of covariances")
     pooled_moments = fit.estimates.moments
     refuse_classes_of_few_rows(blocks, pooled_moments)
     try:
@@ -768,8 +780,8 @@ def _tests(fit: FittedModel[Any], wrap: WrapBlocks | None) -> tuple[TestResult, 
     moments = full_rank_moments(blocks, reading.class_moments(blocks, "class", wrap))
     counts = moments.counts
     p = moments.n_columns
-    pooled_logdet = pooled(moments, moments.total).logdet
-    logdets = np.array([c.logdet for c in separate(moments, counts)])
+    pooled_logdet = pooled_covariance(moments, moments.total).logdet
+    logdets = np.array([c.logdet for c in class_covariances(moments, counts)])
     df = p * (p + 1) * (len(counts) - 1) / 2
     ratio = likelihood_ratio(-0.5 * moments.total * pooled_logdet, -0.5 * float(counts @ logdets), df)
     return ratio, box_m_of_moments(moments)
@@ -798,9 +810,9 @@ def covariance_models_of(
     moments = moments_by_class(fit, "covariance_models()")
     factors: list[Factors] = []
     if dimensions is not None:
-        moments = comparable(moments)
+        moments = limit_scales(moments)
         factors = _factors(fit, moments, dimensions, threshold)
-    table = covariance_ladder(
+    table = covariance_hierarchy(
         moments, fit.prior_values(), estimated_prior=fit.estimates.estimated_prior, factors=factors
     )
     if table["llf"].isna()["common principal components"]:
@@ -835,15 +847,17 @@ def _factors(fit: FittedModel[Any], moments: ClassMoments, dimensions: Any, thre
     for form in FORMS:
         # With fixed dimensions, a form with a common dimension equals the form with dimensions by class.
         is_redundant = (
-            not isinstance(dimensions, str) and factor.common_dimension(form) and not factor.common_axes(form)
+            not isinstance(dimensions, str)
+            and factor.has_common_dimension(form)
+            and not factor.has_common_axes(form)
         )
-        if is_redundant or (has_dimensions_by_class and factor.common_axes(form)):
+        if is_redundant or (has_dimensions_by_class and factor.has_common_axes(form)):
             continue
         specification = FactorAnalytic(dimensions=dimensions, form=form, threshold=threshold)
         covariance_model = specification.model().bind_classes(levels, moments.n_columns)
-        factors = factor.factors_of(moments, covariance_model.wanted)
+        factors = factor.estimate_factors(moments, covariance_model.options)
         fault = factors.fault()
-        if fault is not None and fault.kind == "rank":
+        if fault is not None and fault.reason == "rank":
             raise public_error(factor_fault(fault, form), (), levels)
         factor_models.append(factors)
     return factor_models
@@ -860,7 +874,7 @@ def has_moments_by_class(method: str) -> Callable[[Any], None]:
 
     def check(results: Any) -> None:
         fit = results._fit
-        if not fit.has_rows and fit.estimates.moments.spread != "class":
+        if not fit.has_rows and fit.estimates.moments.scatter_type != "class":
             fit.rows(method, f"fit formula and data, or use qda(moments=), which has {method}")
 
     return check
@@ -869,14 +883,14 @@ def has_moments_by_class(method: str) -> Callable[[Any], None]:
 def moments_by_class(fit: FittedModel[Any], method: str) -> ClassMoments:
     """Return moments with a scatter matrix for each class, from the rows or from the moments of a fit."""
     moments = fit.estimates.moments
-    if not fit.has_rows and moments.spread == "class":
+    if not fit.has_rows and moments.scatter_type == "class":
         return full_rank_moments(fit.design_rows, moments)
     return full_rank_moments(
-        fit.rows(method, f"fit formula and data, or use qda(moments=), which has {method}")
+        fit.require_rows(method, f"fit formula and data, or use qda(moments=), which has {method}")
     )
 
 
-def refuse_classes_of_few_rows(blocks: Blocks, moments: ClassMoments) -> None:
+def refuse_classes_of_few_rows(blocks: DesignRows, moments: ClassMoments) -> None:
     """Raise an error if a class has no more rows than columns, before the rows are read for its covariance.
 
     Scatter matrices of many classes and columns may exceed the memory.
@@ -888,7 +902,7 @@ def refuse_classes_of_few_rows(blocks: Blocks, moments: ClassMoments) -> None:
         refuse_singular(moments.classes(small_classes), blocks.terms, levels, hint=f"{FEW_ROWS_HINT}{hint}")
 
 
-def full_rank_moments(blocks: Blocks, moments: ClassMoments | None = None) -> ClassMoments:
+def full_rank_moments(blocks: DesignRows, moments: ClassMoments | None = None) -> ClassMoments:
     """Return moments with a scatter matrix for each class; raise CollinearError if one is singular.
 
     Parameters
@@ -907,7 +921,7 @@ def full_rank_moments(blocks: Blocks, moments: ClassMoments | None = None) -> Cl
 
 def box_m_of_moments(moments: ClassMoments) -> TestResult:
     """Compute Box's M test from moments with a scatter matrix for each class."""
-    common = pooled(moments, moments.total - moments.n_classes)
+    common = pooled_covariance(moments, moments.total - moments.n_classes)
     # Box's M is invariant to whitening, which improves the conditioning of the determinants.
-    roots = [common.whiten(c.root.T).T for c in separate(moments, moments.counts - 1)]
+    roots = [common.whiten(c.root.T).T for c in class_covariances(moments, moments.counts - 1)]
     return box_m_test(np.stack([root.T @ root for root in roots]), moments.counts)

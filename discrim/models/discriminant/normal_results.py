@@ -13,25 +13,25 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from discrim.core.covariance.adjusted import covariate_gaps
+from discrim.core.covariance.adjusted import whitened_covariate_deviations
 from discrim.core.covariance.em import EMCovariance
 from discrim.core.discriminant import lda
 from discrim.core.discriminant.lda import By, LDAFit
 from discrim.core.moments.moments import gather
 from discrim.core.moments.row_sums import RowBlock
 from discrim.core.numerics.arrays import Floats
-from discrim.core.rules.leave_one_out import squared_gaps
-from discrim.data.values import shown
-from discrim.design.blocks import Blocks
-from discrim.design.rows import repeated
+from discrim.core.rules.leave_one_out import squared_distances_between_means
+from discrim.data.values import format_value
+from discrim.design.design_rows import DesignRows
+from discrim.design.rows import repeat_rows
 from discrim.errors import DataError, NotSupportedError, PriorError
-from discrim.inference.effect_sizes import Simultaneous, difference_table, roy_p
+from discrim.inference.effect_sizes import Simultaneous, difference_table, greatest_root_pvalues
 from discrim.inference.mean_differences import anova_table, distance_table
 from discrim.models.base.available import available_if
-from discrim.models.base.displayed import displayed
+from discrim.models.base.display import with_display_formats
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.fitted_results import FitComponent
-from discrim.models.base.reading import check_word, is_whole, listed, told
+from discrim.models.base.reading import check_word, format_argument, is_integer, join_labels
 from discrim.models.discriminant.components import subspace_of
 from discrim.models.discriminant.covariance_models import describe
 from discrim.models.results.geometry import GroupSummary
@@ -130,7 +130,7 @@ def anova(
     table = anova_table(moments, fit.terms, level)
     if levene is not None:
         check_word("levene", levene, ("mean", "median"))
-        blocks = fit.rows("Levene's test", "pass levene=None, or fit formula and data")
+        blocks = fit.require_rows("Levene's test", "pass levene=None, or fit formula and data")
         residual_means = moments.rests / moments.scale
         class_centres = (
             (moments.centres, residual_means)
@@ -138,7 +138,9 @@ def anova(
             else (_medians(blocks), np.zeros(residual_means.shape))
         )
         deviations, (k, p) = _Deviations(blocks, *class_centres), moments.centres.shape
-        tests = anova_table(gather(deviations, n_classes=k, n_columns=p, spread="diagonal"), fit.terms)
+        tests = anova_table(
+            gather(deviations, n_classes=k, n_columns=p, required_moments="diagonal"), fit.terms
+        )
         table["levene_F"], table["levene_p"] = tests["F"], tests["p"]
     if adjust is not None:
         table["p_adjusted"] = adjust_pvalues(table["p"], adjust)
@@ -158,7 +160,7 @@ class _Deviations:
         The centre of a class is the sum of both; the second is a correction for rounding.
     """
 
-    blocks: Blocks
+    blocks: DesignRows
     centres: Floats
     corrections: Floats
 
@@ -168,7 +170,7 @@ class _Deviations:
             yield deviations.T, codes, weights
 
 
-def _medians(blocks: Blocks) -> Floats:
+def _medians(blocks: DesignRows) -> Floats:
     """Return the medians (K, p) of the classes, which requires all rows in memory."""
     class_chunks: list[list[Floats]] = [[] for _ in blocks.design.levels]
     for x, codes, weights in blocks:
@@ -177,7 +179,7 @@ def _medians(blocks: Blocks) -> Floats:
         for k in np.unique(codes).tolist():
             in_class = codes == k
             class_chunks[k].append(
-                repeated(x[in_class], codes[in_class], None if weights is None else weights[in_class])[0]
+                repeat_rows(x[in_class], codes[in_class], None if weights is None else weights[in_class])[0]
             )
     return np.stack([np.median(np.concatenate(chunks), axis=0) for chunks in class_chunks])
 
@@ -201,7 +203,7 @@ def adjust_pvalues(p: pd.Series, method: str, further_methods: tuple[str, ...] =
 
     if p.isna().any():
         raise DataError(
-            f"The p-value of {shown(p.index[p.isna()][0])} is missing. P-values cannot be adjusted.",
+            f"The p-value of {format_value(p.index[p.isna()][0])} is missing. P-values cannot be adjusted.",
             hint="Leave out the column.",
         )
     try:
@@ -210,7 +212,7 @@ def adjust_pvalues(p: pd.Series, method: str, further_methods: tuple[str, ...] =
         return pd.Series(multipletests(p.to_numpy(), method=method)[1], index=p.index)
     except ValueError:
         raise DataError(
-            f"Unknown adjust={told(method)}.",
+            f"Unknown adjust={format_argument(method)}.",
             hint=(
                 f"Use {''.join(f'{name!r}, ' for name in further_methods)}{'or ' if further_methods else ''}"
                 "a method of statsmodels' multipletests, such as 'holm', 'bonferroni' or 'fdr_bh'."
@@ -257,7 +259,7 @@ class ClassDifferences(NormalResults):
             )
 
     @available_if(full_covariance("distances()"))
-    @displayed()
+    @with_display_formats()
     def distances(self, *, adjust: str | None = None, level: float | None = None) -> pd.DataFrame:
         """Squared Mahalanobis distance of each pair of classes, with F, its degrees of freedom and p.
 
@@ -283,17 +285,17 @@ class ClassDifferences(NormalResults):
         moments = estimates.moments
         nu = estimates.residual_df
         q = estimates.covariates
-        apart = squared_gaps(covariate_gaps(moments, q)) if q else None
+        apart = squared_distances_between_means(whitened_covariate_deviations(moments, q)) if q else None
         table = distance_table(moments, estimates.unbiased(), nu, self._fit.classes, (q, apart), level)
         if adjust == "roy":
             roots = (table["F"] * table["df1"] / table["df2"]).to_numpy()
-            table["p_adjusted"] = roy_p(roots, moments.n_columns - q, moments.n_classes, nu)
+            table["p_adjusted"] = greatest_root_pvalues(roots, moments.n_columns - q, moments.n_classes, nu)
         elif adjust is not None:
             table["p_adjusted"] = adjust_pvalues(table["p"], adjust, ("roy",))
         return table
 
     @available_if(moment_estimates("differences()", adjusted=False))
-    @displayed(d="general")
+    @with_display_formats(d="general")
     def differences(
         self,
         terms: Sequence[str] | None = None,
@@ -370,8 +372,8 @@ class ClassDifferences(NormalResults):
             chosen = list(terms) if isinstance(terms, Iterable) and not isinstance(terms, str) else [terms]
             if unknown := [term for term in chosen if term not in list(names)]:
                 raise DataError(
-                    f"Unknown column {told(unknown[0])} in terms.",
-                    hint=f"The columns are {listed(names)}.",
+                    f"Unknown column {format_argument(unknown[0])} in terms.",
+                    hint=f"The columns are {join_labels(names)}.",
                     columns=(unknown[0],),
                 )
             positions = np.array([names.get_loc(term) for term in chosen])
@@ -381,9 +383,9 @@ class ClassDifferences(NormalResults):
         sd = np.sqrt(moments.squares.sum(axis=0) / estimates.residual_df) / moments.scale
         return _adjusted_differences(means, sd, moments.counts, adjust, level, p)
 
-    @available_if(lambda self: lda.refuse_no_scores(self._fit.estimates.covariance))
+    @available_if(lambda self: lda.check_cat_scores(self._fit.estimates.covariance))
     @available_if(lambda self: self._fit.estimates.refuse_covariates("ranking()"))
-    @displayed(score="z", q="p", HC="z")
+    @with_display_formats(score="z", q="p", HC="z")
     def ranking(
         self, by: By = "entropy", top: int | None = None, *, null: Null | None = None
     ) -> pd.DataFrame:
@@ -452,7 +454,7 @@ class ClassDifferences(NormalResults):
         fit = self._fit
         estimates = self._fit.estimates
         p = len(fit.terms)
-        if top is not None and not (is_whole(top) and 1 <= top <= p):
+        if top is not None and not (is_integer(top) and 1 <= top <= p):
             raise DataError(
                 f"top={top!r} is not valid.", hint=f"Pass a number of columns from 1 to {p}, or None for all."
             )
@@ -469,7 +471,7 @@ class ClassDifferences(NormalResults):
         if estimates.covariance_model.traits.is_moment_estimate:
             empirical = p > estimates.residual_df if null is None else null == "empirical"
             entropy = lda.column_scores(scores, estimates.prior, "entropy")
-            tails = lda.score_tails(entropy, len(fit.classes), estimates.residual_df, empirical=empirical)
+            tails = lda.score_p_values(entropy, len(fit.classes), estimates.residual_df, empirical=empirical)
         has_tails = bool(np.isfinite(tails).all())
         table["p"] = tails
         table["q"] = lda.benjamini_hochberg(tails) if has_tails else np.nan
@@ -512,8 +514,8 @@ def _combination_weights(
         )
     if unknown := [term for term in combinations.index if term not in names]:
         raise DataError(
-            f"Unknown column {told(unknown[0])} in the index of combinations.",
-            hint=f"The columns are {listed(names)}.",
+            f"Unknown column {format_argument(unknown[0])} in the index of combinations.",
+            hint=f"The columns are {join_labels(names)}.",
             columns=(unknown[0],),
         )
     weights = combinations.reindex(names, fill_value=0.0).astype(np.float64)

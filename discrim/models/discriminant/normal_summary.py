@@ -18,20 +18,20 @@ from discrim.core.covariance.adjusted import ConditionalCovariance
 from discrim.core.covariance.model import SPHERES
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.labels import covariance_values, range_note
-from discrim.models.base.reading import listed
+from discrim.models.base.reading import join_labels
 from discrim.models.discriminant.covariance_models import describe, sphere_item
 from discrim.models.discriminant.normal_fits import equal_covariance_tests
-from discrim.models.evaluation.assessment import PassPredictions, takes_long
+from discrim.models.evaluation.assessment import PassPredictions, is_slow_to_evaluate
 from discrim.models.results import headers
-from discrim.models.results.geometry import class_deviations
+from discrim.models.results.geometry import class_sds
 from discrim.report.grid import (
-    INTERVAL,
+    SHARED_HEADINGS,
     Columns,
     HeaderItem,
     Pairs,
     Section,
     clean,
-    p_text,
+    format_pvalue,
     shorten,
     suits_decimals,
 )
@@ -80,7 +80,7 @@ def lda_sections(results: LDAResults, fit: FittedModel[LDAFit]) -> SectionFuncti
     sections = describe(fit.estimates.covariance_model).sections
     if "flagged" in sections and fit.has_rows:
         section_functions["flagged"] = _flagged
-    if fit.estimates.has_errors:
+    if fit.estimates.has_standard_errors:
         section_functions["log_odds"] = _log_odds
     if "ranking" in sections and fit.estimates.prior.max() < 1:
         section_functions["ranking"] = _ranking
@@ -111,10 +111,10 @@ def _linear_header(results: LDAResults, fit: FittedModel[LDAFit]) -> Pairs:
             f_text = f"{f:.2f}" if f < 1e6 else f"{f:.4e}"
             left_items += [
                 HeaderItem(f"F({df1}, {df2})", f, f_text),
-                HeaderItem("P > F", test.pvalue, p_text(test.pvalue)),
+                HeaderItem("P > F", test.pvalue, format_pvalue(test.pvalue)),
             ]
     note = ""
-    if fit.estimates.reduced() is not None:
+    if fit.estimates.reduced_axes() is not None:
         m = fit.estimates.ncomp
         axes_text = "first canonical axis" if m == 1 else f"first {m} canonical axes"
         note = f"The rule uses the {axes_text} only (ncomp={m})."
@@ -126,7 +126,9 @@ def _covariance_within(results: LDAResults, fit: FittedModel[LDAFit]) -> Section
     q = fit.estimates.covariates
     divisor = "N" if fit.estimates.method == "mle" else f"N-K-{q}" if q else "N-K"
     covariance = fit.estimates.covariance
-    shown_covariance = covariance.rest if isinstance(covariance, ConditionalCovariance) else covariance
+    shown_covariance = (
+        covariance.residual_covariance if isinstance(covariance, ConditionalCovariance) else covariance
+    )
     return _covariance(
         fit, shown_covariance, ("within classes", divisor), "fit.cov", by_class=False, first_column=q
     )
@@ -145,8 +147,10 @@ def _discriminants(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
         errors=[*errors, np.inf],
         note=note if table.shape[1] else "The class means are equal: there is no linear discriminant.",
         source="fit.scaling",
-        worth=headers.worth(fit.estimates.moments, 1) if headers.has_many_columns(fit.terms) else None,
-        last=0 if headers.has_many_columns(fit.terms) else None,
+        ranking=headers.rank_columns(fit.estimates.moments, 1)
+        if headers.has_many_columns(fit.terms)
+        else None,
+        n_last_columns=0 if headers.has_many_columns(fit.terms) else None,
     )
 
 
@@ -190,8 +194,10 @@ def _functions(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
     note = (
         "An observation is assigned to the class with the largest function; the constants include ln(prior). "
     )
-    note += headers.precision_note("the functions", np.vstack([constants, coef]), sizes, headers.SCORES)
-    errors = headers.coefficient_errors(sizes, headers.SCORES)
+    note += headers.precision_note(
+        "the functions", np.vstack([constants, coef]), sizes, headers.MAX_SCORE_ERROR
+    )
+    errors = headers.coefficient_errors(sizes, headers.MAX_SCORE_ERROR)
     return Section("Classification functions", table, errors=errors, note=note, source=source)
 
 
@@ -207,18 +213,20 @@ def _log_odds(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
     labels = [(label, term) for label in others for term in terms]
     table = Columns(list(columns.values()), labels, list(columns), ("class", "term"))
     formats: dict[Any, Any] = dict.fromkeys(columns, "general") | {"z": "z", "p": "p"}
-    headings = INTERVAL | {"p": "P>|z|"}
-    errors = headers.coefficient_errors(headers.score_sizes(fit.estimates.moments), headers.LOG_ODDS)
+    headings = SHARED_HEADINGS | {"p": "P>|z|"}
+    errors = headers.coefficient_errors(
+        headers.score_sizes(fit.estimates.moments), headers.MAX_LOG_ODDS_ERROR
+    )
     repeated = np.tile(errors, len(others))
     zero_prior_classes = [
         label for label, class_prior in zip(fit.classes, fit.prior, strict=True) if class_prior == 0
     ]
     note = ""
     if zero_prior_classes:
-        note = f"The constant is not finite for {listed(zero_prior_classes)}, whose prior is zero."
+        note = f"The constant is not finite for {join_labels(zero_prior_classes)}, whose prior is zero."
     section = Section(title, table, formats, headings=headings, errors=repeated, note=note, source=source)
     return (
-        replace(section, worth=("|z|", np.abs(columns["z"])))
+        replace(section, ranking=("|z|", np.abs(columns["z"])))
         if headers.has_many_columns(fit.terms)
         else section
     )
@@ -266,10 +274,10 @@ def _canonical_sections(result: CanonicalResults) -> dict[str, Callable[[], Sect
         },
         "centroids": partial(_variate_table, result, "centroids"),
     }
-    if result._numbers.covariates:
+    if result._estimates.covariates:
         for name in ("standardized_total", "structure_total", "structure_between"):
             del section_functions[name]
-    elif result._numbers.moments.total <= 1:
+    elif result._estimates.moments.total <= 1:
         # Total variances have the divisor N - 1, which is not positive.
         del section_functions["standardized_total"]
     return section_functions
@@ -327,7 +335,7 @@ def variate_tests(tests: pd.DataFrame, further_note: str = "") -> Section:
 
 def _missing_tests_note(result: CanonicalResults) -> str:
     tests = result.dimension_tests
-    total = result._numbers.moments.total
+    total = result._estimates.moments.total
     if tests["F"].notna().all() and tests["chi2"].notna().all():
         return ""
     return (
@@ -338,10 +346,10 @@ def _missing_tests_note(result: CanonicalResults) -> str:
 
 def _raw_coefficients(result: CanonicalResults) -> Section:
     table = pd.concat([result.constant.to_frame("constant").T, result.raw])
-    sizes = headers.score_sizes(result._numbers.moments)
-    described = result._system.description(result._numbers.covariates)
-    note = f"{described}. {headers.precision_note('scores', table, sizes, headers.SCORES)}"
-    errors = headers.coefficient_errors(sizes, headers.SCORES)
+    sizes = headers.score_sizes(result._estimates.moments)
+    described = result._system.description(result._estimates.covariates)
+    note = f"{described}. {headers.precision_note('scores', table, sizes, headers.MAX_SCORE_ERROR)}"
+    errors = headers.coefficient_errors(sizes, headers.MAX_SCORE_ERROR)
     return Section("Raw coefficients", table, errors=errors, note=note, source=".raw, .constant")
 
 
@@ -383,14 +391,14 @@ def qda_sections(results: QDAResults, fit: FittedModel[QDAFit]) -> SectionFuncti
 
 def _deviations(results: QDAResults, fit: FittedModel[QDAFit]) -> Section:
     """Return the section of the standard deviations by class, one row for each column."""
-    sds = class_deviations(fit.estimates)
+    sds = class_sds(fit.estimates)
     table = Columns(np.column_stack(sds), fit.terms, fit.classes)
-    worth = headers.worth(fit.estimates.moments)
-    errors = [*headers.mean_errors(fit).values()]
+    worth = headers.rank_columns(fit.estimates.moments)
+    errors = [*headers.mean_rounding_errors(fit).values()]
     title = f"Standard deviations within classes, divisor {'n' if fit.estimates.method == 'mle' else 'n-1'}"
     subspace = fit.estimates.within_axes
     source = "fit.tidy()" if subspace is not None and subspace.is_supervised else "fit.covs"
-    return Section(title, table, errors=errors, source=source, worth=worth, last=0)
+    return Section(title, table, errors=errors, source=source, ranking=worth, n_last_columns=0)
 
 
 def _quadratic_header(results: QDAResults, fit: FittedModel[QDAFit]) -> Pairs:
@@ -422,8 +430,8 @@ def _save_axes(results: QDAResults, fit: FittedModel[QDAFit]) -> Section:
         ],
         note=note,
         source="fit.subspace.loadings",
-        worth=headers.worth(fit.estimates.moments, 1) if has_many_columns else None,
-        last=0 if has_many_columns else None,
+        ranking=headers.rank_columns(fit.estimates.moments, 1) if has_many_columns else None,
+        n_last_columns=0 if has_many_columns else None,
     )
 
 
@@ -684,7 +692,7 @@ def _covariance(
         sd = covariance.sd / scale
         variances = (covariance.sd / scale) ** 2
     range_text = range_note([covariance], scale, terms)
-    if covariance.is_diagonal or moments.spread in ("thin", "thin class"):
+    if covariance.is_diagonal or moments.scatter_type in ("thin", "thin class"):
         title = f"Variances {scope}, divisor {divisor}"
         if not covariance.is_diagonal:
             note = f"Full {covariance_model.name} covariance matrix, {len(terms)} x {len(terms)}: {source}."
@@ -710,7 +718,7 @@ def _covariance(
     correlation_section = Section(
         correlation_title, correlations, formats, triangle=True, errors=errors, note=note, source=source
     )
-    return replace(section, shown=(name, correlation_section))
+    return replace(section, replacement=(name, correlation_section))
 
 
 def _flagged(results: LDAResults | QDAResults, fit: FittedModel[Any]) -> Section:
@@ -757,7 +765,9 @@ def _shrinkage_path(results: LDAResults | QDAResults, fit: FittedModel[Any]) -> 
     )
     formats: dict[Any, Any] = {"error": "share", "se": "share"}
     title = "Leave-one-out error by shrinkage"
-    return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.covariance_model.path")
+    return Section(
+        title, table, formats, headings=SHARED_HEADINGS, note=note, source="fit.covariance_model.path"
+    )
 
 
 def _axes_path(results: Any, fit: FittedModel[Any]) -> Section:
@@ -793,7 +803,7 @@ def _with_equal_covariances(
 
 def _read_rows_once(_: Any, fit: FittedModel[Any]) -> None:
     """Compute and cache the errors of the header and the tests of covariances in one pass."""
-    if "apparent" not in fit.cache and not takes_long(fit):
+    if "apparent" not in fit.cache and not is_slow_to_evaluate(fit):
         predictions = PassPredictions(fit)
         equal_covariance_tests(fit, predictions.wrap)
         predictions.store()

@@ -16,17 +16,17 @@ from discrim.core.covariance.covariance import dependencies
 from discrim.core.discriminant import plda as core
 from discrim.core.discriminant.plda import LengthNormalization, PLDAFit
 from discrim.core.moments.moments import ClassMoments, gather
-from discrim.core.moments.row_sums import Spread
-from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
+from discrim.core.moments.row_sums import ScatterType
+from discrim.core.numerics.arrays import Codes, Floats, check_memory
 from discrim.core.numerics.progress import Progress
-from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 from discrim.core.rules.rules import Rule
-from discrim.design.blocks import Blocks
-from discrim.design.rows import strata
+from discrim.design.design_rows import DesignRows
+from discrim.design.rows import response_codes_of_all_rows
 from discrim.errors import CollinearError, ConvergenceWarning, DataError, UninformativeFitWarning, warn_user
 from discrim.inference.verification import Costs, PairScores
 from discrim.models.base import reading
-from discrim.models.base.displayed import displayed
+from discrim.models.base.display import with_display_formats
 from discrim.models.base.fit import FittedModel, ModelSpec, scores_by_refits
 from discrim.models.base.reading import (
     Data,
@@ -34,7 +34,7 @@ from discrim.models.base.reading import (
     Prior,
     verb_options,
     warn_of_tied_axes,
-    with_keyword_hints,
+    with_public_errors,
 )
 from discrim.models.moments.moments import Moments
 from discrim.models.moments.sample import NeedsRows, Sample
@@ -51,7 +51,7 @@ NORMALIZE_NEEDS_ROWS = NeedsRows(
 )
 
 
-@with_keyword_hints
+@with_public_errors
 def plda(
     formula: str | None = None,
     data: Data | None = None,
@@ -144,9 +144,9 @@ def plda(
     options = verb_options(locals())
     reading.check_flag("normalize", normalize)
     tol = reading.check_number("tol", tol, 0, 1, ends="[)")
-    maxiter = reading.check_whole("maxiter", maxiter, 1)
+    maxiter = reading.check_integer("maxiter", maxiter, 1)
     if components is not None:
-        components = reading.check_whole("components", components, 1)
+        components = reading.check_integer("components", components, 1)
     sample = Sample("plda", "pooled", moments, formula, data, weights, levels, functions, na_action)
     if sample.has_rows:
         blocks, stats = reading.usable_rows(sample.read(), "pooled", na_action)
@@ -181,7 +181,7 @@ def plda(
     return PLDAResults(PLDASpec().fit(estimates, blocks, options, has_rows=sample.has_rows))
 
 
-def _refuse_singular(moments: ClassMoments, blocks: Blocks) -> None:
+def _refuse_singular(moments: ClassMoments, blocks: DesignRows) -> None:
     """Raise a CollinearError that names the columns if W is singular."""
     rows = int(moments.rows.sum())
     k = moments.n_classes
@@ -195,10 +195,10 @@ def _refuse_singular(moments: ClassMoments, blocks: Blocks) -> None:
                 'lda(covariance="shrunk").'
             ),
         )
-    reading.refuse_no_spread(moments)
+    reading.refuse_no_within_variance(moments)
     collinear = dependencies(moments)
     if collinear:
-        raise reading.collinear_error(collinear, blocks.terms, instead="use fewer columns")
+        raise reading.collinear_error(collinear, blocks.terms, alternative="use fewer columns")
     reading.warn_of_near_dependencies(moments, blocks.terms)
 
 
@@ -206,7 +206,7 @@ def _refuse_singular(moments: ClassMoments, blocks: Blocks) -> None:
 class _NormalizedRows:
     """Iterable of the rows of blocks, scaled to one length each time they are read."""
 
-    blocks: Blocks
+    blocks: DesignRows
     sphere: LengthNormalization
 
     def __iter__(self) -> Iterator[tuple[Floats, Codes, Floats | None]]:
@@ -215,7 +215,7 @@ class _NormalizedRows:
 
 
 def _fit_plda(
-    blocks: Blocks | None,
+    blocks: DesignRows | None,
     moments: ClassMoments,
     prior: Floats,
     fit_options: Mapping[str, Any],
@@ -243,8 +243,8 @@ def _fit_plda(
     if blocks is not None:
         sphere = LengthNormalization.of(moments)
         shape: Any = {"n_classes": moments.n_classes, "n_columns": moments.n_columns}
-        normalized = sphere, gather(_NormalizedRows(blocks, sphere), **shape, spread="pooled")
-    return core.fit_plda(moments, prior, **fit_options, progress=progress, lengths=normalized)
+        normalized = sphere, gather(_NormalizedRows(blocks, sphere), **shape, required_moments="pooled")
+    return core.fit_plda(moments, prior, **fit_options, progress=progress, normalization=normalized)
 
 
 class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
@@ -350,13 +350,13 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         blocks, coordinates = self._coordinates(data)
         return pd.DataFrame(coordinates, index=blocks.table.index, columns=self.ratios.index)
 
-    def _coordinates(self, data: Any) -> tuple[Blocks, Floats]:
+    def _coordinates(self, data: Any) -> tuple[DesignRows, Floats]:
         """Return the rows of a table and their coordinates (m, r) on the axes, which may be missing."""
         blocks = self._fit.new_rows(data)
         coordinates = np.full((blocks.table.nrows, self._fit.estimates.n_axes), np.nan)
-        for row_slice, x, missing in blocks.every_row():
+        for row_slice, x, missing in blocks.iter_all_rows():
             complete = slice(None) if missing is None else ~missing
-            coordinates[row_slice][complete] = self._fit.estimates.places(x[complete])
+            coordinates[row_slice][complete] = self._fit.estimates.coordinates(x[complete])
         return blocks, coordinates
 
     def verify(self, a: Data, b: Data, *, by: str | None = None) -> pd.Series:
@@ -415,11 +415,12 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
             if set(names) != set(other_names):
                 unmatched = sorted(map(str, set(names) ^ set(other_names)))
                 raise DataError(
-                    f"The sets of {by!r} in a and b differ: {reading.listed(unmatched)} in only one of them.",
+                    f"The sets of {by!r} in a and b differ: {reading.join_labels(unmatched)} in only one of "
+                    "them.",
                     hint="Pass the same sets in both, or use verify_all(a, b, by=) to compare all pairs.",
                 )
             order = other_names.get_indexer(names)
-            other_sets = core.Sets(other_sets.sizes[order], other_sets.places[order])
+            other_sets = core.RowSets(other_sets.sizes[order], other_sets.means[order])
         ratios = core.pair_ratios(self.ratios.to_numpy(), sets, other_sets)
         return pd.Series(ratios, index=names, name="llr")
 
@@ -456,7 +457,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
             )
         sets, names = self._sets(a, columns[0])
         other_sets, other_names = self._sets(b, columns[1])
-        refuse_beyond_memory(
+        check_memory(
             2.0 * len(names) * len(other_names),
             f"Ratios of {len(names):,} by {len(other_names):,} rows or sets",
             "Pass fewer at a time",
@@ -464,7 +465,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         ratios = core.all_ratios(self.ratios.to_numpy(), sets, other_sets)
         return pd.DataFrame(ratios, index=names, columns=other_names)
 
-    def _sets(self, data: Any, by: str | None) -> tuple[core.Sets, pd.Index]:
+    def _sets(self, data: Any, by: str | None) -> tuple[core.RowSets, pd.Index]:
         """Return the sets of rows that a column names, or each row as a set, and the names of the sets.
 
         Parameters
@@ -482,7 +483,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         """
         blocks, coordinates = self._coordinates(data)
         if by is None:
-            return core.Sets(np.ones(len(coordinates)), coordinates), blocks.table.index
+            return core.RowSets(np.ones(len(coordinates)), coordinates), blocks.table.index
         if by not in blocks.table.names:
             raise DataError(
                 f"Unknown column {by!r} in by=.",
@@ -491,12 +492,12 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
             )
         codes, names = pd.factorize(blocks.table.column(by))
         has_set = (codes >= 0) & ~np.isnan(coordinates).any(axis=1)
-        sets = core.sets_of(coordinates[has_set], codes[has_set], len(names))
+        sets = core.sets_of_rows(coordinates[has_set], codes[has_set], len(names))
         empty = sets.sizes == 0
-        sets.places[empty] = np.nan
-        return core.Sets(np.where(empty, 1.0, sets.sizes), sets.places), pd.Index(names, name=by)
+        sets.means[empty] = np.nan
+        return core.RowSets(np.where(empty, 1.0, sets.sizes), sets.means), pd.Index(names, name=by)
 
-    @displayed(estimate="share", low="share", high="share")
+    @with_display_formats(estimate="share", low="share", high="share")
     def trials(
         self,
         data: Data | None = None,
@@ -561,7 +562,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
             reading.check_number("cost_false", cost_false, 0, np.inf, ends="()"),
         )
         level = reading.check_number("level", level, 0, 1, ends="()")
-        replicates = reading.check_whole("replicates", replicates, 0)
+        replicates = reading.check_integer("replicates", replicates, 0)
         pairs = self._pairs(data)
         limits = np.full((2, 4), np.nan)
         if replicates:
@@ -585,7 +586,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         PairScores
         """
         blocks, coordinates = self._coordinates(data)
-        codes = strata(blocks)
+        codes = response_codes_of_all_rows(blocks)
         is_used = (codes >= 0) & ~np.isnan(coordinates).any(axis=1)
         if is_used.sum() > max_rows:
             order = np.random.default_rng(0).permutation(codes.max() + 1)
@@ -599,24 +600,24 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
                 f"{len(codes)} rows of {len(set(codes.tolist()))} classes.",
                 hint="Pass at least two rows of some class, and rows of another class.",
             )
-        refuse_beyond_memory(
+        check_memory(
             6.0 * len(codes) ** 2,
             f"Pairs of {len(codes):,} rows",
             "Pass the rows of some of the classes as data=",
         )
-        rows = core.Sets(np.ones(len(codes)), coordinates[is_used])
-        return PairScores.of(core.all_ratios(self.ratios.to_numpy(), rows, rows), codes)
+        rows = core.RowSets(np.ones(len(codes)), coordinates[is_used])
+        return PairScores.from_scores(core.all_ratios(self.ratios.to_numpy(), rows, rows), codes)
 
     # ---- tables
 
-    @displayed()
+    @with_display_formats()
     def tidy(self) -> pd.DataFrame:
         """One row for each term: mean, variances between and within classes, and share of the former."""
         between, within = (np.diagonal(covariance) for covariance in self._fit.estimates.covariances())
         table = pd.DataFrame({"term": self.terms, "mean": self.mean.to_numpy()})
         return table.assign(between=between, within=within, share=self._fit.estimates.between_shares())
 
-    @displayed()
+    @with_display_formats()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         search_columns = {name: getattr(self, name) for name in ("rank", "llf_given", "steps", "converged")}
@@ -629,7 +630,7 @@ class PLDASpec(ModelSpec[PLDAFit]):
     name = "plda"
     title = "Probabilistic linear discriminant analysis"
     results_class = PLDAResults
-    why_no_refit = (
+    refit_failure = (
         "a class has no row, or a column is constant or collinear within classes",
         "fewer columns",
     )
@@ -646,21 +647,21 @@ class PLDASpec(ModelSpec[PLDAFit]):
 
         return PLDA_PLOTS
 
-    def required_moments(self, fit: FittedModel[PLDAFit]) -> Spread | None:
+    def required_moments(self, fit: FittedModel[PLDAFit]) -> ScatterType | None:
         """Return which moments a refit needs; None if it needs the rows."""
         return None if fit.estimates.normalize else "pooled"
 
-    def refit_with_fixed(self, fit: FittedModel[PLDAFit], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[PLDAFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows; the length normalization of the fit is learnt again."""
         estimates = fit.estimates
         if not estimates.normalize:
             return super().refit_with_fixed(fit, rows)
         moments = reading.class_moments(rows, "pooled")
-        if (moments.rows < 1).any() or not core.has_within(moments):
+        if (moments.rows < 1).any() or not core.is_within_regular(moments):
             return None
         return _fit_plda(rows, moments, estimates.prior, estimates.options()).rule(fit.log_prior())
 
-    def leave_one_out(self, fit: FittedModel[PLDAFit]) -> LeftOut:
+    def leave_one_out(self, fit: FittedModel[PLDAFit]) -> LeaveOneOutScorer:
         """Return missing scores, which makes the caller refit without each row."""
         return scores_by_refits(fit, "requires a refit for each row")
 
@@ -720,7 +721,7 @@ def _columns(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Section:
         formats,
         note="share is the variance between classes, divided by the sum of both variances.",
         source="fit.mean, fit.between, fit.within",
-        worth=headers.worth(fit.estimates.moments) if headers.has_many_columns(fit.terms) else None,
+        ranking=headers.rank_columns(fit.estimates.moments) if headers.has_many_columns(fit.terms) else None,
     )
 
 

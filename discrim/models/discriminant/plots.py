@@ -9,23 +9,23 @@ import numpy as np
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.verification import Costs
 from discrim.models.base.fit import FittedModel
-from discrim.models.base.reading import listed
+from discrim.models.base.reading import join_labels
 from discrim.models.discriminant.covariance_models import FactorAnalyticDescription, describe
 from discrim.models.discriminant.normal_summary import MAX_PATH_ROWS, choice_description
-from discrim.models.plots import judged, spaces
-from discrim.models.plots.pictured import named_columns, needed_rows, plot
+from discrim.models.plots import evaluation, spaces
+from discrim.models.plots.plottable import check_columns_option, plot, require_rows_to_draw
 from discrim.models.plots.shared import DISCRIMINANT_PLOTS, WITH_POSTERIORS
 from discrim.report.grid import clean, shorten
 from discrim.report.plots import style
-from discrim.report.plots.bars import bar_strips, draw_errors, heat_map
+from discrim.report.plots.bars import draw_bar_strips, draw_errors, draw_heat_map
 from discrim.report.plots.points import draw_points
 from discrim.report.plots.spaces import draw_scree
 from discrim.report.plots.style import SIGNS, add_legend, new_axes, set_title
-from discrim.report.plots.text_fit import fit_texts, with_room
+from discrim.report.plots.text_fit import fit_texts, select_separated
 
 if TYPE_CHECKING:
     from discrim.models.base.fit import FittedModel
-    from discrim.models.plots.pictured import PictureOptions
+    from discrim.models.plots.plottable import PlotOptions
     from discrim.report.plots.style import Axes
 
 
@@ -42,7 +42,7 @@ LABEL_SIZE = (5.0, 10.0)
 
 
 @plot("ranking", "the first columns of the ranking, with their scores by class", data=False)
-def ranking(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def ranking(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the first columns of the ranking, with their scores by class.
 
     Parameters
@@ -60,11 +60,11 @@ def ranking(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axe
     name = "t-scores" if fit.estimates.covariance.is_diagonal else "Cat scores"
     count_text = f" ({len(table)} of {len(results.terms)})" if len(table) < len(results.terms) else ""
     title = f"{name} of the classes against the common mean{count_text}"
-    return bar_strips(scores, classes, title, ax=options.ax, signs=options.signs(classes))
+    return draw_bar_strips(scores, classes, title, ax=options.ax, signs=options.signs(classes))
 
 
 @plot("slopes", "a column against a covariate, with the lines of the classes", takes=("columns",))
-def slopes(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def slopes(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot a column against a covariate, with the lines of the classes and other covariates at their means.
 
     By default it is the column with the largest proportion of variance explained by the covariates.
@@ -83,14 +83,14 @@ def slopes(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes
     terms = list(fit.terms)
     pair = [terms[q + int(slope_estimates.explained.argmax())], terms[0]]
     if options.columns is not None:
-        pair = named_columns(options, terms, "slopes", 2, 2)
+        pair = check_columns_option(options, terms, "slopes", 2, 2)
     j, i = sorted(map(terms.index, pair), reverse=True)
     if not i < q <= j:
         raise DataError(
             f"kind='slopes' requires a column and a covariate; columns={pair} are not.",
-            hint=f"Pass one of {listed(terms[q:])} and one of {listed(terms[:q])}.",
+            hint=f"Pass one of {join_labels(terms[q:])} and one of {join_labels(terms[:q])}.",
         )
-    rows = needed_rows(fit, options, "slopes")
+    rows = require_rows_to_draw(fit, options, "slopes")
     x, y = rows.terms([terms[i], terms[j]]).to_numpy().T
     classes = list(fit.classes)
     signs = options.signs(fit.classes)
@@ -110,7 +110,7 @@ def slopes(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes
         f"covariates explain {slope_estimates.explained[j - q]:.0%} of its variance within classes"
     )
     style.set_title(axes, f"Common slopes on a covariate\n{explained_text}")
-    if len(classes) <= style.MOST_IN_LEGEND:
+    if len(classes) <= style.MAX_IN_LEGEND:
         style.add_legend(axes, is_new)
     fit_texts(axes, is_new)
     return axes
@@ -121,7 +121,7 @@ def slopes(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes
     'eigenvalues of the classes\' covariances, with the signal and the noise of covariance="factor"',
     data=False,
 )
-def eigenvalues(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def eigenvalues(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot eigenvalues by class, filled if they belong to the signal, and the noise variance.
 
     Parameters
@@ -152,7 +152,7 @@ def eigenvalues(results: Any, fit: FittedModel[Any], options: PictureOptions) ->
 @plot(
     "path", "errors of the choice of a shrinkage, or of a number of principal axes", data=False, colors=False
 )
-def choice_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def choice_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the errors of the candidate shrinkages or numbers of principal axes, and mark the chosen value.
 
     Parameters
@@ -177,7 +177,7 @@ def choice_path(results: Any, fit: FittedModel[Any], options: PictureOptions) ->
         else fit.estimates.covariance_model.shrinkages[0].values[0]
     )
     axes, _ = style.new_axes(options.ax)
-    draw_errors(axes, path.iloc[:, :3], chosen, log=chooses_axes and len(path) > MAX_PATH_ROWS)
+    draw_errors(axes, path.iloc[:, :3], chosen, is_log=chooses_axes and len(path) > MAX_PATH_ROWS)
     axes.set_xlabel("Principal axes" if chooses_axes else "Shrinkage")
     axes.set_ylabel("Error, ± one standard error")
     axes.legend()
@@ -187,7 +187,7 @@ def choice_path(results: Any, fit: FittedModel[Any], options: PictureOptions) ->
 
 
 @plot("path", "errors of the choice by alpha and gamma", data=False)
-def rda_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def rda_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the errors of the candidate pairs of alpha and gamma, and mark the chosen pair.
 
     Parameters
@@ -204,11 +204,11 @@ def rda_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Ax
     errors = results.path.pivot(index="alpha", columns="gamma", values="error")
     pair = (results.alpha, results.gamma)
     title = f"Error by {choice_description(fit)}"
-    return heat_map(errors, pair, title, ax=options.ax, colormap=options.colormap("path"))
+    return draw_heat_map(errors, pair, title, ax=options.ax, colormap=options.colormap("path"))
 
 
 @plot("distances", "robust distances of the rows against classical ones, of robust fits", data=False)
-def robust_distances(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def robust_distances(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot robust against classical distances (Rousseeuw & van Zomeren, 1990, JASA 85, 633-651).
 
     The most distant flagged rows have labels if these do not overlap.
@@ -237,7 +237,7 @@ def robust_distances(results: Any, fit: FittedModel[Any], options: PictureOption
     axes, is_new = style.new_axes(options.ax)
     draw_points(axes, classical, robust, codes, classes, signs)
     cutoff_style: dict[str, Any] = {
-        "color": style.faint(0.35),
+        "color": style.faint_ink(0.35),
         "linewidth": 1.0,
         "linestyle": "--",
         "zorder": 1,
@@ -245,12 +245,12 @@ def robust_distances(results: Any, fit: FittedModel[Any], options: PictureOption
     axes.axhline(cutoff, **cutoff_style)
     axes.axvline(cutoff, **cutoff_style)
     ends = np.array([0.0, np.nanmax(classical) * 1.05])
-    axes.plot(ends, ends, color=style.faint(0.6), linewidth=0.8, zorder=1)
+    axes.plot(ends, ends, color=style.faint_ink(0.6), linewidth=0.8, zorder=1)
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
     axes.set(xlabel="Classical Mahalanobis distance", ylabel="Robust distance")
     style.set_title(axes, "Distances to the class means; dashed: cutoff")
-    if len(classes) <= style.MOST_IN_LEGEND:
+    if len(classes) <= style.MAX_IN_LEGEND:
         style.add_legend(axes, is_new)
     fit_texts(axes, is_new)
     flagged = np.flatnonzero(table["flagged"].to_numpy())
@@ -258,7 +258,7 @@ def robust_distances(results: Any, fit: FittedModel[Any], options: PictureOption
     names = {i: shorten(clean(str(table.index[i])), 16) for i in farthest.tolist()}
     size = np.array([LABEL_SIZE[0] * (1 + max(map(len, names.values()), default=0)), LABEL_SIZE[1]])
     points = axes.transData.transform(np.column_stack([classical, robust])) * 72 / axes.figure.dpi
-    for i in with_room(points, list(names), size)[:MAX_LABELS]:
+    for i in select_separated(points, list(names), size)[:MAX_LABELS]:
         # The label is left of its mark, because the axes end right of the most distant row.
         annotation_style: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "fontsize": 8}
         axes.annotate(names[i], (classical[i], robust[i]), (-4, 3), **annotation_style)
@@ -277,7 +277,7 @@ MAX_PAIRED_ROWS = 1000
 
 
 @plot("trials", "log likelihood ratios of pairs of one class and of two, with errors at each threshold")
-def trials(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def trials(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot histograms of the log likelihood ratios of pairs of the same class and of different classes.
 
     Parameters
@@ -319,8 +319,8 @@ LDA_PLOTS = (
     spaces.ellipses,
     spaces.qq,
     *WITH_POSTERIORS,
-    judged.forest,
-    judged.odds_ratios,
+    evaluation.forest,
+    evaluation.odds_ratios,
     ranking,
     slopes,
     robust_distances,
@@ -330,7 +330,7 @@ QDA_PLOTS = (
     *WITH_POSTERIORS,
     spaces.ellipses,
     spaces.qq,
-    judged.log_determinants,
+    evaluation.log_determinants,
     robust_distances,
     eigenvalues,
     choice_path,

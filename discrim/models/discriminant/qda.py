@@ -13,24 +13,24 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.covariance.by_estimator import CovarianceEstimator
-from discrim.core.covariance.covariance import pooled
+from discrim.core.covariance.covariance import pooled_covariance
 from discrim.core.covariance.model import CovarianceModel
 from discrim.core.discriminant.qda import QDAFit, fit_qda, quadratic_marginal
 from discrim.core.moments.moments import ROOT_WORK, ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.rules import Rule
 from discrim.covariance import CovarianceSpecification, QuadraticCovariance
-from discrim.data.values import shown
-from discrim.design.blocks import Blocks
+from discrim.data.values import format_value
+from discrim.design.design_rows import DesignRows
 from discrim.errors import CollinearError, DiscrimError, NotSupportedError
 from discrim.inference.covariance_models import log_determinant_table
 from discrim.inference.result import TestResult
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.core_errors import named_errors
-from discrim.models.base.displayed import displayed
+from discrim.models.base.display import with_display_formats
 from discrim.models.base.fit import FittedModel
-from discrim.models.base.labels import distinct
+from discrim.models.base.labels import make_unique_name
 from discrim.models.base.reading import Data, Divisor, NaAction, Prior, verb_options
 from discrim.models.discriminant import normal_fits
 from discrim.models.discriminant.components import (
@@ -58,7 +58,7 @@ from discrim.models.moments.sample import Sample
 from discrim.models.results.geometry import SeparateCovariances
 
 
-@reading.with_keyword_hints
+@reading.with_public_errors
 def qda(
     formula: str | None = None,
     data: Data | None = None,
@@ -167,7 +167,7 @@ def qda(
     elif by_em:
         blocks, stats, covariance_model = em_sample(sample.read(incomplete=True), common=False)
     else:
-        blocks = reading.without_constants_if_wide(sample.read())
+        blocks = reading.drop_constant_columns_if_wide(sample.read())
         if covariance_model.requires_full_rank(len(blocks.terms)):
             blocks = _refuse_few_rows(blocks, covariance_model, na_action)
         thin = reading.is_wide(blocks) or (covariance_model.traits.few_rows_suffice and _is_thin(blocks))
@@ -197,7 +197,7 @@ def qda(
     return QDAResults(QDASpec().fit(fit, blocks, options, has_rows=sample.has_rows, path=path))
 
 
-def _refuse_singular(covariance_model: CovarianceModel, blocks: Blocks, moments: ClassMoments) -> None:
+def _refuse_singular(covariance_model: CovarianceModel, blocks: DesignRows, moments: ClassMoments) -> None:
     """Raise an error if the covariance of a class is singular but has to be regular; warn if it nearly is.
 
     Parameters
@@ -214,13 +214,15 @@ def _refuse_singular(covariance_model: CovarianceModel, blocks: Blocks, moments:
             reading.warn_of_near_dependencies(moments, blocks.terms, f"in class {label!r}", k)
 
 
-def _is_thin(blocks: Blocks) -> bool:
+def _is_thin(blocks: DesignRows) -> bool:
     """Return whether every class has fewer rows than columns, for which square roots of scatter suffice."""
     rows = blocks.rows.class_counts()
     return rows is not None and bool(rows.max(initial=0) < len(blocks.terms))
 
 
-def _refuse_few_rows(blocks: Blocks, covariance_model: CovarianceModel, na_action: NaAction) -> Blocks:
+def _refuse_few_rows(
+    blocks: DesignRows, covariance_model: CovarianceModel, na_action: NaAction
+) -> DesignRows:
     """Raise an error if a class has too few rows, before large cross-product matrices are computed.
 
     Parameters
@@ -285,7 +287,7 @@ class QDAResults(SeparateCovariances, NormalResults):
             )
 
     @available_if(_need_determinants)
-    @displayed()
+    @with_display_formats()
     def log_determinants(self, level: float = 0.95) -> pd.DataFrame:
         """Log determinants of the class covariances and of the pooled covariance, with intervals.
 
@@ -306,14 +308,14 @@ class QDAResults(SeparateCovariances, NormalResults):
         df_by_class = self._fit.estimates.moments.counts - 1
         units = 2.0 * np.log(moments.scale).sum()
         nu = moments.total - moments.n_classes
-        covariances = (*self._fit.estimates.scaled(df_by_class), pooled(moments, nu))
+        covariances = (*self._fit.estimates.scaled(df_by_class), pooled_covariance(moments, nu))
         logdets = np.array([c.logdet - units for c in covariances])
-        index = pd.Index([*self.classes, distinct("pooled", self.classes)], name=self.classes.name)
+        index = pd.Index([*self.classes, make_unique_name("pooled", self.classes)], name=self.classes.name)
         return log_determinant_table(logdets, np.append(df_by_class, nu), len(self.terms), level, index)
 
     @available_if(normal_fits.has_moments_by_class("covariance_models()"))
     @available_if(moment_estimates("covariance_models()"))
-    @displayed()
+    @with_display_formats()
     def covariance_models(self, dimensions: Any = None, threshold: float | None = None) -> pd.DataFrame:
         """Compare covariance models; see `discrim.covariance_models`. Reads the rows, if any, once more.
 
@@ -334,7 +336,7 @@ class QDAResults(SeparateCovariances, NormalResults):
         """Box's M test of equal covariance matrices. It reads the rows, if any, once more."""
         return normal_fits.box_m_of(self._fit)
 
-    @displayed()
+    @with_display_formats()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         return pd.DataFrame([self._glance()])
@@ -388,7 +390,8 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
         if method == "debiased" and convention is None and len(small_classes) and fit.estimates.has_distances:
             raise NotSupportedError(
                 f'method="debiased" requires more than p + 2 = {p + 2} rows in each class; '
-                f"{shown(fit.classes[small_classes[0]])} has {fit.rows_by_class.iloc[small_classes[0]]}.",
+                f"{format_value(fit.classes[small_classes[0]])} has "
+                f"{fit.rows_by_class.iloc[small_classes[0]]}.",
                 hint="Use fewer columns.",
                 classes=(fit.classes[small_classes[0]],),
             )
@@ -398,7 +401,7 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
         """Return whether `decision_function` shows log posteriors instead of scores of the rule."""
         return False
 
-    def why_no_rule(self, fit: FittedModel[QDAFit], rows: Blocks) -> DiscrimError | None:
+    def why_no_rule(self, fit: FittedModel[QDAFit], rows: DesignRows) -> DiscrimError | None:
         """Return the error that explains why a refit to these rows fails; None if the cause is unclear."""
         covariance_model = fit.estimates.covariance_model.unfitted()
         levels = list(fit.classes)

@@ -20,28 +20,28 @@ import pandas as pd
 from discrim.core.covariance.covariance import dependencies
 from discrim.core.covariance.projected import SubspaceCovariance
 from discrim.core.discriminant import rda as core
-from discrim.core.discriminant.leave_one_out_rda import Regularization, Span, left_out_groups
-from discrim.core.discriminant.rda import PathRule, RDAFit, fit_rda, needs_roots, too_few
+from discrim.core.discriminant.leave_one_out_rda import Regularization, Span, group_leave_one_out
+from discrim.core.discriminant.rda import PathRule, RDAFit, classes_without_covariance, fit_rda, needs_roots
 from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import Spread
+from discrim.core.moments.row_sums import ScatterType
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import Progress
-from discrim.core.rules.rules import Rule, best_class, logs_of_prior
+from discrim.core.rules.rules import Rule, best_class, log_of_prior
 from discrim.covariance import Parametrization, Regularized, read_regularized
-from discrim.design.blocks import Blocks, of_arrays
+from discrim.design.design_rows import DesignRows, rows_from_arrays
 from discrim.design.rows import used_codes, used_rows
 from discrim.errors import CollinearError, DataError, NotSupportedError, sentence
-from discrim.inference.error_rates import as_good, rates_along
-from discrim.inference.resampling import check_folds, dealt_codes, drawn_seed
+from discrim.inference.error_rates import error_rates_of_rules, near_minimum_mask
+from discrim.inference.resampling import check_folds, seed_or_random, stratified_fold_ids
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.core_errors import named_errors
-from discrim.models.base.displayed import displayed
+from discrim.models.base.display import with_display_formats
 from discrim.models.base.fit import FOLD_OPTIONS, FittedModel, ModelSpec
 from discrim.models.base.labels import value_or_nan
 from discrim.models.base.reading import Data, Divisor, NaAction, Prior, SelectRule, verb_options
-from discrim.models.base.refits import held_path, moment_folds
+from discrim.models.base.refits import moments_outside_folds, stored_path
 from discrim.models.base.stored import register_class
 from discrim.models.discriminant.components import AxesChoice, choose_axes, reason_to_need_rows
 from discrim.models.discriminant.covariance_models import warn_of_separated_axes
@@ -125,7 +125,7 @@ class PairChoice:
     @property
     def log_prior(self) -> Floats:
         """Logs of the prior (K,), minus infinity for a prior of zero."""
-        return logs_of_prior(self.prior)
+        return log_of_prior(self.prior)
 
     @property
     def requires_roots(self) -> bool:
@@ -163,7 +163,9 @@ class PairChoice:
         """Return the fit with one pair of alpha and gamma."""
         within_axes = None
         if self.axes is not None:
-            within_axes = replace(self.axes, inner=core.Regularized(pair, self.parametrization, self.method))
+            within_axes = replace(
+                self.axes, inner=core.RegularizedCovariance(pair, self.parametrization, self.method)
+            )
         return fit_rda(
             moments,
             self.prior,
@@ -178,7 +180,7 @@ class PairChoice:
             within_axes=within_axes,
         )
 
-    def choose_and_fit(self, blocks: Blocks, moments: ClassMoments) -> tuple[RDAFit, pd.DataFrame | None]:
+    def choose_and_fit(self, blocks: DesignRows, moments: ClassMoments) -> tuple[RDAFit, pd.DataFrame | None]:
         """Choose alpha and gamma, or the number of axes, and fit.
 
         Parameters
@@ -202,13 +204,13 @@ class PairChoice:
             return self.fit(moments, self.pairs[0]), None
         pair, path = choose(blocks, moments, self)
         if moments.roots is None and needs_roots([pair], self.parametrization):
-            moments = reading.class_moments(blocks, moments.spread)
+            moments = reading.class_moments(blocks, moments.scatter_type)
         return self.fit(moments, pair), path
 
-    def refit(self, blocks: Blocks, required_moments: Spread) -> RDAFit | None:
+    def refit(self, blocks: DesignRows, required_moments: ScatterType) -> RDAFit | None:
         """Choose and fit again with the same prior, for other weights of the rows; None if that fails."""
         moments = reading.class_moments(blocks, required_moments, rooted=self.requires_roots)
-        if too_few(moments):
+        if classes_without_covariance(moments):
             return None
         try:
             fit, _ = self.choose_and_fit(blocks, moments)
@@ -221,7 +223,9 @@ class PairChoice:
         return pair.alpha, pair.gamma if self.parametrization == "esl" else -pair.gamma
 
 
-def choose(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[Regularization, pd.DataFrame]:
+def choose(
+    blocks: DesignRows, moments: ClassMoments, plan: PairChoice
+) -> tuple[Regularization, pd.DataFrame]:
     """Choose alpha and gamma by cross-validation or leave-one-out.
 
     By folds, the error of a pair is the mean over folds of the error rate, with each class weighted by its
@@ -250,9 +254,9 @@ def choose(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[Reg
         Every pair has a singular covariance without some fold or row.
     """
     if plan.standardize and plan.axes is None:
-        blocks, moments = reading.in_own_units(blocks, moments)
+        blocks, moments = reading.standardize_within_classes(blocks, moments)
         plan = replace(plan, standardize=False)
-    if moments.spread == "thin class" and plan.axes is None:
+    if moments.scatter_type == "thin class" and plan.axes is None:
         span = Span.of(moments)
         splits = used_splits(plan.splits, blocks)
         plan = replace(plan, columns=span.columns, splits=splits)
@@ -269,21 +273,21 @@ def choose(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[Reg
             "some row.",
             hint="Use a grid with more ridge or an alpha below 1, or more folds.",
         )
-    eligible = as_good(errors, standard_errors if plan.select == "1se" else None)
+    eligible = near_minimum_mask(errors, standard_errors if plan.select == "1se" else None)
     return min((plan.pairs[i] for i in np.flatnonzero(eligible)), key=plan.simplicity), path
 
 
-def _span_coordinates(span: Span, blocks: Blocks) -> Blocks:
+def _span_coordinates(span: Span, blocks: DesignRows) -> DesignRows:
     """Return the rows that a fit uses, in coordinates of the space that they span."""
     chunks = [(span.coordinates(x), codes, weights) for _, x, codes, weights in used_rows(blocks)]
     y, codes = (np.concatenate([chunk[j] for chunk in chunks]) for j in range(2))
     weights = (
         None if blocks.weights is None else np.concatenate([chunk_weights for _, _, chunk_weights in chunks])
     )
-    return of_arrays(y, codes, blocks.design.levels, weights)
+    return rows_from_arrays(y, codes, blocks.design.levels, weights)
 
 
-def _fold_errors(blocks: Blocks, plan: PairChoice) -> tuple[Floats, Floats]:
+def _fold_errors(blocks: DesignRows, plan: PairChoice) -> tuple[Floats, Floats]:
     """Estimate the errors of the pairs by folds or splits.
 
     Parameters
@@ -311,7 +315,7 @@ def _fold_errors(blocks: Blocks, plan: PairChoice) -> tuple[Floats, Floats]:
         batch_size = core.parts_at_once(k, p, plan.pairs) if is_batched else 1
         while batch := list(islice(folds, batch_size)):
             for position, fold in enumerate(batch, start):
-                small_classes = too_few(fold.moments)
+                small_classes = classes_without_covariance(fold.moments)
                 if small_classes:
                     _refuse_small_classes(fold, small_classes, position, blocks, plan)
                 test_counts[position] = np.bincount(fold.codes, fold.weights, minlength=k)
@@ -320,7 +324,7 @@ def _fold_errors(blocks: Blocks, plan: PairChoice) -> tuple[Floats, Floats]:
             with_roots = [fold.with_roots for fold in batch]
             for rule in plan.rules(training_moments, plan.pairs, with_roots):
                 cells = np.ix_(rule.pairs, start + rule.parts)
-                batch_errors = np.swapaxes(core.wrong_by_class(rule, x, codes, weights), 0, 1)
+                batch_errors = np.swapaxes(core.count_misclassified(rule, x, codes, weights), 0, 1)
                 misclassified[cells] = np.where(np.isnan(batch_errors), misclassified[cells], batch_errors)
                 progress(len(rule.pairs) * len(rule.parts))
             start += len(batch)
@@ -342,7 +346,7 @@ def _fold_errors(blocks: Blocks, plan: PairChoice) -> tuple[Floats, Floats]:
 
 
 def _refuse_small_classes(
-    fold: _Fold, small_classes: list[int], position: int, blocks: Blocks, plan: PairChoice
+    fold: _Fold, small_classes: list[int], position: int, blocks: DesignRows, plan: PairChoice
 ) -> NoReturn:
     """Raise the error for a fold that leaves fewer than two training rows of some class.
 
@@ -368,7 +372,7 @@ def _refuse_small_classes(
     remedy = f"{remedy}, " if plan.splits or has_rows_to_spare.all() else ""
     raise DataError(
         f"{subject} at most one training row of class "
-        f"{reading.listed(blocks.design.levels[c] for c in small_classes)}.",
+        f"{reading.join_labels(blocks.design.levels[c] for c in small_classes)}.",
         hint=sentence(f"{remedy}merge the class with another one, or pass alpha= and gamma="),
         classes=[blocks.design.levels[c] for c in small_classes],
     )
@@ -395,7 +399,7 @@ class _Fold:
     weights: Floats | None
 
 
-def _read_folds(blocks: Blocks, plan: PairChoice) -> Iterator[_Fold]:
+def _read_folds(blocks: DesignRows, plan: PairChoice) -> Iterator[_Fold]:
     """Yield the folds or splits, one at a time to save memory unless the table is small."""
     if plan.axes is not None:
         yield from _read_folds_on_axes(blocks, plan, plan.axes)
@@ -406,9 +410,9 @@ def _read_folds(blocks: Blocks, plan: PairChoice) -> Iterator[_Fold]:
             rooted_split = split_moments(blocks, [split], "class")
             yield _Fold(moments, partial(next, rooted_split), *_test_rows(blocks, split.test))
         return
-    fold_ids = dealt_codes(used_codes(blocks), plan.cv, plan.seed)
-    training_moments = moment_folds(blocks, fold_ids, plan.cv, "class", rooted=False)
-    rooted_moments = cache(partial(moment_folds, blocks, fold_ids, plan.cv, "class"))
+    fold_ids = stratified_fold_ids(used_codes(blocks), plan.cv, plan.seed)
+    training_moments = moments_outside_folds(blocks, fold_ids, plan.cv, "class", rooted=False)
+    rooted_moments = cache(partial(moments_outside_folds, blocks, fold_ids, plan.cv, "class"))
     with_roots = [partial(lambda fold: rooted_moments()[fold], fold) for fold in range(plan.cv)]
     if blocks.table.nrows * len(blocks.terms) > MAX_CACHED_VALUES:
         for fold, moments in enumerate(training_moments):
@@ -428,7 +432,7 @@ def _read_folds(blocks: Blocks, plan: PairChoice) -> Iterator[_Fold]:
         )
 
 
-def _read_folds_on_axes(blocks: Blocks, plan: PairChoice, axes: SubspaceCovariance) -> Iterator[_Fold]:
+def _read_folds_on_axes(blocks: DesignRows, plan: PairChoice, axes: SubspaceCovariance) -> Iterator[_Fold]:
     """Yield the folds or splits, with rows replaced by scores on principal axes of the training rows.
 
     Parameters
@@ -442,15 +446,15 @@ def _read_folds_on_axes(blocks: Blocks, plan: PairChoice, axes: SubspaceCovarian
     -------
     iterator of _Fold
     """
-    folds = TuningFolds(plan.cv, drawn_seed(plan.seed), plan.splits)
-    required_moments: Spread = "thin class" if reading.is_wide(blocks) else "class"
+    folds = TuningFolds(plan.cv, seed_or_random(plan.seed), plan.splits)
+    required_moments: ScatterType = "thin class" if reading.is_wide(blocks) else "class"
     training_moments, test_frequencies = folds.training_moments(blocks, required_moments)
     for moments, frequencies in zip(training_moments, test_frequencies, strict=True):
         with named_errors(blocks.terms, blocks.design.levels):
             scores = axes.scores(moments)
         x, codes, weights = _test_rows(blocks, frequencies)
         score_moments = scores.moments
-        yield _Fold(score_moments, partial(replace, score_moments), scores.of_rows(x), codes, weights)
+        yield _Fold(score_moments, partial(replace, score_moments), scores.transform(x), codes, weights)
 
 
 def _stack_test_rows(folds: Sequence[_Fold]) -> tuple[Floats, Codes, Floats | None]:
@@ -486,7 +490,7 @@ def _stack_test_rows(folds: Sequence[_Fold]) -> tuple[Floats, Codes, Floats | No
     return np.swapaxes(columns, 1, 2), codes, weights
 
 
-def _test_rows(blocks: Blocks, frequencies: Floats) -> tuple[Floats, Codes, Floats | None]:
+def _test_rows(blocks: DesignRows, frequencies: Floats) -> tuple[Floats, Codes, Floats | None]:
     """Return the test rows with their classes and weights.
 
     Parameters
@@ -518,7 +522,9 @@ def _test_rows(blocks: Blocks, frequencies: Floats) -> tuple[Floats, Codes, Floa
     return np.concatenate(columns, axis=1).T, np.concatenate(codes), test_weights
 
 
-def _leave_one_out_errors(blocks: Blocks, moments: ClassMoments, plan: PairChoice) -> tuple[Floats, Floats]:
+def _leave_one_out_errors(
+    blocks: DesignRows, moments: ClassMoments, plan: PairChoice
+) -> tuple[Floats, Floats]:
     """Estimate the errors of the pairs by leave-one-out.
 
     Parameters
@@ -539,7 +545,7 @@ def _leave_one_out_errors(blocks: Blocks, moments: ClassMoments, plan: PairChoic
     small_classes = [blocks.design.levels[c] for c in np.flatnonzero(moments.counts <= 2)]
     if small_classes:
         raise DataError(
-            f'folds="loo" requires three rows of each class; class {reading.listed(small_classes)} has '
+            f'folds="loo" requires three rows of each class; class {reading.join_labels(small_classes)} has '
             "fewer.",
             hint="Merge the class with another one, or pass alpha= and gamma=.",
             classes=small_classes,
@@ -550,7 +556,9 @@ def _leave_one_out_errors(blocks: Blocks, moments: ClassMoments, plan: PairChoic
     misclassified = np.full((len(plan.pairs), k), np.nan)
     misclassified[regular_index] = 0.0
     refits: dict[int, list[int]] = {}
-    groups = left_out_groups(moments, pairs, plan.parametrization, plan.method, plan.log_prior, plan.columns)
+    groups = group_leave_one_out(
+        moments, pairs, plan.parametrization, plan.method, plan.log_prior, plan.columns
+    )
     with Progress(len(pairs), PROGRESS_LABEL) as progress:
         for group in groups:
             pair_index = regular_index[group.positions]
@@ -565,11 +573,11 @@ def _leave_one_out_errors(blocks: Blocks, moments: ClassMoments, plan: PairChoic
                         refits.setdefault(row, []).append(i)
             progress(len(pair_index))
     _add_refit_errors(blocks, plan, refits, misclassified)
-    return rates_along(misclassified, moments.counts, plan.prior, sampled=plan.estimated_prior)
+    return error_rates_of_rules(misclassified, moments.counts, plan.prior, sampled=plan.estimated_prior)
 
 
 def _add_refit_errors(
-    blocks: Blocks, plan: PairChoice, refits: dict[int, list[int]], misclassified: Floats
+    blocks: DesignRows, plan: PairChoice, refits: dict[int, list[int]], misclassified: Floats
 ) -> None:
     """Add the errors of rows for which the closed form of leave-one-out fails, by fits without the row.
 
@@ -597,9 +605,9 @@ def _add_refit_errors(
                 blocks.with_weights(weights_without), "class", rooted=plan.requires_roots
             )
             row_errors = np.full((len(remaining), len(plan.prior)), np.nan)
-            x = blocks.rows_at(np.array([row]))
+            x = blocks.rows_at_positions(np.array([row]))
             for rule in plan.rules([moments], [plan.pairs[i] for i in remaining]):
-                (row_errors[rule.pairs],) = core.wrong_by_class(
+                (row_errors[rule.pairs],) = core.count_misclassified(
                     rule, x[None], np.array([[code]]), np.array([[row_weight]])
                 )
             misclassified[remaining] += row_errors
@@ -611,7 +619,7 @@ CHOSEN_FROM_ROWS = NeedsRows(
 )
 
 
-@reading.with_keyword_hints
+@reading.with_public_errors
 def rda(
     formula: str | None = None,
     data: Data | None = None,
@@ -750,8 +758,8 @@ def rda(
     axes = _axes(components, pairs, folds, regularized, method)
     sample = Sample("rda", "class", moments, formula, data, weights, levels, functions, na_action)
     if sample.has_rows:
-        blocks = reading.without_constants_if_wide(sample.read())
-        required_moments: Spread = "thin class" if reading.is_wide(blocks) else "class"
+        blocks = reading.drop_constant_columns_if_wide(sample.read())
+        required_moments: ScatterType = "thin class" if reading.is_wide(blocks) else "class"
         # A choice by folds computes the roots that it needs.
         rooted = (
             components is None
@@ -762,7 +770,7 @@ def rda(
     else:
         reason = CHOSEN_FROM_ROWS if chooses else None
         if axes is not None and axes.needs_rows:
-            reason = reason_to_need_rows(axes.wanted)
+            reason = reason_to_need_rows(axes.options)
         blocks, stats = sample.of_moments("class", reason)
     splits = _splits(folds, blocks)
     if len(splits) == 1 and select == "1se":
@@ -777,7 +785,7 @@ def rda(
     plan = PairChoice(
         pairs,
         (len(splits) or folds) if chooses else None,
-        drawn_seed(seed),
+        seed_or_random(seed),
         select,
         parametrization_name,
         method,
@@ -851,7 +859,7 @@ def _axes(
             hint="Choose alpha and gamma by folds, for example folds=10, or pass both.",
             options={"folds": 10},
         )
-    mixture = core.Regularized(pairs[0], regularized.parametrization, method)
+    mixture = core.RegularizedCovariance(pairs[0], regularized.parametrization, method)
     return SubspaceCovariance(mixture, requested, subspace.standardize)
 
 
@@ -866,7 +874,7 @@ def _warn_of_units(fit: RDAFit, moments: ClassMoments, terms: tuple[str, ...]) -
         warn_of_units(moments, terms, "The ridge", hint)
 
 
-def _splits(folds: Any, blocks: Blocks) -> tuple[Split, ...]:
+def _splits(folds: Any, blocks: DesignRows) -> tuple[Split, ...]:
     """Return the splits of `folds=`; empty if it is a number of folds or "loo"."""
     if isinstance(folds, str) and folds == "loo":
         return ()
@@ -912,13 +920,13 @@ def _pairs(fixed_values: Mapping[str, float | None], grid: Any) -> list[Regulari
         repeated_names = [name for name in fixed_names if name in grid]
         if repeated_names:
             raise DataError(
-                f"grid= has candidates for {reading.listed(repeated_names)}, which is also set.",
+                f"grid= has candidates for {reading.join_labels(repeated_names)}, which is also set.",
                 hint="Leave out one of the two.",
             )
         unknown = [name for name in grid if name not in Regularization._fields]
         if unknown:
             raise DataError(
-                f"Unknown parameter {reading.listed(unknown)} in grid.",
+                f"Unknown parameter {reading.join_labels(unknown)} in grid.",
                 hint="Pass candidates for 'alpha' and 'gamma'.",
             )
         by_name = {name: grid.get(name) for name in Regularization._fields}
@@ -943,7 +951,7 @@ def _read_grid(grid: Any) -> list[float]:
 
 
 def _refuse_single(moments: ClassMoments, levels: Sequence[Any]) -> None:
-    single = too_few(moments)
+    single = classes_without_covariance(moments)
     if not single:
         return
     k = single[0]
@@ -954,18 +962,19 @@ def _refuse_single(moments: ClassMoments, levels: Sequence[Any]) -> None:
     )
     subject = "Class" if len(single) == 1 else "Each of the classes"
     raise CollinearError(
-        f"{subject} {reading.listed(levels[k] for k in single)} has {rows}, which is not enough to estimate "
+        f"{subject} {reading.join_labels(levels[k] for k in single)} has {rows}, which is not enough to "
+        "estimate "
         "a covariance matrix.",
         hint=f"Merge it with another class, or leave it out{weight_hint}.",
         classes=[levels[k] for k in single],
     )
 
 
-def _refuse_singular(fit: RDAFit, blocks: Blocks) -> None:
+def _refuse_singular(fit: RDAFit, blocks: DesignRows) -> None:
     singular = fit.singular()
     if not singular:
         return
-    classes = reading.listed(blocks.design.levels[k] for k in singular)
+    classes = reading.join_labels(blocks.design.levels[k] for k in singular)
     ridge = "gamma below 1" if fit.parametrization == "esl" else "gamma above 0"
     uses_class_only = fit.parametrization == "esl" and fit.alpha == 1
     varies = fit.moments.scatters.any()
@@ -1006,13 +1015,14 @@ def _singularity_reason(fit: RDAFit, k: int, terms: tuple[str, ...]) -> str:
     scope = "within classes" if class_index is None else "in this class"
     df = int(moments.rows.sum() - moments.n_classes if class_index is None else moments.rows[k] - 1)
     if df < len(terms):
-        columns = f"the {len(terms)} columns ({reading.listed(terms)})"
+        columns = f"the {len(terms)} columns ({reading.join_labels(terms)})"
         return f"{columns} outnumber the {df} degrees of freedom {scope}"
     culprits = [terms[dependency.column] for dependency in dependencies(moments, class_index)]
     if not culprits:
-        return f"some of the {len(terms)} columns ({reading.listed(terms)}) are nearly collinear {scope}"
+        return f"some of the {len(terms)} columns ({reading.join_labels(terms)}) are nearly collinear {scope}"
     verb = "is" if len(culprits) == 1 else "are"
-    return f"{reading.listed(culprits)} {verb} constant or a linear combination of preceding columns {scope}"
+    names = reading.join_labels(culprits)
+    return f"{names} {verb} constant or a linear combination of preceding columns {scope}"
 
 
 class RDAResults(SeparateCovariances, SubspaceResults):
@@ -1036,11 +1046,11 @@ class RDAResults(SeparateCovariances, SubspaceResults):
 
     @property
     @available_if()
-    @displayed(se="share")
+    @with_display_formats(se="share")
     def path(self) -> pd.DataFrame:
         """Errors of the candidate pairs: alpha, gamma, error, se."""
         reason = "because alpha and gamma were set, or the fit was loaded"
-        return held_path(self._fit, reason, "fit without one of them to have it chosen", "alpha")
+        return stored_path(self._fit, reason, "fit without one of them to have it chosen", "alpha")
 
     @property
     @available_if()
@@ -1051,14 +1061,14 @@ class RDAResults(SeparateCovariances, SubspaceResults):
             hint="Compare fits by error_rates(['cv']).",
         )
 
-    @displayed()
+    @with_display_formats()
     def glance(self) -> pd.DataFrame:
         """One row for the fit."""
         llf = value_or_nan(self, "llf")
         return pd.DataFrame([self._sizes() | {"alpha": self.alpha, "gamma": self.gamma, "llf": llf}])
 
 
-register_class(core.Regularized)
+register_class(core.RegularizedCovariance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -1088,7 +1098,7 @@ class RDASpec(ModelSpec[RDAFit]):
 
         return RDA_PLOTS
 
-    def required_moments(self, fit: FittedModel[RDAFit]) -> Spread | None:
+    def required_moments(self, fit: FittedModel[RDAFit]) -> ScatterType | None:
         """Return which moments a refit needs; None if it needs the rows."""
         return super().required_moments(fit) if self.search is None else None
 
@@ -1098,11 +1108,11 @@ class RDASpec(ModelSpec[RDAFit]):
             return ""
         return "alpha and gamma" if fit.estimates.components_by is None else "the number of principal axes"
 
-    def refit_to_rows(self, fit: FittedModel[RDAFit], rows: Blocks) -> Rule | None:
+    def refit_to_rows(self, fit: FittedModel[RDAFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows, with alpha and gamma or the number of axes chosen again."""
         if self.search is None:
             return self.refit_with_fixed(fit, rows)
-        refit = replace(self.search, prior=fit.prior).refit(rows, fit.estimates.moments.spread)
+        refit = replace(self.search, prior=fit.prior).refit(rows, fit.estimates.moments.scatter_type)
         return None if refit is None else refit.rule(fit.log_prior())
 
     def shows_log_posteriors(self, fit: FittedModel[RDAFit]) -> bool:

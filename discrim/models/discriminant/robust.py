@@ -13,23 +13,23 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.covariance.robust import ExactFit, RobustCovariance, fit_mcd, fit_t
-from discrim.core.covariance.student import NU_RANGE, Student, own_distances
+from discrim.core.covariance.student import NU_RANGE, StudentEstimates, squared_distances_to_own_means
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlock
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.special import chi2_isf
 from discrim.core.rules.rules import Rule
-from discrim.design.blocks import Blocks
+from discrim.design.design_rows import DesignRows
 from discrim.design.levels import Unseen
 from discrim.design.matrix import response_codes
-from discrim.design.rows import repeated, used_rows
+from discrim.design.rows import repeat_rows, used_rows
 from discrim.errors import CollinearError, ConvergenceWarning, NotSupportedError, warn_user
 from discrim.inference.error_rates import check_level
 from discrim.models.base.available import available_if
 from discrim.models.base.data_range import check_data_range
-from discrim.models.base.fit import FittedModel, Gaps
+from discrim.models.base.fit import FittedModel, MissingPolicy
 from discrim.models.base.fitted_results import FitComponent
-from discrim.models.base.reading import Data, class_moments, listed
+from discrim.models.base.reading import Data, class_moments, join_labels
 
 MAX_REPEATED_VALUES = 2**25
 """Largest number of values (rows times columns) of rows that are repeated according to their weights."""
@@ -39,7 +39,10 @@ MAX_VALUES_IN_MEMORY = 2**22
 
 
 def robust_moments(
-    blocks: Blocks, start_moments: ClassMoments, covariance_model: Any, start_estimates: Student | None = None
+    blocks: DesignRows,
+    start_moments: ClassMoments,
+    covariance_model: Any,
+    start_estimates: StudentEstimates | None = None,
 ) -> tuple[ClassMoments, RobustCovariance]:
     """Estimate robust means and scatter matrices.
 
@@ -80,7 +83,7 @@ def robust_moments(
         raise CollinearError(
             'covariance="mcd" requires more rows than columns in each class. Class '
             f"{blocks.design.levels[small_classes[0]]!r} has {n[small_classes[0]]} rows, and there are {p} "
-            f"columns ({listed(blocks.terms)}).",
+            f"columns ({join_labels(blocks.terms)}).",
             hint='Use fewer columns, or pass covariance="t".',
             options={"covariance": "t"},
             classes=(blocks.design.levels[small_classes[0]],),
@@ -94,7 +97,7 @@ def robust_moments(
     return mcd
 
 
-def _in_memory(blocks: Blocks) -> Iterable[RowBlock]:
+def _in_memory(blocks: DesignRows) -> Iterable[RowBlock]:
     """Copy rows into memory if they are few, which evaluates the formula once instead of in each step."""
     if blocks.table.nrows * len(blocks.terms) > MAX_VALUES_IN_MEMORY:
         return blocks
@@ -102,7 +105,10 @@ def _in_memory(blocks: Blocks) -> Iterable[RowBlock]:
 
 
 def _t_moments(
-    blocks: Blocks, start_moments: ClassMoments, covariance_model: Any, start_estimates: Student | None
+    blocks: DesignRows,
+    start_moments: ClassMoments,
+    covariance_model: Any,
+    start_estimates: StudentEstimates | None,
 ) -> tuple[ClassMoments, RobustCovariance]:
     """Estimate the means and scatter matrices of t distributions; see `robust_moments`.
 
@@ -126,20 +132,22 @@ def _t_moments(
     moments, robust, search = fit_t(
         rows,
         start_moments,
-        covariance_model.asked_nu,
+        covariance_model.requested_nu,
         inflated=covariance_model.inflated,
-        begin=start_estimates,
+        initial=start_estimates,
     )
     levels = blocks.design.levels
     if search.collapsed is not None:
         scope = (
-            f"of class {levels[search.collapsed]!r}" if start_moments.spread == "class" else "within classes"
+            f"of class {levels[search.collapsed]!r}"
+            if start_moments.scatter_type == "class"
+            else "within classes"
         )
         raise CollinearError(
             f"The scale matrix {scope} of the t distribution became singular at nu={search.nu:g}: too many "
-            f"rows lie in a hyperplane of the {len(blocks.terms)} columns ({listed(blocks.terms)}).",
+            f"rows lie in a hyperplane of the {len(blocks.terms)} columns ({join_labels(blocks.terms)}).",
             hint="Use fewer columns, or pass a larger nu.",
-            classes=(levels[search.collapsed],) if start_moments.spread == "class" else (),
+            classes=(levels[search.collapsed],) if start_moments.scatter_type == "class" else (),
         )
     if not search.converged:
         slowest_text = "the common scale" if search.slowest is None else f"class {levels[search.slowest]!r}"
@@ -162,7 +170,7 @@ def _t_moments(
     return moments, robust
 
 
-def _repeated_rows(blocks: Blocks) -> tuple[Floats, Codes]:
+def _repeated_rows(blocks: DesignRows) -> tuple[Floats, Codes]:
     """Return the rows (n, p) and their classes (n,), each repeated according to its weight."""
     chunks = []
     total = 0.0
@@ -188,14 +196,14 @@ def _repeated_rows(blocks: Blocks) -> tuple[Floats, Codes]:
                 hint='Divide the weights by a common integer factor, or pass covariance="t".',
                 options={"covariance": "t"},
             )
-        chunks.append(repeated(x, codes, weights))
+        chunks.append(repeat_rows(x, codes, weights))
     x, codes = (np.concatenate(arrays) for arrays in zip(*chunks, strict=True))
     return x, codes
 
 
-def _exact_fit_error(exact_fit: ExactFit, blocks: Blocks) -> CollinearError:
+def _exact_fit_error(exact_fit: ExactFit, blocks: DesignRows) -> CollinearError:
     scope = "" if exact_fit.k is None else f" of class {blocks.design.levels[exact_fit.k]!r}"
-    columns = listed(blocks.terms[j] for j in exact_fit.columns)
+    columns = join_labels(blocks.terms[j] for j in exact_fit.columns)
     problem = (
         f"have the same value of {columns}"
         if exact_fit.constant
@@ -274,8 +282,8 @@ class RobustModel(FitComponent):
         [4, 2, 4]
         """
         check_level(level)
-        new_blocks = None if data is None else self._fit.new_rows(data, Gaps(unseen))
-        blocks = self._fit.rows("robust_distances()") if new_blocks is None else new_blocks
+        new_blocks = None if data is None else self._fit.new_rows(data, MissingPolicy(unseen))
+        blocks = self._fit.require_rows("robust_distances()") if new_blocks is None else new_blocks
         codes = blocks.codes
         if data is not None:
             codes = response_codes(blocks.design, blocks.table, blocks.functions)
@@ -286,7 +294,7 @@ class RobustModel(FitComponent):
         cutoff = float(np.sqrt(chi2_isf(1 - level, len(self._fit.terms))))
         return pd.DataFrame(
             {
-                "class": self._fit.labelled(np.where(np.isnan(distance), -1, codes), index),
+                "class": self._fit.to_labels(np.where(np.isnan(distance), -1, codes), index),
                 "distance": distance,
                 "cutoff": cutoff,
                 "flagged": distance > cutoff,
@@ -299,23 +307,23 @@ class RobustModel(FitComponent):
         from discrim.core.discriminant.lda import LDAFit, fit_lda
         from discrim.core.discriminant.qda import fit_qda
 
-        blocks = self._fit.drawn_rows('plot("distances")')
-        moments = class_moments(blocks, self._fit.estimates.moments.spread)
+        blocks = self._fit.require_rows_in_memory('plot("distances")')
+        moments = class_moments(blocks, self._fit.estimates.moments.scatter_type)
         fit = fit_lda if isinstance(self._fit.estimates, LDAFit) else fit_qda
         classical_fit = fit(moments, self._fit.estimates.prior)
         return row_distances(blocks, blocks.codes, moments, _covariances(classical_fit))
 
 
-def robust_rule(fit: FittedModel[Any], blocks: Blocks) -> Rule | None:
+def robust_rule(fit: FittedModel[Any], blocks: DesignRows) -> Rule | None:
     """Refit to other weights of the rows with the same prior and return the rule; None if that fails."""
     estimates = fit.estimates
-    start_moments = class_moments(blocks, estimates.moments.spread)
+    start_moments = class_moments(blocks, estimates.moments.scatter_type)
     if estimates.refit(start_moments) is None:
         return fit.spec.refit_to_moments(fit, start_moments)
     try:
         has_same_columns = start_moments.n_columns == estimates.moments.n_columns
         start_estimates = (
-            Student(estimates.moments, _covariances(estimates), 1.0) if has_same_columns else None
+            StudentEstimates(estimates.moments, _covariances(estimates), 1.0) if has_same_columns else None
         )
         moments, robust = robust_moments(blocks, start_moments, estimates.covariance_model, start_estimates)
     except CollinearError:
@@ -328,7 +336,7 @@ def _covariances(fit: Any) -> Any:
     return fit.distances().covariances
 
 
-def row_distances(blocks: Blocks, codes: Codes, moments: ClassMoments, covariances: Any) -> Floats:
+def row_distances(blocks: DesignRows, codes: Codes, moments: ClassMoments, covariances: Any) -> Floats:
     """Compute the Mahalanobis distances of rows to the means of their classes.
 
     Parameters
@@ -348,9 +356,11 @@ def row_distances(blocks: Blocks, codes: Codes, moments: ClassMoments, covarianc
         NaN for rows without a class or with a missing value.
     """
     distances = np.full(blocks.table.nrows, np.nan)
-    for row_slice, x, missing in blocks.every_row():
+    for row_slice, x, missing in blocks.iter_all_rows():
         block_codes = codes[row_slice]
         is_used = block_codes >= 0 if missing is None else (block_codes >= 0) & ~missing
         rows = row_slice.start + np.flatnonzero(is_used)
-        distances[rows] = np.sqrt(own_distances(moments, covariances, x[is_used], block_codes[is_used]))
+        distances[rows] = np.sqrt(
+            squared_distances_to_own_means(moments, covariances, x[is_used], block_codes[is_used])
+        )
     return distances

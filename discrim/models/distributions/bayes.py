@@ -17,17 +17,17 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.distributions import bayes_law
-from discrim.core.distributions.bayes_law import DensityLaw, MassLaw
+from discrim.core.distributions.bayes_law import DensityDistribution, MassDistribution
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import joint_scores, log_posteriors, posteriors
 from discrim.errors import DataError, NotSupportedError, PriorError
-from discrim.inference.resampling import generator
+from discrim.inference.resampling import random_generator
 from discrim.models.base import reading
 from discrim.models.base.core_errors import named_errors
-from discrim.models.base.displayed import displayed
+from discrim.models.base.display import with_display_formats
 from discrim.models.base.fit import ModelSpec
-from discrim.models.base.labels import distinct, labelled
+from discrim.models.base.labels import codes_to_labels, make_unique_name
 from discrim.models.base.reading import Data, Prior
 from discrim.models.base.scores import Decision, cost_matrix
 from discrim.models.distributions.known_distributions import (
@@ -37,8 +37,8 @@ from discrim.models.distributions.known_distributions import (
     points_frame,
     points_of,
 )
-from discrim.models.evaluation.estimated_prior import SharesSearch, shares_of
-from discrim.models.report import Reported
+from discrim.models.evaluation.estimated_prior import PriorEstimateOptions, estimate_proportions
+from discrim.models.report import ReportMethods
 from discrim.report.grid import HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
@@ -54,7 +54,7 @@ def decision_table(fit: Any) -> pd.DataFrame:
     """Return the decisions by value of a table, or by interval of the line; see `BayesResults.decision`."""
     class_distributions = fit._distribution.class_distributions
     classes = fit.classes
-    if isinstance(class_distributions, bayes_law.DensityLaw) and class_distributions.on_line:
+    if isinstance(class_distributions, bayes_law.DensityDistribution) and class_distributions.is_on_line:
         prior = fit._prior_values(None)
 
         def scores(x: Floats) -> Floats:
@@ -66,12 +66,12 @@ def decision_table(fit: Any) -> pd.DataFrame:
         )
         regions = _merge_tied_intervals(regions, scores, fit._costs)
         index = pd.RangeIndex(len(regions.codes))
-        labels = labelled(regions.codes, classes, index).rename("decision")
+        labels = codes_to_labels(regions.codes, classes, index).rename("decision")
         return pd.DataFrame({"low": regions.edges[:-1], "high": regions.edges[1:], "decision": labels})
     by_value = (
         class_distributions
-        if isinstance(class_distributions, bayes_law.MassLaw)
-        else class_distributions.enumerated()
+        if isinstance(class_distributions, bayes_law.MassDistribution)
+        else class_distributions.enumerate_values()
     )
     if by_value is None:
         raise NotSupportedError(
@@ -79,7 +79,7 @@ def decision_table(fit: Any) -> pd.DataFrame:
         )
     data = (
         None
-        if isinstance(class_distributions, bayes_law.MassLaw)
+        if isinstance(class_distributions, bayes_law.MassDistribution)
         else pd.DataFrame(by_value.points, columns=fit.columns)
     )
     frame = fit.predict_proba(data)
@@ -88,8 +88,8 @@ def decision_table(fit: Any) -> pd.DataFrame:
         is_integral = (values == np.floor(values)).all() and np.abs(values).max() < 2**53
         frame.index = pd.Index(values.astype(np.int64) if is_integral else values, name=fit.columns[0])
     width = frame.shape[1]
-    frame.insert(width, distinct("probability", classes), fit.prior.to_numpy() @ by_value.mass)
-    frame.insert(width + 1, distinct("decision", classes), fit.predict(data).to_numpy(dtype=object))
+    frame.insert(width, make_unique_name("probability", classes), fit.prior.to_numpy() @ by_value.mass)
+    frame.insert(width + 1, make_unique_name("decision", classes), fit.predict(data).to_numpy(dtype=object))
     table: pd.DataFrame = frame.rename_axis(columns=None)
     return table
 
@@ -205,7 +205,7 @@ def _n_pairs(results: BayesResults) -> int:
     return math.comb(len(results.classes), 2)
 
 
-class BayesResults(Reported):
+class BayesResults(ReportMethods):
     """Bayes classifier of a known distribution. It has the prediction methods of a fit but no rows.
 
     Attributes
@@ -271,7 +271,7 @@ class BayesResults(Reported):
     def densities(self) -> pd.DataFrame | dict[Any, Any]:
         """P(x | class) of a table, or the distributions by class."""
         class_distributions = self._distribution.class_distributions
-        if isinstance(class_distributions, bayes_law.MassLaw):
+        if isinstance(class_distributions, bayes_law.MassDistribution):
             return pd.DataFrame(
                 class_distributions.mass, index=self.classes, columns=self._distribution.values
             )
@@ -284,7 +284,7 @@ class BayesResults(Reported):
         scores = np.full((len(x), len(self.classes)), np.nan)
         complete = ~np.isnan(x).any(axis=1)
         class_distributions = self._distribution.class_distributions
-        if isinstance(class_distributions, bayes_law.MassLaw):
+        if isinstance(class_distributions, bayes_law.MassDistribution):
             with np.errstate(divide="ignore"):
                 logs = np.log(class_distributions.mass[:, x[complete, 0].astype(np.intp)]).T
         else:
@@ -334,7 +334,7 @@ class BayesResults(Reported):
             reading.check_number("reject", reject, 0)
         scores, index = self._frame(data, prior)
         cost_values = self._cost_values if costs is None else cost_matrix(costs, self.classes)
-        return labelled(Decision(cost_values, reject).codes(scores), self.classes, index)
+        return codes_to_labels(Decision(cost_values, reject).codes(scores), self.classes, index)
 
     def predict_proba(self, data: Data | None = None, prior: Prior = None) -> pd.DataFrame:
         """Posterior probabilities, rows by classes; missing for a row with probability zero in every class.
@@ -413,15 +413,19 @@ class BayesResults(Reported):
         x, _ = points_of(self._distribution, data)
         equal = np.full(len(self.classes), 1.0 / len(self.classes))
         reading.check_word("interval", interval, ("wald", "profile"))
-        search = SharesSearch(tol, maxiter, level, interval).checked()
-        return shares_of(
-            iter([(self._scores(x, equal), None)]), self.prior, search, self._title(), known=True
+        search = PriorEstimateOptions(tol, maxiter, level, interval).checked()
+        return estimate_proportions(
+            iter([(self._scores(x, equal), None)]),
+            self.prior,
+            search,
+            self._title(),
+            densities_are_known=True,
         )
 
     # ---- the distribution
 
     @property
-    @displayed(every="share")
+    @with_display_formats(every="share")
     def decision(self) -> pd.DataFrame:
         """Decision of the rule for each value of a table or for each interval of a line.
 
@@ -443,17 +447,17 @@ class BayesResults(Reported):
         return decision_table(self)
 
     @cached_property
-    def _min_risk(self) -> bayes_law.Amount:
+    def _min_risk(self) -> bayes_law.BoundedValue:
         """Bayes error, or least mean cost, with a bound on its numerical error."""
         class_distributions = self._distribution.class_distributions
         prior = self._prior_values(None)
-        bar = Progress(bayes_law.REPLICATES * len(prior), "random points by class")
+        bar = Progress(bayes_law.N_REPLICATES * len(prior), "random points by class")
         with named_errors((), list(self.classes)), bar as progress:
-            min_risk = bayes_law.least_risk(
+            min_risk = bayes_law.bayes_risk(
                 class_distributions, prior, self._costs, self._draws, self._seed, progress
             )
         if (
-            isinstance(class_distributions, DensityLaw)
+            isinstance(class_distributions, DensityDistribution)
             and min_risk.is_sampled
             and _n_pairs(self) <= MAX_PAIRS
         ):
@@ -462,7 +466,7 @@ class BayesResults(Reported):
                 # The closed bounds of normal distributions limit the error of a mean over random points.
                 total = self.bounds().iloc[-1]
                 furthest = max(total["chernoff"] - min_risk.value, min_risk.value - total["lower"])
-                min_risk = min_risk._replace(bound=min(min_risk.bound, float(furthest)))
+                min_risk = min_risk._replace(error_bound=min(min_risk.error_bound, float(furthest)))
         return min_risk
 
     @property
@@ -479,7 +483,7 @@ class BayesResults(Reported):
         fewer than 30 points contribute to the mean, it is an upper limit for the part that so few points can
         miss.
         """
-        return self._min_risk.bound
+        return self._min_risk.error_bound
 
     @property
     def error_method(self) -> str:
@@ -510,9 +514,9 @@ class BayesResults(Reported):
         """
         decide = classifier_of(self._distribution, rule)
         prior = self._prior_values(None)
-        bar = Progress(bayes_law.REPLICATES * len(prior), "random points by class")
+        bar = Progress(bayes_law.N_REPLICATES * len(prior), "random points by class")
         with named_errors((), list(self.classes)), bar as progress:
-            excess = bayes_law.excess(
+            excess = bayes_law.excess_risk(
                 self._distribution.class_distributions,
                 prior,
                 self._costs,
@@ -525,14 +529,14 @@ class BayesResults(Reported):
         return pd.Series(
             {
                 "error_rate": min_risk.value + excess.value,
-                "error_bound": min_risk.bound + excess.bound,
+                "error_bound": min_risk.error_bound + excess.error_bound,
                 "excess": excess.value,
-                "excess_bound": excess.bound,
+                "excess_bound": excess.error_bound,
             },
             name="risk",
         )
 
-    @displayed()
+    @with_display_formats()
     def bounds(self) -> pd.DataFrame:
         """Chernoff and Bhattacharyya bounds on the error of each pair of classes, and on the overall error.
 
@@ -575,16 +579,16 @@ class BayesResults(Reported):
         DataFrame
             The class, as a categorical with all classes, and the columns of x.
         """
-        reading.check_whole("n", n, 1, what="a number of rows")
-        rng = generator(seed)
+        reading.check_integer("n", n, 1, description="a number of rows")
+        rng = random_generator(seed)
         codes = rng.choice(len(self.classes), size=n, p=self.prior.to_numpy())
         class_distributions = self._distribution.class_distributions
         x = np.empty(
-            (n, 1 if isinstance(class_distributions, bayes_law.MassLaw) else class_distributions.dim)
+            (n, 1 if isinstance(class_distributions, bayes_law.MassDistribution) else class_distributions.dim)
         )
         for k in range(len(self.classes)):
             rows = np.flatnonzero(codes == k)
-            if isinstance(class_distributions, bayes_law.MassLaw):
+            if isinstance(class_distributions, bayes_law.MassDistribution):
                 x[rows, 0] = rng.choice(
                     class_distributions.mass.shape[1], size=len(rows), p=class_distributions.mass[k]
                 )
@@ -630,10 +634,10 @@ class BayesResults(Reported):
 
     def _is_plane(self) -> bool:
         return len(self.columns) > 1 and not isinstance(
-            self._distribution.class_distributions, bayes_law.MassLaw
+            self._distribution.class_distributions, bayes_law.MassDistribution
         )
 
-    @displayed()
+    @with_display_formats()
     def glance(self) -> pd.DataFrame:
         """One row: classes, columns, the error rate, its bound and method."""
         row = {"classes": len(self.classes), "columns": len(self.columns), "error_rate": self.error_rate}
@@ -688,11 +692,11 @@ def _has_decision(results: BayesResults) -> bool:
         return False
 
 
-def _distribution_type(class_distributions: MassLaw | DensityLaw) -> str:
+def _distribution_type(class_distributions: MassDistribution | DensityDistribution) -> str:
     """Describe the kind of distribution for the header."""
-    if isinstance(class_distributions, MassLaw):
+    if isinstance(class_distributions, MassDistribution):
         return f"table of {class_distributions.mass.shape[1]} values"
-    noun = "discrete distributions" if class_distributions.discrete else "densities"
+    noun = "discrete distributions" if class_distributions.is_discrete else "densities"
     return (
         f"{noun} of one variable"
         if class_distributions.dim == 1
@@ -725,7 +729,7 @@ def _header(results: BayesResults, distribution: KnownDistribution) -> Pairs:
     response = str(results.classes.name)
     names = (
         ", ".join(map(str, results.columns))
-        if isinstance(class_distributions, MassLaw) or class_distributions.dim <= 8
+        if isinstance(class_distributions, MassDistribution) or class_distributions.dim <= 8
         else "..."
     )
     return Pairs(f"{response} given {names}", items, note)
@@ -734,7 +738,7 @@ def _header(results: BayesResults, distribution: KnownDistribution) -> Pairs:
 def _classes(results: BayesResults, distribution: KnownDistribution) -> Section:
     table = pd.DataFrame({"prior": results.prior})
     formats: dict[Any, Any] = {"prior": "share"}
-    if isinstance(distribution.class_distributions, DensityLaw):
+    if isinstance(distribution.class_distributions, DensityDistribution):
         table["distribution"] = [
             distribution_text(class_distribution) for class_distribution in distribution.densities.values()
         ]
@@ -760,7 +764,10 @@ def distribution_text(distribution: Any) -> str:
 
 def _decision(results: BayesResults, distribution: KnownDistribution) -> Section:
     table = results.decision
-    if isinstance(distribution.class_distributions, DensityLaw) and distribution.class_distributions.on_line:
+    if (
+        isinstance(distribution.class_distributions, DensityDistribution)
+        and distribution.class_distributions.is_on_line
+    ):
         labelled_table = table.assign(decision=table["decision"].astype(object)).set_index("decision")
         labelled_table.index = pd.Index(
             ["none" if pd.isna(label) else str(label) for label in labelled_table.index]
@@ -814,7 +821,7 @@ def _costs(results: BayesResults, distribution: KnownDistribution) -> Section:
     )
 
 
-@reading.with_keyword_hints
+@reading.with_public_errors
 def bayes(
     prior: Any,
     densities: Any,
@@ -883,6 +890,6 @@ def bayes(
     >>> round(law.error_rate, 6), law.error_bound
     (0.158655, 0.0)
     """
-    generator(seed)
-    draws = reading.check_whole("draws", draws, 64, what="a number of random points")
+    random_generator(seed)
+    draws = reading.check_integer("draws", draws, 64, description="a number of random points")
     return BayesResults(known_distribution(densities, columns, response), prior, costs, draws, seed)

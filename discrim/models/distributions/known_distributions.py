@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.distributions.bayes_law import DensityLaw, MassLaw
-from discrim.core.distributions.densities import density_of
+from discrim.core.distributions.bayes_law import DensityDistribution, MassDistribution
+from discrim.core.distributions.densities import to_density
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.data.table import Table
-from discrim.data.values import shown
+from discrim.data.values import format_value
 from discrim.errors import DataError, DiscrimError, NotSupportedError
 from discrim.models.base import reading
 
@@ -40,7 +40,7 @@ class KnownDistribution:
         The distributions by class as the user passed them; empty for a table.
     """
 
-    class_distributions: MassLaw | DensityLaw
+    class_distributions: MassDistribution | DensityDistribution
     classes: pd.Index
     columns: pd.Index
     values: pd.Index | None
@@ -89,7 +89,7 @@ def known_distribution(
     checked = []
     for label, distribution in distributions.items():
         try:
-            checked.append(density_of(distribution))
+            checked.append(to_density(distribution))
         except DiscrimError as error:
             raise error.with_message(f"Class {label!r}: {error.message}", classes=(label,)) from error
         except Exception as error:
@@ -99,19 +99,19 @@ def known_distribution(
                 hint="Correct the distribution, or pass a frozen distribution of scipy.stats.",
                 classes=(label,),
             ) from error
-    class_distributions = DensityLaw(tuple(checked))
+    class_distributions = DensityDistribution(tuple(checked))
     for label, density in zip(classes, checked, strict=True):
         if density.dim != class_distributions.dim:
             raise DataError(
-                f"Class {label!r} has {density.dim} columns, class {shown(classes[0])} "
+                f"Class {label!r} has {density.dim} columns, class {format_value(classes[0])} "
                 f"{class_distributions.dim}.",
                 hint="Pass densities of the same columns for all classes.",
                 classes=(label, classes[0]),
             )
-        if density.discrete != class_distributions.discrete:
+        if density.is_discrete != class_distributions.is_discrete:
             raise DataError(
-                f"Class {label!r} has {'probabilities' if density.discrete else 'a density'}, class "
-                f"{shown(classes[0])} does not.",
+                f"Class {label!r} has {'probabilities' if density.is_discrete else 'a density'}, class "
+                f"{format_value(classes[0])} does not.",
                 hint="Pass either densities or probabilities for all classes.",
                 classes=(label, classes[0]),
             )
@@ -154,7 +154,7 @@ def _from_table(
     if values.has_duplicates:
         raise DataError(
             "The table of densities has duplicate values of x: "
-            f"{reading.listed(values[values.duplicated()])}.",
+            f"{reading.join_labels(values[values.duplicated()])}.",
             hint="Add up the columns of equal values.",
         )
     try:
@@ -167,17 +167,17 @@ def _from_table(
         if is_invalid.any():
             k, v = np.argwhere(is_invalid)[0]
             raise DataError(
-                f"P({shown(values[v])} | {shown(classes[k])}) is {problem} ({mass[k, v]:g}).",
+                f"P({format_value(values[v])} | {format_value(classes[k])}) is {problem} ({mass[k, v]:g}).",
                 hint="Pass probabilities.",
                 classes=(classes[k],),
             )
     sums = mass.sum(axis=1)
-    is_off = np.abs(sums - 1) > reading.PRIOR_SLACK
+    is_off = np.abs(sums - 1) > reading.MAX_PRIOR_SUM_ERROR
     if is_off.any():
         k = int(np.argmax(is_off))
-        is_transposed = mass.shape[0] and (np.abs(mass.sum(axis=0) - 1) <= reading.PRIOR_SLACK).all()
+        is_transposed = mass.shape[0] and (np.abs(mass.sum(axis=0) - 1) <= reading.MAX_PRIOR_SUM_ERROR).all()
         raise DataError(
-            f"The probabilities of class {shown(classes[k])} sum to {sums[k]:.10g} instead of one.",
+            f"The probabilities of class {format_value(classes[k])} sum to {sums[k]:.10g} instead of one.",
             hint="Transpose the table with .T: its columns sum to one."
             if is_transposed
             else "Divide the row by its sum if it contains weights.",
@@ -188,7 +188,7 @@ def _from_table(
         name if name is not None else ("x" if levels == 1 else f"x{j + 1}")
         for j, name in enumerate(values.names)
     ]
-    class_distributions = MassLaw(
+    class_distributions = MassDistribution(
         mass / sums[:, None], np.arange(mass.shape[1], dtype=np.float64)[:, None], np.zeros(len(mass))
     )
     index = _column_index(columns, default, classes.name)
@@ -201,12 +201,13 @@ def _refuse_names(columns: Any, response: Any) -> None:
     """Raise DataError if `columns` or `response` cannot be a name."""
     if not (columns is None or isinstance(columns, str | Iterable)):
         raise DataError(
-            f"columns={reading.told(columns)} is not valid.",
+            f"columns={reading.format_argument(columns)} is not valid.",
             hint="Pass a list of names of the columns of x.",
         )
     if not isinstance(response, Hashable):
         raise DataError(
-            f"response={reading.told(response)} is not valid.", hint="Pass a name for the column of classes."
+            f"response={reading.format_argument(response)} is not valid.",
+            hint="Pass a name for the column of classes.",
         )
 
 
@@ -224,12 +225,12 @@ def _class_index(labels: list[Any], name: str) -> pd.Index:
     duplicates = [label for k, label in enumerate(labels) if str(label) in map(str, labels[:k])]
     if duplicates:
         raise DataError(
-            f"Duplicate class labels: {reading.listed(duplicates)}.",
+            f"Duplicate class labels: {reading.join_labels(duplicates)}.",
             hint="Use different labels for the classes.",
             classes=duplicates,
         )
     if len(labels) < 2:
-        class_text = f"only {shown(labels[0])}" if labels else "none"
+        class_text = f"only {format_value(labels[0])}" if labels else "none"
         raise DataError(
             f"Classification requires at least two classes; densities= has {class_text}.",
             hint="Add another class.",
@@ -262,7 +263,8 @@ def _column_index(columns: Sequence[str] | None, default: list[Any], response: A
     names = [columns] if isinstance(columns, str) else list(default if columns is None else columns)
     if len(names) != len(default):
         raise DataError(
-            f"columns= has {len(names)} names, {reading.listed(names)}, but x has {len(default)} columns.",
+            f"columns= has {len(names)} names, {reading.join_labels(names)}, but x has {len(default)} "
+            "columns.",
             hint="Pass a name for each column.",
         )
     names = [str(name) for name in names]
@@ -320,11 +322,12 @@ def points_of(distribution: KnownDistribution, data: Any) -> tuple[Floats, pd.In
     if is_unknown.any():
         row = int(np.argmax(is_unknown))
         value = tuple(column[row] for column in columns)
-        value_text = shown(value[0] if len(value) == 1 else value)
-        names = reading.listed(distribution.columns)
+        value_text = format_value(value[0] if len(value) == 1 else value)
+        names = reading.join_labels(distribution.columns)
         raise DataError(
-            f"Unknown value {value_text} of {names} in row {shown(index[row])}. The values of the table of "
-            f"densities are {reading.listed(values)}.",
+            f"Unknown value {value_text} of {names} in row {format_value(index[row])}. The values of the "
+            "table of "
+            f"densities are {reading.join_labels(values)}.",
             hint="Correct the value, or leave out the row.",
             columns=list(distribution.columns),
             rows=(index[row],),
@@ -356,14 +359,14 @@ def _read_points(distribution: KnownDistribution, data: Any) -> tuple[Floats, pd
             values = np.asarray(data, dtype=np.float64)
         except (TypeError, ValueError):
             raise DataError(
-                "x is not numeric.", hint=f"Pass numbers for {reading.listed(distribution.columns)}."
+                "x is not numeric.", hint=f"Pass numbers for {reading.join_labels(distribution.columns)}."
             ) from None
         if values.ndim < 2:
             values = values.reshape(-1, 1) if p == 1 else values.reshape(1, -1)
         if values.ndim != 2 or values.shape[1] != p:
             raise DataError(
                 f"x has shape {np.shape(data)} instead of (n, {p}).",
-                hint=f"Pass rows with the columns {reading.listed(distribution.columns)}.",
+                hint=f"Pass rows with the columns {reading.join_labels(distribution.columns)}.",
             )
         x = values
         index = data.index if isinstance(data, pd.Series) else pd.RangeIndex(len(values))
@@ -371,7 +374,8 @@ def _read_points(distribution: KnownDistribution, data: Any) -> tuple[Floats, pd
     if infinite.any():
         row, column = np.argwhere(infinite)[0]
         raise DataError(
-            f"Column {distribution.columns[column]!r} has an infinite value in row {shown(index[row])}.",
+            f"Column {distribution.columns[column]!r} has an infinite value in row "
+            f"{format_value(index[row])}.",
             hint="Replace the value.",
             columns=(distribution.columns[column],),
             rows=(index[row],),
@@ -398,7 +402,7 @@ def _read_columns(distribution: KnownDistribution, data: Any) -> tuple[list[NDAr
     if any(np.ndim(row) != 1 or len(row) != p for row in rows):
         raise DataError(
             f"Each row of x requires {p} values.",
-            hint=f"Pass values of {reading.listed(distribution.columns)} for each row.",
+            hint=f"Pass values of {reading.join_labels(distribution.columns)} for each row.",
         )
     return [np.array([row[j] for row in rows], dtype=object) for j in range(p)], pd.RangeIndex(len(rows))
 
@@ -467,14 +471,14 @@ def _classifier_by_value(distribution: KnownDistribution, rule: pd.Series) -> Ca
             hint="Pass a function of x, or a fit.",
         )
     if rule.index.has_duplicates:
-        duplicates = reading.listed(rule.index[rule.index.duplicated()])
+        duplicates = reading.join_labels(rule.index[rule.index.duplicated()])
         raise DataError(
             f"The rule has duplicate values of x: {duplicates}.", hint="Pass one class for each value."
         )
     rule_positions = rule.index.get_indexer(distribution.values)
     if (rule_positions < 0).any():
         raise DataError(
-            f"The rule has no class for {reading.listed(distribution.values[rule_positions < 0])}.",
+            f"The rule has no class for {reading.join_labels(distribution.values[rule_positions < 0])}.",
             hint="Pass a class for each value.",
         )
     return lambda x: codes_of_labels(distribution, x, rule.iloc[rule_positions[x[:, 0].astype(np.intp)]])
@@ -514,6 +518,6 @@ def codes_of_labels(distribution: KnownDistribution, x: Floats, labels: Any) -> 
         raise DataError(
             f"The rule assigns {point} to the unknown class {values[row]!r}.",
             classes=(values[row],),
-            hint=f"The classes are {reading.listed(distribution.classes)}.",
+            hint=f"The classes are {reading.join_labels(distribution.classes)}.",
         )
     return np.asarray(codes, dtype=np.intp)

@@ -8,19 +8,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.distributions.bayes_law import DensityLaw, MassLaw
+from discrim.core.distributions.bayes_law import DensityDistribution, MassDistribution
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.errors import NotSupportedError
-from discrim.inference.manova import telling_pair
+from discrim.inference.manova import most_separating_pair
 from discrim.models.distributions.known_distributions import KnownDistribution, classifier_of
-from discrim.models.plots.pictured import named_columns, plot, reads_two_columns, said_choice
-from discrim.models.plots.planes import free_columns, given_values
-from discrim.report.plots.planes import PlaneRows, draw_line, draw_plane, span
-from discrim.report.plots.style import SIGNS, Signs, add_legend, faint, label_codes, new_axes, shown_name
+from discrim.models.plots.planes import candidate_columns, read_at_option
+from discrim.models.plots.plottable import check_columns_option, describe_selection, plot, reads_two_columns
+from discrim.report.plots.planes import PlaneRows, draw_line, draw_plane, range_with_margin
+from discrim.report.plots.style import SIGNS, Signs, add_legend, faint_ink, label_codes, new_axes, shown_name
 
 if TYPE_CHECKING:
-    from discrim.models.plots.pictured import PictureOptions
+    from discrim.models.plots.plottable import PlotOptions
     from discrim.report.plots.style import Axes
 
 
@@ -29,7 +29,7 @@ N_SAMPLED_ROWS = 400
 
 
 @plot("densities", "prior times density of one variable, or of the values of a table", data=False)
-def densities(results: Any, distribution: KnownDistribution, options: PictureOptions) -> Axes:
+def densities(results: Any, distribution: KnownDistribution, options: PlotOptions) -> Axes:
     """Plot prior times density over one variable, or over the values of a table.
 
     Parameters
@@ -48,7 +48,7 @@ def densities(results: Any, distribution: KnownDistribution, options: PictureOpt
     """
     class_distributions = distribution.class_distributions
     prior = results._prior_values(None)
-    if isinstance(class_distributions, DensityLaw) and class_distributions.on_line:
+    if isinstance(class_distributions, DensityDistribution) and class_distributions.is_on_line:
         # Restrict the line to points at which the density of some class is visible.
         marks = [
             density.landmarks for density in class_distributions.densities if hasattr(density, "landmarks")
@@ -65,7 +65,9 @@ def densities(results: Any, distribution: KnownDistribution, options: PictureOpt
             joint, results.decision, ax=options.ax, signs=options.signs(results.classes)
         )
     listed = (
-        class_distributions if isinstance(class_distributions, MassLaw) else class_distributions.enumerated()
+        class_distributions
+        if isinstance(class_distributions, MassDistribution)
+        else class_distributions.enumerate_values()
     )
     if listed is None:
         raise NotSupportedError(
@@ -88,7 +90,7 @@ def densities(results: Any, distribution: KnownDistribution, options: PictureOpt
     data=False,
     default_if=reads_two_columns,
 )
-def regions(results: Any, distribution: KnownDistribution, options: PictureOptions) -> Axes:
+def regions(results: Any, distribution: KnownDistribution, options: PlotOptions) -> Axes:
     """Plot the decision regions in the plane of two columns, with rows of a sample.
 
     By default the columns are the pair with the largest F statistic in the sample. Other columns are fixed at
@@ -110,7 +112,7 @@ def regions(results: Any, distribution: KnownDistribution, options: PictureOptio
     """
     class_distributions = distribution.class_distributions
     all_columns = results.columns.tolist()
-    if isinstance(class_distributions, MassLaw) or class_distributions.dim < 2:
+    if isinstance(class_distributions, MassDistribution) or class_distributions.dim < 2:
         raise NotSupportedError(
             f"kind='regions' requires at least two columns with densities; x has {len(all_columns)} "
             f"column{'s' * (len(all_columns) != 1)}.",
@@ -119,16 +121,16 @@ def regions(results: Any, distribution: KnownDistribution, options: PictureOptio
     rows = results.sample(N_SAMPLED_ROWS, seed=0) if options.data is None else pd.DataFrame(options.data)
     response = results.classes.name if results.classes.name in rows else rows.columns[0]
     codes = label_codes(rows[response].astype(object), results.classes.tolist())
-    free_names = free_columns(options, all_columns)
+    free_names = candidate_columns(options, all_columns)
     if options.columns is not None:
-        names = named_columns(options, all_columns, "regions", 2, 2)
+        names = check_columns_option(options, all_columns, "regions", 2, 2)
     else:
         x = rows[free_names].to_numpy(dtype=np.float64)
         used = (codes >= 0) & np.isfinite(x).all(axis=1)
         moments = ClassMoments.from_block(x[used], codes[used], n_classes=len(results.classes))
-        names = [free_names[j] for j in (telling_pair(moments) if used.any() else (0, 1))]
+        names = [free_names[j] for j in (most_separating_pair(moments) if used.any() else (0, 1))]
     fixed = {name: float(rows[name].mean()) for name in all_columns if name not in names}
-    fixed |= given_values(options, all_columns, names, all_columns)
+    fixed |= read_at_option(options, all_columns, names, all_columns)
     rule = classifier_of(distribution, results)
 
     def classify(plane: Floats) -> NDArray[np.intp]:
@@ -141,18 +143,18 @@ def regions(results: Any, distribution: KnownDistribution, options: PictureOptio
         return rule(x)
 
     points = rows[names].to_numpy(dtype=np.float64)
-    across, up = (span(float(np.nanmin(v)), float(np.nanmax(v))) for v in points.T)
+    across, up = (range_with_margin(float(np.nanmin(v)), float(np.nanmax(v))) for v in points.T)
     fixed_text = ", ".join(f"{name} = {value:.4g}" for name, value in fixed.items())
     subtitle = "; ".join(
         note
-        for note in (said_choice(options, len(free_names)), fixed_text and f"fixed: {fixed_text}")
+        for note in (describe_selection(options, len(free_names)), fixed_text and f"fixed: {fixed_text}")
         if note
     )
     return draw_plane(
         classify,
         (across, up),
         (names[0], names[1]),
-        PlaneRows(points, codes, weak=bool(fixed_text)),
+        PlaneRows(points, codes, is_faint=bool(fixed_text)),
         results.classes.tolist(),
         ax=options.ax,
         signs=options.signs(results.classes),
@@ -195,7 +197,7 @@ def draw_joint_densities(
     line_arguments = x, values, predicted, names, none, none.astype(np.intp), classes, ax, signs
     axes = draw_line(*line_arguments, title="Densities, and regions of the Bayes classifier")
     error_density = values.sum(axis=1) - np.where(predicted < 0, 0.0, values[np.arange(len(x)), predicted])
-    axes.fill_between(x, 0.0, error_density, color=faint(0.3), alpha=0.35, linewidth=0, label="error")
+    axes.fill_between(x, 0.0, error_density, color=faint_ink(0.3), alpha=0.35, linewidth=0, label="error")
     # A pole of a density would flatten the rest of the plot. Its points are dense, so quantiles are taken
     # over evenly spaced points.
     highest = np.nan_to_num(values, nan=0.0).max(axis=1)

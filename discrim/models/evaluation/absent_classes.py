@@ -16,13 +16,13 @@ import pandas as pd
 from discrim.core.covariance.covariance import EPS
 from discrim.core.numerics.arrays import Codes, Floats, Mask
 from discrim.core.rules.rules import Rule, RuleOfClasses
-from discrim.design.blocks import Blocks
+from discrim.design.design_rows import DesignRows
 from discrim.design.rows import used_codes
 from discrim.models.base.fit import FittedModel
-from discrim.models.base.reading import listed
+from discrim.models.base.reading import join_labels
 
 
-def refit_present_classes(fit: FittedModel[Any], blocks: Blocks, *, fixed: bool = False) -> Rule | None:
+def refit_present_classes(fit: FittedModel[Any], blocks: DesignRows, *, fixed: bool = False) -> Rule | None:
     """Return the rule of a refit to rows that may lack classes; None if it cannot be fitted.
 
     Parameters
@@ -53,7 +53,7 @@ def refit_present_classes(fit: FittedModel[Any], blocks: Blocks, *, fixed: bool 
     return RuleOfClasses(rule, present, len(fit.classes))
 
 
-def _restrict_to_classes(fit: FittedModel[Any], blocks: Blocks, present: Codes) -> FittedModel[Any]:
+def _restrict_to_classes(fit: FittedModel[Any], blocks: DesignRows, present: Codes) -> FittedModel[Any]:
     """Return the fit restricted to the classes at some positions, for refits to these classes."""
     prior = fit.prior[present]
     prior = prior / prior.sum() if prior.sum() > 0 else np.full(len(present), 1 / len(present))
@@ -100,6 +100,7 @@ def absent_note(absent: pd.Index) -> str:
         return ""
     label = "Class" if len(absent) == 1 else "Each of the classes"
     return (
-        f"{label} {listed(absent)} has no observation but those left out together: the rule without them "
+        f"{label} {join_labels(absent)} has no observation but those left out together: the rule without "
+        "them "
         "cannot predict the class, and they count as errors."
     )

@@ -18,18 +18,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.discriminant.lda import LDAFit
-from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
+from discrim.core.numerics.arrays import Codes, Floats, check_memory
 from discrim.core.numerics.map_reduce import StoredValue
 from discrim.core.numerics.progress import Progress
-from discrim.core.rules.leave_one_out import ByRefits
+from discrim.core.rules.leave_one_out import RefitEachRow
 from discrim.core.rules.rules import Rule, best_class, posteriors
+from discrim.data.sources.base import no_rows_error
 from discrim.data.sources.files import names_files
-from discrim.data.sources.parts import no_rows
-from discrim.data.sources.sources import rows_given
-from discrim.design.blocks import Block, Blocks, weight_vector
+from discrim.data.sources.sources import source_of_rows
+from discrim.design.design_rows import Block, DesignRows, read_weights
 from discrim.design.matrix import response_codes
-from discrim.design.rows import used_codes, used_of_block, used_rows
-from discrim.design.source_tables import given_parts
+from discrim.design.rows import select_used_rows, used_codes, used_rows
+from discrim.design.source_tables import table_chunks
 from discrim.errors import (
     DataError,
     DroppedRowsWarning,
@@ -41,12 +41,12 @@ from discrim.errors import (
 from discrim.inference import error_rates as rates_of
 from discrim.inference import parametric_errors
 from discrim.inference.calibration import log_odds_against_rest
-from discrim.inference.error_rates import Rates, check_level, confusion_table, counts_of, rates_table
-from discrim.inference.resampling import drawn_seed
-from discrim.models.base.fit import AS_FITTED, FittedModel, Gaps
-from discrim.models.base.labels import distinct
-from discrim.models.base.reading import check_flag, check_word, listed, told
-from discrim.models.base.scores import Decision, score_block, scored
+from discrim.inference.error_rates import Rates, check_level, confusion_counts, confusion_table, rates_table
+from discrim.inference.resampling import seed_or_random
+from discrim.models.base.fit import AS_FITTED, FittedModel, MissingPolicy
+from discrim.models.base.labels import make_unique_name
+from discrim.models.base.reading import check_flag, check_word, format_argument, join_labels
+from discrim.models.base.scores import Decision, score_block, score_chunks
 from discrim.models.evaluation import validation
 from discrim.models.evaluation.absent_classes import absent_class_mask, absent_note
 from discrim.models.evaluation.validation import BootstrapSamples, LeftOutTable
@@ -61,24 +61,24 @@ class LabelledRows(NamedTuple):
     ----------
     actual : (n,) int
         Class, -1 if missing.
-    answer : (n,) int or (n, K) float
+    predictions : (n,) int or (n, K) float
         Predicted class or scores.
     weights : (n,) float or None
     table_index : Index of length n
     """
 
     actual: Codes
-    answer: NDArray[Any]
+    predictions: NDArray[Any]
     weights: Floats | None
     table_index: pd.Index
 
 
-def labelled_rows(
+def read_labelled_rows(
     fit: FittedModel[Any],
     data: Any,
-    missing_policy: Gaps,
+    missing_policy: MissingPolicy,
     weights: Any,
-    predict: Callable[[Blocks], NDArray[Any]],
+    predict: Callable[[DesignRows], NDArray[Any]],
 ) -> LabelledRows:
     """Read the classes of rows and predict them, chunk by chunk if they are a source of tables.
 
@@ -93,33 +93,33 @@ def labelled_rows(
     predict : callable
         Function of blocks of m rows that returns classes (m,) or scores (m, K).
     """
-    source = rows_given(data)
-    source.refuse_vector(weights)
+    source = source_of_rows(data)
+    source.check_weights_are_column(weights)
     design = fit.design_rows.design
     extra_columns = (*design.response_columns, *([weights] if isinstance(weights, str) else ()))
     columns = tuple(dict.fromkeys((*design.columns, *extra_columns)))
     chunks = []
-    for chunk, where in given_parts(source, columns):
+    for chunk, where in table_chunks(source, columns):
         with naming_file(where):
             blocks = fit.new_rows(chunk, missing_policy)
             actual = response_codes(blocks.design, blocks.table, blocks.functions)
-            chunk_weights = weight_vector(weights, blocks.table) if blocks.table.nrows else None
+            chunk_weights = read_weights(weights, blocks.table) if blocks.table.nrows else None
             chunk_weights = None if chunk_weights is None else np.nan_to_num(chunk_weights)
             chunks.append(LabelledRows(actual, predict(blocks), chunk_weights, blocks.table.index))
     if not chunks:
-        raise no_rows(source)
+        raise no_rows_error(source)
     if len(chunks) == 1:
         return chunks[0]._replace(table_index=source.labels_of([chunks[0].table_index]))
     weights_of_chunks = [chunk.weights for chunk in chunks if chunk.weights is not None]
     return LabelledRows(
         np.concatenate([chunk.actual for chunk in chunks]),
-        np.concatenate([chunk.answer for chunk in chunks]),
+        np.concatenate([chunk.predictions for chunk in chunks]),
         np.concatenate(weights_of_chunks) if weights_of_chunks else None,
         source.labels_of([chunk.table_index for chunk in chunks]),
     )
 
 
-def refuse_none(is_evaluated: NDArray[np.bool_]) -> None:
+def refuse_no_evaluated_rows(is_evaluated: NDArray[np.bool_]) -> None:
     """Raise DataError if a mask of evaluated rows (n,) is empty."""
     if not is_evaluated.any():
         raise DataError(
@@ -132,7 +132,8 @@ def refuse_zero_prior(codes: Codes, prior: Floats | None, classes: pd.Index) -> 
     class_index = np.unique(codes)
     if prior is not None and not (prior[class_index] > 0).any():
         raise DataError(
-            f"The rows have only classes with a prior of zero, {listed(classes[class_index])}, and the error "
+            f"The rows have only classes with a prior of zero, {join_labels(classes[class_index])}, and the "
+            "error "
             "rates are weighted by the prior.",
             hint="Pass rows of other classes, or another prior=.",
             classes=classes[class_index],
@@ -158,7 +159,7 @@ def warn_of_uncounted_rows(actual: Codes, has_prediction: NDArray[np.bool_], ind
         if is_uncounted.any():
             counts_text.append(
                 f"{int(is_uncounted.sum())} with {problem} (first "
-                f"{told(index[int(np.argmax(is_uncounted))])})"
+                f"{format_argument(index[int(np.argmax(is_uncounted))])})"
             )
     if counts_text:
         warn_user(
@@ -168,7 +169,7 @@ def warn_of_uncounted_rows(actual: Codes, has_prediction: NDArray[np.bool_], ind
         )
 
 
-Counting = Literal["apparent", "loo", "cv"]
+CountingMethod = Literal["apparent", "loo", "cv"]
 ErrorMethod = Literal[
     "apparent", "loo", "cv", "632+", "D", "DS", "O", "OS", "posterior", "posterior-stratified"
 ]
@@ -197,11 +198,11 @@ MAX_SUMMARY_OPERATIONS = 2.0**34
 MIN_COSTED_COLUMNS = 48
 """Number of columns below which the time to score a row does not depend on the number of columns."""
 
-COUNTING_METHODS: tuple[Counting, ...] = get_args(Counting)
+COUNTING_METHODS: tuple[CountingMethod, ...] = get_args(CountingMethod)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class JudgingPlan:
+class EvaluationOptions:
     """Options of estimates of error rates; most are arguments of `ClassifierResults.error_rates`.
 
     Attributes
@@ -218,7 +219,7 @@ class JudgingPlan:
     replicates: int = 200
     seed: int | None = None
     refit_prior: bool | None = None
-    missing_policy: Gaps = AS_FITTED
+    missing_policy: MissingPolicy = AS_FITTED
     prior: Floats | None = None
     weights: Any = None
     nested: bool = True
@@ -226,7 +227,7 @@ class JudgingPlan:
 
 def table_and_method(data: Any, method: Any) -> tuple[Any, Any]:
     """Return table and method of `confusion` and `assess`, whose first argument may be a method."""
-    check_word("method", method, Counting, optional=True)
+    check_word("method", method, CountingMethod, optional=True)
     if not isinstance(data, str):
         return data, method
     for counting_method in COUNTING_METHODS:
@@ -235,12 +236,14 @@ def table_and_method(data: Any, method: Any) -> tuple[Any, Any]:
     if names_files(data):
         return data, method
     raise DataError(
-        f"{data!r} is no table, and no method among {listed(COUNTING_METHODS)}.",
+        f"{data!r} is no table, and no method among {join_labels(COUNTING_METHODS)}.",
         hint="Pass data= or method=.",
     )
 
 
-def confusion(fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingPlan) -> pd.DataFrame:
+def confusion(
+    fit: FittedModel[Any], data: Any, method: CountingMethod, plan: EvaluationOptions
+) -> pd.DataFrame:
     """Return the confusion matrix, actual by predicted classes; see `ClassifierResults.confusion`.
 
     Parameters
@@ -250,12 +253,12 @@ def confusion(fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingP
     method : {"apparent", "loo", "cv"}
     plan : EvaluationOptions
     """
-    actual, predicted, weights = judged_codes(fit, data, method, plan)
+    actual, predicted, weights = evaluate_predictions(fit, data, method, plan)
     return confusion_table(actual, predicted, fit.classes, weights)
 
 
-def judged_codes(
-    fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingPlan
+def evaluate_predictions(
+    fit: FittedModel[Any], data: Any, method: CountingMethod, plan: EvaluationOptions
 ) -> tuple[Codes, Codes, Floats | None]:
     """Return the actual class, the predicted class and the weight of each row.
 
@@ -273,28 +276,28 @@ def judged_codes(
         -1 if the class or the prediction is missing.
     weights : (n,) float or None
     """
-    check_word("method", method, Counting)
+    check_word("method", method, CountingMethod)
     decision = Decision(plan.costs)
     if decision.costs is not None:
         fit.need_posteriors("costs=")
     if data is None and method == "apparent":
         # Predicted classes are computed without a table of posteriors.
-        blocks = fit.rows('method="apparent"', "pass data=")
+        blocks = fit.require_rows('method="apparent"', "pass data=")
         if decision.costs is not None:
-            return blocks.codes, fit.predicted_codes(blocks, None, decision), row_weights(blocks)
+            return blocks.codes, fit.predict_codes(blocks, None, decision), row_weights(blocks)
         if "apparent" not in fit.cache:
-            fit.cache["apparent"] = fit.predicted_codes(blocks)
+            fit.cache["apparent"] = fit.predict_codes(blocks)
         return blocks.codes, fit.cache["apparent"], row_weights(blocks)
     if data is not None and method == "apparent":
-        return labelled_rows(
+        return read_labelled_rows(
             fit,
             data,
             plan.missing_policy,
             plan.weights,
-            lambda blocks: fit.predicted_codes(blocks, None, decision),
+            lambda blocks: fit.predict_codes(blocks, None, decision),
         )[:3]
     if method == "loo":
-        blocks = fit.rows('method="loo"')
+        blocks = fit.require_rows('method="loo"')
         predicted = validation.left_out_codes(fit, decision, plan.refit_prior)
         if predicted is not None:
             return blocks.codes, predicted, row_weights(blocks)
@@ -315,8 +318,8 @@ class PassPredictions:
     """
 
     def __init__(self, fit: FittedModel[Any]) -> None:
-        self._fit, self._blocks = fit, fit.rows("leave_one_out()").with_classes()
-        self._rule, self._numerics = fit.rule_of(self._blocks), np.geterr()
+        self._fit, self._blocks = fit, fit.require_rows("leave_one_out()").with_classes()
+        self._rule, self._numerics = fit.rule_for(self._blocks), np.geterr()
         self._codes = np.empty(self._blocks.table.nrows, dtype=np.intp)
         self._left_out: LeftOutTable | None = None
         # The scores of more rows are not stored: `left_out_codes` computes only the labels.
@@ -328,7 +331,7 @@ class PassPredictions:
                 )
         self._read = 0
 
-    def wrap(self, blocks: Blocks) -> Iterable[Block]:
+    def wrap(self, blocks: DesignRows) -> Iterable[Block]:
         """Return an iterable of blocks whose first pass computes the predictions, too.
 
         Blocks of rows on workers are returned unchanged.
@@ -348,7 +351,7 @@ class PassPredictions:
             k = len(self._fit.classes)
             for rows, scores in score_block(self._blocks, self._rule, k, row_slice, x, missing):
                 self._codes[rows] = Decision().codes(scores)
-            used = used_of_block(self._blocks, row_slice, x, missing)
+            used = select_used_rows(self._blocks, row_slice, x, missing)
             if used is not None and self._left_out is not None:
                 self._left_out.add(used)
         self._read = row_slice.stop
@@ -357,7 +360,7 @@ class PassPredictions:
 class _BlocksWithCallback(Iterable[Block]):
     """Blocks whose first pass calls a function with all rows of each block."""
 
-    def __init__(self, blocks: Blocks, callback: Callable[..., None]) -> None:
+    def __init__(self, blocks: DesignRows, callback: Callable[..., None]) -> None:
         self._blocks = blocks
         self._callbacks = [callback]
 
@@ -365,7 +368,9 @@ class _BlocksWithCallback(Iterable[Block]):
         return self._blocks.with_callback(self._callbacks.pop() if self._callbacks else None)
 
 
-def evaluate_scores(fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingPlan) -> LabelledRows:
+def evaluate_scores(
+    fit: FittedModel[Any], data: Any, method: CountingMethod, plan: EvaluationOptions
+) -> LabelledRows:
     """Return rows with scores (n, K) as an array; see `evaluate_distributed_scores`.
 
     Parameters
@@ -380,7 +385,7 @@ def evaluate_scores(fit: FittedModel[Any], data: Any, method: Counting, plan: Ju
 
 
 def evaluate_distributed_scores(
-    fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingPlan
+    fit: FittedModel[Any], data: Any, method: CountingMethod, plan: EvaluationOptions
 ) -> tuple[Codes, StoredValue[Floats], Floats | None, pd.Index]:
     """Score new rows, or the rows of the fit, which stay on the workers that have the rows.
 
@@ -400,18 +405,20 @@ def evaluate_distributed_scores(
     weights : (n,) float or None
     table_index : Index of length n
     """
-    check_word("method", method, Counting)
+    check_word("method", method, CountingMethod)
     if data is not None:
         if method != "apparent":
             raise NotSupportedError(
                 f'method="{method}" leaves out rows of the fit and cannot be combined with data=.',
                 hint="Leave out method= or data=.",
             )
-        actual, answer, weights, index = labelled_rows(
+        actual, answer, weights, index = read_labelled_rows(
             fit, data, plan.missing_policy, plan.weights, _BlockScorer(fit)
         )
         return actual, StoredValue(answer), weights, index
-    blocks = fit.rows(f'method="{method}"', "pass data=" if method == "apparent" else "fit formula and data")
+    blocks = fit.require_rows(
+        f'method="{method}"', "pass data=" if method == "apparent" else "fit formula and data"
+    )
     if method == "loo":
         scores = validation.distributed_left_out_scores(fit, plan.refit_prior)
     elif method == "cv":
@@ -421,13 +428,13 @@ def evaluate_distributed_scores(
     else:
         scores = blocks.rows.map_reduce_stored(
             blocks,
-            partial(_score_rows_of_chunk, fit.in_part(fit.rule(), blocks)),
+            partial(_score_rows_of_chunk, fit.integrate_missing(fit.rule(), blocks)),
             validation.concatenate_scores,
         )
     return blocks.codes, scores, row_weights(blocks), blocks.table.index
 
 
-def _cross_validated_scores(fit: FittedModel[Any], plan: JudgingPlan) -> StoredValue[Floats]:
+def _cross_validated_scores(fit: FittedModel[Any], plan: EvaluationOptions) -> StoredValue[Floats]:
     """Return the scores (n, K) of the rows under the rules fitted without their fold.
 
     The fit caches them if a seed is set, because several plots show the same scores.
@@ -436,10 +443,10 @@ def _cross_validated_scores(fit: FittedModel[Any], plan: JudgingPlan) -> StoredV
     cached = fit.cache.get(key)
     if cached is not None:
         return StoredValue(cached)
-    unselected_fit = fit.choosing_anew() if plan.nested else fit
-    fold_ids = validation.deal_folds(unselected_fit, plan.folds, plan.seed)
+    unselected_fit = fit.before_selection() if plan.nested else fit
+    fold_ids = validation.assign_folds(unselected_fit, plan.folds, plan.seed)
     with Progress(plan.folds, "cross-validation") as progress:
-        scores = validation.kept_fold_scores(
+        scores = validation.distributed_fold_scores(
             unselected_fit,
             fold_ids,
             plan.folds,
@@ -456,10 +463,10 @@ def _cross_validated_scores(fit: FittedModel[Any], plan: JudgingPlan) -> StoredV
     return scores
 
 
-def _score_rows_of_chunk(rule: Rule, blocks: Blocks) -> Floats:
+def _score_rows_of_chunk(rule: Rule, blocks: DesignRows) -> Floats:
     """Return the scores (m, K) of a chunk of rows under a rule."""
     out = np.empty((blocks.table.nrows, len(blocks.design.levels)), order="F")
-    for row_slice, scores in scored(blocks, rule, out.shape[1]):
+    for row_slice, scores in score_chunks(blocks, rule, out.shape[1]):
         out[row_slice] = scores
     return out
 
@@ -470,20 +477,25 @@ class _BlockScorer:
     def __init__(self, fit: FittedModel[Any]) -> None:
         self._fit, self._rule, self._k, self._rows = fit, fit.rule(), len(fit.classes), 0
 
-    def __call__(self, blocks: Blocks) -> Floats:
+    def __call__(self, blocks: DesignRows) -> Floats:
         rows = blocks.table.nrows
         self._rows += rows
         validation.refuse_many_scores(self._rows, self._k, "An evaluation of posteriors")
-        return _score_rows_of_chunk(self._fit.in_part(self._rule, blocks), blocks)
+        return _score_rows_of_chunk(self._fit.integrate_missing(self._rule, blocks), blocks)
 
 
-def row_weights(blocks: Blocks) -> Floats | None:
+def row_weights(blocks: DesignRows) -> Floats | None:
     """Return the weights (n,) of the rows of the table, zero if missing; None without weights."""
     return None if blocks.weights is None else np.nan_to_num(blocks.weights)
 
 
 def error_rates(
-    fit: FittedModel[Any], methods: Sequence[ErrorMethod], data: Any, plan: JudgingPlan, *, by_class: bool
+    fit: FittedModel[Any],
+    methods: Sequence[ErrorMethod],
+    data: Any,
+    plan: EvaluationOptions,
+    *,
+    by_class: bool,
 ) -> pd.DataFrame:
     """Return a table of error rates with one row for each method; see `ClassifierResults.error_rates`.
 
@@ -510,8 +522,8 @@ def error_rates(
     check_flag("by_class", by_class)
     if not isinstance(methods, Iterable):
         raise DataError(
-            f"methods={told(methods)} is not valid.",
-            hint=f"Pass a list of names among {listed(compute_rates, most=20)}.",
+            f"methods={format_argument(methods)} is not valid.",
+            hint=f"Pass a list of names among {join_labels(compute_rates, max_labels=20)}.",
         )
     requested_methods = [methods] if isinstance(methods, str) else list(methods)
     for method in requested_methods:
@@ -520,7 +532,7 @@ def error_rates(
             raise NotSupportedError(
                 f'method "{method}" uses the posteriors or the distribution of the fit, with the prior of '
                 "the fit.",
-                hint=f"Leave out prior=, or use {listed(METHODS_WITH_PRIOR)}.",
+                hint=f"Leave out prior=, or use {join_labels(METHODS_WITH_PRIOR)}.",
             )
     _refuse_own_weights(data, plan)
     rates = [(method, compute_rates[method]()) for method in dict.fromkeys(requested_methods)]
@@ -529,7 +541,7 @@ def error_rates(
     validation.refits_prior(fit, plan.refit_prior)
     table = rates_table(rates)
     table["prior"] = [
-        validation.prior_of_rest(fit, plan.refit_prior) if method_name in ("loo", "cv") else ""
+        validation.refit_prior_source(fit, plan.refit_prior) if method_name in ("loo", "cv") else ""
         for method_name in table.index
     ]
     if fit.choice:
@@ -537,7 +549,7 @@ def error_rates(
     if by_class:
         by_method = np.array([rate.by_class for _, rate in rates]).reshape(len(rates), len(fit.classes))
         class_rates = pd.DataFrame(by_method, index=table.index, columns=fit.classes)
-        table = table.rename(columns=lambda name: distinct(name, fit.classes))
+        table = table.rename(columns=lambda name: make_unique_name(name, fit.classes))
         table = pd.concat([table, class_rates], axis=1)
     reasons = _missing_interval_notes(rates)
     if fit.has_rows and not {"loo", "cv"}.isdisjoint(table.index):
@@ -549,7 +561,7 @@ def error_rates(
     return table
 
 
-def takes_long(fit: FittedModel[Any]) -> bool:
+def is_slow_to_evaluate(fit: FittedModel[Any]) -> bool:
     """Return whether the evaluation of all rows of a fit is too slow for a summary."""
     n_classes = len(fit.classes)
     n_columns = max(len(fit.terms), MIN_COSTED_COLUMNS)
@@ -561,24 +573,24 @@ def takes_long(fit: FittedModel[Any]) -> bool:
 def leave_one_out_is_fast(fit: FittedModel[Any]) -> bool:
     """Return whether leave-one-out has a closed form or the rows are few enough for refits."""
     if (
-        any(key in fit.cache for key in validation.LEFT_OUT_KEPT_AS.values())
+        any(key in fit.cache for key in validation.LEFT_OUT_CACHE_KEYS.values())
         or fit.counts.sum() <= MAX_LEAVE_ONE_OUT_REFITS
     ):
         return True
     if fit.refits.by_calls or fit.spec.leave_one_out_cost > MAX_SLOWDOWN:
         return False
     try:
-        return not isinstance(fit.refits.leave_one_out(fit), ByRefits)
+        return not isinstance(fit.refits.leave_one_out(fit), RefitEachRow)
     except NotSupportedError:
         return False
 
 
 def has_chosen_columns(fit: FittedModel[Any]) -> bool:
     """Return whether the rows chose the columns; errors with this choice fixed are far too small."""
-    return fit.selection is not None and fit.selection.kind == "columns"
+    return fit.selection is not None and fit.selection.target == "columns"
 
 
-def evaluation_methods(fit: FittedModel[Any]) -> tuple[Counting, ...]:
+def evaluation_methods(fit: FittedModel[Any]) -> tuple[CountingMethod, ...]:
     """Return the methods to evaluate a fit on its own rows, the preferred one first.
 
     Leave-one-out is preferred if it is fast, else folds. If the rows chose the columns, only folds repeat
@@ -601,7 +613,7 @@ def choice_treatment(fit: FittedModel[Any], method: str, *, nested: bool = True)
     return "anew" if method in ("cv", "632+") or (method == "loo" and every) else "held"
 
 
-def _refuse_own_weights(data: Any, plan: JudgingPlan) -> None:
+def _refuse_own_weights(data: Any, plan: EvaluationOptions) -> None:
     """Raise DataError if weights are passed without new rows."""
     if data is None and plan.weights is not None:
         raise DataError(
@@ -646,33 +658,33 @@ def _are_methods(argument: Any) -> bool:
     return all(isinstance(name, str) and "." not in name and not names_files(name) for name in names)
 
 
-def _new_rows_error(fit: FittedModel[Any], data: Any, plan: JudgingPlan) -> Rates:
+def _new_rows_error(fit: FittedModel[Any], data: Any, plan: EvaluationOptions) -> Rates:
     """Return the error rate of new rows; a warning counts rows that cannot be evaluated."""
     decision = Decision(plan.costs)
-    rows = labelled_rows(
+    rows = read_labelled_rows(
         fit,
         data,
         plan.missing_policy,
         plan.weights,
-        lambda blocks: fit.predicted_codes(blocks, None, decision),
+        lambda blocks: fit.predict_codes(blocks, None, decision),
     )
     is_evaluated = (
-        (rows.actual >= 0) & (rows.answer >= 0) & (True if rows.weights is None else rows.weights > 0)
+        (rows.actual >= 0) & (rows.predictions >= 0) & (True if rows.weights is None else rows.weights > 0)
     )
-    refuse_none(is_evaluated)
+    refuse_no_evaluated_rows(is_evaluated)
     prior = fit.prior_values() if plan.prior is None and not fit.estimates.estimated_prior else plan.prior
     refuse_zero_prior(rows.actual[is_evaluated], prior, fit.classes)
-    warn_of_uncounted_rows(rows.actual, rows.answer >= 0, rows.table_index)
+    warn_of_uncounted_rows(rows.actual, rows.predictions >= 0, rows.table_index)
     return _rates(fit, *rows[:3], plan)
 
 
-def counted_rates(fit: FittedModel[Any], method: Counting, plan: JudgingPlan) -> Rates:
+def counted_rates(fit: FittedModel[Any], method: CountingMethod, plan: EvaluationOptions) -> Rates:
     """Return the error rate of the rows of a fit by a method that counts errors."""
-    return _rates(fit, *judged_codes(fit, None, method, plan), plan)
+    return _rates(fit, *evaluate_predictions(fit, None, method, plan), plan)
 
 
 def _rates(
-    fit: FittedModel[Any], actual: Codes, predicted: Codes, weights: Floats | None, plan: JudgingPlan
+    fit: FittedModel[Any], actual: Codes, predicted: Codes, weights: Floats | None, plan: EvaluationOptions
 ) -> Rates:
     """Return the error rate of predicted classes, weighted by the prior.
 
@@ -687,29 +699,31 @@ def _rates(
     estimated_prior = plan.prior is None and fit.estimates.estimated_prior
     prior = fit.prior_values() if plan.prior is None else plan.prior
     if plan.costs is None and len(fit.classes) > MAX_CONFUSION_CLASSES:
-        return rates_of.counted_labels(actual, predicted, prior, weights, plan.level, sampled=estimated_prior)
-    counts = counts_of(actual, predicted, len(fit.classes), weights).astype(np.float64)
-    return rates_of.counted(counts, prior, plan.costs, plan.level, sampled=estimated_prior)
+        return rates_of.error_rate_from_labels(
+            actual, predicted, prior, weights, plan.level, sampled=estimated_prior
+        )
+    counts = confusion_counts(actual, predicted, len(fit.classes), weights).astype(np.float64)
+    return rates_of.error_rate_from_counts(counts, prior, plan.costs, plan.level, sampled=estimated_prior)
 
 
-def _posterior_error(fit: FittedModel[Any], plan: JudgingPlan, *, stratified: bool) -> Rates:
+def _posterior_error(fit: FittedModel[Any], plan: EvaluationOptions, *, stratified: bool) -> Rates:
     """Return the error rate that is estimated from the posteriors of the rows."""
     if plan.costs is not None:
         raise NotSupportedError(
             "The posterior-based error rates cannot be combined with costs=.", hint="Leave out costs=."
         )
     fit.need_posteriors('method="posterior"')
-    fit.rows('method="posterior"')
+    fit.require_rows('method="posterior"')
     actual, scores, weights, _ = evaluate_scores(fit, None, "apparent", plan)
-    return rates_of.posterior_based(
+    return rates_of.posterior_error_rate(
         posteriors(scores), actual, fit.prior_values(), weights, stratified=stratified
     )
 
 
-def _normal_model_error(fit: FittedModel[Any], method: str, plan: JudgingPlan) -> Rates:
+def _normal_model_error(fit: FittedModel[Any], method: str, plan: EvaluationOptions) -> Rates:
     """Return the error rate D, DS, O or OS of a linear discriminant analysis."""
     estimates = fit.estimates
-    if not (isinstance(estimates, LDAFit) and estimates.has_distances and estimates.reduced() is None):
+    if not (isinstance(estimates, LDAFit) and estimates.has_distances and estimates.reduced_axes() is None):
         raise NotSupportedError(
             f'method="{method}" requires normal classes with a common full covariance matrix.',
             hint='Fit lda() with all its axes, or use method "cv".',
@@ -725,24 +739,28 @@ def _normal_model_error(fit: FittedModel[Any], method: str, plan: JudgingPlan) -
     if moments.n_classes == 2:
         mean_difference = whitened[0] - whitened[1]
         distance_arguments = float(mean_difference @ mean_difference), moments.counts, nu, moments.n_columns
-        return parametric_errors.two_classes(
-            *distance_arguments, *rule_arguments, shrunk=shrinks, expected=expected, stretch=log_odds_factor
+        return parametric_errors.two_class_error_rate(
+            *distance_arguments,
+            *rule_arguments,
+            shrunk=shrinks,
+            expected=expected,
+            density_factor=log_odds_factor,
         )
     if expected:
         raise NotSupportedError(
             f'method="{method}" requires two classes, and this fit has {moments.n_classes}.',
             hint='Use method "DS" or "cv".',
         )
-    return parametric_errors.many_classes(
-        whitened, moments.counts, nu, *rule_arguments, shrunk=shrinks, stretch=log_odds_factor
+    return parametric_errors.multiclass_error_rate(
+        whitened, moments.counts, nu, *rule_arguments, shrunk=shrinks, density_factor=log_odds_factor
     )
 
 
-def _bootstrap_error(fit: FittedModel[Any], plan: JudgingPlan) -> Rates:
+def _bootstrap_error(fit: FittedModel[Any], plan: EvaluationOptions) -> Rates:
     """Return the .632+ bootstrap estimate; samples are stratified by class."""
     original_fit = fit
-    fit = fit.choosing_anew()
-    blocks = fit.rows('method="632+"')
+    fit = fit.before_selection()
+    blocks = fit.require_rows('method="632+"')
     if blocks.weights is not None:
         raise NotSupportedError(
             'method="632+" samples single rows and cannot be combined with weights.',
@@ -757,7 +775,7 @@ def _bootstrap_error(fit: FittedModel[Any], plan: JudgingPlan) -> Rates:
     samples = BootstrapSamples(blocks, plan.replicates, plan.seed)
     used = samples.codes >= 0
     sample_shape = plan.replicates, int(used.sum())
-    refuse_beyond_memory(
+    check_memory(
         2.0 * BYTES_PER_DRAW * sample_shape[0] * sample_shape[1],
         f"{sample_shape[0]:,} bootstrap samples of {sample_shape[1]:,} rows",
         'Lower replicates=, or use "cv" instead',
@@ -783,9 +801,9 @@ def _bootstrap_error(fit: FittedModel[Any], plan: JudgingPlan) -> Rates:
             MissingPredictionWarning,
         )
     prior = fit.prior_values() if plan.prior is None else plan.prior
-    apparent = judged_codes(original_fit, None, "apparent", plan)[1]
-    return rates_of.point_six_three_two(
-        rates_of.Resampled(samples.codes[used], apparent[used], draw_counts, predicted),
+    apparent = evaluate_predictions(original_fit, None, "apparent", plan)[1]
+    return rates_of.bootstrap_632_plus(
+        rates_of.OutOfBagPredictions(samples.codes[used], apparent[used], draw_counts, predicted),
         prior,
         plan.costs,
         plan.level,
@@ -852,11 +870,11 @@ class AssessedRows:
     def counts(self) -> Floats:
         """Confusion matrix, actual by predicted classes (K, K)."""
         k = self.scores.shape[1]
-        return counts_of(self.codes, self.predicted, k, self.weights).astype(np.float64)
+        return confusion_counts(self.codes, self.predicted, k, self.weights).astype(np.float64)
 
 
 def assess_rows(
-    fit: FittedModel[Any], data: Any, method: Counting | None, plan: JudgingPlan
+    fit: FittedModel[Any], data: Any, method: CountingMethod | None, plan: EvaluationOptions
 ) -> StoredValue[AssessedRows]:
     """Predict the rows of a table, or of the fit, for an assessment; see `ClassifierResults.assess`.
 
@@ -874,14 +892,14 @@ def assess_rows(
     if method is None and data is not None:
         method = "apparent"
     elif method is None:
-        fit.rows("assess()", "pass data=")
+        fit.require_rows("assess()", "pass data=")
         try:
             method = "loo"
             left_out = evaluate_distributed_scores(fit, None, "loo", plan)
         except NotSupportedError:
             method = "cv"
     if method == "cv":
-        plan = replace(plan, seed=drawn_seed(plan.seed))
+        plan = replace(plan, seed=seed_or_random(plan.seed))
     actual, scores, weights, _ = left_out or evaluate_distributed_scores(fit, data, method, plan)
     prior = plan.prior
     if prior is None and not fit.estimates.estimated_prior:
@@ -916,7 +934,7 @@ def _select_assessed_rows(
     predicted = best_class(scores)
     counts = np.ones(len(actual)) if weights is None else weights
     is_assessed = (actual >= 0) & (predicted >= 0) & (counts > 0)
-    refuse_none(is_assessed)
+    refuse_no_evaluated_rows(is_assessed)
     refuse_zero_prior(actual[is_assessed], prior, classes)
     # Only log posteriors, or the difference of two values, can be converted to log odds.
     has_log_odds = has_posteriors or len(classes) == 2
@@ -934,13 +952,15 @@ def _select_assessed_rows(
     )
 
 
-def _describe_method(fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingPlan) -> str:
+def _describe_method(
+    fit: FittedModel[Any], data: Any, method: CountingMethod, plan: EvaluationOptions
+) -> str:
     """Describe how rows are predicted."""
     if data is not None:
         return "new rows"
     if method == "apparent":
         return "observations of the fit by the rule fitted to them (resubstitution), which is optimistic"
-    prior = validation.prior_of_rest(fit, plan.refit_prior)
+    prior = validation.refit_prior_source(fit, plan.refit_prior)
     choice = choice_treatment(fit, method)
     details = f", prior {prior}" if prior else ""
     if choice:

@@ -20,13 +20,13 @@ import pandas as pd
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules.calibration import Calibrator, fit_calibrator
-from discrim.core.rules.leave_one_out import ByRefits
-from discrim.core.rules.rules import CalibratedRule, Rule, logs_of_prior
+from discrim.core.rules.leave_one_out import RefitEachRow
+from discrim.core.rules.rules import CalibratedRule, Rule, log_of_prior
 from discrim.design.rows import used_codes
 from discrim.errors import NotSupportedError, PriorError
-from discrim.inference.calibration import JudgedRows
+from discrim.inference.calibration import EvaluatedRows
 from discrim.models.base.fit import CALIBRATOR, FittedModel
-from discrim.models.base.reading import listed, prior_vector
+from discrim.models.base.reading import join_labels, prior_vector
 from discrim.models.evaluation import validation
 from discrim.models.evaluation.absent_classes import absent_class_mask
 from discrim.models.evaluation.assessment import MAX_LEAVE_ONE_OUT_REFITS, MAX_SLOWDOWN
@@ -36,7 +36,7 @@ CALIBRATION_SEED = 0
 """Folds and their seed, for many rows or if the rows chose the columns."""
 
 
-def calibrator_of(fit: FittedModel[Any]) -> Calibrator:
+def fitted_calibrator(fit: FittedModel[Any]) -> Calibrator:
     """Return the map from scores of the rule to calibrated log posteriors, which the fit caches.
 
     Raises NotSupportedError if the fit has neither the map nor rows to estimate it from.
@@ -60,7 +60,7 @@ def calibration_sample(fit: FittedModel[Any]) -> tuple[Floats, Codes, Floats]:
         Classes, -1 for rows that are not used.
     weights : (n,) float
     """
-    blocks = fit.rows(
+    blocks = fit.require_rows(
         'method="calibrated"',
         'call predict_proba(method="calibrated") on the fit that has rows before it is saved, or fit '
         "formula and data",
@@ -73,22 +73,26 @@ def calibration_sample(fit: FittedModel[Any]) -> tuple[Floats, Codes, Floats]:
     weights = np.ones(len(codes)) if blocks.weights is None else np.nan_to_num(blocks.weights)
     if fit.prior_in_refits != "none" and not fit.estimates.estimated_prior:
         is_used = codes >= 0
-        used_rows = JudgedRows(codes[is_used], weights[is_used], len(fit.classes), fit.prior_values(), None)
-        weights[is_used] = used_rows.shares()
+        used_rows = EvaluatedRows(
+            codes[is_used], weights[is_used], len(fit.classes), fit.prior_values(), None
+        )
+        weights[is_used] = used_rows.row_weights()
     return scores, codes, weights
 
 
 def _left_out_scores(fit: FittedModel[Any]) -> tuple[Floats, Codes | None]:
     """Return scores (n, K) by rules without each row or its fold, and the folds (n,) or None."""
-    if fit.selection is not None and fit.selection.kind == "model":
+    if fit.selection is not None and fit.selection.target == "model":
         # Scores of different models have different scales.
         fit = replace(fit, selection=None)
     if fit.selection is None and _has_fast_leave_one_out(fit):
         with suppress(NotSupportedError):
             return validation.distributed_left_out_scores(fit, refit_prior=True).value(), None
-    unselected_fit = fit.choosing_anew()
-    folds = min(MAX_CALIBRATION_FOLDS, int((used_codes(unselected_fit.rows("calibration")) >= 0).sum()))
-    fold_ids = validation.deal_folds(unselected_fit, folds, CALIBRATION_SEED)
+    unselected_fit = fit.before_selection()
+    folds = min(
+        MAX_CALIBRATION_FOLDS, int((used_codes(unselected_fit.require_rows("calibration")) >= 0).sum())
+    )
+    fold_ids = validation.assign_folds(unselected_fit, folds, CALIBRATION_SEED)
     try:
         with Progress(folds, "calibration") as progress:
             return validation.fold_scores(
@@ -105,14 +109,14 @@ def _left_out_scores(fit: FittedModel[Any]) -> tuple[Floats, Codes | None]:
 def _has_fast_leave_one_out(fit: FittedModel[Any]) -> bool:
     """Return whether leave-one-out has a closed form, or the rows are few."""
     if (
-        any(cache_key in fit.cache for cache_key in validation.LEFT_OUT_KEPT_AS.values())
+        any(cache_key in fit.cache for cache_key in validation.LEFT_OUT_CACHE_KEYS.values())
         or fit.counts.sum() <= MAX_LEAVE_ONE_OUT_REFITS
     ):
         return True
     if fit.refits.required_moments(fit) is None:
         return 1 < fit.spec.leave_one_out_cost <= MAX_SLOWDOWN
     try:
-        return not isinstance(fit.refits.leave_one_out(fit), ByRefits)
+        return not isinstance(fit.refits.leave_one_out(fit), RefitEachRow)
     except NotSupportedError:
         return False
 
@@ -152,14 +156,15 @@ def calibrated_rule(fit: FittedModel[Any], prior: Any = None) -> CalibratedRule:
         uncalibrated_classes: pd.Index = fit.classes[(fit_prior == 0) & (values > 0)]
         if len(uncalibrated_classes):
             raise PriorError(
-                f"The posteriors of {listed(uncalibrated_classes)} are not calibrated, because the fit has "
+                f"The posteriors of {join_labels(uncalibrated_classes)} are not calibrated, because the fit "
+                "has "
                 "a prior of zero.",
                 hint="Fit with a positive prior for each class.",
                 classes=uncalibrated_classes,
             )
         is_positive = fit_prior > 0
-        shift[is_positive] = logs_of_prior(values[is_positive]) - np.log(fit_prior[is_positive])
-    return CalibratedRule(fit.rule(), calibrator_of(fit), shift)
+        shift[is_positive] = log_of_prior(values[is_positive]) - np.log(fit_prior[is_positive])
+    return CalibratedRule(fit.rule(), fitted_calibrator(fit), shift)
 
 
 def calibrated_prior(fit: FittedModel[Any]) -> Floats:

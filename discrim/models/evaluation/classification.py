@@ -13,18 +13,18 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.special import chi2_sf
 from discrim.core.rules.rules import best_class, posteriors
 from discrim.data.values import LabelType
-from discrim.design.blocks import Blocks
+from discrim.design.design_rows import DesignRows
 from discrim.design.matrix import response_codes
 from discrim.errors import NotSupportedError
 from discrim.inference.error_rates import confusion_table
-from discrim.models.base.displayed import Shown, displayed
-from discrim.models.base.fit import FittedModel, Gaps
-from discrim.models.base.labels import distinct, labelled
+from discrim.models.base.display import SummarizedResults, with_display_formats
+from discrim.models.base.fit import FittedModel, MissingPolicy
+from discrim.models.base.labels import codes_to_labels, make_unique_name
 from discrim.models.base.reading import check_word
-from discrim.models.base.scores import scored
-from discrim.models.evaluation.assessment import Counting, JudgingPlan, evaluate_scores
+from discrim.models.base.scores import score_chunks
+from discrim.models.evaluation.assessment import CountingMethod, EvaluationOptions, evaluate_scores
 from discrim.models.evaluation.single_rows import has_distance_distribution, typicality_blocks
-from discrim.models.evaluation.validation import prior_of_rest, refuse_many_scores
+from discrim.models.evaluation.validation import refit_prior_source, refuse_many_scores
 
 if TYPE_CHECKING:
     from discrim.report.grid import Pairs, Section
@@ -34,7 +34,9 @@ METHOD_TITLES = {"apparent": "resubstitution", "loo": "leave-one-out", "cv": "cr
 """Description of the method in the title of a classification."""
 
 
-def classification(fit: FittedModel[Any], data: Any, method: Counting, plan: JudgingPlan) -> Classification:
+def classification(
+    fit: FittedModel[Any], data: Any, method: CountingMethod, plan: EvaluationOptions
+) -> Classification:
     """Predict labelled rows; see `ClassifierResults.classification`.
 
     Parameters
@@ -49,12 +51,12 @@ def classification(fit: FittedModel[Any], data: Any, method: Counting, plan: Jud
     prior = pd.Series(fit.prior_values(), index=fit.classes)
     title = METHOD_TITLES[method] if data is None else "new rows"
     if method != "apparent":
-        title += f", prior {prior_of_rest(fit, plan.refit_prior)}"
+        title += f", prior {refit_prior_source(fit, plan.refit_prior)}"
     labels = fit.design_rows.design.labels
     return Classification(actual, posteriors(scores), weights, prior, index, title, labels)
 
 
-class Classification(Shown):
+class Classification(SummarizedResults):
     """Labelled rows with their posteriors."""
 
     _FIRST_SECTIONS = ("classification", "average posteriors")
@@ -79,13 +81,13 @@ class Classification(Shown):
         self._labels = labels
 
     @property
-    @displayed(every="count")
+    @with_display_formats(every="count")
     def confusion(self) -> pd.DataFrame:
         """Actual by predicted, counts or sums of weights."""
         return confusion_table(self._actual, self._predicted, self._prior.index, self._weights)
 
     @property
-    @displayed({"rows": "count", "percent": "z", "share": "share"})
+    @with_display_formats({"rows": "count", "percent": "z", "share": "share"})
     def table(self) -> pd.DataFrame:
         """Counts with totals, row percentages, and the priors.
 
@@ -93,8 +95,8 @@ class Classification(Shown):
         priors are in the last row.
         """
         counts = self.confusion
-        total = distinct("total", counts.index)
-        prior = distinct("prior", counts.index)
+        total = make_unique_name("total", counts.index)
+        prior = make_unique_name("prior", counts.index)
         labels_with_total = [*counts.index, total]
         counts_with_total = np.vstack([counts, counts.sum(axis=0)]).astype(np.float64)
         counts_with_total = np.column_stack([counts_with_total, counts_with_total.sum(axis=1)])
@@ -134,7 +136,7 @@ class Classification(Shown):
         index = self._index[wrong]
         frame = pd.DataFrame(
             {
-                distinct(word, classes): labelled(codes[wrong], classes, index, self._labels)
+                make_unique_name(word, classes): codes_to_labels(codes[wrong], classes, index, self._labels)
                 for word, codes in (("actual", self._actual), ("predicted", self._predicted))
             },
             index=index,
@@ -194,7 +196,7 @@ def check_distances(fit: FittedModel[Any]) -> None:
 
 
 def casewise(
-    results: Any, data: Any, method: Any, missing_policy: Gaps, refit_prior: bool | None
+    results: Any, data: Any, method: Any, missing_policy: MissingPolicy, refit_prior: bool | None
 ) -> pd.DataFrame:
     """Return a casewise table of new rows, or of the rows of the fit; see `NewRowsMethods.casewise`.
 
@@ -215,8 +217,8 @@ def casewise(
             hint='Use leave_one_out(), which has the posteriors, or method="apparent".',
         )
     if data is None:
-        blocks = fit.rows("casewise()", "pass data=")
-        actual, scores = evaluate_scores(fit, None, method, JudgingPlan(refit_prior=refit_prior))[:2]
+        blocks = fit.require_rows("casewise()", "pass data=")
+        actual, scores = evaluate_scores(fit, None, method, EvaluationOptions(refit_prior=refit_prior))[:2]
     elif left_out:
         raise NotSupportedError(
             'method="loo" leaves out rows of the fit and cannot be combined with data=.',
@@ -229,7 +231,7 @@ def casewise(
     return _casewise_table(fit, blocks, actual, scores, axes, left_out=left_out)
 
 
-def _score_new_rows(fit: FittedModel[Any], blocks: Blocks) -> tuple[Codes, Floats]:
+def _score_new_rows(fit: FittedModel[Any], blocks: DesignRows) -> tuple[Codes, Floats]:
     """Return classes (n,) of new rows, -1 if missing, and their scores (n, K)."""
     n = blocks.table.nrows
     k = len(fit.classes)
@@ -238,12 +240,14 @@ def _score_new_rows(fit: FittedModel[Any], blocks: Blocks) -> tuple[Codes, Float
     scores = np.full((n, k), np.nan)
     if set(blocks.design.response_columns) <= set(blocks.table.names):
         actual = response_codes(blocks.design, blocks.table, blocks.functions)
-    for row_slice, values in scored(blocks, fit.rule_of(blocks), k):
+    for row_slice, values in score_chunks(blocks, fit.rule_for(blocks), k):
         scores[row_slice] = values
     return actual, scores
 
 
-def _distances(fit: FittedModel[Any], blocks: Blocks, axes: pd.DataFrame | None, *, left_out: bool) -> Floats:
+def _distances(
+    fit: FittedModel[Any], blocks: DesignRows, axes: pd.DataFrame | None, *, left_out: bool
+) -> Floats:
     """Return squared distances (n, K) to the centroids.
 
     Parameters
@@ -270,7 +274,7 @@ def _distances(fit: FittedModel[Any], blocks: Blocks, axes: pd.DataFrame | None,
 
 def _casewise_table(
     fit: FittedModel[Any],
-    blocks: Blocks,
+    blocks: DesignRows,
     actual: Codes,
     scores: Floats,
     axes: pd.DataFrame | None,
@@ -302,8 +306,8 @@ def _casewise_table(
         return np.where(codes < 0, np.nan, values[row_index, codes])
 
     columns = {
-        "actual": fit.labelled(actual, index),
-        "predicted": fit.labelled(predicted, index),
+        "actual": fit.to_labels(actual, index),
+        "predicted": fit.to_labels(predicted, index),
         "misclassified": pd.arrays.BooleanArray(
             actual != predicted, np.asarray((actual < 0) | (predicted < 0))
         ),
@@ -311,7 +315,7 @@ def _casewise_table(
         "df": df,
         "posterior": select_class(predicted, p),
         "D2": select_class(predicted, d2),
-        "second": fit.labelled(second, index),
+        "second": fit.to_labels(second, index),
         "second_p": chi2_sf(select_class(second, d2), df),
         "second_posterior": select_class(second, p),
         "second_D2": select_class(second, d2),

@@ -17,25 +17,25 @@ from numpy.typing import NDArray
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import Rule
-from discrim.data.sources.parts import TableSource
-from discrim.data.sources.sources import rows_given
-from discrim.design.blocks import weight_vector
-from discrim.design.source_tables import given_parts
+from discrim.data.sources.base import TableSource
+from discrim.data.sources.sources import source_of_rows
+from discrim.design.design_rows import read_weights
+from discrim.design.source_tables import table_chunks
 from discrim.errors import ConvergenceWarning, DataError, NotSupportedError, naming_file, warn_user
 from discrim.inference.class_shares import (
-    ClassShares,
-    class_shares,
-    covariance_of_shares,
-    densities_over_best,
+    ClassProportions,
+    covariance_of_proportions,
+    densities_relative_to_best,
+    estimate_class_proportions,
+    prior_ratio_test,
     profile_limits,
-    ratio_to_prior,
 )
 from discrim.inference.error_rates import check_level, logit_interval
 from discrim.inference.result import TestResult
-from discrim.models.base.displayed import Shown, displayed, number
-from discrim.models.base.fit import FittedModel, Gaps
-from discrim.models.base.reading import check_number, check_whole, check_word, listed
-from discrim.models.base.scores import scored
+from discrim.models.base.display import SummarizedResults, format_count, with_display_formats
+from discrim.models.base.fit import FittedModel, MissingPolicy
+from discrim.models.base.reading import check_integer, check_number, check_word, join_labels
+from discrim.models.base.scores import score_chunks
 from discrim.models.evaluation.validation import BootstrapSamples, refuse_many_scores
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ INTERVAL_DESCRIPTIONS = {
 """Descriptions of the kinds of intervals."""
 
 
-class SharesSearch(NamedTuple):
+class PriorEstimateOptions(NamedTuple):
     """Options of `ClassifierResults.estimate_prior`, with the same names."""
 
     tol: float = 1e-10
@@ -73,10 +73,10 @@ class SharesSearch(NamedTuple):
     replicates: int = 200
     seed: int | None = None
 
-    def checked(self) -> SharesSearch:
+    def checked(self) -> PriorEstimateOptions:
         """Return self after validation; raise DataError for an option that is not valid."""
-        check_number("tol", self.tol, 0, 1, ends="()", what="a small number", also=", such as 1e-10")
-        check_whole("maxiter", self.maxiter, 1)
+        check_number("tol", self.tol, 0, 1, ends="()", description="a small number", also=", such as 1e-10")
+        check_integer("maxiter", self.maxiter, 1)
         check_level(self.level)
         check_word("interval", self.interval, ("wald", "profile", "bootstrap"))
         return self
@@ -101,7 +101,11 @@ class _BatchDensities(NamedTuple):
 
 
 def estimate_prior(
-    fit: FittedModel[Any], data: Any, options: SharesSearch, missing_policy: Gaps, weights: Any
+    fit: FittedModel[Any],
+    data: Any,
+    options: PriorEstimateOptions,
+    missing_policy: MissingPolicy,
+    weights: Any,
 ) -> PriorEstimate:
     """Estimate the class proportions of the rows of a table; see `ClassifierResults.estimate_prior`.
 
@@ -128,7 +132,7 @@ def estimate_prior(
     if options.interval == "bootstrap":
         _refuse_bootstrap(fit, data, missing_policy)
         bootstrap = partial(_bootstrap_proportions, fit, data, missing_policy, weights, options)
-    return shares_of(
+    return estimate_proportions(
         _score_batch(fit, rule, data, missing_policy, weights),
         prior,
         options,
@@ -137,7 +141,7 @@ def estimate_prior(
     )
 
 
-def _refuse_bootstrap(fit: FittedModel[Any], data: Any, missing_policy: Gaps) -> None:
+def _refuse_bootstrap(fit: FittedModel[Any], data: Any, missing_policy: MissingPolicy) -> None:
     """Raise NotSupportedError if the fit cannot be refitted, or the batch cannot be read again.
 
     Parameters
@@ -146,8 +150,8 @@ def _refuse_bootstrap(fit: FittedModel[Any], data: Any, missing_policy: Gaps) ->
     data : table or source of tables
     missing_policy : MissingPolicy
     """
-    fit.rows('interval="bootstrap"', 'use interval="profile"')
-    if not isinstance(rows_given(data), TableSource):
+    fit.require_rows('interval="bootstrap"', 'use interval="profile"')
+    if not isinstance(source_of_rows(data), TableSource):
         raise NotSupportedError(
             'interval="bootstrap" reads the batch once for each sample and requires a table in memory.',
             hint='Pass it as a DataFrame, or a sample of its rows, or use interval="profile".',
@@ -162,9 +166,9 @@ def _refuse_bootstrap(fit: FittedModel[Any], data: Any, missing_policy: Gaps) ->
 def _bootstrap_proportions(
     fit: FittedModel[Any],
     data: Any,
-    missing_policy: Gaps,
+    missing_policy: MissingPolicy,
     weights: Any,
-    options: SharesSearch,
+    options: PriorEstimateOptions,
     class_index: NDArray[np.intp],
     start: Floats,
 ) -> Floats:
@@ -190,17 +194,17 @@ def _bootstrap_proportions(
         Proportions in each of B samples.
     """
     k = len(fit.classes)
-    fit_with_equal_prior = fit.under(np.full(k, 1.0 / k))
-    samples = BootstrapSamples(fit.rows('interval="bootstrap"'), options.replicates, options.seed)
+    fit_with_equal_prior = fit.with_prior(np.full(k, 1.0 / k))
+    samples = BootstrapSamples(fit.require_rows('interval="bootstrap"'), options.replicates, options.seed)
     blocks = fit.new_rows(data, missing_policy)
-    row_weights = weight_vector(weights, blocks.table)
+    row_weights = read_weights(weights, blocks.table)
     bootstrap_proportions = np.empty((options.replicates, len(class_index)))
     with Progress(options.replicates, "class shares of samples") as progress:
         for proportions in bootstrap_proportions:
             rule, _ = samples.sample_rule(fit_with_equal_prior)
             score_blocks = (
                 (scores, None if row_weights is None else row_weights[row_slice])
-                for row_slice, scores in scored(blocks, rule, k)
+                for row_slice, scores in score_chunks(blocks, rule, k)
             )
             batch = _informative_rows(score_blocks, class_index, k)
             batch_weights = np.ones(len(batch.densities)) if batch.weights is None else batch.weights
@@ -208,20 +212,20 @@ def _bootstrap_proportions(
                 round(batch_weights.sum()), batch_weights / batch_weights.sum()
             ).astype(np.float64)
             is_drawn = resampled_counts > 0
-            estimate = class_shares(
+            estimate = estimate_class_proportions(
                 batch.densities[is_drawn],
                 start,
                 resampled_counts[is_drawn],
                 tol=options.tol,
                 maxiter=options.maxiter,
             )
-            proportions[:] = estimate.shares
+            proportions[:] = estimate.proportions
             progress(1)
     return bootstrap_proportions
 
 
 def _score_batch(
-    fit: FittedModel[Any], rule: Rule, data: Any, missing_policy: Gaps, weights: Any
+    fit: FittedModel[Any], rule: Rule, data: Any, missing_policy: MissingPolicy, weights: Any
 ) -> Iterator[tuple[Floats, Floats | None]]:
     """Yield scores (m, K) and weights (m,) of the rows of a table or source, chunk by chunk.
 
@@ -234,28 +238,30 @@ def _score_batch(
     missing_policy : MissingPolicy
     weights : column name, (n,) array or None
     """
-    source = rows_given(data)
-    source.refuse_vector(weights)
+    source = source_of_rows(data)
+    source.check_weights_are_column(weights)
     columns = dict.fromkeys(
         (*fit.design_rows.design.columns, *([weights] if isinstance(weights, str) else ()))
     )
     with Progress(source.nrows or 0, "rows scored") as progress:
-        for chunk, where in given_parts(source, list(columns)):
+        for chunk, where in table_chunks(source, list(columns)):
             with naming_file(where):
                 blocks = fit.new_rows(chunk, missing_policy)
-                chunk_weights = weight_vector(weights, blocks.table)
-                for row_slice, scores in scored(blocks, fit.in_part(rule, blocks, "equal"), len(fit.classes)):
+                chunk_weights = read_weights(weights, blocks.table)
+                for row_slice, scores in score_chunks(
+                    blocks, fit.integrate_missing(rule, blocks, "equal"), len(fit.classes)
+                ):
                     yield scores, None if chunk_weights is None else chunk_weights[row_slice]
             progress(blocks.table.nrows)
 
 
-def shares_of(
+def estimate_proportions(
     scores: Iterator[tuple[Floats, Floats | None]],
     prior: pd.Series,
-    options: SharesSearch,
+    options: PriorEstimateOptions,
     title: str,
     *,
-    known: bool = False,
+    densities_are_known: bool = False,
     bootstrap: Callable[[NDArray[np.intp], Floats], Floats] | None = None,
 ) -> PriorEstimate:
     """Estimate class proportions from log densities of rows; a class with a prior of zero stays at zero.
@@ -290,7 +296,7 @@ def shares_of(
             hint="Pass complete rows.",
         )
     with Progress(0, "class shares") as progress:
-        estimate = class_shares(
+        estimate = estimate_class_proportions(
             batch.densities,
             prior_values[class_index],
             batch.weights,
@@ -300,7 +306,7 @@ def shares_of(
         )
         if not estimate.converged:
             n_steps = estimate.em_steps + estimate.newton_steps
-            slope = np.abs(estimate.slope[estimate.shares > 0]).max()
+            slope = np.abs(estimate.slope[estimate.proportions > 0]).max()
             warn_user(
                 f"The estimates of the class shares did not converge in {n_steps} steps: the largest slope "
                 f"is {slope:.2g}, and tol={options.tol:g}. Pass a larger maxiter= or tol=.",
@@ -309,7 +315,13 @@ def shares_of(
         bootstrap_proportions = (
             None if bootstrap is None else bootstrap(class_index, prior_values[class_index])
         )
-        note = "" if known else KNOWN_DENSITIES_NOTE if bootstrap_proportions is None else BOOTSTRAP_NOTE
+        note = (
+            ""
+            if densities_are_known
+            else KNOWN_DENSITIES_NOTE
+            if bootstrap_proportions is None
+            else BOOTSTRAP_NOTE
+        )
         return PriorEstimate(
             prior, class_index, batch, estimate, options, title, note, bootstrap_proportions, progress
         )
@@ -347,7 +359,7 @@ def _informative_rows(
             is_informative &= chunk_weights > 0
             weights.append(chunk_weights[is_informative])
         density_chunks.append(
-            np.ascontiguousarray(densities_over_best(positive_prior_scores[is_informative]))
+            np.ascontiguousarray(densities_relative_to_best(positive_prior_scores[is_informative]))
         )
         n_kept += len(density_chunks[-1])
         refuse_many_scores(n_kept, len(class_index), "Class shares by the densities")
@@ -355,7 +367,7 @@ def _informative_rows(
     return _BatchDensities(densities, np.concatenate(weights) if weights else None, missing, impossible)
 
 
-class PriorEstimate(Shown):
+class PriorEstimate(SummarizedResults):
     """Class shares of a batch of rows, by maximum likelihood; it may be passed on as `prior=`.
 
     Attributes
@@ -392,8 +404,8 @@ class PriorEstimate(Shown):
         prior: pd.Series,
         class_index: NDArray[np.intp],
         batch: _BatchDensities,
-        estimate: ClassShares,
-        options: SharesSearch,
+        estimate: ClassProportions,
+        options: PriorEstimateOptions,
         title: str,
         note: str,
         bootstrap_proportions: Floats | None,
@@ -402,10 +414,10 @@ class PriorEstimate(Shown):
         classes = prior.index
         densities = batch.densities
         weights = batch.weights
-        covariance, is_determined = covariance_of_shares(densities, estimate.shares, weights)
+        covariance, is_determined = covariance_of_proportions(densities, estimate.proportions, weights)
         proportions = np.zeros(len(prior))
         slope = np.full(len(prior), np.nan)
-        proportions[class_index] = estimate.shares
+        proportions[class_index] = estimate.proportions
         slope[class_index] = estimate.slope
         full_covariance = np.full((len(prior), len(prior)), np.nan)
         if bootstrap_proportions is not None:
@@ -422,7 +434,9 @@ class PriorEstimate(Shown):
         self.level = options.level
         self.test: TestResult | None = None
         if len(class_index) > 1:
-            self.test = ratio_to_prior(densities, estimate.shares, prior.to_numpy()[class_index], weights)
+            self.test = prior_ratio_test(
+                densities, estimate.proportions, prior.to_numpy()[class_index], weights
+            )
         self._title = title
         self._note = note
         self._interval = options.interval
@@ -451,8 +465,8 @@ class PriorEstimate(Shown):
         self,
         class_index: NDArray[np.intp],
         batch: _BatchDensities,
-        estimate: ClassShares,
-        options: SharesSearch,
+        estimate: ClassProportions,
+        options: PriorEstimateOptions,
         progress: Callable[[float], object],
     ) -> tuple[Floats, Floats]:
         """Compute the limits of the intervals of the class proportions.
@@ -481,7 +495,7 @@ class PriorEstimate(Shown):
             weights = batch.weights
             for j, k in enumerate(class_index.tolist()):
                 # If a share is zero, it may be zero in all samples: percentiles are then not a valid limit.
-                if options.interval == "bootstrap" and estimate.shares[j] > 0:
+                if options.interval == "bootstrap" and estimate.proportions[j] > 0:
                     continue
                 low[k], high[k] = profile_limits(
                     densities, estimate, j, options.level, weights, tol=options.tol, maxiter=options.maxiter
@@ -490,7 +504,7 @@ class PriorEstimate(Shown):
         return low, high
 
     @property
-    @displayed(every="share", slope="general")
+    @with_display_formats(every="share", slope="general")
     def table(self) -> pd.DataFrame:
         """Prior of the fit, estimated shares, standard errors and intervals, by class."""
         return self._table.copy()
@@ -507,7 +521,8 @@ class PriorEstimate(Shown):
         is_bootstrap = self._interval == "bootstrap"
         if len(zero):
             sentences.append(
-                f"The likelihood is largest with a share of zero for {listed(zero)}: it falls with any other."
+                f"The likelihood is largest with a share of zero for {join_labels(zero)}: it falls with any "
+                "other."
                 + (
                     ""
                     if is_bootstrap
@@ -517,10 +532,10 @@ class PriorEstimate(Shown):
             )
         if len(self._zero_prior):
             sentences.append(
-                f"The prior of {listed(self._zero_prior)} is zero in the fit and stays fixed at zero."
+                f"The prior of {join_labels(self._zero_prior)} is zero in the fit and stays fixed at zero."
             )
         if len(self._undetermined):
-            classes = listed(self._undetermined)
+            classes = join_labels(self._undetermined)
             sentences.append(f"No row distinguishes {classes}: only the sum of their shares is determined.")
         if not self.converged:
             sentences.append("The search did not converge: pass a larger maxiter= or tol=.")
@@ -547,7 +562,7 @@ class PriorEstimate(Shown):
 
         steps = " + ".join(map(str, self.steps.values()))
         items: list[HeaderItem] = [
-            HeaderItem("Observations", self.nobs, number(self.nobs)),
+            HeaderItem("Observations", self.nobs, format_count(self.nobs)),
             HeaderItem("Dropped, missing values", self.missing, str(self.missing)),
             HeaderItem("Dropped, probability zero", self.impossible, str(self.impossible)),
             HeaderItem("Steps of EM and of Newton", sum(self.steps.values()), steps),
@@ -562,7 +577,7 @@ class PriorEstimate(Shown):
         return Pairs("Maximum likelihood estimates of the class shares", items, note)
 
     def _section(self) -> Section:
-        from discrim.report.grid import INTERVAL, Section
+        from discrim.report.grid import SHARED_HEADINGS, Section
 
         description = INTERVAL_DESCRIPTIONS[self._interval]
         table = self._table.drop(columns="slope")
@@ -570,7 +585,7 @@ class PriorEstimate(Shown):
             f"Shares, with {100 * self.level:g} % intervals {description}",
             table.rename_axis(None),
             dict.fromkeys(table.columns, "share"),
-            headings=INTERVAL if self.level == 0.95 else {},
+            headings=SHARED_HEADINGS if self.level == 0.95 else {},
             note=" ".join(self.notes()),
             source=".table",
         )

@@ -15,19 +15,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
+from discrim.core.numerics.arrays import Codes, Floats, check_memory
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import best_class
 from discrim.data.table import Table
-from discrim.data.values import shown
-from discrim.design.blocks import Blocks
-from discrim.design.rows import strata, used_codes
+from discrim.data.values import format_value
+from discrim.design.design_rows import DesignRows
+from discrim.design.rows import response_codes_of_all_rows, used_codes
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference import resampling
-from discrim.inference.calibration import JudgedRows
-from discrim.models.base.displayed import displayed
+from discrim.inference.calibration import EvaluatedRows
+from discrim.models.base.display import with_display_formats
 from discrim.models.base.fit import FittedModel
-from discrim.models.base.reading import check_whole, class_moments, is_whole, told
+from discrim.models.base.reading import check_integer, class_moments, format_argument, is_integer
 from discrim.models.evaluation.assessment import row_weights
 from discrim.models.evaluation.validation import fold_scores
 
@@ -35,7 +35,9 @@ MAX_REPEATS = 10**15
 """Upper bound of repeats in the estimate of memory."""
 
 
-def shared_folds(blocks: Blocks, folds: Any, repeats: int, groups: Any, seed: int) -> tuple[Codes, list[Any]]:
+def shared_folds(
+    blocks: DesignRows, folds: Any, repeats: int, groups: Any, seed: int
+) -> tuple[Codes, list[Any]]:
     """Assign the labelled rows of a table to folds.
 
     Parameters
@@ -56,17 +58,17 @@ def shared_folds(blocks: Blocks, folds: Any, repeats: int, groups: Any, seed: in
     labels : list of length F
         Names of the folds.
     """
-    check_whole("repeats", repeats, 1)
-    refuse_beyond_memory(
+    check_integer("repeats", repeats, 1)
+    check_memory(
         float(min(repeats, MAX_REPEATS)) * blocks.table.nrows * (1 + len(blocks.design.levels)),
-        f"repeats={told(repeats)} of {blocks.table.nrows:,} rows",
+        f"repeats={format_argument(repeats)} of {blocks.table.nrows:,} rows",
         "Use fewer repeats",
     )
     # A generator would create different folds for the next model.
-    if not is_whole(seed) or seed < 0:
+    if not is_integer(seed) or seed < 0:
         raise DataError(f"seed={seed!r} is not valid.", hint="Pass a non-negative integer, or None.")
     rng = np.random.default_rng(seed)
-    classes = strata(blocks)
+    classes = response_codes_of_all_rows(blocks)
     is_labelled = classes >= 0
     if not isinstance(folds, (int, float, np.number)):
         if repeats > 1 or groups is not None:
@@ -74,7 +76,7 @@ def shared_folds(blocks: Blocks, folds: Any, repeats: int, groups: Any, seed: in
                 "folds= with the fold of each row cannot be combined with repeats= or groups=.",
                 hint="Leave out repeats= and groups=.",
             )
-        row_fold_ids = numbered(folds, blocks.table, "folds", is_labelled)
+        row_fold_ids = number_labels(folds, blocks.table, "folds", is_labelled)
         labels = _fold_labels(folds, blocks.table, row_fold_ids)
         if len(labels) < 2:
             raise DataError("folds= has one fold only.", hint="Pass two or more folds.")
@@ -82,15 +84,15 @@ def shared_folds(blocks: Blocks, folds: Any, repeats: int, groups: Any, seed: in
     resampling.check_folds(folds, int((used_codes(blocks) >= 0).sum()))
     n_folds = int(folds)
     if groups is None:
-        fold_ids = resampling.deal(classes, n_folds, repeats, rng)
+        fold_ids = resampling.assign_folds(classes, n_folds, repeats, rng)
     else:
-        members = numbered(groups, blocks.table, "groups", is_labelled)
+        members = number_labels(groups, blocks.table, "groups", is_labelled)
         n_groups = len(np.unique(members[is_labelled]))
         if n_groups < folds:
             raise DataError(
                 f"groups= has {n_groups} groups, too few for folds={folds}.", hint="Use fewer folds."
             )
-        fold_ids = resampling.deal_groups(classes, members, n_folds, repeats, rng)
+        fold_ids = resampling.assign_group_folds(classes, members, n_folds, repeats, rng)
     return fold_ids, list(range(1, n_folds + 1))
 
 
@@ -123,7 +125,9 @@ def _option_values(vector: Any, table: Table, option: str) -> pd.Series:
     return values
 
 
-def numbered(vector: Any, table: Table, option: str, is_labelled: NDArray[np.bool_] | None = None) -> Codes:
+def number_labels(
+    vector: Any, table: Table, option: str, is_labelled: NDArray[np.bool_] | None = None
+) -> Codes:
     """Number the labels of a vector in the order of their first appearance.
 
     Parameters
@@ -167,12 +171,12 @@ def _fold_labels(vector: Any, table: Table, codes: Codes) -> list[Any]:
 MAX_REDRAWS_PER_PERMUTATION = 10
 """Largest number of failed permutations per requested permutation, above which an error is raised."""
 
-MOST = 10**9
+MAX_PERMUTATIONS = 10**9
 """Largest number of permutations."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Permuting:
+class PermutationDesign:
     """Design of a permutation test of cross-validation.
 
     Attributes
@@ -240,7 +244,7 @@ class Permutations:
     seed: int
 
     @property
-    @displayed(every="share")
+    @with_display_formats(every="share")
     def table(self) -> pd.DataFrame:
         """One row: hit rate, its mean and 95% quantile by chance, p, smallest p, number of permutations."""
         row = {
@@ -281,7 +285,7 @@ class Permutations:
 
 def check_permutations(permutations: Any, within: Any) -> None:
     """Raise DataError if the number of permutations is not valid, or `within` is passed without any."""
-    check_whole("permutations", permutations, 0, MOST, also=", such as 999")
+    check_integer("permutations", permutations, 0, MAX_PERMUTATIONS, also=", such as 999")
     if within is not None and not permutations:
         raise DataError(
             "within= requires a permutation test.",
@@ -290,7 +294,7 @@ def check_permutations(permutations: Any, within: Any) -> None:
         )
 
 
-def permuted_hit_rates(fit: FittedModel[Any], observed: float, design: Permuting) -> Permutations:
+def permuted_hit_rates(fit: FittedModel[Any], observed: float, design: PermutationDesign) -> Permutations:
     """Compute hit rates of permuted labels and the p-value of the observed one.
 
     Parameters
@@ -304,11 +308,11 @@ def permuted_hit_rates(fit: FittedModel[Any], observed: float, design: Permuting
     -------
     Permutations
     """
-    blocks = fit.rows("permutations=")
+    blocks = fit.require_rows("permutations=")
     used = used_codes(blocks)
     shuffle, units = _permutation_scheme(fit, used, design)
     log_labellings = shuffle.log_labellings()
-    members = None if design.groups is None else numbered(design.groups, blocks.table, "groups")
+    members = None if design.groups is None else number_labels(design.groups, blocks.table, "groups")
     # A separate random stream, on which the folds of the true labels do not depend.
     rng = np.random.default_rng([design.seed, 1])
     rates = np.empty(design.permutations)
@@ -334,7 +338,7 @@ def permuted_hit_rates(fit: FittedModel[Any], observed: float, design: Permuting
             progress(1)
     # The number of labellings is an integer, within the precision of its logarithm.
     labellings = float(np.exp(min(log_labellings, 700.0)))
-    labellings = round(labellings) if labellings < MOST else labellings
+    labellings = round(labellings) if labellings < MAX_PERMUTATIONS else labellings
     min_pvalue = max(1 / (1 + design.permutations), 1 / labellings)
     series = pd.Series(rates, pd.RangeIndex(1, len(rates) + 1, name="permutation"), name="hit_rate")
     pvalue = resampling.permutation_pvalue(observed, rates)
@@ -342,8 +346,8 @@ def permuted_hit_rates(fit: FittedModel[Any], observed: float, design: Permuting
 
 
 def _permutation_scheme(
-    fit: FittedModel[Any], used: Codes, design: Permuting
-) -> tuple[resampling.Shuffle, str]:
+    fit: FittedModel[Any], used: Codes, design: PermutationDesign
+) -> tuple[resampling.LabelPermutation, str]:
     """Return the permutation scheme that `groups` and `within` describe, and its description.
 
     Parameters
@@ -358,18 +362,20 @@ def _permutation_scheme(
     codes = used[is_used]
 
     def label_codes(vector: Any, option: str) -> Codes | None:
-        return None if vector is None else numbered(vector, table, option, is_used)[is_used]
+        return None if vector is None else number_labels(vector, table, option, is_used)[is_used]
 
     groups = label_codes(design.groups, "groups")
     within = label_codes(design.within, "within")
-    names = {name: called(vector) for name, vector in (("groups", design.groups), ("within", design.within))}
+    names = {
+        name: quoted_name(vector) for name, vector in (("groups", design.groups), ("within", design.within))
+    }
     if groups is None and within is None:
         _refuse_nested_folds(design, codes, is_used)
-    mixed = None if groups is None else resampling.mixed_unit(codes, groups)
+    mixed = None if groups is None else resampling.find_mixed_unit(codes, groups)
     exchanged_groups = groups
     if mixed is not None and groups is not None:
-        if within is None or resampling.mixed_unit(groups, within) is not None:
-            a, b = (shown(fit.classes[code]) for code in mixed[1:])
+        if within is None or resampling.find_mixed_unit(groups, within) is not None:
+            a, b = (format_value(fit.classes[code]) for code in mixed[1:])
             row = table.label(int(np.flatnonzero(is_used)[np.argmax(groups == mixed[0])]))
             raise DataError(
                 f"groups={names['groups']} has rows of classes {a} and {b} in one group (row {row!r}), "
@@ -381,14 +387,14 @@ def _permutation_scheme(
     elif (
         exchanged_groups is not None
         and within is not None
-        and resampling.mixed_unit(within, exchanged_groups) is not None
+        and resampling.find_mixed_unit(within, exchanged_groups) is not None
     ):
         raise DataError(
             f"A group of groups={names['groups']} has rows in two blocks of within={names['within']}: "
             "whole groups exchange labels within blocks.",
             hint="Leave out within=, or assign each group to one block.",
         )
-    shuffle = resampling.Shuffle.of(codes, exchanged_groups, within)
+    shuffle = resampling.LabelPermutation.from_codes(codes, exchanged_groups, within)
     if shuffle.log_labellings() < np.log(1.5):
         where = "" if within is None else f" within {names['within']}"
         raise DataError(
@@ -399,13 +405,13 @@ def _permutation_scheme(
     return shuffle, description if within is None else f"{description} within {names['within']}"
 
 
-def called(vector: Any) -> str:
+def quoted_name(vector: Any) -> str:
     """Return the quoted name of a vector for a message."""
     name = vector if isinstance(vector, str) else getattr(vector, "name", None)
     return repr(name) if isinstance(name, str) else "the vector"
 
 
-def _refuse_nested_folds(design: Permuting, codes: Codes, is_used: NDArray[np.bool_]) -> None:
+def _refuse_nested_folds(design: PermutationDesign, codes: Codes, is_used: NDArray[np.bool_]) -> None:
     """Raise DataError if each fold of the user has rows of one class, because single rows are permuted.
 
     Parameters
@@ -419,7 +425,7 @@ def _refuse_nested_folds(design: Permuting, codes: Codes, is_used: NDArray[np.bo
     if design.folds is None:
         return
     folds = design.folds[is_used]
-    if len(np.unique(folds)) < len(folds) and resampling.mixed_unit(codes, folds) is None:
+    if len(np.unique(folds)) < len(folds) and resampling.find_mixed_unit(codes, folds) is None:
         raise DataError(
             "Each fold of folds= has rows of one class only, for example because groups are nested in "
             "classes, but labels would be permuted row by row.",
@@ -431,7 +437,11 @@ def _refuse_nested_folds(design: Permuting, codes: Codes, is_used: NDArray[np.bo
 
 
 def _permuted_hit_rate(
-    fit: FittedModel[Any], codes: Codes, members: Codes | None, design: Permuting, rng: np.random.Generator
+    fit: FittedModel[Any],
+    codes: Codes,
+    members: Codes | None,
+    design: PermutationDesign,
+    rng: np.random.Generator,
 ) -> float:
     """Cross-validate permuted labels, on new folds, and return the hit rate.
 
@@ -450,7 +460,7 @@ def _permuted_hit_rate(
     refitted = replace(fit, design_rows=blocks, path=None, cache={})
     counts = np.bincount(codes[used], _row_weights_or_ones(blocks)[used], len(fit.classes))
     if fit.estimates.estimated_prior and fit.prior_in_refits != "none":
-        refitted = refitted.under(counts / counts.sum())
+        refitted = refitted.with_prior(counts / counts.sum())
     partitions = _permuted_folds(fit, codes, members, design, rng)
     required = fit.refits.required_moments(fit)
     if len(design.labels) == int(used.sum()) and required is not None:
@@ -471,7 +481,11 @@ def _permuted_hit_rate(
 
 
 def _permuted_folds(
-    fit: FittedModel[Any], codes: Codes, members: Codes | None, design: Permuting, rng: np.random.Generator
+    fit: FittedModel[Any],
+    codes: Codes,
+    members: Codes | None,
+    design: PermutationDesign,
+    rng: np.random.Generator,
 ) -> Codes:
     """Return folds (R, n) for permuted labels, -1 for rows that are not used.
 
@@ -487,16 +501,16 @@ def _permuted_folds(
     """
     if design.folds is not None:
         return design.folds[None]
-    classes = np.where(codes >= 0, codes, strata(fit.design_rows))
+    classes = np.where(codes >= 0, codes, response_codes_of_all_rows(fit.design_rows))
     n_folds = len(design.labels)
     if members is None:
-        fold_ids = resampling.deal(classes, n_folds, design.repeats, rng)
+        fold_ids = resampling.assign_folds(classes, n_folds, design.repeats, rng)
     else:
-        fold_ids = resampling.deal_groups(classes, members, n_folds, design.repeats, rng)
+        fold_ids = resampling.assign_group_folds(classes, members, n_folds, design.repeats, rng)
     return np.where(codes >= 0, fold_ids, -1)
 
 
-def _row_weights_or_ones(blocks: Blocks) -> Floats:
+def _row_weights_or_ones(blocks: DesignRows) -> Floats:
     """Return the weights (n,) of the rows, one by default."""
     weights = row_weights(blocks)
     return np.ones(len(blocks.codes)) if weights is None else weights
@@ -515,12 +529,12 @@ def _mean_hit_rate(fit: FittedModel[Any], codes: Codes, predicted: Codes) -> flo
     """
     is_evaluated = (codes >= 0) & (predicted >= 0).all(axis=0)
     prior = None if fit.estimates.estimated_prior else fit.prior_values()
-    row_shares = JudgedRows(
+    row_shares = EvaluatedRows(
         codes[is_evaluated],
         _row_weights_or_ones(fit.design_rows)[is_evaluated],
         len(fit.classes),
         prior,
         None,
-    ).shares()
+    ).row_weights()
     hit_rates = (predicted[:, is_evaluated] == codes[is_evaluated]).mean(axis=0)
     return float(row_shares @ hit_rates / row_shares.sum()) if len(hit_rates) else np.nan

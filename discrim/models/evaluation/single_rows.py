@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.covariance.projected import LawOnAxes
+from discrim.core.covariance.projected import DistributionOnAxes
 from discrim.core.discriminant.lda import LDAFit
 from discrim.core.discriminant.nearest_centroid import NearestCentroidFit
 from discrim.core.discriminant.qda import QDAFit
@@ -30,10 +30,10 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import Progress
 from discrim.core.numerics.special import chi2_sf
 from discrim.core.regression.logistic import LogisticFit
-from discrim.core.rules.gaussian import WholeLaw, whole_law
-from discrim.core.rules.leave_one_out import ByRefits, MomentsFit, squared_gaps
+from discrim.core.rules.gaussian import PooledNormal, pooled_normal
+from discrim.core.rules.leave_one_out import MomentsFit, RefitEachRow, squared_distances_between_means
 from discrim.core.rules.rules import best_class, posteriors
-from discrim.design.blocks import Blocks
+from discrim.design.design_rows import DesignRows
 from discrim.design.rows import used_codes, used_rows
 from discrim.errors import (
     DataError,
@@ -44,15 +44,22 @@ from discrim.errors import (
     warn_user,
 )
 from discrim.inference import parametric_errors
-from discrim.inference.conformal import Reference, SetScore, least_rows, miss_share, p_values, strangeness
+from discrim.inference.conformal import (
+    Reference,
+    SetScore,
+    conformal_pvalues,
+    min_calibration_rows,
+    miss_probability,
+    nonconformity_scores,
+)
 from discrim.inference.error_rates import check_level
 from discrim.inference.parametric_errors import ScoreCovariance
-from discrim.inference.resampling import RunningInterval, generator
-from discrim.models.base.fit import AS_FITTED, FittedModel, Gaps
-from discrim.models.base.labels import distinct
-from discrim.models.base.reading import check_flag, check_word, listed, refuse_little_weight
-from discrim.models.base.scores import scored
-from discrim.models.evaluation.assessment import JudgingPlan, evaluate_scores, labelled_rows
+from discrim.inference.resampling import RunningInterval, random_generator
+from discrim.models.base.fit import AS_FITTED, FittedModel, MissingPolicy
+from discrim.models.base.labels import make_unique_name
+from discrim.models.base.reading import check_flag, check_word, join_labels, refuse_little_weight
+from discrim.models.base.scores import score_chunks
+from discrim.models.evaluation.assessment import EvaluationOptions, evaluate_scores, read_labelled_rows
 from discrim.models.evaluation.validation import BootstrapSamples, left_out_scores, refuse_many_scores
 
 
@@ -92,10 +99,10 @@ def references_by_class(calibration: CalibrationRows, n_classes: int) -> list[Re
 def calibration_rows(
     fit: FittedModel[Any],
     data: Any,
-    score_blocks: Callable[[Blocks], Iterator[tuple[slice, Floats]]],
+    score_blocks: Callable[[DesignRows], Iterator[tuple[slice, Floats]]],
     *,
     weights: Any = None,
-    missing_policy: Gaps = AS_FITTED,
+    missing_policy: MissingPolicy = AS_FITTED,
 ) -> CalibrationRows:
     """Read calibration rows that the fit has not seen; a warning counts rows that are left out.
 
@@ -109,15 +116,15 @@ def calibration_rows(
         Frequency weights; options for missing values and unseen levels.
     """
 
-    def compute_nonconformity(blocks: Blocks) -> Floats:
+    def compute_nonconformity(blocks: DesignRows) -> Floats:
         refuse_many_scores(blocks.table.nrows, len(fit.classes), "Calibration")
         out = np.full((blocks.table.nrows, len(fit.classes)), np.nan)
         for row_slice, chunk_values in score_blocks(blocks):
             out[row_slice] = chunk_values
         return out
 
-    rows = labelled_rows(fit, data, missing_policy, weights, compute_nonconformity)
-    scores = rows.answer[np.arange(len(rows.actual)), np.maximum(rows.actual, 0)]
+    rows = read_labelled_rows(fit, data, missing_policy, weights, compute_nonconformity)
+    scores = rows.predictions[np.arange(len(rows.actual)), np.maximum(rows.actual, 0)]
     is_counted = (rows.actual >= 0) & ~np.isnan(scores)
     if rows.weights is not None:
         is_counted &= rows.weights > 0
@@ -145,13 +152,13 @@ def warn_of_small_classes(
     counts: Floats, classes: pd.Index, level: float, possible: NDArray[np.bool_]
 ) -> None:
     """Warn of classes with too few calibration rows (K,) for the level: they are in every set."""
-    min_rows = least_rows(level)
+    min_rows = min_calibration_rows(level)
     small_classes = np.flatnonzero(possible & (counts < min_rows))
     if len(small_classes):
         counts_text = ", ".join(f"{counts[k]:g}" for k in small_classes[:6].tolist())
         warn_user(
             f"level={level:.15g} requires {min_rows} calibration rows in each class. "
-            f"{listed(classes[small_classes])} {'has' if len(small_classes) == 1 else 'have'} "
+            f"{join_labels(classes[small_classes])} {'has' if len(small_classes) == 1 else 'have'} "
             f"{counts_text} and "
             f"{'is' if len(small_classes) == 1 else 'are'} therefore in every set. Pass a lower level, or "
             "more calibration rows."
@@ -191,7 +198,7 @@ class PredictionSetOptions:
     weights: Any = None
     folds: int = 10
     seed: int | None = None
-    missing_policy: Gaps = AS_FITTED
+    missing_policy: MissingPolicy = AS_FITTED
 
     def checked(self, fit: FittedModel[Any], data: Any) -> PredictionSetOptions:
         """Return the options with defaults filled in; raise an error for an option that cannot be used."""
@@ -231,7 +238,7 @@ class PredictionSetOptions:
 
     def generator(self) -> np.random.Generator | None:
         """Return the random generator that breaks ties of smoothed sets; None for other sets."""
-        return generator(self.seed) if self.smoothed else None
+        return random_generator(self.seed) if self.smoothed else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -251,27 +258,29 @@ class SetCalibration:
         """Return the distribution of calibration scores for class k."""
         return self.references[k if len(self.references) > 1 else 0]
 
-    def sets(self, fit: FittedModel[Any], blocks: Blocks) -> pd.DataFrame:
+    def sets(self, fit: FittedModel[Any], blocks: DesignRows) -> pd.DataFrame:
         """Return the table of prediction sets of new rows."""
         k = len(fit.classes)
         refuse_many_scores(blocks.table.nrows, k, "Prediction sets")
         p = np.full((blocks.table.nrows, k), np.nan, order="F")
         predicted = np.full(len(p), -1)
         rng = self.options.generator()
-        for row_slice, scores in scored(blocks, fit.rule_of(blocks, self.options.prior), k):
+        for row_slice, scores in score_chunks(blocks, fit.rule_for(blocks, self.options.prior), k):
             nonconformity, tie_shares = _nonconformity(scores, self.options, rng)
             for j in np.flatnonzero(self.possible).tolist():
-                p[row_slice, j] = p_values(self.reference(j), nonconformity[:, j], shares=tie_shares)
+                p[row_slice, j] = conformal_pvalues(
+                    self.reference(j), nonconformity[:, j], tie_weights=tie_shares
+                )
             p[row_slice, ~self.possible] = np.where(np.isnan(nonconformity[:, :1]), np.nan, -1.0)
             predicted[row_slice] = best_class(scores)
         return self.frame(fit, blocks, p, predicted)
 
     def frame(
-        self, fit: FittedModel[Any], blocks: Blocks, pvalues: Floats, predicted: NDArray[np.intp]
+        self, fit: FittedModel[Any], blocks: DesignRows, pvalues: Floats, predicted: NDArray[np.intp]
     ) -> pd.DataFrame:
         """Return the table of sets from p-values (n, K) and predicted classes (n,); NaN is missing."""
         missing = np.asarray(np.isnan(pvalues).any(axis=1))
-        is_in_set = pvalues > miss_share(self.options.level)
+        is_in_set = pvalues > miss_probability(self.options.level)
         if self.options.empty == "best":
             empty_rows = np.flatnonzero(~is_in_set.any(axis=1) & ~missing & (predicted >= 0))
             is_in_set[empty_rows, predicted[empty_rows]] = True
@@ -286,7 +295,7 @@ class SetCalibration:
         }
         frame = pd.DataFrame(columns, index=index).set_axis(fit.classes, axis=1)
         sizes = pd.Series(pd.Categorical.from_codes(size_code, dtype=SET_SIZES), index=index)
-        frame.insert(0, distinct("set", fit.classes), sizes)
+        frame.insert(0, make_unique_name("set", fit.classes), sizes)
         frame = frame.rename_axis(columns=None)
         frame.attrs.update(self.notes)
         return frame
@@ -300,7 +309,7 @@ class LeftOutRows:
     -1. `tie_shares` (n,) are random shares of ties, for smoothed sets.
     """
 
-    blocks: Blocks
+    blocks: DesignRows
     scores: Floats
     nonconformity: Floats
     codes: NDArray[np.intp]
@@ -331,11 +340,11 @@ class LeftOutRows:
                 if calibration.options.by is None
                 else np.where(self.codes == j, removed_weights, 0.0)
             )
-            p[:, j] = p_values(
+            p[:, j] = conformal_pvalues(
                 calibration.reference(j),
                 self.nonconformity[:, j],
                 left_out=(own_scores, removed),
-                shares=self.tie_shares,
+                tie_weights=self.tie_shares,
             )
         p[:, ~calibration.possible] = np.where(np.isnan(self.nonconformity[:, :1]), np.nan, -1.0)
         return calibration.frame(fit, self.blocks, p, best_class(self.scores))
@@ -366,7 +375,7 @@ def calibrate_sets(
         warn_of_small_classes(counts, fit.classes, plan.level, possible)
     else:
         references = [Reference.of(calibration.values, calibration.weights)]
-        min_rows = least_rows(plan.level)
+        min_rows = min_calibration_rows(plan.level)
         if counts.sum() < min_rows:
             warn_user(
                 f"level={plan.level:.15g} requires {min_rows} calibration rows. There are "
@@ -385,11 +394,11 @@ def _left_out_rows(fit: FittedModel[Any], plan: PredictionSetOptions, prior: Flo
             hint=f"Pass calibration=, {calibration_hint}",
         )
     method: Any = plan.method
-    evaluation = JudgingPlan(
+    evaluation = EvaluationOptions(
         folds=plan.folds, seed=plan.seed, refit_prior=None if plan.prior is None else False
     )
     try:
-        blocks = fit.rows(f'method="{method}"')
+        blocks = fit.require_rows(f'method="{method}"')
         _, scores, weights, _ = evaluate_scores(fit, None, method, evaluation)
     except NotSupportedError as error:
         cv_hint = 'method="cv", or ' if plan.method == "loo" else ""
@@ -407,7 +416,7 @@ def _prior_score_shift(fit: FittedModel[Any], prior: Floats) -> Floats:
     zero_prior_classes = np.flatnonzero((fit.prior_values() == 0) & (prior > 0))
     if len(zero_prior_classes):
         raise PriorError(
-            f"The fit has a prior of zero for {listed(fit.classes[zero_prior_classes])}. Left-out rows "
+            f"The fit has a prior of zero for {join_labels(fit.classes[zero_prior_classes])}. Left-out rows "
             "have no scores in such classes.",
             hint="Fit with the prior that you want, or pass calibration=.",
             classes=fit.classes[zero_prior_classes],
@@ -417,9 +426,9 @@ def _prior_score_shift(fit: FittedModel[Any], prior: Floats) -> Floats:
 
 
 def _nonconformity_blocks(
-    fit: FittedModel[Any], plan: PredictionSetOptions, rng: np.random.Generator | None, blocks: Blocks
+    fit: FittedModel[Any], plan: PredictionSetOptions, rng: np.random.Generator | None, blocks: DesignRows
 ) -> Iterator[tuple[slice, Floats]]:
-    for row_slice, scores in scored(blocks, fit.rule_of(blocks, plan.prior), len(fit.classes)):
+    for row_slice, scores in score_chunks(blocks, fit.rule_for(blocks, plan.prior), len(fit.classes)):
         yield row_slice, _nonconformity(scores, plan, rng)[0]
 
 
@@ -429,9 +438,9 @@ def _nonconformity(
     """Return nonconformity (m, K) of scores (m, K), and random shares (m,) of ties for smoothed sets."""
     score: Any = plan.score
     if rng is None:
-        return strangeness(scores, score), None
+        return nonconformity_scores(scores, score), None
     draws = rng.random((len(scores), 2))
-    return strangeness(scores, score, draws[:, 0]), draws[:, 1]
+    return nonconformity_scores(scores, score, draws[:, 0]), draws[:, 1]
 
 
 def _set_notes(fit: FittedModel[Any], plan: PredictionSetOptions, counts: Floats) -> dict[str, Any]:
@@ -480,9 +489,9 @@ class TypicalityMeasure:
     """
 
     measure_type: MeasureType
-    total_distribution: WholeLaw | LawOnAxes | None = None
+    total_distribution: PooledNormal | DistributionOnAxes | None = None
 
-    def compute_new(self, fit: FittedModel[Any], blocks: Blocks) -> Iterator[tuple[slice, Floats]]:
+    def compute_new(self, fit: FittedModel[Any], blocks: DesignRows) -> Iterator[tuple[slice, Floats]]:
         """Yield slices of rows that the fit has not seen and their values (m, K)."""
         if self.measure_type in ("distance", "common"):
             estimates = fit.estimates
@@ -491,18 +500,18 @@ class TypicalityMeasure:
                 if self.measure_type == "distance"
                 else estimates.distances()
             )
-            for row_slice, x, _ in blocks.every_row():
+            for row_slice, x, _ in blocks.iter_all_rows():
                 yield row_slice, self._relative(distances.squared(x).T, x, None)
             return
-        rule = fit.rule_of(blocks, None if self.measure_type == "scores" else "equal")
-        for row_slice, scores in scored(blocks, rule, len(fit.classes)):
+        rule = fit.rule_for(blocks, None if self.measure_type == "scores" else "equal")
+        for row_slice, scores in score_chunks(blocks, rule, len(fit.classes)):
             if self.measure_type == "scores":
                 yield row_slice, _score_nonconformity(fit, scores)
             else:
                 values = -2.0 * (scores + np.log(len(fit.classes)))
                 if self.total_distribution is not None:
                     values = self._relative(
-                        values, blocks.rows_at(np.arange(row_slice.start, row_slice.stop)), None
+                        values, blocks.rows_at_positions(np.arange(row_slice.start, row_slice.stop)), None
                     )
                 yield row_slice, values
 
@@ -514,7 +523,7 @@ class TypicalityMeasure:
 
     def compute_left_out(self, fit: FittedModel[Any]) -> Floats:
         """Return values (n, K) of the rows of the fit, each from estimates without it."""
-        blocks = fit.rows("typicality()", "pass calibration=, a table of rows with their response")
+        blocks = fit.require_rows("typicality()", "pass calibration=, a table of rows with their response")
         refuse_many_scores(blocks.table.nrows, len(fit.classes), "Typicality")
         if self.measure_type == "scores":
             return _score_nonconformity(fit, left_out_scores(fit))
@@ -522,7 +531,7 @@ class TypicalityMeasure:
         fit_with_equal_prior = fit
         k = len(fit.classes)
         if self.measure_type == "common" or not (fit.prior > 0).all():
-            fit_with_equal_prior = fit.under(np.full(k, 1.0 / k))
+            fit_with_equal_prior = fit.with_prior(np.full(k, 1.0 / k))
         left_out: Any = None
         out = np.full((blocks.table.nrows, k), np.nan)
         if isinstance(fit.estimates, NaiveBayesFit):
@@ -539,7 +548,7 @@ class TypicalityMeasure:
                 )
             # Only in closed form: a refit may rescale columns, which changes densities.
             left_out = fit_with_equal_prior.refits.leave_one_out(fit_with_equal_prior)
-            if isinstance(left_out, ByRefits):
+            if isinstance(left_out, RefitEachRow):
                 raise NotSupportedError(
                     "Densities of left-out rows would require a refit for each row, in which the units "
                     "differ.",
@@ -568,7 +577,7 @@ class TypicalityMeasure:
 
 
 def _score_nonconformity(fit: FittedModel[Any], scores: Floats) -> Floats:
-    return strangeness(scores, "lac" if fit.has_posteriors else "margin")
+    return nonconformity_scores(scores, "lac" if fit.has_posteriors else "margin")
 
 
 def _measure_type(fit: FittedModel[Any]) -> MeasureType:
@@ -576,7 +585,9 @@ def _measure_type(fit: FittedModel[Any]) -> MeasureType:
     if getattr(estimates, "has_distances", False):
         return "distance"
     if isinstance(estimates, LDAFit | NearestCentroidFit):
-        return "scores" if isinstance(estimates, LDAFit) and estimates.reduced() is not None else "common"
+        return (
+            "scores" if isinstance(estimates, LDAFit) and estimates.reduced_axes() is not None else "common"
+        )
     if isinstance(estimates, QDAFit) and estimates.covariance_model.traits.is_robust:
         return "common"
     if isinstance(estimates, QDAFit | NaiveBayesFit) or (
@@ -595,11 +606,13 @@ def distance_measure(fit: FittedModel[Any], *, relative: bool) -> TypicalityMeas
     if not relative:
         return TypicalityMeasure(measure_type)
     adjusts = getattr(fit.estimates, "covariates", 0) > 0
-    total_distribution: WholeLaw | LawOnAxes | None = None
+    total_distribution: PooledNormal | DistributionOnAxes | None = None
     if measure_type != "scores" and not adjusts:
         moments = fit.estimates.moments
         axes = getattr(fit.estimates, "within_axes", None)
-        total_distribution = whole_law(moments) if axes is None else LawOnAxes.of(axes.scores(moments))
+        total_distribution = (
+            pooled_normal(moments) if axes is None else DistributionOnAxes.from_scores(axes.scores(moments))
+        )
     if total_distribution is None:
         reason = (
             "has no distances to classes"
@@ -622,13 +635,13 @@ class TypicalityRanks:
     measure: TypicalityMeasure
     references: list[Reference]
 
-    def rank_new_rows(self, fit: FittedModel[Any], blocks: Blocks) -> Floats:
+    def rank_new_rows(self, fit: FittedModel[Any], blocks: DesignRows) -> Floats:
         """Return p-values (n, K) of rows that the fit has not seen."""
         refuse_many_scores(blocks.table.nrows, len(fit.classes), "Typicality")
         out = np.full((blocks.table.nrows, len(fit.classes)), np.nan)
         for row_slice, values in self.measure.compute_new(fit, blocks):
             for k, reference in enumerate(self.references):
-                out[row_slice, k] = p_values(reference, values[:, k])
+                out[row_slice, k] = conformal_pvalues(reference, values[:, k])
         return out
 
     def rank_fit_rows(self, values: Floats, own_rows: CalibrationRows, positions: NDArray[np.intp]) -> Floats:
@@ -642,7 +655,7 @@ class TypicalityRanks:
             removed_weights[class_positions] = 1.0
             if own_rows.weights is not None:
                 removed_weights[class_positions] = np.minimum(1.0, own_rows.weights[own_rows.codes == k])
-            out[:, k] = p_values(reference, values[:, k], left_out=(own_values, removed_weights))
+            out[:, k] = conformal_pvalues(reference, values[:, k], left_out=(own_values, removed_weights))
         return out
 
 
@@ -656,7 +669,7 @@ def fit_row_ranks(fit: FittedModel[Any], method: str) -> TypicalityRanks:
 
 
 def _reference_ranks(
-    fit: FittedModel[Any], method: str, calibration: Any, missing_policy: Gaps, hint: str
+    fit: FittedModel[Any], method: str, calibration: Any, missing_policy: MissingPolicy, hint: str
 ) -> tuple[TypicalityRanks, Floats | None, CalibrationRows, NDArray[np.intp]]:
     measure = distance_measure(fit, relative=method == "relative")
     k = len(fit.classes)
@@ -690,7 +703,11 @@ def _reference_ranks(
 
 
 def rank_typicality(
-    fit: FittedModel[Any], data: Any, method: str, calibration: Any = None, missing_policy: Gaps = AS_FITTED
+    fit: FittedModel[Any],
+    data: Any,
+    method: str,
+    calibration: Any = None,
+    missing_policy: MissingPolicy = AS_FITTED,
 ) -> pd.DataFrame:
     """Return p-values by ranks, a DataFrame (n, K); see `ClassifierResults.typicality`."""
     if data is None and calibration is not None:
@@ -712,11 +729,13 @@ def rank_typicality(
     return pd.DataFrame(p, index=blocks.table.index, columns=fit.classes, copy=False)
 
 
-def relative_distances(fit: FittedModel[Any], data: Any, missing_policy: Gaps = AS_FITTED) -> pd.DataFrame:
+def relative_distances(
+    fit: FittedModel[Any], data: Any, missing_policy: MissingPolicy = AS_FITTED
+) -> pd.DataFrame:
     """Return relative distances, a DataFrame (n, K); see `ClassifierResults.relative_distances`."""
     measure = distance_measure(fit, relative=True)
     if data is None:
-        blocks = fit.rows("relative_distances()", "pass data=")
+        blocks = fit.require_rows("relative_distances()", "pass data=")
         try:
             distances = measure.compute_left_out(fit)
         except NotSupportedError as error:
@@ -740,7 +759,7 @@ MAX_CHUNK_ELEMENTS = 2**21
 def typicality(
     fit: FittedModel[Any],
     data: Any,
-    missing_policy: Gaps = AS_FITTED,
+    missing_policy: MissingPolicy = AS_FITTED,
     method: str = "exact",
     calibration: Any = None,
 ) -> pd.DataFrame:
@@ -752,14 +771,16 @@ def typicality(
             f'calibration= cannot be combined with method="{method}", which does not use rows.',
             hint="Leave out calibration=.",
         )
-    blocks = fit.rows("typicality()", "pass data=") if data is None else fit.new_rows(data, missing_policy)
+    blocks = (
+        fit.require_rows("typicality()", "pass data=") if data is None else fit.new_rows(data, missing_policy)
+    )
     pvalues = _parametric_typicality(fit, blocks, method, seen=data is None)
     return pd.DataFrame(pvalues, index=blocks.table.index, columns=fit.classes, copy=False)
 
 
 def typicality_of_new(
     fit: FittedModel[Any], method: str, bound: float
-) -> Callable[[FittedModel[Any], Blocks], Floats]:
+) -> Callable[[FittedModel[Any], DesignRows], Floats]:
     """Return a function that computes typicality (n, K); warn if ranks cannot be below the bound."""
     if method in ("relative", "conformal"):
         rank_new_rows = fit_row_ranks(fit, method).rank_new_rows
@@ -793,7 +814,7 @@ def find_outliers(pvalues: Floats, codes: Codes, bound: float) -> NDArray[np.boo
     return np.asarray(labelled & (pvalues < bound).all(axis=1))
 
 
-def _parametric_typicality(fit: FittedModel[Any], blocks: Blocks, method: str, *, seen: bool) -> Floats:
+def _parametric_typicality(fit: FittedModel[Any], blocks: DesignRows, method: str, *, seen: bool) -> Floats:
     tail_probability = _tail_probability_function(fit, method)
     refuse_many_scores(blocks.table.nrows, len(fit.classes), "Typicality")
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
@@ -829,14 +850,14 @@ def _tail_probability_function(fit: FittedModel[Any], method: str) -> Callable[.
     if not is_robust:
         _refuse_small_classes(fit, len(fit.terms), "typicality")
     return (
-        parametric_errors.typical
+        parametric_errors.typicality_pvalues
         if method == "exact"
         else lambda d2, counts, df, p: np.asarray(chi2_sf(d2, p))
     )
 
 
 def typicality_blocks(
-    fit: FittedModel[Any], blocks: Blocks, tail_probability: Callable[..., Floats], *, seen: bool
+    fit: FittedModel[Any], blocks: DesignRows, tail_probability: Callable[..., Floats], *, seen: bool
 ) -> Iterator[tuple[Any, Floats]]:
     """Yield positions and typicality (K, m) of rows, block by block; rows of the fit are left out."""
     p = len(fit.terms)
@@ -850,7 +871,7 @@ def typicality_blocks(
     distances, df = (
         estimates.unbiased_distances() if estimates.has_distances else (estimates.distances(), counts)
     )
-    for row_slice, x, _ in blocks.every_row():
+    for row_slice, x, _ in blocks.iter_all_rows():
         yield row_slice, tail_probability(distances.squared(x), counts[:, None], df[:, None], p)
 
 
@@ -871,7 +892,7 @@ def posterior_intervals(
 ) -> pd.DataFrame:
     """Return posteriors with intervals; see `ClassifierResults.posterior_intervals`."""
     check_level(level)
-    blocks = fit.new_rows(data, Gaps(unseen))
+    blocks = fit.new_rows(data, MissingPolicy(unseen))
     refuse_many_scores(3 * blocks.table.nrows, len(fit.classes), "Posteriors and two ends of intervals")
     if method == "delta":
         if not (fit.estimates.has_distances or isinstance(fit.estimates, LogisticFit)):
@@ -890,7 +911,7 @@ def posterior_intervals(
         chunks = []
         chunk_size = max(MAX_CHUNK_ELEMENTS // elements_per_row, 1)
         with Progress(blocks.table.nrows, "posterior intervals") as progress:
-            for _, block, _ in blocks.every_row():
+            for _, block, _ in blocks.iter_all_rows():
                 for start in range(0, len(block), chunk_size):
                     x = block[start : start + chunk_size]
                     p = posteriors(rule.scores(x))
@@ -926,7 +947,7 @@ def _score_covariance(fit: FittedModel[Any]) -> Callable[[Floats], ScoreCovarian
             distances.squared(x).T, counts, df, p, estimated_prior=estimated_prior
         )
     (covariance,) = distances.covariances
-    squared_mean_differences = squared_gaps(covariance.whiten(estimates.moments.means.T).T)
+    squared_mean_differences = squared_distances_between_means(covariance.whiten(estimates.moments.means.T).T)
     nu = float(df[0])
     return lambda x: parametric_errors.common_covariance(
         distances.squared(x).T, squared_mean_differences, counts, nu, estimated_prior=estimated_prior
@@ -934,16 +955,16 @@ def _score_covariance(fit: FittedModel[Any]) -> Callable[[Floats], ScoreCovarian
 
 
 def _bootstrap_intervals(
-    fit: FittedModel[Any], blocks: Blocks, level: float, replicates: int, seed: int | None
+    fit: FittedModel[Any], blocks: DesignRows, level: float, replicates: int, seed: int | None
 ) -> Floats:
     """Return posteriors and percentiles (n, K, 3) under fits to bootstrap samples of the rows."""
-    samples = BootstrapSamples(fit.rows('method="bootstrap"'), replicates, seed)
+    samples = BootstrapSamples(fit.require_rows('method="bootstrap"'), replicates, seed)
     k = len(fit.classes)
     counts = fit.counts
     log_prior = fit.log_prior()
-    fitted = fit.rule_of(blocks)
+    fitted = fit.rule_for(blocks)
     intervals = np.empty((blocks.table.nrows, k, 3))
-    for row_slice, x, _ in blocks.every_row():
+    for row_slice, x, _ in blocks.iter_all_rows():
         intervals[row_slice, :, 0] = posteriors(fitted.scores(x))
     interval = RunningInterval((len(intervals), k), replicates, level)
     sample_posteriors = np.empty((len(intervals), k))
@@ -959,9 +980,9 @@ def _bootstrap_intervals(
                         samples.rng.multinomial(round(counts.sum()), counts / counts.sum()) / counts.sum()
                     )
                 log_prior_change = log_proportions - log_prior
-            for row_slice, x, _ in blocks.every_row():
+            for row_slice, x, _ in blocks.iter_all_rows():
                 sample_posteriors[row_slice] = posteriors(rule.scores(x) + log_prior_change)
             interval.add(sample_posteriors)
             progress(1)
-    intervals[..., 1], intervals[..., 2] = interval.ends()
+    intervals[..., 1], intervals[..., 2] = interval.limits()
     return intervals

@@ -16,17 +16,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import Spread
+from discrim.core.moments.row_sums import ScatterType
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.design.blocks import Blocks
+from discrim.design.design_rows import DesignRows
 from discrim.design.rows import used_codes, used_rows
 from discrim.errors import DataError
-from discrim.inference.error_rates import as_good
-from discrim.inference.resampling import dealt_codes, drawn_seed
+from discrim.inference.error_rates import near_minimum_mask
+from discrim.inference.resampling import seed_or_random, stratified_fold_ids
 from discrim.models.base import reading
 from discrim.models.base.reading import SelectRule
-from discrim.models.base.refits import moment_folds
-from discrim.models.evaluation.validation import dealt_groups, positions_of
+from discrim.models.base.refits import moments_outside_folds
+from discrim.models.evaluation.validation import assign_group_folds, row_positions
 
 Splits = Iterable[tuple[Sequence[int], Sequence[int]]]
 """Argument of the verbs: for each split the positions of the training rows and of the test rows."""
@@ -39,7 +39,7 @@ class Split(NamedTuple):
     test: Floats
 
 
-def read_splits(cv: Any, blocks: Blocks, alternative: str) -> tuple[Split, ...]:
+def read_splits(cv: Any, blocks: DesignRows, alternative: str) -> tuple[Split, ...]:
     """Return the splits that a user specified; raise DataError if they are not valid.
 
     Parameters
@@ -111,14 +111,14 @@ def _row_counts(selected_rows: Any, subject: str, used: NDArray[np.bool_]) -> Fl
     return np.bincount(positions, minlength=n_rows).astype(np.float64)
 
 
-def used_splits(splits: Sequence[Split], blocks: Blocks) -> tuple[Split, ...]:
+def used_splits(splits: Sequence[Split], blocks: DesignRows) -> tuple[Split, ...]:
     """Return the splits restricted to the rows that a fit uses."""
     used = used_codes(blocks) >= 0
     return tuple(Split(train[used], test[used]) for train, test in splits)
 
 
 def split_moments(
-    blocks: Blocks, splits: Sequence[Split], required_moments: Spread, *, rooted: bool = True
+    blocks: DesignRows, splits: Sequence[Split], required_moments: ScatterType, *, rooted: bool = True
 ) -> Iterator[ClassMoments]:
     """Compute the moments of the training rows of each split; see `class_moments` for the options."""
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
@@ -148,7 +148,7 @@ class TuningFolds:
     splits: tuple[Split, ...] = ()
 
     @classmethod
-    def read(cls, folds: Any, seed: int | None, blocks: Blocks, groups: Codes | None = None) -> Self:
+    def read(cls, folds: Any, seed: int | None, blocks: DesignRows, groups: Codes | None = None) -> Self:
         """Return the folds or splits that a user specified.
 
         Parameters
@@ -166,14 +166,14 @@ class TuningFolds:
         TuningFolds
         """
         if groups is not None and reading.is_number(folds):
-            seed = drawn_seed(seed)
-            fold_ids = dealt_groups(blocks, groups, folds, seed)
+            seed = seed_or_random(seed)
+            fold_ids = assign_group_folds(blocks, groups, folds, seed)
             folds = [
                 (np.flatnonzero((fold_ids >= 0) & (fold_ids != f)), np.flatnonzero(fold_ids == f))
                 for f in range(folds)
             ]
         splits = () if reading.is_number(folds) else read_splits(folds, blocks, "a number of folds")
-        return cls(len(splits) or folds, drawn_seed(seed), splits)
+        return cls(len(splits) or folds, seed_or_random(seed), splits)
 
     @property
     def description(self) -> str:
@@ -181,7 +181,7 @@ class TuningFolds:
         return f"{self.count} {'splits' if self.splits else 'folds'}"
 
     def training_moments(
-        self, blocks: Blocks, required_moments: Spread, *, rooted: bool = True
+        self, blocks: DesignRows, required_moments: ScatterType, *, rooted: bool = True
     ) -> tuple[Iterable[ClassMoments], list[Floats]]:
         """Compute the moments of the training rows of each fold.
 
@@ -203,9 +203,11 @@ class TuningFolds:
         if self.splits:
             moments = split_moments(blocks, self.splits, required_moments, rooted=rooted)
             return moments, [split.test for split in self.splits]
-        fold_ids = dealt_codes(used_codes(blocks), self.count, self.seed)
+        fold_ids = stratified_fold_ids(used_codes(blocks), self.count, self.seed)
         test_counts = [(fold_ids == fold).astype(np.float64) for fold in range(self.count)]
-        return moment_folds(blocks, fold_ids, self.count, required_moments, rooted=rooted), test_counts
+        return moments_outside_folds(
+            blocks, fold_ids, self.count, required_moments, rooted=rooted
+        ), test_counts
 
     def training_rows(self, fold: int) -> tuple[str, str]:
         """Describe the training rows of a fold, and how to get more of them, for an error message."""
@@ -233,10 +235,12 @@ class GridSearch:
     select: SelectRule = "min"
     count: int = 0
 
-    def good(self, path: pd.DataFrame) -> NDArray[Any]:
+    def acceptable_values(self, path: pd.DataFrame) -> NDArray[Any]:
         """Return the candidate values of a table of errors that `select` accepts."""
         standard_errors = path["se"].to_numpy() if self.select == "1se" else None
-        return np.asarray(path.iloc[:, 0].to_numpy()[as_good(path["error"].to_numpy(), standard_errors)])
+        return np.asarray(
+            path.iloc[:, 0].to_numpy()[near_minimum_mask(path["error"].to_numpy(), standard_errors)]
+        )
 
 
 def read_choice(value: Any) -> tuple[Any, SelectRule]:
@@ -249,19 +253,19 @@ def read_choice(value: Any) -> tuple[Any, SelectRule]:
     return value, "min"
 
 
-def refuse_lone_classes(moments: ClassMoments, levels: Sequence[Any], alternative: str) -> None:
+def refuse_single_row_classes(moments: ClassMoments, levels: Sequence[Any], alternative: str) -> None:
     """Raise a DataError for classes of one row; `alternative` describes options without a choice."""
     lone = [level for level, rows in zip(levels, moments.rows.tolist(), strict=True) if rows < 2]
     if lone:
         subject = "Class" if len(lone) == 1 else "Each of the classes"
         raise DataError(
-            f"{subject} {reading.listed(lone)} has only one observation, and no mean if it is left out.",
+            f"{subject} {reading.join_labels(lone)} has only one observation, and no mean if it is left out.",
             hint=f"Pass {alternative}, merge the class with another one, or drop it.",
             classes=lone,
         )
 
 
-def refuse_none_judged(test_counts: Floats, subject: str) -> None:
+def refuse_no_test_rows(test_counts: Floats, subject: str) -> None:
     """Raise a DataError if there are no test rows; `subject` is the chosen quantity, a plural."""
     if not test_counts.any():
         raise DataError(
@@ -270,8 +274,8 @@ def refuse_none_judged(test_counts: Floats, subject: str) -> None:
         )
 
 
-def judged_rows(
-    blocks: Blocks, test_counts: Sequence[Floats], progress: Callable[[int], object] | None = None
+def iterate_test_rows(
+    blocks: DesignRows, test_counts: Sequence[Floats], progress: Callable[[int], object] | None = None
 ) -> Iterator[tuple[int, Floats, Codes, Floats]]:
     """Iterate over the test rows of folds in one pass over the table.
 
@@ -294,7 +298,7 @@ def judged_rows(
         How often each row counts.
     """
     for rows, x, codes, weights in used_rows(blocks):
-        positions = positions_of(rows)
+        positions = row_positions(rows)
         for fold, fold_counts in enumerate(test_counts):
             if progress is not None:
                 progress(len(positions))

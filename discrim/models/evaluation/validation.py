@@ -26,23 +26,23 @@ from warnings import catch_warnings, simplefilter
 import numpy as np
 from numpy.typing import NDArray
 
-from discrim.core.moments.row_sums import sorted_by
-from discrim.core.numerics.arrays import Codes, Floats, Mask, refuse_beyond_memory
+from discrim.core.moments.row_sums import stable_order
+from discrim.core.numerics.arrays import Codes, Floats, Mask, check_memory
 from discrim.core.numerics.map_reduce import StoredValue
 from discrim.core.numerics.progress import Progress
-from discrim.core.rules.leave_one_out import FullLeftOut, LeftOut
-from discrim.core.rules.rules import Rule, stored_scores, takes_stored
-from discrim.data.values import shown
-from discrim.design.blocks import Blocks
+from discrim.core.rules.leave_one_out import FullLeaveOneOut, LeaveOneOutScorer
+from discrim.core.rules.rules import Rule, accepts_sparse_rows, sparse_scores
+from discrim.data.values import format_value
+from discrim.design.design_rows import DesignRows
 from discrim.design.levels import (
-    learns,
+    has_learnt_transform,
+    has_level_in_one_fold,
     levels_of_factors,
-    loses_levels,
-    relearn,
-    strange_rows,
+    relearn_design,
+    rows_with_dropped_levels,
     unique_level_mask,
 )
-from discrim.design.rows import UsedRows, strata, used_codes, used_rows
+from discrim.design.rows import UsedRows, response_codes_of_all_rows, used_codes, used_rows
 from discrim.errors import (
     DataError,
     DiscrimError,
@@ -52,10 +52,11 @@ from discrim.errors import (
     NotSupportedError,
     warn_user,
 )
-from discrim.inference.resampling import check_folds, deal, deal_groups, generator
+from discrim.inference import resampling
+from discrim.inference.resampling import check_folds, random_generator
 from discrim.models.base import reading
 from discrim.models.base.fit import FittedModel
-from discrim.models.base.refits import moment_folds
+from discrim.models.base.refits import moments_outside_folds
 from discrim.models.base.scores import Decision, UsedSparseRows, used_sparse_chunks, warn_of_impossible_rows
 from discrim.models.evaluation.absent_classes import refit_present_classes
 
@@ -82,7 +83,7 @@ def refits_prior(fit: FittedModel[Any], refit_prior: bool | None) -> bool:
     return fit.prior_in_refits == "refitted" if refit_prior is None else refit_prior
 
 
-def prior_of_rest(fit: FittedModel[Any], refit_prior: bool | None) -> str:
+def refit_prior_source(fit: FittedModel[Any], refit_prior: bool | None) -> str:
     """Return how rules without some rows obtain the prior; empty for a model without a prior.
 
     It is "given" (by the user), "held" (fixed to the class proportions of all rows) or "refitted".
@@ -113,7 +114,7 @@ def left_out_score_shift(codes: Codes, weights: Floats | None, counts: Floats) -
         return np.asarray(np.log1p(-np.minimum(out / counts[codes], 1.0)))
 
 
-def uneven(remaining_counts: Floats, counts: Floats) -> tuple[int, int] | None:
+def find_unbalanced_fold(remaining_counts: Floats, counts: Floats) -> tuple[int, int] | None:
     """Return the fold whose removal changes the proportion of a class most, and this class.
 
     `remaining_counts` (F, K) are the rows by class outside each fold, and `counts` (K,) of all rows. Return
@@ -134,7 +135,7 @@ def uneven(remaining_counts: Floats, counts: Floats) -> tuple[int, int] | None:
     return int(fold), int(code)
 
 
-LEFT_OUT_KEPT_AS = {False: "left out", True: "left out, prior too"}
+LEFT_OUT_CACHE_KEYS = {False: "left out", True: "left out, prior too"}
 """Keys of leave-one-out scores in the cache of a fit, by whether the prior is estimated without the row."""
 
 
@@ -143,9 +144,9 @@ def left_out_scores(fit: FittedModel[Any], refit_prior: bool | None = None) -> F
 
     Rows that cannot be left out are NaN, with a warning.
     """
-    blocks = fit.rows("leave_one_out()")
+    blocks = fit.require_rows("leave_one_out()")
     reestimate_prior = refits_prior(fit, refit_prior)
-    cached: Floats | None = fit.cache.get(LEFT_OUT_KEPT_AS[reestimate_prior])
+    cached: Floats | None = fit.cache.get(LEFT_OUT_CACHE_KEYS[reestimate_prior])
     if cached is not None:
         return cached
     table = LeftOutTable(fit, blocks, reestimate_prior=reestimate_prior)
@@ -163,7 +164,7 @@ def distributed_left_out_scores(
 
     Scores of local rows, and scores of which some need a refit, are computed in this process.
     """
-    blocks = fit.rows("leave_one_out()")
+    blocks = fit.require_rows("leave_one_out()")
     reestimate_prior = refits_prior(fit, refit_prior)
     if blocks.is_local:
         return StoredValue(left_out_scores(fit, refit_prior))
@@ -180,12 +181,12 @@ def distributed_left_out_scores(
     return StoredValue(left_out_scores(fit, refit_prior))
 
 
-def _score_left_out_chunk(left_out: LeftOut, counts: Floats | None, chunk: Blocks) -> Floats:
+def _score_left_out_chunk(left_out: LeaveOneOutScorer, counts: Floats | None, chunk: DesignRows) -> Floats:
     """Return the leave-one-out scores (m, K) of a chunk of m rows; runs in a worker."""
     out = np.full((len(chunk.design.levels), chunk.table.nrows), np.nan)
     for rows, x, codes, weights in used_rows(chunk):
         out[:, rows] = left_out(x, codes, weights).T
-        _add_left_out_shift(out, positions_of(rows), codes, weights, counts)
+        _add_left_out_shift(out, row_positions(rows), codes, weights, counts)
     return out.T
 
 
@@ -203,13 +204,13 @@ def _flag_unscored_rows(scores: Floats) -> Codes:
     return np.where(np.isneginf(scores).all(axis=1), IMPOSSIBLE, flags).astype(np.int8)
 
 
-def _warn_of_impossible(blocks: Blocks, rows: Codes) -> None:
+def _warn_of_impossible(blocks: DesignRows, rows: Codes) -> None:
     """Warn that rows, by position, have a posterior of zero in every class."""
     if len(rows):
         warn_of_impossible_rows(len(rows), blocks.table.label(int(rows[0])))
 
 
-def _used_blocks(blocks: Blocks, *, sparse: bool) -> Iterable[UsedRows | UsedSparseRows]:
+def _used_blocks(blocks: DesignRows, *, sparse: bool) -> Iterable[UsedRows | UsedSparseRows]:
     """Iterate over the used rows of a fit in chunks, sparse if the model supports sparse rows."""
     sparse_blocks = used_sparse_chunks(blocks) if sparse else None
     return used_rows(blocks) if sparse_blocks is None else sparse_blocks
@@ -227,7 +228,7 @@ class _LeftOutScores:
         Whether the prior is estimated without the row, too.
     """
 
-    def __init__(self, fit: FittedModel[Any], blocks: Blocks, *, reestimate_prior: bool) -> None:
+    def __init__(self, fit: FittedModel[Any], blocks: DesignRows, *, reestimate_prior: bool) -> None:
         self._fit = fit
         self._blocks = blocks
         self._reestimate_prior = reestimate_prior
@@ -250,24 +251,26 @@ class _LeftOutScores:
         weights = None if blocks.weights is None else blocks.weights[rows]
         out = np.full((len(self._fit.classes), len(rows)), np.nan)
         refitted = np.arange(len(rows))
-        if isinstance(scores, FullLeftOut):
+        if isinstance(scores, FullLeaveOneOut):
             refitted = np.flatnonzero(~scores.is_singular(codes, weights))
             refitted_rows = rows[refitted]
             codes = codes[refitted]
             weights = None if weights is None else weights[refitted]
             if len(refitted_rows):
-                x = blocks.rows_at(refitted_rows)
+                x = blocks.rows_at_positions(refitted_rows)
                 all_blocks = (
-                    (positions_of(block_rows), block_x, block_codes, w)
+                    (row_positions(block_rows), block_x, block_codes, w)
                     for block_rows, block_x, block_codes, w in used_rows(blocks)
                 )
-                factors = scores.left(all_blocks, refitted_rows, x, codes, weights)
+                factors = scores.exact_determinant_ratios(all_blocks, refitted_rows, x, codes, weights)
                 out[:, refitted] = scores(x, codes, weights, factors).T
                 _add_left_out_shift(out, refitted, codes, weights, self.counts)
                 refitted = refitted[np.isnan(out[0, refitted])]
         progress(len(rows) - len(refitted))
         for i in refitted.tolist():
-            out[:, i] = scores_by_refit(self._fit, blocks, int(rows[i]), anew=self._reestimate_prior)
+            out[:, i] = scores_by_refit(
+                self._fit, blocks, int(rows[i]), reestimate_prior=self._reestimate_prior
+            )
             progress(1)
         return out
 
@@ -275,7 +278,7 @@ class _LeftOutScores:
 class LeftOutTable(_LeftOutScores):
     """Leave-one-out scores of all rows, in memory: call `add` for each block, then `finish`."""
 
-    def __init__(self, fit: FittedModel[Any], blocks: Blocks, *, reestimate_prior: bool) -> None:
+    def __init__(self, fit: FittedModel[Any], blocks: DesignRows, *, reestimate_prior: bool) -> None:
         refuse_many_scores(blocks.table.nrows, len(fit.classes), "Leave-one-out")
         super().__init__(fit, blocks, reestimate_prior=reestimate_prior)
         self._out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
@@ -291,7 +294,7 @@ class LeftOutTable(_LeftOutScores):
         else:
             self._out[:, rows] = self.scores[self._done : self._done + len(x)].T
             self._done += len(x)
-        _add_left_out_shift(self._out, positions_of(rows), codes, weights, self.counts)
+        _add_left_out_shift(self._out, row_positions(rows), codes, weights, self.counts)
         self._used[rows] = True
 
     def finish(self) -> Floats:
@@ -307,16 +310,16 @@ class LeftOutTable(_LeftOutScores):
         unscored_rows = refit_rows[np.isnan(out[:, refit_rows]).all(axis=0)]
         warn_of_no_rule(blocks, np.union1d(unscored_rows, unique_level_rows).tolist())
         _warn_of_impossible(blocks, np.flatnonzero(self._used & np.isneginf(out).all(axis=0)))
-        self._fit.cache[LEFT_OUT_KEPT_AS[self._reestimate_prior]] = out.T
+        self._fit.cache[LEFT_OUT_CACHE_KEYS[self._reestimate_prior]] = out.T
         return out.T
 
 
-def positions_of(rows: slice | Codes) -> Codes:
+def row_positions(rows: slice | Codes) -> Codes:
     """Return the positions (m,) of the rows of a block, which has a slice or positions."""
     return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
 
 
-def warn_of_no_rule(blocks: Blocks, rows: list[int]) -> None:
+def warn_of_no_rule(blocks: DesignRows, rows: list[int]) -> None:
     """Warn that rows, by position, cannot be left out; the message names the first."""
     if rows:
         warn_user(
@@ -329,14 +332,14 @@ def warn_of_no_rule(blocks: Blocks, rows: list[int]) -> None:
 
 def refuse_many_scores(n_rows: int, n_classes: int, computation: str) -> None:
     """Raise DataError if an array of scores, rows by classes, does not fit into memory."""
-    refuse_beyond_memory(
+    check_memory(
         2.0 * n_rows * n_classes,
         f"{computation} of {n_rows:,} rows, with a column for each of {n_classes:,} classes,",
         "Use error_rates() or predict(), which store labels only, or evaluate fewer rows or classes",
     )
 
 
-def scores_by_refit(fit: FittedModel[Any], blocks: Blocks, row: int, *, anew: bool) -> Floats:
+def scores_by_refit(fit: FittedModel[Any], blocks: DesignRows, row: int, *, reestimate_prior: bool) -> Floats:
     """Return the scores (K,) of a row by a refit without it, NaN if the rule does not exist.
 
     Parameters
@@ -351,17 +354,19 @@ def scores_by_refit(fit: FittedModel[Any], blocks: Blocks, row: int, *, anew: bo
     removed_weight = min(1.0, weights[row])
     weights[row] -= removed_weight
     remaining_blocks = blocks.with_weights(weights)
-    if anew:
+    if reestimate_prior:
         counts = fit.counts.astype(np.float64)
         counts[blocks.codes[row]] -= removed_weight
-        fit = fit.under(counts / counts.sum())
+        fit = fit.with_prior(counts / counts.sum())
     rule = refit_present_classes(fit, remaining_blocks, fixed=bool(fit.refits.choice(fit)))
     return (
-        np.full(len(fit.classes), np.nan) if rule is None else rule.scores(blocks.rows_at(np.array([row])))[0]
+        np.full(len(fit.classes), np.nan)
+        if rule is None
+        else rule.scores(blocks.rows_at_positions(np.array([row])))[0]
     )
 
 
-def deal_folds(fit: FittedModel[Any], folds: int, seed: int | None) -> Codes:
+def assign_folds(fit: FittedModel[Any], folds: int, seed: int | None) -> Codes:
     """Assign the rows of a fit to folds at random, stratified by class; return the fold (n,) of each.
 
     The rows of each class are shuffled and assigned in turn. This includes rows that the fit drops, and
@@ -373,18 +378,20 @@ def deal_folds(fit: FittedModel[Any], folds: int, seed: int | None) -> Codes:
     folds : int
     seed : int or None
     """
-    blocks = fit.rows("cross-validation")
+    blocks = fit.require_rows("cross-validation")
     used = used_codes(blocks) >= 0
     check_folds(folds, int(used.sum()))
     groups = fit.refits.groups(fit)
     if groups is None:
-        (fold_ids,) = deal(strata(blocks), folds, 1, generator(seed))
+        (fold_ids,) = resampling.assign_folds(
+            response_codes_of_all_rows(blocks), folds, 1, random_generator(seed)
+        )
     else:
-        fold_ids = dealt_groups(blocks, groups, folds, seed)
+        fold_ids = assign_group_folds(blocks, groups, folds, seed)
     return np.where(used, fold_ids, -1)
 
 
-def dealt_groups(blocks: Blocks, groups: Codes, folds: int, seed: int | None) -> Codes:
+def assign_group_folds(blocks: DesignRows, groups: Codes, folds: int, seed: int | None) -> Codes:
     """Assign whole groups of rows to folds at random, and return the fold (n,) of each row.
 
     Parameters
@@ -403,11 +410,11 @@ def dealt_groups(blocks: Blocks, groups: Codes, folds: int, seed: int | None) ->
             f"folds={folds}: rows are left out by groups, and there are {n_groups}.",
             hint="Ask for fewer folds.",
         )
-    (fold_ids,) = deal_groups(codes, groups, folds, 1, generator(seed))
+    (fold_ids,) = resampling.assign_group_folds(codes, groups, folds, 1, random_generator(seed))
     return np.asarray(fold_ids)
 
 
-def folds_without_class(blocks: Blocks, fold_ids: Codes, folds: int) -> NDArray[np.bool_]:
+def folds_without_class(blocks: DesignRows, fold_ids: Codes, folds: int) -> NDArray[np.bool_]:
     """Return which of F folds contain all rows of some class, an array (F,) of bool."""
     used = fold_ids >= 0
     k = len(blocks.design.levels)
@@ -416,7 +423,7 @@ def folds_without_class(blocks: Blocks, fold_ids: Codes, folds: int) -> NDArray[
 
 
 def _no_rule_error(
-    fit: FittedModel[Any], blocks: Blocks, fold_ids: Codes, fold: int, labels: Sequence[Any]
+    fit: FittedModel[Any], blocks: DesignRows, fold_ids: Codes, fold: int, labels: Sequence[Any]
 ) -> NotSupportedError:
     """Return the error for a fold whose removal makes the fit impossible, with a cause and a hint.
 
@@ -430,8 +437,8 @@ def _no_rule_error(
     labels : sequence
     """
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
-    without = f"Without fold {shown(labels[fold])} of {len(labels)}"
-    error = fit.refits.why_no_rule(fit, blocks.with_weights(np.where(fold_ids == fold, 0.0, weights)))
+    without = f"Without fold {format_value(labels[fold])} of {len(labels)}"
+    error = fit.refits.refit_error(fit, blocks.with_weights(np.where(fold_ids == fold, 0.0, weights)))
     if error is not None:
         return NotSupportedError(
             f"{without} the model cannot be fitted. {error.message}",
@@ -441,10 +448,10 @@ def _no_rule_error(
         )
     others = np.bincount(blocks.codes[(fold_ids >= 0) & (fold_ids != fold)], minlength=len(fit.classes))
     smallest_class = int(others.argmin())
-    reason, hint = fit.spec.why_no_refit
+    reason, hint = fit.spec.refit_failure
     return NotSupportedError(
         f"{without} the model cannot be fitted ({reason}). The class with the fewest of the remaining "
-        f"{others.sum()} observations is {shown(fit.classes[smallest_class])}, with "
+        f"{others.sum()} observations is {format_value(fit.classes[smallest_class])}, with "
         f"{others[smallest_class]}.",
         hint=f"Use more folds or {hint}.",
         classes=(fit.classes[smallest_class],),
@@ -453,10 +460,10 @@ def _no_rule_error(
 
 def fold_scores(fit: FittedModel[Any], fold_ids: Codes, folds: int, **options: Any) -> Floats:
     """Return the scores (n, K) of `kept_fold_scores`, with the same options, as an array in this process."""
-    return kept_fold_scores(fit, fold_ids, folds, **options).value()
+    return distributed_fold_scores(fit, fold_ids, folds, **options).value()
 
 
-def kept_fold_scores(
+def distributed_fold_scores(
     fit: FittedModel[Any],
     fold_ids: Codes,
     folds: int,
@@ -487,19 +494,19 @@ def kept_fold_scores(
     -------
     StoredValue of (n, K) float
     """
-    blocks = fit.rows("cross-validation")
+    blocks = fit.require_rows("cross-validation")
     labels = range(1, folds + 1) if labels is None else labels
     refuse_many_scores(blocks.table.nrows, len(fit.classes), "Cross-validation")
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
     fits = [fit] * folds
     if refits_prior(fit, refit_prior):
         fits = [
-            fit.under(remaining_counts / remaining_counts.sum())
-            for remaining_counts in counts_without(blocks, fold_ids, folds)
+            fit.with_prior(remaining_counts / remaining_counts.sum())
+            for remaining_counts in counts_outside_folds(blocks, fold_ids, folds)
         ]
     if fit.refits.by_calls:
         _score_by_calls(fits, fold_ids, labels, out, progress)
-    elif learns(blocks.design) or loses_levels(
+    elif has_learnt_transform(blocks.design) or has_level_in_one_fold(
         blocks.design, blocks.table, fold_ids, folds, blocks.functions
     ):
         _score_with_refitted_transforms(fits, fold_ids, labels, out, progress, nested=nested)
@@ -507,7 +514,7 @@ def kept_fold_scores(
         progress(folds)
         return StoredValue(single_row_scores)
     elif (required := fit.refits.required_moments(fit)) is not None:
-        fold_moments = moment_folds(blocks, fold_ids, folds, required)
+        fold_moments = moments_outside_folds(blocks, fold_ids, folds, required)
         lacks_class = folds_without_class(blocks, fold_ids, folds)
         rules = [
             _rule_without_fold(fold_fit, blocks, fold_ids, fold, nested=nested)
@@ -558,7 +565,7 @@ def _single_row_fold_scores(
     used = np.flatnonzero(fold_ids >= 0)
     if (
         not len(used) == folds == len(np.unique(fold_ids[used]))
-        or fit.rows("cross-validation").weights is not None
+        or fit.require_rows("cross-validation").weights is not None
     ):
         return None
     if refits.required_moments(fit) is None or refits.drops_columns(fit) or refits.choice(fit):
@@ -577,7 +584,7 @@ def _single_row_fold_scores(
 
 
 def _score_on_workers(
-    rules: Sequence[Rule], blocks: Blocks, fold_ids: Codes, progress: Callable[[float], object]
+    rules: Sequence[Rule], blocks: DesignRows, fold_ids: Codes, progress: Callable[[float], object]
 ) -> StoredValue[Floats]:
     """Return scores (n, K) of the rows of each fold by the rule without it, computed on their workers."""
     task = partial(_score_chunk, rules, len(blocks.design.levels))
@@ -587,7 +594,7 @@ def _score_on_workers(
     return scores
 
 
-def _score_chunk(rules: Sequence[Rule], n_classes: int, chunk: Blocks) -> Floats:
+def _score_chunk(rules: Sequence[Rule], n_classes: int, chunk: DesignRows) -> Floats:
     """Return the scores (m, K) of a chunk of rows, whose codes are folds; runs in a worker."""
     out = np.full((n_classes, chunk.table.nrows), np.nan)
     _score_folds(rules, chunk, chunk.codes, out, lambda n_folds: None)
@@ -600,7 +607,11 @@ def concatenate_scores(a: Floats, b: Floats) -> Floats:
 
 
 def _score_folds(
-    rules: Sequence[Rule], blocks: Blocks, fold_ids: Codes, out: Floats, progress: Callable[[float], object]
+    rules: Sequence[Rule],
+    blocks: DesignRows,
+    fold_ids: Codes,
+    out: Floats,
+    progress: Callable[[float], object],
 ) -> None:
     """Write the scores of the rows of each fold under the rule without it into an array.
 
@@ -618,9 +629,9 @@ def _score_folds(
     folds = len(rules)
     row_shares = 1.0 / np.maximum(np.bincount(fold_ids[fold_ids >= 0], minlength=folds), 1)
     for rows, x, _, _ in used_rows(blocks):
-        positions = positions_of(rows)
+        positions = row_positions(rows)
         block_fold_ids = fold_ids[positions]
-        order = sorted_by(block_fold_ids, folds)
+        order = stable_order(block_fold_ids, folds)
         columns = np.take(x.T, order, axis=1)
         stops = np.cumsum(np.bincount(block_fold_ids, minlength=folds)).tolist()
         for rule, row_share, start, stop in zip(rules, row_shares.tolist(), [0, *stops], stops, strict=False):
@@ -630,7 +641,11 @@ def _score_folds(
 
 
 def _score_sparse(
-    rules: Sequence[Rule], blocks: Blocks, fold_ids: Codes, out: Floats, progress: Callable[[float], object]
+    rules: Sequence[Rule],
+    blocks: DesignRows,
+    fold_ids: Codes,
+    out: Floats,
+    progress: Callable[[float], object],
 ) -> bool:
     """Write the scores of sparse rows, if all rules accept them; return whether they did.
 
@@ -642,7 +657,7 @@ def _score_sparse(
     out : (K, n) float
     progress : callable
     """
-    if not all(takes_stored(rule) for rule in rules):
+    if not all(accepts_sparse_rows(rule) for rule in rules):
         return False
     sparse_rows = reading.all_sparse_rows(blocks)
     if sparse_rows is None:
@@ -650,12 +665,12 @@ def _score_sparse(
     rows, missing = sparse_rows
     for fold, rule in enumerate(rules):
         test_index = np.flatnonzero((fold_ids == fold) & ~missing)
-        out[:, test_index] = stored_scores(rule, rows.rows(test_index)).T
+        out[:, test_index] = sparse_scores(rule, rows.rows(test_index)).T
         progress(1)
     return True
 
 
-def counts_without(blocks: Blocks, fold_ids: Codes, folds: int) -> Floats:
+def counts_outside_folds(blocks: DesignRows, fold_ids: Codes, folds: int) -> Floats:
     """Return the number of rows, or sum of weights, (F, K) of each class outside each of F folds."""
     used = fold_ids >= 0
     k = len(blocks.design.levels)
@@ -665,7 +680,7 @@ def counts_without(blocks: Blocks, fold_ids: Codes, folds: int) -> Floats:
 
 
 def _rule_without_fold(
-    fit: FittedModel[Any], blocks: Blocks, fold_ids: Codes, fold: int, *, nested: bool
+    fit: FittedModel[Any], blocks: DesignRows, fold_ids: Codes, fold: int, *, nested: bool
 ) -> Rule | None:
     """Return the rule that is fitted without a fold, or None if it does not exist."""
     weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
@@ -699,7 +714,7 @@ def _score_by_calls(
             out[:, test] = fit.refits.scores_by_call(fit, train, test).T
         except DiscrimError as error:
             raise NotSupportedError(
-                f"Without fold {shown(label)} of {len(labels)}: {error.message}", hint=error.hint
+                f"Without fold {format_value(label)} of {len(labels)}: {error.message}", hint=error.hint
             ) from None
         progress(1)
 
@@ -725,23 +740,23 @@ def _score_with_refitted_transforms(
     nested : bool
         Whether choices of the fit are repeated without each fold.
     """
-    blocks = fits[0].rows("cross-validation")
+    blocks = fits[0].require_rows("cross-validation")
     for fold, (fit, label) in enumerate(zip(fits, labels, strict=True)):
         try:
-            design = relearn(
+            design = relearn_design(
                 blocks.design, blocks.table, (fold_ids >= 0) & (fold_ids != fold), blocks.functions,
                 incomplete=blocks.incomplete,
             )  # fmt: skip
         except FormulaError as error:
             raise NotSupportedError(
-                f"Without fold {shown(label)} of {len(labels)}: {error.message}", hint=error.hint
+                f"Without fold {format_value(label)} of {len(labels)}: {error.message}", hint=error.hint
             ) from None
         relearned_blocks = replace(blocks, design=design)
         if levels_of_factors(design) != levels_of_factors(blocks.design):
             # A row is not scored if its level does not occur outside the fold.
-            excluded = strange_rows(design, blocks.table, blocks.functions)
+            excluded = rows_with_dropped_levels(design, blocks.table, blocks.functions)
             relearned_blocks = replace(
-                relearned_blocks, keep=None, rows=relearned_blocks.rows.excluding(excluded)
+                relearned_blocks, keep=None, rows=relearned_blocks.rows.with_excluded(excluded)
             )
             if excluded is not None:
                 relearned_blocks = relearned_blocks.with_codes(np.where(excluded, -1, relearned_blocks.codes))
@@ -784,17 +799,17 @@ class _LeftOutLabels:
         Class counts, if the prior of each rule is estimated without the row, too.
     """
 
-    scores: LeftOut
+    scores: LeaveOneOutScorer
     sparse: bool
     decision: Decision
     counts: Floats | None
 
-    def __call__(self, blocks: Blocks) -> Codes:
+    def __call__(self, blocks: DesignRows) -> Codes:
         codes = np.full(blocks.table.nrows, -1, dtype=np.intp)
         chunk_size = max(SCORES_PER_CHUNK // len(blocks.design.levels), 1)
         with Progress(blocks.table.nrows, "rows left out") as progress:
             for rows, x, block_codes, weights in _used_blocks(blocks, sparse=self.sparse):
-                positions = positions_of(rows)
+                positions = row_positions(rows)
                 for start in range(0, len(x), chunk_size):
                     chunk = slice(start, min(start + chunk_size, len(x)))
                     w = None if weights is None else weights[chunk]
@@ -825,13 +840,13 @@ def left_out_codes(fit: FittedModel[Any], decision: Decision, refit_prior: bool 
         How scores are converted to classes.
     refit_prior : bool or None
     """
-    blocks = fit.rows("leave_one_out()")
+    blocks = fit.require_rows("leave_one_out()")
     k = len(fit.classes)
     reestimate_prior = refits_prior(fit, refit_prior)
     is_small = blocks.is_local and blocks.table.nrows * k <= MAX_CACHED_SCORES
-    if is_small or LEFT_OUT_KEPT_AS[reestimate_prior] in fit.cache:
+    if is_small or LEFT_OUT_CACHE_KEYS[reestimate_prior] in fit.cache:
         return None
-    cache_key = f"labels {LEFT_OUT_KEPT_AS[reestimate_prior]}"
+    cache_key = f"labels {LEFT_OUT_CACHE_KEYS[reestimate_prior]}"
     is_default_decision = decision.costs is None and decision.reject is None
     if is_default_decision and cache_key in fit.cache:
         labels: Codes = fit.cache[cache_key]
@@ -840,7 +855,7 @@ def left_out_codes(fit: FittedModel[Any], decision: Decision, refit_prior: bool 
     if not callable(left_out.scores):
         return None
     sparse = getattr(fit.estimates, "takes_stored", False)
-    codes = blocks.rows.per_row(blocks, _LeftOutLabels(left_out.scores, sparse, decision, left_out.counts))
+    codes = blocks.rows.map_rows(blocks, _LeftOutLabels(left_out.scores, sparse, decision, left_out.counts))
     unique_level_rows = left_out.rows_with_unique_level(codes != -1)
     rescored_rows = np.setdiff1d(np.flatnonzero(codes == NEEDS_REFIT), unique_level_rows)
     codes[unique_level_rows] = -1
@@ -878,15 +893,15 @@ class BootstrapSamples:
         Class of each row, -1 for rows that are not used.
     """
 
-    def __init__(self, blocks: Blocks, replicates: int, seed: int | None) -> None:
-        reading.check_whole("replicates", replicates, 2, what="a number of bootstrap samples")
+    def __init__(self, blocks: DesignRows, replicates: int, seed: int | None) -> None:
+        reading.check_integer("replicates", replicates, 2, description="a number of bootstrap samples")
         weights = blocks.weights
         if weights is not None and (np.nan_to_num(weights) != np.round(np.nan_to_num(weights))).any():
             raise NotSupportedError(
                 "A bootstrap requires integer weights.", hint='Pass integer weights, or use method "cv".'
             )
         self.codes = used_codes(blocks)
-        self.rng = generator(seed)
+        self.rng = random_generator(seed)
         self._blocks = blocks
         self._members = [np.flatnonzero(self.codes == k) for k in range(len(blocks.design.levels))]
 
@@ -907,7 +922,7 @@ class BootstrapSamples:
         """Return the rule of the next sample that can be fitted, and the sample (n,)."""
         return self.fit_sample(partial(fit.refits.refit, fit))
 
-    def fit_sample(self, fit: Callable[[Blocks], T | None]) -> tuple[T, Floats]:
+    def fit_sample(self, fit: Callable[[DesignRows], T | None]) -> tuple[T, Floats]:
         """Return the result of a fit to the next sample, and the sample (n,).
 
         Samples for which `fit` returns None are skipped; NotSupportedError is raised after 20 of them.

@@ -17,19 +17,24 @@ from discrim.core.hyperplanes.hyperplane import (
     HyperplaneFit,
     fit_hyperplane,
 )
-from discrim.core.hyperplanes.separation import SLACK, Separation, separation, standard
+from discrim.core.hyperplanes.separation import (
+    DIFFERENCE_TOLERANCE,
+    Separation,
+    decide_separation,
+    standardize_rows,
+)
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import Progress
-from discrim.core.rules.leave_one_out import LeftOut
-from discrim.design.blocks import Blocks
+from discrim.core.rules.leave_one_out import LeaveOneOutScorer
+from discrim.design.design_rows import DesignRows
 from discrim.design.levels import Unseen
 from discrim.design.rows import GatheredRows, used_codes
 from discrim.errors import DataError, NotSupportedError, PrecisionWarning, SeparationError, warn_user
 from discrim.models.base.available import available_if
-from discrim.models.base.displayed import displayed, shown_briefly
+from discrim.models.base.display import display_brief_summary, with_display_formats
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.fitted_results import needs_rows
-from discrim.models.base.reading import Data, NaAction, listed, with_keyword_hints
+from discrim.models.base.reading import Data, NaAction, join_labels, with_public_errors
 from discrim.models.results import geometry, headers
 from discrim.models.results.geometry import SeparatingLines
 from discrim.report.grid import HeaderItem, Pairs, Section
@@ -43,7 +48,7 @@ TITLE_BY_KIND = {
 }
 
 
-@shown_briefly
+@display_brief_summary
 class Certificate(NamedTuple):
     """Whether a hyperplane separates classes, with a proof.
 
@@ -96,7 +101,7 @@ class Certificate(NamedTuple):
 
 
 def labelled_certificate(
-    proof: Separation, to_data: Floats, blocks: Blocks, rows: GatheredRows
+    proof: Separation, to_data: Floats, blocks: DesignRows, rows: GatheredRows
 ) -> Certificate:
     """Label a proof of separation or overlap with rows, columns and classes.
 
@@ -120,9 +125,9 @@ def labelled_certificate(
     names = pd.Index(["constant", *blocks.terms], name="term")
     direction = pd.DataFrame(to_data @ proof.coef, index=names, columns=classes)
     weights = None if proof.weights is None else pd.DataFrame(proof.weights, index=index, columns=classes)
-    on_plane = index[proof.on_plane] if proof.kind == "quasi" else index[:0]
+    on_plane = index[proof.on_plane] if proof.separation_type == "quasi" else index[:0]
     table = as_result_table(direction)
-    return Certificate(proof.kind, table, proof.margin, on_plane, as_result_table(weights))
+    return Certificate(proof.separation_type, table, proof.margin, on_plane, as_result_table(weights))
 
 
 class ClassPair(NamedTuple):
@@ -162,8 +167,8 @@ def separated_pairs(proof: Separation, columns: Floats, codes: Codes) -> list[Cl
     """
     eta = proof.coef.T @ columns
     leads = eta[codes, np.arange(len(codes))] - eta
-    touching = leads[:, proof.on_plane].max(initial=0.0) if proof.kind == "quasi" else 0.0
-    slack = max(SLACK, float(-leads.min()), float(touching))
+    touching = leads[:, proof.on_plane].max(initial=0.0) if proof.separation_type == "quasi" else 0.0
+    slack = max(DIFFERENCE_TOLERANCE, float(-leads.min()), float(touching))
     pairs = []
     for b in range(len(eta)):
         for a in range(b):
@@ -181,7 +186,7 @@ NEAR = 1e-6
 """Relative distance outside the margin within which a row counts as a support point in leave-one-out."""
 
 
-@with_keyword_hints
+@with_public_errors
 def hyperplane(
     formula: str,
     data: Data,
@@ -244,7 +249,7 @@ def hyperplane(
     if moments.n_classes > 2:
         raise DataError(
             f"hyperplane() requires two classes, but {blocks.design.response!r} has {moments.n_classes} "
-            f"({listed(blocks.design.levels)}).",
+            f"({join_labels(blocks.design.levels)}).",
             hint="Keep the rows of two classes, or use perceptron() or logistic().",
         )
     with Progress(0, "search for the widest margin"):
@@ -254,7 +259,7 @@ def hyperplane(
     return HyperplaneResults(HyperplaneSpec().fit(fit, blocks, {}))
 
 
-def _refuse(common: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn:
+def _refuse(common: CommonPoint, rows: GatheredRows, blocks: DesignRows) -> NoReturn:
     """Raise SeparationError with a certificate that the classes overlap or that the margin is rounding error.
 
     Parameters
@@ -268,8 +273,8 @@ def _refuse(common: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn
     """
     levels = blocks.design.levels
     codes = rows.codes[common.rows]
-    space = standard(rows.x)
-    proof = separation(space.columns, rows.codes, 2)
+    space = standardize_rows(rows.x)
+    proof = decide_separation(space.columns, rows.codes, 2)
     certificate = labelled_certificate(proof, space.to_data(rows.x), blocks, rows)
     if certificate.kind == "complete":
         ranges = np.ptp(rows.x, axis=0)
@@ -290,7 +295,7 @@ def _refuse(common: CommonPoint, rows: GatheredRows, blocks: Blocks) -> NoReturn
     mixtures = []
     for k in (0, 1):
         mixed = [blocks.table.label(int(rows.positions[i])) for i in common.rows[codes == k]]
-        row_label = f"row {mixed[0]!r}" if len(mixed) == 1 else f"a mixture of rows {listed(mixed)}"
+        row_label = f"row {mixed[0]!r}" if len(mixed) == 1 else f"a mixture of rows {join_labels(mixed)}"
         mixtures.append(f"{row_label} of {levels[k]!r}")
     touch = ": quasi-separation, a plane has none on the wrong side but rows of both on it"
     message = (
@@ -339,11 +344,11 @@ class HyperplaneResults(SeparatingLines):
     @available_if(needs_rows("support"))
     def support(self) -> pd.Index:
         """Labels of the support points, the rows that determine the plane, in the index of the table."""
-        return self._fit.rows("support").table.index[self._support_positions()]
+        return self._fit.require_rows("support").table.index[self._support_positions()]
 
     def _support_positions(self) -> Codes:
         """Positions of the support points in the table."""
-        used = np.flatnonzero(used_codes(self._fit.rows("support")) >= 0)
+        used = np.flatnonzero(used_codes(self._fit.require_rows("support")) >= 0)
         return used[self._fit.estimates.plane.support]
 
     @property
@@ -385,13 +390,13 @@ class HyperplaneResults(SeparatingLines):
         """Largest relative violation of the Karush-Kuhn-Tucker conditions of optimality."""
         return self._fit.estimates.plane.residual
 
-    @displayed()
+    @with_display_formats()
     def tidy(self) -> pd.DataFrame:
         """One row for each term, under broom's names."""
         estimates = np.append(self.intercept, self.coef)
         return pd.DataFrame({"term": ["constant", *self.terms], "estimate": estimates})
 
-    @displayed()
+    @with_display_formats()
     def glance(self) -> pd.DataFrame:
         """One-row table of the fit: sizes, margin, number of support points, kkt."""
         support = len(self._fit.estimates.plane.support)
@@ -416,7 +421,7 @@ class HyperplaneSpec(geometry.PlaneSpec[HyperplaneFit]):
 
         return HYPERPLANE_PLOTS
 
-    def leave_one_out(self, fit: FittedModel[HyperplaneFit]) -> LeftOut:
+    def leave_one_out(self, fit: FittedModel[HyperplaneFit]) -> LeaveOneOutScorer:
         """Return the scores of rows outside the margin, on which the plane does not depend.
 
         The scores of support points are missing: each of them is left out by a refit.
@@ -473,8 +478,8 @@ def _coefficients(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -
     title = f"Plane, positive on the side of {results.classes[1]}"
     sizes = headers.score_sizes(fit.estimates.moments)
     note = "With coef the support points have the values 1 and -1; with length one, values are distances. "
-    note += headers.precision_note("values", table[["coef"]], sizes, headers.SCORES)
-    errors = np.outer(headers.coefficient_errors(sizes, headers.SCORES), [1.0, results.margin])
+    note += headers.precision_note("values", table[["coef"]], sizes, headers.MAX_SCORE_ERROR)
+    errors = np.outer(headers.coefficient_errors(sizes, headers.MAX_SCORE_ERROR), [1.0, results.margin])
     return Section(title, table, errors=errors, note=note, source="fit.coef, fit.intercept")
 
 

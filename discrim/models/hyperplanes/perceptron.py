@@ -8,24 +8,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from discrim.core.hyperplanes.perceptron import COUNTED, PerceptronFit, fit_perceptron
+from discrim.core.hyperplanes.perceptron import MAX_COUNTED_ROWS, PerceptronFit, fit_perceptron
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import Progress
-from discrim.design.blocks import Blocks
+from discrim.design.design_rows import DesignRows
 from discrim.design.levels import unique_level_mask
-from discrim.design.rows import gathered_rows
+from discrim.design.rows import gather_used_rows
 from discrim.errors import ConvergenceWarning, DataError, NoSeparationWarning, warn_user
-from discrim.models.base.displayed import displayed
+from discrim.models.base.display import with_display_formats
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.reading import (
     Data,
     NaAction,
-    check_whole,
+    check_integer,
+    format_argument,
     is_number,
-    listed,
-    told,
+    join_labels,
     verb_options,
-    with_keyword_hints,
+    with_public_errors,
 )
 from discrim.models.results import geometry, headers
 from discrim.models.results.geometry import SeparatingLines
@@ -45,7 +45,7 @@ SOLE = 1e-6
 """Without a row whose share of a column's sum of squares exceeds 1 - SOLE, the column may be constant."""
 
 
-@with_keyword_hints
+@with_public_errors
 def perceptron(
     formula: str,
     data: Data,
@@ -131,16 +131,16 @@ def perceptron(
     options = verb_options(locals())
     if not (is_number(step) and 1e-300 <= step <= 1e200):
         raise DataError(
-            f"step={told(step)} is not valid.",
+            f"step={format_argument(step)} is not valid.",
             hint=(
                 "Give a positive number, from 1e-300 to 1e200; from a start of zero it scales the "
                 "coefficients alone."
             ),
         )
     if maxiter is not None:
-        check_whole("maxiter", maxiter, 1, MAX_PASSES, what="a number of passes", also=", or None")
+        check_integer("maxiter", maxiter, 1, MAX_PASSES, description="a number of passes", also=", or None")
     if seed is not None:
-        seed = check_whole("seed", seed, 0, also=", or None for the order of the table")
+        seed = check_integer("seed", seed, 0, also=", or None for the order of the table")
     blocks, moments, rows = geometry.plane_rows(formula, data, levels, na_action, functions)
     if moments.n_classes > MAX_CLASSES:
         raise DataError(
@@ -173,11 +173,16 @@ def _warn(results: PerceptronResults, fit: PerceptronFit) -> None:
     if len(overlapping):
         in_order = fit.seed is None
         hint = " Another order of the rows, seed=, may find a better one." if in_order else ""
-        counted = "on the way" if results.nobs <= COUNTED else "of those on the way that the pocket counted"
+        counted = (
+            "on the way"
+            if results.nobs <= MAX_COUNTED_ROWS
+            else "of those on the way that the pocket counted"
+        )
         warn_user(
             f"No plane separates {_classes_of(overlapping, results)}, so the perceptron does not converge. "
             f"The result after {overlapping['passes'].max()} passes is the plane with the fewest errors "
-            f"{counted}, {listed(overlapping['errors'].tolist())} in {results.nobs} rows.{hint} Consider "
+            f"{counted}, {join_labels(overlapping['errors'].tolist())} in {results.nobs} rows.{hint} "
+            "Consider "
             "logistic() or lda().",
             NoSeparationWarning,
         )
@@ -193,7 +198,7 @@ def _warn(results: PerceptronResults, fit: PerceptronFit) -> None:
         )
 
 
-def _start_of(start: Any, blocks: Blocks, step: float) -> Floats | None:
+def _start_of(start: Any, blocks: DesignRows, step: float) -> Floats | None:
     """Validate `start=`.
 
     Parameters
@@ -222,14 +227,15 @@ def _start_of(start: Any, blocks: Blocks, step: float) -> Floats | None:
             k in start_items for k in classes
         ):
             raise DataError(
-                f"start= has planes for {listed(list(start_items))}.",
-                hint=f"Pass a plane for each of the classes {listed(classes)}.",
+                f"start= has planes for {join_labels(list(start_items))}.",
+                hint=f"Pass a plane for each of the classes {join_labels(classes)}.",
             )
         planes = [start_items[name] for name in classes]
     else:
         if not isinstance(start, Sequence | np.ndarray) or len(start) != len(classes):
             raise DataError(
-                f"start={told(start)} is not valid.", hint=f"Give coefficients for each of {listed(classes)}."
+                f"start={format_argument(start)} is not valid.",
+                hint=f"Give coefficients for each of {join_labels(classes)}.",
             )
         planes = list(start)
     begin: Floats = np.column_stack([_plane_of(plane, names) for plane in planes])
@@ -247,8 +253,8 @@ def _plane_of(plane: Any, names: list[str]) -> Floats:
         by_name = dict(plane.items())
         if len(by_name) != len(plane) or sorted(map(str, by_name)) != sorted(names):
             raise DataError(
-                f"start= has coefficients for {listed(list(plane.keys()))}.",
-                hint=f"Pass coefficients for {listed(names)}.",
+                f"start= has coefficients for {join_labels(list(plane.keys()))}.",
+                hint=f"Pass coefficients for {join_labels(names)}.",
             )
         plane = [by_name[name] for name in names]
     try:
@@ -257,8 +263,8 @@ def _plane_of(plane: Any, names: list[str]) -> Floats:
         coefficients = np.empty(0)
     if coefficients.shape != (len(names),) or not np.isfinite(coefficients).all():
         raise DataError(
-            f"start={told(plane)} is not valid.",
-            hint=f"Give {len(names)} finite numbers for a plane, for {listed(names)}.",
+            f"start={format_argument(plane)} is not valid.",
+            hint=f"Give {len(names)} finite numbers for a plane, for {join_labels(names)}.",
         )
     return coefficients
 
@@ -268,7 +274,7 @@ def _classes_of(planes: pd.DataFrame, fit: PerceptronResults) -> str:
     if len(fit.classes) == 2:
         first, second = fit.classes.tolist()
         return f"{first!r} from {second!r}"
-    return f"{listed(planes.index.tolist())} from the rest"
+    return f"{join_labels(planes.index.tolist())} from the rest"
 
 
 class PerceptronResults(SeparatingLines):
@@ -296,7 +302,7 @@ class PerceptronResults(SeparatingLines):
         return pd.Series(self._fit.estimates.coef[0], index=self._planes, name="intercept", copy=True)
 
     @property
-    @displayed()
+    @with_display_formats()
     def planes(self) -> pd.DataFrame:
         """Separability, convergence, errors and margin of each plane.
 
@@ -349,14 +355,14 @@ class PerceptronResults(SeparatingLines):
             return None
         return pd.DataFrame(begin, index=["constant", *self.terms], columns=self._planes)
 
-    @displayed()
+    @with_display_formats()
     def tidy(self) -> pd.DataFrame:
         """One row for each plane and term, under broom's names."""
         table = pd.concat([self.intercept.to_frame("constant").T, self.coef])
         labels = pd.MultiIndex.from_product([self._planes, table.index], names=["plane", "term"])
         return pd.Series(table.to_numpy().T.ravel(), index=labels, name="estimate").reset_index()
 
-    @displayed()
+    @with_display_formats()
     def glance(self) -> pd.DataFrame:
         """One-row table of the fit: sizes, separable, converged, updates, passes, step."""
         row = self._sizes() | {"separable": self.separable, "converged": self.converged}
@@ -390,8 +396,8 @@ class PerceptronSpec(geometry.PlaneSpec[PerceptronFit]):
         they are left out by a refit.
         """
         super().leave_one_out(fit)
-        blocks = fit.rows("leave_one_out()")
-        rows = gathered_rows(blocks)
+        blocks = fit.require_rows("leave_one_out()")
+        rows = gather_used_rows(blocks)
         with Progress(sum(fit.estimates.passes), "passes without each row, at most") as progress:
             scores = fit.estimates.left_out(rows.x, rows.codes, lambda: progress(1))
         is_used = np.zeros(blocks.table.nrows, dtype=bool)
@@ -442,7 +448,7 @@ def _header(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -> Pair
             "There is a plane for each class against the rest; the class of the largest value is predicted."
         )
     if not results.converged:
-        counted = "" if results.nobs <= COUNTED else " among those that were counted"
+        counted = "" if results.nobs <= MAX_COUNTED_ROWS else " among those that were counted"
         notes.append(f"Where the updates did not end, the plane with the fewest errors is kept{counted}.")
     return Pairs(results.formula, items, " ".join(notes))
 
@@ -469,7 +475,7 @@ def _planes(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -> Sect
 def _coefficients(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -> Section:
     table = pd.concat([results.intercept.to_frame("constant").T, results.coef])
     moments = fit.estimates.moments
-    within = 1e-4 * headers.score_spread(moments, results.coef.to_numpy())
+    within = 1e-4 * headers.min_score_sd(moments, results.coef.to_numpy())
     errors = headers.coefficient_errors(headers.score_sizes(moments), within)
     title = "Coefficients, positive on the side of the class"
     printed_table = table.rename_axis(index=None, columns=None)

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from discrim.core.hyperplanes.perceptron import first_moves
-from discrim.design.rows import gathered_rows
+from discrim.core.hyperplanes.perceptron import first_updates
+from discrim.design.rows import gather_used_rows
 from discrim.errors import NotSupportedError
-from discrim.models.plots import judged, planes, spaces
-from discrim.models.plots.pictured import needed_rows, plot, reads_two_columns
-from discrim.models.plots.planes import draw_ground, ground_of, regions, told_held
+from discrim.models.plots import evaluation, planes, spaces
+from discrim.models.plots.planes import describe_fixed_columns, draw_section, read_section, regions
+from discrim.models.plots.plottable import plot, reads_two_columns, require_rows_to_draw
 from discrim.report.plots import planes as plane_plots
 
 if TYPE_CHECKING:
     from discrim.models.base.fit import FittedModel
-    from discrim.models.plots.pictured import PictureOptions
+    from discrim.models.plots.plottable import PlotOptions
     from discrim.report.plots.style import Axes
 
 
@@ -25,9 +25,7 @@ MAX_DRAWN_UPDATES = 4
 
 
 @plot("distances", "signed distances of the rows of two classes")
-def distances(
-    results: Any, fit: FittedModel[Any], options: PictureOptions, margin: float | None = None
-) -> Axes:
+def distances(results: Any, fit: FittedModel[Any], options: PlotOptions, margin: float | None = None) -> Axes:
     """Plot the signed distances of the rows of two classes to the plane between them.
 
     Parameters
@@ -51,7 +49,7 @@ def distances(
             f"kind='distances' requires two classes, but this fit has {len(fit.classes)}.",
             hint="See boundary(a, b).distance().",
         )
-    rows = needed_rows(fit, options, "distances")
+    rows = require_rows_to_draw(fit, options, "distances")
     values = results.boundary().distance(rows.blocks)
     signs = options.signs(fit.classes)
     return plane_plots.draw_distances(
@@ -60,7 +58,7 @@ def distances(
 
 
 @plot("distances", "signed distances of the rows, with the margin")
-def margin_distances(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def margin_distances(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the signed distances of the rows, with the margin.
 
     Parameters
@@ -86,7 +84,7 @@ def margin_distances(results: Any, fit: FittedModel[Any], options: PictureOption
     takes=("columns", "at"),
     default_if=reads_two_columns,
 )
-def margin(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def margin(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the separating line, its margin and the support points in the plane of two columns.
 
     Parameters
@@ -103,16 +101,16 @@ def margin(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes
     Axes
         The axes with the plot.
     """
-    ground = ground_of(fit, options)
+    ground = read_section(fit, options)
     if len(ground.columns) != 2:
         return regions(results, fit, options)
     names = ground.columns
-    caption = told_held(ground, names)
+    caption = describe_fixed_columns(ground, names)
     title = "The optimal plane, its margin (dashed) and support points (ringed)"
     if caption:
         title = "The optimal plane and its margin (dashed)"
-    axes = draw_ground(ground, options, title)
-    values = ground.values(names, lambda table: fit.decision_values(fit.new_rows(table)).to_numpy())
+    axes = draw_section(ground, options, title)
+    values = ground.evaluate(names, lambda table: fit.decision_values(fit.new_rows(table)).to_numpy())
     of_fit = options.data is None and fit.has_rows and not caption
     points = ground.points(names)[0][results._support_positions()] if of_fit else None
     plane_plots.draw_margin(axes, values, points)
@@ -120,7 +118,7 @@ def margin(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes
 
 
 @plot("history", "errors of the perceptron after each pass", data=False)
-def history(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def history(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the errors of a perceptron after each pass.
 
     Parameters
@@ -141,11 +139,11 @@ def history(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axe
     errors = results.history["errors"].unstack("plane").reindex(columns=results.planes.index)
     fewest = results.planes["errors"].tolist()
     classes = list(results.classes)
-    recorded_steps = list(fit.estimates.kept) or [None] * len(fewest)
+    recorded_steps = list(fit.estimates.best_passes) or [None] * len(fewest)
     first = classes.index(errors.columns[0])
     signs = options.signs(classes)
-    return plane_plots.passes(
-        errors, list(zip(recorded_steps, fewest, strict=True)), ax=options.ax, signs=signs, first=first
+    return plane_plots.draw_passes(
+        errors, list(zip(recorded_steps, fewest, strict=True)), ax=options.ax, signs=signs, first_class=first
     )
 
 
@@ -154,7 +152,7 @@ def history(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axe
     "the first lines of the perceptron, each with the row that moves it, and the line kept",
     data=False,
 )
-def updates(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def updates(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the first lines of a perceptron of two classes and two columns, and the line that is kept.
 
     Parameters
@@ -177,11 +175,16 @@ def updates(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axe
             f"{len(fit.classes)} classes and {len(fit.terms)} columns.",
             hint="Use kind='history'.",
         )
-    rows = gathered_rows(fit.drawn_rows())
+    rows = gather_used_rows(fit.require_rows_in_memory())
     estimates = fit.estimates
     begin = None if estimates.start is None else estimates.start[:, 0]
-    first_update, after = first_moves(
-        rows.x, rows.codes == 1, step=estimates.step, seed=estimates.seed, most=MAX_DRAWN_UPDATES, start=begin
+    first_update, after = first_updates(
+        rows.x,
+        rows.codes == 1,
+        step=estimates.step,
+        seed=estimates.seed,
+        max_updates=MAX_DRAWN_UPDATES,
+        start=begin,
     )
     points = pd.DataFrame(rows.x, columns=fit.terms)
     ends = (estimates.coef[:, 0], results.updates)
@@ -198,7 +201,14 @@ PERCEPTRON_PLOTS = (
     planes.partition,
     spaces.pairs,
     distances,
-    judged.confusion,
-    judged.roc,
+    evaluation.confusion,
+    evaluation.roc,
 )
-HYPERPLANE_PLOTS = (margin, margin_distances, planes.partition, spaces.pairs, judged.confusion, judged.roc)
+HYPERPLANE_PLOTS = (
+    margin,
+    margin_distances,
+    planes.partition,
+    spaces.pairs,
+    evaluation.confusion,
+    evaluation.roc,
+)

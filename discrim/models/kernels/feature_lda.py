@@ -12,34 +12,40 @@ import numpy as np
 
 from discrim.core.covariance.covariance import constant_columns, total_squares
 from discrim.core.kernels.feature_lda import (
+    CoordinateMap,
     FeatureIndicators,
     FeatureLDAFit,
     FeatureSums,
-    Located,
-    RidgeTried,
+    RidgeCandidate,
     choose_feature_ridge,
-    feature_lda,
+    direction_distribution,
+    fit_feature_lda,
     fit_feature_ridge,
-    law_of,
-    left_out_parts,
     refuse_many_features,
+    residuals_and_leverages,
 )
 from discrim.core.kernels.features import (
     FeatureMap,
     FeatureRows,
-    drawn_landmarks,
-    landmarks,
+    draw_landmarks,
+    make_landmarks,
     random_features,
 )
-from discrim.core.kernels.kernel_ridge import Chosen, KernelRows, Search, choose, kernel_candidates
-from discrim.core.kernels.kernels import Kernel, Standard, fit_coordinates
-from discrim.core.kernels.row_sample import RowSample, sampled_rows
+from discrim.core.kernels.kernel_ridge import (
+    ChosenKernel,
+    KernelRows,
+    SearchSpace,
+    choose_kernel,
+    kernel_candidates,
+)
+from discrim.core.kernels.kernels import Kernel, Standardization, fit_coordinates
+from discrim.core.kernels.row_sample import RowSample, sample_rows
 from discrim.core.moments.moments import ClassMoments, gather
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules.calibration import fit_calibrator
-from discrim.core.rules.rules import PartRule, Rule
-from discrim.design.blocks import Blocks
+from discrim.core.rules.rules import ColumnSubsetRule, Rule
+from discrim.design.design_rows import DesignRows
 from discrim.errors import DataError, warn_user
 from discrim.models.base import reading
 from discrim.models.base.fit import FittedModel
@@ -69,7 +75,7 @@ class FeaturePlan:
     """
 
     features: KernelFeatures
-    search: Search
+    search: SearchSpace
     calibrate: bool
     ncomp: int | None
 
@@ -88,11 +94,11 @@ class FittedByFeatures(NamedTuple):
     """
 
     estimates: FeatureLDAFit
-    chosen: Chosen | None
-    ridges: list[RidgeTried]
+    chosen: ChosenKernel | None
+    ridges: list[RidgeCandidate]
 
 
-def factor_columns(blocks: Blocks) -> list[list[int]]:
+def factor_columns(blocks: DesignRows) -> list[list[int]]:
     """Return the positions of the columns of each factor that is a main effect of the design."""
     spec = blocks.design.spec
     if spec is None:
@@ -102,17 +108,17 @@ def factor_columns(blocks: Blocks) -> list[list[int]]:
     }
     groups = [
         [index_of_column[j] for j in range(columns.start, columns.stop) if j in index_of_column]
-        for columns, product in spec.placed()
+        for columns, product in spec.products_with_columns()
         if len(product) == 1 and product[0][1] >= 0
     ]
     return [group for group in groups if group]
 
 
-def check_features(features: KernelFeatures, search: Search) -> None:
+def check_features(features: KernelFeatures, search: SearchSpace) -> None:
     """Raise an error if the kernel does not support the features, or if they need too much memory."""
     if isinstance(features, RandomFeatures):
         if search.kernels[0] != "auto":
-            law_of(search.kernels[0])
+            direction_distribution(search.kernels[0])
         if features.n % 2 and search.kernels[0] != "arccos":
             raise DataError(
                 f"components={features!r} has an odd number of random features. Kernels of distances use a "
@@ -123,7 +129,12 @@ def check_features(features: KernelFeatures, search: Search) -> None:
 
 
 def fit_by_features(
-    blocks: Blocks, moments: ClassMoments, prior: Floats, plan: FeaturePlan, *, estimated_prior: bool = True
+    blocks: DesignRows,
+    moments: ClassMoments,
+    prior: Floats,
+    plan: FeaturePlan,
+    *,
+    estimated_prior: bool = True,
 ) -> FittedByFeatures:
     """Fit in two passes over the rows: one for a sample, one for the moments of the features.
 
@@ -146,20 +157,20 @@ def fit_by_features(
     """
     sample_size = max(MIN_SAMPLE_SIZE, 2 * plan.features.n if isinstance(plan.features, Landmarks) else 0)
     with Progress(0, "sample of the rows"):
-        rows = sampled_rows(blocks, sample_size, len(blocks.terms))
+        rows = sample_rows(blocks, sample_size, len(blocks.terms))
     # Divide a constant column by infinity: its coordinate is zero.
     sd = np.sqrt(total_squares(moments) / moments.total) / moments.scale
     sd[constant_columns(moments)] = np.inf
     common_mean = moments.counts @ moments.means / moments.total
-    standard = Standard(moments.origin + common_mean / moments.scale, 1 / np.where(sd > 0, sd, np.inf))
+    standard = Standardization(moments.origin + common_mean / moments.scale, 1 / np.where(sd > 0, sd, np.inf))
     factors = factor_columns(blocks)
     sample = _as_sample(rows, standard, moments.n_classes, factors)
-    search_sample = _as_sample(rows.first(N_SEARCH_ROWS), standard, moments.n_classes, factors)
+    search_sample = _as_sample(rows.truncate(N_SEARCH_ROWS), standard, moments.n_classes, factors)
     kernel, scale, chosen = _kernel(search_sample, plan.search)
     coordinates = fit_coordinates(sample.u, sample.weights, scale, factors, standard.unit)
-    features = _features(plan, kernel, Located(standard, coordinates, kernel.name), rows)
+    features = _features(plan, kernel, CoordinateMap(standard, coordinates, kernel.name), rows)
     sums = _sums(blocks, features, moments.n_classes)
-    ridges: list[RidgeTried] = []
+    ridges: list[RidgeCandidate] = []
     if plan.search.ridge is None:
         with Progress(0, "choice of the ridge") as progress:
             regression, ridges = choose_feature_ridge(sums, progress)
@@ -168,19 +179,23 @@ def fit_by_features(
     indicators = FeatureIndicators(kernel, features, regression)
     calibrator = None
     if plan.calibrate:
-        y, residuals, residual_weights = left_out_parts(indicators, rows.x, rows.codes, sample.weights)
+        y, residuals, residual_weights = residuals_and_leverages(
+            indicators, rows.x, rows.codes, sample.weights
+        )
         has_residual = ~np.isnan(residual_weights)
         weights = None if sample.weights is None else sample.weights[has_residual]
         fitted = y[has_residual] - residuals[has_residual] / residual_weights[has_residual, None]
         calibrator = fit_calibrator(fitted, rows.codes[has_residual], weights, "vector")
-    estimates = feature_lda(
-        indicators, sums, moments, prior, kind=plan.features.word, scale=scale, sample=sample,
+    estimates = fit_feature_lda(
+        indicators, sums, moments, prior, feature_type=plan.features.word, scale=scale, sample=sample,
         ncomp=plan.ncomp, calibrator=calibrator, estimated_prior=estimated_prior,
     )  # fmt: skip
     return FittedByFeatures(estimates, chosen, ridges)
 
 
-def _as_sample(rows: RowSample, standard: Standard, n_classes: int, factors: list[list[int]]) -> KernelRows:
+def _as_sample(
+    rows: RowSample, standard: Standardization, n_classes: int, factors: list[list[int]]
+) -> KernelRows:
     """Return the sample in standard units, with weights only if they are not all one.
 
     Parameters
@@ -198,14 +213,14 @@ def _as_sample(rows: RowSample, standard: Standard, n_classes: int, factors: lis
     -------
     KernelRows
     """
-    weights = rows.weights if rows.weighted or (rows.weights != 1).any() else None
+    weights = rows.weights if rows.has_weights or (rows.weights != 1).any() else None
     groups = tuple(map(tuple, factors))
     return KernelRows(
-        standard, standard.of(rows.x), rows.codes, weights, np.eye(n_classes)[rows.codes], groups
+        standard, standard.standardize(rows.x), rows.codes, weights, np.eye(n_classes)[rows.codes], groups
     )
 
 
-def _kernel(sample: KernelRows, search: Search) -> tuple[Kernel, str, Chosen | None]:
+def _kernel(sample: KernelRows, search: SearchSpace) -> tuple[Kernel, str, ChosenKernel | None]:
     """Return kernel and scale: the options, or the choice by leave-one-out of a sample.
 
     Parameters
@@ -228,11 +243,11 @@ def _kernel(sample: KernelRows, search: Search) -> tuple[Kernel, str, Chosen | N
     if len(kernels) * len(scales) == 1 and (search.width is not None or not search.has_width(kernels[0])):
         return search.kernel(kernels[0], search.width), scales[0], None
     with Progress(0, "choice of the kernel") as progress:
-        chosen = choose(sample, candidates, progress)
+        chosen = choose_kernel(sample, candidates, progress)
     return chosen.kernel, chosen.scale, chosen
 
 
-def _features(plan: FeaturePlan, kernel: Kernel, located: Located, rows: RowSample) -> FeatureMap:
+def _features(plan: FeaturePlan, kernel: Kernel, located: CoordinateMap, rows: RowSample) -> FeatureMap:
     """Return the random features or the landmarks of a kernel.
 
     Parameters
@@ -252,21 +267,23 @@ def _features(plan: FeaturePlan, kernel: Kernel, located: Located, rows: RowSamp
     """
     if isinstance(plan.features, RandomFeatures):
         columns = located(rows.x[:1]).shape[1]
-        directions = random_features(law_of(kernel.name), kernel.width, columns, plan.features.n)
+        directions = random_features(
+            direction_distribution(kernel.name), kernel.width, columns, plan.features.n
+        )
         return FeatureMap(located, directions)
-    pool = located(rows.first(max(2 * plan.features.n, N_SEARCH_ROWS)).x)
+    pool = located(rows.truncate(max(2 * plan.features.n, N_SEARCH_ROWS)).x)
     with Progress(0, "choice of landmarks"):
-        landmark_index = drawn_landmarks(kernel.matrix, pool, plan.features.n)
-        return FeatureMap(located, landmarks(kernel.matrix, pool[landmark_index]))
+        landmark_index = draw_landmarks(kernel.matrix, pool, plan.features.n)
+        return FeatureMap(located, make_landmarks(kernel.matrix, pool[landmark_index]))
 
 
-def _sums(blocks: Blocks, features: FeatureMap, n_classes: int) -> FeatureSums:
+def _sums(blocks: DesignRows, features: FeatureMap, n_classes: int) -> FeatureSums:
     """Return the moments of the features over all rows."""
     with Progress(0, "moments of the features"):
         moments = gather(
             FeatureRows(blocks, features), n_classes=n_classes, n_columns=features.width, rooted=False
         )
-    return FeatureSums.of(moments)
+    return FeatureSums.from_moments(moments)
 
 
 def warn_of_fewer_landmarks(fit: FeatureLDAFit, requested: int) -> None:
@@ -278,7 +295,9 @@ def warn_of_fewer_landmarks(fit: FeatureLDAFit, requested: int) -> None:
         )
 
 
-def refit_by_plan(plan: FeaturePlan | None, fit: FittedModel[FeatureLDAFit], blocks: Blocks) -> Rule | None:
+def refit_by_plan(
+    plan: FeaturePlan | None, fit: FittedModel[FeatureLDAFit], blocks: DesignRows
+) -> Rule | None:
     """Refit to other rows with features, kernel and ridge chosen again, from the columns that vary.
 
     Parameters
@@ -303,17 +322,17 @@ def refit_by_plan(plan: FeaturePlan | None, fit: FittedModel[FeatureLDAFit], blo
         return None
     has_all_columns = len(keep) == moments.n_columns
     if not has_all_columns:
-        blocks = blocks.columns(keep.tolist())
+        blocks = blocks.select_columns(keep.tolist())
         moments = moments.columns(keep)
     try:
         refit = fit_by_features(blocks, moments, fit.estimates.prior, plan)
     except DataError:
         return None
     rule = refit.estimates.rule(fit.log_prior())
-    return rule if has_all_columns else PartRule(rule, keep)
+    return rule if has_all_columns else ColumnSubsetRule(rule, keep)
 
 
-def refit_with_features(fit: FittedModel[FeatureLDAFit], blocks: Blocks) -> Rule | None:
+def refit_with_features(fit: FittedModel[FeatureLDAFit], blocks: DesignRows) -> Rule | None:
     """Refit to other rows with the features, the ridge and the calibration map of the fit.
 
     Parameters
@@ -339,14 +358,15 @@ def refit_with_features(fit: FittedModel[FeatureLDAFit], blocks: Blocks) -> Rule
     except DataError:
         return None
     indicators = FeatureIndicators(estimates.kernel, features, regression)
-    refit = feature_lda(
-        indicators, sums, moments, estimates.prior, kind=estimates.kind, scale=estimates.scale,
-        sample=estimates.sample, ncomp=estimates.ncomp, calibrator=estimates.calibrator,
+    refit = fit_feature_lda(
+        indicators, sums, moments, estimates.prior, feature_type=estimates.feature_type,
+        scale=estimates.scale, sample=estimates.sample, ncomp=estimates.ncomp,
+        calibrator=estimates.calibrator,
     )  # fmt: skip
     return refit.rule(fit.log_prior())
 
 
-def _moments_if_sufficient(blocks: Blocks) -> ClassMoments | None:
+def _moments_if_sufficient(blocks: DesignRows) -> ClassMoments | None:
     """Return the class moments of rows; None if a class is empty or there are no more rows than classes."""
     moments = reading.class_moments(blocks, "diagonal")
     is_sufficient = (moments.counts > 0).all() and moments.total > moments.n_classes

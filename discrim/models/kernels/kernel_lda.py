@@ -14,32 +14,32 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from discrim.core.kernels.feature_lda import FeatureLDAFit, kernel_lda_of_state
-from discrim.core.kernels.kernel_lda import MOST_DEGREE, KernelLDAFit, fit_kernel_lda
+from discrim.core.kernels.feature_lda import FeatureLDAFit, restore_kernel_lda
+from discrim.core.kernels.kernel_lda import MAX_DEGREE, KernelLDAFit, fit_kernel_lda
 from discrim.core.kernels.kernel_ridge import (
-    Chosen,
+    ChosenKernel,
+    KernelCandidate,
     KernelRows,
-    Search,
+    SearchSpace,
     Select,
-    TriedKernel,
-    choose,
+    choose_kernel,
     kernel_candidates,
 )
 from discrim.core.kernels.kernels import KernelName, ScaleName
-from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
+from discrim.core.numerics.arrays import Codes, Floats, check_memory
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import Rule, best_class, log_posteriors
-from discrim.design.blocks import Blocks
-from discrim.design.rows import read_rows, weighted_rows
+from discrim.design.design_rows import DesignRows
+from discrim.design.rows import gather_weighted_rows, read_rows
 from discrim.errors import DataError, NotSupportedError
-from discrim.inference.resampling import generator
+from discrim.inference.resampling import random_generator
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
-from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import FittedModel, Gaps, ModelSpec
-from discrim.models.base.reading import Data, NaAction, Prior, text_of, verb_options, warn_of_tied_axes
-from discrim.models.base.refits import held_path
-from discrim.models.evaluation.assessment import labelled_rows, refuse_none
+from discrim.models.base.display import with_display_formats
+from discrim.models.base.fit import FittedModel, MissingPolicy, ModelSpec
+from discrim.models.base.reading import Data, NaAction, Prior, one_line_repr, verb_options, warn_of_tied_axes
+from discrim.models.base.refits import stored_path
+from discrim.models.evaluation.assessment import read_labelled_rows, refuse_no_evaluated_rows
 from discrim.models.kernels import feature_lda
 from discrim.models.kernels.feature_lda import (
     FeaturePlan,
@@ -51,7 +51,7 @@ from discrim.models.kernels.feature_lda import (
 )
 from discrim.models.regression.fda import VariateResults, variate_axes, variate_centroids, variate_classes
 from discrim.models.results import headers
-from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
+from discrim.report.grid import SHARED_HEADINGS, HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 from discrim.subspace import KernelFeatures, read_features
 
@@ -62,7 +62,7 @@ MAX_ROWS = 6_000
 """Largest number of rows of a fit without `components`; the time grows with its cube."""
 
 
-@reading.with_keyword_hints
+@reading.with_public_errors
 def kernel_lda(
     formula: str,
     data: Data,
@@ -222,10 +222,10 @@ def kernel_lda(
     if features is None:
         _refuse_many(blocks)
     blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
-    reading.refuse_no_spread(moments)
+    reading.refuse_no_within_variance(moments)
     max_ncomp = moments.n_classes - 1
     if ncomp is not None:
-        reading.check_whole(
+        reading.check_integer(
             "ncomp", ncomp, 1, max_ncomp, also=f", the axes of {max_ncomp + 1} classes, or None"
         )
     priors, estimated = reading.read_prior(prior, blocks.design.levels, moments.counts)
@@ -243,12 +243,12 @@ def kernel_lda(
         ncomp=ncomp, calibrate=bool(calibrate), estimated_prior=estimated,
     )  # fmt: skip
     warn_of_tied_axes("ncomp", len(estimates.flexible.values), estimates.flexible.tied_axes())
-    path = _path(chosen) if chosen.tried else None
+    path = _path(chosen) if chosen.candidates else None
     spec = KernelLDASpec(None if path is None else search)
     return KernelLDAResults(spec.fit(estimates, blocks, options, path=path))
 
 
-def _read_search(kernel: Any, width: Any, ridge: Any, scale: Any, degree: Any, select: Any) -> Search:
+def _read_search(kernel: Any, width: Any, ridge: Any, scale: Any, degree: Any, select: Any) -> SearchSpace:
     """Validate the options of the verb on the kernel; return the search that they define.
 
     Parameters
@@ -274,7 +274,7 @@ def _read_search(kernel: Any, width: Any, ridge: Any, scale: Any, degree: Any, s
         reading.check_word("kernel", kernel, (*_literal_values(KernelName), "auto"))
     reading.check_word("scale", scale, (*_literal_values(ScaleName), "auto"))
     reading.check_word("select", select, Select)
-    reading.check_whole("degree", degree, 1, MOST_DEGREE)
+    reading.check_integer("degree", degree, 1, MAX_DEGREE)
     alternative = ", or None to have it chosen"
     if width is not None:
         if function is not None or kernel == "linear":
@@ -286,7 +286,7 @@ def _read_search(kernel: Any, width: Any, ridge: Any, scale: Any, degree: Any, s
         width = reading.check_number("width", width, 0, ends="()", also=alternative)
     if ridge is not None:
         ridge = reading.check_number("ridge", ridge, 0, ends="()", also=alternative)
-    return Search(
+    return SearchSpace(
         ("callable" if function is not None else kernel,),
         (scale,),
         width,
@@ -302,7 +302,7 @@ def _literal_values(literal: Any) -> tuple[str, ...]:
     return tuple(literal.__args__)
 
 
-def _refuse_many(blocks: Blocks) -> None:
+def _refuse_many(blocks: DesignRows) -> None:
     """Raise NotSupportedError if there are too many rows to compare each with every other."""
     n = blocks.table.nrows
     hint = "Pass components=1000, or take a sample of the rows, as in data.sample(5000, random_state=0)."
@@ -312,45 +312,45 @@ def _refuse_many(blocks: Blocks) -> None:
             f"{MAX_ROWS:,} rows; the table has {n:,}.",
             hint=hint,
         )
-    refuse_beyond_memory(3.0 * n**2, f"The kernels of {n:,} rows with each other", hint)
+    check_memory(3.0 * n**2, f"The kernels of {n:,} rows with each other", hint)
 
 
-def _sample(blocks: Blocks, n_classes: int) -> KernelRows:
+def _sample(blocks: DesignRows, n_classes: int) -> KernelRows:
     """Return the rows in coordinates, with classes and weights, for a fit to `n_classes` classes."""
-    x, codes, weights = weighted_rows(blocks)
-    return KernelRows.of(np.ascontiguousarray(x), codes, weights, n_classes, factor_columns(blocks))
+    x, codes, weights = gather_weighted_rows(blocks)
+    return KernelRows.from_rows(np.ascontiguousarray(x), codes, weights, n_classes, factor_columns(blocks))
 
 
-def _choose_kernel(sample: KernelRows, search: Search) -> Chosen:
+def _choose_kernel(sample: KernelRows, search: SearchSpace) -> ChosenKernel:
     """Choose kernel, scale, width and ridge for the rows among the candidates of a search."""
     kernels, scales = kernel_candidates(search.kernels[0], search.scales[0], sample.u, sample.factors)
     with Progress(0, "choice of the kernel") as progress:
-        return choose(sample, replace(search, kernels=kernels, scales=scales), progress)
+        return choose_kernel(sample, replace(search, kernels=kernels, scales=scales), progress)
 
 
-def _path(chosen: Chosen) -> pd.DataFrame:
+def _path(chosen: ChosenKernel) -> pd.DataFrame:
     """Return the table of the candidates with the losses of left-out rows; `chosen` marks the chosen one."""
-    return pd.DataFrame([_candidate_row(candidate, chosen) for candidate in chosen.tried])
+    return pd.DataFrame([_candidate_row(candidate, chosen) for candidate in chosen.candidates])
 
 
-def _candidate_row(candidate: TriedKernel, chosen: Chosen) -> dict[str, Any]:
+def _candidate_row(candidate: KernelCandidate, chosen: ChosenKernel) -> dict[str, Any]:
     """Return one row of the table of candidates."""
     kernel = candidate.kernel
     is_chosen = (kernel, candidate.scale, candidate.ridge) == (chosen.kernel, chosen.scale, chosen.ridge)
     return {
         "kernel": kernel.name,
         "scale": candidate.scale,
-        "width": kernel.width if Search.has_width(kernel.name) else np.nan,
+        "width": kernel.width if SearchSpace.has_width(kernel.name) else np.nan,
         "ridge": candidate.ridge,
         "loss": candidate.loss,
         "se": candidate.se,
-        "by": "all rows" if candidate.exact else "landmarks",
-        "chosen": is_chosen and candidate.exact,
+        "by": "all rows" if candidate.is_exact else "landmarks",
+        "chosen": is_chosen and candidate.is_exact,
     }
 
 
 def _feature_fit(
-    feature_fit: FittedByFeatures, blocks: Blocks, options: Mapping[str, Any], plan: FeaturePlan
+    feature_fit: FittedByFeatures, blocks: DesignRows, options: Mapping[str, Any], plan: FeaturePlan
 ) -> FittedModel[FeatureLDAFit]:
     """Return the fitted model of a fit by features, with the table of its candidates.
 
@@ -376,7 +376,7 @@ def _feature_fit(
     lines = (
         []
         if chosen is None
-        else [_candidate_row(candidate, chosen) | {"chosen": False} for candidate in chosen.tried]
+        else [_candidate_row(candidate, chosen) | {"chosen": False} for candidate in chosen.candidates]
     )
     for line in lines:
         line["by"] = "sample" if line["by"] == "all rows" else line["by"]
@@ -384,7 +384,7 @@ def _feature_fit(
         {
             "kernel": kernel.name,
             "scale": estimates.scale,
-            "width": kernel.width if Search.has_width(kernel.name) else np.nan,
+            "width": kernel.width if SearchSpace.has_width(kernel.name) else np.nan,
             "ridge": candidate.ridge,
             "loss": candidate.loss,
             "se": np.nan,
@@ -404,7 +404,9 @@ def _choice(options: Mapping[str, Any]) -> str:
     return " and ".join(f"the {name}" for name in names) if len(names) < 3 else "the kernel with its options"
 
 
-def _refitted_rule(search: Search | None, fit: FittedModel[KernelLDAFit], blocks: Blocks) -> Rule | None:
+def _refitted_rule(
+    search: SearchSpace | None, fit: FittedModel[KernelLDAFit], blocks: DesignRows
+) -> Rule | None:
     """Refit to other rows and return the classification rule.
 
     Parameters
@@ -427,7 +429,7 @@ def _refitted_rule(search: Search | None, fit: FittedModel[KernelLDAFit], blocks
         return None
     sample = _sample(blocks, moments.n_classes)
     kernel = estimates.indicators.kernel
-    fixed_search = Search(
+    fixed_search = SearchSpace(
         (kernel.name,), (estimates.scale,), kernel.width, estimates.ridge,
         degree=kernel.degree, function=kernel.function,
     )  # fmt: skip
@@ -481,13 +483,13 @@ def _importance(
     return table.sort_values("log_loss", ascending=False, kind="stable")
 
 
-def _terms(blocks: Blocks) -> dict[str, list[int]]:
+def _terms(blocks: DesignRows) -> dict[str, list[int]]:
     """Return the positions of the columns of each term of the formula that has columns in the fit."""
     column_positions = range(len(blocks.design.terms)) if blocks.keep is None else blocks.keep
     index_of_column = {j: i for i, j in enumerate(column_positions)}
     terms = {
         term.label: [index_of_column[j] for j in term.columns if j in index_of_column]
-        for term in blocks.design.parts()
+        for term in blocks.design.design_terms()
     }
     return {label: columns for label, columns in terms.items() if columns}
 
@@ -550,24 +552,24 @@ def _rows_to_permute(fit: FittedModel[Any], data: Data | None) -> _TestRows:
     estimates = fit.estimates
     log_prior = fit.log_prior()
     if data is None:
-        fit.rows("importance()", "pass data=")
-        if estimates.kind:
+        fit.require_rows("importance()", "pass data=")
+        if estimates.feature_type:
             raise NotSupportedError(
                 "importance() of a fit with components= requires new rows.",
                 hint="Pass data=.",
             )
         sample = estimates.rows
-        return _TestRows(sample.u, sample.codes, sample.weights, estimates.left_out_elsewhere(log_prior))
-    rows = labelled_rows(fit, data, Gaps(), None, _columns_of)
-    is_tested = (rows.actual >= 0) & ~np.isnan(rows.answer).any(axis=1)
-    refuse_none(is_tested)
-    return _TestRows(rows.answer[is_tested], rows.actual[is_tested], None, fit.rule().scores)
+        return _TestRows(sample.u, sample.codes, sample.weights, estimates.left_out_modified(log_prior))
+    rows = read_labelled_rows(fit, data, MissingPolicy(), None, _columns_of)
+    is_tested = (rows.actual >= 0) & ~np.isnan(rows.predictions).any(axis=1)
+    refuse_no_evaluated_rows(is_tested)
+    return _TestRows(rows.predictions[is_tested], rows.actual[is_tested], None, fit.rule().scores)
 
 
-def _columns_of(blocks: Blocks) -> Floats:
+def _columns_of(blocks: DesignRows) -> Floats:
     """Return the columns (m, p) of all rows, with NaN in all columns of a row with a missing value."""
     columns = np.full((blocks.table.nrows, len(blocks.terms)), np.nan)
-    for row_slice, x, missing in blocks.every_row():
+    for row_slice, x, missing in blocks.iter_all_rows():
         columns[row_slice] = x if missing is None else np.where(missing[:, None], np.nan, x)
     return columns
 
@@ -608,7 +610,7 @@ class KernelLDAResults(VariateResults):
         return (
             self._fit.estimates.kernel_name
             if function is None
-            else getattr(function, "__name__", text_of(function))
+            else getattr(function, "__name__", one_line_repr(function))
         )
 
     @property
@@ -620,7 +622,7 @@ class KernelLDAResults(VariateResults):
     def width(self) -> float:
         """Width of the kernel, in coordinates; missing if the kernel has no width."""
         estimates = self._fit.estimates
-        return estimates.width if Search.has_width(estimates.kernel_name) else np.nan
+        return estimates.width if SearchSpace.has_width(estimates.kernel_name) else np.nan
 
     @property
     def ridge(self) -> float:
@@ -629,7 +631,7 @@ class KernelLDAResults(VariateResults):
 
     @property
     @available_if()
-    @displayed(loss="general", se="general", ridge="general", width="general")
+    @with_display_formats(loss="general", se="general", ridge="general", width="general")
     def path(self) -> pd.DataFrame:
         """Kernels that were tried, each with its best ridge, and the losses of left-out rows.
 
@@ -641,9 +643,9 @@ class KernelLDAResults(VariateResults):
             All parameters were options, or the fit was loaded.
         """
         reason = "because kernel, scale, width and ridge were set, or the fit was loaded"
-        return held_path(self._fit, reason, "fit without ridge= to have it chosen")
+        return stored_path(self._fit, reason, "fit without ridge= to have it chosen")
 
-    @displayed(log_loss="general", log_loss_se="general", error="share", error_se="share")
+    @with_display_formats(log_loss="general", log_loss_se="general", error="share", error_se="share")
     def importance(self, data: Data | None = None, *, repeats: int = 5, seed: int | None = 0) -> pd.DataFrame:
         """Increase of the losses when the values of a term are permuted among the rows.
 
@@ -685,10 +687,10 @@ class KernelLDAResults(VariateResults):
         >>> fit.importance(seed=1).index[:2].tolist()
         ['petal_length', 'petal_width']
         """
-        repeats = reading.check_whole("repeats", repeats, 1)
-        return _importance(self._fit, data, repeats, generator(seed))
+        repeats = reading.check_integer("repeats", repeats, 1)
+        return _importance(self._fit, data, repeats, random_generator(seed))
 
-    @displayed()
+    @with_display_formats()
     def glance(self) -> pd.DataFrame:
         """One-row table of the fit: sizes, axes, kernel, scale, width, components, ridge, calibrated."""
         row = {"axes": len(self._names), "kernel": self.kernel, "scale": self.scale, "width": self.width}
@@ -710,12 +712,12 @@ class KernelLDASpec(ModelSpec[Any]):
     name = "kernel_lda"
     title = "Kernel discriminant analysis"
     results_class = KernelLDAResults
-    why_no_refit = ("a class has no row, or the ridge is too small", "a larger ridge")
+    refit_failure = ("a class has no row, or the ridge is too small", "a larger ridge")
     chosen_options = MappingProxyType(
         {"kernel": "kernel_name", "scale": "scale", "width": "width", "ridge": "ridge"}
     )
     search_options = ("select",)
-    constructor = staticmethod(kernel_lda_of_state)
+    constructor = staticmethod(restore_kernel_lda)
     file_moments = "diagonal"
     allows_constant = True
     # Distances are to the rows of the fit, which may be far from the class means.
@@ -732,7 +734,7 @@ class KernelLDASpec(ModelSpec[Any]):
         return KERNEL_LDA_PLOTS
 
     def fit(
-        self, estimates: KernelLDAFit | FeatureLDAFit, rows: Blocks, arguments: Mapping[str, Any],
+        self, estimates: KernelLDAFit | FeatureLDAFit, rows: DesignRows, arguments: Mapping[str, Any],
         **options: Any,
     ) -> FittedModel[Any]:  # fmt: skip
         """Return a fitted model, by features if the estimates are; see `ModelSpec.fit`."""
@@ -751,15 +753,15 @@ class KernelLDASpec(ModelSpec[Any]):
         """Describe the parameters that were chosen from the rows; empty if none was."""
         return "" if self.search is None else _choice(fit.options)
 
-    def refit_to_rows(self, fit: FittedModel[Any], rows: Blocks) -> Rule | None:
+    def refit_to_rows(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows; parameters that were chosen are chosen again."""
         return _refitted_rule(self.search, fit, rows)
 
-    def refit_with_fixed(self, fit: FittedModel[Any], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows that keeps kernel, scale, width and ridge."""
         return _refitted_rule(None, fit, rows)
 
-    def informative(self, fit: FittedModel[Any]) -> Sequence[int]:
+    def informative_columns(self, fit: FittedModel[Any]) -> Sequence[int]:
         """Return all columns; a column that is constant in a fold has no coordinate but is kept."""
         return range(len(fit.design_rows.terms))
 
@@ -783,15 +785,17 @@ class FeatureLDASpec(KernelLDASpec):
         """Describe the parameters that were chosen from the rows; empty if none was."""
         return _choice(fit.options) if self.is_chosen else ""
 
-    def refit_to_rows(self, fit: FittedModel[Any], rows: Blocks) -> Rule | None:
+    def refit_to_rows(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows, with features, kernel and ridge chosen again."""
         return refit_by_plan(self.search, fit, rows)
 
-    def refit_with_fixed(self, fit: FittedModel[Any], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows that keeps features, kernel and ridge."""
         return refit_with_features(fit, rows)
 
-    def recode(self, fit: FittedModel[Any], rows: Blocks, *, fixed: bool) -> tuple[FittedModel[Any], Blocks]:
+    def recode(
+        self, fit: FittedModel[Any], rows: DesignRows, *, fixed: bool
+    ) -> tuple[FittedModel[Any], DesignRows]:
         """Adapt a fit to rows that lack levels of the fit; fixed features are functions of its columns."""
         return fit, replace(rows, design=fit.design_rows.design, keep=fit.design_rows.keep) if fixed else rows
 
@@ -835,11 +839,15 @@ def _header(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Pairs:
             options=("width", "ridge"),
         ),
         *(
-            [HeaderItem("Features", estimates.components, f"{estimates.components:,}, {estimates.kind}")]
-            if estimates.kind
+            [
+                HeaderItem(
+                    "Features", estimates.components, f"{estimates.components:,}, {estimates.feature_type}"
+                )
+            ]
+            if estimates.feature_type
             else []
         ),
-        headers.chosen_item(fit, "sample and GCV" if estimates.kind else "leave-one-out"),
+        headers.chosen_item(fit, "sample and GCV" if estimates.feature_type else "leave-one-out"),
         HeaderItem("Posteriors", posteriors),
         *headers.size_items(fit),
         headers.prior_item(fit),
@@ -856,10 +864,10 @@ def _header(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Pairs:
 
 def _axes(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Section:
     """Section on the axes, with the share of the class scores that leave-one-out fits predict."""
-    if fit.estimates.kind or fit.estimates.left is None:
+    if fit.estimates.feature_type or fit.estimates.one_minus_leverages is None:
         return variate_axes(results, fit)
     columns = {"squared correlation": results.values, "share": results.explained}
-    table = pd.DataFrame(columns).assign(predicted=fit.estimates.predicted())
+    table = pd.DataFrame(columns).assign(predicted=fit.estimates.predicted_fractions())
     note = (
         "Squared correlation: the mean product of class scores and fitted values, which the ridge lowers. "
         "Predicted: the share of the variance of the class scores that leave-one-out fits predict, with "
@@ -894,7 +902,7 @@ def _path_section(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> 
     if (listed["by"] == "GCV").any():
         note += " Generalized cross-validation (GCV) uses all rows and has no standard error."
     title = "Left-out loss, by kernel"
-    return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
+    return Section(title, table, formats, headings=SHARED_HEADINGS, note=note, source="fit.path")
 
 
 kernel_lda_brief: Sections = {"classes": variate_classes, "axes": variate_axes}

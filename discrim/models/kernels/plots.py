@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discrim.models.plots import spaces
-from discrim.models.plots.pictured import plot, was_chosen
+from discrim.models.plots.plottable import has_tuned_option, plot
 from discrim.models.plots.shared import WITH_POSTERIORS
 from discrim.report.plots.points import name_lines
-from discrim.report.plots.style import SIGNS, ink, log_axis, new_axes, numbers, set_title
+from discrim.report.plots.style import SIGNS, ink, log_axis, new_axes, set_title, to_floats
 
 if TYPE_CHECKING:
     from discrim.models.base.fit import FittedModel
-    from discrim.models.plots.pictured import PictureOptions
+    from discrim.models.plots.plottable import PlotOptions
     from discrim.report.plots.style import Axes
 
 
@@ -22,8 +22,14 @@ MAX_BARS = 30
 """Largest number of terms whose importance is drawn."""
 
 
-@plot("path", "loss of left-out rows by width of the kernel", data=False, colors=False, default_if=was_chosen)
-def kernel_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+@plot(
+    "path",
+    "loss of left-out rows by width of the kernel",
+    data=False,
+    colors=False,
+    default_if=has_tuned_option,
+)
+def kernel_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the loss of left-out rows by width of the kernel, with the best ridge of each.
 
     Parameters
@@ -66,7 +72,7 @@ def kernel_path(results: Any, fit: FittedModel[Any], options: PictureOptions) ->
 @plot(
     "importance", "increase of the log loss of left-out rows if a term is permuted", data=False, colors=False
 )
-def importance(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def importance(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the increase of the log loss by term as bars with standard errors, the largest first.
 
     Parameters
@@ -86,7 +92,7 @@ def importance(results: Any, fit: FittedModel[Any], options: PictureOptions) -> 
     table = results.importance()
     top = table.head(MAX_BARS)
     axes, _ = new_axes(options.ax, len(top))
-    increases, se = numbers(top[["log_loss", "log_loss_se"]]).T
+    increases, se = to_floats(top[["log_loss", "log_loss_se"]]).T
     lines = np.arange(len(top))
     axes.barh(lines, increases, xerr=se, height=0.7, color=SIGNS.colour(0), ecolor=ink(), capsize=2, zorder=2)
     axes.axvline(0.0, color=ink(), linewidth=0.8, zorder=3)

@@ -13,14 +13,19 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from discrim.core.moments.derived_moments import comparable, constant_within
-from discrim.core.moments.moments import LIGHT, ClassMoments, column_squares, from_class_means
+from discrim.core.moments.derived_moments import constant_within_classes, limit_scales
+from discrim.core.moments.moments import (
+    MIN_EXCESS_WEIGHT,
+    ClassMoments,
+    column_squares,
+    deviations_from_class_means,
+)
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.map_reduce import map_reduce
 from discrim.core.numerics.progress import Progress
-from discrim.data.values import shown
-from discrim.design.blocks import Blocks
-from discrim.design.rows import read_rows, weighted_rows
+from discrim.data.values import format_value
+from discrim.design.design_rows import DesignRows
+from discrim.design.rows import gather_weighted_rows, read_rows
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.inference import high_dimensional as tests
 from discrim.inference.result import TestResult
@@ -29,10 +34,10 @@ from discrim.models.base.reading import (
     NaAction,
     check_word,
     is_wide,
-    listed,
+    join_labels,
     refuse_large,
     usable_rows,
-    with_keyword_hints,
+    with_public_errors,
 )
 
 CovarianceMethod = Literal["schott", "li-chen", "cai-liu-xia"]
@@ -87,7 +92,7 @@ MIN_DF_WITHIN = 3
 """Smallest degrees of freedom within classes for which the reciprocal of a variance has a mean."""
 
 
-def covariance_test(blocks: Blocks, method: CovarianceMethod, na_action: NaAction) -> TestResult:
+def covariance_test(blocks: DesignRows, method: CovarianceMethod, na_action: NaAction) -> TestResult:
     """Test whether the classes have a common covariance matrix.
 
     Parameters
@@ -118,7 +123,7 @@ def covariance_test(blocks: Blocks, method: CovarianceMethod, na_action: NaActio
     return _largest_covariance_difference_test(blocks, moments)
 
 
-def mean_test(blocks: Blocks, method: MeanMethod, na_action: NaAction) -> pd.DataFrame:
+def mean_test(blocks: DesignRows, method: MeanMethod, na_action: NaAction) -> pd.DataFrame:
     """Test whether the classes have equal mean vectors.
 
     Parameters
@@ -140,8 +145,8 @@ def mean_test(blocks: Blocks, method: MeanMethod, na_action: NaAction) -> pd.Dat
         result = _require_positive_variance(result, method, "dempster")
     else:
         compute_test: Callable[[ClassMoments], TestResult] = {
-            "srivastava": tests.srivastava_test,
-            "cai-liu-xia": tests.largest_mean_test,
+            "srivastava": tests.srivastava_mean_test,
+            "cai-liu-xia": tests.cai_liu_xia_mean_test,
             "dempster": tests.dempster_test,
         }[method]
         result = compute_test(moments)
@@ -150,7 +155,7 @@ def mean_test(blocks: Blocks, method: MeanMethod, na_action: NaAction) -> pd.Dat
     return pd.DataFrame({**columns, "assumes": result.assumes}, index=[result.name])
 
 
-@with_keyword_hints
+@with_public_errors
 def sphericity_test(
     formula: str,
     data: Data,
@@ -221,13 +226,13 @@ def sphericity_test(
     if method == "john":
         return tests.john_test(moments)
     if method == "srivastava":
-        return tests.unbiased_sphere_test(moments)
-    return tests.any_law_sphere_test(moments, _fourth_powers(blocks, moments, method))
+        return tests.srivastava_sphere_test(moments)
+    return tests.chen_zhang_zhong_test(moments, _fourth_powers(blocks, moments, method))
 
 
 def _read_for_test(
-    blocks: Blocks, method: str, requirements: TestRequirements, na_action: NaAction
-) -> tuple[Blocks, ClassMoments]:
+    blocks: DesignRows, method: str, requirements: TestRequirements, na_action: NaAction
+) -> tuple[DesignRows, ClassMoments]:
     """Read the moments of the classes, and check that the test is applicable.
 
     Parameters
@@ -260,7 +265,7 @@ def _read_for_test(
         "class": "thin class" if wide else "class",
     }[requirements.moments]
     blocks, moments = usable_rows(blocks, required_moments, na_action)
-    if moments.total < (1 - LIGHT) * moments.rows.sum():
+    if moments.total < (1 - MIN_EXCESS_WEIGHT) * moments.rows.sum():
         raise NotSupportedError(
             f"method={method!r} requires frequency weights, but the weights of {moments.rows.sum()} rows sum "
             f"to {moments.total:g}.",
@@ -270,7 +275,8 @@ def _read_for_test(
     if len(small_classes):
         raise NotSupportedError(
             f"method={method!r} requires {requirements.min_class_rows} rows in each class, but class "
-            f"{shown(blocks.design.levels[small_classes[0]])} has {moments.counts[small_classes[0]]:g}.",
+            f"{format_value(blocks.design.levels[small_classes[0]])} has "
+            f"{moments.counts[small_classes[0]]:g}.",
             hint="Merge the class with another, or leave its rows out.",
             classes=(blocks.design.levels[small_classes[0]],),
         )
@@ -286,16 +292,16 @@ def _read_for_test(
             f"method={method!r} requires at least two columns, but the formula has one.",
             hint="Add another column to the formula.",
         )
-    is_constant = constant_within(moments)
+    is_constant = constant_within_classes(moments)
     if is_constant.all() or (requirements.divides_by_variances and is_constant.any()):
-        names = listed([blocks.terms[j] for j in np.flatnonzero(is_constant).tolist()])
+        names = join_labels([blocks.terms[j] for j in np.flatnonzero(is_constant).tolist()])
         alternative = "" if is_constant.all() else ', or pass method="chen-qin", which needs no variances'
         raise CollinearError(
             f"Constant within each class: {names}. method={method!r} requires variation within classes.",
             hint=f"Use another formula{alternative}.",
             columns=[blocks.terms[j] for j in np.flatnonzero(is_constant).tolist()],
         )
-    return blocks, comparable(moments)
+    return blocks, limit_scales(moments)
 
 
 def _require_positive_variance(result: TestResult, method: str, alternative: str) -> TestResult:
@@ -323,7 +329,7 @@ def _require_positive_variance(result: TestResult, method: str, alternative: str
     return result
 
 
-def _fourth_powers(blocks: Blocks, moments: ClassMoments, method: str) -> Floats:
+def _fourth_powers(blocks: DesignRows, moments: ClassMoments, method: str) -> Floats:
     """Sum the fourth powers of the distances of the rows from their class means, in a second pass.
 
     Parameters
@@ -350,20 +356,20 @@ def _fourth_powers(blocks: Blocks, moments: ClassMoments, method: str) -> Floats
 def _fourth_powers_of_chunk(rows: Any, moments: ClassMoments) -> Floats:
     total = np.zeros(moments.n_classes)
     for x, codes, weights in rows:
-        z = from_class_means(moments, x, codes) * moments.common_unit[:, None]
+        z = deviations_from_class_means(moments, x, codes) * moments.common_unit[:, None]
         powers = column_squares(z) ** 2
         powers = powers if weights is None else powers * weights
         total += np.bincount(codes, powers, minlength=len(total))
     return total
 
 
-def _largest_covariance_difference_test(blocks: Blocks, moments: ClassMoments) -> TestResult:
+def _largest_covariance_difference_test(blocks: DesignRows, moments: ClassMoments) -> TestResult:
     """Test two covariance matrices by their largest standardized difference; needs all rows in memory."""
     refuse_large(blocks, 'method="cai-liu-xia" computes the products of all columns, and needs the rows')
-    x, codes, weights = weighted_rows(blocks)
+    x, codes, weights = gather_weighted_rows(blocks)
     class_masks = [codes == k for k in range(2)]
-    difference = tests.largest_gap(
-        [from_class_means(moments, x[mask], k).T for k, mask in enumerate(class_masks)],
+    difference = tests.largest_covariance_difference(
+        [deviations_from_class_means(moments, x[mask], k).T for k, mask in enumerate(class_masks)],
         [None if weights is None else weights[mask] for mask in class_masks],
     )
     first, second = (blocks.terms[j] for j in difference.columns)
@@ -376,4 +382,4 @@ def _largest_covariance_difference_test(blocks: Blocks, moments: ClassMoments) -
             options={"method": "schott"},
         )
     pair_label = f"the variance of {first}" if first == second else f"{first} and {second}"
-    return tests.cai_liu_xia_test(difference.statistic, moments.n_columns, pair_label)
+    return tests.cai_liu_xia_covariance_test(difference.statistic, moments.n_columns, pair_label)

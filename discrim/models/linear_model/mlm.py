@@ -16,30 +16,36 @@ from scipy.linalg import solve_triangular
 
 from discrim.core.moments.row_sums import gather_root
 from discrim.core.numerics.special import f_sf
-from discrim.design.linear_model import dot_without, equations, model_rows, one_class, responses_right
+from discrim.design.linear_model import (
+    class_factor,
+    exclude_from_dot,
+    model_rows,
+    parse_equations,
+    responses_right,
+)
 from discrim.design.rows import read_rows
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.inference.distance_tests import Metric
-from discrim.inference.effect_sizes import shares_explained
+from discrim.inference.effect_sizes import explained_variance_columns
 from discrim.inference.manova import (
     Hypothesis,
     Statistic,
+    hypothesis_row,
     hypothesis_table,
     least_squares,
     partial_etas,
-    row_of_test,
     roy_critical,
     t_table,
 )
 from discrim.models.base import reading
-from discrim.models.base.displayed import Shown, displayed
+from discrim.models.base.display import SummarizedResults, with_display_formats
 from discrim.models.base.reading import (
     Data,
     NaAction,
     check_test_type,
     check_word,
-    listed,
-    told,
+    format_argument,
+    join_labels,
     warn_of_weights,
 )
 from discrim.models.discriminant.lda import lda
@@ -65,7 +71,7 @@ if TYPE_CHECKING:
     from discrim.report.tables import Summary
 
 
-class MLMResults(Shown):
+class MLMResults(SummarizedResults):
     """A multivariate linear model.
 
     Attributes
@@ -95,7 +101,7 @@ class MLMResults(Shown):
         self.nobs = model.total
         self.df_resid = model.estimates.df
 
-    @displayed()
+    @with_display_formats()
     def manova(self, term: str | None = None, type: int | str = 2) -> pd.DataFrame:
         """The four multivariate tests of each term.
 
@@ -124,7 +130,7 @@ class MLMResults(Shown):
         tables = {label: self._table(self._hypothesis(label, type)) for label in self.terms}
         return pd.concat(tables, names=["term", "test"])
 
-    @displayed(eta2="share")
+    @with_display_formats(eta2="share")
     def tests(self, test: Statistic = "pillai", type: int | str = 2) -> pd.DataFrame:
         """One multivariate test of each term, like R's `car::Anova`.
 
@@ -143,10 +149,10 @@ class MLMResults(Shown):
         check_word("test", test, Statistic)
         self._model.require_error_df()
         estimates = self._model.estimates
-        rows = {label: row_of_test(estimates, self._hypothesis(label, type), test) for label in self.terms}
+        rows = {label: hypothesis_row(estimates, self._hypothesis(label, type), test) for label in self.terms}
         return pd.DataFrame.from_dict(rows, orient="index")
 
-    @displayed(every="share")
+    @with_display_formats(every="share")
     def effect_sizes(self, type: int | str = 2) -> pd.DataFrame:
         """Partial eta squared of each term by each multivariate statistic, like R's heplots.
 
@@ -164,7 +170,7 @@ class MLMResults(Shown):
         rows = {label: partial_etas(estimates, self._hypothesis(label, type)) for label in self.terms}
         return pd.DataFrame.from_dict(rows, orient="index")
 
-    @displayed()
+    @with_display_formats()
     def anova(self, type: int | str = 2, level: float | None = None) -> pd.DataFrame:
         """Univariate F tests of each term for each response.
 
@@ -188,13 +194,13 @@ class MLMResults(Shown):
         tables = {}
         for label in self.terms:
             hypothesis = self._hypothesis(label, type)
-            squares = (hypothesis.part**2).sum(axis=0)
+            squares = (hypothesis.projection**2).sum(axis=0)
             df1 = float(hypothesis.df) if hypothesis.df else np.nan
             f = squares / df1 / (error / self.df_resid)
             columns = {"F": f, "df1": df1, "df2": self.df_resid, "p": f_sf(f, df1, self.df_resid)}
             columns["partial_R2"] = squares / (squares + error)
             if level is not None:
-                columns |= shares_explained(f, df1, self.df_resid, self.nobs, level)
+                columns |= explained_variance_columns(f, df1, self.df_resid, self.nobs, level)
             tables[label] = pd.DataFrame(columns, index=self.responses)
         return pd.concat(tables, names=["term", "response"])
 
@@ -336,7 +342,7 @@ class MLMResults(Shown):
         """
         return RepeatedResults(self._model, within, design)
 
-    @displayed()
+    @with_display_formats()
     def linear_hypothesis(self, hypothesis: str) -> pd.DataFrame:
         """The four multivariate tests of linear equations in the coefficients, for all responses jointly.
 
@@ -371,7 +377,7 @@ class MLMResults(Shown):
         444.58
         """
         self._require_full_rank("linear_hypothesis()")
-        combinations, right = equations(hypothesis, list(self.params.index))
+        combinations, right = parse_equations(hypothesis, list(self.params.index))
         if right.any():
             raise DataError(
                 f"The hypothesis {hypothesis[:80]!r} has a nonzero constant.",
@@ -440,7 +446,7 @@ class MLMResults(Shown):
         """
         check_word("size", size, ("evidence", "effect"))
         hypothesis = self._hypothesis(term, type)
-        scaled_root = hypothesis.part * (self._model.unit / np.sqrt(self.df_resid))
+        scaled_root = hypothesis.projection * (self._model.unit / np.sqrt(self.df_resid))
         if size == "evidence":
             p = len(self.responses)
             q = hypothesis.df
@@ -448,7 +454,7 @@ class MLMResults(Shown):
             scaled_root = scaled_root / np.sqrt(critical)
         return pd.DataFrame(scaled_root.T @ scaled_root, index=self.responses, columns=self.responses)
 
-    @displayed()
+    @with_display_formats()
     def tidy(self) -> pd.DataFrame:
         """Coefficients with t tests for each response, with the column names of R's broom."""
         params = self.params
@@ -467,7 +473,7 @@ class MLMResults(Shown):
             tables.append(table)
         return pd.concat(tables, ignore_index=True)
 
-    @displayed()
+    @with_display_formats()
     def glance(self) -> pd.DataFrame:
         """One row: observations, degrees of freedom, and log-likelihood, AIC and BIC for normal residuals."""
         n = self.nobs
@@ -551,7 +557,7 @@ class MLMResults(Shown):
             )
 
 
-@reading.with_keyword_hints
+@reading.with_public_errors
 def mlm(
     formula: str,
     data: Data,
@@ -631,11 +637,11 @@ def mlm(
         blocks.refuse_missing()
     if not root.total:
         raise DataError(
-            f"No row is complete: each has a missing value in one of {listed(blocks.design.columns)}.",
+            f"No row is complete: each has a missing value in one of {join_labels(blocks.design.columns)}.",
             hint="Fill in values, or leave columns out.",
         )
     if blocks.weighted:
-        warn_of_weights(root, whole=blocks.rows.has_whole_weights())
+        warn_of_weights(root, are_integers=blocks.rows.has_whole_weights())
     triangle, unit = scale_by_powers_of_two(root.triangle)
     rows = np.zeros((max(len(triangle), len(unit)), triangle.shape[1]))
     rows[: len(triangle)] = triangle
@@ -651,8 +657,8 @@ def mlm(
     return MLMResults(model)
 
 
-@reading.with_keyword_hints
-@displayed()
+@reading.with_public_errors
+@with_display_formats()
 def manova(
     formula: str,
     data: Data,
@@ -782,11 +788,11 @@ def manova(
     0.001
     """
     test_type = check_test_type(type)
-    formula = dot_without(formula, (within, groups))
-    single_factor = one_class(formula)
+    formula = exclude_from_dot(formula, (within, groups))
+    single_factor = class_factor(formula)
     if single_factor is None and method is not None:
         raise NotSupportedError(
-            f"method={told(method)} compares the classes of one factor.",
+            f"method={format_argument(method)} compares the classes of one factor.",
             hint="Name one on the left, or leave method= out.",
         )
     if single_factor is None and levels is not None:
@@ -801,7 +807,7 @@ def manova(
     )
     if single_factor is not None and term is not None and not names_single_factor:
         raise DataError(
-            f"term={told(term)} is not a term: the left side has only {single_factor!r}.",
+            f"term={format_argument(term)} is not a term: the left side has only {single_factor!r}.",
             hint="Leave term= out.",
         )
     _check_permutation_options(permutations, (within, groups, seed), method, distance, levels)
@@ -842,7 +848,7 @@ def _check_permutation_options(
         raise DataError("levels= has no effect on a test of distances.", hint="Leave it out.")
     if method is not None and (distance is not None or permutations is not None):
         raise DataError(
-            f"method={told(method)} cannot be combined with permutations= or distance=.",
+            f"method={format_argument(method)} cannot be combined with permutations= or distance=.",
             hint="Leave out permutations= and distance=, or method=.",
         )
     if permutations is None and distance is None and any(option is not None for option in options):
@@ -894,7 +900,7 @@ def _single_factor_tests(
                 options={"method": "srivastava"},
             ) from None
         if "collinear" in error.options:
-            hint = f"Leave {listed(error.columns)} out of the formula."
+            hint = f"Leave {join_labels(error.columns)} out of the formula."
             raise error.with_message(error.message, hint=hint, options={}) from None
         raise
     return lda_fit.manova()

@@ -15,11 +15,11 @@ from scipy import stats
 
 from discrim.errors import DataError
 from discrim.inference.manova import roy_critical
-from discrim.models.base.reading import check_test_type, listed, told
+from discrim.models.base.reading import check_test_type, format_argument, join_labels
 from discrim.models.discriminant.normal_summary import variate_correlations, variate_tests
 from discrim.report.grid import HeaderItem, Pairs, Section
 from discrim.report.plots.bars import draw_profiles
-from discrim.report.plots.spaces import axis_name, draw_he, he_terms
+from discrim.report.plots.spaces import axis_name, draw_he, draw_he_of_terms
 from discrim.report.plots.style import set_title
 from discrim.report.tables import Summary, summarize
 
@@ -241,7 +241,7 @@ def plot_term_ellipses(
     model = results._model
     centre = pd.Series(model.to_response_units(model.mean()), index=results.responses)[names].to_numpy()
     error = results.cov_resid.loc[names, names].to_numpy()
-    figure_axes = he_terms(
+    figure_axes = draw_he_of_terms(
         means, shapes, error, centre, ellipse_radius(results.df_resid), names=(names[0], names[1]), ax=ax
     )
     size_label = f"Roy, {100 * (1 - level):.3g} %" if size == "evidence" else "effect size"
@@ -291,9 +291,12 @@ def plot_canonical_ellipses(
         np.eye(2),
         np.zeros(2),
         ellipse_radius(df_resid),
-        names=(axis_name(chosen[0], results.proportion), axis_name(chosen[1], results.proportion, of="")),
+        names=(
+            axis_name(chosen[0], results.proportion),
+            axis_name(chosen[1], results.proportion, proportion_of=""),
+        ),
         arrows=results.structure()[chosen],
-        equal=True,
+        equal_units=True,
         ax=ax,
     )
     set_title(figure_axes, title if title is not None else f"Canonical variates of {results.term}")
@@ -307,7 +310,8 @@ def _two_names(requested: Sequence[str] | None, names: list[str], option: str, n
     unknown = [name for name in chosen if name not in names]
     if unknown or len(set(chosen)) != 2 or len(chosen) != 2:
         raise DataError(
-            f"{option}={told(requested)} is not valid.", hint=f"Name two of the {noun}, {listed(names, 20)}."
+            f"{option}={format_argument(requested)} is not valid.",
+            hint=f"Name two of the {noun}, {join_labels(names, 20)}.",
         )
     return chosen
 

@@ -15,22 +15,22 @@ import pandas as pd
 
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.special import f_sf, t_sf
-from discrim.design.linear_model import cells_of, dot_without
+from discrim.design.linear_model import exclude_from_dot, level_cells
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.inference import distance_tests as core
 from discrim.inference.distance_tests import Centre, Metric, RowSpace
 from discrim.inference.manova import TestType
 from discrim.models.base import reading
-from discrim.models.base.displayed import Shown, displayed
-from discrim.models.base.fit import with_rows_copied
+from discrim.models.base.display import SummarizedResults, with_display_formats
+from discrim.models.base.fit import copy_with_rows
 from discrim.models.base.reading import (
     Data,
     NaAction,
     check_flag,
     check_test_type,
     check_word,
-    listed,
-    told,
+    format_argument,
+    join_labels,
 )
 from discrim.models.linear_model.mlm_summary import ROMAN_NUMERALS, TYPE_DESCRIPTIONS
 from discrim.models.linear_model.permuted_rows import (
@@ -41,10 +41,10 @@ from discrim.models.linear_model.permuted_rows import (
 )
 from discrim.models.linear_model.term_model import term_position
 from discrim.report.grid import Format, HeaderItem, Pairs, Section
-from discrim.report.plots.judged import draw_permuted
+from discrim.report.plots.evaluation import draw_permuted
 from discrim.report.plots.points import draw_spread
 from discrim.report.plots.spaces import draw_scores
-from discrim.report.plots.style import numbers, set_title
+from discrim.report.plots.style import set_title, to_floats
 from discrim.report.tables import Summary, summarize
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class PermutationInputs:
         return PermutationInputs, (None, None, None, False)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> PermutationInputs:
-        return with_rows_copied(self, memo)
+        return copy_with_rows(self, memo)
 
     def require(self, caller: str) -> PermutationInputs:
         """Return the inputs; raise NotSupportedError if the results were unpickled without them.
@@ -101,7 +101,7 @@ class PermutationInputs:
         return self
 
 
-class PermanovaResults(Shown):
+class PermanovaResults(SummarizedResults):
     """Permutation tests of the terms of a linear model by distances between rows.
 
     Attributes
@@ -169,18 +169,20 @@ class PermanovaResults(Shown):
         self.seed = permutation_design.seed
         self.terms = pd.Index(rows.model.labels)
         self.nobs = len(rows.positions)
-        self.df_resid = directions.df
-        self.labellings = row_shuffle.labellings()
+        self.df_resid = directions.df_resid
+        self.labellings = row_shuffle.n_labellings()
         self.exact = self.labellings <= permutation_design.permutations + 1
-        permuted_cells = row_shuffle.drawn(permutation_design.permutations, permutation_design.seed)
-        self._tests = core.permuted_terms(space, directions, permuted_cells, permutation_design.permutations)
-        self._df = [len(term_directions) for term_directions in directions.terms]
+        permuted_cells = row_shuffle.iter_cells(permutation_design.permutations, permutation_design.seed)
+        self._tests = core.permutation_term_tests(
+            space, directions, permuted_cells, permutation_design.permutations
+        )
+        self._df = [len(term_directions) for term_directions in directions.term_indices]
         self._is_unchanged = rows.unchanged_terms(row_shuffle)
-        index = pd.RangeIndex(1, len(self._tests.drawn) + 1, name="permutation")
-        self.permuted = pd.DataFrame(self._tests.drawn, index=index, columns=self.terms)
+        index = pd.RangeIndex(1, len(self._tests.permuted_f) + 1, name="permutation")
+        self.permuted = pd.DataFrame(self._tests.permuted_f, index=index, columns=self.terms)
 
     @property
-    @displayed(SS="general", R2="share")
+    @with_display_formats(SS="general", R2="share")
     def table(self) -> pd.DataFrame:
         """df, SS, R2, F and p of each term, and the sums of squares of the residuals and in total.
 
@@ -190,7 +192,7 @@ class PermanovaResults(Shown):
         tests = self._tests
         not_tested = [np.nan, np.nan]
         squares = np.append(tests.squares, self._total)
-        pvalues = np.where(self._is_unchanged, np.nan, core.pvalues(tests.f, tests.drawn))
+        pvalues = np.where(self._is_unchanged, np.nan, core.permutation_pvalues(tests.f, tests.permuted_f))
         columns = {
             "df": [*self._df, self.df_resid, self.nobs - 1],
             "SS": to_squared_units(squares, self._unit),
@@ -200,13 +202,13 @@ class PermanovaResults(Shown):
         }
         return pd.DataFrame(columns, index=[*self.terms, "residual", "total"])
 
-    @displayed()
+    @with_display_formats()
     def tidy(self) -> pd.DataFrame:
         """The table with the column names of R's broom: term, df, sumsq, R2, statistic, p_value."""
         names = {"SS": "sumsq", "F": "statistic", "p": "p_value"}
         return self.table.rename(columns=names).rename_axis("term").reset_index()
 
-    @displayed()
+    @with_display_formats()
     def glance(self) -> pd.DataFrame:
         """One row: observations, residual degrees of freedom, R2 of the model, number of permutations."""
         explained = 1 - self._tests.squares[-1] / self._total
@@ -228,7 +230,7 @@ class PermanovaResults(Shown):
             The results were unpickled, and therefore have no rows.
         """
         inputs = self._inputs.require("coordinates()")
-        axes, eigenvalues = inputs.space.axes()
+        axes, eigenvalues = inputs.space.principal_coordinates()
         axes = axes[:, eigenvalues > 0] * self._unit
         names = [f"PCo{j + 1}" for j in range(axes.shape[1])]
         return pd.DataFrame(axes, index=inputs.rows.index, columns=names)
@@ -248,7 +250,8 @@ class PermanovaResults(Shown):
         unchanged = self.terms[self._is_unchanged & (np.array(self._df) > 0)]
         if len(unchanged):
             sentences.append(
-                f"No permutation changes the sum of squares of {listed(unchanged)}, which has no p-value."
+                f"No permutation changes the sum of squares of {join_labels(unchanged)}, which has no "
+                "p-value."
             )
         if self._tests.squares.min() < 0:
             sentences.append("Sums of squares can be negative, because these distances are not Euclidean.")
@@ -445,7 +448,7 @@ class PermanovaResults(Shown):
                 f"The term {model.labels[position]!r} has no factor and therefore no classes.",
                 hint="Name a term that has a factor.",
             )
-        cells = cells_of(model.design_rows.design, factors)
+        cells = level_cells(model.design_rows.design, factors)
         columns = list(cells.columns)
         coded_rows = model.estimates.x[:, [1 + column for column in columns]] * model.model_unit[columns]
         nearest_cells = np.argmin(((coded_rows[:, None, :] - cells.values) ** 2).sum(axis=2), axis=1)
@@ -457,7 +460,7 @@ class PermanovaResults(Shown):
         return codes.reshape(-1), class_names, model.labels[position]
 
 
-class Dispersion(Shown):
+class Dispersion(SummarizedResults):
     """Tests that the classes of a term have equal dispersion.
 
     Attributes
@@ -511,14 +514,17 @@ class Dispersion(Shown):
         if (counts == 1).any():
             singletons = [class_names[code] for code in np.flatnonzero(counts == 1)]
             warn_user(
-                f"Classes of one row have the distance zero from their centre: {listed(singletons)}. Leave "
+                f"Classes of one row have the distance zero from their centre: {join_labels(singletons)}. "
+                "Leave "
                 "them out."
             )
         if bias_adjust:
             distances = distances * np.sqrt(counts / np.maximum(counts - 1, 1))[codes]
         row_shuffle, _ = rows.shuffle(np.arange(len(distances)), permutation_design)
-        orders = row_shuffle.drawn(permutation_design.permutations, permutation_design.seed)
-        self._tests = core.permuted_spread(distances, codes, orders, permutation_design.permutations)
+        orders = row_shuffle.iter_cells(permutation_design.permutations, permutation_design.seed)
+        self._tests = core.permutation_dispersion_test(
+            distances, codes, orders, permutation_design.permutations
+        )
         self._codes = codes
         self._counts = counts
         self._classes = pd.Index(class_names, name=term)
@@ -528,18 +534,18 @@ class Dispersion(Shown):
         self.term = term
         self.centre = centre
         self.distances = pd.Series(distances * self._unit, index=rows.index, name="distance")
-        index = pd.RangeIndex(1, len(self._tests.drawn) + 1, name="permutation")
-        self.permuted = pd.Series(self._tests.drawn, index=index, name="F")
+        index = pd.RangeIndex(1, len(self._tests.permuted_f) + 1, name="permutation")
+        self.permuted = pd.Series(self._tests.permuted_f, index=index, name="F")
 
     @property
-    @displayed()
+    @with_display_formats()
     def groups(self) -> pd.DataFrame:
         """Number of rows of each class, and their mean distance from its centre."""
         means = np.bincount(self._codes, self.distances) / self._counts
         return pd.DataFrame({"rows": self._counts, "distance": means}, index=self._classes)
 
     @property
-    @displayed(SS="general")
+    @with_display_formats(SS="general")
     def table(self) -> pd.DataFrame:
         """df, SS, F, p and p_permutation of the distances, between and within classes."""
         distances = self._scaled_distances
@@ -557,7 +563,7 @@ class Dispersion(Shown):
         }
         return pd.DataFrame(columns, index=[self.term, "residual"])
 
-    @displayed()
+    @with_display_formats()
     def pairs(self) -> pd.DataFrame:
         """Pairs of classes: the difference of their mean distances, t, df, p and p_permutation.
 
@@ -574,7 +580,7 @@ class Dispersion(Shown):
         index = pd.MultiIndex.from_arrays([self._classes[a], self._classes[b]], names=["a", "b"])
         return pd.DataFrame(columns, index=index)
 
-    @displayed()
+    @with_display_formats()
     def tidy(self) -> pd.DataFrame:
         """The test with the column names of R's broom: term, df, sumsq, statistic, p_value, p_permutation."""
         names = {"SS": "sumsq", "F": "statistic", "p": "p_value"}
@@ -605,10 +611,10 @@ class Dispersion(Shown):
         Axes
         """
         axes = draw_spread(
-            numbers(self.distances.to_frame())[:, 0],
+            to_floats(self.distances.to_frame())[:, 0],
             self._codes,
             list(self._classes),
-            numbers(self.groups)[:, 1],
+            to_floats(self.groups)[:, 1],
             f"Distance from the {CENTRE_NAMES[self.centre]} of the class; the line is the mean",
             ax,
         )
@@ -674,7 +680,7 @@ def _permanova_header(results: PermanovaResults) -> Pairs:
     return Pairs(results.formula, items)
 
 
-@reading.with_keyword_hints
+@reading.with_public_errors
 def permanova(
     formula: str,
     data: Data,
@@ -785,7 +791,7 @@ def permanova(
     if is_metric:
         check_word("distance", distance, Metric)
     rows = rows_to_permute(
-        dot_without(formula, (within, groups)),
+        exclude_from_dot(formula, (within, groups)),
         data,
         weights=weights,
         na_action=na_action,
@@ -826,7 +832,7 @@ def _space_from_metric(rows: ModelRows, metric: Metric) -> tuple[RowSpace, float
     """
     y = rows.y
     names = rows.model.responses
-    reason, is_invalid = core.refused(metric, y)
+    reason, is_invalid = core.find_undefined_distances(metric, y)
     if is_invalid.any():
         row, column = np.argwhere(is_invalid)[0]
         labels = [rows.label(position) for position in np.flatnonzero(is_invalid.any(axis=1)).tolist()]
@@ -835,7 +841,7 @@ def _space_from_metric(rows: ModelRows, metric: Metric) -> tuple[RowSpace, float
             problem = f"row {rows.label(row)!r} has {y[row, column]:g} in {names[column]!r}"
             columns = (names[column],)
         else:
-            problem = f"{'row' if len(labels) == 1 else 'rows'} {listed(labels)}"
+            problem = f"{'row' if len(labels) == 1 else 'rows'} {join_labels(labels)}"
         raise DataError(
             f"distance={metric!r} is not defined if {reason}: {problem}.",
             hint="Leave such rows out, or use another metric.",
@@ -844,7 +850,7 @@ def _space_from_metric(rows: ModelRows, metric: Metric) -> tuple[RowSpace, float
         )
     max_absolute = float(np.abs(y).max(initial=0.0))
     unit = float(np.ldexp(1.0, np.frexp(max_absolute)[1])) if max_absolute > 0 else 1.0
-    space = RowSpace.by_metric(y / unit, metric)
+    space = RowSpace.from_metric(y / unit, metric)
     return space, unit if metric in ("euclidean", "manhattan") else 1.0
 
 
@@ -856,9 +862,10 @@ def _as_square_array(distance: Any) -> Floats:
         values = np.zeros(0)
     if values.ndim != 2 or values.shape[0] != values.shape[1]:
         raise DataError(
-            f"distance={told(distance)} is not valid.",
+            f"distance={format_argument(distance)} is not valid.",
             hint=(
-                f"Pass a metric, one of {listed(get_args(Metric), 20)}, or a square table of numbers with a "
+                f"Pass a metric, one of {join_labels(get_args(Metric), 20)}, or a square table of numbers "
+                "with a "
                 "row and a column for each row, such as the result of scipy's squareform()."
             ),
         )
@@ -896,7 +903,7 @@ def _space_from_table(rows: ModelRows, distance: Any, values: Floats) -> RowSpac
             f"distance= has {len(values):,} rows and columns, but the table has {table.nrows:,} rows.",
             hint="Pass a row and a column for each row of the table.",
         )
-    core.refuse_square(len(positions))
+    core.check_distance_memory(len(positions))
     distances = values[np.ix_(positions, positions)]
     is_invalid = ~(distances >= 0) | np.isinf(distances)
     tolerance = SYMMETRY_TOLERANCE * float(np.max(distances, where=~is_invalid, initial=0.0))
@@ -910,4 +917,4 @@ def _space_from_table(rows: ModelRows, distance: Any, values: Floats) -> RowSpac
             hint="Distances must be finite, symmetric, at least 0, and 0 from a row to itself.",
             rows=(rows.label(i),),
         )
-    return RowSpace.of_distances(distances)
+    return RowSpace.from_distances(distances)

@@ -22,16 +22,16 @@ from discrim.design.rows import used_codes
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference import distance_tests as core
 from discrim.inference.distance_tests import Directions, RowShuffle
-from discrim.inference.manova import MCKEON, STATISTICS, LeastSquares, TestType, spans
-from discrim.inference.resampling import drawn_seed, mixed_unit
+from discrim.inference.manova import MCKEON, STATISTICS, LeastSquares, TestType, orthonormal_bases
+from discrim.inference.resampling import find_mixed_unit, seed_or_random
 from discrim.models.base import reading
 from discrim.models.base.reading import (
     NaAction,
-    check_whole,
-    listed,
-    told,
+    check_integer,
+    format_argument,
+    join_labels,
 )
-from discrim.models.evaluation.permuted import MOST, called, numbered
+from discrim.models.evaluation.permuted import MAX_PERMUTATIONS, number_labels, quoted_name
 from discrim.models.linear_model.term_model import TermModel, columns_to_shift, scale_by_powers_of_two
 
 PERMUTATIONS = 999
@@ -86,10 +86,11 @@ class ModelRows:
         estimates = self.model.estimates
         for term in range(len(estimates.groups)) if test_type == 3 else ():
             self.model.hypothesis(term, test_type)
-        directions = Directions.of(estimates.x, estimates.groups, estimates.factors, test_type)
-        if directions.df < 1:
+        directions = Directions.from_design(estimates.x, estimates.groups, estimates.factors, test_type)
+        if directions.df_resid < 1:
             raise DataError(
-                f"{len(self.positions)} rows and a model of {len(directions.whole) + 1} columns leave no "
+                f"{len(self.positions)} rows and a model of {len(directions.model_index) + 1} columns leave "
+                "no "
                 "degrees of freedom for the residuals.",
                 hint="Leave out terms.",
             )
@@ -109,7 +110,7 @@ class ModelRows:
             return None
         is_used = np.zeros(self.table.nrows, dtype=bool)
         is_used[self.positions] = True
-        codes = numbered(vector, self.table, option, is_used)[self.positions]
+        codes = number_labels(vector, self.table, option, is_used)[self.positions]
         return np.asarray(np.unique(codes, return_inverse=True)[1], dtype=np.intp)
 
     def shuffle(self, cells: Codes, permutation_design: PermutationDesign) -> tuple[RowShuffle, str]:
@@ -137,17 +138,17 @@ class ModelRows:
         within = permutation_design.within
         units = self.label_codes(groups, "groups")
         blocks = self.label_codes(within, "within")
-        if units is not None and blocks is not None and mixed_unit(blocks, units) is not None:
+        if units is not None and blocks is not None and find_mixed_unit(blocks, units) is not None:
             raise DataError(
-                f"A group of groups={called(groups)} has rows in more than one block of "
-                f"within={called(within)}, but whole groups are permuted within blocks.",
+                f"A group of groups={quoted_name(groups)} has rows in more than one block of "
+                f"within={quoted_name(within)}, but whole groups are permuted within blocks.",
                 hint="Leave out within=, or assign each group to one block.",
             )
         if units is not None:
             self._require_equal_sizes(units, groups)
-        row_shuffle = RowShuffle.of(cells, units, blocks)
-        if row_shuffle.labellings() < 2:
-            block_label = "" if within is None else f" within {called(within)}"
+        row_shuffle = RowShuffle.from_cells(cells, units, blocks)
+        if row_shuffle.n_labellings() < 2:
+            block_label = "" if within is None else f" within {quoted_name(within)}"
             raise DataError(
                 f"No permutation{block_label} changes the statistic: all exchangeable rows have the same "
                 "design.",
@@ -156,12 +157,12 @@ class ModelRows:
                     "instead."
                 ),
             )
-        unit_label = "rows" if units is None else f"whole groups of {called(groups)}"
-        return row_shuffle, unit_label if within is None else f"{unit_label} within {called(within)}"
+        unit_label = "rows" if units is None else f"whole groups of {quoted_name(groups)}"
+        return row_shuffle, unit_label if within is None else f"{unit_label} within {quoted_name(within)}"
 
     def unchanged_terms(self, shuffle: RowShuffle) -> Mask:
         """Return a mask (t,) of the terms whose columns no permutation changes."""
-        return shuffle.fixed(self.model.estimates.x, self.model.estimates.groups)
+        return shuffle.invariant_terms(self.model.estimates.x, self.model.estimates.groups)
 
     def _require_equal_sizes(self, units: Codes, groups: Any) -> None:
         """Raise DataError if the groups with codes `units` (n,) differ in their number of rows."""
@@ -171,7 +172,8 @@ class ModelRows:
             largest = int(sizes.argmax())
             rows = [self.label(int(np.argmax(units == unit))) for unit in (smallest, largest)]
             raise DataError(
-                f"The groups of groups={called(groups)} have different numbers of rows: {sizes[smallest]} in "
+                f"The groups of groups={quoted_name(groups)} have different numbers of rows: "
+                f"{sizes[smallest]} in "
                 f"the group of row {rows[0]!r}, and {sizes[largest]} in the group of row {rows[1]!r}.",
                 hint="Use groups of equal size, or a table with one row, such as the mean, for each group.",
                 rows=(rows[0], rows[1]),
@@ -216,7 +218,7 @@ def rows_to_permute(
             hint="Name a column on the right side, or pass a table of distances as distance=.",
         )
     total_weight = 0.0 if blocks.weights is None else float(np.nansum(blocks.weights))
-    reading.refuse_large(blocks, "Permutations exchange rows", times=total_weight)
+    reading.refuse_large(blocks, "Permutations exchange rows", n_repeated_rows=total_weight)
     if blocks.weighted and not blocks.rows.has_whole_weights():
         raise NotSupportedError(
             "Permutation tests require weights that are whole numbers.",
@@ -237,7 +239,7 @@ def rows_to_permute(
     if len(x) < 2:
         raise DataError(
             f"A permutation test requires at least two rows, but only {len(x)} have no missing value in "
-            f"{listed(blocks.design.columns)}.",
+            f"{join_labels(blocks.design.columns)}.",
             hint="Fill in values, or leave columns out.",
         )
     shifted = columns_to_shift(terms, len(blocks.terms))[:n_model_columns]
@@ -247,7 +249,7 @@ def rows_to_permute(
     )
     groups = tuple(tuple(1 + column for column in term.columns) for term in terms)
     no_triangle = np.zeros((0, 0))
-    rank = sum(basis.shape[1] for basis in spans(scaled_x, [range(n_model_columns + 1)]))
+    rank = sum(basis.shape[1] for basis in orthonormal_bases(scaled_x, [range(n_model_columns + 1)]))
     factors = tuple(term.factors for term in terms)
     estimates = LeastSquares(
         scaled_x, np.zeros((len(x), 0)), groups, factors, no_triangle, float(len(x) - rank), rank
@@ -280,12 +282,13 @@ class PermutationDesign:
     @classmethod
     def read(cls, permutations: Any, seed: Any, within: Any, groups: Any) -> PermutationDesign:
         """Validate the arguments of a verb; a seed of None is replaced by a random one."""
-        check_whole("permutations", permutations, 1, MOST, also=", such as 999")
-        if not (seed is None or (reading.is_whole(seed) and seed >= 0)):
+        check_integer("permutations", permutations, 1, MAX_PERMUTATIONS, also=", such as 999")
+        if not (seed is None or (reading.is_integer(seed) and seed >= 0)):
             raise DataError(
-                f"seed={told(seed)} is not valid.", hint="Pass a nonnegative whole number, or None."
+                f"seed={format_argument(seed)} is not valid.",
+                hint="Pass a nonnegative whole number, or None.",
             )
-        return cls(int(permutations), drawn_seed(seed), within, groups)
+        return cls(int(permutations), seed_or_random(seed), within, groups)
 
 
 STATISTIC_OF_ROW = {label: name for name, label in STATISTICS.items()} | {MCKEON: "hotelling-lawley"}
@@ -319,12 +322,14 @@ def with_permutations(
     """
     directions = rows.directions(test_type)
     row_shuffle, _ = rows.shuffle(directions.cells, permutation_design)
-    orders = row_shuffle.drawn(permutation_design.permutations, permutation_design.seed)
+    orders = row_shuffle.iter_cells(permutation_design.permutations, permutation_design.seed)
     # The tests without permutations leave out constant responses as well.
     shape = {"n_classes": 1, "n_columns": rows.y.shape[1]}
-    moments = gather([(rows.y, np.zeros(len(rows.y), dtype=np.intp), None)], **shape, spread="diagonal")
+    moments = gather(
+        [(rows.y, np.zeros(len(rows.y), dtype=np.intp), None)], **shape, required_moments="diagonal"
+    )
     varying = np.delete(rows.y, constant_columns(moments), axis=1)
-    p = core.permuted_statistics(varying, directions, orders, permutation_design.permutations)
+    p = core.permutation_statistics_pvalues(varying, directions, orders, permutation_design.permutations)
     p[rows.unchanged_terms(row_shuffle)] = np.nan
     by_term = pd.DataFrame(p, index=rows.model.labels, columns=list(core.STATISTICS))
     statistics = [STATISTIC_OF_ROW[row] for row in table.index.get_level_values(-1)]

@@ -25,18 +25,18 @@ from discrim.inference.manova import (
     LeastSquares,
     Statistic,
     TestType,
+    hypothesis_row,
     hypothesis_table,
-    row_of_test,
 )
 from discrim.inference.repeated import (
     HuynhFeldt,
-    contrasts_of,
-    not_orthogonal,
+    find_nonorthogonal,
+    interaction_contrasts,
     sphericity,
     univariate_row,
 )
-from discrim.models.base.displayed import Shown, displayed
-from discrim.models.base.reading import check_test_type, check_word, listed, told
+from discrim.models.base.display import SummarizedResults, with_display_formats
+from discrim.models.base.reading import check_test_type, check_word, format_argument, join_labels
 from discrim.models.linear_model.mlm_summary import plot_profiles, profile_summary, repeated_summary
 from discrim.models.linear_model.term_model import TermModel
 
@@ -91,12 +91,12 @@ class Stratum:
         """
         weights = contrasts * (model.unit / common_unit(model))[:, None]
         origin = model.origin[model.n_model - 1 :] / common_unit(model) @ contrasts
-        estimates = model.estimates.combined(weights)
+        estimates = model.estimates.for_combinations(weights)
         if estimates.df >= len(estimates.error) and estimates.dependent():
             raise CollinearError(
                 f"Contrasts of the responses{f' for {label!r}' if label else ''} are fitted exactly by the "
                 "model, or are linear combinations of other contrasts.",
-                hint=f"Leave out responses that others determine ({listed(model.responses)}).",
+                hint=f"Leave out responses that others determine ({join_labels(model.responses)}).",
             )
         return cls(label, model, contrasts, estimates, origin)
 
@@ -120,7 +120,7 @@ def common_unit(model: TermModel) -> float:
     return float(model.unit.max())
 
 
-class _ResultsWithMeans(Shown):
+class _ResultsWithMeans(SummarizedResults):
     """Results with means of the responses by cell of a between-subject term."""
 
     _model: TermModel
@@ -133,7 +133,8 @@ class _ResultsWithMeans(Shown):
         positions = [j for j in range(len(model.terms)) if len(model.cells(j)[1])]
         if not positions:
             raise DataError(
-                "No term of the model has cells.", hint=f"Name one of {listed(model.labels, 20)} in term=."
+                "No term of the model has cells.",
+                hint=f"Name one of {join_labels(model.labels, 20)} in term=.",
             )
         return max(positions, key=lambda j: len(model.terms[j].categories))
 
@@ -217,7 +218,7 @@ class ProfileResults(_ResultsWithMeans):
             "flatness": (differences.estimates, differences.hypothesis(None, test_type)),
         }
 
-    @displayed(eta2="share")
+    @with_display_formats(eta2="share")
     def tests(self, test: Statistic = "wilks") -> pd.DataFrame:
         """The three tests of a profile analysis, each by one multivariate statistic.
 
@@ -233,10 +234,10 @@ class ProfileResults(_ResultsWithMeans):
             For parallelism, level and flatness: df, statistic, F, df1, df2, p, F_is, and partial eta squared.
         """
         check_word("test", test, Statistic)
-        rows = {name: row_of_test(*pair, test) for name, pair in self._hypotheses.items()}
+        rows = {name: hypothesis_row(*pair, test) for name, pair in self._hypotheses.items()}
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis(index="hypothesis")
 
-    @displayed()
+    @with_display_formats()
     def manova(self) -> pd.DataFrame:
         """All four multivariate statistics of each of the three hypotheses.
 
@@ -248,7 +249,7 @@ class ProfileResults(_ResultsWithMeans):
         tables = {name: hypothesis_table(*pair) for name, pair in self._hypotheses.items()}
         return pd.concat(tables, names=["hypothesis", "test"])
 
-    @displayed(mean="general")
+    @with_display_formats(mean="general")
     def means(self, level: float = 0.95) -> pd.DataFrame:
         """Profiles: observed mean of each response in each class, with confidence interval.
 
@@ -265,7 +266,7 @@ class ProfileResults(_ResultsWithMeans):
         """
         return self._means(self._position, level)
 
-    @displayed()
+    @with_display_formats()
     def tidy(self, test: Statistic = "wilks") -> pd.DataFrame:
         """The three tests with the column names of R's broom.
 
@@ -366,7 +367,7 @@ class RepeatedResults(_ResultsWithMeans):
             for label, hypothesis in stratum.term_hypotheses(test_type):
                 yield label, stratum, hypothesis
 
-    @displayed(eta2="share")
+    @with_display_formats(eta2="share")
     def tests(self, test: Statistic = "pillai", type: int | str = 2) -> pd.DataFrame:
         """One multivariate test of each term, like R's `car::Anova`; it does not assume sphericity.
 
@@ -386,12 +387,12 @@ class RepeatedResults(_ResultsWithMeans):
         """
         check_word("test", test, Statistic)
         rows = {
-            label: row_of_test(s.estimates, hypothesis, test)
+            label: hypothesis_row(s.estimates, hypothesis, test)
             for label, s, hypothesis in self._term_hypotheses(type)
         }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis(index="term")
 
-    @displayed()
+    @with_display_formats()
     def manova(self, type: int | str = 2) -> pd.DataFrame:
         """All four multivariate statistics of each term.
 
@@ -411,7 +412,7 @@ class RepeatedResults(_ResultsWithMeans):
         }
         return pd.concat(tables, names=["term", "test"])
 
-    @displayed(GG="share", HF="share", eta2="share", eta2_generalized="share")
+    @with_display_formats(GG="share", HF="share", eta2="share", eta2_generalized="share")
     def univariate(self, type: int | str = 2, *, huynh_feldt: HuynhFeldt = "lecoutre") -> pd.DataFrame:
         """Univariate test of each term, with the corrections of Greenhouse and Geisser and Huynh and Feldt.
 
@@ -446,7 +447,7 @@ class RepeatedResults(_ResultsWithMeans):
         table[squares] = table[squares] * unit * unit
         return table
 
-    @displayed(mauchly="share", GG="share", HF="share", lowest="share")
+    @with_display_formats(mauchly="share", GG="share", HF="share", lowest="share")
     def sphericity(self, *, huynh_feldt: HuynhFeldt = "lecoutre") -> pd.DataFrame:
         """Mauchly's test of sphericity and the estimates of epsilon for each within-subject term.
 
@@ -474,7 +475,7 @@ class RepeatedResults(_ResultsWithMeans):
             rows[stratum.label] = row | {"lowest": 1 / stratum.contrasts.shape[1]}
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis(index="term")
 
-    @displayed(mean="general")
+    @with_display_formats(mean="general")
     def means(self, term: str | None = None, level: float = 0.95) -> pd.DataFrame:
         """Observed mean of each response in each cell of a between-subject term, with confidence interval.
 
@@ -493,7 +494,7 @@ class RepeatedResults(_ResultsWithMeans):
         """
         return self._means(self._position_with_cells(term), level)
 
-    @displayed()
+    @with_display_formats()
     def tidy(self, type: int | str = 2, *, huynh_feldt: HuynhFeldt = "lecoutre") -> pd.DataFrame:
         """The univariate tests with the column names of R's broom.
 
@@ -572,7 +573,7 @@ def _design_table(within: Any, responses: pd.Index) -> Table:
     if table.nrows != len(responses):
         raise DataError(
             f"within= has {table.nrows} rows, but there are {len(responses)} responses "
-            f"({listed(responses)}).",
+            f"({join_labels(responses)}).",
             hint="Pass one row for each response, in the order of the formula.",
         )
     index = table.index
@@ -583,7 +584,8 @@ def _design_table(within: Any, responses: pd.Index) -> Table:
     # An index without any response, such as 0, 1, ..., is ignored.
     if 0 < len(unlabelled) < len(responses):
         raise DataError(
-            f"The index of within= is {listed(index)} and lacks the response {told(unlabelled[0])}.",
+            f"The index of within= is {join_labels(index)} and lacks the response "
+            f"{format_argument(unlabelled[0])}.",
             hint=(
                 "Label each row by its response, or pass within=within.reset_index(drop=True) with rows in "
                 "the order of the formula."
@@ -623,14 +625,15 @@ def _contrasts(table: Table, frame: pd.DataFrame, design: str | None) -> dict[st
         codes[name], factor_levels = pd.factorize(column)
         if len(factor_levels) < 2:
             raise DataError(
-                f"Column {name!r} of within= has only one level, {told(factor_levels[0])}.",
+                f"Column {name!r} of within= has only one level, {format_argument(factor_levels[0])}.",
                 hint="Leave it out.",
                 columns=(name,),
             )
         levels *= len(factor_levels)
     if design is None and levels > p:
         raise DataError(
-            f"The factors {listed(codes)} of within= have {levels} combinations of levels, but there are "
+            f"The factors {join_labels(codes)} of within= have {levels} combinations of levels, but there "
+            "are "
             "only "
             f"{p} responses, so not all interactions can be tested.",
             hint=f"Name the terms to test in design=, such as {' + '.join(codes)!r}.",
@@ -639,14 +642,14 @@ def _contrasts(table: Table, frame: pd.DataFrame, design: str | None) -> dict[st
     contrasts = {"": np.full((p, 1), p**-0.5)}
     for term in all_terms if design is None else within_terms(design, table):
         label = ":".join(term)
-        columns = contrasts_of([codes[name] for name in term])
+        columns = interaction_contrasts([codes[name] for name in term])
         if columns is None:
             raise DataError(
                 f"The term {label!r} of within= has combinations of levels without a response.",
                 hint="Leave the term out of design=, or add a response for each combination of levels.",
             )
         contrasts[label] = columns
-    if pair := not_orthogonal(list(contrasts.values())):
+    if pair := find_nonorthogonal(list(contrasts.values())):
         first, second = (list(contrasts)[position] or "the mean" for position in pair)
         raise DataError(
             f"In within=, {second!r} is not orthogonal to {first!r}, and their tests would not be separate.",

@@ -14,16 +14,16 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.numerics.arrays import Floats, Mask
-from discrim.design.blocks import Blocks
-from discrim.design.linear_model import Cells, ModelTerm, cells_of
+from discrim.design.design_rows import DesignRows
+from discrim.design.linear_model import Cells, ModelTerm, level_cells
 from discrim.design.rows import new_blocks
 from discrim.errors import CollinearError, CollinearWarning, DataError, NotSupportedError, warn_user
 from discrim.inference import manova
 from discrim.inference.manova import Hypothesis, LeastSquares, TestType
-from discrim.models.base.displayed import Shown, displayed
-from discrim.models.base.fit import with_rows_copied
-from discrim.models.base.reading import Data, Structure, check_word, listed, told
-from discrim.models.base.scores import frame_of_rows
+from discrim.models.base.display import SummarizedResults, with_display_formats
+from discrim.models.base.fit import copy_with_rows
+from discrim.models.base.reading import Data, Structure, check_word, format_argument, join_labels
+from discrim.models.base.scores import transformed_rows
 from discrim.models.linear_model.mlm_summary import canonical_summary, plot_canonical_ellipses
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class TermModel:
         False for an unpickled model.
     """
 
-    design_rows: Blocks
+    design_rows: DesignRows
     terms: tuple[ModelTerm, ...]
     estimates: LeastSquares
     unit: Floats
@@ -79,7 +79,7 @@ class TermModel:
         )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return with_rows_copied(self, memo)
+        return copy_with_rows(self, memo)
 
     @property
     def labels(self) -> list[str]:
@@ -151,7 +151,7 @@ class TermModel:
         """Return the first term with fewer degrees of freedom than columns, after all terms before it."""
         if self.estimates.rank == self.n_model:
             return None
-        added = manova.spans(self.estimates.x, [[0], *self.estimates.groups])[1:]
+        added = manova.orthonormal_bases(self.estimates.x, [[0], *self.estimates.groups])[1:]
         ranks = zip(added, self.estimates.groups, strict=True)
         return next((j for j, (basis, group) in enumerate(ranks) if basis.shape[1] < len(group)), None)
 
@@ -163,7 +163,10 @@ class TermModel:
             return f"The columns of {label!r} are combinations of those of other terms"
         codes = self.terms[term].categories
         names = [self.factor_label(code) for code in codes]
-        texts = [" and ".join(f"{n}={told(v)}" for n, v in zip(names, cell, strict=True)) for cell in empty]
+        texts = [
+            " and ".join(f"{n}={format_argument(v)}" for n, v in zip(names, cell, strict=True))
+            for cell in empty
+        ]
         n_more = len(texts) - 3
         more = f" (and for {n_more} more cell{'s' if n_more > 1 else ''})" if n_more > 0 else ""
         return f"The term {label!r} has no row for {', for '.join(texts[:3])}{more}"
@@ -214,7 +217,7 @@ class TermModel:
         codes = self.terms[term].categories
         if not codes:
             return None, *no_cells
-        cells = cells_of(self.design_rows.design, codes)
+        cells = level_cells(self.design_rows.design, codes)
         values = np.hstack([np.ones((len(cells.labels), 1)), cells.values])
         # The indicator of a cell is a linear combination of the columns. Products with the triangular factor
         # therefore give counts and sums of the cells without another pass over the rows.
@@ -255,7 +258,7 @@ class TermModel:
             f"{self.total:g} observations and a model of {self.estimates.rank} columns leave "
             f"{max(self.estimates.df, 0):g} residual degrees of freedom, too few for the covariance matrix "
             "of "
-            f"{len(self.unit)} responses ({listed(self.responses)}).",
+            f"{len(self.unit)} responses ({join_labels(self.responses)}).",
             hint="Name fewer responses, or leave out terms." + alternatives * (self.estimates.df > 0),
         )
 
@@ -268,9 +271,11 @@ class TermModel:
             return
         texts = []
         for dependency in self.estimates.dependent()[:4]:
-            predictors = listed(names[j] for j in dependency.on)
+            predictors = join_labels(names[j] for j in dependency.predictors)
             reason = (
-                f"a linear combination of {predictors} and the model" if dependency.on else "fitted exactly"
+                f"a linear combination of {predictors} and the model"
+                if dependency.predictors
+                else "fitted exactly"
             )
             texts.append(f"{names[dependency.column]!r} is {reason}")
         if texts:
@@ -297,13 +302,17 @@ def term_position(labels: Sequence[str], term: Any) -> int:
     if term is None and len(labels) == 1:
         return 0
     if term is None:
-        raise DataError("The model has several terms.", hint=f"Name one of {listed(labels, 20)} in term=.")
+        raise DataError(
+            "The model has several terms.", hint=f"Name one of {join_labels(labels, 20)} in term=."
+        )
     if isinstance(term, str):
         sorted_factors = sorted(factor.strip() for factor in term.split(":"))
         for j, label in enumerate(labels):
             if label == term or sorted(label.split(":")) == sorted_factors:
                 return j
-    raise DataError(f"Unknown term in term={told(term)}.", hint=f"Name one of {listed(labels, 20)}.")
+    raise DataError(
+        f"Unknown term in term={format_argument(term)}.", hint=f"Name one of {join_labels(labels, 20)}."
+    )
 
 
 def columns_to_shift(terms: Sequence[ModelTerm], n_columns: int) -> Mask:
@@ -353,7 +362,7 @@ MIN_ROOT_RATIO = 1e-14
 """Roots below this proportion of the largest root are rounding errors."""
 
 
-class TermCanonicalResults(Shown):
+class TermCanonicalResults(SummarizedResults):
     """Canonical variates of one term of a linear model: combinations of responses that separate its levels.
 
     H is the hypothesis matrix of the term and E the residual cross-product matrix. For a model with one
@@ -434,7 +443,7 @@ class TermCanonicalResults(Shown):
         return self._by_axis(np.sqrt(self._roots / (1 + self._roots)), "correlation")
 
     @property
-    @displayed()
+    @with_display_formats()
     def dimension_tests(self) -> pd.DataFrame:
         """Sequential tests that this and all later eigenvalues are zero."""
         df_resid = self._model.estimates.df
@@ -492,7 +501,7 @@ class TermCanonicalResults(Shown):
         rows = {
             "within": self._model.estimates.error,
             "total": self._centred_root(),
-            "between": self._hypothesis.part,
+            "between": self._hypothesis.projection,
         }[kind]
         scored = rows @ self._raw
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -524,12 +533,12 @@ class TermCanonicalResults(Shown):
             )
         blocks = self._model.design_rows
         first = self._model.n_model - 1
-        blocks = blocks.columns(range(first, len(blocks.terms)))
+        blocks = blocks.select_columns(range(first, len(blocks.terms)))
         if data is not None:
-            blocks = new_blocks(blocks, data, held=True)
+            blocks = new_blocks(blocks, data, is_stored=True)
         raw = self.raw.to_numpy()
         grand = self._model.to_response_units(self._model.mean())
-        return frame_of_rows(blocks, lambda x: (x - grand) @ raw, self._names)
+        return transformed_rows(blocks, lambda x: (x - grand) @ raw, self._names)
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
         """The tables as a summary, which prints as text and is shown as tables in a notebook.

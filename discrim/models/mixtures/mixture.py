@@ -16,19 +16,19 @@ import pandas as pd
 
 from discrim.core.covariance.covariance import dependencies
 from discrim.core.mixtures import mixture as core
-from discrim.core.mixtures.em import FORMS, Degenerate, EMPlan, Form, form_of, is_axial
+from discrim.core.mixtures.em import FORMS, Degenerate, EMPlan, Form, form_name, is_axial
 from discrim.core.mixtures.incomplete import CompletedRows
 from discrim.core.mixtures.mixture import MixtureFit
-from discrim.core.mixtures.starts import OF_ALL
+from discrim.core.mixtures.starts import COMMON_FRAME_FORMS
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import Progress
-from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.rules.rules import Rule, log_posteriors, logs_of_prior
-from discrim.data.values import shown
-from discrim.design.blocks import Blocks
+from discrim.core.rules.leave_one_out import LeaveOneOutScorer
+from discrim.core.rules.rules import Rule, log_of_prior, log_posteriors
+from discrim.data.values import format_value
+from discrim.design.design_rows import DesignRows
 from discrim.design.levels import Unseen
-from discrim.design.rows import read_rows, weighted_rows
+from discrim.design.rows import gather_weighted_rows, read_rows
 from discrim.errors import (
     CollinearError,
     ConvergenceWarning,
@@ -39,15 +39,15 @@ from discrim.errors import (
 )
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
-from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import FittedModel, Gaps, ModelSpec, scores_by_refits
+from discrim.models.base.display import with_display_formats
+from discrim.models.base.fit import FittedModel, MissingPolicy, ModelSpec, scores_by_refits
 from discrim.models.base.reading import Data, NaAction, Prior, verb_options
-from discrim.models.base.refits import held_path
+from discrim.models.base.refits import stored_path
 from discrim.models.discriminant.em import MissingRows, asks_for_em, observed_sample, refuse_unobserved
 from discrim.models.results import headers
 from discrim.models.results.geometry import GroupSummary
 from discrim.models.results.results import ClassifierResults, ClassMeans
-from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
+from discrim.report.grid import SHARED_HEADINGS, HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
 
@@ -82,7 +82,7 @@ class MixtureChoice:
 
 
 def _fit_rows(
-    choice: MixtureChoice, blocks: Blocks, n_classes: int, prior: Floats, *, estimated_prior: bool
+    choice: MixtureChoice, blocks: DesignRows, n_classes: int, prior: Floats, *, estimated_prior: bool
 ) -> tuple[MixtureFit, pd.DataFrame | None]:
     """Fit the mixtures to rows, after a choice by BIC if one is left open.
 
@@ -110,7 +110,7 @@ def _fit_rows(
     CollinearError
         A component degenerates from every start.
     """
-    moments, x, codes, weights = core.in_order(*weighted_rows(blocks), n_classes)
+    moments, x, codes, weights = core.sort_rows(*gather_weighted_rows(blocks), n_classes)
     path = None
     if choice.has_choice:
         choice, path = _choose_by_bic(choice, blocks, moments, x, codes, weights)
@@ -128,7 +128,7 @@ def _fit_rows(
 
 
 def _choose_by_bic(
-    choice: MixtureChoice, blocks: Blocks, moments: ClassMoments, x: Floats, codes: Codes, weights: Any
+    choice: MixtureChoice, blocks: DesignRows, moments: ClassMoments, x: Floats, codes: Codes, weights: Any
 ) -> tuple[MixtureChoice, pd.DataFrame]:
     """Choose numbers of components and covariance forms by BIC.
 
@@ -178,10 +178,12 @@ def _choose_by_bic(
                 np.searchsorted(group, codes[in_group]),
                 None if weights is None else weights[in_group],
             )
-            candidate_rows = core.tried_forms(moments.classes(group), *group_rows, job, choice.plan, progress)
+            candidate_rows = core.fit_candidates(
+                moments.classes(group), *group_rows, job, choice.plan, progress
+            )
             table = pd.DataFrame(candidate_rows, columns=["components", "covariance", "df", "llf", "bic"])
             if table["bic"].isna().all():
-                label = shown(blocks.design.levels[group[0]])
+                label = format_value(blocks.design.levels[group[0]])
                 # Another form does not help if all forms were tried, or if the class has only one row.
                 is_single_row = len(group) == 1 and moments.rows[group[0]] < 2
                 form_hint = "" if form is None or is_single_row else _form_hint(form, "EII", "diagonal")
@@ -198,7 +200,7 @@ def _choose_by_bic(
             best = int(table["bic"].argmin())
             for c in group:
                 sizes[c], forms[c] = job[best]
-            table["covariance"] = [form_of(form, size * len(group)) for size, form in job]
+            table["covariance"] = [form_name(form, size * len(group)) for size, form in job]
             table["chosen"] = np.arange(len(table)) == best
             if not choice.together:
                 table.insert(0, "class", blocks.design.levels[group[0]])
@@ -214,7 +216,7 @@ def _form_hint(form: Form, *alternatives: MixtureCovariance) -> str:
 
 
 def _degenerate_error(
-    degenerate: Degenerate, sizes: Sequence[int], forms: Sequence[Form], blocks: Blocks
+    degenerate: Degenerate, sizes: Sequence[int], forms: Sequence[Form], blocks: DesignRows
 ) -> CollinearError:
     """Return the error for a component that degenerates, with the class and the reason.
 
@@ -236,7 +238,7 @@ def _degenerate_error(
     class_index = degenerate.k
     complete = replace(blocks, incomplete=False, partial=False)
     moments = reading.class_moments(complete, "class")
-    if degenerate.what == "singular" and sizes[class_index] == 1:
+    if degenerate.reason == "singular" and sizes[class_index] == 1:
         # If classes are fitted together, the reported class need not be the singular one.
         class_index = next(
             (k for k in (class_index, *range(len(sizes))) if dependencies(moments, k)), class_index
@@ -244,12 +246,12 @@ def _degenerate_error(
     # With few complete rows all columns are collinear, although incomplete rows may separate them.
     has_few_complete_rows = blocks.incomplete and moments.rows[class_index] <= len(blocks.terms) + 1
     collinear = () if has_few_complete_rows else dependencies(moments, class_index)
-    label = shown(blocks.design.levels[class_index])
-    if collinear and degenerate.what == "singular":
+    label = format_value(blocks.design.levels[class_index])
+    if collinear and degenerate.reason == "singular":
         # "pooled" does not help if columns are collinear in the pooled covariance too.
         alternatives: tuple[MixtureCovariance, ...] = ("EII",) if dependencies(moments) else ("pooled", "EII")
         hint = _form_hint(forms[class_index], *alternatives)
-        return reading.collinear_error(collinear, blocks.terms, f"within class {label}", instead=hint)
+        return reading.collinear_error(collinear, blocks.terms, f"within class {label}", alternative=hint)
     if sizes[degenerate.k] == 1:
         form_hint = _form_hint(forms[degenerate.k], "pooled", "EII")
         return CollinearError(
@@ -268,7 +270,7 @@ def _degenerate_error(
             "width of another component along some direction"
         ),
         "empty": "loses all its rows",
-    }[degenerate.what]
+    }[degenerate.reason]
     return CollinearError(
         f"Component {degenerate.component + 1} of {sizes[degenerate.k]} of class {label} {outcome}, from "
         "each start.",
@@ -280,7 +282,9 @@ def _degenerate_error(
     )
 
 
-def _rule_from_new_starts(choice: MixtureChoice, fit: FittedModel[MixtureFit], blocks: Blocks) -> Rule | None:
+def _rule_from_new_starts(
+    choice: MixtureChoice, fit: FittedModel[MixtureFit], blocks: DesignRows
+) -> Rule | None:
     """Refit by EM from new starts and return the rule.
 
     Parameters
@@ -298,7 +302,7 @@ def _rule_from_new_starts(choice: MixtureChoice, fit: FittedModel[MixtureFit], b
         None if a class has no rows or a component degenerates.
     """
     n_classes = len(fit.classes)
-    if not core.has_every_mean(*weighted_rows(blocks)[:2], n_classes):
+    if not core.has_all_means(*gather_weighted_rows(blocks)[:2], n_classes):
         return None
     try:
         refit, _ = _fit_rows(choice, blocks, n_classes, fit.estimates.prior, estimated_prior=False)
@@ -307,7 +311,7 @@ def _rule_from_new_starts(choice: MixtureChoice, fit: FittedModel[MixtureFit], b
     return _rule(refit, fit, blocks)
 
 
-def _rule(estimates: MixtureFit, fit: FittedModel[MixtureFit], blocks: Blocks) -> Rule:
+def _rule(estimates: MixtureFit, fit: FittedModel[MixtureFit], blocks: DesignRows) -> Rule:
     """Return the rule of estimates; it accepts missing values if the rows may be incomplete."""
     log_prior = fit.log_prior()
     return estimates.rule_of_some(log_prior) if blocks.partial else estimates.rule(log_prior)
@@ -341,7 +345,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         """
         estimates = self._fit.estimates
         forms = [
-            form if estimates.together else form_of(form, size)
+            form if estimates.together else form_name(form, size)
             for form, size in zip(estimates.forms, estimates.sizes, strict=True)
         ]
         return pd.Series(forms, index=self.classes, name="covariance")
@@ -359,7 +363,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
     def _order(self) -> Codes:
         """Positions of the components, class by class, the largest share first."""
         estimates = self._fit.estimates
-        return np.lexsort((-estimates.components.shares, estimates.owner))
+        return np.lexsort((-estimates.components.mixing_proportions, estimates.owner))
 
     @property
     def shares(self) -> pd.Series:
@@ -367,7 +371,9 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
         The components of a class are numbered by decreasing share.
         """
-        return pd.Series(self._fit.estimates.components.shares[self._order], index=self._index, name="share")
+        return pd.Series(
+            self._fit.estimates.components.mixing_proportions[self._order], index=self._index, name="share"
+        )
 
     @property
     def component_means(self) -> pd.DataFrame:
@@ -433,19 +439,19 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
     @property
     @available_if()
-    @displayed()
+    @with_display_formats()
     def runs(self) -> pd.DataFrame:
         """Agreement of the starts of EM, by class: complete runs, and how many "reached" the maximum.
 
         A run has reached it if its log-likelihood per row is within a thousand times `tol=` of the largest. A
         class of more than 2,000 rows has one complete run, from the best of its short runs.
         """
-        runs = self._fit.estimates.tried.astype(np.int64)
+        runs = self._fit.estimates.run_counts.astype(np.int64)
         return pd.DataFrame(runs, index=self.classes, columns=["runs", "reached"])
 
     @property
     @available_if()
-    @displayed()
+    @with_display_formats()
     def path(self) -> pd.DataFrame:
         """Candidates of the choice by BIC; a smaller BIC is better, and it is missing if EM found no maximum.
 
@@ -457,7 +463,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
             Components and covariances were options, or the fit was loaded.
         """
         reason = "because components and covariances were set, or the fit was loaded"
-        return held_path(
+        return stored_path(
             self._fit, reason, 'fit with components="bic" or covariance="bic" to have them chosen'
         )
 
@@ -485,10 +491,10 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         >>> fit.component_posteriors().iloc[100].round(3).tolist()
         [0.0, 0.0, 0.0, 0.0, 1.0, 0.0]
         """
-        blocks = self._fit.new_rows(data, Gaps(unseen))
-        rule = self._fit.estimates.components_of_some(logs_of_prior(self._fit.prior_values()))
+        blocks = self._fit.new_rows(data, MissingPolicy(unseen))
+        rule = self._fit.estimates.components_of_some(log_of_prior(self._fit.prior_values()))
         values = np.full((blocks.table.nrows, len(self._order)), np.nan)
-        for row_slice, x, missing in blocks.every_row():
+        for row_slice, x, missing in blocks.iter_all_rows():
             is_scored = slice(None) if missing is None or blocks.partial else ~missing
             if len(x[is_scored]):
                 values[row_slice][is_scored] = np.exp(log_posteriors(rule.scores(x[is_scored])))
@@ -496,7 +502,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
     # ---- tables
 
-    @displayed()
+    @with_display_formats()
     def tidy(self) -> pd.DataFrame:
         """One row for each class, component and term: share, mean and standard deviation."""
         p = len(self.terms)
@@ -512,7 +518,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         }
         return pd.DataFrame(columns)
 
-    @displayed()
+    @with_display_formats()
     def glance(self) -> pd.DataFrame:
         """One-row table of the fit: sizes, criteria, components, covariance forms and log-likelihoods."""
         estimates = self._fit.estimates
@@ -540,7 +546,7 @@ DEFAULT_MAX_COMPONENTS = 5
 """Largest number of components that "bic" tries by default."""
 
 
-@reading.with_keyword_hints
+@reading.with_public_errors
 def mixture(
     formula: str,
     data: Data,
@@ -677,14 +683,16 @@ def mixture(
     [0.677, 0.323]
     """
     options = verb_options(locals())
-    starts = reading.check_whole("starts", starts, 1, MAX_STARTS)
-    maxiter = reading.check_whole("maxiter", maxiter, 1)
-    seed = reading.check_whole("seed", seed, 0)
+    starts = reading.check_integer("starts", starts, 1, MAX_STARTS)
+    maxiter = reading.check_integer("maxiter", maxiter, 1)
+    seed = reading.check_integer("seed", seed, 0)
     plan = EMPlan(starts, seed, reading.check_number("tol", tol, 0, 1, ends="[)"), maxiter)
-    most = reading.check_whole("most", most, 1, MAX_COMPONENTS, what="a number of components")
+    most = reading.check_integer("most", most, 1, MAX_COMPONENTS, description="a number of components")
     reading.check_word("over", over, ("class", "classes"), optional=True)
     by_em = asks_for_em(missing, na_action, has_rows=True)
-    blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions, incomplete=by_em)
+    blocks = read_rows(
+        formula, data, weights=weights, levels=levels, functions=functions, uses_incomplete=by_em
+    )
     reading.refuse_large(blocks, "mixture() keeps the rows")
     if by_em:
         blocks, rows, moments = observed_sample(blocks)
@@ -697,7 +705,7 @@ def mixture(
     _refuse_too_many(choice, labels, moments)
     if by_em:
         pairs = any(form is None or not is_axial(form) for form in forms)
-        is_common = choice.together and forms[0] in OF_ALL
+        is_common = choice.together and forms[0] in COMMON_FRAME_FORMS
         refuse_unobserved(blocks, rows, common=is_common, pairs=pairs)
     priors, estimated = reading.read_prior(prior, labels, moments.counts)
     fit, path = _fit_rows(choice, blocks, moments.n_classes, priors, estimated_prior=estimated)
@@ -707,7 +715,7 @@ def mixture(
             ConvergenceWarning,
         )
     if by_em:
-        fit = replace(fit, completed=CompletedRows.of(rows.x))
+        fit = replace(fit, completed=CompletedRows.from_rows(rows.x))
     return MixtureResults(MixtureSpec(choice).fit(fit, blocks, options, path=path))
 
 
@@ -728,7 +736,7 @@ def _refuse_too_many(choice: MixtureChoice, labels: pd.Index, moments: ClassMome
     ]
     if len(small_classes):
         raise DataError(
-            f"{'Class' if len(small_classes) == 1 else 'Classes'} {reading.listed(small_classes)} "
+            f"{'Class' if len(small_classes) == 1 else 'Classes'} {reading.join_labels(small_classes)} "
             f"{'has' if len(small_classes) == 1 else 'have'} fewer observations than components.",
             hint="Use fewer components, or leave out such classes.",
             classes=small_classes,
@@ -748,15 +756,17 @@ def _read_size(value: Any) -> int | None:
     """Validate a number of components; None stands for "bic"."""
     if isinstance(value, str) and value == "bic":
         return None
-    return reading.check_whole("components", value, 1, what="a number", also=' for each class, or "bic"')
+    return reading.check_integer(
+        "components", value, 1, description="a number", also=' for each class, or "bic"'
+    )
 
 
 def _read_form(value: Any) -> str | None:
     """Validate a covariance; return its form in mclust's letters, or None for "bic"."""
     if not isinstance(value, str) or value not in get_args(MixtureCovariance):
         raise DataError(
-            f"covariance={reading.told(value)} is not valid.",
-            hint=f"Give one of {reading.listed(get_args(MixtureCovariance), most=20)}.",
+            f"covariance={reading.format_argument(value)} is not valid.",
+            hint=f"Give one of {reading.join_labels(get_args(MixtureCovariance), max_labels=20)}.",
         )
     return None if value == "bic" else FORM_BY_KEYWORD.get(value, value)
 
@@ -815,7 +825,7 @@ class MixtureSpec(ModelSpec[MixtureFit]):
     name = "mixture"
     title = "Mixture discriminant analysis"
     results_class = MixtureResults
-    why_no_refit = ("a component becomes singular or is left without rows", "fewer components")
+    refit_failure = ("a component becomes singular or is left without rows", "fewer components")
     leave_one_out_cost = 1000
     chosen_options = MappingProxyType({"components": "sizes", "covariance": "forms", "over": "over"})
     search_options = ("most",)
@@ -836,7 +846,7 @@ class MixtureSpec(ModelSpec[MixtureFit]):
         return MIXTURE_PLOTS
 
     def fit(
-        self, estimates: MixtureFit, rows: Blocks, arguments: Mapping[str, Any], **options: Any
+        self, estimates: MixtureFit, rows: DesignRows, arguments: Mapping[str, Any], **options: Any
     ) -> FittedModel[MixtureFit]:
         """Return a fitted model; see `ModelSpec.fit` for the parameters.
 
@@ -862,25 +872,25 @@ class MixtureSpec(ModelSpec[MixtureFit]):
         is_chosen = self.search is not None and self.search.has_choice
         return "the components and their covariances" if is_chosen else ""
 
-    def refit_to_rows(self, fit: FittedModel[MixtureFit], rows: Blocks) -> Rule | None:
+    def refit_to_rows(self, fit: FittedModel[MixtureFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows from new starts, with the choice by BIC repeated."""
         if self.search is None:
             return self.refit_with_fixed(fit, rows)
         return _rule_from_new_starts(self.search, fit, rows)
 
-    def refit_with_fixed(self, fit: FittedModel[MixtureFit], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[MixtureFit], rows: DesignRows) -> Rule | None:
         """Return the rule of EM from the components of the fit, or from new starts for some columns."""
         estimates = fit.estimates
         if len(rows.terms) != len(estimates.scale):
             fixed = estimates.sizes, estimates.forms, estimates.together, max(estimates.sizes)
             return _rule_from_new_starts(MixtureChoice(*fixed, estimates.em_plan), fit, rows)
-        refit = estimates.refit(*weighted_rows(rows))
+        refit = estimates.refit(*gather_weighted_rows(rows))
         return None if refit is None else _rule(refit, fit, rows)
 
-    def leave_one_out(self, fit: FittedModel[MixtureFit]) -> LeftOut:
+    def leave_one_out(self, fit: FittedModel[MixtureFit]) -> LeaveOneOutScorer:
         """Return the scores of each row by the rule fitted without it."""
         scores_by_refits(fit, "requires a run of EM for each row")
-        return core.left_out(fit.estimates, fit.log_prior(), *weighted_rows(fit.design_rows))
+        return core.left_out(fit.estimates, fit.log_prior(), *gather_weighted_rows(fit.design_rows))
 
     def has_marginals(self, fit: FittedModel[MixtureFit]) -> bool:
         """Return whether `marginal_rule` integrates columns out."""
@@ -955,7 +965,7 @@ def _header(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Pairs:
         f"The form of the covariance matrices applies to {over}. The log-likelihood is the joint one of "
         "class and variables; mclust prints that of the variables alone. Smaller AIC and BIC are better."
     )
-    return headers.header(fit, items, f"{note} {headers.kept_note(fit)}".strip())
+    return headers.header(fit, items, f"{note} {headers.fixed_choice_note(fit)}".strip())
 
 
 def _classes(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Section:
@@ -1000,8 +1010,8 @@ def _components(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Sectio
         note=note,
         source="fit.shares, fit.component_means, fit.covs",
     )
-    worth, f = headers.worth(fit.estimates.moments)
-    return headers.row_a_column(section, "components_by_column", (worth, np.append(np.nan, f)))
+    worth, f = headers.rank_columns(fit.estimates.moments)
+    return headers.transpose_if_wide(section, "components_by_column", (worth, np.append(np.nan, f)))
 
 
 def _path(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Section:
@@ -1023,7 +1033,9 @@ def _path(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Section:
     note = (
         f"{count_text}BIC = df ln n - 2 llf (log-likelihood given the classes). The smallest BIC is chosen."
     )
-    return Section("Choice by BIC", table, {"df": "count"}, headings=INTERVAL, note=note, source="fit.path")
+    return Section(
+        "Choice by BIC", table, {"df": "count"}, headings=SHARED_HEADINGS, note=note, source="fit.path"
+    )
 
 
 mixture_brief: Sections = {"classes": _classes, "components": _components}

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from discrim.models.plots.pictured import drawn_rows, plot
+from discrim.models.plots.plottable import plot, rows_to_draw
 from discrim.models.plots.shared import WITH_POSTERIORS
-from discrim.models.plots.spaces import LEVEL, chosen_terms, level_of
-from discrim.report.plots.columns import criterion
+from discrim.models.plots.spaces import ELLIPSE_COVERAGE, read_columns_option, read_level_option
+from discrim.report.plots.columns import draw_criterion
 from discrim.report.plots.spaces import draw_ellipses, outline_radius
 from discrim.report.plots.style import set_title
 
 if TYPE_CHECKING:
     from discrim.models.base.fit import FittedModel
-    from discrim.models.plots.pictured import PictureOptions
+    from discrim.models.plots.plottable import PlotOptions
     from discrim.report.plots.style import Axes
 
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     "outlines of the components of each class in the plane of two columns",
     takes=("columns", "level"),
 )
-def components(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def components(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the outlines of the components in the plane of two columns.
 
     Parameters
@@ -39,15 +39,15 @@ def components(results: Any, fit: FittedModel[Any], options: PictureOptions) -> 
     Axes
         The axes with the plot.
     """
-    names, chosen = chosen_terms(results, fit, options, "components", 2)
-    rows = drawn_rows(fit, options)
-    level = level_of(options, LEVEL)
+    names, chosen = read_columns_option(results, fit, options, "components", 2)
+    rows = rows_to_draw(fit, options)
+    level = read_level_option(options, ELLIPSE_COVERAGE)
     axes = draw_ellipses(
         results.component_means[names],
         {key: cov.loc[names, names] for key, cov in results.covs.items()},
         None,
         outline_radius(level),
-        shares=results.shares,
+        proportions=results.shares,
         points=None if rows is None else rows.terms(names),
         labels=None if rows is None else rows.labels,
         ax=options.ax,
@@ -59,7 +59,7 @@ def components(results: Any, fit: FittedModel[Any], options: PictureOptions) -> 
 
 
 @plot("path", "BIC of the candidates, by number of components", data=False, colors=False)
-def path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot BIC by number of components, or by covariance form if there is only one number.
 
     Parameters
@@ -81,7 +81,7 @@ def path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
         table = table.assign(**{"class": "all classes"})
     axis_name = "components" if table["components"].nunique() > 1 else "covariance"
     best_criteria = table.groupby(["class", axis_name], sort=False, observed=True)["bic"].min().reset_index()
-    axes = criterion(best_criteria, axis_name, ax=options.ax, signs=options.signs(fit.classes))
+    axes = draw_criterion(best_criteria, axis_name, ax=options.ax, signs=options.signs(fit.classes))
     best = "the best form of each number of components" if axis_name == "components" else "each form"
     set_title(axes, f"BIC of {best}")
     return axes

@@ -19,19 +19,19 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from discrim.core.moments.derived_moments import Remainder, among_classes, moments_without
+from discrim.core.moments.derived_moments import Remainder, extend_to_classes, subtract_moments
 from discrim.core.moments.level_counts import CountedBlocks, LevelCounts
-from discrim.core.moments.moments import ClassMoments, asks_for_roots, merged
-from discrim.core.numerics.arrays import Floats, are_whole
-from discrim.data.sources.parts import Source, no_rows
-from discrim.data.sources.sources import rows_given
+from discrim.core.moments.moments import ClassMoments, merge_rescaled, requires_roots
+from discrim.core.numerics.arrays import Floats, are_integers
+from discrim.data.sources.base import Source, no_rows_error
+from discrim.data.sources.sources import source_of_rows
 from discrim.data.table import Table
-from discrim.data.values import shown
-from discrim.design.blocks import Blocks, TableRows, learnt_rows, weight_vector
-from discrim.design.levels import known_values, with_positions
+from discrim.data.values import format_value
+from discrim.design.design_rows import DesignRows, TableRows, learning_row_mask, read_weights
+from discrim.design.levels import append_level_positions, constant_values_by_class
 from discrim.design.matrix import response_codes
 from discrim.design.rows import read_rows
-from discrim.design.source_tables import given_parts, tables
+from discrim.design.source_tables import chunk_tables, table_chunks
 from discrim.errors import DataError, FormulaError, NotSupportedError, naming_file
 from discrim.formula.design import Design
 from discrim.formula.factors import Functions, RowRange, check_functions
@@ -40,7 +40,7 @@ from discrim.formula.response import with_new_classes
 from discrim.models.base import fit_file, reading
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.labels import whole_counts
-from discrim.models.base.reading import Data, NaAction, check_word, class_moments, listed
+from discrim.models.base.reading import Data, NaAction, check_word, class_moments, join_labels
 from discrim.models.base.tensor_file import damaged_file_error
 from discrim.report.result_table import returning_result_table
 
@@ -56,7 +56,7 @@ FILE_KEYS = ("decayed", "design", "dropped", "levels_given", "model", "scatters"
 """Keys of the description in a file of moments."""
 
 
-@reading.with_keyword_hints
+@reading.with_public_errors
 def moments(
     formula: str,
     data: Data,
@@ -123,22 +123,22 @@ def moments(
     [0.9912, 0.0088]
     """
     check_word("scatters", scatters, Scatters)
-    source = rows_given(data)
+    source = source_of_rows(data)
     chunks: Iterator[tuple[Any, str | None]] = iter([(data, None)])
     columns: list[str] = []
-    if source.once:
+    if source.is_single_pass:
         columns = _required_columns(formula, source, weights, functions)
-        chunks = tables(source, columns)
+        chunks = chunk_tables(source, columns)
     chunk = next(chunks, None)
     if chunk is None:
-        raise no_rows(source)
+        raise no_rows_error(source)
     first, where = chunk
     skipped = 0
-    if source.once and na_action == "drop":
+    if source.is_single_pass and na_action == "drop":
         (first, where), skipped = _first_table_with_complete_rows(chunk, chunks, columns)
     with naming_file(where):
         blocks = read_rows(
-            formula, first, weights=weights, levels=levels, functions=functions, part=True,
+            formula, first, weights=weights, levels=levels, functions=functions, is_chunk=True,
             parser=parse_adjusted_formula,
         )  # fmt: skip
         if not blocks.terms:
@@ -196,7 +196,7 @@ def _required_columns(formula: str, source: Source, weights: Any, functions: Fun
     functions : dict or None
         Functions that the formula may call, by name.
     """
-    source.refuse_vector(weights)
+    source.check_weights_are_column(weights)
     names = Table(pd.DataFrame(columns=list(source.names)))
     parsed = parse_adjusted_formula(
         formula, names, check_functions(functions), () if weights is None else (weights,)
@@ -204,7 +204,7 @@ def _required_columns(formula: str, source: Source, weights: Any, functions: Fun
     learns = [factor.code for factor in parsed.expressions.values() if factor.stateful]
     if learns:
         raise NotSupportedError(
-            f"{learns[0]} is estimated from all rows, and {source.what} can be read only once.",
+            f"{learns[0]} is estimated from all rows, and {source.description} can be read only once.",
             hint="Pass a function that creates the source again, or transform the column in the tables.",
         )
     return list(dict.fromkeys((*parsed.columns, *parsed.beside)))
@@ -371,19 +371,19 @@ class Moments:
             A column is missing; the first table did not have a category; a class is not among `levels=`; or
             weights are missing, and the first table had an array of weights.
         """
-        source = rows_given(data)
+        source = source_of_rows(data)
         design = self._design
         total = None
         column = self._weights if weights is None else weights
-        source.refuse_vector(column)
+        source.check_weights_are_column(column)
         names = (*design.response_columns, *design.columns, *([column] if isinstance(column, str) else ()))
-        for chunk, where in given_parts(source, list(dict.fromkeys(names))):
+        for chunk, where in table_chunks(source, list(dict.fromkeys(names))):
             with naming_file(where):
-                table = chunk if isinstance(chunk, Table) else Table(chunk, part=True)
+                table = chunk if isinstance(chunk, Table) else Table(chunk, is_chunk=True)
                 moments = self._of_table(table, column, na_action)
             total = moments if total is None else total + moments
         if total is None:
-            raise no_rows(source)
+            raise no_rows_error(source)
         return total
 
     def _of_table(self, table: Table, weights: Any, na_action: NaAction) -> Moments:
@@ -403,13 +403,13 @@ class Moments:
                 "The first table has weights, and this one has none.",
                 hint="Pass weights=, for example np.ones(len(data)).",
             )
-        counts = weight_vector(weights, table)
-        positive = learnt_rows(counts, table)
+        counts = read_weights(weights, table)
+        positive = learning_row_mask(counts, table)
         if not self._levels_given:
             design = with_new_classes(design, table, self._functions, positive)
         codes = response_codes(design, table, self._functions, positive)
-        rows = TableRows(table, codes, counts, fitted=True)
-        blocks = Blocks(design, rows, self._functions)
+        rows = TableRows(table, codes, counts, is_training=True)
+        blocks = DesignRows(design, rows, self._functions)
         return moments_of_blocks(
             blocks, na_action, scatters=self._scatters, levels_given=self._levels_given, weights=weights
         )
@@ -504,7 +504,7 @@ class Moments:
         return replace(
             self,
             _design=replace(self._design, levels=levels, labels=labels),
-            _moments=merged(a._moments, b._moments),
+            _moments=merge_rescaled(a._moments, b._moments),
             _level_counts=a._level_counts.merge(b._level_counts),
             dropped=self.dropped + other.dropped,
             _levels_given=self._levels_given or other._levels_given,
@@ -530,7 +530,7 @@ class Moments:
             )
         if weight == 1:
             return self
-        sums = self._moments.times(weight)
+        sums = self._moments.multiply_weights(weight)
         tables = tuple(weight * table for table in self._level_counts.tables)
         is_out_of_range = (sums.rows > 0) & ~(
             (sums.counts >= MIN_CLASS_WEIGHT) & (sums.counts < 1 / MIN_CLASS_WEIGHT)
@@ -538,7 +538,8 @@ class Moments:
         if is_out_of_range.any():
             k = int(np.argmax(is_out_of_range))
             raise DataError(
-                f"After multiplication by {weight:g}, class {shown(self._design.levels[k])} would have the "
+                f"After multiplication by {weight:g}, class {format_value(self._design.levels[k])} would "
+                "have the "
                 f"sum of weights {sums.counts[k]:g}, which is out of range.",
                 hint="Subtract the rows of the class with -, or compute the moments again.",
                 classes=(self._design.levels[k],),
@@ -570,8 +571,8 @@ class Moments:
         unknown = [label for label in subtracted._design.levels if label not in levels]
         if unknown:
             raise DataError(
-                f"Unknown class {listed(unknown)} in the subtracted moments. The classes are "
-                f"{listed(levels)}.",
+                f"Unknown class {join_labels(unknown)} in the subtracted moments. The classes are "
+                f"{join_labels(levels)}.",
                 hint="Subtract only moments that were added.",
                 classes=unknown,
             )
@@ -583,8 +584,8 @@ class Moments:
             )
         subtracted = subtracted._among(levels)
         counts = self._level_counts.without(subtracted._level_counts)
-        remainder = moments_without(
-            self._moments, subtracted._moments, known_values(self._design, counts.tables)
+        remainder = subtract_moments(
+            self._moments, subtracted._moments, constant_values_by_class(self._design, counts.tables)
         )
         sums = _validated_remainder(remainder, counts, self._design)
         less = replace(self, _moments=sums, _level_counts=counts, dropped=self.dropped - other.dropped)
@@ -613,7 +614,7 @@ class Moments:
         return replace(
             self,
             _design=replace(self._design, levels=levels),
-            _moments=among_classes(self._moments, position, len(levels), by_class=by_class),
+            _moments=extend_to_classes(self._moments, position, len(levels), by_class=by_class),
             _level_counts=self._level_counts.among(position, len(levels)),
         )
 
@@ -662,7 +663,7 @@ def _refuse_different_designs(a: Design, b: Design) -> None:
             reason = f"their formulas are {a.formula!r} and {b.formula!r}"
         elif a.terms != b.terms:
             other = sorted({*a.terms} ^ {*b.terms}) or ["the same columns in another order"]
-            reason = f"their columns differ: {listed(other)}"
+            reason = f"their columns differ: {join_labels(other)}"
         else:
             reason = "categories or transforms were estimated separately from each table"
         raise FormulaError(
@@ -683,7 +684,8 @@ def _common_levels(a: Design, b: Design) -> tuple[Any, ...]:
     except TypeError:
         pass
     raise DataError(
-        f"The common order of the classes {listed(a.levels)} of the first and {listed(b.levels)} of the "
+        f"The common order of the classes {join_labels(a.levels)} of the first and {join_labels(b.levels)} "
+        "of the "
         "second moments is ambiguous.",
         hint="Pass levels= for both.",
     )
@@ -710,8 +712,8 @@ def _validated_remainder(remainder: Remainder, counts: LevelCounts, design: Desi
     design : Design
         Names of classes and columns for messages.
     """
-    k, j = remainder.at
-    class_text = f"class {shown(design.levels[k])}" if k >= 0 else "all classes"
+    k, j = remainder.position
+    class_text = f"class {format_value(design.levels[k])}" if k >= 0 else "all classes"
     column = repr(design.terms[j]) if j >= 0 else ""
     match remainder.fault:
         case "rows":
@@ -747,7 +749,7 @@ def _validated_remainder(remainder: Remainder, counts: LevelCounts, design: Desi
 
 
 def moments_of_blocks(
-    blocks: Blocks, na_action: NaAction, *, scatters: Scatters, levels_given: bool, weights: Any
+    blocks: DesignRows, na_action: NaAction, *, scatters: Scatters, levels_given: bool, weights: Any
 ) -> Moments:
     """Compute the moments of rows and the counts of levels in one pass.
 
@@ -765,7 +767,7 @@ def moments_of_blocks(
     """
     check_word("na_action", na_action, NaAction)
     blocks = replace(blocks, design=_complete_label_categories(blocks.design))
-    design, factor_positions, sizes = with_positions(blocks.design)
+    design, factor_positions, sizes = append_level_positions(blocks.design)
     blocks_with_positions = replace(blocks, design=design)
     counted_blocks = CountedBlocks(
         blocks_with_positions, len(design.levels), len(blocks.terms), factor_positions, sizes
@@ -786,7 +788,7 @@ def moments_of_blocks(
     )  # fmt: skip
 
 
-def of_fit(fit: FittedModel[Any], scatters: Scatters) -> Moments | None:
+def moments_of_fit(fit: FittedModel[Any], scatters: Scatters) -> Moments | None:
     """Return the moments in the estimates of a fit, without a pass over its rows.
 
     Parameters
@@ -805,12 +807,12 @@ def of_fit(fit: FittedModel[Any], scatters: Scatters) -> Moments | None:
     estimates = fit.estimates
     sums = getattr(estimates, "unscaled", None) or estimates.moments
     if (
-        not (blocks.design.plain and isinstance(sums, ClassMoments) and sums.spread == scatters)
+        not (blocks.design.plain and isinstance(sums, ClassMoments) and sums.scatter_type == scatters)
         or blocks.constant
         or blocks.collinear
         or blocks.unit is not None
         or (fit.has_rows and blocks.dropped)
-        or (fit.has_rows and scatters != "diagonal" and sums.roots is None and asks_for_roots(sums))
+        or (fit.has_rows and scatters != "diagonal" and sums.roots is None and requires_roots(sums))
     ):
         return None
     counted_blocks = CountedBlocks(blocks, len(blocks.design.levels), len(blocks.terms), (), ())
@@ -892,10 +894,10 @@ def _level_counts(path: Path, tensors: dict[str, Floats], design: Design) -> Lev
     """
     try:
         tables, sizes, negative = (tensors.pop(key) for key in ("tables", "sizes", "negative"))
-        _, _, level_sizes = with_positions(design)
+        _, _, level_sizes = append_level_positions(design)
     except (*fit_file.INCONSISTENCY_ERRORS, DataError, FormulaError) as error:
         raise damaged_file_error(path, f"its counts of levels are incomplete ({error})") from None
-    is_valid = negative.shape == (len(design.terms),) and are_whole(negative, 0, 1)
+    is_valid = negative.shape == (len(design.terms),) and are_integers(negative, 0, 1)
     # Moments of published statistics lack counts of levels.
     if not is_valid or sizes.ndim != 1 or tuple(sizes.tolist()) not in ((), tuple(map(float, level_sizes))):
         raise damaged_file_error(path, "its counts of levels do not match its columns")

@@ -8,22 +8,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from discrim.core.moments.derived_moments import given_moments
+from discrim.core.moments.derived_moments import moments_of_covariances
 from discrim.core.moments.level_counts import LevelCounts
 from discrim.core.numerics.arrays import Floats
-from discrim.data.values import shown
+from discrim.data.values import format_value
 from discrim.errors import DataError
 from discrim.formula.design import Design
 from discrim.formula.grammar import quote
 from discrim.models.base import reading
-from discrim.models.base.reading import Divisor, check_word, listed
+from discrim.models.base.reading import Divisor, check_word, join_labels
 from discrim.models.moments.moments import Moments
 
 SYMMETRY = 1e-8
 """How far a correlation may be from its transpose, and an eigenvalue of correlations below zero."""
 
 
-@reading.with_keyword_hints
+@reading.with_public_errors
 def from_stats(
     means: Any,
     covs: Any,
@@ -88,7 +88,7 @@ def from_stats(
             )
         if axis.has_duplicates or axis.hasnans:
             raise DataError(
-                f"The {axis_name} of means, {listed(axis)}, are not unique.", hint="Use unique names."
+                f"The {axis_name} of means, {join_labels(axis)}, are not unique.", hint="Use unique names."
             )
     terms = tuple(str(name) for name in means.columns)
     if len(means) < 2 or not terms:
@@ -113,7 +113,7 @@ def from_stats(
     formula = f"{quote(response)} ~ {' + '.join(map(quote, terms))}"
     levels = tuple(means.index.tolist())
     design = Design(formula, response, (response,), terms, terms, levels, True, None, ())
-    sums = given_moments(centres, matrices, sizes, divisors)
+    sums = moments_of_covariances(centres, matrices, sizes, divisors)
     # Without rows, columns cannot be checked for negative values.
     counts = LevelCounts((), np.zeros(len(terms), dtype=bool))
     weighted = bool((sizes != np.round(sizes)).any())
@@ -136,7 +136,7 @@ def _class_counts(counts: Any, classes: pd.Index) -> Floats:
     sizes = _finite(counts, "counts", (len(classes),))
     if (sizes < 1).any():
         raise DataError(
-            f"Class {shown(classes[int(np.argmax(sizes < 1))])} has {sizes.min():g} observations.",
+            f"Class {format_value(classes[int(np.argmax(sizes < 1))])} has {sizes.min():g} observations.",
             hint="Drop the class.",
             classes=(classes[int(np.argmax(sizes < 1))],),
         )
@@ -166,7 +166,8 @@ def _covariances(covs: Any, means: pd.DataFrame, sizes: Floats) -> tuple[bool, F
         class_covariances = dict(covs)
         if set(class_covariances) != set(classes):
             raise DataError(
-                f"covs has the classes {listed(class_covariances)}, and means has {listed(classes)}.",
+                f"covs has the classes {join_labels(class_covariances)}, and means has "
+                f"{join_labels(classes)}.",
                 hint="Pass covs and means of the same classes.",
                 classes=class_covariances,
             )
@@ -174,7 +175,7 @@ def _covariances(covs: Any, means: pd.DataFrame, sizes: Floats) -> tuple[bool, F
     if not isinstance(covs, list | tuple | np.ndarray) or len(covs) != len(classes):
         raise DataError(
             "covs is neither one common covariance matrix nor one for each of the classes "
-            f"{listed(classes)}.",
+            f"{join_labels(classes)}.",
             hint="Pass one matrix, or one for each class.",
             classes=classes,
         )
@@ -206,7 +207,8 @@ def _covariance(matrix: Any, columns: pd.Index, matrix_name: str) -> Floats:
     if isinstance(matrix, pd.DataFrame):
         if set(matrix.index) != set(columns) or set(matrix.columns) != set(columns):
             raise DataError(
-                f"{matrix_name} has the columns {listed(matrix.columns)}, and means has {listed(columns)}.",
+                f"{matrix_name} has the columns {join_labels(matrix.columns)}, and means has "
+                f"{join_labels(columns)}.",
                 hint="Use the same columns.",
                 columns=matrix.columns,
             )

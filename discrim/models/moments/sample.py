@@ -12,21 +12,21 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from discrim.core.moments.derived_moments import with_scatter
+from discrim.core.moments.derived_moments import reduce_moments
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import Spread
-from discrim.data.sources.parts import Source, capital
-from discrim.data.sources.sources import rows_given
-from discrim.design.blocks import Blocks, without_rows
+from discrim.core.moments.row_sums import ScatterType
+from discrim.data.sources.base import Source, capitalize_first
+from discrim.data.sources.sources import source_of_rows
+from discrim.design.design_rows import DesignRows, design_without_rows
 from discrim.design.rows import read_rows
 from discrim.errors import DataError, NotSupportedError
 from discrim.formula.formula import parse_adjusted_formula, parse_formula
 from discrim.models.base.data_range import check_data_range
 from discrim.models.base.reading import (
     NaAction,
-    present_classes,
+    drop_constant_columns,
+    drop_empty_classes,
     warn_of_weights,
-    without_constants,
 )
 from discrim.models.moments.moments import Moments, Scatters, moments
 
@@ -63,7 +63,8 @@ class UnreadMoments:
         """Raise NotSupportedError, before the source is read, if the model needs the rows."""
         if needs_rows is not None:
             raise NotSupportedError(
-                f"{needs_rows.message} {capital(self.source.what)} can be read only once and is reduced to "
+                f"{needs_rows.message} {capitalize_first(self.source.description)} can be read only once and "
+                "is reduced to "
                 "moments.",
                 hint="Pass a function that creates the source again, or a table in memory.",
             )
@@ -75,8 +76,8 @@ def _read_once(data: Any) -> Source | None:
         isinstance(data, Iterator) or hasattr(data, "__arrow_c_stream__")
     ):
         return None
-    source = rows_given(data)
-    return source if source.once else None
+    source = source_of_rows(data)
+    return source if source.is_single_pass else None
 
 
 @dataclass(slots=True)
@@ -123,7 +124,7 @@ class Sample:
         """Whether the verb supports covariates after a `|` in the formula."""
         return self.verb == "lda"
 
-    def read(self, in_memory: str | None = None, *, incomplete: bool = False) -> Blocks:
+    def read(self, in_memory: str | None = None, *, incomplete: bool = False) -> DesignRows:
         """Return the rows of the table.
 
         Parameters
@@ -140,11 +141,11 @@ class Sample:
             )
         bar = self.adjusts and isinstance(self.formula, str) and "|" in self.formula
         parser = parse_adjusted_formula if bar else parse_formula
-        return read_rows(**self._table(), in_memory=in_memory, parser=parser, incomplete=incomplete)
+        return read_rows(**self._table(), in_memory=in_memory, parser=parser, uses_incomplete=incomplete)
 
     def of_moments(
-        self, required_moments: Spread, needs_rows: NeedsRows | None = None
-    ) -> tuple[Blocks, ClassMoments]:
+        self, required_moments: ScatterType, needs_rows: NeedsRows | None = None
+    ) -> tuple[DesignRows, ClassMoments]:
         """Return a design without rows and the moments, of the classes with rows and the columns that vary.
 
         Parameters
@@ -161,21 +162,21 @@ class Sample:
         DataError, CollinearError
             As in `validated_moments` and `usable_moments`.
         """
-        user_moments = self.checked_moments(needs_rows)
+        user_moments = self.validated_moments(needs_rows)
         is_pooled = required_moments == "pooled"
         required_text = (
             "one covariance for all classes" if is_pooled else "a variance or covariance for each class"
         )
         user_moments._need(f"A model with {required_text}", required_moments)
-        blocks = without_rows(
+        blocks = design_without_rows(
             user_moments._design,
             user_moments._functions,
             weighted=user_moments._in_weights,
-            dropped=user_moments.dropped,
+            n_dropped_rows=user_moments.dropped,
         )
-        return usable_moments(user_moments, blocks, with_scatter(user_moments._moments, required_moments))
+        return usable_moments(user_moments, blocks, reduce_moments(user_moments._moments, required_moments))
 
-    def checked_moments(self, needs_rows: NeedsRows | None) -> Moments:
+    def validated_moments(self, needs_rows: NeedsRows | None) -> Moments:
         """Return the moments; a source that can be read only once is read here.
 
         Raises DataError if `moments=` is something else or is combined with an argument for tables, and
@@ -213,8 +214,8 @@ class Sample:
 
 
 def usable_moments(
-    given_moments: Moments, blocks: Blocks, moments: ClassMoments, keep: Sequence[int] = ()
-) -> tuple[Blocks, ClassMoments]:
+    given_moments: Moments, blocks: DesignRows, moments: ClassMoments, keep: Sequence[int] = ()
+) -> tuple[DesignRows, ClassMoments]:
     """Select the classes that have rows and the columns that vary; the counterpart of `usable_rows`.
 
     Parameters
@@ -238,5 +239,5 @@ def usable_moments(
     if not moments.total:
         raise DataError(f"{given_moments!r} have no observations.", hint="Add moments of complete rows.")
     check_data_range(moments, blocks)
-    warn_of_weights(moments, whole=given_moments._decayed or moments.total >= moments.rows.sum())
-    return without_constants(*present_classes(blocks, moments), keep=keep)
+    warn_of_weights(moments, are_integers=given_moments._decayed or moments.total >= moments.rows.sum())
+    return drop_constant_columns(*drop_empty_classes(blocks, moments), keep=keep)

@@ -15,14 +15,14 @@ import numpy as np
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.naive_bayes.tally import ColumnPlan, Tally
 from discrim.core.numerics.arrays import Codes
-from discrim.design.blocks import Blocks
+from discrim.design.design_rows import DesignRows
 from discrim.errors import DataError, NotSupportedError
 from discrim.models.base import reading
 from discrim.models.base.data_range import check_data_range
 from discrim.models.base.reading import NaAction
 
 
-def available_tally(blocks: Blocks, plan: ColumnPlan) -> tuple[ClassMoments, Tally]:
+def available_tally(blocks: DesignRows, plan: ColumnPlan) -> tuple[ClassMoments, Tally]:
     """Compute diagonal moments and the tally of each column from the rows that have a class and a value.
 
     One pass finds groups of columns that are missing in the same rows, and one pass is made for each group.
@@ -57,7 +57,9 @@ def available_tally(blocks: Blocks, plan: ColumnPlan) -> tuple[ClassMoments, Tal
     tally = Tally(plan, k)
     tally.available = np.zeros((k, p))
     for columns in _group_by_missing_rows(blocks):
-        group = replace(blocks.with_codes(codes), partial=False, incomplete=False).columns(columns.tolist())
+        group = replace(blocks.with_codes(codes), partial=False, incomplete=False).select_columns(
+            columns.tolist()
+        )
         group_tally = Tally(plan.columns(columns), k)
         moments = reading.class_moments(group, "diagonal", group_tally.wrap)
         for name, values in arrays.items():
@@ -67,10 +69,10 @@ def available_tally(blocks: Blocks, plan: ColumnPlan) -> tuple[ClassMoments, Tal
     return ClassMoments(counts, rows, scale=scale, **arrays), tally
 
 
-def _group_by_missing_rows(blocks: Blocks) -> list[Codes]:
+def _group_by_missing_rows(blocks: DesignRows) -> list[Codes]:
     """Group columns that are missing in the same rows; return the positions (q,) of each group."""
     hashes: list[Any] = [hashlib.blake2b() for _ in blocks.terms]
-    for row_slice, x, missing in blocks.every_row():
+    for row_slice, x, missing in blocks.iter_all_rows():
         if missing is None or not missing.any():
             continue
         nan = np.isnan(x)
@@ -100,15 +102,15 @@ def _copy_group_tally(tally: Tally, group_tally: Tally, columns: Codes) -> None:
         tally.values[tally.plan.kernels.tolist().index(j)] = group_tally.values[i]
 
 
-def tally_of_present_classes(tally: Tally, classes: Sequence[Any], blocks: Blocks) -> Tally:
+def tally_of_present_classes(tally: Tally, classes: Sequence[Any], blocks: DesignRows) -> Tally:
     """Return the tally of the classes that remain in `blocks`; `classes` are the classes of the tally."""
     present = blocks.design.levels
     return tally if len(present) == len(classes) else tally.classes(np.array([*map(classes.index, present)]))
 
 
 def usable_available_rows(
-    blocks: Blocks, plan: ColumnPlan, na_action: NaAction
-) -> tuple[Blocks, ClassMoments, Tally]:
+    blocks: DesignRows, plan: ColumnPlan, na_action: NaAction
+) -> tuple[DesignRows, ClassMoments, Tally]:
     """Return all rows with a class, without constant columns, with their moments and tally.
 
     Parameters
@@ -152,7 +154,7 @@ def usable_available_rows(
     classes = blocks.design.levels
     terms = blocks.terms
     moments, tally = available_tally(blocks, plan)
-    dropped = blocks.n_dropped(blocks.codes >= 0)
+    dropped = blocks.count_dropped(blocks.codes >= 0)
     if not moments.total:
         raise DataError(
             f"None of the {blocks.table.nrows} rows has both a response {blocks.design.response!r} and a "
@@ -161,19 +163,19 @@ def usable_available_rows(
             columns=(blocks.design.response,),
         )
     if blocks.weighted:
-        reading.warn_of_weights(moments, whole=blocks.rows.has_whole_weights())
-    blocks, moments = reading.present_classes(blocks, moments)
+        reading.warn_of_weights(moments, are_integers=blocks.rows.has_whole_weights())
+    blocks, moments = reading.drop_empty_classes(blocks, moments)
     tally = tally_of_present_classes(tally, classes, blocks)
     _refuse_unobserved_columns(blocks, tally)
     check_data_range(moments, blocks)
     # With dropped=0, constant columns are removed from the moments without another pass over the rows.
-    blocks, moments = reading.without_constants(replace(blocks, dropped=0), moments)
+    blocks, moments = reading.drop_constant_columns(replace(blocks, dropped=0), moments)
     if blocks.constant:
         tally = tally.columns(np.array([terms.index(term) for term in blocks.terms]))
     return replace(blocks, dropped=dropped), moments, tally
 
 
-def _refuse_unobserved_columns(blocks: Blocks, tally: Tally) -> None:
+def _refuse_unobserved_columns(blocks: DesignRows, tally: Tally) -> None:
     """Raise DataError, with a class and its columns, if a column has only missing values in some class."""
     available: Any = tally.available
     is_unobserved = ~(available > 0)
@@ -183,7 +185,8 @@ def _refuse_unobserved_columns(blocks: Blocks, tally: Tally) -> None:
     names = [blocks.terms[j] for j in np.flatnonzero(is_unobserved[k])]
     verb = "has" if len(names) == 1 else "have"
     raise DataError(
-        f"{reading.listed(names)} {verb} no observed value in class {blocks.design.levels[k]!r}. The density "
+        f"{reading.join_labels(names)} {verb} no observed value in class {blocks.design.levels[k]!r}. The "
+        "density "
         "cannot be estimated.",
         hint="Leave such columns out of the formula, or the class out of the table.",
         columns=names,

@@ -15,25 +15,25 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.covariance.covariance import constant_columns, dependencies
-from discrim.core.moments.derived_moments import with_scatter
+from discrim.core.moments.derived_moments import reduce_moments
 from discrim.core.moments.level_counts import as_columns, count_sums
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import Spread
+from discrim.core.moments.row_sums import ScatterType
 from discrim.core.naive_bayes import naive_bayes as core
-from discrim.core.naive_bayes.kernel_density import FACTORS
+from discrim.core.naive_bayes.kernel_density import BANDWIDTH_FACTORS
 from discrim.core.naive_bayes.naive_bayes import NaiveBayesFit
 from discrim.core.naive_bayes.tally import ColumnPlan, Tally
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.rules.rules import PartRule, Rule
-from discrim.data.values import shown
+from discrim.core.rules.leave_one_out import LeaveOneOutScorer
+from discrim.core.rules.rules import ColumnSubsetRule, Rule
+from discrim.data.values import format_value
 from discrim.design import levels as frame_levels
-from discrim.design.blocks import Blocks, without_rows
+from discrim.design.design_rows import DesignRows, design_without_rows
 from discrim.design.levels import Unseen, level_design, term_levels
 from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError, sentence
 from discrim.models.base import reading
-from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import FittedModel, Gaps, ModelSpec, scores_by_refits
+from discrim.models.base.display import with_display_formats
+from discrim.models.base.fit import FittedModel, MissingPolicy, ModelSpec, scores_by_refits
 from discrim.models.base.reading import Data, Divisor, NaAction, Prior, verb_options
 from discrim.models.discriminant.normal_fits import drop_hint, join_class_problems
 from discrim.models.moments.moments import Moments
@@ -73,7 +73,7 @@ def _levels(fit: FittedModel[NaiveBayesFit]) -> dict[str, Any]:
     return {fit.terms[j]: levels_by_position[j] or (False, True) for j in fit.estimates.plan.tables.tolist()}
 
 
-def _rule_of_tally(fit: FittedModel[NaiveBayesFit], blocks: Blocks) -> Rule | None:
+def _rule_of_tally(fit: FittedModel[NaiveBayesFit], blocks: DesignRows) -> Rule | None:
     """Refit to rows and return the rule; None if a density does not exist."""
     moments, tally = _tally_rows(fit, blocks)
     keep = np.arange(moments.n_columns)
@@ -86,10 +86,10 @@ def _rule_of_tally(fit: FittedModel[NaiveBayesFit], blocks: Blocks) -> Rule | No
     if refit is None:
         return None
     rule = refit.rule(fit.log_prior())
-    return rule if len(keep) == len(blocks.terms) else PartRule(rule, keep)
+    return rule if len(keep) == len(blocks.terms) else ColumnSubsetRule(rule, keep)
 
 
-def _tally_rows(fit: FittedModel[NaiveBayesFit], blocks: Blocks) -> tuple[ClassMoments, Tally]:
+def _tally_rows(fit: FittedModel[NaiveBayesFit], blocks: DesignRows) -> tuple[ClassMoments, Tally]:
     """Compute the moments and the tally of rows, which may lack columns of the fit.
 
     Parameters
@@ -150,7 +150,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         return self.terms[self._fit.estimates.plan.normal]
 
     @property
-    @displayed(every="count")
+    @with_display_formats(every="count")
     def available(self) -> pd.DataFrame:
         """Number of rows, or their weight, that have a value of each column, by class.
 
@@ -218,7 +218,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         values = np.zeros((len(self.classes), 0)) if values is None else values
         return pd.DataFrame(values, index=self.classes, columns=terms)
 
-    @displayed()
+    @with_display_formats()
     def density(self, term: str, at: Any = None) -> pd.DataFrame:
         """Density of a normal or kernel column within each class.
 
@@ -242,7 +242,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         plan = self._fit.estimates.plan
         numeric = self.terms[np.sort(np.concatenate([plan.normal, plan.kernels]))]
         if not (isinstance(term, str) and term in numeric):
-            numeric_names = reading.listed(numeric) if len(numeric) else "no column"
+            numeric_names = reading.join_labels(numeric) if len(numeric) else "no column"
             density_text = f"{numeric_names} {'have' if len(numeric) > 1 else 'has'}"
             raise DataError(
                 f"density() is not available for {term!r}: {density_text} a density.",
@@ -286,7 +286,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         """Raise NotSupportedError if a column is categorical or fitted to some of the rows."""
         if len(self._levels):
             raise NotSupportedError(
-                f"group_summary() requires numeric columns, but {reading.listed(self._levels)} "
+                f"group_summary() requires numeric columns, but {reading.join_labels(self._levels)} "
                 f"{'is' if len(self._levels) == 1 else 'are'} categorical.",
                 hint="See tables.",
                 columns=list(self._levels),
@@ -303,7 +303,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         if not self._fit.estimates.is_normal:
             non_normal = self.terms[np.flatnonzero(self._fit.estimates.plan.families)]
             raise NotSupportedError(
-                f"{method} requires normal columns, but {reading.listed(non_normal)} "
+                f"{method} requires normal columns, but {reading.join_labels(non_normal)} "
                 f"{'are' if len(non_normal) > 1 else 'is'} not normal.",
                 hint="See means, sds, tables, bandwidths and multinomial.",
                 columns=list(non_normal),
@@ -311,7 +311,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
 
     # ---- tables
 
-    @displayed()
+    @with_display_formats()
     def tidy(self) -> pd.DataFrame:
         """One row for each class and parameter.
 
@@ -362,7 +362,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         }
         return pd.DataFrame(values, index=index).reset_index()
 
-    @displayed()
+    @with_display_formats()
     def glance(self) -> pd.DataFrame:
         """One-row table of the fit: sizes, criteria, smoothing and laplace."""
         return pd.DataFrame([self._glance() | {"smoothing": self.smoothing, "laplace": self.laplace}])
@@ -384,7 +384,7 @@ class Options(NamedTuple):
     missing: str | None = None
 
 
-@reading.with_keyword_hints
+@reading.with_public_errors
 def naive_bayes(
     formula: str | None = None,
     data: Data | None = None,
@@ -550,8 +550,8 @@ def naive_bayes(
 
 
 def _usable_tally(
-    blocks: Blocks, options: Options, na_action: NaAction
-) -> tuple[Blocks, ClassMoments, Tally]:
+    blocks: DesignRows, options: Options, na_action: NaAction
+) -> tuple[DesignRows, ClassMoments, Tally]:
     """Return the usable rows with their diagonal moments and their tally.
 
     Parameters
@@ -592,7 +592,7 @@ def _usable_tally(
     return blocks, reading.class_moments(blocks, "diagonal", tally.wrap), tally
 
 
-def _tally_of_moments(sample: Sample, options: Options) -> tuple[Blocks, ClassMoments, Tally]:
+def _tally_of_moments(sample: Sample, options: Options) -> tuple[DesignRows, ClassMoments, Tally]:
     """Return the moments and the tally stored in a `Moments` object.
 
     Parameters
@@ -621,17 +621,21 @@ def _tally_of_moments(sample: Sample, options: Options) -> tuple[Blocks, ClassMo
     needs_rows = (
         AVAILABLE_NEEDS_ROWS if options.missing is not None else KERNELS_NEED_ROWS if has_kernels else None
     )
-    user_moments = sample.checked_moments(needs_rows)
+    user_moments = sample.validated_moments(needs_rows)
     user_moments._need("Naive Bayes", "diagonal")
     design = level_design(user_moments._design)
-    blocks = without_rows(
-        design, user_moments._functions, weighted=user_moments._in_weights, dropped=user_moments.dropped
+    blocks = design_without_rows(
+        design,
+        user_moments._functions,
+        weighted=user_moments._in_weights,
+        n_dropped_rows=user_moments.dropped,
     )
     plan = _read_plan(blocks, options)
     names, _ = frame_levels.level_terms(design)
     if len(user_moments._level_counts.tables) != len(names):
         raise NotSupportedError(
-            f"These moments do not contain counts of the levels of {reading.listed(names)}, because some of "
+            f"These moments do not contain counts of the levels of {reading.join_labels(names)}, because "
+            "some of "
             "them come from published statistics.",
             hint="Add up moments of tables only, or leave out such columns.",
             columns=list(names),
@@ -667,7 +671,7 @@ def _moments_of_levels(user_moments: Moments, terms: tuple[str, ...], names: tup
         Numeric columns are copied from `user_moments`; categorical ones are computed from the counts of
         levels.
     """
-    moments = with_scatter(user_moments._moments, "diagonal")
+    moments = reduce_moments(user_moments._moments, "diagonal")
     user_terms = user_moments._design.terms
     if not names:
         return moments
@@ -687,7 +691,9 @@ def _moments_of_levels(user_moments: Moments, terms: tuple[str, ...], names: tup
     return replace(moments, centres=centres, rests=residual_means, scale=scale, scatters=scatters)
 
 
-def _refuse_negative(user_moments: Moments, plan: ColumnPlan, blocks: Blocks, moments: ClassMoments) -> None:
+def _refuse_negative(
+    user_moments: Moments, plan: ColumnPlan, blocks: DesignRows, moments: ClassMoments
+) -> None:
     """Raise DataError if the moments show that a column of counts has negative values.
 
     Parameters
@@ -708,7 +714,7 @@ def _refuse_negative(user_moments: Moments, plan: ColumnPlan, blocks: Blocks, mo
             continue
         k = int(np.argmax(moments.class_means[:, j] < 0))
         mean_text = (
-            f" (its mean in class {shown(blocks.design.levels[k])} is negative)"
+            f" (its mean in class {format_value(blocks.design.levels[k])} is negative)"
             if has_negative_mean[:, position].any()
             else ""
         )
@@ -719,7 +725,7 @@ def _refuse_negative(user_moments: Moments, plan: ColumnPlan, blocks: Blocks, mo
         )
 
 
-def _read_plan(blocks: Blocks, options: Options) -> ColumnPlan:
+def _read_plan(blocks: DesignRows, options: Options) -> ColumnPlan:
     """Validate the options and assign each column of a level design to its family."""
     reading.check_word("method", options.method, Divisor)
     reading.check_word("unseen", options.unseen, Unseen)
@@ -740,7 +746,7 @@ def _read_plan(blocks: Blocks, options: Options) -> ColumnPlan:
     computed = [terms[j] for j in np.flatnonzero(families == COUNT) if terms[j] not in columns]
     if computed:
         raise DataError(
-            f"counts= requires columns of the table, but {reading.listed(computed)} "
+            f"counts= requires columns of the table, but {reading.join_labels(computed)} "
             f"{'is' if len(computed) == 1 else 'are'} computed by the formula.",
             hint="Add the computed column to the table before the fit.",
             columns=computed,
@@ -794,7 +800,7 @@ def _option_positions(option: str, requested: Any, terms: list[str], families: C
         if name not in position_by_term:
             raise DataError(
                 f"{option}= contains {name!r}, which is not a numeric column of the formula.",
-                hint=f"The numeric columns are {reading.listed(numeric)}.",
+                hint=f"The numeric columns are {reading.join_labels(numeric)}.",
                 columns=(name,),
             )
     return [position_by_term[name] for name in names]
@@ -822,7 +828,7 @@ def _read_bandwidths(bandwidth: Any, terms: list[str], families: Codes) -> tuple
     fixed_bandwidths = np.zeros(len(terms))
     kernels = [terms[j] for j in np.flatnonzero(families == KERNEL)]
     if isinstance(bandwidth, str):
-        reading.check_word("bandwidth", bandwidth, tuple(FACTORS))
+        reading.check_word("bandwidth", bandwidth, tuple(BANDWIDTH_FACTORS))
     if not kernels and not (isinstance(bandwidth, str) and bandwidth == "nrd0"):
         raise DataError(
             f"bandwidth={bandwidth!r} requires kernel densities, but no column has one.",
@@ -835,18 +841,18 @@ def _read_bandwidths(bandwidth: Any, terms: list[str], families: Codes) -> tuple
         if name not in kernels:
             raise DataError(
                 f"bandwidth= contains {name!r}, which has no kernel density. The columns of kernel= are "
-                f"{reading.listed(kernels)}.",
+                f"{reading.join_labels(kernels)}.",
                 hint=f"Add {name!r} to kernel=, or leave it out of bandwidth=.",
                 columns=(name,),
             )
-        alternative = f" for {name!r}, or one of {reading.listed(FACTORS)}"
+        alternative = f" for {name!r}, or one of {reading.join_labels(BANDWIDTH_FACTORS)}"
         fixed_bandwidths[terms.index(name)] = reading.check_number(
             "bandwidth", value, 0, ends="()", also=alternative
         )
     return "nrd0", fixed_bandwidths
 
 
-def _refuse_no_density(moments: ClassMoments, tally: Tally, blocks: Blocks) -> None:
+def _refuse_no_density(moments: ClassMoments, tally: Tally, blocks: DesignRows) -> None:
     """Raise CollinearError, with class and column, if a normal or multinomial density does not exist.
 
     Parameters
@@ -879,7 +885,7 @@ def _refuse_no_density(moments: ClassMoments, tally: Tally, blocks: Blocks) -> N
     is_empty = tally.sums.sum(axis=1) + plan.laplace <= 0
     if len(plan.counts) and is_empty.any():
         raise CollinearError(
-            f"The counts {reading.listed(terms[plan.counts])} are all zero in class "
+            f"The counts {reading.join_labels(terms[plan.counts])} are all zero in class "
             f"{levels[int(is_empty.argmax())]!r}.",
             hint="Pass laplace=1, for example, or leave out the class.",
             options={"laplace": 1},
@@ -888,7 +894,7 @@ def _refuse_no_density(moments: ClassMoments, tally: Tally, blocks: Blocks) -> N
         )
 
 
-def _refuse_no_bandwidth(fit: NaiveBayesFit, blocks: Blocks) -> None:
+def _refuse_no_bandwidth(fit: NaiveBayesFit, blocks: DesignRows) -> None:
     """Raise CollinearError, with classes and columns, if a rule yields no bandwidth for a kernel density."""
     lacking = fit.without_bandwidth()
     if not lacking.any():
@@ -909,7 +915,7 @@ def _refuse_no_bandwidth(fit: NaiveBayesFit, blocks: Blocks) -> None:
             classes=(blocks.design.levels[k],),
         )
     problems = [
-        f"{reading.listed(names[j] for j in np.flatnonzero(lacks_bandwidth))} "
+        f"{reading.join_labels(names[j] for j in np.flatnonzero(lacks_bandwidth))} "
         f"{'has' if lacks_bandwidth.sum() == 1 else 'have'} only one row or one value in class {label!r}"
         for label, lacks_bandwidth in zip(blocks.design.levels, lacking, strict=True)
         if lacks_bandwidth.any()
@@ -966,7 +972,7 @@ def _refuse_no_variance(
             affected_classes.append(label)
             verb = "is" if len(class_constant) == 1 else "are"
             problems.append(
-                f"{reading.listed(terms[j] for j in class_constant)} {verb} constant in class {label!r}"
+                f"{reading.join_labels(terms[j] for j in class_constant)} {verb} constant in class {label!r}"
             )
     if problems:
         text = join_class_problems(problems)
@@ -993,7 +999,8 @@ def _refuse_no_variance(
         )
     if plan.smoothing and not core.has_variances(moments, plan):
         raise CollinearError(
-            f"With smoothing={plan.smoothing:g} a variance of {reading.listed(terms)} is zero or infinite: "
+            f"With smoothing={plan.smoothing:g} a variance of {reading.join_labels(terms)} is zero or "
+            "infinite: "
             "no column varies, the smoothing is too small or too large, or the scales of the columns "
             "differ too much.",
             hint="Use another smoothing, or rescale the columns.",
@@ -1007,7 +1014,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
     title = "Naive Bayes"
     results_class = NaiveBayesResults
     integrates_missing = True
-    constructor = staticmethod(core.naive_bayes_of_tables)
+    constructor = staticmethod(core.restore_naive_bayes)
     file_moments = "diagonal"
     allows_constant = True
 
@@ -1024,7 +1031,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         return NAIVE_BAYES_PLOTS
 
     def fit(
-        self, estimates: NaiveBayesFit, rows: Blocks, arguments: Mapping[str, Any], **options: Any
+        self, estimates: NaiveBayesFit, rows: DesignRows, arguments: Mapping[str, Any], **options: Any
     ) -> FittedModel[NaiveBayesFit]:
         """Return a fitted model; see `ModelSpec.fit` for the parameters.
 
@@ -1054,33 +1061,35 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
             )
         return fit
 
-    def read_rows(self, fit: FittedModel[NaiveBayesFit], data: Any, gaps: Gaps) -> Blocks:
+    def read_rows(self, fit: FittedModel[NaiveBayesFit], data: Any, gaps: MissingPolicy) -> DesignRows:
         """Return the rows of new data; a row with missing values is used unless `gaps` forbids it."""
         unseen: Unseen = "missing" if (gaps.unseen or fit.estimates.unseen) == "missing" else "raise"
-        rows = super().read_rows(fit, data, Gaps(unseen, gaps.missing or "integrate"))
+        rows = super().read_rows(fit, data, MissingPolicy(unseen, gaps.missing or "integrate"))
         if data is None:
             return rows
         boolean_terms = [term for term, levels in _levels(fit).items() if levels == (False, True)]
-        frame_levels.refuse_values(rows.table, boolean_terms, counts=False)
-        frame_levels.refuse_values(rows.table, fit.terms[fit.estimates.plan.counts].tolist(), counts=True)
+        frame_levels.check_booleans_or_counts(rows.table, boolean_terms, counts=False)
+        frame_levels.check_booleans_or_counts(
+            rows.table, fit.terms[fit.estimates.plan.counts].tolist(), counts=True
+        )
         return rows
 
     def shows_log_posteriors(self, fit: FittedModel[NaiveBayesFit]) -> bool:
         """Return whether `decision_function` returns log posteriors instead of scores of the rule."""
         return False
 
-    def required_moments(self, fit: FittedModel[NaiveBayesFit]) -> Spread | None:
+    def required_moments(self, fit: FittedModel[NaiveBayesFit]) -> ScatterType | None:
         """Return "diagonal" if a refit needs only moments; None if it needs the rows."""
         is_of_moments = fit.estimates.is_normal and fit.estimates.available is None
         return "diagonal" if is_of_moments else None
 
-    def refit_with_fixed(self, fit: FittedModel[NaiveBayesFit], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[NaiveBayesFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows; None if a density does not exist."""
         if self.required_moments(fit) is not None:
             return super().refit_with_fixed(fit, rows)
         return _rule_of_tally(fit, rows)
 
-    def leave_one_out(self, fit: FittedModel[NaiveBayesFit]) -> LeftOut | Floats:
+    def leave_one_out(self, fit: FittedModel[NaiveBayesFit]) -> LeaveOneOutScorer | Floats:
         """Return the scores of each row by the rule fitted without it."""
         estimates = fit.estimates
         if estimates.available is not None and estimates.smoothing and estimates.normal is not None:
@@ -1088,12 +1097,12 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
             return scores_by_refits(fit, reason)
         return super().leave_one_out(fit)
 
-    def informative(self, fit: FittedModel[NaiveBayesFit]) -> Sequence[int]:
+    def informative_columns(self, fit: FittedModel[NaiveBayesFit]) -> Sequence[int]:
         """Return the positions of columns of counts, which a refit uses even if they are constant."""
         positions: list[int] = fit.estimates.plan.counts.tolist()
         return positions
 
-    def why_no_rule(self, fit: FittedModel[NaiveBayesFit], rows: Blocks) -> DiscrimError | None:
+    def refit_error(self, fit: FittedModel[NaiveBayesFit], rows: DesignRows) -> DiscrimError | None:
         """Return the error that explains why a refit to these rows fails; None if the reason is unknown."""
         try:
             _refuse_no_density(*_tally_rows(fit, rows), rows)
@@ -1102,8 +1111,8 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         return None
 
     def recode(
-        self, fit: FittedModel[NaiveBayesFit], rows: Blocks, *, fixed: bool
-    ) -> tuple[FittedModel[NaiveBayesFit], Blocks]:
+        self, fit: FittedModel[NaiveBayesFit], rows: DesignRows, *, fixed: bool
+    ) -> tuple[FittedModel[NaiveBayesFit], DesignRows]:
         """Adapt a fit to rows that lack levels of the fit: its tables have the levels that remain.
 
         Parameters
@@ -1123,7 +1132,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
             The rows with a level design.
         """
         rows = replace(rows, design=level_design(rows.design))
-        rows = rows.columns([j for j, term in enumerate(rows.terms) if term in fit.terms])
+        rows = rows.select_columns([j for j, term in enumerate(rows.terms) if term in fit.terms])
         plan = fit.estimates.plan.columns(np.array([fit.terms.get_loc(term) for term in rows.terms]))
         levels = dict(zip(rows.design.terms, term_levels(rows.design), strict=True))
         counts = np.array([len(levels[term] or ()) for term in rows.terms], dtype=np.intp)

@@ -101,10 +101,10 @@ def _classes(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Sec
 
 def _means(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
     if (moments := _moments(fit)) is not None:
-        return headers.means_section(fit, of=(results.normal_terms, moments))
+        return headers.means_section(fit, terms_and_moments=(results.normal_terms, moments))
     table = results.means.rename_axis(index=None)
-    section = Section("Means", table, column_errors=headers.mean_errors(fit), source="fit.means")
-    return headers.row_a_column(section, "by_column")
+    section = Section("Means", table, column_errors=headers.mean_rounding_errors(fit), source="fit.means")
+    return headers.transpose_if_wide(section, "by_column")
 
 
 def _deviations(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
@@ -113,8 +113,8 @@ def _deviations(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> 
         title += ", smoothed"
     section = Section(title, results.sds.rename_axis(index=None), source="fit.sds")
     moments = _moments(fit)
-    worth = None if moments is None else headers.worth(moments)
-    return headers.row_a_column(section, "deviations_by_column", worth)
+    worth = None if moments is None else headers.rank_columns(moments)
+    return headers.transpose_if_wide(section, "deviations_by_column", worth)
 
 
 def _moments(fit: FittedModel[NaiveBayesFit]) -> ClassMoments | None:

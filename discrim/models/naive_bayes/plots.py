@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discrim.models.plots import planes, spaces
-from discrim.models.plots.pictured import drawn_rows, one_column, plot
+from discrim.models.plots.plottable import plot, read_column_option, rows_to_draw
 from discrim.models.plots.shared import POSTERIOR_PLOTS, WITH_POSTERIORS
-from discrim.report.plots.bars import bar_strips, count_above, draw_errors
-from discrim.report.plots.style import add_legend, faint, new_axes, numbers, set_title, shown_name
+from discrim.report.plots.bars import draw_bar_strips, draw_errors, write_counts_above
+from discrim.report.plots.style import add_legend, faint_ink, new_axes, set_title, shown_name, to_floats
 
 if TYPE_CHECKING:
     from discrim.core.numerics.arrays import Codes, Floats
     from discrim.models.base.fit import FittedModel
-    from discrim.models.plots.pictured import PictureOptions
+    from discrim.models.plots.plottable import PlotOptions
     from discrim.report.plots.style import Axes, Signs
 
 
 @plot("density", "density of a column in each class, with the rows below", takes=("columns",))
-def density(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def density(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the density of a column in each class, with a mark for each row below zero.
 
     Parameters
@@ -38,7 +38,7 @@ def density(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axe
         The axes with the plot.
     """
     numeric = [*results.normal_terms, *results.bandwidths.columns]
-    name = one_column("density", "numbers", numeric, options)
+    name = read_column_option("density", "numbers", numeric, options)
     densities = results.density(name)
     signs = options.signs(results.classes)
     axes, is_new = new_axes(options.ax)
@@ -48,7 +48,7 @@ def density(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axe
         style: dict[str, Any] = {"color": signs.colour(k), "linestyle": signs.line(k), "linewidth": 1.6}
         axes.plot(grid, values, label=shown_name(label), **style)
     axes.set_ylim(bottom=0.0)
-    rows = drawn_rows(fit, options)
+    rows = rows_to_draw(fit, options)
     if rows is not None:
         _draw_rug(axes, rows.terms([name]).to_numpy()[:, 0], rows.codes, len(densities.columns), signs)
     axes.set_xlabel(shown_name(name))
@@ -80,7 +80,7 @@ def _draw_rug(axes: Axes, x: Floats, codes: Codes, k_classes: int, signs: Signs)
     top = axes.get_ylim()[1]
     step = top * min(0.04, 0.3 / k_classes)
     axes.set_yticks([tick for tick in axes.get_yticks() if 0 <= tick <= top])
-    axes.axhline(0.0, color=faint(0.6), linewidth=0.8, zorder=1)
+    axes.axhline(0.0, color=faint_ink(0.6), linewidth=0.8, zorder=1)
     for k in range(k_classes):
         class_x = np.sort(x[(codes == k) & np.isfinite(x)])
         class_x = class_x[np.linspace(0, len(class_x) - 1, min(len(class_x), MAX_RUG_MARKS)).astype(int)]
@@ -91,7 +91,7 @@ def _draw_rug(axes: Axes, x: Floats, codes: Codes, k_classes: int, signs: Signs)
 
 
 @plot("table", "shares of the levels of a column in each class", takes=("columns",), data=False)
-def level_shares(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def level_shares(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the shares of the levels in each class: for each level a dot per class.
 
     Parameters
@@ -108,7 +108,7 @@ def level_shares(results: Any, fit: FittedModel[Any], options: PictureOptions) -
     Axes
         The axes with the plot.
     """
-    name = one_column("table", "levels", list(results._levels), options)
+    name = read_column_option("table", "levels", list(results._levels), options)
     table = results.tables[name]
     signs = options.signs(results.classes)
     k_classes, levels = table.shape
@@ -122,7 +122,7 @@ def level_shares(results: Any, fit: FittedModel[Any], options: PictureOptions) -
         style: dict[str, Any] = {"color": signs.colour(k), "marker": signs.marker(k)}
         axes.plot(probabilities, heights, linestyle="none", label=shown_name(label), **style)
     for position in positions[1:]:
-        axes.axhline(position - 0.5, color=faint(0.8), linewidth=0.5, zorder=0)
+        axes.axhline(position - 0.5, color=faint_ink(0.8), linewidth=0.5, zorder=0)
     axes.set_yticks(positions, [shown_name(label) for label in table.columns])
     axes.set(
         xlim=(-0.03 * float(table.max(axis=None)), None),
@@ -138,7 +138,7 @@ MAX_BARS = 50
 
 
 @plot("path", "cross-validated error by threshold", data=False, colors=False)
-def threshold_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def threshold_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the cross-validated error by threshold with its standard error, and the number of columns above.
 
     Parameters
@@ -158,21 +158,21 @@ def threshold_path(results: Any, fit: FittedModel[Any], options: PictureOptions)
     path = results.path
     chosen = results.threshold
     axes, _ = new_axes(options.ax)
-    thresholds, error, se, genes = numbers(path[["threshold", "error", "se", "genes"]]).T
+    thresholds, error, se, genes = to_floats(path[["threshold", "error", "se", "genes"]]).T
     # Only the one-standard-error rule chooses a threshold whose error is not the least.
     limit = "least error + one standard error" if (error[thresholds == chosen] > error.min()).any() else ""
     draw_errors(axes, path[["threshold", "error", "se"]], chosen, size=4, one_se=limit)
     axes.set_ylim(bottom=min(0.0, float((error - se).min())))
     axes.set_xlabel("Threshold")
     axes.set_ylabel("Cross-validated error, ± one standard error")
-    count_above(axes, thresholds, genes, "Columns left")
+    write_counts_above(axes, thresholds, genes, "Columns left")
     axes.legend(loc="best")
     set_title(axes, "Cross-validated error by threshold")
     return axes
 
 
 @plot("centroids", "shrunken differences of the columns that survive, by class", data=False)
-def centroids(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def centroids(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot shrunken standardized differences as bars, the largest first, in a strip for each class.
 
     Parameters
@@ -199,7 +199,7 @@ def centroids(results: Any, fit: FittedModel[Any], options: PictureOptions) -> A
         return axes
     count_text = f" ({len(top)} of {len(survivors)})" if len(survivors) > len(top) else ""
     title = f"Shrunken differences from the common mean{count_text}"
-    return bar_strips(top, list(top.columns), title, ax=options.ax, signs=signs)
+    return draw_bar_strips(top, list(top.columns), title, ax=options.ax, signs=signs)
 
 
 NAIVE_BAYES_PLOTS = (

@@ -16,42 +16,42 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import Spread
-from discrim.core.naive_bayes.shrunken_centroids import ShrunkenFit, fit_shrunken, labels_along
+from discrim.core.moments.row_sums import ScatterType
+from discrim.core.naive_bayes.shrunken_centroids import ShrunkenFit, fit_shrunken, predict_along_path
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import Progress
-from discrim.core.rules.rules import Rule, logs_of_prior
-from discrim.design.blocks import Blocks
+from discrim.core.rules.rules import Rule, log_of_prior
+from discrim.design.design_rows import DesignRows
 from discrim.errors import CollinearError, DataError, UninformativeFitWarning, warn_user
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
-from discrim.models.base.displayed import displayed
+from discrim.models.base.display import with_display_formats
 from discrim.models.base.fit import FOLD_OPTIONS, FittedModel, ModelSpec
 from discrim.models.base.labels import by_class_and_term
 from discrim.models.base.reading import Data, NaAction, Prior, verb_options
-from discrim.models.base.refits import error_path, held_path
+from discrim.models.base.refits import error_path, stored_path
 from discrim.models.evaluation.tuning import (
     GridSearch,
     Splits,
     TuningFolds,
-    judged_rows,
+    iterate_test_rows,
     read_choice,
-    refuse_lone_classes,
-    refuse_none_judged,
+    refuse_no_test_rows,
+    refuse_single_row_classes,
 )
 from discrim.models.moments.moments import Moments
 from discrim.models.moments.sample import NeedsRows, Sample
 from discrim.models.results import headers
 from discrim.models.results.geometry import GroupSummary, LinearScores
 from discrim.models.results.results import ClassifierResults, ClassMeans
-from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section, column_texts
+from discrim.report.grid import SHARED_HEADINGS, HeaderItem, Pairs, Section, column_texts
 from discrim.report.tables import Sections
 
 MAX_THRESHOLDS = 10**6
 """Largest number of thresholds to try."""
 
 
-def _choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: GridSearch) -> tuple[float, pd.DataFrame]:
+def _choose_threshold(blocks: DesignRows, fit: ShrunkenFit, search: GridSearch) -> tuple[float, pd.DataFrame]:
     """Choose the threshold by cross-validation.
 
     The errors equal those of `error_rates(["cv"])` of fits with these thresholds and the same folds and seed.
@@ -74,12 +74,12 @@ def _choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: GridSearch) -> t
         all rows).
     """
     k = fit.moments.n_classes
-    refuse_lone_classes(fit.moments, blocks.design.levels, "threshold=")
+    refuse_single_row_classes(fit.moments, blocks.design.levels, "threshold=")
     if search.grid is None:
-        count = reading.check_whole(
-            "n_thresholds", search.count, 2, MAX_THRESHOLDS, what="a number of thresholds"
+        count = reading.check_integer(
+            "n_thresholds", search.count, 2, MAX_THRESHOLDS, description="a number of thresholds"
         )
-        thresholds = np.unique(np.linspace(0.0, float(fit.reach().max()), count))
+        thresholds = np.unique(np.linspace(0.0, float(fit.removal_thresholds().max()), count))
     else:
         alternative = ", or None for evenly spaced ones"
         thresholds = np.array(reading.check_grid(search.grid, "threshold", 0, also=alternative))
@@ -87,23 +87,23 @@ def _choose_threshold(blocks: Blocks, fit: ShrunkenFit, search: GridSearch) -> t
     fold_fits = [
         _refit_to_fold(fit, fold_moments, search.folds, fold) for fold, fold_moments in enumerate(moments)
     ]
-    log_prior = logs_of_prior(fit.prior)
+    log_prior = log_of_prior(fit.prior)
     misclassified = np.zeros((len(thresholds), k))
     class_counts = np.zeros(k)
     with Progress(blocks.table.nrows * len(fold_fits), "choice of the threshold") as progress:
-        for fold, x, codes, test_weights in judged_rows(blocks, test_frequencies, progress):
+        for fold, x, codes, test_weights in iterate_test_rows(blocks, test_frequencies, progress):
             class_weights = np.equal(codes[:, None], np.arange(k)) * test_weights[:, None]
             class_counts += class_weights.sum(axis=0)
             misclassified += (
-                labels_along(fold_fits[fold], x, thresholds, log_prior) != codes
+                predict_along_path(fold_fits[fold], x, thresholds, log_prior) != codes
             ) @ class_weights
-    refuse_none_judged(class_counts, "thresholds")
+    refuse_no_test_rows(class_counts, "thresholds")
     path = error_path(
         "threshold", thresholds, misclassified, class_counts, fit.prior, sampled=fit.estimated_prior
     )
-    max_differences = np.sort(fit.reach())
+    max_differences = np.sort(fit.removal_thresholds())
     path["genes"] = len(max_differences) - np.searchsorted(max_differences, thresholds, side="right")
-    return float(search.good(path).max()), path
+    return float(search.acceptable_values(path).max()), path
 
 
 def _refit_to_fold(fit: ShrunkenFit, moments: ClassMoments, folds: TuningFolds, fold: int) -> ShrunkenFit:
@@ -142,7 +142,7 @@ def _refit_to_fold(fit: ShrunkenFit, moments: ClassMoments, folds: TuningFolds, 
 CHOSEN_FROM_ROWS = NeedsRows("The choice of a threshold requires the rows.", "Pass threshold=")
 
 
-@reading.with_keyword_hints
+@reading.with_public_errors
 def shrunken_centroids(
     formula: str | None = None,
     data: Data | None = None,
@@ -259,12 +259,12 @@ def shrunken_centroids(
         blocks, stats = reading.usable_rows(sample.read(), "diagonal", na_action)
     else:
         blocks, stats = sample.of_moments("diagonal", CHOSEN_FROM_ROWS if fixed_threshold is None else None)
-    reading.refuse_no_spread(stats)
+    reading.refuse_no_within_variance(stats)
     priors, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
     fit = fit_shrunken(
         stats, priors, threshold=fixed_threshold or 0.0, offset=offset, estimated_prior=estimated
     )
-    constant = fit.without_scale()
+    constant = fit.columns_without_scale()
     if constant:
         zero_text = (
             "the offset"
@@ -272,7 +272,7 @@ def shrunken_centroids(
             else "the median of the standard deviations, which is the offset,"
         )
         raise CollinearError(
-            f"{reading.listed(blocks.terms[dependency.column] for dependency in constant)} "
+            f"{reading.join_labels(blocks.terms[dependency.column] for dependency in constant)} "
             f"{'does' if len(constant) == 1 else 'do'} not vary within classes, and {zero_text} is 0. "
             "Differences cannot be standardized.",
             hint="Pass an offset above 0, or leave out such columns.",
@@ -283,11 +283,11 @@ def shrunken_centroids(
         search = GridSearch(grid, TuningFolds.read(folds, seed, blocks), select, n_thresholds)
         chosen, path = _choose_threshold(blocks, fit, search)
         fit = replace(fit, threshold=chosen)
-    if not fit.shrunken().any():
+    if not fit.shrunken_differences().any():
         warn_user(
             f"No column survives the threshold {fit.threshold:g}: all posterior probabilities equal the "
             "prior. The largest threshold at which a column survives is just below "
-            f"{fit.reach().max():.4g}.",
+            f"{fit.removal_thresholds().max():.4g}.",
             UninformativeFitWarning,
         )
     spec = ShrunkenCentroidsSpec(search)
@@ -321,7 +321,7 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
 
     @property
     @available_if()
-    @displayed(se="share")
+    @with_display_formats(se="share")
     def path(self) -> pd.DataFrame:
         """Cross-validated errors of the candidate thresholds.
 
@@ -333,7 +333,7 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
             The threshold was an option, or the fit was loaded.
         """
         reason = "because the threshold was set, or the fit was loaded"
-        return held_path(self._fit, reason, "fit without threshold= to have it chosen")
+        return stored_path(self._fit, reason, "fit without threshold= to have it chosen")
 
     @property
     def overall(self) -> pd.Series:
@@ -354,7 +354,7 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
     def centroids(self) -> pd.DataFrame:
         """Class means shrunken towards the mean of all rows."""
         fit = self._fit.estimates
-        shift = fit.shrunken() * fit.errors[:, None] * (fit.sd + fit.added)
+        shift = fit.shrunken_differences() * fit.errors[:, None] * (fit.sd + fit.added)
         return pd.DataFrame(self.overall.to_numpy() + shift, index=self.classes, columns=self.terms)
 
     @property
@@ -362,7 +362,7 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
         """Columns that the rule uses, the one with the largest shrunken difference first."""
         return self.survivors().index
 
-    @displayed(every="z")
+    @with_display_formats(every="z")
     def survivors(self, threshold: float | None = None) -> pd.DataFrame:
         """Columns that survive, with their shrunken standardized differences by class.
 
@@ -379,12 +379,12 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
         """
         if threshold is not None:
             reading.check_number("threshold", threshold, 0, also=", or None for the threshold of the fit")
-        shrunken = self._fit.estimates.shrunken(threshold)
+        shrunken = self._fit.estimates.shrunken_differences(threshold)
         size = np.abs(shrunken).max(axis=0)
         order = np.argsort(-size, kind="stable")[: int((size > 0).sum())]
         return pd.DataFrame(shrunken[:, order].T, index=self.terms[order], columns=self.classes)
 
-    @displayed()
+    @with_display_formats()
     def tidy(self) -> pd.DataFrame:
         """One row for each class and term: mean, centroid, and the difference before and after shrinking."""
         index = by_class_and_term(self.classes, self.terms)
@@ -392,16 +392,16 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
             "mean": self._fit.estimates.moments.class_means,
             "centroid": self.centroids.to_numpy(),
             "difference": self._fit.estimates.differences,
-            "shrunken": self._fit.estimates.shrunken(),
+            "shrunken": self._fit.estimates.shrunken_differences(),
         }
         flat = {name: values.ravel() for name, values in columns.items()}
         return pd.DataFrame(flat, index=index).reset_index()
 
-    @displayed()
+    @with_display_formats()
     def glance(self) -> pd.DataFrame:
         """One-row table of the fit: sizes, threshold, offset, number of columns selected."""
         row = self._sizes() | {"threshold": self.threshold, "offset": self.offset}
-        selected = int(self._fit.estimates.shrunken().any(axis=0).sum())
+        selected = int(self._fit.estimates.shrunken_differences().any(axis=0).sum())
         return pd.DataFrame([row | {"selected": selected}])
 
 
@@ -418,7 +418,7 @@ class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
     name = "shrunken_centroids"
     title = "Nearest shrunken centroids"
     results_class = ShrunkenCentroidsResults
-    why_no_refit = (
+    refit_failure = (
         "no column varies, or the threshold is chosen and a class has one row",
         "a threshold= that is given",
     )
@@ -440,7 +440,7 @@ class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
 
         return SHRUNKEN_CENTROIDS_PLOTS
 
-    def required_moments(self, fit: FittedModel[ShrunkenFit]) -> Spread | None:
+    def required_moments(self, fit: FittedModel[ShrunkenFit]) -> ScatterType | None:
         """Return the kind of second moments that a refit needs; None if it needs the rows."""
         return super().required_moments(fit) if self.search is None else None
 
@@ -448,11 +448,11 @@ class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
         """Describe the parameter that was chosen from the rows; empty if none was."""
         return "" if self.search is None else "the threshold"
 
-    def refit_to_rows(self, fit: FittedModel[ShrunkenFit], rows: Blocks) -> Rule | None:
+    def refit_to_rows(self, fit: FittedModel[ShrunkenFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows; a threshold that was chosen is chosen again."""
         if self.search is None:
             return self.refit_with_fixed(fit, rows)
-        refit = fit.estimates.refit(reading.class_moments(rows, fit.estimates.moments.spread))
+        refit = fit.estimates.refit(reading.class_moments(rows, fit.estimates.moments.scatter_type))
         if refit is None:
             return None
         try:
@@ -511,11 +511,11 @@ def _header(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) ->
         *headers.error_items(fit),
     ]
     note = "" if n_selected else "No column survives the threshold: all posteriors equal the prior. "
-    return headers.header(fit, items, f"{note}{headers.kept_note(fit)}".strip())
+    return headers.header(fit, items, f"{note}{headers.fixed_choice_note(fit)}".strip())
 
 
 def _classes(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> Section:
-    n_columns = (fit.estimates.shrunken() != 0).sum(axis=1)
+    n_columns = (fit.estimates.shrunken_differences() != 0).sum(axis=1)
     table = pd.DataFrame(
         {"prior": results.prior, "rows": results.counts, "columns": n_columns}, index=results.classes
     )
@@ -535,7 +535,7 @@ def _path(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> S
     table["chosen"] = np.where(path["threshold"] == results.threshold, "*", "")
     formats: dict[Any, Any] = {"error": "share", "se": "share", "genes": "count", "chosen": "text"}
     title = "Cross-validated error by threshold"
-    return Section(title, table, formats, headings=INTERVAL | {"genes": "columns"}, source="fit.path")
+    return Section(title, table, formats, headings=SHARED_HEADINGS | {"genes": "columns"}, source="fit.path")
 
 
 def _survivors(

@@ -18,23 +18,23 @@ from discrim.core.neighbours import kernel_density as core
 from discrim.core.neighbours.kernel_density import Kernel, KernelDensityFit, KernelRule, Metric
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import Progress
-from discrim.core.rules.rules import Rule, best_class, logs_of_prior
-from discrim.data.values import shown
-from discrim.design.blocks import Blocks
+from discrim.core.rules.rules import Rule, best_class, log_of_prior
+from discrim.data.values import format_value
+from discrim.design.design_rows import DesignRows
 from discrim.design.levels import Unseen
-from discrim.design.rows import read_rows, weighted_rows
+from discrim.design.rows import gather_weighted_rows, read_rows
 from discrim.errors import CollinearError, DataError
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
-from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import FittedModel, Gaps, ModelSpec
+from discrim.models.base.display import with_display_formats
+from discrim.models.base.fit import FittedModel, MissingPolicy, ModelSpec
 from discrim.models.base.reading import Data, NaAction, Prior, verb_options
-from discrim.models.base.refits import error_path, held_path, largest_as_good
+from discrim.models.base.refits import error_path, largest_acceptable, stored_path
 from discrim.models.base.scores import posterior_frame
 from discrim.models.results import headers
 from discrim.models.results.geometry import GroupSummary
 from discrim.models.results.results import ClassifierResults, ClassMeans
-from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
+from discrim.report.grid import SHARED_HEADINGS, HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
 DEFAULT_RELATIVE_GRID = np.geomspace(0.15, 6.0, 30)
@@ -57,7 +57,7 @@ class BandwidthSearch:
     select: Literal["likelihood", "error"]
 
 
-def _refuse_singular(moments: ClassMoments, blocks: Blocks, metric: str, common: bool) -> None:
+def _refuse_singular(moments: ClassMoments, blocks: DesignRows, metric: str, common: bool) -> None:
     """Raise CollinearError if the covariance of the metric is singular.
 
     Parameters
@@ -71,18 +71,18 @@ def _refuse_singular(moments: ClassMoments, blocks: Blocks, metric: str, common:
     common : bool
         Whether all classes have a common covariance.
     """
-    classes = core.singular(moments, metric, common)
+    classes = core.find_singular_metrics(moments, metric, common)
     if not classes:
         return
     k, columns = classes[0]
-    scope = "within classes" if k is None else f"in class {shown(blocks.design.levels[k])}"
+    scope = "within classes" if k is None else f"in class {format_value(blocks.design.levels[k])}"
     alternative = 'metric="euclidean"' if common else 'covariance="pooled", or metric="euclidean"'
     if not columns:
         raise CollinearError(
             f"There are too few observations {scope} to estimate the variances of the metric.",
             hint=f"Add observations, or pass {alternative}.",
         )
-    names = reading.listed(blocks.terms[j] for j in columns)
+    names = reading.join_labels(blocks.terms[j] for j in columns)
     separation_note = reading.separation_note(moments, blocks.terms)
     hint = (
         f"Pass {alternative}"
@@ -98,7 +98,7 @@ def _refuse_singular(moments: ClassMoments, blocks: Blocks, metric: str, common:
     )
 
 
-def _refuse_lone_rows(moments: ClassMoments, blocks: Blocks, search: BandwidthSearch) -> None:
+def _refuse_lone_rows(moments: ClassMoments, blocks: DesignRows, search: BandwidthSearch) -> None:
     """Raise DataError if the likelihood is to choose but a class has only one row or equal rows.
 
     Parameters
@@ -115,7 +115,8 @@ def _refuse_lone_rows(moments: ClassMoments, blocks: Blocks, search: BandwidthSe
         k = int(lone[0])
         rows_text = "only one row" if moments.rows[k] == 1 else f"{moments.rows[k]} rows, which are all equal"
         raise DataError(
-            f"Class {shown(blocks.design.levels[k])} has {rows_text}. Without them its density is zero at "
+            f"Class {format_value(blocks.design.levels[k])} has {rows_text}. Without them its density is "
+            "zero at "
             "any bandwidth, and the likelihood of left-out rows cannot choose one.",
             hint='Pass bandwidth=, or select="error".',
             options={"select": "error"},
@@ -123,7 +124,7 @@ def _refuse_lone_rows(moments: ClassMoments, blocks: Blocks, search: BandwidthSe
         )
 
 
-def _refuse_too_small(fit: KernelDensityFit, blocks: Blocks, radii: Floats) -> None:
+def _refuse_too_small(fit: KernelDensityFit, blocks: DesignRows, radii: Floats) -> None:
     """Raise DataError if a bandwidth is below the rounding error of the distances.
 
     Parameters
@@ -141,7 +142,7 @@ def _refuse_too_small(fit: KernelDensityFit, blocks: Blocks, radii: Floats) -> N
         k, i = too_small[0].tolist()
         raise DataError(
             f"A bandwidth of {radii[k, i]:.3g} is too small: distances between rows of class "
-            f"{shown(blocks.design.levels[k])} have a rounding error of {min_radii[k]:.2g}.",
+            f"{format_value(blocks.design.levels[k])} have a rounding error of {min_radii[k]:.2g}.",
             hint="Use a larger bandwidth.",
             classes=(blocks.design.levels[k],),
         )
@@ -183,7 +184,7 @@ def _choose_bandwidth(
     row_weights = np.ones(len(x)) if weights is None else weights
     misclassified = np.zeros((len(grid), k))
     llf = np.zeros(len(grid))
-    log_prior = logs_of_prior(fit.prior)
+    log_prior = log_of_prior(fit.prior)
     class_weights = np.equal(codes[:, None], np.arange(k)) * row_weights[:, None]
     # Equal rows are in one group; None if all rows differ and have weights of at most one.
     _, row_ids = np.unique(x, axis=0, return_inverse=True)
@@ -207,7 +208,7 @@ def _choose_bandwidth(
         0.0 if groups is None else float(row_weights[np.bincount(groups, row_weights)[groups] > 1].sum())
     )
     if search.select == "error":
-        best = largest_as_good(path)
+        best = largest_acceptable(path)
     else:
         if not np.isfinite(llf).any():
             raise DataError(
@@ -221,7 +222,7 @@ def _choose_bandwidth(
 
 
 def _refitted_rule(
-    fit: FittedModel[KernelDensityFit], blocks: Blocks, search: BandwidthSearch | None = None
+    fit: FittedModel[KernelDensityFit], blocks: DesignRows, search: BandwidthSearch | None = None
 ) -> KernelRule | None:
     """Refit to other rows and return the rule.
 
@@ -239,7 +240,7 @@ def _refitted_rule(
     KernelRule or None
         None if the rows do not allow a fit.
     """
-    rows = weighted_rows(blocks)
+    rows = gather_weighted_rows(blocks)
     refit = fit.estimates.refit(*rows)
     if refit is not None and search is not None:
         try:
@@ -280,7 +281,7 @@ class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
 
     @property
     @available_if()
-    @displayed(se="share")
+    @with_display_formats(se="share")
     def path(self) -> pd.DataFrame:
         """Error of left-out rows, and their log-likelihood given the classes, by bandwidth.
 
@@ -296,7 +297,7 @@ class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
             The bandwidth was an option, or the fit was loaded.
         """
         reason = "because the bandwidth was set, or the fit was loaded"
-        return held_path(self._fit, reason, "fit without bandwidth= to have it chosen")
+        return stored_path(self._fit, reason, "fit without bandwidth= to have it chosen")
 
     def log_densities(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Log densities of the classes at rows.
@@ -322,17 +323,17 @@ class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
         >>> fit.log_densities().iloc[0].round(3).tolist()
         [0.669, -inf, -inf]
         """
-        blocks = self._fit.new_rows(data, Gaps(unseen))
-        flat = self._fit.estimates.rule(logs_of_prior(np.ones(len(self.classes))))
+        blocks = self._fit.new_rows(data, MissingPolicy(unseen))
+        flat = self._fit.estimates.rule(log_of_prior(np.ones(len(self.classes))))
         return posterior_frame(blocks, flat, self.classes, np.asarray)
 
-    @displayed()
+    @with_display_formats()
     def tidy(self) -> pd.DataFrame:
         """One row for each class: prior, rows, bandwidth."""
         table = pd.DataFrame({"prior": self.prior, "rows": self.counts, "bandwidth": self.bandwidth})
         return table.rename_axis("class").reset_index()
 
-    @displayed()
+    @with_display_formats()
     def glance(self) -> pd.DataFrame:
         """One-row table of the fit: sizes, kernel, metric, covariance, bandwidth."""
         radii = self._fit.estimates.radii
@@ -345,7 +346,7 @@ class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
         return pd.DataFrame([self._sizes() | row])
 
 
-@reading.with_keyword_hints
+@reading.with_public_errors
 def kernel_density(
     formula: str,
     data: Data,
@@ -470,12 +471,12 @@ def kernel_density(
     blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions, in_memory=reason)
     reading.refuse_large(blocks, "kernel_density() keeps its rows")
     blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
-    required_moments = core.metric_spread(metric, is_common)
+    required_moments = core.moments_of_metric(metric, is_common)
     within = moments if required_moments == "diagonal" else reading.class_moments(blocks, required_moments)
     _refuse_singular(within, blocks, metric, is_common)
     labels = pd.Index(list(blocks.design.levels))
     priors, estimated = reading.read_prior(prior, labels, moments.counts)
-    x, codes, row_weights = weighted_rows(blocks)
+    x, codes, row_weights = gather_weighted_rows(blocks)
     fit = core.fit_kernel_density(
         moments, within, x, codes, row_weights, priors, kernel=kernel, metric=metric, common=is_common,
         estimated_prior=estimated,
@@ -513,7 +514,7 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
     name = "kernel_density"
     title = "Kernel density discriminant analysis"
     results_class = KernelDensityResults
-    why_no_refit = (
+    refit_failure = (
         "the covariance of the metric is singular, or a class has no row",
         'metric="euclidean"',
     )
@@ -549,17 +550,17 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
         """Describe the parameter that was chosen from the rows; empty if none was."""
         return "" if self.search is None else "the bandwidth"
 
-    def refit_to_rows(self, fit: FittedModel[KernelDensityFit], rows: Blocks) -> Rule | None:
+    def refit_to_rows(self, fit: FittedModel[KernelDensityFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows; a bandwidth that was chosen is chosen again."""
         return _refitted_rule(fit, rows, self.search)
 
-    def refit_with_fixed(self, fit: FittedModel[KernelDensityFit], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[KernelDensityFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows that keeps the bandwidth."""
         return _refitted_rule(fit, rows)
 
     def leave_one_out(self, fit: FittedModel[KernelDensityFit]) -> Floats:
         """Return the scores of each row by the rule fitted without it."""
-        x, codes, _ = weighted_rows(fit.rows("leave_one_out()"))
+        x, codes, _ = gather_weighted_rows(fit.require_rows("leave_one_out()"))
         return fit.estimates.left_out(fit.log_prior(), x, codes)
 
     def has_marginals(self, fit: FittedModel[KernelDensityFit]) -> bool:
@@ -589,9 +590,9 @@ def _header(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -
     scope = "" if results.metric == "euclidean" else ", pooled" if estimates.common else " of each class"
     metric = f"{METRIC_TEXTS[results.metric]}{scope}"
     choice_text = {"given": "given", "normal": "the normal rule", "chosen": "rows left out"}[
-        estimates.rule_of_radii
+        estimates.radius_rule
     ]
-    brief = "" if estimates.rule_of_radii == "given" else "bandwidth by"
+    brief = "" if estimates.radius_rule == "given" else "bandwidth by"
     items: list[HeaderItem] = [
         *headers.row_items(fit),
         HeaderItem("Kernel", results.kernel),
@@ -632,7 +633,7 @@ def _path_section(results: KernelDensityResults, fit: FittedModel[KernelDensityF
         note += f" The chosen bandwidth is the {end_text} candidate: see grid=."
     formats: dict[Any, Any] = {"error": "share", "se": "share", "chosen": "text"}
     title = "Left-out error and likelihood, by bandwidth"
-    return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
+    return Section(title, table, formats, headings=SHARED_HEADINGS, note=note, source="fit.path")
 
 
 kernel_density_brief: Sections = {"classes": _classes}

@@ -15,32 +15,32 @@ import pandas as pd
 
 from discrim.core.covariance.covariance import constant_columns, dependencies
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.neighbours.knn import KNNFit, NeighbourRule, fit_knn, knn_of_points
-from discrim.core.neighbours.neighbours import ZERO_ONE, NeighbourMetric, undefined
+from discrim.core.neighbours.knn import KNNFit, NeighbourRule, fit_knn, restore_knn
+from discrim.core.neighbours.neighbours import BINARY_METRICS, NeighbourMetric, explain_undefined
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import Rule, log_posteriors
-from discrim.data.values import shown
-from discrim.design.blocks import Blocks
+from discrim.data.values import format_value
+from discrim.design.design_rows import DesignRows
 from discrim.design.levels import Unseen
-from discrim.design.rows import GatheredRows, gathered_rows, read_rows, repeated, used_rows
+from discrim.design.rows import GatheredRows, gather_used_rows, read_rows, repeat_rows, used_rows
 from discrim.errors import CollinearError, DataError, PriorError, warn_user
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
-from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import FittedModel, Gaps, ModelSpec, PriorInRefits
+from discrim.models.base.display import with_display_formats
+from discrim.models.base.fit import FittedModel, MissingPolicy, ModelSpec, PriorInRefits
 from discrim.models.base.reading import Data, NaAction, Prior, verb_options
-from discrim.models.base.refits import error_path, held_path, largest_as_good
+from discrim.models.base.refits import error_path, largest_acceptable, stored_path
 from discrim.models.results import headers
 from discrim.models.results.results import ClassifierResults
-from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
+from discrim.report.grid import SHARED_HEADINGS, HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
 MAX_DEFAULT_K = 50
 """Largest k to try by default."""
 
 
-def _within_moments(blocks: Blocks, moments: ClassMoments) -> ClassMoments:
+def _within_moments(blocks: DesignRows, moments: ClassMoments) -> ClassMoments:
     """Compute moments with the pooled scatter matrix; raise CollinearError if it is singular.
 
     Parameters
@@ -67,7 +67,7 @@ def _within_moments(blocks: Blocks, moments: ClassMoments) -> ClassMoments:
     collinear = [terms[dependency.column] for dependency in dependencies(within)]
     if collinear:
         raise CollinearError(
-            f"The covariance matrix within classes is singular: {reading.listed(collinear)} "
+            f"The covariance matrix within classes is singular: {reading.join_labels(collinear)} "
             f"{'is' if len(collinear) == 1 else 'are'} constant or a linear combination of preceding "
             "columns.",
             hint='Drop such columns from the formula, or pass metric="euclidean".',
@@ -77,7 +77,7 @@ def _within_moments(blocks: Blocks, moments: ClassMoments) -> ClassMoments:
     return within
 
 
-def _refuse_undefined(metric: str, rows: GatheredRows, points: Floats, blocks: Blocks) -> None:
+def _refuse_undefined(metric: str, rows: GatheredRows, points: Floats, blocks: DesignRows) -> None:
     """Raise DataError if the metric is not defined for a row.
 
     Parameters
@@ -91,7 +91,7 @@ def _refuse_undefined(metric: str, rows: GatheredRows, points: Floats, blocks: B
     blocks : Blocks
         The rows, for names.
     """
-    if metric in ZERO_ONE:
+    if metric in BINARY_METRICS:
         invalid = np.argwhere((rows.x != 0) & (rows.x != 1))
         if len(invalid):
             row, column = invalid[0]
@@ -103,7 +103,7 @@ def _refuse_undefined(metric: str, rows: GatheredRows, points: Floats, blocks: B
                 columns=(blocks.terms[column],),
                 rows=(label,),
             )
-    reason, is_undefined = undefined(metric, points)
+    reason, is_undefined = explain_undefined(metric, points)
     if is_undefined.any():
         row = blocks.table.label(int(rows.positions[int(np.argmax(is_undefined))]))
         raise DataError(
@@ -117,7 +117,8 @@ def _refuse_zero(prior: Floats, classes: Any) -> None:
     """Raise PriorError if the prior (K,) of a class is zero."""
     if not (prior > 0).all():
         raise PriorError(
-            f"The prior of class {shown(classes[int(np.argmin(prior))])} is 0. If all neighbours of a row "
+            f"The prior of class {format_value(classes[int(np.argmin(prior))])} is 0. If all neighbours of a "
+            "row "
             "are of such classes, its posterior is undefined.",
             hint="Give the class a positive prior, or leave it out.",
             classes=(classes[int(np.argmin(prior))],),
@@ -133,7 +134,7 @@ distinct rows that occur in several classes.
 """
 
 
-@reading.with_keyword_hints
+@reading.with_public_errors
 def knn(
     formula: str,
     data: Data,
@@ -264,13 +265,13 @@ def knn(
     constant = [blocks.terms[j] for j in constant_columns(moments)]
     if constant and within is None and scale:
         raise CollinearError(
-            f"{reading.listed(constant)} {'is' if len(constant) == 1 else 'are'} constant and cannot be "
+            f"{reading.join_labels(constant)} {'is' if len(constant) == 1 else 'are'} constant and cannot be "
             "divided by the standard deviation.",
             hint="Drop such columns from the formula, or pass scale=False.",
             options={"scale": False},
             columns=constant,
         )
-    rows = gathered_rows(blocks)
+    rows = gather_used_rows(blocks)
     fit = fit_knn(
         rows.x, rows.codes, moments, priors, k=candidates[0], metric=metric, scale=bool(scale),
         estimated_prior=estimated, within=within,
@@ -279,7 +280,7 @@ def knn(
     if k is not None:
         return KNNResults(KNNSpec().fit(fit, blocks, options))
     path = _path(fit, candidates)
-    fit = fit.with_k(largest_as_good(path))
+    fit = fit.with_k(largest_acceptable(path))
     _warn_of_copies(fit, rows.x, candidates)
     return KNNResults(KNNSpec(tuple(path["k"].tolist())).fit(fit, blocks, options, path=path))
 
@@ -301,9 +302,9 @@ def _candidate_ks(k: int | None, grid: Sequence[int] | None, n: int) -> list[int
     list of int
     """
     if k is not None:
-        if not (reading.is_whole(k) and 1 <= k <= n):
+        if not (reading.is_integer(k) and 1 <= k <= n):
             raise DataError(
-                f"k={reading.told(k)} is not valid.",
+                f"k={reading.format_argument(k)} is not valid.",
                 hint=(
                     f"Give a number of neighbours from 1 to {n}, the number of observations, or None to have "
                     "it chosen."
@@ -317,7 +318,7 @@ def _candidate_ks(k: int | None, grid: Sequence[int] | None, n: int) -> list[int
     if grid is None:
         return list(range(1, min(MAX_DEFAULT_K, n - 1) + 1))
     limit_text = ", one less than the number of rows, because each is left out"
-    return reading.check_grid(grid, "k", 1, n - 1, whole=True, also=limit_text)
+    return reading.check_grid(grid, "k", 1, n - 1, integers_only=True, also=limit_text)
 
 
 def _warn_of_copies(fit: KNNFit, x: Floats, grid: list[int]) -> None:
@@ -350,7 +351,7 @@ def _warn_of_copies(fit: KNNFit, x: Floats, grid: list[int]) -> None:
     candidates = [k for k in grid if k < len(first_index)]
     if distinct_fit is None or not candidates:
         return
-    distinct_k = largest_as_good(_path(distinct_fit, candidates))
+    distinct_k = largest_acceptable(_path(distinct_fit, candidates))
     if distinct_k != fit.k:
         warn_user(
             f"Leave-one-out chose k={fit.k}, but {n_copied} of {n} rows equal another row of their class, "
@@ -363,12 +364,12 @@ def _warn_of_copies(fit: KNNFit, x: Floats, grid: list[int]) -> None:
 def _path(fit: KNNFit, grid: list[int]) -> pd.DataFrame:
     """Return the leave-one-out errors by k, equal to `error_rates(["loo"])`: k, error, se."""
     with Progress(len(fit.search.points), "choice of k") as progress:
-        misclassified = fit.wrong_by_class(grid, fit.prior, progress)
+        misclassified = fit.left_out_errors_by_class(grid, fit.prior, progress)
     return error_path("k", grid, misclassified, fit.moments.counts, fit.prior, sampled=fit.estimated_prior)
 
 
 def _refitted_rule(
-    fit: FittedModel[KNNFit], blocks: Blocks, candidates: Sequence[int] = ()
+    fit: FittedModel[KNNFit], blocks: DesignRows, candidates: Sequence[int] = ()
 ) -> NeighbourRule | None:
     """Refit to other rows and return the rule.
 
@@ -386,7 +387,7 @@ def _refitted_rule(
     NeighbourRule or None
         None if the rows do not allow a fit.
     """
-    chunks = [repeated(x, codes, weights) for _, x, codes, weights in used_rows(blocks)]
+    chunks = [repeat_rows(x, codes, weights) for _, x, codes, weights in used_rows(blocks)]
     if not chunks:
         return None
     x, codes = (np.concatenate(arrays) for arrays in zip(*chunks, strict=True))
@@ -394,7 +395,7 @@ def _refitted_rule(
     refit = (fit.estimates.with_k(min(candidates)) if candidates else fit.estimates).refit(x, codes)
     if refit is not None and candidates:
         grid = [k for k in candidates if k < refit.moments.rows.sum()]
-        refit = refit.with_k(largest_as_good(_path(refit, grid))) if grid else None
+        refit = refit.with_k(largest_acceptable(_path(refit, grid))) if grid else None
     return None if refit is None else refit.rule_under(refit.prior)
 
 
@@ -415,7 +416,7 @@ class KNNResults(ClassifierResults):
 
     @property
     @available_if()
-    @displayed(se="share")
+    @with_display_formats(se="share")
     def path(self) -> pd.DataFrame:
         """Leave-one-out errors of the candidate values of k.
 
@@ -427,7 +428,7 @@ class KNNResults(ClassifierResults):
             k was an option, or the fit was loaded.
         """
         reason = "because k was set, or the fit was loaded"
-        return held_path(self._fit, reason, "fit without k= to have it chosen")
+        return stored_path(self._fit, reason, "fit without k= to have it chosen")
 
     # ---- neighbours
 
@@ -454,10 +455,10 @@ class KNNResults(ClassifierResults):
         >>> knn("species ~ .", load_iris(), k=5).votes().iloc[70].tolist()
         [0, 2, 3]
         """
-        blocks = self._fit.new_rows(data, Gaps(unseen))
+        blocks = self._fit.new_rows(data, MissingPolicy(unseen))
         rule = self._fit.estimates.rule_under(self._fit.prior_values())
         frame = pd.DataFrame(0, index=blocks.table.index, columns=self.classes, dtype="Int64")
-        for row_slice, x, missing in blocks.every_row():
+        for row_slice, x, missing in blocks.iter_all_rows():
             votes = np.full((len(x), len(self.classes)), pd.NA, dtype=object)
             is_complete = slice(None) if missing is None else ~missing
             if len(x[is_complete]):
@@ -467,14 +468,14 @@ class KNNResults(ClassifierResults):
 
     # ---- tables and pictures
 
-    @displayed()
+    @with_display_formats()
     def tidy(self) -> pd.DataFrame:
         """One row for each class: prior, rows, and the weight of a vote for it."""
         vote = self._fit.estimates.weights(self._fit.estimates.prior)
         table = pd.DataFrame({"prior": self.prior, "rows": self.counts, "vote": vote})
         return table.rename_axis("class").reset_index()
 
-    @displayed()
+    @with_display_formats()
     def glance(self) -> pd.DataFrame:
         """One-row table of the fit: sizes, k, metric, scale."""
         row = self._sizes() | {"k": self.k, "metric": self.metric, "scale": self._fit.estimates.scale}
@@ -494,11 +495,11 @@ class KNNSpec(ModelSpec[KNNFit]):
     name = "knn"
     title = "k nearest neighbours"
     results_class = KNNResults
-    why_no_refit = ("k is more than the rows, or a column is constant", "a smaller k")
+    refit_failure = ("k is more than the rows, or a column is constant", "a smaller k")
     leave_one_out_cost = 20
     chosen_options = MappingProxyType({"k": "k"})
     search_options = ("grid",)
-    constructor = staticmethod(knn_of_points)
+    constructor = staticmethod(restore_knn)
     file_moments = "diagonal"
     allows_constant = True
     # Some metrics have no distance to a class mean.
@@ -545,11 +546,11 @@ class KNNSpec(ModelSpec[KNNFit]):
         """Describe the parameter that was chosen from the rows; empty if none was."""
         return "k" if self.search else ""
 
-    def refit_to_rows(self, fit: FittedModel[KNNFit], rows: Blocks) -> Rule | None:
+    def refit_to_rows(self, fit: FittedModel[KNNFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows; a k that was chosen is chosen again."""
         return _refitted_rule(fit, rows, self.search)
 
-    def refit_with_fixed(self, fit: FittedModel[KNNFit], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[KNNFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows that keeps k."""
         return _refitted_rule(fit, rows)
 
@@ -624,7 +625,7 @@ def _path_section(results: KNNResults, fit: FittedModel[KNNFit]) -> Section:
         f"chosen.{end_note}"
     )
     title = "Leave-one-out error by k"
-    return Section(title, table, formats, headings=INTERVAL, note=note, source="fit.path")
+    return Section(title, table, formats, headings=SHARED_HEADINGS, note=note, source="fit.path")
 
 
 knn_brief: Sections = {"classes": _classes}

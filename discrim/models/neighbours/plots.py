@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discrim.models.plots.pictured import plot, was_chosen
+from discrim.models.plots.plottable import has_tuned_option, plot
 from discrim.models.plots.shared import WITH_POSTERIORS
-from discrim.report.plots.style import SIGNS, new_axes, numbers, set_title
+from discrim.report.plots.style import SIGNS, new_axes, set_title, to_floats
 
 if TYPE_CHECKING:
     from discrim.models.base.fit import FittedModel
-    from discrim.models.plots.pictured import PictureOptions
+    from discrim.models.plots.plottable import PlotOptions
     from discrim.report.plots.style import Axes
 
 
-@plot("path", "leave-one-out error by k", data=False, colors=False, default_if=was_chosen)
-def knn_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+@plot("path", "leave-one-out error by k", data=False, colors=False, default_if=has_tuned_option)
+def knn_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the leave-one-out error by number of neighbours, with its standard error.
 
     Parameters
@@ -35,7 +35,7 @@ def knn_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Ax
         The axes with the plot.
     """
     # Read the path first: it raises an error before a figure is created.
-    k, error, se = numbers(results.path[["k", "error", "se"]]).T
+    k, error, se = to_floats(results.path[["k", "error", "se"]]).T
     axes, _ = new_axes(options.ax)
     label = f"k = {results.k}, chosen"
     _draw_left_out(axes, k, error, se)
@@ -69,7 +69,7 @@ def _draw_left_out(axes: Axes, parameter: Any, error: Any, se: Any, **style: Any
 
 
 @plot("path", "leave-one-out error and likelihood by bandwidth", data=False, colors=False)
-def bandwidth_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def bandwidth_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the leave-one-out error by bandwidth with its standard error, and the likelihood on a second axis.
 
     Parameters
@@ -88,7 +88,7 @@ def bandwidth_path(results: Any, fit: FittedModel[Any], options: PictureOptions)
     """
     chosen = float(results.bandwidth.iloc[0])
     axes, _ = new_axes(options.ax)
-    radius, error, se, llf = numbers(results.path[["bandwidth", "error", "se", "llf"]]).T
+    radius, error, se, llf = to_floats(results.path[["bandwidth", "error", "se", "llf"]]).T
     _draw_left_out(axes, radius, error, se, label="error")
     axes.axvline(chosen, color=SIGNS.colour(2), linestyle="--", linewidth=1.0, label=f"{chosen:.3g}, chosen")
     axes.set_xscale("log")

@@ -21,34 +21,34 @@ from numpy.typing import NDArray
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.rules import Rule, best_class, posteriors
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError, SeparationError
-from discrim.models.base.fit import AS_FITTED, Gaps
-from discrim.models.base.reading import is_number, listed, told
-from discrim.models.base.scores import Decision, finished_scores, predicted_codes
-from discrim.models.plots.pictured import (
-    drawn_rows,
+from discrim.models.base.fit import AS_FITTED, MissingPolicy
+from discrim.models.base.reading import format_argument, is_number, join_labels
+from discrim.models.base.scores import Decision, predicted_codes, transformed_scores
+from discrim.models.plots.plottable import (
+    check_columns_option,
+    describe_selection,
     has_numeric_ranges,
     has_ridge,
     hover_data,
-    named_columns,
-    needed_rows,
     numeric_columns,
     numeric_terms,
     plot,
-    said_choice,
+    require_rows_to_draw,
+    rows_to_draw,
     select_separating_columns,
 )
 from discrim.models.plots.spaces import class_outlines, outline_coverage
-from discrim.report.plots.bars import draw_triangle, finish
+from discrim.report.plots.bars import draw_triangle, finish_triangle
 from discrim.report.plots.interactive import plane_figure
-from discrim.report.plots.planes import PlaneRows, draw_contours, draw_line, draw_plane, span
-from discrim.report.plots.points import told_hollow
+from discrim.report.plots.planes import PlaneRows, draw_contours, draw_line, draw_plane, range_with_margin
+from discrim.report.plots.points import hollow_description
 
 if TYPE_CHECKING:
     from discrim.core.moments.moments import ClassMoments
     from discrim.data.table import Table
-    from discrim.design.blocks import Blocks
+    from discrim.design.design_rows import DesignRows
     from discrim.models.base.fit import FittedModel
-    from discrim.models.plots.pictured import PictureOptions, PlottedRows
+    from discrim.models.plots.plottable import PlotOptions, PlottedRows
     from discrim.report.plots.interactive import Figure
     from discrim.report.plots.style import Axes, Signs
 
@@ -169,7 +169,9 @@ class PlaneSection:
         """Return the values of the other columns, by name."""
         return {name: value for name, value in self.fixed.items() if name not in names}
 
-    def values(self, names: Sequence[str], decide: Callable[[pd.DataFrame], Any]) -> Callable[[Floats], Any]:
+    def evaluate(
+        self, names: Sequence[str], decide: Callable[[pd.DataFrame], Any]
+    ) -> Callable[[Floats], Any]:
         """Return a function of points (m, len(names)) that evaluates a function of the table at these points.
 
         Parameters
@@ -196,15 +198,15 @@ class PlaneSection:
 
         return values
 
-    def read_points(self, table: pd.DataFrame) -> Blocks:
+    def read_points(self, table: pd.DataFrame) -> DesignRows:
         """Return points as new rows of the fit, whose missing columns are integrated out."""
         integrates = any(value is None for value in self.fixed.values())
-        return self.fit.new_rows(table, Gaps(missing="integrate") if integrates else AS_FITTED)
+        return self.fit.new_rows(table, MissingPolicy(missing="integrate") if integrates else AS_FITTED)
 
     def classify(self, names: Sequence[str]) -> Callable[[Floats], Codes]:
         """Return a function of points (m, len(names)) that predicts their classes (m,)."""
         fit = self.fit
-        return self.values(names, lambda table: fit.predicted_codes(self.read_points(table)))
+        return self.evaluate(names, lambda table: fit.predict_codes(self.read_points(table)))
 
     def points(self, names: Sequence[str]) -> tuple[Floats, Codes]:
         """Return the coordinates (n, len(names)) of the rows and their classes (n,); empty without rows."""
@@ -215,13 +217,15 @@ class PlaneSection:
     def limits(self, names: Sequence[str]) -> tuple[Limits, ...]:
         """Return the range of each column, with a margin if the formula can be evaluated there."""
         ranges = [self._range(name) for name in names]
-        limits_with_margin = tuple(span(*ends) for ends in ranges)
+        limits_with_margin = tuple(range_with_margin(*ends) for ends in ranges)
         corners = np.array(np.meshgrid(*limits_with_margin)).reshape(len(names), -1).T
         try:
             self.classify(names)(corners)
         except DataError:
             # Outside the range of the rows a logarithm or a spline may be undefined.
-            return tuple((low, high if high > low else span(low, low)[1]) for low, high in ranges)
+            return tuple(
+                (low, high if high > low else range_with_margin(low, low)[1]) for low, high in ranges
+            )
         return limits_with_margin
 
     def _range(self, name: str) -> Limits:
@@ -266,7 +270,7 @@ MAX_COLUMNS = 6
 """Largest number of columns in a matrix of planes."""
 
 
-def ground_of(fit: FittedModel[Any], options: PictureOptions) -> PlaneSection:
+def read_section(fit: FittedModel[Any], options: PlotOptions) -> PlaneSection:
     """Choose the columns of the axes and the values of the other columns from the options of a plot.
 
     Raises DataError if a column is not numeric or named twice, or a value is not valid, and NotSupportedError
@@ -281,13 +285,13 @@ def ground_of(fit: FittedModel[Any], options: PictureOptions) -> PlaneSection:
     if options.columns is None:
         names = tuple(
             select_separating_columns(
-                fit, options, free_columns(options, numeric_names), by_model_covariances=True
+                fit, options, candidate_columns(options, numeric_names), by_model_covariances=True
             )
         )
     else:
-        names = tuple(named_columns(options, numeric_names, "regions", 1, MAX_COLUMNS))
-    rows = drawn_rows(fit, options)
-    user_values = given_values(options, fit.design_rows.design.columns, names, numeric_names)
+        names = tuple(check_columns_option(options, numeric_names, "regions", 1, MAX_COLUMNS))
+    rows = rows_to_draw(fit, options)
+    user_values = read_at_option(options, fit.design_rows.design.columns, names, numeric_names)
     others = [name for name in fit.design_rows.design.columns if name not in names or len(names) > 2]
     integrates = fit.spec.has_marginals(fit) or fit.spec.integrates_missing
     fixed = {
@@ -302,7 +306,7 @@ def ground_of(fit: FittedModel[Any], options: PictureOptions) -> PlaneSection:
     selection = (
         ""
         if len(names) < 2
-        else said_choice(options, len(numeric_names) - len(set(numeric_names) & set(user_values)))
+        else describe_selection(options, len(numeric_names) - len(set(numeric_names) & set(user_values)))
     )
     if selection and has_ridge(fit):
         selection += " under the ridge-regularized covariances"
@@ -318,15 +322,15 @@ def ground_of(fit: FittedModel[Any], options: PictureOptions) -> PlaneSection:
     )
 
 
-def free_columns(options: PictureOptions, candidates: Sequence[str]) -> list[str]:
+def candidate_columns(options: PlotOptions, candidates: Sequence[str]) -> list[str]:
     """Return the columns without a fixed value, or all columns if fewer than two remain."""
     fixed = set(options.at.keys()) if isinstance(options.at, Mapping | pd.Series) else set[str]()
     remaining = [name for name in candidates if name not in fixed]
     return remaining if len(remaining) > 1 else list(candidates)
 
 
-def given_values(
-    options: PictureOptions, columns: Sequence[str], drawn: Sequence[str], numeric: Sequence[str]
+def read_at_option(
+    options: PlotOptions, columns: Sequence[str], drawn: Sequence[str], numeric: Sequence[str]
 ) -> dict[str, Any]:
     """Return the values in `at=`, by column.
 
@@ -348,14 +352,14 @@ def given_values(
     values = options.at.to_dict() if isinstance(options.at, pd.Series) else options.at
     if not isinstance(values, Mapping):
         raise DataError(
-            f"at={told(options.at)} is not valid.",
+            f"at={format_argument(options.at)} is not valid.",
             hint="Pass a dict of columns and their fixed values, such as at={'c': 3.0}.",
         )
     for name, value in values.items():
         if name not in columns:
             raise DataError(
-                f"Unknown column {told(name)} in at=.",
-                hint=f"The columns of the formula are {listed(columns)}.",
+                f"Unknown column {format_argument(name)} in at=.",
+                hint=f"The columns of the formula are {join_labels(columns)}.",
                 columns=(name,),
             )
         if name in drawn and len(drawn) <= 2:
@@ -372,7 +376,7 @@ def given_values(
             )
         if name in numeric and not (is_number(value) and np.isfinite(value)):
             raise DataError(
-                f"Column {name!r} has the value {told(value)} in at=.",
+                f"Column {name!r} has the value {format_argument(value)} in at=.",
                 hint="Pass a finite number.",
                 columns=(name,),
             )
@@ -419,7 +423,7 @@ def _typical_value(fit: FittedModel[Any], rows: PlottedRows | None, name: str, n
     return sums.index[int(np.argmax(sums.to_numpy()))]
 
 
-def told_held(section: PlaneSection, names: Sequence[str]) -> str:
+def describe_fixed_columns(section: PlaneSection, names: Sequence[str]) -> str:
     """Describe for a title how the columns were chosen and the values of the others; may be empty."""
     others = section.other_values(names)
     regressed_names = section.regressed_columns(names)
@@ -429,7 +433,8 @@ def told_held(section: PlaneSection, names: Sequence[str]) -> str:
     others_text = "others" if len(others) > 1 else next(iter(others), "")
     if integrated:
         clauses.append(
-            f"{others_text if len(integrated) == len(others) else listed(integrated, most=2)} integrated out"
+            f"{others_text if len(integrated) == len(others) else join_labels(integrated, max_labels=2)} "
+            "integrated out"
         )
     if regressed_names:
         regressed_noun = "other numbers" if len(regressed_names) > 1 else regressed_names[0]
@@ -459,7 +464,7 @@ TITLE = "Regions of the predicted classes"
     takes=("columns", "at", "interactive"),
     default_if=has_numeric_ranges,
 )
-def regions(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes | Figure:
+def regions(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | Figure:
     """Regions of the predicted classes in the plane of two columns, or of each pair of several columns.
 
     Outlines of the class densities or lines of equal posteriors are added, depending on the model.
@@ -472,7 +477,7 @@ def regions(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axe
     >>> fit.plot("regions", columns=("petal_length", "petal_width"), at=at).get_xlabel()
     'petal_length'
     """
-    section = ground_of(fit, options)
+    section = read_section(fit, options)
     if options.interactive and len(section.columns) != 2:
         raise DataError(
             "interactive=True requires two numeric columns.",
@@ -482,11 +487,11 @@ def regions(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axe
         return _draw_along_column(section, options)
     if len(section.columns) > 2:
         return _draw_matrix(results, section, options)
-    return draw_ground(section, options, results=results)
+    return draw_section(section, options, results=results)
 
 
-def draw_ground(
-    section: PlaneSection, options: PictureOptions, title: str = TITLE, results: Any = None
+def draw_section(
+    section: PlaneSection, options: PlotOptions, title: str = TITLE, results: Any = None
 ) -> Axes | Figure:
     """Draw the plane of two columns with outlines of the model.
 
@@ -500,7 +505,7 @@ def draw_ground(
         Results whose outlines are drawn; None for regions only.
     """
     names = (section.columns[0], section.columns[1])
-    fixed_text = told_held(section, names)
+    fixed_text = describe_fixed_columns(section, names)
     signs = options.signs(list(section.fit.classes))
     draw, outline_text = _outlines(results, section, names, signs)
     title = title + outline_text + (f"\n{fixed_text}" if fixed_text else "")
@@ -515,14 +520,14 @@ def _draw_plane(section: PlaneSection, names: tuple[str, str], **style_options: 
     """Draw the regions and rows in the plane of two columns."""
     points, codes = section.points(names)
     x_limits, y_limits = section.limits(names)
-    rows = PlaneRows(points, codes, weak=section.is_off_plane(names))
+    rows = PlaneRows(points, codes, is_faint=section.is_off_plane(names))
     return draw_plane(
         section.classify(names), (x_limits, y_limits), names, rows, list(section.fit.classes), **style_options
     )
 
 
 def _interactive_plane(
-    section: PlaneSection, names: tuple[str, str], options: PictureOptions, title: str, draw: Draw
+    section: PlaneSection, names: tuple[str, str], options: PlotOptions, title: str, draw: Draw
 ) -> Figure:
     """Draw the plane of two columns with plotly, with the posteriors at each point.
 
@@ -542,7 +547,7 @@ def _interactive_plane(
     """
     fit = section.fit
     evaluate_posteriors = (
-        section.values(names, lambda table: _posteriors_or_scores(section, table))
+        section.evaluate(names, lambda table: _posteriors_or_scores(section, table))
         if fit.has_posteriors
         else None
     )
@@ -550,16 +555,16 @@ def _interactive_plane(
     rows = hover_data(fit, section.rows, options)
     plane_arguments = section.classify(names), section.limits(names), names
     return plane_figure(
-        *plane_arguments, points, rows, evaluate_posteriors, title, draw, weak=section.is_off_plane(names)
+        *plane_arguments, points, rows, evaluate_posteriors, title, draw, is_faint=section.is_off_plane(names)
     )
 
 
-def _draw_matrix(results: Any, section: PlaneSection, options: PictureOptions) -> Axes:
+def _draw_matrix(results: Any, section: PlaneSection, options: PlotOptions) -> Axes:
     """Draw the planes of all pairs of columns below the diagonal of a matrix."""
     fit = section.fit
     columns = section.columns
     signs = options.signs(list(fit.classes))
-    fixed_text = told_held(section, ())
+    fixed_text = describe_fixed_columns(section, ())
     outer_axes, panels = draw_triangle(options.ax, columns, list(fit.classes), signs)
     outline_text = ""
     for i, j in combinations(range(len(columns)), 2):
@@ -567,7 +572,7 @@ def _draw_matrix(results: Any, section: PlaneSection, options: PictureOptions) -
         draw, outline_text = _outlines(results, section, names, signs)
         draw(_draw_plane(section, names, ax=panels[i, j], signs=signs, title="", panel=True))
     title = f"{TITLE}{outline_text}" + (f"\nin each panel {fixed_text}" if fixed_text else "")
-    return finish(outer_axes, panels, title)
+    return finish_triangle(outer_axes, panels, title)
 
 
 CONTOUR_PROBABILITY = 0.9
@@ -595,7 +600,7 @@ def _outlines(results: Any, section: PlaneSection, names: tuple[str, str], signs
     fit = section.fit
     no_outlines: tuple[Draw, str] = (lambda axes: None), ""
     if results is not None and fit.likelihood_of == "class given row":
-        evaluate = section.values(names, lambda table: _finish_scores(section, table, posteriors))
+        evaluate = section.evaluate(names, lambda table: _finish_scores(section, table, posteriors))
         draw: Draw = partial(draw_contours, values=evaluate, level=CONTOUR_PROBABILITY, signs=signs)
         return draw, f", lines at {100 * CONTOUR_PROBABILITY:g} %"
     if (
@@ -609,9 +614,9 @@ def _outlines(results: Any, section: PlaneSection, names: tuple[str, str], signs
         return class_outlines(results, fit, names, signs) or no_outlines
     if fit.spec.has_marginals(fit) or fit.spec.integrates_missing or len(fit.terms) == 2:
         # The prior shifts all values of a class and does not move the contour of a share of its density.
-        evaluate = section.values(names, lambda table: _finish_scores(section, table, np.asarray))
+        evaluate = section.evaluate(names, lambda table: _finish_scores(section, table, np.asarray))
         coverage = outline_coverage(fit)
-        draw = partial(draw_contours, values=evaluate, share=coverage, signs=signs)
+        draw = partial(draw_contours, values=evaluate, proportion=coverage, signs=signs)
         return draw, f", {100 * coverage:g} % of each density"
     return no_outlines
 
@@ -620,7 +625,7 @@ MODELS_WITH_DENSITY_CONTOURS = ("kernel_density", "naive_bayes")
 """Models whose class densities are not elliptical and are drawn by contours."""
 
 
-def _draw_along_column(section: PlaneSection, options: PictureOptions) -> Axes:
+def _draw_along_column(section: PlaneSection, options: PlotOptions) -> Axes:
     """Draw the posteriors, or decision values, of the classes along the only numeric column."""
     fit = section.fit
     name = section.columns[0]
@@ -628,13 +633,13 @@ def _draw_along_column(section: PlaneSection, options: PictureOptions) -> Axes:
     grid = np.linspace(low, high, 801)
     has_posteriors = fit.has_posteriors
     points, codes = section.points([name])
-    fixed_text = told_held(section, [name])
+    fixed_text = describe_fixed_columns(section, [name])
     title = (
         f"Regions of the predicted classes, and {'posteriors' if has_posteriors else 'scores of the rule'}"
     )
     return draw_line(
         grid,
-        section.values([name], lambda table: _posteriors_or_scores(section, table))(grid[:, None]),
+        section.evaluate([name], lambda table: _posteriors_or_scores(section, table))(grid[:, None]),
         section.classify([name])(grid[:, None]),
         (name, "Posterior probability" if has_posteriors else "Score of the rule"),
         points[:, 0],
@@ -668,7 +673,7 @@ def _finish_scores(section: PlaneSection, table: pd.DataFrame, finish: Callable[
     """
     fit = section.fit
     blocks = section.read_points(table)
-    return finished_scores(blocks, fit.rule_of(blocks), len(fit.classes), finish)
+    return transformed_scores(blocks, fit.rule_for(blocks), len(fit.classes), finish)
 
 
 N_DEFAULT_PARTITION_COLUMNS = 4
@@ -682,7 +687,7 @@ MAX_PARTITION_COLUMNS = 6
     takes=("columns",),
     refits=True,
 )
-def partition(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def partition(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Regions of fits to two columns only, a panel for each pair, with their error rates.
 
     The model is fitted again to each pair, with the prior and options of the fit, like partimat of the R
@@ -697,24 +702,25 @@ def partition(results: Any, fit: FittedModel[Any], options: PictureOptions) -> A
     >>> [panel.get_title() for panel in outer.child_axes]
     ['error rate 0.033', 'error rate 0.040', 'error rate 0.040']
     """
-    blocks = fit.rows('kind="partition"')
+    blocks = fit.require_rows('kind="partition"')
     if getattr(fit.estimates, "covariates", 0):
         fit.estimates.refuse_covariates('kind="partition"')
-    fit.drawn_rows()
+    fit.require_rows_in_memory()
     names, candidates = _partition_columns(fit, blocks, options)
-    rows = needed_rows(fit, options, "partition")
+    rows = require_rows_to_draw(fit, options, "partition")
     signs = options.signs(list(fit.classes))
     classes = list(fit.classes)
     error_text = "resubstitution error rates" if options.data is None else "error rates of new observations"
     is_selection = options.columns is None and len(candidates) > len(names)
     selection_text = (
-        f"{said_choice(options, len(candidates), N_DEFAULT_PARTITION_COLUMNS)} of {len(candidates)} columns; "
+        f"{describe_selection(options, len(candidates), N_DEFAULT_PARTITION_COLUMNS)} of {len(candidates)} "
+        "columns; "
         if is_selection
         else ""
     )
     title = (
         f"{fit.title} of each pair alone, {error_text}\n{selection_text}hollow: "
-        f"{told_hollow(len(rows.codes))}"
+        f"{hollow_description(len(rows.codes))}"
     )
     outer_axes, panels = draw_triangle(options.ax, names, classes, signs)
     terms = list(blocks.terms)
@@ -726,14 +732,16 @@ def partition(results: Any, fit: FittedModel[Any], options: PictureOptions) -> A
         with suppress(CollinearError, SeparationError):
             # Parameters that the rows chose stay as they are.
             rule = fit.refits.refit(
-                fit, blocks.columns(sorted(column_index)), fixed=bool(fit.refits.choice(fit))
+                fit, blocks.select_columns(sorted(column_index)), fixed=bool(fit.refits.choice(fit))
             )
         points = x[:, [i, j]]
         if rule is None:
             panels[i, j].set_title("no fit to these columns", fontsize="small")
             panels[i, j].set_axis_off()
             continue
-        predicted = predicted_codes(rows.blocks.columns(sorted(column_index)), rule, len(classes), Decision())
+        predicted = predicted_codes(
+            rows.blocks.select_columns(sorted(column_index)), rule, len(classes), Decision()
+        )
         wrong, rate = _misclassified(predicted, rows)
         labelled_points = points[(codes >= 0) & np.isfinite(points).all(axis=1)]
         ranges = (
@@ -741,7 +749,7 @@ def partition(results: Any, fit: FittedModel[Any], options: PictureOptions) -> A
             if len(labelled_points)
             else [(0.0, 1.0)] * 2
         )
-        x_limits, y_limits = (span(float(low), float(high)) for low, high in ranges)
+        x_limits, y_limits = (range_with_margin(float(low), float(high)) for low, high in ranges)
         draw_plane(
             _panel_classifier(rule, np.argsort(column_index)),
             (x_limits, y_limits),
@@ -751,9 +759,9 @@ def partition(results: Any, fit: FittedModel[Any], options: PictureOptions) -> A
             ax=panels[i, j],
             signs=signs,
             title=f"error rate {rate:.3f}",
-            panel=True,
+            is_panel=True,
         )
-    return finish(outer_axes, panels, title)
+    return finish_triangle(outer_axes, panels, title)
 
 
 def _panel_classifier(rule: Rule, order: Codes) -> Callable[[Floats], Codes]:
@@ -770,7 +778,7 @@ def _panel_classifier(rule: Rule, order: Codes) -> Callable[[Floats], Codes]:
 
 
 def _partition_columns(
-    fit: FittedModel[Any], blocks: Blocks, options: PictureOptions
+    fit: FittedModel[Any], blocks: DesignRows, options: PlotOptions
 ) -> tuple[list[str], list[str]]:
     """Return the terms to draw, and all numeric terms."""
     candidates = numeric_terms(blocks.design, blocks.terms)
@@ -781,7 +789,7 @@ def _partition_columns(
         )
     if options.columns is None:
         return select_separating_columns(fit, options, candidates, N_DEFAULT_PARTITION_COLUMNS), candidates
-    return named_columns(options, candidates, "partition", 2, MAX_PARTITION_COLUMNS), candidates
+    return check_columns_option(options, candidates, "partition", 2, MAX_PARTITION_COLUMNS), candidates
 
 
 def _misclassified(predicted: Codes, rows: PlottedRows) -> tuple[NDArray[np.bool_], float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discrim.models.plots.judged import calibration, confusion, posteriors, roc, simplex
+from discrim.models.plots.evaluation import calibration, confusion, posteriors, roc, simplex
 from discrim.models.plots.planes import partition, regions
 from discrim.models.plots.spaces import biplot, he, pairs, scores, scree, structure, territory
 

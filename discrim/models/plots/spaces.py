@@ -13,37 +13,37 @@ import pandas as pd
 
 from discrim.core.covariance.adjusted import ConditionalCovariance
 from discrim.core.covariance.sliced import SAVECovariance
-from discrim.core.covariance.student import own_distances
+from discrim.core.covariance.student import squared_distances_to_own_means
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.rules import best_class, posteriors
 from discrim.errors import DataError, NotSupportedError
-from discrim.inference.manova import roy_critical, scatter_between
+from discrim.inference.manova import between_scatter, roy_critical
 from discrim.inference.mean_differences import distance_quantiles
 from discrim.models.base.labels import class_code, covariance_frame
-from discrim.models.base.reading import is_share, listed, told
-from discrim.models.plots.pictured import (
+from discrim.models.base.reading import format_argument, is_proportion, join_labels
+from discrim.models.plots.plottable import (
     PlottedRows,
-    drawn_rows,
+    check_columns_option,
+    describe_selection,
     hover_data,
-    named_columns,
-    needed_rows,
     no_labels,
     numeric_terms,
     plot,
-    said_choice,
+    require_rows_to_draw,
+    rows_to_draw,
     select_separating_columns,
 )
 from discrim.report.plots import interactive, spaces
 from discrim.report.plots.bars import draw_scree_bars, draw_structure
-from discrim.report.plots.columns import draw_pairs, quantiles
+from discrim.report.plots.columns import draw_pairs, draw_quantiles
 from discrim.report.plots.planes import PlaneRows, draw_line, draw_plane
 from discrim.report.plots.points import draw_points
 from discrim.report.plots.spaces import axis_name, outline_radius
-from discrim.report.plots.style import MOST_IN_LEGEND, add_legend, new_axes, set_title, shown_name
+from discrim.report.plots.style import MAX_IN_LEGEND, add_legend, new_axes, set_title, shown_name
 
 if TYPE_CHECKING:
     from discrim.models.base.fit import FittedModel
-    from discrim.models.plots.pictured import PictureOptions
+    from discrim.models.plots.plottable import PlotOptions
     from discrim.report.plots.interactive import Figure
     from discrim.report.plots.style import Axes, Signs
 
@@ -53,8 +53,8 @@ MAX_BARS = 30
 """Largest number of columns whose structure correlations are drawn."""
 
 
-def chosen_axes(
-    names: Sequence[str], options: PictureOptions, most: int = 2, axis_term: str = "discriminant"
+def read_axes_option(
+    names: Sequence[str], options: PlotOptions, max_axes: int = 2, axis_term: str = "discriminant"
 ) -> list[str]:
     """Return the axes in `axes=`, by default the first; raise DataError if they are not valid.
 
@@ -63,35 +63,36 @@ def chosen_axes(
     names : sequence of str
         Axes that can be drawn.
     options : PlotOptions
-    most : int
+    max_axes : int
         Largest number of axes.
     axis_term : str
         Term for an axis in error messages.
     """
     if options.axes is None:
-        return list(names[:most])
-    names_text = listed(list(names))
+        return list(names[:max_axes])
+    names_text = join_labels(list(names))
     requested = [options.axes] if isinstance(options.axes, str) else list(options.axes)
-    if not 1 <= len(requested) <= most or len(set(requested)) < len(requested):
+    if not 1 <= len(requested) <= max_axes or len(set(requested)) < len(requested):
         raise DataError(
-            f"axes={told(options.axes)} is not valid.", hint=f"Name one to {most} of {names_text}, each once."
+            f"axes={format_argument(options.axes)} is not valid.",
+            hint=f"Name one to {max_axes} of {names_text}, each once.",
         )
     for name in requested:
         if name not in names:
             raise DataError(
-                f"axes={told(options.axes)}: {told(name)} is no {axis_term}.",
+                f"axes={format_argument(options.axes)}: {format_argument(name)} is no {axis_term}.",
                 hint=f"Name some of {names_text}.",
             )
     return requested
 
 
-def level_of(options: PictureOptions, default: float) -> float:
+def read_level_option(options: PlotOptions, default: float) -> float:
     """Return the option `level`; raise DataError if it is not between 0 and 1."""
     if options.level is None:
         return default
-    if not is_share(options.level):
+    if not is_proportion(options.level):
         raise DataError(
-            f"level={told(options.level)} is not valid.",
+            f"level={format_argument(options.level)} is not valid.",
             hint="Pass a proportion between 0 and 1, such as level=0.5.",
         )
     return float(options.level)
@@ -102,11 +103,11 @@ def level_of(options: PictureOptions, default: float) -> float:
     "scores of the observations on the discriminants, by class, with outlines of the classes",
     takes=("axes", "level", "interactive"),
 )
-def scores(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes | Figure:
+def scores(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | Figure:
     """Draw the scores of the rows on the discriminants, by class, with outlines of the classes."""
     centroids: pd.DataFrame = results._centroids()
-    names = chosen_axes(list(centroids.columns), options)
-    return draw_scores_of(
+    names = read_axes_option(list(centroids.columns), options)
+    return draw_discriminant_scores(
         results,
         fit,
         centroids[names],
@@ -116,11 +117,11 @@ def scores(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes
     )
 
 
-def draw_scores_of(
+def draw_discriminant_scores(
     results: Any,
     fit: FittedModel[Any],
     centroids: pd.DataFrame,
-    options: PictureOptions,
+    options: PlotOptions,
     **style_options: Any,
 ) -> Axes | Figure:
     """Draw the scores of the rows on the axes of the class means, with matplotlib or plotly.
@@ -135,11 +136,11 @@ def draw_scores_of(
     **look
         Options of `spaces.draw_scores`.
     """
-    rows = drawn_rows(fit, options)
+    rows = rows_to_draw(fit, options)
     names = list(centroids.columns)
     no_scores = pd.DataFrame(columns=names, dtype=float)
     row_scores = no_scores if rows is None else results.transform(rows.blocks)[names]
-    style_options |= {"counts": fit.rows_by_class, "level": level_of(options, 0.5)}
+    style_options |= {"counts": fit.rows_by_class, "level": read_level_option(options, 0.5)}
     if options.interactive:
         return interactive.scores_figure(
             row_scores, hover_data(fit, rows, options), centroids, **style_options
@@ -158,16 +159,16 @@ def score_covariance(results: Any, names: Sequence[str]) -> Floats | None:
 
 
 @plot("biplot", "canonical scores, and the columns as arrows of their structure", takes=("axes", "structure"))
-def biplot(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def biplot(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw canonical scores, and columns as arrows of their structure correlations."""
     return draw_canonical_biplot(results.canonical(), options)
 
 
-def draw_canonical_biplot(canonical: Any, options: PictureOptions) -> Axes:
+def draw_canonical_biplot(canonical: Any, options: PlotOptions) -> Axes:
     """Draw the biplot of canonical axes, under any scaling convention."""
     fit = canonical._fit
-    names = chosen_axes(list(canonical.centroids.columns), options)
-    rows = drawn_rows(fit, options)
+    names = read_axes_option(list(canonical.centroids.columns), options)
+    rows = rows_to_draw(fit, options)
     no_scores = pd.DataFrame(columns=names, dtype=float)
     row_scores = no_scores if rows is None else canonical.scores(rows.blocks)[names]
     return spaces.draw_biplot(
@@ -178,7 +179,7 @@ def draw_canonical_biplot(canonical: Any, options: PictureOptions) -> Axes:
         fit.rows_by_class,
         ax=options.ax,
         signs=options.signs(fit.classes),
-        shares=canonical.proportion,
+        proportions=canonical.proportion,
     )
 
 
@@ -189,13 +190,13 @@ def draw_canonical_biplot(canonical: Any, options: PictureOptions) -> Axes:
     data=False,
     colors=False,
 )
-def structure(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def structure(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw structure correlations of the columns, a panel of bars for each discriminant.
 
     Columns are sorted by the discriminant with which they correlate most, then by this correlation.
     """
     canonical = results.canonical()
-    names = chosen_axes(list(canonical.centroids.columns), options, most=3)
+    names = read_axes_option(list(canonical.centroids.columns), options, max_axes=3)
     if not names:
         raise NotSupportedError(NO_DISCRIMINANT, hint="Use another kind of plot.")
     table = canonical.structure(options.structure or "within")[names]
@@ -206,7 +207,7 @@ def structure(results: Any, fit: FittedModel[Any], options: PictureOptions) -> A
 
 
 @plot("scree", "shares of the discriminants, with the tests of the dimensions", data=False, colors=False)
-def scree(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def scree(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw proportions of between-class variance by discriminant, with the tests of the dimensions."""
     canonical = results.canonical()
     if not len(canonical.proportion):
@@ -221,7 +222,7 @@ N_DEFAULT_PAIR_COLUMNS = 4
 N_DEFAULT_PANELS = 12
 """Default number of classes with a panel."""
 
-LEVEL = 0.68
+ELLIPSE_COVERAGE = 0.68
 """Default coverage of the ellipse of a normal class, equal to R's heplots."""
 
 MAX_CLASSES_WITH_LARGE_OUTLINES = 6
@@ -229,10 +230,10 @@ SMALL_OUTLINE_COVERAGE = 0.2
 """Number of classes up to which ellipses over regions have this coverage, and the coverage for more."""
 
 
-def chosen_terms(
+def read_columns_option(
     results: Any,
     fit: FittedModel[Any],
-    options: PictureOptions,
+    options: PlotOptions,
     plot_kind: str,
     max_terms: int,
     n_default: int = 2,
@@ -265,10 +266,10 @@ def chosen_terms(
                 f"kind={plot_kind!r} draws 2 {noun}, and the fit has {len(all_terms)}.",
                 hint="Draw another kind.",
             )
-        return select_separating_columns(fit, options, numeric_names, n_default), said_choice(
+        return select_separating_columns(fit, options, numeric_names, n_default), describe_selection(
             options, len(numeric_names), n_default
         )
-    return named_columns(options, all_terms, plot_kind, 2, max_terms), ""
+    return check_columns_option(options, all_terms, plot_kind, 2, max_terms), ""
 
 
 @plot(
@@ -276,16 +277,16 @@ def chosen_terms(
     "covariance ellipses of the classes and of the pooled covariance",
     takes=("columns", "level", "centred"),
 )
-def ellipses(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def ellipses(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw covariance ellipses of the classes and the pooled one, for all pairs of columns if several."""
-    names, selection = chosen_terms(results, fit, options, "ellipses", len(fit.terms))
+    names, selection = read_columns_option(results, fit, options, "ellipses", len(fit.terms))
     if len(names) > 2:
         return pairs(results, fit, options)
     (means, covariances, pooled), row_options = _covariances_to_draw(results, fit, names, options, "ellipses")
-    level = level_of(options, LEVEL)
+    level = read_level_option(options, ELLIPSE_COVERAGE)
     centred = bool(options.centred)
     axes = spaces.draw_ellipses(
-        means, covariances, pooled, outline_radius(level), centred=centred, **row_options
+        means, covariances, pooled, outline_radius(level), is_centred=centred, **row_options
     )
     centre_text = ", at a common centre" if centred else ""
     heading = f"Covariances of the classes{centre_text}; {100 * level:.6g} % ellipses"
@@ -298,15 +299,17 @@ def ellipses(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Ax
     "each pair of columns, with the outlines of the classes",
     takes=("columns", "level", "interactive"),
 )
-def pairs(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes | Figure:
+def pairs(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | Figure:
     """Draw each pair of columns, with the outlines of the classes."""
-    names, selection = chosen_terms(results, fit, options, "pairs", len(fit.terms), N_DEFAULT_PAIR_COLUMNS)
+    names, selection = read_columns_option(
+        results, fit, options, "pairs", len(fit.terms), N_DEFAULT_PAIR_COLUMNS
+    )
     (means, covariances, _), row_options = _covariances_to_draw(results, fit, names, options, "pairs")
-    level = level_of(options, LEVEL)
+    level = read_level_option(options, ELLIPSE_COVERAGE)
     selection_text = f" of {selection} of {len(results.terms)} columns" if selection else ""
     title = f"Pairs{selection_text}; {100 * level:.6g} % ellipses of normal classes"
     if options.interactive:
-        rows = hover_data(fit, drawn_rows(fit, options), options)
+        rows = hover_data(fit, rows_to_draw(fit, options), options)
         points = row_options.get("points")
         return interactive.pairs_figure(means, covariances, outline_radius(level), points, rows, title)
     outer_axes = draw_pairs(means, covariances, outline_radius(level), **row_options)
@@ -320,14 +323,14 @@ def pairs(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes 
     takes=("columns", "axes", "level"),
     data=False,
 )
-def he(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def he(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw ellipses of hypothesis and error, in the plane of two columns, or two discriminants (`axes=`)."""
     results._need_full("kind='he'")
     fit.estimates.refuse_covariates("kind='he'")
     moments = fit.estimates.moments
     counts = fit.rows_by_class.to_numpy(dtype=np.float64)
     df = moments.total - moments.n_classes
-    level = None if options.level is None else 1 - level_of(options, 0.95)
+    level = None if options.level is None else 1 - read_level_option(options, 0.95)
     critical = 1.0
     if level is not None:
         critical = roy_critical(moments.n_columns, moments.n_classes, moments.total, level)
@@ -341,10 +344,10 @@ def he(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
         if options.columns is not None:
             raise DataError("axes= cannot be combined with columns=.", hint="Leave out axes= or columns=.")
         canonical = results.canonical()
-        discriminants = chosen_axes(list(canonical.centroids.columns), options)
+        discriminants = read_axes_option(list(canonical.centroids.columns), options)
         if len(discriminants) < 2:
             raise DataError(
-                f"axes={told(options.axes)} is not valid for kind='he', which draws a plane.",
+                f"axes={format_argument(options.axes)} is not valid for kind='he', which draws a plane.",
                 hint="Name two discriminants.",
             )
         means = canonical.centroids[discriminants]
@@ -352,26 +355,26 @@ def he(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
         arrows = canonical.structure()[discriminants]
         axis_names = (
             axis_name(discriminants[0], canonical.proportion),
-            axis_name(discriminants[1], canonical.proportion, of=""),
+            axis_name(discriminants[1], canonical.proportion, proportion_of=""),
         )
     else:
-        names, selection = chosen_terms(results, fit, options, "he", 2)
+        names, selection = read_columns_option(results, fit, options, "he", 2)
         unbiased = results.cov * (fit.estimates.divisor / fit.estimates.residual_df)
         means = results.means[names]
         error = unbiased.loc[names, names].to_numpy()
         axis_names = shown_name(names[0]), shown_name(names[1])
     centre = counts @ means.to_numpy() / counts.sum()
-    hypothesis = scatter_between(means.to_numpy(), counts) / (critical * df)
+    hypothesis = between_scatter(means.to_numpy(), counts) / (critical * df)
     # The ellipse of the error contains 68 % of the rows around their class means, like R's heplots.
     axes = spaces.draw_he(
         means,
         hypothesis,
         error,
         centre,
-        outline_radius(LEVEL),
+        outline_radius(ELLIPSE_COVERAGE),
         names=axis_names,
         arrows=arrows,
-        equal=options.axes is not None,
+        equal_units=options.axes is not None,
         ax=options.ax,
         signs=options.signs(fit.classes),
     )
@@ -383,7 +386,7 @@ def he(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
 
 
 @plot("qq", "squared distances by class against quantiles of their distribution", takes=("classes",))
-def qq(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def qq(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw the squared distances of the rows of each class against the quantiles of their distribution.
 
     The pointwise limits assume normal classes, and for robust fits the true mean and covariance.
@@ -397,7 +400,7 @@ def qq(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
             "kind='qq' requires full covariances.",
             hint="Fit with the default covariance=, and without components= and ncomp=.",
         )
-    rows = needed_rows(fit, options, "qq")
+    rows = require_rows_to_draw(fit, options, "qq")
     distances, df = (estimates.distances(), None) if is_robust else estimates.unbiased_distances()
     covariances = distances.covariances
     squared = _squared_distances(rows, estimates.moments, covariances)
@@ -410,11 +413,13 @@ def qq(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
         members = np.flatnonzero((rows.codes == k) & np.isfinite(squared))
         fitted_count = None if options.data is None else float(fit.counts[k])
         table = distance_quantiles(
-            squared[members], len(fit.terms), None if df is None else float(df[k]), fitted=fitted_count
+            squared[members], len(fit.terms), None if df is None else float(df[k]), n_fitted=fitted_count
         )
         tables[label] = table.set_axis(index[members[table["position"].astype(int)]], axis=0)
     distribution = "chi-square" if is_robust else "F" if options.data is not None else "beta"
-    outer_axes = quantiles(tables, class_codes, distribution, ax=options.ax, signs=options.signs(fit.classes))
+    outer_axes = draw_quantiles(
+        tables, class_codes, distribution, ax=options.ax, signs=options.signs(fit.classes)
+    )
     first = "" if options.classes is not None else "the first "
     selection_text = (
         f" of {first}{len(chosen)} of {len(classes)} classes" if len(chosen) < len(classes) else ""
@@ -429,7 +434,7 @@ def qq(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
 
 def outline_coverage(fit: FittedModel[Any]) -> float:
     """Return the coverage of class ellipses over regions, smaller for many classes, which overlap."""
-    return LEVEL if len(fit.classes) <= MAX_CLASSES_WITH_LARGE_OUTLINES else SMALL_OUTLINE_COVERAGE
+    return ELLIPSE_COVERAGE if len(fit.classes) <= MAX_CLASSES_WITH_LARGE_OUTLINES else SMALL_OUTLINE_COVERAGE
 
 
 def class_outlines(
@@ -481,7 +486,7 @@ ClassCovariances = tuple[pd.DataFrame, dict[Any, pd.DataFrame], pd.DataFrame | N
 
 
 def _covariances_to_draw(
-    results: Any, fit: FittedModel[Any], names: Sequence[str], options: PictureOptions, plot_kind: str
+    results: Any, fit: FittedModel[Any], names: Sequence[str], options: PlotOptions, plot_kind: str
 ) -> tuple[ClassCovariances, dict[str, Any]]:
     """Return means and covariances of columns, and keyword arguments with the rows for drawing functions.
 
@@ -495,7 +500,7 @@ def _covariances_to_draw(
     plot_kind : str
         Kind of plot for error messages.
     """
-    rows = drawn_rows(fit, options)
+    rows = rows_to_draw(fit, options)
     row_options: dict[str, Any] = {"ax": options.ax, "signs": options.signs(fit.classes)}
     if rows is not None:
         rows.need_classes(plot_kind)
@@ -576,7 +581,7 @@ def _class_covariances(
     if hasattr(type(results), "cov"):
         covariance = getattr(fit.estimates, "covariance", None)
         if isinstance(covariance, ConditionalCovariance):
-            cov = covariance_frame(covariance.whole, fit.estimates.moments.scale, fit.terms)
+            cov = covariance_frame(covariance.joint, fit.estimates.moments.scale, fit.terms)
         else:
             cov = results.cov
         # A location model has a covariance for its numeric columns only.
@@ -647,11 +652,13 @@ def _squared_distances(rows: PlottedRows, moments: Any, covariances: Any) -> Flo
         One for each class, or a common one.
     """
     out = np.full(rows.blocks.table.nrows, np.nan)
-    for row_slice, x, missing in rows.blocks.every_row():
+    for row_slice, x, missing in rows.blocks.iter_all_rows():
         block_codes = rows.codes[row_slice]
         is_complete = block_codes >= 0 if missing is None else (block_codes >= 0) & ~missing
         positions = row_slice.start + np.flatnonzero(is_complete)
-        out[positions] = own_distances(moments, covariances, x[is_complete], block_codes[is_complete])
+        out[positions] = squared_distances_to_own_means(
+            moments, covariances, x[is_complete], block_codes[is_complete]
+        )
     return out
 
 
@@ -659,7 +666,7 @@ TITLE = "Territorial map: regions of the classes among the discriminants"
 
 
 @plot("territory", "regions of the classes in the space of two discriminants", takes=("axes",))
-def territory(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def territory(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw regions in the space of two discriminants, the others at zero, with labelled class means.
 
     Within classes discriminants have unit variance and, except for sparse ones, are uncorrelated. The score
@@ -678,7 +685,7 @@ def territory(results: Any, fit: FittedModel[Any], options: PictureOptions) -> A
     all_axes = list(centroids.columns)
     if not all_axes:
         raise NotSupportedError(NO_DISCRIMINANT, hint="Use another kind of plot.")
-    names = chosen_axes(all_axes, options)
+    names = read_axes_option(all_axes, options)
     axis_index = [all_axes.index(name) for name in names]
     means = centroids.to_numpy()
     log_prior = fit.log_prior()
@@ -691,7 +698,7 @@ def territory(results: Any, fit: FittedModel[Any], options: PictureOptions) -> A
         whitened = deviations if whitening is None else deviations @ whitening
         return np.asarray(log_prior - 0.5 * (whitened**2).sum(axis=2))
 
-    rows = drawn_rows(fit, options)
+    rows = rows_to_draw(fit, options)
     points = np.empty((0, len(axis_index)))
     codes = np.empty(0, dtype=np.intp)
     if rows is not None:
@@ -724,7 +731,7 @@ def territory(results: Any, fit: FittedModel[Any], options: PictureOptions) -> A
         lambda plane: best_class(scores(plane)),
         (axis_limits[0], axis_limits[1]),
         (names[0], names[1]),
-        PlaneRows(points, codes, weak=bool(fixed_text)),
+        PlaneRows(points, codes, is_faint=bool(fixed_text)),
         classes,
         labels=means[:, axis_index],
         **common,
@@ -738,7 +745,7 @@ def territory(results: Any, fit: FittedModel[Any], options: PictureOptions) -> A
     "scores of the observations on two axes of ncomp=, by class, with the regions if there are only two",
     takes=("axes",),
 )
-def save_axes(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def save_axes(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw scores of the rows on one or two axes of `ncomp=`, centred at the mean of all rows.
 
     The rule depends on the scores on all axes. Regions, or posteriors along a single axis, are therefore
@@ -755,14 +762,17 @@ def save_axes(results: Any, fit: FittedModel[Any], options: PictureOptions) -> A
         raise NotSupportedError("kind='axes' requires a reduced-rank fit.", hint="Fit qda() with ncomp=2.")
     all_axes = list(results.subspace.loadings)
     moments = fit.estimates.moments
-    names = chosen_axes(all_axes, options, axis_term="axis")
+    names = read_axes_option(all_axes, options, axis_term="axis")
     if len(names) == 1 < len(all_axes):
-        raise DataError(f"axes={told(options.axes)} is not valid.", hint=f"Name two of {listed(all_axes)}.")
+        raise DataError(
+            f"axes={format_argument(options.axes)} is not valid.",
+            hint=f"Name two of {join_labels(all_axes)}.",
+        )
     loadings = results.subspace.loadings[names].to_numpy()
     spectrum = results.subspace._scores().spectrum
     centre = moments.counts @ moments.class_means / moments.total
     means = (moments.class_means - centre) @ loadings
-    rows = drawn_rows(fit, options)
+    rows = rows_to_draw(fit, options)
     classes = [*fit.classes]
     points = np.empty((0, len(names)))
     codes = np.empty(0, dtype=np.intp)
@@ -807,7 +817,7 @@ def _draw_without_regions(
     codes: Codes,
     names: Sequence[str],
     classes: Sequence[Any],
-    options: PictureOptions,
+    options: PlotOptions,
     title: str,
 ) -> Axes:
     """Draw rows in the plane of two axes.
@@ -827,7 +837,7 @@ def _draw_without_regions(
     draw_points(axes, points[:, 0], points[:, 1], codes, classes, options.signs(classes))
     axes.set(xlabel=names[0], ylabel=names[1])
     set_title(axes, title)
-    if len(classes) <= MOST_IN_LEGEND:
+    if len(classes) <= MAX_IN_LEGEND:
         add_legend(axes, is_new)
     return axes
 

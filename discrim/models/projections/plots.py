@@ -8,27 +8,27 @@ import numpy as np
 import pandas as pd
 
 from discrim.models.plots import spaces
-from discrim.models.plots.pictured import plot, was_chosen
+from discrim.models.plots.plottable import has_tuned_option, plot
 from discrim.models.plots.shared import WITH_POSTERIORS
-from discrim.models.plots.spaces import chosen_axes, draw_scores_of
+from discrim.models.plots.spaces import draw_discriminant_scores, read_axes_option
 from discrim.models.projections.pls_summary import component_adjective
-from discrim.report.plots.bars import count_above, draw_errors
+from discrim.report.plots.bars import draw_errors, write_counts_above
 from discrim.report.plots.points import name_lines, name_points
 from discrim.report.plots.style import (
     SIGNS,
     add_legend,
-    faint,
-    lay_out,
+    faint_ink,
     new_axes,
-    numbers,
+    run_layout,
     set_title,
     shown_name,
+    to_floats,
 )  # fmt: skip
 from discrim.report.plots.text_fit import fit_texts
 
 if TYPE_CHECKING:
     from discrim.models.base.fit import FittedModel
-    from discrim.models.plots.pictured import PictureOptions
+    from discrim.models.plots.plottable import PlotOptions
     from discrim.report.plots.interactive import Figure
     from discrim.report.plots.style import Axes
 
@@ -46,7 +46,7 @@ MAX_BARS = 40
     "scores of the rows on two components, by class, with outlines of the classes",
     takes=("axes", "level", "interactive"),
 )
-def scores(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes | Figure:
+def scores(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | Figure:
     """Plot the scores of the rows on two components, by class, with outlines of the classes.
 
     Parameters
@@ -64,9 +64,9 @@ def scores(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes
         The axes with the plot.
     """
     centroids = results.centroids
-    names = chosen_axes(list(centroids.columns), options)
+    names = read_axes_option(list(centroids.columns), options)
     axis_positions = [list(centroids.columns).index(name) for name in names]
-    return draw_scores_of(
+    return draw_discriminant_scores(
         results,
         fit,
         centroids[names],
@@ -84,7 +84,7 @@ def scores(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes
     data=False,
     colors=False,
 )
-def loadings(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def loadings(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the loadings of the columns in their order (such as a spectrum), a line for each component.
 
     Parameters
@@ -101,11 +101,11 @@ def loadings(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Ax
     Axes
         The axes with the plot.
     """
-    names = chosen_axes(list(results.loadings.columns), options, most=3)
+    names = read_axes_option(list(results.loadings.columns), options, max_axes=3)
     table = results.loadings[names]
     axes, is_new = new_axes(options.ax)
     bar_positions = np.arange(len(table))
-    values = numbers(table)
+    values = to_floats(table)
     has_room_for_names = (
         len(table) <= MAX_NAMES and axes.get_window_extent().width > len(table) * axes.figure.dpi / 6
     )
@@ -116,9 +116,9 @@ def loadings(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Ax
         }
         style |= {"marker": SIGNS.marker(j) if has_room_for_names else "", "markersize": 5}
         axes.plot(bar_positions, values[:, j], label=shown_name(name), **style)
-    axes.axhline(0.0, color=faint(0.35), linewidth=0.8, zorder=1)
+    axes.axhline(0.0, color=faint_ink(0.35), linewidth=0.8, zorder=1)
     if has_room_for_names:
-        axes.grid(axis="x", color=faint(0.85))
+        axes.grid(axis="x", color=faint_ink(0.85))
         axes.set_axisbelow(True)
         axes.set_xticks(
             bar_positions, [shown_name(name, 24) for name in table.index], rotation=45, ha="right"
@@ -132,7 +132,7 @@ def loadings(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Ax
 
 
 @plot("path", "cross-validated error, R2 and Q2 by number of components", data=False, colors=False)
-def pls_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def pls_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot cross-validated error with its standard error, R2 and Q2 by number of components.
 
     Parameters
@@ -150,14 +150,25 @@ def pls_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Ax
         The axes with the plot.
     """
     table = results.path
-    ncomps, error, se, explained, predicted = numbers(table[[table.columns[0], "error", "se", "R2", "Q2"]]).T
+    ncomps, error, se, explained, predicted = to_floats(
+        table[[table.columns[0], "error", "se", "R2", "Q2"]]
+    ).T
     axes, _ = new_axes(options.ax)
-    style: dict[str, Any] = {"color": SIGNS.colour(0), "ecolor": faint(0.6), "marker": "o", "markersize": 4}
+    style: dict[str, Any] = {
+        "color": SIGNS.colour(0),
+        "ecolor": faint_ink(0.6),
+        "marker": "o",
+        "markersize": 4,
+    }
     axes.errorbar(ncomps, error, yerr=se, capsize=2, label="error, ± one standard error", **style)
     for k, (values, name) in enumerate([(explained, "R2"), (predicted, "Q2")], start=1):
         axes.plot(ncomps, values, color=SIGNS.colour(k), marker="s", markersize=3, linestyle="--", label=name)
     axes.axvline(
-        results.orthogonal or results.ncomp, color=faint(0.35), linestyle=":", linewidth=1.0, label="chosen"
+        results.orthogonal or results.ncomp,
+        color=faint_ink(0.35),
+        linestyle=":",
+        linewidth=1.0,
+        label="chosen",
     )
     low = min(0.0, float((error - se).min()), float(predicted.min()))
     axes.set_ylim(low - 0.02, 1.02)
@@ -170,7 +181,7 @@ def pls_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Ax
 
 
 @plot("vip", "importance of the columns in the projection (VIP)", data=False, colors=False)
-def vip(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def vip(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the importance of columns in the projection as bars, the largest first, with a line at one.
 
     Parameters
@@ -192,7 +203,7 @@ def vip(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
     axes, _ = new_axes(options.ax, len(shown_values))
     lines = np.arange(len(shown_values))
     axes.barh(lines, shown_values.to_numpy(np.float64), height=0.7, color=SIGNS.colour(0), zorder=2)
-    axes.axvline(1.0, color=faint(0.35), linestyle=":", linewidth=1.0, zorder=3)
+    axes.axvline(1.0, color=faint_ink(0.35), linestyle=":", linewidth=1.0, zorder=3)
     name_lines(axes, list(shown_values.index), 24)
     axes.set_xlabel("VIP")
     count_note = f" ({len(shown_values)} of {len(values)})" if len(values) > len(shown_values) else ""
@@ -211,7 +222,7 @@ N_LABELLED = 8
     data=False,
     colors=False,
 )
-def s_plot(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def s_plot(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the correlation of the columns with the scores of a component against their covariance (S-plot).
 
     Parameters
@@ -228,19 +239,19 @@ def s_plot(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes
     Axes
         The axes with the plot.
     """
-    (name,) = chosen_axes(list(results.loadings.columns), options, most=1)[:1]
+    (name,) = read_axes_option(list(results.loadings.columns), options, max_axes=1)[:1]
     table = results.s_plot(list(results.loadings.columns).index(name) + 1)
     axes, _ = new_axes(options.ax)
-    covariance, correlation = numbers(table).T
+    covariance, correlation = to_floats(table).T
     axes.scatter(covariance, correlation, s=16, color=SIGNS.colour(0), marker=SIGNS.marker(0), zorder=2)
     for line in (axes.axhline, axes.axvline):
-        line(0.0, color=faint(0.35), linewidth=0.8, zorder=1)
+        line(0.0, color=faint_ink(0.35), linewidth=0.8, zorder=1)
     axes.set_ylim(-1.05, 1.05)
     axes.set_xlabel(f"Covariance with {name}, of columns over the root of their SD")
     axes.set_ylabel(f"Correlation with {name}")
     set_title(axes, f"S-plot of {name}")
     fit_texts(axes, options.ax is None)
-    lay_out(axes)
+    run_layout(axes)
     points = axes.transData.transform(np.column_stack([covariance, correlation]))
     labelled_columns = np.argsort(-np.abs(covariance), kind="stable")[:N_LABELLED]
     count = name_points(
@@ -258,7 +269,7 @@ def s_plot(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes
     colors=False,
     refits=True,
 )
-def stability(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def stability(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot how often columns are selected as bars, the most frequent first, with a marker per component.
 
     Parameters
@@ -280,7 +291,12 @@ def stability(results: Any, fit: FittedModel[Any], options: PictureOptions) -> A
     axes, is_new = new_axes(options.ax, len(shown_rows))
     lines = np.arange(len(shown_rows))
     axes.barh(
-        lines, shown_rows["any"].to_numpy(np.float64), height=0.7, color=faint(0.85), zorder=2, label="any"
+        lines,
+        shown_rows["any"].to_numpy(np.float64),
+        height=0.7,
+        color=faint_ink(0.85),
+        zorder=2,
+        label="any",
     )
     for j, name in enumerate(shown_rows.columns[1:]):
         is_selected = shown_rows[name].to_numpy() > 0
@@ -305,8 +321,8 @@ MAX_NAMED = 8
 """Number of selected columns whose lines have a colour and a name, the largest first."""
 
 
-@plot("choice", "cross-validated error by penalty", data=False, colors=False, default_if=was_chosen)
-def penalty_choice(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+@plot("choice", "cross-validated error by penalty", data=False, colors=False, default_if=has_tuned_option)
+def penalty_choice(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the cross-validated error by penalty, with the number of selected columns at the top.
 
     Parameters
@@ -325,22 +341,22 @@ def penalty_choice(results: Any, fit: FittedModel[Any], options: PictureOptions)
     """
     table = results.path
     axes, _ = new_axes(options.ax)
-    penalties, error, se, columns = numbers(table[["penalty", "error", "se", "columns"]]).T
+    penalties, error, se, columns = to_floats(table[["penalty", "error", "se", "columns"]]).T
     chosen = fit.estimates.tuning[0]
     one_se = fit.options["penalty"] == "1se"
     limit = "least error + one standard error" if one_se else ""
-    draw_errors(axes, table[["penalty", "error", "se"]], chosen, log=True, one_se=limit)
+    draw_errors(axes, table[["penalty", "error", "se"]], chosen, is_log=True, one_se=limit)
     axes.set_ylim(bottom=min(0.0, float((error - se).min())))
     axes.set_xlabel("Penalty")
     axes.set_ylabel("Cross-validated error, ± one standard error")
-    count_above(axes, penalties, columns, "Columns left")
+    write_counts_above(axes, penalties, columns, "Columns left")
     axes.legend(loc="best")
     set_title(axes, "Cross-validated error by penalty")
     return axes
 
 
 @plot("path", "coefficients of the directions along the penalty", data=False, colors=False)
-def penalty_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def penalty_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot standardized coefficients against the penalty, with a line style for each direction.
 
     Parameters
@@ -373,17 +389,17 @@ def penalty_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -
         axes.plot([], [], color=SIGNS.colour(i), label=shown_name(name))
     if len(names) > 1:
         for r, axis in enumerate(names):
-            axes.plot([], [], color=faint(0.35), linestyle=SIGNS.line(r), label=axis)
+            axes.plot([], [], color=faint_ink(0.35), linestyle=SIGNS.line(r), label=axis)
     axes.set_xscale("log")
-    axes.axhline(0.0, color=faint(0.7), linewidth=0.8, zorder=1)
-    mark: dict[str, Any] = {"color": faint(0.35), "linestyle": "--", "linewidth": 1.0}
+    axes.axhline(0.0, color=faint_ink(0.7), linewidth=0.8, zorder=1)
+    mark: dict[str, Any] = {"color": faint_ink(0.35), "linestyle": "--", "linewidth": 1.0}
     for r, penalty in enumerate(results.penalty.unique()):
         if penalty > 0:
             axes.axvline(float(penalty), label="the fit" if r == 0 else None, **mark)
     axes.set_xlabel("Penalty")
     axes.set_ylabel("Coefficient of a standardized column")
     used = (table != 0).groupby(level="penalty", sort=False).any().sum(axis=1)
-    count_above(axes, penalties, used.reindex(penalties).to_numpy(), "Columns left")
+    write_counts_above(axes, penalties, used.reindex(penalties).to_numpy(), "Columns left")
     set_title(axes, "Coefficients by penalty")
     return add_legend(axes, is_new)
 
@@ -408,7 +424,9 @@ def _coefficient_lines(axes: Axes, table: pd.DataFrame, labelled_names: list[Any
     colour_by_position = {columns.index(name): i for i, name in enumerate(labelled_names)}
     for j in np.flatnonzero(values.any(axis=0)).tolist():
         if j not in colour_by_position:
-            axes.plot(penalties, values[:, j], color=faint(0.75), linestyle=style, linewidth=0.8, zorder=1.5)
+            axes.plot(
+                penalties, values[:, j], color=faint_ink(0.75), linestyle=style, linewidth=0.8, zorder=1.5
+            )
     for j, i in colour_by_position.items():
         if values[:, j].any():
             axes.plot(penalties, values[:, j], color=SIGNS.colour(i), linestyle=style, linewidth=1.3)

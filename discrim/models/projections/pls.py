@@ -17,32 +17,32 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import Spread
+from discrim.core.moments.row_sums import ScatterType
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.projections import pls as core
 from discrim.core.projections.pls import Decides, PLSFit
-from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 from discrim.core.rules.rules import Rule
-from discrim.design.blocks import Blocks
+from discrim.design.design_rows import DesignRows
 from discrim.design.levels import Unseen
-from discrim.design.within import groups_of, new_rows_within, read_within
+from discrim.design.within import deviations_of_new_rows, read_within, used_group_codes
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.inference.result import TestResult
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
-from discrim.models.base.displayed import displayed
+from discrim.models.base.display import with_display_formats
 from discrim.models.base.fit import (
     FOLD_OPTIONS,
     FittedModel,
-    Gaps,
+    MissingPolicy,
     ModelSpec,
     PriorInRefits,
     scores_by_refits,
 )
 from discrim.models.base.fitted_results import needs_rows
 from discrim.models.base.reading import Data, NaAction, Prior, verb_options
-from discrim.models.base.refits import held_path
-from discrim.models.base.scores import frame_of_rows, posterior_frame
+from discrim.models.base.refits import stored_path
+from discrim.models.base.scores import posterior_frame, transformed_rows
 from discrim.models.evaluation import validation
 from discrim.models.evaluation.tuning import GridSearch, Splits, TuningFolds
 from discrim.models.moments.moments import Moments
@@ -70,7 +70,7 @@ SHARED = ("scale", "indicators", "decides", "estimated_prior")
 """Arguments of `fit_pls` of the core that a refit copies from the fit."""
 
 
-def _enough_moments(fit: FittedModel[PLSFit], blocks: Blocks) -> ClassMoments | None:
+def _enough_moments(fit: FittedModel[PLSFit], blocks: DesignRows) -> ClassMoments | None:
     """Class moments of rows, or None if they do not determine a fit.
 
     Parameters
@@ -85,7 +85,7 @@ def _enough_moments(fit: FittedModel[PLSFit], blocks: Blocks) -> ClassMoments | 
     ClassMoments or None
         None if a class is empty or there are at most as many rows as classes.
     """
-    moments = reading.class_moments(blocks, fit.estimates.moments.spread)
+    moments = reading.class_moments(blocks, fit.estimates.moments.scatter_type)
     return moments if (moments.rows >= 1).all() and moments.total > moments.n_classes else None
 
 
@@ -107,7 +107,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
     def __init__(self, fit: FittedModel[PLSFit]) -> None:
         super().__init__(fit)
-        self.ncomp = fit.estimates.predictive
+        self.ncomp = fit.estimates.n_predictive
         self.orthogonal = fit.estimates.orthogonal
         name = "P" if self.orthogonal else "PLS"
         component_names = [f"{name}{i + 1}" for i in range(self.ncomp)]
@@ -115,7 +115,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
     @property
     @available_if()
-    @displayed(se="share", R2X="share", Q2="share")
+    @with_display_formats(se="share", R2X="share", Q2="share")
     def path(self) -> pd.DataFrame:
         """Cross-validated errors, R2 and Q2 of the candidate numbers of components; see `q2`.
 
@@ -127,10 +127,10 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
             The number of components was an option, or the fit was loaded.
         """
         reason = "as the number of components was given, or the fit was loaded"
-        return held_path(self._fit, reason, "fit without ncomp= to have it chosen, or see q2()")
+        return stored_path(self._fit, reason, "fit without ncomp= to have it chosen, or see q2()")
 
     @available_if(needs_rows("q2()"))
-    @displayed(se="share", R2X="share", Q2="share")
+    @with_display_formats(se="share", R2X="share", Q2="share")
     def q2(self, folds: int | Splits = 10, seed: int | None = None) -> pd.DataFrame:
         """Share of the indicators that the components explain, and how well they predict held-out rows.
 
@@ -162,7 +162,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         NotSupportedError
             The fit was loaded without its rows.
         """
-        blocks = self._fit.rows("q2()")
+        blocks = self._fit.require_rows("q2()")
         self._refuse_engine("q2()")
         tuning = TuningFolds.read(folds, seed, blocks, self._fit.refits.groups(self._fit))
         return component_path(blocks, self._fit.estimates, tuning)
@@ -223,7 +223,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         The divisor is N - 1, over all rows. If the columns are not scaled, all values are one.
         """
         estimates = self._fit.estimates
-        sd = estimates.unit / estimates.moments.scale if estimates.scale else np.ones(len(self.terms))
+        sd = estimates.column_scale / estimates.moments.scale if estimates.scale else np.ones(len(self.terms))
         return pd.Series(sd, index=self.terms, name="sd")
 
     @property
@@ -255,7 +255,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         If the indicators are scaled, the slopes refer to indicators divided by their standard deviations.
         """
         estimates = self._fit.estimates
-        slopes = estimates.latent.y_loadings / estimates.reach
+        slopes = estimates.latent.y_loadings / estimates.removal_thresholds
         return pd.DataFrame(slopes, index=self.classes, columns=self._names)
 
     @property
@@ -265,7 +265,9 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         Shape: classes by PLS1, PLS2, ...
         """
         estimates = self._fit.estimates
-        return pd.DataFrame(estimates.centroids * estimates.reach, index=self.classes, columns=self._names)
+        return pd.DataFrame(
+            estimates.centroids * estimates.removal_thresholds, index=self.classes, columns=self._names
+        )
 
     @property
     def score_covariance(self) -> pd.DataFrame:
@@ -274,7 +276,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         Shape: PLS1, PLS2, ... by PLS1, PLS2, ...
         """
         estimates = self._fit.estimates
-        root = estimates.within * (estimates.reach / np.sqrt(estimates.residual_df))
+        root = estimates.within * (estimates.removal_thresholds / np.sqrt(estimates.residual_df))
         return pd.DataFrame(root.T @ root, index=self._names, columns=self._names)
 
     def _centroids(self) -> pd.DataFrame:
@@ -301,7 +303,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         """Share of the columns' sum of squares that each component explains, by PLS1, PLS2, ..."""
         return pd.Series(self._fit.estimates.latent.explained()[0], index=self._names, name="explained")
 
-    @displayed(every="share")
+    @with_display_formats(every="share")
     def r2(self) -> pd.DataFrame:
         """Shares of the squares of columns (x) and indicators (y) by component, and cumulative shares."""
         x, y = self._fit.estimates.latent.explained()
@@ -345,7 +347,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
                 hint="Fit with OrthogonalPLS(1).",
             )
         if ncomp is not None:
-            reading.check_whole("ncomp", ncomp, 1, max_components, what="a number of components")
+            reading.check_integer("ncomp", ncomp, 1, max_components, description="a number of components")
         if self.orthogonal:
             if ncomp not in (None, max_components):
                 raise DataError(
@@ -360,7 +362,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         order = np.argsort(-values, kind="stable")
         return pd.Series(values[order], index=self.terms[order], name="vip")
 
-    @displayed()
+    @with_display_formats()
     def s_plot(self, component: int = 1, units: Literal["pareto", "own"] = "pareto") -> pd.DataFrame:
         """Covariance and correlation of each column with the scores of a component.
 
@@ -398,9 +400,13 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         {'covariance': 18.273, 'correlation': 0.915}
         """
         max_components = len(self._names)
-        reading.check_whole("component", component, 1, max_components, what="the number of a component")
+        reading.check_integer(
+            "component", component, 1, max_components, description="the number of a component"
+        )
         reading.check_word("units", units, ("pareto", "own"))
-        covariance, correlation = self._fit.estimates.with_scores(component - 1, pareto=units == "pareto")
+        covariance, correlation = self._fit.estimates.covariance_with_scores(
+            component - 1, pareto=units == "pareto"
+        )
         columns = {"covariance": covariance, "correlation": correlation}
         return pd.DataFrame(columns, index=self.terms)
 
@@ -416,7 +422,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         lambda self: bool(self._fit.estimates.nonzero),
         "fit with algorithm=discrim.subspace.SparsePLS(), as no columns are selected",
     )
-    @displayed(every="share")
+    @with_display_formats(every="share")
     def stability(self, folds: int = 10, repeats: int = 5, seed: int | None = 0) -> pd.DataFrame:
         """How often each column is selected when the rows of a fold are left out.
 
@@ -477,8 +483,10 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         DataFrame (rows, components)
         """
         estimates = self._fit.estimates
-        blocks = self._fit.new_rows(data, Gaps(unseen))
-        return frame_of_rows(blocks, lambda x: estimates.transform(x) * estimates.reach, self._names)
+        blocks = self._fit.new_rows(data, MissingPolicy(unseen))
+        return transformed_rows(
+            blocks, lambda x: estimates.transform(x) * estimates.removal_thresholds, self._names
+        )
 
     def predict_indicators(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Fitted indicators of new rows or of the rows of the fit; they sum to one in each row.
@@ -494,10 +502,10 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         -------
         DataFrame, rows by classes
         """
-        blocks = self._fit.new_rows(data, Gaps(unseen))
+        blocks = self._fit.new_rows(data, MissingPolicy(unseen))
         return posterior_frame(blocks, self._fit.estimates.fitted_rule(), self.classes, np.asarray)
 
-    @displayed()
+    @with_display_formats()
     def tidy(self) -> pd.DataFrame:
         """One row for each term and component: weight, loading and rotation."""
         index = pd.MultiIndex.from_product([self.terms, self._names], names=["term", "component"])
@@ -506,7 +514,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         flat = {name: values.ravel() for name, values in columns.items()}
         return pd.DataFrame(flat, index=index).reset_index()
 
-    @displayed(R2X="share")
+    @with_display_formats(R2X="share")
     def glance(self) -> pd.DataFrame:
         """One-row table of the fit: sizes, number of components, R2X and R2."""
         x, y = self._fit.estimates.latent.explained()
@@ -515,13 +523,13 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
             row |= {"orthogonal": self.orthogonal, "RMSEE": self._fit.estimates.residual_error()}
         return pd.DataFrame([row])
 
-    def _augmented(self, missing_policy: Gaps, data: Any) -> pd.DataFrame:
+    def _augmented(self, missing_policy: MissingPolicy, data: Any) -> pd.DataFrame:
         """Return the table with predicted labels and posteriors, or scores for rules without posteriors."""
         if self._fit.has_posteriors:
             return super()._augmented(missing_policy, data)
         rows = self._fit.new_rows(data, missing_policy)
         values = posterior_frame(rows, self._fit.rule(), self.classes, np.asarray)
-        return self._fit.augmented(rows, values, "score")
+        return self._fit.augment_table(rows, values, "score")
 
 
 WITHIN_ROWS = NeedsRows("Deviations from the means of groups are computed from rows.", "Leave within= out")
@@ -529,7 +537,7 @@ WITHIN_ROWS = NeedsRows("Deviations from the means of groups are computed from r
 FROM_ROWS = NeedsRows("A regression is fitted to rows and not to their moments.", "Use another algorithm=")
 
 
-@reading.with_keyword_hints
+@reading.with_public_errors
 def pls(
     formula: str | None = None,
     data: Data | None = None,
@@ -704,12 +712,12 @@ def pls(
                 "Components are chosen by the rows and not by their moments.", f"Give {option} a number"
             )
         blocks, stats = sample.of_moments("pooled", FROM_ROWS if plan.by_engine else needs_rows)
-    reading.refuse_no_spread(stats)
+    reading.refuse_no_within_variance(stats)
     prior_proportions, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
     shared: dict[str, Any] = dict(zip(SHARED, (*scaled, rule, estimated), strict=True))
     path = None
     search = None
-    groups = groups_of(blocks, within) if within is not None and sample.has_rows else None
+    groups = used_group_codes(blocks, within) if within is not None and sample.has_rows else None
     if plan.is_chosen:
         search = GridSearch(grid, TuningFolds.read(folds, seed, blocks, groups), plan.select)
     if plan.by_engine:
@@ -731,7 +739,7 @@ def pls(
     return PLSResults(spec.fit(fit, blocks, options, has_rows=sample.has_rows, path=path))
 
 
-def _read_within(sample: Sample, column: str) -> Blocks:
+def _read_within(sample: Sample, column: str) -> DesignRows:
     """Read the rows of a table as deviations from the means of their groups.
 
     Parameters
@@ -786,7 +794,7 @@ def _orthogonal_fit(
     fit = core.fit_pls(stats, prior_proportions, components=count, orthogonal=count, **shared)
     refuse_no_orthogonal(fit)
     refuse_predictive(ncomp, fit)
-    refuse_fewer_components(fit, fit.predictive + count)
+    refuse_fewer_components(fit, fit.n_predictive + count)
     return fit
 
 
@@ -805,11 +813,11 @@ class PLSSpec(ModelSpec[PLSFit]):
     name = "pls"
     title = "Partial least squares discriminant analysis"
     results_class = PLSResults
-    why_no_refit = ("a class has no row, or fewer components are left", "fewer components")
+    refit_failure = ("a class has no row, or fewer components are left", "fewer components")
     leave_one_out_cost = 4
     chosen_options = MappingProxyType({"ncomp": "predictive", "algorithm": "chosen_algorithm"})
     search_options = FOLD_OPTIONS
-    constructor = staticmethod(core.pls_of_moments)
+    constructor = staticmethod(core.restore_pls)
     allows_constant = True
     allows_singular = True
     allows_few_rows = True
@@ -847,14 +855,14 @@ class PLSSpec(ModelSpec[PLSFit]):
         """Return whether `decision_function` returns log posteriors instead of scores of the rule."""
         return fit.has_posteriors
 
-    def read_rows(self, fit: FittedModel[PLSFit], data: Any, missing_policy: Gaps) -> Blocks:
+    def read_rows(self, fit: FittedModel[PLSFit], data: Any, missing_policy: MissingPolicy) -> DesignRows:
         """Return the rows of new data, as deviations from group means if the fit uses `within=`."""
         within = fit.options["within"]
         if within is not None and data is not None:
-            data = new_rows_within(fit.design_rows, data, within)
+            data = deviations_of_new_rows(fit.design_rows, data, within)
         return super().read_rows(fit, data, missing_policy)
 
-    def required_moments(self, fit: FittedModel[PLSFit]) -> Spread | None:
+    def required_moments(self, fit: FittedModel[PLSFit]) -> ScatterType | None:
         """Return the kind of second moments that a refit needs; None if it needs the rows."""
         needs_rows = self.search is not None or fit.estimates.algorithm == "engine"
         return None if needs_rows else super().required_moments(fit)
@@ -865,7 +873,7 @@ class PLSSpec(ModelSpec[PLSFit]):
             return ""
         return f"the number of {'orthogonal ' if fit.estimates.orthogonal else ''}components"
 
-    def refit_to_rows(self, fit: FittedModel[PLSFit], rows: Blocks) -> Rule | None:
+    def refit_to_rows(self, fit: FittedModel[PLSFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows; a number of components that was chosen is chosen again."""
         if self.search is None or fit.estimates.algorithm == "engine":
             return self.refit_with_fixed(fit, rows)
@@ -883,7 +891,7 @@ class PLSSpec(ModelSpec[PLSFit]):
             return None
         return refit.rule(fit.log_prior())
 
-    def refit_with_fixed(self, fit: FittedModel[PLSFit], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[PLSFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows that keeps the number of components."""
         estimates = fit.estimates
         if estimates.algorithm != "engine":
@@ -899,7 +907,7 @@ class PLSSpec(ModelSpec[PLSFit]):
             return None
         return refit.rule(fit.log_prior())
 
-    def leave_one_out(self, fit: FittedModel[PLSFit]) -> LeftOut | Floats:
+    def leave_one_out(self, fit: FittedModel[PLSFit]) -> LeaveOneOutScorer | Floats:
         """Return the scores of each row by the rule fitted without it, or without its group."""
         if self.row_groups is not None:
             n_groups = int(self.row_groups.max()) + 1
@@ -914,7 +922,7 @@ class PLSSpec(ModelSpec[PLSFit]):
 
     def from_arrays(self, moments: ClassMoments, prior: Floats, arguments: Mapping[str, Any]) -> PLSFit:
         """Return the estimates stored in a file; raise DataError if the moments have fewer components."""
-        reading.refuse_no_spread(moments)
+        reading.refuse_no_within_variance(moments)
         fit = super().from_arrays(moments, prior, arguments)
         refuse_fewer_components(fit, arguments["regressed"].components)
         return fit

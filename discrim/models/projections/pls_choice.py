@@ -19,9 +19,9 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import Progress
 from discrim.core.projections import pls as core
 from discrim.core.projections.pls import Indicators, PLSFit
-from discrim.core.rules.rules import best_class, logs_of_prior
-from discrim.design.blocks import Blocks
-from discrim.design.rows import repeated, used_codes, weighted_rows
+from discrim.core.rules.rules import best_class, log_of_prior
+from discrim.design.design_rows import DesignRows
+from discrim.design.rows import gather_weighted_rows, repeat_rows, used_codes
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.inference import resampling
 from discrim.inference.result import TestResult
@@ -33,10 +33,10 @@ from discrim.models.evaluation import validation
 from discrim.models.evaluation.tuning import (
     GridSearch,
     TuningFolds,
-    judged_rows,
+    iterate_test_rows,
     read_choice,
-    refuse_lone_classes,
-    refuse_none_judged,
+    refuse_no_test_rows,
+    refuse_single_row_classes,
 )
 from discrim.subspace import OrthogonalPLS, PLSSpecification, SparsePLS, read_algorithm
 
@@ -59,7 +59,8 @@ def read_scale(scale: Any) -> tuple[bool, Indicators]:
     """Validate `scale=`; return whether columns are scaled, and whether indicators are scaled or centred."""
     if not isinstance(scale, str | bool | np.bool_) or scale not in SCALED:
         raise DataError(
-            f"scale={reading.told(scale)} is not valid.", hint="Give True, False, 'columns' or 'indicators'."
+            f"scale={reading.format_argument(scale)} is not valid.",
+            hint="Give True, False, 'columns' or 'indicators'.",
         )
     return SCALED[scale]
 
@@ -98,7 +99,7 @@ class ComponentPlan:
         count, select = read_choice(ncomp)
         if count is not None:
             also = ', or None or "1se" to have it chosen'
-            reading.check_whole("ncomp", count, 1, what="a number", also=also)
+            reading.check_integer("ncomp", count, 1, description="a number", also=also)
         columns: tuple[int, ...] = ()
         if isinstance(algorithm, SparsePLS):
             nonzero = algorithm.nonzero
@@ -112,7 +113,7 @@ class ComponentPlan:
                 count = len(columns)
         is_chosen = count is None and (isinstance(algorithm, str | SparsePLS))
         if select == "1se" and not is_chosen:
-            name = reading.told(algorithm)
+            name = reading.format_argument(algorithm)
             raise DataError(
                 f"algorithm={name} cannot be combined with a choice of ncomp.", hint='Drop ncomp="1se".'
             )
@@ -135,10 +136,11 @@ class ComponentPlan:
 
 def refuse_predictive(ncomp: int | None, fit: PLSFit) -> None:
     """Raise DataError if `ncomp` differs from the number of predictive components of an orthogonal fit."""
-    if ncomp is not None and int(ncomp) != fit.predictive:
+    if ncomp is not None and int(ncomp) != fit.n_predictive:
         raise DataError(
-            f"ncomp={reading.told(ncomp)} cannot be combined with orthogonal components: the number of "
-            f"predictive components is then the rank of the class means, here {fit.predictive}.",
+            f"ncomp={reading.format_argument(ncomp)} cannot be combined with orthogonal components: the "
+            "number of "
+            f"predictive components is then the rank of the class means, here {fit.n_predictive}.",
             hint="Leave ncomp= out.",
         )
 
@@ -170,10 +172,12 @@ def component_grid(search: GridSearch, max_components: int = DEFAULT_MAX_COMPONE
         return list(range(1, max_components + 1))
     grid_label = "numbers of components"
     also = f", or None for 1 to {DEFAULT_MAX_COMPONENTS}"
-    return reading.check_grid(search.grid, "number of components", 1, whole=True, what=grid_label, also=also)
+    return reading.check_grid(
+        search.grid, "number of components", 1, integers_only=True, description=grid_label, also=also
+    )
 
 
-def choose_components(blocks: Blocks, fit: PLSFit, search: GridSearch) -> tuple[PLSFit, pd.DataFrame]:
+def choose_components(blocks: DesignRows, fit: PLSFit, search: GridSearch) -> tuple[PLSFit, pd.DataFrame]:
     """Choose the number of components by cross-validation.
 
     Parameters
@@ -196,11 +200,11 @@ def choose_components(blocks: Blocks, fit: PLSFit, search: GridSearch) -> tuple[
     if fit.orthogonal:
         return _choose_orthogonal(blocks, fit, search)
     refuse_fewer_components(fit, 1)
-    able = fit.components if fit.decides != "lda" else fit.spread_components()
+    able = fit.components if fit.decides != "lda" else fit.n_varying_components()
     fit = fit.with_components(max(able, 1))
     refuse_fewer_components(fit, 1)
     chosen_path = _grid_rows(component_path(blocks, fit, search.folds), search, "components")
-    return fit.with_components(int(search.good(chosen_path).min())), chosen_path
+    return fit.with_components(int(search.acceptable_values(chosen_path).min())), chosen_path
 
 
 def _grid_rows(path: pd.DataFrame, search: GridSearch, components: str) -> pd.DataFrame:
@@ -227,20 +231,20 @@ def _grid_rows(path: pd.DataFrame, search: GridSearch, components: str) -> pd.Da
     candidate_rows = path[path.iloc[:, 0].isin(component_grid(search, len(path)))].reset_index(drop=True)
     if not len(candidate_rows):
         raise DataError(
-            f"grid={reading.listed(search.grid)} is too large: the rows outside each fold have at most "
+            f"grid={reading.join_labels(search.grid)} is too large: the rows outside each fold have at most "
             f"{len(path)} {components}.",
             hint="Pass smaller numbers.",
         )
     return candidate_rows
 
 
-def _choose_orthogonal(blocks: Blocks, fit: PLSFit, search: GridSearch) -> tuple[PLSFit, pd.DataFrame]:
+def _choose_orthogonal(blocks: DesignRows, fit: PLSFit, search: GridSearch) -> tuple[PLSFit, pd.DataFrame]:
     """Choose the number of orthogonal components by cross-validation; see `choose_components`."""
     ladder = _fits_by_orthogonal(fit, fit.moments, max(component_grid(search)))
-    refuse_fewer_components(ladder[0] if ladder else fit, fit.predictive + 1)
+    refuse_fewer_components(ladder[0] if ladder else fit, fit.n_predictive + 1)
     path = _orthogonal_path(blocks, fit, ladder, search.folds)
     chosen_path = _grid_rows(path, search, "orthogonal components")
-    return ladder[int(search.good(chosen_path).min()) - 1], chosen_path
+    return ladder[int(search.acceptable_values(chosen_path).min()) - 1], chosen_path
 
 
 def _fits_by_orthogonal(fit: PLSFit, moments: ClassMoments, max_components: int) -> list[PLSFit]:
@@ -263,13 +267,14 @@ def _fits_by_orthogonal(fit: PLSFit, moments: ClassMoments, max_components: int)
         classes.
     """
     enough = (moments.rows >= 1).all() and moments.total > moments.n_classes
-    fits = core.orthogonal_fits(fit, moments, max_components) if enough else []
+    fits = core.refit_orthogonal(fit, moments, max_components) if enough else []
     return [
         orthogonal_fit
         for orthogonal_fit in fits
-        if orthogonal_fit.predictive == fit.predictive
+        if orthogonal_fit.n_predictive == fit.n_predictive
         and (
-            orthogonal_fit.decides != "lda" or orthogonal_fit.spread_components() == orthogonal_fit.components
+            orthogonal_fit.decides != "lda"
+            or orthogonal_fit.n_varying_components() == orthogonal_fit.components
         )
     ]
 
@@ -298,7 +303,8 @@ def refuse_fewer_components(fit: PLSFit, requested: int) -> None:
         )
     if fit.components < requested and fit.orthogonal:
         raise DataError(
-            f"algorithm=OrthogonalPLS({requested - fit.predictive}) has too many components: these rows have "
+            f"algorithm=OrthogonalPLS({requested - fit.n_predictive}) has too many components: these rows "
+            "have "
             f"at most {fit.orthogonal} orthogonal components.",
             hint=(
                 f"Use OrthogonalPLS({fit.orthogonal}), fewer, or OrthogonalPLS() to have the number chosen."
@@ -312,11 +318,12 @@ def refuse_fewer_components(fit: PLSFit, requested: int) -> None:
         )
     if fit.components < requested:
         raise DataError(
-            f"ncomp={reading.told(requested)} is too large: after {fit.components} components no column "
+            f"ncomp={reading.format_argument(requested)} is too large: after {fit.components} components no "
+            "column "
             "covaries with the classes.",
             hint=f"Pass ncomp={fit.components} or fewer, or None to choose it by cross-validation.",
         )
-    able = fit.spread_components()
+    able = fit.n_varying_components()
     if fit.decides != "lda" or able >= requested:
         return
     if fit.orthogonal:
@@ -360,7 +367,7 @@ def refuse_no_orthogonal(fit: PLSFit) -> None:
         )
 
 
-def component_path(blocks: Blocks, fit: PLSFit, folds: TuningFolds) -> pd.DataFrame:
+def component_path(blocks: DesignRows, fit: PLSFit, folds: TuningFolds) -> pd.DataFrame:
     """Explained shares and cross-validated errors of 1, 2, ... components of a fit.
 
     The errors equal those of `error_rates(["cv"])` of fits with these numbers of components and the same
@@ -382,16 +389,16 @@ def component_path(blocks: Blocks, fit: PLSFit, folds: TuningFolds) -> pd.DataFr
         that all training sets have.
     """
     if fit.orthogonal:
-        return _orthogonal_path(blocks, fit, core.orthogonal_fits(fit, fit.moments, fit.orthogonal), folds)
-    refuse_lone_classes(fit.moments, blocks.design.levels, "ncomp=")
-    moments, test_counts = folds.training_moments(blocks, fit.moments.spread)
+        return _orthogonal_path(blocks, fit, core.refit_orthogonal(fit, fit.moments, fit.orthogonal), folds)
+    refuse_single_row_classes(fit.moments, blocks.design.levels, "ncomp=")
+    moments, test_counts = folds.training_moments(blocks, fit.moments.scatter_type)
     fold_fits = [
         _refitted(fit, training_moments, folds, fold) for fold, training_moments in enumerate(moments)
     ]
     max_components = min(training_moments.components for training_moments in fold_fits)
-    log_prior = logs_of_prior(fit.prior)
+    log_prior = log_of_prior(fit.prior)
     alongs = [
-        partial(training_moments.with_components(max_components).along, log_prior=log_prior)
+        partial(training_moments.with_components(max_components).scores_by_component, log_prior=log_prior)
         for training_moments in fold_fits
     ]
     x, y = (proportions[:max_components].cumsum() for proportions in fit.latent.explained())
@@ -399,7 +406,7 @@ def component_path(blocks: Blocks, fit: PLSFit, folds: TuningFolds) -> pd.DataFr
 
 
 def _orthogonal_path(
-    blocks: Blocks, fit: PLSFit, ladder: Sequence[PLSFit], folds: TuningFolds
+    blocks: DesignRows, fit: PLSFit, ladder: Sequence[PLSFit], folds: TuningFolds
 ) -> pd.DataFrame:
     """Explained shares and cross-validated errors of 1, 2, ... orthogonal components.
 
@@ -419,15 +426,15 @@ def _orthogonal_path(
     DataFrame
         Columns: orthogonal, error, se, R2X, R2, Q2.
     """
-    refuse_lone_classes(fit.moments, blocks.design.levels, "OrthogonalPLS() a number")
-    moments, test_counts = folds.training_moments(blocks, fit.moments.spread)
+    refuse_single_row_classes(fit.moments, blocks.design.levels, "OrthogonalPLS() a number")
+    moments, test_counts = folds.training_moments(blocks, fit.moments.scatter_type)
     fold_ladders = [_fits_by_orthogonal(fit, training_moments, len(ladder)) for training_moments in moments]
     max_components = min(map(len, fold_ladders))
     for fold, training_moments in enumerate(fold_ladders):
         if not training_moments:
             _refuse_fold(folds, fold, "OrthogonalPLS() a number")
     alongs = [
-        partial(_along, training_moments[:max_components], logs_of_prior(fit.prior))
+        partial(_along, training_moments[:max_components], log_of_prior(fit.prior))
         for training_moments in fold_ladders
     ]
     x, y = (
@@ -462,7 +469,7 @@ Along = Callable[[Floats], Iterator[tuple[Floats, Floats]]]
 
 
 def _path(
-    blocks: Blocks,
+    blocks: DesignRows,
     fit: PLSFit,
     name: str,
     alongs: Sequence[Along],
@@ -492,7 +499,7 @@ def _path(
     DataFrame
     """
     wrong, rows, q2 = _test_errors(blocks, fit, alongs, test_counts, len(x))
-    refuse_none_judged(rows, "components")
+    refuse_no_test_rows(rows, "components")
     candidates = np.arange(1, len(x) + 1)
     sampled = fit.estimated_prior
     path = error_path(name, candidates, wrong, rows, fit.prior, sampled=sampled)
@@ -569,18 +576,18 @@ def selection_stability(
     DataFrame
         Terms by "any" and `names`, the most frequently selected first.
     """
-    blocks = fit.rows("stability()")
+    blocks = fit.require_rows("stability()")
     estimates = fit.estimates
-    reading.check_whole("repeats", repeats, 1, MAX_PERMUTATIONS, what="a number of repeats")
-    start = resampling.drawn_seed(seed)
+    reading.check_integer("repeats", repeats, 1, MAX_PERMUTATIONS, description="a number of repeats")
+    start = resampling.seed_or_random(seed)
     used = np.zeros((len(fit.terms), 1 + estimates.components))
     with Progress(repeats * folds, "selections") as progress:
         for repeat in range(repeats):
             tuning_folds = TuningFolds.read(folds, start + repeat, blocks, fit.refits.groups(fit))
-            moments, _ = tuning_folds.training_moments(blocks, estimates.moments.spread)
+            moments, _ = tuning_folds.training_moments(blocks, estimates.moments.scatter_type)
             for fold, training_moments in enumerate(moments):
                 refit = _refitted(estimates, training_moments, tuning_folds, fold, FEWER).latent
-                if refit.count < estimates.components:
+                if refit.n_components < estimates.components:
                     _refuse_fold(tuning_folds, fold, FEWER)
                 mine = refit.weights != 0
                 used += np.column_stack([mine.any(axis=1), mine])
@@ -591,7 +598,7 @@ def selection_stability(
 
 
 def _test_errors(
-    blocks: Blocks, fit: PLSFit, alongs: Sequence[Along], test_counts: list[Floats], max_components: int
+    blocks: DesignRows, fit: PLSFit, alongs: Sequence[Along], test_counts: list[Floats], max_components: int
 ) -> tuple[Floats, Floats, Floats]:
     """Count misclassified test rows, and compute Q2, by number of components.
 
@@ -619,14 +626,14 @@ def _test_errors(
         fit.
     """
     k = fit.moments.n_classes
-    prior_proportions = fit.shares
+    prior_proportions = fit.class_proportions
     sizes = fit.sizes
     wrong = np.zeros((max_components, k))
     rows = np.zeros(k)
     press = np.zeros(max_components)
     total = 0.0
     with Progress(blocks.table.nrows * len(alongs), "choice of components") as progress:
-        for fold, x, codes, row_counts in judged_rows(blocks, test_counts, progress):
+        for fold, x, codes, row_counts in iterate_test_rows(blocks, test_counts, progress):
             indicators = np.equal(codes[:, None], np.arange(k))
             member = indicators * row_counts[:, None]
             rows += member.sum(axis=0)
@@ -665,31 +672,31 @@ def q2_of_shuffles(fit: FittedModel[PLSFit], n: int, folds: int, seed: int | Non
     NotSupportedError
         The weights are not whole numbers.
     """
-    reading.check_whole("n", n, 1, MAX_PERMUTATIONS, what="a number of permutations")
-    blocks = fit.rows("permutation_test()")
+    reading.check_integer("n", n, 1, MAX_PERMUTATIONS, description="a number of permutations")
+    blocks = fit.require_rows("permutation_test()")
     if blocks.weights is not None and not blocks.rows.has_whole_weights():
         raise NotSupportedError(
             "permutation_test() requires weights that are whole numbers.",
             hint="Repeat the rows, or fit without weights=.",
         )
-    reading.refuse_large(blocks, "permutation_test() gathers all rows", times=fit.nobs)
-    x, codes = repeated(*weighted_rows(blocks))
+    reading.refuse_large(blocks, "permutation_test() gathers all rows", n_repeated_rows=fit.nobs)
+    x, codes = repeat_rows(*gather_weighted_rows(blocks))
     resampling.check_folds(folds, len(x))
     estimates = fit.estimates
     k = len(fit.classes)
-    start = resampling.drawn_seed(seed)
+    start = resampling.seed_or_random(seed)
     how = estimates.regressed
     groups = fit.refits.groups(fit)
     if groups is None:
-        fold_ids = resampling.generator(start).permutation(len(x)) % folds
+        fold_ids = resampling.random_generator(start).permutation(len(x)) % folds
     else:
         together = groups[used_codes(blocks) >= 0]
-        fold_ids = validation.dealt_groups(blocks, groups, folds, start)[used_codes(blocks) >= 0]
+        fold_ids = validation.assign_group_folds(blocks, groups, folds, start)[used_codes(blocks) >= 0]
     # In units near one, the squares neither overflow nor underflow.
     z = (
         (x - estimates.origin)
         * estimates.moments.scale
-        / np.where(np.isfinite(estimates.unit), estimates.unit, 1.0)
+        / np.where(np.isfinite(estimates.column_scale), estimates.column_scale, 1.0)
     )
 
     def labelling(number: int) -> Codes:
@@ -704,8 +711,8 @@ def q2_of_shuffles(fit: FittedModel[PLSFit], n: int, folds: int, seed: int | Non
         return shuffled
 
     with Progress((n + 1) * folds, "permutations") as progress:
-        q2 = core.q2_of_labellings(z, labelling, n + 1, fold_ids, k, how, progress)
-    r2 = core.r2_of(z, labelling, n + 1, k, how)
+        q2 = core.q2_by_labelling(z, labelling, n + 1, fold_ids, k, how, progress)
+    r2 = core.r2_by_labelling(z, labelling, n + 1, k, how)
     figures: dict[str, tuple[float, float, float, float]] = {}
     for name, (seen, others) in {"Q2": (q2[0], q2[1:]), "R2": (r2[0], r2[1:])}.items():
         pvalue = resampling.permutation_pvalue(seen, others)

@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from discrim.core.covariance.by_estimator import copied
-from discrim.core.moments.moments import ClassMoments, standard_columns
+from discrim.core.covariance.by_estimator import clone_estimator
+from discrim.core.moments.moments import ClassMoments, standardize_columns
 from discrim.core.numerics.arrays import Floats
 from discrim.core.projections import pls as core
-from discrim.core.projections.latent import Latent, latent_of
+from discrim.core.projections.latent import Latent, latent_from_rotations
 from discrim.core.projections.pls import PLSFit
-from discrim.design.blocks import Blocks
-from discrim.design.rows import repeated, weighted_rows
+from discrim.design.design_rows import DesignRows
+from discrim.design.rows import gather_weighted_rows, repeat_rows
 from discrim.errors import DataError, NotSupportedError
 from discrim.models.base import reading
-from discrim.models.base.reading import text_of
+from discrim.models.base.reading import one_line_repr
 from discrim.models.projections.pls_choice import refuse_fewer_components
 
 
@@ -38,7 +38,7 @@ def as_latent(matrices: list[Any], a: Floats, b: Floats) -> Latent:
     -------
     Latent
     """
-    return latent_of(a, b, *matrices)
+    return latent_from_rotations(a, b, *matrices)
 
 
 FITTED = ("x_weights_", "x_loadings_", "x_rotations_")
@@ -65,7 +65,7 @@ def components_of_engine(engine: Any, components: int | None) -> int:
         `engine` is not a regression, or the number is missing or not a positive whole number.
     """
     if isinstance(engine, type) or not callable(getattr(engine, "fit", None)):
-        engine_label = f"the class {engine.__name__}" if isinstance(engine, type) else text_of(engine)
+        engine_label = f"the class {engine.__name__}" if isinstance(engine, type) else one_line_repr(engine)
         raise DataError(
             f"algorithm={engine_label} is not a regression.",
             hint=(
@@ -74,16 +74,17 @@ def components_of_engine(engine: Any, components: int | None) -> int:
             ),
         )
     count: Any = getattr(engine, "n_components", None) if components is None else components
-    if not (reading.is_whole(count) and count >= 1):
+    if not (reading.is_integer(count) and count >= 1):
         raise DataError(
-            f"algorithm={text_of(engine)} has an invalid n_components={reading.told(count)}.",
+            f"algorithm={one_line_repr(engine)} has an invalid "
+            f"n_components={reading.format_argument(count)}.",
             hint="Pass ncomp=, a number of at least 1.",
         )
     return int(count)
 
 
 def engine_fit(
-    engine: Any, blocks: Blocks, moments: ClassMoments, prior: Floats, components: int, **shared: Any
+    engine: Any, blocks: DesignRows, moments: ClassMoments, prior: Floats, components: int, **shared: Any
 ) -> PLSFit:
     """Fit partial least squares with the components that a copy of an engine finds in the rows.
 
@@ -118,21 +119,21 @@ def engine_fit(
     """
     if blocks.weights is not None and not blocks.rows.has_whole_weights():
         raise NotSupportedError(
-            f"algorithm={text_of(engine)} is fitted to repeated rows and requires integer weights.",
+            f"algorithm={one_line_repr(engine)} is fitted to repeated rows and requires integer weights.",
             hint="Pass weights that are whole numbers, repeat rows, or leave algorithm= out.",
         )
-    reading.refuse_large(blocks, "pls() gives the engine all rows", times=moments.total)
+    reading.refuse_large(blocks, "pls() gives the engine all rows", n_repeated_rows=moments.total)
     fitted = partial(core.fit_pls, moments, prior, components=components, algorithm="engine", **shared)
-    tables = core.tables_of(moments, scale=shared["scale"], indicators=shared["indicators"])
+    tables = core.small_tables(moments, scale=shared["scale"], indicator_scaling=shared["indicators"])
     # A fit without components provides the centre and the units of the columns.
     center_fit = fitted(engine=partial(as_latent, [np.zeros((moments.n_columns, 0))] * 3))
-    x, codes, weights = weighted_rows(blocks)
+    x, codes, weights = gather_weighted_rows(blocks)
     if weights is not None:
-        x, codes = repeated(x, codes, weights)
-    z = standard_columns(x, center_fit.origin, center_fit.moments.scale) - center_fit.centre[:, None]
+        x, codes = repeat_rows(x, codes, weights)
+    z = standardize_columns(x, center_fit.origin, center_fit.moments.scale) - center_fit.centre[:, None]
     indicators_of = np.equal(codes[:, None], np.arange(len(prior))).astype(np.float64)
-    y = (indicators_of - center_fit.shares) / tables.sizes
-    latent = _engine_components(engine, (z / center_fit.unit[:, None]).T, y, components)
+    y = (indicators_of - center_fit.class_proportions) / tables.sizes
+    latent = _engine_components(engine, (z / center_fit.column_scale[:, None]).T, y, components)
     fit = fitted(engine=partial(as_latent, latent))
     refuse_fewer_components(fit, components)
     return fit
@@ -162,9 +163,9 @@ def _engine_components(engine: Any, x: Floats, y: Floats, components: int) -> li
     DataError
         The engine fails, or does not find so many components.
     """
-    name = text_of(engine)
+    name = one_line_repr(engine)
     try:
-        copy = copied(engine)
+        copy = clone_estimator(engine)
         parameters = copy.get_params() if hasattr(copy, "get_params") else {}
         settings = {"n_components": components, "scale": False}
         copy.set_params(**{key: value for key, value in settings.items() if key in parameters})

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.models.results import headers
-from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
+from discrim.report.grid import SHARED_HEADINGS, HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _header(results: PLSResults, fit: FittedModel[PLSFit]) -> Pairs:
     else:
         items.append(headers.error_item(fit, "loo"))
     within = fit.options["within"]
-    note = headers.kept_note(fit)
+    note = headers.fixed_choice_note(fit)
     if within is not None and fit.has_rows:
         note = f"{note} Each row is left out together with all others of its {within}.".lstrip()
     return headers.header(fit, items, note)
@@ -118,7 +118,7 @@ def _path(results: PLSResults, fit: FittedModel[PLSFit]) -> Section:
         f"Cross-validated error, R2 and Q2 by number of {component_adjective(results)}components",
         table,
         formats,
-        headings=INTERVAL,
+        headings=SHARED_HEADINGS,
         note="R2X and R2 use all rows; Q2 is the R2 of the indicators of left-out rows.",
         source="fit.path",
     )

@@ -16,45 +16,45 @@ import pandas as pd
 
 from discrim.core.covariance.covariance import dependencies
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import Spread
+from discrim.core.moments.row_sums import ScatterType
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import Progress
 from discrim.core.projections import sparse_lda as core
-from discrim.core.projections.sparse_lda import By, SparseFit
+from discrim.core.projections.sparse_lda import SparseFit, TuningType
 from discrim.core.rules import gaussian
-from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.rules.rules import Rule, best_class, logs_of_prior
-from discrim.design.blocks import Blocks
+from discrim.core.rules.leave_one_out import LeaveOneOutScorer
+from discrim.core.rules.rules import Rule, best_class, log_of_prior
+from discrim.design.design_rows import DesignRows
 from discrim.design.levels import Unseen
 from discrim.errors import CollinearError, DataError, UninformativeFitWarning, warn_user
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
-from discrim.models.base.displayed import displayed
+from discrim.models.base.display import with_display_formats
 from discrim.models.base.fit import (
     FOLD_OPTIONS,
     FittedModel,
-    Gaps,
+    MissingPolicy,
     ModelSpec,
     scores_by_refits,
 )
-from discrim.models.base.labels import distinct
+from discrim.models.base.labels import make_unique_name
 from discrim.models.base.reading import Data, NaAction, Prior, verb_options
-from discrim.models.base.refits import error_path, held_path
+from discrim.models.base.refits import error_path, stored_path
 from discrim.models.evaluation.tuning import (
     GridSearch,
     Splits,
     TuningFolds,
-    judged_rows,
+    iterate_test_rows,
     read_choice,
-    refuse_lone_classes,
-    refuse_none_judged,
+    refuse_no_test_rows,
+    refuse_single_row_classes,
 )
 from discrim.models.moments.moments import Moments
 from discrim.models.moments.sample import NeedsRows, Sample
 from discrim.models.results import headers
 from discrim.models.results.geometry import GroupSummary, LinearScores
 from discrim.models.results.results import ClassifierResults, ClassMeans
-from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
+from discrim.report.grid import SHARED_HEADINGS, HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
 MAX_GRID_SIZE = 10_000
@@ -69,7 +69,7 @@ SHARED = ("ridge", "ncomp", "estimated_prior")
 """Arguments of `fit_sparse` and `along` of the core that a refit copies from the fit."""
 
 
-def _sparsity(nonzero: Any, penalty: Any) -> tuple[By, list[float]]:
+def _sparsity(nonzero: Any, penalty: Any) -> tuple[TuningType, list[float]]:
     """Validate the options `nonzero` and `penalty`.
 
     Parameters
@@ -90,8 +90,8 @@ def _sparsity(nonzero: Any, penalty: Any) -> tuple[By, list[float]]:
         raise DataError("nonzero= and penalty= cannot be combined.", hint="Leave one of them out.")
     penalty, _ = read_choice(penalty)
     for value in _as_list(nonzero):
-        reading.check_whole(
-            "nonzero", value, 1, 10**9, what="a number of columns", also=", or one for each direction"
+        reading.check_integer(
+            "nonzero", value, 1, 10**9, description="a number of columns", also=", or one for each direction"
         )
     for value in _as_list(penalty):
         also = ", one for each direction, or None or '1se' to have it chosen by folds"
@@ -109,7 +109,7 @@ def _as_list(value: Any) -> list[Any]:
     return [value]
 
 
-def _refuse_singular(fit: SparseFit, blocks: Blocks) -> None:
+def _refuse_singular(fit: SparseFit, blocks: DesignRows) -> None:
     """Raise CollinearError, with the columns, if a direction does not vary within classes."""
     if not fit.is_singular():
         return
@@ -128,12 +128,12 @@ def _refuse_singular(fit: SparseFit, blocks: Blocks) -> None:
             else f"Leave {it} out of the formula"
         )
         raise CollinearError(
-            f"{reading.listed(blocks.terms[j] for j in constant)} {does} not vary within classes, so "
+            f"{reading.join_labels(blocks.terms[j] for j in constant)} {does} not vary within classes, so "
             f"distances in units of the within-class variation are infinite.{tells}",
             hint=f"{hint}.",
             columns=[blocks.terms[j] for j in constant],
         )
-    names = reading.listed(blocks.terms[j] for j in np.flatnonzero(used).tolist())
+    names = reading.join_labels(blocks.terms[j] for j in np.flatnonzero(used).tolist())
     raise CollinearError(
         f"A direction of {names} does not vary within classes: these columns separate the classes "
         "completely.",
@@ -155,19 +155,19 @@ def _warn_of_no_direction(fit: SparseFit) -> None:
     )
 
 
-def _refuse_dependent(moments: ClassMoments, blocks: Blocks) -> None:
+def _refuse_dependent(moments: ClassMoments, blocks: DesignRows) -> None:
     """Raise CollinearError if the coefficients of all columns are not unique without penalty and ridge."""
     p = moments.n_columns
     rows = moments.rows.sum()
     k = moments.n_classes
-    if moments.spread == "thin" or rows - k < p:
+    if moments.scatter_type == "thin" or rows - k < p:
         raise CollinearError(
             f"{rows} rows in {k} classes do not identify the coefficients of all {p} columns.",
             hint="Pass penalty= above 0, a smaller nonzero=, or ridge= above 0.",
         )
     collinear = dependencies(moments)
     if collinear:
-        raise reading.collinear_error(collinear, blocks.terms, instead="pass penalty= or ridge= above 0")
+        raise reading.collinear_error(collinear, blocks.terms, alternative="pass penalty= or ridge= above 0")
     reading.warn_of_near_dependencies(moments, blocks.terms)
 
 
@@ -208,12 +208,12 @@ def _penalties_of(moments: ClassMoments, count: int) -> Floats:
     -------
     (L,) float64
     """
-    min_ratio = MIN_PENALTY_RATIO_WIDE if moments.spread == "thin" else MIN_PENALTY_RATIO
+    min_ratio = MIN_PENALTY_RATIO_WIDE if moments.scatter_type == "thin" else MIN_PENALTY_RATIO
     return np.asarray(core.top_penalty(moments) * min_ratio ** np.linspace(0, 1, count))
 
 
 def _choose_penalty(
-    blocks: Blocks, moments: ClassMoments, prior: Floats, search: GridSearch, shared: Mapping[str, Any]
+    blocks: DesignRows, moments: ClassMoments, prior: Floats, search: GridSearch, shared: Mapping[str, Any]
 ) -> tuple[float, pd.DataFrame, list[SparseFit]]:
     """Choose the penalty by cross-validation.
 
@@ -246,14 +246,14 @@ def _choose_penalty(
         In the training set of a fold a class is empty or a direction does not vary within classes.
     """
     penalties: Any = _penalties_of(moments, search.count) if search.grid is None else search.grid
-    fits = core.along(moments, prior, penalties, **shared)
+    fits = core.fit_sparse_path(moments, prior, penalties, **shared)
     for fit in fits:
         _refuse_singular(fit, blocks)
-    refuse_lone_classes(moments, blocks.design.levels, "penalty= or nonzero=")
+    refuse_single_row_classes(moments, blocks.design.levels, "penalty= or nonzero=")
     k = moments.n_classes
-    log_prior = logs_of_prior(prior)
+    log_prior = log_of_prior(prior)
     penalties = np.array([fit.tuning[0] for fit in fits])
-    training_moments, test_counts = search.folds.training_moments(blocks, moments.spread)
+    training_moments, test_counts = search.folds.training_moments(blocks, moments.scatter_type)
     wrong = np.zeros((len(penalties), k))
     rows = np.zeros(k)
     with Progress(len(test_counts), "choice of the penalty") as progress:
@@ -262,7 +262,7 @@ def _choose_penalty(
         ):
             progress(1)
             refits = (
-                core.along(moments_without, prior, penalties, **shared)
+                core.fit_sparse_path(moments_without, prior, penalties, **shared)
                 if _has_enough(moments_without)
                 else []
             )
@@ -273,15 +273,15 @@ def _choose_penalty(
                     hint=f"Pass penalty= or nonzero=, a grid= of larger penalties, or {more}.",
                 )
             rules = [fit.rule(log_prior) for fit in refits]
-            for _, x, codes, row_counts in judged_rows(blocks, [fold_test_counts]):
+            for _, x, codes, row_counts in iterate_test_rows(blocks, [fold_test_counts]):
                 member = np.equal(codes[:, None], np.arange(k)) * row_counts[:, None]
                 rows += member.sum(axis=0)
                 wrong += np.stack([best_class(rule.scores(x)) != codes for rule in rules]) @ member
-    refuse_none_judged(rows, "penalties")
+    refuse_no_test_rows(rows, "penalties")
     path = error_path("penalty", penalties, wrong, rows, prior, sampled=shared["estimated_prior"])
     path["columns"] = [int(fit.selected().any(axis=1).sum()) for fit in fits]
     path["directions"] = [fit.coef.shape[1] for fit in fits]
-    return float(search.good(path).max()), path, fits
+    return float(search.acceptable_values(path).max()), path, fits
 
 
 def _has_enough(moments: ClassMoments) -> bool:
@@ -360,7 +360,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
 
     @property
     @available_if()
-    @displayed(se="share", columns="count", directions="count", penalty="general")
+    @with_display_formats(se="share", columns="count", directions="count", penalty="general")
     def path(self) -> pd.DataFrame:
         """Cross-validated errors of the candidate penalties.
 
@@ -372,7 +372,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
             The penalty or the number of columns was an option, or the fit was loaded.
         """
         reason = "as the penalty or the number of columns was given, or the fit was loaded"
-        return held_path(self._fit, reason, "fit without penalty= and nonzero= to have a penalty chosen")
+        return stored_path(self._fit, reason, "fit without penalty= and nonzero= to have a penalty chosen")
 
     def coefficient_path(self, grid: Sequence[float] | None = None) -> pd.DataFrame:
         """Standardized coefficients along penalties that are the same for all directions.
@@ -418,7 +418,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
             return np.array([fit_at_penalty.tuning[0] for fit_at_penalty in fits]), fits
         user_penalties = _penalty_grid(grid)
         penalties = _penalties_of(fit.moments, PENALTIES) if user_penalties is None else user_penalties
-        fits = core.along(fit.moments, fit.prior, penalties, ridge=fit.ridge, ncomp=fit.ncomp)
+        fits = core.fit_sparse_path(fit.moments, fit.prior, penalties, ridge=fit.ridge, ncomp=fit.ncomp)
         if user_penalties is None:
             cache["along"] = fits
         return penalties, fits
@@ -456,12 +456,12 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         DataFrame (rows, axes)
             Missing for a row with a missing value.
         """
-        blocks = self._fit.new_rows(data, Gaps(unseen))
-        origin, _ = gaussian.centred(self._fit.estimates.moments, self._centre())
+        blocks = self._fit.new_rows(data, MissingPolicy(unseen))
+        origin, _ = gaussian.move_origin(self._fit.estimates.moments, self._centre())
         scaling = self.scaling.to_numpy()
         used = np.flatnonzero(scaling.any(axis=1))
         out = np.empty((len(self._axis_names), blocks.table.nrows))
-        for row_slice, x, _ in blocks.every_row():
+        for row_slice, x, _ in blocks.iter_all_rows():
             missing = np.isnan(x).any(axis=1)
             out[:, row_slice] = scaling[used].T @ (x.T[used] - origin[used, None])
             out[:, row_slice][:, missing] = np.nan
@@ -479,7 +479,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         names = self._axis_names
         return pd.DataFrame(root.T @ root / norms / norms[:, None], index=names, columns=names)
 
-    @displayed()
+    @with_display_formats()
     def tidy(self) -> pd.DataFrame:
         """One row for each direction and selected term, the largest first: `scaling` and `standardized`."""
         rows = []
@@ -490,7 +490,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
             rows += [(axis, self.terms[j], scaling[j, r], coef[j, r]) for j in order.tolist()]
         return pd.DataFrame(rows, columns=["axis", "term", "estimate", "estimate_per_sd"])
 
-    @displayed()
+    @with_display_formats()
     def glance(self) -> pd.DataFrame:
         """One-row table of the fit: sizes, directions, columns selected, penalty of the first, ridge."""
         penalties = self._fit.estimates.penalties
@@ -511,7 +511,7 @@ CHOSEN_FROM_ROWS = NeedsRows(
 )
 
 
-@reading.with_keyword_hints
+@reading.with_public_errors
 def sparse_lda(
     formula: str | None = None,
     data: Data | None = None,
@@ -627,26 +627,26 @@ def sparse_lda(
     [[48, 0, 0], [0, 57, 2], [6, 3, 62]]
     """
     options = verb_options(locals())
-    reading.check_whole("n_penalties", n_penalties, 2, MAX_GRID_SIZE, what="a number of penalties")
+    reading.check_integer("n_penalties", n_penalties, 2, MAX_GRID_SIZE, description="a number of penalties")
     penalty_candidates = _penalty_grid(grid)
     reading.check_number("ridge", ridge, 0, MAX_RIDGE)
     by, values = _sparsity(nonzero, penalty)
     sample = Sample("sparse_lda", "pooled", moments, formula, data, weights, levels, functions, na_action)
     if sample.has_rows:
-        blocks = reading.without_constants_if_wide(sample.read())
+        blocks = reading.drop_constant_columns_if_wide(sample.read())
         blocks, stats = reading.usable_rows(
             blocks, "thin" if reading.is_wide(blocks) else "pooled", na_action
         )
     else:
         blocks, stats = sample.of_moments("pooled", None if values else CHOSEN_FROM_ROWS)
-    reading.refuse_no_spread(stats)
+    reading.refuse_no_within_variance(stats)
     p = stats.n_columns
     k = stats.n_classes
     max_directions = min(p, k - 1)
     if ncomp is not None:
-        if not (reading.is_whole(ncomp) and 1 <= ncomp <= max_directions):
+        if not (reading.is_integer(ncomp) and 1 <= ncomp <= max_directions):
             raise DataError(
-                f"ncomp={reading.told(ncomp)} is not valid: {p} columns and {k} classes have "
+                f"ncomp={reading.format_argument(ncomp)} is not valid: {p} columns and {k} classes have "
                 f"{max_directions} "
                 "directions.",
                 hint=f"Pass a number from 1 to {max_directions}, or None for all.",
@@ -696,7 +696,7 @@ class SparseLDASpec(ModelSpec[SparseFit]):
     name = "sparse_lda"
     title = "Sparse discriminant analysis"
     results_class = SparseLDAResults
-    why_no_refit = (
+    refit_failure = (
         "a direction does not vary within classes, or the penalty is chosen and a class has one row",
         "a penalty= or nonzero= that is given",
     )
@@ -718,7 +718,7 @@ class SparseLDASpec(ModelSpec[SparseFit]):
 
         return SPARSE_LDA_PLOTS
 
-    def required_moments(self, fit: FittedModel[SparseFit]) -> Spread | None:
+    def required_moments(self, fit: FittedModel[SparseFit]) -> ScatterType | None:
         """Return the kind of second moments that a refit needs; None if it needs the rows."""
         return super().required_moments(fit) if self.search is None else None
 
@@ -726,12 +726,12 @@ class SparseLDASpec(ModelSpec[SparseFit]):
         """Describe the parameter that was chosen from the rows; empty if none was."""
         return "" if self.search is None else "the penalty"
 
-    def refit_to_rows(self, fit: FittedModel[SparseFit], rows: Blocks) -> Rule | None:
+    def refit_to_rows(self, fit: FittedModel[SparseFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows, with the penalty chosen again if the fit chose it."""
         if self.search is None:
             return self.refit_with_fixed(fit, rows)
         estimates = fit.estimates
-        moments = reading.class_moments(rows, estimates.moments.spread)
+        moments = reading.class_moments(rows, estimates.moments.scatter_type)
         if not _has_enough(moments):
             return None
         shared: dict[str, Any] = {name: getattr(estimates, name) for name in SHARED}
@@ -747,7 +747,7 @@ class SparseLDASpec(ModelSpec[SparseFit]):
         )
         return None if refit.is_singular() else refit.rule(fit.log_prior())
 
-    def leave_one_out(self, fit: FittedModel[SparseFit]) -> LeftOut:
+    def leave_one_out(self, fit: FittedModel[SparseFit]) -> LeaveOneOutScorer:
         """Return missing scores: each row is then left out by a refit."""
         return scores_by_refits(fit, "takes a fit a row")
 
@@ -793,7 +793,11 @@ def _header(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Pairs:
             brief="columns selected",
             options=("select",),
         ),
-        HeaderItem("Directions", len(estimates.penalties), f"{len(estimates.penalties)} of {estimates.most}"),
+        HeaderItem(
+            "Directions",
+            len(estimates.penalties),
+            f"{len(estimates.penalties)} of {estimates.max_directions}",
+        ),
         HeaderItem("Chosen by", chosen, key="chosen_by", brief="chosen by" if fit.path is not None else ""),
         HeaderItem("Ridge", estimates.ridge, f"{estimates.ridge:.4g}"),
         HeaderItem("Covariance of scores", "pooled, 1/(N-K)"),
@@ -802,11 +806,11 @@ def _header(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Pairs:
         headers.error_item(fit, "apparent"),
     ]
     note = "" if n_selected else "No column is left, so that each posterior is the prior. "
-    return headers.header(fit, items, f"{note}{headers.kept_note(fit)}".strip())
+    return headers.header(fit, items, f"{note}{headers.fixed_choice_note(fit)}".strip())
 
 
 def _directions(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Section:
-    penalty, columns = (distinct(word, results.classes) for word in ("penalty", "columns"))
+    penalty, columns = (make_unique_name(word, results.classes) for word in ("penalty", "columns"))
     table = pd.DataFrame({penalty: results.penalty, columns: results.counts_selected})
     means = results._centroids().T.rename_axis(columns=None)
     table = pd.concat([table, means], axis=1).rename_axis(index=None)
@@ -825,7 +829,9 @@ def _path(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Section:
     formats: dict[Any, Any] = {
         "error": "share", "se": "share", "columns": "count", "directions": "count", "chosen": "text",
     }  # fmt: skip
-    return Section("Cross-validated error by penalty", table, formats, headings=INTERVAL, source="fit.path")
+    return Section(
+        "Cross-validated error by penalty", table, formats, headings=SHARED_HEADINGS, source="fit.path"
+    )
 
 
 def _selected(

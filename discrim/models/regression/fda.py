@@ -14,30 +14,30 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 import pandas as pd
 
-from discrim.core.covariance.by_estimator import copied
+from discrim.core.covariance.by_estimator import clone_estimator
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import Progress
 from discrim.core.regression.indicator import FlexibleFit, fit_flexible, starting_scores
-from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 from discrim.core.rules.rules import Rule
-from discrim.design.blocks import Blocks
+from discrim.design.design_rows import DesignRows
 from discrim.design.levels import Unseen
-from discrim.design.rows import gathered_rows, read_rows, repeated
+from discrim.design.rows import gather_used_rows, read_rows, repeat_rows
 from discrim.errors import DataError, NotSupportedError
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
-from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import FittedModel, Gaps, ModelSpec, scores_by_refits
+from discrim.models.base.display import with_display_formats
+from discrim.models.base.fit import FittedModel, MissingPolicy, ModelSpec, scores_by_refits
 from discrim.models.base.reading import (
     Data,
     NaAction,
     Prior,
-    text_of,
+    one_line_repr,
     verb_options,
     warn_of_tied_axes,
 )
-from discrim.models.base.scores import frame_of_rows
+from discrim.models.base.scores import transformed_rows
 from discrim.models.results import headers
 from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.report.grid import Pairs, Section, clean, shorten
@@ -59,7 +59,7 @@ class Engine(Protocol):
 
 def _regressed(
     engine: Any,
-    blocks: Blocks,
+    blocks: DesignRows,
     moments: ClassMoments,
     prior: Floats,
     *,
@@ -99,20 +99,21 @@ def _regressed(
     copy = _copy_of(engine)
     width = moments.n_classes - 1
     total_weight = moments.total if blocks.weights is not None else 0
-    reading.refuse_large(blocks, "fda() gives the engine all rows", times=total_weight)
-    rows = gathered_rows(blocks)
+    reading.refuse_large(blocks, "fda() gives the engine all rows", n_repeated_rows=total_weight)
+    rows = gather_used_rows(blocks)
     x, codes, weights, _ = rows
     if weights is not None:
         odd = weights != np.round(weights)
         if odd.any():
             row = blocks.table.label(int(rows.positions[int(np.argmax(odd))]))
             raise NotSupportedError(
-                f"engine={text_of(engine)} is fitted to repeated rows and requires integer weights, but the "
+                f"engine={one_line_repr(engine)} is fitted to repeated rows and requires integer weights, "
+                "but the "
                 f"weight of row {row!r} is {weights[odd][0]:.6g}.",
                 hint="Pass weights that are whole numbers, or repeat rows.",
                 rows=(row,),
             )
-        x, codes = repeated(x, codes, weights)
+        x, codes = repeat_rows(x, codes, weights)
     x = np.ascontiguousarray(x)
     scores = starting_scores(moments.counts)[codes]
     with Progress(2, f"regression by {type(copy).__name__}") as progress:
@@ -123,15 +124,17 @@ def _regressed(
     sums = np.zeros((moments.n_classes, width))
     np.add.at(sums, codes, fitted)
     fit = fit_flexible(moments, prior, regress, sums, ncomp=ncomp, estimated_prior=estimated_prior)
-    if fit.every_value[0] >= MAX_CORRELATION:
+    if fit.all_values[0] >= MAX_CORRELATION:
         raise DataError(
-            f"engine={text_of(engine)} predicts the class scores of its training rows without error, so the "
+            f"engine={one_line_repr(engine)} predicts the class scores of its training rows without error, "
+            "so the "
             "distances between classes are infinite.",
             hint="Use an engine with more regularization.",
         )
     if not len(fit.values):
         raise DataError(
-            f"engine={text_of(engine)} does not predict the class scores: no axis separates the classes.",
+            f"engine={one_line_repr(engine)} does not predict the class scores: no axis separates the "
+            "classes.",
             hint="Use another engine, or other columns.",
         )
     return fit, copy
@@ -158,7 +161,7 @@ def _fit_engine(copy: Any, x: Floats, scores: Floats, engine: Any, width: int) -
     except Exception as error:
         # An engine is the user's own code, which can raise any exception.
         raise DataError(
-            f"engine={text_of(engine)} cannot be fitted to {len(x)} rows with {width} "
+            f"engine={one_line_repr(engine)} cannot be fitted to {len(x)} rows with {width} "
             f"response{'s' if width > 1 else ''}: {error}.",
             hint=(
                 "Pass an engine with fit(X, Y) and predict(X). An engine for a single response can be "
@@ -178,16 +181,16 @@ def _copy_of(engine: Any) -> Any:
             ),
         )
     if isinstance(engine, type) or not callable(getattr(engine, "fit", None)):
-        engine_label = f"the class {engine.__name__}" if isinstance(engine, type) else text_of(engine)
+        engine_label = f"the class {engine.__name__}" if isinstance(engine, type) else one_line_repr(engine)
         raise DataError(
             f"engine={engine_label} is not a regression.",
             hint="Pass an object with fit(X, Y) and predict(X), such as scikit-learn's Ridge().",
         )
     try:
-        return copied(engine)
+        return clone_estimator(engine)
     except Exception as error:
         raise DataError(
-            f"engine={text_of(engine)} cannot be copied: {error}. Each fit requires its own copy.",
+            f"engine={one_line_repr(engine)} cannot be copied: {error}. Each fit requires its own copy.",
             hint="Create objects that cannot be copied in fit(X, Y) of the engine.",
         ) from error
 
@@ -209,7 +212,7 @@ class _Regression:
 
     def __call__(self, x: Floats) -> Floats:
         """Return the fitted scores (m, width) of rows x (m, p); raise DataError if the engine fails."""
-        name = text_of(self.engine)
+        name = one_line_repr(self.engine)
         shape = (len(x), self.width)
         try:
             fitted = np.asarray(self.engine.predict(x), dtype=np.float64)
@@ -231,7 +234,7 @@ class _Regression:
         return fitted.reshape(shape)
 
 
-@reading.with_keyword_hints
+@reading.with_public_errors
 def fda(
     formula: str,
     data: Data,
@@ -311,9 +314,10 @@ def fda(
     blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions, in_memory=reason)
     blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
     max_components = moments.n_classes - 1
-    if ncomp is not None and not (reading.is_whole(ncomp) and 1 <= ncomp <= max_components):
+    if ncomp is not None and not (reading.is_integer(ncomp) and 1 <= ncomp <= max_components):
         raise DataError(
-            f"ncomp={reading.told(ncomp)} is not valid: {max_components + 1} classes have {max_components} "
+            f"ncomp={reading.format_argument(ncomp)} is not valid: {max_components + 1} classes have "
+            f"{max_components} "
             "axes.",
             hint=f"Pass a number from 1 to {max_components}, or None.",
         )
@@ -358,7 +362,7 @@ class VariateResults(ClassMeans, ClassifierResults):
     @property
     def explained(self) -> pd.Series:
         """Share of each axis in the differences between classes, relative to all axes."""
-        every = np.maximum(self._fit.estimates.every_value, 0.0)
+        every = np.maximum(self._fit.estimates.all_values, 0.0)
         ratio = every / (1 - every)
         return pd.Series((ratio / ratio.sum())[: len(self._names)], index=self._names, name="explained")
 
@@ -376,11 +380,11 @@ class VariateResults(ClassMeans, ClassifierResults):
         -------
         DataFrame (rows, axes)
         """
-        return frame_of_rows(
-            self._fit.new_rows(data, Gaps(unseen)), self._fit.estimates.variates, self._names
+        return transformed_rows(
+            self._fit.new_rows(data, MissingPolicy(unseen)), self._fit.estimates.variates, self._names
         )
 
-    @displayed()
+    @with_display_formats()
     def tidy(self) -> pd.DataFrame:
         """One row for each class and axis: score and centroid."""
         index = pd.MultiIndex.from_product([self.classes, self._names], names=["class", "axis"])
@@ -438,16 +442,18 @@ class FDAResults(VariateResults):
             Not used.
         """
         raise NotSupportedError(
-            f"The fit contains {text_of(self.engine)}, and saved files cannot contain Python objects.",
+            f"The fit contains {one_line_repr(self.engine)}, and saved files cannot contain Python objects.",
             hint="Pickle the fit, if those who will load it trust you.",
         )
 
     # ---- tables
 
-    @displayed()
+    @with_display_formats()
     def glance(self) -> pd.DataFrame:
         """One-row table of the fit: sizes, number of axes, engine."""
-        return pd.DataFrame([self._sizes() | {"axes": len(self._names), "engine": text_of(self.engine)}])
+        return pd.DataFrame(
+            [self._sizes() | {"axes": len(self._names), "engine": one_line_repr(self.engine)}]
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -491,7 +497,7 @@ class FDASpec(ModelSpec[FlexibleFit]):
     def required_moments(self, fit: FittedModel[FlexibleFit]) -> None:
         """Return None: a refit needs the rows."""
 
-    def refit_with_fixed(self, fit: FittedModel[FlexibleFit], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[FlexibleFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit of the engine to rows; None if they lack a class."""
         moments = reading.class_moments(rows, "diagonal")
         estimates = fit.estimates
@@ -504,7 +510,7 @@ class FDASpec(ModelSpec[FlexibleFit]):
         )
         return refit.rule(fit.log_prior())
 
-    def leave_one_out(self, fit: FittedModel[FlexibleFit]) -> LeftOut:
+    def leave_one_out(self, fit: FittedModel[FlexibleFit]) -> LeaveOneOutScorer:
         """Return missing scores: each row is then left out by a refit."""
         return scores_by_refits(fit, "takes a fit of the engine a row")
 
@@ -517,7 +523,7 @@ def _header(results: FDAResults, fit: FittedModel[FlexibleFit]) -> Pairs:
         headers.error_item(fit, "apparent"),
     ]
     note = (
-        f"Engine: {shorten(clean(text_of(results.engine)), 80)}. The apparent error is optimistic: see "
+        f"Engine: {shorten(clean(one_line_repr(results.engine)), 80)}. The apparent error is optimistic: see "
         "error_rates(['cv'])."
     )
     return Pairs(results.formula, items, note)

@@ -14,32 +14,32 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.covariance.covariance import dependencies
-from discrim.core.regression.indicator import IndicatorFit, fit_indicator, indicator_of_moments
+from discrim.core.regression.indicator import IndicatorFit, fit_indicator, indicator_from_moments
 from discrim.design.levels import Unseen
 from discrim.design.rows import used_rows
 from discrim.errors import CollinearError, NotSupportedError
 from discrim.inference.manova import regression_table, t_table
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
-from discrim.models.base.displayed import Shown, displayed
-from discrim.models.base.fit import FittedModel, Gaps, ModelSpec, PriorInRefits
+from discrim.models.base.display import SummarizedResults, with_display_formats
+from discrim.models.base.fit import FittedModel, MissingPolicy, ModelSpec, PriorInRefits
 from discrim.models.base.fitted_results import needs_rows
-from discrim.models.base.labels import by_class_and_term, with_broom_names
-from discrim.models.base.reading import Collinear, Data, NaAction, listed, verb_options
+from discrim.models.base.labels import by_class_and_term, to_broom_names
+from discrim.models.base.reading import Collinear, Data, NaAction, join_labels, verb_options
 from discrim.models.moments.moments import Moments
 from discrim.models.moments.sample import Sample
 from discrim.models.regression.logistic_search import OVER_ALL, without_collinear
 from discrim.models.results import headers
-from discrim.models.results.geometry import LinearGeometry, ValuesOnly
+from discrim.models.results.geometry import LinearGeometry, ScoresOnly
 from discrim.models.results.results import ClassifierResults, ClassMeans
-from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
+from discrim.report.grid import SHARED_HEADINGS, HeaderItem, Pairs, Section
 from discrim.report.tables import Sections, summarize
 
 if TYPE_CHECKING:
     from discrim.report.tables import Summary
 
 
-class OptimalScoring(Shown):
+class OptimalScoring(SummarizedResults):
     """Optimal scores of the classes: their regression on the columns has the smallest squared error.
 
     Hastie, Tibshirani & Buja (1994), JASA 89, 1255-1270.
@@ -49,7 +49,7 @@ class OptimalScoring(Shown):
         self._fit = fit
         self._classes = classes
         self._terms = terms
-        self._scoring = fit.scoring()
+        self._scoring = fit.optimal_scoring()
         self._names = pd.Index([f"LD{i + 1}" for i in range(len(self._scoring.correlations))])
 
     @property
@@ -93,7 +93,7 @@ class OptimalScoring(Shown):
         if collinear:
             raise CollinearError(
                 f"Constant within classes, or linear combinations of other columns within classes: "
-                f"{reading.listed(collinear)}. A discriminant therefore has no variance within classes.",
+                f"{reading.join_labels(collinear)}. A discriminant therefore has no variance within classes.",
                 hint="Leave it out of the formula.",
             )
         df_within = moments.total - moments.n_classes
@@ -120,7 +120,7 @@ class OptimalScoring(Shown):
         return summarize("Optimal scoring", section_builders, sections)
 
 
-@reading.with_keyword_hints
+@reading.with_public_errors
 def indicator(
     formula: str | None = None,
     data: Data | None = None,
@@ -202,7 +202,7 @@ def indicator(
     reading.check_word("collinear", collinear, Collinear)
     sample = Sample("indicator", "pooled", moments, formula, data, weights, levels, functions, na_action)
     if sample.has_rows:
-        blocks = reading.without_constants_if_wide(sample.read())
+        blocks = reading.drop_constant_columns_if_wide(sample.read())
         if collinear == "raise":
             _refuse_few(blocks.n_labelled, blocks.terms)
         blocks, stats = reading.usable_rows(blocks, "pooled", na_action)
@@ -220,7 +220,8 @@ def _refuse_few(rows: int, terms: tuple[str, ...]) -> None:
     """Raise CollinearError if there are at most as many rows as columns."""
     if 0 < rows <= len(terms):
         raise CollinearError(
-            f"Least squares with a constant and {len(terms)} columns ({reading.listed(terms)}) requires more "
+            f"Least squares with a constant and {len(terms)} columns ({reading.join_labels(terms)}) requires "
+            "more "
             f"than {len(terms)} rows, but there are {rows}.",
             hint=(
                 'Name fewer columns in the formula, pass collinear="drop", or use rda(), '
@@ -230,7 +231,7 @@ def _refuse_few(rows: int, terms: tuple[str, ...]) -> None:
         )
 
 
-class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults):
+class IndicatorResults(ScoresOnly, LinearGeometry, ClassMeans, ClassifierResults):
     """A fitted regression of class indicators."""
 
     _fit: FittedModel[IndicatorFit]
@@ -238,12 +239,12 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
     @property
     def coef(self) -> pd.DataFrame:
         """Coefficients, terms by classes. They sum to zero over the classes."""
-        return pd.DataFrame(self._fit.estimates.functions()[0], index=self.terms, columns=self.classes)
+        return pd.DataFrame(self._fit.estimates.data_params()[0], index=self.terms, columns=self.classes)
 
     @property
     def intercept(self) -> pd.Series:
         """Constants by class: x'coef + intercept is the fitted value. They sum to one over the classes."""
-        return pd.Series(self._fit.estimates.functions()[1], index=self.classes, name="constant")
+        return pd.Series(self._fit.estimates.data_params()[1], index=self.classes, name="constant")
 
     @property
     def df_model(self) -> int:
@@ -255,7 +256,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
         """Residual degrees of freedom of each regression, N - p - 1."""
         return self._fit.estimates.residual_df
 
-    @displayed()
+    @with_display_formats()
     def coefficients(self, level: float = 0.95) -> pd.DataFrame:
         """Coefficients with the standard errors of ordinary least squares, class by class.
 
@@ -275,7 +276,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
         index = by_class_and_term(list(self.classes), ["constant", *self.terms])
         return t_table(estimates.coef.ravel(), estimates.se.ravel(), estimates.df, index, level)
 
-    @displayed()
+    @with_display_formats()
     def regressions(self) -> pd.DataFrame:
         """One row for each class: R2, residual standard deviation, and the F test of all columns."""
         fit = self._fit.estimates
@@ -314,7 +315,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
         NotSupportedError
             The fit was loaded without its rows.
         """
-        self._fit.rows("masked")
+        self._fit.require_rows("masked")
         predicted = self.confusion().to_numpy().sum(axis=0)
         return self.classes.take(np.flatnonzero(predicted == 0))
 
@@ -322,7 +323,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
     @available_if(needs_rows("hat"))
     def hat(self) -> pd.Series:
         """Leverages of the rows of the fit, times their weights; missing for rows that it does not use."""
-        blocks = self._fit.rows("hat")
+        blocks = self._fit.require_rows("hat")
         out = np.full(blocks.table.nrows, np.nan)
         for rows, x, _, weights in used_rows(blocks):
             out[rows] = self._fit.estimates.leverages(x) * (1.0 if weights is None else weights)
@@ -344,7 +345,7 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
 
     # ---- tables
 
-    @displayed()
+    @with_display_formats()
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
         """One row for each class and term, under broom's names.
 
@@ -353,17 +354,17 @@ class IndicatorResults(ValuesOnly, LinearGeometry, ClassMeans, ClassifierResults
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
         """
-        return with_broom_names(self.coefficients(level))
+        return to_broom_names(self.coefficients(level))
 
-    @displayed()
+    @with_display_formats()
     def glance(self) -> pd.DataFrame:
         """One-row table of the fit: sizes and degrees of freedom."""
         return pd.DataFrame([self._sizes() | {"df_model": self.df_model, "df_resid": self.df_resid}])
 
-    def _augmented(self, missing_policy: Gaps, data: Any) -> pd.DataFrame:
+    def _augmented(self, missing_policy: MissingPolicy, data: Any) -> pd.DataFrame:
         """Return the table with predicted labels (`.fitted`) and fitted values (`.score.<class>`)."""
         rows = self._fit.new_rows(data, missing_policy)
-        return self._fit.augmented(rows, self._values(rows), "score")
+        return self._fit.augment_table(rows, self._values(rows), "score")
 
 
 class IndicatorSpec(ModelSpec[IndicatorFit]):
@@ -372,7 +373,7 @@ class IndicatorSpec(ModelSpec[IndicatorFit]):
     name = "indicator"
     title = "Regression of class indicators"
     results_class = IndicatorResults
-    constructor = staticmethod(indicator_of_moments)
+    constructor = staticmethod(indicator_from_moments)
     allows_constant = True
     allows_singular = True
 
@@ -424,7 +425,8 @@ def _header(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Pairs:
     notes = [headers.dropped_note(fit, "over all rows")]
     if masked:
         notes.append(
-            f"Masked: {listed(masked)}. For no observation is the fitted value of this class the largest; "
+            f"Masked: {join_labels(masked)}. For no observation is the fitted value of this class the "
+            "largest; "
             "try poly() in the formula, or lda()."
         )
     rarely_predicted = []
@@ -433,7 +435,7 @@ def _header(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Pairs:
         rarely_predicted = [label for label in few_won if label not in masked]
     if rarely_predicted:
         notes.append(
-            f"Less than half of their own observations won: {listed(rarely_predicted)}. The class is "
+            f"Less than half of their own observations won: {join_labels(rarely_predicted)}. The class is "
             "nearly masked, or "
             "overlaps others; compare with lda()."
         )
@@ -461,10 +463,10 @@ def _regressions(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> S
     table = results.regressions().rename_axis(index=None).drop(columns=["df1", "df2"])
     title = f"Regressions, F on {len(results.terms)} and {results.df_resid:.10g} degrees of freedom"
     formats: dict[Any, Any] = {"R2": "share", "sigma": "general", "F": "z", "p": "tail"}
-    exact = results.classes[fit.estimates.fitted_exactly()]
+    exact = results.classes[fit.estimates.is_fitted_exactly()]
     note = ""
     if len(exact):
-        note = f"Fitted without error: {listed(exact)}. Their standard errors and tests are rounding errors."
+        note = f"Fitted exactly: {join_labels(exact)}. Their standard errors and tests are rounding errors."
     headings = {"p": "P > F"}
     return Section(title, table, formats, headings=headings, note=note, source="fit.regressions()")
 
@@ -479,7 +481,7 @@ def _coefficients(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> 
 def _tests(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
     table = results.coefficients()
     formats: dict[Any, Any] = {"t": "z", "p": "p"}
-    headings = INTERVAL | {"p": "P>|t|"}
+    headings = SHARED_HEADINGS | {"p": "P>|t|"}
     sizes = headers.score_sizes(fit.estimates.moments)
     note = (
         "Standard errors of least squares assume constant error variance, and t assumes normal errors; the "
@@ -505,7 +507,7 @@ indicator_sections: Sections = {
 
 def _counted_classes(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
     """Section on the classes; for a source of tables without counts that need another pass over the rows."""
-    read_anew = fit.has_rows and fit.design_rows.rows.read_from
+    read_anew = fit.has_rows and fit.design_rows.rows.source_description
     return (headers.classes_section if read_anew else _classes)(results, fit)
 
 

@@ -12,8 +12,8 @@ import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
-from discrim.core.regression.logistic import MOST_STEPS, TOLERANCE
-from discrim.design.blocks import Blocks
+from discrim.core.regression.logistic import MAX_STEPS, TOLERANCE
+from discrim.design.design_rows import DesignRows
 from discrim.design.rows import read_rows
 from discrim.models.base import reading
 from discrim.models.base.labels import class_code
@@ -39,7 +39,7 @@ def logistic(
     separation: Separation = "raise",
     collinear: Collinear = "raise",
     tol: float = TOLERANCE,
-    maxiter: int = MOST_STEPS,
+    maxiter: int = MAX_STEPS,
     penalty: None = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> LogisticResults: ...
@@ -56,13 +56,13 @@ def logistic(
     levels: Sequence[Any] | None = None,
     na_action: NaAction = "drop",
     tol: float = TOLERANCE,
-    maxiter: int = MOST_STEPS,
+    maxiter: int = MAX_STEPS,
     penalty: PenaltyWord | PenaltySpecification,
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> penalized.PenalizedLogisticResults: ...
 
 
-@reading.with_keyword_hints
+@reading.with_public_errors
 def logistic(
     formula: str,
     data: Data,
@@ -76,7 +76,7 @@ def logistic(
     separation: Separation = "raise",
     collinear: Collinear = "raise",
     tol: float = TOLERANCE,
-    maxiter: int = MOST_STEPS,
+    maxiter: int = MAX_STEPS,
     penalty: PenaltyWord | PenaltySpecification | None = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> LogisticResults:
@@ -185,7 +185,7 @@ def logistic(
             search=search,
         )
         return penalized.PenalizedLogisticResults(fitted)
-    blocks = reading.without_constants_if_wide(
+    blocks = reading.drop_constant_columns_if_wide(
         read_rows(formula, data, weights=weights, levels=levels, functions=functions)
     )
     reading.check_word("collinear", collinear, Collinear)
@@ -214,7 +214,7 @@ def logistic(
 
 
 def _prior_and_reference(
-    prior: Any, reference: Any, blocks: Blocks, moments: ClassMoments
+    prior: Any, reference: Any, blocks: DesignRows, moments: ClassMoments
 ) -> tuple[Floats, int]:
     """Validate the prior and the reference class.
 

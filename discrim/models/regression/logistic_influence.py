@@ -9,15 +9,15 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from discrim.core.numerics.arrays import Floats, refuse_beyond_memory
+from discrim.core.numerics.arrays import Floats, check_memory
 from discrim.core.numerics.progress import Progress
 from discrim.core.regression import row_diagnostics
 from discrim.core.regression.logistic import LogisticFit
 from discrim.core.regression.row_diagnostics import Influence
-from discrim.design.blocks import Blocks
+from discrim.design.design_rows import DesignRows
 from discrim.design.rows import used_rows
 from discrim.models.base.available import available_if
-from discrim.models.base.displayed import displayed
+from discrim.models.base.display import with_display_formats
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.fitted_results import needs_rows
 from discrim.models.base.labels import by_class_and_term
@@ -116,7 +116,7 @@ class RowInfluence(ClassifierResults):
         return _influence(self._fit, "leverage()")["leverage"]
 
     @available_if(has_maximum_of_rows("influence()"))
-    @displayed(every="share")
+    @with_display_formats(every="share")
     def influence(self) -> pd.DataFrame:
         """Influence of each row on the estimates, approximated by one step of Newton's method without it.
 
@@ -179,12 +179,12 @@ class RowInfluence(ClassifierResults):
         turn = self._fit.estimates.frame.to_data()
         bse = self.bse.to_numpy()
         memory_label = f"dfbetas() of {n:,} rows and {p1 * q:,} coefficients"
-        refuse_beyond_memory(float(n) * p1 * q, memory_label, "Ask for influence()")
+        check_memory(float(n) * p1 * q, memory_label, "Ask for influence()")
         # Divide by standard errors first: extreme units cancel before any product could overflow.
         lines = [turn / bse[:, [k]] for k in range(q)] if scaled else [turn] * q
         out = np.full((n, q * p1), np.nan)
         for rows, influence, _ in _influence_by_chunk(self._fit, blocks, moves=True):
-            moves: Any = influence.moves
+            moves: Any = influence.coef_changes
             for k, line in enumerate(lines):
                 of_class = slice(k * p1, (k + 1) * p1)
                 out[rows, of_class] = (line @ moves[of_class]).T
@@ -220,7 +220,7 @@ def _influence(fit: FittedModel[LogisticFit], caller: str = "influence()") -> pd
     table: dict[str, Floats] = {name: np.full(blocks.table.nrows, np.nan) for name in names}
     for rows, influence, sign in _influence_by_chunk(fit, blocks, moves=False):
         table["leverage"][rows] = influence.leverage
-        table["cooks_distance"][rows] = influence.cook
+        table["cooks_distance"][rows] = influence.cooks_distance
         table["studentized_pearson"][rows] = influence.standardized * (sign if two else 1.0)
     if two:
         deviance = _residuals(fit, "deviance").to_numpy()
@@ -230,7 +230,7 @@ def _influence(fit: FittedModel[LogisticFit], caller: str = "influence()") -> pd
 
 
 def _influence_by_chunk(
-    fit: FittedModel[LogisticFit], blocks: Blocks, *, moves: bool
+    fit: FittedModel[LogisticFit], blocks: DesignRows, *, moves: bool
 ) -> Iterator[tuple[Any, Influence, Floats]]:
     """Iterate over the influence of the rows, in pieces that fit in memory.
 
@@ -252,7 +252,7 @@ def _influence_by_chunk(
     sign : (m,) float64
         -1 for rows of the reference class, else 1: for two classes the sign of the residual.
     """
-    influence_of_block = row_diagnostics.row_influence(fit.estimates, moves=moves)
+    influence_of_block = row_diagnostics.row_influence(fit.estimates, with_coef_changes=moves)
     with Progress(blocks.table.nrows, "influence of the rows") as progress:
         for rows, x, codes, weights in used_rows(blocks):
             positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows

@@ -14,20 +14,20 @@ import pandas as pd
 
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.special import normal_sf
-from discrim.core.regression.logistic import LogisticFit, logistic_of_search
-from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.regression.logistic import LogisticFit, logistic_from_search
+from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 from discrim.core.rules.rules import Rule, log_odds_against
-from discrim.design.blocks import Blocks
+from discrim.design.design_rows import DesignRows
 from discrim.design.levels import Unseen
 from discrim.errors import DataError, NotSupportedError, PrecisionWarning, warn_user
 from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, chi_square_test
 from discrim.models.base.available import available_if
-from discrim.models.base.displayed import displayed
+from discrim.models.base.display import with_display_formats
 from discrim.models.base.fit import FittedModel, ModelSpec, PriorInRefits, scores_by_refits
 from discrim.models.base.fitted_results import needs_rows
-from discrim.models.base.labels import by_class_and_term, with_broom_names
-from discrim.models.base.reading import Data, check_test_type, check_word, listed
+from discrim.models.base.labels import by_class_and_term, to_broom_names
+from discrim.models.base.reading import Data, check_test_type, check_word, join_labels
 from discrim.models.base.stored import StoredEstimates
 from discrim.models.hyperplanes.hyperplane import Certificate
 from discrim.models.regression import logistic_search, logistic_tests
@@ -38,7 +38,7 @@ from discrim.models.regression.marginal_effects import AveragedAt, marginal_effe
 from discrim.models.results import headers
 from discrim.models.results.geometry import LinearGeometry, LogOddsEquations
 from discrim.models.results.results import ClassifierResults
-from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section, p_text
+from discrim.report.grid import SHARED_HEADINGS, HeaderItem, Pairs, Section, format_pvalue
 from discrim.report.tables import Sections
 
 
@@ -72,7 +72,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         with bias reduction a linear program decides.
         """
         if "separation" not in self._fit.cache:
-            blocks = self._fit.rows("separation")
+            blocks = self._fit.require_rows("separation")
             estimates = self._fit.estimates
             if estimates.bias_reduction:
                 proof, _ = logistic_search.certify(estimates, blocks)
@@ -116,7 +116,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
 
     @property
     @available_if()
-    @displayed(every="tail")
+    @with_display_formats(every="tail")
     def pvalues(self) -> pd.DataFrame:
         """Two-sided p-values of Wald's test, "constant" and terms by the classes except the reference."""
         return self._frame(2 * normal_sf(np.abs(self.zvalues.to_numpy())))
@@ -133,7 +133,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         wild = ((logs >= 1023) | (logs < -1022)).any(axis=1)
         if wild.any():
             warn_user(
-                f"The variance of a coefficient of {listed(self._columns[wild])} is out of the range of "
+                f"The variance of a coefficient of {join_labels(self._columns[wild])} is out of the range of "
                 "double "
                 "precision, so variances and covariances are infinite or zero. See bse, or convert the "
                 "columns to other units, for example by standardize().",
@@ -149,7 +149,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         covariance: Floats = self._fit.cache["covariance"]
         return covariance
 
-    @displayed()
+    @with_display_formats()
     def log_odds(self, level: float = 0.95) -> pd.DataFrame:
         """Estimates by (class, term): coef, se, z, p, low, high; compare `LDAResults.log_odds`.
 
@@ -167,7 +167,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         table["high"] = table["coef"] + quantile * table["se"]
         return table
 
-    @displayed()
+    @with_display_formats()
     def conf_int(self, level: float = 0.95, method: Literal["wald", "profile"] = "wald") -> pd.DataFrame:
         """Intervals of the coefficients.
 
@@ -211,7 +211,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
             return logistic_search.profile_intervals(self._fit, level, self.log_odds(level).index)
         return self.log_odds(level)[["low", "high"]]
 
-    @displayed(every="ratio")
+    @with_display_formats(every="ratio")
     def odds_ratios(self, level: float = 0.95) -> pd.DataFrame:
         """Factors of the odds for one unit of each column, by (class, term): ratio, low, high.
 
@@ -243,7 +243,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
     @overload
     def lr_test(self, by: Literal["term"], type: int | str = 2) -> pd.DataFrame: ...
 
-    @displayed()
+    @with_display_formats()
     def lr_test(self, by: Literal["term"] | None = None, type: int | str = 2) -> TestResult | pd.DataFrame:
         """Likelihood ratio tests, by Wilks' chi-square.
 
@@ -337,7 +337,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         return -2 * float(self.llnull)
 
     @available_if(has_maximum_of_rows("drop1()"))
-    @displayed(deviance="z", LRT="z")
+    @with_display_formats(deviance="z", LRT="z")
     def drop1(self) -> pd.DataFrame:
         """Remove each term of the formula in turn, like R's `drop1(test="Chisq")`.
 
@@ -376,7 +376,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
     @overload
     def wald_test(self, *, by: Literal["term"], type: int | str = 2) -> pd.DataFrame: ...
 
-    @displayed()
+    @with_display_formats()
     def wald_test(
         self,
         hypothesis: Any = None,
@@ -443,7 +443,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
     def cov_type(self) -> str:
         """Type of the standard errors: "nonrobust", "HC0", "HC1" or "cluster"; see `robust`."""
         robust = self._fit.estimates.robust
-        return "nonrobust" if robust is None else str(robust.kind)
+        return "nonrobust" if robust is None else str(robust.covariance_type)
 
     def _clustered_by(self) -> str | None:
         """Return the name of the grouping column of robust standard errors; None if they are not by group."""
@@ -505,7 +505,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         """
         return type(self)(logistic_tests.with_covariance(self._fit, cov_type, groups, convention))
 
-    @displayed()
+    @with_display_formats()
     def marginal_effects(
         self,
         at: AveragedAt | Mapping[Any, Any] | pd.Series = "overall",
@@ -567,7 +567,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
 
     # ---- tables
 
-    @displayed()
+    @with_display_formats()
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
         """One row for each class and term, under broom's names.
 
@@ -576,9 +576,9 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
         """
-        return with_broom_names(self.log_odds(level))
+        return to_broom_names(self.log_odds(level))
 
-    @displayed()
+    @with_display_formats()
     def glance(self) -> pd.DataFrame:
         """One-row table of the fit: sizes, criteria, llnull and prsquared."""
         return pd.DataFrame([self._glance() | {"llnull": self.llnull, "prsquared": self.prsquared}])
@@ -590,7 +590,7 @@ class LogisticSpec(ModelSpec[Any]):
     name = "logistic"
     title = "Logistic regression"
     results_class = LogisticResults
-    constructor: ClassVar[Callable[..., Any]] = staticmethod(logistic_of_search)
+    constructor: ClassVar[Callable[..., Any]] = staticmethod(logistic_from_search)
 
     def summary_sections(self) -> tuple[Any, Any]:
         """Return the sections of the full and of the short summary."""
@@ -639,12 +639,12 @@ class LogisticSpec(ModelSpec[Any]):
     def required_moments(self, fit: FittedModel[Any]) -> None:
         """Return None: a refit needs the rows."""
 
-    def refit_with_fixed(self, fit: FittedModel[Any], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows; None if the likelihood has no maximum."""
         refit = logistic_search.refitted_terms(fit.estimates, tuple(fit.terms), rows)
         return None if refit is None else refit.rule(fit.log_prior())
 
-    def leave_one_out(self, fit: FittedModel[Any]) -> LeftOut:
+    def leave_one_out(self, fit: FittedModel[Any]) -> LeaveOneOutScorer:
         """Return missing scores: each row is then left out by a refit."""
         return scores_by_refits(fit, f"of a {fit.title_in_sentence} takes a refit a row")
 
@@ -692,7 +692,7 @@ def logistic_sections(results: LogisticResults, fit: FittedModel[LogisticFit]) -
 
 def _params(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
     params = results.params.rename_axis(index=None, columns=None)
-    errors = headers.coefficient_errors(headers.score_sizes(fit.estimates.moments), headers.SCORES)
+    errors = headers.coefficient_errors(headers.score_sizes(fit.estimates.moments), headers.MAX_SCORE_ERROR)
     return Section(f"Log odds against {results.reference}", params, errors=errors, source="fit.params")
 
 
@@ -719,7 +719,7 @@ def _header(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Pairs:
             "pseudo R-squared",
         ),
         HeaderItem(f"LR chi-square({test.df:.0f})", test.statistic, f"{test.statistic:.2f}"),
-        HeaderItem("P > chi-square", test.pvalue, p_text(test.pvalue)),
+        HeaderItem("P > chi-square", test.pvalue, format_pvalue(test.pvalue)),
         *headers.size_items(fit),
         headers.prior_item(fit),
         HeaderItem("AIC", results.aic, f"{results.aic:.2f}"),
@@ -740,9 +740,9 @@ def _log_odds(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Sectio
         f"Log odds against {results.reference}",
         table,
         {"z": "z", "p": "p"},
-        headings=INTERVAL | {"p": "P>|z|"},
-        errors=np.tile(headers.coefficient_errors(sizes, headers.SCORES), len(table) // len(sizes)),
-        note=headers.precision_note("log odds", results.params, sizes, headers.SCORES),
+        headings=SHARED_HEADINGS | {"p": "P>|z|"},
+        errors=np.tile(headers.coefficient_errors(sizes, headers.MAX_SCORE_ERROR), len(table) // len(sizes)),
+        note=headers.precision_note("log odds", results.params, sizes, headers.MAX_SCORE_ERROR),
         source="fit.log_odds()",
     )
 
@@ -764,4 +764,6 @@ def _lr_terms(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Sectio
 
 def _odds_ratios(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
     title = "Odds ratios for one unit of a column"
-    return Section(title, results.odds_ratios(), "ratio", headings=INTERVAL, source="fit.odds_ratios()")
+    return Section(
+        title, results.odds_ratios(), "ratio", headings=SHARED_HEADINGS, source="fit.odds_ratios()"
+    )

@@ -16,20 +16,20 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.covariance.covariance import dependencies
-from discrim.core.hyperplanes.separation import Separation, evened_rows, separation
+from discrim.core.hyperplanes.separation import Separation, decide_separation, scale_rows
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlocks
-from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
+from discrim.core.numerics.arrays import Codes, Floats, check_memory
 from discrim.core.numerics.map_reduce import CountedPasses
 from discrim.core.numerics.progress import Progress
 from discrim.core.numerics.special import chi2_isf
-from discrim.core.regression.logistic import PENALIZED_STEPS, Even, LogisticFit, fit_logistic
+from discrim.core.regression.logistic import PENALIZED_STEP_FACTOR, LogisticFit, UnitWeightRows, fit_logistic
 from discrim.core.regression.profile_likelihood import profile_bounds
 from discrim.core.rules.rules import posteriors
-from discrim.data.values import shown
-from discrim.design.blocks import Blocks
-from discrim.design.rows import GatheredRows, gathered_rows, used_codes
-from discrim.design.slopes import class_cells
+from discrim.data.values import format_value
+from discrim.design.design_rows import DesignRows
+from discrim.design.rows import GatheredRows, gather_used_rows, used_codes
+from discrim.design.slopes import count_level_class_cells
 from discrim.errors import (
     CollinearError,
     DataError,
@@ -63,7 +63,7 @@ MAX_CATEGORY_COEFFICIENTS = 2000
 """Largest number of coefficients of categorical predictors; their information grows with the square."""
 
 
-def cached_rows(blocks: Blocks, max_values: int) -> RowBlocks:
+def cached_rows(blocks: DesignRows, max_values: int) -> RowBlocks:
     """Return the rows, copied into memory if they are few, to avoid computing them again in each pass.
 
     Rows on workers stay there.
@@ -79,12 +79,12 @@ def cached_rows(blocks: Blocks, max_values: int) -> RowBlocks:
     -------
     RowBlocks
     """
-    return blocks.rows.copied(blocks, max_values if blocks.design.plain else max(max_values, WRITTEN))
+    return blocks.rows.copy_blocks(blocks, max_values if blocks.design.plain else max(max_values, WRITTEN))
 
 
 def check_search(tol: Any, maxiter: Any) -> None:
     """Raise DataError if the tolerance or the number of steps is invalid."""
-    reading.check_whole("maxiter", maxiter, 1, what="a whole number of steps")
+    reading.check_integer("maxiter", maxiter, 1, description="a whole number of steps")
     reading.check_number("tol", tol, 0, 1, ends="()")
 
 
@@ -104,7 +104,7 @@ def refuse_too_few_rows(rows: int, terms: tuple[str, ...], *, bias_reduction: bo
     if 0 < rows <= p:
         penalty = "pass penalty='ridge'" + (" and leave out bias_reduction=" if bias_reduction else "")
         raise CollinearError(
-            f"{rows} rows are too few for a constant and {p} columns ({reading.listed(terms)}).",
+            f"{rows} rows are too few for a constant and {p} columns ({reading.join_labels(terms)}).",
             hint=(
                 f'Name fewer columns, {penalty}, or use lda(covariance="shrunk"). With so few rows the '
                 "columns "
@@ -130,7 +130,7 @@ def refuse_many_coefficients(count: int, columns: int, n_classes: int, others: s
     """
     memory_label = f"The information of {count:,} coefficients ({columns:,} columns, {n_classes:,} classes)"
     hint = f"Merge rare classes or name fewer columns, or {others}."
-    refuse_beyond_memory(COPIES * float(count) ** 2, memory_label, hint)
+    check_memory(COPIES * float(count) ** 2, memory_label, hint)
     if count > MAX_COEFFICIENTS:
         raise DataError(
             f"{memory_label} has {count:,} rows and columns. logistic() supports at most "
@@ -140,7 +140,7 @@ def refuse_many_coefficients(count: int, columns: int, n_classes: int, others: s
         )
 
 
-def refuse_many_levels(blocks: Blocks) -> None:
+def refuse_many_levels(blocks: DesignRows) -> None:
     """Raise DataError, before columns are multiplied, if categorical predictors have too many levels."""
     spec = blocks.design.spec
     n_classes = len(blocks.design.levels)
@@ -167,8 +167,8 @@ def refuse_many_levels(blocks: Blocks) -> None:
 
 
 def without_collinear(
-    blocks: Blocks, moments: ClassMoments, *, drop: bool, instead: str = ""
-) -> tuple[Blocks, ClassMoments]:
+    blocks: DesignRows, moments: ClassMoments, *, drop: bool, instead: str = ""
+) -> tuple[DesignRows, ClassMoments]:
     """Drop or refuse columns that are constant over all rows or combinations of others.
 
     Parameters
@@ -193,7 +193,7 @@ def without_collinear(
         return blocks, moments
     if not drop:
         raise reading.collinear_error(
-            collinear, blocks.terms, OVER_ALL, instead=instead, can_drop=not instead
+            collinear, blocks.terms, OVER_ALL, alternative=instead, can_drop=not instead
         )
     return reading.drop_columns(blocks, moments, collinear, OVER_ALL)
 
@@ -202,13 +202,13 @@ MAX_CACHED_VALUES = 2**20
 """Largest number of values of a table that is kept in memory for several searches."""
 
 
-def columns_of_terms(blocks: Blocks) -> dict[str, tuple[int, ...]]:
+def columns_of_terms(blocks: DesignRows) -> dict[str, tuple[int, ...]]:
     """Return the terms of the formula, each with the positions of its columns in the rows."""
     kept_columns = range(len(blocks.design.terms)) if blocks.keep is None else blocks.keep
     position = {column: j for j, column in enumerate(kept_columns)}
     columns_by_term = {
         term_spec.label: tuple(position[j] for j in term_spec.columns if j in position)
-        for term_spec in blocks.design.parts()
+        for term_spec in blocks.design.design_terms()
     }
     return {label: columns for label, columns in columns_by_term.items() if columns}
 
@@ -243,7 +243,8 @@ def profile_intervals(fit: FittedModel[LogisticFit], level: float, index: pd.Ind
     if table.isna().any(axis=None):
         unfinished = table.index[table.isna().any(axis=1)]
         raise DataError(
-            f"The profile likelihood of {reading.listed(unfinished)} could not be computed up to the limit.",
+            f"The profile likelihood of {reading.join_labels(unfinished)} could not be computed up to the "
+            "limit.",
             hint='Use method="wald", or scale the columns of the formula.',
         )
     return table
@@ -259,10 +260,10 @@ def refuse_no_maximum(fit: FittedModel[LogisticFit], caller: str) -> None:
         )
 
 
-def rows_with_maximum(fit: FittedModel[LogisticFit], caller: str) -> Blocks:
+def rows_with_maximum(fit: FittedModel[LogisticFit], caller: str) -> DesignRows:
     """Return the rows of a fit whose search ended at a maximum; else raise NotSupportedError."""
     refuse_no_maximum(fit, caller)
-    return fit.rows(caller)
+    return fit.require_rows(caller)
 
 
 def check_statsmodels(fit: FittedModel[LogisticFit]) -> None:
@@ -305,7 +306,7 @@ def to_statsmodels(fit: FittedModel[LogisticFit]) -> Any:
         wrapper = discrete_model.MultinomialResultsWrapper
         params = estimates.params()
     # statsmodels' own search would start from raw columns, whose offsets and units lose precision.
-    cov_type = "nonrobust" if estimates.robust is None else estimates.robust.kind
+    cov_type = "nonrobust" if estimates.robust is None else estimates.robust.covariance_type
     model_results = LikelihoodModelResults(model, params, estimates.cov_params(), scale=1.0)
     model_results.cov_type = cov_type
     model_results.mle_retvals = {"converged": True, "iterations": estimates.newton.steps}
@@ -313,9 +314,9 @@ def to_statsmodels(fit: FittedModel[LogisticFit]) -> Any:
     return wrapper(results(model, model_results))
 
 
-def _design(fit: FittedModel[LogisticFit], blocks: Blocks) -> tuple[pd.DataFrame, Codes]:
+def _design(fit: FittedModel[LogisticFit], blocks: DesignRows) -> tuple[pd.DataFrame, Codes]:
     """Return the design matrix of the rows of a fit, the constant first, and their class codes."""
-    rows = gathered_rows(blocks)
+    rows = gather_used_rows(blocks)
     values = np.column_stack([np.ones(len(rows.x)), rows.x])
     index = blocks.table.index[rows.positions]
     return pd.DataFrame(values, index=index, columns=["constant", *fit.terms]), rows.codes
@@ -335,7 +336,7 @@ MAX_CACHED_VALUES_OF_SEARCH = 2**14
 OVERLAP = "The classes overlap: no hyperplane lies between any of them, and the likelihood has a maximum."
 
 
-def refuse_empty_cells(blocks: Blocks) -> None:
+def refuse_empty_cells(blocks: DesignRows) -> None:
     """Raise SeparationError if a level of a predictor has rows, but none of some class.
 
     The indicator of such a level separates the class from others. A pass over the labels finds this before
@@ -345,7 +346,7 @@ def refuse_empty_cells(blocks: Blocks) -> None:
     problems = []
     columns = []
     absent_classes = []
-    for cells in class_cells(blocks):
+    for cells in count_level_class_cells(blocks):
         present = cells.rows.sum(axis=0) > 0
         empty = (cells.rows == 0) & present & (cells.rows.sum(axis=1) > 0)[:, None]
         empty_cells = np.argwhere(empty)
@@ -359,7 +360,7 @@ def refuse_empty_cells(blocks: Blocks) -> None:
                 * (n_incomplete_levels > 1)
             )
             condition = f"where {cells.label!r} is {cells.levels[level]!r}"
-            label = shown(classes[code])
+            label = format_value(classes[code])
             columns.append(cells.label)
             absent_classes.append(classes[code])
             several_rows = f"none of the {rows:,} rows {condition} is of class {label}"
@@ -399,7 +400,7 @@ class SeparatedData:
     touching_rows: list[Any]
 
 
-def certify(fit: LogisticFit, blocks: Blocks) -> tuple[Certificate, SeparatedData | None]:
+def certify(fit: LogisticFit, blocks: DesignRows) -> tuple[Certificate, SeparatedData | None]:
     """Determine by linear programming whether classes are separated.
 
     Parameters
@@ -416,15 +417,15 @@ def certify(fit: LogisticFit, blocks: Blocks) -> tuple[Certificate, SeparatedDat
     separated : SeparatedData or None
         None if the classes overlap.
     """
-    rows = gathered_rows(blocks)
-    columns = fit.frame.columns(rows.x)
+    rows = gather_used_rows(blocks)
+    columns = fit.frame.transform(rows.x)
     guess = np.insert(fit.newton.coef, fit.reference, 0.0, axis=1)
     with Progress(0, "separation of the classes") as progress:
-        proof = separation(columns, rows.codes, fit.moments.n_classes, guess, progress)
-        if proof.kind == "quasi":
+        proof = decide_separation(columns, rows.codes, fit.moments.n_classes, guess, progress)
+        if proof.separation_type == "quasi":
             proof = _overlap_of_far_rows(proof, rows, fit.moments.n_classes)
     certificate = labelled_certificate(proof, fit.frame.to_data(), blocks, rows)
-    if proof.kind == "overlap":
+    if proof.separation_type == "overlap":
         return certificate._replace(message=OVERLAP), None
     pairs = separated_pairs(proof, columns, rows.codes)
     on_plane = np.unique(np.concatenate([pair.touching for pair in pairs]))
@@ -454,10 +455,10 @@ def _overlap_of_far_rows(proof: Separation, rows: GatheredRows, n_classes: int) 
         `proof`, or a proof of overlap by the scaled rows.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        even = evened_rows(rows.x) if np.isfinite(np.ptp(rows.x, axis=0)).all() else None
+        even = scale_rows(rows.x) if np.isfinite(np.ptp(rows.x, axis=0)).all() else None
     if even is None or not OUTLIER_DISTANCE_RATIO < even.size.max() < np.inf:
         return proof
-    of_even = separation(even.columns, rows.codes, n_classes)
+    of_even = decide_separation(even.columns, rows.codes, n_classes)
     if of_even.weights is None:
         return proof
     weights = of_even.weights / even.size[:, None]
@@ -465,7 +466,7 @@ def _overlap_of_far_rows(proof: Separation, rows: GatheredRows, n_classes: int) 
     return Separation("overlap", np.zeros_like(proof.coef), 0.0, np.arange(len(rows.codes)), weights)
 
 
-def refitted_terms(fit: LogisticFit, terms: tuple[str, ...], blocks: Blocks) -> LogisticFit | None:
+def refitted_terms(fit: LogisticFit, terms: tuple[str, ...], blocks: DesignRows) -> LogisticFit | None:
     """Refit to rows with other weights or other columns.
 
     Parameters
@@ -489,22 +490,22 @@ def refitted_terms(fit: LogisticFit, terms: tuple[str, ...], blocks: Blocks) -> 
     refit = begun.refit(cached_rows(blocks, 0), counts)
     if refit is not None or fit.bias_reduction or not (counts > 0).all():
         return refit
-    x = gathered_rows(blocks.unweighted()).x
+    x = gather_used_rows(blocks.unweighted()).x
     with np.errstate(over="ignore", invalid="ignore"):
-        if not evened_rows(x).size.max() > OUTLIER_DISTANCE_RATIO:
+        if not scale_rows(x).size.max() > OUTLIER_DISTANCE_RATIO:
             return refit
     # Outliers dominate the information matrix, and the other rows seem to have none: lower the threshold.
     begun = fit.of_columns(reading.class_moments(blocks, "pooled"))
     return begun.refit(cached_rows(blocks, 0), counts, MIN_INFORMATION_SHARE)
 
 
-def overlap_by_score(fit: LogisticFit, blocks: Blocks) -> Certificate:
+def overlap_by_score(fit: LogisticFit, blocks: DesignRows) -> Certificate:
     """Return the certificate of overlap that a maximum implies.
 
     At a score of zero the fitted probabilities are weights with which the differences of rows cancel.
     """
     rule = fit.rule(np.log(fit.counts / fit.counts.sum()))
-    rows = gathered_rows(blocks)
+    rows = gather_used_rows(blocks)
     weights = posteriors(rule.scores(rows.x))
     weights[np.arange(len(weights)), rows.codes] = 0.0
     if rows.weights is not None:
@@ -514,7 +515,7 @@ def overlap_by_score(fit: LogisticFit, blocks: Blocks) -> Certificate:
     return labelled_certificate(proof, fit.frame.to_data(), blocks, rows)._replace(message=OVERLAP)
 
 
-def _settle_separated(fit: LogisticFit, blocks: Blocks, *, warn: bool) -> Certificate | None:
+def _settle_separated(fit: LogisticFit, blocks: DesignRows, *, warn: bool) -> Certificate | None:
     """Raise an error or warn if the search did not converge because classes are separated.
 
     Parameters
@@ -578,7 +579,7 @@ def _refuse_unfinished(fit: LogisticFit, maxiter: int) -> None:
 
 
 def maximize_or_certify(
-    blocks: Blocks,
+    blocks: DesignRows,
     moments: ClassMoments,
     prior: Floats,
     *,
@@ -638,10 +639,12 @@ def maximize_or_certify(
         equally_weighted = None
         if blocks.weights is not None:
             ones = np.where(blocks.weights > 0, 1.0, blocks.weights)
-            equally_weighted = Even(blocks.with_weights(ones), moments.rows.astype(np.float64))
+            equally_weighted = UnitWeightRows(blocks.with_weights(ones), moments.rows.astype(np.float64))
         with Progress(0, PASSES) as progress:
             rows = CountedPasses(table, progress)
-            fit = fit.resume(rows, tol, maxiter, overlap=certificate is None, even=equally_weighted)
+            fit = fit.resume(
+                rows, tol, maxiter, overlap=certificate is None, unit_weight_rows=equally_weighted
+            )
     if certificate is None:
         _refuse_unfinished(fit, maxiter)
     return fit, certificate
@@ -651,7 +654,7 @@ def _unfinished_firth_error(fit: LogisticFit, maxiter: int) -> DataError:
     """Return the error of a search with bias reduction that did not converge, with the likely cause."""
     steps = fit.newton.steps
     message = f"Firth's bias-reduced likelihood has not converged in {steps} step{'s' * (steps != 1)}"
-    if steps >= PENALIZED_STEPS * maxiter:
+    if steps >= PENALIZED_STEP_FACTOR * maxiter:
         return DataError(f"{message}.", hint="Raise maxiter=.")
     weight = float(fit.counts.sum())
     rows = int(fit.moments.rows.sum())
@@ -668,7 +671,7 @@ def _unfinished_firth_error(fit: LogisticFit, maxiter: int) -> DataError:
 
 
 def _separated_data(
-    proof: Separation, pairs: list[ClassPair], fit: LogisticFit, blocks: Blocks, positions: Codes
+    proof: Separation, pairs: list[ClassPair], fit: LogisticFit, blocks: DesignRows, positions: Codes
 ) -> SeparatedData:
     """Find the labels of the separated classes, the terms of the hyperplane, and the rows that lie on it.
 
@@ -700,9 +703,9 @@ def _separated_data(
     return SeparatedData(pairs, [levels[code] for code in class_codes], terms, rows)
 
 
-def _separation_message(separated: SeparatedData, blocks: Blocks) -> str:
+def _separation_message(separated: SeparatedData, blocks: DesignRows) -> str:
     """Describe which classes are separated, by which columns, and which rows lie on the plane."""
-    terms = reading.listed(separated.terms)
+    terms = reading.join_labels(separated.terms)
     labels = separated.touching_rows
     complete = [pair for pair in separated.pairs if not len(pair.touching)]
     touching = [pair for pair in separated.pairs if len(pair.touching)]
@@ -715,13 +718,13 @@ def _separation_message(separated: SeparatedData, blocks: Blocks) -> str:
     if touching:
         sentences.append(
             f"A hyperplane separates {_pair_names(touching, blocks)} partially, by {terms}: no row lies on "
-            f"its wrong side, but {len(labels)} on it (the first: {reading.listed(labels, 3)}). This is "
+            f"its wrong side, but {len(labels)} on it (the first: {reading.join_labels(labels, 3)}). This is "
             "quasi-complete separation."
         )
     return f"{' '.join(sentences)} The likelihood has no maximum, and the estimates would be infinite."
 
 
-def _pair_names(pairs: list[ClassPair], blocks: Blocks) -> str:
+def _pair_names(pairs: list[ClassPair], blocks: DesignRows) -> str:
     """Name at most three pairs of classes, such as "'a' from 'b'", for a message."""
     levels = blocks.design.levels
     pair_names = " and ".join(f"{levels[pair.first]!r} from {levels[pair.second]!r}" for pair in pairs[:3])

@@ -29,26 +29,26 @@ import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlocks
-from discrim.core.numerics.arrays import Codes, Floats, refuse_beyond_memory
+from discrim.core.numerics.arrays import Codes, Floats, check_memory
 from discrim.core.numerics.map_reduce import CountedPasses
 from discrim.core.numerics.progress import Progress
 from discrim.core.numerics.special import chi2_sf
 from discrim.core.regression import logistic, profile_likelihood
 from discrim.core.regression.logistic import LogisticFit, Sandwich
 from discrim.core.regression.profile_likelihood import ColumnBlocks
-from discrim.data.values import shown
-from discrim.design.blocks import Blocks
-from discrim.design.linear_model import equations
+from discrim.data.values import format_value
+from discrim.design.design_rows import DesignRows
+from discrim.design.linear_model import parse_equations
 from discrim.design.rows import used_rows
 from discrim.errors import DataError, FormulaError, NotSupportedError
 from discrim.formula.design import Design, Product, Spec
-from discrim.inference.log_odds import dependent_row, wald_statistic
+from discrim.inference.log_odds import find_dependent_row, wald_statistic
 from discrim.inference.manova import TestType
 from discrim.inference.result import TestResult, chi_square_test
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.labels import by_class_and_term
-from discrim.models.base.reading import check_word, is_number, listed, told
-from discrim.models.evaluation.permuted import numbered
+from discrim.models.base.reading import check_word, format_argument, is_number, join_labels
+from discrim.models.evaluation.permuted import number_labels
 from discrim.models.regression import logistic_search
 
 CovType = Literal["nonrobust", "HC0", "HC1", "cluster"]
@@ -113,24 +113,24 @@ def with_covariance(
             factor = total / (total - coefficients)
     else:
         if isinstance(groups, str):
-            blocks.rows.need_table(
+            blocks.rows.require_table(
                 f"groups={groups!r} names a column of ",
                 ", which is read part by part.",
                 hint=f"Give a vector of {blocks.table.nrows:,} values, as a Series or an array.",
             )
         name = groups if isinstance(groups, str) else str(getattr(groups, "name", None) or "groups")
-        sums = _sums_by_group(fit, blocks, numbered(groups, blocks.table, "groups"))
+        sums = _sums_by_group(fit, blocks, number_labels(groups, blocks.table, "groups"))
         squares = sums.T @ sums
         count = len(sums)
         factor = count / (count - 1)
         if convention == "statsmodels":
             factor *= (total - 1) / (total - coefficients)
-    root, rank = logistic.root_of_scores(newton.information, squares)
+    root, rank = logistic.sandwich_root(newton.information, squares)
     robust = Sandwich(cov_type, np.sqrt(factor) * root, factor, count, rank, name)
     return replace(fit, estimates=replace(estimates, robust=robust), cache=cache)
 
 
-def _sums_by_group(fit: FittedModel[LogisticFit], blocks: Blocks, codes: Codes) -> Floats:
+def _sums_by_group(fit: FittedModel[LogisticFit], blocks: DesignRows, codes: Codes) -> Floats:
     """Sum the scores of the rows by group.
 
     Parameters
@@ -155,7 +155,7 @@ def _sums_by_group(fit: FittedModel[LogisticFit], blocks: Blocks, codes: Codes) 
     n_groups = int(codes.max(initial=-1)) + 1
     estimates = fit.estimates
     newton = estimates.newton
-    refuse_beyond_memory(
+    check_memory(
         float(n_groups) * newton.coef.size,
         f"The scores of {n_groups:,} groups and {newton.coef.size:,} coefficients",
         'Use cov_type="HC1" where groups are single rows, or fewer columns',
@@ -173,7 +173,8 @@ def _sums_by_group(fit: FittedModel[LogisticFit], blocks: Blocks, codes: Codes) 
                     else int(rows[position_in_chunk])
                 )
                 raise DataError(
-                    f"groups= has a missing value in row {shown(blocks.table.label(position))}, which the "
+                    f"groups= has a missing value in row {format_value(blocks.table.label(position))}, which "
+                    "the "
                     "fit uses.",
                     hint="Fill it in, for example with a separate group, or drop the row and fit again.",
                     rows=(blocks.table.label(position),),
@@ -195,10 +196,10 @@ def estimator_note(robust: Sandwich | None) -> str:
     """Describe the covariance of the estimates, for a header."""
     if robust is None:
         return "inverse information"
-    if robust.kind == "cluster":
+    if robust.covariance_type == "cluster":
         by = f" of {robust.grouped_by}" if robust.grouped_by else ""
         return f"{robust.groups} groups{by}"
-    return f"robust, {robust.kind}"
+    return f"robust, {robust.covariance_type}"
 
 
 Hypothesis = tuple[Floats, Floats]
@@ -293,7 +294,7 @@ def _read_hypothesis(fit: FittedModel[LogisticFit], hypothesis: Any, index: pd.M
             raise TypeError
     except (TypeError, ValueError, OverflowError):
         raise DataError(
-            f"The hypothesis {told(hypothesis)} is not valid.",
+            f"The hypothesis {format_argument(hypothesis)} is not valid.",
             hint="Name terms, write equations such as 'a = b, c = 0', or pass a matrix.",
         ) from None
     if matrix.ndim != 2 or matrix.shape[1] != len(index) or not len(matrix):
@@ -329,8 +330,8 @@ def _hypothesis_of_table(matrix: pd.DataFrame, index: pd.MultiIndex) -> Hypothes
     unknown = [label for label in matrix.columns if label not in names]
     if unknown:
         raise DataError(
-            f"Unknown coefficients in the hypothesis: {listed(unknown)}.",
-            hint=f"Name some of {listed(names)}.",
+            f"Unknown coefficients in the hypothesis: {join_labels(unknown)}.",
+            hint=f"Name some of {join_labels(names)}.",
         )
     return _of_matrix(matrix.reindex(columns=names, fill_value=0.0).to_numpy(dtype=np.float64))
 
@@ -373,14 +374,14 @@ def _hypothesis_of_text(fit: FittedModel[LogisticFit], text: str, index: pd.Mult
     class_term_names = [f"{label}:{term}" for label, term in index]
     has_ambiguous_names = len({*columns, *class_term_names}) < len(columns) + len(class_term_names)
     try:
-        rows, values = equations(text, columns)
+        rows, values = parse_equations(text, columns)
     except FormulaError as error:
         if has_ambiguous_names:
             raise
         try:
-            return equations(text, class_term_names)
+            return parse_equations(text, class_term_names)
         except FormulaError:
-            names = listed([*columns, *class_term_names] if q > 1 else columns, most=12)
+            names = join_labels([*columns, *class_term_names] if q > 1 else columns, max_labels=12)
             raise error.with_message(
                 error.message, hint=f"{error.hint} Coefficients are {names}.".strip()
             ) from None
@@ -402,7 +403,7 @@ def _read_values(value: Any, count: int) -> Floats:
         values = np.full(count, float(value))
     if values.shape != (count,) or not np.isfinite(values).all():
         raise DataError(
-            f"value={told(value)} is not valid for {count} equations.",
+            f"value={format_argument(value)} is not valid for {count} equations.",
             hint="Pass one number for all equations, or one for each.",
         )
     return values
@@ -418,14 +419,14 @@ def _refuse_dependent(contrasts: Floats, index: pd.MultiIndex) -> None:
     index : MultiIndex
         (class, term) of the coefficients, for the message.
     """
-    row = dependent_row(contrasts)
+    row = find_dependent_row(contrasts)
     if row is None:
         return
     if not contrasts[row].any():
         raise DataError(f"Equation {row + 1} of the hypothesis has no coefficient.", hint="Leave it out.")
     names = [f"{label}:{term}" for label, term in index[contrasts[row] != 0]]
     raise DataError(
-        f"Equation {row + 1} of the hypothesis, in {listed(names)}, follows from those before it, or "
+        f"Equation {row + 1} of the hypothesis, in {join_labels(names)}, follows from those before it, or "
         "contradicts them.",
         hint="Leave it out.",
     )
@@ -441,7 +442,7 @@ class Margins:
     """
 
     def __init__(self, design: Design, terms: Collection[str]) -> None:
-        factors = {term_spec.label: _factors(design, term_spec.text) for term_spec in design.parts()}
+        factors = {term_spec.label: _factors(design, term_spec.text) for term_spec in design.design_terms()}
         self.terms = {label: factors[label] for label in sorted(terms, key=lambda label: len(factors[label]))}
 
     def removable(self, chosen: Collection[str], include: Collection[str] = ()) -> list[str]:
@@ -492,13 +493,13 @@ class TermFits:
 
     def __init__(
         self,
-        blocks: Blocks,
+        blocks: DesignRows,
         moments: ClassMoments,
         *,
         reference: int,
         bias_reduction: bool,
         tol: float = logistic.TOLERANCE,
-        maxiter: int = logistic.MOST_STEPS,
+        maxiter: int = logistic.MAX_STEPS,
     ) -> None:
         """Prepare fits to the rows; columns must not be collinear.
 
@@ -537,7 +538,7 @@ class TermFits:
         """Return the rows with only the columns of terms."""
         keep = self.columns(terms)
         if self._rows is self._blocks:
-            return self._blocks.columns(keep)
+            return self._blocks.select_columns(keep)
         return ColumnBlocks(self._rows, keep)
 
     def fit(self, terms: Collection[str]) -> TermFit:
@@ -590,13 +591,13 @@ def drop1(fit: FittedModel[LogisticFit]) -> pd.DataFrame:
     removable = fits.margins.removable(fits.columns_by_term)
     slopes = np.eye(1 + len(blocks.terms))[1:]
     planes = [
-        profile_likelihood.normals_of(estimates, slopes[list(fits.columns_by_term[label])])
+        profile_likelihood.frame_normals(estimates, slopes[list(fits.columns_by_term[label])])
         for label in removable
     ]
     with Progress(len(removable), "terms removed") as progress:
         for label, ratio in zip(
             removable,
-            profile_likelihood.deviances_on(estimates, rows_in_memory, planes, progress),
+            profile_likelihood.deviances_of_planes(estimates, rows_in_memory, planes, progress),
             strict=True,
         ):
             if np.isnan(ratio):
@@ -620,7 +621,7 @@ def drop1(fit: FittedModel[LogisticFit]) -> pd.DataFrame:
 class _Pairs:
     """Iterate over the columns of two fits to the same rows in the same order, in blocks of equal length."""
 
-    def __init__(self, large: Blocks, small: Blocks) -> None:
+    def __init__(self, large: DesignRows, small: DesignRows) -> None:
         self._large = large
         self._small = small
 
@@ -660,9 +661,11 @@ def likelihood_ratio_on(
         The fits are not nested.
     """
     ours, theirs = (logistic_search.rows_with_maximum(fit, "lr_test()") for fit in (large, small))
-    nest = profile_likelihood.nesting(_Pairs(ours, theirs), large.estimates.frame, small.estimates.frame)
-    if not nest.nested:
-        worst = small.terms[int(np.argmax(nest.left))]
+    nest = profile_likelihood.check_nesting(
+        _Pairs(ours, theirs), large.estimates.frame, small.estimates.frame
+    )
+    if not nest.is_nested:
+        worst = small.terms[int(np.argmax(nest.max_residuals))]
         raise DataError(
             f"The fits are not nested: the column {worst!r} of the first fit is not a linear combination "
             "of the "
@@ -678,7 +681,7 @@ def likelihood_ratio_on(
         return 2 * (large.estimates.llf() - small.estimates.llf()), df
     normals = profile_likelihood.null_directions(nest.combinations)
     rows = logistic_search.cached_rows(ours, logistic_search.MAX_CACHED_VALUES)
-    return profile_likelihood.deviances_on(large.estimates, rows, [normals])[0], df
+    return profile_likelihood.deviances_of_planes(large.estimates, rows, [normals])[0], df
 
 
 class _TermTest(NamedTuple):
@@ -707,13 +710,15 @@ def likelihood_ratios_by_term(fit: FittedModel[LogisticFit], test_type: TestType
     rows = logistic_search.cached_rows(blocks, logistic_search.MAX_CACHED_VALUES)
     # Maximize once for each set of zeros, because tests of several terms can share a model.
     planes = {
-        zeros.tobytes(): profile_likelihood.normals_of(fit.estimates, zeros)
+        zeros.tobytes(): profile_likelihood.frame_normals(fit.estimates, zeros)
         for test in tests.values()
         for zeros in (np.vstack([test.in_both, test.contrasts]), test.in_both)
         if zeros.size
     }
     with Progress(len(planes), "likelihood ratios of terms") as progress:
-        deviances = profile_likelihood.deviances_on(fit.estimates, rows, list(planes.values()), progress)
+        deviances = profile_likelihood.deviances_of_planes(
+            fit.estimates, rows, list(planes.values()), progress
+        )
     deviance_increases = dict(zip(planes, deviances, strict=True)) | {b"": 0.0}
     statistics = {}
     for label, test in tests.items():
@@ -757,7 +762,7 @@ def wald_by_term(fit: FittedModel[LogisticFit], test_type: TestType) -> pd.DataF
     return _test_table(statistics, tests, q)
 
 
-def type_note(blocks: Blocks) -> str:
+def type_note(blocks: DesignRows) -> str:
     """Return a sentence on the models that type II tests of terms compare, for a note below their table."""
     margins = Margins(blocks.design, logistic_search.columns_of_terms(blocks))
     if len(margins.removable(margins.terms)) == len(margins.terms):
@@ -789,7 +794,7 @@ def _test_table(statistics: dict[str, float], tests: dict[str, _TermTest], class
     return table.rename_axis(index="term")
 
 
-def _term_hypotheses(blocks: Blocks, test_type: TestType) -> dict[str, _TermTest]:
+def _term_hypotheses(blocks: DesignRows, test_type: TestType) -> dict[str, _TermTest]:
     """Return the hypothesis of the test of each term, in the order of the formula."""
     columns_by_term = logistic_search.columns_of_terms(blocks)
     margins = Margins(blocks.design, columns_by_term)
@@ -811,7 +816,7 @@ def _term_hypotheses(blocks: Blocks, test_type: TestType) -> dict[str, _TermTest
     return tests
 
 
-def _type_iii_contrasts(blocks: Blocks, label: str) -> Floats:
+def _type_iii_contrasts(blocks: DesignRows, label: str) -> Floats:
     """Return the type III contrasts (r, p + 1) of a term that other terms contain."""
     # The specification exists, because otherwise no term is contained in another.
     spec: Any = blocks.design.spec

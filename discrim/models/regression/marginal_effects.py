@@ -17,17 +17,17 @@ from discrim.core.numerics.special import normal_sf
 from discrim.core.regression import row_diagnostics as marginal
 from discrim.core.regression.logistic import LogisticFit
 from discrim.core.regression.row_diagnostics import Effect
-from discrim.core.rules.rules import logs_of_prior
-from discrim.design.blocks import Blocks
+from discrim.core.rules.rules import log_of_prior
+from discrim.design.design_rows import DesignRows
 from discrim.design.levels import Unseen
 from discrim.design.rows import used_codes
-from discrim.design.slopes import Changing, category_of
+from discrim.design.slopes import ChangedDesign, category_levels
 from discrim.errors import DataError
-from discrim.formula.factors import RowRange, recall_functions
+from discrim.formula.factors import RowRange, select_functions
 from discrim.inference.error_rates import check_level
-from discrim.inference.log_odds import lengths
-from discrim.models.base.fit import FittedModel, Gaps
-from discrim.models.base.reading import check_flag, check_word, listed, told
+from discrim.inference.log_odds import column_norms
+from discrim.models.base.fit import FittedModel, MissingPolicy
+from discrim.models.base.reading import check_flag, check_word, format_argument, join_labels
 from discrim.models.regression.logistic_search import refuse_no_maximum
 
 AveragedAt = Literal["overall", "mean"]
@@ -106,7 +106,7 @@ def marginal_effects(
     estimates = fit.estimates
     shift = np.zeros(len(fit.classes))
     if not estimates.estimated_prior:
-        shift = logs_of_prior(fit.prior_values()) - np.log(estimates.counts / estimates.counts.sum())
+        shift = log_of_prior(fit.prior_values()) - np.log(estimates.counts / estimates.counts.sum())
     if isinstance(at, str) and at == "mean":
         return _table(fit, changes, rows.at_means(changes, survey, shift), 1.0, quantile)
     return _table(fit, changes, rows.overall(changes, shift), survey.total, quantile)
@@ -137,7 +137,7 @@ def _table(
     """
     estimates = fit.estimates
     root = estimates.root_in_frame()
-    constants_covariance = estimates.constants_known()
+    constants_covariance = estimates.intercept_reduction()
     p1 = len(estimates.newton.coef)
     # With two classes the effects on one are the negative of the effects on the other.
     classes = estimates.others if len(fit.classes) == 2 else list(range(len(fit.classes)))
@@ -146,7 +146,7 @@ def _table(
     for k in classes:
         for change, effect in zip(changes, effects, strict=True):
             jacobian = effect.jacobian[k] / total
-            variance = float(lengths((root @ jacobian)[:, None])[0]) ** 2
+            variance = float(column_norms((root @ jacobian)[:, None])[0]) ** 2
             constants = jacobian[::p1]
             variance += float(constants @ constants_covariance @ constants)
             estimate_rows.append((effect.total[k] / total, np.sqrt(max(variance, 0.0))))
@@ -168,21 +168,21 @@ def _read_columns(columns: Any, existing_names: list[str]) -> list[str]:
     requested = [columns] if isinstance(columns, str) else columns
     if not isinstance(requested, Sequence | pd.Index) or not len(requested):
         raise DataError(
-            f"columns={told(columns)} is not valid.",
+            f"columns={format_argument(columns)} is not valid.",
             hint="Give names of columns, in a list, or None for all.",
         )
     unknown = [name for name in requested if name not in existing_names]
     if unknown:
         raise DataError(
-            f"Unknown columns in columns=: {listed(unknown)}.",
-            hint=f"Name some of {listed(existing_names)}.",
+            f"Unknown columns in columns=: {join_labels(unknown)}.",
+            hint=f"Name some of {join_labels(existing_names)}.",
         )
     return list(dict.fromkeys(requested))
 
 
 def _with_values(
-    fit: FittedModel[LogisticFit], blocks: Blocks, values: dict[Any, Any], missing_policy: Gaps
-) -> Blocks:
+    fit: FittedModel[LogisticFit], blocks: DesignRows, values: dict[Any, Any], missing_policy: MissingPolicy
+) -> DesignRows:
     """Return the rows with fixed values in some columns.
 
     Parameters
@@ -204,10 +204,10 @@ def _with_values(
     unknown = [name for name in values if name not in names]
     if unknown or not values:
         problem = (
-            f"names {listed(unknown)}, which the formula does not read" if unknown else "names no column"
+            f"names {join_labels(unknown)}, which the formula does not read" if unknown else "names no column"
         )
-        raise DataError(f"at= {problem}.", hint=f"Give values of some of {listed(names)}.")
-    blocks.rows.need_table(
+        raise DataError(f"at= {problem}.", hint=f"Give values of some of {join_labels(names)}.")
+    blocks.rows.require_table(
         "marginal_effects() at given values needs a table in memory, and ",
         " is read part by part.",
         hint="Pass data= with some of the rows.",
@@ -216,7 +216,7 @@ def _with_values(
     for name, value in values.items():
         if not pd.api.types.is_scalar(value) or pd.isna(value):
             raise DataError(
-                f"at= has an invalid value for {name!r}: {told(value)}.",
+                f"at= has an invalid value for {name!r}: {format_argument(value)}.",
                 hint="Pass a single, nonmissing value.",
             )
         table[name] = value
@@ -267,17 +267,17 @@ class _AveragedRows:
         self._estimates = fit.estimates
         self._uses_fit_rows = data is None
         if data is None:
-            blocks = fit.rows("marginal_effects()", "pass data=")
+            blocks = fit.require_rows("marginal_effects()", "pass data=")
         else:
-            blocks = fit.new_rows(data, Gaps(unseen))
+            blocks = fit.new_rows(data, MissingPolicy(unseen))
         # Weights and missing values are taken from the original rows, before columns are replaced.
         self._original_blocks = blocks
-        self._blocks = blocks if values is None else _with_values(fit, blocks, values, Gaps(unseen))
+        self._blocks = blocks if values is None else _with_values(fit, blocks, values, MissingPolicy(unseen))
         self._is_plain = blocks.design.spec is None
-        self._functions = recall_functions(blocks.design.functions, blocks.functions)
+        self._functions = select_functions(blocks.design.functions, blocks.functions)
         self.names = list(blocks.terms if self._is_plain else blocks.design.columns)
         if not self._is_plain:
-            blocks.rows.need_table(
+            blocks.rows.require_table(
                 "marginal_effects() of a formula that makes columns needs a table in memory, and ",
                 " is read part by part.",
                 hint="Pass data= with some of the rows.",
@@ -310,7 +310,7 @@ class _AveragedRows:
             weights = np.ones(counted.table.nrows) if counted.weights is None else counted.weights
             return used_codes(counted) >= 0, weights
         is_used = np.ones(blocks.table.nrows, dtype=bool)
-        for row_slice, _, missing in blocks.every_row():
+        for row_slice, _, missing in blocks.iter_all_rows():
             if missing is not None:
                 is_used[row_slice] = ~missing
         return is_used, np.ones(blocks.table.nrows)
@@ -319,11 +319,11 @@ class _AveragedRows:
         """Iterate over the rows x (m, p) of a plain design with their weights (m,)."""
         k = len(self._fit.classes)
         q = len(self._estimates.others)
-        m = max(marginal.PIECE // (k * q + len(self.names) + 1), 64)
+        m = max(marginal.MAX_CHUNK_ELEMENTS // (k * q + len(self.names) + 1), 64)
         blocks = self._blocks
         counted = self._original_blocks
         codes, weights = (used_codes(counted), counted.weights) if self._uses_fit_rows else (None, None)
-        for row_slice, x, missing in blocks.every_row():
+        for row_slice, x, missing in blocks.iter_all_rows():
             is_used = np.ones(len(x), dtype=bool) if missing is None else ~missing
             is_used = is_used if codes is None else is_used & (codes[row_slice] >= 0)
             row_weights = np.ones(len(x)) if weights is None else weights[row_slice]
@@ -353,7 +353,7 @@ class _AveragedRows:
                 if name in binary and not ((values == 0) | (values == 1)).all():
                     binary.discard(name)
             if not self._is_plain:
-                sizes = Changing(self._blocks.design, rows, self._functions).category_shares(weights)
+                sizes = ChangedDesign(self._blocks.design, rows, self._functions).level_weights(weights)
                 level_proportions = {i: level_proportions.get(i, 0.0) + size for i, size in sizes.items()}
         if not total > 0:
             raise DataError(
@@ -383,7 +383,7 @@ class _AveragedRows:
             For a category one for each level except the first.
         """
         design = self._blocks.design
-        levels = category_of(design, self._functions, name)
+        levels = category_levels(design, self._functions, name)
         if levels is not None:
             return [Change(name, levels[0], level) for level in levels[1:]]
         if name in design.boolean_columns:
@@ -411,7 +411,7 @@ class _AveragedRows:
         with Progress(0, "marginal effects") as progress:
             for rows, weights in self._chunks():
                 effects = list(self._chunk_effects(rows, changes, shift, weights))
-                sums = [a.plus(b) for a, b in zip(sums, effects, strict=True)] if sums else effects
+                sums = [a.add(b) for a, b in zip(sums, effects, strict=True)] if sums else effects
                 progress(len(weights))
         return sums
 
@@ -437,7 +437,7 @@ class _AveragedRows:
             One for each change.
         """
         if not self._is_plain:
-            changing = Changing(self._blocks.design, rows, self._functions)
+            changing = ChangedDesign(self._blocks.design, rows, self._functions)
             return self._formula_effects(changing, changes, shift, weights)
         frame = self._estimates.frame
 
@@ -445,9 +445,9 @@ class _AveragedRows:
             """Return the rows in standard coordinates (p + 1, m), with one value in column j."""
             others = np.array(rows)
             others[:, j] = value
-            return frame.columns(others)
+            return frame.transform(others)
 
-        return self._plain_effects(frame.columns(rows), with_value, changes, shift, weights)
+        return self._plain_effects(frame.transform(rows), with_value, changes, shift, weights)
 
     def _plain_effects(
         self,
@@ -480,14 +480,14 @@ class _AveragedRows:
         for change in changes:
             j = self.names.index(change.column)
             if change.second is None:
-                yield marginal.slope(self._estimates, z, self._unit(j), shift, weights)
+                yield marginal.slope_effect(self._estimates, z, self._unit(j), shift, weights)
             else:
                 first = with_value(j, float(change.first))
                 then = with_value(j, float(change.second))
-                yield marginal.difference(self._estimates, first, then, shift, weights)
+                yield marginal.change_effect(self._estimates, first, then, shift, weights)
 
     def _formula_effects(
-        self, changing: Changing, changes: list[Change], shift: Floats, weights: Floats
+        self, changing: ChangedDesign, changes: list[Change], shift: Floats, weights: Floats
     ) -> Iterator[Effect]:
         """Compute the effects of columns through the terms of a formula.
 
@@ -510,19 +510,19 @@ class _AveragedRows:
         fit = self._estimates
         frame = self._estimates.frame
         keep = slice(None) if self._blocks.keep is None else list(self._blocks.keep)
-        z = frame.columns(changing.at({})[:, keep])
+        z = frame.transform(changing.values_at({})[:, keep])
         levels: dict[tuple[str, Any], Effect] = {}
         for change in changes:
             if change.second is None:
                 slopes = changing.slope(change.column)[:, keep]
                 whitened_slopes = frame.covariance.whiten((slopes * frame.scale).T)
-                yield marginal.slope(fit, z, whitened_slopes, shift, weights)
+                yield marginal.slope_effect(fit, z, whitened_slopes, shift, weights)
                 continue
             for value in (change.first, change.second):
                 if (change.column, value) not in levels:
-                    changed_columns = frame.columns(changing.at({change.column: value})[:, keep])
-                    levels[change.column, value] = marginal.level(fit, changed_columns, shift, weights)
-            yield levels[change.column, change.second].less(levels[change.column, change.first])
+                    changed_columns = frame.transform(changing.values_at({change.column: value})[:, keep])
+                    levels[change.column, value] = marginal.level_effect(fit, changed_columns, shift, weights)
+            yield levels[change.column, change.second].subtract(levels[change.column, change.first])
 
     def _unit(self, j: int) -> Floats:
         """Return the change (p, 1) of a row in standard coordinates for one unit of column j."""
@@ -551,19 +551,19 @@ class _AveragedRows:
         unit_weight = np.ones(1)
         if not self._is_plain:
             no_rows = RowRange(self._blocks.table, 0, 0)
-            changing = Changing(
+            changing = ChangedDesign(
                 self._blocks.design,
                 no_rows,
                 self._functions,
                 means=survey.means,
-                shares=survey.level_proportions,
+                level_proportions=survey.level_proportions,
             )
             return list(self._formula_effects(changing, changes, shift, unit_weight))
         means = np.array([survey.means[name] for name in self.names])
         z = np.zeros((len(means) + 1, 1))
         z[0] = 1.0
         if not self._uses_fit_rows:
-            z = self._estimates.frame.columns(means[None, :])
+            z = self._estimates.frame.transform(means[None, :])
 
         def with_value(j: int, value: float) -> Floats:
             """Return the row of means in standard coordinates (p + 1, 1), with one value in column j."""

@@ -16,31 +16,31 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Floats, refuse_beyond_memory
+from discrim.core.numerics.arrays import Floats, check_memory
 from discrim.core.numerics.map_reduce import CountedPasses
 from discrim.core.numerics.progress import Progress
 from discrim.core.regression import penalized as core
 from discrim.core.regression.penalized import PenalizedFit
-from discrim.core.regression.proximal_newton import Ended, Likelihood
-from discrim.core.rules.rules import Rule, best_class, log_posteriors, logs_of_prior
-from discrim.design.blocks import Blocks
+from discrim.core.regression.proximal_newton import Likelihood, PenalizedResult
+from discrim.core.rules.rules import Rule, best_class, log_of_prior, log_posteriors
+from discrim.design.design_rows import DesignRows
 from discrim.design.rows import used_codes
 from discrim.errors import DataError, NotSupportedError, sentence
-from discrim.inference.error_rates import as_good, rates_along
-from discrim.inference.resampling import dealt_codes
+from discrim.inference.error_rates import error_rates_of_rules, near_minimum_mask
+from discrim.inference.resampling import stratified_fold_ids
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
-from discrim.models.base.displayed import displayed
+from discrim.models.base.display import with_display_formats
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.reading import Collinear, Separation
-from discrim.models.evaluation.tuning import TuningFolds, refuse_none_judged, used_splits
+from discrim.models.evaluation.tuning import TuningFolds, refuse_no_test_rows, used_splits
 from discrim.models.regression.logistic_results import LogisticResults, LogisticSpec
 from discrim.models.regression.logistic_search import refuse_many_coefficients
 from discrim.models.results import headers
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.results import ClassifierResults
 from discrim.penalty import AnyPenalty
-from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
+from discrim.report.grid import SHARED_HEADINGS, HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
 
@@ -82,7 +82,7 @@ class StrengthSearch:
     folds: TuningFolds | None
 
     @classmethod
-    def of_rows(cls, penalty: AnyPenalty, tol: float, maxiter: int, blocks: Blocks) -> Self:
+    def of_rows(cls, penalty: AnyPenalty, tol: float, maxiter: int, blocks: DesignRows) -> Self:
         """Return the options of a fit, with folds of the rows if the strength is to be chosen.
 
         Parameters
@@ -151,7 +151,7 @@ class Path(NamedTuple):
     """
 
     table: pd.DataFrame
-    ends: list[Ended]
+    ends: list[PenalizedResult]
 
 
 def _coefficient_path(model: Likelihood, search: StrengthSearch, *, within: float = np.inf) -> Path:
@@ -173,24 +173,29 @@ def _coefficient_path(model: Likelihood, search: StrengthSearch, *, within: floa
     """
     strengths = search.grid
     if strengths is None:
-        strengths = core.strengths_of(model, search.penalty.l1_ratio, search.penalty.n_strengths)
+        strengths = core.path_strengths(model, search.penalty.l1_ratio, search.penalty.n_strengths)
     memory_label = f"The coefficients of {len(strengths):,} strengths"
     n_values = float(len(strengths)) * model.functions * len(model.z)
-    refuse_beyond_memory(n_values, memory_label, "Give the penalty a shorter grid=, or one strength")
+    check_memory(n_values, memory_label, "Give the penalty a shorter grid=, or one strength")
     may_end = search.grid is None and within >= strengths[-1]
     with Progress(len(strengths), "path of the strength") as progress:
         ends = core.penalized_path(
-            model, search.penalty.l1_ratio, strengths, search.maxiter, ends=may_end, progress=progress
+            model,
+            search.penalty.l1_ratio,
+            strengths,
+            search.maxiter,
+            may_end_early=may_end,
+            progress=progress,
         )
     _refuse_unfinished(ends, strengths, search)
-    null = model.at(model.eta(model.null())).loss
+    null = model.evaluate(model.linear_functions(model.null_coef())).loss
     table = pd.DataFrame({"strength": strengths[: len(ends)]})
     table["df"] = [int(np.count_nonzero(fit.beta[:, 1:])) for fit in ends]
     table["explained"] = [1 - fit.loss / null for fit in ends]
     return Path(table, ends)
 
 
-def _refuse_unfinished(ends: list[Ended], strengths: Floats, search: StrengthSearch) -> None:
+def _refuse_unfinished(ends: list[PenalizedResult], strengths: Floats, search: StrengthSearch) -> None:
     """Raise DataError if a fit of a path did not converge.
 
     Parameters
@@ -211,7 +216,7 @@ def _refuse_unfinished(ends: list[Ended], strengths: Floats, search: StrengthSea
 
 
 def _choose_strength(
-    blocks: Blocks, model: Likelihood, search: StrengthSearch, prior: Floats, *, sampled: bool
+    blocks: DesignRows, model: Likelihood, search: StrengthSearch, prior: Floats, *, sampled: bool
 ) -> tuple[int, Path]:
     """Choose the strength by cross-validation.
 
@@ -246,7 +251,7 @@ def _choose_strength(
     k = model.n_classes
     wrong = np.zeros((len(strengths), k))
     test_weights = np.zeros(k)
-    shift = logs_of_prior(prior) - np.log(model.class_shares)
+    shift = log_of_prior(prior) - np.log(model.class_proportions)
     folds: Any = search.folds
     l1_ratio = search.penalty.l1_ratio
     fold_weights = _training_and_test_counts(blocks, folds)
@@ -258,7 +263,7 @@ def _choose_strength(
                 absent = [levels[k] for k in np.setdiff1d(np.arange(len(levels)), model.codes[train > 0])]
                 fold_label, more = folds.training_rows(fold)
                 raise DataError(
-                    f"{fold_label} class {reading.listed(absent)} has no rows.",
+                    f"{fold_label} class {reading.join_labels(absent)} has no rows.",
                     hint=f"Pass a strength, or {more}, or merge the class with another.",
                     classes=absent,
                 )
@@ -267,12 +272,14 @@ def _choose_strength(
             if not len(test_positions):
                 continue
             training_model, mean, sd = training
-            ends = core.penalized_path(training_model, l1_ratio, strengths, search.maxiter, like=path.ends)
+            ends = core.penalized_path(
+                training_model, l1_ratio, strengths, search.maxiter, similar_path=path.ends
+            )
             _refuse_unfinished(ends, strengths, search)
             z = model.z[:, test_positions].copy()
             z[1:] -= mean[:, None]
             z[1:] /= sd[:, None]
-            scores = core.scores_along(ends, z)
+            scores = core.path_scores(ends, z)
             if scores.shape[1] == 1:
                 scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
             scores = np.swapaxes(scores, 1, 2)
@@ -292,26 +299,26 @@ def _choose_strength(
                 np.stack([best_class(class_scores + shift) != codes for class_scores in scores])
                 @ class_weights
             )
-    refuse_none_judged(fold_sizes, "strengths")
+    refuse_no_test_rows(fold_sizes, "strengths")
     fold_proportions = fold_sizes / fold_sizes.sum()
     table = path.table
     table["deviance"] = fold_proportions @ deviances
     variance = fold_proportions @ (deviances - table["deviance"].to_numpy()) ** 2
     table["se"] = np.sqrt(variance / max(len(fold_sizes) - 1, 1))
-    table["error"] = rates_along(wrong, test_weights, prior, sampled=sampled)[0]
+    table["error"] = error_rates_of_rules(wrong, test_weights, prior, sampled=sampled)[0]
     deviance = table["deviance"].to_numpy()
     if search.penalty.select == "min":
         return int(np.argmin(deviance)), path
     # The largest strength is the first.
-    return int(np.argmax(as_good(deviance, table["se"].to_numpy()))), path
+    return int(np.argmax(near_minimum_mask(deviance, table["se"].to_numpy()))), path
 
 
-def _training_and_test_counts(blocks: Blocks, folds: TuningFolds) -> list[tuple[Floats, Floats]]:
+def _training_and_test_counts(blocks: DesignRows, folds: TuningFolds) -> list[tuple[Floats, Floats]]:
     """Return how often each used row (n,) is in the training and in the test set, for each fold or split."""
     if folds.splits:
         return [(split.train, split.test) for split in used_splits(folds.splits, blocks)]
     codes = used_codes(blocks)
-    fold_ids = dealt_codes(codes, folds.count, folds.seed)[codes >= 0]
+    fold_ids = stratified_fold_ids(codes, folds.count, folds.seed)[codes >= 0]
     test_counts = [(fold_ids == fold).astype(np.float64) for fold in range(folds.count)]
     return [(1.0 - test, test) for test in test_counts]
 
@@ -357,28 +364,28 @@ FUNCTIONS = 8
 PASSES = "penalized logistic regression, passes over the rows"
 
 
-def _rows_in_memory(blocks: Blocks, moments: ClassMoments) -> Likelihood:
+def _rows_in_memory(blocks: DesignRows, moments: ClassMoments) -> Likelihood:
     """Read the rows into memory, standardized by their moments; raise an error if they need too much."""
     rows = int(moments.rows.sum())
     p = moments.n_columns
-    refuse_beyond_memory(
+    check_memory(
         COPIES * float(rows) * (p + 1),
         f"A penalized logistic regression of {rows:,} rows by {p:,} columns, which are held in memory,",
         "Fit a part of the rows, or without penalty=, which reads them part by part",
     )
     functions = 1 if moments.n_classes == 2 else moments.n_classes
-    refuse_beyond_memory(
+    check_memory(
         FUNCTIONS * float(functions) * (rows + p + 1),
         f"The probabilities of {rows:,} rows in {moments.n_classes:,} classes, and slopes of {p:,} columns,",
         "Merge rare classes, or use lda(), naive_bayes() or knn()",
     )
     with Progress(0, PASSES) as progress:
         passed = CountedPasses(blocks, progress)
-        return core.standard_rows(passed, moments)
+        return core.read_standardized_rows(passed, moments)
 
 
 def penalized(
-    blocks: Blocks,
+    blocks: DesignRows,
     moments: ClassMoments,
     prior: Floats,
     options: Mapping[str, Any],
@@ -427,7 +434,7 @@ def penalized(
 
 
 def _fit_at_strength(
-    fit: PenalizedFit, blocks: Blocks, moments: ClassMoments, search: StrengthSearch, prior: Floats
+    fit: PenalizedFit, blocks: DesignRows, moments: ClassMoments, search: StrengthSearch, prior: Floats
 ) -> tuple[PenalizedFit, Path | None]:
     """Find the estimates at the strength of the penalty, or at a strength chosen by cross-validation.
 
@@ -473,13 +480,13 @@ def _fit_at_strength(
             f"steps{', because of rounding' if by_rounding else ''}.",
             hint=f"Give a larger strength{more}.",
         )
-    return fit.at(full_fit, strength), path
+    return fit.with_result(full_fit, strength), path
 
 
 def fit_path(fit: FittedModel[PenalizedFit]) -> Path:
     """Return the path of a fit, which is computed and cached if it does not exist yet."""
     if "along" not in fit.cache:
-        model = _rows_in_memory(fit.rows("path"), fit.estimates.moments)
+        model = _rows_in_memory(fit.require_rows("path"), fit.estimates.moments)
         fit.cache["along"] = _coefficient_path(model, fit.spec.search, within=fit.estimates.strength)
     path: Path = fit.cache["along"]
     return path
@@ -542,14 +549,14 @@ class PenalizedLogisticResults(LogisticResults):
     @property
     def selected(self) -> pd.Index:
         """Terms with a nonzero coefficient for some class, the largest standardized one first."""
-        slopes = self._estimates.by_class[1:]
+        slopes = self._estimates.standardized_class_params[1:]
         size = slopes.max(axis=1) - slopes.min(axis=1)
         order = np.argsort(-size, kind="stable")[: int((slopes != 0).any(axis=1).sum())]
         return self.terms[order]
 
     @property
     @available_if()
-    @displayed(explained="share", deviance="general", se="general")
+    @with_display_formats(explained="share", deviance="general", se="general")
     def path(self) -> pd.DataFrame:
         """Fits at all strengths that were tried.
 
@@ -575,7 +582,7 @@ class PenalizedLogisticResults(LogisticResults):
     @property
     def prsquared(self) -> float:
         """Share of the null deviance that is explained, like McFadden's pseudo R-squared."""
-        return self._estimates.explained()
+        return self._estimates.explained_deviance()
 
     # ---- attributes that are not defined with a penalty
 
@@ -617,7 +624,7 @@ class PenalizedLogisticResults(LogisticResults):
 
     # ---- tables
 
-    @displayed()
+    @with_display_formats()
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
         """One row for each class and term, under broom's names: class, term, estimate.
 
@@ -634,10 +641,10 @@ class PenalizedLogisticResults(LogisticResults):
         table["estimate"] = params.to_numpy().T.ravel()
         return table
 
-    @displayed()
+    @with_display_formats()
     def glance(self) -> pd.DataFrame:
         """One row for the fit: sizes, penalty, number of nonzero coefficients, deviance explained."""
-        row = {"nonzero": self._estimates.nonzero(), "llnull": self.llnull, "prsquared": self.prsquared}
+        row = {"nonzero": self._estimates.n_nonzero(), "llnull": self.llnull, "prsquared": self.prsquared}
         return pd.DataFrame([self._sizes() | self.penalty._asdict() | row])
 
 
@@ -686,7 +693,7 @@ class PenalizedLogisticSpec(LogisticSpec):
     name = "penalized_logistic"
     title = "Penalized logistic regression"
     results_class = PenalizedLogisticResults
-    why_no_refit = ("a class has no row", "a strength that is given")
+    refit_failure = ("a class has no row", "a strength that is given")
     chosen_options = MappingProxyType({"penalty": "chosen_penalty"})
     constructor = PenalizedFit
     file_moments = "diagonal"
@@ -713,7 +720,7 @@ class PenalizedLogisticSpec(LogisticSpec):
         """Describe the parameter that was chosen from the rows; empty if none was."""
         return "the strength" if self.search is not None and self.search.folds is not None else ""
 
-    def refit_to_rows(self, fit: FittedModel[PenalizedFit], rows: Blocks) -> Rule | None:
+    def refit_to_rows(self, fit: FittedModel[PenalizedFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows; a strength that was chosen is chosen again."""
         if self.search is None or self.search.folds is None:
             return self.refit_with_fixed(fit, rows)
@@ -727,13 +734,13 @@ class PenalizedLogisticSpec(LogisticSpec):
             return None
         return refit.rule(fit.log_prior())
 
-    def refit_with_fixed(self, fit: FittedModel[PenalizedFit], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[PenalizedFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows that keeps the strength."""
         moments = reading.class_moments(rows, "diagonal")
         if not (moments.counts > 0).all():
             return None
         maxiter = 50 if self.search is None else self.search.maxiter
-        refit = core.refitted(fit.estimates, moments, _rows_in_memory(rows, moments), maxiter)
+        refit = core.refit_penalized(fit.estimates, moments, _rows_in_memory(rows, moments), maxiter)
         return None if refit is None else refit.rule(fit.log_prior())
 
     def drops_columns(self, fit: FittedModel[PenalizedFit]) -> bool:
@@ -779,7 +786,7 @@ def _header(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Pairs:
         )
     of = "log odds of two classes" if len(results.classes) == 2 else "symmetric, by class"
     every = estimates.beta[:, 1:].size
-    nonzero = estimates.nonzero()
+    nonzero = estimates.n_nonzero()
     items: list[HeaderItem] = [
         *headers.row_items(fit),
         HeaderItem("Penalty", penalty.name, NAMES[penalty.name]),
@@ -861,8 +868,10 @@ def _params(
     # Select by position: a column may also be named "constant".
     row_positions = np.append(0, 1 + results.terms.get_indexer(selected[:max_terms])).astype(np.intp)
     shown_rows = table.iloc[row_positions].rename_axis(index=None, columns=None)
-    errors = headers.coefficient_errors(sizes, headers.SCORES)[row_positions]
-    notes.append(headers.precision_note("log odds", shown_rows, sizes[row_positions], headers.SCORES))
+    errors = headers.coefficient_errors(sizes, headers.MAX_SCORE_ERROR)[row_positions]
+    notes.append(
+        headers.precision_note("log odds", shown_rows, sizes[row_positions], headers.MAX_SCORE_ERROR)
+    )
     return Section(heading, shown_rows, errors=errors, note=" ".join(notes), source=source)
 
 
@@ -882,7 +891,7 @@ def _strength_path(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> 
         "Held-out deviance by strength",
         table,
         formats,
-        headings=INTERVAL | {"df": "not zero"},
+        headings=SHARED_HEADINGS | {"df": "not zero"},
         note=note,
         source="fit.path",
     )

@@ -9,30 +9,30 @@ import pandas as pd
 
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.errors import DataError, NotSupportedError
-from discrim.models.base.reading import listed, told
-from discrim.models.base.refits import held_path
+from discrim.models.base.reading import format_argument, join_labels
+from discrim.models.base.refits import stored_path
 from discrim.models.hyperplanes.plots import distances
-from discrim.models.plots import judged, planes, spaces
-from discrim.models.plots.pictured import needed_rows, numeric_columns, plot, was_chosen
+from discrim.models.plots import evaluation, planes, spaces
+from discrim.models.plots.plottable import has_tuned_option, numeric_columns, plot, require_rows_to_draw
 from discrim.models.plots.shared import POSTERIOR_PLOTS, WITH_POSTERIORS
-from discrim.report.plots.bars import count_above, draw_errors
+from discrim.report.plots.bars import draw_errors, write_counts_above
 from discrim.report.plots.style import (
     SIGNS,
     Signs,
     add_legend,
-    faint,
+    faint_ink,
     ink,
     label_codes,
     new_axes,
-    numbers,
     set_title,
     shown_name,
+    to_floats,
 )
 
 if TYPE_CHECKING:
-    from discrim.design.blocks import Blocks
+    from discrim.design.design_rows import DesignRows
     from discrim.models.base.fit import FittedModel
-    from discrim.models.plots.pictured import PictureOptions
+    from discrim.models.plots.plottable import PlotOptions
     from discrim.report.plots.style import Axes
 
 
@@ -45,9 +45,9 @@ MAX_NAMED = 8
     "deviance of rows left out by strength of the penalty",
     data=False,
     colors=False,
-    default_if=was_chosen,
+    default_if=has_tuned_option,
 )
-def strength_choice(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def strength_choice(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the deviance of held-out rows by strength of the penalty.
 
     Parameters
@@ -65,12 +65,12 @@ def strength_choice(results: Any, fit: FittedModel[Any], options: PictureOptions
         The axes with the plot.
     """
     reason = "as the strength was given, or the fit was loaded"
-    table = held_path(fit, reason, 'fit with penalty="lasso" to have it chosen by folds')
+    table = stored_path(fit, reason, 'fit with penalty="lasso" to have it chosen by folds')
     one_se = fit.spec.search.penalty.select == "1se"
     axes, _ = new_axes(options.ax)
     limit_label = "minimum + one standard error" if one_se else ""
     path_table = table[["strength", "deviance", "se"]]
-    draw_errors(axes, path_table, results.penalty.strength, log=True, one_se=limit_label)
+    draw_errors(axes, path_table, results.penalty.strength, is_log=True, one_se=limit_label)
     axes.set_xlabel("Strength, lambda")
     axes.set_ylabel("Held-out deviance, ± one standard error")
     _count_above(axes, table)
@@ -80,7 +80,7 @@ def strength_choice(results: Any, fit: FittedModel[Any], options: PictureOptions
 
 
 @plot("path", "coefficients along the strength of the penalty", data=False, colors=False)
-def strength_path(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def strength_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the coefficients of standardized columns against the strength of the penalty.
 
     Parameters
@@ -106,7 +106,7 @@ def strength_path(results: Any, fit: FittedModel[Any], options: PictureOptions) 
     labelled_columns = results.terms.get_indexer(results.selected[:MAX_NAMED]).tolist()
     for c, j in np.argwhere(betas.any(axis=0)).tolist():
         if j not in labelled_columns:
-            axes.plot(strengths, betas[:, c, j], color=faint(0.75), linestyle=lines[c], linewidth=0.8)
+            axes.plot(strengths, betas[:, c, j], color=faint_ink(0.75), linestyle=lines[c], linewidth=0.8)
     # Selected terms are drawn over the others, and have one entry in the legend.
     for i, j in enumerate(labelled_columns):
         axes.plot([], [], color=SIGNS.colour(i), label=shown_name(results.terms[j]))
@@ -114,12 +114,12 @@ def strength_path(results: Any, fit: FittedModel[Any], options: PictureOptions) 
             axes.plot(strengths, betas[:, c, j], color=SIGNS.colour(i), linestyle=lines[c], linewidth=1.2)
     if functions > 1:
         for c, label in enumerate(results.classes[:MAX_NAMED]):
-            axes.plot([], [], color=faint(0.35), linestyle=lines[c], label=shown_name(label))
+            axes.plot([], [], color=faint_ink(0.35), linestyle=lines[c], label=shown_name(label))
         if functions > MAX_NAMED:
             axes.plot([], [], linestyle="none", label=f"and {functions - MAX_NAMED} more classes")
     axes.set_xscale("log")
-    axes.axhline(0.0, color=faint(0.7), linewidth=0.8, zorder=1)
-    style: dict[str, Any] = {"color": faint(0.35), "linestyle": "--", "linewidth": 1.0}
+    axes.axhline(0.0, color=faint_ink(0.7), linewidth=0.8, zorder=1)
+    style: dict[str, Any] = {"color": faint_ink(0.35), "linestyle": "--", "linewidth": 1.0}
     axes.axvline(results.penalty.strength, label="the fit", **style)
     axes.set_xlabel("Strength, lambda")
     axes.set_ylabel("Coefficient of a standardized column")
@@ -131,12 +131,12 @@ def strength_path(results: Any, fit: FittedModel[Any], options: PictureOptions) 
 
 def _count_above(axes: Axes, table: pd.DataFrame) -> None:
     """Write the number of nonzero coefficients along the top."""
-    strengths, nonzero = numbers(table[["strength", "df"]]).T
-    count_above(axes, strengths, nonzero, "Coefficients not zero")
+    strengths, nonzero = to_floats(table[["strength", "df"]]).T
+    write_counts_above(axes, strengths, nonzero, "Coefficients not zero")
 
 
 @plot("fitted", "fitted values of the indicators against a column", takes=("columns",))
-def fitted(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def fitted(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot fitted values along the first discriminant, or against a column of the table.
 
     A colour is a class, whose rows are ticks below the values. Along the discriminant, the regression lines
@@ -158,12 +158,15 @@ def fitted(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes
         The axes with the plot.
     """
     column = options.columns
-    rows = needed_rows(fit, options, "fitted")
+    rows = require_rows_to_draw(fit, options, "fitted")
     blocks = rows.blocks
     values = results.fitted if options.data is None else results.predict_indicators(blocks)
     used = list(blocks.design.columns)
     if column is not None and not (isinstance(column, str) and column in used):
-        raise DataError(f"columns={told(column)} is not in the formula.", hint=f"Name one of {listed(used)}.")
+        raise DataError(
+            f"columns={format_argument(column)} is not in the formula.",
+            hint=f"Name one of {join_labels(used)}.",
+        )
     fitted = values.to_numpy(dtype=np.float64)
     codes = label_codes(rows.labels, list(values.columns))
     signs = options.signs(fit.classes)
@@ -292,13 +295,13 @@ def _draw_lines(axes: Axes, x: Floats, fitted: Floats, codes: Codes, weights: Fl
             axes.plot(class_mean, constant + slope * class_mean, **line_style)
 
 
-def _column(blocks: Blocks, names: list[str]) -> tuple[Floats, str]:
+def _column(blocks: DesignRows, names: list[str]) -> tuple[Floats, str]:
     """Return the values (n,) and the name of the first numeric one of some columns."""
     columns = blocks.table.frame(names)
     numeric = [name for name in names if columns[name].dtype.kind in "iuf"]
     if not numeric:
         raise NotSupportedError(
-            f"kind='fitted' requires a numeric column, but {listed(list(columns))} "
+            f"kind='fitted' requires a numeric column, but {join_labels(list(columns))} "
             f"{'is' if len(list(columns)) == 1 else 'are'} not numeric.",
             hint="Name a numeric column of the formula in columns=, or see fitted.",
         )
@@ -334,9 +337,9 @@ def _draw_rows(axes: Axes, x: Floats, codes: Codes, fitted: Floats, signs: Signs
 
 LOGISTIC_PLOTS = (
     planes.regions,
-    judged.forest,
+    evaluation.forest,
     *POSTERIOR_PLOTS,
-    judged.odds_ratios,
+    evaluation.odds_ratios,
 )
 PENALIZED_LOGISTIC_PLOTS = (strength_choice, strength_path, *WITH_POSTERIORS)
 INDICATOR_PLOTS = (
@@ -345,7 +348,7 @@ INDICATOR_PLOTS = (
     planes.partition,
     spaces.pairs,
     distances,
-    judged.confusion,
-    judged.roc,
+    evaluation.confusion,
+    evaluation.roc,
 )
 FDA_PLOTS = (spaces.scores, *WITH_POSTERIORS, spaces.territory)

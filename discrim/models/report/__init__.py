@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from discrim.models.plots.pictured import PlottableResults
+from discrim.models.plots.plottable import PlottableResults
 
 if TYPE_CHECKING:
     from os import PathLike
 
 
-class Reported(PlottableResults):
+class ReportMethods(PlottableResults):
     """Base class of results with a method `report`."""
 
     def report(

@@ -23,19 +23,19 @@ import pandas as pd
 
 from discrim.core.numerics.atomic_write import validate_output_path
 from discrim.core.numerics.progress import Progress
-from discrim.data.values import shown
+from discrim.data.values import format_value
 from discrim.errors import DataError, DiscrimError, NotSupportedError
 from discrim.formula.grammar import quote
 from discrim.inference.result import TestResult
-from discrim.models.base.displayed import FORMATS
+from discrim.models.base.display import FORMATS
 from discrim.models.base.fit import FittedModel
-from discrim.models.base.reading import check_flag, listed, told
-from discrim.models.base.refits import argument_defaults, options_of
-from discrim.models.evaluation.assessment import Counting, evaluation_methods, takes_long
-from discrim.models.plots.pictured import PictureOptions, drawn_rows, hover_data, kinds_of
+from discrim.models.base.reading import check_flag, format_argument, join_labels
+from discrim.models.base.refits import argument_defaults, refit_options
+from discrim.models.evaluation.assessment import CountingMethod, evaluation_methods, is_slow_to_evaluate
+from discrim.models.plots.plottable import PlotOptions, available_plot_kinds, hover_data, rows_to_draw
 from discrim.models.registry import BY_VERB
-from discrim.report.grid import INTERVAL, Section, clean, column_texts
-from discrim.report.page.page import PAGES, Chapter, Drawing, HtmlPage, Page, page_for
+from discrim.report.grid import SHARED_HEADINGS, Section, clean, column_texts
+from discrim.report.page.page import PAGE_EXTENSIONS, Chapter, Drawing, HtmlPage, Page, page_for
 from discrim.report.plots.interactive import element_of, script_of
 
 
@@ -43,7 +43,7 @@ def size_items(fit: FittedModel[Any]) -> list[tuple[str, str]]:
     """Return pairs of label and text on the numbers of rows, classes and columns."""
     blocks = fit.design_rows
     design = fit.design_rows.design
-    is_in_memory = fit.has_rows and not blocks.rows.read_from
+    is_in_memory = fit.has_rows and not blocks.rows.source_description
     items = [
         *([("Rows of the table", f"{blocks.table.nrows:,}")] if is_in_memory else []),
         ("Observations", f"{fit.nobs:,}" + (" (sum of the weights)" if blocks.weighted else "")),
@@ -64,7 +64,7 @@ def description_sections(fit: FittedModel[Any]) -> tuple[dict[str, Section], str
     reason = ""
     if not fit.has_rows:
         reason = "The fit was loaded or computed from moments. The ranges of its columns are unknown."
-    elif read_from := fit.design_rows.rows.read_from:
+    elif read_from := fit.design_rows.rows.source_description:
         reason = (
             f"The rows are read in chunks from {read_from}. Ranges would require another pass and are "
             "not shown."
@@ -74,7 +74,7 @@ def description_sections(fit: FittedModel[Any]) -> tuple[dict[str, Section], str
         if reason:
             means = Section("Means by class", fit.class_means(), source="fit.group_summary()")
             return sections | {"means": means}, reason
-        frame = fit.rows("The description of the columns").table.frame(names)
+        frame = fit.require_rows("The description of the columns").table.frame(names)
     except DiscrimError as error:
         return sections, str(error)
     types = pd.api.types
@@ -149,7 +149,7 @@ def check_load(load: Any) -> None:
 def changed_options(results: Any) -> dict[str, Any]:
     """Return the options of the verb that differ from the defaults; raise DiscrimError if unavailable."""
     defaults = argument_defaults(BY_VERB[results._verb()])
-    options = options_of(results)
+    options = refit_options(results)
     options = {
         name: value for name, value in options.items() if not _equals_default(value, defaults.get(name))
     }
@@ -217,7 +217,7 @@ def _about_table(fit: Any, load: str | None) -> list[str]:
         f" and {len(columns) - 8} more" if len(columns) > 8 else ""
     )
     comments = ["Load the table of the fit here: data.csv stands for it."]
-    if read_from := fit.design_rows.rows.read_from:
+    if read_from := fit.design_rows.rows.source_description:
         comments = [f"Load the table of the fit here, or name it: it was {read_from}."]
     elif not fit.has_rows:
         reason = "because it was loaded or computed from moments"
@@ -360,7 +360,7 @@ def write_report(
     path, title, load, pictures, interactive
         Arguments of `report`.
     """
-    output_path = validate_output_path(path, "A report", *PAGES)
+    output_path = validate_output_path(path, "A report", *PAGE_EXTENSIONS)
     if title is not None and not isinstance(title, str):
         raise DataError(f"title= is a {type(title).__name__}.", hint="Pass a str.")
     check_load(load)
@@ -381,8 +381,8 @@ PLOTS_BY_IMPORTANCE = (
 )
 """Kinds of plots in decreasing order of importance, after the one that shows the model."""
 
-OPEN = 4
-FOLDED = 2
+N_VISIBLE_PLOTS = 4
+N_FOLDED_PLOTS = 2
 """Default number of visible plots of a page, and of additional plots in a folded section."""
 
 
@@ -407,23 +407,25 @@ class Gallery(NamedTuple):
 
 def _gallery(results: Any, pictures: Any) -> Gallery:
     """Return the plots in `pictures=`, by default the most important kinds that do not refit the model."""
-    known_kinds = kinds_of(results)
+    known_kinds = available_plot_kinds(results)
     if pictures is None or pictures == "all":
-        kinds = kinds_of(results, refits=False)
+        kinds = available_plot_kinds(results, refits=False)
         first_kind = next((plot_kind for plot_kind in ("scores", "regions") if plot_kind in kinds), kinds[0])
         first = [first_kind, *PLOTS_BY_IMPORTANCE.split()]
         kinds = tuple(
             sorted(kinds, key=lambda plot_kind: first.index(plot_kind) if plot_kind in first else len(first))
         )
-        return Gallery(kinds, len(kinds) if pictures == "all" else OPEN + FOLDED, OPEN)
+        return Gallery(
+            kinds, len(kinds) if pictures == "all" else N_VISIBLE_PLOTS + N_FOLDED_PLOTS, N_VISIBLE_PLOTS
+        )
     chosen = [pictures] if isinstance(pictures, str) else pictures
     chosen = list(chosen) if isinstance(chosen, Iterable) else None
     unknown = [requested_kind for requested_kind in chosen or () if requested_kind not in known_kinds]
     if chosen is None or unknown:
-        invalid_text = told(pictures) if chosen is None else shown(unknown[0])
+        invalid_text = format_argument(pictures) if chosen is None else format_value(unknown[0])
         raise DataError(
             f"pictures= has {invalid_text}, which is not a picture of this model.",
-            hint=f'Name some of {listed(known_kinds)}, or pass [] for none, or "all".',
+            hint=f'Name some of {join_labels(known_kinds)}, or pass [] for none, or "all".',
         )
     return Gallery(chosen, len(chosen), len(chosen))
 
@@ -465,7 +467,7 @@ def report_text(page: Page, results: Any, title: str | None, load: str | None, g
     foot = f"Written {now} by discrim {_version('discrim')}."
     if isinstance(page, HtmlPage):
         page.script = script_of(gallery.interactive)
-    return page.whole(title or results._title(), lines, chapters, foot)
+    return page.assemble(title or results._title(), lines, chapters, foot)
 
 
 def _chapter_or_reason(page: Page, noun: str, make: Callable[[], str]) -> str:
@@ -514,7 +516,7 @@ def _summary_chapter(page: Page, results: Any) -> str:
     long_html = [page.sections("Long sections", long_sections)] if long_sections else []
     fold_title = f"Long sections: {', '.join(long_sections)}"
     return "\n".join(
-        [page.sections(results._title(), short_sections), page.folded(fold_title, long_html), *missing]
+        [page.sections(results._title(), short_sections), page.collapsible(fold_title, long_html), *missing]
     )
 
 
@@ -552,7 +554,7 @@ def _test_section(results: Any, title: str, name: str) -> Section:
             texts = iter(column_texts(table[column][is_defined].tolist(), formats.get(column, "general")))
             blanked.isetitem(j, [next(texts) if defined else "" for defined in is_defined])
             formats[column] = "text"
-    headings = INTERVAL | HEADINGS.get(name, {})
+    headings = SHARED_HEADINGS | HEADINGS.get(name, {})
     return Section(title, blanked, formats, headings=headings, note=note, source=f"fit.{name}()")
 
 
@@ -579,10 +581,10 @@ METHOD_NOTES = {
 """Notes on the methods to predict the rows of the fit."""
 
 
-def evaluation_method(results: Any) -> Counting:
+def evaluation_method(results: Any) -> CountingMethod:
     """Return the method by which a report predicts the rows of the fit: left out if it is fast."""
     fit = getattr(results, "_fit", None)
-    if fit is None or not fit.has_rows or takes_long(fit):
+    if fit is None or not fit.has_rows or is_slow_to_evaluate(fit):
         return "apparent"
     methods = evaluation_methods(fit)
     if methods[0] == "cv" and fit.choice:
@@ -595,7 +597,7 @@ def evaluation_method(results: Any) -> Counting:
     return "apparent"
 
 
-def _error_chapter(page: Page, results: Any, method: Counting) -> str:
+def _error_chapter(page: Page, results: Any, method: CountingMethod) -> str:
     """Return the chapter of the confusion matrix and error rates."""
     if not hasattr(results, "confusion"):
         raise DataError(
@@ -613,7 +615,9 @@ def _error_chapter(page: Page, results: Any, method: Counting) -> str:
     note = "Resubstitution: on the observations that the rule was fitted to." if method != "apparent" else ""
     sections = {
         "confusion": Section(title, counts, "count", note=METHOD_NOTES[method], source=call),
-        "rates": Section("Error rate", rates.rename(index=names), formats, headings=INTERVAL, note=note),
+        "rates": Section(
+            "Error rate", rates.rename(index=names), formats, headings=SHARED_HEADINGS, note=note
+        ),
     }
     return page.sections("Predicted classes against actual ones", sections)
 
@@ -625,16 +629,16 @@ MAX_LABELLED_ROWS = 1_000
 def _row_texts(results: Any) -> list[str]:
     """Return the labels of the points in plots; empty for many rows, or if the table was changed."""
     fit = getattr(results, "_fit", None)
-    options = PictureOptions()
+    options = PlotOptions()
     if fit is None or not fit.has_rows or fit.design_rows.table.nrows > MAX_LABELLED_ROWS:
         return []
     try:
-        return hover_data(fit, drawn_rows(fit, options), options).sentences()
+        return hover_data(fit, rows_to_draw(fit, options), options).descriptions()
     except DiscrimError:
         return []
 
 
-def _plot_chapter(page: Page, results: Any, gallery: Gallery, method: Counting) -> str:
+def _plot_chapter(page: Page, results: Any, gallery: Gallery, method: CountingMethod) -> str:
     """Return the chapter of plots, with lines of code for the kinds that are not drawn."""
     drawn_plots: list[str] = []
     missing = []
@@ -671,13 +675,13 @@ def _plot_chapter(page: Page, results: Any, gallery: Gallery, method: Counting) 
     folded_plots = drawn_plots[gallery.n_visible :]
     lines = [page.figures(visible_plots) if visible_plots else page.paragraph("No pictures are drawn.")]
     if folded_plots:
-        lines.append(page.folded(f"{len(folded_plots)} more pictures", [page.figures(folded_plots)]))
+        lines.append(page.collapsible(f"{len(folded_plots)} more pictures", [page.figures(folded_plots)]))
     if others:
         hint_text = page.paragraph(
             'A line of code draws each of these; report(pictures="all") adds them to the page.'
         )
-        lines.append(page.folded("Other pictures of this model", [hint_text, page.pair_lines(others)]))
-    return "\n".join([*lines, page.folded("Pictures that are not available for this fit", missing)])
+        lines.append(page.collapsible("Other pictures of this model", [hint_text, page.pair_lines(others)]))
+    return "\n".join([*lines, page.collapsible("Pictures that are not available for this fit", missing)])
 
 
 def _model_chapter(page: Page, results: Any) -> str:

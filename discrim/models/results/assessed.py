@@ -20,33 +20,33 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.map_reduce import StoredValue
 from discrim.core.numerics.special import normal_isf
 from discrim.core.rules.calibration import Calibrator, fit_calibrator
-from discrim.data.values import shown
+from discrim.data.values import format_value
 from discrim.errors import DataError
 from discrim.inference import error_rates as measures
 from discrim.inference.calibration import (
-    JudgedRows,
+    EvaluatedRows,
     Recalibration,
-    brier_parts,
+    brier_decomposition,
     calibration_bins,
-    judged_residuals,
+    estimate_recalibration,
     log_odds_against_rest,
-    loss_rate,
-    recalibrated,
-    runner_up,
+    mean_loss_interval,
+    probability_residuals,
+    second_best_class,
 )
-from discrim.inference.error_rates import Estimate, counts_of
-from discrim.inference.resampling import dealt_codes
+from discrim.inference.error_rates import Estimate, confusion_counts
+from discrim.inference.resampling import stratified_fold_ids
 from discrim.inference.roc import Area, PairAreas, pair_areas, roc_area
 from discrim.models.base.available import available_if
-from discrim.models.base.displayed import Shown, displayed
+from discrim.models.base.display import SummarizedResults, with_display_formats
 from discrim.models.base.fit import CALIBRATOR, FittedModel
-from discrim.models.base.labels import distinct
-from discrim.models.base.reading import listed
+from discrim.models.base.labels import make_unique_name
+from discrim.models.base.reading import join_labels
 from discrim.models.evaluation.absent_classes import absent_class_mask, absent_note
 from discrim.models.evaluation.assessment import AssessedRows
-from discrim.models.evaluation.calibrated import CALIBRATION_SEED, MAX_CALIBRATION_FOLDS, calibrator_of
+from discrim.models.evaluation.calibrated import CALIBRATION_SEED, MAX_CALIBRATION_FOLDS, fitted_calibrator
 from discrim.models.evaluation.classification import Classification
-from discrim.models.plots.pictured import draw_kind
+from discrim.models.plots.plottable import draw_plot
 from discrim.models.registry import summary_of
 from discrim.report.grid import HeaderItem, Pairs, Section
 from discrim.report.tables import Summary, summarize
@@ -60,7 +60,7 @@ MAX_PAIRED_CLASSES = 256
 """Largest number of classes for which the mean area over pairs, which is slow for many, is computed."""
 
 
-class Assessment(Shown):
+class Assessment(SummarizedResults):
     """Performance of a fit on labelled rows.
 
     Attributes
@@ -106,7 +106,7 @@ class Assessment(Shown):
         return None if prior is None else pd.Series(prior.copy(), self.classes, name="prior")
 
     @property
-    @displayed(every="share")
+    @with_display_formats(every="share")
     def overall(self) -> pd.DataFrame:
         """Figures of all classes together, by measure.
 
@@ -135,7 +135,7 @@ class Assessment(Shown):
         return table.rename_axis("measure")
 
     @property
-    @displayed(every="share")
+    @with_display_formats(every="share")
     def by_class(self) -> pd.DataFrame:
         """Figures of each class against all others, by (class, measure).
 
@@ -155,7 +155,7 @@ class Assessment(Shown):
         return self._indexed(estimates, ["class", "measure"], ESTIMATE_COLUMNS)
 
     @property
-    @displayed(every="share")
+    @with_display_formats(every="share")
     def pairs(self) -> pd.DataFrame:
         """Areas under the ROC curves of pairs of classes, by (a, b).
 
@@ -169,7 +169,7 @@ class Assessment(Shown):
         return self._indexed(areas_by_pair, ["a", "b"], ["auc", "se", "low", "high"])
 
     @property
-    @displayed(every="share")
+    @with_display_formats(every="share")
     def brier(self) -> pd.DataFrame:
         """Brier score by class, and its components.
 
@@ -178,13 +178,13 @@ class Assessment(Shown):
         """
         self._fit.need_posteriors("brier")
         table = pd.DataFrame(self._figures.apply(attrgetter("brier")), index=self.classes)
-        total_row = pd.DataFrame([table.sum()], index=[distinct("total", self.classes)]).astype(
+        total_row = pd.DataFrame([table.sum()], index=[make_unique_name("total", self.classes)]).astype(
             {"bins": np.int64}
         )
         return pd.DataFrame(pd.concat([table, total_row]).rename_axis("class"))
 
     @property
-    @displayed(every="share", rows="count")
+    @with_display_formats(every="share", rows="count")
     def calibration(self) -> pd.DataFrame:
         """Predicted probabilities and observed shares, by (class, bin), for `plot("calibration")`.
 
@@ -199,7 +199,7 @@ class Assessment(Shown):
         return pd.DataFrame(pd.concat(tables, names=["class", "bin"]))
 
     @property
-    @displayed(every="share")
+    @with_display_formats(every="share")
     def calibrated(self) -> pd.DataFrame:
         """Losses of the posteriors without and with calibration.
 
@@ -212,7 +212,7 @@ class Assessment(Shown):
         calibrations.
         """
         uses_fit_calibrator = self._rows.method in ("new", "apparent")
-        calibrator = calibrator_of(self._fit) if uses_fit_calibrator else None
+        calibrator = fitted_calibrator(self._fit) if uses_fit_calibrator else None
         log_prior = self._fit.log_prior() if self._rows.has_posteriors else None
         losses = self._figures.apply(partial(_calibration_losses, calibrator, log_prior))
         table = pd.DataFrame.from_dict(
@@ -223,7 +223,7 @@ class Assessment(Shown):
         return table.rename_axis("measure")
 
     @property
-    @displayed(every="count")
+    @with_display_formats(every="count")
     def confusion(self) -> pd.DataFrame:
         """Actual by predicted classes, counts or sums of weights."""
         actual = self.classes.rename("actual")
@@ -306,14 +306,14 @@ class Assessment(Shown):
             Name of the curves of "roc" in the legend, for axes with curves of several fits. By default curves
             of several fits on the same axes have the names of their models.
         """
-        from discrim.models.plots.pictured import PictureOptions, check_classes_option
+        from discrim.models.plots.plottable import PlotOptions, check_classes_option
 
-        options = PictureOptions(
+        options = PlotOptions(
             ax, classes=check_classes_option(classes), colors=colors, title=title, label=label
         )
-        from discrim.models.plots.judged import ASSESSMENT_PLOTS
+        from discrim.models.plots.evaluation import ASSESSMENT_PLOTS
 
-        return draw_kind((self,), ASSESSMENT_PLOTS, kind, options)
+        return draw_plot((self,), ASSESSMENT_PLOTS, kind, options)
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
         """The figures as a summary, which prints as text and is shown as tables in a notebook.
@@ -336,9 +336,9 @@ class _Figures:
         self.bins = bins
 
     @property
-    def evaluated(self) -> JudgedRows:
+    def evaluated(self) -> EvaluatedRows:
         rows = self.rows
-        return JudgedRows(rows.codes, rows.weights, rows.scores.shape[1], rows.prior, None)
+        return EvaluatedRows(rows.codes, rows.weights, rows.scores.shape[1], rows.prior, None)
 
     @cached_property
     def proba(self) -> Floats:
@@ -361,15 +361,15 @@ class _Figures:
     @cached_property
     def losses(self) -> dict[str, Estimate]:
         rows = self.rows
-        second_best = runner_up(self.rows.scores)
+        second_best = second_best_class(self.rows.scores)
         losses = {
             name: Estimate(
-                *loss_rate(
+                *mean_loss_interval(
                     loss(rows.scores, rows.codes),
                     self.evaluated,
                     self.level,
-                    counts=False,
-                    if_wrong=loss(rows.scores, second_best),
+                    is_zero_one=False,
+                    losses_if_wrong=loss(rows.scores, second_best),
                 )
             )
             for name, loss in LOSSES.items()
@@ -383,16 +383,18 @@ class _Figures:
     @cached_property
     def recalibration(self) -> Recalibration:
         rows = self.rows
-        return recalibrated(rows.scores, rows.codes, rows.weights, sampled=rows.prior is None)
+        return estimate_recalibration(rows.scores, rows.codes, rows.weights, sampled=rows.prior is None)
 
     @cached_property
     def brier(self) -> list[Any]:
         rows = self.rows
-        row_shares = self.evaluated.shares()
+        row_shares = self.evaluated.row_weights()
         k = self.rows.scores.shape[1]
         # For two classes the components of both are equal.
         classes = [1, 1] if k == 2 else range(k)
-        return [brier_parts(self.proba[:, k], rows.codes == k, self.bins, row_shares) for k in classes]
+        return [
+            brier_decomposition(self.proba[:, k], rows.codes == k, self.bins, row_shares) for k in classes
+        ]
 
 
 def _calibration_losses(
@@ -412,7 +414,7 @@ def _calibration_losses(
     row_index = np.arange(len(figures.rows.codes))
     log_odds = rows.scores if rows.has_posteriors or rows.scores.shape[1] == 2 else None
     scores = rows.scores if log_odds is None else -np.logaddexp(0.0, -log_odds)
-    weights = evaluated.shares()
+    weights = evaluated.row_weights()
     if calibrator is not None:
         calibrated_scores = calibrator.scores(scores)
     else:
@@ -421,7 +423,9 @@ def _calibration_losses(
         codes = np.where(is_lone, -1, rows.codes)
         calibration_type = fit_calibrator(scores, codes, weights, log_prior=log_prior).kind
         calibrated_scores = np.empty_like(scores)
-        fold_ids = dealt_codes(rows.codes, min(MAX_CALIBRATION_FOLDS, len(row_index)), CALIBRATION_SEED)
+        fold_ids = stratified_fold_ids(
+            rows.codes, min(MAX_CALIBRATION_FOLDS, len(row_index)), CALIBRATION_SEED
+        )
         for fold in range(int(fold_ids.max()) + 1):
             is_left_out = fold_ids == fold
             training = scores[~is_left_out], codes[~is_left_out], weights[~is_left_out]
@@ -437,11 +441,11 @@ def _calibration_losses(
             loss(rows.scores, rows.codes) if rows.has_posteriors else np.full(len(row_index), np.nan)
         )
         with np.errstate(invalid="ignore"):
-            change = loss_rate(
-                calibrated_losses - uncalibrated_losses, evaluated, figures.level, counts=False
+            change = mean_loss_interval(
+                calibrated_losses - uncalibrated_losses, evaluated, figures.level, is_zero_one=False
             )
         means = (
-            loss_rate(losses, evaluated, figures.level, counts=False)[0]
+            mean_loss_interval(losses, evaluated, figures.level, is_zero_one=False)[0]
             for losses in (uncalibrated_losses, calibrated_losses)
         )
         table[name] = (*means, *change[:2])
@@ -455,7 +459,7 @@ def _log_losses(values: Floats, codes: Codes) -> Floats:
 
 def _brier_scores(values: Floats, codes: Codes) -> Floats:
     """Brier's score (m,) of rows, from log odds (m, K) of each class against the rest."""
-    return np.asarray((judged_residuals(values, codes) ** 2).sum(axis=1))
+    return np.asarray((probability_residuals(values, codes) ** 2).sum(axis=1))
 
 
 LOSSES: dict[str, Callable[[Floats, Codes], Floats]] = {"log loss": _log_losses, "Brier": _brier_scores}
@@ -472,7 +476,7 @@ def _unpickled(state: dict[str, Any]) -> Assessment:
 def _detach_rows(figures: _Figures) -> tuple[AssessedRows, NDArray[Any], float]:
     """Return the evaluated rows without their arrays, the confusion matrix (K, K), and the sum of weights."""
     rows = figures.rows
-    counts = counts_of(
+    counts = confusion_counts(
         rows.codes, rows.predicted, rows.scores.shape[1], rows.weights if rows.has_weights else None
     )
     without_arrays = replace(
@@ -541,20 +545,22 @@ def _header(assessment: Assessment) -> Pairs:
         notes.append(absent_note(assessment.classes[(counts > 0) & (counts <= 1)]))
     if assessment.prior is not None and len(assessment.prior) <= MAX_CLASSES_WITH_INTERVALS:
         prior_text = ", ".join(
-            f"{shown(label)} {probability:.4g}" for label, probability in assessment.prior.items()
+            f"{format_value(label)} {probability:.4g}" for label, probability in assessment.prior.items()
         )
         notes.append(f"Figures are weighted by this prior: {prior_text}.")
     elif assessment.prior is not None:
         notes.append("Figures are weighted by the prior: see .prior.")
     if len(assessment.classes) == 2:
-        notes.append(f"The positive class is {shown(assessment.classes[1])}.")
+        notes.append(f"The positive class is {format_value(assessment.classes[1])}.")
     if assessment.absent:
         is_single = len(assessment.absent) == 1
         notes.append(
-            f"No observation is of class {listed(assessment.absent)}: its figures are missing, and means "
+            f"No observation is of class {join_labels(assessment.absent)}: its figures are missing, and "
+            "means "
             "over classes omit it."
             if is_single
-            else f"No observation is of the classes {listed(assessment.absent)}: their figures are missing, "
+            else f"No observation is of the classes {join_labels(assessment.absent)}: their figures are "
+            "missing, "
             "and means over classes omit them."
         )
     return Pairs(assessment._fit.formula, items, " ".join(filter(None, notes)))
@@ -569,7 +575,7 @@ def _overall(assessment: Assessment) -> Section:
     table = assessment.overall
     notes = []
     if "AUC" in table.index:
-        first, second = (shown(label) for label in assessment.classes[:2])
+        first, second = (format_value(label) for label in assessment.classes[:2])
         area_note = (
             f"The area is for {second} against {first} (DeLong)."
             if len(assessment.classes) == 2

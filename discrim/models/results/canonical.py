@@ -15,19 +15,19 @@ import pandas as pd
 
 from discrim.core.covariance.principal import Canonical, svd_signs
 from discrim.core.discriminant.lda import LDAFit
-from discrim.core.moments.moments import no_freedom
+from discrim.core.moments.moments import too_little_weight
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules import gaussian
-from discrim.design.blocks import Blocks
+from discrim.design.design_rows import DesignRows
 from discrim.design.levels import Unseen
 from discrim.errors import NotSupportedError
 from discrim.inference.error_rates import check_level
 from discrim.inference.manova import dimension_table
 from discrim.inference.mean_differences import between_squares
 from discrim.models.base.available import available_if
-from discrim.models.base.displayed import Shown, displayed
-from discrim.models.base.fit import FittedModel, Gaps
+from discrim.models.base.display import SummarizedResults, with_display_formats
+from discrim.models.base.fit import FittedModel, MissingPolicy
 from discrim.models.base.reading import Data, Structure, check_word, class_moments
 from discrim.models.evaluation.validation import BootstrapSamples
 from discrim.models.registry import summary_of
@@ -59,14 +59,14 @@ def axis_stability(
     seed : int or None
     """
     check_level(level)
-    samples = BootstrapSamples(fit.rows("stability()"), replicates, seed)
+    samples = BootstrapSamples(fit.require_rows("stability()"), replicates, seed)
     root = fit.estimates.unbiased().root
     rank = len(names)
     axes_of_fit = root @ axes.axes
     roots = np.zeros((replicates, rank))
     cosines = np.zeros((replicates, rank, rank))
 
-    def refit_sample(sample: Blocks) -> LDAFit | None:
+    def refit_sample(sample: DesignRows) -> LDAFit | None:
         return fit.estimates.refit(class_moments(sample, "pooled"))
 
     with Progress(replicates, "bootstrap of the axes") as progress:
@@ -79,13 +79,13 @@ def axis_stability(
             )
             rotated = rotated / np.sqrt((rotated**2).sum(axis=0))
             count = rotated.shape[1]
-            roots[i, :count] = sample_axes.singular[:rank] ** 2
+            roots[i, :count] = sample_axes.singular_values[:rank] ** 2
             cosines[i, :, :count] = np.abs(axes_of_fit.T @ rotated)
             progress(1)
     tail = (1 - level) / 2
     matching_cosines = np.diagonal(cosines, axis1=1, axis2=2)
     table = pd.DataFrame(index=names)
-    table["eigenvalue"] = axes.singular**2
+    table["eigenvalue"] = axes.singular_values**2
     table["se"] = roots.std(axis=0, ddof=1)
     table["low"], table["high"] = np.quantile(roots, [tail, 1 - tail], axis=0)
     table["cosine"], table["cosine_low"] = (
@@ -129,7 +129,7 @@ SYSTEMS: dict[Convention, System] = {
 }
 
 
-class CanonicalResults(Shown):
+class CanonicalResults(SummarizedResults):
     """Canonical variates of a linear discriminant analysis.
 
     Attributes
@@ -153,9 +153,9 @@ class CanonicalResults(Shown):
         self.convention = convention
         self._system = SYSTEMS[convention] if convention is not None else DEFAULT_SYSTEM
         self._fit = fit
-        self._numbers = estimates
+        self._estimates = estimates
         self._covariance, self._axes = estimates.within(), estimates.canonical()
-        rank = len(self._axes.singular)
+        rank = len(self._axes.singular_values)
         self._names = pd.Index([f"{self._system.axis}{i + 1}" for i in range(rank)])
         self._factor = np.ones(rank)
         if self._system.by_svd:
@@ -170,7 +170,7 @@ class CanonicalResults(Shown):
 
         Indexed by LD1, LD2, ...
         """
-        return self._by_axis(self._axes.singular**2, "eigenvalue")
+        return self._by_axis(self._axes.singular_values**2, "eigenvalue")
 
     @property
     def proportion(self) -> pd.Series:
@@ -188,18 +188,18 @@ class CanonicalResults(Shown):
 
         Canonical correlations, the roots of eigenvalue/(1 + eigenvalue).
         """
-        roots = self._axes.singular**2
+        roots = self._axes.singular_values**2
         return self._by_axis(np.sqrt(roots / (1 + roots)), "correlation")
 
     @property
-    @displayed()
+    @with_display_formats()
     def dimension_tests(self) -> pd.DataFrame:
         """Sequential tests that this and all later axes have eigenvalue zero.
 
         For each axis, the test that this and all later axes have eigenvalue zero: Wilks' lambda with Rao's F
         and Bartlett's chi-square.
         """
-        table = dimension_table(self._axes.singular**2, *self._numbers.tested)
+        table = dimension_table(self._axes.singular_values**2, *self._estimates.tested)
         return table.set_axis(self._names, axis=0)
 
     @property
@@ -208,7 +208,7 @@ class CanonicalResults(Shown):
 
         The scores have unit variance within classes.
         """
-        return self._coefficients(self._numbers.moments.scale)
+        return self._coefficients(self._estimates.moments.scale)
 
     @property
     def constant(self) -> pd.Series:
@@ -216,7 +216,7 @@ class CanonicalResults(Shown):
 
         With this constant, the scores have mean zero over the rows.
         """
-        moments = self._numbers.moments
+        moments = self._estimates.moments
         grand = moments.origin * moments.scale + self._axes.centre
         return self._by_axis(-(grand @ self._axes.axes) * self._factor, "constant")
 
@@ -232,15 +232,15 @@ class CanonicalResults(Shown):
 
         Shape: terms by LD1, LD2, ...
         """
-        total = self._numbers.moments.total
+        total = self._estimates.moments.total
         if total <= 1:
-            raise no_freedom(total, len(self._fit.classes), len(self._fit.terms))
-        squares = self._numbers.within_divisor * self._covariance.sd**2
-        squares += between_squares(self._numbers.moments)
+            raise too_little_weight(total, len(self._fit.classes), len(self._fit.terms))
+        squares = self._estimates.within_divisor * self._covariance.sd**2
+        squares += between_squares(self._estimates.moments)
         return self._coefficients(np.asarray(np.sqrt(squares / (total - 1))))
 
     def _refuse_total(self, name: str) -> None:
-        if self._numbers.covariates:
+        if self._estimates.covariates:
             raise NotSupportedError(
                 f"{name} uses the total covariance, and the columns of this fit are adjusted for "
                 "covariates within classes.",
@@ -267,17 +267,17 @@ class CanonicalResults(Shown):
         check_word("kind", kind, Structure)
         if kind != "within":
             self._refuse_total(f'structure("{kind}")')
-        nu = self._numbers.within_divisor
-        roots = self._axes.singular**2
+        nu = self._estimates.within_divisor
+        roots = self._axes.singular_values**2
         # S a: covariances within classes of columns and scores, whose variance is one.
-        shared = self._covariance.times(self._axes.axes) * np.sign(self._factor)
+        shared = self._covariance.multiply(self._axes.axes) * np.sign(self._factor)
         if kind == "within":
             return self._by_term(shared / self._covariance.sd[:, None])
         if kind == "total":
-            squares = nu * self._covariance.sd**2 + between_squares(self._numbers.moments)
+            squares = nu * self._covariance.sd**2 + between_squares(self._estimates.moments)
             return self._by_term(shared * np.sqrt(nu * (1 + roots) / squares[:, None]))
         with np.errstate(divide="ignore", invalid="ignore"):
-            between = np.sqrt(between_squares(self._numbers.moments))
+            between = np.sqrt(between_squares(self._estimates.moments))
             return self._by_term(shared * np.sqrt(nu * roots) / between[:, None])
 
     def scores(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
@@ -294,11 +294,11 @@ class CanonicalResults(Shown):
         -------
         DataFrame (rows, axes)
         """
-        blocks = self._fit.new_rows(data, Gaps(unseen))
-        origin, _ = gaussian.centred(self._numbers.moments, self._axes.centre)
+        blocks = self._fit.new_rows(data, MissingPolicy(unseen))
+        origin, _ = gaussian.move_origin(self._estimates.moments, self._axes.centre)
         raw = self.raw.to_numpy()
         out = np.empty((len(self._names), blocks.table.nrows))
-        for row_slice, x, _ in blocks.every_row():
+        for row_slice, x, _ in blocks.iter_all_rows():
             out[:, row_slice] = raw.T @ (x.T - origin[:, None])
         return pd.DataFrame(out.T, index=blocks.table.index, columns=self._names)
 
@@ -324,7 +324,7 @@ class CanonicalResults(Shown):
         return pd.concat([theirs.constant.to_frame("constant").T, theirs.raw])
 
     @available_if(lambda self: self._fit.rows("stability()"))
-    @displayed()
+    @with_display_formats()
     def stability(
         self, replicates: int = 199, *, level: float = 0.95, seed: int | None = None
     ) -> pd.DataFrame:
@@ -392,11 +392,11 @@ class CanonicalResults(Shown):
         -------
         Axes
         """
-        from discrim.models.plots.pictured import PictureOptions, check_names_option
+        from discrim.models.plots.plottable import PlotOptions, check_names_option
         from discrim.models.plots.spaces import draw_canonical_biplot
 
         axes = check_names_option("axes", axes)
-        options = PictureOptions(ax=ax, data=data, axes=axes, structure=structure, colors=colors, title=title)
+        options = PlotOptions(ax=ax, data=data, axes=axes, structure=structure, colors=colors, title=title)
         plot_axes = draw_canonical_biplot(self, options)
         if title is not None:
             plot_axes.set_title(title)

@@ -26,16 +26,16 @@ import numpy as np
 
 from discrim.core.discriminant.lda import LDAFit
 from discrim.core.numerics.arrays import Floats
-from discrim.core.rules.gaussian import separate_plugin
-from discrim.core.rules.rules import GaussianRule, IndependentRule, LinearRule, logs_of_prior
+from discrim.core.rules.gaussian import class_plugin_rule
+from discrim.core.rules.rules import GaussianRule, IndependentRule, LinearRule, log_of_prior
 from discrim.data.values import Scalar
 from discrim.errors import DataError, NotSupportedError
 from discrim.formula.design import Design, Spec
-from discrim.formula.grammar import Call, Column, Negative, Node, Number, Operation, expression, nodes
-from discrim.formula.transforms import LARGEST, State
+from discrim.formula.grammar import Call, Column, Negative, Node, Number, Operation, expression, iter_nodes
+from discrim.formula.transforms import MAX_FLOAT, State
 from discrim.models.base.fit import FittedModel
-from discrim.models.base.labels import distinct
-from discrim.models.base.reading import check_word, told
+from discrim.models.base.labels import make_unique_name
+from discrim.models.base.reading import check_word, format_argument
 
 MIN_EXPONENT = -708.0
 MAX_EXPONENT = 709.0
@@ -151,12 +151,12 @@ def export_rule(fit: FittedModel[Any], prior: Any = None) -> ExportedRule:
                 "with categories, counts or kernel densities does not have scores that are sums of squares",
             )
         rule, keep = rule.normal, rule.positions
-    is_crowded = isinstance(rule, LinearRule) and rule.crowds
-    if is_crowded and isinstance(fit.estimates, LDAFit) and fit.estimates.reduced() is None:
+    is_crowded = isinstance(rule, LinearRule) and rule.close_groups
+    if is_crowded and isinstance(fit.estimates, LDAFit) and fit.estimates.reduced_axes() is None:
         # Some classes are close together and far from others: distances to class means keep full precision.
-        log_prior = logs_of_prior(fit.prior_values(prior))
+        log_prior = log_of_prior(fit.prior_values(prior))
         covariances = (fit.estimates.covariance,) * len(log_prior)
-        rule = separate_plugin(fit.estimates.moments, covariances, log_prior)
+        rule = class_plugin_rule(fit.estimates.moments, covariances, log_prior)
     points, weights, factor, constant = _scores(fit, rule)
     design = fit.design_rows.design
     categories, all_features = _features(design)
@@ -239,7 +239,7 @@ def _features(design: Design) -> tuple[tuple[Category, ...], list[Feature]]:
             categories.append(Category(parsed.category, factor.levels))
             values.append([])
     features: list[Feature] = []
-    for _, term_factors in spec.placed():
+    for _, term_factors in spec.products_with_columns():
         for column_index in product(*(range(width) for width in reversed(spec.widths(term_factors)))):
             feature: Feature | None = None
             for (factor_at, coding), j in zip(term_factors, reversed(column_index), strict=True):
@@ -279,7 +279,7 @@ def _columns(feature: Feature) -> Iterator[str]:
         yield from _columns(feature.first)
         yield from _columns(feature.second)
     elif not isinstance(feature, LevelValues):
-        yield from (node.name for node in nodes(feature) if isinstance(node, Column))
+        yield from (node.name for node in iter_nodes(feature) if isinstance(node, Column))
 
 
 MAX_POLY_DEGREE = 8
@@ -500,7 +500,9 @@ def _names_option(option: str, option_value: Any) -> tuple[str, ...]:
     )
     for name in names:
         if not isinstance(name, str) or not name or "\0" in name:
-            raise DataError(f"{option}= has {told(name)}, which is not a name.", hint="Pass names as text.")
+            raise DataError(
+                f"{option}= has {format_argument(name)}, which is not a name.", hint="Pass names as text."
+            )
     if not names and option != "keep":
         raise DataError(f"{option}= is empty.", hint=f"Pass a name, or leave out {option}=.")
     return names
@@ -631,7 +633,7 @@ class _Query:
         listed = []
         for output in outputs:
             for code, name in getattr(self, f"as_{output}")():
-                output_alias = name + distinct(name.casefold(), used_names)[len(name.casefold()) :]
+                output_alias = name + make_unique_name(name.casefold(), used_names)[len(name.casefold()) :]
                 used_names.append(output_alias.casefold())
                 listed.append((code, self.name(output_alias)))
         self.stage(listed)
@@ -653,7 +655,7 @@ class _Query:
                 f"CAST({column} AS {self.dialect.integer})" if name in self.rule.boolean_columns else column
             )
             value = f"CAST({value} AS {double})"
-            condition = f"ABS({value}) <= {self.number(LARGEST)}"
+            condition = f"ABS({value}) <= {self.number(MAX_FLOAT)}"
             if not self.dialect.strict:
                 condition = f"TYPEOF({column}) IN ('integer', 'real') AND {condition}"
             yield f"CASE WHEN {condition} THEN {value} END", alias

@@ -18,7 +18,7 @@ from discrim.core.rules.rules import posteriors
 from discrim.design.rows import used_codes
 from discrim.errors import DataError, NotSupportedError
 from discrim.models.base.fit import FittedModel
-from discrim.models.base.reading import told
+from discrim.models.base.reading import format_argument
 
 TEXT = (pl.String, pl.Categorical, pl.Enum)
 
@@ -63,7 +63,7 @@ class MarginalModel(ModelAbstract):
         """Return the covariance (m, m) of the coefficients, class by class; None if not available."""
         if not isinstance(vcov, bool):
             raise DataError(
-                f"vcov={told(vcov)} is not valid.",
+                f"vcov={format_argument(vcov)} is not valid.",
                 hint=(
                     "Pass True, False or a matrix. For robust covariances use "
                     "fit.robust(...).to_marginaleffects()."
@@ -76,7 +76,7 @@ class MarginalModel(ModelAbstract):
             return None
         if covariance is not None and hasattr(fit.estimates, "constants_known"):
             # If the prior is specified, sampling error of the class proportions does not affect posteriors.
-            constant_covariance = fit.estimates.constants_known()
+            constant_covariance = fit.estimates.intercept_reduction()
             constant_index = np.arange(len(constant_covariance)) * (
                 len(covariance) // len(constant_covariance)
             )
@@ -92,7 +92,7 @@ class MarginalModel(ModelAbstract):
         if not self._has_params:
             return log_proba
         design = np.ones((len(log_proba), 1 + len(blocks.terms)))
-        for row_slice, x, _ in blocks.every_row():
+        for row_slice, x, _ in blocks.iter_all_rows():
             design[row_slice, 1:] = x
         return np.column_stack([log_proba, design])
 
@@ -148,8 +148,8 @@ def _names(params: pd.DataFrame) -> Any:
 
 def _table(fit: FittedModel[Any]) -> Any:
     """Return the used rows of the fit as a polars DataFrame, with text columns as enumerations."""
-    blocks = fit.rows("to_marginaleffects()")
-    blocks.rows.need_table(
+    blocks = fit.require_rows("to_marginaleffects()")
+    blocks.rows.require_table(
         "marginaleffects requires a table in memory, and ",
         " is read in chunks.",
         hint="Fit a sample of the rows as a DataFrame.",

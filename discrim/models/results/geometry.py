@@ -20,28 +20,28 @@ from discrim.core.covariance.sliced import SAVECovariance
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules import gaussian
-from discrim.core.rules.leave_one_out import LeftOut
+from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 from discrim.core.rules.rules import LinearRule, Plane, Rule
-from discrim.data.values import shown
-from discrim.design.blocks import Blocks
+from discrim.data.values import format_value
+from discrim.design.design_rows import DesignRows
 from discrim.design.levels import Unseen
-from discrim.design.rows import GatheredRows, gathered_rows, read_rows
+from discrim.design.rows import GatheredRows, gather_used_rows, read_rows
 from discrim.errors import CollinearError, DataError, NotSupportedError, PrecisionWarning, warn_user
 from discrim.inference.mean_differences import between_squares, generalized_distances
 from discrim.models.base.available import available_if
-from discrim.models.base.displayed import Shown, displayed, shown_briefly
-from discrim.models.base.fit import E, FittedModel, Gaps, ModelSpec, PriorInRefits, scores_by_refits
+from discrim.models.base.display import SummarizedResults, display_brief_summary, with_display_formats
+from discrim.models.base.fit import E, FittedModel, MissingPolicy, ModelSpec, PriorInRefits, scores_by_refits
 from discrim.models.base.fitted_results import FittedResults, needs_rows
 from discrim.models.base.labels import (
     by_class_and_term,
     class_code,
     covariance_frame,
-    distinct,
+    make_unique_name,
     range_note,
     value_or_nan,
 )
-from discrim.models.base.reading import Data, NaAction, class_moments, listed, usable_rows
-from discrim.models.base.scores import frame_of_rows, posterior_frame
+from discrim.models.base.reading import Data, NaAction, class_moments, join_labels, usable_rows
+from discrim.models.base.scores import posterior_frame, transformed_rows
 from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.report.result_table import as_result_table
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from discrim.report.tables import Summary
 
 
-class Boundary(Shown):
+class Boundary(SummarizedResults):
     """The plane between two classes: normal'x + offset is the score of the first minus the second.
 
     Examples
@@ -117,9 +117,9 @@ class Boundary(Shown):
             Positive on the side of the first class; missing for a row with a missing value.
         """
         plane = self._proper_plane()
-        blocks = self._fit.new_rows(data, Gaps(unseen))
+        blocks = self._fit.new_rows(data, MissingPolicy(unseen))
         out = np.empty(blocks.table.nrows)
-        for row_slice, x, _ in blocks.every_row():
+        for row_slice, x, _ in blocks.iter_all_rows():
             out[row_slice] = plane.distances(x)
         return pd.Series(out, index=blocks.table.index, name="distance")
 
@@ -139,12 +139,12 @@ class Boundary(Shown):
             The nearest point of the plane, which is the row minus its distance times the unit normal.
         """
         plane = self._proper_plane()
-        return frame_of_rows(self._fit.new_rows(data, Gaps(unseen)), plane.feet, self._fit.terms)
+        return transformed_rows(self._fit.new_rows(data, MissingPolicy(unseen)), plane.feet, self._fit.terms)
 
     def _proper_plane(self) -> Plane:
         """Return the plane; raise DataError if the scores of the classes do not differ in any column."""
         if not self._plane.length > 0:
-            a, b = map(shown, self._classes)
+            a, b = map(format_value, self._classes)
             raise DataError(
                 f"The scores of {a} and {b} are equal in all columns. There is no boundary between them.",
                 hint="Name two other classes.",
@@ -199,7 +199,7 @@ class LinearGeometry(FittedResults):
         for k in (i, j):
             if not self._fit.prior[k] > 0:
                 raise DataError(
-                    f"{shown(self.classes[k])} has a prior of zero and therefore no boundary.",
+                    f"{format_value(self.classes[k])} has a prior of zero and therefore no boundary.",
                     hint="Name two classes with positive priors, or fit with another prior=.",
                     classes=(self.classes[k],),
                 )
@@ -236,8 +236,8 @@ def _pair(fit: FittedModel[Any], a: Any, b: Any) -> tuple[int, int]:
         return 1, 0
     if a is None or b is None:
         raise DataError(
-            f"boundary() requires two of the classes {listed(fit.classes)}.",
-            hint=f"Name both, for example ({shown(fit.classes[1])}, {shown(fit.classes[0])}).",
+            f"boundary() requires two of the classes {join_labels(fit.classes)}.",
+            hint=f"Name both, for example ({format_value(fit.classes[1])}, {format_value(fit.classes[0])}).",
             classes=fit.classes,
         )
     i = class_code(a, fit.classes)
@@ -396,7 +396,7 @@ def plane_rows(
     levels: Sequence[Any] | None,
     na_action: NaAction,
     functions: Mapping[str, Callable[..., Any]] | None,
-) -> tuple[Blocks, ClassMoments, GatheredRows]:
+) -> tuple[DesignRows, ClassMoments, GatheredRows]:
     """Read the rows for a model of planes between rows.
 
     Parameters
@@ -428,12 +428,12 @@ def plane_rows(
     is_constant = np.ptp(moments.means, axis=0) + moments.scatters.sum(axis=0) == 0
     if is_constant.any():
         raise CollinearError(
-            f"{listed(np.array(blocks.terms)[is_constant].tolist())} is constant and does not separate "
+            f"{join_labels(np.array(blocks.terms)[is_constant].tolist())} is constant and does not separate "
             "classes.",
             hint="Drop it from the formula.",
             columns=np.array(blocks.terms)[is_constant].tolist(),
         )
-    return blocks, moments, gathered_rows(blocks)
+    return blocks, moments, gather_used_rows(blocks)
 
 
 class PlaneSpec(ModelSpec[E]):
@@ -460,9 +460,9 @@ class PlaneSpec(ModelSpec[E]):
     def required_moments(self, fit: FittedModel[E]) -> None:
         """Return None: a refit needs the rows."""
 
-    def refit_with_fixed(self, fit: FittedModel[E], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[E], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows; None if they lack a class."""
-        gathered = gathered_rows(rows)
+        gathered = gather_used_rows(rows)
         estimates = cast("Any", fit.estimates)
         if len(np.unique(gathered.codes)) < len(fit.classes):
             return None
@@ -472,21 +472,21 @@ class PlaneSpec(ModelSpec[E]):
         rule: Rule = refit.rule(np.zeros(len(fit.classes)))
         return rule
 
-    def leave_one_out(self, fit: FittedModel[E]) -> LeftOut | Floats:
+    def leave_one_out(self, fit: FittedModel[E]) -> LeaveOneOutScorer | Floats:
         """Return missing scores, which cause a refit for each row, unless the rows are too many."""
         return scores_by_refits(fit, f"of a {fit.title_in_sentence} requires a refit for each row")
 
 
-class ValuesOnly(FittedResults):
+class ScoresOnly(FittedResults):
     """Base class of results with values of the classes instead of posteriors."""
 
     def _values(self, data: Any, unseen: Unseen | None = None) -> pd.DataFrame:
         """Return the values of the rule, rows by classes."""
-        blocks = self._fit.new_rows(data, Gaps(unseen))
+        blocks = self._fit.new_rows(data, MissingPolicy(unseen))
         return posterior_frame(blocks, self._fit.rule(), self.classes, np.asarray)
 
 
-class SeparatingLines(LinearGeometry, ValuesOnly, ClassifierResults):
+class SeparatingLines(LinearGeometry, ScoresOnly, ClassifierResults):
     """Base class of results of models of planes between rows."""
 
     @property
@@ -494,10 +494,12 @@ class SeparatingLines(LinearGeometry, ValuesOnly, ClassifierResults):
         """Number of coefficients of the planes, each of which is determined up to a factor."""
         return int((len(self.terms) + 1) * (1 if len(self.classes) == 2 else len(self.classes)))
 
-    def _augmented(self, gaps: Gaps, data: Any) -> pd.DataFrame:
+    def _augmented(self, missing_policy: MissingPolicy, data: Any) -> pd.DataFrame:
         """Return the table with labels (`.fitted`) and values of the planes (`.score.<class>`)."""
-        rows: Any = self._fit.new_rows(data, gaps)
-        table: pd.DataFrame = self._fit.augmented(rows, pd.DataFrame(self.decision_function(rows)), "score")
+        rows: Any = self._fit.new_rows(data, missing_policy)
+        table: pd.DataFrame = self._fit.augment_table(
+            rows, pd.DataFrame(self.decision_function(rows)), "score"
+        )
         return table
 
 
@@ -505,7 +507,7 @@ MAX_COEFFICIENT_EXPONENT = 1000
 """Largest absolute binary exponent of a coefficient that is supported in float64."""
 
 
-@shown_briefly
+@display_brief_summary
 class Quadratic(NamedTuple):
     """Log odds of one class against another, x'Ax + x'b + c.
 
@@ -550,7 +552,7 @@ class GroupSummary(FittedResults):
             )
 
     @available_if(lambda self: self._need_complete_numbers())
-    @displayed()
+    @with_display_formats()
     def group_summary(self) -> pd.DataFrame:
         """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
         return group_summary(self._fit)
@@ -561,7 +563,7 @@ def group_summary(fit: FittedModel[Any]) -> pd.DataFrame:
 
     The rows are read again.
     """
-    rows = fit.rows("group_summary()")
+    rows = fit.require_rows("group_summary()")
     moments = class_moments(rows, "diagonal")
     counts = moments.counts
     total = moments.total
@@ -570,7 +572,7 @@ def group_summary(fit: FittedModel[Any]) -> pd.DataFrame:
     sizes = np.append(counts, total)
     with np.errstate(divide="ignore", invalid="ignore"):
         sd = np.sqrt(squares / (sizes - 1)[:, None]) / moments.scale
-    index = by_class_and_term([*fit.classes, distinct("total", fit.classes)], fit.terms)
+    index = by_class_and_term([*fit.classes, make_unique_name("total", fit.classes)], fit.terms)
     row_counts = sizes.astype(np.int64) if (sizes == np.round(sizes)).all() else sizes
     table = pd.DataFrame({"rows": np.repeat(row_counts, len(fit.terms))}, index=index)
     table["mean"], table["sd"] = np.vstack([moments.class_means, overall]).ravel(), sd.ravel()
@@ -580,7 +582,7 @@ def group_summary(fit: FittedModel[Any]) -> pd.DataFrame:
 class ClassCovariances(GroupSummary):
     """Base class of results with a covariance of each class, and derived quantities."""
 
-    def _need_covariances(self, what: str) -> None:
+    def _need_covariances(self, method_name: str) -> None:
         """Raise NotSupportedError if the fit has other parameters than covariances by class."""
 
     @property
@@ -623,7 +625,8 @@ class ClassCovariances(GroupSummary):
         j = class_code(b, self.classes)
         if not self.prior.iloc[[i, j]].to_numpy().any():
             raise DataError(
-                f"{shown(a)} and {shown(b)} both have a prior of zero. The odds between them are not "
+                f"{format_value(a)} and {format_value(b)} both have a prior of zero. The odds between them "
+                "are not "
                 "defined.",
                 hint="Name a class with a positive prior, or fit with another prior=.",
             )
@@ -646,20 +649,21 @@ class ClassCovariances(GroupSummary):
         )
         if is_out_of_range.any():
             raise DataError(
-                f"A quadratic coefficient of {listed(self.terms[is_out_of_range])} is out of the range of "
+                f"A quadratic coefficient of {join_labels(self.terms[is_out_of_range])} is out of the range "
+                "of "
                 "double precision.",
                 hint="Scale the column and fit again. Posteriors are valid in any units.",
             )
 
     @available_if(lambda self: self._need_covariances("generalized_distances()"))
-    @displayed()
+    @with_display_formats()
     def generalized_distances(self) -> pd.DataFrame:
         """Generalized squared distance of SAS from the mean of one class (rows) to another (columns)."""
         fit = self._fit.estimates
         return generalized_distances(fit.moments, fit.covariances, self._fit.log_prior(), self.classes)
 
 
-def class_deviations(estimates: Any) -> list[Floats]:
+def class_sds(estimates: Any) -> list[Floats]:
     """Return the standard deviations (p,) of the columns in each class, from its covariance.
 
     Covariances on the axes of `ncomp=` do not determine the variances of columns; they are computed from the
@@ -686,10 +690,10 @@ def class_deviations(estimates: Any) -> list[Floats]:
 class SeparateCovariances(ClassMeans, ClassCovariances):
     """Base class of results with a normal distribution, with mean and covariance, in each class."""
 
-    @displayed()
+    @with_display_formats()
     def tidy(self) -> pd.DataFrame:
         """One row for each class and term: mean and standard deviation within the class."""
         frame = pd.DataFrame(index=by_class_and_term(self.classes, self.terms))
         frame["mean"] = self.means.to_numpy().ravel()
-        frame["sd"] = np.concatenate(class_deviations(self._fit.estimates))
+        frame["sd"] = np.concatenate(class_sds(self._fit.estimates))
         return frame.reset_index()

@@ -15,16 +15,21 @@ import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
-from discrim.design.levels import learns
+from discrim.design.levels import has_learnt_transform
 from discrim.errors import NotSupportedError
-from discrim.inference.calibration import log_odds_against_rest, recalibrated
+from discrim.inference.calibration import estimate_recalibration, log_odds_against_rest
 from discrim.inference.mean_differences import anova_table
-from discrim.models.base.displayed import number
+from discrim.models.base.display import format_count
 from discrim.models.base.fit import FittedModel
-from discrim.models.base.labels import distinct, value_or_nan, whole_counts
-from discrim.models.base.reading import listed
-from discrim.models.evaluation.assessment import MIN_COSTED_COLUMNS, JudgingPlan, counted_rates, takes_long
-from discrim.models.evaluation.validation import LEFT_OUT_KEPT_AS, prior_of_rest
+from discrim.models.base.labels import make_unique_name, value_or_nan, whole_counts
+from discrim.models.base.reading import join_labels
+from discrim.models.evaluation.assessment import (
+    MIN_COSTED_COLUMNS,
+    EvaluationOptions,
+    counted_rates,
+    is_slow_to_evaluate,
+)
+from discrim.models.evaluation.validation import LEFT_OUT_CACHE_KEYS, refit_prior_source
 from discrim.report.grid import (
     LABEL_WIDTH,
     MAX_DIGITS,
@@ -52,7 +57,7 @@ def row_items(fit: FittedModel[Any]) -> list[HeaderItem]:
     """Items with the number of rows of the fit and of dropped rows."""
     rows = "Observations" if not fit.design_rows.weighted else "Sum of weights"
     return [
-        HeaderItem(rows, fit.nobs, number(fit.nobs)),
+        HeaderItem(rows, fit.nobs, format_count(fit.nobs)),
         HeaderItem("Dropped, missing values", fit.dropped),
     ]
 
@@ -66,7 +71,9 @@ def size_items(fit: FittedModel[Any]) -> list[HeaderItem]:
     constant = fit.design_rows.constant
     if constant:
         items.append(
-            HeaderItem("Dropped, constant", list(constant), shorten(clean(listed(constant, most=2)), 40))
+            HeaderItem(
+                "Dropped, constant", list(constant), shorten(clean(join_labels(constant, max_labels=2)), 40)
+            )
         )
     return items
 
@@ -82,16 +89,16 @@ def error_item(fit: FittedModel[Any], method: Literal["apparent", "loo"]) -> Hea
     """Return the item with an error rate, if it is available and fast to compute."""
     label = "Error, leave-one-out" if method == "loo" else "Error, resubstitution"
     key = f"error_{method}"
-    if takes_long(fit) and not (method == "apparent" and method in fit.cache):
+    if is_slow_to_evaluate(fit) and not (method == "apparent" and method in fit.cache):
         return HeaderItem(label, np.nan, "see error_rates()", key)
     try:
-        rates = counted_rates(fit, method, JudgingPlan())
+        rates = counted_rates(fit, method, EvaluationOptions())
     except NotSupportedError:
         return HeaderItem(label, np.nan, "not available", key)
     if not rates.total > 0:
         return HeaderItem(label, np.nan, "not available", key)
-    wrong = number(rates.wrong)
-    total = number(rates.total)
+    wrong = format_count(rates.wrong)
+    total = format_count(rates.total)
     return HeaderItem(label, float(rates.estimate), f"{100 * rates.estimate:.1f} %  ({wrong}/{total})", key)
 
 
@@ -130,7 +137,11 @@ def brief_facts(fit: FittedModel[Any], header: Pairs, defaults: Mapping[str, Any
     defaults : dict
         Default values of the arguments of the verb.
     """
-    rows = f"Sum of weights {number(fit.nobs)}" if fit.design_rows.weighted else f"{fit.nobs:,} observations"
+    rows = (
+        f"Sum of weights {format_count(fit.nobs)}"
+        if fit.design_rows.weighted
+        else f"{fit.nobs:,} observations"
+    )
     dropped_text = f" ({fit.dropped} dropped, missing values)" if fit.dropped else ""
     columns = f"{len(fit.terms):,} column{'' if len(fit.terms) == 1 else 's'}"
     sizes = f"{rows}{dropped_text}, {columns}, {len(fit.classes)} classes"
@@ -169,7 +180,7 @@ def _error_fact(fit: FittedModel[Any], left_out: bool) -> list[str]:
 
     A source of tables is not read for it.
     """
-    if not fit.has_rows or fit.design_rows.rows.read_from:
+    if not fit.has_rows or fit.design_rows.rows.source_description:
         return []
     size = float(fit.design_rows.table.nrows) * len(fit.classes) * max(len(fit.terms), MIN_COSTED_COLUMNS)
     is_fast = left_out and size * fit.spec.leave_one_out_cost <= MAX_FAST_OPERATIONS
@@ -212,7 +223,7 @@ def has_many_columns(terms: pd.Index) -> bool:
     )
 
 
-def worth(moments: ClassMoments, more: int = 0) -> tuple[str, Floats]:
+def rank_columns(moments: ClassMoments, more: int = 0) -> tuple[str, Floats]:
     """Return a name and values by which the rows of a long table are ranked: F of the class means."""
     tests = anova_table(moments, pd.RangeIndex(moments.n_columns))
     return "F", np.concatenate([tests["F"], np.full(more, np.nan)])
@@ -222,7 +233,7 @@ def means_section(
     fit: FittedModel[Any],
     title: str = "Means",
     errors: Mapping[Any, float] | None = None,
-    of: tuple[pd.Index, ClassMoments] | None = None,
+    terms_and_moments: tuple[pd.Index, ClassMoments] | None = None,
 ) -> Section:
     """Class means; with many columns one row for each column, with standard deviations and F.
 
@@ -232,17 +243,17 @@ def means_section(
     title : str
     errors : dict by term, optional
         Largest rounding errors of the means.
-    of : (Index, ClassMoments), optional
+    terms_and_moments : (Index, ClassMoments), optional
         Terms and moments that replace those in the fit.
     """
-    terms, moments = (fit.terms, fit.estimates.moments) if of is None else of
-    errors = mean_errors(fit) if errors is None else errors
+    terms, moments = (fit.terms, fit.estimates.moments) if terms_and_moments is None else terms_and_moments
+    errors = mean_rounding_errors(fit) if errors is None else errors
     table = Columns(moments.class_means, list(fit.classes), terms)
     section = Section(title, table, column_errors=errors, source="fit.means")
     if not has_many_columns(terms):
         return section
     tests = anova_table(moments, terms)
-    names = distinct("SD", fit.classes), distinct("F", fit.classes)
+    names = make_unique_name("SD", fit.classes), make_unique_name("F", fit.classes)
     values = np.column_stack([moments.class_means.T, tests["sd_within"], tests["F"]])
     df1, df2 = (f"{tests[name].iloc[0]:.6g}" for name in ("df1", "df2"))
     by_column = Section(
@@ -251,13 +262,13 @@ def means_section(
         {names[1]: "z"},
         errors=[errors[term] for term in terms],
         source=section.source,
-        worth=("F", tests["F"].to_numpy()),
-        last=2,
+        ranking=("F", tests["F"].to_numpy()),
+        n_last_columns=2,
     )
-    return replace(section, shown=("by_column", by_column))
+    return replace(section, replacement=("by_column", by_column))
 
 
-def row_a_column(section: Section, name: str, ranking: tuple[str, Floats] | None = None) -> Section:
+def transpose_if_wide(section: Section, name: str, ranking: tuple[str, Floats] | None = None) -> Section:
     """Transpose a section of classes by columns if there are many columns; `name` is the key of its table."""
     table = frame_of(section.table)
     if not has_many_columns(table.columns):
@@ -266,8 +277,10 @@ def row_a_column(section: Section, name: str, ranking: tuple[str, Floats] | None
     errors = [section.column_errors.get(column, np.inf) for column in table.columns]
     columns = Columns(table.to_numpy().T, table.columns, labels)
     rows = section.formats if isinstance(section.formats, Mapping) else {}
-    by_column = replace(section, table=columns, formats="general", row_formats=rows, column_errors={}, last=0)
-    return replace(section, shown=(name, replace(by_column, errors=errors, worth=ranking)))
+    by_column = replace(
+        section, table=columns, formats="general", row_formats=rows, column_errors={}, n_last_columns=0
+    )
+    return replace(section, replacement=(name, replace(by_column, errors=errors, ranking=ranking)))
 
 
 def criterion_item(results: Any, name: str, label: str) -> HeaderItem:
@@ -282,7 +295,7 @@ def chosen_item(fit: FittedModel[Any], by: str) -> HeaderItem:
     return HeaderItem("Chosen by", chosen, key="chosen_by", brief="chosen by" if fit.path is not None else "")
 
 
-def kept_note(fit: FittedModel[Any]) -> str:
+def fixed_choice_note(fit: FittedModel[Any]) -> str:
     """Return a note that the errors are optimistic if a choice by the same rows is kept, else ""."""
     if fit.path is None:
         return ""
@@ -328,12 +341,12 @@ def header(fit: FittedModel[Any], items: list[HeaderItem], note: str = "") -> Pa
     """Return the header, with notes on the leave-one-out error if it is shown."""
     shows_leave_one_out = any(item.key == "error_loo" and not np.isnan(item.value) for item in items)
     prior_text = {"held": "uses the prior of all rows", "refitted": "estimates the prior again"}.get(
-        prior_of_rest(fit, None)
+        refit_prior_source(fit, None)
     )
     notes = [f"Leave-one-out {prior_text}."] if prior_text else []
     notes += [_balance_note(fit), _calibration_note(fit)]
     fixed_parts = []
-    if fit.design_rows.design.spec is not None and learns(fit.design_rows.design):
+    if fit.design_rows.design.spec is not None and has_learnt_transform(fit.design_rows.design):
         fixed_parts.append("the estimated transforms of the formula")
     if getattr(fit.estimates, "standardize", False) is True:
         fixed_parts.append("the standard deviations of the columns")
@@ -376,14 +389,16 @@ def _calibration_note(fit: FittedModel[Any]) -> str:
 
     It uses the scores in the cache of the fit.
     """
-    scores = fit.cache.get(LEFT_OUT_KEPT_AS[False])
+    scores = fit.cache.get(LEFT_OUT_CACHE_KEYS[False])
     if scores is None or not fit.has_posteriors or scores.size > MAX_RECALIBRATED_SCORES:
         return ""
     blocks = fit.design_rows
     # Rows that the fit does not use have no scores.
     is_scored = scores.max(axis=1) > -np.inf
     weights = None if blocks.weights is None else blocks.weights[is_scored]
-    slope, se = recalibrated(log_odds_against_rest(scores[is_scored]), blocks.codes[is_scored], weights).slope
+    slope, se = estimate_recalibration(
+        log_odds_against_rest(scores[is_scored]), blocks.codes[is_scored], weights
+    ).slope
     if not abs(slope - 1) > SLOPE_NOTE_Z * se:
         return ""
     adverb = "extreme" if slope < 1 else "cautious"
@@ -397,16 +412,16 @@ def _calibration_note(fit: FittedModel[Any]) -> str:
 def dropped_note(fit: FittedModel[Any], where: str) -> str:
     """Return a note on columns that were dropped as collinear, or an empty text."""
     collinear = fit.design_rows.collinear
-    return f"Dropped, collinear {where}: {listed(collinear)}." if collinear else ""
+    return f"Dropped, collinear {where}: {join_labels(collinear)}." if collinear else ""
 
 
 PRINTED_RANGE_SD = 6.0
 """Range around the class means, in within-class standard deviations, in which printed digits suffice."""
 
-SCORES = 0.001
+MAX_SCORE_ERROR = 0.001
 """Largest error of a score computed from printed coefficients, on the scale of log odds."""
 
-LOG_ODDS = 0.025
+MAX_LOG_ODDS_ERROR = 0.025
 """Largest error of log odds computed from printed coefficients that have standard errors."""
 
 
@@ -431,13 +446,13 @@ def coefficient_errors(sizes: Floats, within: float) -> Floats:
         return np.asarray(within / len(sizes) / sizes)
 
 
-def score_spread(moments: ClassMoments, coef: Floats) -> float:
+def min_score_sd(moments: ClassMoments, coef: Floats) -> float:
     """Return the smallest standard deviation within classes of the scores x'coef of uncorrelated columns."""
     sds = np.sqrt(((coef * _sd(moments)[:, None]) ** 2).sum(axis=0))
     return float(sds[sds > 0].min(initial=np.inf))
 
 
-def mean_errors(fit: FittedModel[Any]) -> dict[Any, float]:
+def mean_rounding_errors(fit: FittedModel[Any]) -> dict[Any, float]:
     """Return the largest rounding errors of class means by term: 1/200 of the sd within classes."""
     return dict(zip(fit.terms, _sd(fit.estimates.moments) / 200, strict=True))
 

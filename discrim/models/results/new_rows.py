@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 import pandas as pd
 
 from discrim.data.sources.sinks import write_frames
-from discrim.data.sources.sources import rows_given
+from discrim.data.sources.sources import source_of_rows
 from discrim.design.levels import Unseen
-from discrim.design.source_tables import answered_frames, answers
+from discrim.design.source_tables import apply_to_chunks, apply_to_source
 from discrim.errors import missing_package
 from discrim.models.base.available import available_if
-from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import Gaps, Missing
+from discrim.models.base.display import with_display_formats
+from discrim.models.base.fit import Missing, MissingPolicy
 from discrim.models.base.fitted_results import FittedResults, needs_rows
 from discrim.models.base.reading import Data, Prior, check_word
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", pd.Series, pd.DataFrame, "pd.DataFrame | pd.Series")
 
 
-def answered(
+def predict_by_chunks(
     results: Any,
     data: Any,
     out: str | PathLike[str] | None,
@@ -66,17 +66,17 @@ def answered(
         The result for a table, an iterator of results for a source, or the path if `out` is passed. The
         annotation states the type for a table only, which is the usual case for type checkers.
     """
-    source = rows_given(data)
+    source = source_of_rows(data)
     columns = None if reads_all_columns else results._fit.design_rows.design.columns
     if out is not None:
-        frames = answered_frames(source, columns, partial(answer, results))
+        frames = apply_to_chunks(source, columns, partial(answer, results))
         return cast("T", write_frames(frames, out, source=source))
-    result: T = answers(
+    result: T = apply_to_source(
         source,
         columns,
         partial(answer, results),
         lambda: partial(answer, results._without_rows()),
-        beyond=allows_classless,
+        allows_unknown_labels=allows_classless,
     )
     return result
 
@@ -177,10 +177,10 @@ class NewRowsMethods(FittedResults):
         from discrim.models.evaluation.single_rows import typicality
 
         check_word("method", method, Typicality)
-        return typicality(self._fit, data, Gaps(unseen), method, calibration)
+        return typicality(self._fit, data, MissingPolicy(unseen), method, calibration)
 
     @available_if(_has_casewise)
-    @displayed(second_posterior="share", posterior="share", second_D2="z")
+    @with_display_formats(second_posterior="share", posterior="share", second_D2="z")
     def casewise(
         self,
         data: Data | None = None,
@@ -244,7 +244,7 @@ class NewRowsMethods(FittedResults):
         from discrim.models.evaluation.classification import casewise
 
         data, method = table_and_method(data, method)
-        return casewise(self, data, method, Gaps(unseen), refit_prior)
+        return casewise(self, data, method, MissingPolicy(unseen), refit_prior)
 
     @available_if(_has_relative_distances)
     def relative_distances(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
@@ -282,7 +282,7 @@ class NewRowsMethods(FittedResults):
         """
         from discrim.models.evaluation.single_rows import relative_distances
 
-        return relative_distances(self._fit, data, Gaps(unseen))
+        return relative_distances(self._fit, data, MissingPolicy(unseen))
 
     def predict_set(
         self,
@@ -417,9 +417,9 @@ class NewRowsMethods(FittedResults):
             weights=weights,
             folds=folds,
             seed=seed,
-            missing_policy=Gaps(unseen, missing),
+            missing_policy=MissingPolicy(unseen, missing),
         )
-        return answered(self, data, out, prediction_set_function(self._fit, data, plan))
+        return predict_by_chunks(self, data, out, prediction_set_function(self._fit, data, plan))
 
     def posterior_intervals(
         self,
@@ -548,13 +548,13 @@ class NewRowsMethods(FittedResults):
         >>> fit.predict(iris[30:110], prior=found).value_counts().tolist()
         [49, 20, 11]
         """
-        from discrim.models.evaluation.estimated_prior import SharesSearch, estimate_prior
+        from discrim.models.evaluation.estimated_prior import PriorEstimateOptions, estimate_prior
 
         return estimate_prior(
             self._fit,
             data,
-            SharesSearch(tol, maxiter, level, interval, replicates, seed),
-            Gaps(unseen, missing),
+            PriorEstimateOptions(tol, maxiter, level, interval, replicates, seed),
+            MissingPolicy(unseen, missing),
             weights,
         )
 

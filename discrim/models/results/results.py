@@ -20,21 +20,21 @@ from discrim.core.rules.rules import best_class, log_posteriors, posteriors
 from discrim.design.levels import Unseen
 from discrim.errors import DataError, DiscrimError
 from discrim.models.base.available import available_if
-from discrim.models.base.displayed import displayed
-from discrim.models.base.fit import CALIBRATOR, FittedModel, Gaps, Missing
+from discrim.models.base.display import with_display_formats
+from discrim.models.base.fit import CALIBRATOR, FittedModel, Missing, MissingPolicy
 from discrim.models.base.fitted_results import FittedResults, needs_rows
-from discrim.models.base.labels import distinct, value_or_nan
-from discrim.models.base.reading import Data, Prior, check_word, is_number, prior_vector, told
+from discrim.models.base.labels import make_unique_name, value_or_nan
+from discrim.models.base.reading import Data, Prior, check_word, format_argument, is_number, prior_vector
 from discrim.models.base.refits import argument_defaults
 from discrim.models.base.scores import Decision, cost_matrix, posterior_frame
 from discrim.models.evaluation import assessment
-from discrim.models.evaluation.assessment import JudgingPlan, error_rates, takes_long
+from discrim.models.evaluation.assessment import EvaluationOptions, error_rates, is_slow_to_evaluate
 from discrim.models.evaluation.validation import left_out_scores
-from discrim.models.plots.pictured import numeric_columns
+from discrim.models.plots.plottable import numeric_columns
 from discrim.models.registry import BY_MODEL
-from discrim.models.report import Reported
+from discrim.models.report import ReportMethods
 from discrim.models.results.headers import brief_facts
-from discrim.models.results.new_rows import NewRowsMethods, Typicality, answered
+from discrim.models.results.new_rows import NewRowsMethods, Typicality, predict_by_chunks
 from discrim.models.results.updating import UpdateMethods
 from discrim.report.grid import HeaderItem
 
@@ -57,7 +57,8 @@ def selection_note(fit: FittedModel[Any]) -> str:
     if fit.selection is None:
         return ""
     return (
-        f"The same observations chose the {fit.selection.kind} ({fit.selection.words}). p-values, and "
+        f"The same observations chose the {fit.selection.target} ({fit.selection.description}). p-values, "
+        "and "
         "resubstitution and leave-one-out errors, ignore this choice and tend to be too small."
     )
 
@@ -74,7 +75,7 @@ def _header(make: Callable[[], Any], fit: FittedModel[Any]) -> Pairs:
     pairs: Pairs = make()
     items = list(pairs.items)
     notes = [pairs.note, selection_note(fit)]
-    if fit.choosing_anew() is not fit:
+    if fit.before_selection() is not fit:
         item = _error(fit)
         items += [] if item is None else [item]
         notes.append(
@@ -88,12 +89,12 @@ def _header(make: Callable[[], Any], fit: FittedModel[Any]) -> Pairs:
 
 def _error(fit: FittedModel[Any]) -> HeaderItem | None:
     """Return the header item of the cross-validated error with a new choice in each fold; None if slow."""
-    if fit.selection is None or not fit.selection.quick or takes_long(fit.choosing_anew()):
+    if fit.selection is None or not fit.selection.quick or is_slow_to_evaluate(fit.before_selection()):
         return None
     try:
-        row = error_rates(fit, ["cv"], None, JudgingPlan(folds=N_CHOICE_FOLDS, seed=0), by_class=False).iloc[
-            0
-        ]
+        row = error_rates(
+            fit, ["cv"], None, EvaluationOptions(folds=N_CHOICE_FOLDS, seed=0), by_class=False
+        ).iloc[0]
     except DiscrimError:
         return None
     text = f"{100 * row['estimate']:.1f} %  ({row['wrong']:.10g}/{row['total']:.10g})"
@@ -118,7 +119,7 @@ def _can_leave_out(results: FittedResults) -> None:
         refuse()
 
 
-class Judging(FittedResults):
+class EvaluationMethods(FittedResults):
     """Methods that evaluate a fit: leave-one-out predictions, confusion matrix, error rates, assessment."""
 
     @available_if(_can_leave_out)
@@ -139,18 +140,20 @@ class Judging(FittedResults):
             index of the fit's table. Rows that the fit did not use are missing, and so are rows without which
             the rule does not exist.
         """
-        index = self._fit.rows("leave_one_out()").table.index
+        index = self._fit.require_rows("leave_one_out()").table.index
         scores = left_out_scores(self._fit, refit_prior)
         values = posteriors(scores) if self._fit.has_posteriors else scores
         frame = pd.DataFrame(values, index=index, columns=self.classes, copy=values is scores)
-        frame.insert(0, distinct("label", self.classes), self._fit.labelled(best_class(scores), index))
+        frame.insert(
+            0, make_unique_name("label", self.classes), self._fit.to_labels(best_class(scores), index)
+        )
         return frame.rename_axis(columns=None)
 
-    @displayed(every="count")
+    @with_display_formats(every="count")
     def confusion(
         self,
         data: Data | None = None,
-        method: assessment.Counting = "apparent",
+        method: assessment.CountingMethod = "apparent",
         *,
         costs: Any = None,
         folds: int = 10,
@@ -189,13 +192,13 @@ class Judging(FittedResults):
         """
         data, method = assessment.table_and_method(data, method)
         paid = cost_matrix(costs, self.classes)
-        missing_policy = Gaps(unseen, missing)
-        plan = assessment.JudgingPlan(
+        missing_policy = MissingPolicy(unseen, missing)
+        plan = assessment.EvaluationOptions(
             paid, folds=folds, seed=seed, refit_prior=refit_prior, missing_policy=missing_policy
         )
         return assessment.confusion(self._fit, data, method, plan)
 
-    @displayed(estimate="share", se="share", low="share", high="share")
+    @with_display_formats(estimate="share", se="share", low="share", high="share")
     def error_rates(
         self,
         data: Data | None = None,
@@ -281,8 +284,8 @@ class Judging(FittedResults):
         data, methods = assessment.table_and_methods(data, methods)
         paid = cost_matrix(costs, self.classes)
         prior_values = None if prior is None else prior_vector(prior, self.classes, self._fit.counts)
-        missing_policy = Gaps(unseen, missing)
-        plan = assessment.JudgingPlan(
+        missing_policy = MissingPolicy(unseen, missing)
+        plan = assessment.EvaluationOptions(
             paid, level, folds, replicates, seed, refit_prior, missing_policy, prior_values, weights
         )
         return assessment.error_rates(self._fit, methods, data, plan, by_class=by_class)
@@ -290,7 +293,7 @@ class Judging(FittedResults):
     def assess(
         self,
         data: Data | None = None,
-        method: assessment.Counting | None = None,
+        method: assessment.CountingMethod | None = None,
         *,
         prior: Prior = None,
         level: float = 0.95,
@@ -366,19 +369,19 @@ class Judging(FittedResults):
         >>> found.by_class["estimate"].unstack().round(2)["sensitivity"].to_dict()
         {'setosa': 1.0, 'versicolor': 0.96, 'virginica': 0.92}
         """
-        from discrim.inference.resampling import drawn_seed
+        from discrim.inference.resampling import seed_or_random
         from discrim.models.evaluation.assessment import assess_rows
         from discrim.models.evaluation.classification import classification
         from discrim.models.results.assessed import Assessment
 
         data, method = assessment.table_and_method(data, method)
         prior_values = None if prior is None else prior_vector(prior, self.classes, self._fit.counts)
-        plan = assessment.JudgingPlan(
+        plan = assessment.EvaluationOptions(
             level=level,
             folds=folds,
-            seed=drawn_seed(seed),
+            seed=seed_or_random(seed),
             refit_prior=refit_prior,
-            missing_policy=Gaps(unseen, missing),
+            missing_policy=MissingPolicy(unseen, missing),
             prior=prior_values,
             weights=weights,
         )
@@ -396,7 +399,7 @@ def _has_probabilities(method_name: str) -> Callable[[Any], None]:
     def check(results: ClassifierResults) -> None:
         fit = results._fit
         if not fit.has_posteriors and not fit.has_rows and CALIBRATOR not in fit.cache:
-            fit.rows(
+            fit.require_rows(
                 f'{method_name} with method="calibrated"',
                 "call it on the fit that has rows before it is saved, or fit formula and data",
             )
@@ -404,7 +407,7 @@ def _has_probabilities(method_name: str) -> Callable[[Any], None]:
     return check
 
 
-class ClassifierResults(Judging, NewRowsMethods, UpdateMethods, Reported):
+class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, ReportMethods):
     """Base class of fitted classifiers."""
 
     # ---- likelihood
@@ -449,7 +452,7 @@ class ClassifierResults(Judging, NewRowsMethods, UpdateMethods, Reported):
     def _brief(self) -> Summary:
         brief = super()._brief()
         note = selection_note(self._fit)
-        return brief.noted(note) if note else brief
+        return brief.with_note(note) if note else brief
 
     def _is_plane(self) -> bool:
         design = self._fit.design_rows.design
@@ -548,12 +551,15 @@ class ClassifierResults(Judging, NewRowsMethods, UpdateMethods, Reported):
         ['setosa', 'setosa']
         """
         if reject is not None and not (is_number(reject) and 0 <= reject < np.inf):
-            raise DataError(f"reject={told(reject)} is not valid.", hint="Pass a non-negative number.")
+            raise DataError(
+                f"reject={format_argument(reject)} is not valid.", hint="Pass a non-negative number."
+            )
         if outlier is not None and not (is_number(outlier) and 0 <= outlier <= 1):
             raise DataError(
-                f"outlier={told(outlier)} is not valid.", hint="Pass a number from 0 to 1, such as 0.01."
+                f"outlier={format_argument(outlier)} is not valid.",
+                hint="Pass a number from 0 to 1, such as 0.01.",
             )
-        missing_policy = Gaps(unseen, missing)
+        missing_policy = MissingPolicy(unseen, missing)
         if costs is not None or reject is not None:
             self._fit.need_posteriors("costs= and reject=")
         decision = Decision(cost_matrix(costs, self.classes), reject)
@@ -567,12 +573,14 @@ class ClassifierResults(Judging, NewRowsMethods, UpdateMethods, Reported):
         def labels(results: ClassifierResults, rows: Any) -> pd.Series:
             fit = results._fit
             blocks = fit.new_rows(rows, missing_policy)
-            codes = fit.predicted_codes(blocks, prior, decision)
+            codes = fit.predict_codes(blocks, prior, decision)
             if typical is not None and outlier is not None:
                 codes[find_outliers(typical(fit, blocks), codes, outlier)] = len(results.classes) + 1
-            return fit.labelled(codes, blocks.table.index)
+            return fit.to_labels(codes, blocks.table.index)
 
-        return answered(self, data, out, labels, allows_classless=reject is not None or outlier is not None)
+        return predict_by_chunks(
+            self, data, out, labels, allows_classless=reject is not None or outlier is not None
+        )
 
     @available_if(_has_probabilities("predict_proba()"))
     def predict_proba(
@@ -630,7 +638,7 @@ class ClassifierResults(Judging, NewRowsMethods, UpdateMethods, Reported):
         >>> fit.predict_proba(method="calibrated").loc[133].round(2).tolist()
         [0.0, 0.62, 0.38]
         """
-        missing_policy = Gaps(unseen, missing)
+        missing_policy = MissingPolicy(unseen, missing)
         return self._posterior_frame(data, prior, method, convention, posteriors, missing_policy, out)
 
     @available_if(_has_probabilities("predict_log_proba()"))
@@ -672,7 +680,7 @@ class ClassifierResults(Judging, NewRowsMethods, UpdateMethods, Reported):
         DataFrame, rows by classes
             For a source, an iterator of such DataFrames.
         """
-        missing_policy = Gaps(unseen, missing)
+        missing_policy = MissingPolicy(unseen, missing)
         return self._posterior_frame(data, prior, method, convention, log_posteriors, missing_policy, out)
 
     def decision_function(
@@ -709,12 +717,12 @@ class ClassifierResults(Judging, NewRowsMethods, UpdateMethods, Reported):
             it is the value of the second class minus the value of the first, such as the log odds: positive
             values mean the second class. For a source, an iterator of DataFrames.
         """
-        missing_policy = Gaps(unseen, missing)
+        missing_policy = MissingPolicy(unseen, missing)
 
         def values(results: ClassifierResults, rows: Any) -> pd.DataFrame | pd.Series:
             return results._fit.decision_values(results._fit.new_rows(rows, missing_policy))
 
-        return answered(self, data, out, values)
+        return predict_by_chunks(self, data, out, values)
 
     def _posterior_frame(
         self,
@@ -723,7 +731,7 @@ class ClassifierResults(Judging, NewRowsMethods, UpdateMethods, Reported):
         method: str,
         convention: str | None,
         finish: Callable[[Floats], Floats],
-        missing_policy: Gaps,
+        missing_policy: MissingPolicy,
         out: str | PathLike[str] | None = None,
     ) -> pd.DataFrame:
         """Return posteriors of rows in the form of `predict_proba`, with a function of the scores.
@@ -747,10 +755,10 @@ class ClassifierResults(Judging, NewRowsMethods, UpdateMethods, Reported):
         def frame(results: ClassifierResults, rows: Any) -> pd.DataFrame:
             fit = results._fit
             blocks = fit.new_rows(rows, missing_policy)
-            chunk_rule = fit.in_part(rule, blocks, prior, method, convention)
+            chunk_rule = fit.integrate_missing(rule, blocks, prior, method, convention)
             return posterior_frame(blocks, chunk_rule, results.classes, finish)
 
-        return answered(self, data, out, frame)
+        return predict_by_chunks(self, data, out, frame)
 
     def augment(
         self,
@@ -777,16 +785,16 @@ class ClassifierResults(Judging, NewRowsMethods, UpdateMethods, Reported):
         out : path, optional
             File or folder to which the result is written; see the page on shared arguments.
         """
-        missing_policy = Gaps(unseen, missing)
+        missing_policy = MissingPolicy(unseen, missing)
 
         def augmented(results: ClassifierResults, rows: Any) -> pd.DataFrame:
             return results._augmented(missing_policy, rows)
 
-        return answered(self, data, out, augmented, reads_all_columns=True)
+        return predict_by_chunks(self, data, out, augmented, reads_all_columns=True)
 
-    def _augmented(self, gaps: Gaps, data: Any) -> pd.DataFrame:
-        rows: Any = self._fit.new_rows(data, gaps)
-        return self._fit.augmented(rows, self.predict_proba(rows), "posterior")
+    def _augmented(self, missing_policy: MissingPolicy, data: Any) -> pd.DataFrame:
+        rows: Any = self._fit.new_rows(data, missing_policy)
+        return self._fit.augment_table(rows, self.predict_proba(rows), "posterior")
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fit to a file that `discrim.load` reads, without the rows of the table (except for knn).

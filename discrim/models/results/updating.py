@@ -11,21 +11,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn, Self, cast
 
-from discrim.core.moments.row_sums import Spread
+from discrim.core.moments.row_sums import ScatterType
 from discrim.errors import DataError, DiscrimWarning, EmptyClassWarning, NotSupportedError, PriorError
-from discrim.formula.grammar import updated
+from discrim.formula.grammar import update_formula
 from discrim.models.base.available import available_if
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.fitted_results import FittedResults, needs_rows
-from discrim.models.base.reading import Data, listed
-from discrim.models.base.refits import argument_defaults, options_of
-from discrim.models.moments.moments import Moments, Scatters, moments, of_fit
+from discrim.models.base.reading import Data, join_labels
+from discrim.models.base.refits import argument_defaults, refit_options
+from discrim.models.moments.moments import Moments, Scatters, moments, moments_of_fit
 from discrim.models.registry import BY_MODEL, ModelEntry, resolve
 
 MOMENTS = "moments"
 """Key of the cache of a fit for the moments of all rows that `update(batch)` has added up."""
 
-SCATTERS: dict[Spread, Scatters] = {
+SCATTERS: dict[ScatterType, Scatters] = {
     "pooled": "pooled", "thin": "pooled", "class": "class", "thin class": "class", "diagonal": "diagonal",
 }  # fmt: skip
 """Option `scatters` of `moments` by the kind of scatter matrices in a fit."""
@@ -120,7 +120,7 @@ class UpdateMethods(FittedResults):
                 )
             return cast("Self", _with_batch(results, batches[0], changes))
         fit = results._fit
-        options = options_of(results, anew=True)
+        options = refit_options(results, rechoose=True)
         if formula is None or str(formula).lstrip()[:1] in (".", "~"):
             design = fit.design_rows.design
             categories = None if design.labels is None else design.labels.categories
@@ -131,7 +131,7 @@ class UpdateMethods(FittedResults):
                 options["levels"] = list(design.levels)
         if data is None:
             blocks = fit.rows("update()", "pass data=")
-            rows = blocks.table.data if blocks.rows.read_from else blocks.table
+            rows = blocks.table.data if blocks.rows.source_description else blocks.table
             if blocks.weighted:
                 column = blocks.rows.weight_column((*blocks.design.columns, *blocks.design.response_columns))
                 options["weights"] = column or blocks.weights
@@ -142,12 +142,12 @@ class UpdateMethods(FittedResults):
             )
         else:
             rows = data
-        text = fit.formula if formula is None else updated(formula, fit.formula)
+        text = fit.formula if formula is None else update_formula(formula, fit.formula)
         row = BY_MODEL[results._spec.name]
         verb = resolve(f"{row.module}:{row.verb}")
         refitted = verb(text, rows, **options | changes)
         if data is None and fit.selection is not None:
-            refitted._fit = replace(refitted._fit, selection=replace(fit.selection, anew=None))
+            refitted._fit = replace(refitted._fit, selection=replace(fit.selection, unselected_fit=None))
         return cast("Self", refitted)
 
     @available_if(needs_rows("learning_curve()"))
@@ -246,7 +246,7 @@ def _with_batch(results: Any, batch: Data, changes: Mapping[str, Any]) -> Any:
         results._fit, row, batch, changes.pop("levels", None),
         weights=changes.pop("weights", None), na_action=changes.pop("na_action", "drop"),
     )  # fmt: skip
-    options = options_of(results, anew=True) | changes
+    options = refit_options(results, rechoose=True) | changes
     options.pop("functions", None)
     try:
         refitted = verb(moments=total, **options)
@@ -293,15 +293,15 @@ def _moments_with_batch(
     order = fit_levels + [label for label in batch_moments._design.levels if label not in set(fit_levels)]
     if len({isinstance(label, str) for label in order}) > 1:
         raise DataError(
-            f"The classes of the fit, {listed(fit_levels)}, and the new classes, "
-            f"{listed(order[len(fit_levels) :])}, have different types, text and numbers.",
+            f"The classes of the fit, {join_labels(fit_levels)}, and the new classes, "
+            f"{join_labels(order[len(fit_levels) :])}, have different types, text and numbers.",
             hint="Convert them to one type.",
         )
     if levels is not None:
         missing = [label for label in order if label not in set(levels)]
         if missing:
             raise DataError(
-                f"levels= lacks the classes {listed(missing)}.",
+                f"levels= lacks the classes {join_labels(missing)}.",
                 hint="Name all classes in their order.",
                 classes=missing,
             )
@@ -320,10 +320,10 @@ def _moments_of_fit(fit: FittedModel[Any], row: ModelEntry) -> Moments:
     if MOMENTS in fit.cache:
         stored: Moments = fit.cache[MOMENTS]
         return stored
-    scatters = SCATTERS[fit.estimates.moments.spread]
+    scatters = SCATTERS[fit.estimates.moments.scatter_type]
     blocks = fit.design_rows
     if not fit.has_rows:
-        fit_moments = of_fit(fit, scatters)
+        fit_moments = moments_of_fit(fit, scatters)
         if fit_moments is None:
             raise NotSupportedError(
                 "update(batch) requires the moments of all columns. This fit, which was loaded, unpickled, "
@@ -335,9 +335,9 @@ def _moments_of_fit(fit: FittedModel[Any], row: ModelEntry) -> Moments:
                 ),
             )
         return fit_moments
-    blocks = fit.rows("update()")
+    blocks = fit.require_rows("update()")
     column = blocks.rows.weight_column((*blocks.design.columns, *blocks.design.response_columns))
-    rows: Any = blocks.table.data if blocks.rows.read_from else blocks.table
+    rows: Any = blocks.table.data if blocks.rows.source_description else blocks.table
     with warnings.catch_warnings():
         # The fit has already issued the warnings about these rows.
         warnings.simplefilter("ignore", DiscrimWarning)

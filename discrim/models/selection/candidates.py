@@ -18,10 +18,10 @@ from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules.calibration import fit_calibrator
 from discrim.core.rules.rules import best_class, least_cost_codes
-from discrim.data.values import shown
-from discrim.design.blocks import Blocks
+from discrim.data.values import format_value
+from discrim.design.design_rows import DesignRows
 from discrim.errors import DataError, DiscrimError, DiscrimWarning
-from discrim.models.base.reading import listed, told
+from discrim.models.base.reading import format_argument, join_labels
 from discrim.models.registry import BY_VERB
 from discrim.models.selection.comparable import no_label_reason, resolve_verb
 from discrim.models.selection.cross_validation import CrossValidation, FoldedRows, cross_validate_fit
@@ -61,7 +61,7 @@ class TableShape(NamedTuple):
     in_memory: bool
 
 
-def table_shape(blocks: Blocks, rows: NDArray[Any]) -> TableShape:
+def table_shape(blocks: DesignRows, rows: NDArray[Any]) -> TableShape:
     """Return the dimensions of a table.
 
     Parameters
@@ -209,7 +209,9 @@ def read_candidates(candidates: Any) -> list[Candidate]:
     elif isinstance(candidates, Sequence) and not isinstance(candidates, str):
         pairs = [(getattr(entry, "__name__", entry), entry) for entry in candidates]
     else:
-        raise DataError(f"candidates={told(candidates)} is not valid.", hint=f"Give {expected_format}.")
+        raise DataError(
+            f"candidates={format_argument(candidates)} is not valid.", hint=f"Give {expected_format}."
+        )
     read = []
     for name, entry in pairs:
         verb, options = entry if isinstance(entry, tuple) and len(entry) == 2 else (entry, {})
@@ -217,7 +219,7 @@ def read_candidates(candidates: Any) -> list[Candidate]:
         verb_name = getattr(verb, "__name__", None)
         if not isinstance(name, str) or not callable(verb) or not isinstance(options, Mapping):
             raise DataError(
-                f"candidates= has an invalid entry {told(name)}: {told(entry)}.",
+                f"candidates= has an invalid entry {format_argument(name)}: {format_argument(entry)}.",
                 hint=f"Pass {expected_format}.",
             )
         if verb_name in BY_VERB:
@@ -225,8 +227,9 @@ def read_candidates(candidates: Any) -> list[Candidate]:
             unknown = [option for option in options if option not in parameters]
             if unknown:
                 raise DataError(
-                    f"Unknown option of {verb_name}() for {shown(name)} in candidates=: {listed(unknown)}.",
-                    hint=f"The options are {listed(parameters, most=20)}.",
+                    f"Unknown option of {verb_name}() for {format_value(name)} in candidates=: "
+                    f"{join_labels(unknown)}.",
+                    hint=f"The options are {join_labels(parameters, max_labels=20)}.",
                 )
         read.append(Candidate(name, verb, options))
     if len({entry.name for entry in read}) < len(read):
@@ -315,7 +318,7 @@ class Trial:
             parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
         ):
             raise DataError(
-                f"It does not support {listed([f'{name}=' for name in unsupported])}.",
+                f"It does not support {join_labels([f'{name}=' for name in unsupported])}.",
                 hint="Leave the candidate out.",
             )
         with catch_warnings(record=True) as caught:
@@ -381,7 +384,7 @@ def _calibrated_losses(costs: Floats | None, rows: FoldedRows) -> tuple[dict[str
     """
     is_evaluated = rows.is_evaluated
     codes = rows.evaluated.codes
-    row_weights = rows.evaluated.shares()
+    row_weights = rows.evaluated.row_weights()
     scores = rows.scores[0][is_evaluated]
     fold_ids = rows.fold_ids[0][is_evaluated]
     calibrated_scores = np.full(rows.scores[0].shape, np.nan)

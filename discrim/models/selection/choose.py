@@ -16,34 +16,40 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.data.table import rows_of
-from discrim.data.values import shown
+from discrim.data.table import select_rows
+from discrim.data.values import format_value
 from discrim.design.levels import Unseen
 from discrim.design.rows import read_rows
 from discrim.errors import DataError, UninformativeFitWarning, warn_user
-from discrim.inference.calibration import loss_rate
+from discrim.inference.calibration import mean_loss_interval
 from discrim.inference.error_rates import check_level
-from discrim.inference.model_choice import ComparedLosses, CorrectedLosses, Select, compared, corrected
-from discrim.inference.resampling import drawn_seed
+from discrim.inference.model_choice import (
+    ComparedLosses,
+    CorrectedLosses,
+    Select,
+    bias_corrected_losses,
+    compare_losses,
+)
+from discrim.inference.resampling import seed_or_random
 from discrim.models.base import reading
-from discrim.models.base.displayed import displayed, number
-from discrim.models.base.fit import FittedModel, Gaps, Selection
+from discrim.models.base.display import format_count, with_display_formats
+from discrim.models.base.fit import FittedModel, MissingPolicy, Selection
 from discrim.models.base.reading import (
     Data,
     NaAction,
     Prior,
     check_flag,
+    check_integer,
     check_number,
-    check_whole,
     check_word,
     is_wide,
-    listed,
+    join_labels,
     usable_rows,
 )
 from discrim.models.base.scores import Decision, cost_matrix, predicted_codes
 from discrim.models.evaluation.calibrated import posterior_rule
-from discrim.models.plots.pictured import PictureOptions, draw_kind, plot
-from discrim.models.results.new_rows import answered
+from discrim.models.plots.plottable import PlotOptions, draw_plot, plot
+from discrim.models.results.new_rows import predict_by_chunks
 from discrim.models.selection import term_choice
 from discrim.models.selection.candidates import (
     MEASURES,
@@ -59,8 +65,8 @@ from discrim.models.selection.candidates import (
 )
 from discrim.models.selection.cross_validation import warn_unlabelled
 from discrim.models.selection.repeated_choice import RepeatedChoice
-from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
-from discrim.report.plots.judged import draw_candidates
+from discrim.report.grid import SHARED_HEADINGS, HeaderItem, Pairs, Section
+from discrim.report.plots.evaluation import draw_candidates
 from discrim.report.tables import summarize
 
 if TYPE_CHECKING:
@@ -74,7 +80,7 @@ REPLICATES = 500
 """Number of bootstrap samples that correct the loss of the chosen model for the choice."""
 
 
-@reading.with_keyword_hints
+@reading.with_public_errors
 def choose(
     formula: str,
     data: Data,
@@ -197,12 +203,12 @@ def choose(
     check_word("by", by, By)
     check_word("select", select, Select)
     check_flag("calibrate", calibrate)
-    check_whole("folds", folds, 2, what="a number of folds")
+    check_integer("folds", folds, 2, description="a number of folds")
     if seconds is not None:
-        check_number("seconds", seconds, 0, ends="()", what="a number of seconds", also=", or None")
+        check_number("seconds", seconds, 0, ends="()", description="a number of seconds", also=", or None")
     if (by == "costs") != (costs is not None):
         raise DataError('costs= and by="costs" require each other.', hint="Pass both, or neither.")
-    seed = drawn_seed(seed)
+    seed = seed_or_random(seed)
     user_candidates = None if candidates is None else read_candidates(candidates)
     blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions)
     blocks, moments = usable_rows(blocks, "thin" if is_wide(blocks) else "pooled", na_action)
@@ -224,7 +230,8 @@ def choose(
         # The error of a candidate that failed is more informative than "not suited".
         shown_name = min(refused, key=lambda name: refused[name].reason != "failed")
         raise DataError(
-            f"No candidate can be evaluated. Reason for {shown(shown_name)}: {refused[shown_name].why}",
+            f"No candidate can be evaluated. Reason for {format_value(shown_name)}: "
+            f"{refused[shown_name].why}",
             hint="Pass other candidates=.",
         )
     options = {"by": by, "candidates": candidates, "select": select, "folds": folds, "seconds": seconds}
@@ -263,7 +270,7 @@ def _choice_on_rows(
     for name, vector in vectors.items():
         if vector is not None and not isinstance(vector, str):
             vectors[name] = np.asarray(vector)[rows]
-    return choose(formula, rows_of(data, rows), **vectors, **options)
+    return choose(formula, select_rows(data, rows), **vectors, **options)
 
 
 class ChooseResults(RepeatedChoice):
@@ -325,7 +332,7 @@ class ChooseResults(RepeatedChoice):
         self._evaluated = evaluated
         self._evaluated_rows = evaluated[0].validation._evaluated_rows()
         self._refused = dict(refused)
-        self._comparison: ComparedLosses = compared(
+        self._comparison: ComparedLosses = compare_losses(
             self._losses(trial.by), self._evaluated_rows, select, self._null_losses[trial.by]
         )
         chosen = evaluated[self._comparison.chosen]
@@ -333,7 +340,7 @@ class ChooseResults(RepeatedChoice):
         self.method = chosen.method
         self.validations = {candidate.name: candidate.validation for candidate in evaluated}
         warn_unlabelled(chosen.validation)
-        if self._comparison.in_vain:
+        if self._comparison.worse_than_prior:
             warn_user(
                 f"Every candidate has a larger {WORDS[self.by]} than the null model of class proportions. "
                 "The "
@@ -347,9 +354,9 @@ class ChooseResults(RepeatedChoice):
         selection = Selection("model", description)
         fitted: FittedModel[Any] = chosen.fit._fit
         repeated_choice = term_choice.repeat_choice_by_calls(
-            fitted, fitted.rows("choose()"), on_rows, selection.choice
+            fitted, fitted.require_rows("choose()"), on_rows, selection.choice
         )
-        chosen.fit._fit = replace(fitted, selection=replace(selection, anew=repeated_choice))
+        chosen.fit._fit = replace(fitted, selection=replace(selection, unselected_fit=repeated_choice))
         self._fit = chosen.fit
 
     def _losses(self, measure: str) -> Floats:
@@ -358,7 +365,7 @@ class ChooseResults(RepeatedChoice):
         Rows of weight zero have loss 0, because an infinite loss times zero would be missing.
         """
         losses = np.stack([candidate.losses[measure] for candidate in self._evaluated])
-        return np.where(self._evaluated_rows.shares() > 0, losses, 0.0)
+        return np.where(self._evaluated_rows.row_weights() > 0, losses, 0.0)
 
     @cached_property
     def _null_losses(self) -> dict[str, Floats]:
@@ -368,7 +375,8 @@ class ChooseResults(RepeatedChoice):
             log_prior = np.log(first.fit._fit.prior_values())
         losses = first.validation._folded_rows.apply(partial(null_model_losses, self._costs, log_prior))
         return {
-            name: np.where(self._evaluated_rows.shares() > 0, values, 0.0) for name, values in losses.items()
+            name: np.where(self._evaluated_rows.row_weights() > 0, values, 0.0)
+            for name, values in losses.items()
         }
 
     def _measures(self) -> list[str]:
@@ -426,13 +434,15 @@ class ChooseResults(RepeatedChoice):
 
         def labels(results: ClassifierResults, rows: Any) -> pd.Series:
             fit = results._fit
-            blocks = fit.new_rows(rows, Gaps(unseen))
-            return fit.labelled(predicted_codes(blocks, rule, len(fit.classes), decision), blocks.table.index)
+            blocks = fit.new_rows(rows, MissingPolicy(unseen))
+            return fit.to_labels(
+                predicted_codes(blocks, rule, len(fit.classes), decision), blocks.table.index
+            )
 
-        return answered(self._fit, data, None, labels)
+        return predict_by_chunks(self._fit, data, None, labels)
 
     @property
-    @displayed(every="share", simplicity="count", seconds="general")
+    @with_display_formats(every="share", simplicity="count", seconds="general")
     def table(self) -> pd.DataFrame:
         """The candidates by increasing loss."""
         comparison = self._comparison
@@ -442,7 +452,7 @@ class ChooseResults(RepeatedChoice):
             "difference": comparison.differences,
             "se_difference": comparison.difference_errors,
         }
-        row_weights = self._evaluated_rows.shares()
+        row_weights = self._evaluated_rows.row_weights()
         for measure in self._measures()[1:]:
             columns[measure] = self._losses(measure) @ row_weights / row_weights.sum()
         columns["simplicity"] = np.arange(1, len(self._evaluated) + 1)
@@ -451,7 +461,7 @@ class ChooseResults(RepeatedChoice):
         return pd.DataFrame(columns, index=names).sort_values(self.by, kind="stable")
 
     @property
-    @displayed()
+    @with_display_formats()
     def refused(self) -> pd.DataFrame:
         """Candidates without losses, and why."""
         columns = list(Refusal._fields)
@@ -462,9 +472,11 @@ class ChooseResults(RepeatedChoice):
     def _corrected(self) -> CorrectedLosses:
         losses = np.stack([self._losses(measure) for measure in self._measures()])
         null_losses = self._null_losses[self.by]
-        return corrected(losses, 0, self._evaluated_rows, self.select, REPLICATES, self.seed, null_losses)
+        return bias_corrected_losses(
+            losses, 0, self._evaluated_rows, self.select, REPLICATES, self.seed, null_losses
+        )
 
-    @displayed(every="share")
+    @with_display_formats(every="share")
     def corrected(self, level: float = 0.95) -> pd.DataFrame:
         """Loss of the choice on new rows, corrected for the choice by bootstrap samples of the rows.
 
@@ -502,16 +514,16 @@ class ChooseResults(RepeatedChoice):
         """
         check_level(level)
         measures = self._measures()
-        row_weights = self._evaluated_rows.shares()
+        row_weights = self._evaluated_rows.row_weights()
         position = self._comparison.chosen
         chosen = self._evaluated[position]
         rates = [
-            loss_rate(
+            mean_loss_interval(
                 self._losses(name)[position],
                 self._evaluated_rows,
                 level,
-                counts=name == "error",
-                if_wrong=chosen.if_wrong[name],
+                is_zero_one=name == "error",
+                losses_if_wrong=chosen.if_wrong[name],
             )
             for name in measures
         ]
@@ -560,7 +572,7 @@ class ChooseResults(RepeatedChoice):
         >>> choose("species ~ .", load_iris(), candidates=["lda", "qda"], seed=1).plot().get_xlabel()
         'Log loss minus the smallest, ± one standard error'
         """
-        return draw_kind((self,), CHOICE_PLOTS, kind, PictureOptions(ax, colors=colors, title=title))
+        return draw_plot((self,), CHOICE_PLOTS, kind, PlotOptions(ax, colors=colors, title=title))
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
         """The choice as a summary, which prints as text and is shown as tables in notebooks.
@@ -587,7 +599,9 @@ class ChooseResults(RepeatedChoice):
             HeaderItem("Chosen", self.chosen),
             HeaderItem("Rule", self.select, rule),
             HeaderItem(
-                "Rows", float(self._evaluated_rows.weights.sum()), number(self._evaluated_rows.weights.sum())
+                "Rows",
+                float(self._evaluated_rows.weights.sum()),
+                format_count(self._evaluated_rows.weights.sum()),
             ),
             HeaderItem("Rows dropped, missing", fit.dropped),
             HeaderItem("Rows without a label", validation.unlabelled),
@@ -619,7 +633,7 @@ class ChooseResults(RepeatedChoice):
             "Losses of the choice",
             self.corrected().rename_axis(None),
             "share",
-            headings=INTERVAL,
+            headings=SHARED_HEADINGS,
             note=(
                 f"corrected: in each of {REPLICATES} bootstrap samples a model is chosen by the sampled rows "
                 "and evaluated on the other rows. The loss of the chosen model itself is too small, because "
@@ -640,7 +654,8 @@ class ChooseResults(RepeatedChoice):
         if not names or len(names) == len(self._evaluated):
             return ""
         return (
-            f" No sample chooses {listed(names)}, whose loss is infinite, because it gives the class of some "
+            f" No sample chooses {join_labels(names)}, whose loss is infinite, because it gives the class of "
+            "some "
             "observation probability zero."
         )
 
@@ -654,7 +669,7 @@ class ChooseResults(RepeatedChoice):
 
 
 @plot("candidates", "loss of each candidate minus the smallest loss, with one standard error", data=False)
-def candidates_plot(results: Any, options: PictureOptions) -> Axes:
+def candidates_plot(results: Any, options: PlotOptions) -> Axes:
     """Draw the loss of each candidate minus the smallest loss."""
     table = results.table
     name = WORDS[results.by]

@@ -25,8 +25,8 @@ from discrim.core.naive_bayes.naive_bayes import NaiveBayesFit
 from discrim.core.rules.rules import log_posteriors
 from discrim.design.rows import used_codes, used_rows
 from discrim.errors import DataError, NotSupportedError
-from discrim.models.base.displayed import number
-from discrim.models.base.reading import check_word, listed
+from discrim.models.base.display import format_count
+from discrim.models.base.reading import check_word, join_labels
 from discrim.models.distributions.bayes import BayesResults
 from discrim.models.registry import BY_VERB, resolve
 from discrim.models.results.results import ClassifierResults
@@ -44,8 +44,8 @@ def refuse_other_rows(fits: Sequence[ClassifierResults], caller: str) -> None:
     for fit_number, fit in enumerate(fits[1:], start=2):
         if set(fit.classes) != set(first.classes):
             raise DataError(
-                f"Fit {fit_number} of {caller} has the classes {listed(fit.classes)}, but the first has "
-                f"{listed(first.classes)}.",
+                f"Fit {fit_number} of {caller} has the classes {join_labels(fit.classes)}, but the first has "
+                f"{join_labels(first.classes)}.",
                 hint="Compare fits of the same response.",
                 classes=fit.classes,
             )
@@ -72,16 +72,17 @@ def _refuse_counts(first: ClassifierResults, fit: ClassifierResults, fit_number:
     )
     missing = fit._fit.dropped or first._fit.dropped
     hint = (
-        f"Drop the rows that miss a value in any of {listed(columns, most=20)}, and fit all to the rest."
+        f"Drop the rows that miss a value in any of {join_labels(columns, max_labels=20)}, and fit all to "
+        "the rest."
         if missing
         else "Fit all to one table with the same weights."
     )
-    first_count = number(first.nobs)
-    other_count = number(fit.nobs)
+    first_count = format_count(first.nobs)
+    other_count = format_count(fit.nobs)
     by_class = ""
     if first_count == other_count:
-        first_count = listed(first.counts)
-        other_count = listed(fit.counts.reindex(first.classes))
+        first_count = join_labels(first.counts)
+        other_count = join_labels(fit.counts.reindex(first.classes))
         by_class = " by class"
     raise DataError(
         f"Fit {fit_number} of {caller} uses {other_count} rows{by_class}, but the first {first_count}. "
@@ -146,7 +147,7 @@ def _used_rows(fit: ClassifierResults, caller: str) -> tuple[pd.Index, NDArray[A
     (m,) float
         Their weights.
     """
-    blocks = fit._fit.rows(caller)
+    blocks = fit._fit.require_rows(caller)
     codes = used_codes(blocks)
     is_used = codes >= 0
     weights = np.ones(int(is_used.sum())) if blocks.weights is None else blocks.weights[is_used]
@@ -170,8 +171,8 @@ def refuse_other_values(
     caller : str
         Name of the caller, for the message.
     """
-    first_blocks = first._fit.rows(caller)
-    other_blocks = fit._fit.rows(caller)
+    first_blocks = first._fit.require_rows(caller)
+    other_blocks = fit._fit.require_rows(caller)
     if first_blocks.table.data is other_blocks.table.data:
         return
     used_masks = [used_codes(blocks) >= 0 for blocks in (first_blocks, other_blocks)]
@@ -263,7 +264,7 @@ def llf_given_row(results: ClassifierResults) -> float:
     if not fit.has_rows:
         given_row = fit.likelihood_of == "class given row" and fit.estimates.estimated_prior
         return float(results.llf) if given_row else np.nan
-    rule = fit.rule_of(fit.design_rows)
+    rule = fit.rule_for(fit.design_rows)
     total = 0.0
     for _, x, codes, weights in used_rows(fit.design_rows):
         logs: NDArray[Any] = log_posteriors(rule.scores(x))[np.arange(len(codes)), codes]
@@ -298,7 +299,7 @@ def no_label_reason(fit: FittedModel[Any], rules: str) -> tuple[str, str]:
     if not names:
         return f"{message}.", "Give more rows, or other columns."
     return (
-        f"{message}: its level of {listed(names)} occurs in no other observation.",
+        f"{message}: its level of {join_labels(names)} occurs in no other observation.",
         "Leave the column out of the formula, or merge its levels.",
     )
 

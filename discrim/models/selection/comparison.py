@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.errors import DataError, NotComparableWarning, NotSupportedError, warn_user
-from discrim.inference.calibration import JudgedRows, fold_means
-from discrim.inference.error_rates import counted_labels, exact_interval
-from discrim.inference.resampling import corrected_t, drawn_seed, grouped_mcnemar, mcnemar
-from discrim.models.base.displayed import displayed
+from discrim.inference.calibration import EvaluatedRows, fold_means
+from discrim.inference.error_rates import error_rate_from_labels, exact_interval
+from discrim.inference.resampling import corrected_t, grouped_mcnemar, mcnemar, seed_or_random
+from discrim.models.base.display import with_display_formats
 from discrim.models.base.labels import value_or_nan
-from discrim.models.base.reading import is_whole, listed, with_keyword_hints
-from discrim.models.evaluation.assessment import JudgingPlan, judged_codes, takes_long
+from discrim.models.base.reading import is_integer, join_labels, with_public_errors
+from discrim.models.evaluation.assessment import EvaluationOptions, evaluate_predictions, is_slow_to_evaluate
 from discrim.models.selection import comparable
 from discrim.models.selection.covariance_tests import compare_log_odds, find_lda_and_logistic
 from discrim.models.selection.cross_validation import CrossValidation, cross_validate_fit, warn_unlabelled
@@ -57,7 +57,7 @@ def cross_validated(
         The fits use tables with different rows, or differ in the class, fold or weight of a row.
     """
     comparable.require_rows(fits, "compare(folds=)")
-    seed = drawn_seed(seed)
+    seed = seed_or_random(seed)
     for fit_number, fit in enumerate(fits[1:], start=2):
         if not fit._fit.design_rows.table.index.equals(fits[0]._fit.design_rows.table.index):
             raise DataError(
@@ -110,7 +110,7 @@ def require_same_folds(first: CrossValidation, second: CrossValidation, fit_numb
 
 def _wrong_in_both(
     a: CrossValidation, b: CrossValidation
-) -> tuple[NDArray[np.bool_], tuple[Floats, Floats], JudgedRows]:
+) -> tuple[NDArray[np.bool_], tuple[Floats, Floats], EvaluatedRows]:
     """Return the errors of two fits on the rows that both predict.
 
     Parameters
@@ -145,7 +145,7 @@ def _wrong_in_both(
         or not np.array_equal(prior, other[b._fit.classes.get_indexer(a._fit.classes)])
     ):
         prior = None
-    rows = JudgedRows(a._actual[both], a._weights[both], len(a._fit.classes), prior, None)
+    rows = EvaluatedRows(a._actual[both], a._weights[both], len(a._fit.classes), prior, None)
     return both, (wrong[0], wrong[1]), rows
 
 
@@ -154,7 +154,7 @@ def _fold_differences(a: CrossValidation, b: CrossValidation) -> Floats:
     both, wrong, rows = _wrong_in_both(a, b)
     by_repeat = zip(*wrong, a._fold_ids[:, both], strict=True)
     n_folds = len(a._fold_labels)
-    row_weights = rows.shares()
+    row_weights = rows.row_weights()
     return np.stack(
         [
             fold_means(errors - others, row_weights, fold_ids, n_folds)
@@ -163,7 +163,7 @@ def _fold_differences(a: CrossValidation, b: CrossValidation) -> Floats:
     )
 
 
-def paired(validations: Sequence[CrossValidation], names: Sequence[str]) -> pd.DataFrame:
+def compare_pairs(validations: Sequence[CrossValidation], names: Sequence[str]) -> pd.DataFrame:
     """Return a table with a row for each pair of fits; the columns are documented in `Comparison.pairs`."""
     rows = [_fold_pair(validations[i], validations[j]) for i, j in combinations(range(len(validations)), 2)]
     index = pd.MultiIndex.from_tuples(list(combinations(names, 2)), names=["a", "b"])
@@ -173,7 +173,7 @@ def paired(validations: Sequence[CrossValidation], names: Sequence[str]) -> pd.D
 def _fold_pair(a: CrossValidation, b: CrossValidation) -> dict[str, float]:
     both, wrong, rows = _wrong_in_both(a, b)
     weights = rows.weights
-    row_weights = rows.shares()
+    row_weights = rows.row_weights()
     by_fold = _fold_differences(a, b).ravel()
     test = corrected_t(by_fold[~np.isnan(by_fold)], len(a._fold_labels))
     errors = [
@@ -248,7 +248,7 @@ class Comparison(ResultTable):
         object.__setattr__(self, "_compared", (fits, names, validations))
         return self
 
-    @displayed()
+    @with_display_formats()
     def pairs(self) -> pd.DataFrame:
         """The errors of each pair of fits on the same folds, compared by two tests.
 
@@ -283,9 +283,9 @@ class Comparison(ResultTable):
             raise DataError(
                 "pairs() requires at least two fits.", hint="See cross_validate() for a single fit."
             )
-        return paired(validations, names)
+        return compare_pairs(validations, names)
 
-    @displayed()
+    @with_display_formats()
     def log_odds(self) -> pd.DataFrame:
         """Compare the log odds of a linear discriminant analysis and of a logistic regression.
 
@@ -310,8 +310,8 @@ class Comparison(ResultTable):
         return compare_log_odds(*pair)
 
 
-@with_keyword_hints
-@displayed()
+@with_public_errors
+@with_display_formats()
 def compare(
     *fits: Any,
     folds: int | str | Any = None,
@@ -399,7 +399,9 @@ def compare(
     """
     comparable.require_fits(fits, "compare()")
     names = _names(fits)
-    if folds is None and (not (is_whole(repeats) and repeats == 1) or groups is not None or seed is not None):
+    if folds is None and (
+        not (is_integer(repeats) and repeats == 1) or groups is not None or seed is not None
+    ):
         raise DataError("repeats=, groups= and seed= require folds=.", hint="Pass the number of folds.")
     validations = None
     if folds is not None:
@@ -449,7 +451,8 @@ def _by_fit(
     chose = [name for name, fit in zip(names, fits, strict=True) if fit._fit.selection is not None]
     if chose:
         warn_user(
-            f"The columns of {listed(chose)} were selected from the same rows. Likelihoods, AIC, BIC, and "
+            f"The columns of {join_labels(chose)} were selected from the same rows. Likelihoods, AIC, BIC, "
+            "and "
             "resubstitution and leave-one-out errors ignore the selection and are too optimistic. With "
             "folds= the selection is repeated in each fold."
         )
@@ -461,7 +464,7 @@ def _by_fit(
             row[name] = value_or_nan(fit, name)
         row["llf_given_row"] = comparable.llf_given_row(fit)
         for method in ("apparent", "loo"):
-            if method == "loo" and validations is not None and takes_long(fit._fit):
+            if method == "loo" and validations is not None and is_slow_to_evaluate(fit._fit):
                 row["error_loo"] = np.nan
                 continue
             refit = None if fit._fit.prior_in_refits == "none" else refit_prior
@@ -525,7 +528,7 @@ def _incomparable_reason(fits: Sequence[Any], names: list[str], table: pd.DataFr
     return ""
 
 
-def compared_on(
+def compare_on_table(
     fits: Sequence[Any], names: Sequence[str], tables: Iterable[Any]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Compare the errors of fits on the rows of another table.
@@ -564,7 +567,8 @@ def compared_on(
                 hint="Compare fits of the same response.",
             )
     chunks = [
-        [judged_codes(fit._fit, table, "apparent", JudgingPlan())[:2] for fit in fits] for table in tables
+        [evaluate_predictions(fit._fit, table, "apparent", EvaluationOptions())[:2] for fit in fits]
+        for table in tables
     ]
     labels_by_fit = [
         (
@@ -585,7 +589,7 @@ def compared_on(
 
 def _rate(fit: Any, actual: Codes, predicted: Codes) -> dict[str, Any]:
     k = len(fit.classes)
-    rate = counted_labels(actual, predicted, np.full(k, 1 / k), None, 0.95, sampled=True)
+    rate = error_rate_from_labels(actual, predicted, np.full(k, 1 / k), None, 0.95, sampled=True)
     counts = {"formula": fit.formula, "rows": int(rate.total), "wrong": int(rate.wrong)}
     return counts | {"error": rate.estimate, "se": rate.se, "low": rate.low, "high": rate.high}
 

@@ -13,21 +13,28 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 import pandas as pd
 
-from discrim.core.covariance.covariance import pooled
+from discrim.core.covariance.covariance import pooled_covariance
 from discrim.core.discriminant.lda import LDAFit
 from discrim.core.discriminant.qda import QDAFit
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.special import chi2_sf
-from discrim.design.rows import read_rows, repeated, used_rows
+from discrim.design.rows import read_rows, repeat_rows, used_rows
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.covariance_models import likelihood_ratio
 from discrim.inference.log_odds import hausman_test, slope_covariance
 from discrim.inference.resampling import bootstrap_ratios, permutation_pvalue, permutation_ratios
 from discrim.inference.result import TestResult, chi_square_test
-from discrim.models.base.displayed import displayed, number
+from discrim.models.base.display import format_count, with_display_formats
 from discrim.models.base.fit import FittedModel
-from discrim.models.base.labels import distinct
-from discrim.models.base.reading import Data, NaAction, is_whole, listed, usable_rows, with_keyword_hints
+from discrim.models.base.labels import make_unique_name
+from discrim.models.base.reading import (
+    Data,
+    NaAction,
+    is_integer,
+    join_labels,
+    usable_rows,
+    with_public_errors,
+)
 from discrim.models.discriminant.covariance_models import describe
 from discrim.models.discriminant.lda import LDAResults
 from discrim.models.discriminant.normal_fits import (
@@ -44,7 +51,7 @@ from discrim.models.regression.penalized import PenalizedLogisticResults, refuse
 from discrim.models.selection import comparable
 
 
-@with_keyword_hints
+@with_public_errors
 def box_m(
     formula: str,
     data: Data,
@@ -120,7 +127,7 @@ def box_m(
     return box_m_of_moments(full_rank_moments(blocks))
 
 
-@with_keyword_hints
+@with_public_errors
 def lr_test(
     lda_fit: LDAResults | LogisticResults,
     qda_fit: QDAResults | LogisticResults,
@@ -224,7 +231,7 @@ def lr_test(
     _require_same_table((lda_fit, qda_fit), "lr_test()")
     df = qda_fit.df_model - lda_fit.df_model
     result = likelihood_ratio(lda_fit.llf, qda_fit.llf, df)
-    if not (linear.has_distances and quadratic.has_distances and linear.reduced() is None):
+    if not (linear.has_distances and quadratic.has_distances and linear.reduced_axes() is None):
         if bootstrap or permutations:
             raise NotSupportedError(
                 "bootstrap= and permutations= require full covariance matrices.",
@@ -235,7 +242,7 @@ def lr_test(
     del rows["Box's M"]
     resampled = {"parametric bootstrap": bootstrap, "permutation": permutations}
     for name, replicates in resampled.items():
-        if not is_whole(replicates) or replicates < 0:
+        if not is_integer(replicates) or replicates < 0:
             raise DataError(
                 f"The number of replicates of the {name} is not valid: {replicates!r}.",
                 hint="Pass a nonnegative whole number.",
@@ -321,24 +328,24 @@ def _null_ratios(name: str, fit: FittedModel[QDAFit], replicates: int, seed: int
     moments = fit.estimates.moments
     if name == "parametric bootstrap":
         return bootstrap_ratios(moments.counts, moments.n_columns, replicates, seed)
-    blocks = fit.rows("permutations=")
+    blocks = fit.require_rows("permutations=")
     if blocks.weights is not None and (np.nan_to_num(blocks.weights) % 1 != 0).any():
         raise NotSupportedError(
             "permutations= requires weights that are whole numbers.",
             hint="Pass frequency weights, or use bootstrap=.",
         )
-    whiten_rows = pooled(moments, moments.total - moments.n_classes).whiten
+    whiten_rows = pooled_covariance(moments, moments.total - moments.n_classes).whiten
     chunks = []
     for _, x, codes, weights in used_rows(blocks):
         z = (x.T - moments.centres[codes].T) * moments.scale[:, None] - moments.rests[codes].T
-        chunks.append(repeated(whiten_rows(z).T, codes, weights))
+        chunks.append(repeat_rows(whiten_rows(z).T, codes, weights))
     rows, row_codes = (np.concatenate(arrays) for arrays in zip(*chunks, strict=True))
     order = np.argsort(row_codes, kind="stable")
     return permutation_ratios(rows[order], moments.counts.astype(np.int64), replicates, seed)
 
 
-@with_keyword_hints
-@displayed()
+@with_public_errors
+@with_display_formats()
 def covariance_models(
     formula: str,
     data: Data,
@@ -410,7 +417,7 @@ def covariance_models(
     return covariance_models_of(fit._fit, dimensions, threshold)
 
 
-@with_keyword_hints
+@with_public_errors
 def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
     """Hausman's test of the assumptions of LDA, by its slopes and those of logistic regression.
 
@@ -468,13 +475,13 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
     q, p = slopes.shape
     rows = getattr(logit, "nobs", lda_fit.nobs)
     if not np.isclose(rows, lda_fit.nobs, rtol=1e-9):
-        _raise_different_counts(number(lda_fit.nobs), number(rows))
+        _raise_different_counts(format_count(lda_fit.nobs), format_count(rows))
     _require_same_means(normal, getattr(logit, "model", None))
     if params.shape != (p + 1, q):
         raise DataError(
             f"The logistic fit has coefficients of shape {params.shape}; {p} columns and {q + 1} classes "
             f"require {(p + 1, q)}.",
-            hint=f"Fit a constant, then {listed(lda_fit.terms)}, for each class but the first.",
+            hint=f"Fit a constant, then {join_labels(lda_fit.terms)}, for each class but the first.",
         )
     slope_positions = np.arange(q * (p + 1)).reshape(q, p + 1)[:, 1:].ravel()
     return hausman_test(
@@ -516,11 +523,12 @@ def _logistic_estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[
             logistic_index = getattr(logit, name)
             if not lda_index.equals(logistic_index):
                 raise DataError(
-                    f"The two fits differ in {name}, {listed(lda_index)} and {listed(logistic_index)}.",
+                    f"The two fits differ in {name}, {join_labels(lda_index)} and "
+                    f"{join_labels(logistic_index)}.",
                     hint="Fit both with the same formula to the same rows.",
                 )
         if not np.allclose(lda_fit.counts, logit.counts, rtol=1e-9):
-            _raise_different_counts(f"{listed(lda_fit.counts)} by class", listed(logit.counts))
+            _raise_different_counts(f"{join_labels(lda_fit.counts)} by class", join_labels(logit.counts))
         _require_same_table((lda_fit, logit), "hausman()")
         logistic = logit._fit
         if not logistic.estimates.newton.converged:
@@ -534,7 +542,7 @@ def _logistic_estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[
                 f"{logit.cov_type} standard errors.",
                 hint='Pass fit.robust("nonrobust").',
             )
-        against_first = logistic.estimates.against(0)
+        against_first = logistic.estimates.with_reference(0)
         return against_first.params() * unit_column, against_first.cov_params(unit)
     if isinstance(logit, LDAResults) or not (hasattr(logit, "params") and hasattr(logit, "cov_params")):
         raise DataError(
@@ -571,7 +579,7 @@ def _require_same_means(normal: FittedModel[LDAFit], model: Any) -> None:
     class_counts = np.array([weights[codes == j].sum() for j in range(k)])
     if not np.allclose(class_counts, moments.counts, rtol=1e-9, atol=0):
         lda_counts, logistic_counts = (
-            ", ".join(map(number, counts)) for counts in (moments.counts, class_counts)
+            ", ".join(map(format_count, counts)) for counts in (moments.counts, class_counts)
         )
         _raise_different_counts(f"{lda_counts} by class", logistic_counts)
     means = np.stack([weights[codes == j] @ rows[codes == j, 1:] / class_counts[j] for j in range(k)])
@@ -632,7 +640,7 @@ def compare_log_odds(linear: LDAResults, logit: LogisticResults) -> pd.DataFrame
     table["statistic"] = (standardized_difference**2 / variance).where((variance > 0) & slope)
     table["df"] = table["statistic"].notna().astype(np.float64).where(table["statistic"].notna())
     table["p"] = chi2_sf(table["statistic"], 1)
-    all_label = distinct("all", table.index.get_level_values("class"))
+    all_label = make_unique_name("all", table.index.get_level_values("class"))
     last = pd.MultiIndex.from_tuples([(all_label, "slopes")], names=["class", "term"])
     joint_row = pd.DataFrame(np.nan, index=last, columns=table.columns)
     try:

@@ -19,27 +19,32 @@ from discrim.core.numerics.arrays import Codes, Floats, Mask
 from discrim.core.numerics.map_reduce import StoredValue
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import best_class, log_posteriors, posteriors
-from discrim.data.table import rows_of
-from discrim.data.values import shown
+from discrim.data.table import select_rows
+from discrim.data.values import format_value
 from discrim.design.matrix import response_codes
 from discrim.design.rows import used_codes
 from discrim.errors import DataError, MissingPredictionWarning, NotSupportedError, warn_user
-from discrim.inference.calibration import JudgedRows, fold_means, loss_rate, runner_up
+from discrim.inference.calibration import EvaluatedRows, fold_means, mean_loss_interval, second_best_class
 from discrim.inference.error_rates import check_level, confusion_table
-from discrim.inference.resampling import drawn_seed, fold_errors
-from discrim.models.base.displayed import Shown, displayed, number
+from discrim.inference.resampling import fold_mean_errors, seed_or_random
+from discrim.models.base.display import SummarizedResults, format_count, with_display_formats
 from discrim.models.base.fit import FittedModel
-from discrim.models.base.labels import labelled
-from discrim.models.base.reading import check_flag, check_whole, is_number, with_keyword_hints
+from discrim.models.base.labels import codes_to_labels
+from discrim.models.base.reading import check_flag, check_integer, is_number, with_public_errors
 from discrim.models.evaluation import permuted
 from discrim.models.evaluation.absent_classes import absent_class_mask, absent_note
 from discrim.models.evaluation.assessment import row_weights
-from discrim.models.evaluation.validation import counts_without, kept_fold_scores, prior_of_rest, uneven
-from discrim.models.plots.pictured import PictureOptions, draw_kind
+from discrim.models.evaluation.validation import (
+    counts_outside_folds,
+    distributed_fold_scores,
+    find_unbalanced_fold,
+    refit_prior_source,
+)
+from discrim.models.plots.plottable import PlotOptions, draw_plot
 from discrim.models.registry import BY_VERB, FOLD_PLOTS, resolve
 from discrim.models.selection.comparable import HasFit, require_fits, require_rows, resolve_verb
 from discrim.models.selection.term_choice import RefitsByCalls
-from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
+from discrim.report.grid import SHARED_HEADINGS, HeaderItem, Pairs, Section
 from discrim.report.tables import Summary, summarize
 
 if TYPE_CHECKING:
@@ -77,7 +82,7 @@ class FoldedRows:
     """
 
     is_evaluated: Mask
-    evaluated: JudgedRows
+    evaluated: EvaluatedRows
     predicted: Codes
     fold_ids: Codes
     n_folds: int
@@ -145,7 +150,7 @@ class FoldedRows:
         relabelled = [
             replace(
                 self,
-                evaluated=replace(self.evaluated, codes=runner_up(scores[self.is_evaluated])),
+                evaluated=replace(self.evaluated, codes=second_best_class(scores[self.is_evaluated])),
                 scores=(scores,),
             )
             for scores in self.scores
@@ -166,7 +171,7 @@ class FoldedRows:
             "log_loss" and "brier".
         """
         weights = self.evaluated.weights
-        row_weights = self.evaluated.shares()
+        row_weights = self.evaluated.row_weights()
         tables = []
         losses = self.losses()
         for r, repeat_fold_ids in enumerate(self.fold_ids):
@@ -194,18 +199,18 @@ class FoldedRows:
         """
         if_wrong = self.losses_if_wrong()
         return {
-            name: loss_rate(
+            name: mean_loss_interval(
                 losses.mean(axis=0),
                 self.evaluated,
                 level,
-                counts=name == "error",
-                if_wrong=if_wrong[name].mean(axis=0),
+                is_zero_one=name == "error",
+                losses_if_wrong=if_wrong[name].mean(axis=0),
             )
             for name, losses in self.losses().items()
         }
 
 
-class CrossValidation(Shown):
+class CrossValidation(SummarizedResults):
     """Labels, posteriors and errors of a fit by cross-validation.
 
     Attributes
@@ -268,12 +273,12 @@ class CrossValidation(Shown):
         refit_prior : bool, optional
             Whether class proportions are estimated again without each fold.
         """
-        blocks = fit.rows("cross_validate()")
+        blocks = fit.require_rows("cross_validate()")
         self.seed = seed
         self.nested = nested
         self._refit_prior = refit_prior
         self.permutations: Permutations | None = None
-        self.prior = prior_of_rest(fit, refit_prior)
+        self.prior = refit_prior_source(fit, refit_prior)
         self._fit = fit
         self._scores = scores
         self._fold_ids = fold_ids
@@ -295,17 +300,17 @@ class CrossValidation(Shown):
         return pd.RangeIndex(1, len(self._fold_ids) + 1, name="repeat")
 
     @property
-    @displayed()
+    @with_display_formats()
     def folds(self) -> pd.DataFrame:
         """Fold of each row, by repeat."""
         names = pd.Index(self._fold_labels)
-        columns = [labelled(fold_ids, names, self._index) for fold_ids in self._fold_ids]
+        columns = [codes_to_labels(fold_ids, names, self._index) for fold_ids in self._fold_ids]
         return pd.concat(columns, axis=1).set_axis(self._repeats(), axis=1)
 
     @property
     def labels(self) -> pd.DataFrame:
         """Predicted class of each row, by repeat."""
-        columns = [self._fit.labelled(predicted, self._index) for predicted in self._predicted]
+        columns = [self._fit.to_labels(predicted, self._index) for predicted in self._predicted]
         return pd.concat(columns, axis=1).set_axis(self._repeats(), axis=1)
 
     def posteriors(self, repeat: int = 1) -> pd.DataFrame:
@@ -323,7 +328,7 @@ class CrossValidation(Shown):
         NotSupportedError
             The model does not estimate posteriors.
         """
-        check_whole("repeat", repeat, 1, len(self._fold_ids), what="a number")
+        check_integer("repeat", repeat, 1, len(self._fold_ids), description="a number")
         self._fit.need_posteriors("posteriors()")
         proba = self._scores[repeat - 1].apply(posteriors)
         return pd.DataFrame(proba, index=self._index, columns=self._fit.classes)
@@ -348,7 +353,7 @@ class CrossValidation(Shown):
     def _means(self) -> list[dict[str, NDArray[Any]]]:
         return self._folded_rows.apply(FoldedRows.means)
 
-    @displayed(every="share")
+    @with_display_formats(every="share")
     def class_shares(self) -> pd.DataFrame:
         """Share of each class among the rows outside each fold, by (repeat, fold).
 
@@ -368,23 +373,23 @@ class CrossValidation(Shown):
         -------
         list of R arrays (F, K) of float
         """
-        blocks = self._fit.rows("class_shares()")
-        return [counts_without(blocks, fold_ids, len(self._fold_labels)) for fold_ids in self._fold_ids]
+        blocks = self._fit.require_rows("class_shares()")
+        return [counts_outside_folds(blocks, fold_ids, len(self._fold_labels)) for fold_ids in self._fold_ids]
 
     # ---- figures
 
-    def _evaluated_rows(self) -> JudgedRows:
+    def _evaluated_rows(self) -> EvaluatedRows:
         """Return the classes, weights, prior and groups of the m rows that count in the error rates."""
         is_evaluated = self._is_evaluated
         fit = self._fit
         prior = None if fit.estimates.estimated_prior else fit.prior_values()
         clusters = None if self._clusters is None else self._clusters[is_evaluated]
-        return JudgedRows(
+        return EvaluatedRows(
             self._actual[is_evaluated], self._weights[is_evaluated], len(fit.classes), prior, clusters
         )
 
     @property
-    @displayed(every="share")
+    @with_display_formats(every="share")
     def by_fold(self) -> pd.DataFrame:
         """Rows, wrong rows and mean losses of each fold of each repeat."""
         table = pd.concat([pd.DataFrame(fold_means) for fold_means in self._means])
@@ -394,7 +399,7 @@ class CrossValidation(Shown):
         return table.set_axis(pd.MultiIndex.from_product(labels, names=["repeat", "fold"]), axis=0)
 
     @property
-    @displayed(every="count")
+    @with_display_formats(every="count")
     def confusion(self) -> pd.DataFrame:
         """Actual by predicted classes, the mean over repeats."""
         weights = self._weights if self._weighted else None
@@ -405,7 +410,7 @@ class CrossValidation(Shown):
         return sum(others, first) / len(self._fold_ids) if others else first
 
     @property
-    @displayed(every="share")
+    @with_display_formats(every="share")
     def by_class(self) -> pd.DataFrame:
         """Errors within the classes."""
         evaluated = self._evaluated_rows()
@@ -415,16 +420,18 @@ class CrossValidation(Shown):
         for k in range(len(self._fit.classes)):
             in_class = evaluated.codes == k
             clusters = None if evaluated.clusters is None else evaluated.clusters[in_class]
-            class_rows = JudgedRows(
+            class_rows = EvaluatedRows(
                 evaluated.codes[in_class], evaluated.weights[in_class], len(self._fit.classes), None, clusters
             )
             total = class_rows.weights.sum()
             wrong_rows = float(class_rows.weights @ wrong[in_class])
-            rows.append((total, wrong_rows, *loss_rate(wrong[in_class], class_rows, 0.95, counts=True)))
+            rows.append(
+                (total, wrong_rows, *mean_loss_interval(wrong[in_class], class_rows, 0.95, is_zero_one=True))
+            )
         columns = ["rows", "wrong", "error", "se", "low", "high"]
         return pd.DataFrame(rows, index=self._fit.classes, columns=columns)
 
-    @displayed(every="share")
+    @with_display_formats(every="share")
     def table(self, level: float = 0.95) -> pd.DataFrame:
         """Error, log loss and Brier score, with standard errors.
 
@@ -450,7 +457,7 @@ class CrossValidation(Shown):
         rows = {}
         for name, rate in self._folded_rows.apply(partial(FoldedRows.rates, level=level)).items():
             folds = by_fold[COLUMN_BY_MEASURE[name]].dropna().to_numpy()
-            rows[name] = (*rate, *fold_errors(folds, len(self._fold_labels)))
+            rows[name] = (*rate, *fold_mean_errors(folds, len(self._fold_labels)))
         names = ["estimate", "se", "low", "high", "se_folds", "se_corrected"]
         table = pd.DataFrame.from_dict(rows, orient="index", columns=names)
         return table.rename_axis("measure")
@@ -499,8 +506,8 @@ class CrossValidation(Shown):
         >>> found.plot("differences", other=qda("species ~ .", load_iris())).get_xlabel()
         'Error of lda less that of qda'
         """
-        options = PictureOptions(ax, colors=colors, title=title, other=other)
-        return draw_kind((self,), resolve(FOLD_PLOTS), kind, options)
+        options = PlotOptions(ax, colors=colors, title=title, other=other)
+        return draw_plot((self,), resolve(FOLD_PLOTS), kind, options)
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
         """Summarize the error rates; prints as text, and displays as tables in a notebook.
@@ -513,7 +520,7 @@ class CrossValidation(Shown):
         return cross_validation_summary(self, sections)
 
 
-@with_keyword_hints
+@with_public_errors
 def cross_validate(
     fit: ClassifierResults | HasFit | Callable[..., Any] | str,
     folds: Any = 10,
@@ -671,12 +678,12 @@ def cross_validate(
             "permutations= is not supported for fits that are repeated by calls with the table.",
             hint="Shuffle the column of the classes yourself, and call cross_validate() with each table.",
         )
-    seed = drawn_seed(seed)
+    seed = seed_or_random(seed)
     cv = cross_validate_fit(fitted, folds, repeats, groups, seed, nested=nested, refit_prior=refit_prior)
     warn_unlabelled(cv)
     if permutations:
         given_folds = None if cv.seed is not None else cv._fold_ids[0]
-        design = permuted.Permuting(
+        design = permuted.PermutationDesign(
             given_folds, cv._fold_labels, repeats, groups, within, permutations, seed, nested, refit_prior
         )
         cv.permutations = permuted.permuted_hit_rates(
@@ -742,7 +749,7 @@ def _fit_to_validate(
     require_rows([results], "cross_validate()")
     if not callable(fit) or formula is not None:
         fitted: FittedModel[Any] = results._fit
-        return fitted.choosing_anew() if nested else fitted, refit_prior
+        return fitted.before_selection() if nested else fitted, refit_prior
     return _fit_of_function(fit, data, results._fit), True
 
 
@@ -761,7 +768,7 @@ def _fit_to_rows(function: Callable[[Any], Any], data: Any, rows: Codes) -> Any:
     -------
     ClassifierResults or StepwiseResults
     """
-    results = function(rows_of(data, rows))
+    results = function(select_rows(data, rows))
     if not hasattr(results, "cross_validate"):
         require_fits([results], "cross_validate()")
     return results
@@ -827,14 +834,14 @@ def cross_validate_fit(
     -------
     CrossValidation
     """
-    fit = fit.choosing_anew() if nested else fit
-    blocks = fit.rows("cross_validate()")
+    fit = fit.before_selection() if nested else fit
+    blocks = fit.require_rows("cross_validate()")
     if groups is None and is_number(folds):
         groups = fit.refits.groups(fit)
     fold_ids, labels = permuted.shared_folds(blocks, folds, repeats, groups, seed)
     used = used_codes(blocks)
     fold_ids = np.where(used >= 0, fold_ids, -1)
-    clusters = None if groups is None else permuted.numbered(groups, blocks.table, "groups")
+    clusters = None if groups is None else permuted.number_labels(groups, blocks.table, "groups")
     # Folds that the user passed do not depend on the seed.
     fold_seed = seed if isinstance(folds, (int, np.integer)) else None
     return cross_validate_on_folds(
@@ -879,7 +886,7 @@ def cross_validate_on_folds(
     with Progress(len(fold_ids) * len(labels), "cross-validation") as progress:
         # C order, because the losses are computed row by row.
         scores = [
-            kept_fold_scores(fit, repeat_fold_ids, len(labels), progress=progress, **options).map(
+            distributed_fold_scores(fit, repeat_fold_ids, len(labels), progress=progress, **options).map(
                 np.ascontiguousarray
             )
             for repeat_fold_ids in fold_ids
@@ -944,7 +951,7 @@ def _header(cv: CrossValidation) -> Pairs:
     )
     rows = "Sum of weights" if cv._weighted else "Predicted observations"
     items: list[HeaderItem] = [
-        HeaderItem(rows, total, number(total)),
+        HeaderItem(rows, total, format_count(total)),
         HeaderItem("Rows dropped, missing", fit.dropped),
         HeaderItem("Without prediction", cv.unlabelled),
         HeaderItem("Prior", prior),
@@ -967,7 +974,9 @@ def _header(cv: CrossValidation) -> Pairs:
 def uneven_note(cv: CrossValidation) -> str:
     """Return a note on folds with uneven classes if the prior of all rows is used; otherwise ""."""
     counts = np.asarray(cv._fit.counts, dtype=np.float64)
-    position = uneven(np.concatenate(cv._counts_outside()), counts) if cv.prior == "held" else None
+    position = (
+        find_unbalanced_fold(np.concatenate(cv._counts_outside()), counts) if cv.prior == "held" else None
+    )
     if position is None:
         return ""
     class_shares = cv.class_shares()
@@ -975,10 +984,11 @@ def uneven_note(cv: CrossValidation) -> str:
     repeat, fold = class_shares.index[position[0]]
     class_share = float(class_shares.to_numpy()[position])
     prior = float(cv._fit.prior[code])
-    where = f"fold {shown(fold)}" + (f" of repeat {repeat}" if len(cv._fold_ids) > 1 else "")
+    where = f"fold {format_value(fold)}" + (f" of repeat {repeat}" if len(cv._fold_ids) > 1 else "")
     return (
         f"The class proportions differ between folds: the proportion of class "
-        f"{shown(cv._fit.classes[code])} is {class_share:.3g} outside {where}, and {prior:.3g} in all rows. "
+        f"{format_value(cv._fit.classes[code])} is {class_share:.3g} outside {where}, and {prior:.3g} in all "
+        "rows. "
         "The fixed prior includes the held-out rows; refit_prior=True estimates it without each fold."
     )
 
@@ -1001,7 +1011,7 @@ def _measures(cv: CrossValidation) -> Section:
         "Losses of held-out observations",
         cv.table().rename_axis(None),
         "share",
-        headings=INTERVAL | {"se_folds": "of folds", "se_corrected": "corrected"},
+        headings=SHARED_HEADINGS | {"se_folds": "of folds", "se_corrected": "corrected"},
         note=(
             f"Standard error and interval assume independent {rows} and fixed rules. The standard error by "
             "folds is too small, because folds share training rows; the corrected one uses 1/J + n2/n1 "
@@ -1027,7 +1037,7 @@ def _permutations(test: Permutations) -> Section:
 def _classes(cv: CrossValidation) -> Section:
     table = cv.by_class
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share") | {"rows": "count", "wrong": "count"}
-    return Section("Errors by class", table, formats, headings=INTERVAL, source=".by_class")
+    return Section("Errors by class", table, formats, headings=SHARED_HEADINGS, source=".by_class")
 
 
 def _confusion(cv: CrossValidation) -> Section:

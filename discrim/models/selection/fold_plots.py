@@ -5,36 +5,36 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from discrim.errors import DataError
-from discrim.models.base.reading import told
-from discrim.models.plots.judged import draw_confusion_of
-from discrim.models.plots.pictured import plot
-from discrim.models.selection.comparison import fold_differences, on_same_folds, paired
+from discrim.models.base.reading import format_argument
+from discrim.models.plots.evaluation import draw_confusion_table
+from discrim.models.plots.plottable import plot
+from discrim.models.selection.comparison import compare_pairs, fold_differences, on_same_folds
 from discrim.models.selection.cross_validation import name_of
-from discrim.report.plots.judged import by_fold, draw_permuted
+from discrim.report.plots.evaluation import draw_by_fold, draw_permuted
 
 if TYPE_CHECKING:
-    from discrim.models.plots.pictured import PictureOptions
+    from discrim.models.plots.plottable import PlotOptions
     from discrim.report.plots.style import Axes
 
 
 @plot("folds", "error of each fold and the mean", data=False)
-def folds(cv: Any, options: PictureOptions) -> Axes:
+def folds(cv: Any, options: PlotOptions) -> Axes:
     """Plot the error of each fold and the mean, with its confidence interval."""
     row = cv.table().loc["error"]
     mean = float(row["estimate"]), float(row["low"]), float(row["high"])
     names = ("Error; the mean with its 95 % interval", f"Cross-validated error of {name_of(cv)}, by fold")
     signs = options.signs([name_of(cv)])
-    return by_fold(cv.by_fold["error"], mean, names, ax=options.ax, signs=signs)
+    return draw_by_fold(cv.by_fold["error"], mean, names, ax=options.ax, signs=signs)
 
 
 @plot("confusion", "counts of actual by predicted classes", data=False)
-def confusion(cv: Any, options: PictureOptions) -> Axes:
+def confusion(cv: Any, options: PlotOptions) -> Axes:
     """Plot the confusion matrix: counts of actual by predicted classes, averaged over repeats."""
-    return draw_confusion_of(cv.confusion, "cross-validated", options)
+    return draw_confusion_table(cv.confusion, "cross-validated", options)
 
 
 @plot("permutations", "hit rates of shuffled labels, and of the observed labels", data=False)
-def permutations(cv: Any, options: PictureOptions) -> Axes:
+def permutations(cv: Any, options: PlotOptions) -> Axes:
     """Plot the hit rates of permuted labels and the observed hit rate."""
     test = cv.permutations
     if test is None:
@@ -51,7 +51,7 @@ def permutations(cv: Any, options: PictureOptions) -> Axes:
 
 
 @plot("differences", "error minus the error of another model, by fold", takes=("other",), data=False)
-def differences(cv: Any, options: PictureOptions) -> Axes:
+def differences(cv: Any, options: PlotOptions) -> Axes:
     """Plot the error of each fold minus the error of another model."""
     other = options.other
     if other is None:
@@ -60,10 +60,11 @@ def differences(cv: Any, options: PictureOptions) -> Axes:
         other = on_same_folds(cv, other)
     if not hasattr(other, "by_fold"):
         raise DataError(
-            f"other={told(other)} is not valid.", hint="Pass a fit, or the result of cross_validate()."
+            f"other={format_argument(other)} is not valid.",
+            hint="Pass a fit, or the result of cross_validate().",
         )
     values = fold_differences(cv, other)
-    test = paired([cv, other], ["a", "b"]).iloc[0]
+    test = compare_pairs([cv, other], ["a", "b"]).iloc[0]
     mean = float(values.mean()), float(test["low"]), float(test["high"])
     a = name_of(cv)
     b = name_of(other)
@@ -72,7 +73,7 @@ def differences(cv: Any, options: PictureOptions) -> Axes:
         f"Error of {a} minus error of {b}",
         f"Differences by fold of {a} and {b}; the mean with its corrected 95 % interval",
     )
-    return by_fold(values, mean, names, ax=options.ax, signs=options.signs([a]), zero=True)
+    return draw_by_fold(values, mean, names, ax=options.ax, signs=options.signs([a]), zero=True)
 
 
 PLOTS = (folds, differences, confusion, permutations)

@@ -17,17 +17,17 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.design.rows import used_codes
 from discrim.errors import DataError, NotSupportedError, warn_user
 from discrim.inference.error_rates import check_level, effective_interval, exact_interval
-from discrim.inference.resampling import drawn_seed
-from discrim.inference.sample_size import curve_limits, power_law, resampled_rows
-from discrim.models.base.displayed import Shown, displayed
+from discrim.inference.resampling import seed_or_random
+from discrim.inference.sample_size import bootstrap_error_rates, bootstrap_weights, fit_power_law
+from discrim.models.base.display import SummarizedResults, with_display_formats
 from discrim.models.base.fit import FittedModel
-from discrim.models.base.reading import check_number, check_whole, told
+from discrim.models.base.reading import check_integer, check_number, format_argument
 from discrim.models.evaluation import permuted
-from discrim.models.plots.pictured import PictureOptions, draw_kind, plot
+from discrim.models.plots.plottable import PlotOptions, draw_plot, plot
 from discrim.models.selection.comparable import no_label_reason
 from discrim.models.selection.cross_validation import cross_validate_on_folds
-from discrim.report.grid import INTERVAL, HeaderItem, Pairs, Section
-from discrim.report.plots.judged import draw_by_rows
+from discrim.report.grid import SHARED_HEADINGS, HeaderItem, Pairs, Section
+from discrim.report.plots.evaluation import draw_by_rows
 from discrim.report.tables import Summary, summarize
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _effective_sizes(
     return rows, rows if clusters is None else float(len(np.unique(clusters[is_counted])))
 
 
-class LearningCurve(Shown):
+class LearningCurve(SummarizedResults):
     """Error of a model by the number of training rows.
 
     Attributes
@@ -150,14 +150,14 @@ class LearningCurve(Shown):
         )
         n = np.array([result.rows for result in results])
         errors = (wrong_counts @ weights) / (judged_counts @ weights)
-        draw_weights = resampled_rows(np.random.default_rng(seed), weights, clusters)
-        resampled_errors = curve_limits(wrong_counts, judged_counts, draw_weights, N_RESAMPLES)
+        draw_weights = bootstrap_weights(np.random.default_rng(seed), weights, clusters)
+        resampled_errors = bootstrap_error_rates(wrong_counts, judged_counts, draw_weights, N_RESAMPLES)
         variances = np.nanvar(resampled_errors, axis=0)
         precisions = (
             np.ones(len(n)) if not variances.any() else 1 / np.maximum(variances, 1e-3 * variances.max())
         )
-        self._power_law = power_law(n, errors[None], precisions)
-        self._resampled_power_laws = power_law(
+        self._power_law = fit_power_law(n, errors[None], precisions)
+        self._resampled_power_laws = fit_power_law(
             n, resampled_errors[np.isfinite(resampled_errors).all(axis=1)], precisions
         )
         low, high = np.nanquantile(resampled_errors, [(1 - level) / 2, (1 + level) / 2], axis=0)
@@ -176,7 +176,7 @@ class LearningCurve(Shown):
         self._table = pd.DataFrame(columns | {"rules": [result.n_rules for result in results]}, index=index)
 
     @property
-    @displayed(every="share", rules="count")
+    @with_display_formats(every="share", rules="count")
     def table(self) -> pd.DataFrame:
         """Errors by number of training rows."""
         return self._table.copy()
@@ -186,7 +186,7 @@ class LearningCurve(Shown):
         """Parameters of the power law."""
         return pd.Series({name: float(values[0]) for name, values in self._power_law._asdict().items()})
 
-    @displayed(every="share")
+    @with_display_formats(every="share")
     def predict(self, rows: int | Sequence[int]) -> pd.DataFrame:
         """Predict the error for other numbers of training rows by the power law.
 
@@ -204,14 +204,17 @@ class LearningCurve(Shown):
         row_counts = [rows] if np.isscalar(rows) else rows
         if not isinstance(row_counts, Sequence | np.ndarray | pd.Index) or isinstance(row_counts, str):
             raise DataError(
-                f"rows={told(rows)} is not valid.", hint="Pass a number of rows, or a list of numbers."
+                f"rows={format_argument(rows)} is not valid.",
+                hint="Pass a number of rows, or a list of numbers.",
             )
-        n_rows = np.array([check_whole("rows", n, 1) for n in row_counts], dtype=np.float64)
-        curves = self._resampled_power_laws.at(n_rows)
+        n_rows = np.array([check_integer("rows", n, 1) for n in row_counts], dtype=np.float64)
+        curves = self._resampled_power_laws.evaluate(n_rows)
         low, high = np.quantile(curves, [(1 - self._level) / 2, (1 + self._level) / 2], axis=0)
         high = np.maximum(high, self._zero_error_limit)
         index = pd.Index(n_rows.astype(np.int64), name="rows")
-        return pd.DataFrame({"error": self._power_law.at(n_rows)[0], "low": low, "high": high}, index=index)
+        return pd.DataFrame(
+            {"error": self._power_law.evaluate(n_rows)[0], "low": low, "high": high}, index=index
+        )
 
     def rows_for(self, error: float) -> int | None:
         """Return the number of training rows for a target error by the power law; None if it is out of reach.
@@ -232,7 +235,7 @@ class LearningCurve(Shown):
         rows = np.exp(np.log(b / (error - a)) / c)
         return int(np.ceil(rows)) if rows < np.iinfo(np.int64).max else None
 
-    @displayed()
+    @with_display_formats()
     def tidy(self) -> pd.DataFrame:
         """The table with the column names of R's broom, and the errors fitted by the power law."""
         table = self._table
@@ -243,7 +246,7 @@ class LearningCurve(Shown):
                 "std_error": table["se"].to_numpy(),
                 "conf_low": table["low"].to_numpy(),
                 "conf_high": table["high"].to_numpy(),
-                "fitted": self._power_law.at(table.index.to_numpy(dtype=np.float64))[0],
+                "fitted": self._power_law.evaluate(table.index.to_numpy(dtype=np.float64))[0],
             }
         )
 
@@ -263,7 +266,7 @@ class LearningCurve(Shown):
         -------
         Axes
         """
-        return draw_kind((self,), CURVE_PLOTS, None, PictureOptions(ax, colors=colors, title=title))
+        return draw_plot((self,), CURVE_PLOTS, None, PlotOptions(ax, colors=colors, title=title))
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
         """The tables as a summary, which prints as text and is shown as tables in a notebook.
@@ -312,14 +315,14 @@ def learning_curve(
     NotSupportedError
         Rules can be fitted to too few of the sizes.
     """
-    blocks = fit.rows("learning_curve()")
+    blocks = fit.require_rows("learning_curve()")
     check_level(level)
-    fit = fit.choosing_anew() if nested else fit
-    seed = drawn_seed(seed)
+    fit = fit.before_selection() if nested else fit
+    seed = seed_or_random(seed)
     proportions = DEFAULT_PROPORTIONS if sizes is None else sizes
     if not isinstance(proportions, Sequence | np.ndarray) or isinstance(proportions, str):
         raise DataError(
-            f"sizes={told(sizes)} is not valid.",
+            f"sizes={format_argument(sizes)} is not valid.",
             hint="Pass proportions of the rows, for example [0.1, 0.3, 0.5, 0.8].",
         )
     results = []
@@ -353,7 +356,7 @@ def learning_curve(
         weights = weights * np.where(
             used_class_codes >= 0, (fit.prior_values() / counts)[used_class_codes], 0.0
         )
-    clusters = None if groups is None else permuted.numbered(groups, blocks.table, "groups")
+    clusters = None if groups is None else permuted.number_labels(groups, blocks.table, "groups")
     return LearningCurve(fit, results, weights, frequencies, clusters, failed, seed, level)
 
 
@@ -384,7 +387,7 @@ def _judge_size(
     NotSupportedError
         No row has a prediction.
     """
-    blocks = fit.rows("learning_curve()")
+    blocks = fit.require_rows("learning_curve()")
     n_folds = max(round(1 / min(proportion, 1 - proportion)), 2)
     fold_ids, labels = permuted.shared_folds(blocks, n_folds, repeats, groups, seed)
     fold_ids = np.where(used_codes(blocks) >= 0, fold_ids, -1)
@@ -436,18 +439,22 @@ def curve_summary(curve: LearningCurve, sections: Sequence[str] | None = None) -
             "Held-out errors by number of training rows",
             table,
             formats,
-            headings=INTERVAL,
+            headings=SHARED_HEADINGS,
             source=".table",
         ),
         "ahead": lambda: Section(
-            "Predictions by the power law", predicted, formats, headings=INTERVAL, source=".predict(rows)"
+            "Predictions by the power law",
+            predicted,
+            formats,
+            headings=SHARED_HEADINGS,
+            source=".predict(rows)",
         ),
     }
     return summarize(f"Learning curve: {fit.title_in_sentence}", section_builders, sections)
 
 
 @plot("curve", "error by number of training rows, and the fitted power law")
-def curve_plot(curve: Any, options: PictureOptions) -> Axes:
+def curve_plot(curve: Any, options: PlotOptions) -> Axes:
     """Plot errors by number of training rows, with intervals, and the fitted power law."""
     first = curve._table.index[0]
     n = float(np.sum(curve._fit.counts))

@@ -18,11 +18,17 @@ from discrim.errors import DataError
 from discrim.inference import sample_size
 from discrim.inference.error_rates import check_level
 from discrim.inference.sample_size import RULES, SampledRule, Setting
-from discrim.models.base.displayed import Shown, displayed
-from discrim.models.base.reading import check_number, check_whole, listed, told, with_keyword_hints
-from discrim.models.plots.pictured import PictureOptions, draw_kind, plot
+from discrim.models.base.display import SummarizedResults, with_display_formats
+from discrim.models.base.reading import (
+    check_integer,
+    check_number,
+    format_argument,
+    join_labels,
+    with_public_errors,
+)
+from discrim.models.plots.plottable import PlotOptions, draw_plot, plot
 from discrim.report.grid import HeaderItem, Pairs, Section
-from discrim.report.plots.judged import draw_by_rows
+from discrim.report.plots.evaluation import draw_by_rows
 from discrim.report.tables import Summary, summarize
 
 if TYPE_CHECKING:
@@ -43,7 +49,7 @@ ASSUMPTIONS = (
 )
 
 
-class Plan(Shown):
+class Plan(SummarizedResults):
     """Expected errors by sample size, and sample sizes for a target error.
 
     Attributes
@@ -90,22 +96,22 @@ class Plan(Shown):
         self._test_plan = test_plan
         self._table = table
         self._required_rows = required_rows
-        self.least_error = sample_size.least_error(setting)
+        self.least_error = sample_size.bayes_error(setting)
         self.judged = None if test_plan is None else test_plan[-1]
 
     @property
-    @displayed(every="share")
+    @with_display_formats(every="share")
     def table(self) -> pd.DataFrame:
         """Expected errors by number of rows per class."""
         return self._table.copy()
 
     @property
-    @displayed(error="share")
+    @with_display_formats(error="share")
     def wanted(self) -> pd.DataFrame:
         """Sample sizes for the target error."""
         return self._required_rows.copy()
 
-    @displayed()
+    @with_display_formats()
     def tidy(self) -> pd.DataFrame:
         """One row for each rule and number of rows: rule, rows, estimate, std_error, excess."""
         tables = [
@@ -144,7 +150,7 @@ class Plan(Shown):
         >>> plan(distance=2, p=5, rows=[10, 20, 50], draws=1000).plot().get_xlabel()
         'Rows of each class'
         """
-        return draw_kind((self,), PLAN_PLOTS, None, PictureOptions(ax, colors=colors, title=title))
+        return draw_plot((self,), PLAN_PLOTS, None, PlotOptions(ax, colors=colors, title=title))
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
         """The tables as a summary, which prints as text and is shown as tables in a notebook.
@@ -157,7 +163,7 @@ class Plan(Shown):
         return plan_summary(self, sections)
 
 
-@with_keyword_hints
+@with_public_errors
 def plan(
     distance: float,
     p: int,
@@ -237,7 +243,7 @@ def plan(
     True
     """
     setting = _read_setting(distance, p, classes, draws, seed)
-    bayes_error = sample_size.least_error(setting)
+    bayes_error = sample_size.bayes_error(setting)
     if error is not None and excess is not None:
         raise DataError("error= and excess= cannot be combined.", hint="Pass only one of them.")
     if excess is not None:
@@ -258,15 +264,16 @@ def plan(
         or not len(requested_rows)
     ):
         raise DataError(
-            f"rows={told(rows)} is not valid.", hint="Pass numbers of rows per class, such as [10, 20, 50]."
+            f"rows={format_argument(rows)} is not valid.",
+            hint="Pass numbers of rows per class, such as [10, 20, 50].",
         )
-    row_counts = sorted({check_whole("rows", n, 2, sample_size.MOST_ROWS) for n in requested_rows})
+    row_counts = sorted({check_integer("rows", n, 2, sample_size.MAX_ROWS) for n in requested_rows})
     check_level(level)
     test_plan = None
     if width is not None:
         width = check_number("width", width, 0, 1, ends="()")
         expected = bayes_error if error is None else error
-        test_plan = expected, width, level, sample_size.rows_judged(expected, width, level)
+        test_plan = expected, width, level, sample_size.required_test_rows(expected, width, level)
     errors_by_rule = {rule: _expected_errors(rule, row_counts, setting) for rule in RULES}
     columns: dict[str, Floats] = {rule: errors[:, 0] for rule, errors in errors_by_rule.items()}
     columns |= {f"{rule}_se": errors[:, 1] for rule, errors in errors_by_rule.items()}
@@ -286,16 +293,16 @@ def _read_setting(distance: float, p: int, classes: int, draws: int, seed: int) 
     Setting
     """
     distance = check_number("distance", distance, 0, 100, ends="(]")
-    p = check_whole("p", p, 1, MAX_COLUMNS)
-    classes = check_whole("classes", classes, 2, MAX_CLASSES)
+    p = check_integer("p", p, 1, MAX_COLUMNS)
+    classes = check_integer("classes", classes, 2, MAX_CLASSES)
     if classes > p + 1:
         raise DataError(
             f"classes={classes} is too large: in {p} variable{'s' if p > 1 else ''} at most {p + 1} class "
             "means can have the same distance from each other.",
             hint="Use fewer classes or more variables.",
         )
-    draws = check_whole("draws", draws, 100, 10**8)
-    return Setting(distance, p, classes, draws, check_whole("seed", seed, 0))
+    draws = check_integer("draws", draws, 100, 10**8)
+    return Setting(distance, p, classes, draws, check_integer("seed", seed, 0))
 
 
 def _expected_errors(rule: SampledRule, row_counts: Sequence[int], setting: Setting) -> Floats:
@@ -314,7 +321,7 @@ def _expected_errors(rule: SampledRule, row_counts: Sequence[int], setting: Sett
     (N, 2) float
         Expected errors and their simulation standard errors; missing for too few rows.
     """
-    min_rows = sample_size.fewest_rows(rule, setting)
+    min_rows = sample_size.min_rows_per_class(rule, setting)
     return np.array(
         [
             sample_size.expected_error(rule, n, setting) if n >= min_rows else (np.nan, np.nan)
@@ -327,7 +334,7 @@ def _rows_for_error(error: float | None, setting: Setting) -> pd.DataFrame:
     """Return the sample sizes of the rules for a target error; an empty table without a target."""
     rows = []
     for rule in () if error is None else RULES:
-        n = sample_size.rows_for(rule, error or 0.0, setting)
+        n = sample_size.required_training_rows(rule, error or 0.0, setting)
         reached_error = np.nan if n is None else sample_size.expected_error(rule, n, setting)[0]
         rows.append((n, None if n is None else n * setting.classes, reached_error))
     index = pd.Index(RULES[: len(rows)], name="rule")
@@ -352,7 +359,7 @@ def plan_summary(results: Plan, sections: Sequence[str] | None = None) -> Summar
     section_by_key: dict[str, Any] = {}
     if results._test_plan is not None:
         error, width, level, n_test_rows = results._test_plan
-        n_test_text = f"more than {sample_size.MOST_ROWS:,}" if n_test_rows is None else f"{n_test_rows:,}"
+        n_test_text = f"more than {sample_size.MAX_ROWS:,}" if n_test_rows is None else f"{n_test_rows:,}"
         items.append(HeaderItem("Test observations", n_test_rows, n_test_text))
         note = (
             f"With this number of test observations, the {100 * level:g} % interval of an error of "
@@ -364,7 +371,8 @@ def plan_summary(results: Plan, sections: Sequence[str] | None = None) -> Summar
     if len(results._required_rows):
         unreachable_rules = list(results._required_rows.index[results._required_rows["rows"].isna()])
         note = (
-            f"With {listed(unreachable_rules)}, up to {sample_size.MOST_ROWS:,} observations do not reach "
+            f"With {join_labels(unreachable_rules)}, up to {sample_size.MAX_ROWS:,} observations do not "
+            "reach "
             "this error, or draws= is too small to decide."
         )
         section_by_key["wanted"] = Section(
@@ -392,7 +400,7 @@ def plan_summary(results: Plan, sections: Sequence[str] | None = None) -> Summar
 
 
 @plot("errors", "expected error by rows")
-def errors_plot(results: Any, options: PictureOptions) -> Axes:
+def errors_plot(results: Any, options: PlotOptions) -> Axes:
     """Plot the expected error of each rule by the number of rows per class, and the Bayes error."""
     return draw_by_rows(
         {rule: results._table[rule].dropna() for rule in RULES},

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import pandas as pd
 
-from discrim.models.base.displayed import Shown, displayed
+from discrim.models.base.display import SummarizedResults, with_display_formats
 from discrim.models.base.reading import Data, Prior, check_word
-from discrim.models.evaluation.assessment import Counting, table_and_method, table_and_methods
-from discrim.models.results.results import Judging
+from discrim.models.evaluation.assessment import CountingMethod, table_and_method, table_and_methods
+from discrim.models.results.results import EvaluationMethods
 
 if TYPE_CHECKING:
     from discrim.models.results.assessed import Assessment
@@ -27,7 +27,7 @@ METHODS_OF_CHOICE: tuple[Counted, ...] = get_args(Counted)
 """Error rates that can repeat the choice; the other methods are available for the fit only."""
 
 
-class RepeatedChoice(Shown):
+class RepeatedChoice(SummarizedResults):
     """Base class of results of a choice, with methods that evaluate the choice together with its fit."""
 
     @property
@@ -35,14 +35,14 @@ class RepeatedChoice(Shown):
     def fit(self) -> ClassifierResults:
         """The fit of the chosen model."""
 
-    def _judge(self, method: str | None) -> Judging:
+    def _judge(self, method: str | None) -> EvaluationMethods:
         """Return the object whose error rates repeat the choice.
 
         For folds and the bootstrap the fit repeats the choice itself; for leave-one-out it does not.
         """
-        return Judging(self.fit._fit.choosing_anew()) if method == "loo" else self.fit
+        return EvaluationMethods(self.fit._fit.before_selection()) if method == "loo" else self.fit
 
-    @displayed(estimate="share", se="share", low="share", high="share")
+    @with_display_formats(estimate="share", se="share", low="share", high="share")
     def error_rates(
         self,
         data: Data | None = None,
@@ -123,11 +123,11 @@ class RepeatedChoice(Shown):
             table.attrs["note"] = " ".join(notes)
         return table
 
-    @displayed(every="count")
+    @with_display_formats(every="count")
     def confusion(
         self,
         data: Data | None = None,
-        method: Counting | None = None,
+        method: CountingMethod | None = None,
         *,
         costs: Any = None,
         folds: int = 10,
@@ -168,7 +168,7 @@ class RepeatedChoice(Shown):
     def assess(
         self,
         data: Data | None = None,
-        method: Counting | None = None,
+        method: CountingMethod | None = None,
         *,
         prior: Prior = None,
         level: float = 0.95,

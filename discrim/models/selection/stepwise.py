@@ -16,27 +16,27 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.numerics.arrays import Codes
-from discrim.data.table import rows_of
-from discrim.design.blocks import Blocks
+from discrim.data.table import select_rows
+from discrim.design.design_rows import DesignRows
 from discrim.design.rows import read_rows
 from discrim.errors import DataError, NotSupportedError
-from discrim.inference.resampling import drawn_seed
+from discrim.inference.resampling import seed_or_random
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
-from discrim.models.base.displayed import displayed, number
+from discrim.models.base.display import format_count, with_display_formats
 from discrim.models.base.fit import FittedModel, Selection
 from discrim.models.base.reading import (
     Data,
     NaAction,
     check_number,
     check_word,
+    format_argument,
     is_wide,
-    listed,
-    told,
+    join_labels,
     usable_rows,
 )
 from discrim.models.discriminant.lda import lda
-from discrim.models.plots.pictured import PictureOptions, draw_kind, plot
+from discrim.models.plots.plottable import PlotOptions, draw_plot, plot
 from discrim.models.regression.logistic import logistic
 from discrim.models.regression.logistic_search import columns_of_terms
 from discrim.models.selection import term_choice
@@ -51,8 +51,8 @@ from discrim.models.selection.term_choice import (
     StepTables,
     printed_steps,
 )
-from discrim.report.grid import INTERVAL, Section
-from discrim.report.plots.judged import draw_steps
+from discrim.report.grid import SHARED_HEADINGS, Section
+from discrim.report.plots.evaluation import draw_steps
 from discrim.report.tables import SectionFunctions, summarize
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ MAX_VALUES_QUICK = {"calls": 2**16, "moments": 2**24}
 """Largest number of values (rows times candidate columns) for which ten searches need a second or two."""
 
 
-@reading.with_keyword_hints
+@reading.with_public_errors
 def stepwise(
     formula: str,
     data: Data,
@@ -218,7 +218,7 @@ def stepwise(
     check_verb_options(direction, criterion, model, options, arguments)
     limits = read_limits(direction, criterion, enter, stay, by, tolerance)
     if criterion == "cv":
-        seed = drawn_seed(seed)
+        seed = seed_or_random(seed)
     on_rows = partial(
         _choice_on_rows,
         formula,
@@ -233,7 +233,7 @@ def stepwise(
     # With few rows a square root of the scatter matrix with as many rows contains the same information.
     blocks, moments = usable_rows(blocks, "thin" if is_wide(blocks) else "pooled", na_action)
     design = blocks.design
-    texts = {term_spec.label: term_spec.text for term_spec in design.parts()}
+    texts = {term_spec.label: term_spec.text for term_spec in design.design_terms()}
     term_columns = {label: np.array(columns) for label, columns in columns_of_terms(blocks).items()}
     include = read_include(blocks, include)
     arguments = options | arguments
@@ -243,7 +243,8 @@ def stepwise(
         fitted: ClassifierResults = model(chosen_formula, data, **arguments)
         if not hasattr(fitted, "error_rates"):
             raise DataError(
-                f"verb={told(model)} does not return a fit.", hint="Pass a verb, such as discrim.qda."
+                f"verb={format_argument(model)} does not return a fit.",
+                hint="Pass a verb, such as discrim.qda.",
             )
         return fitted
 
@@ -273,7 +274,7 @@ def read_verb(verb: Any, criterion: Any) -> tuple[Any, dict[str, Any]]:
     if isinstance(verb, partial):
         if verb.args:
             raise DataError(
-                f"verb= is a partial with a positional argument: {told(verb.args[0])}.",
+                f"verb= is a partial with a positional argument: {format_argument(verb.args[0])}.",
                 hint="Pass the options of the verb by name.",
             )
         verb, options = verb.func, dict(verb.keywords)
@@ -316,10 +317,10 @@ def read_limits(
         argument = "tolerance=" if by == "p" else f'by="{by}"'
         raise DataError(
             f"{argument} applies to steps by the partial F, which criterion={criterion!r} does not use.",
-            hint=f"Leave it out, or use one of {listed(BY_MOMENTS)}.",
+            hint=f"Leave it out, or use one of {join_labels(BY_MOMENTS)}.",
         )
     if tolerance is not None:
-        check_number("tolerance", tolerance, 0, 1, ends="[)", what="a share of variance")
+        check_number("tolerance", tolerance, 0, 1, ends="[)", description="a share of variance")
     if by == "v":
         if criterion != "rao":
             raise DataError(
@@ -348,7 +349,12 @@ def read_limits(
 def _level(name: str, value: Any) -> float:
     """Return a validated level of significance, or the default."""
     return check_number(
-        name, DEFAULT_LEVEL if value is None else value, 0, 1, ends="(]", what="a level of significance"
+        name,
+        DEFAULT_LEVEL if value is None else value,
+        0,
+        1,
+        ends="(]",
+        description="a level of significance",
     )
 
 
@@ -378,7 +384,8 @@ def check_verb_options(
     check_word("criterion", criterion, Criterion)
     if not callable(verb):
         raise DataError(
-            f"verb={told(verb)} is not valid.", hint="Give a verb, such as discrim.qda, or None for lda."
+            f"verb={format_argument(verb)} is not valid.",
+            hint="Give a verb, such as discrim.qda, or None for lda.",
         )
     try:
         signature = inspect.signature(verb)
@@ -389,7 +396,8 @@ def check_verb_options(
         signature.bind("formula", "data", **dict.fromkeys(passed_arguments))
     except TypeError as error:
         raise DataError(
-            f"verb={told(verb)} cannot be called with a formula, a table and {listed(passed_arguments)} "
+            f"verb={format_argument(verb)} cannot be called with a formula, a table and "
+            f"{join_labels(passed_arguments)} "
             f"({error}).",
             hint="Give a verb, such as discrim.qda.",
         ) from None
@@ -415,12 +423,12 @@ def _refuse_unknown(
     if unknown:
         available = [option for option in parameters if option not in RESERVED_ARGUMENTS]
         raise DataError(
-            f"Options in verb= that {name}() does not support here: {listed(unknown)}.",
-            hint=f"The options are {listed(available, most=20)}.",
+            f"Options in verb= that {name}() does not support here: {join_labels(unknown)}.",
+            hint=f"The options are {join_labels(available, max_labels=20)}.",
         )
 
 
-def read_include(blocks: Blocks, include: str | Sequence[str]) -> list[str]:
+def read_include(blocks: DesignRows, include: str | Sequence[str]) -> list[str]:
     """Return the labels of the terms of `include=`, without constant terms.
 
     Parameters
@@ -438,17 +446,19 @@ def read_include(blocks: Blocks, include: str | Sequence[str]) -> list[str]:
     DataError
         A term does not occur in the formula.
     """
-    labels = {term_spec.text: term_spec.label for term_spec in blocks.design.parts()}
+    labels = {term_spec.text: term_spec.label for term_spec in blocks.design.design_terms()}
     if not isinstance(include, Iterable) or not all(isinstance(term, str) for term in include):
         raise DataError(
-            f"include={told(include)} is not valid.", hint="Give terms as the formula writes them, in a list."
+            f"include={format_argument(include)} is not valid.",
+            hint="Give terms as the formula writes them, in a list.",
         )
     requested = [labels.get(term, term) for term in ([include] if isinstance(include, str) else include)]
     existing_names = (*labels.values(), *blocks.constant)
     unknown = [term for term in requested if term not in existing_names]
     if unknown:
         raise DataError(
-            f"Unknown terms in include=: {listed(unknown)}.", hint=f"The terms are {listed(existing_names)}."
+            f"Unknown terms in include=: {join_labels(unknown)}.",
+            hint=f"The terms are {join_labels(existing_names)}.",
         )
     constant = set(blocks.constant)
     return [term for term in requested if term not in constant]
@@ -458,7 +468,7 @@ def _with_selection(
     fit: FittedModel[Any],
     choice: Choice,
     criterion: str,
-    blocks: Blocks,
+    blocks: DesignRows,
     term_columns: Mapping[str, Codes],
     on_rows: Callable[..., StepwiseResults],
 ) -> FittedModel[Any]:
@@ -520,7 +530,7 @@ def _choice_on_rows(
     """
     if weights is not None and not isinstance(weights, str):
         weights = np.asarray(weights)[rows]
-    return stepwise(formula, rows_of(data, rows), weights=weights, levels=levels, **options)
+    return stepwise(formula, select_rows(data, rows), weights=weights, levels=levels, **options)
 
 
 class StepwiseResults(RepeatedChoice):
@@ -571,14 +581,14 @@ class StepwiseResults(RepeatedChoice):
         self._tables: StepTables | None = None
 
     @property
-    @displayed()
+    @with_display_formats()
     def steps(self) -> pd.DataFrame:
         """Action, term and statistics of each step."""
         return self._steps.copy()
 
     @property
     @available_if()
-    @displayed(deviance="z")
+    @with_display_formats(deviance="z")
     def trace(self) -> pd.DataFrame:
         """Moves that each step of "aic" or "bic" compared: df, deviance and criterion, like R's `step`.
 
@@ -597,7 +607,7 @@ class StepwiseResults(RepeatedChoice):
         if self._make_tables is None:
             raise NotSupportedError(
                 f"A choice by {self.criterion} does not have tests of the terms at each step.",
-                hint=f"See steps, or use one of the criteria {listed(BY_MOMENTS)}.",
+                hint=f"See steps, or use one of the criteria {join_labels(BY_MOMENTS)}.",
             )
         if self._tables is None:
             self._tables = self._make_tables()
@@ -605,7 +615,7 @@ class StepwiseResults(RepeatedChoice):
 
     @property
     @available_if()
-    @displayed(minresid="share")
+    @with_display_formats(minresid="share")
     def in_analysis(self) -> pd.DataFrame:
         """By step and term that is in: tolerance, F to remove, and the criterion without it.
 
@@ -620,7 +630,7 @@ class StepwiseResults(RepeatedChoice):
 
     @property
     @available_if()
-    @displayed(min_tolerance="share", minresid="share")
+    @with_display_formats(min_tolerance="share", minresid="share")
     def not_in_analysis(self) -> pd.DataFrame:
         """By step and term that is not in: tolerance, F to enter, and the criterion with it.
 
@@ -636,7 +646,7 @@ class StepwiseResults(RepeatedChoice):
 
     @property
     @available_if()
-    @displayed()
+    @with_display_formats()
     def overall(self) -> pd.DataFrame:
         """By step: Wilks' lambda of the terms in, with Rao's F, which is exact for two or three classes.
 
@@ -649,7 +659,7 @@ class StepwiseResults(RepeatedChoice):
 
     @property
     @available_if()
-    @displayed()
+    @with_display_formats()
     def pairs(self) -> pd.DataFrame:
         """By step and pair of classes: squared Mahalanobis distance by the terms that are in, F and p.
 
@@ -709,7 +719,7 @@ class StepwiseResults(RepeatedChoice):
         >>> stepwise("species ~ .", load_iris()).plot().get_xlabel()
         "Wilks' lambda"
         """
-        return draw_kind((self,), STEPWISE_PLOTS, kind, PictureOptions(ax, colors=colors, title=title))
+        return draw_plot((self,), STEPWISE_PLOTS, kind, PlotOptions(ax, colors=colors, title=title))
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
         """The steps and the choice as a summary, which prints as text and is shown as tables in notebooks.
@@ -743,13 +753,13 @@ class StepwiseResults(RepeatedChoice):
         if self._fit is not None:
             note += " error_rates() and cross_validate() repeat the search in each fold."
         if self._fit is not None and self._fit.nobs != self._nobs:
-            rows = number(self._nobs)
-            fitted = number(self._fit.nobs)
+            rows = format_count(self._nobs)
+            fitted = format_count(self._fit.nobs)
             note += f" Chosen with the {rows} rows that are complete in all candidates; fitted to {fitted}."
         # The column of another criterion replaces columns that are redundant or seldom needed.
         hidden_columns = [] if self.criterion in ("wilks", "cv", "aic", "bic") else ["terms_in", "ascc"]
         table = printed_steps(self.steps.drop(columns=hidden_columns))
-        return Section("Steps", table, FORMATS, headings=INTERVAL, note=note, source=".steps")
+        return Section("Steps", table, FORMATS, headings=SHARED_HEADINGS, note=note, source=".steps")
 
     def _table_section(self, name: str) -> Section:
         title, note = TABLES[name]
@@ -787,7 +797,7 @@ ACTION_SIGNS = {"entered": "+ ", "removed": "\u2212 ", "included": "", "start": 
 
 
 @plot("path", "the criterion after each step", data=False)
-def steps_plot(results: Any, options: PictureOptions) -> Axes:
+def steps_plot(results: Any, options: PlotOptions) -> Axes:
     """Draw the criterion after each step of a choice of terms."""
     table = results.steps
     by_error = results.criterion == "cv"

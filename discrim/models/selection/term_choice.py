@@ -23,21 +23,21 @@ import pandas as pd
 
 from discrim.core.covariance.covariance import dependencies
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.moments.row_sums import Spread
+from discrim.core.moments.row_sums import ScatterType
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import Progress
 from discrim.core.numerics.special import chi2_sf, f_sf
-from discrim.core.rules.leave_one_out import LeftOut
-from discrim.core.rules.rules import PartRule, Rule
-from discrim.data.table import rows_of
-from discrim.design.blocks import Blocks
+from discrim.core.rules.leave_one_out import LeaveOneOutScorer
+from discrim.core.rules.rules import ColumnSubsetRule, Rule
+from discrim.data.table import select_rows
+from discrim.design.design_rows import DesignRows
 from discrim.design.rows import used_codes
 from discrim.errors import CollinearError, DiscrimError, DiscrimWarning, NotSupportedError, sentence
-from discrim.inference.selection import LEAST, NEAREST, Partial, SelectedColumns
+from discrim.inference.selection import MINIMIZED_CRITERIA, PAIR_CRITERIA, PartialTest, SelectedColumns
 from discrim.models.base import reading
-from discrim.models.base.fit import FittedModel, Gaps, Refits, scores_by_refits
+from discrim.models.base.fit import FittedModel, MissingPolicy, Refits, scores_by_refits
 from discrim.models.base.labels import class_code
-from discrim.models.base.scores import scored
+from discrim.models.base.scores import score_chunks
 from discrim.models.evaluation.calibrated import calibrated_rule
 from discrim.models.regression.logistic_search import check_search, columns_of_terms, without_collinear
 from discrim.models.regression.logistic_tests import TermFits
@@ -83,17 +83,17 @@ class Limits:
     tolerance: float | None = None
     v_enter: float | None = None
 
-    def strength(self, test: Partial) -> float:
+    def strength(self, test: PartialTest) -> float:
         """Return the statistic that is larger for stronger terms: minus the p-value, F or partial R2."""
         if self.by == "p":
             return -test.pvalue
         return test.F if self.by == "F" else 1 - test.wilks
 
-    def admits(self, test: Partial) -> bool:
+    def admits(self, test: PartialTest) -> bool:
         """Return whether a term with this partial test may enter."""
         return self.strength(test) >= (-self.enter if self.by == "p" else self.enter)
 
-    def keeps(self, test: Partial) -> bool:
+    def keeps(self, test: PartialTest) -> bool:
         """Return whether a term with this partial test may stay."""
         return self.strength(test) >= (-self.stay if self.by == "p" else self.stay)
 
@@ -159,7 +159,7 @@ class StepwiseSearch:
 
     def choice(
         self,
-        blocks: Blocks,
+        blocks: DesignRows,
         moments: ClassMoments,
         term_columns: Mapping[str, Codes],
         fit: Callable[[Sequence[str]], ClassifierResults],
@@ -189,7 +189,7 @@ class StepwiseSearch:
         return self._by_partial_f(blocks, moments, term_columns)
 
     def _by_partial_f(
-        self, blocks: Blocks, moments: ClassMoments, term_columns: Mapping[str, Codes]
+        self, blocks: DesignRows, moments: ClassMoments, term_columns: Mapping[str, Codes]
     ) -> Choice:
         """Choose terms by partial F tests; parameters are documented in `choice`.
 
@@ -205,29 +205,33 @@ class StepwiseSearch:
         """
         if self.direction == "backward":
             hint = 'name fewer columns in the formula, or pass direction="both"'
-            reading.refuse_no_freedom(moments, blocks.terms, diagonal=False, hint=hint)
+            reading.refuse_too_few_df(moments, blocks.terms, diagonal=False, hint=hint)
             collinear = dependencies(moments)
             if collinear:
-                raise reading.collinear_error(collinear, blocks.terms, instead='pass direction="both"')
+                raise reading.collinear_error(collinear, blocks.terms, alternative='pass direction="both"')
         walk = partial(
             _PartialFSteps, term_columns, self.criterion, self.direction, self.include, self.limits
         )
         path = walk(moments)
         note = self.limits.describe()
         if blocks.constant:
-            note += f" Left out, constant: {reading.listed(blocks.constant)}."
+            note += f" Left out, constant: {reading.join_labels(blocks.constant)}."
         if path.excluded:
             note += (
                 " Left out, constant within classes or there a combination of those chosen: "
-                f"{reading.listed(path.excluded)}."
+                f"{reading.join_labels(path.excluded)}."
             )
             constant = [
-                dependency for dependency in dependencies(moments, diagonal=True) if dependency.separates
+                dependency
+                for dependency in dependencies(moments, diagonal=True)
+                if dependency.separates_classes
             ]
             note += f" {reading.separation_sentence(constant, blocks.terms)}" if constant else ""
         if path.intolerable:
             min_tolerance = f"{self.limits.tolerance:g}"
-            note += f" Left out, with a tolerance below {min_tolerance}: {reading.listed(path.intolerable)}."
+            note += (
+                f" Left out, with a tolerance below {min_tolerance}: {reading.join_labels(path.intolerable)}."
+            )
         classes = pd.Index(list(blocks.design.levels))
         start = list(term_columns) if self.direction == "backward" else []
         moves = [term for _, term in path.actions]
@@ -299,7 +303,7 @@ class StepwiseSearch:
         note = f"Error by {self.folds}-fold cross-validation; without terms that of the largest class."
         return Choice(chosen, pd.DataFrame(rows, columns=columns).set_index("step"), note)
 
-    def _by_information(self, blocks: Blocks, moments: ClassMoments) -> Choice:
+    def _by_information(self, blocks: DesignRows, moments: ClassMoments) -> Choice:
         """Add or remove one term of a logistic regression at a time, as long as AIC or BIC decreases.
 
         Parameters
@@ -319,7 +323,7 @@ class StepwiseSearch:
         if other:
             raise NotSupportedError(
                 f"AIC and BIC require maximum likelihood estimates and cannot be combined with the option "
-                f"{reading.listed(other)}.",
+                f"{reading.join_labels(other)}.",
                 hint='Leave the option out, or use criterion="cv".',
                 options={"criterion": "cv"},
             )
@@ -332,7 +336,8 @@ class StepwiseSearch:
         dropped = sorted(set(self.include) - set(columns_of_terms(blocks)))
         if dropped:
             raise CollinearError(
-                f"Terms of include= were dropped as combinations of other terms: {reading.listed(dropped)}.",
+                "Terms of include= were dropped as combinations of other terms: "
+                f"{reading.join_labels(dropped)}.",
                 hint="Leave it out.",
             )
         steps = _InformationSteps(
@@ -428,7 +433,7 @@ class _PartialFSteps:
                 self._refuse_intolerable(term, 'leave it out, or use direction="both"')
                 self._move(term)
             for term in include if direction != "backward" else ():
-                if self._selected.dependent(self._term_columns[term]):
+                if self._selected.is_dependent(self._term_columns[term]):
                     raise CollinearError(
                         f"Within classes, the term {term!r} is constant or a combination of the terms "
                         "before it.",
@@ -477,7 +482,7 @@ class _PartialFSteps:
     def _add(self) -> bool:
         chosen = {*self.entered}
         candidates = [term for term in self._term_columns if term not in chosen]
-        dependent = {term for term in candidates if self._selected.dependent(self._term_columns[term])}
+        dependent = {term for term in candidates if self._selected.is_dependent(self._term_columns[term])}
         self.excluded = [term for term in candidates if term in dependent]
         candidates = [term for term in candidates if term not in dependent]
         self.intolerable = [term for term in candidates if not self._is_tolerable(term)]
@@ -500,12 +505,14 @@ class _PartialFSteps:
         if self._limits.v_enter is not None:
             min_value = self._selected.value("rao").value + self._limits.v_enter
             values = {term: value for term, value in values.items() if value >= min_value}
-        sign = -1 if self._criterion in LEAST else 1
+        sign = -1 if self._criterion in MINIMIZED_CRITERIA else 1
         return max(values, key=lambda term: sign * values[term], default=None)
 
-    def _tests(self, terms: list[str]) -> dict[str, Partial]:
+    def _tests(self, terms: list[str]) -> dict[str, PartialTest]:
         return dict(
-            zip(terms, self._selected.partials([self._term_columns[term] for term in terms]), strict=True)
+            zip(
+                terms, self._selected.partial_tests([self._term_columns[term] for term in terms]), strict=True
+            )
         )
 
     def _step(self, action: str, term: str) -> None:
@@ -525,7 +532,7 @@ class _PartialFSteps:
         self._rows.append(row)
 
     def _move(self, term: str) -> None:
-        self._selected.move(self._term_columns[term])
+        self._selected.add_or_remove(self._term_columns[term])
         if term in self.entered:
             self.entered.remove(term)
         else:
@@ -539,7 +546,7 @@ MIN_RELATIVE_DECREASE = 1e-7
 """Smallest relative decrease of AIC or BIC that counts; smaller ones may be rounding errors."""
 
 
-def _term_fits(blocks: Blocks, moments: ClassMoments, options: Mapping[str, Any]) -> TermFits:
+def _term_fits(blocks: DesignRows, moments: ClassMoments, options: Mapping[str, Any]) -> TermFits:
     reference = options.get("reference")
     bias_reduction = options.get("bias_reduction", False)
     reading.check_flag("bias_reduction", bias_reduction)
@@ -669,7 +676,7 @@ class PriorRule:
 
 
 def repeat_choice_by_moments(
-    fit: FittedModel[Any], blocks: Blocks, term_columns: Mapping[str, Codes], walk: Walk, description: str
+    fit: FittedModel[Any], blocks: DesignRows, term_columns: Mapping[str, Codes], walk: Walk, description: str
 ) -> FittedModel[Any] | None:
     """Return the fit on the chosen columns as a fit on all candidates that selects terms at each refit.
 
@@ -695,7 +702,12 @@ def repeat_choice_by_moments(
     required = refits.required_moments(fit)
     # With two folds half of the rows remain; they have to exceed the number of columns.
     has_few_rows = blocks.n_labelled - len(fit.classes) <= 2 * len(blocks.terms)
-    if required not in ("pooled", "class") or has_few_rows or refits.informative(fit) or refits.choice(fit):
+    if (
+        required not in ("pooled", "class")
+        or has_few_rows
+        or refits.informative_columns(fit)
+        or refits.choice(fit)
+    ):
         return None
     estimates: Any = fit.estimates
     if blocks.dropped != fit.dropped:
@@ -729,7 +741,7 @@ class _ChosenByMoments(Refits[Any]):
     positions: Mapping[str, Codes]
     description: str
 
-    def required_moments(self, fit: FittedModel[Any]) -> Spread | None:
+    def required_moments(self, fit: FittedModel[Any]) -> ScatterType | None:
         """Return which moments a refit needs."""
         return self.chosen_refits.required_moments(fit)
 
@@ -749,13 +761,13 @@ class _ChosenByMoments(Refits[Any]):
             return PriorRule(fit.log_prior())
         keep = np.sort(np.concatenate([self.positions[term] for term in chosen]))
         rule = self.chosen_refits.refit_to_moments(replace(fit, refits_instead=None), moments.columns(keep))
-        return None if rule is None else PartRule(rule, keep)
+        return None if rule is None else ColumnSubsetRule(rule, keep)
 
-    def refit_with_fixed(self, fit: FittedModel[Any], rows: Blocks) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows, with terms chosen again."""
         return self.refit_to_moments(fit, reading.class_moments(rows, self.required_moments(fit) or "pooled"))
 
-    def leave_one_out(self, fit: FittedModel[Any]) -> LeftOut:
+    def leave_one_out(self, fit: FittedModel[Any]) -> LeaveOneOutScorer:
         """Return missing scores, which makes the caller refit without each row."""
         return scores_by_refits(fit, "chooses the columns again without each row")
 
@@ -768,7 +780,7 @@ FitOnRows = Callable[[Codes], Any]
 
 
 def repeat_choice_by_calls(
-    fit: FittedModel[Any], blocks: Blocks, on_rows: FitOnRows, description: str
+    fit: FittedModel[Any], blocks: DesignRows, on_rows: FitOnRows, description: str
 ) -> FittedModel[Any]:
     """Return the fit on the chosen columns as a fit on all candidates that calls a function at each refit.
 
@@ -825,7 +837,7 @@ class RefitsByCalls(Refits[Any]):
         """Describe the choice that each call repeats; empty if nothing is chosen."""
         return self.description
 
-    def refit(self, fit: FittedModel[Any], rows: Blocks, *, fixed: bool = False) -> Rule | None:
+    def refit(self, fit: FittedModel[Any], rows: DesignRows, *, fixed: bool = False) -> Rule | None:
         """Return None: a call may fit other columns than the candidates and therefore returns only scores."""
         return None
 
@@ -833,9 +845,9 @@ class RefitsByCalls(Refits[Any]):
         """Return the group (n,) of each row of the table, if folds leave out whole groups; else None."""
         return self.base.groups(fit)
 
-    def why_no_rule(self, fit: FittedModel[Any], rows: Blocks) -> DiscrimError | None:
+    def refit_error(self, fit: FittedModel[Any], rows: DesignRows) -> DiscrimError | None:
         """Return the error that explains why a refit to these rows fails; None if the cause is unclear."""
-        return self.base.why_no_rule(fit, rows)
+        return self.base.refit_error(fit, rows)
 
     def scores_by_call(self, fit: FittedModel[Any], train: Codes, test: Codes) -> Floats:
         """Compute scores of held-out rows by a call with training rows.
@@ -865,12 +877,12 @@ class RefitsByCalls(Refits[Any]):
                 return PriorRule(fit.log_prior()).scores(np.empty((len(test), 0)))
             prior = fit.prior if self.uses_full_prior else None
             method = getattr(results, "method", "plugin")
-            return _scores_of_classes(fitted, rows_of(self.data, test), fit.classes, prior, method)
+            return _scores_of_classes(fitted, select_rows(self.data, test), fit.classes, prior, method)
 
     def leave_one_out(self, fit: FittedModel[Any]) -> Floats:
         """Return the scores (n, K) of the n rows that the fit uses, each by a call without the row."""
         scores_by_refits(fit, "takes a call without each row")
-        used = np.flatnonzero(used_codes(fit.rows("leave_one_out()")) >= 0)
+        used = np.flatnonzero(used_codes(fit.require_rows("leave_one_out()")) >= 0)
         scores = []
         with Progress(len(used), "calls without a row") as progress:
             for i in range(len(used)):
@@ -902,7 +914,7 @@ def _scores_of_classes(
     (m, K) float
         Minus infinity for classes that the fit lacks; missing for rows with a missing value.
     """
-    blocks = fit.new_rows(data, Gaps(unseen="missing"))
+    blocks = fit.new_rows(data, MissingPolicy(unseen="missing"))
     class_positions = classes.get_indexer(fit.classes)
     class_prior = (
         prior[class_positions] if prior is not None and len(class_positions) == len(classes) else None
@@ -910,11 +922,11 @@ def _scores_of_classes(
     if method == "calibrated":
         rule: Rule = calibrated_rule(fit, class_prior)
     else:
-        rule = (fit if class_prior is None or not fit.has_posteriors else fit.under(class_prior)).rule_of(
-            blocks
-        )
+        rule = (
+            fit if class_prior is None or not fit.has_posteriors else fit.with_prior(class_prior)
+        ).rule_for(blocks)
     all_scores = np.full((blocks.table.nrows, len(classes)), -np.inf)
-    for row_slice, scores in scored(blocks, rule, len(fit.classes)):
+    for row_slice, scores in score_chunks(blocks, rule, len(fit.classes)):
         all_scores[row_slice, class_positions] = scores
     all_scores[np.isnan(all_scores).any(axis=1)] = np.nan
     return all_scores
@@ -969,7 +981,7 @@ def step_tables(
     """
     selected = SelectedColumns(moments)
     for term in start:
-        selected.move(term_columns[term])
+        selected.add_or_remove(term_columns[term])
     chosen = list(start)
     inside = []
     outside = []
@@ -978,7 +990,7 @@ def step_tables(
     with Progress(len(moves) + 1, "steps") as progress:
         for step, move in enumerate(["", *moves]):
             if move:
-                selected.move(term_columns[move])
+                selected.add_or_remove(term_columns[move])
                 chosen = [term for term in chosen if term != move] + [move] * (move not in chosen)
             inside += _terms_in_analysis(selected, term_columns, criterion, step, chosen)
             remaining_terms = [term for term in term_columns if term not in chosen]
@@ -1034,7 +1046,7 @@ def _terms_in_analysis(
     """
     tolerances = dict(zip(selected.pivots, selected.tolerances().tolist(), strict=True)) if terms else {}
     rows = []
-    for term, test in zip(terms, selected.partials([term_columns[term] for term in terms]), strict=True):
+    for term, test in zip(terms, selected.partial_tests([term_columns[term] for term in terms]), strict=True):
         row: dict[str, Any] = {"step": step, "term": term}
         row |= {"tolerance": min(tolerances[column] for column in term_columns[term].tolist())}
         row |= {"F": test.F, "df1": test.df1, "df2": test.df2, "p": test.pvalue}
@@ -1067,11 +1079,11 @@ def _terms_not_in_analysis(
     list of dict
         One row for each term. Statistics of a term that depends linearly on the chosen ones are missing.
     """
-    independent_terms = [term for term in terms if not selected.dependent(term_columns[term])]
+    independent_terms = [term for term in terms if not selected.is_dependent(term_columns[term])]
     tests = dict(
         zip(
             independent_terms,
-            selected.partials([term_columns[term] for term in independent_terms]),
+            selected.partial_tests([term_columns[term] for term in independent_terms]),
             strict=True,
         )
     )
@@ -1116,7 +1128,7 @@ def with_pair(table: pd.DataFrame, classes: pd.Index, criterion: str) -> pd.Data
     DataFrame
     """
     pairs = table.pop("pair")
-    if criterion in NEAREST:
+    if criterion in PAIR_CRITERIA:
         for position, name in enumerate(("class", "other")):
             labels = [classes[pair[position]] if isinstance(pair, tuple) else None for pair in pairs]
             table[name] = pd.Series(labels, index=table.index, dtype=object)

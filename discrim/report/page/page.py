@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 from discrim.core.numerics.atomic_write import atomic_write
 from discrim.errors import unwritable
-from discrim.report.grid import Grid, Part, Section, clean, display_width, grid_of, heading
+from discrim.report.grid import Grid, Section, SummarySection, clean, display_width, grid_of, heading
 from discrim.report.markdown import escape, escape_paragraph, pipe_table, section_markdown
 from discrim.report.plots.points import DARK, LIGHT, Colours, image_of, png_of
 from discrim.report.plots.style import DPI
@@ -131,7 +131,7 @@ class Drawing(NamedTuple):
         Number in the page, unique.
     draw : callable
         Function without arguments that draws on new axes and returns them.
-    told : sequence of str
+    tooltips : sequence of str
         Tooltips of the rows.
     alt : str
         Alternative text.
@@ -143,7 +143,7 @@ class Drawing(NamedTuple):
     name: str
     number: int
     draw: Callable[[], Axes]
-    told: Sequence[str]
+    tooltips: Sequence[str]
     alt: str
     caption: str
     code: str
@@ -196,7 +196,7 @@ class HtmlPage:
 
     script = ""
 
-    def whole(self, title: str, lines: Sequence[str], chapters: Sequence[Chapter], foot: str) -> str:
+    def assemble(self, title: str, lines: Sequence[str], chapters: Sequence[Chapter], foot: str) -> str:
         """Assemble the page.
 
         Parameters
@@ -255,7 +255,7 @@ class HtmlPage:
         )
         return f'<table class="pairs">\n<tbody>\n{rows}\n</tbody>\n</table>'
 
-    def folded(self, title: str, bodies: Sequence[str]) -> str:
+    def collapsible(self, title: str, bodies: Sequence[str]) -> str:
         """Format bodies that the reader can unfold; empty if there are none."""
         body = "\n".join(bodies)
         return f"<details>\n<summary>{_escape(title)}</summary>\n{body}\n</details>" if bodies else ""
@@ -267,7 +267,7 @@ class HtmlPage:
 
     def picture(self, of: Drawing) -> str:
         """Format a picture in light or dark colours as the reader prefers, in light ones for print."""
-        image = image_of(of.draw, f"g{of.number}", of.told)
+        image = image_of(of.draw, f"g{of.number}", of.tooltips)
         # Browsers do not choose again among the sources of an image for print, hence both images with CSS.
         images_by_mode = (
             (("day", image.light), ("night", image.dark)) if image.dark else (("both", image.light),)
@@ -317,7 +317,7 @@ class MarkdownPage:
         self._folder, self._quarto = path.with_name(f"{path.stem}_pictures"), path.suffix.lower() == ".qmd"
         self._pictures: dict[str, bytes] = {}
 
-    def whole(self, title: str, lines: Sequence[str], chapters: Sequence[Chapter], foot: str) -> str:
+    def assemble(self, title: str, lines: Sequence[str], chapters: Sequence[Chapter], foot: str) -> str:
         """Assemble the page; see `HtmlPage.whole`."""
         # A JSON string is valid YAML.
         yaml_title = json.dumps(clean(title), ensure_ascii=False)
@@ -343,7 +343,7 @@ class MarkdownPage:
         """Format a paragraph."""
         return f"{escape_paragraph(clean(text))}\n"
 
-    def sections(self, title: str, sections: Mapping[str, Part]) -> str:
+    def sections(self, title: str, sections: Mapping[str, SummarySection]) -> str:
         """Format the sections of a summary."""
         return "".join(f"{section_markdown(section)}\n\n" for section in sections.values())
 
@@ -353,7 +353,7 @@ class MarkdownPage:
             pipe_table([["", ""], *([escape(clean(text)) for text in pair] for pair in items)], "ll") + "\n"
         )
 
-    def folded(self, title: str, bodies: Sequence[str]) -> str:
+    def collapsible(self, title: str, bodies: Sequence[str]) -> str:
         """Format bodies at the end of a chapter under a title; empty if there are none."""
         return "\n".join([f"### {escape(title)}\n", *bodies]) if bodies else ""
 
@@ -378,7 +378,7 @@ TWIPS_PER_INCH = 1440
 EMUS_PER_INCH = 914_400
 """Word's units per inch: twips for lengths, EMUs for pictures."""
 
-TEXT = 9638
+TEXT_WIDTH = 9638
 MAX_PICTURE_HEIGHT = 13_500
 CHARACTER_WIDTH = 92
 PAGE_MARGIN = 1134
@@ -502,13 +502,13 @@ def _grid_tables(grid: Grid) -> str:
     stubs = [stub.replace("  ", "\u2003", 1) if stub.startswith("  ") else stub for stub in grid.stubs]
     tables = []
     all_columns = [(0, len(cells[0]))] if cells else []
-    for low, high in column_ranges(grid, TEXT // CHARACTER_WIDTH) if grid.headers else all_columns:
+    for low, high in column_ranges(grid, TEXT_WIDTH // CHARACTER_WIDTH) if grid.headers else all_columns:
         lines = [["", *grid.headers[low:high]]] if grid.headers else []
         lines += [[stub, *line[low:high]] for stub, line in zip(stubs, cells, strict=True)]
         column_widths = [
             140 + CHARACTER_WIDTH * max(map(display_width, column)) for column in zip(*lines, strict=True)
         ]
-        column_widths = [min(width, width * TEXT // sum(column_widths)) for width in column_widths]
+        column_widths = [min(width, width * TEXT_WIDTH // sum(column_widths)) for width in column_widths]
         aligns = "l" + "".join(grid.aligns[j % len(grid.aligns)] for j in range(low, high))
         tables.append(_table(lines, aligns, column_widths, header=bool(grid.headers)))
     return "\n".join(tables)
@@ -520,7 +520,7 @@ class WordPage:
     def __init__(self) -> None:
         self._pictures: list[bytes] = []
 
-    def whole(self, title: str, lines: Sequence[str], chapters: Sequence[Chapter], foot: str) -> str:
+    def assemble(self, title: str, lines: Sequence[str], chapters: Sequence[Chapter], foot: str) -> str:
         """Assemble the main part of the document, without styles and pictures; see `HtmlPage.whole`."""
         elements = [_paragraph(_text_run(title), "Title"), *(self.paragraph(line) for line in lines if line)]
         for chapter in chapters:
@@ -561,7 +561,7 @@ class WordPage:
         """Format a paragraph, with the style of a CSS class such as "note"."""
         return _paragraph(_text_run(text), css_class.capitalize())
 
-    def sections(self, title: str, sections: Mapping[str, Part]) -> str:
+    def sections(self, title: str, sections: Mapping[str, SummarySection]) -> str:
         """Format the sections of a summary."""
         elements = []
         for section in sections.values():
@@ -572,9 +572,9 @@ class WordPage:
 
     def pair_lines(self, items: Iterable[tuple[str, str]]) -> str:
         """Format pairs of name and text, one per line."""
-        return _table(list(items), "ll", (TEXT // 4, TEXT - TEXT // 4), header=False)
+        return _table(list(items), "ll", (TEXT_WIDTH // 4, TEXT_WIDTH - TEXT_WIDTH // 4), header=False)
 
-    def folded(self, title: str, bodies: Sequence[str]) -> str:
+    def collapsible(self, title: str, bodies: Sequence[str]) -> str:
         """Format bodies at the end of a chapter under a title; empty if there are none."""
         return "\n".join([_paragraph(_text_run(title), "Heading2"), *bodies]) if bodies else ""
 
@@ -589,7 +589,7 @@ class WordPage:
         number, (width, height) = len(self._pictures), struct.unpack(">II", png[16:24])
         scale = min(
             EMUS_PER_INCH / DPI,
-            TEXT / width * EMUS_PER_INCH / TWIPS_PER_INCH,
+            TEXT_WIDTH / width * EMUS_PER_INCH / TWIPS_PER_INCH,
             MAX_PICTURE_HEIGHT / height * EMUS_PER_INCH / TWIPS_PER_INCH,
         )
         size = f'cx="{int(width * scale)}" cy="{int(height * scale)}"'
@@ -626,11 +626,17 @@ def _relationships(targets: Mapping[str, tuple[str, str]]) -> str:
 
 Page = HtmlPage | MarkdownPage | WordPage
 
-PAGES = (".html", ".htm", ".docx", ".md", ".qmd")
+PAGE_EXTENSIONS = (".html", ".htm", ".docx", ".md", ".qmd")
 """Extensions of files to which a page can be written."""
 
 
 def page_for(path: Path) -> Page:
     """Return an empty page in the format of a file name."""
     suffix = path.suffix.lower()
-    return WordPage() if suffix == ".docx" else MarkdownPage(path) if suffix in PAGES[3:] else HtmlPage()
+    return (
+        WordPage()
+        if suffix == ".docx"
+        else MarkdownPage(path)
+        if suffix in PAGE_EXTENSIONS[3:]
+        else HtmlPage()
+    )

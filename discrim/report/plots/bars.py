@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.numerics.arrays import Floats
-from discrim.report.grid import p_text
+from discrim.report.grid import format_pvalue
 from discrim.report.plots import style
 from discrim.report.plots.points import name_lines, write_next_to_lines
 from discrim.report.plots.spaces import axis_name
@@ -52,7 +52,7 @@ def draw_structure(table: pd.DataFrame, total: int, proportions: pd.Series, ax: 
     figure_height = float(np.clip(0.24 * len(table) + 1.3, 0.6 * height, 12))
     outer, inner = style.panels(ax, 1, table.shape[1], size=(width, figure_height))
     lines = np.arange(len(table))
-    values = style.numbers(table)
+    values = style.to_floats(table)
     for j, panel in enumerate(inner[0]):
         panel.barh(lines, values[:, j], height=0.7, color=style.SIGNS.colour(0), zorder=2)
         panel.axvline(0.0, color=style.ink(), linewidth=0.8, zorder=3)
@@ -61,9 +61,9 @@ def draw_structure(table: pd.DataFrame, total: int, proportions: pd.Series, ax: 
             name_lines(panel, list(table.index), 24)
         else:
             panel.set_yticks(lines, [""] * len(lines))
-        panel.grid(axis="x", color=style.faint(0.85))
+        panel.grid(axis="x", color=style.faint_ink(0.85))
         panel.set_axisbelow(True)
-        panel.set_xlabel(axis_name(table.columns[j], proportions, of=""))
+        panel.set_xlabel(axis_name(table.columns[j], proportions, proportion_of=""))
     variables_note = f" (the {len(table)} largest of {total})" if len(table) < total else ""
     discriminants_note = (
         f"; {table.shape[1]} of {len(proportions)} discriminants" if table.shape[1] < len(proportions) else ""
@@ -73,7 +73,7 @@ def draw_structure(table: pd.DataFrame, total: int, proportions: pd.Series, ax: 
     )
     fit_texts(outer, ax is None)
     for j, panel in enumerate(inner[0]):
-        if 72 * panel.get_window_extent().height / panel.figure.dpi > style.letters() * len(table):
+        if 72 * panel.get_window_extent().height / panel.figure.dpi > style.font_points() * len(table):
             _write_bars(panel, values[:, j])
     return outer
 
@@ -122,7 +122,7 @@ def draw_scree_bars(
     )
     texts = []
     for value, pvalue in zip(eigenvalues[:count], p, strict=False):
-        p_value = p_text(pvalue)
+        p_value = format_pvalue(pvalue)
         sign = "" if p_value.startswith("<") else "= "
         texts.append(f"{value:.3g}" if np.isnan(pvalue) else f"{value:.3g}\np {sign}{p_value}")
     axes.set_xticks(positions, [style.shown_name(name) for name in proportions.index[:count]])
@@ -202,7 +202,7 @@ MIN_SMALL_LINES = 25
 """Number of lines from which the names are small."""
 
 
-def bar_strips(
+def draw_bar_strips(
     table: pd.DataFrame,
     classes: Sequence[Any],
     title: str,
@@ -228,19 +228,19 @@ def bar_strips(
     Axes
     """
     axes, _ = style.new_axes(ax, len(table))
-    values = style.numbers(table)
+    values = style.to_floats(table)
     largest = float(np.abs(values).max(initial=0.0))
     width = 2.3 * (largest or 1.0)
     lines = np.arange(len(table))
     for k in range(values.shape[1]):
-        axes.axvline(k * width, color=style.faint(0.7), linewidth=0.8, zorder=1)
+        axes.axvline(k * width, color=style.faint_ink(0.7), linewidth=0.8, zorder=1)
         axes.barh(lines, values[:, k], left=k * width, height=0.7, color=signs.colour(k), zorder=2)
     axes.set_yticks(
         lines,
         [style.shown_name(name) for name in table.index],
         fontsize="small" if len(table) >= MIN_SMALL_LINES else None,
     )
-    letters = 100 * axes.get_window_extent().width / axes.figure.dpi / style.letters() / len(classes)
+    letters = 100 * axes.get_window_extent().width / axes.figure.dpi / style.font_points() / len(classes)
     class_names = [style.shown_name(label, int(np.clip(letters, 4, 16))) for label in classes]
     axes.set_xticks([k * width for k in range(len(classes))], class_names)
     axes.set_xlim(-0.5 * width, (values.shape[1] - 0.5) * width)
@@ -293,7 +293,7 @@ def draw_triangle(
     panels_by_pair = {(i, j): inner[j - 1, i] for i, j in combinations(range(len(names)), 2)}
     for i, j in zip(*np.triu_indices(count, 1), strict=True):
         inner[i, j].remove()
-    for k, label in enumerate(classes if len(classes) <= 2 * style.MOST_IN_LEGEND else ()):
+    for k, label in enumerate(classes if len(classes) <= 2 * style.MAX_IN_LEGEND else ()):
         marker_style: dict[str, Any] = {"linestyle": "", "marker": signs.marker(k), "color": signs.colour(k)}
         outer.plot([], [], label=style.shown_name(label), **marker_style)
     if count > 1 and outer.get_legend_handles_labels()[1]:
@@ -301,7 +301,7 @@ def draw_triangle(
     return outer, panels_by_pair
 
 
-def finish(outer: Axes, panels_by_pair: dict[tuple[int, int], Axes], title: str) -> Axes:
+def finish_triangle(outer: Axes, panels_by_pair: dict[tuple[int, int], Axes], title: str) -> Axes:
     """Keep names on the left and at the bottom only, and set the title above all panels.
 
     Parameters
@@ -323,7 +323,7 @@ def finish(outer: Axes, panels_by_pair: dict[tuple[int, int], Axes], title: str)
             axes.set_xlabel("")
     # Titles of panels extend above the outer axes, and the title has to be above them.
     style.set_title(outer, title)
-    style.lay_out(outer)
+    style.run_layout(outer)
     boxes = [axes.get_tightbbox() for axes in panels_by_pair.values()]
     excess_height = max(box.y1 for box in boxes if box is not None) - outer.get_window_extent().y1
     if excess_height > 0:
@@ -331,7 +331,7 @@ def finish(outer: Axes, panels_by_pair: dict[tuple[int, int], Axes], title: str)
     return outer
 
 
-def heat_map(
+def draw_heat_map(
     table: pd.DataFrame,
     marked: tuple[float, float],
     title: str,
@@ -355,7 +355,7 @@ def heat_map(
     Axes
     """
     axes, _ = style.new_axes(ax)
-    values = style.numbers(table)
+    values = style.to_floats(table)
     mesh = axes.pcolormesh(values, cmap=colormap or "viridis", edgecolors=style.paper(), linewidth=0.5)
     up, across = (np.arange(size) + 0.5 for size in values.shape)
     axes.set_xticks(across, [f"{value:g}" for value in table.columns])
@@ -379,7 +379,7 @@ def draw_forest(
     names: tuple[str, str],
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
-    ratios: bool = False,
+    are_ratios: bool = False,
 ) -> Axes:
     """Draw estimates with intervals, a line for each term and class; a new figure also has the numbers.
 
@@ -394,7 +394,7 @@ def draw_forest(
         Name of the axis and title.
     ax : Axes, optional
     signs : Signs
-    ratios : bool
+    are_ratios : bool
         Whether estimates are ratios, which have a logarithmic axis.
 
     Returns
@@ -404,8 +404,10 @@ def draw_forest(
     axes, is_new = style.new_axes(ax, int(1.6 * len(table)), size=style.scaled_inches(6.4, 4.0))
     order = {label: k for k, label in enumerate(classes)}
     has_several_classes = table["class"].nunique() > 1
-    axes.axvline(1.0 if ratios else 0.0, color=style.faint(0.35), linewidth=0.8, linestyle="--", zorder=1)
-    if ratios:
+    axes.axvline(
+        1.0 if are_ratios else 0.0, color=style.faint_ink(0.35), linewidth=0.8, linestyle="--", zorder=1
+    )
+    if are_ratios:
         style.log_axis(axes, table[["estimate", "low", "high"]].to_numpy(dtype=np.float64))
     labelled_classes: set[Any] = set()
     for i, (label, _, value, low, high) in enumerate(table.itertuples(index=False, name=None)):
@@ -413,9 +415,9 @@ def draw_forest(
         marker_style: dict[str, Any] = {"color": signs.colour(k), "marker": signs.marker(k), "markersize": 5}
         name = style.shown_name(label) if label not in labelled_classes else None
         labelled_classes.add(label)
-        if np.isfinite([low, high]).all() and (not ratios or low > 0):
+        if np.isfinite([low, high]).all() and (not are_ratios or low > 0):
             axes.plot([low, high], [i, i], color=signs.colour(k), linewidth=1.5, solid_capstyle="butt")
-        is_drawable = np.isfinite(value) and (not ratios or value > 0)
+        is_drawable = np.isfinite(value) and (not are_ratios or value > 0)
         axes.plot(
             [value] if is_drawable else [],
             [i] if is_drawable else [],
@@ -430,7 +432,7 @@ def draw_forest(
     )
     for i in range(1, len(terms)):
         if has_several_classes and terms[i] != terms[i - 1]:
-            axes.axhline(i - 0.5, color=style.faint(0.8), linewidth=0.5, zorder=0)
+            axes.axhline(i - 0.5, color=style.faint_ink(0.8), linewidth=0.5, zorder=0)
     axes.set_xlabel(names[0])
     if is_new and len(table) <= MAX_NUMBERED_LINES:
         texts = table[["estimate", "low", "high"]].map(_format_three_digits)
@@ -478,13 +480,19 @@ def draw_profiles(
         # A horizontal shift by class keeps the intervals of a response apart.
         shift = 0.05 * (k - (len(classes) - 1) / 2) / max(1.0, len(classes) / 6)
         shifted_positions = np.array([positions[response] for response in class_table.index]) + shift
-        mean, low, high = style.numbers(class_table[["mean", "low", "high"]]).T
+        mean, low, high = style.to_floats(class_table[["mean", "low", "high"]]).T
         axes.vlines(shifted_positions, low, high, color=style.SIGNS.colour(k), linewidth=1.4)
-        axes.plot(shifted_positions, mean, label=style.shown_name(label), markersize=5, **style.SIGNS.of(k))
+        axes.plot(
+            shifted_positions,
+            mean,
+            label=style.shown_name(label),
+            markersize=5,
+            **style.SIGNS.line_options(k),
+        )
     axes.set_xticks(range(len(responses)), [style.shown_name(name) for name in responses])
     axes.set_xlim(-0.35, len(responses) - 0.65)
     axes.set_ylabel("Mean")
-    axes.grid(axis="y", color=style.faint(0.85))
+    axes.grid(axis="y", color=style.faint_ink(0.85))
     axes.set_axisbelow(True)
     style.add_legend(axes, is_new)
     if legend := axes.get_legend():
@@ -504,7 +512,7 @@ def draw_errors(
     chosen: float,
     *,
     size: float = 3,
-    log: bool = False,
+    is_log: bool = False,
     one_se: str = "",
 ) -> None:
     """Draw the errors of candidate values with their standard errors, and a line at the chosen value.
@@ -517,24 +525,28 @@ def draw_errors(
     chosen : float
     size : float
         Size of the markers.
-    log : bool
+    is_log : bool
         Whether the horizontal axis is logarithmic.
     one_se : str
         Label of a line at the smallest error plus one standard error; no line if empty.
     """
-    candidate_values, error, se = style.numbers(candidates).T
-    line_style: dict[str, Any] = {"color": style.SIGNS.colour(0), "ecolor": style.faint(0.6), "marker": "o"}
+    candidate_values, error, se = style.to_floats(candidates).T
+    line_style: dict[str, Any] = {
+        "color": style.SIGNS.colour(0),
+        "ecolor": style.faint_ink(0.6),
+        "marker": "o",
+    }
     axes.errorbar(candidate_values, error, yerr=se, markersize=size, capsize=2, **line_style)
-    if log:
+    if is_log:
         style.log_axis(axes, candidate_values)
     axes.axvline(chosen, color=style.SIGNS.colour(1), linestyle="--", linewidth=1.0, label="chosen")
     if one_se:
         best_index = int(error.argmin())
-        line_style = {"color": style.faint(0.35), "linestyle": ":", "linewidth": 1.0}
+        line_style = {"color": style.faint_ink(0.35), "linestyle": ":", "linewidth": 1.0}
         axes.axhline(float(error[best_index] + se[best_index]), label=one_se, **line_style)
 
 
-def count_above(axes: Axes, positions: Floats, counts: Floats, label: str) -> None:
+def write_counts_above(axes: Axes, positions: Floats, counts: Floats, label: str) -> None:
     """Write along the top how many variables or coefficients remain at some values.
 
     Parameters

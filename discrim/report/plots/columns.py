@@ -15,7 +15,7 @@ from discrim.report.grid import clean
 from discrim.report.plots import style
 from discrim.report.plots.points import draw_points, name_lines
 from discrim.report.plots.spaces import class_legend, draw_outline
-from discrim.report.plots.text_fit import with_room
+from discrim.report.plots.text_fit import select_separated
 
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes, Signs
@@ -74,10 +74,10 @@ def draw_pairs(
         size=style.scaled_inches(PANEL_INCHES * p + 1.4, PANEL_INCHES * p + 0.8),
         relative_gaps=(0.1, 0.1),
     )
-    xy = None if points is None else style.numbers(points)
+    xy = None if points is None else style.to_floats(points)
     codes = None if labels is None else style.label_codes(labels, classes)
-    centres = style.numbers(means)
-    class_covariances = {label: style.numbers(table) for label, table in covariances.items()}
+    centres = style.to_floats(means)
+    class_covariances = {label: style.to_floats(table) for label, table in covariances.items()}
     for i, name in enumerate(names):
         for j in range(p):
             panel = inner[i, j]
@@ -182,7 +182,7 @@ def _share_limits(inner: NDArray[Any]) -> None:
         if len(ticks) > 1:
             longest = max(len(f"{tick:g}") for tick in ticks)
             tick_distance = label_width * (ticks[1] - ticks[0]) / (high - low)
-            ticks = ticks[:: math.ceil((longest + 1) * DIGIT_WIDTH * style.letters() / tick_distance)]
+            ticks = ticks[:: math.ceil((longest + 1) * DIGIT_WIDTH * style.font_points() / tick_distance)]
         for r in range(p):
             inner[r, i].set_xticks(ticks)
             if r != i:
@@ -193,7 +193,9 @@ MAX_HORIZONTAL_NAMES = 10
 """Largest number of covariance models with horizontal names; more are set upright."""
 
 
-def criterion(table: pd.DataFrame, across: str, ax: Axes | None = None, signs: Signs = style.SIGNS) -> Axes:
+def draw_criterion(
+    table: pd.DataFrame, across: str, ax: Axes | None = None, signs: Signs = style.SIGNS
+) -> Axes:
     """Draw the BIC of candidate mixtures minus the smallest of the class, a line for each class.
 
     Parameters
@@ -227,7 +229,7 @@ def criterion(table: pd.DataFrame, across: str, ax: Axes | None = None, signs: S
     axes.set_xticks(range(len(categories)), [f"{category}" for category in categories])
     if across == "covariance" and len(categories) > MAX_HORIZONTAL_NAMES:
         axes.tick_params(axis="x", labelrotation=90)
-    axes.axhline(0.0, color=style.faint(0.35), linestyle=":", linewidth=1.0)
+    axes.axhline(0.0, color=style.faint_ink(0.35), linestyle=":", linewidth=1.0)
     axes.set(xlabel="Components" if across == "components" else "Covariance", ylabel="BIC minus smallest BIC")
     return class_legend(axes, is_new, classes, signs, False) if len(classes) > 1 else axes
 
@@ -249,7 +251,7 @@ def draw_log_determinants(table: pd.DataFrame, ax: Axes | None = None, signs: Si
     Axes
     """
     axes, _ = style.new_axes(ax, len(table))
-    values = style.numbers(table[["debiased", "low", "high"]])
+    values = style.to_floats(table[["debiased", "low", "high"]])
     for i, (value, low, high) in enumerate(values.tolist()):
         is_pooled = i == len(values) - 1
         colour = style.ink() if is_pooled else signs.colour(i)
@@ -273,7 +275,7 @@ MIN_FULL_LABEL = 1.5
 """Width in inches from which the label of a panel repeats that distances are squared, like the other axis."""
 
 
-def quantiles(
+def draw_quantiles(
     tables: Mapping[Any, pd.DataFrame],
     class_positions: Mapping[Any, int],
     distribution: str,
@@ -318,7 +320,7 @@ def quantiles(
             continue
         k = class_positions[label]
         x, y = (table[name].to_numpy(dtype=np.float64) for name in ("quantile", "squared"))
-        panel.fill_between(x, table["low"], table["high"], color=style.faint(0.8), linewidth=0, zorder=1)
+        panel.fill_between(x, table["low"], table["high"], color=style.faint_ink(0.8), linewidth=0, zorder=1)
         ends = [0.0, float(x[-1])]
         panel.plot(ends, ends, color=style.ink(), linewidth=0.9, zorder=2)
         marker_style = {
@@ -335,13 +337,13 @@ def quantiles(
         is_wide = panel.get_window_extent().width >= MIN_FULL_LABEL * panel.figure.dpi
         axis_name = "Expected squared distance" if is_wide else "Expected"
         panel.set_xlabel(f"{axis_name} ({distribution})", fontsize="small")
-    style.lay_out(outer)
+    style.run_layout(outer)
     for panel, table in zip(inner.ravel(), tables.values(), strict=False):
         # Name the rows above the upper limit, the farthest first, while there is room.
         x, y, high = (table[name].to_numpy(dtype=np.float64) for name in ("quantile", "squared", "high"))
         outside = np.flatnonzero((y > high) & (np.arange(len(y)) >= len(y) / 2))[::-1][:MAX_NAMED_ROWS]
         pixels = panel.transData.transform(np.column_stack([x, y])) * 72 / panel.figure.dpi
-        for i in with_room(pixels, outside.tolist(), NAME_SIZE):
+        for i in select_separated(pixels, outside.tolist(), NAME_SIZE):
             text = style.shown_name(clean(str(table.index[i])), 14)
             panel.annotate(text, (x[i], y[i]), (-3, 0), textcoords="offset points", ha="right", fontsize=7)
     return outer

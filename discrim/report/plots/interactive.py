@@ -49,7 +49,7 @@ DASHES = {"-": "solid", "--": "dash", ":": "dot", "-.": "dashdot"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PointedRows:
+class InteractiveRows:
     """Observations of an interactive plot.
 
     Attributes
@@ -86,7 +86,7 @@ class PointedRows:
         prefix = "row " if numbered else f"{self.index.name or ''} ".lstrip()
         return [_escape_label(f"{prefix}{label}") for label in self.index[rows]]
 
-    def sentences(self) -> list[str]:
+    def descriptions(self) -> list[str]:
         """Describe each row in HTML: name, class, predicted class if it differs, and their posteriors."""
 
         def class_text(row: int, k: int) -> str:
@@ -101,7 +101,7 @@ class PointedRows:
             for row, (name, own_code, predicted_code) in enumerate(rows)
         ]
 
-    def told(self, rows: Codes) -> list[list[Any]]:
+    def tooltip_fields(self, rows: Codes) -> list[list[Any]]:
         """Return name, predicted class, its posterior and the posterior of the own class of some rows."""
         predicted_labels = [
             _escape_label(self.classes[k]) if k >= 0 else "none" for k in self.predicted[rows].tolist()
@@ -118,7 +118,7 @@ class PointedRows:
             for fields in zip(self.names(rows), predicted_labels, *posterior_columns, strict=True)
         ]
 
-    def drawn(self, mask: NDArray[np.bool_]) -> dict[int, Codes]:
+    def select_drawn(self, mask: NDArray[np.bool_]) -> dict[int, Codes]:
         """Select which rows of a mask (n,) to draw, as positions by class."""
         rows_by_class = {
             k: np.flatnonzero(mask & (self.codes == k)) for k in np.unique(self.codes[mask]).tolist()
@@ -158,7 +158,7 @@ def _outline_style(signs: Signs, k: int) -> dict[str, Any]:
 
 
 def _row_traces(
-    rows: PointedRows,
+    rows: InteractiveRows,
     coordinates: Floats,
     location_template: str,
     opacity: float = 0.75,
@@ -187,7 +187,7 @@ def _row_traces(
     # Rows without a class are drawn only if no row has one.
     drawable = np.isfinite(coordinates).all(axis=1) & ((rows.codes >= 0) | (rows.codes < 0).all())
     wrong = rows.wrong & drawable
-    rows_by_class = rows.drawn(drawable)
+    rows_by_class = rows.select_drawn(drawable)
     n_rows = int(drawable.sum())
     n_drawn = sum(map(len, rows_by_class.values()))
     size, ring_width = (5, 0.8) if n_drawn > MAX_LARGE_POINTS else (8, 2.0)
@@ -213,7 +213,7 @@ def _row_traces(
         trace = (trace_of or _point_trace)(coordinates[trace_rows]) | {"name": name, "legendgroup": str(k)}
         trace |= {
             "showlegend": all(earlier["name"] != name for earlier in traces),
-            "customdata": rows.told(trace_rows),
+            "customdata": rows.tooltip_fields(trace_rows),
         }
         trace |= {
             "hovertemplate": f"<b>%{{customdata[0]}}</b><br>{tooltip}<br>{location_template}<extra></extra>"
@@ -284,8 +284,8 @@ def _make_figure(
     except ImportError:
         alternative = "leave interactive out for a plot by matplotlib"
         raise missing_package("interactive=True", "plotly", "interactive", alternative) from None
-    grey = style.faint(0.5)
-    axis = {"gridcolor": style.faint(0.88), "zeroline": False, "showline": True, "automargin": True}
+    grey = style.faint_ink(0.5)
+    axis = {"gridcolor": style.faint_ink(0.88), "zeroline": False, "showline": True, "automargin": True}
     axis |= {"linecolor": grey, "ticks": "outside", "tickcolor": grey, "title": {"font": {"size": 14}}}
     lines = [line for text in subtitle_lines for line in textwrap.wrap(text, 88)]
     subtitle = {"text": "<br>".join(lines), "font": {"size": 12}}
@@ -321,11 +321,11 @@ def _buttons(traces: Sequence[Trace]) -> list[dict[str, Any]]:
     # Below the name of the axis, because a phone has no room at the side.
     placement = {"x": 0, "xanchor": "left", "y": 0, "yanchor": "top", "pad": {"t": 60}, "type": "buttons"}
     placement |= {"direction": "right"}
-    button_style = {"bgcolor": style.paper(), "bordercolor": style.faint(0.5), "font": {"size": 11}}
+    button_style = {"bgcolor": style.paper(), "bordercolor": style.faint_ink(0.5), "font": {"size": 11}}
     return [{"buttons": buttons, "showactive": False} | placement | button_style]
 
 
-def retitled(figure: Figure, title: str) -> None:
+def replace_title(figure: Figure, title: str) -> None:
     """Replace the title of a figure by the user's."""
     figure.update_layout(title={"text": _escape_label(title, 200), "subtitle": {"text": ""}})
 
@@ -370,7 +370,7 @@ def script_of(has_figures: bool) -> str:
 
 def scores_figure(
     scores: pd.DataFrame,
-    rows: PointedRows,
+    rows: InteractiveRows,
     centroids: pd.DataFrame,
     *,
     shares: pd.Series | None,
@@ -399,8 +399,8 @@ def scores_figure(
     -------
     plotly.graph_objects.Figure
     """
-    x = style.numbers(scores)
-    means = style.numbers(centroids)
+    x = style.to_floats(scores)
+    means = style.to_floats(centroids)
     axis_names = [
         _escape_label(name) + axis_share(name, shares, "" if j else of) for j, name in enumerate(centroids)
     ]
@@ -424,7 +424,7 @@ def scores_figure(
     return _make_figure(traces, title, [outlines, note], axis_names, yaxis={"scaleanchor": "x"})
 
 
-def _strips_figure(values: Floats, rows: PointedRows, name: str, title: str, means: pd.Series) -> Figure:
+def _strips_figure(values: Floats, rows: InteractiveRows, name: str, title: str, means: pd.Series) -> Figure:
     """Draw the values of each class on a line of its own, spread by rank, with a mark at the class mean.
 
     Parameters
@@ -461,7 +461,7 @@ def _strips_figure(values: Floats, rows: PointedRows, name: str, title: str, mea
     return _make_figure(traces, title, [note], (name, ""), yaxis=lines, showlegend=False)
 
 
-def posteriors_figure(proba: pd.DataFrame, rows: PointedRows) -> Figure:
+def posteriors_figure(proba: pd.DataFrame, rows: InteractiveRows) -> Figure:
     """Make an interactive plot of the posterior of each row's own class, by class.
 
     Parameters
@@ -473,7 +473,9 @@ def posteriors_figure(proba: pd.DataFrame, rows: PointedRows) -> Figure:
     -------
     plotly.graph_objects.Figure
     """
-    own_posteriors = np.where(rows.codes < 0, np.nan, style.numbers(proba)[np.arange(len(proba)), rows.codes])
+    own_posteriors = np.where(
+        rows.codes < 0, np.nan, style.to_floats(proba)[np.arange(len(proba)), rows.codes]
+    )
     name = "Posterior probability of the actual class"
     return _strips_figure(own_posteriors, rows, name, "Posteriors", pd.Series(np.nan, proba.columns))
 
@@ -483,12 +485,12 @@ def plane_figure(
     limits: tuple[tuple[float, float], ...],
     names: tuple[Any, Any],
     points: Floats,
-    rows: PointedRows,
+    rows: InteractiveRows,
     posteriors: Callable[[Floats], Floats] | None,
     title: str,
     draw: Callable[[Axes], None],
     *,
-    weak: bool,
+    is_faint: bool,
 ) -> Figure:
     """Make an interactive plot of the regions of the classes in the plane of two variables.
 
@@ -508,7 +510,7 @@ def plane_figure(
     title : str
     draw : callable
         Draws lines and contours of the model on axes of matplotlib, which are converted.
-    weak : bool
+    is_faint : bool
         Whether rows are drawn faintly.
 
     Returns
@@ -535,8 +537,8 @@ def plane_figure(
             "hovertemplate": f"{location_template}<br>{tooltip}<extra></extra>",
         }
         traces.append(_class_heatmap(regions.codes, across, up, rows, are_cells=False) | hover_options)
-    traces.append(_line_trace(lines.reshape(-1, 2), {"color": style.faint(0.35), "width": 1}))
-    point_traces, note = _row_traces(rows, points, location_template, opacity=0.4 if weak else 0.75)
+    traces.append(_line_trace(lines.reshape(-1, 2), {"color": style.faint_ink(0.35), "width": 1}))
+    point_traces, note = _row_traces(rows, points, location_template, opacity=0.4 if is_faint else 0.75)
     first, *subtitle_lines = [_escape_label(line, 200) for line in title.split("\n")]
     xaxis, yaxis = ({"range": list(ends), "showgrid": False} for ends in limits)
     traces += [*point_traces, *_traces_from_axes(draw, limits)]
@@ -569,7 +571,9 @@ def _traces_from_axes(draw: Callable[[Axes], None], limits: Sequence[tuple[float
     return traces
 
 
-def _class_heatmap(codes: Codes, across: Floats, up: Floats, rows: PointedRows, *, are_cells: bool) -> Trace:
+def _class_heatmap(
+    codes: Codes, across: Floats, up: Floats, rows: InteractiveRows, *, are_cells: bool
+) -> Trace:
     """Make a heat map of classes.
 
     Parameters
@@ -613,7 +617,7 @@ def pairs_figure(
     covariances: Mapping[Any, pd.DataFrame],
     radius: float,
     points: pd.DataFrame | None,
-    rows: PointedRows,
+    rows: InteractiveRows,
     title: str,
 ) -> Figure:
     """Make a matrix of interactive scatter plots; rows selected in one panel are selected in all.
@@ -634,8 +638,8 @@ def pairs_figure(
     """
     names = [_escape_label(name, 18) for name in means]
     p = means.shape[1]
-    xy = np.empty((0, p)) if points is None else style.numbers(points)
-    centres = style.numbers(means)
+    xy = np.empty((0, p)) if points is None else style.to_floats(points)
+    centres = style.to_floats(means)
 
     def panels(coordinates: Floats) -> Trace:
         dimensions = [
@@ -652,7 +656,7 @@ def pairs_figure(
     traces, note = _row_traces(rows, xy, location_template, trace_of=panels)
     for (j, i), (k, label) in product(combinations(range(p), 2), enumerate(means.index)):
         if label in covariances:
-            pair_cov = style.numbers(covariances[label])[np.ix_([j, i], [j, i])]
+            pair_cov = style.to_floats(covariances[label])[np.ix_([j, i], [j, i])]
             trace_options = {"legendgroup": str(k), "xaxis": f"x{j + 1}", "yaxis": f"y{i + 1}"}
             traces.append(
                 _line_trace(
@@ -665,7 +669,7 @@ def pairs_figure(
     return _make_figure(traces, first, [below, note], dragmode="select", height=max(540, 150 * p))
 
 
-def simplex_figure(posteriors: pd.DataFrame, rows: PointedRows, note: str) -> Figure:
+def simplex_figure(posteriors: pd.DataFrame, rows: InteractiveRows, note: str) -> Figure:
     """Make an interactive plot of the posteriors of three classes in a triangle.
 
     Parameters
@@ -680,12 +684,12 @@ def simplex_figure(posteriors: pd.DataFrame, rows: PointedRows, note: str) -> Fi
     -------
     plotly.graph_objects.Figure
     """
-    coordinates = style.numbers(posteriors) @ CORNERS
+    coordinates = style.to_floats(posteriors) @ CORNERS
     centre = CORNERS.mean(axis=0)
     traces = [_line_trace(np.vstack([CORNERS, CORNERS[:1]]), {"color": style.ink(), "width": 1.4})]
     for corner in CORNERS:
         half = np.vstack([centre, (CORNERS.sum(axis=0) - corner) / 2])
-        traces.append(_line_trace(half, {"color": style.faint(0.45), "width": 1, "dash": "dash"}))
+        traces.append(_line_trace(half, {"color": style.faint_ink(0.45), "width": 1, "dash": "dash"}))
     point_traces, point_note = _row_traces(rows, coordinates, "")
     corners = [
         {"x": x, "y": y, "text": f"<b>{_escape_label(label, 18)}</b>", "showarrow": False, "yshift": shift}

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.report.plots import style
-from discrim.report.plots.points import draw_hollow, draw_labels, draw_points, draw_strips, told_hollow
+from discrim.report.plots.points import draw_hollow, draw_labels, draw_points, draw_strips, hollow_description
 from discrim.report.plots.text_fit import fit_texts
 
 if TYPE_CHECKING:
@@ -183,11 +183,11 @@ GRID_POINTS = 110
 COARSE_GRID_POINTS = 80
 """Grid points per side for regions, and for regions in panels and interactive plots."""
 
-MOST_RINGS = 2_000
+MAX_RINGS = 2_000
 """Largest number of rings; more are slow to draw, and hide the points."""
 
 
-def span(low: float, high: float, margin: float = 0.06) -> tuple[float, float]:
+def range_with_margin(low: float, high: float, margin: float = 0.06) -> tuple[float, float]:
     """Return a range with a margin on both sides, also if its ends are equal."""
     margin_width = margin * (high - low) or margin * abs(low) or (1.0 if margin else 0.0)
     return low - margin_width, high + margin_width
@@ -232,7 +232,7 @@ def draw_regions(
         shades, origin="lower", extent=extent, interpolation="nearest", aspect=axes.get_aspect(), zorder=0.5
     )
     line_style: dict[str, Any] = {
-        "colors": style.faint(0.35),
+        "colors": style.faint_ink(0.35),
         "linewidths": 0.8,
         "capstyle": "round",
         "zorder": 1,
@@ -264,7 +264,7 @@ def _draw_hatch(axes: Axes, in_region: NDArray[np.bool_], extent: tuple[float, .
         "colors": "none",
     }
     strokes = axes.contourf(in_region.astype(np.float64), hatches=[hatch], zorder=0.6, **contour_options)
-    strokes.set(edgecolor=style.faint(0.75), linewidth=0)
+    strokes.set(edgecolor=style.faint_ink(0.75), linewidth=0)
 
 
 def region_centres(regions: Regions, k_classes: int) -> Floats:
@@ -308,14 +308,14 @@ class PlaneRows:
         Their classes, -1 for none.
     wrong : (n,) bool, optional
         Whether a row is misclassified, which makes its marker hollow.
-    weak : bool
+    is_faint : bool
         Whether they are drawn faintly, because they do not lie in the plane.
     """
 
     points: Floats
     codes: Codes
     wrong: NDArray[np.bool_] | None = None
-    weak: bool = False
+    is_faint: bool = False
 
 
 def draw_plane(
@@ -329,7 +329,7 @@ def draw_plane(
     *,
     title: str = "Regions of the predicted classes",
     labels: Floats | None = None,
-    panel: bool = False,
+    is_panel: bool = False,
 ) -> Axes:
     """Draw the regions of the classes in the plane of two variables, with rows on top.
 
@@ -353,7 +353,7 @@ def draw_plane(
         Title of the axes.
     labels : (K, 2) float, optional
         Places of the labels of the classes; by default the middles of the regions.
-    panel : bool
+    is_panel : bool
         Whether the axes are one of several, without a legend. Otherwise a legend shows the classes if some of
         those with rows have no region.
 
@@ -364,23 +364,23 @@ def draw_plane(
     points = rows.points
     codes = rows.codes
     axes, is_new = style.new_axes(ax)
-    regions = draw_regions(axes, classify, limits, signs, COARSE_GRID_POINTS if panel else GRID_POINTS)
+    regions = draw_regions(axes, classify, limits, signs, COARSE_GRID_POINTS if is_panel else GRID_POINTS)
     earlier_artists = set(axes.collections), set(axes.images)
     draw_points(axes, points[:, 0], points[:, 1], codes, classes, signs)
     for artist in (*set(axes.collections) - earlier_artists[0], *set(axes.images) - earlier_artists[1]):
-        if panel and hasattr(artist, "set_sizes"):
+        if is_panel and hasattr(artist, "set_sizes"):
             artist.set_sizes([9])
-        if rows.weak:
+        if rows.is_faint:
             artist.set_alpha(style.opacity(0.35))
     if rows.wrong is not None:
-        draw_hollow(axes, points, codes, rows.wrong, signs, size=12 if panel else 22)
+        draw_hollow(axes, points, codes, rows.wrong, signs, size=12 if is_panel else 22)
     axes.set_xlim(*limits[0])
     axes.set_ylim(*limits[1])
     axes.set(xlabel=style.shown_name(names[0]), ylabel=style.shown_name(names[1]))
     labels = region_centres(regions, len(classes)) if labels is None else labels
     labelled_classes = np.flatnonzero(np.isfinite(labels).all(axis=1))
     drawn_labels = labels[labelled_classes], [classes[k] for k in labelled_classes.tolist()]
-    if panel:
+    if is_panel:
         if title:
             axes.set_title(title, fontsize="small")
         if style.grey_cycle("color"):
@@ -395,10 +395,10 @@ def draw_plane(
     return axes
 
 
-def ring(axes: Axes, points: Floats, size: float = 60.0) -> None:
+def draw_rings(axes: Axes, points: Floats, size: float = 60.0) -> None:
     """Draw rings around points (m, 2); of very many, around an evenly spaced subset."""
     has_many_points = len(points) > 200
-    points = points[:: -(-max(len(points), 1) // MOST_RINGS)]
+    points = points[:: -(-max(len(points), 1) // MAX_RINGS)]
     ring_style: dict[str, Any] = {"facecolors": "none", "edgecolors": style.ink(), "zorder": 3}
     ring_style |= {
         "s": size / 4 if has_many_points else size,
@@ -455,7 +455,7 @@ def draw_line(
             style_options = {"color": signs.colour(int(predicted[start])), "alpha": style.opacity(0.15)}
             axes.axvspan(grid[start], grid[stop], linewidth=0, zorder=0.5, **style_options)
         if start:
-            axes.axvline(grid[start], color=style.faint(0.35), linewidth=0.8, zorder=1)
+            axes.axvline(grid[start], color=style.faint_ink(0.35), linewidth=0.8, zorder=1)
     for k, label in enumerate(classes):
         style_options = {"color": signs.colour(k), "linestyle": signs.line(k)}
         axes.plot(grid, values[:, k], label=style.shown_name(label), linewidth=1.6, **style_options)
@@ -496,7 +496,7 @@ def draw_simplex(
     """
     classes = list(proba.columns)
     axes, is_new = style.new_axes(ax)
-    p = style.numbers(proba)
+    p = style.to_floats(proba)
     codes = style.label_codes(labels, classes)
     coordinates = p @ CORNERS
     border = np.vstack([CORNERS, CORNERS[:1]])
@@ -506,7 +506,7 @@ def draw_simplex(
         edge_midpoint = (CORNERS.sum(axis=0) - CORNERS[k]) / 2
         axes.plot(
             *np.vstack([CORNERS.mean(axis=0), edge_midpoint]).T,
-            color=style.faint(0.45),
+            color=style.faint_ink(0.45),
             linestyle="--",
             linewidth=1.0,
         )
@@ -524,8 +524,8 @@ def draw_simplex(
     axes.set(xlim=(-0.12, 1.12), ylim=(-0.12, 1.0))
     axes.set_aspect("equal")
     axes.set_axis_off()
-    title = f"Posteriors; hollow: {told_hollow(len(p))}, {int(wrong.sum()):,} of {int(is_classified.sum()):,}"
-    style.set_title(axes, title)
+    counts_text = f"{int(wrong.sum()):,} of {int(is_classified.sum()):,}"
+    style.set_title(axes, f"Posteriors; hollow: {hollow_description(len(p))}, {counts_text}")
     return style.add_legend(axes, is_new)
 
 
@@ -565,7 +565,7 @@ def draw_distances(
     draw_strips(axes, distances, codes, classes, wrong=(distances > 0) != (codes == 1), signs=signs)
     axes.axvline(0.0, color=style.ink(), linewidth=1.2, zorder=1)
     line_style: dict[str, Any] = {
-        "color": style.faint(0.35),
+        "color": style.faint_ink(0.35),
         "linewidth": 1.0,
         "linestyle": "--",
         "zorder": 1,
@@ -581,12 +581,12 @@ def draw_distances(
     return axes
 
 
-def passes(
+def draw_passes(
     errors: pd.DataFrame,
     kept_planes: Sequence[tuple[int | None, int]],
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
-    first: int = 0,
+    first_class: int = 0,
 ) -> Axes:
     """Draw the errors of a perceptron after each pass, and when the planes that are kept were found.
 
@@ -611,17 +611,17 @@ def passes(
     Of many planes those with the most errors are named, and the others are faint.
     """
     axes, is_new = style.new_axes(ax)
-    names_all = len(kept_planes) <= style.MOST_IN_LEGEND
+    names_all = len(kept_planes) <= style.MAX_IN_LEGEND
     order = np.argsort([-min_errors for _, min_errors in kept_planes], kind="stable").tolist()
     named_planes = range(len(kept_planes)) if names_all else sorted(order[: style.MAX_UNLABELLED])
     for k in set(range(len(kept_planes))) - set(named_planes):
         line = errors.iloc[:, k].dropna()
-        axes.step(line.index, line, where="mid", color=style.faint(0.6), linewidth=0.8, zorder=1.5)
+        axes.step(line.index, line, where="mid", color=style.faint_ink(0.6), linewidth=0.8, zorder=1.5)
     for k in named_planes:
         name, (pass_number, min_errors) = errors.columns[k], kept_planes[k]
         line = errors[name].dropna()
-        line_style = signs.line(k + first)
-        colour = signs.colour(k + first)
+        line_style = signs.line(k + first_class)
+        colour = signs.colour(k + first_class)
         kept_text = f"kept: {min_errors}" + (f" wrong, in pass {pass_number}" if pass_number else " wrong")
         label = f"{style.shown_name(name, 20)}; {kept_text}" if errors.shape[1] > 1 else None
         axes.step(line.index, line, where="mid", color=colour, linestyle=line_style, label=label)
@@ -663,14 +663,14 @@ def draw_margin(axes: Axes, values: Callable[[Floats], Floats], support: Floats 
     grid_values = values(grid.reshape(-1, 2)).reshape(81, 81)
     axes.contour(across, up, grid_values, levels=[0.0], colors=[style.ink()], linewidths=1.4, zorder=2)
     line_style: dict[str, Any] = {
-        "colors": [style.faint(0.2)],
+        "colors": [style.faint_ink(0.2)],
         "linewidths": 1.0,
         "linestyles": "--",
         "zorder": 2,
     }
     axes.contour(across, up, grid_values, levels=[-1.0, 1.0], **line_style)
     if support is not None:
-        ring(axes, support, size=90)
+        draw_rings(axes, support, size=90)
 
 
 def draw_contours(
@@ -679,7 +679,7 @@ def draw_contours(
     signs: Signs = style.SIGNS,
     *,
     level: float | None = None,
-    share: float | None = None,
+    proportion: float | None = None,
 ) -> None:
     """Draw a contour line for each class.
 
@@ -687,21 +687,23 @@ def draw_contours(
     ----------
     axes : Axes
     values : callable
-        Function from points (m, 2) to values (m, K). If `share` is used, these are log densities up to a
+        Function from points (m, 2) to values (m, K). If `proportion` is used, these are log densities up to a
         constant per class.
     signs : Signs
     level : float, optional
         Level of the contours.
-    share : float, optional
+    proportion : float, optional
         Draw the contour of the smallest area that contains this proportion of the density instead.
     """
     limits = axes.get_xlim(), axes.get_ylim()
     # A density may extend outside the range of the rows.
-    across, up = (np.linspace(*(span(*ends, 0.25) if share else ends), GRID_POINTS) for ends in limits)
+    across, up = (
+        np.linspace(*(range_with_margin(*ends, 0.25) if proportion else ends), GRID_POINTS) for ends in limits
+    )
     grid_values = values(np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2))
     for k, class_values in enumerate(grid_values.T):
-        height = class_values if share is None else np.exp(class_values - class_values.max())
-        contour_level = level if share is None else _level_containing(height, share)
+        height = class_values if proportion is None else np.exp(class_values - class_values.max())
+        contour_level = level if proportion is None else _level_containing(height, proportion)
         if contour_level is not None and height.min() < contour_level < height.max():
             line = signs.line(k)
             line_style: dict[str, Any] = {
@@ -780,7 +782,7 @@ def draw_updates(
     """
     outer, inner = style.panels(ax, 2, 2, size=style.scaled_inches(7.6, 6.8), has_titles=True)
     rows, coefficients = moves
-    xy = style.numbers(points)
+    xy = style.to_floats(points)
     moves_shown = [
         (f"after move {i + 1}", coefficients[i], int(rows[i + 1])) for i in range(min(3, len(rows) - 1))
     ]

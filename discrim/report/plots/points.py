@@ -24,20 +24,20 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.report.plots.style import (
     COLOURS,
     DPI,
+    MAX_IN_LEGEND,
     MAX_LABEL_WIDTH,
     MAX_SIDE_WIDTH,
-    MOST_IN_LEGEND,
     SIGNS,
     UNBOUNDED,
     Signs,
-    faint,
+    faint_ink,
+    font_points,
     ink,
-    lay_out,
-    letters,
     new_axes,
     opacity,
     outline_colour,
     paper,
+    run_layout,
     shown_name,
     visible_colour,
 )
@@ -93,7 +93,7 @@ def draw_points(
         axes.scatter(x[finite], y[finite], rasterized=len(x) > 5_000, **unlabelled_style)
     drawable = finite & (codes >= 0)
     counts = np.bincount(codes[drawable], minlength=len(classes))
-    has_many_classes = len(classes) > MOST_IN_LEGEND
+    has_many_classes = len(classes) > MAX_IN_LEGEND
     is_shaded = int(counts.sum()) > MAX_POINTS
     is_rare = counts <= MAX_RARE_SIZE
     if is_shaded:
@@ -224,7 +224,7 @@ def draw_hollow(
         ROWS[artist] = rows, len(points)
 
 
-def told_hollow(rows: int) -> str:
+def hollow_description(rows: int) -> str:
     """Describe which rows are drawn hollow, for a title, given the number of all rows."""
     return f"misclassified{f' (at most {MAX_HOLLOW} per class)' if rows > MAX_POINTS else ''}"
 
@@ -258,7 +258,7 @@ def draw_strips(
     If a class has more than `MAX_IN_STRIP` rows, evenly spaced ranks are drawn, with a note in the corner.
     """
     max_rows = 0
-    uses_small_points = len(classes) > MOST_IN_LEGEND
+    uses_small_points = len(classes) > MAX_IN_LEGEND
     rasterized = len(values) > 5_000
     for k in range(len(classes)):
         rows = np.flatnonzero((codes == k) & np.isfinite(values))
@@ -283,7 +283,7 @@ def draw_strips(
     if max_rows > MAX_IN_STRIP:
         text = f"at most {MAX_IN_STRIP:,} observations per class are drawn"
         corner_coordinates: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
-        axes.annotate(text, (0, 0), (4, 4), fontsize="x-small", color=faint(0.3), **corner_coordinates)
+        axes.annotate(text, (0, 0), (4, 4), fontsize="x-small", color=faint_ink(0.3), **corner_coordinates)
     name_lines(axes, classes)
 
 
@@ -341,7 +341,7 @@ def write_next_to_lines(axes: Axes, texts: Iterable[str]) -> None:
     """Write texts to the right of lines, unless they would take too much of the width of the figure."""
     annotation_options: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
     texts = list(texts)
-    text_width = 0.0064 * letters() * max(map(len, texts), default=0)
+    text_width = 0.0064 * font_points() * max(map(len, texts), default=0)
     if text_width > 0.8 * MAX_SIDE_WIDTH * axes.figure.bbox.width / axes.figure.dpi:
         return
     for i, text in enumerate(texts):
@@ -403,7 +403,7 @@ def draw_labels(
     import matplotlib as mpl
     from matplotlib.patheffects import Normal, Stroke
 
-    lay_out(axes)
+    run_layout(axes)
     anchor_pixels = axes.transData.transform(anchors)
     pixels_per_point = axes.figure.dpi / 72
     texts = []
@@ -439,7 +439,7 @@ def draw_labels(
         text.set_position(tuple((shift / pixels_per_point).tolist()))
         if (np.abs(shift) > 0.8 * extent).any():
             line = np.array([axes.transData.inverted().transform(target), text.xy]).T
-            line_style: dict[str, Any] = {"color": faint(0.35), "linewidth": 0.7, "zorder": 5}
+            line_style: dict[str, Any] = {"color": faint_ink(0.35), "linewidth": 0.7, "zorder": 5}
             artists += axes.plot(*line, scalex=False, scaley=False, **line_style)
     _DRAWN_LABELS[axes] = _DrawnLabels(anchors, classes, size, obstacles, artists, frame)
 
@@ -886,7 +886,7 @@ def _write_picture(axes: Axes, rows: int) -> tuple[str | bytes, Area, bool]:
     from matplotlib.collections import PathCollection
 
     figure: Any = axes.figure
-    lay_out(axes)
+    run_layout(axes)
     # The layout is final; without this it would be computed again at each drawing.
     figure.set_layout_engine("none")
     box = figure.get_tightbbox().padded(PICTURE_MARGIN)

@@ -129,8 +129,8 @@ def draw_ellipses(
     *,
     points: pd.DataFrame | None = None,
     labels: pd.Series | None = None,
-    shares: pd.Series | None = None,
-    centred: bool = False,
+    proportions: pd.Series | None = None,
+    is_centred: bool = False,
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
 ) -> Axes:
@@ -148,9 +148,9 @@ def draw_ellipses(
         Observations to draw below the ellipses.
     labels : Series (n,), optional
         Their classes.
-    shares : Series, optional
+    proportions : Series, optional
         Proportions of components in their classes, which set the sizes of the markers.
-    centred : bool
+    is_centred : bool
         Centre all ellipses at zero, without observations, to compare their shapes.
     ax : Axes, optional
     signs : Signs
@@ -161,25 +161,25 @@ def draw_ellipses(
     """
     classes = list(means.index.unique(level=0))
     axes, is_new = style.new_axes(ax)
-    if points is not None and labels is not None and not centred:
-        xy = style.numbers(points)
+    if points is not None and labels is not None and not is_centred:
+        xy = style.to_floats(points)
         codes = style.label_codes(labels, classes)
         draw_points(axes, xy[:, 0], xy[:, 1], codes, classes, signs)
-    centres = np.zeros((len(means), 2)) if centred else style.numbers(means)
-    sizes = np.full(len(means), 6.0) if shares is None else component_sizes(shares)
+    centres = np.zeros((len(means), 2)) if is_centred else style.to_floats(means)
+    sizes = np.full(len(means), 6.0) if proportions is None else component_sizes(proportions)
     for key, ellipse_centre, size in zip(means.index, centres, sizes.tolist(), strict=True):
-        class_cov = style.numbers(covariances[key]) if key in covariances else None
-        k = classes.index(key if shares is None else key[0])
-        draw_class(axes, ellipse_centre, class_cov, radius, signs, k, size=None if centred else size)
+        class_cov = style.to_floats(covariances[key]) if key in covariances else None
+        k = classes.index(key if proportions is None else key[0])
+        draw_class(axes, ellipse_centre, class_cov, radius, signs, k, size=None if is_centred else size)
     if pooled is not None:
         finite_centres = centres[np.isfinite(centres).all(axis=1)]
         centre = finite_centres.mean(axis=0) if len(finite_centres) else np.zeros(2)
         line_style = {"color": style.ink(), "linewidth": 2.2, "zorder": 5}
-        draw_outline(axes, centre, style.numbers(pooled), radius, **line_style)
+        draw_outline(axes, centre, style.to_floats(pooled), radius, **line_style)
     axes.set(xlabel=style.shown_name(means.columns[0]), ylabel=style.shown_name(means.columns[1]))
     axes.margins(0.06)
     class_legend(axes, is_new, classes, signs, pooled is not None)
-    if len(classes) > style.MAX_UNLABELLED and not centred and shares is None:
+    if len(classes) > style.MAX_UNLABELLED and not is_centred and proportions is None:
         finite_index = np.flatnonzero(np.isfinite(centres).all(axis=1))
         draw_labels(axes, centres[finite_index], [classes[k] for k in finite_index.tolist()])
     return axes
@@ -205,7 +205,8 @@ def class_legend(axes: Axes, is_new: bool, classes: Sequence[Any], signs: Signs,
     from matplotlib.lines import Line2D
 
     handles = [
-        Line2D([], [], label=style.shown_name(label), **signs.of(k)) for k, label in enumerate(classes)
+        Line2D([], [], label=style.shown_name(label), **signs.line_options(k))
+        for k, label in enumerate(classes)
     ]
     handles += [Line2D([], [], label="pooled", color=style.ink(), linewidth=2.2)] if pooled else []
     legend_position: dict[str, Any] = style.LEGEND_BESIDE_AXES if is_new else {"loc": "best"}
@@ -271,8 +272,8 @@ def draw_scores(
     """
     classes = list(centroids.index)
     codes = style.label_codes(labels, classes)
-    x = style.numbers(scores)
-    means = style.numbers(centroids)
+    x = style.to_floats(scores)
+    means = style.to_floats(centroids)
     if not means.shape[1]:
         axes, _ = style.new_axes(ax)
         style.set_title(axes, "The class means do not differ, so there is no discriminant.")
@@ -296,7 +297,7 @@ def draw_scores(
             axes.fill(*circle.T, facecolor=(colour, 0.3), edgecolor=colour, zorder=3)
     axes.set(
         xlabel=axis_name(centroids.columns[0], shares, of),
-        ylabel=axis_name(centroids.columns[1], shares, of=""),
+        ylabel=axis_name(centroids.columns[1], shares, proportion_of=""),
     )
     # Scores have unit variance within classes, hence distances in equal units are those of the rule.
     axes.set_aspect("equal", adjustable="datalim")
@@ -308,7 +309,7 @@ def draw_scores(
         axes.scatter(means[:, 0], means[:, 1], marker="+", s=90, color=style.ink(), linewidths=1.2, zorder=5)
     if _is_labelled(scores, classes):
         if labels_means:
-            if len(x) and len(classes) <= style.MOST_IN_LEGEND:
+            if len(x) and len(classes) <= style.MAX_IN_LEGEND:
                 style.add_legend(axes, is_new)
             fit_texts(axes, is_new)
             draw_labels(axes, means, classes)
@@ -323,9 +324,9 @@ def _is_labelled(scores: pd.DataFrame, classes: Sequence[Any]) -> bool:
     return not len(scores) or len(classes) > style.MAX_UNLABELLED
 
 
-def axis_name(name: Any, proportions: pd.Series | None, of: str = OF_BETWEEN_VARIANCE) -> str:
+def axis_name(name: Any, proportions: pd.Series | None, proportion_of: str = OF_BETWEEN_VARIANCE) -> str:
     """Return the name of an axis with its proportion: "LD1 (99.1 % of the variance between classes)"."""
-    return f"{style.shown_name(name)}{axis_share(name, proportions, of)}"
+    return f"{style.shown_name(name)}{axis_share(name, proportions, proportion_of)}"
 
 
 def axis_share(name: Any, proportions: pd.Series | None, proportion_of: str = OF_BETWEEN_VARIANCE) -> str:
@@ -422,7 +423,7 @@ def _draw_single_discriminant(
     -------
     Axes
     """
-    uses_strips = len(classes) > style.MOST_IN_LEGEND or not len(x)
+    uses_strips = len(classes) > style.MAX_IN_LEGEND or not len(x)
     axes, is_new = style.new_axes(ax, len(classes) if uses_strips else 0)
     axes.set_xlabel(name)
     if uses_strips:
@@ -493,7 +494,7 @@ LETTER_WIDTH = 0.6
 
 def _label_font_inches() -> float:
     """Return the font size of names of variables in inches."""
-    return RELATIVE_FONT_SIZE * style.letters() / 72
+    return RELATIVE_FONT_SIZE * style.font_points() / 72
 
 
 def draw_biplot(
@@ -505,7 +506,7 @@ def draw_biplot(
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
     *,
-    shares: pd.Series | None = None,
+    proportions: pd.Series | None = None,
 ) -> Axes:
     """Draw canonical scores with the variables as arrows of their structure correlations.
 
@@ -524,7 +525,7 @@ def draw_biplot(
         Class sizes.
     ax : Axes, optional
     signs : Signs
-    shares : Series (r,), optional
+    proportions : Series (r,), optional
         Proportions of the variance between classes.
 
     Returns
@@ -533,11 +534,16 @@ def draw_biplot(
     """
     plane_scores = points.iloc[:, :2]
     means = centroids.iloc[:, :2]
-    score_options: dict[str, Any] = {"shares": shares, "counts": counts, "level": None, "labels_means": False}
+    score_options: dict[str, Any] = {
+        "shares": proportions,
+        "counts": counts,
+        "level": None,
+        "labels_means": False,
+    }
     axes = draw_scores(plane_scores, labels, means, ax=ax, signs=signs, **score_options)
     if not centroids.shape[1]:
         return axes
-    arrow_tips = style.numbers(arrows.iloc[:, :2])
+    arrow_tips = style.to_floats(arrows.iloc[:, :2])
     by_length = np.argsort(-np.hypot(*arrow_tips.T) if arrow_tips.shape[1] > 1 else -np.abs(arrow_tips[:, 0]))
     fit_texts(axes, is_new=ax is None)
     # Number of lines of text that fit: below the histograms of one axis, or on both sides of two axes.
@@ -553,7 +559,7 @@ def draw_biplot(
         style.set_title(axes, title)
         _draw_bars(axes, arrow_tips[drawn_index, 0], names)
         return axes
-    rows = style.numbers(plane_scores if len(plane_scores) else centroids)
+    rows = style.to_floats(plane_scores if len(plane_scores) else centroids)
     scale = arrow_scale(rows, arrow_tips[drawn_index])
     is_seen = scale < 1.4 * float(np.nanmax(np.abs(rows), initial=0.0))
     circle_note = "; dotted: a correlation of 1" if is_seen else ""
@@ -561,7 +567,7 @@ def draw_biplot(
     fit_texts(axes, is_new=ax is None)
     texts = draw_arrows(axes, scale * arrow_tips[drawn_index], names, circle=scale if is_seen else 0.0)
     if _is_labelled(plane_scores, list(centroids.index)):
-        draw_labels(axes, style.numbers(means), list(centroids.index), obstacles=texts)
+        draw_labels(axes, style.to_floats(means), list(centroids.index), obstacles=texts)
     return axes
 
 
@@ -587,7 +593,7 @@ def draw_arrows(axes: Axes, tips: Floats, names: Sequence[Any], circle: float = 
     if circle:
         circle_style: dict[str, Any] = {
             "fill": False,
-            "edgecolor": style.faint(0.5),
+            "edgecolor": style.faint_ink(0.5),
             "linestyle": ":",
             "zorder": 1.2,
         }
@@ -646,7 +652,7 @@ def arrow_scale(points: Floats, tips: Floats) -> float:
 def _arrow_properties() -> dict[str, Any]:
     """Return the arrow properties of `annotate`."""
     arrow_style: dict[str, Any] = {"arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0}
-    return arrow_style | {"color": style.faint(0.25), "linewidth": 1.1}
+    return arrow_style | {"color": style.faint_ink(0.25), "linewidth": 1.1}
 
 
 def _place_labels(axes: Axes, tips: Floats, texts: Sequence[str]) -> tuple[Floats, Floats]:
@@ -755,7 +761,7 @@ def _draw_bars(axes: Axes, correlations: Floats, names: Sequence[Any]) -> None:
             va="center",
             fontsize=72 * _label_font_inches(),
         )
-    axes.axhline(bottom, color=style.faint(0.6), linewidth=0.8)
+    axes.axhline(bottom, color=style.faint_ink(0.6), linewidth=0.8)
     axes.set_ylim(bottom - step * (len(correlations) + 1), top)
     axes.set_yticks([tick for tick in axes.get_yticks() if min(bottom, top) <= tick <= max(bottom, top)])
 
@@ -817,7 +823,7 @@ def draw_scree(
         max_number = max(max_number, int(eigenvalue_numbers[-1]))
     axes.set(yscale="log", xlim=(0.5, max_number + 0.5))
     axes.locator_params(axis="x", integer=True)
-    axes.grid(axis="y", color=style.faint(0.85))
+    axes.grid(axis="y", color=style.faint_ink(0.85))
     axes.set_axisbelow(True)
     axes.set(xlabel="Number of the eigenvalue", ylabel="Eigenvalue")
     return class_legend(axes, is_new, classes, signs, False)
@@ -832,7 +838,7 @@ def draw_he(
     *,
     names: tuple[str, str],
     arrows: pd.DataFrame | None = None,
-    equal: bool = False,
+    equal_units: bool = False,
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
 ) -> Axes:
@@ -856,7 +862,7 @@ def draw_he(
         Names of the axes.
     arrows : DataFrame (p, 2), optional
         Structure correlations of the variables.
-    equal : bool
+    equal_units : bool
         Whether both axes have equal units.
     ax : Axes, optional
     signs : Signs
@@ -866,8 +872,8 @@ def draw_he(
     Axes
     """
     half_widths = radius * np.sqrt(np.maximum(np.diagonal(hypothesis), np.diagonal(error)))
-    axes, is_new = style.new_axes(ax, size=equal_size(*(2 * half_widths).tolist()) if equal else None)
-    mean_points = style.numbers(means)
+    axes, is_new = style.new_axes(ax, size=equal_size(*(2 * half_widths).tolist()) if equal_units else None)
+    mean_points = style.to_floats(means)
     draw_outline(axes, centre, error, radius, color=style.ink(), linestyle="--", linewidth=1.8, label="error")
     hypothesis_style: dict[str, Any] = {"color": signs.colour(0), "linewidth": 2.0, "label": "hypothesis"}
     draw_outline(axes, centre, hypothesis, radius, **hypothesis_style)
@@ -883,14 +889,14 @@ def draw_he(
         if len(mean_points) <= style.MAX_UNLABELLED:
             _name_above(axes, name, mean_point, 6)
     axes.margins(0.08)
-    if equal:
+    if equal_units:
         axes.set_aspect("equal", adjustable="datalim")
     axes.set(xlabel=names[0], ylabel=names[1])
     style.add_legend(axes, is_new)
     if arrows is not None:
         if is_new:
             fit_texts(axes, is_new=True)
-        tips = style.numbers(arrows)
+        tips = style.to_floats(arrows)
         scale = arrow_scale(outline(centre, hypothesis, radius), tips)
         draw_arrows(axes, scale * tips, list(arrows.index))
     elif len(mean_points) > style.MAX_UNLABELLED:
@@ -911,7 +917,7 @@ MAX_NAMED_CELLS = 12
 """Largest number of cell means of a term that are named."""
 
 
-def he_terms(
+def draw_he_of_terms(
     means: Mapping[str, pd.DataFrame],
     hypotheses: Mapping[str, Floats],
     error: Floats,
@@ -954,7 +960,7 @@ def he_terms(
         }
         draw_outline(axes, centre, shape, radius, **ellipse_style)
         cells = means[term]
-        for label, mean_point in zip(cells.index, style.numbers(cells), strict=True):
+        for label, mean_point in zip(cells.index, style.to_floats(cells), strict=True):
             axes.plot(*mean_point, marker=style.SIGNS.marker(k), color=colour, markersize=6, zorder=4)
             if len(cells) <= MAX_NAMED_CELLS:
                 _name_above(axes, style.shown_name(label, 18), mean_point, 5, color=colour)

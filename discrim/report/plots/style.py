@@ -45,7 +45,7 @@ HATCHES = ("", "///", "...", "\\\\\\", "xxx", "---", "|||", "+++")
 MAX_UNLABELLED = 8
 """Largest number of classes that colours alone distinguish easily; for more, class means are labelled."""
 
-MOST_IN_LEGEND = 12
+MAX_IN_LEGEND = 12
 """Largest number of classes in a normal legend; for more, class means are labelled."""
 
 MAX_LABEL_WIDTH = 30
@@ -70,7 +70,7 @@ def paper() -> str:
     return str(mpl.colors.to_hex(face if face != "none" else mpl.rcParams["figure.facecolor"]))
 
 
-def faint(paper_share: float) -> str:
+def faint_ink(paper_share: float) -> str:
     """Return the ink mixed with a proportion `paper_share` of the paper."""
     import matplotlib as mpl
 
@@ -198,7 +198,7 @@ class Signs:
         hatches = (grey_cycle("hatch") or HATCHES) if grey_cycle("color") else [""]
         return str(hatches[k % len(hatches)])
 
-    def of(self, k: int) -> dict[str, Any]:
+    def line_options(self, k: int) -> dict[str, Any]:
         """Return colour, marker and line style of class k as keyword arguments of `plot`."""
         return {"color": self.colour(k), "marker": self.marker(k), "linestyle": self.line(k)}
 
@@ -352,7 +352,7 @@ def label_codes(labels: pd.Series, classes: Sequence[Any]) -> Codes:
     return np.where(labels.isna().to_numpy(), -1, codes).astype(np.intp)
 
 
-def numbers(frame: pd.DataFrame) -> Floats:
+def to_floats(frame: pd.DataFrame) -> Floats:
     """Return the columns of a table as a float64 array (n, p)."""
     columns = [frame.iloc[:, j].to_numpy(dtype=np.float64, na_value=np.nan) for j in range(frame.shape[1])]
     return np.column_stack(columns) if columns else np.empty((len(frame), 0))
@@ -370,7 +370,7 @@ MARGINS = (2.0, 3.0, 1.5, 1.0)
 """Inches to the left, to the right, below and above unbounded axes, within which their texts must fit."""
 
 
-def letters() -> float:
+def font_points() -> float:
     """Return the current font size in points."""
     import matplotlib as mpl
 
@@ -417,7 +417,7 @@ def new_axes(ax: Axes | None, lines: int = 0, size: tuple[float, float] | None =
             hint="Give axes of matplotlib, for example plt.subplots()[1].",
         )
     width, height = size or plt.rcParams["figure.figsize"]
-    axes_height = float(np.clip(0.017 * letters() * lines + 1, height, 30))
+    axes_height = float(np.clip(0.017 * font_points() * lines + 1, height, 30))
     if not UNBOUNDED.get():
         return plt.subplots(figsize=(width, axes_height), layout="constrained")[1], True
     left_margin, right_margin, bottom_margin, top_margin = MARGINS
@@ -506,7 +506,7 @@ def log_axis(axes: Axes, values: Floats) -> None:
         axes.set_xticks([], minor=True)
 
 
-def lay_out(axes: Axes) -> None:
+def run_layout(axes: Axes) -> None:
     """Run the layout, after which the axes have their final size."""
     from matplotlib.figure import Figure
 
@@ -546,7 +546,7 @@ def add_legend(axes: Axes, is_new: bool) -> Axes:
         return axes
     box = axes.figure.bbox if is_new else axes.get_window_extent()
     inches = box.width / axes.figure.dpi, box.height / axes.figure.dpi
-    has_small_text = count > MOST_IN_LEGEND
+    has_small_text = count > MAX_IN_LEGEND
     columns = -(-count // max(int(inches[1] / 0.2), 1)) if has_small_text else 1
     # A letter of this size is some 0.08 inches wide, and the marker with its gaps takes 0.35.
     legend_width = columns * (0.35 + 0.075 * max(display_width(name) for name in names))

@@ -19,13 +19,13 @@ import numpy as np
 from discrim.core.numerics.arrays import Floats
 from discrim.report.grid import display_width
 from discrim.report.plots.style import (
+    MAX_IN_LEGEND,
     MAX_SIDE_WIDTH,
     MIN_CHARACTERS,
-    MOST_IN_LEGEND,
     UNBOUNDED,
-    faint,
-    lay_out,
-    letters,
+    faint_ink,
+    font_points,
+    run_layout,
     shown_name,
 )
 
@@ -61,7 +61,7 @@ def fit_texts(axes: Axes, is_new: bool) -> None:
     legends_below: list[Any] = []
     # Each change alters the room for the other texts, hence the iteration.
     for _ in range(8):
-        lay_out(axes)
+        run_layout(axes)
         moved_legends = [
             inner_axes for inner_axes in all_axes if is_alone and _move_legend(inner_axes, axes, is_new)
         ]
@@ -144,7 +144,7 @@ def _wrap_text(text: Text, axes: Axes, direction: int, is_alone: bool, max_lines
     if not full_text or text_extent() <= available:
         return False
     size = float(text.get_fontsize())
-    min_size = min(size, 0.7 * letters())
+    min_size = min(size, 0.7 * font_points())
     if is_cut:
         text.set_fontsize(max(size * max(0.75, available / text_extent()), min_size))
     lines = []
@@ -216,7 +216,7 @@ def thin_line_names(axes: Any) -> bool:
     ends = axes.transData.transform([[0.0, 0.0], [0.0, 1.0]])[:, 1]
     spacing = float(abs(ends[1] - ends[0])) * 72 / axes.figure.dpi
     min_distance = spacing * float(np.diff(named_lines).min(initial=len(lines.names)))
-    normal_size = letters() * (0.833 if len(named_lines) > MOST_IN_LEGEND else 1.0)
+    normal_size = font_points() * (0.833 if len(named_lines) > MAX_IN_LEGEND else 1.0)
     size = round(float(np.clip(min_distance / NAME_SPACING, min(MIN_NAME_SIZE, normal_size), normal_size)), 1)
     # Smaller names leave more room for the axes. If they grew again, the iteration would not converge.
     size = min(size, lines.size or size)
@@ -239,7 +239,7 @@ def thin_line_names(axes: Any) -> bool:
         lines.note = None
     if len(shown_lines) < len(named_lines):
         text_style: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
-        text_style |= {"ha": "right", "va": "top", "fontsize": size, "color": faint(0.3)}
+        text_style |= {"ha": "right", "va": "top", "fontsize": size, "color": faint_ink(0.3)}
         lines.note = axes.annotate(
             f"{len(shown_lines)} of {len(named_lines)} named", (0, 0), (-10, -2), **text_style
         )
@@ -378,7 +378,7 @@ def _legend_within(axes: Any, width: float, height: float, position_options: dic
     # Width of the longest name with its marker and gaps, per point of font size.
     entry_width = max(text.get_window_extent().width for text in legend.get_texts()) / size
     entry_width += axes.figure.dpi / 72 * 4.5
-    min_size = min(size, 0.7 * letters())
+    min_size = min(size, 0.7 * font_points())
     n_shown = len(names)
     while True:
         columns = int(np.clip(width // (size * entry_width), 1, n_shown))
@@ -450,7 +450,7 @@ def _interpolate_line(vertices: Floats) -> Floats:
     )
 
 
-def with_room(points: Floats, order: Sequence[int], min_distances: Floats) -> list[int]:
+def select_separated(points: Floats, order: Sequence[int], min_distances: Floats) -> list[int]:
     """Select points in order of priority that are not too close to a selected one.
 
     Parameters

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
-from discrim.data.sources.parquet import BUFFER
-from discrim.data.sources.parts import batch_rows
+from discrim.data.sources.base import rows_per_chunk
+from discrim.data.sources.parquet import BUFFER_BYTES
 
 Job = Callable[[Path], dict[str, Any] | None]
 
@@ -48,11 +48,11 @@ def base_of_pyarrow(folder: Path) -> None:
     import pyarrow.parquet as pq
 
     names = columns_of(folder)
-    step = batch_rows(len(names))
+    step = rows_per_chunk(len(names))
 
     def batches() -> Iterator[Any]:
         for path in sorted(folder.glob("*.parquet")):
-            with pq.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER) as file:
+            with pq.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER_BYTES) as file:
                 yield from file.iter_batches(batch_size=step, columns=names)
 
     schema = pq.read_schema(next(iter(sorted(folder.glob("*.parquet")))))
@@ -64,13 +64,13 @@ def base_of_polars(folder: Path) -> None:
 
     names = columns_of(folder)
     frame = pl.scan_parquet(folder / "*.parquet").select(names)
-    options = {"chunk_size": batch_rows(len(names)), "maintain_order": True, "engine": "streaming"}
+    options = {"chunk_size": rows_per_chunk(len(names)), "maintain_order": True, "engine": "streaming"}
     products(frame.collect_batches(lazy=True, **options), names[:-1])
 
 
 def base_of_duckdb(folder: Path) -> None:
     names = columns_of(folder)
-    products(iter(relation(folder).to_arrow_reader(batch_rows(len(names)))), names[:-1])
+    products(iter(relation(folder).to_arrow_reader(rows_per_chunk(len(names)))), names[:-1])
 
 
 def relation(folder: Path) -> Any:
@@ -99,10 +99,10 @@ def fitted(verb: str, data: Callable[[Path], Any] = str) -> Job:
 def logistic(folder: Path) -> dict[str, Any]:
     """A logistic fit, and how many passes over the columns it has made."""
     import discrim
-    from discrim.data.sources.parts import Source
+    from discrim.data.sources.base import Source
 
     passes = []
-    parts = Source.parts
+    parts = Source.chunks
 
     def counted(source: Source, columns: Any = None) -> Any:
         found = parts(source, columns)
@@ -116,7 +116,7 @@ def logistic(folder: Path) -> dict[str, Any]:
 
         return begun()
 
-    Source.parts = counted
+    Source.chunks = counted
     discrim.logistic("y ~ .", data=str(folder))
     return {"passes": len(passes)}
 

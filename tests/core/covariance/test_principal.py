@@ -19,18 +19,20 @@ def test_saturated_if_axes_equal_degrees_of_freedom_below_columns(n: int, p: int
     x = np.random.default_rng(n * p).standard_normal((n, p))
     within = x - np.stack([x[codes == k].mean(axis=0) for k in (0, 1)])[codes]
     rank, df = np.linalg.matrix_rank(within), n - 2
-    axes = principal(ClassMoments.from_block(x, codes, n_classes=2, spread="thin"))
-    assert axes.free == df
+    axes = principal(ClassMoments.from_block(x, codes, n_classes=2, required_moments="thin"))
+    assert axes.df == df
     assert axes.is_saturated == (rank == df < p)
 
 
 def test_not_saturated_with_fewer_axes_or_all_columns() -> None:
     rng, codes = np.random.default_rng(0), np.arange(8) % 2
     x = rng.standard_normal((8, 3)) @ rng.standard_normal((3, 20))
-    assert not principal(ClassMoments.from_block(x, codes, n_classes=2, spread="thin")).is_saturated
+    assert not principal(ClassMoments.from_block(x, codes, n_classes=2, required_moments="thin")).is_saturated
     sphere = rng.standard_normal((8, 20))
-    assert not principal(ClassMoments.from_block(sphere, codes, n_classes=2, spread="diagonal")).is_saturated
-    alone = ClassMoments.from_block(sphere[:2], codes[:2], n_classes=2, spread="thin")
+    assert not principal(
+        ClassMoments.from_block(sphere, codes, n_classes=2, required_moments="diagonal")
+    ).is_saturated
+    alone = ClassMoments.from_block(sphere[:2], codes[:2], n_classes=2, required_moments="thin")
     with np.errstate(all="ignore"):
         assert not principal(alone).is_saturated
 

@@ -14,7 +14,7 @@ def test_median_deviation_is_an_order_statistic(n):
     smallest = x.copy()
     for h in (n // 2 + 1, n):
         away = np.sort(np.abs(x - np.median(x, axis=0)), axis=0)
-        np.testing.assert_array_equal(robust.spread(x, h), away[h - 1])
+        np.testing.assert_array_equal(robust.median_deviation(x, h), away[h - 1])
     np.testing.assert_array_equal(x, smallest)
 
 
@@ -25,7 +25,7 @@ def test_pairwise_covariances_use_scales_of_sums_and_differences():
     for j in range(5):
         for i in range(j):
             squares = [
-                robust.spread(column[:, None], 31)[0] ** 2
+                robust.median_deviation(column[:, None], 31)[0] ** 2
                 for column in (z[:, i] + z[:, j], z[:, i] - z[:, j])
             ]
             assert pairs[i, j] == pairs[j, i] == pytest.approx((squares[0] - squares[1]) / 4, abs=1e-5)

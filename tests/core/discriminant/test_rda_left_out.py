@@ -18,7 +18,7 @@ def test_leave_one_out_with_a_class_of_equal_rows(parametrization, pair):
     codes = np.repeat([0, 1], [6, 9])
     x = rng.standard_normal((15, p)) + codes[:, None]
     x[1:6] = x[1]
-    moments = ClassMoments.from_block(x, codes, n_classes=2, spread="class")
+    moments = ClassMoments.from_block(x, codes, n_classes=2, required_moments="class")
     scores = rda_leave_one_out(moments, Regularization(*pair), parametrization, "moment", np.log([0.4, 0.6]))(
         x, codes, None
     )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discrim.core.discriminant.leave_one_out_rda import Regularization
-from discrim.core.discriminant.rda import path_rules, wrong_by_class
+from discrim.core.discriminant.rda import count_misclassified, path_rules
 from discrim.core.moments.moments import gather
 
 
@@ -23,19 +23,19 @@ def test_parts_decomposed_together_match_single_parts(parametrization):
             rows[:, 2] = 0.5 * rows[:, 0]
         if part == 4:
             rows[own == 1, 1] = 1e-12 * rows[own == 1, 1]
-        learnt.append(gather([(rows, own, None)], n_classes=3, n_columns=4, spread="class"))
+        learnt.append(gather([(rows, own, None)], n_classes=3, n_columns=4, required_moments="class"))
     pairs = [Regularization(a, g) for a in (0.0, 0.3, 1.0) for g in (0.0, 0.2, 1.0)]
     how = parametrization, "moment", np.log([0.2, 0.3, 0.5])
     together = np.full((5, len(pairs), 3), np.nan)
     for rule in path_rules(learnt, pairs, *how):
-        counts = wrong_by_class(rule, x, codes, weights)
+        counts = count_misclassified(rule, x, codes, weights)
         at = np.ix_(rule.parts, rule.pairs)
         together[at] = np.where(np.isnan(counts), together[at], counts)
     for part, moments in enumerate(learnt):
         alone, some = np.full((len(pairs), 3), np.nan), codes[part] >= 0
         for rule in path_rules([moments], pairs, *how):
             judged = (each[None, part, some] for each in (x, codes, weights))
-            (alone[rule.pairs],) = wrong_by_class(rule, *judged)
+            (alone[rule.pairs],) = count_misclassified(rule, *judged)
         np.testing.assert_array_equal(together[part], alone)
     missing = np.isnan(together).any(axis=2)
     assert missing[1].any()

@@ -18,7 +18,7 @@ def test_path_scores_match_single_fits(sizes, weighted):
     x = (rng.normal(size=(len(codes), 60)) @ rng.normal(size=(60, 60))) + 3.0 * codes[:, None]
     x[:, :5] *= 1e3
     weights = rng.integers(1, 4, len(codes)).astype(float) if weighted else None
-    moments = gather([(x, codes, weights)], n_classes=3, n_columns=60, spread="class")
+    moments = gather([(x, codes, weights)], n_classes=3, n_columns=60, required_moments="class")
     prior = np.array([0.2, 0.3, 0.5])
     pairs = [Regularization(a, g) for a in (0.0, 0.3, 0.9) for g in (0.0, 0.5, 0.99)]
     pairs.append(Regularization(1.0, 0.5))

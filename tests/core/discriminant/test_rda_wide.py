@@ -83,9 +83,9 @@ def test_joint_choices_match_single_fits(parametrization):
     options = {"parametrization": parametrization, "grid": [0.0, 0.3, 0.6, 1.0]}
     left_out = rda("y ~ .", data, folds="loo", **options).path
     folded = rda("y ~ .", data, folds=4, seed=1, **options)
-    from discrim.models.evaluation.validation import deal_folds
+    from discrim.models.evaluation.validation import assign_folds
 
-    dealt = deal_folds(folded._fit, 4, 1)
+    dealt = assign_folds(folded._fit, 4, 1)
     # Without a ridge there is no rule.
     ridge = (
         (left_out["alpha"] < 1) & (left_out["gamma"] < 1)
@@ -161,8 +161,8 @@ def test_scatters_match_roots_with_a_ridge():
     x = rng.standard_normal((n, p)) + 0.3 * codes[:, None]
     x[:, 1] = x[:, 0] + 1e-9 * x[:, 1]
     x[:, 2] = 4.0
-    rooted = ClassMoments.from_block(x, codes, n_classes=2, spread="class")
-    plain = gather([(x, codes, None)], n_classes=2, n_columns=p, spread="class", rooted=False)
+    rooted = ClassMoments.from_block(x, codes, n_classes=2, required_moments="class")
+    plain = gather([(x, codes, None)], n_classes=2, n_columns=p, required_moments="class", rooted=False)
     assert rooted.roots is not None
     assert plain.roots is None
     for parametrization, gamma in (("esl", 0.9), ("friedman", 0.1), ("klar", 0.1)):

@@ -14,7 +14,7 @@ from scipy.optimize import linprog, nnls
 from discrim import logistic
 from discrim.core.hyperplanes import separation as program
 from discrim.core.hyperplanes.hyperplane import largest_margin, nearest_point, optimal_plane, plane_rule
-from discrim.core.hyperplanes.separation import find_recession, separation, standard
+from discrim.core.hyperplanes.separation import decide_separation, find_recession, standardize_rows
 from discrim.errors import NotSupportedError, SeparationError
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -121,15 +121,15 @@ def test_the_certificate_of_two_classes_by_brute_force(rows):
     if np.linalg.matrix_rank(x - x.mean(axis=0)) < 2:
         return
     columns = np.vstack([np.ones(len(x)), ((x - x.mean(axis=0)) / x.std(axis=0)).T])
-    found = separation(columns, y, 2)
-    assert found.kind == brute_force(x, y)
+    found = decide_separation(columns, y, 2)
+    assert found.separation_type == brute_force(x, y)
     eta = found.coef.T @ columns
     gaps = np.where(y == 1, eta[1] - eta[0], eta[0] - eta[1])
     assert gaps.min() >= -1e-7
-    if found.kind == "complete":
+    if found.separation_type == "complete":
         assert gaps.min() == pytest.approx(found.margin, abs=1e-7)
         assert found.margin > 0
-    if found.kind == "overlap":
+    if found.separation_type == "overlap":
         assert not found.coef.any()
 
 
@@ -148,10 +148,10 @@ def test_certificate_matches_the_program_over_all_rows(seed):
     sure = np.argsort(np.argsort(x @ rng.integers(-2, 3, size=p) + 1e-3 * x[:, 0])) * n_classes // n
     codes = np.where(rng.random(n) < rng.choice([0.0, 0.1, 1.0]), rng.integers(0, n_classes, n), sure)
     codes[:n_classes] = np.arange(n_classes)
-    columns = standard(x).columns
-    found = separation(columns, codes, n_classes)
+    columns = standardize_rows(x).columns
+    found = decide_separation(columns, codes, n_classes)
     kind, margin = full_program(columns, codes, n_classes)
-    assert found.kind == kind
+    assert found.separation_type == kind
     gaps = gaps_of(found.coef, columns, codes)
     if kind == "complete":
         assert gaps.min() > 0
@@ -178,9 +178,9 @@ def test_weights_prove_overlap_of_many_rows(n_classes):
     rng = np.random.default_rng(n_classes)
     codes = rng.integers(0, n_classes, 4000)
     x = rng.normal(size=(4000, 5)) + rng.normal(size=(n_classes, 5))[codes]
-    columns = standard(x).columns
-    found = separation(columns, codes, n_classes)
-    assert found.kind == "overlap"
+    columns = standardize_rows(x).columns
+    found = decide_separation(columns, codes, n_classes)
+    assert found.separation_type == "overlap"
     proves_overlap(found.weights, columns, codes)
 
 
@@ -196,9 +196,9 @@ def two_halves(n: int, p: int, gap: float, seed: int = 0) -> tuple[np.ndarray, n
 def test_adding_violated_rows_yields_the_margin_of_all_rows():
     x, codes = two_halves(3000, 4, 0.01)
     columns = unit(x)
-    found = separation(columns, codes, 2)
+    found = decide_separation(columns, codes, 2)
     kind, margin = full_program(columns, codes, 2)
-    assert found.kind == kind == "complete"
+    assert found.separation_type == kind == "complete"
     assert found.margin == pytest.approx(margin, rel=1e-6)
     assert gaps_of(found.coef, columns, codes).min() == pytest.approx(found.margin, rel=1e-12)
 
@@ -206,11 +206,11 @@ def test_adding_violated_rows_yields_the_margin_of_all_rows():
 @pytest.mark.parametrize("wrong", [1, 3])
 def test_one_row_in_twenty_thousand_decides(wrong):
     x, codes = two_halves(20_000, 3, 0.5)
-    assert separation(unit(x), codes, 2).kind == "complete"
+    assert decide_separation(unit(x), codes, 2).separation_type == "complete"
     inner = np.argsort(np.abs(x - x[codes == 1].mean(axis=0)).sum(axis=1))[:wrong]
     codes[inner] = 0
-    found = separation(unit(x), codes, 2)
-    assert found.kind == "overlap"
+    found = decide_separation(unit(x), codes, 2)
+    assert found.separation_type == "overlap"
     proves_overlap(found.weights, unit(x), codes)
 
 
@@ -220,9 +220,9 @@ def test_repeated_rows_change_nothing(seed):
     x = rng.integers(-2, 3, size=(12, 2)).astype(float)
     codes = (x @ [1, 1] > 0).astype(np.intp) if seed % 2 else rng.integers(0, 2, 12)
     codes[:2] = 0, 1
-    few = separation(unit(x), codes, 2)
-    many = separation(unit(np.tile(x, (500, 1))), np.tile(codes, 500), 2)
-    assert few.kind == many.kind
+    few = decide_separation(unit(x), codes, 2)
+    many = decide_separation(unit(np.tile(x, (500, 1))), np.tile(codes, 500), 2)
+    assert few.separation_type == many.separation_type
     assert few.margin == pytest.approx(many.margin, rel=1e-6, abs=1e-12)
 
 
@@ -230,7 +230,7 @@ def test_coordinates_omit_collinear_columns():
     rng = np.random.default_rng(3)
     x = rng.normal(size=(50, 3)) * [1e-8, 1.0, 1e8] + [0.0, 0.0, -3e9]
     wide = np.column_stack([x, x[:, 0] + 2e-8 * x[:, 1], np.full(50, 0.1)])
-    found = standard(wide)
+    found = standardize_rows(wide)
     assert found.columns.shape == (4, 50)
     np.testing.assert_allclose(found.columns @ found.columns.T, 50 * np.eye(4), atol=1e-10)
     varying = wide[:, :4] - wide[:, :4].mean(axis=0)
@@ -296,24 +296,24 @@ def test_a_margin_below_the_slack_of_the_program_is_a_margin(gap):
     codes = np.repeat([0, 1, 2], 3)
     x = np.array([[0.0, 0.5, 1.0, 1 + gap, 1.5, 2.0, 2 + gap, 2.5, 3.0]]).T
     for known, k in ((codes, 3), (np.minimum(codes, 1), 2)):
-        found = separation(standard(x).columns, known, k)
-        assert found.kind == "complete"
+        found = decide_separation(standardize_rows(x).columns, known, k)
+        assert found.separation_type == "complete"
         assert 0 < found.margin < 2 * gap
-        assert gaps_of(found.coef, standard(x).columns, known).min() > 0
+        assert gaps_of(found.coef, standardize_rows(x).columns, known).min() > 0
     x[3] = x[2]
-    found = separation(standard(x).columns, np.minimum(codes, 1), 2)
-    assert found.kind == "quasi"
+    found = decide_separation(standardize_rows(x).columns, np.minimum(codes, 1), 2)
+    assert found.separation_type == "quasi"
     assert found.on_plane.tolist() == [2, 3]
 
 
 @pytest.mark.parametrize("unit", [1e-160, 1e-8, 1e8, 1e160])
 def test_units_do_not_matter_to_the_certificate(unit):
     x, codes = two_halves(50, 3, 0.1)
-    here = separation(standard(x).columns, codes, 2)
-    there = separation(standard(x * [unit, 1.0, 1 / unit]).columns, codes, 2)
-    assert there.kind == here.kind == "complete"
+    here = decide_separation(standardize_rows(x).columns, codes, 2)
+    there = decide_separation(standardize_rows(x * [unit, 1.0, 1 / unit]).columns, codes, 2)
+    assert there.separation_type == here.separation_type == "complete"
     mixed = np.random.default_rng(1).integers(0, 2, 50)
-    assert separation(standard(x * unit).columns, mixed, 2).kind == "overlap"
+    assert decide_separation(standardize_rows(x * unit).columns, mixed, 2).separation_type == "overlap"
 
 
 def test_many_coefficients_are_certified_by_divergence():
@@ -365,23 +365,25 @@ def test_recession_direction_matches_the_programs(seed):
     chance = rng.choice([0.0, 0.05, 0.1, 0.3, 1.0])
     codes = np.where(rng.random(n) < chance, rng.integers(0, n_classes, n), sure).astype(np.intp)
     codes[:n_classes] = np.arange(n_classes)
-    columns = standard(x).columns
+    columns = standardize_rows(x).columns
     if len(columns) < 2:
         return
     kind, _ = full_program(columns, codes, n_classes)
     found = find_recession(columns, codes, n_classes)
     gaps = gaps_of(found.coef, columns, codes)
-    assert found.shares is not None
+    assert found.cancelling_weights is not None
     if kind == "overlap":
         assert not found.coef.any()
-        proves_overlap(found.shares.T / found.shares[found.level].min(), columns, codes)
+        proves_overlap(
+            found.cancelling_weights.T / found.cancelling_weights[found.is_level].min(), columns, codes
+        )
         return
     assert gaps.min() >= -1e-7
-    np.testing.assert_array_equal(found.level, gaps.T <= 1e-7)
-    assert found.level.any() == (kind == "quasi")
+    np.testing.assert_array_equal(found.is_level, gaps.T <= 1e-7)
+    assert found.is_level.any() == (kind == "quasi")
     if kind == "quasi":
         # What is left level overlaps, so that nothing could be raised besides: its own weights cancel.
-        weights = found.shares.T
+        weights = found.cancelling_weights.T
         assert (weights[gaps <= 1e-7] > 0).all()
         assert (weights[gaps > 1e-7] == 0).all()
         for k in range(n_classes):
@@ -406,9 +408,9 @@ def coded_answers(n: int, p: int, n_classes: int, noise: float) -> tuple[np.ndar
 def test_many_classes_of_coded_answers_are_decided(noise):
     """Of 18 classes by 35 columns the programs did not end in minutes; these are two thirds of them."""
     x, codes = coded_answers(360, 24, 12, noise)
-    columns = standard(x).columns
-    found = separation(columns, codes, 12)
-    assert found.kind == "quasi"
+    columns = standardize_rows(x).columns
+    found = decide_separation(columns, codes, 12)
+    assert found.separation_type == "quasi"
     gaps = gaps_of(found.coef, columns, codes)
     assert gaps.min() >= -1e-7
     # Of a mixed pair no row can be told from its twin, all other pairs can.
@@ -420,11 +422,11 @@ def test_time_limit_error_has_a_hint(monkeypatch):
     rng = np.random.default_rng(0)
     x, codes = rng.normal(size=(300, 3)), rng.integers(0, 3, 300)
     monkeypatch.setattr(program, "FIRST_TIME_LIMIT", 0.0)
-    assert separation(standard(x).columns, codes, 3).kind == "overlap"
+    assert decide_separation(standardize_rows(x).columns, codes, 3).separation_type == "overlap"
     monkeypatch.setattr(program, "LAST_TIME_LIMIT", 0.0)
     monkeypatch.setattr("discrim.core.hyperplanes.separation.MAX_NEWTON_STEPS", 0)
     with pytest.raises(NotSupportedError) as caught:
-        separation(standard(x).columns, codes, 3)
+        decide_separation(standardize_rows(x).columns, codes, 3)
     assert "bias_red" in str(caught.value)
 
 
@@ -443,5 +445,5 @@ def test_the_first_of_two_classes_scores_zero_however_large_the_plane():
 
 def test_coordinates_of_huge_rows_lead_back_to_the_data():
     x = np.array([[0.0], [1.0], [3.0]])
-    once, huge = (standard(unit * x).to_data(unit * x)[1, 1] * unit for unit in (1.0, 2.0**1000))
+    once, huge = (standardize_rows(unit * x).to_data(unit * x)[1, 1] * unit for unit in (1.0, 2.0**1000))
     assert once == huge > 0

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discrim.core.kernels.features import drawn_landmarks, landmarks, random_features
+from discrim.core.kernels.features import draw_landmarks, make_landmarks, random_features
 from discrim.errors import DataError
 
 ROWS = np.random.default_rng(1).normal(size=(60, 3))
@@ -32,7 +32,7 @@ LAWS = {"gaussian": gaussian, "laplace": laplace, "relu": arc_cosine}
 
 
 def test_all_rows_as_landmarks_give_the_kernel():
-    found = landmarks(gaussian, ROWS)
+    found = make_landmarks(gaussian, ROWS)
     f = found.features(ROWS)
     np.testing.assert_allclose(f @ f.T, gaussian(ROWS, ROWS), rtol=0, atol=1e-11)
     assert (found.width, found.n_spanned) == (60, 0)
@@ -40,7 +40,7 @@ def test_all_rows_as_landmarks_give_the_kernel():
 
 def test_feature_products_match_projection_on_landmarks():
     points, new = ROWS[:12], ROWS[12:]
-    f = landmarks(gaussian, points).features(new)
+    f = make_landmarks(gaussian, points).features(new)
     between = gaussian(points, points)
     wanted = gaussian(new, points) @ np.linalg.solve(between, gaussian(points, new))
     np.testing.assert_allclose(f @ f.T, wanted, rtol=0, atol=1e-12)
@@ -49,9 +49,9 @@ def test_feature_products_match_projection_on_landmarks():
 
 def test_landmarks_that_others_span_are_left_out():
     doubled = np.concatenate([ROWS[:20], ROWS[:20]])
-    found = landmarks(gaussian, doubled)
+    found = make_landmarks(gaussian, doubled)
     assert (found.width, found.n_spanned) == (20, 20)
-    linear = landmarks(lambda a, b: a @ b.T, ROWS)
+    linear = make_landmarks(lambda a, b: a @ b.T, ROWS)
     assert (linear.width, linear.n_spanned) == (3, 57)
     np.testing.assert_allclose(
         linear.features(ROWS) @ linear.features(ROWS).T, ROWS @ ROWS.T, rtol=0, atol=1e-12
@@ -61,23 +61,23 @@ def test_landmarks_that_others_span_are_left_out():
 @pytest.mark.parametrize("kernel", [lambda a, b: -a @ b.T, lambda a, b: np.zeros((len(a), len(b)))])
 def test_invalid_kernel_is_rejected(kernel):
     with pytest.raises(DataError) as caught:
-        landmarks(kernel, ROWS)
+        make_landmarks(kernel, ROWS)
     assert "negative" in str(caught.value)
     assert "finite" in str(caught.value)
 
 
 def test_landmarks_are_distinct_and_reproducible():
-    places = drawn_landmarks(gaussian, ROWS, 25, seed=3)
+    places = draw_landmarks(gaussian, ROWS, 25, seed=3)
     assert len(set(places.tolist())) == 25
-    assert places.tolist() == drawn_landmarks(gaussian, ROWS, 25, seed=3).tolist()
-    assert places.tolist() != drawn_landmarks(gaussian, ROWS, 25, seed=4).tolist()
-    assert drawn_landmarks(gaussian, ROWS, 60).tolist() == list(range(60))
+    assert places.tolist() == draw_landmarks(gaussian, ROWS, 25, seed=3).tolist()
+    assert places.tolist() != draw_landmarks(gaussian, ROWS, 25, seed=4).tolist()
+    assert draw_landmarks(gaussian, ROWS, 60).tolist() == list(range(60))
 
 
 def test_no_more_landmarks_are_drawn_than_span_the_rows():
-    assert len(drawn_landmarks(lambda a, b: a @ b.T, ROWS, 10)) == 3
+    assert len(draw_landmarks(lambda a, b: a @ b.T, ROWS, 10)) == 3
     doubled = np.concatenate([ROWS[:20], ROWS[:20]])
-    assert len(set((drawn_landmarks(gaussian, doubled, 30) % 20).tolist())) == 20
+    assert len(set((draw_landmarks(gaussian, doubled, 30) % 20).tolist())) == 20
 
 
 def test_landmark_draws_follow_the_residual_kernel():
@@ -90,7 +90,7 @@ def test_landmark_draws_follow_the_residual_kernel():
         wanted[i] = np.diagonal(kernel)[i] / np.trace(kernel) * left / left.sum()
     seen, draws = np.zeros((4, 4)), 300
     for seed in range(draws):
-        i, j = drawn_landmarks(gaussian, rows, 2, seed=seed)
+        i, j = draw_landmarks(gaussian, rows, 2, seed=seed)
         seen[i, j] += 1
     error = np.sqrt(wanted * (1 - wanted) / draws)
     assert (np.abs(seen / draws - wanted) <= 4 * error + 1e-12).all()

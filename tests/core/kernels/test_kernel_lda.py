@@ -7,7 +7,7 @@ import pytest
 
 from discrim.core.errors import InvalidStateError
 from discrim.core.kernels.kernel_lda import fit_kernel_lda, restore_expansion
-from discrim.core.kernels.kernel_ridge import Chosen, KernelRows, fit_ridge
+from discrim.core.kernels.kernel_ridge import ChosenKernel, KernelRows, fit_ridge
 from discrim.core.kernels.kernels import Kernel, fit_coordinates, fit_standardization
 from discrim.core.moments.moments import gather
 from discrim.core.rules.calibration import Calibrator
@@ -20,17 +20,17 @@ WEIGHTS = RNG.integers(1, 4, N).astype(float)
 PRIOR = np.array([0.2, 0.3, 0.5])
 KERNEL, RIDGE = Kernel("gaussian", 2.0), 0.3
 STANDARD = fit_standardization(X, WEIGHTS)
-COORDINATES = fit_coordinates(STANDARD.of(X), WEIGHTS, "sd")
+COORDINATES = fit_coordinates(STANDARD.standardize(X), WEIGHTS, "sd")
 
 
 def fitted(x, codes, weights, ncomp):
     """A fit in the coordinates of all rows."""
-    moments = gather([(x, codes, weights)], n_classes=K, n_columns=P, spread="diagonal")
-    u = STANDARD.of(x)
+    moments = gather([(x, codes, weights)], n_classes=K, n_columns=P, required_moments="diagonal")
+    u = STANDARD.standardize(x)
     sample = KernelRows(STANDARD, u, codes, weights, np.eye(K)[codes])
-    z = COORDINATES.of(u, "gaussian")
+    z = COORDINATES.transform(u, "gaussian")
     ridge = fit_ridge(KERNEL.matrix(z, z), weights, sample.y, RIDGE)
-    chosen = Chosen("sd", KERNEL, RIDGE, COORDINATES, z, ridge)
+    chosen = ChosenKernel("sd", KERNEL, RIDGE, COORDINATES, z, ridge)
     return fit_kernel_lda(chosen, sample, moments, PRIOR, ncomp=ncomp, calibrate=False)
 
 
@@ -50,11 +50,13 @@ def test_leave_one_out_scores_match_refits(weights, ncomp):
 
 def test_unpenalized_variates_have_unit_variance_within_classes():
     kernel = Kernel("linear")
-    moments = gather([(X, CODES, None)], n_classes=K, n_columns=P, spread="diagonal")
-    sample = KernelRows.of(X, CODES, None, K, ())
+    moments = gather([(X, CODES, None)], n_classes=K, n_columns=P, required_moments="diagonal")
+    sample = KernelRows.from_rows(X, CODES, None, K, ())
     coordinates = fit_coordinates(sample.u, None, "sd")
-    z = coordinates.of(sample.u, "linear")
-    chosen = Chosen("sd", kernel, 1e-5, coordinates, z, fit_ridge(kernel.matrix(z, z), None, sample.y, 1e-5))
+    z = coordinates.transform(sample.u, "linear")
+    chosen = ChosenKernel(
+        "sd", kernel, 1e-5, coordinates, z, fit_ridge(kernel.matrix(z, z), None, sample.y, 1e-5)
+    )
     fit = fit_kernel_lda(chosen, sample, moments, PRIOR, calibrate=False)
     gaps = fit.variates(X) - fit.centroids[CODES]
     np.testing.assert_allclose(gaps.T @ gaps / N, np.eye(2), atol=1e-5)
@@ -62,7 +64,7 @@ def test_unpenalized_variates_have_unit_variance_within_classes():
 
 def test_modified_rows_are_scored_by_leave_one_out_fits():
     elsewhere = X + RNG.normal(size=X.shape)
-    found = fitted(X, CODES, WEIGHTS, None).left_out_elsewhere(np.log(PRIOR))(STANDARD.of(elsewhere))
+    found = fitted(X, CODES, WEIGHTS, None).left_out_modified(np.log(PRIOR))(STANDARD.standardize(elsewhere))
     for i in range(0, N, 4):
         rest = WEIGHTS.copy()
         rest[i] -= 1.0

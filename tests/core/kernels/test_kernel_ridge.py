@@ -5,10 +5,10 @@ import pytest
 from sklearn.kernel_ridge import KernelRidge
 
 from discrim.core.kernels.kernel_ridge import (
+    KernelCandidate,
     KernelRows,
-    Search,
-    TriedKernel,
-    choose,
+    SearchSpace,
+    choose_kernel,
     fit_ridge,
     kernel_spectrum,
     landmark_spectrum,
@@ -92,16 +92,16 @@ def test_chosen_ridge_can_be_passed_as_an_argument(n, weight):
     rng = np.random.default_rng(8)
     codes = np.arange(n) % 2
     x = rng.normal(size=(n, 2)) + 30.0 * codes[:, None]
-    sample = KernelRows.of(x, codes, None if weight is None else np.full(n, weight), 2, [])
-    found = choose(sample, Search(("laplace",), ("sd",), None, None))
-    given = choose(sample, Search(("laplace",), ("sd",), found.kernel.width, found.ridge))
+    sample = KernelRows.from_rows(x, codes, None if weight is None else np.full(n, weight), 2, [])
+    found = choose_kernel(sample, SearchSpace(("laplace",), ("sd",), None, None))
+    given = choose_kernel(sample, SearchSpace(("laplace",), ("sd",), found.kernel.width, found.ridge))
     np.testing.assert_array_equal(given.fit.coef, found.fit.coef)
-    assert any(each.ridge == found.ridge and each.kernel == found.kernel for each in found.tried)
+    assert any(each.ridge == found.ridge and each.kernel == found.kernel for each in found.candidates)
 
 
 def test_a_step_has_to_gain_a_thousandth():
     def tried(loss, squared):
-        return TriedKernel("sd", KERNEL, RIDGE, loss, 0.1, squared, True)
+        return KernelCandidate("sd", KERNEL, RIDGE, loss, 0.1, squared, True)
 
     assert tried(0.998, 0.5).improves_on(tried(1.0, 0.5))
     assert not tried(0.9995, 0.4999).improves_on(tried(1.0, 0.5))

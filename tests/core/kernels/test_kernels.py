@@ -42,8 +42,8 @@ def test_distant_row_has_zero_kernel():
 
 def coordinates(x, scale, factors=(), weights=None, kernel="gaussian"):
     standard = fit_standardization(x, weights)
-    found = fit_coordinates(standard.of(x), weights, scale, factors)
-    return standard, found, found.of(standard.of(x), kernel)
+    found = fit_coordinates(standard.standardize(x), weights, scale, factors)
+    return standard, found, found.transform(standard.standardize(x), kernel)
 
 
 def test_standardized_columns_do_not_depend_on_units():
@@ -60,7 +60,7 @@ def test_ranks_are_normal_scores_and_are_interpolated():
     scores = norm.ppf([0.1, 0.7, 0.4, 0.4, 0.9])
     expected = (scores - scores.mean()) / scores.std()
     np.testing.assert_allclose(z[:, 0], expected, rtol=1e-12)
-    new = found.of(standard.of(np.array([[1.5], [-10.0], [1e6]])), "gaussian")[:, 0]
+    new = found.transform(standard.standardize(np.array([[1.5], [-10.0], [1e6]])), "gaussian")[:, 0]
     np.testing.assert_allclose(new, [(expected[0] + expected[2]) / 2, expected[0], expected[4]], rtol=1e-12)
 
 
@@ -72,7 +72,7 @@ def test_levels_are_equidistant_for_any_coding():
     for x in (treatment, other, effects):
         standard, found, z = coordinates(x, "sd", [[0, 1]])
         gaps.append(((z[:, None] - z) ** 2).sum(axis=2))
-        unknown = found.of(standard.of(np.array([[7.0, 7.0]])), "gaussian")
+        unknown = found.transform(standard.standardize(np.array([[7.0, 7.0]])), "gaussian")
         far = ((unknown - z) ** 2).sum(axis=1)
         np.testing.assert_allclose(far, gaps[-1].max(), rtol=1e-12)
     np.testing.assert_allclose(gaps[1], gaps[0], rtol=1e-12)

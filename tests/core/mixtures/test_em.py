@@ -17,7 +17,7 @@ from discrim.core.mixtures.em import (
     covariances,
     form_parameters,
     is_axial,
-    of_weights,
+    m_step,
     run_em,
 )
 from discrim.datasets import load_iris
@@ -34,7 +34,7 @@ def test_em_from_a_partition_matches_mclust(case):
     z = np.ascontiguousarray((x - x.mean(axis=0)).T)
     upper = x[:, 0] > np.median(x[:, 0])
     rows = [ClassRows(z, np.ones(len(x)))]
-    begun = of_weights(rows, [np.array([~upper, upper], dtype=float)], form)
+    begun = m_step(rows, [np.array([~upper, upper], dtype=float)], form)
     found = run_em(begun, rows, form, tol=1e-14, maxiter=20_000)
     # Shares, means, and the covariances of the form.
     assert 1 + 2 * 4 + form_parameters(form, 2, 4) == case["df"]
@@ -43,7 +43,7 @@ def test_em_from_a_partition_matches_mclust(case):
         assert case["llf"] < found.llf < case["llf"] + 0.01
         return
     assert found.llf == pytest.approx(case["llf"], abs=1e-9)
-    np.testing.assert_allclose(np.sort(found.shares), case["share"], atol=5e-6)
+    np.testing.assert_allclose(np.sort(found.mixing_proportions), case["share"], atol=5e-6)
 
 
 def deviance(held, means, x, codes):
@@ -62,7 +62,7 @@ def test_pooled_covariance_follows_the_steps_of_mda():
     means = [x.mean(axis=0) for x in own]
     rows = [ClassRows(np.ascontiguousarray((x - m).T), np.ones(50)) for x, m in zip(own, means, strict=True)]
     parts = [(np.arange(1, 4)[:, None] == np.array(part)).astype(float) for part in golden["parts"]]
-    begun = of_weights(rows, parts, "EEE")
+    begun = m_step(rows, parts, "EEE")
     after_five = run_em(begun, rows, "EEE", tol=0.0, maxiter=4)
     assert deviance(after_five, means, X, codes) == pytest.approx(golden["deviance"], abs=1e-9)
     ended = run_em(begun, rows, "EEE", tol=1e-15, maxiter=20_000)
@@ -77,7 +77,7 @@ def test_the_likelihood_never_falls(seed, form, size):
     z = rng.normal(size=(3, 40)) + 3 * rng.integers(0, 2, 40)
     weights = rng.integers(1, 4, 40).astype(float)
     rows = [ClassRows(z, weights)]
-    begun = of_weights(rows, [rng.dirichlet(np.ones(size), 40).T * weights], form)
+    begun = m_step(rows, [rng.dirichlet(np.ones(size), 40).T * weights], form)
     assert not isinstance(begun, Degenerate)
     found = run_em(begun, rows, form, tol=0.0, maxiter=30)
     if not isinstance(found, Degenerate):
@@ -122,6 +122,6 @@ def test_narrow_component_of_few_rows_is_rejected(size, thin, what):
     x = np.concatenate([wide, flat])
     rows = [ClassRows(np.ascontiguousarray((x - x.mean(axis=0)).T), np.ones(len(x)))]
     last = np.arange(len(x)) >= 60
-    begun = of_weights(rows, [np.array([~last, last], dtype=float)], "VVV")
+    begun = m_step(rows, [np.array([~last, last], dtype=float)], "VVV")
     found = run_em(begun, rows, "VVV", tol=1e-9, maxiter=1000)
-    assert (found.what if isinstance(found, Degenerate) else None) == what
+    assert (found.reason if isinstance(found, Degenerate) else None) == what

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from discrim import lda, qda
-from discrim.core.moments.moments import ClassMoments, gather, merged
+from discrim.core.moments.moments import ClassMoments, gather, merge_rescaled
 
 SPREADS = ("pooled", "class", "diagonal")
 K = 3
@@ -25,7 +25,7 @@ def rows(draw, most=12, columns=2):
 
 
 def moments(x, codes, spread, weights=None):
-    return ClassMoments.from_block(x, codes, weights, n_classes=K, spread=spread)
+    return ClassMoments.from_block(x, codes, weights, n_classes=K, required_moments=spread)
 
 
 def reference_moments(x, codes, spread):
@@ -97,7 +97,7 @@ def test_row_order_and_class_distance_do_not_matter(spread, order, apart):
         turn = rng.permutation(len(x))
         x, codes = x[turn], codes[turn]
     blocks = [(x[i : i + 1000], codes[i : i + 1000], None) for i in range(0, len(x), 1000)]
-    gathered = gather(blocks, n_classes=K, n_columns=25, spread=spread)
+    gathered = gather(blocks, n_classes=K, n_columns=25, required_moments=spread)
     exact = np.asarray(x, dtype=np.longdouble)
     _, means, scatters = reference_moments(exact, codes, spread)
     np.testing.assert_allclose(gathered.class_means, means.astype(float), rtol=1e-13)
@@ -161,7 +161,7 @@ def test_class_first_seen_in_a_later_block_has_its_own_mean(spread):
     blocks = [
         (x[position], codes[position], None) for position in (slice(0, 200), slice(200, 240), slice(240, 280))
     ]
-    gathered = gather(blocks, n_classes=K, n_columns=3, spread=spread)
+    gathered = gather(blocks, n_classes=K, n_columns=3, required_moments=spread)
     means = np.stack([x[codes == k].mean(axis=0) for k in range(K)])
     np.testing.assert_allclose(gathered.class_means, means, atol=1e-13)
     squares = np.square((x - means[codes]) * gathered.scale).sum(axis=0)
@@ -175,7 +175,7 @@ def test_means_of_many_classes_equal_row_means(spread, weighted):
     n, k = 900, 60
     x, codes = rng.standard_normal((n, 4)) + 3.0, np.append(np.arange(k), rng.integers(0, k, n - k))
     weights = rng.integers(1, 4, n).astype(float) if weighted else None
-    gathered = ClassMoments.from_block(x, codes, weights, n_classes=k, spread=spread)
+    gathered = ClassMoments.from_block(x, codes, weights, n_classes=k, required_moments=spread)
     count = np.ones(n) if weights is None else weights
     for c in range(k):
         members = codes == c
@@ -194,7 +194,7 @@ def test_moments_of_different_sizes_merge_in_either_order(spread, unit):
     direct = moments(np.concatenate([unscaled, extreme]), np.concatenate([codes, codes]), spread)
     with np.errstate(over="raise", invalid="raise"):
         for pair in (pieces, pieces[::-1]):
-            both = merged(*pair)
+            both = merge_rescaled(*pair)
             np.testing.assert_allclose(both.class_means, direct.class_means, rtol=1e-12)
             np.testing.assert_allclose(
                 np.sqrt(both.squares) / both.scale, np.sqrt(direct.squares) / direct.scale, rtol=1e-12

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discrim.core.moments.moments import gather
-from discrim.design.blocks import EVEN_ROWS, _rows_a_block
+from discrim.design.design_rows import BLOCK_ROW_DIVISOR, _rows_per_block
 
 
 @pytest.mark.parametrize("spread", ["pooled", "class"])
@@ -27,7 +27,7 @@ def test_scatters_of_many_columns(spread: str, weighted: bool, p: int, k: int, m
         )
         for start in range(0, n, m)
     ]
-    gathered = gather(blocks, n_classes=k, n_columns=p, spread=spread, rooted=False)
+    gathered = gather(blocks, n_classes=k, n_columns=p, required_moments=spread, rooted=False)
     w = np.ones(n) if weights is None else weights
     exact = np.empty((k, p, p), dtype=np.longdouble)
     for block in range(k):
@@ -35,7 +35,7 @@ def test_scatters_of_many_columns(spread: str, weighted: bool, p: int, k: int, m
         proportion = np.longdouble(w[codes == block])[:, None]
         deviations = rows - (proportion * rows).sum(axis=0) / proportion.sum()
         exact[block] = np.float64(deviations * proportion).T @ np.float64(deviations)
-    expected = np.float64(exact.sum(axis=0, keepdims=True) if gathered.spread == "pooled" else exact)
+    expected = np.float64(exact.sum(axis=0, keepdims=True) if gathered.scatter_type == "pooled" else exact)
     sizes = np.sqrt(np.diagonal(expected, axis1=1, axis2=2))
     error = np.abs(gathered.scatters - expected) / sizes[:, :, None] / sizes[:, None, :]
     assert error.max() < 1e-13
@@ -45,6 +45,6 @@ def test_scatters_of_many_columns(spread: str, weighted: bool, p: int, k: int, m
 @pytest.mark.parametrize("p", [1, 8, 32, 50, 64, 128, 300, 784, 5_000])
 @pytest.mark.parametrize("in_place", [False, True])
 def test_column_strides_are_not_powers_of_two(p: int, in_place: bool) -> None:
-    rows = _rows_a_block(p, 2**20, 2**15, in_place=in_place, sparse=False)
-    assert rows % EVEN_ROWS == 0
-    assert rows // EVEN_ROWS % 2
+    rows = _rows_per_block(p, 2**20, 2**15, in_place=in_place, sparse=False)
+    assert rows % BLOCK_ROW_DIVISOR == 0
+    assert rows // BLOCK_ROW_DIVISOR % 2

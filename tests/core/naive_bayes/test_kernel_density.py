@@ -46,7 +46,7 @@ def tables(n, seed):
 @pytest.mark.parametrize("kind", tables(10, 0))
 def test_kernel_sums_are_accurate_everywhere(kind):
     values = tables(300, 1)[kind]
-    density = KernelDensity.of(values, None, "nrd0", 0.0)
+    density = KernelDensity.from_values(values, None, "nrd0", 0.0)
     h, points = density.bandwidth, density.points
     spread = points[-1] - points[0]
     rng = np.random.default_rng(2)
@@ -55,7 +55,7 @@ def test_kernel_sums_are_accurate_everywhere(kind):
         [points[-1] + spread * 10.0 ** np.arange(-3, 6), points[0] - 7 * h * np.arange(1, 9)]
     )
     at = np.concatenate([near, far])
-    found = KernelSums(points, density.weights, h).logs(at, np.full(len(at), h))
+    found = KernelSums(points, density.weights, h).log_sums(at, np.full(len(at), h))
     for i in [*range(0, 300, 50), *range(300, len(at), 2)]:
         expected = exact_log(points, density.weights, at[i], h)
         assert abs(found[i] - expected) <= 1e-14 * max(1.0, abs(expected))
@@ -69,7 +69,7 @@ def test_expansions_match_direct_sums(kind, weighted, monkeypatch):
     found = []
     for fewest in (kernel_boxes.MAX_DIRECT_POINTS, 10**9):
         monkeypatch.setattr(kernel_boxes, "MAX_DIRECT_POINTS", fewest)
-        density = KernelDensity.of(values, weights, "nrd0", 0.0)
+        density = KernelDensity.from_values(values, weights, "nrd0", 0.0)
         left = density.log_density_without(values, weights, "nrd0", 0.0)
         found.append((density.log_density(values), left))
     for fast, direct in zip(*found, strict=True):
@@ -95,7 +95,7 @@ def test_boxes_near_clusters_are_accurate(kind):
     """An expansion serves all places that are near many points, also those in gaps, which see only tails."""
     rng = np.random.default_rng(5)
     points = np.sort(CROWDS[kind](6000, rng))
-    h = KernelDensity.of(points, None, "nrd0", 0.0).bandwidth
+    h = KernelDensity.from_values(points, None, "nrd0", 0.0).bandwidth
     low, high = np.quantile(points, [0.02, 0.98])
     at = rng.uniform(low - 15 * h, high + 15 * h, 4000)
     near = np.searchsorted(points, at + 8 * h) - np.searchsorted(points, at - 8 * h) > 200
@@ -124,13 +124,13 @@ def test_sums_do_not_depend_on_earlier_calls():
     def sums():
         return KernelSums(points, np.ones(len(points)), 0.1)
 
-    whole = sums().logs(at, bandwidths)
+    whole = sums().log_sums(at, bandwidths)
     one_by_one, shared = sums(), sums()
-    alone = [one_by_one.logs(at[row : row + 1], bandwidths[:1])[0] for row in range(len(at))]
+    alone = [one_by_one.log_sums(at[row : row + 1], bandwidths[:1])[0] for row in range(len(at))]
     np.testing.assert_array_equal(alone, whole)
     with ThreadPoolExecutor(8) as pool:
         orders = [np.random.default_rng(seed).permutation(len(at)) for seed in range(32)]
-        found = pool.map(lambda order: shared.logs(at[order], bandwidths), orders)
+        found = pool.map(lambda order: shared.log_sums(at[order], bandwidths), orders)
         for order, logs in zip(orders, found, strict=True):
             np.testing.assert_array_equal(logs, whole[order])
 
@@ -140,7 +140,7 @@ def test_very_different_weights_keep_precision():
     points = np.sort(np.concatenate([rng.normal(size=1000), 6 + rng.normal(size=1000)]))
     weights = np.where(points < 3, 1.0, 1e-9)
     at, h = rng.uniform(-5, 12, 600), np.full(600, 0.2)
-    found = KernelSums(points, weights, 0.2).logs(at, h)
+    found = KernelSums(points, weights, 0.2).log_sums(at, h)
     for i in range(0, 600, 60):
         expected = exact_log(points, weights, at[i], 0.2)
         assert abs(found[i] - expected) <= 2e-14 * max(1.0, abs(expected))
@@ -150,7 +150,7 @@ def test_scoring_in_blocks_evaluates_few_kernels_per_row():
     rng = np.random.default_rng(9)
     for kind in CROWDS:
         points = CROWDS[kind](40_000, rng)
-        density = KernelDensity.of(points, None, "nrd0", 0.0)
+        density = KernelDensity.from_values(points, None, "nrd0", 0.0)
         with calls_of(kernel_boxes.concatenate_ranges) as evaluated:
             for part in np.array_split(points, 20):
                 density.log_density(part)
@@ -164,7 +164,7 @@ def test_a_bandwidth_for_each_side_of_a_quartile_is_fast_and_right(monkeypatch):
     found = []
     for fewest in (kernel_boxes.MAX_DIRECT_POINTS, 10**9):
         monkeypatch.setattr(kernel_boxes, "MAX_DIRECT_POINTS", fewest)
-        density = KernelDensity.of(values, None, "nrd0", 0.0)
+        density = KernelDensity.from_values(values, None, "nrd0", 0.0)
         found.append(density.log_density_without(values, None, "nrd0", 0.0))
     np.testing.assert_allclose(found[0], found[1], rtol=1e-14, atol=1e-14)
 
@@ -187,14 +187,14 @@ def test_separate_bandwidths_are_used():
     points = np.sort(rng.normal(size=1000))
     for spread in (1e-3, 1e-1, 3.0):
         h = 0.2 * np.exp(spread * rng.normal(size=1000))
-        found = KernelSums(points, np.ones(1000), 0.2).logs(points, h)
+        found = KernelSums(points, np.ones(1000), 0.2).log_sums(points, h)
         direct = np.log(np.exp(-0.5 * ((points[:, None] - points) / h[:, None]) ** 2).sum(axis=1))
         np.testing.assert_allclose(found, direct, rtol=1e-14, atol=1e-14)
 
 
 def test_missing_points_and_bandwidths_yield_nan():
     points, ones = np.arange(500.0), np.ones(500)
-    found = KernelSums(points, ones, 1.0).logs(np.array([1.0, 2.0, 1e300]), np.array([np.nan, 0.0, 1.0]))
+    found = KernelSums(points, ones, 1.0).log_sums(np.array([1.0, 2.0, 1e300]), np.array([np.nan, 0.0, 1.0]))
     assert np.isnan(found[:2]).all()
     assert found[2] == -np.inf
 

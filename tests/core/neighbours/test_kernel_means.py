@@ -9,10 +9,10 @@ from scipy.special import logsumexp
 
 from discrim import kernel_density
 from discrim.core.covariance.covariance import Covariance
-from discrim.core.neighbours.kernel_density import KERNELS, ClassPoints, KernelSeries, log_means
+from discrim.core.neighbours.kernel_density import BOUNDED_KERNEL_POWERS, ClassPoints, KernelSeries, log_means
 from tests.benchmarks.timing import made
 
-ALL = ("normal", *KERNELS)
+ALL = ("normal", *BOUNDED_KERNEL_POWERS)
 
 
 def direct(kernel, d2, radii, weights, total):
@@ -24,7 +24,7 @@ def direct(kernel, d2, radii, weights, total):
         elif kernel == "uniform":
             logs = np.where(u <= 1, 0.0, -np.inf)
         else:
-            logs = KERNELS[kernel] * np.log(np.maximum(1 - u, 0.0))
+            logs = BOUNDED_KERNEL_POWERS[kernel] * np.log(np.maximum(1 - u, 0.0))
         return logsumexp(logs + np.log(weights), axis=2) - np.log(total)
 
 
@@ -78,7 +78,7 @@ def test_series_are_sums_of_40_digits(grid, weighed):
     d2 = np.concatenate([[0.0, 0.0], d2, radii.min() ** 2 * 2.0 ** np.arange(-3, 9), [np.inf]])
     weights = 10.0 ** rng.uniform(-3, 3, len(d2)) if weighed else np.ones(len(d2))
     far = 37 + np.log(len(d2) * weights.max() / weights.min())
-    series = KernelSeries.of(radii, far)
+    series = KernelSeries.from_radii(radii, far)
     assert series is not None
     sums = series.sums(d2[None].copy(), weights)[:, 0]
     with mpmath.workdps(40):
@@ -94,7 +94,7 @@ def test_series_are_sums_of_40_digits(grid, weighed):
 def test_series_error_is_negligible_in_the_worst_case():
     """Ten thousand rows at any one distance beside the nearest row."""
     radii = np.geomspace(1.0, 2.0, 8)
-    series = KernelSeries.of(radii, 37 + np.log(1e4))
+    series = KernelSeries.from_radii(radii, 37 + np.log(1e4))
     assert series is not None
     at = np.linspace(1e-3, 200.0, 997)
     sums = series.sums(np.stack([np.zeros_like(at), at], axis=1), np.array([1.0, 1e4]))
@@ -105,12 +105,12 @@ def test_series_error_is_negligible_in_the_worst_case():
 
 
 def test_series_is_not_used_for_very_different_radii():
-    assert KernelSeries.of(np.array([1e-200, 1.0, 1e200]), 40.0) is None
-    assert KernelSeries.of(np.geomspace(0.1, 1.0, 9), 600.0) is None
+    assert KernelSeries.from_radii(np.array([1e-200, 1.0, 1e200]), 40.0) is None
+    assert KernelSeries.from_radii(np.geomspace(0.1, 1.0, 9), 600.0) is None
 
 
 def test_rows_that_require_a_refit_do_not_affect_others():
-    series = KernelSeries.of(np.geomspace(0.1, 1.0, 9), 40.0)
+    series = KernelSeries.from_radii(np.geomspace(0.1, 1.0, 9), 40.0)
     assert series is not None
     d2 = np.array([[0.0, 1.0], [np.nan, -np.nan], [0.0, 2.0]])
     sums = series.sums(d2, np.ones(2))

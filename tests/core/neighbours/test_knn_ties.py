@@ -61,7 +61,7 @@ def test_many_classes_are_counted_as_few_are(prior, most):
     frame = pd.DataFrame(x.astype(float)).add_prefix("x").assign(y=codes)
     fit = knn("y ~ .", frame, k=3, prior=prior, scale=False)._fit.estimates
     grid = [1, 2, 5, 11]
-    wrong = fit.wrong_by_class(grid, fit.prior)
+    wrong = fit.left_out_errors_by_class(grid, fit.prior)
     for k, found in zip(grid, wrong, strict=True):
         labels = fit.with_k(k).left_out_scores(fit.prior).argmax(axis=1)
         np.testing.assert_array_equal(found, np.bincount(codes[labels != codes], minlength=classes))
@@ -70,14 +70,14 @@ def test_many_classes_are_counted_as_few_are(prior, most):
 def test_rows_that_coincide_are_searched_for_as_one_point():
     rng = np.random.default_rng(0)
     x = rng.integers(0, 3, (3000, 3)).astype(float)
-    cells = neighbour_cells.PointRows.of(x)
+    cells = neighbour_cells.PointRows.from_points(x)
     assert cells is not None
     assert len(cells.points) == 27
     for point, start, size in zip(cells.points, cells.starts, cells.sizes, strict=True):
         np.testing.assert_array_equal(
             np.sort(cells.order[start : start + size]), np.flatnonzero((x == point).all(axis=1))
         )
-    assert neighbour_cells.PointRows.of(rng.standard_normal((100, 3))) is None
+    assert neighbour_cells.PointRows.from_points(rng.standard_normal((100, 3))) is None
 
 
 def cells_of(counts: np.ndarray) -> pd.DataFrame:

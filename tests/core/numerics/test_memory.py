@@ -31,13 +31,13 @@ def small_machine(memory_of):
 
 
 def test_available_memory_is_plausible():
-    assert 2**28 < arrays.at_hand() < 2**50
+    assert 2**28 < arrays.available_memory() < 2**50
 
 
 def test_results_up_to_half_of_the_memory_are_computed(small_machine):
-    arrays.refuse_beyond_memory(2.0**22, "A table", "Ask for less")
+    arrays.check_memory(2.0**22, "A table", "Ask for less")
     with pytest.raises(DataError) as caught:
-        arrays.refuse_beyond_memory(2.0**22 + 1, "A table", "Ask for less")
+        arrays.check_memory(2.0**22 + 1, "A table", "Ask for less")
     assert "memory" in str(caught.value)
     assert "take" in str(caught.value)
 

@@ -60,7 +60,7 @@ def test_blocks_that_overlap_in_two_threads_restore_the_number_of_threads():
 
 def test_a_mixture_is_fitted_with_one_thread(monkeypatch):
     seen = set()
-    climbed = em.climbed
+    climbed = em.iterate_em
 
     def observed(*arguments, **options):
         seen.update(blas_threads())

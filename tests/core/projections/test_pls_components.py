@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.projections.latent import fit_latent
-from discrim.core.projections.pls import fit_pls, tables_of
+from discrim.core.projections.pls import fit_pls, small_tables
 
 
 def tables(seed, n=12, p=5, q=3):
@@ -38,11 +38,11 @@ def test_all_components_are_least_squares_and_there_are_no_more():
     a, b = tables(3)
     for algorithm in ("nipals", "simpls"):
         found = fit_latent(a, b, 9, algorithm)
-        assert found.count == 5
+        assert found.n_components == 5
         slopes = found.rotations @ found.y_loadings.T
         np.testing.assert_allclose(slopes, np.linalg.lstsq(a, b)[0], atol=1e-9)
         doubled = fit_latent(np.c_[a, a[:, :2]], b, 9, algorithm)
-        assert doubled.count == 5
+        assert doubled.n_components == 5
 
 
 def test_algorithms_agree_for_one_response():
@@ -57,8 +57,10 @@ def test_algorithms_agree_for_one_response():
 def test_small_tables_have_the_products_of_all_rows(p):
     rng = np.random.default_rng(8)
     x, codes, w = rng.normal(size=(30, p)) + 50, np.arange(30) % 3, rng.integers(1, 4, 30).astype(float)
-    moments = ClassMoments.from_block(x, codes, w, n_classes=3, spread="thin" if p > 30 else "pooled")
-    held = tables_of(moments, scale=True, indicators="scaled")
+    moments = ClassMoments.from_block(
+        x, codes, w, n_classes=3, required_moments="thin" if p > 30 else "pooled"
+    )
+    held = small_tables(moments, scale=True, indicator_scaling="scaled")
     x, y = np.repeat(x, w.astype(int), axis=0), np.eye(3)[np.repeat(codes, w.astype(int))]
     z, y = ((v - v.mean(axis=0)) / v.std(axis=0, ddof=1) for v in (x, y))
     np.testing.assert_allclose(held.columns.T @ held.columns, z.T @ z, atol=1e-9)
@@ -74,7 +76,7 @@ def test_rules_by_component_match_separate_fits():
     prior, log_prior = np.full(3, 1 / 3), np.log([0.2, 0.3, 0.5])
     for decides in ("lda", "max", "centroid"):
         fit = fit_pls(moments, prior, components=4, decides=decides)
-        for count, (scores, fitted) in enumerate(fit.along(x, log_prior), start=1):
+        for count, (scores, fitted) in enumerate(fit.scores_by_component(x, log_prior), start=1):
             part = fit_pls(moments, prior, components=count, decides=decides)
             own = part.rule(log_prior).scores(x)
             np.testing.assert_allclose(np.diff(scores, axis=1), np.diff(own, axis=1), atol=1e-9)

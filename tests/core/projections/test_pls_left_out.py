@@ -20,7 +20,7 @@ def rows(n, p, k=3, shift=1.5):
 
 def moments_of(x, codes, weights=None, k=3):
     spread = "thin" if x.shape[1] > len(x) else "pooled"
-    return ClassMoments.from_block(x, codes, weights, n_classes=k, spread=spread)
+    return ClassMoments.from_block(x, codes, weights, n_classes=k, required_moments=spread)
 
 
 OPTIONS = [

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from discrim.core.projections.pls import PLSOptions, q2_of_labellings, r2_of
+from discrim.core.projections.pls import PLSOptions, q2_by_labelling, r2_by_labelling
 
 RNG = np.random.default_rng(2)
 
@@ -16,8 +16,8 @@ def test_q2_and_r2_match_separate_fits(shape, scaled):
     drawn = [RNG.permutation(np.arange(24) % 3) for _ in range(3)]
     dealt = RNG.permutation(24) % 4
     how = PLSOptions(2, "nipals", scaled, scaled)
-    found = q2_of_labellings(x, lambda i: drawn[i], 3, dealt, 3, how)
-    explained = r2_of(x, lambda i: drawn[i], 3, 3, how)
+    found = q2_by_labelling(x, lambda i: drawn[i], 3, dealt, 3, how)
+    explained = r2_by_labelling(x, lambda i: drawn[i], 3, 3, how)
     for i, codes in enumerate(drawn):
         y = np.eye(3)[codes]
         size = y.std(axis=0, ddof=1) if scaled else np.ones(3)

@@ -136,9 +136,9 @@ def test_information_from_pairs_matches_full_products(p1, q):
     weights[upper[1], upper[0]] = weights[upper]
     weights[np.arange(q), np.arange(q)] = own
     whole = np.einsum("abm,im,jm->aibj", weights, z, z).reshape(q * p1, q * p1)
-    np.testing.assert_allclose(found.whole(), whole, rtol=1e-12, atol=1e-12 * np.abs(whole).max())
+    np.testing.assert_allclose(found.as_matrix(), whole, rtol=1e-12, atol=1e-12 * np.abs(whole).max())
     forms = np.einsum("im,aibj,jm->abm", z, whole.reshape(q, p1, q, p1), z)
-    for k, part in enumerate(QuadraticForms(whole, p1).of(z)):
+    for k, part in enumerate(QuadraticForms(whole, p1).iterate(z)):
         np.testing.assert_allclose(part, forms[k, k:], rtol=1e-11, atol=1e-11 * np.abs(forms).max())
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from discrim.core.regression.penalized import fit_at, penalized_path, strengths_of
+from discrim.core.regression.penalized import fit_at, path_strengths, penalized_path
 from discrim.core.regression.proximal_newton import ClassBlocks, Likelihood
 
 
@@ -42,7 +42,7 @@ def test_conjugate_gradient_step_solves_the_full_system(k):
     model, second = rows(70, 9, k), 0.01
     functions, p1 = model.functions, len(model.z)
     beta = np.random.default_rng(1).normal(size=(functions, p1))
-    shares = model.at(model.eta(beta)).shares
+    shares = model.evaluate(model.linear_functions(beta)).probabilities
     whole = np.zeros((functions * p1, functions * p1))
     for i, weight in enumerate(model.weights):
         own = shares[:, i]
@@ -62,10 +62,10 @@ def test_conjugate_gradient_step_solves_the_full_system(k):
 @pytest.mark.parametrize(("n", "p", "k"), [(120, 70, 4), (60, 80, 5), (90, 260, 2)])
 def test_path_reaches_minima_from_any_start(n, p, k):
     model = rows(n, p, k)
-    strengths = strengths_of(model, 0.0, 12)
+    strengths = path_strengths(model, 0.0, 12)
     path = penalized_path(model, 0.0, strengths, 50)
     others = penalized_path(
-        model, 0.0, strengths, 50, like=penalized_path(rows(n, p, k, 4), 0.0, strengths, 50)
+        model, 0.0, strengths, 50, similar_path=penalized_path(rows(n, p, k, 4), 0.0, strengths, 50)
     )
     for strength, ended, other in zip(strengths, path, others, strict=True):
         assert ended.converged
@@ -79,7 +79,7 @@ def test_path_reaches_minima_from_any_start(n, p, k):
 
 def test_path_matches_full_systems():
     model = rows(120, 70, 4)
-    strengths = strengths_of(model, 0.0, 10)
+    strengths = path_strengths(model, 0.0, 10)
     path = penalized_path(model, 0.0, strengths, 50)
     for strength, ended in zip(strengths, path, strict=True):
         whole = fit_at(model, 0.0, strength, tol=1e-10, maxiter=50)

@@ -91,7 +91,7 @@ def test_information_at_several_points_matches_each_point(p1: int, q: int) -> No
     held *= shares
     together = newton.Information(p1, q, 30, (5,))
     together.add(z, own, held, shares)
-    for i, found in enumerate(together.whole()):
+    for i, found in enumerate(together.as_matrix()):
         alone = newton.Information(p1, q, 30)
         alone.add(z, own[i], held[i], shares[i])
-        np.testing.assert_allclose(found, alone.whole(), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(found, alone.as_matrix(), rtol=1e-12, atol=1e-12)

@@ -46,14 +46,14 @@ def test_few_distinct_texts_are_read_as_codes(of, tmp_path):
     frame = a_frame().assign(t=[f"row {i} and more text" for i in range(NROWS)])
     path = written(frame, tmp_path / "x.parquet")
     parts = [
-        part for part in source_of(ds.dataset(path) if of == "dataset" else path).parts() if len(part.data)
+        part for part in source_of(ds.dataset(path) if of == "dataset" else path).chunks() if len(part.data)
     ]
     assert {part.coded_columns for part in parts} == {("y",)}
     assert all(pa.types.is_dictionary(part.data.schema.field("y").type) for part in parts)
 
 
 def test_texts_of_short_row_groups_are_not_read_as_codes(tmp_path):
-    parts = list(source_of(written(a_frame(), tmp_path / "x.parquet", rows=LONG - 1)).parts())
+    parts = list(source_of(written(a_frame(), tmp_path / "x.parquet", rows=LONG - 1)).chunks())
     assert {part.coded_columns for part in parts} == {()}
 
 

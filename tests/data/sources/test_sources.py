@@ -49,7 +49,7 @@ def rows_of(source, columns=None) -> pd.DataFrame:
     """All rows, as a fit would read each part."""
     frames = []
     for part in source.parts(columns):
-        table = Table(part.data, part=True)
+        table = Table(part.data, is_chunk=True)
         frames.append(table.frame(columns or source.names))
     values = {
         name: pd.concat([frame[name].astype(object) for frame in frames], ignore_index=True)
@@ -143,19 +143,19 @@ def test_every_source_yields_the_rows_of_the_frame(kind, tmp_path):
     make = partial(KINDS[kind], frame)
     source = source_of(make(tmp_path))
     assert source.names == NAMES
-    assert source.once == (kind in ONCE)
+    assert source.is_single_pass == (kind in ONCE)
     assert source.nrows in (None, len(frame))
     assert_same(rows_of(source), frame)
     assert source.nrows == len(frame)
-    if source.once:
+    if source.is_single_pass:
         with pytest.raises(DataError) as caught:
-            source.parts()
+            source.chunks()
         assert "data=lambda" in str(caught.value)
     else:
         assert_same(rows_of(source, ["class", "petal width"]), frame[["class", "petal width"]])
         assert_same(rows_of(source, ["kind", "yes", "count"]), frame[["kind", "yes", "count"]])
         with pytest.raises(DataError) as caught:
-            source.parts(["claas"])
+            source.chunks(["claas"])
         assert "'claas'" in str(caught.value)
         assert "'class'" in str(caught.value)
 
@@ -186,13 +186,13 @@ def test_formulas_are_not_paths():
 
 def test_chunks_are_short_for_all_sources():
     frame = pd.DataFrame({"x": np.arange(300_000.0)})
-    sizes = [len(part.data) for part in source_of(lambda: frame).parts()]
+    sizes = [len(part.data) for part in source_of(lambda: frame).chunks()]
     assert max(sizes) == 2**16
     assert sum(sizes) == len(frame)
     source = source_of(pa.Table.from_pandas(frame).to_reader(300_000))
-    assert max(len(part.data) for part in source.parts()) == 2**16
+    assert max(len(part.data) for part in source.chunks()) == 2**16
     wide = pd.DataFrame(np.zeros((5000, 2000)))
-    assert max(len(part.data) for part in source_of(lambda: wide).parts()) < 2000
+    assert max(len(part.data) for part in source_of(lambda: wide).chunks()) < 2000
 
 
 def test_a_dataset_keeps_its_filter(tmp_path):
@@ -209,7 +209,7 @@ def test_folders_that_are_named_for_values_are_columns_as_pandas_reads_them(tmp_
     source = source_of(folder)
     assert source.names == ("x", "year", "to")
     assert_same(rows_of(source), expected)
-    first = Table(next(source.parts()).data).column("year")
+    first = Table(next(source.chunks()).data).column("year")
     assert list(first.cat.categories) == list(expected["year"].cat.categories)
     assert_same(rows_of(source, ["year"]), expected[["year"]])
     found = rows_of(source_of(str(folder / "year=*" / "to=a")))
@@ -324,7 +324,7 @@ def test_a_column_that_is_all_missing_fits(table):
     frames = [table(first), table({name: [None, None] for name in first})]
     found = rows_of(source_of(lambda: frames))
     assert found.isna().to_numpy().tolist() == [[False] * 3] * 2 + [[True] * 3] * 2
-    last = Table(list(source_of(lambda: frames).parts())[-1].data)
+    last = Table(list(source_of(lambda: frames).chunks())[-1].data)
     assert [last.column_type(name) for name in first] == ["numeric", "text", "boolean"]
 
 
@@ -424,10 +424,10 @@ def test_columns_that_only_some_files_have_are_named_when_asked_for(tmp_path):
     assert source.names == ("x", "a", "b")
     assert rows_of(source, ["x"])["x"].tolist() == [1.0, 2.0]
     with pytest.raises(DataError) as caught:
-        source.parts()
+        source.chunks()
     assert caught.value.columns == ("a",)
     with pytest.raises(DataError) as caught:
-        source.parts(["b"])
+        source.chunks(["b"])
     assert caught.value.columns == ("b",)
 
 
@@ -436,7 +436,7 @@ def test_columns_without_a_type_take_that_of_other_files(tmp_path):
     pa.table({name: pa.nulls(2) for name in columns})
     pq.write_table(pa.table({name: pa.nulls(2) for name in columns}), tmp_path / "a.parquet")
     pd.DataFrame(columns).to_parquet(tmp_path / "b.parquet")
-    parts = [Table(part.data) for part in source_of(tmp_path).parts()]
+    parts = [Table(part.data) for part in source_of(tmp_path).chunks()]
     for table in parts:
         assert [table.column_type(name) for name in columns] == ["numeric", "text", "categorical"]
 
@@ -463,7 +463,7 @@ def test_csv_equals_pandas_read_csv(tmp_path):
     expected = pd.read_csv(tmp_path / "t.csv")
     source = source_of(tmp_path / "t.csv")
     assert_same(rows_of(source), expected)
-    assert [Table(next(source.parts()).data).column_type(n) for n in "iftbq"] == [
+    assert [Table(next(source.chunks()).data).column_type(n) for n in "iftbq"] == [
         "numeric", "numeric", "text", "boolean", "numeric"
     ]  # fmt: skip
 
@@ -471,7 +471,7 @@ def test_csv_equals_pandas_read_csv(tmp_path):
 @pytest.fixture
 def short_parts(monkeypatch):
     """Files are read four rows at a time."""
-    monkeypatch.setattr("discrim.data.sources.parts.MAX_CHUNK_ROWS", 4)
+    monkeypatch.setattr("discrim.data.sources.base.MAX_CHUNK_ROWS", 4)
 
 
 def test_whole_numbers_of_csv_may_be_missing_or_become_fractions(tmp_path, short_parts):
@@ -480,10 +480,10 @@ def test_whole_numbers_of_csv_may_be_missing_or_become_fractions(tmp_path, short
     path = tmp_path / "t.csv"
     path.write_text(frame.to_csv(index=False).replace(",0.0", ",0"))
     source = source_of(path)
-    parts = [Table(part.data) for part in source.parts()]
+    parts = [Table(part.data) for part in source.chunks()]
     assert [table.nrows for table in parts] == [4, 4, 1]
     assert_same(rows_of(source), frame)
-    assert [str(part.data["y"].dtype) for part in source.parts()] == ["int64", "Int64", "float64"]
+    assert [str(part.data["y"].dtype) for part in source.chunks()] == ["int64", "Int64", "float64"]
 
 
 @pytest.mark.parametrize(
@@ -536,12 +536,12 @@ def test_compressed_csv_that_ends_too_soon_is_named(tmp_path):
 
 def test_files_are_closed(tmp_path):
     for data in (one_parquet(a_frame(), tmp_path), one_csv(a_frame(), tmp_path)):
-        parts = source_of(data).parts()
+        parts = source_of(data).chunks()
         next(parts)
         parts.close()
         os.remove(data)
     relation = (connection := duckdb.connect()).sql("select range as x from range(1000000)")
-    parts = source_of(relation).parts()
+    parts = source_of(relation).chunks()
     next(parts)
     parts.close()
     assert connection.sql("select 1").fetchall() == [(1,)]
@@ -552,15 +552,15 @@ def test_first_chunk_of_a_single_pass_source_can_be_read_twice(kind, tmp_path):
     frame = a_frame()
     source = source_of(KINDS[kind](frame, tmp_path))
     for columns in (["x"], ["class", "kind"]):
-        first = next(part for part in source.parts(columns) if len(part.data))
+        first = next(part for part in source.chunks(columns) if len(part.data))
         assert Table(first.data).column("x").iloc[0] == frame["x"][0]
-    left = source.parts()
+    left = source.chunks()
     assert_same(rows_of(source), frame)
     with pytest.raises(DataError) as caught:
         next(left)
     assert "once" in str(caught.value)
     with pytest.raises(DataError) as caught:
-        source.parts()
+        source.chunks()
     assert "once" in str(caught.value)
 
 
@@ -573,7 +573,7 @@ def test_functions_are_called_once_to_inspect_columns():
         yield from halves(a_frame())
 
     source = source_of(frames)
-    next(source.parts(["x"]))
+    next(source.chunks(["x"]))
     rows_of(source)
     assert len(calls) == 1
     rows_of(source)
@@ -605,7 +605,7 @@ def test_only_a_few_chunks_are_in_memory(of, tmp_path):
     data = str(path) if of == "path" else ds.dataset(path)
     source = source_of(data.filter(ds.field("x0") > -9) if of == "filtered" else data)
     before, most, rows = pa.total_allocated_bytes(), 0, 0
-    for part in source.parts():
+    for part in source.chunks():
         rows += len(part.data)
         most = max(most, pa.total_allocated_bytes() - before)
         # A reader that runs ahead has the time to do so.
@@ -619,7 +619,7 @@ def test_a_dataset_has_the_types_that_it_was_given(tmp_path):
     pq.write_table(pa.table({"y": ["b", "a"]}), tmp_path / "b.parquet")
     kinds = ds.ParquetFileFormat(dictionary_columns=["y"])
     source = source_of(ds.dataset(tmp_path, format=kinds))
-    assert Table(next(source.parts(["y"])).data).column_type("y") == "categorical"
+    assert Table(next(source.chunks(["y"])).data).column_type("y") == "categorical"
     schema = pa.schema([("x", pa.float64()), ("y", pa.string())])
     found = rows_of(source_of(ds.dataset(tmp_path, schema=schema)))
     assert found["x"].tolist()[:2] == [1.0, 2.0]
@@ -649,7 +649,7 @@ def test_polars_reads_parquet_without_pyarrow(tmp_path, monkeypatch):
     folder = parquet_folder(frame, tmp_path / "d")
     monkeypatch.setitem(sys.modules, "discrim.data.sources.parquet", None)
     source = source_of(folder)
-    assert source.what == f"the folder of Parquet {str(folder)!r}"
+    assert source.description == f"the folder of Parquet {str(folder)!r}"
     assert_same(rows_of(source), frame)
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(DataError) as caught:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from discrim import lda
-from discrim.data.table import FEW_COLUMNS, Table
+from discrim.data.table import MAX_COLUMNS_READ_TOGETHER, Table
 from discrim.datasets import load_iris
 from discrim.models.base.fit import MAX_CACHED_RULE_SIZE
 from discrim.models.base.labels import by_class_and_term
@@ -47,7 +47,7 @@ def test_rules_are_cached_for_the_prior_of_the_fit_only():
     equal, uneven = fit.predict_proba(IRIS, "equal"), fit.predict_proba(IRIS, [0.1, 0.1, 0.8])
     pd.testing.assert_frame_equal(equal, before)
     assert not np.allclose(uneven, before)
-    other = fit._fit.under(np.array([0.1, 0.1, 0.8]))
+    other = fit._fit.with_prior(np.array([0.1, 0.1, 0.8]))
     assert not np.allclose(other.rule().intercept, fit._fit.rule().intercept)
     prior, counts = fit.prior, fit.counts
     prior.iloc[0], counts.iloc[0] = 9.0, 9
@@ -84,10 +84,10 @@ def test_estimators_predict_like_their_fits():
         np.testing.assert_allclose(np.exp(model.predict_log_proba(rows)), expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("more", [0, FEW_COLUMNS])
+@pytest.mark.parametrize("more", [0, MAX_COLUMNS_READ_TOGETHER])
 def test_columns_are_read_equally_whether_few_or_many(more):
     frame = IRIS.assign(**{f"z{j}": j for j in range(more)}, big=np.arange(150) + 2**60)
-    table = Table(frame, held=True)
+    table = Table(frame, is_stored=True)
     for name in table.names:
         pd.testing.assert_series_equal(table.native(name), frame[name])
     names = table.names[:4]

@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal
 
 import discrim
 from discrim.cli import main
-from discrim.core.covariance.em import fit_observed, observed_rows
+from discrim.core.covariance.em import fit_observed, sufficient_statistics
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import CollinearError, DataError, DroppedColumnsWarning, NotSupportedError
 from tests.support import classic
@@ -406,4 +406,4 @@ def test_unbounded_likelihoods_are_refused_without_an_endless_search():
     x = np.array([[1.0, 2.0], [np.nan, 1.0], [3.0, 5.0], [2.0, 2.5]])
     for weights in (np.array([1.0, np.nan, 1.0, 1.0]), np.array([1.0, 1.0, np.inf, 1.0])):
         with np.errstate(invalid="ignore"), pytest.raises(DataError, match="no likelihood at the means"):
-            fit_observed(observed_rows(x, np.zeros(4, dtype=np.intp), weights, 1))
+            fit_observed(sufficient_statistics(x, np.zeros(4, dtype=np.intp), weights, 1))

@@ -17,7 +17,7 @@ import scipy
 
 import discrim
 from discrim import covariance_models, lda, lr_test, qda
-from discrim.core.covariance.factor import FORMS, downdated
+from discrim.core.covariance.factor import FORMS, downdate_eigenvalues
 from discrim.covariance import FactorAnalytic
 from discrim.datasets import load_iris
 from discrim.errors import (
@@ -78,7 +78,7 @@ def check(fit, want: dict, form: str) -> None:
     assert np.allclose(fit.covariance_model.factors["noise"], want.get("b_p", want["b"]), rtol=1e-12)
     assert fit.llf == pytest.approx(want["llf"], rel=1e-11)
     # HDclassif counts dimensions that are given, too.
-    is_fixed = fit._fit.estimates.covariance_model.wanted.found == "given"
+    is_fixed = fit._fit.estimates.covariance_model.options.method == "given"
     counted = 0 if not is_fixed else 3 if form.endswith("Dk") else 1
     assert fit.df_model + counted == want["complexity"]
     assert fit.bic + counted * np.log(fit.nobs) == pytest.approx(-want["bic"], rel=1e-11)
@@ -162,7 +162,7 @@ def test_posteriors_equal_those_of_full_covariance_matrices(data, formula, dimen
 def test_likelihood_equals_the_sum_of_log_densities():
     for form in FORMS:
         fit = qda("species ~ .", IRIS, covariance=FactorAnalytic(2, form=form), method="mle")
-        scores = fit._fit.rule().scores(fit._fit.design_rows.rows_at(np.arange(150)))
+        scores = fit._fit.rule().scores(fit._fit.design_rows.rows_at_positions(np.arange(150)))
         # The scores are log densities but for p ln(2 pi) / 2, in z.
         units = np.log(fit._fit.estimates.moments.scale).sum()
         own_scores = scores[np.arange(150), fit._fit.design_rows.codes].sum() + 150 * (
@@ -285,7 +285,7 @@ def test_classes_of_fewer_rows_than_columns_among_many_rows():
         again = qda(moments=stored_moments, covariance=FactorAnalytic(1))
         assert np.allclose(fit.predict_log_proba(data), again.predict_log_proba(data), rtol=1e-9, atol=1e-9)
         assert np.allclose(fit.covariance_model.factors, again.covariance_model.factors, rtol=1e-9)
-    assert fit._fit.estimates.moments.spread == "thin class"
+    assert fit._fit.estimates.moments.scatter_type == "thin class"
 
 
 @pytest.mark.parametrize("form", ["AkjBkQkDk", "ABQkD", "AjBQD"])
@@ -352,8 +352,8 @@ def test_files_keep_the_fit(options, tmp_path):
         assert again.covariance_model.factors.equals(fit.covariance_model.factors)
         assert (again.df_model, again.llf) == (fit.df_model, fit.llf)
         assert (
-            again._fit.estimates.covariance_model.wanted.found
-            == fit._fit.estimates.covariance_model.wanted.found
+            again._fit.estimates.covariance_model.options.method
+            == fit._fit.estimates.covariance_model.options.method
         )
 
 
@@ -509,7 +509,7 @@ def test_eigenvalues_without_a_row_equal_those_of_the_matrix(r):
         z = unit * np.sqrt(eigenvalues) * np.linspace(0.1, 0.999, 20)[:, None]
         want, vectors = np.linalg.eigh(np.diag(eigenvalues) - z[:, :, None] * z[:, None, :])
         for q in (1, max(r // 2, 1), r):
-            actual = downdated(eigenvalues, z**2, q)
+            actual = downdate_eigenvalues(eigenvalues, z**2, q)
             assert actual.found.all()
             assert (
                 np.abs(eigenvalues[:q] - actual.shifts - want[:, ::-1][:, :q]).max()

@@ -12,7 +12,7 @@ from scipy import stats
 
 import discrim
 from discrim import lda, location, naive_bayes
-from discrim.core.discriminant.location import CellLayout, location_of_cells, smoothed
+from discrim.core.discriminant.location import CellLayout, restore_location, smooth_over_cells
 from discrim.core.errors import InvalidStateError
 from discrim.errors import (
     CollinearError,
@@ -126,7 +126,7 @@ def test_sums_over_cells_follow_their_distances():
     cells = list(itertools.product(*map(range, sizes)))
     apart = np.array([[sum(a != b for a, b in zip(s, t, strict=True)) for t in cells] for s in cells])
     expected = np.einsum("st,ktq->ksq", 0.3**apart, values)
-    np.testing.assert_allclose(smoothed(values, sizes, 0.3), expected, rtol=1e-12)
+    np.testing.assert_allclose(smooth_over_cells(values, sizes, 0.3), expected, rtol=1e-12)
 
 
 @pytest.mark.slow
@@ -251,11 +251,11 @@ def test_damaged_cells_of_a_file_are_refused():
         "smoothing": [2.0],
     }
     arguments = {"cells": cells, "layout": estimates.layout, "smoothing": 0.3, "estimated_prior": True}
-    assert location_of_cells(estimates.moments, estimates.prior, **arguments).divisor == estimates.divisor
+    assert restore_location(estimates.moments, estimates.prior, **arguments).divisor == estimates.divisor
     for name, values in wrong.items():
         for value in values:
             with pytest.raises(InvalidStateError):
-                location_of_cells(estimates.moments, estimates.prior, **arguments | {name: value})
+                restore_location(estimates.moments, estimates.prior, **arguments | {name: value})
 
 
 def test_too_many_cells_are_refused_before_allocation():

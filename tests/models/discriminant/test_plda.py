@@ -280,7 +280,7 @@ def test_resampled_classes_are_counted_as_often_as_drawn():
     scores = np.round(rng.normal(size=(24, 24)) + 2 * (codes[:, None] == codes), 1)
     scores = (scores + scores.T) / 2
     repetitions = np.array([2.0, 0.0, 1.0, 3.0, 0.0, 1.0])
-    pairs = PairScores.of(scores, codes)
+    pairs = PairScores.from_scores(scores, codes)
     pair_index = np.triu_indices(24, 1)
     one, other = codes[pair_index[0]], codes[pair_index[1]]
     weights = np.where(one == other, repetitions[one], repetitions[one] * repetitions[other])

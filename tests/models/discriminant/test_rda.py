@@ -87,9 +87,9 @@ def test_corners_are_lda_qda_and_the_nearest_centroid(parametrization, plain, me
 
 def test_choice_equals_separate_fits_of_the_folds():
     fit = rda("species ~ .", IRIS, grid=[0.0, 0.5, 1.0], folds=5, seed=3)
-    from discrim.models.evaluation.validation import deal_folds
+    from discrim.models.evaluation.validation import assign_folds
 
-    fold_ids = deal_folds(fit._fit, 5, 3)
+    fold_ids = assign_folds(fit._fit, 5, 3)
     for _, row in fit.path.iterrows():
         rates = []
         for fold in range(5):

@@ -8,12 +8,12 @@ import pytest
 
 from discrim import load, rda
 from discrim.core.discriminant.leave_one_out_rda import Regularization
-from discrim.core.discriminant.rda import fit_rda, path_rules, wrong_by_class
+from discrim.core.discriminant.rda import count_misclassified, fit_rda, path_rules
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.rules.rules import best_class
 from discrim.datasets import load_iris, load_wine
 from discrim.errors import CollinearError, DataError, MissingPredictionWarning
-from discrim.models.evaluation.validation import deal_folds
+from discrim.models.evaluation.validation import assign_folds
 
 IRIS = load_iris()
 UNEQUAL = IRIS.drop(index=[*range(10), *range(60, 85)])
@@ -148,7 +148,7 @@ def test_rules_of_a_path_equal_separate_fits(parametrization, method, units):
     x, codes = UNEQUAL.iloc[:, :4].to_numpy() * units, pd.factorize(UNEQUAL["species"])[0]
     prior = np.array([0.2, 0.5, 0.3])
     pairs = [Regularization(a, g) for a in (0.0, 0.3, 0.9, 1.0) for g in (0.0, 1e-9, 0.4, 1.0)]
-    moments = ClassMoments.from_block(x, codes, n_classes=3, spread="class")
+    moments = ClassMoments.from_block(x, codes, n_classes=3, required_moments="class")
     options = {"parametrization": parametrization, "method": method}
     rules = list(path_rules([moments], pairs, log_prior=np.log(prior), **options))
     seen = np.sort(np.concatenate([rule.pairs for rule in rules]))
@@ -165,7 +165,7 @@ def test_rules_of_a_path_equal_separate_fits(parametrization, method, units):
             if pair.alpha > 0:
                 np.testing.assert_allclose(scores, expected, rtol=1e-6, atol=1e-6)
             missed = np.bincount(codes[best_class(expected) != codes], minlength=3)
-            counted = wrong_by_class(rule, x[None], codes[None])[0, rule.pairs == i][0]
+            counted = count_misclassified(rule, x[None], codes[None])[0, rule.pairs == i][0]
             np.testing.assert_array_equal(counted, missed)
 
 
@@ -210,7 +210,7 @@ def test_cross_validation_chooses_again_and_leave_one_out_keeps_the_choice(cv):
     fit = rda("cultivar ~ .", data, **options)
     actual, pairs = np.zeros((3, 3), dtype=int), set()
     codes = fit.classes.get_indexer(data["cultivar"])
-    fold_ids = deal_folds(fit._fit, 3, 5)
+    fold_ids = assign_folds(fit._fit, 3, 5)
     for fold in range(3):
         chunk = rda("cultivar ~ .", data[fold_ids != fold], **options)
         pairs.add((chunk.alpha, chunk.gamma))

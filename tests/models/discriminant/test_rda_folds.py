@@ -11,7 +11,7 @@ import pytest
 from discrim import rda
 from discrim.core.moments.row_sums import centred_roots
 from discrim.errors import CollinearError, DiscrimWarning
-from discrim.models.evaluation.validation import deal_folds
+from discrim.models.evaluation.validation import assign_folds
 from tests.models.discriminant.test_rda_choice import in_turn
 from tests.support import calls_of
 
@@ -69,7 +69,7 @@ def test_path_equals_separate_fits(table_kind, parametrization):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscrimWarning)
         fit = rda("y ~ .", data, folds=3, seed=4, grid=GRID, parametrization=parametrization)
-        fold_ids = deal_folds(fit._fit, 3, 4)
+        fold_ids = assign_folds(fit._fit, 3, 4)
         for alpha, gamma, error, _ in fit.path.to_numpy():
             options = {"alpha": alpha, "gamma": gamma, "parametrization": parametrization}
             expected = by_hand(data, fold_ids, fit.prior, **options)

@@ -22,7 +22,14 @@ import pytest
 from scipy import optimize, stats
 
 import discrim
-from discrim.core.covariance.robust import Mcd, _concentrated, _kept, mcd, spread, subset_size
+from discrim.core.covariance.robust import (
+    MCDRows,
+    _concentrate,
+    _reweight,
+    mcd,
+    median_deviation,
+    subset_size,
+)
 from discrim.core.covariance.student import fit_student
 from discrim.core.moments.moments import gather
 from discrim.covariance import MCD, StudentT
@@ -35,7 +42,7 @@ from discrim.errors import (
     NotSupportedError,
     OutOfRangeError,
 )
-from discrim.models.evaluation.validation import LEFT_OUT_KEPT_AS
+from discrim.models.evaluation.validation import LEFT_OUT_CACHE_KEYS
 from tests import support
 
 GOLDEN = json.loads((support.GOLDEN / "robust.json").read_text(encoding="utf-8"))["cases"]
@@ -257,15 +264,15 @@ def test_mcd_from_the_rrcov_subset_equals_the_rrcov_estimate(name):
         assert h == expected["quan"]
         best = np.zeros(len(rows), dtype=bool)
         best[np.array(expected["best"]) - 1] = True
-        z = (rows - np.median(rows, axis=0)) / spread(rows, h)
-        core = _concentrated(z, best, h, set())
+        z = (rows - np.median(rows, axis=0)) / median_deviation(rows, h)
+        core = _concentrate(z, best, h, set())
         assert (core.subset == best).all()
-        subset = _kept(z, core, h)
+        subset = _reweight(z, core, h)
         sd = np.sqrt(np.diag(expected["cov"]))
         np.testing.assert_allclose((rows[subset.kept].mean(axis=0) - expected["center"]) / sd, 0, atol=1e-12)
         assert away(np.cov(rows[subset.kept].T) * subset.factor, np.array(expected["cov"])) < 1e-12
         actual = mcd(rows)
-        assert isinstance(actual, Mcd)
+        assert isinstance(actual, MCDRows)
         determinant = np.linalg.slogdet(np.cov(rows[actual.subset].T))[1]
         assert determinant < expected["crit"] + 0.01
 
@@ -296,7 +303,7 @@ def test_small_mcd_minimizes_the_determinant_over_all_subsets(n, p, seed):
         np.linalg.det(np.atleast_2d(np.cov(x[list(rows)].T))) for rows in itertools.combinations(range(n), h)
     )
     actual = mcd(x)
-    assert isinstance(actual, Mcd)
+    assert isinstance(actual, MCDRows)
     np.testing.assert_allclose(np.linalg.det(np.atleast_2d(np.cov(x[actual.subset].T))), minimum, rtol=1e-10)
 
 
@@ -545,7 +552,7 @@ def test_mcd_of_rounded_rows_resists_outliers_of_any_size(far):
     x = np.round(3 * rng.standard_normal((40, 3)))
     x[:3] = far * rng.standard_normal((3, 3))
     actual = mcd(x)
-    assert isinstance(actual, Mcd)
+    assert isinstance(actual, MCDRows)
     assert not actual.kept[:3].any()
     assert not actual.subset[:3].any()
 
@@ -562,7 +569,7 @@ def test_mcd_of_one_column_is_the_window_of_smallest_variance(far, seed):
     variances = [sum(v * v for v in own) - sum(own) ** 2 / h for own in windows]
     shuffled = rng.permutation(x)
     actual = mcd(shuffled[:, None])
-    assert isinstance(actual, Mcd)
+    assert isinstance(actual, MCDRows)
     own = [Fraction(value) for value in shuffled[actual.subset]]
     assert float(sum(v * v for v in own) - sum(own) ** 2 / h) == pytest.approx(
         float(min(variances)), rel=1e-12
@@ -576,7 +583,7 @@ def test_mcd_starts_find_clean_rows_among_many_shifted_rows(n, p, share):
     spoilt = int(n * share)
     x[:spoilt] += 10 * rng.standard_normal(p)
     actual = mcd(x)
-    assert isinstance(actual, Mcd)
+    assert isinstance(actual, MCDRows)
     assert not actual.subset[:spoilt].any()
 
 
@@ -618,7 +625,7 @@ def test_mcd_is_precise_far_from_zero(verb):
 def test_summary_does_not_search_without_each_row(options):
     fit = discrim.lda("species ~ .", load_iris(), **options)
     fit.summary()
-    assert LEFT_OUT_KEPT_AS[False] not in fit._fit.cache
+    assert LEFT_OUT_CACHE_KEYS[False] not in fit._fit.cache
     assert "Error, leave-one-out" not in fit.summary().tables["header"].index
 
 

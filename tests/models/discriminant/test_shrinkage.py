@@ -13,8 +13,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 import discrim
 from discrim import lda, qda
-from discrim.core.covariance.covariance import pooled, separate
-from discrim.core.covariance.shrunk import ShrunkCovariance, oas, shrunk, spherical
+from discrim.core.covariance.covariance import class_covariances, pooled_covariance
+from discrim.core.covariance.shrunk import ShrunkCovariance, oas, shrunk_covariance, spherical_covariance
 from discrim.core.discriminant.lda import fit_lda
 from discrim.core.discriminant.qda import fit_qda
 from discrim.core.moments.moments import ClassMoments
@@ -85,7 +85,7 @@ def test_posteriors_agree_with_scikit_learn_with_oas():
 def test_the_divisor_changes_the_covariance_and_not_the_shrinkage(rooted):
     moments = ClassMoments.from_block(X, pd.factorize(Y)[0], n_classes=3)
     moments = moments if rooted else replace(moments, roots=None)
-    (mle, g), (moment, h) = (shrunk(moments, d) for d in (150.0, 147.0))
+    (mle, g), (moment, h) = (shrunk_covariance(moments, d) for d in (150.0, 147.0))
     assert g == h
     np.testing.assert_allclose(moment.matrix() * 147, mle.matrix() * 150, rtol=1e-13)
     s = less_means(X, Y).T @ less_means(X, Y)
@@ -111,17 +111,21 @@ def test_oas_is_precise_near_the_sphere(apart):
 def test_no_shrinkage_equals_the_full_covariance_exactly():
     codes = pd.factorize(Y)[0]
     total = ClassMoments.from_block(X, codes, n_classes=3)
-    moments = ClassMoments.from_block(X, codes, n_classes=3, spread="class")
-    np.testing.assert_array_equal(shrunk(total, 147.0, 0.0)[0].root, pooled(total, 147.0).root)
-    for k, reference in enumerate(separate(moments, np.full(3, 49.0))):
-        np.testing.assert_array_equal(shrunk(moments, 49.0, 0.0, k)[0].root, reference.root)
+    moments = ClassMoments.from_block(X, codes, n_classes=3, required_moments="class")
+    np.testing.assert_array_equal(
+        shrunk_covariance(total, 147.0, 0.0)[0].root, pooled_covariance(total, 147.0).root
+    )
+    for k, reference in enumerate(class_covariances(moments, np.full(3, 49.0))):
+        np.testing.assert_array_equal(shrunk_covariance(moments, 49.0, 0.0, k)[0].root, reference.root)
 
 
 def test_full_shrinkage_equals_the_nearest_centroid():
     codes = pd.factorize(Y)[0]
     moments = ClassMoments.from_block(X, codes, n_classes=3)
-    sphere = spherical(moments, 147.0)
-    np.testing.assert_allclose(shrunk(moments, 147.0, 1.0)[0].matrix(), sphere.matrix(), rtol=1e-14)
+    sphere = spherical_covariance(moments, 147.0)
+    np.testing.assert_allclose(
+        shrunk_covariance(moments, 147.0, 1.0)[0].matrix(), sphere.matrix(), rtol=1e-14
+    )
     fit = lda("species ~ .", IRIS, covariance="spherical", prior="equal")
     differences = X[:, None] - fit.means.to_numpy()
     nearest = fit.classes[(differences**2).sum(axis=2).argmin(axis=1)]
@@ -168,11 +172,11 @@ def test_moments_on_another_scale_give_the_same_covariance():
     x, y = drawn(40, 3)
     moments = ClassMoments.from_block(x, y, n_classes=3)
     other = moments.rescaled(np.array([2.0**300, 1.0, 2.0**-300]))
-    (reference, g), (rescaled, h) = shrunk(moments, 37.0), shrunk(other, 37.0)
+    (reference, g), (rescaled, h) = shrunk_covariance(moments, 37.0), shrunk_covariance(other, 37.0)
     assert h == pytest.approx(g, rel=1e-14)
     np.testing.assert_allclose(rescaled.root / other.scale, reference.root, rtol=1e-12, atol=1e-14)
-    sphere = spherical(other, 37.0).root / other.scale
-    np.testing.assert_allclose(sphere, spherical(moments, 37.0).root, rtol=1e-14)
+    sphere = spherical_covariance(other, 37.0).root / other.scale
+    np.testing.assert_allclose(sphere, spherical_covariance(moments, 37.0).root, rtol=1e-14)
 
 
 @pytest.mark.parametrize("covariance", ["diagonal", "spherical"])
@@ -303,7 +307,7 @@ def test_a_covariance_without_any_variance_is_refused():
     assert "column" in str(caught.value)
     for wrong in (-0.1, 1.1, np.nan):
         with pytest.raises(DataError) as caught:
-            shrunk(moments, 2.0, wrong)
+            shrunk_covariance(moments, 2.0, wrong)
         assert "from 0 to 1" in str(caught.value)
     with pytest.raises(DataError) as caught:
         lda("species ~ .", IRIS, covariance="oas")
@@ -332,7 +336,7 @@ def test_leave_one_out_without_roots_and_on_another_scale_is_the_same():
     x, y = drawn(40, 5)
     log_prior = np.log(np.full(3, 1 / 3))
     for scatters, fitted in (("pooled", fit_lda), ("class", fit_qda)):
-        moments = ClassMoments.from_block(x, y, n_classes=3, spread=scatters)
+        moments = ClassMoments.from_block(x, y, n_classes=3, required_moments=scatters)
         variants = (moments, replace(moments, roots=None), moments.rescaled(np.array([4.0, 1, 2, 0.5, 8])))
         scores = [
             fitted(m, np.exp(log_prior), ShrunkCovariance()).left_out(log_prior)(x, y, None) for m in variants

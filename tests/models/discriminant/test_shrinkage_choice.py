@@ -17,7 +17,7 @@ from discrim import lda, qda
 from discrim.covariance import Diagonal, Shrunk
 from discrim.datasets import load_iris
 from discrim.errors import CollinearError, DataError, NotSupportedError
-from discrim.models.base.refits import options_of
+from discrim.models.base.refits import refit_options
 from tests.models.discriminant.test_shrinkage import SHAPES, drawn, framed, less_means
 
 IRIS = load_iris()
@@ -38,7 +38,7 @@ WAYS = {
 
 def held_covariance(fit):
     """Return the specification with the shrinkage that the rows chose."""
-    return options_of(fit)["covariance"]
+    return refit_options(fit)["covariance"]
 
 
 # ---- Ledoit & Wolf, and numbers, against scikit-learn

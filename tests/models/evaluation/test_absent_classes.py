@@ -8,7 +8,7 @@ import pytest
 from scipy.special import softmax
 
 import discrim
-from discrim.core.kernels.feature_lda import left_out_parts
+from discrim.core.kernels.feature_lda import residuals_and_leverages
 from discrim.covariance import Shrunk
 from discrim.errors import NotSupportedError
 from discrim.penalty import Ridge
@@ -153,7 +153,7 @@ def test_fixed_features_keep_the_calibration_of_the_other_classes():
     values = fit._fit.estimates
     # Each class has a ridge regression of its own, whose residuals without a row are known.
     x, codes = DATA[["x", "w", "v"]].to_numpy(), fit.classes.get_indexer(DATA["y"])
-    y, residuals, left = left_out_parts(values.indicators, x, codes, None)
+    y, residuals, left = residuals_and_leverages(values.indicators, x, codes, None)
     others = fit.classes != "bb"
     scores = (y - residuals / left[:, None])[ROW, others]
     leads = np.maximum(scores - scores.max(), -values.calibrator.ceiling)

@@ -16,7 +16,7 @@ from discrim.datasets import load_breast_cancer, load_iris, load_penguins, load_
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.parametric_errors import error_by_class
 from discrim.models.discriminant.lda import LDASpec
-from discrim.models.evaluation.validation import deal_folds
+from discrim.models.evaluation.validation import assign_folds
 
 IRIS = load_iris()
 BOTH = pytest.mark.parametrize("verb", [lda, qda])
@@ -43,7 +43,7 @@ def two_groups(seed: int, n: tuple[int, int], gap: float, p: int) -> pd.DataFram
 )
 def test_folds_equal_explicit_refits_without_them(verb, options):
     fit = verb("species ~ .", IRIS, **options)
-    fold_ids = deal_folds(fit._fit, 7, 3)
+    fold_ids = assign_folds(fit._fit, 7, 3)
     held = options | {"prior": fit.prior}
     labels = pd.Series(index=IRIS.index, dtype=object)
     for fold in range(7):
@@ -61,7 +61,7 @@ def test_merged_folds_keep_the_digits_of_a_refit(many, offset, short_blocks):
     data = IRIS.assign(**{c: IRIS[c] + offset for c in IRIS.columns[:4]})
     fit = lda("species ~ .", data)
     classification = fit.assess(method="cv", folds=5, seed=1).classification()
-    fold_ids = deal_folds(fit._fit, 5, 1)
+    fold_ids = assign_folds(fit._fit, 5, 1)
     for fold in range(5):
         refit = lda("species ~ .", data[fold_ids != fold], prior=fit.prior)
         ours = np.log(classification._proba[fold_ids == fold])
@@ -79,14 +79,14 @@ def test_as_many_folds_as_rows_is_leave_one_out():
 def test_folds_are_stratified_and_reproducible_by_seed():
     fit_lda = lda("species ~ . - year", load_penguins())
     missing = load_penguins().isna().any(axis=1)
-    assert (np.flatnonzero(deal_folds(fit_lda._fit, 10, 4) < 0) == np.flatnonzero(missing)).all()
+    assert (np.flatnonzero(assign_folds(fit_lda._fit, 10, 4) < 0) == np.flatnonzero(missing)).all()
     fit = lda("species ~ . - year", load_penguins()[~missing])
-    fold_ids = deal_folds(fit._fit, 10, 4)
+    fold_ids = assign_folds(fit._fit, 10, 4)
     for codes in range(3):
         rows = np.bincount(fold_ids[(fit._fit.design_rows.codes == codes) & (fold_ids >= 0)])
         assert rows.max() - rows.min() <= 1
-    assert (deal_folds(fit._fit, 10, 4) == fold_ids).all()
-    assert (deal_folds(fit._fit, 10, 5) != fold_ids).any()
+    assert (assign_folds(fit._fit, 10, 4) == fold_ids).all()
+    assert (assign_folds(fit._fit, 10, 5) != fold_ids).any()
 
 
 class _LDAOfRows(LDASpec):
@@ -104,7 +104,7 @@ def test_folds_refit_models_that_are_not_functions_of_moments():
 
 def test_folds_support_ncomp_without_closed_form_leave_one_out():
     fit = lda("cultivar ~ .", load_wine(), ncomp=1)
-    fold_ids = deal_folds(fit._fit, 5, 0)
+    fold_ids = assign_folds(fit._fit, 5, 0)
     wrong = 0
     for fold in range(5):
         refit = lda("cultivar ~ .", load_wine()[fold_ids != fold], ncomp=1, prior=fit.prior)
@@ -324,11 +324,11 @@ def test_parametric_rates_of_many_classes_by_brute_force():
 def test_two_classes_by_both_roads_agree():
     data = two_groups(8, (50, 30), 1.5, 3)
     fit = lda("y ~ .", data, method="mle")
-    from discrim.inference.parametric_errors import many_classes
+    from discrim.inference.parametric_errors import multiclass_error_rate
 
     values = fit._fit.estimates
     whitened = values.unbiased().whiten(values.moments.means.T).T
-    integral = many_classes(
+    integral = multiclass_error_rate(
         whitened,
         values.moments.counts,
         78,
@@ -336,7 +336,7 @@ def test_two_classes_by_both_roads_agree():
         None,
         0.95,
         shrunk=False,
-        stretch=80 / 78,
+        density_factor=80 / 78,
     )
     closed = fit.error_rates(["D"]).loc["D"]
     assert integral.estimate == pytest.approx(closed["estimate"], rel=1e-10)

@@ -13,7 +13,7 @@ import pytest
 import discrim
 from discrim.core.rules import gaussian as nearest_means
 from discrim.errors import MissingPredictionWarning
-from discrim.inference.error_rates import counted, counted_labels, counts_of
+from discrim.inference.error_rates import confusion_counts, error_rate_from_counts, error_rate_from_labels
 from discrim.models.evaluation import validation as left_out_codes
 
 VERBS: dict[str, Callable[..., Any]] = {
@@ -112,9 +112,9 @@ def test_errors_of_labels_equal_errors_of_their_table(sampled: bool) -> None:
     actual, predicted = rng.integers(-1, 6, (2, 200))
     weights, proportions = rng.random(200), rng.dirichlet(np.ones(6))
     for w in (None, weights):
-        counts = counts_of(actual, predicted, 6, w).astype(np.float64)
-        whole = counted(counts, proportions, None, 0.9, sampled=sampled)
-        ours = counted_labels(actual, predicted, proportions, w, 0.9, sampled=sampled)
+        counts = confusion_counts(actual, predicted, 6, w).astype(np.float64)
+        whole = error_rate_from_counts(counts, proportions, None, 0.9, sampled=sampled)
+        ours = error_rate_from_labels(actual, predicted, proportions, w, 0.9, sampled=sampled)
         for name in ("by_class", "estimate", "se", "low", "high", "wrong", "total"):
             np.testing.assert_allclose(getattr(ours, name), getattr(whole, name), rtol=1e-12)
 
@@ -123,9 +123,9 @@ def test_crowding_is_the_same_for_stored_and_recomputed_distances(monkeypatch: p
     data = many_classes(60, 400)
     data.loc[data["y"] < 5, ["a", "b"]] += 1e6
     fit_lda = discrim.lda("y ~ a + b", data)
-    expected, crowds = fit_lda.decision_function().to_numpy(), fit_lda._fit.rule().crowds
+    expected, crowds = fit_lda.decision_function().to_numpy(), fit_lda._fit.rule().close_groups
     monkeypatch.setattr(nearest_means, "GAPS", 150)
     ours = discrim.lda("y ~ a + b", data)
     assert len(crowds) > 1
-    assert [c.members.tolist() for c in ours._fit.rule().crowds] == [c.members.tolist() for c in crowds]
+    assert [c.members.tolist() for c in ours._fit.rule().close_groups] == [c.members.tolist() for c in crowds]
     assert (ours.decision_function().to_numpy() == expected).all()

@@ -16,7 +16,7 @@ from discrim.covariance import Shrunk
 from discrim.datasets import load_iris
 from discrim.errors import DataError, NotSupportedError
 from discrim.models.discriminant.qda import QDASpec
-from discrim.models.evaluation.permuted import Permuting, _permuted_hit_rate
+from discrim.models.evaluation.permuted import PermutationDesign, _permuted_hit_rate
 from tests.support import classic
 
 IRIS = load_iris()
@@ -56,7 +56,7 @@ def test_permutation_rates_equal_fits_to_relabelled_tables(name):
     for folds in ("place", 100) if name in MOMENTS else ("place",):
         validation = cross_validate(verb(FORMULA, other, **asked), folds, seed=1)
         given = validation._fold_ids[0] if folds == "place" else None
-        how = Permuting(given, validation._fold_labels, 1, None, None, 9, 1, True, None)
+        how = PermutationDesign(given, validation._fold_labels, 1, None, None, 9, 1, True, None)
         rate = _permuted_hit_rate(fit, codes, None, how, np.random.default_rng(0))
         assert rate == pytest.approx(hit_rate(validation), abs=1e-12)
 

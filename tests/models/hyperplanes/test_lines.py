@@ -19,7 +19,7 @@ from scipy.optimize import nnls
 
 import discrim
 from discrim import compare, hyperplane, lda, logistic, perceptron, qda
-from discrim.core.hyperplanes.perceptron import perceptron as one_perceptron
+from discrim.core.hyperplanes.perceptron import run_perceptron as one_perceptron
 from discrim.datasets import load_iris
 from discrim.errors import (
     CollinearError,

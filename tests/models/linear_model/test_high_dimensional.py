@@ -16,7 +16,7 @@ import discrim
 from discrim import box_m, lda, manova, sphericity_test
 from discrim.datasets import load_breast_cancer, load_iris, load_wine
 from discrim.errors import CollinearError, DataError, NotSupportedError
-from discrim.inference.high_dimensional import largest_gap
+from discrim.inference.high_dimensional import largest_covariance_difference
 from tests import support
 from tests.benchmarks import many_columns
 
@@ -146,7 +146,7 @@ def test_largest_difference_equals_loops_over_pairs_and_panels(monkeypatch: pyte
             result[i, j] = gap**2 / sum(each.var() / len(each) for each in products)
     for panel in (512, 3):
         monkeypatch.setattr("discrim.inference.high_dimensional.PANEL", panel)
-        got = largest_gap(groups, [None, None])
+        got = largest_covariance_difference(groups, [None, None])
         assert got.statistic == pytest.approx(max(result.values()), rel=1e-10)
         assert result[got.columns] == max(result.values())
 

@@ -53,7 +53,7 @@ def test_type_i_and_ii_tests_agree_with_adonis2():
 @pytest.mark.parametrize("metric", FOUND["by_metric"])
 def test_metrics_agree_with_vegdist(metric):
     expected = FOUND["by_metric"][metric]
-    between = core.distances(SPECIES.to_numpy(dtype=float), metric)
+    between = core.pairwise_distances(SPECIES.to_numpy(dtype=float), metric)
     np.testing.assert_allclose(
         squareform(between, checks=False), expected["distances"], rtol=1e-12, atol=1e-15
     )
@@ -201,18 +201,20 @@ def test_euclidean_sums_of_squares_are_sums_over_responses(kind):
 @pytest.mark.parametrize("metric", ["euclidean", "hellinger"])
 def test_coordinates_and_products_give_the_same_tests(metric):
     x = SPECIES.to_numpy(dtype=float) + 1.0
-    rows, table = core.RowSpace.by_metric(x[:, :9], metric), core.distances(x[:, :9], metric)
-    products = core.RowSpace.of_distances(table)
+    rows, table = core.RowSpace.from_metric(x[:, :9], metric), core.pairwise_distances(x[:, :9], metric)
+    products = core.RowSpace.from_distances(table)
     assert (rows.are_products, products.are_products) == (False, True)
     contrast = np.linalg.qr(np.random.default_rng(1).normal(size=(20, 4)) - 0.1)[0]
     contrast -= contrast.mean(axis=0)
-    np.testing.assert_allclose(rows.squares(contrast), products.squares(contrast), rtol=1e-10)
+    np.testing.assert_allclose(rows.sums_of_squares(contrast), products.sums_of_squares(contrast), rtol=1e-10)
     assert rows.total == pytest.approx(products.total, rel=1e-12)
-    wide = core.RowSpace.by_metric(x, metric)
+    wide = core.RowSpace.from_metric(x, metric)
     assert wide.are_products
-    np.testing.assert_allclose(wide.total, core.RowSpace.of_distances(core.distances(x, metric)).total)
+    np.testing.assert_allclose(
+        wide.total, core.RowSpace.from_distances(core.pairwise_distances(x, metric)).total
+    )
     for space in (rows, products):
-        axes, values = space.axes()
+        axes, values = space.principal_coordinates()
         assert (values[:9] > 0).all()
         np.testing.assert_allclose(squareform(pdist(axes)), table, atol=1e-7)
         for centre in ("median", "centroid"):

@@ -157,12 +157,12 @@ def test_no_step_lowers_the_likelihood(seed, form):
     z = rng.normal(size=(3, 60)) + np.where(rng.random(60) < 0.5, 2.0, -2.0)
     z[rng.random(z.shape) < 0.3] = np.nan
     rows = [ClassRows(z, rng.integers(1, 4, 60).astype(float))]
-    total = incomplete.completed(rows, 0)
+    total = incomplete.impute_rows(rows, 0)
     assert (total[0].z[~np.isnan(z)] == z[~np.isnan(z)]).all()
     members = rng.random(60) < 0.5
-    start = em.of_weights(total, [np.stack([members, ~members]) * rows[0].weights], form)
+    start = em.m_step(total, [np.stack([members, ~members]) * rows[0].weights], form)
     assert isinstance(start, Components)
-    maximum = incomplete.maximized_with_gaps(start, rows, form, tol=1e-9, maxiter=40)
+    maximum = incomplete.run_em_incomplete(start, rows, form, tol=1e-9, maxiter=40)
     if isinstance(maximum, Components):
         gains = np.diff(maximum.path)
         assert (gains >= -1e-9 * np.abs(maximum.llf)).all()

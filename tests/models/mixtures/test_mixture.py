@@ -14,7 +14,7 @@ from discrim import lda, load, mixture, qda
 from discrim.core.mixtures.em import FORMS
 from discrim.core.mixtures.mixture import left_out as left_out_by_em
 from discrim.datasets import load_iris, load_penguins, load_wine
-from discrim.design.rows import weighted_rows
+from discrim.design.rows import gather_weighted_rows
 from discrim.errors import CollinearError, ConvergenceWarning, DataError, NotSupportedError
 from tests.support import ROOT
 
@@ -204,7 +204,9 @@ def test_of_equal_rows_the_one_of_the_weight_is_left_out():
         again = mixture("species ~ .", data, components=1, weights=less, prior=fit.prior.to_dict())
         actual = left_out.loc[row, list(fit.classes)].astype(float)
         np.testing.assert_allclose(actual, again.predict_proba(data.iloc[[row]]).iloc[0], atol=1e-12)
-    scores = left_out_by_em(fit._fit.estimates, fit._fit.log_prior(), *weighted_rows(fit._fit.design_rows))
+    scores = left_out_by_em(
+        fit._fit.estimates, fit._fit.log_prior(), *gather_weighted_rows(fit._fit.design_rows)
+    )
     x, codes = data.iloc[[0], :4].to_numpy(), np.zeros(1, dtype=np.intp)
     with pytest.raises(DataError) as caught:
         scores(x, codes, np.array([0.26]))

@@ -243,9 +243,9 @@ def test_the_path_is_the_cross_validated_error_of_each_threshold():
 def test_folds_equal_separate_fits():
     data = load_wine().iloc[20:].reset_index(drop=True)
     fit = shrunken_centroids("cultivar ~ .", data, folds=4, seed=1, grid=[0, 2.5, 5])
-    from discrim.models.evaluation.validation import deal_folds
+    from discrim.models.evaluation.validation import assign_folds
 
-    fold_ids = deal_folds(fit._fit, 4, 1)
+    fold_ids = assign_folds(fit._fit, 4, 1)
     for row in fit.path.itertuples():
         wrong = 0
         for fold in range(4):

@@ -12,7 +12,7 @@ import scipy
 from sklearn.neighbors import KernelDensity
 
 from discrim import KernelDensityResults, kernel_density, knn, lda, load
-from discrim.core.neighbours.kernel_density import KERNELS, log_constant, normal_radius
+from discrim.core.neighbours.kernel_density import BOUNDED_KERNEL_POWERS, log_constant, normal_radius
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import (
     CollinearError,
@@ -23,7 +23,7 @@ from discrim.errors import (
 
 IRIS = load_iris()
 X = IRIS.iloc[:, :4].to_numpy()
-ALL = ("normal", *KERNELS)
+ALL = ("normal", *BOUNDED_KERNEL_POWERS)
 SKLEARN = {"normal": "gaussian", "epanechnikov": "epanechnikov", "uniform": "tophat"}
 
 
@@ -36,7 +36,9 @@ def direct(fit, x, kernel, radii, covariances):
             gap = x - row
             u = np.einsum("ij,jk,ik->i", gap, np.linalg.inv(v), gap) / r**2
             value = (
-                np.exp(-u / 2) if kernel == "normal" else np.where(u <= 1, (1 - u) ** KERNELS[kernel], 0.0)
+                np.exp(-u / 2)
+                if kernel == "normal"
+                else np.where(u <= 1, (1 - u) ** BOUNDED_KERNEL_POWERS[kernel], 0.0)
             )
             actual[:, k] += value / len(rows) / r**4 / np.sqrt(np.linalg.det(v))
     return actual * np.exp(log_constant(kernel, 4))
@@ -132,7 +134,7 @@ def test_constants_and_normal_bandwidths_agree_with_quadrature(kernel, p):
     surface = 2 * np.pi ** (p / 2) / scipy.special.gamma(p / 2)
 
     def shape(t):
-        return np.exp(-(t**2) / 2) if kernel == "normal" else (1 - t**2) ** KERNELS[kernel]
+        return np.exp(-(t**2) / 2) if kernel == "normal" else (1 - t**2) ** BOUNDED_KERNEL_POWERS[kernel]
 
     maximum = 40.0 if kernel == "normal" else 1.0
     c = np.exp(log_constant(kernel, p))

@@ -118,7 +118,9 @@ def exact_votes(x, codes, q, k, n_classes, leave=None):
 
 def fit_arrays(x, codes, k, scale=False, metric="euclidean"):
     n_classes = int(codes.max()) + 1
-    moments = gather([(x, codes, None)], n_classes=n_classes, n_columns=x.shape[1], spread="diagonal")
+    moments = gather(
+        [(x, codes, None)], n_classes=n_classes, n_columns=x.shape[1], required_moments="diagonal"
+    )
     return fit_knn(x, codes, moments, moments.counts / len(x), k=k, metric=metric, scale=scale)
 
 
@@ -142,7 +144,7 @@ def test_distances_are_precise_far_from_zero():
     codes = rng.integers(0, 3, 2000)
     at_zero, distant = fit_arrays(nearby, codes, 6), fit_arrays(nearby + 1e9, codes, 6)
     assert at_zero.search.products is not None
-    one, other = at_zero.search.others(0, 2000, 6), distant.search.others(0, 2000, 6)
+    one, other = at_zero.search.nearest_others(0, 2000, 6), distant.search.nearest_others(0, 2000, 6)
     scale = at_zero.search.space.unit[0] / distant.search.space.unit[0]
     np.testing.assert_array_equal(one.rows, other.rows)
     np.testing.assert_allclose(one.distances, other.distances * scale, rtol=1e-12)
@@ -193,18 +195,18 @@ def test_tree_and_products_agree_with_brute_force(kind, p, monkeypatch):
     q = np.concatenate([x[:60], x[100:150] + 0.5, np.full((1, p), 1e12), np.full((1, p), 1e30)])
     actual = []
     for columns, subset in ((50, 10**9), (0, 0), (0, 10**9)):
-        monkeypatch.setattr(neighbours, "TREE_COLUMNS", columns)
-        monkeypatch.setattr(neighbours, "TREE_MOST", columns)
+        monkeypatch.setattr(neighbours, "MAX_TREE_COLUMNS", columns)
+        monkeypatch.setattr(neighbours, "MAX_LOW_DIMENSIONAL_TREE_COLUMNS", columns)
         # Measured, every row for itself.
-        monkeypatch.setattr(neighbour_cells, "ROWS", 2 if columns or not subset else np.inf)
-        monkeypatch.setattr(neighbour_filter, "FEWEST_ROWS", subset)
+        monkeypatch.setattr(neighbour_cells, "MIN_ROWS_PER_POINT", 2 if columns or not subset else np.inf)
+        monkeypatch.setattr(neighbour_filter, "MIN_PRODUCT_ROWS", subset)
         fit = fit_arrays(x, codes, 7)
-        search = fit.search.inner or fit.search
+        search = fit.search.point_index or fit.search
         assert (search.tree is not None, search.products is not None) == (columns > 0, subset == 0)
         repeats = len(np.unique(x, axis=0)) <= len(x) / 2
-        assert (fit.search.cells is not None) == (repeats and (columns > 0 or subset == 0))
+        assert (fit.search.point_rows is not None) == (repeats and (columns > 0 or subset == 0))
         votes = fit.rule_under(fit.prior).votes(q)
-        path = fit.wrong_by_class([1, 3, 7, 20], fit.prior)
+        path = fit.left_out_errors_by_class([1, 3, 7, 20], fit.prior)
         actual.append((votes, path, fit.search.nearest(q, 7).distances))
     for votes, path, distances in actual[:2]:
         np.testing.assert_array_equal(votes, actual[2][0])
@@ -216,9 +218,9 @@ def test_products_resolve_almost_every_row():
     rng = np.random.default_rng(3)
     fit = fit_arrays(rng.standard_normal((4000, 20)), rng.integers(0, 3, 4000), 5)
     products = fit.search.products
-    z = fit.search.space.coordinates(rng.standard_normal((products.rows_at_once, 20)))
-    candidates = products.candidates(z, 5, fit.search.space.tied, products.buffer())
-    assert candidates.left.mean() < 0.01
+    z = fit.search.space.coordinates(rng.standard_normal((products.queries_per_block, 20)))
+    candidates = products.candidates(z, 5, fit.search.space.tie_limit, products.buffer())
+    assert candidates.unresolved.mean() < 0.01
     assert len(candidates.rows) < 8 * len(z)
 
 
@@ -226,7 +228,7 @@ def test_number_of_candidate_groups_does_not_depend_on_ties():
     rng = np.random.default_rng(13)
     for values in (rng.normal(size=(20, 90)), rng.integers(0, 6, (20, 90)), np.zeros((20, 90))):
         minima = values.astype(np.float32)
-        groups, bound = neighbour_filter._least(minima, 12)
+        groups, bound = neighbour_filter._smallest_groups(minima, 12)
         in_order = np.sort(minima, axis=1)
         assert groups.shape == (20, 13)
         np.testing.assert_array_equal(
@@ -307,7 +309,7 @@ def test_leave_one_out_with_class_proportions_does_not_favour_the_class_of_the_r
 # ---- scikit-learn and scipy
 
 
-@pytest.mark.parametrize("metric", [m for m in neighbours.METRICS if m not in neighbours.ZERO_ONE])
+@pytest.mark.parametrize("metric", [m for m in neighbours.METRICS if m not in neighbours.BINARY_METRICS])
 def test_numeric_metrics_agree_with_scipy(metric):
     rng = np.random.default_rng(5)
     x, q = rng.gamma(2.0, 1.0, (80, 4)), rng.gamma(2.0, 1.0, (30, 4))
@@ -330,7 +332,7 @@ def test_numeric_metrics_agree_with_scipy(metric):
     np.testing.assert_array_equal(actual[reference], expected[reference])
 
 
-@pytest.mark.parametrize("metric", neighbours.ZERO_ONE)
+@pytest.mark.parametrize("metric", neighbours.BINARY_METRICS)
 def test_boolean_metrics_agree_with_scipy(metric):
     rng = np.random.default_rng(6)
     x = rng.integers(0, 2, (60, 9)).astype(float)
@@ -415,9 +417,9 @@ def test_leave_one_out_under_a_prior_equals_refits(prior):
 def test_folds_are_refitted_with_their_own_scales():
     data = load_penguins().dropna().reset_index(drop=True)
     fit = knn("species ~ bill_length_mm + bill_depth_mm", data, k=5)
-    from discrim.models.evaluation.validation import deal_folds, fold_scores
+    from discrim.models.evaluation.validation import assign_folds, fold_scores
 
-    fold_ids = deal_folds(fit._fit, 5, 0)
+    fold_ids = assign_folds(fit._fit, 5, 0)
     scores = fold_scores(fit._fit, fold_ids, 5)
     for fold in range(5):
         refit = knn("species ~ bill_length_mm + bill_depth_mm", data[fold_ids != fold], k=5)
@@ -528,7 +530,7 @@ def test_rows_without_a_distance_are_refused(metric, row, match):
         fit.predict(pd.DataFrame([row], columns=["a", "b"]))
 
 
-@pytest.mark.parametrize("metric", neighbours.ZERO_ONE)
+@pytest.mark.parametrize("metric", neighbours.BINARY_METRICS)
 def test_boolean_metrics_refuse_other_values(metric):
     data = pd.DataFrame({"a": [0, 1, 2, 1, 0, 1], "b": [1, 0, 0, 1, 1, 1], "y": list("uvuvuv")})
     with pytest.raises(DataError, match=f"{metric}.*'a' is 2 in row 2"):

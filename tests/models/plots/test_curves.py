@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import discrim
-from discrim.core.hyperplanes.perceptron import first_moves, perceptron
+from discrim.core.hyperplanes.perceptron import first_updates, run_perceptron
 from tests.pictures import assert_looks_like
 
 mpl.use("Agg")
@@ -86,8 +86,8 @@ def test_the_stop_of_the_steps_is_the_last_line():
 def test_plotted_updates_are_those_of_the_fit(seed):
     x = IRIS[["sepal_length", "petal_length"]].to_numpy()
     positive = (IRIS["species"] == "setosa").to_numpy()
-    found = perceptron(x, positive, step=0.5, passes=1000, seed=seed)
-    rows, after = first_moves(x, positive, step=0.5, seed=seed, most=10**6)
+    found = run_perceptron(x, positive, step=0.5, passes=1000, seed=seed)
+    rows, after = first_updates(x, positive, step=0.5, seed=seed, max_updates=10**6)
     assert found.converged
     assert len(rows) == found.history[:, 0].sum()
     assert after[-1].tolist() == found.coef.tolist()

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import discrim
-from discrim.models.plots.pictured import PictureOptions, kinds_of
+from discrim.models.plots.plottable import PlotOptions, available_plot_kinds
 
 mpl.use("Agg")
 IRIS = discrim.datasets.load_iris()
@@ -78,7 +78,7 @@ def test_unlabelled_rows_are_drawn_if_classes_are_not_required(kind, response):
 
 @pytest.mark.parametrize("kind", sorted({"posteriors", "pairs", "partition", "qq", "simplex", "ellipses"}))
 def test_unlabelled_rows_are_refused_if_classes_are_required(kind):
-    assert kind in kinds_of(FIT)
+    assert kind in available_plot_kinds(FIT)
     with pytest.raises(discrim.errors.DataError, match=f"'{kind}'.*Pass rows with their response"):
         FIT.plot(kind, data=IRIS.drop(columns="species"))
 
@@ -92,13 +92,13 @@ def test_a_confusion_of_no_row_is_refused():
 def test_rings_of_very_many_rows_are_thinned():
     from matplotlib.figure import Figure
 
-    from discrim.report.plots.planes import MOST_RINGS, ring
+    from discrim.report.plots.planes import MAX_RINGS, draw_rings
 
     axes = Figure().add_subplot()
-    ring(axes, np.arange(20_000.0).reshape(-1, 2))
-    ring(axes, np.empty((0, 2)))
+    draw_rings(axes, np.arange(20_000.0).reshape(-1, 2))
+    draw_rings(axes, np.empty((0, 2)))
     many, none = (len(held.get_offsets()) for held in axes.collections)
-    assert MOST_RINGS / 2 < many <= MOST_RINGS
+    assert MAX_RINGS / 2 < many <= MAX_RINGS
     assert none == 0
 
 
@@ -119,7 +119,7 @@ def test_colormaps_are_sampled_evenly_in_their_visible_range():
         0.0722,
     ]
     seen = fine[1.05 / (light + 0.05) >= 1.5]
-    colours = PictureOptions(colors="viridis").signs(["a", "b", "c"]).colours
+    colours = PlotOptions(colors="viridis").signs(["a", "b", "c"]).colours
     middle = round((len(seen) - 1) / 2)
     assert colours == tuple(mpl.colors.to_hex(seen[place]) for place in (0, middle, -1))
 
@@ -127,9 +127,9 @@ def test_colormaps_are_sampled_evenly_in_their_visible_range():
 @pytest.mark.parametrize("count", [2, 3, 12])
 def test_every_colormap_of_matplotlib_gives_colours(count):
     for name in mpl.colormaps:
-        signs = PictureOptions(colors=name).signs(list(range(count)))
+        signs = PlotOptions(colors=name).signs(list(range(count)))
         assert len({signs.colour(k) for k in range(count)}) >= min(count, 2), name
-        by_object = PictureOptions(colors=mpl.colormaps[name]).signs(list(range(count)))
+        by_object = PlotOptions(colors=mpl.colormaps[name]).signs(list(range(count)))
         assert by_object == signs
 
 
@@ -143,21 +143,21 @@ def test_colormaps_are_valid_for_classes_and_for_numbers(kind, name):
 
 
 def test_twenty_classes_have_twenty_colours_and_more_have_other_markers():
-    signs = PictureOptions().signs(range(160))
+    signs = PlotOptions().signs(range(160))
     assert len({signs.colour(k) for k in range(20)}) == 20
     assert len({(signs.colour(k), signs.marker(k)) for k in range(160)}) == 160
 
 
 def test_a_style_of_greys_is_followed_and_another_is_not():
-    signs = PictureOptions().signs("abc")
+    signs = PlotOptions().signs("abc")
     with plt.style.context("grayscale"):
         cycle = mpl.rcParams["axes.prop_cycle"].by_key()["color"]
         assert [signs.colour(k) for k in range(4)] == [mpl.colors.to_hex(colour) for colour in cycle]
         assert len({(signs.colour(k), signs.marker(k)) for k in range(32)}) == 32
-        assert PictureOptions(colors="Set1").signs("abc").colour(0) == "#e41a1c"
+        assert PlotOptions(colors="Set1").signs("abc").colour(0) == "#e41a1c"
         assert signs.hatch(0) != signs.hatch(1)
     with plt.style.context("ggplot"):
-        assert signs.colour(0) == PictureOptions().signs("abc").colour(0) == "#0072B2".lower()
+        assert signs.colour(0) == PlotOptions().signs("abc").colour(0) == "#0072B2".lower()
         assert signs.hatch(1) == ""
 
 
@@ -172,9 +172,9 @@ def contrast(one, other):
 @pytest.mark.parametrize("face", ["black", "#15181d", "#303030"])
 def test_twenty_classes_are_distinguishable_on_dark_backgrounds(face):
     """Three to one is what the Web Content Accessibility Guidelines ask of graphics."""
-    by_day = [PictureOptions().signs(range(20)).colour(k) for k in range(20)]
+    by_day = [PlotOptions().signs(range(20)).colour(k) for k in range(20)]
     with plt.style.context(["dark_background", {"axes.facecolor": face}]):
-        colours = [PictureOptions().signs(range(20)).colour(k) for k in range(20)]
+        colours = [PlotOptions().signs(range(20)).colour(k) for k in range(20)]
     assert min(contrast(colour, face) for colour in colours) > 2.99
     assert len(set(colours)) == 20
     # What is seen by itself stays as it is.

@@ -4,7 +4,7 @@ import matplotlib as mpl
 import pytest
 
 import discrim
-from discrim.models.plots.pictured import kinds_of
+from discrim.models.plots.plottable import available_plot_kinds
 
 mpl.use("Agg")
 IRIS = discrim.datasets.load_iris()
@@ -23,7 +23,7 @@ def test_unknown_plot_kinds_raise_errors_that_list_the_valid_kinds():
     with pytest.raises(discrim.errors.DataError) as raised:
         fit.plot("score")
     assert "'score'" in str(raised.value)
-    assert all(repr(kind) in str(raised.value) for kind in kinds_of(fit))
+    assert all(repr(kind) in str(raised.value) for kind in available_plot_kinds(fit))
 
 
 def test_plot_kinds_of_other_models_raise_errors_that_list_the_valid_kinds():

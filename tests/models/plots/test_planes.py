@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 
 import discrim
 from discrim.errors import DataError, NotSupportedError
-from discrim.models.plots.pictured import PictureOptions, said_choice, select_separating_columns
+from discrim.models.plots.plottable import PlotOptions, describe_selection, select_separating_columns
 from discrim.report.plots.planes import find_regions
 from tests.pictures import assert_looks_like
 
@@ -307,9 +307,9 @@ def test_pairs_of_many_columns_are_chosen_among_the_best_single_columns():
     x[:, 7] += 1.6 * codes
     names = [f"g{j}" for j in range(305)]
     table = pd.DataFrame(x, columns=names).assign(y=np.array(["a", "b"])[codes])
-    fit, options = discrim.naive_bayes("y ~ .", table), PictureOptions()
+    fit, options = discrim.naive_bayes("y ~ .", table), PlotOptions()
     assert select_separating_columns(fit._fit, options, names) == ["g200", "g300"]
-    assert said_choice(options, 305) == "pair of largest F of 60 columns of largest F"
+    assert describe_selection(options, 305) == "pair of largest F of 60 columns of largest F"
 
 
 def test_outlines_of_densities_of_many_classes_are_small():

@@ -8,7 +8,7 @@ from scipy import stats
 
 import discrim
 from discrim.errors import DataError, NotSupportedError
-from discrim.inference.manova import roy_critical, scatter_between
+from discrim.inference.manova import between_scatter, roy_critical
 from discrim.inference.mean_differences import distance_quantiles
 from discrim.report.plots.spaces import outline
 from tests.pictures import assert_looks_like
@@ -83,7 +83,7 @@ def test_hypothesis_ellipse_exceeds_the_error_if_roy_s_test_rejects(shift):
     x = rng.standard_normal((36, 2)) + shift * np.array([[0, 0], [1, 0], [0, 1]])[codes]
     means = np.array([x[codes == k].mean(axis=0) for k in range(3)])
     within = sum(np.cov(x[codes == k].T) * 11 for k in range(3))
-    between = scatter_between(means, np.array([12.0, 12.0, 12.0]))
+    between = between_scatter(means, np.array([12.0, 12.0, 12.0]))
     critical = roy_critical(2, 3, 36)
     largest = np.linalg.eigvals(np.linalg.solve(within, between)).real.max()
     hypothesis, error = between / (critical * 33), within / 33
@@ -142,7 +142,7 @@ def test_squared_distances_follow_the_drawn_distribution(fitted):
         pooled = sum(gap.T @ gap for gap in gaps) / (sum(sizes) - 2)
         gap = gaps[0][0] if not fitted else rng.standard_normal(p) - rows[0].mean(axis=0)
         found.append(gap @ np.linalg.solve(pooled, gap))
-    table = distance_quantiles(np.zeros(5), p, 10.0, fitted=5.0 if fitted else None)
+    table = distance_quantiles(np.zeros(5), p, 10.0, n_fitted=5.0 if fitted else None)
     at = np.searchsorted(np.sort(found), table["quantile"]) / len(found)
     assert at == pytest.approx((np.arange(5) + 0.5) / 5, abs=0.025)
 

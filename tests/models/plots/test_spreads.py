@@ -10,7 +10,7 @@ from scipy import stats
 import discrim
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.mean_differences import distance_quantiles
-from discrim.models.plots.pictured import kinds_of
+from discrim.models.plots.plottable import available_plot_kinds
 from discrim.report.plots.planes import CORNERS
 from discrim.report.plots.planes import draw_simplex as draw_simplex
 
@@ -152,7 +152,7 @@ def test_quantiles_of_robust_fits_are_of_robust_distances(covariance):
 
 
 def test_quantiles_are_of_full_covariances():
-    assert "qq" not in kinds_of(discrim.rda("species ~ .", IRIS, alpha=0.5, gamma=0.5))
+    assert "qq" not in available_plot_kinds(discrim.rda("species ~ .", IRIS, alpha=0.5, gamma=0.5))
     with pytest.raises(NotSupportedError) as caught:
         discrim.lda("species ~ .", IRIS, covariance="diagonal").plot("qq")
     assert "covariance=" in str(caught.value)

@@ -8,7 +8,7 @@ import discrim
 from discrim import indicator, lda, load, nearest_centroid, pls
 from discrim.datasets import load_iris, load_wine
 from discrim.errors import CollinearError, DataError, NotSupportedError, ScaleWarning
-from discrim.models.base.refits import options_of
+from discrim.models.base.refits import refit_options
 from discrim.subspace import OrthogonalPLS, SparsePLS
 from tests import support
 
@@ -354,4 +354,4 @@ def test_a_refit_holds_the_number_of_components_that_was_chosen(tmp_path):
     fit.save(tmp_path / "fit")
     for each in (fit, discrim.load(tmp_path / "fit")):
         assert each._fit.options["algorithm"] == OrthogonalPLS("1se")
-        assert options_of(each)["algorithm"] == OrthogonalPLS(fit.orthogonal)
+        assert refit_options(each)["algorithm"] == OrthogonalPLS(fit.orthogonal)

@@ -182,9 +182,9 @@ def test_path_has_the_errors_of_fits_with_the_penalty_given():
 def test_wide_tables_agree_with_their_augmented_tables():
     data = wide_table(np.random.default_rng(8), 30, 70, 3)
     fit = sparse_lda("y ~ .", data, penalty=0.2)
-    assert fit._fit.estimates.moments.spread == "thin"
+    assert fit._fit.estimates.moments.scatter_type == "thin"
     few = sparse_lda("y ~ " + " + ".join(fit.selected), data, penalty=0.2)
-    assert few._fit.estimates.moments.spread == "pooled"
+    assert few._fit.estimates.moments.scatter_type == "pooled"
     np.testing.assert_allclose(fit.predict_log_proba(), few.predict_log_proba(), rtol=1e-9, atol=1e-9)
     remaining = fit.leave_one_out()
     without = sparse_lda("y ~ .", data.drop(index=4), penalty=0.2, prior=fit.prior)

@@ -11,7 +11,7 @@ import pytest
 
 import discrim
 from discrim import pls
-from discrim.core.projections.latent import sparse_latent
+from discrim.core.projections.latent import fit_sparse_latent
 from discrim.datasets import load_breast_cancer, load_iris, load_wine
 from discrim.errors import DataError, NotSupportedError
 from discrim.subspace import SparsePLS
@@ -50,7 +50,7 @@ def test_a_sparse_direction_is_a_fixed_point():
     rng = np.random.default_rng(4)
     a, b = rng.normal(size=(30, 12)), rng.normal(size=(30, 4))
     a, b = a - a.mean(axis=0), b - b.mean(axis=0)
-    result = sparse_latent(a, b, [5, 12, 3])
+    result = fit_sparse_latent(a, b, [5, 12, 3])
     remaining = a.copy()
     for j, count in enumerate([5, 12, 3]):
         w, product = result.weights[:, j], remaining.T @ b

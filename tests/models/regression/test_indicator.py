@@ -317,10 +317,10 @@ def test_a_class_of_one_row_left_out_is_fitted_as_zero():
 
 
 def test_folds_are_fits_without_them_from_one_pass():
-    from discrim.models.evaluation.validation import deal_folds
+    from discrim.models.evaluation.validation import assign_folds
 
     fit = indicator("species ~ .", IRIS)
-    fold_ids = deal_folds(fit._fit, 5, 3)
+    fold_ids = assign_folds(fit._fit, 5, 3)
     wrong = 0
     for fold in range(5):
         other = indicator("species ~ .", IRIS[fold_ids != fold])
@@ -562,10 +562,10 @@ def test_a_saturated_fit_has_no_errors():
 
 def test_an_exact_fit_causes_a_warning():
     exact = pd.DataFrame({"x": [0.1, 0.1, 0.7, 0.7, 0.7], "z": [1.0, 2, 1, 3, 5], "y": list("aabbb")})
-    assert "Fitted without error: 'a', 'b'." in indicator("y ~ x + z", exact).summary().as_text()
+    assert "Fitted exactly: 'a', 'b'." in indicator("y ~ x + z", exact).summary().as_text()
     data = IRIS.assign(first=IRIS["species"].eq("setosa") / 3)
     text = indicator("species ~ . ", data).summary().as_text()
-    assert "Fitted without error: 'setosa'." in text
+    assert "Fitted exactly: 'setosa'." in text
     near = data.assign(first=data["first"] + 1e-6 * np.random.default_rng(0).standard_normal(150))
     assert "without error" not in indicator("species ~ .", near).summary().as_text()
 

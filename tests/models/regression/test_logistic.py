@@ -267,9 +267,9 @@ def test_folds_and_rows_left_out_are_refits():
         refit = logistic("diagnosis ~ .", data.drop(index=row))
         expected = refit.predict_proba(data.loc[[row]]).iloc[0]
         np.testing.assert_allclose(remaining.loc[row, fit.classes].astype(float), expected, rtol=1e-8)
-    from discrim.models.evaluation.validation import deal_folds
+    from discrim.models.evaluation.validation import assign_folds
 
-    fold_ids, wrong = deal_folds(fit._fit, 5, 0), 0
+    fold_ids, wrong = assign_folds(fit._fit, 5, 0), 0
     for fold in range(5):
         refit = logistic("diagnosis ~ .", data[fold_ids != fold])
         wrong += int((refit.predict(data[fold_ids == fold]) != data["diagnosis"][fold_ids == fold]).sum())

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from discrim import logistic
-from discrim.core.hyperplanes.separation import evened_rows
+from discrim.core.hyperplanes.separation import scale_rows
 from discrim.errors import DataError, SeparationError
 
 RNG = np.random.default_rng(0)
@@ -87,7 +87,7 @@ def test_leave_one_out_next_to_a_far_row_agrees_with_refits(k):
 def test_rows_over_their_sizes_span_what_the_rows_and_a_constant_span():
     x = RNG.normal(size=(30, 3))
     x[0, 0] = 1e9
-    even = evened_rows(x)
+    even = scale_rows(x)
     assert even.columns.shape == (4, 30)
     np.testing.assert_allclose(even.columns @ even.columns.T / 30, np.eye(4), atol=1e-12)
     full = np.column_stack([np.ones(30), x]) / even.size[:, None]

@@ -15,7 +15,7 @@ from scipy import optimize, special, stats
 
 import discrim
 from discrim import logistic
-from discrim.core.regression.profile_likelihood import crossing
+from discrim.core.regression.profile_likelihood import solve_increasing
 from discrim.datasets import load_breast_cancer, load_iris, load_penguins
 from discrim.errors import DataError, NotSupportedError
 from discrim.formula.grammar import quote
@@ -274,12 +274,12 @@ def test_offsets_and_units_change_no_digit(penalized):
 
 
 def test_a_function_that_never_reaches_the_target_crosses_it_at_infinity():
-    assert crossing(lambda d: (d / (1 + d), 1 / (1 + d) ** 2), 2.0) == np.inf
-    assert crossing(lambda d: (np.expm1(d), np.exp(d)), 5.0) == pytest.approx(np.log(6), rel=1e-12)
-    assert crossing(lambda d: (d**3, 3 * d**2), 0.01) == pytest.approx(0.01 ** (1 / 3), rel=1e-9)
+    assert solve_increasing(lambda d: (d / (1 + d), 1 / (1 + d) ** 2), 2.0) == np.inf
+    assert solve_increasing(lambda d: (np.expm1(d), np.exp(d)), 5.0) == pytest.approx(np.log(6), rel=1e-12)
+    assert solve_increasing(lambda d: (d**3, 3 * d**2), 0.01) == pytest.approx(0.01 ** (1 / 3), rel=1e-9)
     # A point where there is no value lies beyond.
-    assert crossing(lambda d: (d / 2, 0.5) if d < 9 else (np.inf, np.nan), 4.0) == pytest.approx(8.0)
-    assert np.isnan(crossing(lambda d: (d, 1.0) if d < 1 else (np.inf, np.nan), 1.5))
+    assert solve_increasing(lambda d: (d / 2, 0.5) if d < 9 else (np.inf, np.nan), 4.0) == pytest.approx(8.0)
+    assert np.isnan(solve_increasing(lambda d: (d, 1.0) if d < 1 else (np.inf, np.nan), 1.5))
 
 
 # ------------------------------------------------------------------ posteriors

@@ -633,5 +633,5 @@ def test_another_reference_is_the_same_model():
     other = logistic("island ~ bill_depth_mm + sex", PENGUINS, reference="Dream").robust("HC1")
     np.testing.assert_allclose(first.influence(), other.influence(), rtol=1e-6)
     np.testing.assert_allclose(first.marginal_effects(), other.marginal_effects(), rtol=1e-6, atol=1e-10)
-    rotated = first._fit.estimates.against(1)
+    rotated = first._fit.estimates.with_reference(1)
     np.testing.assert_allclose(rotated.standard_errors(), other._fit.estimates.standard_errors(), rtol=1e-6)

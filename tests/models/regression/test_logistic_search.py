@@ -10,7 +10,7 @@ import pytest
 from scipy import optimize, special
 
 from discrim import compare, hausman, lda, load, logistic
-from discrim.core.hyperplanes.separation import separation, standard
+from discrim.core.hyperplanes.separation import decide_separation, standardize_rows
 from discrim.datasets import load_iris, load_wine
 from discrim.errors import (
     CollinearError,
@@ -190,11 +190,11 @@ def test_the_starting_point_does_not_decide_separation(seed):
     codes = (x @ rng.normal(size=(2, 3)) + 0.3 * (seed % 3) * rng.gumbel(size=(40, 3))).argmax(axis=1)
     codes = np.unique(codes, return_inverse=True)[1]
     k = int(codes.max()) + 1
-    columns = standard(x).columns
-    without = separation(columns, codes, k)
+    columns = standardize_rows(x).columns
+    without = decide_separation(columns, codes, k)
     for _ in range(5):
-        result = separation(columns, codes, k, rng.normal(size=(3, k)))
-        assert result.kind == without.kind
+        result = decide_separation(columns, codes, k, rng.normal(size=(3, k)))
+        assert result.separation_type == without.separation_type
         np.testing.assert_array_equal(result.on_plane, without.on_plane)
 
 

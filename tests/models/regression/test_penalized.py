@@ -17,7 +17,7 @@ from discrim import logistic
 from discrim.datasets import load_breast_cancer, load_iris, load_penguins, load_wine
 from discrim.errors import DataError, NotSupportedError
 from discrim.formula.grammar import quote
-from discrim.models.base.refits import options_of
+from discrim.models.base.refits import refit_options
 from discrim.models.regression.logistic_results import LogisticResults
 from discrim.models.regression.penalized import PenalizedLogisticResults
 from discrim.models.results.geometry import LinearGeometry
@@ -258,8 +258,8 @@ def test_a_refit_holds_the_strength_that_was_chosen(tmp_path):
     fit.save(tmp_path / "iris.fit")
     for each in (fit, discrim.load(tmp_path / "iris.fit")):
         assert each._fit.options["penalty"] == Lasso(n_strengths=5, folds=3, select="1se", seed=1)
-        assert options_of(each)["penalty"] == Lasso(fit.penalty.strength, n_strengths=5)
-        assert options_of(each, anew=True)["penalty"] == each._fit.options["penalty"]
+        assert refit_options(each)["penalty"] == Lasso(fit.penalty.strength, n_strengths=5)
+        assert refit_options(each, rechoose=True)["penalty"] == each._fit.options["penalty"]
 
 
 def test_reference_and_prior_affect_only_their_results():
@@ -396,7 +396,7 @@ def test_paths_agree_with_fits_of_single_strengths():
         one = logistic("species ~ .", IRIS, penalty=ElasticNet(0.8, strength=path["strength"].iloc[at]))
         # A path ends where conditions are violated by a hundred-thousandth of the strength.
         assert one.prsquared == pytest.approx(path["explained"].iloc[at], abs=1e-5)
-        assert one._estimates.nonzero() == path["df"].iloc[at]
+        assert one._estimates.n_nonzero() == path["df"].iloc[at]
 
 
 def test_a_source_of_tables_and_rows_that_miss_values():

@@ -18,7 +18,7 @@ from markdown_it import MarkdownIt
 import discrim
 from discrim.datasets import load_breast_cancer, load_iris
 from discrim.errors import DataError, NotSupportedError, UnwritableFileError
-from discrim.report.page.page import TEXT, Chapter, Drawing, WordPage
+from discrim.report.page.page import TEXT_WIDTH, Chapter, Drawing, WordPage
 
 IRIS = load_iris()
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -174,7 +174,7 @@ def test_wide_tables_go_on_below_and_none_is_wider_than_the_text(tmp_path):
     root = document(tmp_path / "wide.docx")
     for table in root.iter(f"{WORD}tbl"):
         widths = [int(each.get(f"{WORD}w")) for each in table.iter(f"{WORD}gridCol")]
-        assert sum(widths) <= TEXT
+        assert sum(widths) <= TEXT_WIDTH
         for row in table.iter(f"{WORD}tr"):
             assert len(list(row.iter(f"{WORD}tc"))) == len(widths) > 1
 
@@ -242,7 +242,7 @@ def test_the_same_document_has_the_same_bytes(tmp_path):
     for name in ("a", "b"):
         page = WordPage()
         page.save(
-            tmp_path / name, page.whole("One", ["two"], [Chapter("c", "C", page.paragraph("d"))], "end")
+            tmp_path / name, page.assemble("One", ["two"], [Chapter("c", "C", page.paragraph("d"))], "end")
         )
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 

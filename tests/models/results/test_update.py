@@ -8,7 +8,7 @@ import discrim
 from discrim.covariance import Shrunk
 from discrim.datasets import load_iris
 from discrim.errors import DataError, FormulaError, NotSupportedError
-from discrim.formula.grammar import updated
+from discrim.formula.grammar import update_formula
 
 IRIS = load_iris()
 COUNTED = IRIS.assign(w=np.arange(150) % 3 + 1.0)
@@ -29,7 +29,7 @@ COUNTED = IRIS.assign(w=np.arange(150) % 3 + 1.0)
     ],
 )
 def test_dot_in_updates_means_the_previous_formula_side(formula, earlier, expected):
-    assert updated(formula, earlier) == expected
+    assert update_formula(formula, earlier) == expected
 
 
 def test_updated_columns_equal_the_whole_formula():

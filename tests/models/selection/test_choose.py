@@ -16,8 +16,8 @@ from discrim.errors import (
     UninformativeFitWarning,
     UnseenLevelWarning,
 )
-from discrim.inference.calibration import JudgedRows, loss_rate
-from discrim.inference.model_choice import compared, corrected
+from discrim.inference.calibration import EvaluatedRows, mean_loss_interval
+from discrim.inference.model_choice import bias_corrected_losses, compare_losses
 
 IRIS = load_iris()
 FORMULA = "species ~ ."
@@ -82,51 +82,57 @@ def test_the_fit_agrees_with_the_verb_to_all_rows(result):
 def test_means_and_standard_errors_agree_with_one_rate(prior, clusters):
     rng = np.random.default_rng(1)
     losses, codes = rng.gamma(1.0, size=(3, 60)), rng.integers(0, 3, 60)
-    evaluated = JudgedRows(codes, rng.integers(1, 4, 60).astype(float), 3, prior, clusters)
-    ours = compared(losses, evaluated, "min")
+    evaluated = EvaluatedRows(codes, rng.integers(1, 4, 60).astype(float), 3, prior, clusters)
+    ours = compare_losses(losses, evaluated, "min")
     for c in range(3):
-        mean, error, _, _ = loss_rate(losses[c], evaluated, 0.95, counts=False)
+        mean, error, _, _ = mean_loss_interval(losses[c], evaluated, 0.95, is_zero_one=False)
         assert (ours.means[c], ours.errors[c]) == pytest.approx((mean, error), rel=1e-12)
-        _, error, _, _ = loss_rate(losses[c] - losses[ours.best], evaluated, 0.95, counts=False)
+        _, error, _, _ = mean_loss_interval(losses[c] - losses[ours.best], evaluated, 0.95, is_zero_one=False)
         assert ours.difference_errors[c] == pytest.approx(error, rel=1e-12, abs=1e-15)
 
 
 def test_an_infinite_loss_is_never_chosen():
-    evaluated = JudgedRows(np.zeros(20, dtype=int), np.ones(20), 1, None, None)
+    evaluated = EvaluatedRows(np.zeros(20, dtype=int), np.ones(20), 1, None, None)
     losses = np.ones((2, 20))
     losses[0, 3] = np.inf
-    ours = compared(losses, evaluated, "1se")
+    ours = compare_losses(losses, evaluated, "1se")
     assert (ours.chosen, ours.best, ours.means[0]) == (1, 1, np.inf)
 
 
 def test_candidates_worse_than_the_null_model_are_not_chosen():
-    evaluated = JudgedRows(np.zeros(20, dtype=int), np.ones(20), 1, None, None)
+    evaluated = EvaluatedRows(np.zeros(20, dtype=int), np.ones(20), 1, None, None)
     rough = np.where(np.arange(20) < 1, 30.0, 0.0)
     losses = np.stack([rough, np.full(20, 1.0), np.full(20, 0.9)])
-    assert compared(losses, evaluated, "1se").chosen == 0
-    assert compared(losses, evaluated, "1se", np.full(20, 1.2)).chosen == 2
-    assert compared(losses, evaluated, "1se", np.full(20, 1.5)).chosen == 0
-    ours = compared(losses, evaluated, "1se", np.full(20, 0.8))
-    assert (ours.chosen, ours.in_vain) == (0, True)
+    assert compare_losses(losses, evaluated, "1se").chosen == 0
+    assert compare_losses(losses, evaluated, "1se", np.full(20, 1.2)).chosen == 2
+    assert compare_losses(losses, evaluated, "1se", np.full(20, 1.5)).chosen == 0
+    ours = compare_losses(losses, evaluated, "1se", np.full(20, 0.8))
+    assert (ours.chosen, ours.worse_than_prior) == (0, True)
 
 
 def test_bootstrap_samples_do_not_choose_infinite_losses():
-    rng, evaluated = np.random.default_rng(6), JudgedRows(np.zeros(30, dtype=int), np.ones(30), 1, None, None)
+    rng, evaluated = (
+        np.random.default_rng(6),
+        EvaluatedRows(np.zeros(30, dtype=int), np.ones(30), 1, None, None),
+    )
     losses = np.stack([rng.gamma(1.0, size=30) / 9, rng.gamma(1.0, size=30)])[None]
     losses[0, 0, 4] = np.inf
-    ours = corrected(losses, 0, evaluated, "min", 50, 1)
-    alone = corrected(losses[:, 1:], 0, evaluated, "min", 50, 1)
+    ours = bias_corrected_losses(losses, 0, evaluated, "min", 50, 1)
+    alone = bias_corrected_losses(losses[:, 1:], 0, evaluated, "min", 50, 1)
     np.testing.assert_array_equal(ours.draws, alone.draws)
     assert ours.chosen.tolist() == [0, 50]
 
 
 @pytest.mark.filterwarnings("error")
 def test_intervals_of_infinite_losses_have_limits():
-    rng, evaluated = np.random.default_rng(6), JudgedRows(np.zeros(30, dtype=int), np.ones(30), 1, None, None)
+    rng, evaluated = (
+        np.random.default_rng(6),
+        EvaluatedRows(np.zeros(30, dtype=int), np.ones(30), 1, None, None),
+    )
     losses = rng.gamma(1.0, size=(2, 1, 30))
     losses[1, 0, 4] = np.inf
     rates = [(each.mean(), np.nan, np.nan, np.nan) for each in losses]
-    low, high = corrected(losses, 0, evaluated, "min", 50, 1).interval(0.95, rates)
+    low, high = bias_corrected_losses(losses, 0, evaluated, "min", 50, 1).interval(0.95, rates)
     assert np.isfinite(low).all()
     assert (np.isfinite(high[0]), high[1]) == (True, np.inf)
 
@@ -150,8 +156,8 @@ def test_a_class_of_prior_zero_does_not_count_in_losses():
 
 def test_the_corrected_loss_of_one_candidate_is_its_mean():
     losses = np.random.default_rng(2).gamma(1.0, size=(1, 1, 400))
-    evaluated = JudgedRows(np.zeros(400, dtype=int), np.ones(400), 1, None, None)
-    ours = corrected(losses, 0, evaluated, "min", 400, 1)
+    evaluated = EvaluatedRows(np.zeros(400, dtype=int), np.ones(400), 1, None, None)
+    ours = bias_corrected_losses(losses, 0, evaluated, "min", 400, 1)
     assert ours.means()[0] == pytest.approx(losses.mean(), abs=4 * losses.std() / 400**0.5 / 20)
     low, high = ours.interval(0.95, [(losses.mean(), np.nan, np.nan, np.nan)])[:, 0]
     # Rows that a draw leaves out are a share 1/e of them.
@@ -160,12 +166,15 @@ def test_the_corrected_loss_of_one_candidate_is_its_mean():
 
 
 def test_corrected_losses_on_noise_are_unbiased():
-    rng, evaluated = np.random.default_rng(3), JudgedRows(np.zeros(60, dtype=int), np.ones(60), 1, None, None)
+    rng, evaluated = (
+        np.random.default_rng(3),
+        EvaluatedRows(np.zeros(60, dtype=int), np.ones(60), 1, None, None),
+    )
     smallest, honest = [], []
     for seed in range(40):
         wrong = (rng.random((1, 12, 60)) < 0.5).astype(float)
         smallest.append(wrong.mean(axis=2).min())
-        honest.append(corrected(wrong, 0, evaluated, "min", 60, seed).means()[0])
+        honest.append(bias_corrected_losses(wrong, 0, evaluated, "min", 60, seed).means()[0])
     assert np.mean(smallest) < 0.42
     assert np.mean(honest) == pytest.approx(0.5, abs=0.03)
 

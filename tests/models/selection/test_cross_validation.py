@@ -26,8 +26,8 @@ from discrim import (
 from discrim.covariance import Shrunk
 from discrim.datasets import load_iris, load_penguins, load_wine
 from discrim.errors import DataError, NotSupportedError
-from discrim.inference.calibration import JudgedRows, loss_rate
-from discrim.inference.resampling import corrected_t, deal, deal_groups, mcnemar
+from discrim.inference.calibration import EvaluatedRows, mean_loss_interval
+from discrim.inference.resampling import assign_folds, assign_group_folds, corrected_t, mcnemar
 
 IRIS, PENGUINS, WINE = load_iris(), load_penguins(), load_wine()
 SETOSA = IRIS.assign(setosa=IRIS["species"] == "setosa").drop(columns="species")
@@ -70,7 +70,7 @@ def test_a_dropped_class_does_not_change_the_folds():
 
 def test_folds_are_stratified_and_the_first_repeat_is_reproducible():
     codes = np.repeat([2, -1, 0, 1], [31, 5, 44, 18])
-    fold_ids = deal(codes, 7, 3, np.random.default_rng(5))
+    fold_ids = assign_folds(codes, 7, 3, np.random.default_rng(5))
     assert (fold_ids[:, codes < 0] == -1).all()
     for own in fold_ids:
         for k in range(3):
@@ -78,9 +78,9 @@ def test_folds_are_stratified_and_the_first_repeat_is_reproducible():
             assert rows.max() - rows.min() <= 1
         full = np.bincount(own[codes >= 0])
         assert full.max() - full.min() <= 1
-    assert (deal(codes, 7, 1, np.random.default_rng(5))[0] == fold_ids[0]).all()
+    assert (assign_folds(codes, 7, 1, np.random.default_rng(5))[0] == fold_ids[0]).all()
     renumbered = np.array([7, 3, 5, -1])[codes]
-    assert (deal(renumbered, 7, 3, np.random.default_rng(5)) == fold_ids).all()
+    assert (assign_folds(renumbered, 7, 3, np.random.default_rng(5)) == fold_ids).all()
 
 
 def test_a_group_is_never_split_and_classes_keep_their_proportion():
@@ -90,7 +90,7 @@ def test_a_group_is_never_split_and_classes_keep_their_proportion():
     codes = np.where(
         rng.random(len(groups)) < 0.8, (groups % 4 == 0).astype(int), rng.integers(0, 2, len(groups))
     )
-    for own in deal_groups(codes, groups, 5, 4, np.random.default_rng(1)):
+    for own in assign_group_folds(codes, groups, 5, 4, np.random.default_rng(1)):
         assert pd.Series(own).groupby(groups).nunique().eq(1).all()
         rows = np.bincount(own, minlength=5)
         assert rows.max() - rows.min() <= 8
@@ -98,8 +98,8 @@ def test_a_group_is_never_split_and_classes_keep_their_proportion():
             codes
         )
         assert np.abs(proportions - 0.2).max() < 0.03
-    again = deal_groups(codes, groups, 5, 4, np.random.default_rng(1))
-    assert (again == deal_groups(1 - codes, groups, 5, 4, np.random.default_rng(1))).all()
+    again = assign_group_folds(codes, groups, 5, 4, np.random.default_rng(1))
+    assert (again == assign_group_folds(1 - codes, groups, 5, 4, np.random.default_rng(1))).all()
     data = pd.DataFrame({"x": rng.standard_normal(len(codes)), "y": codes, "g": groups})
     by_name = cross_validate(lda("y ~ x", data), 5, groups="g", seed=1).folds
     pd.testing.assert_frame_equal(by_name, cross_validate(lda("y ~ x", data), 5, groups=groups, seed=1).folds)
@@ -184,7 +184,7 @@ def test_the_bootstrap_repeats_the_choice_as_folds_do():
 
     rule = fit._fit.refits.refit_to_rows(fit._fit, fit._fit.design_rows.with_weights(weights))
     refit = rda("cultivar ~ .", WINE, weights=weights, prior=fit.prior, **options)
-    x = fit._fit.design_rows.rows_at(np.array([7]))
+    x = fit._fit.design_rows.rows_at_positions(np.array([7]))
     np.testing.assert_allclose(rule.scores(x), refit._fit.rule(fit.prior.to_numpy()).scores(x), rtol=1e-9)
 
 
@@ -286,15 +286,17 @@ def test_rows_of_a_group_make_the_standard_error():
     groups = np.repeat(np.arange(40), 5)
     codes = np.repeat(np.arange(40) % 2, 5)
     losses = np.repeat((rng.random(40) < 0.3).astype(float), 5)
-    rows = JudgedRows(codes, np.ones(200), 2, None, groups)
-    mean, error, low, high = loss_rate(losses, rows, 0.95, counts=True)
-    full = loss_rate(losses[::5], JudgedRows(codes[::5], np.ones(40), 2, None, None), 0.95, counts=True)
+    rows = EvaluatedRows(codes, np.ones(200), 2, None, groups)
+    mean, error, low, high = mean_loss_interval(losses, rows, 0.95, is_zero_one=True)
+    full = mean_loss_interval(
+        losses[::5], EvaluatedRows(codes[::5], np.ones(40), 2, None, None), 0.95, is_zero_one=True
+    )
     assert mean == pytest.approx(full[0])
     assert error == pytest.approx(full[1] * np.sqrt(40 / 39))
     assert low < full[2]
     assert high > full[3]
-    alone = JudgedRows(codes, np.ones(200), 2, None, np.zeros(200, dtype=int))
-    assert np.isnan(loss_rate(losses, alone, 0.95, counts=True)[1:]).all()
+    alone = EvaluatedRows(codes, np.ones(200), 2, None, np.zeros(200, dtype=int))
+    assert np.isnan(mean_loss_interval(losses, alone, 0.95, is_zero_one=True)[1:]).all()
 
 
 def test_rows_without_a_label_are_counted_and_an_impossible_class_costs_infinitely_much():

@@ -37,10 +37,10 @@ def test_all_texts_are_escaped():
         made.paragraph(text),
         made.pair_lines([(text, text)]),
         made.code_block(f"{text}\n{text}"),
-        made.folded(text, [made.paragraph(text)]),
+        made.collapsible(text, [made.paragraph(text)]),
     ]
-    page = made.whole(text, [text], [Chapter("one", text, "\n".join(bodies))], text)
+    page = made.assemble(text, [text], [Chapter("one", text, "\n".join(bodies))], text)
     assert "<b>" not in page
     # Title, heading, line, link, heading of the chapter, foot; and the bodies.
     assert page.count(escaped_title) == 6 + 1 + 2 + 2 + 2
-    assert made.folded("None", []) == ""
+    assert made.collapsible("None", []) == ""

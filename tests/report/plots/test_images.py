@@ -16,9 +16,9 @@ import pytest
 from PIL import Image
 
 from discrim.report.plots import points
-from discrim.report.plots.judged import draw_confusion
+from discrim.report.plots.evaluation import draw_confusion
 from discrim.report.plots.points import DARK, LIGHT, draw_points, draw_strips, image_of
-from discrim.report.plots.style import add_legend, faint, ink, new_axes, set_title
+from discrim.report.plots.style import add_legend, faint_ink, ink, new_axes, set_title
 
 mpl.use("Agg")
 
@@ -27,7 +27,7 @@ def picture(shaded: bool = False) -> Any:
     axes, is_new = new_axes(None)
     rng = np.random.default_rng(0)
     draw_points(axes, *rng.normal(size=(2, 90)), np.arange(90) % 9, list("abcdefghi"))
-    axes.axhline(0.0, color=faint(0.35))
+    axes.axhline(0.0, color=faint_ink(0.35))
     axes.axvline(0.0, color=ink())
     axes.grid()
     if shaded:

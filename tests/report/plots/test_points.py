@@ -10,7 +10,7 @@ from discrim.report.plots.points import (
     draw_labels,
     draw_points,
     draw_strips,
-    told_hollow,
+    hollow_description,
 )
 from discrim.report.plots.style import Signs, add_legend, new_axes
 from tests.pictures import seen
@@ -92,8 +92,8 @@ def test_hollow_points_over_shades_are_limited_per_class():
     sizes = [len(c.get_offsets()) for c in axes.collections]
     assert len(sizes) == 2
     assert all(MAX_HOLLOW / 2 < count <= MAX_HOLLOW for count in sizes)
-    assert f"{MAX_HOLLOW}" in told_hollow(60_000)
-    assert not any(letter.isdigit() for letter in told_hollow(100))
+    assert f"{MAX_HOLLOW}" in hollow_description(60_000)
+    assert not any(letter.isdigit() for letter in hollow_description(100))
 
 
 def test_labels_at_the_edge_stay_inside_the_axes():

@@ -18,25 +18,25 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.rules import posteriors
 from discrim.design.matrix import response_codes
 from discrim.errors import DataError, NotSupportedError
-from discrim.formula.factors import recall_functions
+from discrim.formula.factors import select_functions
 from discrim.formula.grammar import expression
-from discrim.models.base.displayed import SummarizedModel
-from discrim.models.base.reading import Data, Structure, check_flag, check_word, listed, told
-from discrim.models.base.scores import finished_scores
+from discrim.models.base.display import SummarizedModel
+from discrim.models.base.reading import Data, Structure, check_flag, check_word, format_argument, join_labels
+from discrim.models.base.scores import transformed_scores
 from discrim.models.registry import MODELS, PlotKind, plot_kinds
 
 if TYPE_CHECKING:
     from discrim.core.moments.moments import ClassMoments
-    from discrim.design.blocks import Blocks
+    from discrim.design.design_rows import DesignRows
     from discrim.formula.design import Design
     from discrim.models.base.fit import FittedModel
-    from discrim.models.evaluation.assessment import Counting
-    from discrim.report.plots.interactive import Figure, PointedRows
+    from discrim.models.evaluation.assessment import CountingMethod
+    from discrim.report.plots.interactive import Figure, InteractiveRows
     from discrim.report.plots.style import Axes, Colormap, Signs
 
 
 @dataclass(frozen=True, slots=True)
-class PictureOptions:
+class PlotOptions:
     """Options of the method `plot` as passed by the user; None means default. See `PlottableResults.plot`."""
 
     ax: Axes | None = None
@@ -88,7 +88,7 @@ class PictureOptions:
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
 
-DefaultRule = Callable[[Any, Any, PictureOptions], bool]
+DefaultRule = Callable[[Any, Any, PlotOptions], bool]
 """Function of results, their fit and the options: whether a plot can be the default."""
 
 
@@ -152,22 +152,22 @@ def plot(
     return lambda draw: Plot(kind, description, draw, options, default_if, refits)
 
 
-def reads_two_columns(results: Any, fit: Any, options: PictureOptions) -> bool:
+def reads_two_columns(results: Any, fit: Any, options: PlotOptions) -> bool:
     """Return whether the formula reads two columns, both numeric; a condition of `default_if`."""
     return bool(results._is_plane())
 
 
-def was_chosen(results: Any, fit: FittedModel[Any], options: PictureOptions) -> bool:
+def has_tuned_option(results: Any, fit: FittedModel[Any], options: PlotOptions) -> bool:
     """Return whether an option of the fit was chosen among candidates; a condition of `default_if`."""
     return fit.path is not None
 
 
-def has_no_rows(results: Any, fit: FittedModel[Any], options: PictureOptions) -> bool:
+def has_no_rows(results: Any, fit: FittedModel[Any], options: PlotOptions) -> bool:
     """Return whether the plot would lack observations to draw; a condition of `default_if`."""
     return not fit.has_rows and options.data is None
 
 
-def has_numeric_ranges(results: Any, fit: FittedModel[Any], options: PictureOptions) -> bool:
+def has_numeric_ranges(results: Any, fit: FittedModel[Any], options: PlotOptions) -> bool:
     """Return whether numeric columns exist whose range can be computed; a condition of `default_if`."""
     columns = numeric_columns(fit.design_rows.design)
     if not columns or fit.has_rows or options.data is not None:
@@ -176,7 +176,7 @@ def has_numeric_ranges(results: Any, fit: FittedModel[Any], options: PictureOpti
     return moments is not None and set(columns) <= set(fit.terms)
 
 
-def kinds_of(results: Any, *, refits: bool = True) -> tuple[str, ...]:
+def available_plot_kinds(results: Any, *, refits: bool = True) -> tuple[str, ...]:
     """Return the kinds of plots of a model, of which some need rows or two columns.
 
     Without `refits`, kinds that fit the model again are left out.
@@ -196,7 +196,7 @@ def check_names_option(option: str, option_value: Any) -> Any:
         return option_value
     names = list(option_value) if isinstance(option_value, Iterable) else []
     if not names or not all(isinstance(name, str) for name in names):
-        problem = told(next((name for name in names if not isinstance(name, str)), option_value))
+        problem = format_argument(next((name for name in names if not isinstance(name, str)), option_value))
         example = """ such as axes=["LD1", "LD2"]""" if option == "axes" else ""
         raise DataError(
             f"{option}= has the invalid value {problem}.", hint=f"Pass a name, or a list of names{example}."
@@ -215,7 +215,7 @@ def check_classes_option(option_value: Any) -> list[Any] | None:
     )
     repeated = [label for k, label in enumerate(labels) if label in labels[:k]]
     if repeated or not labels:
-        problem = f"names {listed(repeated[:1])} twice" if repeated else "names no class"
+        problem = f"names {join_labels(repeated[:1])} twice" if repeated else "names no class"
         raise DataError(f"classes= {problem}.", hint="Name different classes, such as classes=['a', 'b'].")
     return labels
 
@@ -233,7 +233,7 @@ class PlottedRows(NamedTuple):
         Class label of each row.
     """
 
-    blocks: Blocks
+    blocks: DesignRows
     codes: Codes
     labels: pd.Series
 
@@ -267,33 +267,33 @@ class PlottedRows(NamedTuple):
         all_terms = list(self.blocks.terms)
         column_index = [all_terms.index(name) for name in names]
         out = np.full((len(column_index), self.blocks.table.nrows), np.nan)
-        for row_slice, x, missing in self.blocks.every_row():
+        for row_slice, x, missing in self.blocks.iter_all_rows():
             out[:, row_slice] = x[:, column_index].T
             if missing is not None:
                 out[:, row_slice.start + np.flatnonzero(missing)] = np.nan
         return pd.DataFrame(out.T, index=self.blocks.table.index, columns=list(names))
 
 
-def drawn_rows(fit: FittedModel[Any], options: PictureOptions) -> PlottedRows | None:
+def rows_to_draw(fit: FittedModel[Any], options: PlotOptions) -> PlottedRows | None:
     """Return the rows of `data=` or of the fit; None if the fit lacks rows and `data=` was not passed."""
     if options.data is not None:
         blocks = fit.new_rows(options.data)
         design = blocks.design
-        functions = recall_functions(design.functions, blocks.functions)
+        functions = select_functions(design.functions, blocks.functions)
         read = expression(design.response_code, frozenset(functions)).columns
         if read and not set(read) & set(blocks.table.names):
             # The new rows have no response.
             codes = np.full(blocks.table.nrows, -1)
         else:
             codes = response_codes(design, blocks.table, blocks.functions)
-        return PlottedRows(blocks, codes, fit.labelled(codes, blocks.table.index))
+        return PlottedRows(blocks, codes, fit.to_labels(codes, blocks.table.index))
     if not fit.has_rows:
         return None
-    blocks = fit.drawn_rows()
+    blocks = fit.require_rows_in_memory()
     return PlottedRows(blocks, blocks.codes, fit.labels_of(blocks))
 
 
-def hover_data(fit: FittedModel[Any], rows: PlottedRows | None, options: PictureOptions) -> PointedRows:
+def hover_data(fit: FittedModel[Any], rows: PlottedRows | None, options: PlotOptions) -> InteractiveRows:
     """Collect the data that an interactive plot displays when the pointer is on a point.
 
     Parameters
@@ -308,23 +308,23 @@ def hover_data(fit: FittedModel[Any], rows: PlottedRows | None, options: Picture
     PointedRows
         Index, actual and predicted classes and posteriors of the rows; empty for None.
     """
-    from discrim.report.plots.interactive import PointedRows
+    from discrim.report.plots.interactive import InteractiveRows
 
     classes = list(fit.classes)
     signs = options.signs(fit.classes)
     no_codes = np.empty(0, dtype=np.intp)
     if rows is None:
-        return PointedRows(pd.RangeIndex(0), no_codes, no_codes, classes, None, signs)
+        return InteractiveRows(pd.RangeIndex(0), no_codes, no_codes, classes, None, signs)
     blocks = rows.blocks
     probabilities = (
-        finished_scores(blocks, fit.rule(), len(classes), posteriors) if fit.has_posteriors else None
+        transformed_scores(blocks, fit.rule(), len(classes), posteriors) if fit.has_posteriors else None
     )
-    return PointedRows(
-        blocks.table.index, rows.codes, fit.predicted_codes(blocks), classes, probabilities, signs
+    return InteractiveRows(
+        blocks.table.index, rows.codes, fit.predict_codes(blocks), classes, probabilities, signs
     )
 
 
-def needed_rows(fit: FittedModel[Any], options: PictureOptions, plot_kind: str) -> PlottedRows:
+def require_rows_to_draw(fit: FittedModel[Any], options: PlotOptions, plot_kind: str) -> PlottedRows:
     """Return the rows to draw, for a kind of plot that consists of rows only.
 
     Raises NotSupportedError if the fit lacks rows and `data=` was not passed, and DataError if all classes
@@ -341,7 +341,7 @@ def needed_rows(fit: FittedModel[Any], options: PictureOptions, plot_kind: str) 
     -------
     PlottedRows
     """
-    rows = drawn_rows(fit, options)
+    rows = rows_to_draw(fit, options)
     if rows is None:
         raise NotSupportedError(
             f"kind={plot_kind!r} requires rows, which a fit that was loaded or computed from moments does "
@@ -380,7 +380,7 @@ def numeric_terms(design: Design, terms: Sequence[str]) -> list[str]:
         return [name for name in terms if name not in boolean_names]
     is_categorical = [factor.levels is not None for factor in design.spec.factors]
     numeric_names = set[str]()
-    for term_index, product in design.spec.placed():
+    for term_index, product in design.spec.products_with_columns():
         if not any(is_categorical[factor] for factor, _ in product):
             numeric_names.update(design.terms[term_index])
     return [name for name in terms if name in numeric_names and name not in boolean_names]
@@ -388,7 +388,7 @@ def numeric_terms(design: Design, terms: Sequence[str]) -> list[str]:
 
 def select_separating_columns(
     fit: FittedModel[Any],
-    options: PictureOptions,
+    options: PlotOptions,
     names: Sequence[str],
     n_columns: int = 2,
     *,
@@ -415,7 +415,7 @@ def select_separating_columns(
     -------
     list of str
     """
-    from discrim.inference.manova import MOST_PAIRED, telling_columns, telling_pair
+    from discrim.inference.manova import MAX_PAIRED_COLUMNS, most_separating_columns, most_separating_pair
 
     moments = None if len(names) <= n_columns else moments_of_columns(fit, options, names)
     if moments is None:
@@ -431,10 +431,13 @@ def select_separating_columns(
         moments = replace(moments, scatters=scatters, roots=None)
     if n_columns == 2 and len(names) > MAX_CROSS_PRODUCT_COLUMNS:
         return select_separating_columns(
-            fit, options, [names[j] for j in telling_columns(moments, MOST_PAIRED)]
+            fit, options, [names[j] for j in most_separating_columns(moments, MAX_PAIRED_COLUMNS)]
         )
     return [
-        names[j] for j in (telling_pair(moments) if n_columns == 2 else telling_columns(moments, n_columns))
+        names[j]
+        for j in (
+            most_separating_pair(moments) if n_columns == 2 else most_separating_columns(moments, n_columns)
+        )
     ]
 
 
@@ -448,7 +451,7 @@ MAX_CROSS_PRODUCT_COLUMNS = 300
 
 
 def moments_of_columns(
-    fit: FittedModel[Any], options: PictureOptions, names: Sequence[str]
+    fit: FittedModel[Any], options: PlotOptions, names: Sequence[str]
 ) -> ClassMoments | None:
     """Return the moments of some columns, from the fit or from the rows that are drawn.
 
@@ -474,10 +477,10 @@ def moments_of_columns(
         and isinstance(fit_moments, ClassMoments)
         and fit_moments.n_columns == len(terms)
     )
-    if has_moments and (fit_moments.spread != "diagonal" or not fit.has_rows):
+    if has_moments and (fit_moments.scatter_type != "diagonal" or not fit.has_rows):
         column_moments: ClassMoments = fit_moments.columns(np.array([terms.index(name) for name in names]))
         return column_moments
-    rows = drawn_rows(fit, options)
+    rows = rows_to_draw(fit, options)
     if rows is None:
         return None
     table = rows.blocks.table
@@ -492,11 +495,15 @@ def moments_of_columns(
         return None
     required_moments: Any = "pooled" if len(names) <= MAX_CROSS_PRODUCT_COLUMNS else "diagonal"
     return ClassMoments.from_block(
-        x[used], rows.codes[used], weights[used], n_classes=len(fit.classes), spread=required_moments
+        x[used],
+        rows.codes[used],
+        weights[used],
+        n_classes=len(fit.classes),
+        required_moments=required_moments,
     )
 
 
-def said_choice(options: PictureOptions, n_candidates: int, n_chosen: int = 2) -> str:
+def describe_selection(options: PlotOptions, n_candidates: int, n_chosen: int = 2) -> str:
     """Describe for a title how columns were chosen; empty if the user chose them or all are drawn.
 
     Parameters
@@ -507,20 +514,20 @@ def said_choice(options: PictureOptions, n_candidates: int, n_chosen: int = 2) -
     n_chosen : int
         Number of columns that were chosen.
     """
-    from discrim.inference.manova import MOST_PAIRED
+    from discrim.inference.manova import MAX_PAIRED_COLUMNS
 
     if options.columns is not None or n_candidates <= n_chosen:
         return ""
     candidates_text = (
         f"{n_candidates * (n_candidates - 1) // 2:,}"
-        if n_candidates <= MOST_PAIRED
-        else f"{MOST_PAIRED} columns of largest F"
+        if n_candidates <= MAX_PAIRED_COLUMNS
+        else f"{MAX_PAIRED_COLUMNS} columns of largest F"
     )
     return f"pair of largest F of {candidates_text}" if n_chosen == 2 else f"the {n_chosen} of largest F"
 
 
-def named_columns(
-    options: PictureOptions, candidates: Sequence[str], plot_kind: str, min_columns: int, max_columns: int
+def check_columns_option(
+    options: PlotOptions, candidates: Sequence[str], plot_kind: str, min_columns: int, max_columns: int
 ) -> list[str]:
     """Return the columns in `columns=`; raise DataError if they are unknown, repeated, too few or too many.
 
@@ -538,17 +545,17 @@ def named_columns(
     names = [option_value] if isinstance(option_value, str) else list(option_value or ())
     unknown = [name for name in names if name not in candidates]
     if unknown or len(set(names)) < len(names) or not min_columns <= len(names) <= max_columns:
-        problem = f", and {told(unknown[0])} is not one of them" if unknown else ""
+        problem = f", and {format_argument(unknown[0])} is not one of them" if unknown else ""
         count_text = f"{min_columns} to {max_columns}" if min_columns < max_columns else min_columns
         raise DataError(
             f"columns={names}: kind={plot_kind!r} requires {count_text} different numeric columns{problem}.",
-            hint=f"The columns are {listed(candidates, most=20)}.",
+            hint=f"The columns are {join_labels(candidates, max_labels=20)}.",
             columns=unknown,
         )
     return names
 
 
-def one_column(plot_kind: str, noun: str, candidates: Sequence[str], options: PictureOptions) -> str:
+def read_column_option(plot_kind: str, noun: str, candidates: Sequence[str], options: PlotOptions) -> str:
     """Return the column in `columns=`, by default the first that can be shown.
 
     Raises DataError if the list is empty, the column is not in it, or more than one is passed.
@@ -576,8 +583,8 @@ def one_column(plot_kind: str, noun: str, candidates: Sequence[str], options: Pi
     )
     if name is None or name not in candidates:
         raise DataError(
-            f"columns={told(option_value)}: kind={plot_kind!r} requires one column of {noun}.",
-            hint=f"Pass one of {listed(candidates)}.",
+            f"columns={format_argument(option_value)}: kind={plot_kind!r} requires one column of {noun}.",
+            hint=f"Pass one of {join_labels(candidates)}.",
         )
     return name
 
@@ -594,7 +601,7 @@ class PlottableResults(SummarizedModel):
         axes: Sequence[str] | None = None,
         columns: Sequence[str] | str | None = None,
         at: Any = None,
-        method: Counting | None = None,
+        method: CountingMethod | None = None,
         level: float | None = None,
         structure: Structure | None = None,
         centred: bool | None = None,
@@ -690,19 +697,19 @@ class PlottableResults(SummarizedModel):
         check_flag("interactive", interactive)
         check_flag("standardized", standardized)
         chosen = check_classes_option(classes)
-        options = PictureOptions(
+        options = PlotOptions(
             ax, data, axes, columns, at, method, level, structure, centred, chosen, colors, title,
             interactive=interactive or None, standardized=standardized or None, label=label,
         )  # fmt: skip
-        return draw_kind((self, self._subject()), self._spec.plots(), kind, options)
+        return draw_plot((self, self._subject()), self._spec.plots(), kind, options)
 
     @abstractmethod
     def _is_plane(self) -> bool:
         """Return whether the formula reads exactly two columns, both numeric."""
 
 
-def draw_kind(
-    subjects: tuple[Any, ...], plots: Sequence[Plot[..., Any]], kind: str | None, options: PictureOptions
+def draw_plot(
+    subjects: tuple[Any, ...], plots: Sequence[Plot[..., Any]], kind: str | None, options: PlotOptions
 ) -> Axes | Figure:
     """Draw one of several plots.
 
@@ -721,7 +728,7 @@ def draw_kind(
     -------
     Axes or plotly.graph_objects.Figure
     """
-    from discrim.report.plots.interactive import retitled
+    from discrim.report.plots.interactive import replace_title
     from discrim.report.plots.points import replace_labels
     from discrim.report.plots.style import fonts_for, set_title
     from discrim.report.plots.text_fit import fit_texts
@@ -734,7 +741,7 @@ def draw_kind(
             raise DataError(
                 f"kind={kind!r} is a plot of {', '.join(verbs)} and is not available for "
                 f"{subjects[-1].spec.name}().",
-                hint=f"Use one of {listed(known_kinds, len(known_kinds))}.",
+                hint=f"Use one of {join_labels(known_kinds, len(known_kinds))}.",
             )
     check_word("kind", kind, tuple(by_kind), optional=True)
     suitable = [
@@ -758,11 +765,11 @@ def draw_kind(
     for name in ("title", "label"):
         text = getattr(options, name)
         if text is not None and not isinstance(text, str):
-            raise DataError(f"{name}={told(text)} is not valid.", hint="Pass a str.")
+            raise DataError(f"{name}={format_argument(text)} is not valid.", hint="Pass a str.")
     for option in options.passed_options():
         if option not in chosen.options:
             other_kinds = [candidate.kind for candidate in plots if option in candidate.options]
-            other_kinds_hint = f", or use kind {listed(other_kinds)}" if other_kinds else ""
+            other_kinds_hint = f", or use kind {join_labels(other_kinds)}" if other_kinds else ""
             raise NotSupportedError(
                 f"{option}= has no effect for kind={chosen.kind!r}.", hint=f"Leave it out{other_kinds_hint}."
             )
@@ -772,7 +779,7 @@ def draw_kind(
         if options.title is not None:
             # Lone surrogates, which fonts cannot show, are written as escapes.
             text = options.title.encode("utf-8", "backslashreplace").decode("utf-8")
-            (retitled if options.interactive else set_title)(picture, text)
+            (replace_title if options.interactive else set_title)(picture, text)
         if not options.interactive:
             fit_texts(picture, options.ax is None)
             for axes in (picture, *picture.child_axes):

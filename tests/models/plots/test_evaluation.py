@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 
 import discrim
 from discrim.inference.calibration import calibration_bins
-from discrim.report.plots.judged import CurveSource, draw_roc
+from discrim.report.plots.evaluation import CurveSource, draw_roc
 from tests.pictures import assert_looks_like
 
 mpl.use("Agg")
@@ -65,7 +65,7 @@ def test_numbers_stay_in_their_cells(fit, size):
 
 
 def test_proportions_below_one_percent_are_not_shown_as_zero():
-    from discrim.report.plots.judged import draw_confusion
+    from discrim.report.plots.evaluation import draw_confusion
 
     counts = np.diag([1_000] * 10) + np.eye(10, k=1, dtype=int)
     axes = draw_confusion(pd.DataFrame(counts, list("abcdefghij"), list("abcdefghij")), "Counts")
@@ -157,7 +157,7 @@ def test_planes_have_curves_too(verb):
     two = IRIS.iloc[:100].assign(species=lambda d: d["species"].astype(str))
     fit = getattr(discrim, verb)("species ~ petal_length + petal_width", two)
     assert "1.000" in fit.plot("roc").get_legend().get_texts()[0].get_text()
-    assert "calibration" not in discrim.models.plots.pictured.kinds_of(fit)
+    assert "calibration" not in discrim.models.plots.plottable.kinds_of(fit)
 
 
 @pytest.mark.slow

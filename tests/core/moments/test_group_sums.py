@@ -24,7 +24,7 @@ def test_moments_of_more_classes_than_rows_in_a_block(spread: str, weighted: boo
         )
         for start in range(0, n, 40)
     ]
-    gathered = gather(blocks, n_classes=k, n_columns=p, spread=spread, rooted=False)
+    gathered = gather(blocks, n_classes=k, n_columns=p, required_moments=spread, rooted=False)
     w = np.ones(n) if weights is None else weights
     for block in range(k):
         members = codes == block
@@ -45,12 +45,12 @@ def test_moments_of_parts_equal_moments_of_their_rows(spread: str, weighted: boo
     classes[parts == 2] = 1
     weights = rng.integers(1, 4, 60).astype(float) if weighted else None
     gathered = gather_parts(
-        [(x, parts * 2 + classes, weights)], n_parts=4, n_classes=2, n_columns=3, spread=spread
+        [(x, parts * 2 + classes, weights)], n_parts=4, n_classes=2, n_columns=3, required_moments=spread
     )
     for part, moments in enumerate(gathered):
         members = parts == part
         rows = (x[members], classes[members], None if weights is None else weights[members])
-        alone = gather([rows], n_classes=2, n_columns=3, spread=spread)
+        alone = gather([rows], n_classes=2, n_columns=3, required_moments=spread)
         np.testing.assert_array_equal(moments.counts, alone.counts)
         np.testing.assert_allclose(moments.class_means, alone.class_means, rtol=1e-14)
         alike, expected = (np.sqrt(block.squares) / block.scale for block in (moments, alone))

@@ -44,12 +44,12 @@ MAX_WITHOUT_EXPONENT = 1e15
 """Largest integer that is written without an exponent."""
 
 
-def number(x: float) -> str:
+def format_count(x: float) -> str:
     """Return the text of a count or of a sum of weights."""
     return f"{x:.0f}" if x == round(x) and abs(x) < MAX_WITHOUT_EXPONENT else f"{x:.10g}"
 
 
-def displayed(
+def with_display_formats(
     row_formats: Mapping[str, Format] | None = None, **formats: Format
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Decorate a function that returns a table, for display with suitable digits in a notebook.
@@ -99,7 +99,7 @@ def _html(
 ) -> str | None:
     if table.index.nlevels > 2 or table.columns.nlevels > 1 or not table.size:
         return None
-    from discrim.report.grid import COLUMNS, Section
+    from discrim.report.grid import COLUMN_LIMITS, Section
     from discrim.report.html import frame_html
 
     forms = {column: _column_format(table.iloc[:, j], formats) for j, column in enumerate(table.columns)}
@@ -108,7 +108,7 @@ def _html(
     names = list(table.index.names)
     if names[-1] is not None and table.columns.name is not None:
         names[-1] = f"{names[-1]} \\ {table.columns.name}"
-    most_columns = (MAX_COLUMNS, *COLUMNS[1:])
+    most_columns = (MAX_COLUMNS, *COLUMN_LIMITS[1:])
     section = Section(name, table, forms, rows, source="to_string()", most_columns=most_columns)
     return frame_html(section, names)
 
@@ -127,7 +127,7 @@ def _column_format(column: pd.Series, formats: dict[str, Format]) -> Format:
     return formats.get("every", "share" if name.startswith("error") else "general")
 
 
-class Shown(PublicAttributes, ABC):
+class SummarizedResults(PublicAttributes, ABC):
     """Base class of results whose `repr` and notebook form are the summary, or its first sections."""
 
     _FIRST_SECTIONS: tuple[str, ...] = ()
@@ -172,14 +172,14 @@ class Shown(PublicAttributes, ABC):
         self.summary().to_excel(path)
 
 
-def shown_briefly(results_class: type[T]) -> type[T]:
+def display_brief_summary(results_class: type[T]) -> type[T]:
     """Decorate a class with a method `_brief`, such as a named tuple, to be displayed like `Shown`."""
     for name in ("__repr__", "_repr_html_"):
-        setattr(results_class, name, getattr(Shown, name))
+        setattr(results_class, name, getattr(SummarizedResults, name))
     return results_class
 
 
-class SummarizedModel(Shown):
+class SummarizedModel(SummarizedResults):
     """Base class of results with a `ModelSpec`, which determines the sections of their summary."""
 
     @property
@@ -221,7 +221,7 @@ class SummarizedModel(Shown):
         if callable(sections):
             sections = sections(*arguments)
         functions = sections if isinstance(sections, SectionFunctions) else SectionFunctions(sections)
-        return functions.of(*arguments)
+        return functions.bind(*arguments)
 
     def _sections(self) -> SectionFunctions:
         """Return the functions that compute the sections of the summary; subclasses may change them."""

@@ -30,7 +30,7 @@ from discrim.core.numerics.progress import refresh_progress
 from discrim.data.column_range import ColumnRange
 from discrim.data.table import Table
 from discrim.data.values import as_floats, has_values, pandas_column_type
-from discrim.design.levels import refuse_values, unseen_level_mask
+from discrim.design.levels import check_booleans_or_counts, unseen_level_mask
 from discrim.design.matrix import DesignMatrix, check_finite, design_of_columns, missing_row_mask
 from discrim.errors import DataError, DroppedRowsWarning, NotSupportedError, naming_file, warn_user
 from discrim.formula.design import Design
@@ -43,7 +43,7 @@ VALUES_PER_BLOCK = 2**18
 BLOCK_ROW_LIMITS = (1024, 8192)
 """Minimum and maximum number of rows of a block."""
 
-EVEN_ROWS = 64
+BLOCK_ROW_DIVISOR = 64
 """Divisor of the number of rows of a block, because BLAS rounds the remainder rows differently."""
 
 MIN_IN_PLACE_ROWS = 4096
@@ -129,7 +129,7 @@ class Rows(ABC):
         """Return whether the weights of labelled rows are integers; of a source only those read so far."""
 
     @abstractmethod
-    def parts(self, design: Design, *, classed: bool = True) -> Iterator[TableRows]:
+    def chunks(self, design: Design, *, classed: bool = True) -> Iterator[TableRows]:
         """Iterate over the chunks with the columns of a design; with classes and weights if `classed`."""
 
     @abstractmethod
@@ -137,7 +137,7 @@ class Rows(ABC):
         """Return the name of a column outside `used` that contains the weights, or None."""
 
     @property
-    def read_from(self) -> str:
+    def source_description(self) -> str:
         """Description of the source that is read in chunks; "" for a table in memory."""
         return ""
 
@@ -159,39 +159,41 @@ class Rows(ABC):
         """Return the same rows without weights."""
         return self.with_weights(None)
 
-    def read_as(self, design: Design) -> Rows:
+    def with_response_design(self, design: Design) -> Rows:
         """Return rows whose response is computed by another design, unless it has been read already."""
         return self
 
     def unchecked_counts(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Validate columns of counts now, or return those that have to be validated while rows are read."""
-        refuse_values(self.table, names, counts=True)
+        check_booleans_or_counts(self.table, names, counts=True)
         return ()
 
     def folds_by_pass(self, folds: int) -> list[range]:
         """Group the folds of a cross-validation by passes over the rows: for a table one fold per pass."""
         return [range(fold, fold + 1) for fold in range(folds)]
 
-    def need_table(self, before: str, after: str, *, hint: str) -> None:
+    def require_table(self, before: str, after: str, *, hint: str) -> None:
         """Raise NotSupportedError if rows are read in chunks; the source is named between two texts."""
-        if self.read_from:
-            raise NotSupportedError(f"{before}{self.read_from}{after}", hint=hint)
+        if self.source_description:
+            raise NotSupportedError(f"{before}{self.source_description}{after}", hint=hint)
 
-    def map_reduce(self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]) -> T:
+    def map_reduce(
+        self, blocks: DesignRows, task: Callable[[DesignRows], T], merge: Callable[[T, T], T]
+    ) -> T:
         """Apply a task to these rows, or on workers to each chunk, and merge the results."""
         return task(blocks)
 
     def map_reduce_stored(
-        self, blocks: Blocks, task: Callable[[Blocks], T], merge: Callable[[T, T], T]
+        self, blocks: DesignRows, task: Callable[[DesignRows], T], merge: Callable[[T, T], T]
     ) -> StoredValue[T]:
         """Return the result of `map_reduce`, stored on the worker that computed it."""
         return StoredValue(task(blocks))
 
-    def per_row(self, blocks: Blocks, task: Callable[[Blocks], NDArray[Any]]) -> NDArray[Any]:
+    def map_rows(self, blocks: DesignRows, task: Callable[[DesignRows], NDArray[Any]]) -> NDArray[Any]:
         """Return the integers (n,) that a task computes, one for each row."""
         return task(blocks)
 
-    def copied(self, blocks: Blocks, max_values: int) -> Iterable[Block]:
+    def copy_blocks(self, blocks: DesignRows, max_values: int) -> Iterable[Block]:
         """Return copies of the blocks if these have at most `max_values` values; else the blocks."""
         if self.table.nrows * max(len(blocks.terms), 1) > max_values:
             return blocks
@@ -208,7 +210,7 @@ class Rows(ABC):
         """Return the same rows with other weights."""
         return self._copy_with(weights=weights)
 
-    def excluding(self, excluded: Mask | None) -> Self:
+    def with_excluded(self, excluded: Mask | None) -> Self:
         """Return the same rows with another mask of excluded rows."""
         return self._copy_with(excluded=excluded)
 
@@ -228,9 +230,9 @@ class TableRows(Rows):
         Whether some row has a level that is not in the fit; None if this has not been determined.
     start : int
         Number of rows before the chunk.
-    where : str or None
+    path : str or None
         Path of the file that contains the chunk.
-    fitted : bool
+    is_training : bool
         Whether these are the training rows of a model. Training rows without a class or a positive weight
         may have levels that the fit has not seen. Such levels are treated as missing values.
     """
@@ -241,13 +243,13 @@ class TableRows(Rows):
     excluded: Mask | None = None
     has_unseen: bool | None = None
     start: int = 0
-    where: str | None = None
-    fitted: bool = False
+    path: str | None = None
+    is_training: bool = False
 
     @property
     def unused(self) -> Mask | None:
         """Mask (n,) of the training rows without a class or a positive weight; None if there are none."""
-        if not self.fitted:
+        if not self.is_training:
             return None
         unused = self.codes < 0 if self.weights is None else (self.codes < 0) | ~(self.weights > 0)
         return unused if unused.any() else None
@@ -277,7 +279,7 @@ class TableRows(Rows):
         """Return whether the weights of labelled rows are whole numbers."""
         return not has_fractions(self.codes, self.weights)
 
-    def parts(self, design: Design, *, classed: bool = True) -> Iterator[TableRows]:
+    def chunks(self, design: Design, *, classed: bool = True) -> Iterator[TableRows]:
         """Yield the rows as one chunk."""
         yield self
 
@@ -328,7 +330,7 @@ class _UnfilteredBlock(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Blocks:
+class DesignRows:
     """The design matrix of a table or source, computed block by block.
 
     Iterating yields a `Block` of the rows that a fit uses; `every_row` yields all rows, for predictions.
@@ -413,32 +415,32 @@ class Blocks:
         """
         return None if self.rows.is_local else partial(self.rows.map_reduce, self)
 
-    def with_codes(self, codes: NDArray[np.intp]) -> Blocks:
+    def with_codes(self, codes: NDArray[np.intp]) -> DesignRows:
         """Return a copy with other classes (n,); -1 drops a row."""
         return replace(self, rows=self.rows.with_codes(codes))
 
-    def with_weights(self, weights: NDArray[np.float64] | None) -> Blocks:
+    def with_weights(self, weights: NDArray[np.float64] | None) -> DesignRows:
         """Return a copy with other weights (n,); zero drops a row."""
         return replace(self, rows=self.rows.with_weights(weights))
 
-    def with_classes(self) -> Blocks:
+    def with_classes(self) -> DesignRows:
         """Return a copy with classes and weights in memory."""
         return replace(self, rows=self.rows.with_classes(self.design.levels))
 
-    def with_counts(self, names: tuple[str, ...]) -> Blocks:
+    def with_counts(self, names: tuple[str, ...]) -> DesignRows:
         """Validate columns of counts; those of a source are validated while it is read."""
         return replace(self, counts=self.rows.unchecked_counts(names))
 
-    def n_dropped(self, used: Mask) -> int:
+    def count_dropped(self, used: Mask) -> int:
         """Count the rows outside the mask `used` (n,), except those of weight zero."""
         weights = self.weights
         return int((~used).sum() if weights is None else (~used & (weights != 0)).sum())
 
-    def unweighted(self) -> Blocks:
+    def unweighted(self) -> DesignRows:
         """Return a copy without weights."""
         return replace(self, rows=self.rows.unweighted())
 
-    def classes(self, positions: NDArray[np.intp]) -> Blocks:
+    def select_classes(self, positions: NDArray[np.intp]) -> DesignRows:
         """Return a copy with some classes, selected by position; rows of other classes become unlabelled."""
         levels = self.design.levels
         rows = self.rows
@@ -456,11 +458,11 @@ class Blocks:
         return terms if self.keep is None else tuple(terms[j] for j in self.keep)
 
     @property
-    def covariates(self) -> int:
+    def n_covariates(self) -> int:
         """Number of covariates, which are the first columns of x."""
         return len(set(self.design.covariates).intersection(self.terms))
 
-    def columns(self, keep: Collection[int]) -> Blocks:
+    def select_columns(self, keep: Collection[int]) -> DesignRows:
         """Return a copy with some columns of x, selected by position."""
         used = range(len(self.design.terms)) if self.keep is None else self.keep
         design, positions = design_of_columns(self.design, {used[j] for j in keep})
@@ -521,7 +523,7 @@ class Blocks:
             weights = None if weights is None else weights[used_mask]
         return Block(x, codes, weights)
 
-    def every_row(
+    def iter_all_rows(
         self, *, checked: bool = True
     ) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.bool_] | None]]:
         """Iterate over all rows, block by block.
@@ -543,7 +545,7 @@ class Blocks:
         for start, x, missing, *_ in self._iter_blocks(checked=checked, classed=False):
             yield slice(start, start + len(x)), x, missing
 
-    def missing(self, x: NDArray[np.float64], start: int) -> NDArray[np.bool_]:
+    def missing_mask(self, x: NDArray[np.float64], start: int) -> NDArray[np.bool_]:
         """Return the mask (m,) of rows of x with a missing value.
 
         Raises DataError for an infinite value and OutOfRangeError for one outside `column_range`. The first
@@ -554,13 +556,13 @@ class Blocks:
             self.column_range.check(x, start, self.terms, self.table)
         return np.asarray(np.isnan(x).any(axis=1))
 
-    def rows_at(self, positions: NDArray[np.intp]) -> NDArray[np.float64]:
+    def rows_at_positions(self, positions: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the rows (m, p) of the design matrix at some positions (m,) of the table."""
         rows = np.empty((0, 0))
-        for chunk in self.rows.parts(self.design, classed=False):
+        for chunk in self.rows.chunks(self.design, classed=False):
             in_chunk = (positions >= chunk.start) & (positions < chunk.start + chunk.table.nrows)
             chunk_positions = positions[in_chunk] - chunk.start
-            with naming_file(chunk.where):
+            with naming_file(chunk.path):
                 unused = None if self.design.spec is None else chunk.unused
                 matrix = DesignMatrix(
                     self.design, chunk.table, self.functions, partial=self.partial, unused=unused
@@ -583,15 +585,15 @@ class Blocks:
         """Raise a DataError that names the first missing value, if a value is missing."""
         map_reduce(self, _refuse_missing, lambda a, b: None)
 
-    def without_rows(self) -> Blocks:
+    def without_rows(self) -> DesignRows:
         """Return a copy with the same design and no rows."""
-        empty_rows = without_rows(
-            self.design, self.functions, weighted=self.weighted, keep=self.keep,
-            left_out=(self.constant, self.collinear), dropped=self.dropped,
+        empty_rows = design_without_rows(
+            self.design, self.functions, weighted=self.weighted, kept_columns=self.keep,
+            dropped_terms=(self.constant, self.collinear), n_dropped_rows=self.dropped,
         )  # fmt: skip
         return replace(empty_rows, partial=self.partial, incomplete=self.incomplete, unit=self.unit)
 
-    def with_table(self, table: Table) -> Blocks:
+    def with_table(self, table: Table) -> DesignRows:
         """Return a copy with the rows of another table, without classes."""
         return replace(self, rows=self._mark_unseen_levels(TableRows(table, np.full(table.nrows, -1))))
 
@@ -629,20 +631,20 @@ class Blocks:
 
     def _iter_chunks(self, dropped_counts: list[int] | None, classed: bool) -> Iterator[TableRows]:
         """Iterate over the chunks; then set `dropped` to the sum of the counts."""
-        yield from self.rows.parts(self.design, classed=classed)
+        yield from self.rows.chunks(self.design, classed=classed)
         if dropped_counts is not None:
             self.dropped = sum(dropped_counts)
 
     def _iter_chunk_blocks(self, chunk: TableRows, checked: bool = True) -> Iterator[_UnfilteredBlock]:
         """Iterate over the blocks of one chunk; errors name its file."""
-        with nullcontext() if chunk.where is None else naming_file(chunk.where):
+        with nullcontext() if chunk.path is None else naming_file(chunk.path):
             chunk = self._mark_unseen_levels(chunk)
             design = self.design
             table = chunk.table
             if design.spec is not None or design.truths:
-                refuse_values(table, design.boolean_columns, counts=False)
+                check_booleans_or_counts(table, design.boolean_columns, counts=False)
             if self.counts:
-                refuse_values(table, self.counts, counts=True)
+                check_booleans_or_counts(table, self.counts, counts=True)
             p = len(design.terms)
             n = table.nrows
             if not n:
@@ -659,7 +661,7 @@ class Blocks:
             checked = checked or design.spec is not None
             max_rows = n if table.is_chunk else n // 32  # A chunk of a source is short.
             in_place = view is not None and view.dtype == np.float64
-            m = _rows_a_block(p, n, max_rows, in_place=in_place, sparse=table.sparse is not None)
+            m = _rows_per_block(p, n, max_rows, in_place=in_place, sparse=table.sparse is not None)
             by_row = view is not None and view.strides[0] < view.strides[1]
             buffer = np.empty((p, 0 if in_place else min(m, n)), order="F" if by_row else "C")
             for start in range(0, n, m):
@@ -694,14 +696,14 @@ def _has_finite_sum(x: NDArray[np.float64]) -> bool:
         return bool(np.isfinite(np.einsum("ij->", x)))
 
 
-def _refuse_missing(blocks: Blocks) -> None:
+def _refuse_missing(blocks: DesignRows) -> None:
     """Raise a DataError that names the first missing value of the rows, if a value is missing."""
-    for chunk in blocks.rows.parts(blocks.design):
-        with naming_file(chunk.where):
+    for chunk in blocks.rows.chunks(blocks.design):
+        with naming_file(chunk.path):
             _refuse_missing_in_part(blocks, chunk)
 
 
-def _refuse_missing_in_part(blocks: Blocks, chunk: TableRows) -> None:
+def _refuse_missing_in_part(blocks: DesignRows, chunk: TableRows) -> None:
     """Raise a DataError that names the first missing value, weight or category of a chunk, if any."""
     names = (*blocks.design.response_columns, *blocks.design.columns)
     weights = chunk.weights
@@ -740,7 +742,7 @@ def _refuse_missing_in_part(blocks: Blocks, chunk: TableRows) -> None:
             )
 
 
-def _rows_a_block(p: int, n: int, max_rows: int, *, in_place: bool, sparse: bool) -> int:
+def _rows_per_block(p: int, n: int, max_rows: int, *, in_place: bool, sparse: bool) -> int:
     """Return the number of rows of a block.
 
     Parameters
@@ -766,18 +768,22 @@ def _rows_a_block(p: int, n: int, max_rows: int, *, in_place: bool, sparse: bool
         n_block_rows = max(n_block_rows, min(MIN_IN_PLACE_ROWS, MAX_IN_PLACE_VALUES // p, n // 4))
     elif sparse:
         # Sparse tables are wide, hence the minimum number of rows of a dense table may be too many.
-        n_block_rows = min(n_block_rows, max(MAX_SPARSE_BLOCK_VALUES // max(p, 1), EVEN_ROWS))
+        n_block_rows = min(n_block_rows, max(MAX_SPARSE_BLOCK_VALUES // max(p, 1), BLOCK_ROW_DIVISOR))
     # An odd multiple of the divisor, because columns whose distance in memory is a power of two compete for
     # the same cache lines.
-    return (n_block_rows - n_block_rows % EVEN_ROWS) | EVEN_ROWS if n_block_rows > EVEN_ROWS else n_block_rows
+    return (
+        (n_block_rows - n_block_rows % BLOCK_ROW_DIVISOR) | BLOCK_ROW_DIVISOR
+        if n_block_rows > BLOCK_ROW_DIVISOR
+        else n_block_rows
+    )
 
 
-def of_arrays(
+def rows_from_arrays(
     x: NDArray[np.float64],
     codes: NDArray[np.intp],
     levels: tuple[Any, ...],
     weights: NDArray[np.float64] | None = None,
-) -> Blocks:
+) -> DesignRows:
     """Return the design rows of arrays, whose columns become the numeric predictors 0, 1, ...
 
     Parameters
@@ -795,18 +801,18 @@ def of_arrays(
     """
     table = Table(pd.DataFrame(x))
     design = Design("", "", (), table.names, table.names, levels, True, None, ())
-    return Blocks(design, TableRows(table, codes, weights))
+    return DesignRows(design, TableRows(table, codes, weights))
 
 
-def without_rows(
+def design_without_rows(
     design: Design,
     functions: Mapping[str, Callable[..., Any]] | None = None,
     *,
     weighted: bool = False,
-    keep: tuple[int, ...] | None = None,
-    left_out: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
-    dropped: int = 0,
-) -> Blocks:
+    kept_columns: tuple[int, ...] | None = None,
+    dropped_terms: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
+    n_dropped_rows: int = 0,
+) -> DesignRows:
     """Return a design without rows, which suffices to read new rows.
 
     Parameters
@@ -828,8 +834,10 @@ def without_rows(
     DesignRows
     """
     rows = NO_ROWS.with_weights(np.zeros(0) if weighted else None)
-    constant, collinear = left_out
-    return Blocks(design, rows, functions or {}, keep, dropped, constant=constant, collinear=collinear)
+    constant, collinear = dropped_terms
+    return DesignRows(
+        design, rows, functions or {}, kept_columns, n_dropped_rows, constant=constant, collinear=collinear
+    )
 
 
 class _RowBuffer:
@@ -870,7 +878,7 @@ WEIGHT_SUM_RANGE = (1e-280, 1e110)
 """Range of the sum of weights, because tests divide by its square and multiply by it."""
 
 
-def weight_vector(weights: Any, table: Table) -> NDArray[np.float64] | None:
+def read_weights(weights: Any, table: Table) -> NDArray[np.float64] | None:
     """Return validated frequency weights.
 
     Parameters
@@ -958,7 +966,7 @@ def positive_weight_mask(column: str | None, table: Table) -> NDArray[np.bool_] 
     return table.column(column).to_numpy(dtype=np.float64) > 0
 
 
-def learnt_rows(weights: NDArray[np.float64] | None, table: Table) -> NDArray[np.bool_] | None:
+def learning_row_mask(weights: NDArray[np.float64] | None, table: Table) -> NDArray[np.bool_] | None:
     """Return the mask (n,) of the rows from which levels are learnt: those of positive weight; None for all.
 
     The levels of a chunk without a positive weight are learnt from all of its rows.

@@ -19,32 +19,38 @@ from discrim.design.rows import used_codes
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.calibration import calibration_bins
 from discrim.inference.error_rates import confusion_table
-from discrim.inference.roc import Curve, rectangle_limits, roc_area, roc_curve, thinned
+from discrim.inference.roc import Curve, rectangle_limits, roc_area, roc_curve, thin_curve
 from discrim.models.base.labels import class_code
-from discrim.models.base.reading import check_word, listed, told
+from discrim.models.base.reading import check_word, format_argument, join_labels
 from discrim.models.base.scores import posterior_frame
 from discrim.models.evaluation.assessment import (
     COUNTING_METHODS,
-    Counting,
-    JudgingPlan,
+    CountingMethod,
+    EvaluationOptions,
     assess_rows,
     choice_treatment,
+    evaluate_predictions,
     evaluation_methods,
     has_chosen_columns,
-    judged_codes,
-    refuse_none,
+    refuse_no_evaluated_rows,
 )
-from discrim.models.plots.pictured import has_no_rows, hover_data, moments_of_columns, needed_rows, plot
+from discrim.models.plots.plottable import (
+    has_no_rows,
+    hover_data,
+    moments_of_columns,
+    plot,
+    require_rows_to_draw,
+)
+from discrim.report.plots import evaluation as evaluation_plots
 from discrim.report.plots import interactive
-from discrim.report.plots import judged as evaluation_plots
 from discrim.report.plots.bars import draw_forest
 from discrim.report.plots.columns import draw_log_determinants
 from discrim.report.plots.planes import draw_simplex
-from discrim.report.plots.style import MOST_IN_LEGEND, shown_name
+from discrim.report.plots.style import MAX_IN_LEGEND, shown_name
 
 if TYPE_CHECKING:
     from discrim.models.base.fit import FittedModel
-    from discrim.models.plots.pictured import PictureOptions
+    from discrim.models.plots.plottable import PlotOptions
     from discrim.report.plots.interactive import Figure
     from discrim.report.plots.style import Axes
 
@@ -98,20 +104,20 @@ class LabelledScores(NamedTuple):
 
 
 @plot("confusion", "counts of actual by predicted classes", takes=("method",))
-def confusion(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def confusion(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw the confusion matrix."""
 
-    def evaluate(method: Counting, plan: JudgingPlan) -> tuple[Codes, Codes, Floats | None]:
-        return judged_codes(fit, options.data, method, plan)
+    def evaluate(method: CountingMethod, plan: EvaluationOptions) -> tuple[Codes, Codes, Floats | None]:
+        return evaluate_predictions(fit, options.data, method, plan)
 
     (actual, predicted, weights), evaluation = _evaluate_rows(fit, options, evaluate)
-    refuse_none((actual >= 0) & (predicted >= 0))
-    return draw_confusion_of(
+    refuse_no_evaluated_rows((actual >= 0) & (predicted >= 0))
+    return draw_confusion_table(
         confusion_table(actual, predicted, fit.classes, weights), str(evaluation), options
     )
 
 
-def draw_confusion_of(table: pd.DataFrame, description: str, options: PictureOptions) -> Axes:
+def draw_confusion_table(table: pd.DataFrame, description: str, options: PlotOptions) -> Axes:
     """Draw a confusion matrix, with the method in its title."""
     title = f"Actual and predicted classes, {description}\n{describe_errors(table)}"
     return evaluation_plots.draw_confusion(
@@ -129,9 +135,9 @@ def describe_errors(table: pd.DataFrame) -> str:
 
 
 @plot("confusion", "counts of actual by predicted classes", data=False)
-def assessed_confusion(assessment: Any, options: PictureOptions) -> Axes:
+def assessed_confusion(assessment: Any, options: PlotOptions) -> Axes:
     """Draw the confusion matrix of an assessment."""
-    return draw_confusion_of(assessment.confusion, str(_describe_assessment(assessment)), options)
+    return draw_confusion_table(assessment.confusion, str(_describe_assessment(assessment)), options)
 
 
 @plot(
@@ -139,18 +145,18 @@ def assessed_confusion(assessment: Any, options: PictureOptions) -> Axes:
     "ROC curves with the areas under them, of each class against the rest",
     takes=("method", "level", "classes", "label"),
 )
-def roc(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def roc(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw ROC curves of the named classes, by default of the second of two or each against the rest."""
     return _draw_roc(fit, _labelled_scores(fit, options), options)
 
 
 @plot("roc", "ROC curves with bands, and the areas under them", takes=("classes", "label"), data=False)
-def assessed_roc(assessment: Any, options: PictureOptions) -> Axes:
+def assessed_roc(assessment: Any, options: PlotOptions) -> Axes:
     """Draw ROC curves of the rows of an assessment."""
     return _draw_roc(assessment._fit, _assessment_scores(assessment), options)
 
 
-def _draw_roc(fit: FittedModel[Any], rows: LabelledScores, options: PictureOptions) -> Axes:
+def _draw_roc(fit: FittedModel[Any], rows: LabelledScores, options: PlotOptions) -> Axes:
     """Draw ROC curves, with bands if the classes are named."""
     classes = fit.classes
     curves = {}
@@ -160,7 +166,7 @@ def _draw_roc(fit: FittedModel[Any], rows: LabelledScores, options: PictureOptio
         is_member = rows.codes == k
         areas[classes[k]] = roc_area(rows.scores[:, k], is_member, rows.weights, rows.level)
         if not np.isnan(areas[classes[k]].auc):
-            curve = thinned(roc_curve(rows.scores[:, k], is_member, rows.weights))
+            curve = thin_curve(roc_curve(rows.scores[:, k], is_member, rows.weights))
             side_weights = float(rows.weights[~is_member].sum()), float(rows.weights[is_member].sum())
             curves[classes[k]] = _curve_points(curve, side_weights, rows.level)
     table = pd.DataFrame.from_dict(areas, orient="index", columns=["auc", "se", "low", "high"])
@@ -177,7 +183,7 @@ def _draw_roc(fit: FittedModel[Any], rows: LabelledScores, options: PictureOptio
     return evaluation_plots.draw_roc(curves, table, source, ax=options.ax, level=rows.level, **style_options)
 
 
-def _shown_classes(classes: pd.Index, options: PictureOptions) -> list[int]:
+def _shown_classes(classes: pd.Index, options: PlotOptions) -> list[int]:
     """Return the positions of the classes with a curve: named ones, the second of two, or all."""
     if options.classes is not None:
         return [class_code(label, classes) for label in options.classes]
@@ -208,7 +214,7 @@ def _curve_points(curve: Curve, side_weights: tuple[float, float], level: float)
     "predicted probabilities against observed proportions",
     takes=("method", "level", "classes"),
 )
-def calibration(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def calibration(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw predicted probabilities against observed proportions."""
     fit.need_posteriors("kind='calibration'")
     return _draw_calibration(results.classes, _labelled_scores(fit, options), 10, options)
@@ -220,15 +226,13 @@ def calibration(results: Any, fit: FittedModel[Any], options: PictureOptions) ->
     takes=("classes",),
     data=False,
 )
-def assessed_calibration(assessment: Any, options: PictureOptions) -> Axes:
+def assessed_calibration(assessment: Any, options: PlotOptions) -> Axes:
     """Draw the calibration of an assessment."""
     assessment._fit.need_posteriors("kind='calibration'")
     return _draw_calibration(assessment.classes, _assessment_scores(assessment), assessment._bins, options)
 
 
-def _draw_calibration(
-    classes: pd.Index, rows: LabelledScores, max_bins: int, options: PictureOptions
-) -> Axes:
+def _draw_calibration(classes: pd.Index, rows: LabelledScores, max_bins: int, options: PlotOptions) -> Axes:
     """Draw a calibration plot.
 
     Parameters
@@ -243,7 +247,7 @@ def _draw_calibration(
         proba = 1 / (1 + np.exp(-rows.scores))
     x_label = "Predicted probability of the class"
     class_index = _shown_classes(classes, options)
-    if len(classes) > MOST_IN_LEGEND and options.classes is None:
+    if len(classes) > MAX_IN_LEGEND and options.classes is None:
         best = np.argmax(rows.scores, axis=1)
         series = {"the class predicted": (proba.max(axis=1, initial=0.0), best == rows.codes)}
         x_label = "Probability of the class that is predicted"
@@ -269,7 +273,7 @@ def _draw_calibration(
 
 
 def _evaluate_rows(
-    fit: FittedModel[Any], options: PictureOptions, evaluate: Callable[[Counting, JudgingPlan], T]
+    fit: FittedModel[Any], options: PlotOptions, evaluate: Callable[[CountingMethod, EvaluationOptions], T]
 ) -> tuple[T, EvaluationDescription]:
     """Predict rows by the method of the options, or by the first method that the fit supports.
 
@@ -294,7 +298,9 @@ def _evaluate_rows(
     check_word("method", options.method, COUNTING_METHODS, optional=True)
     method_option: Any = options.method
     if options.data is not None or not fit.has_rows:
-        return evaluate(method_option or "apparent", JudgingPlan(seed=0)), EvaluationDescription("new rows")
+        return evaluate(method_option or "apparent", EvaluationOptions(seed=0)), EvaluationDescription(
+            "new rows"
+        )
     nested = method_option is not None or has_chosen_columns(fit)
     *preferred, last = (method_option,) if method_option else evaluation_methods(fit)
     for method in preferred:
@@ -305,13 +311,15 @@ def _evaluate_rows(
     return evaluate(last, plan), _describe_evaluation(fit, last, plan)
 
 
-def _evaluation_options(fit: FittedModel[Any], method: Counting, *, nested: bool) -> JudgingPlan:
+def _evaluation_options(fit: FittedModel[Any], method: CountingMethod, *, nested: bool) -> EvaluationOptions:
     """Return a plan with at most as many folds as rows, which are counted only for "cv"."""
     folds = min(MAX_FOLDS, int((used_codes(fit.design_rows) >= 0).sum())) if method == "cv" else MAX_FOLDS
-    return JudgingPlan(folds=folds, seed=0, nested=nested)
+    return EvaluationOptions(folds=folds, seed=0, nested=nested)
 
 
-def _describe_evaluation(fit: FittedModel[Any], method: Counting, plan: JudgingPlan) -> EvaluationDescription:
+def _describe_evaluation(
+    fit: FittedModel[Any], method: CountingMethod, plan: EvaluationOptions
+) -> EvaluationDescription:
     """Describe how the rows of the fit were predicted."""
     if method == "apparent":
         return EvaluationDescription("resubstitution")
@@ -322,11 +330,11 @@ def _describe_evaluation(fit: FittedModel[Any], method: Counting, plan: JudgingP
     )
 
 
-def _labelled_scores(fit: FittedModel[Any], options: PictureOptions) -> LabelledScores:
+def _labelled_scores(fit: FittedModel[Any], options: PlotOptions) -> LabelledScores:
     """Return labelled rows with scores, by the method of the options."""
     level = 0.95 if options.level is None else options.level
 
-    def evaluate(method: Counting, plan: JudgingPlan) -> Any:
+    def evaluate(method: CountingMethod, plan: EvaluationOptions) -> Any:
         return assess_rows(fit, options.data, method, replace(plan, level=level)).value()
 
     rows, evaluation = _evaluate_rows(fit, options, evaluate)
@@ -346,13 +354,13 @@ def _describe_assessment(assessment: Any) -> EvaluationDescription:
     rows = assessment._rows
     if rows.method == "new":
         return EvaluationDescription("new rows")
-    return _describe_evaluation(assessment._fit, rows.method, JudgingPlan(folds=rows.folds))
+    return _describe_evaluation(assessment._fit, rows.method, EvaluationOptions(folds=rows.folds))
 
 
 @plot("posteriors", "posterior of the actual class of each observation, by class", takes=("interactive",))
-def posteriors(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes | Figure:
+def posteriors(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | Figure:
     """Draw the posterior of the actual class of each row."""
-    rows = needed_rows(fit, options, "posteriors")
+    rows = require_rows_to_draw(fit, options, "posteriors")
     proba = posterior_frame(rows.blocks, fit.rule(), fit.classes, posteriors_of)
     if options.interactive:
         return interactive.posteriors_figure(proba, hover_data(fit, rows, options))
@@ -362,7 +370,7 @@ def posteriors(results: Any, fit: FittedModel[Any], options: PictureOptions) -> 
 
 
 @plot("log_determinants", "log-determinants of the covariances, with intervals", data=False)
-def log_determinants(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def log_determinants(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw the log-determinants of the covariances with their intervals."""
     signs = options.signs(results.classes)
     return draw_log_determinants(results.log_determinants(), ax=options.ax, signs=signs)
@@ -379,18 +387,18 @@ MAX_COEFFICIENTS = 40
     data=False,
     default_if=has_no_rows,
 )
-def forest(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def forest(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw log odds of the classes against the reference, with intervals and without constants."""
     return _draw_coefficients(results, fit, options, ratios=False)
 
 
 @plot("odds_ratios", "odds ratios with their intervals", takes=("level", "standardized"), data=False)
-def odds_ratios(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes:
+def odds_ratios(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw odds ratios for one unit or one standard deviation of a column, with intervals."""
     return _draw_coefficients(results, fit, options, ratios=True)
 
 
-def _draw_coefficients(results: Any, fit: FittedModel[Any], options: PictureOptions, *, ratios: bool) -> Axes:
+def _draw_coefficients(results: Any, fit: FittedModel[Any], options: PlotOptions, *, ratios: bool) -> Axes:
     """Draw log odds or odds ratios with intervals.
 
     Parameters
@@ -420,7 +428,7 @@ def _draw_coefficients(results: Any, fit: FittedModel[Any], options: PictureOpti
     estimates = pd.DataFrame(values, columns=["estimate", "low", "high"])
     estimates.insert(0, "class", drawn_table.index.get_level_values(0))
     estimates.insert(1, "term", drawn_table.index.get_level_values(1))
-    if len(results.classes) > MOST_IN_LEGEND:
+    if len(results.classes) > MAX_IN_LEGEND:
         estimates["term"] = [
             f"{term}, {label}" for label, term in zip(estimates["class"], estimates["term"], strict=True)
         ]
@@ -433,10 +441,10 @@ def _draw_coefficients(results: Any, fit: FittedModel[Any], options: PictureOpti
     unit = "standard deviation" if options.standardized else "unit"
     names = (f"{quantity} for one {unit} of the column", title)
     signs = options.signs(results.classes)
-    return draw_forest(estimates, list(results.classes), names, ax=options.ax, signs=signs, ratios=ratios)
+    return draw_forest(estimates, list(results.classes), names, ax=options.ax, signs=signs, are_ratios=ratios)
 
 
-def _term_sds(fit: FittedModel[Any], options: PictureOptions, terms: list[str]) -> pd.Series:
+def _term_sds(fit: FittedModel[Any], options: PlotOptions, terms: list[str]) -> pd.Series:
     """Return the standard deviations of terms over all rows."""
     moments = moments_of_columns(fit, options, terms)
     if moments is None:
@@ -463,7 +471,7 @@ def select_largest(table: pd.DataFrame, max_rows: int) -> pd.DataFrame:
 
 
 @plot("simplex", "three posteriors as points in a triangle", takes=("classes", "interactive"))
-def simplex(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axes | Figure:
+def simplex(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | Figure:
     """Draw the posteriors of three classes in a triangle, conditional on these three if there are more."""
     classes = list(fit.classes)
     if len(classes) < 3:
@@ -476,11 +484,11 @@ def simplex(results: Any, fit: FittedModel[Any], options: PictureOptions) -> Axe
         chosen = list(options.classes)
         if len(chosen) != 3 or len(set(chosen)) != 3:
             raise DataError(
-                f"classes={told(options.classes)} is not valid.",
-                hint=f"Name three different classes of {listed(classes)}.",
+                f"classes={format_argument(options.classes)} is not valid.",
+                hint=f"Name three different classes of {join_labels(classes)}.",
             )
     codes = [class_code(label, fit.classes) for label in chosen]
-    rows = needed_rows(fit, options, "simplex")
+    rows = require_rows_to_draw(fit, options, "simplex")
     proba = posterior_frame(rows.blocks, fit.rule(), fit.classes, posteriors_of)
     is_drawn = np.isin(rows.codes, codes) if len(classes) > 3 else np.full(len(proba), True)
     three_posteriors = np.where(is_drawn[:, None], proba.iloc[:, codes].to_numpy(), np.nan)

@@ -63,13 +63,13 @@ def draw_confusion(
     k = len(table)
     side = float(np.clip(CELL_WIDTH * k, MIN_SIDE, 2 * MIN_SIDE))
     axes, is_new = style.new_axes(ax, size=style.scaled_inches(side + 1.4, side + 1.0))
-    counts = style.numbers(table)
+    counts = style.to_floats(table)
     with np.errstate(invalid="ignore"):
         proportions = counts / counts.sum(axis=1, keepdims=True)
     colours = _cell_colours(proportions, colormap)
     edges = np.arange(k + 1) - 0.5
     line: dict[str, Any] = (
-        {"edgecolors": style.faint(0.8), "linewidth": 0.5} if k <= 2 * style.MOST_IN_LEGEND else {}
+        {"edgecolors": style.faint_ink(0.8), "linewidth": 0.5} if k <= 2 * style.MAX_IN_LEGEND else {}
     )
     axes.pcolormesh(edges, edges, colours, rasterized=k > 100, **line)
     axes.set_aspect("equal" if is_new else "auto")
@@ -78,8 +78,8 @@ def draw_confusion(
     # Names of columns stand upright; if not all fit, every step-th is named.
     names = list(table.columns)
     inches = axes.get_window_extent().width / axes.figure.dpi
-    step = math.ceil(0.013 * style.letters() * len(names) / inches)
-    font_size = "small" if len(names) > style.MOST_IN_LEGEND else None
+    step = math.ceil(0.013 * style.font_points() * len(names) / inches)
+    font_size = "small" if len(names) > style.MAX_IN_LEGEND else None
     drawn_names = names[::step]
     axes.set_xticks(range(0, len(names), step), list(map(style.shown_name, drawn_names)), fontsize=font_size)
     if step > 1:
@@ -89,7 +89,7 @@ def draw_confusion(
     style.set_title(axes, title)
     # Names may reduce the room of the cells, hence their size is final only now.
     fit_texts(axes, is_new)
-    style.lay_out(axes)
+    style.run_layout(axes)
     _write_cells(axes, counts, proportions, colours)
     return axes
 
@@ -154,7 +154,7 @@ def _font_size_for_cell(axes: Axes, text: str, k: int) -> float:
     artist.remove()
     across = 0.84 * window.width / k / max(box.width, 1)
     up = 0.84 * window.height / k / max(box.height, 1)
-    return float(min(10 * across, 10 * up, MAX_RELATIVE_FONT_SIZE * style.letters()))
+    return float(min(10 * across, 10 * up, MAX_RELATIVE_FONT_SIZE * style.font_points()))
 
 
 def _format_percent(proportion: float, digits: int) -> str:
@@ -188,12 +188,12 @@ class CurveSource:
     Attributes
     ----------
     title : str
-        Title of the curves, without `way`.
+        Title of the curves, without `prediction_method`.
     model : str
         Name of the model, such as "lda".
-    way : str
+    prediction_method : str
         How the observations were predicted, for example by cross-validation.
-    held : str
+    fixed_choices : str
         Which choices were made with all observations and not repeated in folds; empty if none.
     label : str, optional
         Name that the user chose for the curves.
@@ -201,8 +201,8 @@ class CurveSource:
 
     title: str
     model: str
-    way: str
-    held: str = ""
+    prediction_method: str
+    fixed_choices: str = ""
     label: str | None = None
 
 
@@ -260,16 +260,16 @@ def draw_roc(
     axes, _ = style.new_axes(ax, size=style.scaled_inches(5.8, 5.4))
     n_earlier = len({curve.source for _, curve in _drawn_curves(axes)})
     if not n_earlier:
-        axes.plot([0, 1], [0, 1], color=style.faint(0.6), linewidth=0.8, zorder=1)
+        axes.plot([0, 1], [0, 1], color=style.faint_ink(0.6), linewidth=0.8, zorder=1)
     # If fits have a single curve each, these differ in colour; otherwise colours are those of the classes.
     colour_shift = n_earlier if len(areas) == 1 else 0
     order = np.argsort(areas["auc"].to_numpy(), kind="stable")
-    names_all = len(areas) <= style.MOST_IN_LEGEND
+    names_all = len(areas) <= style.MAX_IN_LEGEND
     named_classes = set(range(len(areas)) if names_all else order[:MAX_NAMED_CLASSES].tolist())
     for k in range(len(areas)) if names_all else order[::-1].tolist():
         label = areas.index[k]
         points = curves.get(label)
-        line_style: dict[str, Any] = {"color": style.faint(0.6), "linewidth": 0.8, "zorder": 1.5}
+        line_style: dict[str, Any] = {"color": style.faint_ink(0.6), "linewidth": 0.8, "zorder": 1.5}
         if k in named_classes:
             line_style = {
                 "color": signs.colour(places[k] + colour_shift),
@@ -279,7 +279,7 @@ def draw_roc(
         rates = (
             np.empty((2, 0))
             if points is None
-            else style.numbers(points[["false_positive", "true_positive"]]).T
+            else style.to_floats(points[["false_positive", "true_positive"]]).T
         )
         (line,) = axes.plot(*rates, **line_style)
         if k in named_classes:
@@ -322,7 +322,7 @@ def _name_curves(axes: Axes) -> str:
     """
     named_curves = _drawn_curves(axes)
     sources = list(dict.fromkeys(curve.source for _, curve in named_curves))
-    ways = list(dict.fromkeys(source.way for source in sources))
+    ways = list(dict.fromkeys(source.prediction_method for source in sources))
     one_class = len({curve.class_label for _, curve in named_curves}) == 1
     names: Counter[str] = Counter()
     for line, curve in named_curves:
@@ -333,16 +333,16 @@ def _name_curves(axes: Axes) -> str:
         if not one_class or not name_parts:
             name_parts.append(curve.class_label)
         if len(sources) > 1:
-            name_parts += [source.way] if len(ways) > 1 else []
-            name_parts += [source.held] if source.held else []
+            name_parts += [source.prediction_method] if len(ways) > 1 else []
+            name_parts += [source.fixed_choices] if source.fixed_choices else []
         name = ", ".join(style.shown_name(name_part, 40) for name_part in name_parts)
         names[name] += 1
         number = f" ({names[name]})" if names[name] > 1 else ""
         line.set_label(f"{name}{number}  {curve.area}")
     titles = list(dict.fromkeys(source.title for source in sources))
     name_parts = [titles[0] if len(titles) == 1 else "ROC curves", *(ways if len(ways) == 1 else [])]
-    if len(sources) == 1 and sources[0].held:
-        name_parts.append(sources[0].held)
+    if len(sources) == 1 and sources[0].fixed_choices:
+        name_parts.append(sources[0].fixed_choices)
     return ", ".join(name_parts)
 
 
@@ -407,7 +407,7 @@ def draw_calibration(
     outer.set_axis_off()
     upper = outer.inset_axes((0.0, HISTOGRAM_HEIGHT + 0.04, 1.0, 0.96 - HISTOGRAM_HEIGHT))
     lower = outer.inset_axes((0.0, 0.0, 1.0, HISTOGRAM_HEIGHT), sharex=upper)
-    upper.plot([0, 1], [0, 1], color=style.faint(0.6), linewidth=0.8, zorder=1)
+    upper.plot([0, 1], [0, 1], color=style.faint_ink(0.6), linewidth=0.8, zorder=1)
     for k, (label, class_bins) in enumerate(bins.items()):
         colour = signs.colour(places[k])
         line = signs.line(k)
@@ -457,7 +457,7 @@ def draw_posteriors(
     """
     classes = list(proba.columns)
     codes = style.label_codes(labels, classes)
-    p = style.numbers(proba)
+    p = style.to_floats(proba)
     own_posteriors = p[np.arange(len(p)), codes]
     axes, _ = style.new_axes(ax, len(classes))
     draw_strips(
@@ -468,7 +468,7 @@ def draw_posteriors(
     return axes
 
 
-def by_fold(
+def draw_by_fold(
     values: pd.Series,
     mean: tuple[float, float, float],
     names: tuple[str, str],
@@ -517,7 +517,7 @@ def by_fold(
     axes.scatter([mean[0]], [last], color=style.ink(), marker="D", s=36, zorder=3)
     axes.axvline(mean[0], color=style.ink(), linestyle="--", linewidth=0.8, zorder=1)
     if zero:
-        axes.axvline(0.0, color=style.faint(0.35), linewidth=1.0, zorder=1)
+        axes.axvline(0.0, color=style.faint_ink(0.35), linewidth=1.0, zorder=1)
     name_lines(axes, lines)
     axes.set_xlabel(names[0])
     style.set_title(axes, names[1])
@@ -575,7 +575,7 @@ def draw_permuted(
     axes.annotate(
         f"observed {observed:.3g}\n{note}", (observed, 1.0), (-5 if is_right_half else 5, -4), **text_options
     )
-    axes.grid(axis="y", color=style.faint(0.85))
+    axes.grid(axis="y", color=style.faint_ink(0.85))
     axes.set_axisbelow(True)
     axes.locator_params(axis="y", integer=True)
     axes.set(xlabel=names[0], ylabel="Permutations")
@@ -610,11 +610,11 @@ def draw_steps(
     lines = range(len(table))
     axes.plot(table["value"], lines, color=signs.colour(0), marker="o", markersize=5, zorder=3)
     for i, (low, high) in enumerate(table[["low", "high"]].to_numpy().tolist()):
-        axes.plot([low, high], [i, i], color=style.faint(0.5), linewidth=1.0, zorder=2)
+        axes.plot([low, high], [i, i], color=style.faint_ink(0.5), linewidth=1.0, zorder=2)
     ring: dict[str, Any] = {"facecolors": "none", "edgecolors": style.ink(), "linewidths": 1.2, "zorder": 4}
     axes.scatter(table["value"].iloc[-1:], [len(table) - 1], s=110, label="last step", **ring)
     name_lines(axes, table["name"].tolist())
-    axes.grid(axis="y", color=style.faint(0.9))
+    axes.grid(axis="y", color=style.faint_ink(0.9))
     axes.set_axisbelow(True)
     write_next_to_lines(axes, table["text"] if is_new else [])
     axes.set_xlabel(names[0])
@@ -653,15 +653,15 @@ def draw_candidates(
         table[name].to_numpy(dtype=np.float64) for name in ("difference", "se_difference")
     )
     for i, (value, error) in enumerate(zip(differences.tolist(), standard_errors.tolist(), strict=True)):
-        axes.plot([value - error, value + error], [i, i], color=style.faint(0.5), linewidth=1.5, zorder=2)
+        axes.plot([value - error, value + error], [i, i], color=style.faint_ink(0.5), linewidth=1.5, zorder=2)
     lines = np.arange(len(table))
     axes.scatter(differences, lines, color=signs.colour(0), s=30, zorder=3)
-    axes.axvline(0.0, color=style.faint(0.35), linewidth=1.0, zorder=1)
+    axes.axvline(0.0, color=style.faint_ink(0.35), linewidth=1.0, zorder=1)
     ring: dict[str, Any] = {"facecolors": "none", "edgecolors": style.ink(), "linewidths": 1.2, "zorder": 4}
     chosen_index = np.flatnonzero(table.index == chosen)
     axes.scatter(differences[chosen_index], chosen_index, s=110, label="chosen", **ring)
     name_lines(axes, [str(name) for name in table.index])
-    axes.grid(axis="y", color=style.faint(0.9))
+    axes.grid(axis="y", color=style.faint_ink(0.9))
     axes.set_axisbelow(True)
     write_next_to_lines(axes, table["text"] if is_new else [])
     axes.set_xlabel(names[0])
@@ -705,7 +705,7 @@ def draw_by_rows(
     """
     axes, _ = style.new_axes(ax)
     if band is not None:
-        ends = style.numbers(band[["low", "high"]])
+        ends = style.to_floats(band[["low", "high"]])
         axes.fill_between(
             list(band.index), ends[:, 0], ends[:, 1], color=signs.colour(0), alpha=0.15, linewidth=0
         )
@@ -717,14 +717,14 @@ def draw_by_rows(
         if points is None:
             line.set_marker(signs.marker(k))
     if points is not None:
-        errors, low, high = style.numbers(points[["error", "low", "high"]]).T
+        errors, low, high = style.to_floats(points[["error", "low", "high"]]).T
         bars = np.stack([errors - low, high - errors])
         axes.errorbar(
             list(points.index), errors, bars, fmt="o", color=style.ink(), markersize=5, linewidth=1.0
         )
     for name, level in levels.items():
         if level is not None:
-            axes.axhline(level, color=style.faint(0.5), linestyle=":", linewidth=1.0)
+            axes.axhline(level, color=style.faint_ink(0.5), linestyle=":", linewidth=1.0)
             axes.annotate(
                 name,
                 (0.01, level),

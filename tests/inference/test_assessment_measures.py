@@ -14,14 +14,19 @@ from sklearn import metrics
 from statsmodels.stats.inter_rater import cohens_kappa
 from statsmodels.stats.proportion import proportion_confint
 
-from discrim.inference.calibration import brier_parts, judged_residuals, log_odds_against_rest, recalibrated
+from discrim.inference.calibration import (
+    brier_decomposition,
+    estimate_recalibration,
+    log_odds_against_rest,
+    probability_residuals,
+)
 from discrim.inference.error_rates import (
-    Resampled,
+    OutOfBagPredictions,
     accuracy,
     balanced_accuracy,
+    bootstrap_632_plus,
     class_measures,
     kappa,
-    point_six_three_two,
 )
 from discrim.inference.roc import pair_areas, rectangle_limits, roc_area
 from tests.support import GOLDEN, before
@@ -263,16 +268,16 @@ def test_losses_keep_their_precision():
             for i, row in enumerate(posteriors)
         ]
     np.testing.assert_allclose(np.logaddexp(0, -odds[np.arange(3), codes]), logs, rtol=1e-14)
-    np.testing.assert_allclose((judged_residuals(odds, codes) ** 2).sum(axis=1), squares, rtol=1e-13)
+    np.testing.assert_allclose((probability_residuals(odds, codes) ** 2).sum(axis=1), squares, rtol=1e-13)
 
 
 @pytest.mark.skipif(before(sklearn, 1, 7), reason="before 1.7 scikit-learn has it for two classes alone")
 def test_the_brier_score_agrees_with_scikit_learn():
     odds = log_odds_against_rest(LOGS)
-    brier_score = (judged_residuals(odds, CODES) ** 2).sum(axis=1).mean()
+    brier_score = (probability_residuals(odds, CODES) ** 2).sum(axis=1).mean()
     expected = metrics.brier_score_loss(CODES, PROBA, labels=[0, 1, 2, 3], scale_by_half=False)
     assert brier_score == pytest.approx(expected, rel=1e-13)
-    total = sum(brier_parts(PROBA[:, k], k == CODES).brier for k in range(4))
+    total = sum(brier_decomposition(PROBA[:, k], k == CODES).brier for k in range(4))
     assert total == pytest.approx(expected, rel=1e-13)
 
 
@@ -283,7 +288,7 @@ def test_the_brier_score_agrees_with_scikit_learn():
 @settings(max_examples=80, deadline=None)
 def test_the_brier_decomposition_adds_up(rows, bins):
     p, true, weights = (np.array(column) for column in zip(*rows, strict=True))
-    decomposition = brier_parts(p, true, bins, weights.astype(float))
+    decomposition = brier_decomposition(p, true, bins, weights.astype(float))
     score_sum = (
         decomposition.reliability
         - decomposition.resolution
@@ -298,7 +303,7 @@ def test_the_brier_decomposition_adds_up(rows, bins):
 
 def test_bins_of_one_probability_have_murphys_decomposition():
     p, true = np.repeat([0.1, 0.4, 0.8], 30), RNG.random(90) < np.repeat([0.2, 0.4, 0.7], 30)
-    decomposition = brier_parts(p, true, 3)
+    decomposition = brier_decomposition(p, true, 3)
     proportions = true.reshape(3, 30).mean(axis=1)
     np.testing.assert_allclose(
         [decomposition.reliability, decomposition.resolution, decomposition.uncertainty],
@@ -315,7 +320,7 @@ def test_the_two_class_slope_agrees_with_logistic_regression():
     odds = RNG.normal(size=300) * 2
     true = (RNG.random(300) < 1 / (1 + np.exp(-0.3 - 0.6 * odds))).astype(int)
     fit = sm.Logit(true, sm.add_constant(odds)).fit(disp=0, tol=1e-14)
-    recalibration = recalibrated(np.column_stack([-odds, odds]), true)
+    recalibration = estimate_recalibration(np.column_stack([-odds, odds]), true)
     np.testing.assert_allclose([recalibration.intercept[0], recalibration.slope[0]], fit.params, rtol=1e-8)
     np.testing.assert_allclose([recalibration.intercept[1], recalibration.slope[1]], fit.bse, rtol=1e-8)
 
@@ -328,7 +333,7 @@ def test_the_multiclass_slope_agrees_with_a_direct_search():
         return -(odds - np.log(np.exp(odds).sum(axis=1, keepdims=True)))[np.arange(len(CODES)), CODES].sum()
 
     best = optimize.minimize(loss, [0, 0, 0, 1], method="BFGS", options={"gtol": 1e-6})
-    recalibration = recalibrated(log_odds_against_rest(LOGS), CODES)
+    recalibration = estimate_recalibration(log_odds_against_rest(LOGS), CODES)
     assert recalibration.slope[0] == pytest.approx(best.x[-1], rel=1e-5)
     assert recalibration.slope[1] == pytest.approx(np.sqrt(best.hess_inv[-1, -1]), rel=0.02)
     assert recalibration.intercept is None
@@ -338,12 +343,14 @@ def test_separated_classes_have_no_slope():
     odds = np.array([-3.0, -1.0, 0.5, 2.0])
     pairs = np.column_stack([-odds, odds])
     for true in ([0, 0, 1, 1], [0, 0, 0, 0], [1, 1, 0, 0]):
-        assert np.isnan(recalibrated(pairs, np.array(true)).slope[0])
+        assert np.isnan(estimate_recalibration(pairs, np.array(true)).slope[0])
     touching = np.array([-1.0, 0.0, 0.0, 1.0])
-    assert np.isnan(recalibrated(np.column_stack([-touching, touching]), np.array([0, 0, 1, 1])).slope[0])
-    assert np.isfinite(recalibrated(pairs, np.array([0, 1, 0, 1])).slope[0])
+    assert np.isnan(
+        estimate_recalibration(np.column_stack([-touching, touching]), np.array([0, 0, 1, 1])).slope[0]
+    )
+    assert np.isfinite(estimate_recalibration(pairs, np.array([0, 1, 0, 1])).slope[0])
     pairs[0] = np.inf, -np.inf
-    assert np.isnan(recalibrated(pairs, np.array([0, 1, 0, 1])).slope[0])
+    assert np.isnan(estimate_recalibration(pairs, np.array([0, 1, 0, 1])).slope[0])
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -353,7 +360,10 @@ def test_the_slope_is_estimated_for_very_many_rows(seed):
     odds = rng.normal(size=300) * 2
     true = (rng.random(300) < 1 / (1 + np.exp(-odds))).astype(int)
     pairs = np.column_stack([-odds, odds])
-    single, repeated = recalibrated(pairs, true), recalibrated(pairs, true, np.full(300, 1e8))
+    single, repeated = (
+        estimate_recalibration(pairs, true),
+        estimate_recalibration(pairs, true, np.full(300, 1e8)),
+    )
     assert repeated.slope[0] == pytest.approx(single.slope[0], rel=1e-12)
     assert repeated.slope[1] * 1e4 == pytest.approx(single.slope[1], rel=1e-12)
 
@@ -454,8 +464,8 @@ def test_the_632_plus_standard_error_sums_the_influences_of_rows(costs, skill, f
             for c in range(k)
         ]
         variance += prior @ np.square(np.array(each) / (2 * step)) / len(codes)
-    bootstrap_rate = point_six_three_two(
-        Resampled(codes, seen, samples, sample_predicted), prior, costs, 0.95, sampled=sampled
+    bootstrap_rate = bootstrap_632_plus(
+        OutOfBagPredictions(codes, seen, samples, sample_predicted), prior, costs, 0.95, sampled=sampled
     )
     assert bootstrap_rate.estimate == pytest.approx(estimate, rel=1e-12)
     # The noise of finitely many samples: the estimate moves with e by the slope, and e with each sample.

@@ -53,11 +53,11 @@ class Source(ABC):
 
     Parameters
     ----------
-    what : str
+    description : str
         Description in messages, such as "the LazyFrame".
     names : sequence of str
         Columns, in order.
-    once : bool
+    is_single_pass : bool
         Whether the rows can be read only once.
 
     Attributes
@@ -67,7 +67,7 @@ class Source(ABC):
     """
 
     def __init__(self, what: str, names: Sequence[str], *, once: bool = False) -> None:
-        self.what, self.names, self.once = what, tuple(names), once
+        self.description, self.names, self.is_single_pass = what, tuple(names), once
         check_unique_names(self.names, what)
         self._rows: int | None = None
         self.files: Any = None
@@ -81,7 +81,7 @@ class Source(ABC):
         """Return whether a path is one of the files that are read, or would be if it existed."""
         return self.files is not None and bool(self.files.include(path))
 
-    def parts(self, columns: Sequence[str] | None = None) -> Iterator[Chunk]:
+    def chunks(self, columns: Sequence[str] | None = None) -> Iterator[Chunk]:
         """Yield all rows in chunks from the beginning, with only the named columns if possible."""
         return self._count_rows(
             self.start_pass(self.names if columns is None else self._checked_columns(columns))
@@ -100,7 +100,7 @@ class Source(ABC):
         existing_names = set(self.names)
         for name in columns:
             if name not in existing_names:
-                raise unknown_column_error(name, self.names, self.what)
+                raise unknown_column_error(name, self.names, self.description)
         # Most readers cannot count the rows of a selection without columns.
         return tuple(dict.fromkeys(columns)) or self.names[:1]
 
@@ -121,20 +121,23 @@ class Source(ABC):
                     raise
                 except Exception as error:
                     file_text = "" if path is None else f" of {path!r}"
-                    error.add_note(f"{capital(self.what)} raised this after {rows:,} rows{file_text}.")
+                    error.add_note(
+                        f"{capitalize_first(self.description)} raised this after {rows:,} rows{file_text}."
+                    )
                     raise
                 path = chunk.path
                 rows += len(chunk.data)
                 yield chunk
         if self._rows is not None and rows != self._rows:
             raise DataError(
-                f"{capital(self.what)} has {rows:,} rows now and had {self._rows:,} before, but a fit "
+                f"{capitalize_first(self.description)} has {rows:,} rows now and had {self._rows:,} before, "
+                "but a fit "
                 "that reads rows several times needs the same rows each time.",
                 hint="If it is a function, it must start from the beginning at each call.",
             )
         self._rows = rows
 
-    def refuse_vector(self, weights: Any) -> None:
+    def check_weights_are_column(self, weights: Any) -> None:
         """Raise a DataError if weights are an array and not the name of a column."""
         if weights is not None and not isinstance(weights, str):
             raise DataError(
@@ -154,14 +157,14 @@ class TableSource(Source):
         super().__init__("the table", ())
         self.data = data
 
-    def parts(self, columns: Sequence[str] | None = None) -> Iterator[Chunk]:
+    def chunks(self, columns: Sequence[str] | None = None) -> Iterator[Chunk]:
         """Yield the table with all its columns."""
         return self._read(())
 
     def _read(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
         yield Chunk(self.data)
 
-    def refuse_vector(self, weights: Any) -> None:
+    def check_weights_are_column(self, weights: Any) -> None:
         """Do nothing: the table validates its weights."""
 
     def labels_of(self, chunk_labels: Sequence[pd.Index]) -> pd.Index:
@@ -195,7 +198,7 @@ class DistributedSource(Source):
 
     @property
     @abstractmethod
-    def lengths(self) -> list[int]:
+    def chunk_row_counts(self) -> list[int]:
         """Number of rows of each chunk; counted by a pass if no pass has counted them."""
 
     @property
@@ -299,7 +302,7 @@ class SinglePassSource(Source):
         """Raise a DataError if the rows have been read."""
         if self.is_exhausted:
             raise DataError(
-                f"{capital(self.what)} can be read only once, and has been read.",
+                f"{capitalize_first(self.description)} can be read only once, and has been read.",
                 hint=(
                     "Pass a function that creates it, such as data=lambda: frames(), so that the rows can be "
                     "read again; or pass levels= if the first pass only determined the classes."
@@ -318,14 +321,14 @@ def close_at_end(iterator: Any) -> Iterator[None]:
             close()
 
 
-def batch_rows(columns: int) -> int:
+def rows_per_chunk(columns: int) -> int:
     """Return the number of rows of a chunk with this number of columns."""
     return min(MAX_CHUNK_ROWS, max(MIN_CHUNK_ROWS, MAX_CHUNK_VALUES // max(columns, 1)))
 
 
 def iter_slices(frame: Any) -> Iterator[Any]:
     """Yield the rows of a frame in chunks, as frames of the same library."""
-    step = batch_rows(len(frame.columns))
+    step = rows_per_chunk(len(frame.columns))
     nrows = len(frame)
     if nrows <= 2 * step:
         yield frame
@@ -335,12 +338,12 @@ def iter_slices(frame: Any) -> Iterator[Any]:
         yield frame.iloc[start:stop] if isinstance(frame, pd.DataFrame) else frame[start:stop]
 
 
-def no_rows(source: Source) -> DataError:
+def no_rows_error(source: Source) -> DataError:
     """Return the error for a source without rows."""
-    return DataError(f"{capital(source.what)} has no rows.", hint="Pass a source with rows.")
+    return DataError(f"{capitalize_first(source.description)} has no rows.", hint="Pass a source with rows.")
 
 
-def capital(text: str) -> str:
+def capitalize_first(text: str) -> str:
     """Return a text with its first letter in upper case."""
     return text[:1].upper() + text[1:]
 
