@@ -352,6 +352,6 @@ def _read(name: str) -> pd.DataFrame:
 if not TYPE_CHECKING:
     # Type checkers report such a name themselves.
     def __getattr__(name):
-        from discrim.slips import TABLES, refuse_attribute
+        from discrim.slips import TABLES, raise_unknown_attribute
 
-        refuse_attribute("discrim.datasets", name, __all__, TABLES)
+        raise_unknown_attribute("discrim.datasets", name, __all__, TABLES)

@@ -121,7 +121,7 @@ def exclude_from_dot(formula: str, columns: Sequence[Any]) -> str:
 
     Examples
     --------
-    >>> dot_without("species ~ . + log(`a.b`)", ["block", None])
+    >>> exclude_from_dot("species ~ . + log(`a.b`)", ["block", None])
     'species ~ (. - block) + log(`a.b`)'
     """
     excluded = [quote(name) for name in columns if isinstance(name, str)]
@@ -529,7 +529,7 @@ def parse_equations(text: str, names: Sequence[str]) -> tuple[Floats, Floats]:
 
     Examples
     --------
-    >>> equations("a = b, 2 * c = 1", ["a", "b", "c"])
+    >>> parse_equations("a = b, 2 * c = 1", ["a", "b", "c"])
     (array([[ 1., -1.,  0.],
            [ 0.,  0.,  2.]]), array([0., 1.]))
     """

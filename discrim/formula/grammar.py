@@ -123,9 +123,9 @@ def update_formula(formula: str, earlier: str) -> str:
 
     Examples
     --------
-    >>> updated(". ~ . - x", "log(y) ~ x + z"), updated("~ x:(.)", "y ~ a + b")
+    >>> update_formula(". ~ . - x", "log(y) ~ x + z"), update_formula("~ x:(.)", "y ~ a + b")
     ('log(y) ~ x + z - x', 'y ~ x:((a + b))')
-    >>> updated(". ~ . - x", "y ~ x + z | age")
+    >>> update_formula(". ~ . - x", "y ~ x + z | age")
     'y ~ x + z - x | age'
     """
     bar = scan(formula).bar

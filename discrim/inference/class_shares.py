@@ -125,7 +125,7 @@ def estimate_class_proportions(
     --------
     >>> densities = np.array([[1.0, 0.5], [1.0, 0.5], [0.25, 1.0]])
     >>> estimated = estimate_class_proportions(densities, np.array([0.5, 0.5]))
-    >>> estimated.shares.round(4).tolist(), estimated.converged
+    >>> estimated.proportions.round(4).tolist(), estimated.converged
     ([0.5556, 0.4444], True)
     """
     point = _LikelihoodPoint.from_proportions(densities, start / start.sum(), weights)

@@ -103,7 +103,7 @@ def format_pvalue(p: float) -> str:
 
     Examples
     --------
-    >>> [p_text(p) for p in (0.02134, 7.31e-22, 0.0)]
+    >>> [format_pvalue(p) for p in (0.02134, 7.31e-22, 0.0)]
     ['0.0213', '7.3e-22', '<1e-300']
     """
     if math.isnan(p):

@@ -97,11 +97,11 @@ class Summary:
     if not TYPE_CHECKING:
         # With this method, type checkers would accept any attribute.
         def __getattr__(self, name):
-            from discrim.slips import ATTRIBUTES, refuse_attribute
+            from discrim.slips import ATTRIBUTES, raise_unknown_attribute
 
             if name.startswith("_"):
                 return object.__getattribute__(self, name)
-            refuse_attribute("Summary", name, dir(self), ATTRIBUTES)
+            raise_unknown_attribute("Summary", name, dir(self), ATTRIBUTES)
 
     def _all_sections(self) -> dict[str, SummarySection]:
         """Return all sections, also those that are left out or replaced by another form."""

@@ -90,6 +90,6 @@ def __dir__() -> list[str]:
 if not TYPE_CHECKING:
     # Type checkers report such a name themselves.
     def __getattr__(name):
-        from discrim.slips import ESTIMATORS, refuse_attribute
+        from discrim.slips import ESTIMATORS, raise_unknown_attribute
 
-        refuse_attribute("discrim.sklearn", name, __all__, ESTIMATORS)
+        raise_unknown_attribute("discrim.sklearn", name, __all__, ESTIMATORS)

@@ -242,7 +242,7 @@ def estimate_slopes(moments: ClassMoments, q: int) -> Slopes:
     --------
     >>> u = np.array([0.0, 1.0, 2.0, 0.0, 1.0, 2.0])
     >>> x = np.stack([u, 3 * u + np.array([0, 0, 0, 5, 5, 5]) + np.array([1, -2, 1, 1, -2, 1])], axis=1)
-    >>> found = slopes(ClassMoments.from_block(x, np.repeat([0, 1], 3), n_classes=2), 1)
+    >>> found = estimate_slopes(ClassMoments.from_block(x, np.repeat([0, 1], 3), n_classes=2), 1)
     >>> found.coef.round(9).tolist(), found.means.round(9).ravel().tolist()
     ([[3.0]], [3.0, 8.0])
     """

@@ -809,7 +809,7 @@ def downdate_eigenvalues(eigenvalues: Floats, squares: Floats, q: int) -> Downda
 
     Examples
     --------
-    >>> held = downdated(np.array([3.0, 1.0]), np.array([[1.0, 0.5]]), 2)
+    >>> held = downdate_eigenvalues(np.array([3.0, 1.0]), np.array([[1.0, 0.5]]), 2)
     >>> largest, last = (np.array([3.0, 1.0]) - held.shifts)[0].tolist()
     >>> round(largest + last, 12), round(largest * last, 12)
     (2.5, 0.5)

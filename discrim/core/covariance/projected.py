@@ -1040,7 +1040,7 @@ def candidate_axis_counts(max_count: int) -> Codes:
 
     Examples
     --------
-    >>> numbers_tried(30).tolist()[-6:]
+    >>> candidate_axis_counts(30).tolist()[-6:]
     [20, 22, 24, 26, 28, 30]
     """
     counts = list(range(1, min(max_count, 20) + 1))

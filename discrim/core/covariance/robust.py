@@ -389,7 +389,7 @@ def mcd(x: Floats, support_fraction: float = 0.5) -> MCDRows | ExactFit:
     --------
     >>> import numpy as np
     >>> found = mcd(np.array([[1.0], [1.1], [1.3], [0.9], [50.0]]))
-    >>> found.subset.tolist(), found.kept.tolist()
+    >>> found.subset.tolist(), found.is_kept.tolist()
     ([True, True, False, True, False], [True, True, True, True, False])
     """
     n, p = x.shape

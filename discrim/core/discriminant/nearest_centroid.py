@@ -176,7 +176,7 @@ def fit_nearest_centroid(
     >>> codes = np.array([0, 0, 1, 1])
     >>> moments = ClassMoments.from_block(x, codes, n_classes=2, spread="diagonal")
     >>> fit = fit_nearest_centroid(moments, np.array([0.5, 0.5]))
-    >>> round(fit.sd**2, 12), (fit.gaps() * fit.sd**2).round(12).tolist()
+    >>> round(fit.sd**2, 12), (fit.squared_mean_distances() * fit.sd**2).round(12).tolist()
     (1.0, [[0.0, 40.0], [40.0, 0.0]])
     """
     covariance = spherical_covariance(limit_scales(moments), moments.total - moments.n_classes)

@@ -455,7 +455,7 @@ def scale_rows(x: Floats) -> ScaledRows:
 
     Examples
     --------
-    >>> evened_rows(np.array([[1.0], [2.0], [3.0], [1e12]])).size.round(3).tolist()
+    >>> scale_rows(np.array([[1.0], [2.0], [3.0], [1e12]])).size.round(3).tolist()
     [1.5, 1.0, 1.0, 999999999997.5]
     """
     n = len(x)
@@ -549,9 +549,9 @@ def decide_separation(
     Examples
     --------
     >>> columns = np.array([[1.0, 1.0, 1.0, 1.0], [-1.2, -0.6, 0.5, 1.3]])
-    >>> separation(columns, np.array([0, 0, 1, 1]), 2).kind
+    >>> decide_separation(columns, np.array([0, 0, 1, 1]), 2).separation_type
     'complete'
-    >>> separation(columns, np.array([0, 1, 0, 1]), 2).kind
+    >>> decide_separation(columns, np.array([0, 1, 0, 1]), 2).separation_type
     'overlap'
     """
     if (n_classes - 1) * len(columns) <= MAX_PROGRAM_COEFS:

@@ -172,7 +172,7 @@ def fit_feature_ridge(sums: FeatureSums, ridge: float) -> FeatureRidge:
     --------
     >>> x = np.array([[0.0], [1.0], [5.0]])
     >>> moments = ClassMoments.from_block(x, np.array([0, 0, 1]), n_classes=2)
-    >>> fit = fit_feature_ridge(FeatureSums.of(moments), 2.0)
+    >>> fit = fit_feature_ridge(FeatureSums.from_moments(moments), 2.0)
     >>> fit.coef.round(4).tolist(), round(fit.df, 4)
     ([[-0.1875, 0.1875]], 0.875)
     """

@@ -190,7 +190,7 @@ def make_landmarks(kernel: Kernel, points: Floats) -> Landmarks:
 
     Examples
     --------
-    >>> found = landmarks(lambda a, b: a @ b.T, np.array([[1.0, 0.0], [2.0, 0.0], [1.0, 1.0]]))
+    >>> found = make_landmarks(lambda a, b: a @ b.T, np.array([[1.0, 0.0], [2.0, 0.0], [1.0, 1.0]]))
     >>> found.width, found.n_spanned
     (2, 1)
     >>> f = found.features(np.array([[3.0, 4.0]]))

@@ -84,7 +84,7 @@ def moments_of_covariances(
     Examples
     --------
     >>> means, sizes = np.array([[0.0], [3.0]]), np.array([5.0, 6.0])
-    >>> m = given_moments(means, np.array([[[4.0]]]), sizes, np.array([9.0]))
+    >>> m = moments_of_covariances(means, np.array([[[4.0]]]), sizes, np.array([9.0]))
     >>> float(m.scatters[0, 0, 0] / m.scale[0] ** 2), m.total
     (36.0, 11.0)
     """
@@ -311,7 +311,7 @@ def subtract_moments(full: ClassMoments, removed: ClassMoments, constants: Float
     --------
     >>> x, codes = np.array([[1.0], [3.0], [8.0], [9.0]]), np.array([0, 0, 0, 1])
     >>> both = ClassMoments.from_block(x, codes, n_classes=2)
-    >>> left = moments_without(both, ClassMoments.from_block(x[2:3], codes[2:3], n_classes=2)).moments
+    >>> left = subtract_moments(both, ClassMoments.from_block(x[2:3], codes[2:3], n_classes=2)).moments
     >>> left.rows.tolist(), left.class_means.ravel().tolist(), left.scatters.ravel().round(12).tolist()
     ([2, 1], [2.0, 9.0], [2.0])
     """

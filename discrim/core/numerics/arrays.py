@@ -140,7 +140,7 @@ def check_memory(n_values: float, subject: str, hint: str) -> None:
 
     Examples
     --------
-    >>> refuse_beyond_memory(1e3, "A table of 1,000 numbers", "Ask for fewer")
+    >>> check_memory(1e3, "A table of 1,000 numbers", "Ask for fewer")
     """
     size = 8.0 * n_values
     if size > MAX_MEMORY_SHARE * available_memory():

@@ -372,7 +372,7 @@ def fit_sparse_latent(a: Floats, b: Floats, nonzero: Sequence[int]) -> Latent:
     Examples
     --------
     >>> a = np.array([[1.0, 2.0], [0.0, 0.0], [-1.0, -2.0]])
-    >>> sparse_latent(a, np.array([[1.0], [0.0], [-1.0]]), [1]).weights.tolist()
+    >>> fit_sparse_latent(a, np.array([[1.0], [0.0], [-1.0]]), [1]).weights.tolist()
     [[0.0], [1.0]]
     """
     min_singular_value = _rounding_norm(a, b)

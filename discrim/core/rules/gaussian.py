@@ -695,7 +695,7 @@ def pooled_normal(moments: ClassMoments) -> PooledNormal | None:
     Examples
     --------
     >>> x = np.array([[0.0], [2.0], [4.0], [6.0]])
-    >>> law = whole_law(ClassMoments.from_block(x, np.array([0, 0, 1, 1]), n_classes=2))
+    >>> law = pooled_normal(ClassMoments.from_block(x, np.array([0, 0, 1, 1]), n_classes=2))
     >>> law.squared(np.array([[8.0]])).round(4).tolist()
     [3.75]
     """
@@ -730,7 +730,7 @@ def missingness_patterns(is_missing: NDArray[np.bool_]) -> list[tuple[Codes, Cod
     Examples
     --------
     >>> holes = np.array([[True, False], [False, False], [True, False]])
-    >>> [(columns.tolist(), rows.tolist()) for columns, rows in patterns(holes)]
+    >>> [(columns.tolist(), rows.tolist()) for columns, rows in missingness_patterns(holes)]
     [([0, 1], [1]), ([1], [0, 2])]
     """
     if not len(is_missing):

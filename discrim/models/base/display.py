@@ -67,7 +67,7 @@ def with_display_formats(
 
     Examples
     --------
-    >>> @displayed(rate="share")
+    >>> @with_display_formats(rate="share")
     ... def rates():
     ...     return pd.DataFrame({"rate": [0.1, 1 / 3], "p": [0.03, 0.0]}, index=["a", "b"])
     >>> type(rates()), type(rates().head())

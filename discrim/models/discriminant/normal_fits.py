@@ -875,7 +875,7 @@ def has_moments_by_class(method: str) -> Callable[[Any], None]:
     def check(results: Any) -> None:
         fit = results._fit
         if not fit.has_rows and fit.estimates.moments.scatter_type != "class":
-            fit.rows(method, f"fit formula and data, or use qda(moments=), which has {method}")
+            fit.require_rows(method, f"fit formula and data, or use qda(moments=), which has {method}")
 
     return check
 

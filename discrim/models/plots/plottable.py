@@ -184,7 +184,7 @@ def available_plot_kinds(results: Any, *, refits: bool = True) -> tuple[str, ...
     Examples
     --------
     >>> import discrim
-    >>> kinds_of(discrim.knn("species ~ .", data=discrim.datasets.load_iris()))[:2]
+    >>> available_plot_kinds(discrim.knn("species ~ .", data=discrim.datasets.load_iris()))[:2]
     ('regions', 'posteriors')
     """
     return tuple(plot.kind for plot in results._spec.plots() if refits or not plot.refits)

@@ -323,7 +323,7 @@ class CanonicalResults(SummarizedResults):
         theirs = CanonicalResults(self._fit, convention or self.convention or "mass")
         return pd.concat([theirs.constant.to_frame("constant").T, theirs.raw])
 
-    @available_if(lambda self: self._fit.rows("stability()"))
+    @available_if(lambda self: self._fit.require_rows("stability()"))
     @with_display_formats()
     def stability(
         self, replicates: int = 199, *, level: float = 0.95, seed: int | None = None

@@ -130,7 +130,7 @@ class UpdateMethods(FittedResults):
             if natural != list(design.levels):
                 options["levels"] = list(design.levels)
         if data is None:
-            blocks = fit.rows("update()", "pass data=")
+            blocks = fit.require_rows("update()", "pass data=")
             rows = blocks.table.data if blocks.rows.source_description else blocks.table
             if blocks.weighted:
                 column = blocks.rows.weight_column((*blocks.design.columns, *blocks.design.response_columns))

@@ -555,7 +555,7 @@ def compare_on_table(
     >>> from discrim.datasets import load_iris
     >>> iris = load_iris()
     >>> fits = lda("species ~ .", iris[::2]), qda("species ~ .", iris[::2])
-    >>> compared_on(fits, ["lda", "qda"], [iris[1::2]])[0]["wrong"].to_dict()
+    >>> compare_on_table(fits, ["lda", "qda"], [iris[1::2]])[0]["wrong"].to_dict()
     {'lda': 3, 'qda': 3}
     """
     comparable.require_fits(fits, "compare()")

@@ -189,7 +189,7 @@ class HtmlPage:
     Examples
     --------
     >>> page = HtmlPage()
-    >>> text = page.whole("A & B", [], [Chapter("first", "First", page.paragraph("1 < 2"))], "The end.")
+    >>> text = page.assemble("A & B", [], [Chapter("first", "First", page.paragraph("1 < 2"))], "The end.")
     >>> "<title>A &amp; B</title>" in text, "<p>1 &lt; 2</p>" in text
     (True, True)
     """

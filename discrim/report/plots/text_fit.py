@@ -468,7 +468,7 @@ def select_separated(points: Floats, order: Sequence[int], min_distances: Floats
     Examples
     --------
     >>> points = np.array([[0.0, 0.0], [5.0, 5.0], [5.0, 20.0]])
-    >>> with_room(points, [0, 1, 2], min_distances=np.array([20.0, 10.0]))
+    >>> select_separated(points, [0, 1, 2], min_distances=np.array([20.0, 10.0]))
     [0, 2]
     """
     selected: list[int] = []
