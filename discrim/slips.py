@@ -434,7 +434,7 @@ def suggest_name(name: str, existing_names: Iterable[str], table: str) -> str:
 
     Examples
     --------
-    >>> nearest("priors", ["data", "prior"], KEYWORDS), nearest("colinear", ["collinear"], KEYWORDS)
+    >>> suggest_name("priors", ["data", "prior"], KEYWORDS), suggest_name("colinear", ["collinear"], KEYWORDS)
     ('prior', 'collinear')
     """
     name_by_form = {

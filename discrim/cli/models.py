@@ -37,7 +37,7 @@ def read_models(text: str) -> list[TypedModel]:
 
     Examples
     --------
-    >>> [(model.verb, model.options) for model in models_of("lda, rda(grid=[0, 0.5])")]
+    >>> [(model.verb, model.options) for model in read_models("lda, rda(grid=[0, 0.5])")]
     [('lda', {}), ('rda', {'grid': [0, 0.5]})]
     """
     if not text.strip():

@@ -127,7 +127,7 @@ def escape_controls(text: str) -> str:
 
     Examples
     --------
-    >>> shown_output("a\x1b[31m\n")
+    >>> escape_controls("a\x1b[31m\n")
     'a\\x1b[31m\n'
     """
     control_characters = {

@@ -39,7 +39,7 @@ def open_rereadable(source: str) -> str | io.StringIO | io.BytesIO:
 
     Examples
     --------
-    >>> readable("table.csv.gz")
+    >>> open_rereadable("table.csv.gz")
     Traceback (most recent call last):
         ...
     FileNotFoundError: [Errno 2] No such file or directory: 'table.csv.gz'
@@ -418,7 +418,7 @@ def chunked_source(data: str, labels: LabelColumns, dialect: Dialect | None = No
 
     Examples
     --------
-    >>> source_given("iris", Labels()) is None
+    >>> chunked_source("iris", LabelColumns()) is None
     True
     """
     if not _is_read_in_chunks(data):

@@ -60,7 +60,7 @@ def with_labels(options: dict[str, Any], labels: Iterable[Any]) -> dict[str, Any
 
     Examples
     --------
-    >>> with_labels({"prior": ByClass({"0": 0.5, "1": 0.5}), "levels": ["1", "0"]}, [0, 1])
+    >>> with_labels({"prior": ValuesByClass({"0": 0.5, "1": 0.5}), "levels": ["1", "0"]}, [0, 1])
     {'prior': {0: 0.5, 1: 0.5}, 'levels': [1, 0]}
     """
     label_of = {str(label): label for label in labels}
@@ -243,7 +243,7 @@ def value_kind_of(*annotations: Any) -> ValueKind:
 
     Examples
     --------
-    >>> kind_of(int | Literal["cv"]).read("cv"), kind_of(Sequence[float]).read("0,1/2")
+    >>> value_kind_of(int | Literal["cv"]).read("cv"), value_kind_of(Sequence[float]).read("0,1/2")
     ('cv', [0.0, 0.5])
     """
     # Not at the top, because it imports numpy, which the general help does not need.

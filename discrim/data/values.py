@@ -477,9 +477,9 @@ def largest_rounding_error(values: NDArray[Any]) -> RoundingError | None:
 
     Examples
     --------
-    >>> rounding(np.array([2**53, 2**53 + 1])).error
+    >>> largest_rounding_error(np.array([2**53, 2**53 + 1])).error
     1.0
-    >>> rounding(np.array([1, 2])) is None
+    >>> largest_rounding_error(np.array([1, 2])) is None
     True
     """
     if not len(values):

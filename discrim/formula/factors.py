@@ -90,7 +90,7 @@ def apply_operator(symbol: str, left_operand: Floats, right_operand: Floats) -> 
 
     Examples
     --------
-    >>> combined("*", np.array([1.0, 2.0]), np.array([[1.0, 3.0], [1.0, 3.0]])).tolist()
+    >>> apply_operator("*", np.array([1.0, 2.0]), np.array([[1.0, 3.0], [1.0, 3.0]])).tolist()
     [[1.0, 3.0], [2.0, 6.0]]
     """
     if (

@@ -957,7 +957,7 @@ def label_columns_of_formula(formula: str) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> labels_of_formula("y ~ x + C(id):z + log(w)")
+    >>> label_columns_of_formula("y ~ x + C(id):z + log(w)")
     ('y', 'id')
     """
     try:

@@ -76,7 +76,7 @@ def labels_differing_by_case(labels: Sequence[str]) -> list[list[str]]:
 
     Examples
     --------
-    >>> typed_alike(["b", "a", "A ", "c"])
+    >>> labels_differing_by_case(["b", "a", "A ", "c"])
     [['a', 'A ']]
     """
     return _groups(labels, [" ".join(label.split()).casefold() for label in labels])
@@ -90,7 +90,7 @@ def labels_that_look_alike(labels: Sequence[str]) -> list[list[str]]:
 
     Examples
     --------
-    >>> [len(group) for group in written_alike(["caf\u00e9", "cafe\u0301", "cafe"])]
+    >>> [len(group) for group in labels_that_look_alike(["caf\u00e9", "cafe\u0301", "cafe"])]
     [2]
     """
     groups = _groups(labels, list(map(_skeleton, labels)))

@@ -499,7 +499,7 @@ def state_width(state: State) -> int:
 
     Examples
     --------
-    >>> width_of(State("poly", (("raw_degree", 3),)))
+    >>> state_width(State("poly", (("raw_degree", 3),)))
     3
     """
     learnt = dict(state.values)

@@ -612,7 +612,7 @@ def covariance_hierarchy(
     >>> from discrim.datasets import load_iris
     >>> iris = load_iris()
     >>> codes, x = np.repeat([0, 1, 2], 50), iris.iloc[:, :4].to_numpy()
-    >>> moments = ClassMoments.from_block(x, codes, n_classes=3, spread="class")
+    >>> moments = ClassMoments.from_block(x, codes, n_classes=3, required_moments="class")
     >>> table = covariance_hierarchy(moments, np.full(3, 1 / 3), estimated_prior=True)
     >>> table[["df", "llf", "LR", "LR_df"]].round(2)
                                  df     llf      LR  LR_df

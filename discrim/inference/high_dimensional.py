@@ -129,7 +129,7 @@ def trace_products(moments: ClassMoments, unit: Floats | None = None) -> Scatter
     Examples
     --------
     >>> x, codes = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0], [0.0, -2.0]]), np.array([0, 0, 1, 1])
-    >>> trace_products(ClassMoments.from_block(x, codes, n_classes=2, spread="class"))
+    >>> trace_products(ClassMoments.from_block(x, codes, n_classes=2, required_moments="class"))
     ScatterTraces(traces=array([2., 8.]), product_traces=array([[ 4.,  0.],
            [ 0., 64.]]))
     """

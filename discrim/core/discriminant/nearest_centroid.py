@@ -174,7 +174,7 @@ def fit_nearest_centroid(
     --------
     >>> x = np.array([[0.0, 1.0], [2.0, 1.0], [6.0, 3.0], [8.0, 3.0]])
     >>> codes = np.array([0, 0, 1, 1])
-    >>> moments = ClassMoments.from_block(x, codes, n_classes=2, spread="diagonal")
+    >>> moments = ClassMoments.from_block(x, codes, n_classes=2, required_moments="diagonal")
     >>> fit = fit_nearest_centroid(moments, np.array([0.5, 0.5]))
     >>> round(fit.sd**2, 12), (fit.squared_mean_distances() * fit.sd**2).round(12).tolist()
     (1.0, [[0.0, 40.0], [40.0, 0.0]])

@@ -211,7 +211,7 @@ def fit_shrunken(
     --------
     >>> x = np.array([[0.0, 1.0], [2.0, 1.0], [6.0, 1.0], [8.0, 1.0]])
     >>> codes = np.array([0, 0, 1, 1])
-    >>> moments = ClassMoments.from_block(x, codes, n_classes=2, spread="diagonal")
+    >>> moments = ClassMoments.from_block(x, codes, n_classes=2, required_moments="diagonal")
     >>> fit = fit_shrunken(moments, np.array([0.5, 0.5]), threshold=1.0, offset=1.0)
     >>> fit.sd.round(4).tolist(), fit.differences.round(4).tolist(), fit.shrunken_differences().round(4).tolist()
     ([1.4142, 0.0], [[-2.4853, 0.0], [2.4853, 0.0]], [[-1.4853, 0.0], [1.4853, 0.0]])

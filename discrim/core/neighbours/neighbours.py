@@ -623,20 +623,22 @@ class NeighbourIndex:
     def __post_init__(self) -> None:
         """Build the structures that find candidates."""
         norm = NORM_ORDERS.get(self.space.metric)
-        cells = PointRows.from_points(self.points)
-        points = self.points if cells is None else cells.points
+        point_rows = PointRows.from_points(self.points)
+        points = self.points if point_rows is None else point_rows.points
         tree: Any = None
-        inner = products = None
+        point_index = products = None
         if norm is not None and _suits_tree(points, norm):
             from scipy.spatial import cKDTree
 
             tree = cKDTree(points)
-        elif cells is not None:
-            inner = NeighbourIndex(self.space, points, np.zeros(len(points), dtype=np.intp), 1)
+        elif point_rows is not None:
+            point_index = NeighbourIndex(self.space, points, np.zeros(len(points), dtype=np.intp), 1)
         elif norm == 2:
             products = ProductFilter.from_points(points)
-        for name, value in (("cells", cells), ("tree", tree), ("products", products), ("inner", inner)):
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "point_rows", point_rows)
+        object.__setattr__(self, "tree", tree)
+        object.__setattr__(self, "products", products)
+        object.__setattr__(self, "point_index", point_index)
 
     def nearest(self, x: Floats, k: int) -> Neighbours:
         """Find the k nearest rows of new rows.

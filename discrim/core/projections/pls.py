@@ -810,7 +810,7 @@ def fit_pls(
     >>> x = np.array([[0.0, 1.0], [2.0, 2.0], [6.0, 1.0], [8.0, 3.0]])
     >>> moments = ClassMoments.from_block(x, np.array([0, 0, 1, 1]), n_classes=2)
     >>> fit = fit_pls(moments, np.array([0.5, 0.5]), components=1, decides="max")
-    >>> fit.fit_latent.weights.ravel().round(4).tolist()
+    >>> fit.latent.weights.ravel().round(4).tolist()
     [0.953, 0.3029]
     >>> fit.fitted_rule().scores(x).round(2).tolist()
     [[1.05, -0.05], [0.69, 0.31], [0.38, 0.62], [-0.12, 1.12]]

@@ -441,7 +441,7 @@ def source_of(data: Any) -> Source | None:
     >>> import pandas as pd
     >>> days = [pd.DataFrame({"x": [1.0, 2.0]}), pd.DataFrame({"x": [3.0]})]
     >>> source = source_of(lambda: iter(days))
-    >>> source.names, source.once, [len(part.data) for part in source.parts()]
+    >>> source.names, source.is_single_pass, [len(part.data) for part in source.chunks()]
     (('x',), False, [2, 1])
     """
     if isinstance(data, pd.DataFrame | dict | type):

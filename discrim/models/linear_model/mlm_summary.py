@@ -186,7 +186,7 @@ def ellipse_radius(df_resid: float) -> float:
 
     Examples
     --------
-    >>> round(radius_of(147), 4)
+    >>> round(ellipse_radius(147), 4)
     1.5155
     """
     return float(np.sqrt(2 * stats.f.ppf(RADIUS_PROBABILITY, 2, df_resid)))

@@ -343,7 +343,7 @@ class _AveragedRows:
         for rows, weights in self._chunks():
             total += float(weights.sum())
             for j, name in enumerate(self.names):
-                if not self._is_plain and rows.kind(name) not in {"numeric", "boolean"}:
+                if not self._is_plain and rows.column_type(name) not in {"numeric", "boolean"}:
                     binary.discard(name)
                     continue
                 values = rows[:, j] if self._is_plain else rows.numbers(name)

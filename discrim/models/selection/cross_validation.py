@@ -504,7 +504,7 @@ class CrossValidation(SummarizedResults):
         >>> from discrim.datasets import load_iris
         >>> found = cross_validate(lda("species ~ .", load_iris()), seed=1)
         >>> found.plot("differences", other=qda("species ~ .", load_iris())).get_xlabel()
-        'Error of lda less that of qda'
+        'Error of lda minus error of qda'
         """
         options = PlotOptions(ax, colors=colors, title=title, other=other)
         return draw_plot((self,), resolve(FOLD_PLOTS), kind, options)
