@@ -667,7 +667,7 @@ def cross_validate(
     >>> fit = lda("call ~ pitch", calls)
     >>> print(cross_validate(fit, 3, seed=1, permutations=99, within="animal").permutations)
     Permutation test of the hit rate: 1, by chance 0.5, p 0.01 (99 permutations)
-    Labels are shuffled among rows within 'animal'; folds are dealt and rules fitted anew.
+    Labels are permuted among rows within 'animal'. Each permutation has new folds and new fits.
     p = (1 + as good or better) / (1 + permutations).
     """
     check_flag("nested", nested)
