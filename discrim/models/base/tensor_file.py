@@ -23,7 +23,7 @@ from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.atomic_write import atomic_write
 from discrim.errors import DamagedFileError, DataError, MissingFileError, NotAFitError, UnreadableFileError
 
-FORMAT = "discrim 2"
+FORMAT = "discrim 3"
 
 MAX_HEADER_BYTES = 2**29
 """Largest number of bytes of a header."""
