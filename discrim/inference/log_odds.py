@@ -56,19 +56,19 @@ class LogOdds:
 
     Attributes
     ----------
-    prior_odds : (q,) float
-        Log odds of the priors, one part of the intercepts; infinite for a prior of zero.
-    cutoffs : (q,) float
-        The other part of the intercepts, -b'c.
-    constant_se : (q,) float
-        Standard errors of the intercepts.
+    prior_odds, prior_variances : (q,) float
+        Log odds of the priors, one part of the intercepts, and their sampling variances. The log odds of a
+        prior of zero are infinite; the variances are zero unless the prior is the class proportions.
+    cutoffs, cutoff_variances : (q,) float
+        The other part of the intercepts, -b'c, and its sampling variances.
     slopes, slopes_se : (q, p) float
         Slopes and their standard errors.
     """
 
     prior_odds: Floats
+    prior_variances: Floats
     cutoffs: Floats
-    constant_se: Floats
+    cutoff_variances: Floats
     slopes: Floats
     slopes_se: Floats
 
@@ -125,13 +125,12 @@ def log_odds(
         gap_variance = inverse_counts + d2 / divisor
         slopes_var = gap_variance * (covariance.inverse**2).sum(axis=1)[:, None] + slopes**2 / divisor
         midpoint_var = gap_variance * (midpoints**2).sum(axis=0) + midpoint_projections**2 / divisor
-    constant_var = midpoint_var + inverse_counts * d2 / 4 + (1 / n1 - 1 / n0) * midpoint_projections
-    if estimated_prior:
-        constant_var += inverse_counts
+    cutoff_var = midpoint_var + inverse_counts * d2 / 4 + (1 / n1 - 1 / n0) * midpoint_projections
     return LogOdds(
         prior_odds,
+        inverse_counts if estimated_prior else np.zeros_like(inverse_counts),
         -midpoint_projections,
-        np.sqrt(constant_var),
+        cutoff_var,
         slopes.T * moments.scale,
         np.sqrt(slopes_var).T * moments.scale,
     )
@@ -214,7 +213,9 @@ def wald_columns(odds: LogOdds, shrinkage_factor: float, level: float) -> dict[s
     coef = np.column_stack(
         [odds.prior_odds + shrinkage_factor * odds.cutoffs, shrinkage_factor * odds.slopes]
     ).ravel()
-    se = shrinkage_factor * np.column_stack([odds.constant_se, odds.slopes_se]).ravel()
+    # Class counts and class means are independent, so the variances of the two parts of an intercept add.
+    constant_se = np.sqrt(odds.prior_variances + shrinkage_factor**2 * odds.cutoff_variances)
+    se = np.column_stack([constant_se, shrinkage_factor * odds.slopes_se]).ravel()
     with np.errstate(divide="ignore", invalid="ignore"):
         z = coef / se
     # Infinite odds due to a prior of zero are not estimates and have no standard error.

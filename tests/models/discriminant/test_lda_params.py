@@ -69,3 +69,15 @@ def test_they_come_back_from_a_file(tmp_path):
     fit.save(tmp_path / "fit")
     for name in ("params", "bse", "pvalues"):
         pd.testing.assert_frame_equal(getattr(load(tmp_path / "fit"), name), getattr(fit, name))
+
+
+def test_debiased_errors_of_constants_include_the_full_variance_of_estimated_priors():
+    # var(log(n_k / n_0)) = 1/n_k + 1/n_0 is not reduced by the factor of the slopes.
+    counts = PENGUINS.dropna(subset=["bill_length_mm", "body_mass_g"])["species"].value_counts()
+    p, nu = 2, counts.sum() - 3
+    factor = (nu - p - 1) / nu
+    equal = lda(FORMULA, PENGUINS, prior="equal").log_odds()["se"].xs("constant", level="term")
+    proportional = FIT.log_odds(debiased=True)["se"].xs("constant", level="term")
+    for label in ("Chinstrap", "Gentoo"):
+        expected = (factor * equal[label]) ** 2 + 1 / counts[label] + 1 / counts["Adelie"]
+        assert proportional[label] ** 2 == pytest.approx(expected, rel=1e-12)
