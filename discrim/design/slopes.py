@@ -361,6 +361,7 @@ _DERIVATIVES: Mapping[str, Callable[[Floats, Floats], Floats]] = {
     "log1p": lambda x, y: 1 / (1 + x),
     "exp": lambda x, y: y,
     "sqrt": lambda x, y: 0.5 / y,
+    # At 0 the symmetric derivative, which is the mean of the two one-sided derivatives.
     "abs": lambda x, y: np.sign(x),
 }
 

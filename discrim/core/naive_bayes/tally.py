@@ -166,13 +166,14 @@ class Tally:
         Returns
         -------
         list of q lists of K (values, weights)
-            The weights are None if the rows do not have weights.
+            The weights are None if no block has weights; rows of blocks without weights count once.
         """
         columns = []
         for blocks in self.values:
             values, codes = (np.concatenate([block[i] for block in blocks]) for i in (0, 1))
-            block_weights = [block[2] for block in blocks if block[2] is not None]
-            weights = np.concatenate(block_weights) if block_weights else None
+            weights = None
+            if any(block[2] is not None for block in blocks):
+                weights = np.concatenate([np.ones(len(x)) if w is None else w for x, _, w in blocks])
             classes = (np.flatnonzero(codes == k) for k in range(self.n_classes))
             columns.append([(values[r], None if weights is None else weights[r]) for r in classes])
         return columns
