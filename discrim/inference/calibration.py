@@ -299,7 +299,8 @@ def brier_decomposition(
 
     Examples
     --------
-    >>> parts = brier_decomposition(np.array([0.2, 0.2, 0.8, 0.8]), np.array([False, True, True, True]), bins=2)
+    >>> occurred = np.array([False, True, True, True])
+    >>> parts = brier_decomposition(np.array([0.2, 0.2, 0.8, 0.8]), occurred, bins=2)
     >>> [round(part, 4) for part in parts[:4]]
     [0.19, 0.065, 0.0625, 0.1875]
     """

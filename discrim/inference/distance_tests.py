@@ -438,7 +438,8 @@ def permutation_pvalues(observed: Floats, permuted: Floats) -> Floats:
 
     Examples
     --------
-    >>> permutation_pvalues(np.array([2.0, np.nan]), np.array([[2.0 - 1e-12, 1.0], [1.0, 1.0], [3.0, 1.0]])).tolist()
+    >>> permuted = np.array([[2.0 - 1e-12, 1.0], [1.0, 1.0], [3.0, 1.0]])
+    >>> permutation_pvalues(np.array([2.0, np.nan]), permuted).tolist()
     [0.75, nan]
     """
     threshold = np.where(

@@ -615,7 +615,8 @@ def pair_ratios(between: Floats, first: RowSets, second: RowSets) -> Floats:
 
     Examples
     --------
-    >>> one, other = RowSets(np.ones(2), np.array([[2.0], [2.0]])), RowSets(np.ones(2), np.array([[2.0], [-2.0]]))
+    >>> one = RowSets(np.ones(2), np.array([[2.0], [2.0]]))
+    >>> other = RowSets(np.ones(2), np.array([[2.0], [-2.0]]))
     >>> pair_ratios(np.array([3.0]), one, other).round(4).tolist()
     [0.8419, -2.5867]
     """

@@ -313,7 +313,8 @@ def first_updates(
     Examples
     --------
     >>> x = np.array([[0.0], [1.0], [3.0], [4.0]])
-    >>> rows, coef = first_updates(x, np.array([False, False, True, True]), step=1.0, seed=None, max_updates=8)
+    >>> positive = np.array([False, False, True, True])
+    >>> rows, coef = first_updates(x, positive, step=1.0, seed=None, max_updates=8)
     >>> rows[:3].tolist(), coef[-1].tolist()
     ([0, 2, 0], [-4.0, 2.0])
     """
