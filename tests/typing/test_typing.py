@@ -17,6 +17,7 @@ import pytest
 
 import discrim
 from discrim.core.neighbours.neighbours import BINARY_METRICS, METRICS, NORM_ORDERS
+from discrim.models.plots import evaluation
 from discrim.models.plots.plottable import Plot
 from discrim.models.registry import MODELS, PlotKind, plot_kinds
 from discrim.models.selection import choose, fold_plots, learning, planning, stepwise
