@@ -126,7 +126,7 @@ def add_error_rates(summary: Any, fit: Any, errors: ErrorOptions | None) -> Any:
         note=note.strip(),
         source=f"fit.error_rates({errors.methods!r})",
     )
-    return summary.extended("errors", section)
+    return summary.with_section("errors", section)
 
 
 def call_with_table(

@@ -66,7 +66,7 @@ def novelty() -> None:
 def _strangeness(fit: Any, rows: pd.DataFrame) -> dict[str, np.ndarray]:
     found = {}
     numbers = fit._fit.estimates
-    x = fit._fit.new_rows(rows).rows_at(np.arange(len(rows)))
+    x = fit._fit.new_rows(rows).rows_at_positions(np.arange(len(rows)))
     found["distance"] = numbers.distances().squared(x).min(axis=0)
     found["relative distance"] = fit.relative_distances(rows).min(axis=1).to_numpy()
     exact = ("exact", "chi2") if numbers.has_distances else ()

@@ -122,8 +122,8 @@ def test_a_specification_is_a_value(specification):
 @pytest.mark.parametrize(("verb", "option"), [(lda, LINEAR), (qda, QUADRATIC)])
 def test_a_word_is_its_specification_with_defaults(verb, option):
     literal = {"lda": covariance.LinearCovariance, "qda": covariance.QuadraticCovariance}[verb.__name__]
-    assert tuple(option.words) == get_args(literal)
-    for word, specification in option.words.items():
+    assert tuple(option.classes_by_keyword) == get_args(literal)
+    for word, specification in option.classes_by_keyword.items():
         one, other = (verb(SEPALS, IRIS, covariance=each) for each in (word, specification()))
         pd.testing.assert_frame_equal(one.predict_proba(), other.predict_proba())
 

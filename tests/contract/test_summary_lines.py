@@ -117,7 +117,7 @@ def test_summary_has_the_documented_length_and_no_wrapped_lines(verb, table):
     assert max(map(len, lines)) <= 100
     # A blank line is between two sections, and before the line of those that are not shown.
     blocks = "\n".join(lines).count("\n\n") + 1
-    assert blocks <= len(summary._parts) + bool(summary._others)
+    assert blocks <= len(summary._sections) + bool(summary._unshown)
     brief = repr(fit).splitlines()
     assert len(brief) <= len(lines)
     assert max(map(len, brief)) <= 100

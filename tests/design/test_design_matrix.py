@@ -134,7 +134,7 @@ def test_row_buffer_selects_like_a_mask(share):
     room = _RowBuffer()
     for m in (1, 200, 64, 300):
         columns, kept = rng.standard_normal((5, m)), rng.random(m) >= share
-        np.testing.assert_array_equal(room.kept(columns, kept), columns[:, kept])
+        np.testing.assert_array_equal(room.select(columns, kept), columns[:, kept])
 
 
 def test_text_of_any_kind_gives_the_same_fit(data):

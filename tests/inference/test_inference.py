@@ -603,7 +603,7 @@ def test_a_loaded_fit_supports_tests_without_rows(tmp_path):
     ):
         with pytest.raises(NotSupportedError) as caught:
             ask()
-        assert "needs the rows of the fit" in str(caught.value)
+        assert "requires the rows of the fit" in str(caught.value)
 
 
 def test_identical_classes_are_reported_without_division():

@@ -105,7 +105,7 @@ def test_numbers_are_shown_with_the_digits_of_the_summary(tmp_path, openpyxl):
     book = openpyxl.load_workbook(tmp_path / "iris.xlsx")
     assert {cell.number_format for row in book["means"]["B2:C4"] for cell in row} == {"0.000"}
     formats = {row[0].value: row[1].number_format for row in book["header"].iter_rows()}
-    assert formats["Rows used"] == "0"
+    assert formats["Observations"] == "0"
     assert formats["P > F"] == "0.0E+00"
 
 

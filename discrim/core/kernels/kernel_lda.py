@@ -144,7 +144,7 @@ class ScoredIndicators(NoLikelihood):
         return self.flexible.values
 
     @property
-    def every_value(self) -> Floats:
+    def all_values(self) -> Floats:
         """Squared canonical correlations (K - 1,) of all axes."""
         return self.flexible.all_values
 

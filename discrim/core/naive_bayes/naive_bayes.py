@@ -423,7 +423,7 @@ class NaiveBayesFit:
     def reads_sparse_rows(self) -> bool:
         """Whether every column is a count, in which case leave-one-out reads stored values of sparse rows."""
         return self.normal is None and all(
-            getattr(distribution, "takes_stored", False) for distribution in self.others
+            getattr(distribution, "reads_sparse_rows", False) for distribution in self.others
         )
 
     @property

@@ -597,7 +597,7 @@ def accepts_sparse_rows(rule: Rule) -> bool:
     if isinstance(rule, ColumnSubsetRule):
         return accepts_sparse_rows(rule.rule)
     if isinstance(rule, IndependentRule):
-        return rule.normal is None and all(getattr(column, "takes_stored", False) for column in rule.others)
+        return rule.normal is None and all(getattr(column, "reads_sparse_rows", False) for column in rule.others)
     return isinstance(rule, LinearRule) and not rule.close_groups
 
 
@@ -607,7 +607,7 @@ def sparse_scores(rule: Rule, rows: SparseRows) -> Floats:
     Parameters
     ----------
     rule : Rule
-        `takes_stored` is true for it.
+        `reads_sparse_rows` is true for it.
     rows : SparseRows
         Shape (m, p).
 

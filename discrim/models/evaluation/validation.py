@@ -151,7 +151,7 @@ def left_out_scores(fit: FittedModel[Any], refit_prior: bool | None = None) -> F
         return cached
     table = LeftOutTable(fit, blocks, reestimate_prior=reestimate_prior)
     with Progress(blocks.table.nrows, "rows left out") as progress:
-        for block in _used_blocks(blocks, sparse=getattr(fit.estimates, "takes_stored", False)):
+        for block in _used_blocks(blocks, sparse=getattr(fit.estimates, "reads_sparse_rows", False)):
             table.add(block)
             progress(len(block[1]))
     return table.finish()
@@ -459,7 +459,7 @@ def _no_rule_error(
 
 
 def fold_scores(fit: FittedModel[Any], fold_ids: Codes, folds: int, **options: Any) -> Floats:
-    """Return the scores (n, K) of `kept_fold_scores`, with the same options, as an array in this process."""
+    """Return the scores (n, K) of `distributed_fold_scores`, with the same options, as an array in this process."""
     return distributed_fold_scores(fit, fold_ids, folds, **options).value()
 
 
@@ -854,7 +854,7 @@ def left_out_codes(fit: FittedModel[Any], decision: Decision, refit_prior: bool 
     left_out = _LeftOutScores(fit, blocks, reestimate_prior=reestimate_prior)
     if not callable(left_out.scores):
         return None
-    sparse = getattr(fit.estimates, "takes_stored", False)
+    sparse = getattr(fit.estimates, "reads_sparse_rows", False)
     codes = blocks.rows.map_rows(blocks, _LeftOutLabels(left_out.scores, sparse, decision, left_out.counts))
     unique_level_rows = left_out.rows_with_unique_level(codes != -1)
     rescored_rows = np.setdiff1d(np.flatnonzero(codes == NEEDS_REFIT), unique_level_rows)

@@ -827,7 +827,7 @@ class MixtureSpec(ModelSpec[MixtureFit]):
     results_class = MixtureResults
     refit_failure = ("a component becomes singular or is left without rows", "fewer components")
     leave_one_out_cost = 1000
-    chosen_options = MappingProxyType({"components": "sizes", "covariance": "forms", "over": "over"})
+    chosen_options = MappingProxyType({"components": "sizes", "covariance": "forms", "over": "form_scope"})
     search_options = ("most",)
     constructor = MixtureFit
     file_moments = "diagonal"

@@ -570,7 +570,7 @@ def _draw_matrix(results: Any, section: PlaneSection, options: PlotOptions) -> A
     for i, j in combinations(range(len(columns)), 2):
         names = columns[i], columns[j]
         draw, outline_text = _outlines(results, section, names, signs)
-        draw(_draw_plane(section, names, ax=panels[i, j], signs=signs, title="", panel=True))
+        draw(_draw_plane(section, names, ax=panels[i, j], signs=signs, title="", is_panel=True))
     title = f"{TITLE}{outline_text}" + (f"\nin each panel {fixed_text}" if fixed_text else "")
     return finish_triangle(outer_axes, panels, title)
 

@@ -815,7 +815,7 @@ class PLSSpec(ModelSpec[PLSFit]):
     results_class = PLSResults
     refit_failure = ("a class has no row, or fewer components are left", "fewer components")
     leave_one_out_cost = 4
-    chosen_options = MappingProxyType({"ncomp": "predictive", "algorithm": "chosen_algorithm"})
+    chosen_options = MappingProxyType({"ncomp": "n_predictive", "algorithm": "chosen_algorithm"})
     search_options = FOLD_OPTIONS
     constructor = staticmethod(core.restore_pls)
     allows_constant = True

@@ -68,14 +68,14 @@ def boom(x):
 @pytest.mark.parametrize(
     ("density", "said"),
     [
-        (boom, "Class 'b': .*raised RuntimeError .*boom.*Correct it"),
+        (boom, "Class 'b': .*raised RuntimeError .*boom.*Correct the function"),
         (lambda x: np.full(len(x), np.nan), "Class 'b': The density is nan"),
         (lambda x: -norm.pdf(x), "Class 'b': The density is -"),
-        (lambda x: np.ones((3, 3)), "Class 'b': .* returns a number for each"),
-        (lambda x: [], "returns a number for each"),
-        (lambda x: "a", "returns a number for each"),
-        (lambda x: np.ones(len(x)) * 1j, "returns a number for each"),
-        (lambda x: [object()] * len(x), "returns a number for each"),
+        (lambda x: np.ones((3, 3)), "Class 'b': .* returns one number for each"),
+        (lambda x: [], "returns one number for each"),
+        (lambda x: "a", "returns one number for each"),
+        (lambda x: np.ones(len(x)) * 1j, "returns one number for each"),
+        (lambda x: [object()] * len(x), "returns one number for each"),
     ],
 )
 def test_failing_density_names_its_class(density, said):

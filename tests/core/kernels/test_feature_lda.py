@@ -24,7 +24,7 @@ CODES = RNG.integers(0, 3, 80)
 ROWS = RNG.normal(size=(80, 3)) + CODES[:, None]
 WEIGHTS = RNG.integers(1, 4, 80).astype(float)
 SAMPLE = KernelRows.from_rows(ROWS, CODES, None, 3, [])
-NAMED = {"kind": "random", "scale": "sd", "sample": SAMPLE}
+NAMED = {"feature_type": "random", "scale": "sd", "sample": SAMPLE}
 KERNEL = Kernel("gaussian", 1.3)
 PRIOR = np.array([0.2, 0.3, 0.5])
 

@@ -49,7 +49,7 @@ def test_em_from_a_partition_matches_mclust(case):
 def deviance(held, means, x, codes):
     """-2 times the log posteriors of the classes of rows, by scipy."""
     joint = np.zeros((len(x), len(means)))
-    for k, at in enumerate(held.places()):
+    for k, at in enumerate(held.class_slices()):
         for g in range(at.start, at.stop):
             law = scipy.stats.multivariate_normal(means[k] + held.means[g], held.covariances[g].matrix())
             joint[:, k] += held.shares[g] * law.pdf(x)

@@ -60,13 +60,13 @@ def test_blocks_that_overlap_in_two_threads_restore_the_number_of_threads():
 
 def test_a_mixture_is_fitted_with_one_thread(monkeypatch):
     seen = set()
-    climbed = em.iterate_em
+    iterate_em = em.iterate_em
 
     def observed(*arguments, **options):
         seen.update(blas_threads())
-        return climbed(*arguments, **options)
+        return iterate_em(*arguments, **options)
 
-    monkeypatch.setattr(em, "climbed", observed)
+    monkeypatch.setattr(em, "iterate_em", observed)
     discrim.mixture("species ~ .", load_iris(), components=2)
     assert seen == {1}
     assert blas_threads() == {2}

@@ -48,7 +48,7 @@ def halves(frame: pd.DataFrame) -> list[pd.DataFrame]:
 def rows_of(source, columns=None) -> pd.DataFrame:
     """All rows, as a fit would read each part."""
     frames = []
-    for part in source.parts(columns):
+    for part in source.chunks(columns):
         table = Table(part.data, is_chunk=True)
         frames.append(table.frame(columns or source.names))
     values = {

@@ -184,7 +184,7 @@ class Failing:
         (Failing(), DataError, "no luck today"),
         (Constant(np.eye(3)), DataError, r"shape \(3, 3\), where \(4, 4\)"),
         (Constant(np.full((4, 4), np.nan)), DataError, "not finite"),
-        (Constant("text"), DataError, "no matrix of numbers"),
+        (Constant("text"), DataError, "not a numeric matrix"),
         (Constant(np.eye(4) + np.triu(np.full((4, 4), 0.1), 1)), DataError, "not symmetric"),
         (Constant(np.ones((4, 4))), CollinearError, "not positive definite"),
         (Constant(-np.eye(4)), CollinearError, "not positive definite"),

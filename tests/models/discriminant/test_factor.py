@@ -221,7 +221,7 @@ def test_leave_one_out_equals_refits(options, weighted):
         weights = np.arange(len(data)) % 3 / 2 + 0.5 if weighted else None
         fit = qda(formula, data, weights=weights, **{"covariance": "factor"} | options)
         left_out, rows = left_out_scores(fit._fit), range(0, len(data), 4)
-        again = [scores_by_refit(fit._fit, fit._fit.design_rows, row, anew=False) for row in rows]
+        again = [scores_by_refit(fit._fit, fit._fit.design_rows, row, reestimate_prior=False) for row in rows]
         assert np.allclose(left_out[rows], again, rtol=1e-10, atol=1e-9)
 
 
@@ -493,7 +493,7 @@ def test_rows_left_out_by_the_largest_eigenvalues_alone(threshold, weighted):
     fit = qda("y ~ .", data, covariance=FactorAnalytic(threshold=threshold), weights=weights)
     left_out = left_out_scores(fit._fit)
     for row in (0, 7, 30, 31, 64):
-        again = scores_by_refit(fit._fit, fit._fit.design_rows, row, anew=False)
+        again = scores_by_refit(fit._fit, fit._fit.design_rows, row, reestimate_prior=False)
         assert np.allclose(left_out[row], again, rtol=1e-10, atol=1e-9)
 
 
@@ -510,7 +510,7 @@ def test_eigenvalues_without_a_row_equal_those_of_the_matrix(r):
         want, vectors = np.linalg.eigh(np.diag(eigenvalues) - z[:, :, None] * z[:, None, :])
         for q in (1, max(r // 2, 1), r):
             actual = downdate_eigenvalues(eigenvalues, z**2, q)
-            assert actual.found.all()
+            assert actual.has_converged.all()
             assert (
                 np.abs(eigenvalues[:q] - actual.shifts - want[:, ::-1][:, :q]).max()
                 < 1e-14 * r * eigenvalues[0]

@@ -269,8 +269,8 @@ def test_mcd_from_the_rrcov_subset_equals_the_rrcov_estimate(name):
         assert (core.subset == best).all()
         subset = _reweight(z, core, h)
         sd = np.sqrt(np.diag(expected["cov"]))
-        np.testing.assert_allclose((rows[subset.kept].mean(axis=0) - expected["center"]) / sd, 0, atol=1e-12)
-        assert away(np.cov(rows[subset.kept].T) * subset.factor, np.array(expected["cov"])) < 1e-12
+        np.testing.assert_allclose((rows[subset.is_kept].mean(axis=0) - expected["center"]) / sd, 0, atol=1e-12)
+        assert away(np.cov(rows[subset.is_kept].T) * subset.factor, np.array(expected["cov"])) < 1e-12
         actual = mcd(rows)
         assert isinstance(actual, MCDRows)
         determinant = np.linalg.slogdet(np.cov(rows[actual.subset].T))[1]
@@ -553,7 +553,7 @@ def test_mcd_of_rounded_rows_resists_outliers_of_any_size(far):
     x[:3] = far * rng.standard_normal((3, 3))
     actual = mcd(x)
     assert isinstance(actual, MCDRows)
-    assert not actual.kept[:3].any()
+    assert not actual.is_kept[:3].any()
     assert not actual.subset[:3].any()
 
 

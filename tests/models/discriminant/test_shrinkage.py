@@ -208,7 +208,7 @@ def test_more_columns_than_rows(verb, covariance, tmp_path):
     np.testing.assert_allclose(
         left_out.iloc[5, 1:].astype(float), without.predict_proba(data.iloc[[5]]).iloc[0], rtol=1e-9
     )
-    assert "not available" not in fit.summary().as_text().split("Error, apparent")[1].split("\n")[0]
+    assert "not available" not in fit.summary().as_text().split("Error, resubstitution")[1].split("\n")[0]
 
 
 def test_a_copied_column_is_shrunk_like_any_other():

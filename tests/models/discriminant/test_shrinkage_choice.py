@@ -284,7 +284,7 @@ def test_folds_choose_anew(verb, way):
     x, y = drawn(48, 5, seed=3)
     data = framed(x, y)
     fit = verb("y ~ .", data, **WAYS[way])
-    fold_ids = discrim.models.evaluation.validation.deal_folds(fit._fit, 4, 0)
+    fold_ids = discrim.models.evaluation.validation.assign_folds(fit._fit, 4, 0)
     scores = discrim.models.evaluation.validation.fold_scores(fit._fit, fold_ids, 4)
     for fold in range(4):
         inside = verb("y ~ .", data[fold_ids != fold], prior=fit.prior, **WAYS[way])

@@ -193,7 +193,7 @@ def test_a_saved_fit_predicts_the_same(kernel, scale, tmp_path):
         ({"ncomp": 3}, DataError, "ncomp=3 is not valid. Give a whole number from 1 to 2"),
         ({"kernel": lambda a, b: -(a @ b.T)}, DataError, "not positive semidefinite"),
         ({"kernel": lambda a, b: a @ b.T + a[:, :1]}, DataError, "not symmetric"),
-        ({"kernel": lambda a, b: a}, DataError, "returns the kernels of all pairs"),
+        ({"kernel": lambda a, b: a}, DataError, "returns the kernel of each pair"),
         ({"kernel": lambda a, b: 1 / 0}, DataError, "The kernel function fails"),
         ({"kernel": lambda a, b: a @ b.T * np.nan}, DataError, "not finite"),
     ],

@@ -145,7 +145,7 @@ def test_largest_difference_equals_loops_over_pairs_and_panels(monkeypatch: pyte
             gap = products[0].mean() - products[1].mean()
             result[i, j] = gap**2 / sum(each.var() / len(each) for each in products)
     for panel in (512, 3):
-        monkeypatch.setattr("discrim.inference.high_dimensional.PANEL", panel)
+        monkeypatch.setattr("discrim.inference.high_dimensional.COLUMNS_PER_PANEL", panel)
         got = largest_covariance_difference(groups, [None, None])
         assert got.statistic == pytest.approx(max(result.values()), rel=1e-10)
         assert result[got.columns] == max(result.values())

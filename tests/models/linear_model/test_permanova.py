@@ -448,7 +448,7 @@ def test_invalid_requests_name_the_problem(monkeypatch):
     for ask, message in cases:
         with pytest.raises((DataError, FormulaError, NotSupportedError), match=message):
             ask()
-    monkeypatch.setattr("discrim.core.numerics.arrays.at_hand", lambda: 1e4)
+    monkeypatch.setattr("discrim.core.numerics.arrays.available_memory", lambda: 1e4)
     with pytest.raises(DataError) as caught:
         permanova(formula, DUNE, distance="manhattan")
     assert "sample" in str(caught.value)

@@ -210,7 +210,7 @@ def test_of_equal_rows_the_one_of_the_weight_is_left_out():
     x, codes = data.iloc[[0], :4].to_numpy(), np.zeros(1, dtype=np.intp)
     with pytest.raises(DataError) as caught:
         scores(x, codes, np.array([0.26]))
-    assert "is not one of the fit" in str(caught.value)
+    assert "is not a row of the fit" in str(caught.value)
 
 
 @pytest.mark.slow

@@ -157,7 +157,7 @@ def test_planes_have_curves_too(verb):
     two = IRIS.iloc[:100].assign(species=lambda d: d["species"].astype(str))
     fit = getattr(discrim, verb)("species ~ petal_length + petal_width", two)
     assert "1.000" in fit.plot("roc").get_legend().get_texts()[0].get_text()
-    assert "calibration" not in discrim.models.plots.plottable.kinds_of(fit)
+    assert "calibration" not in discrim.models.plots.plottable.available_plot_kinds(fit)
 
 
 @pytest.mark.slow

@@ -95,7 +95,7 @@ def test_scores_of_folds_are_computed_once_for_all_pictures(monkeypatch):
     def refit(*_, **__):
         raise AssertionError("a second picture fitted the folds again")
 
-    monkeypatch.setattr("discrim.models.evaluation.validation.kept_fold_scores", refit)
+    monkeypatch.setattr("discrim.models.evaluation.validation.distributed_fold_scores", refit)
     for kind in ("roc", "calibration"):
         fit.plot(kind)
 

@@ -494,7 +494,7 @@ BAD = {
     "constant": (
         lambda: indicator("species ~ one", IRIS.assign(one=1.0)),
         CollinearError,
-        "'one' is constant over all rows.*Name others",
+        "'one' is constant over all rows.*Name other columns",
     ),
     "few rows": (
         lambda: indicator("species ~ .", IRIS.iloc[[0, 50, 100]]),

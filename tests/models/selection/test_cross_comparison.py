@@ -94,7 +94,7 @@ def test_fractional_weights_are_refused():
         ({"folds": [1, 2]}, "^folds= has 2 values"),
         ({"folds": np.ones(150)}, "^folds= has one fold only"),
         ({"folds": [None, *[1, 2] * 74, 1]}, "^folds= is missing at row 0"),
-        ({"folds": np.arange(150) % 3, "repeats": 2}, "^folds= names the fold of each row"),
+        ({"folds": np.arange(150) % 3, "repeats": 2}, "^folds= with the fold of each row"),
         ({"folds": 10, "groups": np.arange(150) % 4}, "4 groups, too few for folds=10"),
         ({"folds": iter([1, 2] * 75)}, "^folds=<list_.* is not valid. Give a column"),
         ({"folds": 5, "groups": np.zeros((150, 2))}, "^groups=array.{,40} is not valid. Give a column"),
