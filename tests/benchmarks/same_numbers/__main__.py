@@ -1,13 +1,13 @@
-"""Digests of what every verb gives, and where those of two checkouts differ.
+"""Compute digests of the results of every verb, and compare them between two checkouts.
 
     python -m tests.benchmarks.same_numbers OUT.json [--against BEFORE.json] [--package FOLDER] [--only TEXT]
 
-OUT.json holds, for each thing that a fit gives, the SHA-256 of its exact bytes and the beginning of its text.
-With `--against` what differs from BEFORE.json, or is no longer there, is printed, and the status is 1 if any
-is; what is new is only counted. `--package` is the folder of another checkout whose `discrim` is asked,
-`--only` takes the fits whose name holds a text, and `--times` prints the seconds of the longest. Both ends
-have to run on one machine with the same numpy, scipy and BLAS, as the last bit of a product is theirs. All of
-it runs on one thread, in about three minutes.
+OUT.json contains the SHA-256 of the exact bytes of each result and the beginning of its text. With
+`--against`, results that differ from BEFORE.json or are missing are printed, and the exit status is then 1;
+new results are only counted. `--package` is the folder of another checkout whose `discrim` is used, `--only`
+selects the fits whose name contains a text, and `--times` prints the seconds of the slowest. Compare only
+runs on the same machine with the same NumPy, SciPy and BLAS, on which the last bit of a product depends. A
+run uses one thread and takes about three minutes.
 """
 
 from __future__ import annotations
