@@ -215,7 +215,7 @@ def _errors_section(validations: list[Any], names: list[str]) -> Any:
         "Cross-validated error",
         table,
         "share",
-        headings=SHARED_HEADINGS | {"se_folds": "of folds", "se_corrected": "corrected"},
+        headings=SHARED_HEADINGS | {"se_folds": "by folds", "se_corrected": "corrected"},
         source="cross_validate(fit, folds=).table()",
     )
 

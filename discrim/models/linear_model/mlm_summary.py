@@ -110,7 +110,7 @@ def model_header(model: Any) -> Pairs:
         HeaderItem("Dropped, missing values", model.design_rows.dropped),
         HeaderItem("Terms", len(model.terms)),
         HeaderItem("Residual df", model.estimates.df, f"{model.estimates.df:.10g}"),
-        HeaderItem("Columns of the model", model.estimates.rank),
+        HeaderItem("Parameters per response", model.estimates.rank),
     ]
     return Pairs(model.design_rows.design.formula, items)
 

@@ -710,7 +710,7 @@ def _header(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Pairs:
     items: list[HeaderItem] = [
         *headers.row_items(fit),
         HeaderItem("Log-likelihood", results.llf, f"{results.llf:.2f}"),
-        HeaderItem("LL, constants only", results.llnull, f"{results.llnull:.2f}"),
+        HeaderItem("Log-likelihood, null", results.llnull, f"{results.llnull:.2f}"),
         HeaderItem(
             "Pseudo R-squared",
             results.prsquared,
@@ -725,7 +725,7 @@ def _header(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Pairs:
         HeaderItem("AIC", results.aic, f"{results.aic:.2f}"),
         HeaderItem("BIC", results.bic, f"{results.bic:.2f}"),
         HeaderItem("Estimates", method),
-        HeaderItem("Steps", estimates.newton.steps),
+        HeaderItem("Iterations", estimates.newton.steps),
         *robust,
         headers.error_item(fit, "apparent"),
     ]

@@ -808,7 +808,7 @@ def _header(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Pairs:
         ),
         *headers.size_items(fit),
         headers.prior_item(fit),
-        HeaderItem("Steps", estimates.steps),
+        HeaderItem("Iterations", estimates.steps),
         headers.error_item(fit, "apparent"),
     ]
     note = (

@@ -603,7 +603,7 @@ class ChooseResults(RepeatedChoice):
                 float(self._evaluated_rows.weights.sum()),
                 format_count(self._evaluated_rows.weights.sum()),
             ),
-            HeaderItem("Rows dropped, missing", fit.dropped),
+            HeaderItem("Dropped, missing values", fit.dropped),
             HeaderItem("Rows without a label", validation.unlabelled),
             HeaderItem("Columns", len(fit.terms)),
             HeaderItem("Classes", len(fit.classes)),

@@ -952,7 +952,7 @@ def _header(cv: CrossValidation) -> Pairs:
     rows = "Sum of weights" if cv._weighted else "Predicted observations"
     items: list[HeaderItem] = [
         HeaderItem(rows, total, format_count(total)),
-        HeaderItem("Rows dropped, missing", fit.dropped),
+        HeaderItem("Dropped, missing values", fit.dropped),
         HeaderItem("Without prediction", cv.unlabelled),
         HeaderItem("Prior", prior),
         HeaderItem("Folds", folds),
@@ -1006,16 +1006,16 @@ def _choice_note(cv: CrossValidation) -> str:
 
 
 def _measures(cv: CrossValidation) -> Section:
-    rows = "groups" if cv._clusters is not None else "rows"
+    units = "groups" if cv._clusters is not None else "observations"
     return Section(
         "Losses of held-out observations",
         cv.table().rename_axis(None),
         "share",
-        headings=SHARED_HEADINGS | {"se_folds": "of folds", "se_corrected": "corrected"},
+        headings=SHARED_HEADINGS | {"se_folds": "by folds", "se_corrected": "corrected"},
         note=(
-            f"Standard error and interval assume independent {rows} and fixed rules. The standard error by "
-            "folds is too small, because folds share training rows; the corrected one uses 1/J + n2/n1 "
-            "instead of 1/J (Nadeau & Bengio, 2003). No unbiased estimate exists."
+            f"Standard error and interval assume independent {units} and fixed rules. The standard "
+            "error by folds is too small, because folds share training rows; the corrected one uses "
+            "1/J + n2/n1 instead of 1/J (Nadeau & Bengio, 2003). No unbiased estimate exists."
         ),
         source=".table()",
     )

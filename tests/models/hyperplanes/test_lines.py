@@ -285,7 +285,7 @@ def test_missing_rows_are_counted_and_the_support_keeps_its_labels():
     assert with_holes.support.tolist() == [f"row {i + 1}" for i in fit.support]
     np.testing.assert_array_equal(with_holes.coef, fit.coef)
     assert with_holes.boundary().distance().isna().to_numpy().nonzero()[0].tolist() == [0, 41]
-    assert re.search(r"Rows dropped, missing +2\b", with_holes.summary().as_text())
+    assert re.search(r"Dropped, missing values +2\b", with_holes.summary().as_text())
     with pytest.raises(DataError) as caught:
         hyperplane("y ~ .", holes, na_action="raise")
     assert caught.value.columns == ("x0",)

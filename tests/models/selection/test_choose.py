@@ -273,7 +273,7 @@ def test_missing_rows_are_dropped_for_all_and_weights_repeat_rows():
     birds = load_penguins()
     ours = choose("species ~ bill_length_mm + body_mass_g", birds, candidates=["lda"], **PLAIN)
     assert ours.fit.nobs == 342
-    assert ours.summary().tables["header"].loc["Rows dropped, missing", "value"] == 2
+    assert ours.summary().tables["header"].loc["Dropped, missing values", "value"] == 2
     weighted = choose(FORMULA, IRIS.assign(w=2.0), candidates=["lda", "knn"], weights="w", **PLAIN)
     assert "does not support 'weights='" in weighted.refused.loc["knn", "why"]
 

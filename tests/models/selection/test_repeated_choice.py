@@ -199,7 +199,7 @@ def test_the_summary_notes_that_columns_were_selected_from_the_same_rows(tmp_pat
     for printed in (fit.summary(), fit.summary(["header"]), repr(fit)):
         assert message in said(printed)
     assert "p-values" in said(fit.summary())
-    error = fit.summary().tables["header"].loc["Error, columns chosen anew", "value"]
+    error = fit.summary().tables["header"].loc["Error, selection repeated", "value"]
     assert error == choice.error_rates(["cv"], seed=0)["estimate"].item()
     assert message not in said(lda(fit.formula, WINE).summary())
     fit.save(tmp_path / "fit")
