@@ -44,14 +44,16 @@ BLOCK_ROW_LIMITS = (1024, 8192)
 """Minimum and maximum number of rows of a block."""
 
 BLOCK_ROW_DIVISOR = 64
-"""Divisor of the number of rows of a block, because BLAS rounds the remainder rows differently."""
+"""A block has a multiple of this number of rows, because BLAS rounds the remainder rows differently."""
 
 MIN_IN_PLACE_ROWS = 4096
+"""Minimum number of rows of a block that is a view of the table, because short views are read slowly."""
+
 MAX_IN_PLACE_VALUES = 2**22
-"""Minimum rows and maximum values of a block that is a view of the table. Short views are read slowly."""
+"""Maximum number of values of such a block. It has precedence over `MIN_IN_PLACE_ROWS`."""
 
 MIN_RUN_ROWS = 32
-"""Average number of rows between dropped rows above which whole runs are copied instead of single rows."""
+"""Minimum number of rows per dropped row for which the runs between dropped rows are copied as slices."""
 
 MAX_SPARSE_BLOCK_VALUES = 2**21
 """Maximum number of values in a block of sparse columns, unless the block would have too few rows."""
@@ -102,7 +104,7 @@ class Rows(ABC):
     @property
     @abstractmethod
     def weighted(self) -> bool:
-        """Whether rows have weights."""
+        """Whether the rows have weights."""
 
     @abstractmethod
     def codes_among(self, levels: tuple[Any, ...]) -> Codes:
@@ -126,11 +128,11 @@ class Rows(ABC):
 
     @abstractmethod
     def has_whole_weights(self) -> bool:
-        """Return whether the weights of labelled rows are integers; of a source only those read so far."""
+        """Return whether the weights of labelled rows are integers; for a source, of the rows read so far."""
 
     @abstractmethod
     def chunks(self, design: Design, *, classed: bool = True) -> Iterator[TableRows]:
-        """Iterate over the chunks with the columns of a design; with classes and weights if `classed`."""
+        """Iterate over chunks with the columns of a design, and with classes and weights if `classed`."""
 
     @abstractmethod
     def weight_column(self, used: Collection[str]) -> str | None:
@@ -227,9 +229,9 @@ class TableRows(Rows):
     Attributes
     ----------
     has_unseen : bool or None
-        Whether some row has a level that is not in the fit; None if this has not been determined.
+        Whether a row has a level that the fit has not seen; None if this has not been determined.
     start : int
-        Number of rows before the chunk.
+        Position of the first row of the chunk in the source.
     path : str or None
         Path of the file that contains the chunk.
     is_training : bool
@@ -256,11 +258,11 @@ class TableRows(Rows):
 
     @property
     def weighted(self) -> bool:
-        """Whether rows have weights."""
+        """Whether the rows have weights."""
         return self.weights is not None
 
     def codes_among(self, levels: tuple[Any, ...]) -> Codes:
-        """Class (n,) of each row."""
+        """Return the class (n,) of each row. The codes of a table already refer to `levels`."""
         return self.codes
 
     def all_weights(self) -> Floats | None:
@@ -272,7 +274,7 @@ class TableRows(Rows):
         return int((self.codes >= 0).sum())
 
     def class_counts(self) -> Codes:
-        """Count the rows of each class, up to the last with any."""
+        """Count the rows per class, up to the last nonempty class."""
         return np.bincount(self.codes[self.codes >= 0])
 
     def has_whole_weights(self) -> bool:
@@ -333,10 +335,12 @@ class _UnfilteredBlock(NamedTuple):
 class DesignRows:
     """The design matrix of a table or source, computed block by block.
 
-    Iterating yields a `Block` of the rows that a fit uses; `every_row` yields all rows, for predictions.
+    Iterating yields a `Block` of the rows that a fit uses; `iter_all_rows` yields all rows, for predictions.
 
     Attributes
     ----------
+    design : Design
+        The columns of the design matrix and the classes.
     rows : Rows
         The observations with their classes and weights.
     functions : mapping of str to callable
@@ -346,7 +350,7 @@ class DesignRows:
     unseen : bool
         Whether a level that the fit has not seen is treated as a missing value; otherwise it is an error.
     unit : (p,) float64 array, optional
-        Units of the columns of x, by which they are divided.
+        Divisors of the columns of x.
     constant, collinear : tuple of str
         Terms that the fit dropped because they are constant or linear combinations of others.
     dropped : int
@@ -394,7 +398,7 @@ class DesignRows:
 
     @property
     def weighted(self) -> bool:
-        """Whether rows have weights."""
+        """Whether the rows have weights."""
         return self.rows.weighted
 
     @property
@@ -428,7 +432,7 @@ class DesignRows:
         return replace(self, rows=self.rows.with_classes(self.design.levels))
 
     def with_counts(self, names: tuple[str, ...]) -> DesignRows:
-        """Validate columns of counts; those of a source are validated while it is read."""
+        """Return a copy that validates columns of counts: now for a table, while reading for a source."""
         return replace(self, counts=self.rows.unchecked_counts(names))
 
     def count_dropped(self, used: Mask) -> int:
@@ -499,7 +503,7 @@ class DesignRows:
             Called with all rows of the block before rows are dropped.
         dropped_counts : list of int
             Number of dropped rows of each block, to which this block is appended.
-        row_buffer : _RowsKept
+        row_buffer : _RowBuffer
             Buffer for the used rows.
         block : _UnfilteredBlock
 
@@ -531,8 +535,8 @@ class DesignRows:
         Parameters
         ----------
         checked : bool
-            Whether values are checked to be finite and in range. Otherwise the caller has to pass rows with
-            large or infinite scores to `missing`.
+            Whether values are checked to be finite and in range. Otherwise the caller has to pass the rows
+            whose scores are large or not finite to `missing_mask`.
 
         Yields
         ------
@@ -602,7 +606,7 @@ class DesignRows:
         if not self.unseen or chunk.has_unseen is not None:
             return chunk
         unseen_mask = unseen_level_mask(self.design, chunk.table, self.functions, partial=self.partial)
-        # With `partial`, only the columns of the unseen level are missing, and not the row.
+        # With `partial`, only the columns of the unseen level are missing, and the row is still predicted.
         return replace(
             chunk, has_unseen=unseen_mask is not None, excluded=None if self.partial else unseen_mask
         )
@@ -691,7 +695,7 @@ class DesignRows:
 
 def _has_finite_sum(x: NDArray[np.float64]) -> bool:
     """Return whether the sum of all values is finite, in which case all values are finite."""
-    # The converse is false, because a sum of finite values may overflow; the caller then checks each value.
+    # If the sum is not finite, the values may still be: it can overflow. The caller then checks each value.
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(np.einsum("ij->", x)))
 
@@ -752,7 +756,7 @@ def _rows_per_block(p: int, n: int, max_rows: int, *, in_place: bool, sparse: bo
     n : int
         Number of rows of the table.
     max_rows : int
-        Largest number of rows.
+        Largest number of rows, unless it is below the minimum of a block.
     in_place : bool
         Whether the block is a view of the memory of the table.
     sparse : bool
@@ -784,7 +788,7 @@ def rows_from_arrays(
     levels: tuple[Any, ...],
     weights: NDArray[np.float64] | None = None,
 ) -> DesignRows:
-    """Return the design rows of arrays, whose columns become the numeric predictors 0, 1, ...
+    """Return the design rows of arrays, with the columns as numeric predictors named 0, ..., p - 1.
 
     Parameters
     ----------
@@ -822,11 +826,11 @@ def design_without_rows(
         Functions of the user.
     weighted : bool
         Whether the fit had weights.
-    keep : tuple of int, optional
+    kept_columns : tuple of int, optional
         Positions of the columns of the design that the fit kept; all by default.
-    left_out : pair of tuple of str
+    dropped_terms : pair of tuple of str
         Constant and collinear terms that the fit dropped.
-    dropped : int
+    n_dropped_rows : int
         Number of rows that the fit dropped.
 
     Returns
@@ -948,8 +952,7 @@ def read_weights(weights: Any, table: Table) -> NDArray[np.float64] | None:
         n_more = int(missing.sum()) - 1
         warn_user(
             f"The {label} are missing at row {row!r}{f' and in {n_more} more' if n_more else ''}: left "
-            "out, and "
-            "counted as dropped. Fill them, for example with 1.",
+            "out, and counted as dropped. Fill them, for example with 1.",
             DroppedRowsWarning,
         )
     # A copy, because the caller may change the array or the column after the fit.
@@ -959,7 +962,7 @@ def read_weights(weights: Any, table: Table) -> NDArray[np.float64] | None:
 def positive_weight_mask(column: str | None, table: Table) -> NDArray[np.bool_] | None:
     """Return the mask (n,) of rows with a positive weight in a column; None if the column is not numeric.
 
-    Invalid weights are reported by `weight_vector`.
+    Invalid weights are reported by `read_weights`.
     """
     if column is None or table.column_type(column) not in ("numeric", "boolean"):
         return None
@@ -987,7 +990,7 @@ def learning_row_mask(weights: NDArray[np.float64] | None, table: Table) -> NDAr
 
 
 def _weights_as_floats(weights: Any, label: str) -> NDArray[np.float64]:
-    """Convert a vector of weights to float64; raise DataError for text, times and complex numbers."""
+    """Convert a vector of weights to float64; raise DataError for text, dates and complex numbers."""
     labelled = isinstance(weights, pd.Series | pd.Index | pd.api.extensions.ExtensionArray)
     values = weights if labelled else np.asarray(weights)
     if values.ndim != 1:

@@ -3,8 +3,8 @@
 Linear and quadratic discriminant analysis store one `CovarianceModel` and never test for its class. A model
 is a frozen dataclass in a file of its own. It has the options of the user and, once it is estimated, the
 parameters that observations or moments determined, such as a shrinkage. `CovarianceModel` implements the
-defaults: a model that follows from moments, exists for independent columns only, does not maximize a
-likelihood, and leaves observations out by refits.
+defaults: a model that is estimated from moments, requires linearly independent columns, does not
+maximize a likelihood, and is refitted to leave an observation out.
 
 Divisors of shape (1,) stand for one covariance for all classes, of shape (K,) for one for each class.
 
@@ -76,15 +76,15 @@ class NormalClasses:
 
 @dataclass(frozen=True, slots=True)
 class SeparatedAxes:
-    """Choice of a number of axes that separates axes of equal eigenvalues.
+    """Number of retained axes that splits a set of axes with equal eigenvalues.
 
     Attributes
     ----------
     k : int or None
         Position of the class; None for the axes of all classes.
     count : int
-        Number of axes that are kept.
-    tie : (int, int)
+        Number of retained axes.
+    tie : (int, int) or None
         First and last of the axes of equal eigenvalues, from one.
     max_count : int or None
         Largest number of axes that can be chosen, if it is less than the number of axes.
@@ -116,7 +116,7 @@ class CovarianceEstimates(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sphere:
-    """Units in which a target of shrinkage is a sphere: the units of the data."""
+    """Units in which the shrinkage target is spherical (proportional to the identity): those of the data."""
 
     in_data: ClassVar[bool] = True
 
@@ -125,23 +125,23 @@ class Sphere:
         return None
 
     def scaled(self, moments: ClassMoments) -> ClassMoments:
-        """Return the moments on scales in the range in which one sphere can compare columns."""
+        """Return the moments with columns rescaled, if their scales are too far apart for float64."""
         return limit_scales(moments)
 
     def in_units(self, moments: ClassMoments) -> ClassMoments:
-        """Return the moments in the units of the sphere."""
+        """Return the moments in the units of the target."""
         return moments
 
     def left_out(
         self, fitted: NormalClasses, scores: Callable[[NormalClasses], LeaveOneOutScorer]
     ) -> LeaveOneOutScorer:
-        """Return leave-one-out scores computed from moments in the units of the sphere, which are kept."""
+        """Return leave-one-out scores in the units of the target, which are fixed."""
         return scores(replace(fitted, moments=limit_scales(fitted.moments)))
 
 
 @dataclass(frozen=True, slots=True)
 class StandardSphere(Sphere):
-    """Units in which a target of shrinkage is a sphere: standard deviations within classes."""
+    """Units in which the shrinkage target is spherical: standard deviations within classes."""
 
     in_data = False
 
@@ -205,7 +205,7 @@ class CovarianceTraits:
     allows_subspace : bool
         It can be the covariance of scores on principal axes.
     few_rows_suffice : bool
-        If each class has fewer observations than columns, a root with as many rows is enough.
+        If each class has fewer observations than columns, a scatter root with as many rows suffices.
     """
 
     is_regular: bool = False
@@ -335,7 +335,7 @@ class CovarianceModel(ABC):
         full : {"pooled", "class"}
             Second moments of a full covariance.
         thin : bool
-            Whether a root of few rows is accumulated if the model has one.
+            Whether to accumulate a root of the scatter with few rows, if the model accepts one.
         """
         if not cls.traits.needs_products:
             return "diagonal"
@@ -348,11 +348,11 @@ class CovarianceModel(ABC):
         return not self.traits.is_regular
 
     def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
-        """Return the columns for which the covariance of class k, or the pooled one, does not exist."""
+        """Return the columns because of which the covariance of class k (None: pooled) does not exist."""
         return constant_if_all(moments, k) if self.traits.is_regular else dependencies(moments, k)
 
     def find_out_of_range(self, moments: ClassMoments, k: int | None) -> tuple[int, int] | None:
-        """Return a column whose squared distances overflow, and the column that has its variance; or None."""
+        """Return a column whose squared distances overflow and the column that scales it, or None."""
         return None
 
     def column_units(self, moments: ClassMoments) -> Floats | None:
@@ -399,11 +399,11 @@ class CovarianceModel(ABC):
         """
 
     def separated_axes(self) -> list[SeparatedAxes]:
-        """Return the choices of a number of axes that separate axes of equal eigenvalues."""
+        """Return the choices of a number of axes that split axes of equal eigenvalues, for warnings."""
         return []
 
     def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return the scores of rows under the rule without each of them; NaN if a refit has to compute them.
+        """Return leave-one-out scores; NaN if a refit without the row has to compute them.
 
         Raises NotSupportedError without a closed form, if refits would be too slow.
         """
@@ -454,7 +454,7 @@ class CovarianceModel(ABC):
         Raises
         ------
         InvalidStateError
-            They contradict each other, or the numbers of classes and columns.
+            The parameters contradict each other or the numbers of classes and columns.
         """
         for shrinkage, count in zip(self.shrinkages, (n_covariances, 1), strict=False):
             if len(shrinkage.values) != count or shrinkage.rule not in self.shrinkage_rules:
@@ -498,7 +498,7 @@ class SingleShrinkageModel(CovarianceModel):
 
 
 def scores_by_refits(model: CovarianceModel, moments: ClassMoments) -> LeaveOneOutScorer:
-    """Return missing scores, for refits to compute; raise NotSupportedError if there are too many rows."""
+    """Return a scorer of NaN, which makes the caller refit; raise NotSupportedError for too many rows."""
     work = f"of a covariance by {model.name} takes a refit for each row"
     return refit_each_row(int(moments.rows.sum()), moments.n_classes, work)
 
@@ -510,7 +510,7 @@ def no_likelihood(name: str) -> CoreNotSupportedError:
 
 @dataclass(frozen=True, slots=True)
 class FullCovariance(CovarianceModel):
-    """The full covariance, without restrictions."""
+    """Full covariance matrices without restrictions, pooled or by class."""
 
     name = "full"
     traits = CovarianceTraits(

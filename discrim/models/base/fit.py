@@ -1,10 +1,10 @@
 """A fitted model as one value, and the specification of its model.
 
 Evaluation, plots, saving and summaries receive a `FittedModel` and do not depend on classes of results.
-It has the estimates, the rows, the names and the `ModelSpec`. Each model has one subclass of `ModelSpec` in
-the module of its results, such as `LDASpec` in `discrim.models.discriminant.lda`: how it is fitted to rows,
-scored, refitted and saved. `Refits` is the part of it that refits; a choice of columns replaces this part and
-keeps the rest.
+It contains the estimates, the rows, the names and the `ModelSpec`. Each model has one subclass of
+`ModelSpec` in the module of its results, such as `LDASpec` in `discrim.models.discriminant.lda`, which
+defines how the model is fitted, scored, refitted and saved. `Refits` is the base class of `ModelSpec` with
+the methods that refit; a selection of columns replaces these methods and keeps the others.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ register_descriptions(describe)
 
 
 Missing = Literal["drop", "integrate"]
-"""Whether new rows with a missing value are not predicted, or predicted from their other columns."""
+"""Whether new rows with a missing value get no prediction, or one from their other columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class MissingPolicy:
-    """Options for new rows with unseen levels or missing values; raises DataError for other words.
+    """Options for new rows with unseen levels or missing values; DataError if an option is not valid.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Estimates(Protocol):
 
     @property
     def moments(self) -> ClassMoments:
-        """Moments of the rows."""
+        """Moments of the training rows."""
 
     @property
     def prior(self) -> Floats:
@@ -123,7 +123,7 @@ class Selection:
     unselected_fit : FittedModel, optional
         The fit with the columns of all candidates, whose refits choose again; None if it was loaded.
     quick : bool
-        Whether ten choices need a second at most; a summary then computes their error.
+        Whether ten choices take at most a second; the summary then shows the error of repeated choices.
     """
 
     target: SelectionKind
@@ -138,10 +138,10 @@ class Selection:
 
 
 PriorInRefits = Literal["fixed", "refitted", "none"]
-"""Whether class proportions that are the prior are kept or estimated again in refits; "none": no prior."""
+"""How refits treat a prior of class proportions: keep or estimate it again; "none" if there is no prior."""
 
 FOLD_OPTIONS = ("folds", "grid", "seed")
-"""Options of a choice by folds."""
+"""Arguments that control a choice of parameters by cross-validation."""
 
 
 class Refits(Generic[E]):
@@ -152,7 +152,7 @@ class Refits(Generic[E]):
     """
 
     by_calls: ClassVar[bool] = False
-    """Whether a refit is a call of a user's function, so that there are scores and no rule."""
+    """Whether a refit calls a function of the user, which returns scores and no `Rule`."""
 
     chooses_columns: ClassVar[bool] = False
     """Whether every refit chooses columns again."""
@@ -206,12 +206,12 @@ class Refits(Generic[E]):
         return self.refit_to_moments(fit, class_moments(rows, fit.estimates.moments.scatter_type))
 
     def refit(self, fit: FittedModel[E], rows: DesignRows, *, fixed: bool = False) -> Rule | None:
-        """Return the rule of a refit to the columns of these rows that the verb would use.
+        """Return the rule of a refit to rows, with the columns that the verb would use for these rows.
 
         Parameters
         ----------
         fit : FittedModel
-        rows : Blocks
+        rows : DesignRows
             Rows with other weights, with the columns of the fit or of another design.
         fixed : bool
             Whether parameters that the rows of the fit chose are kept.
@@ -237,12 +237,12 @@ class Refits(Generic[E]):
         return None if rule is None else ColumnSubsetRule(rule, keep)
 
     def leave_one_out(self, fit: FittedModel[E]) -> LeaveOneOutScorer | Floats:
-        """Return the scores of rows under the rule without each of them.
+        """Return leave-one-out scores: each row is scored by the rule fitted without it.
 
         Returns
         -------
-        LeftOut or (n, K) float
-            A function of rows, or the scores of all rows that the fit uses.
+        LeaveOneOutScorer or (n, K) float
+            A function that scores rows, or the scores of all rows that the fit uses.
         """
         estimates: Any = fit.estimates
         left_out: LeaveOneOutScorer = estimates.left_out(fit.log_prior())
@@ -257,7 +257,7 @@ class Refits(Generic[E]):
         return ()
 
     def obstacles(self, fit: FittedModel[E], moments: ClassMoments) -> list[Dependency]:
-        """Return the collinear columns of these moments that the model cannot use."""
+        """Return the collinear columns that the model cannot use, given these moments."""
         return dependencies(moments.as_one())
 
     def refit_error(self, fit: FittedModel[E], rows: DesignRows) -> DiscrimError | None:
@@ -276,7 +276,7 @@ class Refits(Generic[E]):
         Parameters
         ----------
         fit : FittedModel
-        rows : Blocks
+        rows : DesignRows
             The rows of the refit, whose design lacks levels.
         fixed : bool
             Whether parameters that the rows of the fit chose are kept.
@@ -285,7 +285,7 @@ class Refits(Generic[E]):
         -------
         fit : FittedModel
             The fit to refit, with estimates for the columns of the design.
-        rows : Blocks
+        rows : DesignRows
             The rows to refit it to.
         """
         return fit, rows
@@ -308,7 +308,7 @@ class Refits(Generic[E]):
         raise NotImplementedError
 
     def _usable_columns(self, fit: FittedModel[E], moments: ClassMoments) -> Codes:
-        """Return the positions of the columns that the verb would not leave out of these rows."""
+        """Return the positions (q,) of the columns that the verb would use, given these moments."""
         dropped = set(constant_columns(moments)) - set(self.informative_columns(fit))
         varying = [j for j in range(moments.n_columns) if j not in dropped]
         if self.drops_columns(fit) and varying:
@@ -319,22 +319,22 @@ class Refits(Generic[E]):
 
 @dataclass(frozen=True, eq=False)
 class ModelSpec(Refits[E]):
-    """One model: its name, rule, refits and file.
+    """Specification of a model: its name, classification rule, refits and file format.
 
     A subclass has to define `name`, `title`, `results_class`, `summary_sections`, `plots` and, if files can
     store its fits, `constructor`. Every other attribute and method has a default. The estimates of a model
-    have the attributes `moments`, `prior` and `estimate_prior`, and the methods `rule`, `refit` and
-    `left_out` unless the subclass overrides the methods that call these. The results call their methods
-    `llf` and `df_model`.
+    have the attributes `moments`, `prior` and `estimated_prior`, and the methods `rule`, `refit` and
+    `left_out` unless the subclass overrides the methods that call these. Results with a likelihood
+    also call the methods `llf` and `df_model` of the estimates.
 
     Parameters
     ----------
     search : object, optional
-        How tuning parameters are chosen, if the rows choose some.
+        How tuning parameters are chosen from the rows; None if none are.
     """
 
     name: ClassVar[str]
-    """Name of the model in files and in the registry: its verb, unless the verb has two models."""
+    """Name of the model in files and in the registry: its verb, unless the verb fits two models."""
 
     title: ClassVar[str]
     """Title of the model in summaries."""
@@ -352,7 +352,7 @@ class ModelSpec(Refits[E]):
     """Whether the rule itself integrates out missing columns."""
 
     leave_one_out_cost: ClassVar[float] = 1.0
-    """Time to leave out a row, as a multiple of the time to score it, if that is more than a few."""
+    """Time to score a row by the rule without it, relative to the time to score it by the rule."""
 
     chosen_options: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Options that the rows may choose, and the attributes of the estimates with the chosen values.
@@ -364,7 +364,7 @@ class ModelSpec(Refits[E]):
     """Options that control how the rows choose; a refit that keeps the choice ignores them."""
 
     constructor: ClassVar[Callable[..., Any]]
-    """Function or class that makes the estimates from moments, a prior and what a file stores.
+    """Function or class that creates the estimates from moments, a prior and the values in a file.
 
     Its other parameters are attributes of the estimates, with annotations; see `discrim.models.base.stored`.
     """
@@ -373,7 +373,7 @@ class ModelSpec(Refits[E]):
     """Which moments a file stores."""
 
     allows_few_rows: ClassVar[bool] = False
-    """Whether there may be fewer rows than columns, so that the moments in a file have a thin root."""
+    """Whether there may be fewer rows than columns, so that files store thin scatter roots."""
 
     allows_constant: ClassVar[bool] = False
     """Whether a column may be constant within classes."""
@@ -412,7 +412,7 @@ class ModelSpec(Refits[E]):
         ----------
         estimates : object
             Estimates of the core, such as an `LDAFit`: arrays without names.
-        rows : Blocks
+        rows : DesignRows
             The rows of the fit, and the design in which new rows are read.
         arguments : mapping
             Options of the verb; see `verb_options`.
@@ -426,10 +426,10 @@ class ModelSpec(Refits[E]):
         fitted: Any = estimates
         return FittedModel(self, fitted, rows, fitted.prior, arguments, has_rows, path, dict(cache))
 
-    # ---- what the model is
+    # ---- likelihood, prior and posteriors
 
     def likelihood_of(self, fit: FittedModel[E]) -> str:
-        """Return whose likelihood `llf` is.
+        """Return which variables `llf` is the likelihood of.
 
         One of "class and row", "class and row given covariates", "class given row" and "none".
         """
@@ -460,7 +460,7 @@ class ModelSpec(Refits[E]):
     # ---- scores of rows
 
     def read_rows(self, fit: FittedModel[E], data: Any, missing_policy: MissingPolicy) -> DesignRows:
-        """Return the rows of a table, or of the fit, under the options of the fit.
+        """Return the rows of a table, or of the fit, with the given options or the defaults of the fit.
 
         Parameters
         ----------
@@ -500,7 +500,7 @@ class ModelSpec(Refits[E]):
         return False
 
     def marginal_rule(self, estimates: E, log_prior: Floats, method: str, keep: Codes) -> Rule:
-        """Return the rule of some columns, the others integrated out; required if `has_marginals`.
+        """Return the rule for some columns, with the others integrated out; required if `has_marginals`.
 
         Parameters
         ----------
@@ -571,13 +571,13 @@ def _fit_of_columns(fit: FittedModel[E], keep: Codes) -> FittedModel[E]:
 
 
 def scores_by_refits(fit: FittedModel[Any], reason: str) -> LeaveOneOutScorer:
-    """Return missing scores for `leave_one_out`, which cause a refit for each row.
+    """Return a scorer of missing scores for `leave_one_out`; the caller then refits without each row.
 
     Parameters
     ----------
     fit : FittedModel
     reason : str
-        Why this is slow, for the error that refuses it for many rows; see `by_refits`.
+        Why this is slow, for the error for too many rows; see `refit_each_row`.
     """
     return refit_each_row(int(fit.estimates.moments.rows.sum()), len(fit.classes), reason)
 
@@ -592,8 +592,8 @@ class FittedModel(Generic[N]):
         The specification of the model.
     estimates : N
         Estimates of the core, such as an `LDAFit`: arrays without names.
-    design_rows : Blocks
-        The rows of the fit, and the design in which new rows are read; only the design without `has_rows`.
+    design_rows : DesignRows
+        The rows of the fit, and the design for reading new rows; without `has_rows` only the design.
     prior : (K,) float
     options : mapping
         Options of the verb as the user passed them; see `verb_options`.
@@ -612,7 +612,7 @@ class FittedModel(Generic[N]):
     counts : (K,) float
         Number of rows, or sum of weights, by class.
     dropped : int
-        Number of rows with a missing value.
+        Number of rows that were dropped because of a missing value.
     """
 
     spec: ModelSpec[Any]
@@ -637,8 +637,8 @@ class FittedModel(Generic[N]):
         object.__setattr__(self, "dropped", self.design_rows.dropped)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A pickle has no rows, because it may be sent anywhere. __reduce__ instead of __getstate__, because
-        # dataclasses with slots overwrite the latter in Python 3.11.2.
+        # A pickle has no rows, because it may be passed on to others. It is not __getstate__, which
+        # dataclasses with slots overwrite in Python 3.11.2.
         stripped = self.without_rows()
         state = [
             {} if dataclass_field.name == "_derived" else getattr(stripped, dataclass_field.name)
@@ -676,7 +676,7 @@ class FittedModel(Generic[N]):
 
     @property
     def likelihood_of(self) -> str:
-        """Whose likelihood `llf` is; see `ModelSpec.likelihood_of`."""
+        """Variables whose likelihood `llf` is; see `ModelSpec.likelihood_of`."""
         return self.spec.likelihood_of(self)
 
     @property
@@ -770,7 +770,7 @@ class FittedModel(Generic[N]):
         return blocks
 
     def new_rows(self, data: Any, missing_policy: MissingPolicy = AS_FITTED) -> DesignRows:
-        """Return the rows of a table, the rows of the fit for None, or `Blocks` unchanged."""
+        """Return the rows of a table, the rows of the fit for None, or `DesignRows` unchanged."""
         if isinstance(data, DesignRows):
             return data
         if missing_policy.missing == "integrate":
@@ -868,7 +868,7 @@ class FittedModel(Generic[N]):
         return score_frame(blocks, self.rule_for(blocks), self.classes, partial(self.spec.decision, self))
 
     def to_labels(self, codes: Codes, index: pd.Index) -> pd.Series:
-        """Return codes as labels of the classes, in the dtype of the response."""
+        """Return the class labels (n,) of codes (n,), in the dtype of the response."""
         return codes_to_labels(codes, self.classes, index, self.design_rows.design.labels)
 
     def labels_of(self, blocks: DesignRows) -> pd.Series:

@@ -1,7 +1,7 @@
 """Permutational multivariate analysis of variance: the verb `permanova`, its results and their summaries.
 
-The verb reads the rows (`permuted_rows`), converts a metric or a table of distances to the geometry of the
-rows, and lets `discrim.inference.distance_tests` compute the statistics of all permutations.
+The verb reads the rows (`permuted_rows`), computes a `RowSpace` (the distances between rows) from a
+metric or a table of distances, and calls `discrim.inference.distance_tests` for all permutations.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ SYMMETRY_TOLERANCE = 1e-9
 
 
 def to_squared_units(squares: Any, unit: float) -> Floats:
-    """Multiply sums of squares by the square of a unit; overflow gives infinity, and underflow zero."""
+    """Multiply sums of squares by the square of a unit; infinity on overflow, zero on underflow."""
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray(squares) * unit * unit
 
@@ -120,9 +120,9 @@ class PermanovaResults(SummarizedResults):
     permuted : DataFrame, permutations by terms
         F of each term for each permutation.
     exact : bool
-        Whether all other labellings were used, because there are no more of them than `permutations`.
+        Whether each other labelling was used once, because there are at most `permutations` of them.
     labellings : float
-        Number of distinct labellings.
+        Number of distinct labellings, that is, of different arrangements of the rows among the cells.
     shuffled : str
         Description of the units that were permuted, such as "rows within 'block'".
     seed : int
@@ -318,8 +318,7 @@ class PermanovaResults(SummarizedResults):
                 f"{np.bincount(codes).max()}.",
                 hint=(
                     "Name a term with at least two classes, one of which has at least three rows. The two "
-                    "rows "
-                    "of a class of two are equally far from its centre."
+                    "rows of a class of two are equally far from its centre."
                 ),
             )
         return Dispersion(self, codes, class_names, name, centre, bool(bias_adjust))
@@ -515,8 +514,7 @@ class Dispersion(SummarizedResults):
             singletons = [class_names[code] for code in np.flatnonzero(counts == 1)]
             warn_user(
                 f"Classes of one row have the distance zero from their centre: {join_labels(singletons)}. "
-                "Leave "
-                "them out."
+                "Leave them out."
             )
         if bias_adjust:
             distances = distances * np.sqrt(counts / np.maximum(counts - 1, 1))[codes]
@@ -695,12 +693,12 @@ def permanova(
     functions: Mapping[str, Callable[..., Any]] | None = None,
     seed: int | None = None,
 ) -> PermanovaResults:
-    """Permutation tests of the terms of a model by distances between rows; as `adonis2` of R's vegan.
+    """Permutation tests of the terms of a model by distances between rows, like `adonis2` of R's vegan.
 
     Parameters
     ----------
     formula : str
-        The model on the left, in the place of the class of a discriminant analysis, and the responses on the
+        The model on the left, instead of the class of a discriminant analysis, and the responses on the
         right: ``"species * sex ~ bill_length_mm + bill_depth_mm"``. R's ``cbind(y1, y2) ~ a * b`` is the same
         as ``a * b ~ y1 + y2``. Text, categorical and boolean columns are factors, and numeric columns are
         covariates. A single numeric column on the left is a factor, as in `lda`, and ``C(year)`` makes a
@@ -755,11 +753,11 @@ def permanova(
 
     Notes
     -----
-    With d_ij the distances, A = (-d_ij^2 / 2) and G the matrix A with centred rows and columns, the sum of
-    squares of a projection P is tr(P G), and pseudo-F = (SS / q) / (SS of the residuals / v), where q and v
-    are the degrees of freedom of the term and of the residuals (Anderson, 2001, Austral Ecology 26, 32-46;
-    McArdle & Anderson, 2001, Ecology 82, 290-297). With Euclidean distances these are the sums of squares of
-    the responses, added up.
+    Let d_ij be the distances, A = (-d_ij^2 / 2), and G the matrix A with centred rows and columns. Then the
+    sum of squares of a projection P is tr(P G), and pseudo-F = (SS / q) / (SS of the residuals / v), where
+    q and v are the degrees of freedom of the term and of the residuals (Anderson, 2001, Austral Ecology 26,
+    32-46; McArdle & Anderson, 2001, Ecology 82, 290-297). With Euclidean distances these are the sums of
+    squares of the responses, added up.
 
     p = (1 + b) / (1 + B), where b of the B permuted F are at least as large as the observed one. It is exact
     under the hypothesis that no term has an effect, if rows, or whole groups, are exchangeable within the
@@ -865,8 +863,7 @@ def _as_square_array(distance: Any) -> Floats:
             f"distance={format_argument(distance)} is not valid.",
             hint=(
                 f"Pass a metric, one of {join_labels(get_args(Metric), 20)}, or a square table of numbers "
-                "with a "
-                "row and a column for each row, such as the result of scipy's squareform()."
+                "with a row and a column for each row, such as the result of scipy's squareform()."
             ),
         )
     return values

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from discrim.report.grid import Pairs
     from discrim.report.tables import SectionFunctions, Summary
 
-RECHOSEN_ERROR_LABEL = "Error, columns chosen anew"
+RECHOSEN_ERROR_LABEL = "Error, selection repeated"
 """Label of the cross-validated error with columns chosen again in each fold."""
 
 N_CHOICE_FOLDS = 10
@@ -58,13 +58,12 @@ def selection_note(fit: FittedModel[Any]) -> str:
         return ""
     return (
         f"The same observations chose the {fit.selection.target} ({fit.selection.description}). p-values, "
-        "and "
-        "resubstitution and leave-one-out errors, ignore this choice and tend to be too small."
+        "and resubstitution and leave-one-out errors, ignore this choice and tend to be too small."
     )
 
 
 def _header(make: Callable[[], Any], fit: FittedModel[Any]) -> Pairs:
-    """Return the header of a fit whose columns or model its rows chose, with the error of a new choice.
+    """Return the header of a fit after a selection, with the error of a selection repeated in each fold.
 
     Parameters
     ----------
@@ -81,7 +80,7 @@ def _header(make: Callable[[], Any], fit: FittedModel[Any]) -> Pairs:
         notes.append(
             'error_rates(["cv"]) repeats the choice in each fold.'
             if item is None
-            else f"The error with columns chosen again is by {N_CHOICE_FOLDS} folds (seed 0): the columns "
+            else f"The error with the selection repeated is by {N_CHOICE_FOLDS} folds (seed 0): the columns "
             "are chosen and the model is fitted without each fold."
         )
     return replace(pairs, items=items, note=" ".join(filter(None, notes)))
@@ -124,7 +123,7 @@ class EvaluationMethods(FittedResults):
 
     @available_if(_can_leave_out)
     def leave_one_out(self, *, refit_prior: bool | None = None) -> pd.DataFrame:
-        """Label and posteriors of each row under the rule fitted without it.
+        """Predicted label and posteriors of each row under the rule fitted without it.
 
         For models without posteriors, the columns are values of `decision_function`.
 
@@ -262,8 +261,8 @@ class EvaluationMethods(FittedResults):
         DataFrame
             By method: estimate, se, low, high, wrong, total; and prior, which states whether "loo" and "cv"
             used a prior that was "held", "refitted" or "given". If something of the fit was chosen from the
-            data, such as a penalty, `choice` states whether a method kept the choice ("held"), which the
-            evaluated rows have then influenced, or repeated it ("anew"). Intervals are exact for counted
+            data, such as a penalty, `choice` states whether a method kept the choice ("held"), on which the
+            evaluated rows then had an influence, or repeated it ("anew"). Intervals are exact for counted
             errors on independent new observations, invalid for "apparent", and approximate for "loo" and
             "cv". They are normal on the logit scale for the others: for "632+" by the delta method of Efron
             and Tibshirani. Standard error and limits are missing for "posterior" and "posterior-stratified",
@@ -323,7 +322,7 @@ class EvaluationMethods(FittedResults):
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
         bins : int
-            The largest number of bins, of equal counts, for the calibration and the parts of Brier's score.
+            Largest number of bins, of equal counts, for the calibration and the components of Brier's score.
         folds : int
             Number of folds of "cv".
         seed : int, optional
@@ -353,7 +352,7 @@ class EvaluationMethods(FittedResults):
             No row has a class and a prediction; a label is not one of the classes; or an option cannot be
             used.
         NotSupportedError
-            The fit lacks rows, because it was loaded or made of moments: pass `data`.
+            The fit has no rows, because it was loaded or computed from moments: pass `data`.
 
         Examples
         --------
@@ -394,7 +393,7 @@ Method = Literal["plugin", "predictive", "debiased", "calibrated"]
 
 
 def _has_probabilities(method_name: str) -> Callable[[Any], None]:
-    """Return a check of `available_if` for posteriors, which for some models need calibration."""
+    """Return a check for `available_if`: posteriors exist, or can be calibrated."""
 
     def check(results: ClassifierResults) -> None:
         fit = results._fit
