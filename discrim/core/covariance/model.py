@@ -125,7 +125,7 @@ class Sphere:
         return None
 
     def scaled(self, moments: ClassMoments) -> ClassMoments:
-        """Return the moments with columns rescaled, if their scales are too far apart for float64."""
+        """Return the moments with the scales limited to the range in which the target matters."""
         return limit_scales(moments)
 
     def in_units(self, moments: ClassMoments) -> ClassMoments:
@@ -352,7 +352,7 @@ class CovarianceModel(ABC):
         return constant_if_all(moments, k) if self.traits.is_regular else dependencies(moments, k)
 
     def find_out_of_range(self, moments: ClassMoments, k: int | None) -> tuple[int, int] | None:
-        """Return a column whose squared distances overflow and the column that scales it, or None."""
+        """Return a column whose squared distances overflow, and that of the median variance; or None."""
         return None
 
     def column_units(self, moments: ClassMoments) -> Floats | None:
