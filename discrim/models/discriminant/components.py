@@ -98,7 +98,7 @@ class AxesChoice:
     Attributes
     ----------
     covariance_model : SubspaceCovariance
-    blocks : Blocks
+    blocks : DesignRows
     moments : ClassMoments
         Moments of these rows.
     divisors : callable
@@ -358,7 +358,7 @@ def with_roots_if_imprecise(
     Parameters
     ----------
     covariance_model : CovarianceModel
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
     moments : ClassMoments
         Moments of these rows, which are returned if they are precise enough.
@@ -405,7 +405,7 @@ def with_indicators(
     Parameters
     ----------
     covariance_model : CovarianceModel
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
     moments : ClassMoments
         Moments of these rows.

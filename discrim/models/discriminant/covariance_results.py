@@ -162,6 +162,19 @@ class SeparableModel(FitComponent):
         return covariance_model
 
     def _side_covariance(self, side: str) -> pd.DataFrame:
+        """Return the row or column factor of a separable covariance, stacked by class if the classes differ.
+
+        The column factor is averaged over the rows of the layout; the row factor is relative to its trace.
+
+        Parameters
+        ----------
+        side : {"row", "column"}
+
+        Returns
+        -------
+        DataFrame
+            Square factor; with one covariance by class, the factors on top of each other, indexed by class.
+        """
         fit = self._fit
         covariance_model = self._covariance_model
         tables = []

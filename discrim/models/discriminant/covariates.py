@@ -31,7 +31,7 @@ def covariate_adjusted_model(blocks: DesignRows, covariance_model: CovarianceMod
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         The rows; the first columns are the covariates.
     covariance_model : CovarianceModel
         The model of the option `covariance`.

@@ -89,14 +89,14 @@ def em_sample(blocks: DesignRows, *, common: bool) -> tuple[DesignRows, ClassMom
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
     common : bool
         Whether the classes have a common covariance.
 
     Returns
     -------
-    blocks : Blocks
+    blocks : DesignRows
         The rows that are used.
     moments : ClassMoments
         Maximum likelihood estimates, in the form of moments.
@@ -140,7 +140,7 @@ def observed_sample(blocks: DesignRows) -> tuple[DesignRows, ObservedSample, Cla
 
     Returns
     -------
-    blocks : Blocks
+    blocks : DesignRows
         The rows, without constant columns and empty classes.
     rows : ObservedSample
         Their values.
@@ -222,7 +222,7 @@ def refuse_unobserved(blocks: DesignRows, rows: ObservedSample, *, common: bool,
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         The rows, for names.
     rows : ObservedSample
     common : bool
@@ -262,12 +262,25 @@ def refuse_unobserved(blocks: DesignRows, rows: ObservedSample, *, common: bool,
 
 
 def _lda_hint(observed: ClassMoments, *, varies: bool = True) -> str:
-    """Return the advice to use a common covariance matrix; empty if there are too few rows for it as well."""
+    """Return a hint to use a common covariance matrix instead, or "" if it would fail as well.
+
+    Parameters
+    ----------
+    observed : ClassMoments
+        Numbers of observed rows, classes and columns.
+    varies : bool
+        Whether the column in question varies within any class.
+
+    Returns
+    -------
+    str
+    """
     has_enough_rows = int(observed.rows.sum()) - observed.n_classes >= observed.n_columns
     return ', or use lda(..., missing="em")' if has_enough_rows and varies else ""
 
 
 def _refuse_small_classes(observed: ClassMoments, blocks: DesignRows) -> None:
+    """Raise CollinearError if a class has too few rows for a covariance matrix of its own."""
     small_classes = np.flatnonzero(observed.rows <= observed.n_columns)
     if len(small_classes):
         raise CollinearError(
@@ -286,7 +299,7 @@ def _refuse_constant(observed: ClassMoments, blocks: DesignRows, *, common: bool
     ----------
     observed : ClassMoments
         Means and sums of squares of the observed values.
-    blocks : Blocks
+    blocks : DesignRows
         The rows, for names.
     common : bool
         Whether the classes have a common covariance.
@@ -307,6 +320,7 @@ def _refuse_constant(observed: ClassMoments, blocks: DesignRows, *, common: bool
 
 
 def _collapse_error(collapsed: SingularDuringSearch, blocks: DesignRows) -> CollinearError:
+    """Return the error for a covariance matrix that becomes singular during EM, with its column and class."""
     scope = "within classes" if collapsed.k is None else f"in class {blocks.design.levels[collapsed.k]!r}"
     return CollinearError(
         f"The covariance matrix becomes singular {scope} while the likelihood increases: "
@@ -326,7 +340,7 @@ def em_rule(common: bool, fit: FittedModel[Any], blocks: DesignRows) -> Rule | N
     common : bool
         Whether the classes have a common covariance.
     fit : FittedModel
-    blocks : Blocks
+    blocks : DesignRows
         The rows with their weights.
 
     Returns

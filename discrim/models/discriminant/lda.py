@@ -801,7 +801,7 @@ def _varying_columns(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         Rows of the table.
     covariance_model : CovarianceModel
     by_level : bool
@@ -809,7 +809,7 @@ def _varying_columns(
 
     Returns
     -------
-    Blocks
+    DesignRows
     frozenset of str or None
         Names of the indicator columns if `by_level`, else None.
     """
@@ -835,7 +835,7 @@ def _without_dependent_columns(
     Parameters
     ----------
     covariance_model : CovarianceModel
-    blocks : Blocks
+    blocks : DesignRows
     stats : ClassMoments
         Moments of these rows.
     collinear : {"raise", "drop"}
@@ -844,7 +844,7 @@ def _without_dependent_columns(
     -------
     CovarianceModel
         With covariates in the formula, the model of the other columns adjusted for them.
-    Blocks
+    DesignRows
     ClassMoments
     """
     dependent_columns = covariance_model.check(stats)

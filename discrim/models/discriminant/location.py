@@ -161,7 +161,7 @@ def _singular_error(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         The rows, for names.
     cells : ClassMoments
         Moments of the numeric columns by class and cell.
@@ -234,7 +234,7 @@ def _choose_smoothing(
     ----------
     fit_with_smoothing : callable
         Function of a smoothing that returns the fit, or None if the covariance is singular.
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
     candidates : sequence of float
         Smoothings.
@@ -279,6 +279,7 @@ class LocationResults(ClassifierResults):
         return self._fit.estimates.smoothing
 
     def _cells(self) -> pd.Index:
+        """Return the index of the cells: all combinations of the levels of the categorical columns."""
         fit = self._fit
         layout = self._fit.estimates.layout
         terms = [self.terms[j] for j in layout.categories.tolist()]
@@ -428,7 +429,7 @@ def _refitted_rule(
     Parameters
     ----------
     fit : FittedModel
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
     candidates : sequence of float
         Smoothings to choose from; if empty, the smoothing of the fit is used.
@@ -469,6 +470,7 @@ def location_sections(results: LocationResults, fit: FittedModel[LocationFit]) -
 
 
 def _header(results: LocationResults, fit: FittedModel[LocationFit]) -> Pairs:
+    """Return the header of the summary: rows, prior, cells, smoothing and errors."""
     estimates = fit.estimates
     cells = estimates.layout.n_cells
     n_filled = int((estimates.cells.counts > 0).sum())

@@ -256,6 +256,7 @@ def nearest_centroid_sections(
 
 
 def _header(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]) -> Pairs:
+    """Return the header of the summary."""
     equal = not fit.estimates.estimated_prior and np.ptp(fit.prior) == 0
     items: list[HeaderItem] = [
         *headers.row_items(fit),
@@ -272,6 +273,7 @@ def _header(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit
 
 
 def _classes(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]) -> Section:
+    """Return the section of the classes: priors, rows and standard deviations."""
     estimates = fit.estimates
     stats = estimates.limited_moments
     df = stats.counts - 1
@@ -292,6 +294,7 @@ def _means(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]
 
 
 def _distances(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]) -> Section:
+    """Return the section of the distances between class means."""
     table = pd.DataFrame(
         np.sqrt(fit.estimates.squared_mean_distances()), index=results.classes, columns=results.classes
     )
@@ -310,6 +313,7 @@ nearest_centroid_brief: Sections = {"classes": _classes, "means": _means}
 
 
 def _columns(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]) -> Section:
+    """Return the section of the columns: standard deviations and shares in the sums of squares."""
     formats: dict[Any, Any] = {"sd": "general", "within": "share", "between": "share"}
     note = "Squared distances add up in the units of the columns; columns with large shares dominate."
     return Section(

@@ -154,7 +154,7 @@ def fit_covariance_to_rows(
     Parameters
     ----------
     covariance_model : CovarianceModel
-    blocks : Blocks
+    blocks : DesignRows
     moments : ClassMoments
         Moments of these rows.
     divisors : callable
@@ -266,7 +266,7 @@ class ShrinkageTrials:
     ----------
     covariance_model : CovarianceModel
         The model with its grid of shrinkages.
-    blocks : Blocks
+    blocks : DesignRows
     moments : ClassMoments
         Moments of these rows.
     divisors : callable
@@ -387,6 +387,7 @@ def shrinkage_path(trials: ShrinkageTrials, *, sampled: bool) -> pd.DataFrame:
 
 
 def _refuse_few_rows(trials: ShrinkageTrials) -> None:
+    """Raise DataError if a class has too few rows to choose the shrinkage by leave-one-out."""
     min_rows = 2 if trials.is_common else 3
     small_classes = np.flatnonzero(trials.moments.counts < min_rows)
     if len(small_classes):
@@ -555,7 +556,7 @@ def _rule_with_choices_repeated(common: bool, fit: FittedModel[Any], blocks: Des
     common : bool
         Whether the classes share one covariance.
     fit : FittedModel
-    blocks : Blocks
+    blocks : DesignRows
         The other rows. They choose parameters such as a shrinkage again.
     """
     estimates = fit.estimates
@@ -770,6 +771,19 @@ def equal_covariance_tests(
 
 
 def _tests(fit: FittedModel[Any], wrap: WrapBlocks | None) -> tuple[TestResult, TestResult]:
+    """Compute the likelihood ratio test and Box's M test of equal covariance matrices.
+
+    Parameters
+    ----------
+    fit : FittedModel
+        Fit with rows and class moments.
+    wrap : callable or None
+        Applied to the rows before the moments are accumulated.
+
+    Returns
+    -------
+    likelihood_ratio, box_m : TestResult
+    """
     blocks = fit.require_rows("A test of covariances")
     pooled_moments = fit.estimates.moments
     refuse_classes_of_few_rows(blocks, pooled_moments)
@@ -907,7 +921,7 @@ def full_rank_moments(blocks: DesignRows, moments: ClassMoments | None = None) -
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
     moments : ClassMoments, optional
         By default the moments of these rows.
     """

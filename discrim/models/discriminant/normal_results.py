@@ -155,8 +155,8 @@ class _Deviations:
 
     Attributes
     ----------
-    blocks : Blocks
-    centres, rests : (K, p) float
+    blocks : DesignRows
+    centres, corrections : (K, p) float
         The centre of a class is the sum of both; the second is a correction for rounding.
     """
 

@@ -95,6 +95,7 @@ def lda_sections(results: LDAResults, fit: FittedModel[LDAFit]) -> SectionFuncti
 
 
 def _linear_header(results: LDAResults, fit: FittedModel[LDAFit]) -> Pairs:
+    """Return the header of the summary of a linear rule."""
     left_items, right_items = _common_header(results, fit, by_class=False)
     if fit.estimates.has_tests:
         test = results.wilks
@@ -123,6 +124,7 @@ def _linear_header(results: LDAResults, fit: FittedModel[LDAFit]) -> Pairs:
 
 
 def _covariance_within(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
+    """Return the section of the covariance matrix within classes."""
     q = fit.estimates.covariates
     divisor = "N" if fit.estimates.method == "mle" else f"N-K-{q}" if q else "N-K"
     covariance = fit.estimates.covariance
@@ -135,6 +137,7 @@ def _covariance_within(results: LDAResults, fit: FittedModel[LDAFit]) -> Section
 
 
 def _discriminants(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
+    """Return the section of the coefficients of the linear discriminants, with their proportions of trace."""
     coefficients = np.vstack([results._coefficients(), results._proportions()])
     axes = [f"LD{i + 1}" for i in range(coefficients.shape[1])]
     table = Columns(coefficients, [*fit.terms, "Proportion of trace"], axes)
@@ -184,6 +187,7 @@ def _adjusted_means(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
 
 
 def _functions(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
+    """Return the section of the classification functions."""
     source = "fit.coef, fit.intercept"
     long_table_note = headers.long_table_note(fit, "Classification functions", source)
     if long_table_note is not None:
@@ -202,6 +206,7 @@ def _functions(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
 
 
 def _log_odds(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
+    """Return the section of the log odds against the first class, with standard errors."""
     first, *others = fit.classes
     title = f"Log odds against {first} (asymptotic standard errors under the model)"
     source = "fit.log_odds()"
@@ -444,6 +449,10 @@ def _covariance_of_scores(results: QDAResults, fit: FittedModel[QDAFit], label: 
     fit : FittedModel
     label : object
         The class.
+
+    Returns
+    -------
+    Section
     """
     k = list(results.classes).index(label)
     n_omitted = len(results.classes) - MAX_SHOWN_COVARIANCES
@@ -482,6 +491,10 @@ def _covariance_in(results: QDAResults, fit: FittedModel[QDAFit], label: Any) ->
     fit : FittedModel
     label : object
         The class.
+
+    Returns
+    -------
+    Section
     """
     k = list(results.classes).index(label)
     n_omitted = len(results.classes) - MAX_SHOWN_COVARIANCES
@@ -518,6 +531,7 @@ def rda_sections(results: RDAResults, fit: FittedModel[RDAFit]) -> Sections:
 
 
 def _regularized_header(results: RDAResults, fit: FittedModel[RDAFit]) -> Pairs:
+    """Return the header of the summary of a regularized rule."""
     estimates = fit.estimates
     choice_text = choice_description(fit)
     divisors = "n, N" if estimates.method == "mle" else "n-1, N-K"
@@ -557,6 +571,7 @@ def _regularized_header(results: RDAResults, fit: FittedModel[RDAFit]) -> Pairs:
 
 
 def _pair_errors(results: RDAResults, fit: FittedModel[RDAFit]) -> Section:
+    """Return the section of the errors of the candidate pairs (alpha, gamma), or of the numbers of axes."""
     if fit.path is not None and "components" in fit.path:
         return _axes_path(results, fit)
     table = results.path.pivot(index="alpha", columns="gamma", values="error")

@@ -225,7 +225,7 @@ def _fit_plda(
 
     Parameters
     ----------
-    blocks : Blocks or None
+    blocks : DesignRows or None
         Rows to normalize; None without length normalization.
     moments : ClassMoments
         Moments of the original rows.
@@ -685,6 +685,7 @@ def plda_sections(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Sections:
 
 
 def _header(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Pairs:
+    """Return the header of the summary."""
     estimates = fit.estimates
     between, within = (float(np.trace(covariance)) for covariance in estimates.covariances())
     steps = "none: classes of one size" if not estimates.steps else f"{estimates.steps}"
@@ -713,6 +714,7 @@ def _header(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Pairs:
 
 
 def _columns(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Section:
+    """Return the section of the columns: means, and variances between and within classes."""
     table = results.tidy().set_index("term").rename_axis(index=None)
     formats: dict[Any, Any] = {"between": "general", "within": "general", "share": "share"}
     return Section(
@@ -726,6 +728,7 @@ def _columns(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Section:
 
 
 def _axes(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Section:
+    """Return the section of the axes: variance ratios and reliabilities."""
     ratios = results.ratios
     table = pd.DataFrame({"ratio": ratios, "reliability": ratios / (1 + ratios)}).head(MAX_SHOWN_AXES)
     omitted_text = (

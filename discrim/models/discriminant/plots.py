@@ -51,7 +51,7 @@ def ranking(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
     """
     table = results.ranking(top=min(MAX_RANKED_COLUMNS, len(results.terms)))
@@ -75,7 +75,7 @@ def slopes(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
     """
     slope_estimates = results.covariate_model._slopes()
@@ -130,7 +130,7 @@ def eigenvalues(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Ax
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
     """
     if "factors" not in describe(fit.estimates.covariance_model).sections:
@@ -161,7 +161,7 @@ def choice_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Ax
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
     """
     if fit.path is None:
@@ -196,7 +196,7 @@ def rda_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
     """
     if fit.path is not None and "components" in fit.path:
@@ -219,7 +219,7 @@ def robust_distances(results: Any, fit: FittedModel[Any], options: PlotOptions) 
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
     """
     if not fit.estimates.covariance_model.traits.is_robust:
@@ -286,7 +286,7 @@ def trials(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
     """
     pairs = results._pairs(options.data, MAX_PAIRED_ROWS)

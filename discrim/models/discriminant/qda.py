@@ -203,7 +203,7 @@ def _refuse_singular(covariance_model: CovarianceModel, blocks: DesignRows, mome
     Parameters
     ----------
     covariance_model : CovarianceModel
-    blocks : Blocks
+    blocks : DesignRows
     moments : ClassMoments
         Moments of these rows.
     """
@@ -227,13 +227,13 @@ def _refuse_few_rows(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
     covariance_model : CovarianceModel
     na_action : {"drop", "raise"}
 
     Returns
     -------
-    Blocks
+    DesignRows
         Usable rows, or `blocks` unchanged if the check is not necessary or not possible.
     """
     rows = blocks.rows.class_counts()

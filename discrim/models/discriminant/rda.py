@@ -185,7 +185,7 @@ class PairChoice:
 
         Parameters
         ----------
-        blocks : Blocks
+        blocks : DesignRows
         moments : ClassMoments
             Moments of these rows.
 
@@ -208,7 +208,20 @@ class PairChoice:
         return self.fit(moments, pair), path
 
     def refit(self, blocks: DesignRows, required_moments: ScatterType) -> RDAFit | None:
-        """Choose and fit again with the same prior, for other weights of the rows; None if that fails."""
+        """Repeat the choice and the fit with the same prior on rows with other weights.
+
+        Parameters
+        ----------
+        blocks : DesignRows
+            The rows with the new weights.
+        required_moments : ScatterType
+            Which second moments are accumulated.
+
+        Returns
+        -------
+        RDAFit or None
+            None if a class has too few rows, or the fit fails or is singular.
+        """
         moments = reading.class_moments(blocks, required_moments, rooted=self.requires_roots)
         if classes_without_covariance(moments):
             return None
@@ -234,7 +247,7 @@ def choose(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
     moments : ClassMoments
         Moments of these rows.
     plan : PairChoice
@@ -292,7 +305,7 @@ def _fold_errors(blocks: DesignRows, plan: PairChoice) -> tuple[Floats, Floats]:
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
     plan : PairChoice
 
     Returns
@@ -357,7 +370,7 @@ def _refuse_small_classes(
         Positions of these classes.
     position : int
         Position of the fold.
-    blocks : Blocks
+    blocks : DesignRows
     plan : PairChoice
     """
     subject, remedy = (
@@ -437,7 +450,7 @@ def _read_folds_on_axes(blocks: DesignRows, plan: PairChoice, axes: SubspaceCova
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
     plan : PairChoice
     axes : SubspaceCovariance
         Options of the axes, which are computed for each fold.
@@ -495,7 +508,7 @@ def _test_rows(blocks: DesignRows, frequencies: Floats) -> tuple[Floats, Codes, 
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
     frequencies : (n,) float
         How often each row of the table is tested; 0 for training rows.
 
@@ -529,7 +542,7 @@ def _leave_one_out_errors(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
     moments : ClassMoments
         Moments of these rows.
     plan : PairChoice
@@ -583,7 +596,7 @@ def _add_refit_errors(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
     plan : PairChoice
     refits : dict of int to list of int
         Positions of the pairs to refit, by position of the row.
@@ -939,6 +952,7 @@ def _pairs(fixed_values: Mapping[str, float | None], grid: Any) -> list[Regulari
 
 
 def _read_grid(grid: Any) -> list[float]:
+    """Return the candidate values, by default `DEFAULT_GRID`, ascending; raise DataError if invalid."""
     try:
         values = [float(value) for value in (DEFAULT_GRID if grid is None else grid)]
     except (TypeError, ValueError):
@@ -951,6 +965,7 @@ def _read_grid(grid: Any) -> list[float]:
 
 
 def _refuse_single(moments: ClassMoments, levels: Sequence[Any]) -> None:
+    """Raise CollinearError if a class has too few rows, or too little weight, for a covariance matrix."""
     single = classes_without_covariance(moments)
     if not single:
         return
@@ -971,6 +986,7 @@ def _refuse_single(moments: ClassMoments, levels: Sequence[Any]) -> None:
 
 
 def _refuse_singular(fit: RDAFit, blocks: DesignRows) -> None:
+    """Raise CollinearError if the regularized covariance matrix of a class is singular."""
     singular = fit.singular()
     if not singular:
         return

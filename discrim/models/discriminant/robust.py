@@ -48,7 +48,7 @@ def robust_moments(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
     start_moments : ClassMoments
         Moments of these rows.
@@ -114,7 +114,7 @@ def _t_moments(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
     start_moments : ClassMoments
         Moments of these rows.
@@ -202,6 +202,7 @@ def _repeated_rows(blocks: DesignRows) -> tuple[Floats, Codes]:
 
 
 def _exact_fit_error(exact_fit: ExactFit, blocks: DesignRows) -> CollinearError:
+    """Return the error for a minimum covariance determinant of zero, with the cause."""
     scope = "" if exact_fit.k is None else f" of class {blocks.design.levels[exact_fit.k]!r}"
     columns = join_labels(blocks.terms[j] for j in exact_fit.columns)
     problem = (
@@ -341,7 +342,7 @@ def row_distances(blocks: DesignRows, codes: Codes, moments: ClassMoments, covar
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
     codes : (n,) int
         Their classes; -1 if unknown.

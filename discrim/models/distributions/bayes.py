@@ -705,6 +705,7 @@ def _distribution_type(class_distributions: MassDistribution | DensityDistributi
 
 
 def _header(results: BayesResults, distribution: KnownDistribution) -> Pairs:
+    """Return the header of the summary."""
     class_distributions = distribution.class_distributions
     risk_label = "Error rate" if results.costs is None else "Mean cost"
     bound = f"{results.error_bound:.1e}" if results.error_bound else "0"
@@ -763,6 +764,7 @@ def distribution_text(distribution: Any) -> str:
 
 
 def _decision(results: BayesResults, distribution: KnownDistribution) -> Section:
+    """Return the section of the decision: by region on a line, otherwise by value."""
     table = results.decision
     if (
         isinstance(distribution.class_distributions, DensityDistribution)
@@ -796,6 +798,7 @@ def _decision(results: BayesResults, distribution: KnownDistribution) -> Section
 
 
 def _bounds(results: BayesResults, distribution: KnownDistribution) -> Section:
+    """Return the section of the Chernoff and Bhattacharyya bounds on the error."""
     table = results.bounds()
     totals = table.iloc[-1]
     pairs = table.iloc[:-1]

@@ -38,7 +38,7 @@ def densities(results: Any, distribution: KnownDistribution, options: PlotOption
         The classifier.
     distribution : KnownDistribution
         Its distribution.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
     Returns
@@ -102,7 +102,7 @@ def regions(results: Any, distribution: KnownDistribution, options: PlotOptions)
         The classifier.
     distribution : KnownDistribution
         Its distribution.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
     Returns

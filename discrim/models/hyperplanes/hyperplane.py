@@ -83,6 +83,7 @@ class Certificate(NamedTuple):
     message: str = ""
 
     def _brief(self) -> Summary:
+        """Return the short summary: kind of separation, margin, and the separating direction."""
         overlap = self.kind == "overlap"
         proof = "weights of rows" if self.weights is not None else "mixtures of rows"
         items = [
@@ -111,7 +112,7 @@ def labelled_certificate(
         The proof in standard units.
     to_data : (p + 1, r + 1) float64
         Matrix that transforms coefficients in standard units to the units of the data.
-    blocks : Blocks
+    blocks : DesignRows
         The rows, for labels.
     rows : GatheredRows
         The rows that were used, with their positions.
@@ -268,7 +269,7 @@ def _refuse(common: CommonPoint, rows: GatheredRows, blocks: DesignRows) -> NoRe
         Rows of both classes whose weighted means coincide up to rounding.
     rows : GatheredRows
         The rows of the fit.
-    blocks : Blocks
+    blocks : DesignRows
         The rows, for labels.
     """
     levels = blocks.design.levels
@@ -459,6 +460,7 @@ def _classes(results: HyperplaneResults, fit: FittedModel[Any]) -> Section:
 
 
 def _header(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Pairs:
+    """Return the header of the summary."""
     boundary = results.boundary()
     items = [
         *headers.row_items(fit),
@@ -484,6 +486,7 @@ def _coefficients(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -
 
 
 def _support(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Section:
+    """Return the section of the support points."""
     positions = results._support_positions()[:MAX_SUPPORT_ROWS]
     columns = {
         "class": fit.labels_of(fit.design_rows).iloc[positions].astype(str).to_numpy(),

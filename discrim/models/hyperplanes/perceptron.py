@@ -205,7 +205,7 @@ def _start_of(start: Any, blocks: DesignRows, step: float) -> Floats | None:
     ----------
     start : object
         Coefficients of one plane, or of a plane for each class; None for zeros.
-    blocks : Blocks
+    blocks : DesignRows
         The rows, for names.
     step : float
         The option; the start may be at most `LARGEST` steps long.
@@ -423,6 +423,7 @@ MAX_START_COLUMNS = 6
 
 
 def _header(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -> Pairs:
+    """Return the header of the summary."""
     seed = fit.estimates.seed
     start = fit.estimates.start
     order = "of the table" if seed is None else f"shuffled, seed {seed}"
@@ -459,6 +460,7 @@ def _classes(results: PerceptronResults, fit: FittedModel[Any]) -> Section:
 
 
 def _planes(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -> Section:
+    """Return the section of the planes: separability, convergence, errors and margins."""
     table = results.planes.rename_axis(index=None)
     for name in ("separable", "converged"):
         table[name] = table[name].map({True: "yes", False: "no"})

@@ -34,7 +34,7 @@ def distances(results: Any, fit: FittedModel[Any], options: PlotOptions, margin:
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
     margin : float, optional
         Margin to draw on both sides of the plane.
@@ -67,7 +67,7 @@ def margin_distances(results: Any, fit: FittedModel[Any], options: PlotOptions) 
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
     Returns
@@ -93,7 +93,7 @@ def margin(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
     Returns
@@ -127,7 +127,7 @@ def history(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
     Returns
@@ -161,7 +161,7 @@ def updates(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
     Returns

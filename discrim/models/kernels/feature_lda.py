@@ -140,7 +140,7 @@ def fit_by_features(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
     moments : ClassMoments
         Class moments of the columns.
@@ -256,7 +256,7 @@ def _features(plan: FeaturePlan, kernel: Kernel, located: CoordinateMap, rows: R
         Kind and number of features.
     kernel : Kernel
         The kernel that they approximate.
-    located : Located
+    located : CoordinateMap
         Transform of rows to coordinates.
     rows : RowSample
         Rows among which landmarks are drawn.
@@ -306,7 +306,7 @@ def refit_by_plan(
         Features and candidates; None for a fit from a file.
     fit : FittedModel
         The fitted model.
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
 
     Returns
@@ -339,7 +339,7 @@ def refit_with_features(fit: FittedModel[FeatureLDAFit], blocks: DesignRows) -> 
     ----------
     fit : FittedModel
         The fitted model.
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
 
     Returns

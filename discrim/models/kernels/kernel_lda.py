@@ -358,7 +358,7 @@ def _feature_fit(
     ----------
     feature_fit : FittedByFeatures
         The estimates, the choice of the kernel and the ridges that were tried.
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
     options : mapping
         Options of the verb.
@@ -415,7 +415,7 @@ def _refitted_rule(
         Candidates to choose from again; None keeps kernel, scale, width and ridge of the fit.
     fit : FittedModel
         The fitted model.
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
 
     Returns
@@ -815,6 +815,7 @@ def kernel_lda_sections(results: KernelLDAResults, fit: FittedModel[KernelLDAFit
 
 
 def _header(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Pairs:
+    """Return the header of the summary."""
     estimates = fit.estimates
     width = "none" if np.isnan(results.width) else f"{results.width:.4g}"
     calibrator = estimates.calibrator
@@ -882,6 +883,7 @@ def _axes(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Section:
 
 
 def _path_section(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Section:
+    """Return the section of the best candidate kernels, with their left-out losses."""
     path = results.path
     best = path.sort_values("loss", kind="stable").index[:MAX_SHOWN_CANDIDATES]
     listed = path.loc[sorted({*best, *path.index[path["chosen"]]})]

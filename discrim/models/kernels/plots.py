@@ -38,7 +38,7 @@ def kernel_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Ax
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
     Returns
@@ -81,7 +81,7 @@ def importance(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axe
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
     Returns

@@ -97,7 +97,7 @@ def covariance_test(blocks: DesignRows, method: CovarianceMethod, na_action: NaA
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         Rows of the design matrix, with classes.
     method : {"schott", "li-chen", "cai-liu-xia"}
     na_action : {"drop", "raise"}
@@ -128,7 +128,7 @@ def mean_test(blocks: DesignRows, method: MeanMethod, na_action: NaAction) -> pd
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         Rows of the design matrix, with classes.
     method : {"srivastava", "chen-qin", "cai-liu-xia", "dempster"}
     na_action : {"drop", "raise"}
@@ -136,7 +136,8 @@ def mean_test(blocks: DesignRows, method: MeanMethod, na_action: NaAction) -> pd
     Returns
     -------
     DataFrame
-        One row, named after the test: statistic, law, df1, df2, p, assumes.
+        One row, named after the test: statistic, law (its null distribution), df1, df2, p and assumes (the
+        assumptions).
     """
     check_word("method", method, MeanMethod)
     blocks, moments = _read_for_test(blocks, method, MEAN_TESTS[method], na_action)
@@ -237,7 +238,7 @@ def _read_for_test(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         Rows of the design matrix, with classes.
     method : str
         Name of the method, for messages.
@@ -246,7 +247,7 @@ def _read_for_test(
 
     Returns
     -------
-    blocks : Blocks
+    blocks : DesignRows
         The rows without empty classes.
     moments : ClassMoments
         Their moments, with columns in units that make the squares of all columns representable.
@@ -334,7 +335,7 @@ def _fourth_powers(blocks: DesignRows, moments: ClassMoments, method: str) -> Fl
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
     moments : ClassMoments
         Moments of the rows, for the class means and the units of the columns.
     method : str

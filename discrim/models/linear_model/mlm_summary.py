@@ -304,6 +304,21 @@ def plot_canonical_ellipses(
 
 
 def _two_names(requested: Sequence[str] | None, names: list[str], option: str, noun: str) -> list[str]:
+    """Return the two names that an option selects; raise DataError if it does not name two different ones.
+
+    Parameters
+    ----------
+    requested : sequence of str or None
+        Value of the option; None selects the first two names.
+    names : list of str
+        The available names.
+    option, noun : str
+        Name of the option, and what it names (in the plural), for the error.
+
+    Returns
+    -------
+    list of str
+    """
     chosen = (
         names[:2] if requested is None else [requested] if isinstance(requested, str) else list(requested)
     )

@@ -666,6 +666,7 @@ def dispersion_summary(results: Dispersion, sections: Sequence[str] | None = Non
 
 
 def _permanova_header(results: PermanovaResults) -> Pairs:
+    """Return the header of the summary."""
     labellings_text = f"{results.labellings:.0f}" if results.labellings < 1e9 else "more than 1e9"
     items: list[HeaderItem] = [
         HeaderItem("Observations", results.nobs),

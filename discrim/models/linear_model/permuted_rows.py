@@ -311,7 +311,7 @@ def with_permutations(
     rows : ModelRows
     test_type : {1, 2, 3}
         Type of the sums of squares.
-    permutation_design : Exchange
+    permutation_design : PermutationDesign
     term : str or None
         The term of a table of one term; None for the only term.
 

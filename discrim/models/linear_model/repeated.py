@@ -139,6 +139,25 @@ class _ResultsWithMeans(SummarizedResults):
         return max(positions, key=lambda j: len(model.terms[j].categories))
 
     def _means(self, position: int, level: float) -> pd.DataFrame:
+        """Return means of the responses by cell of a term, with standard errors and confidence intervals.
+
+        Parameters
+        ----------
+        position : int
+            Position of the term.
+        level : float
+            Level of the confidence intervals.
+
+        Returns
+        -------
+        DataFrame by (cell, response)
+            mean, se, low, high; without empty cells.
+
+        Raises
+        ------
+        DataError
+            The term has no cells in the model.
+        """
         check_level(level)
         model = self._model
         cells, counts, means = model.cells(position)
@@ -361,7 +380,7 @@ class RepeatedResults(_ResultsWithMeans):
         self._strata = [Stratum.from_contrasts(label, model, basis) for label, basis in contrasts.items()]
 
     def _term_hypotheses(self, type: int | str) -> Iterator[tuple[str, Stratum, Hypothesis]]:
-        """Yield label, stratum and hypothesis of each term between and within subjects, and interaction."""
+        """Yield label, stratum and hypothesis of each between- or within-subject term and interaction."""
         test_type = check_test_type(type)
         for stratum in self._strata:
             for label, hypothesis in stratum.term_hypotheses(test_type):

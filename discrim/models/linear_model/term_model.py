@@ -42,7 +42,7 @@ class TermModel:
 
     Attributes
     ----------
-    design_rows : Blocks
+    design_rows : DesignRows
         Rows of the m - 1 columns of the model without the constant, followed by the p responses.
     terms : tuple of ModelTerm
         Terms of the model, without the constant.
@@ -316,15 +316,15 @@ def term_position(labels: Sequence[str], term: Any) -> int:
 
 
 def columns_to_shift(terms: Sequence[ModelTerm], n_columns: int) -> Mask:
-    """Return which columns can be shifted without effect on the tests.
+    """Return a mask of the columns whose origin does not affect the tests.
 
-    These are the responses, and covariates without interactions.
+    These are the responses, and covariates without interactions. The other columns must not be shifted.
 
     Parameters
     ----------
     terms : sequence of ModelTerm
     n_columns : int
-        Number of columns of the model without the constant, and of responses.
+        Number of model columns without the constant, plus number of responses.
 
     Returns
     -------
@@ -452,7 +452,7 @@ class TermCanonicalResults(SummarizedResults):
 
     @property
     def raw(self) -> pd.DataFrame:
-        """Coefficients of the responses in their own units."""
+        """Canonical coefficients, responses by axes, for responses in their original units."""
         return self._by_response(self._raw / self._model.unit[:, None])
 
     @property

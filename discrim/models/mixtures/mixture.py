@@ -90,7 +90,7 @@ def _fit_rows(
     ----------
     choice : MixtureChoice
         Numbers of components and forms.
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
     n_classes : int
         Number of classes, K.
@@ -136,7 +136,7 @@ def _choose_by_bic(
     ----------
     choice : MixtureChoice
         The options; None stands for a choice.
-    blocks : Blocks
+    blocks : DesignRows
         The rows, for labels.
     moments : ClassMoments
         Class moments of the rows.
@@ -228,7 +228,7 @@ def _degenerate_error(
         Number of components of each class.
     forms : sequence of str
         Covariance form of each class.
-    blocks : Blocks
+    blocks : DesignRows
         The rows, which are read again to find collinear columns.
 
     Returns
@@ -293,7 +293,7 @@ def _rule_from_new_starts(
         Numbers of components and forms; None is chosen again.
     fit : FittedModel
         The fitted model.
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
 
     Returns
@@ -720,12 +720,12 @@ def mixture(
 
 
 def _refuse_too_many(choice: MixtureChoice, labels: pd.Index, moments: ClassMoments) -> None:
-    """Raise DataError if components, or candidates for their number, are more than the rows of a class.
+    """Raise DataError if a class has fewer rows than components, or than the largest candidate number.
 
     Parameters
     ----------
     choice : MixtureChoice
-        Numbers of components.
+        Number of components of each class, or the largest candidate.
     labels : Index
         The classes.
     moments : ClassMoments
@@ -854,7 +854,7 @@ class MixtureSpec(ModelSpec[MixtureFit]):
         ----------
         estimates : MixtureFit
             The estimates; if they are from incomplete rows, the fit uses incomplete rows too.
-        rows : Blocks
+        rows : DesignRows
             The rows.
         arguments : mapping
             Options of the verb.
@@ -920,6 +920,7 @@ def mixture_sections(results: MixtureResults, fit: FittedModel[MixtureFit]) -> S
 
 
 def _header(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Pairs:
+    """Return the header of the summary."""
     estimates = fit.estimates
     over = "the components of all classes" if estimates.together else "the components of each class"
     min_size = min(estimates.sizes)
@@ -969,6 +970,7 @@ def _header(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Pairs:
 
 
 def _classes(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Section:
+    """Return the section of the classes: priors, rows, components, and runs of EM."""
     table = pd.DataFrame(
         {
             "prior": results.prior,
@@ -999,6 +1001,7 @@ def _classes(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Section:
 
 
 def _components(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Section:
+    """Return the section of the components: shares and means."""
     table = results.component_means
     table.insert(0, "share", results.shares)
     left_out = len(table) - MAX_SHOWN_COMPONENTS
@@ -1015,6 +1018,7 @@ def _components(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Sectio
 
 
 def _path(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Section:
+    """Return the section of the candidates with the smallest BIC, by class if chosen by class."""
     path = results.path.dropna(subset=["bic"])
     best = path.sort_values("bic", kind="stable")
     if "class" in path:

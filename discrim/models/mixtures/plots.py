@@ -31,7 +31,7 @@ def components(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axe
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
     Returns
@@ -68,7 +68,7 @@ def path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
     Returns

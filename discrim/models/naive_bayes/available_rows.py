@@ -29,7 +29,7 @@ def available_tally(blocks: DesignRows, plan: ColumnPlan) -> tuple[ClassMoments,
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         Rows with p columns, some of which may be missing.
     plan : ColumnPlan
         The kinds of the p columns.
@@ -115,7 +115,7 @@ def usable_available_rows(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
     plan : ColumnPlan
         The families of the columns.
@@ -124,7 +124,7 @@ def usable_available_rows(
 
     Returns
     -------
-    blocks : Blocks
+    blocks : DesignRows
         Rows without empty classes and constant columns.
     moments : ClassMoments
         Diagonal moments of the columns from the rows that have a value.

@@ -96,7 +96,7 @@ def _tally_rows(fit: FittedModel[NaiveBayesFit], blocks: DesignRows) -> tuple[Cl
     ----------
     fit : FittedModel
         The fitted model.
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
 
     Returns
@@ -556,7 +556,7 @@ def _usable_tally(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         The rows; their design is replaced by one with a column of level positions for each category.
     options : Options
         Options of the verb.
@@ -565,7 +565,7 @@ def _usable_tally(
 
     Returns
     -------
-    blocks : Blocks
+    blocks : DesignRows
         Rows without empty classes and constant columns.
     moments : ClassMoments
         Diagonal class moments.
@@ -604,7 +604,7 @@ def _tally_of_moments(sample: Sample, options: Options) -> tuple[DesignRows, Cla
 
     Returns
     -------
-    blocks : Blocks
+    blocks : DesignRows
         The design, without rows.
     moments : ClassMoments
         Diagonal class moments of its columns.
@@ -702,7 +702,7 @@ def _refuse_negative(
         The moments, with a flag for each column with negative values.
     plan : ColumnPlan
         The families of the columns.
-    blocks : Blocks
+    blocks : DesignRows
         The design, for names.
     moments : ClassMoments
         Diagonal moments of the columns of `blocks`.
@@ -861,7 +861,7 @@ def _refuse_no_density(moments: ClassMoments, tally: Tally, blocks: DesignRows) 
         Diagonal class moments.
     tally : Tally
         Tally of the columns that are not normal.
-    blocks : Blocks
+    blocks : DesignRows
         The design, for names.
     """
     plan = tally.plan
@@ -1039,7 +1039,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         ----------
         estimates : NaiveBayesFit
             The estimates.
-        rows : Blocks
+        rows : DesignRows
             The rows, or a design without rows.
         arguments : mapping
             Options of the verb.
@@ -1119,7 +1119,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         ----------
         fit : FittedModel
             The fitted model.
-        rows : Blocks
+        rows : DesignRows
             Rows of some of the levels.
         fixed : bool
             Not used.
@@ -1128,7 +1128,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         -------
         fit : FittedModel
             The fit with the table sizes of the rows.
-        rows : Blocks
+        rows : DesignRows
             The rows with a level design.
         """
         rows = replace(rows, design=level_design(rows.design))

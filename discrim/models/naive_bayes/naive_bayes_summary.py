@@ -45,6 +45,7 @@ def naive_bayes_brief(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit
 
 
 def _header(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Pairs:
+    """Return the header of the summary."""
     items: list[HeaderItem] = [
         *headers.row_items(fit),
         *headers.size_items(fit),
@@ -124,6 +125,7 @@ def _moments(fit: FittedModel[NaiveBayesFit]) -> ClassMoments | None:
 
 
 def _tables(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
+    """Return the section of the level probabilities of the categorical columns."""
     table = pd.concat({term: probabilities.T for term, probabilities in results.tables.items()})
     note = (
         "A probability of 0 excludes the class for any other values; see laplace=."

@@ -29,7 +29,7 @@ def density(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
     Returns
@@ -100,7 +100,7 @@ def level_shares(results: Any, fit: FittedModel[Any], options: PlotOptions) -> A
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
     Returns
@@ -147,7 +147,7 @@ def threshold_path(results: Any, fit: FittedModel[Any], options: PlotOptions) ->
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
     Returns
@@ -181,7 +181,7 @@ def centroids(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
     Returns

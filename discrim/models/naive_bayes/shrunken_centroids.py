@@ -58,7 +58,7 @@ def _choose_threshold(blocks: DesignRows, fit: ShrunkenFit, search: GridSearch) 
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
     fit : ShrunkenFit
         A fit to these rows; its threshold is not used.
@@ -491,6 +491,7 @@ def shrunken_centroids_sections(results: ShrunkenCentroidsResults, fit: FittedMo
 
 
 def _header(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> Pairs:
+    """Return the header of the summary."""
     offset_text = "median of s" if fit.estimates.offset == "median" else "given"
     n_selected = len(results.selected)
     items: list[HeaderItem] = [
@@ -515,6 +516,7 @@ def _header(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) ->
 
 
 def _classes(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> Section:
+    """Return the section of the classes: priors, rows and numbers of surviving columns."""
     n_columns = (fit.estimates.shrunken_differences() != 0).sum(axis=1)
     table = pd.DataFrame(
         {"prior": results.prior, "rows": results.counts, "columns": n_columns}, index=results.classes

@@ -64,7 +64,7 @@ def _refuse_singular(moments: ClassMoments, blocks: DesignRows, metric: str, com
     ----------
     moments : ClassMoments
         Class moments with the second moments of the metric.
-    blocks : Blocks
+    blocks : DesignRows
         The rows, for names.
     metric : str
         The option `metric`.
@@ -105,7 +105,7 @@ def _refuse_lone_rows(moments: ClassMoments, blocks: DesignRows, search: Bandwid
     ----------
     moments : ClassMoments
         Class moments.
-    blocks : Blocks
+    blocks : DesignRows
         The rows, for labels.
     search : BandwidthSearch
         Criterion of the choice.
@@ -131,7 +131,7 @@ def _refuse_too_small(fit: KernelDensityFit, blocks: DesignRows, radii: Floats) 
     ----------
     fit : KernelDensityFit
         The fit, whose rows determine the rounding error.
-    blocks : Blocks
+    blocks : DesignRows
         The rows, for labels.
     radii : (K, t) float64
         Bandwidths of each class.
@@ -230,7 +230,7 @@ def _refitted_rule(
     ----------
     fit : FittedModel
         The fitted model.
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
     search : BandwidthSearch, optional
         Candidates to choose from again; None keeps the bandwidth of the fit.
@@ -586,6 +586,7 @@ def kernel_density_sections(results: KernelDensityResults, fit: FittedModel[Kern
 
 
 def _header(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -> Pairs:
+    """Return the header of the summary."""
     estimates = fit.estimates
     scope = "" if results.metric == "euclidean" else ", pooled" if estimates.common else " of each class"
     metric = f"{METRIC_TEXTS[results.metric]}{scope}"
@@ -619,6 +620,7 @@ def _classes(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) 
 
 
 def _path_section(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -> Section:
+    """Return the section of the candidate bandwidths, with left-out errors and log-likelihoods."""
     path = results.path
     chosen = results.bandwidth.iloc[0]
     candidates = path["bandwidth"]

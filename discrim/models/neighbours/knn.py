@@ -45,7 +45,7 @@ def _within_moments(blocks: DesignRows, moments: ClassMoments) -> ClassMoments:
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
     moments : ClassMoments
         Diagonal class moments.
@@ -88,7 +88,7 @@ def _refuse_undefined(metric: str, rows: GatheredRows, points: Floats, blocks: D
         Rows of the fit.
     points : (n, p) float64
         Their coordinates in the metric's space.
-    blocks : Blocks
+    blocks : DesignRows
         The rows, for names.
     """
     if metric in BINARY_METRICS:
@@ -377,7 +377,7 @@ def _refitted_rule(
     ----------
     fit : FittedModel
         The fitted model.
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
     candidates : sequence of int
         Candidates for k to choose from again; if empty, the k of the fit is used.
@@ -576,6 +576,7 @@ def knn_sections(results: KNNResults, fit: FittedModel[KNNFit]) -> Sections:
 
 
 def _header(results: KNNResults, fit: FittedModel[KNNFit]) -> Pairs:
+    """Return the header of the summary."""
     scale = HeaderItem("Columns divided by", "SD, all rows" if fit.estimates.scale else "nothing")
     if results.metric == "mahalanobis":
         scale = HeaderItem("Covariance", "pooled, 1/(N-K)")
@@ -607,6 +608,7 @@ def _classes(results: KNNResults, fit: FittedModel[KNNFit]) -> Section:
 
 
 def _path_section(results: KNNResults, fit: FittedModel[KNNFit]) -> Section:
+    """Return the section of the candidate values of k, with leave-one-out errors."""
     path = results.path
     chosen = path["k"] == results.k
     steps = np.unique(np.linspace(0, len(path) - 1, min(MAX_SHOWN_CANDIDATES, len(path))).round().astype(int))

@@ -55,7 +55,7 @@ def scores(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | 
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
     Returns
@@ -93,7 +93,7 @@ def loadings(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
     Returns
@@ -141,7 +141,7 @@ def pls_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
     Returns
@@ -190,7 +190,7 @@ def vip(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
     Returns
@@ -231,7 +231,7 @@ def s_plot(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
     Returns
@@ -278,7 +278,7 @@ def stability(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
     Returns
@@ -331,7 +331,7 @@ def penalty_choice(results: Any, fit: FittedModel[Any], options: PlotOptions) ->
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
     Returns
@@ -365,7 +365,7 @@ def penalty_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> A
         Results of the fit.
     fit : FittedModel
         The fitted model.
-    options : PictureOptions
+    options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
     Returns

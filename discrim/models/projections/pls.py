@@ -71,13 +71,13 @@ SHARED = ("scale", "indicators", "decides", "estimated_prior")
 
 
 def _enough_moments(fit: FittedModel[PLSFit], blocks: DesignRows) -> ClassMoments | None:
-    """Class moments of rows, or None if they do not determine a fit.
+    """Return the class moments of rows if these suffice for a fit, otherwise None.
 
     Parameters
     ----------
     fit : FittedModel
         The fit that is repeated; it determines which second moments are accumulated.
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
 
     Returns
@@ -751,7 +751,7 @@ def _read_within(sample: Sample, column: str) -> DesignRows:
 
     Returns
     -------
-    Blocks
+    DesignRows
 
     Raises
     ------

@@ -182,7 +182,7 @@ def choose_components(blocks: DesignRows, fit: PLSFit, search: GridSearch) -> tu
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
     fit : PLSFit
         A fit to these rows with at least as many components as are tried. If it has orthogonal components,
@@ -375,7 +375,7 @@ def component_path(blocks: DesignRows, fit: PLSFit, folds: TuningFolds) -> pd.Da
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         The rows of the fit.
     fit : PLSFit
         The fit with the largest number of components.
@@ -412,7 +412,7 @@ def _orthogonal_path(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         The rows of the fit.
     fit : PLSFit
         The fit whose options are used.
@@ -481,7 +481,7 @@ def _path(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         The rows of the fit.
     fit : PLSFit
         The fit to all rows.
@@ -604,7 +604,7 @@ def _test_errors(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         The rows of the fit.
     fit : PLSFit
         The fit to all rows, which has the class proportions and the units of the indicators.

@@ -95,7 +95,7 @@ def engine_fit(
     ----------
     engine : object
         Regression with `fit(X, Y)` and the attributes `FITTED`.
-    blocks : Blocks
+    blocks : DesignRows
         The rows; weights have to be whole numbers.
     moments : ClassMoments
         Class moments of the rows.

@@ -53,6 +53,7 @@ def pls_sections(results: PLSResults, fit: FittedModel[PLSFit]) -> Sections:
 
 
 def _header(results: PLSResults, fit: FittedModel[PLSFit]) -> Pairs:
+    """Return the header of the summary."""
     estimates = fit.estimates
     units = "over their SD, 1/(N-1)" if estimates.scale else "as they are"
     responses = "over their SD" if estimates.indicators == "scaled" else "as they are"
@@ -98,6 +99,7 @@ def _counted(results: PLSResults) -> str:
 
 
 def _components(results: PLSResults, fit: FittedModel[PLSFit]) -> Section:
+    """Return the section of the shares of squares that the components explain."""
     table = results.r2()
     headings = {"x": "columns", "y": "indicators", "x_cumulative": "so far", "y_cumulative": "so far "}
     return Section(
@@ -110,6 +112,7 @@ def _components(results: PLSResults, fit: FittedModel[PLSFit]) -> Section:
 
 
 def _path(results: PLSResults, fit: FittedModel[PLSFit]) -> Section:
+    """Return the section of the candidate numbers of components, with error, R2 and Q2."""
     path = results.path
     table = path.set_index(path.columns[0]).rename_axis(index=None)
     table["chosen"] = np.where(path.iloc[:, 0] == (results.orthogonal or results.ncomp), "*", "")

@@ -219,7 +219,7 @@ def _choose_penalty(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
     moments : ClassMoments
         Class moments of the rows.
@@ -777,6 +777,7 @@ def sparse_lda_sections(results: SparseLDAResults, fit: FittedModel[SparseFit]) 
 
 
 def _header(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Pairs:
+    """Return the header of the summary."""
     estimates = fit.estimates
     by = "penalty" if estimates.by == "penalty" else "number of columns"
     chosen = "not in the file" if fit.loaded else f"{by} given"
@@ -810,6 +811,7 @@ def _header(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Pairs:
 
 
 def _directions(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Section:
+    """Return the section of the directions: penalties, numbers of columns and class means."""
     penalty, columns = (make_unique_name(word, results.classes) for word in ("penalty", "columns"))
     table = pd.DataFrame({penalty: results.penalty, columns: results.counts_selected})
     means = results._centroids().T.rename_axis(columns=None)

@@ -72,7 +72,7 @@ def _regressed(
     ----------
     engine : object
         The regression.
-    blocks : Blocks
+    blocks : DesignRows
         The rows; weights have to be whole numbers.
     moments : ClassMoments
         Diagonal class moments of the rows.
@@ -516,6 +516,7 @@ class FDASpec(ModelSpec[FlexibleFit]):
 
 
 def _header(results: FDAResults, fit: FittedModel[FlexibleFit]) -> Pairs:
+    """Return the header of the summary."""
     items = [
         *headers.row_items(fit),
         headers.prior_item(fit),

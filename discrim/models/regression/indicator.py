@@ -413,6 +413,7 @@ FITTED = 0.0001
 
 
 def _header(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Pairs:
+    """Return the header of the summary."""
     masked = list(results.masked) if fit.has_rows else []
     number: Any = len(masked) if fit.has_rows else "not available"
     items = [
@@ -448,6 +449,7 @@ def _own_rows_won(results: IndicatorResults) -> pd.Series:
 
 
 def _classes(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
+    """Return the section of the classes: shares, rows, and predictions if available."""
     table = pd.DataFrame({"share": results.prior, "rows": results.counts})
     formats: dict[Any, Any] = {"share": "share", "rows": "count"}
     try:
@@ -460,6 +462,7 @@ def _classes(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Secti
 
 
 def _regressions(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
+    """Return the section of the regressions of the indicators: R2, sigma and F test."""
     table = results.regressions().rename_axis(index=None).drop(columns=["df1", "df2"])
     title = f"Regressions, F on {len(results.terms)} and {results.df_resid:.10g} degrees of freedom"
     formats: dict[Any, Any] = {"R2": "share", "sigma": "general", "F": "z", "p": "tail"}
@@ -479,6 +482,7 @@ def _coefficients(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> 
 
 
 def _tests(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
+    """Return the section of the coefficients with standard errors and t tests."""
     table = results.coefficients()
     formats: dict[Any, Any] = {"t": "z", "p": "p"}
     headings = SHARED_HEADINGS | {"p": "P>|t|"}
@@ -506,9 +510,9 @@ indicator_sections: Sections = {
 
 
 def _counted_classes(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
-    """Section on the classes; for a source of tables without counts that need another pass over the rows."""
-    read_anew = fit.has_rows and fit.design_rows.rows.source_description
-    return (headers.classes_section if read_anew else _classes)(results, fit)
+    """Return the section of the classes, without predictions if these need another pass over a source."""
+    needs_another_pass = fit.has_rows and fit.design_rows.rows.source_description
+    return (headers.classes_section if needs_another_pass else _classes)(results, fit)
 
 
 indicator_brief: Sections = {"classes": _counted_classes, "coefficients": _coefficients}

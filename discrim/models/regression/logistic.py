@@ -224,7 +224,7 @@ def _prior_and_reference(
         The option.
     reference : label or None
         Class in the denominator of the odds; None for the first class.
-    blocks : Blocks
+    blocks : DesignRows
         The rows, for the classes.
     moments : ClassMoments
         Class moments with the counts.

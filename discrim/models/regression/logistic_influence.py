@@ -238,7 +238,7 @@ def _influence_by_chunk(
     ----------
     fit : FittedModel
         The fitted model.
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
     moves : bool
         Whether to compute the changes of the coefficients.

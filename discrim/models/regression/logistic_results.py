@@ -701,6 +701,7 @@ logistic_brief: Sections = {"classes": headers.classes_section, "params": _param
 
 
 def _header(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Pairs:
+    """Return the header of the summary: rows, likelihoods, tests, estimation method and apparent error."""
     test = results.lr_test()
     estimates = fit.estimates
     method = "bias reduced (Firth)" if estimates.bias_reduction else "maximum likelihood"
@@ -734,6 +735,7 @@ def _header(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Pairs:
 
 
 def _log_odds(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
+    """Return the section of the log odds against the reference class."""
     table = results.log_odds()
     sizes = headers.score_sizes(fit.estimates.moments)
     return Section(
@@ -748,6 +750,7 @@ def _log_odds(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Sectio
 
 
 def _lr_terms(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
+    """Return the section of the likelihood ratio tests by term."""
     firth_note = "Ratios of Firth's bias-reduced likelihood. " if fit.estimates.bias_reduction else ""
     note = f"{firth_note}{type_note(fit.design_rows)}"
     if results.cov_type != "nonrobust":

@@ -64,16 +64,16 @@ MAX_CATEGORY_COEFFICIENTS = 2000
 
 
 def cached_rows(blocks: DesignRows, max_values: int) -> RowBlocks:
-    """Return the rows, copied into memory if they are few, to avoid computing them again in each pass.
+    """Return the rows, copied into memory if they are few, so that iterations do not compute them again.
 
-    Rows on workers stay there.
+    Rows of a source that are distributed to workers are not copied.
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
     max_values : int
-        Largest number of values to copy; `WRITTEN` if it is larger and a formula computes the columns.
+        Largest number of values to copy; at least `WRITTEN` if the formula computes columns.
 
     Returns
     -------
@@ -173,7 +173,7 @@ def without_collinear(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
     moments : ClassMoments
         Their moments with pooled scatter.
@@ -184,7 +184,7 @@ def without_collinear(
 
     Returns
     -------
-    blocks : Blocks
+    blocks : DesignRows
     moments : ClassMoments
         Both without the dropped columns.
     """
@@ -407,7 +407,7 @@ def certify(fit: LogisticFit, blocks: DesignRows) -> tuple[Certificate, Separate
     ----------
     fit : LogisticFit
         The last estimates of the search.
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
 
     Returns
@@ -475,7 +475,7 @@ def refitted_terms(fit: LogisticFit, terms: tuple[str, ...], blocks: DesignRows)
         The estimates from which the search starts.
     terms : tuple of str
         Columns of the fit.
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
 
     Returns
@@ -522,7 +522,7 @@ def _settle_separated(fit: LogisticFit, blocks: DesignRows, *, warn: bool) -> Ce
     ----------
     fit : LogisticFit
         The last estimates of the search.
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
     warn : bool
         Whether to warn instead of raising SeparationError.
@@ -594,7 +594,7 @@ def maximize_or_certify(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
     moments : ClassMoments
         Class moments of the rows.
@@ -683,7 +683,7 @@ def _separated_data(
         The separated pairs of classes.
     fit : LogisticFit
         The last estimates, for units of the columns.
-    blocks : Blocks
+    blocks : DesignRows
         The rows, for labels.
     positions : (n,) int
         Positions of the rows in the table.

@@ -137,7 +137,7 @@ def _sums_by_group(fit: FittedModel[LogisticFit], blocks: DesignRows, codes: Cod
     ----------
     fit : FittedModel
         The fitted model.
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
     codes : (n,) int
         Group of each row of the table; negative for missing groups.
@@ -505,7 +505,7 @@ class TermFits:
 
         Parameters
         ----------
-        blocks : Blocks
+        blocks : DesignRows
             The rows.
         moments : ClassMoments
             Class moments of the rows.

@@ -189,16 +189,16 @@ def _with_values(
     ----------
     fit : FittedModel
         The fitted model.
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
     values : dict
         Value of each column that is replaced.
-    missing_policy : Gaps
+    missing_policy : MissingPolicy
         Treatment of unseen levels.
 
     Returns
     -------
-    Blocks
+    DesignRows
     """
     names = list(blocks.design.columns)
     unknown = [name for name in values if name not in names]
@@ -493,7 +493,7 @@ class _AveragedRows:
 
         Parameters
         ----------
-        changing : Changing
+        changing : ChangedDesign
             Computes the columns of the formula for changed values.
         changes : list of Change
             The changes.

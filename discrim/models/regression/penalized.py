@@ -93,7 +93,7 @@ class StrengthSearch:
             Largest violation of the conditions of a minimum, relative to the strength.
         maxiter : int
             Largest number of steps.
-        blocks : Blocks
+        blocks : DesignRows
             The rows.
 
         Returns
@@ -200,7 +200,7 @@ def _refuse_unfinished(ends: list[PenalizedResult], strengths: Floats, search: S
 
     Parameters
     ----------
-    ends : list of Ended
+    ends : list of PenalizedResult
         The fits.
     strengths : (L,) float64
         Their strengths.
@@ -226,7 +226,7 @@ def _choose_strength(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         The rows, for labels and folds.
     model : Likelihood
         The standardized rows.
@@ -398,7 +398,7 @@ def penalized(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
     moments : ClassMoments
         Diagonal class moments of the rows.
@@ -442,7 +442,7 @@ def _fit_at_strength(
     ----------
     fit : PenalizedFit
         A fit whose estimates are replaced.
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
     moments : ClassMoments
         Diagonal class moments of the rows.
@@ -775,6 +775,7 @@ def penalized_logistic_sections(results: PenalizedLogisticResults, fit: FittedMo
 
 
 def _header(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Pairs:
+    """Return the header of the summary."""
     estimates = results._estimates
     penalty = results.penalty
     by_path = fit.path is not None
@@ -876,6 +877,7 @@ def _params(
 
 
 def _strength_path(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Section:
+    """Return the section of the candidate strengths of the penalty, with their held-out deviances."""
     table = headers.path_table(results.path, results.penalty.strength)
     formats: dict[Any, Any] = {
         "df": "count", "explained": "share", "deviance": "share", "se": "share", "error": "share",

@@ -66,7 +66,7 @@ def table_shape(blocks: DesignRows, rows: NDArray[Any]) -> TableShape:
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
     rows : (K,) array
         Number of rows of each class.
 
@@ -472,7 +472,7 @@ def _keep_complete(
 
     Parameters
     ----------
-    evaluated : list of TriedCandidate
+    evaluated : list of EvaluatedCandidate
     refused : dict of str to Refusal
         Changed in place.
 

@@ -592,6 +592,7 @@ class ChooseResults(RepeatedChoice):
         return summarize(f"Choice of a model by {WORDS[self.by]}: {self.formula}", section_builders, sections)
 
     def _header(self) -> Pairs:
+        """Return the header of the summary."""
         fit = self._fit._fit
         validation = self.validations[self.chosen]
         rule = "the simplest within one standard error" if self.select == "1se" else "the smallest loss"
@@ -613,6 +614,7 @@ class ChooseResults(RepeatedChoice):
         return Pairs(self.formula, items)
 
     def _candidates_section(self) -> Section:
+        """Return the section of the held-out losses of the candidates."""
         table = self.table.drop(columns=["se", "seconds"]).rename_axis(None)
         formats: dict[Any, Any] = dict.fromkeys(table.columns, "share") | {"simplicity": "count"}
         return Section(
@@ -629,6 +631,7 @@ class ChooseResults(RepeatedChoice):
         )
 
     def _corrected_section(self) -> Section:
+        """Return the section of the losses corrected for the choice."""
         return Section(
             "Losses of the choice",
             self.corrected().rename_axis(None),

@@ -221,7 +221,19 @@ def _is_same_column(first: pd.Series, other: pd.Series) -> bool:
 
 
 def same_columns(fits: Sequence[ClassifierResults]) -> list[bool]:
-    """Return for each fit whether it has the same columns as the first, regardless of names and order."""
+    """Return for each fit whether it has the same columns as the first.
+
+    Columns are compared by value, regardless of names and order. If a fit has no rows, class means of columns
+    with the same names are compared instead.
+
+    Parameters
+    ----------
+    fits : sequence of ClassifierResults
+
+    Returns
+    -------
+    list of bool
+    """
     if all(fit._fit.has_rows for fit in fits):
         digests = [_digests(fit._fit) for fit in fits]
         return [digest == digests[0] for digest in digests]

@@ -171,6 +171,18 @@ def compare_pairs(validations: Sequence[CrossValidation], names: Sequence[str]) 
 
 
 def _fold_pair(a: CrossValidation, b: CrossValidation) -> dict[str, float]:
+    """Compare the errors of two fits on the same folds.
+
+    Parameters
+    ----------
+    a, b : CrossValidation
+        Cross-validations of the two fits with the same folds.
+
+    Returns
+    -------
+    dict of str to float
+        Columns of `Comparison.pairs`.
+    """
     both, wrong, rows = _wrong_in_both(a, b)
     weights = rows.weights
     row_weights = rows.row_weights()
@@ -244,6 +256,7 @@ class Comparison(ResultTable):
     """
 
     def _set(self, fits: Sequence[Any], names: list[str], validations: list[CrossValidation] | None) -> Self:
+        """Store the fits, their names and cross-validations in a private attribute and return the table."""
         # Bypass pandas, which treats attributes as columns; copies and pickles are plain tables.
         object.__setattr__(self, "_compared", (fits, names, validations))
         return self

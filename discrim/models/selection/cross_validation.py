@@ -941,6 +941,7 @@ def cross_validation_summary(cv: CrossValidation, sections: Sequence[str] | None
 
 
 def _header(cv: CrossValidation) -> Pairs:
+    """Return the header of the summary."""
     fit = cv._fit
     evaluated = cv._evaluated_rows()
     total = float(evaluated.weights.sum())
@@ -994,6 +995,7 @@ def uneven_note(cv: CrossValidation) -> str:
 
 
 def _choice_note(cv: CrossValidation) -> str:
+    """Return a note on whether choices by the data are repeated in each fold; empty without a choice."""
     chosen = cv._fit.choice
     refits = cv._fit.refits
     if refits.by_calls and not chosen:
@@ -1006,6 +1008,7 @@ def _choice_note(cv: CrossValidation) -> str:
 
 
 def _measures(cv: CrossValidation) -> Section:
+    """Return the section of the held-out losses."""
     units = "groups" if cv._clusters is not None else "observations"
     return Section(
         "Losses of held-out observations",
@@ -1022,6 +1025,7 @@ def _measures(cv: CrossValidation) -> Section:
 
 
 def _permutations(test: Permutations) -> Section:
+    """Return the section of the permutation test of the hit rate."""
     formats: dict[Any, Any] = dict.fromkeys(test.table.columns, "share")
     formats |= {"p": "tail", "least_p": "tail", "permutations": "count"}
     return Section(
@@ -1047,6 +1051,7 @@ def _confusion(cv: CrossValidation) -> Section:
 
 
 def _folds(cv: CrossValidation) -> Section:
+    """Return the section of the errors by fold."""
     table = cv.by_fold
     if len(cv._fold_ids) == 1:
         table = table.droplevel("repeat")

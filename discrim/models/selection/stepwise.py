@@ -433,7 +433,7 @@ def read_include(blocks: DesignRows, include: str | Sequence[str]) -> list[str]:
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
     include : str or sequence of str
         Terms as the formula writes them, or their labels.
 
@@ -480,7 +480,7 @@ def _with_selection(
         Fit on the chosen columns.
     choice : Choice
     criterion : str
-    blocks : Blocks
+    blocks : DesignRows
         Rows without missing values in any candidate.
     term_columns : mapping of str to (q,) int
         Positions of the columns of each term.
@@ -746,6 +746,7 @@ class StepwiseResults(RepeatedChoice):
         )
 
     def _steps_section(self) -> Section:
+        """Return the section of the steps of the search."""
         chosen = self._fit.formula if self._fit is not None else "none: no term meets the criterion"
         note = f"{self._note} Chosen: {chosen}."
         if self._make_tables is not None:

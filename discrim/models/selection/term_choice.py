@@ -168,7 +168,7 @@ class StepwiseSearch:
 
         Parameters
         ----------
-        blocks : Blocks
+        blocks : DesignRows
             Rows without missing values in any candidate.
         moments : ClassMoments
             Moments of these rows.
@@ -195,7 +195,7 @@ class StepwiseSearch:
 
         Parameters
         ----------
-        blocks : Blocks
+        blocks : DesignRows
         moments : ClassMoments
         term_columns : mapping of str to (q,) int
 
@@ -308,7 +308,7 @@ class StepwiseSearch:
 
         Parameters
         ----------
-        blocks : Blocks
+        blocks : DesignRows
         moments : ClassMoments
             Moments of these rows.
 
@@ -428,6 +428,14 @@ class _PartialFSteps:
         return with_pair(table, classes, self._criterion)
 
     def _walk(self, direction: Direction, include: list[str]) -> None:
+        """Enter and remove terms until no step is left, or until a set of terms occurs again.
+
+        Parameters
+        ----------
+        direction : {"forward", "backward", "both"}
+        include : list of str
+            Terms that are entered first and never removed.
+        """
         with Progress(0, "steps") as progress:
             for term in self._term_columns if direction == "backward" else ():
                 self._refuse_intolerable(term, 'leave it out, or use direction="both"')
@@ -480,6 +488,7 @@ class _PartialFSteps:
         return True
 
     def _add(self) -> bool:
+        """Enter the best admissible term and update the excluded terms; return False if there is none."""
         chosen = {*self.entered}
         candidates = [term for term in self._term_columns if term not in chosen]
         dependent = {term for term in candidates if self._selected.is_dependent(self._term_columns[term])}
@@ -516,6 +525,14 @@ class _PartialFSteps:
         )
 
     def _step(self, action: str, term: str) -> None:
+        """Enter or remove a term and record the step.
+
+        Parameters
+        ----------
+        action : str
+            Name of the action in the table of steps: "included", "entered" or "removed".
+        term : str
+        """
         test = self._tests([term])[term]
         selected = self._selected
         before = selected.value(self._criterion).value
@@ -684,7 +701,7 @@ def repeat_choice_by_moments(
     ----------
     fit : FittedModel
         Fit on the chosen columns.
-    blocks : Blocks
+    blocks : DesignRows
         Rows without missing values in any candidate.
     term_columns : mapping of str to (q,) int
         Positions of the columns of each term in `blocks`.
@@ -788,7 +805,7 @@ def repeat_choice_by_calls(
     ----------
     fit : FittedModel
         Fit on the chosen columns.
-    blocks : Blocks
+    blocks : DesignRows
         Rows without missing values in any candidate.
     on_rows : callable
         Function from positions of rows to the results of a fit or of a stepwise choice on these rows.
