@@ -138,6 +138,10 @@ class AxesChoice:
             Rank of the columns, the largest possible number of axes.
         n_left_out : int
             Number of rows that are left out.
+
+        Returns
+        -------
+        int
         """
         if not self.covariance_model.inner.requires_full_rank(rank):
             return rank
@@ -362,6 +366,10 @@ def with_roots_if_imprecise(
         The rows.
     moments : ClassMoments
         Moments of these rows, which are returned if they are precise enough.
+
+    Returns
+    -------
+    ClassMoments
     """
     subspace = covariance_model.subspace
     if subspace is None or moments.roots is not None or not blocks.table.nrows:
@@ -437,6 +445,7 @@ class Subspace(FitComponent):
         return covariance_model
 
     def _scores(self) -> Scores:
+        """Return the principal axes and the moments of the scores on them, computed once and cached."""
         cache = self._fit.cache
         if "principal axes" not in cache:
             cache["principal axes"] = self._covariance_model.scores(self._fit.estimates.moments)

@@ -124,6 +124,10 @@ def read_covariance(
     covariance, method, components, missing
         Options of the verb. With `components` the model is that of scores on principal axes.
 
+    Returns
+    -------
+    CovarianceModel
+
     Raises
     ------
     DataError
@@ -205,6 +209,10 @@ def on_save_axes(
         The model without `ncomp=`, which is returned if `ncomp` is None.
     ncomp, covariance, missing
         Options of the verb.
+
+    Returns
+    -------
+    CovarianceModel
 
     Raises
     ------

@@ -36,6 +36,10 @@ def covariate_adjusted_model(blocks: DesignRows, covariance_model: CovarianceMod
     covariance_model : CovarianceModel
         The model of the option `covariance`.
 
+    Returns
+    -------
+    CovarianceModel
+
     Raises
     ------
     NotSupportedError

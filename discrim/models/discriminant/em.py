@@ -61,12 +61,16 @@ def asks_for_em(missing: Any, na_action: str, *, has_rows: bool) -> bool:
     has_rows : bool
         Whether the verb is fitted to rows that can be read several times.
 
+    Returns
+    -------
+    bool
+
     Raises
     ------
     DataError
         The option is unknown or contradicts `na_action`.
     NotSupportedError
-        There are no such rows.
+        `missing` is "em", and the rows cannot be read several times.
     """
     reading.check_word("missing", missing, MissingRows, optional=True)
     if missing != "em":

@@ -103,6 +103,10 @@ def uses_em(
     has_rows : bool
         Whether the verb is fitted to a table, and not to moments.
 
+    Returns
+    -------
+    bool
+
     Raises
     ------
     DataError
@@ -884,9 +888,15 @@ def has_moments_by_class(method: str) -> Callable[[Any], None]:
     ----------
     method : str
         The method, as its error names it.
+
+    Returns
+    -------
+    callable
+        Called with the results; raises NotSupportedError if they have no such moments.
     """
 
     def check(results: Any) -> None:
+        """Raise NotSupportedError if a fit has neither rows nor moments by class."""
         fit = results._fit
         if not fit.has_rows and fit.estimates.moments.scatter_type != "class":
             fit.require_rows(method, f"fit formula and data, or use qda(moments=), which has {method}")
@@ -924,6 +934,10 @@ def full_rank_moments(blocks: DesignRows, moments: ClassMoments | None = None) -
     blocks : DesignRows
     moments : ClassMoments, optional
         By default the moments of these rows.
+
+    Returns
+    -------
+    ClassMoments
     """
     moments = reading.class_moments(blocks, "class") if moments is None else moments
     refuse_singular(moments, blocks.terms, blocks.design.levels, hint=FEW_ROWS_HINT)

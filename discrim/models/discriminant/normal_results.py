@@ -194,6 +194,11 @@ def adjust_pvalues(p: pd.Series, method: str, further_methods: tuple[str, ...] =
     further_methods : tuple of str
         Methods of the caller, which the message on an unknown method also lists.
 
+    Returns
+    -------
+    Series
+        Adjusted p-values, with the index of `p`.
+
     Raises
     ------
     DataError

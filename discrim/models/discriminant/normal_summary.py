@@ -315,6 +315,10 @@ def variate_correlations(result: Any, matrix: str) -> Section:
         Canonical analysis with `eigenvalues`, `proportion`, `cumulative` and `correlations`.
     matrix : str
         The matrix of the eigenvalues, for the title.
+
+    Returns
+    -------
+    Section
     """
     columns = [result.eigenvalues, result.proportion, result.cumulative, result.correlations]
     formats: dict[Any, Any] = {"proportion": "share", "cumulative": "share", "correlation": "share"}
@@ -698,6 +702,10 @@ def _covariance(
         Key of the table of correlations.
     first_column : int
         Position of the first column that is shown.
+
+    Returns
+    -------
+    Section
     """
     moments = fit.estimates.moments
     covariance_model = fit.estimates.covariance_model
@@ -817,7 +825,7 @@ def _with_equal_covariances(
 
 
 def _read_rows_once(_: Any, fit: FittedModel[Any]) -> None:
-    """Compute and cache the errors of the header and the tests of covariances in one pass."""
+    """Compute the apparent errors and the tests of equal covariances in one pass, and cache both."""
     if "apparent" not in fit.cache and not is_slow_to_evaluate(fit):
         predictions = PassPredictions(fit)
         equal_covariance_tests(fit, predictions.wrap)

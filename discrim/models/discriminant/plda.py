@@ -292,7 +292,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
 
     @property
     def ratios(self) -> pd.Series:
-        """Variance between classes divided by the variance within classes, on the axes of B.
+        """Variance between classes divided by the variance within classes, on each axis of `axes`.
 
         Indexed by PLDA1, PLDA2, ...
         """

@@ -53,6 +53,11 @@ def ranking(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
         The fitted model.
     options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
     """
     table = results.ranking(top=min(MAX_RANKED_COLUMNS, len(results.terms)))
     scores = table.iloc[:, -len(results.classes) :]
@@ -77,6 +82,11 @@ def slopes(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
         The fitted model.
     options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
     """
     slope_estimates = results.covariate_model._slopes()
     q = fit.estimates.covariates
@@ -132,6 +142,11 @@ def eigenvalues(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Ax
         The fitted model.
     options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
     """
     if "factors" not in describe(fit.estimates.covariance_model).sections:
         raise NotSupportedError(
@@ -163,6 +178,11 @@ def choice_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Ax
         The fitted model.
     options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
     """
     if fit.path is None:
         raise NotSupportedError(
@@ -198,6 +218,11 @@ def rda_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
         The fitted model.
     options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
     """
     if fit.path is not None and "components" in fit.path:
         return choice_path(results, fit, options)
@@ -221,6 +246,11 @@ def robust_distances(results: Any, fit: FittedModel[Any], options: PlotOptions) 
         The fitted model.
     options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
     """
     if not fit.estimates.covariance_model.traits.is_robust:
         raise NotSupportedError(
@@ -288,6 +318,11 @@ def trials(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
         The fitted model.
     options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
+
+    Returns
+    -------
+    Axes
+        The axes with the plot.
     """
     pairs = results._pairs(options.data, MAX_PAIRED_ROWS)
     uses_all_rows = results._fit.new_rows(options.data).table.nrows <= MAX_PAIRED_ROWS

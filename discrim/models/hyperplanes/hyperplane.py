@@ -148,7 +148,9 @@ class ClassPair(NamedTuple):
 
 
 def separated_pairs(proof: Separation, columns: Floats, codes: Codes) -> list[ClassPair]:
-    """Pairs of classes without rows on the wrong side and with some rows off the plane.
+    """Return the pairs of classes that a separating direction separates, completely or quasi-completely.
+
+    A pair is separated if it has no row on the wrong side of its plane and at least one row off the plane.
 
     A linear program satisfies its constraints only up to its tolerance. Rows within the largest violation of
     the certificate therefore count as on the plane.
@@ -156,7 +158,7 @@ def separated_pairs(proof: Separation, columns: Floats, codes: Codes) -> list[Cl
     Parameters
     ----------
     proof : Separation
-        The certificate.
+        Result of the linear program, with the separating direction.
     columns : (p + 1, n) float64
         Rows in standard units, with a constant.
     codes : (n,) int
@@ -393,7 +395,7 @@ class HyperplaneResults(SeparatingLines):
 
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:
-        """One row for each term, under broom's names."""
+        """Table of the constant and each coefficient, with broom's column names term and estimate."""
         estimates = np.append(self.intercept, self.coef)
         return pd.DataFrame({"term": ["constant", *self.terms], "estimate": estimates})
 

@@ -737,7 +737,7 @@ class KernelLDASpec(ModelSpec[Any]):
         self, estimates: KernelLDAFit | FeatureLDAFit, rows: DesignRows, arguments: Mapping[str, Any],
         **options: Any,
     ) -> FittedModel[Any]:  # fmt: skip
-        """Return a fitted model, by features if the estimates are; see `ModelSpec.fit`."""
+        """Return a fitted model, of `FeatureLDASpec` for estimates by features; see `ModelSpec.fit`."""
         if isinstance(estimates, FeatureLDAFit) and not isinstance(self, FeatureLDASpec):
             return FeatureLDASpec().fit(estimates, rows, arguments, **options)
         return super().fit(estimates, rows, arguments, **options)
@@ -786,7 +786,7 @@ class FeatureLDASpec(KernelLDASpec):
         return _choice(fit.options) if self.is_chosen else ""
 
     def refit_to_rows(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows, with features, kernel and ridge chosen again."""
+        """Return the rule of a refit with features, kernel and ridge chosen again; None if it fails."""
         return refit_by_plan(self.search, fit, rows)
 
     def refit_with_fixed(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:

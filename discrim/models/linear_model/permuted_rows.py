@@ -105,6 +105,10 @@ class ModelRows:
             Value of the option `within` or `groups`.
         option : str
             Name of the option, for messages.
+
+        Returns
+        -------
+        (n,) int or None
         """
         if vector is None:
             return None

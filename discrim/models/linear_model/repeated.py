@@ -258,7 +258,7 @@ class ProfileResults(_ResultsWithMeans):
 
     @with_display_formats()
     def manova(self) -> pd.DataFrame:
-        """All four multivariate statistics of each of the three hypotheses.
+        """All four multivariate statistics of parallelism, level and flatness.
 
         Returns
         -------

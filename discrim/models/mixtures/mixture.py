@@ -135,7 +135,7 @@ def _choose_by_bic(
     Parameters
     ----------
     choice : MixtureChoice
-        The options; None stands for a choice.
+        The options; a size or form of None is to be chosen.
     blocks : DesignRows
         The rows, for labels.
     moments : ClassMoments
@@ -860,6 +860,10 @@ class MixtureSpec(ModelSpec[MixtureFit]):
             Options of the verb.
         **options
             Further parameters of `ModelSpec.fit`.
+
+        Returns
+        -------
+        FittedModel
         """
         rows = rows if estimates.completed is None else replace(rows, partial=True)
         return super().fit(estimates, rows, arguments, **options)

@@ -1046,6 +1046,10 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         **options
             Further parameters of `ModelSpec.fit`.
 
+        Returns
+        -------
+        FittedModel
+
         Raises
         ------
         DataError

@@ -892,7 +892,7 @@ class PLSSpec(ModelSpec[PLSFit]):
         return refit.rule(fit.log_prior())
 
     def refit_with_fixed(self, fit: FittedModel[PLSFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows that keeps the number of components."""
+        """Return the rule of a refit that keeps the number of components; None if it fails."""
         estimates = fit.estimates
         if estimates.algorithm != "engine":
             return super().refit_with_fixed(fit, rows)

@@ -559,7 +559,7 @@ def _logistic_estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[
 
 
 def _require_same_means(normal: FittedModel[LDAFit], model: Any) -> None:
-    """Raise DataError if the rows of a model of statsmodels have other class means than the rows of LDA.
+    """Raise DataError if a model of statsmodels has other class counts or class means than LDA.
 
     A model without `exog` and `endog` in the expected shapes is not checked.
 

@@ -598,6 +598,7 @@ class _InformationSteps:
         self._include = [a for a in terms if a in include or any(terms[a] < terms[b] for b in include)]
 
     def _value(self, terms: list[str]) -> float:
+        """Return the AIC or BIC of the model with these terms."""
         fit = self._fits.fit(terms)
         return fit.deviance + self._penalty_per_parameter * fit.parameters
 
