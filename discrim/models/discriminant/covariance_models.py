@@ -632,7 +632,7 @@ class SeparableDescription(CovarianceDescription):
     component_class = SeparableModel
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the line of the shape of the matrix."""
+        """Return the header item with the numbers of rows and columns of the matrix layout."""
         shape = f"{self.model.rows} x {self.model.columns}"
         return [HeaderItem("Shape of the matrix", shape, f"{shape}, row by row")]
 

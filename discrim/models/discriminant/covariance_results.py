@@ -164,7 +164,8 @@ class SeparableModel(FitComponent):
     def _side_covariance(self, side: str) -> pd.DataFrame:
         """Return the row or column factor of a separable covariance, stacked by class if the classes differ.
 
-        The column factor is averaged over the rows of the layout; the row factor is relative to its trace.
+        The column factor is the mean of the diagonal blocks over the rows of the layout.
+        The row factor is the sum over columns, divided by the trace of the column factor.
 
         Parameters
         ----------

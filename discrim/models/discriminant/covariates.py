@@ -84,6 +84,7 @@ class CovariateModel(FitComponent):
         return self._fit.terms[: self._fit.estimates.covariates]
 
     def _slopes(self) -> Slopes:
+        """Return the estimated slopes of the covariates, computed once and cached."""
         fit = self._fit
         if "slopes" not in fit.cache:
             fit.cache["slopes"] = estimate_slopes(fit.estimates.moments, fit.estimates.covariates)

@@ -115,8 +115,8 @@ class LDALogOdds(LogOddsEquations):
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
         debiased : bool
-            Whether to remove the bias of the slopes in small samples, which are too large, by the factor (nu
-            - p - 1)/nu with the divisor nu.
+            Whether to multiply the slopes, which are too large in small samples, by (nu - p - 1)/nu, where nu
+            is the divisor of the covariance matrix.
 
         Returns
         -------
@@ -274,6 +274,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         return CovariateModel(self._fit)
 
     def _axes(self) -> Canonical:
+        """Return the canonical axes, computed once and cached."""
         if "axes" not in self._fit.cache:
             self._fit.cache["axes"] = self._fit.estimates.axes()
         axes: Canonical = self._fit.cache["axes"]
@@ -317,6 +318,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         return pd.Series(self._proportions(), index=self._axis_names, name="explained")
 
     def _functions(self) -> tuple[Floats, Floats]:
+        """Return coefficients (p, K) and constants (K,) of the classification functions."""
         fit = self._fit.estimates
         return gaussian.classification_functions(
             fit.moments, fit.covariance, self._fit.log_prior(), fit.reduced_axes()

@@ -488,6 +488,7 @@ def _header(results: LocationResults, fit: FittedModel[LocationFit]) -> Pairs:
 
 
 def _cells(results: LocationResults, fit: FittedModel[LocationFit]) -> Section:
+    """Return the section of the cell probabilities by class."""
     table = results.probabilities
     note = "Smoothed over cells that differ in few columns."
     return Section(
@@ -496,6 +497,7 @@ def _cells(results: LocationResults, fit: FittedModel[LocationFit]) -> Section:
 
 
 def _means(results: LocationResults, fit: FittedModel[LocationFit]) -> Section:
+    """Return the section of the smoothed means by class and cell."""
     table = results.means
     keys = [(key[0], ", ".join(map(str, key[1:]))) for key in table.index]
     table = table.set_axis(pd.MultiIndex.from_tuples(keys, names=["class", "cell"]))
@@ -506,6 +508,7 @@ def _means(results: LocationResults, fit: FittedModel[LocationFit]) -> Section:
 
 
 def _path(results: LocationResults, fit: FittedModel[LocationFit]) -> Section:
+    """Return the section of the leave-one-out error by smoothing."""
     table = results.path.set_index("smoothing").rename_axis(index=None)
     formats: dict[Any, Any] = {"error": "share", "se": "share"}
     note = "The largest smoothing of smallest error is chosen; the covariance is fixed."

@@ -79,7 +79,7 @@ class NormalResults(SubspaceResults):
         return em_search
 
     def _need_moments(self, method: str) -> None:
-        """Raise NotSupportedError if means and covariances are not moments of the rows."""
+        """Raise NotSupportedError if the means and covariances are not sample moments (robust fits)."""
         error = describe(self._fit.estimates.covariance_model).sampling_error(method)
         if error is not None:
             raise error

@@ -238,6 +238,7 @@ def _log_odds(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
 
 
 def _ranking(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
+    """Return the section of the columns ranked by their scores, with p and q."""
     table = results.ranking(top=min(MAX_RANKED_COLUMNS, len(results.terms)))[["score", "p", "q", "HC"]]
     count_text = f", the first of {len(results.terms):,}" if len(table) < len(results.terms) else ""
     scores = "t-scores" if fit.estimates.covariance.is_diagonal else "CAT scores"
@@ -301,6 +302,7 @@ def _variate_table(result: CanonicalResults, name: str) -> Section:
 
 
 def _structure(result: CanonicalResults, structure_type: Any) -> Section:
+    """Return the section of the structure coefficients of a type."""
     title = f"Structure coefficients: {STRUCTURE_TITLES[structure_type]}"
     table = result.structure(structure_type)
     return Section(title, table, shared=True, source=f'.structure("{structure_type}")')
@@ -343,6 +345,7 @@ def variate_tests(tests: pd.DataFrame, further_note: str = "") -> Section:
 
 
 def _missing_tests_note(result: CanonicalResults) -> str:
+    """Return a note on dimension tests that are missing; empty if none is."""
     tests = result.dimension_tests
     total = result._estimates.moments.total
     if tests["F"].notna().all() and tests["chi2"].notna().all():
@@ -354,6 +357,7 @@ def _missing_tests_note(result: CanonicalResults) -> str:
 
 
 def _raw_coefficients(result: CanonicalResults) -> Section:
+    """Return the section of the raw canonical coefficients."""
     table = pd.concat([result.constant.to_frame("constant").T, result.raw])
     sizes = headers.score_sizes(result._estimates.moments)
     described = result._system.description(result._estimates.covariates)
@@ -666,6 +670,7 @@ def _log_determinants(results: QDAResults | RDAResults, fit: FittedModel[Any]) -
 
 
 def _means(results: LDAResults | QDAResults | RDAResults, fit: FittedModel[Any]) -> Section:
+    """Return the section of the class means."""
     model = getattr(fit.estimates, "covariance_model", None)
     title = "Means" if model is None else describe(model).means_title
     return headers.long_table_note(fit, title, "fit.means") or headers.means_section(fit, title)

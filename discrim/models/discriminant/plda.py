@@ -241,9 +241,12 @@ def _fit_plda(
     """
     normalized = None
     if blocks is not None:
-        sphere = LengthNormalization.of(moments)
+        normalization = LengthNormalization.of(moments)
         shape: Any = {"n_classes": moments.n_classes, "n_columns": moments.n_columns}
-        normalized = sphere, gather(_NormalizedRows(blocks, sphere), **shape, required_moments="pooled")
+        normalized = (
+            normalization,
+            gather(_NormalizedRows(blocks, normalization), **shape, required_moments="pooled"),
+        )
     return core.fit_plda(moments, prior, **fit_options, progress=progress, normalization=normalized)
 
 

@@ -1052,7 +1052,7 @@ class RDAResults(SeparateCovariances, SubspaceResults):
 
     @property
     def alpha(self) -> float:
-        """Share of each class's own covariance."""
+        """Weight of the class covariance in the mixture with the pooled covariance, from 0 to 1."""
         return self._fit.estimates.alpha
 
     @property

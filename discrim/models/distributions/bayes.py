@@ -51,7 +51,22 @@ TIE_TOLERANCE_ULPS = 16
 
 
 def decision_table(fit: Any) -> pd.DataFrame:
-    """Return the decisions by value of a table, or by interval of the line; see `BayesResults.decision`."""
+    """Return the decisions by value or, for densities of one variable, by interval.
+
+    Parameters
+    ----------
+    fit : BayesResults
+
+    Returns
+    -------
+    DataFrame
+        As documented in `BayesResults.decision`.
+
+    Raises
+    ------
+    NotSupportedError
+        The values of x cannot be listed.
+    """
     class_distributions = fit._distribution.class_distributions
     classes = fit.classes
     if isinstance(class_distributions, bayes_law.DensityDistribution) and class_distributions.is_on_line:
@@ -633,6 +648,7 @@ class BayesResults(ReportMethods):
         return self._title()
 
     def _is_plane(self) -> bool:
+        """Whether x has several columns and a density."""
         return len(self.columns) > 1 and not isinstance(
             self._distribution.class_distributions, bayes_law.MassDistribution
         )
@@ -737,6 +753,7 @@ def _header(results: BayesResults, distribution: KnownDistribution) -> Pairs:
 
 
 def _classes(results: BayesResults, distribution: KnownDistribution) -> Section:
+    """Return the section of the classes: priors and distributions."""
     table = pd.DataFrame({"prior": results.prior})
     formats: dict[Any, Any] = {"prior": "share"}
     if isinstance(distribution.class_distributions, DensityDistribution):
@@ -817,6 +834,7 @@ def _bounds(results: BayesResults, distribution: KnownDistribution) -> Section:
 
 
 def _costs(results: BayesResults, distribution: KnownDistribution) -> Section:
+    """Return the section of the costs; raise NotSupportedError if there are none."""
     if results.costs is None:
         raise NotSupportedError("The classifier has no costs.", hint="Call bayes() with costs=.")
     return Section(

@@ -169,16 +169,18 @@ def separated_pairs(proof: Separation, columns: Floats, codes: Codes) -> list[Cl
     list of ClassPair
     """
     eta = proof.coef.T @ columns
-    leads = eta[codes, np.arange(len(codes))] - eta
-    touching = leads[:, proof.on_plane].max(initial=0.0) if proof.separation_type == "quasi" else 0.0
-    slack = max(DIFFERENCE_TOLERANCE, float(-leads.min()), float(touching))
+    differences = eta[codes, np.arange(len(codes))] - eta
+    max_on_plane = (
+        differences[:, proof.on_plane].max(initial=0.0) if proof.separation_type == "quasi" else 0.0
+    )
+    slack = max(DIFFERENCE_TOLERANCE, float(-differences.min()), float(max_on_plane))
     pairs = []
     for b in range(len(eta)):
         for a in range(b):
             rows = np.flatnonzero((codes == a) | (codes == b))
-            lead = np.where(codes[rows] == a, 1.0, -1.0) * (eta[a, rows] - eta[b, rows])
-            if lead.max() > slack:
-                pairs.append(ClassPair(a, b, rows[lead <= slack]))
+            pair_difference = np.where(codes[rows] == a, 1.0, -1.0) * (eta[a, rows] - eta[b, rows])
+            if pair_difference.max() > slack:
+                pairs.append(ClassPair(a, b, rows[pair_difference <= slack]))
     return pairs
 
 
@@ -477,6 +479,7 @@ def _header(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Pair
 
 
 def _coefficients(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Section:
+    """Return the section of the coefficients of the plane, as fitted and scaled to length one."""
     estimates = pd.concat([pd.Series({"constant": results.intercept}), results.coef])
     table = pd.DataFrame({"coef": estimates, "of length one": estimates * results.margin})
     title = f"Plane, positive on the side of {results.classes[1]}"

@@ -475,6 +475,7 @@ def _planes(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -> Sect
 
 
 def _coefficients(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -> Section:
+    """Return the section of the coefficients of the planes."""
     table = pd.concat([results.intercept.to_frame("constant").T, results.coef])
     moments = fit.estimates.moments
     within = 1e-4 * headers.min_score_sd(moments, results.coef.to_numpy())

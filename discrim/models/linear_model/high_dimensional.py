@@ -355,6 +355,7 @@ def _fourth_powers(blocks: DesignRows, moments: ClassMoments, method: str) -> Fl
 
 
 def _fourth_powers_of_chunk(rows: Any, moments: ClassMoments) -> Floats:
+    """Return the sum (K,) of fourth powers of the lengths of deviations from class means, by class."""
     total = np.zeros(moments.n_classes)
     for x, codes, weights in rows:
         z = deviations_from_class_means(moments, x, codes) * moments.common_unit[:, None]

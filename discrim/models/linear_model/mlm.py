@@ -548,6 +548,7 @@ class MLMResults(SummarizedResults):
         return hypothesis_table(self._model.estimates, hypothesis)
 
     def _require_full_rank(self, requested: str) -> None:
+        """Raise NotSupportedError if a deficient term makes the coefficients unidentified."""
         deficient_term = self._model.deficient_term()
         if deficient_term is not None:
             raise NotSupportedError(

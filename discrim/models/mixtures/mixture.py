@@ -341,7 +341,8 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
     def covariance(self) -> pd.Series:
         """Covariance form of each class in mclust's letters, by class.
 
-        If a class has one component with a covariance of its own, all letters except I are X.
+        A class with a single component has the name for one component, "XXX", "XXI" or "XII", if the classes
+        do not share the form.
         """
         estimates = self._fit.estimates
         forms = [

@@ -300,6 +300,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         super()._need_complete_numbers()
 
     def _need_covariances(self, method: str) -> None:
+        """Raise NotSupportedError for a method that requires all columns to be normal."""
         if not self._fit.estimates.is_normal:
             non_normal = self.terms[np.flatnonzero(self._fit.estimates.plan.families)]
             raise NotSupportedError(

@@ -92,6 +92,7 @@ def _densities(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> l
 
 
 def _classes(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
+    """Return the section of the classes, with log determinants if all columns are normal."""
     if not fit.estimates.is_normal:
         return headers.classes_section(results, fit)
     table = pd.DataFrame({"prior": results.prior, "rows": results.counts, "logdet": results.logdet})
@@ -101,6 +102,7 @@ def _classes(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Sec
 
 
 def _means(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
+    """Return the section of the means of the columns by class."""
     if (moments := _moments(fit)) is not None:
         return headers.means_section(fit, terms_and_moments=(results.normal_terms, moments))
     table = results.means.rename_axis(index=None)
@@ -109,6 +111,7 @@ def _means(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Secti
 
 
 def _deviations(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
+    """Return the section of the standard deviations within classes."""
     title = f"Standard deviations within classes, divisor {'n' if fit.estimates.method == 'mle' else 'n-1'}"
     if results.smoothing:
         title += ", smoothed"
@@ -144,6 +147,7 @@ def _bandwidths(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> 
 
 
 def _available(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
+    """Return the section of the numbers of observed values."""
     table = results.available.T.rename_axis(index=None, columns=None)
     return Section(
         "Observed values of each column",
@@ -155,6 +159,7 @@ def _available(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> S
 
 
 def _multinomial(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
+    """Return the section of the multinomial probabilities of the counts."""
     table = results.multinomial.T.rename_axis(index=None, columns=None)
     return Section(
         "Counts within classes, multinomial probabilities", table, "share", source="fit.multinomial"

@@ -531,6 +531,7 @@ def _classes(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -
 
 
 def _path(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> Section:
+    """Return the section of the cross-validated error by threshold."""
     path = results.path
     table = path.set_index("threshold")
     table.index = pd.Index(column_texts(path["threshold"].tolist(), "general"))

@@ -568,7 +568,7 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
         return fit.estimates.kernel == "normal"
 
     def marginal_rule(self, estimates: KernelDensityFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-        """Return the rule of the columns `keep`; the others are integrated out."""
+        """Return the rule of the columns at the positions `keep`; the others are integrated out."""
         return core.kernel_marginal(estimates, log_prior, method, keep)
 
 

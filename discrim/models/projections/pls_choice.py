@@ -684,14 +684,14 @@ def q2_of_shuffles(fit: FittedModel[PLSFit], n: int, folds: int, seed: int | Non
     resampling.check_folds(folds, len(x))
     estimates = fit.estimates
     k = len(fit.classes)
-    start = resampling.seed_or_random(seed)
+    base_seed = resampling.seed_or_random(seed)
     how = estimates.regressed
     groups = fit.refits.groups(fit)
     if groups is None:
-        fold_ids = resampling.random_generator(start).permutation(len(x)) % folds
+        fold_ids = resampling.random_generator(base_seed).permutation(len(x)) % folds
     else:
-        together = groups[used_codes(blocks) >= 0]
-        fold_ids = validation.assign_group_folds(blocks, groups, folds, start)[used_codes(blocks) >= 0]
+        row_groups = groups[used_codes(blocks) >= 0]
+        fold_ids = validation.assign_group_folds(blocks, groups, folds, base_seed)[used_codes(blocks) >= 0]
     # In units near one, the squares neither overflow nor underflow.
     z = (
         (x - estimates.origin)
@@ -703,30 +703,32 @@ def q2_of_shuffles(fit: FittedModel[PLSFit], n: int, folds: int, seed: int | Non
         """Return the class codes (n,) after permutation `number`; 0 returns the observed codes."""
         if not number:
             return codes
-        rng = np.random.default_rng([start, number])
+        rng = np.random.default_rng([base_seed, number])
         if groups is None:
             return rng.permutation(codes)
         shuffled = np.empty_like(codes)
-        shuffled[np.argsort(together, kind="stable")] = codes[np.lexsort((rng.random(len(codes)), together))]
+        shuffled[np.argsort(row_groups, kind="stable")] = codes[
+            np.lexsort((rng.random(len(codes)), row_groups))
+        ]
         return shuffled
 
     with Progress((n + 1) * folds, "permutations") as progress:
         q2 = core.q2_by_labelling(z, labelling, n + 1, fold_ids, k, how, progress)
     r2 = core.r2_by_labelling(z, labelling, n + 1, k, how)
-    figures: dict[str, tuple[float, float, float, float]] = {}
-    for name, (seen, others) in {"Q2": (q2[0], q2[1:]), "R2": (r2[0], r2[1:])}.items():
-        pvalue = resampling.permutation_pvalue(seen, others)
-        figures[name] = (float(seen), float(others.mean()), float(others.max()), pvalue)
+    results_by_statistic: dict[str, tuple[float, float, float, float]] = {}
+    for name, (observed, permuted) in {"Q2": (q2[0], q2[1:]), "R2": (r2[0], r2[1:])}.items():
+        pvalue = resampling.permutation_pvalue(observed, permuted)
+        results_by_statistic[name] = (float(observed), float(permuted.mean()), float(permuted.max()), pvalue)
     return TestResult(
         f"Permutation test of Q2, {n} permutations",
         float(q2[0]),
         (),
-        figures["Q2"][-1],
+        results_by_statistic["Q2"][-1],
         f"The labels are permuted{'' if groups is None else ' within groups'}, and held-out rows are "
         "predicted again with the same number of components. p = (1 + b) / (1 + n), where b counts the "
         "permutations with a statistic at least as large. All permutations use the same folds, which do not "
         "depend on the classes; mean and largest refer to the permutations.",
-        figures,
+        results_by_statistic,
         (("Q2", float(q2[0])),),
         ("statistic", "mean", "largest", "p"),
     )

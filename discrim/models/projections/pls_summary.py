@@ -93,6 +93,7 @@ def _header(results: PLSResults, fit: FittedModel[PLSFit]) -> Pairs:
 
 
 def _counted(results: PLSResults) -> str:
+    """Return the number of components as text, predictive and orthogonal ones separately."""
     if not results.orthogonal:
         return str(results.ncomp)
     return f"{results.ncomp} predictive, {results.orthogonal} orthogonal"
@@ -133,6 +134,7 @@ def component_adjective(results: PLSResults) -> str:
 
 
 def _centroids(results: PLSResults, fit: FittedModel[PLSFit]) -> Section:
+    """Return the section of the class means of the scores."""
     # Class means of orthogonal scores are zero and are omitted.
     table = results.centroids.iloc[:, : results.ncomp].rename_axis(index=None)
     return Section("Means of the scores by class", table, "general", source="fit.centroids")

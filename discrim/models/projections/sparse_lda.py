@@ -468,6 +468,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         return pd.DataFrame(out.T, index=blocks.table.index, columns=self._axis_names)
 
     def _centroids(self) -> pd.DataFrame:
+        """Return the class means of the scores, classes by axes."""
         fit = self._fit.estimates
         scores = (fit.moments.means - self._centre()) @ fit.scaling()
         return pd.DataFrame(scores, index=self.classes, columns=self._axis_names)
@@ -827,6 +828,7 @@ def _directions(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Secti
 
 
 def _path(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Section:
+    """Return the section of the cross-validated error by penalty."""
     table = headers.path_table(results.path, fit.estimates.tuning[0])
     formats: dict[Any, Any] = {
         "error": "share", "se": "share", "columns": "count", "directions": "count", "chosen": "text",

@@ -362,8 +362,8 @@ class VariateResults(ClassMeans, ClassifierResults):
     @property
     def explained(self) -> pd.Series:
         """Share of each axis in the differences between classes, relative to all axes."""
-        every = np.maximum(self._fit.estimates.all_values, 0.0)
-        ratio = every / (1 - every)
+        nonnegative_values = np.maximum(self._fit.estimates.all_values, 0.0)
+        ratio = nonnegative_values / (1 - nonnegative_values)
         return pd.Series((ratio / ratio.sum())[: len(self._names)], index=self._names, name="explained")
 
     def transform(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:

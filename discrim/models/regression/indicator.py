@@ -84,8 +84,8 @@ class OptimalScoring(SummarizedResults):
         Raises
         ------
         CollinearError
-            A column is constant within classes, or a combination of others there; a score is then predicted
-            without error.
+            A column is constant within classes, or a linear combination of others within classes, so that a
+            discriminant has no variance within classes.
         """
         scoring = self._scoring
         moments = self._fit.moments
@@ -475,6 +475,7 @@ def _regressions(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> S
 
 
 def _coefficients(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
+    """Return the section of the coefficients of the regressions."""
     table = pd.concat([results.intercept.to_frame("constant").T, results.coef])
     table = table.rename_axis(index=None, columns=None)
     errors = headers.coefficient_errors(headers.score_sizes(fit.estimates.moments), FITTED)

@@ -691,6 +691,7 @@ def logistic_sections(results: LogisticResults, fit: FittedModel[LogisticFit]) -
 
 
 def _params(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
+    """Return the section of the coefficients, as log odds against the reference."""
     params = results.params.rename_axis(index=None, columns=None)
     errors = headers.coefficient_errors(headers.score_sizes(fit.estimates.moments), headers.MAX_SCORE_ERROR)
     return Section(f"Log odds against {results.reference}", params, errors=errors, source="fit.params")
@@ -766,6 +767,7 @@ def _lr_terms(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Sectio
 
 
 def _odds_ratios(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
+    """Return the section of the odds ratios."""
     title = "Odds ratios for one unit of a column"
     return Section(
         title, results.odds_ratios(), "ratio", headings=SHARED_HEADINGS, source="fit.odds_ratios()"

@@ -780,13 +780,13 @@ def _header(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Pairs:
     penalty = results.penalty
     by_path = fit.path is not None
     search = fit.spec.search
-    chosen = "not in the file" if fit.loaded else "given"
+    choice_text = "not in the file" if fit.loaded else "given"
     if by_path:
-        chosen = (
+        choice_text = (
             f"{search.folds.description}, {'one SE' if search.penalty.select == '1se' else 'least deviance'}"
         )
-    of = "log odds of two classes" if len(results.classes) == 2 else "symmetric, by class"
-    every = estimates.beta[:, 1:].size
+    parametrization_text = "log odds of two classes" if len(results.classes) == 2 else "symmetric, by class"
+    n_coefficients = estimates.beta[:, 1:].size
     nonzero = estimates.n_nonzero()
     items: list[HeaderItem] = [
         *headers.row_items(fit),
@@ -794,11 +794,15 @@ def _header(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Pairs:
         HeaderItem(
             "Strength (lambda)", penalty.strength, f"{penalty.strength:.4g}", brief="strength (lambda)"
         ),
-        HeaderItem("Chosen by", chosen, key="chosen_by", brief="chosen by" if by_path else ""),
+        HeaderItem("Chosen by", choice_text, key="chosen_by", brief="chosen by" if by_path else ""),
         HeaderItem("L1 ratio (alpha)", penalty.l1_ratio, f"{penalty.l1_ratio:g}"),
-        HeaderItem("Parametrization", of),
+        HeaderItem("Parametrization", parametrization_text),
         HeaderItem(
-            "Coefficients not zero", nonzero, f"{nonzero} of {every}", "n_nonzero", "coefficients not zero"
+            "Coefficients not zero",
+            nonzero,
+            f"{nonzero} of {n_coefficients}",
+            "n_nonzero",
+            "coefficients not zero",
         ),
         HeaderItem(
             "Deviance explained",
@@ -850,7 +854,7 @@ def _params(
     Section
     """
     selected = results.selected
-    every = len(results.terms)
+    n_terms = len(results.terms)
     heading = f"Log odds against {results.reference}"
     table = results.params
     source = "fit.params"
@@ -862,8 +866,8 @@ def _params(
         notes.append("The penalty is on these; their differences are the log odds.")
     if len(selected) > max_terms:
         notes.append(f"And {len(selected) - max_terms} more: fit.params.")
-    if every > len(selected):
-        zero = f"{every - len(selected)} of {every} terms"
+    if n_terms > len(selected):
+        zero = f"{n_terms - len(selected)} of {n_terms} terms"
         notes.append(f"{zero} have no part: all their coefficients are zero.")
     sizes = headers.score_sizes(fit.estimates.moments)
     # Select by position: a column may also be named "constant".

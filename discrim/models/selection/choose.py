@@ -470,6 +470,7 @@ class ChooseResults(RepeatedChoice):
 
     @cached_property
     def _corrected(self) -> CorrectedLosses:
+        """Return the losses corrected for the choice by bootstrap samples."""
         losses = np.stack([self._losses(measure) for measure in self._measures()])
         null_losses = self._null_losses[self.by]
         return bias_corrected_losses(
@@ -663,6 +664,7 @@ class ChooseResults(RepeatedChoice):
         )
 
     def _refused_section(self) -> Section:
+        """Return the section of the candidates that could not be compared, with reasons."""
         table = self.refused[["reason"]].rename_axis(None)
         # Messages may have several lines, for example if they point into a formula.
         explanations = " ".join(

@@ -524,9 +524,9 @@ def _incomparable_reason(fits: Sequence[Any], names: list[str], table: pd.DataFr
     )
     consequence = "so AIC and BIC of joint likelihoods are missing. See llf_given_row and the error rates."
     if len(joint) > 1:
-        same = comparable.same_columns([fits[i] for i in joint])
-        if not all(same):
-            other_name = names[joint[same.index(False)]]
+        has_same_columns = comparable.same_columns([fits[i] for i in joint])
+        if not all(has_same_columns):
+            other_name = names[joint[has_same_columns.index(False)]]
             return (
                 f"Joint likelihoods of class and row depend on the units of the columns, and {other_name} "
                 "has "
@@ -601,6 +601,7 @@ def compare_on_table(
 
 
 def _rate(fit: Any, actual: Codes, predicted: Codes) -> dict[str, Any]:
+    """Return the columns of one fit: formula, rows, wrong, and the error with its interval."""
     k = len(fit.classes)
     rate = error_rate_from_labels(actual, predicted, np.full(k, 1 / k), None, 0.95, sampled=True)
     counts = {"formula": fit.formula, "rows": int(rate.total), "wrong": int(rate.wrong)}

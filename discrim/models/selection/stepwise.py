@@ -604,6 +604,7 @@ class StepwiseResults(RepeatedChoice):
         return self._trace.copy()
 
     def _of_steps(self) -> StepTables:
+        """Return the tables of the tests at each step, computed once."""
         if self._make_tables is None:
             raise NotSupportedError(
                 f"A choice by {self.criterion} does not have tests of the terms at each step.",
@@ -763,6 +764,7 @@ class StepwiseResults(RepeatedChoice):
         return Section("Steps", table, FORMATS, headings=SHARED_HEADINGS, note=note, source=".steps")
 
     def _table_section(self, name: str) -> Section:
+        """Return the section of one of the tables of the steps."""
         title, note = TABLES[name]
         table = printed_steps(getattr(self._of_steps(), name))
         return Section(title, table, FORMATS, note=note, source=f".{name}")

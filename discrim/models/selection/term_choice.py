@@ -434,7 +434,7 @@ class _PartialFSteps:
         ----------
         direction : {"forward", "backward", "both"}
         include : list of str
-            Terms that are entered first and never removed.
+            Terms that are never removed; unless the direction is backward, they are entered first.
         """
         with Progress(0, "steps") as progress:
             for term in self._term_columns if direction == "backward" else ():
@@ -463,6 +463,7 @@ class _PartialFSteps:
                 visited.add(state)
 
     def _is_tolerable(self, term: str) -> bool:
+        """Return whether no tolerance falls below the limit if the term is added."""
         min_tolerance = self._limits.tolerance
         return (
             min_tolerance is None
@@ -470,6 +471,7 @@ class _PartialFSteps:
         )
 
     def _refuse_intolerable(self, term: str, hint: str) -> None:
+        """Raise CollinearError if the term would make a tolerance fall below the limit."""
         if not self._is_tolerable(term):
             tolerance = self._selected.tolerances_with(self._term_columns[term])[1]
             raise CollinearError(
@@ -479,6 +481,7 @@ class _PartialFSteps:
             )
 
     def _remove(self, include: list[str]) -> bool:
+        """Remove the weakest term if it does not meet the limit; return whether one was removed."""
         limits = self._limits
         tests = self._tests([term for term in self.entered if term not in include])
         weakest = min(tests, key=lambda term: limits.strength(tests[term]), default=None)
@@ -518,6 +521,7 @@ class _PartialFSteps:
         return max(values, key=lambda term: sign * values[term], default=None)
 
     def _tests(self, terms: list[str]) -> dict[str, PartialTest]:
+        """Return the partial test of each term, given the selected ones."""
         return dict(
             zip(
                 terms, self._selected.partial_tests([self._term_columns[term] for term in terms]), strict=True
@@ -549,6 +553,7 @@ class _PartialFSteps:
         self._rows.append(row)
 
     def _move(self, term: str) -> None:
+        """Enter a term that is not selected, or remove a selected one."""
         self._selected.add_or_remove(self._term_columns[term])
         if term in self.entered:
             self.entered.remove(term)
@@ -664,6 +669,7 @@ class _InformationSteps:
         return best
 
     def _enter_row(self, action: str, term: str, terms: list[str], before: list[str] | None) -> None:
+        """Record a step, with the change of the deviance from the terms before it."""
         fit = self._fits.fit(terms)
         row: dict[str, Any] = {"step": len(self._rows) + 1, "action": action, "term": term}
         row |= {"terms_in": len(terms), "df": np.nan, "deviance": fit.deviance, "change": np.nan}
