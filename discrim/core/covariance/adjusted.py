@@ -104,7 +104,10 @@ class ConditionalCovariance(Covariance):
         return self.joint.whiten(columns)[self.covariates :]
 
     def unwhiten(self, columns: Floats) -> Floats:
-        """Return coefficients (q + p, m) of all columns from coefficients (p, m) of the whitened form."""
+        """Return the coefficients (q + p, m) of all columns that give linear scores of whitened columns.
+
+        The coefficients `columns` (p, m) refer to the p whitened coordinates that `whiten` returns.
+        """
         zeros = np.zeros((self.covariates, *columns.shape[1:]))
         return self.joint.unwhiten(np.concatenate([zeros, columns]))
 

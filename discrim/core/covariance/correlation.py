@@ -103,7 +103,7 @@ class ShrunkCorrelationCovariance(CovarianceModel):
         return ShrunkCorrelationCovariance(self.shrinkage.unfitted(), self.variances.unfitted())
 
     def requires_full_rank(self, n_columns: int) -> bool:
-        """Return whether correlations are not shrunk."""
+        """Return whether columns must have full rank, which is the case if correlations are not shrunk."""
         return self.shrinkage.is_none(n_columns)
 
     def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
@@ -160,7 +160,9 @@ class ShrunkCorrelationCovariance(CovarianceModel):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowNoise:
-    """Sums over rows for the analytic shrinkages, of columns of length one about their class means.
+    """Sums over rows of products of squares, from which the analytic shrinkage intensities are computed.
+
+    The deviations u_ij from the class means are scaled such that each column has length one.
 
     Attributes
     ----------
@@ -174,7 +176,7 @@ class RowNoise:
     fourths: Floats
 
     def correlations(self, moments: ClassMoments) -> float:
-        """Return Schaefer & Strimmer's shrinkage of the correlations."""
+        """Return the shrinkage intensity of the correlations of Schaefer & Strimmer (2005), in [0, 1]."""
         group = one_scatter(moments, None)
         column_norms = np.sqrt(group.squares[0])
         if group.roots is not None and group.scatter_type == "thin":
@@ -188,7 +190,7 @@ class RowNoise:
         return float(correlation_intensity(pairs, np.array(self.crossed), moments.total))
 
     def variances(self, moments: ClassMoments) -> float:
-        """Return Opgen-Rhein & Strimmer's shrinkage of the variances."""
+        """Return the shrinkage intensity of the variances of Opgen-Rhein & Strimmer (2007), in [0, 1]."""
         group = one_scatter(moments, None)
         unit = data_units(group, by_class=False)[0]
         squares = group.squares[0] * unit * unit
@@ -473,7 +475,7 @@ def correlation_left_out(
 
     Returns
     -------
-    LeftOut
+    LeaveOneOutScorer
     """
     moments = fitted.moments
     divisor = float(fitted.divisors[0])

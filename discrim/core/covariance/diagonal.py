@@ -109,7 +109,19 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
         return constant if 2 * len(constant) >= moments.n_columns else []
 
     def find_out_of_range(self, moments: ClassMoments, k: int | None) -> tuple[int, int] | None:
-        """Return a column that varies too much for the median variance, and the column of the median."""
+        """Find a column whose squared distances overflow because its variance is shrunk towards the median.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+        k : int or None
+            Position of the class; None for the pooled variances.
+
+        Returns
+        -------
+        (int, int) or None
+            Position of the column and of the column with the median variance; None if there is none.
+        """
         g = self.shrinkage.for_class(k)
         if g is None:
             return None

@@ -283,17 +283,20 @@ def _group(patterns_of_size: list[tuple[Codes, Codes]], z: Floats, codes: Codes,
 
 
 def fit_observed(observed: Observed, progress: Callable[[int], None] = lambda steps: None) -> EMMaximum:
-    """Compute means and a common covariance by maximum likelihood.
+    """Compute class means and a common covariance by maximum likelihood, by EM with extrapolation.
 
     Parameters
     ----------
     observed : Observed
+        Sufficient statistics of the rows.
     progress : callable
         Called with 1 after each iteration.
 
     Returns
     -------
     EMMaximum
+        Estimates, log-likelihood and number of iterations; not converged if the covariance became singular
+        or `MAX_ITERATIONS` was reached.
     """
     current = _initial_estimates(observed)
     steps = 0
@@ -311,12 +314,12 @@ def fit_observed(observed: Observed, progress: Callable[[int], None] = lambda st
             current = fallback
             previous_llf = -np.inf
             continue
-        last = previous_change
+        older_change = previous_change
         previous_change = _standardized_change(observed, current, first)
         norms = np.sqrt((first[1] ** 2).sum(axis=0))
         if (np.abs(np.diagonal(first[1])) / norms).min() <= MIN_RESIDUAL_RATIO:
-            at_fault = _dependent_column(observed, first[1])
-            return EMMaximum(*first, llf + _unit_log_likelihood(observed), steps, False, at_fault)
+            dependent_column = _dependent_column(observed, first[1])
+            return EMMaximum(*first, llf + _unit_log_likelihood(observed), steps, False, dependent_column)
         second, second_llf = _em_iteration(observed, first)
         steps += 1
         progress(1)
@@ -325,9 +328,11 @@ def fit_observed(observed: Observed, progress: Callable[[int], None] = lambda st
         remaining_change = change * rate / (1.0 - rate) if rate < 1 else np.inf
         gain = (second_llf - llf) * rate**2 / (1.0 - rate**2) if rate < 1 else np.inf
         has_converged = remaining_change <= TOLERANCE and gain <= LLF_TOLERANCE * (1 + abs(second_llf))
-        if has_converged or (change <= TOLERANCE and change >= previous_change and previous_change >= last):
-            final = _em_iteration(observed, second)[1]
-            return EMMaximum(*second, final + _unit_log_likelihood(observed), steps + 1, True)
+        if has_converged or (
+            change <= TOLERANCE and change >= previous_change and previous_change >= older_change
+        ):
+            final_llf = _em_iteration(observed, second)[1]
+            return EMMaximum(*second, final_llf + _unit_log_likelihood(observed), steps + 1, True)
         fallback = second
         previous_llf = second_llf
         current = _extrapolate(current, first, second)
@@ -601,7 +606,7 @@ def fit_em(
 
     Returns
     -------
-    (ClassMoments, EMCovariance) or Collapsed
+    (ClassMoments, EMCovariance) or SingularDuringSearch
     """
     incomplete = int(np.isnan(x).any(axis=1).sum())
     n_patterns = len(missingness_patterns(np.isnan(x)))

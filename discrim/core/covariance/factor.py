@@ -152,7 +152,7 @@ class FactorAnalyticCovariance(CovarianceModel):
 
     Attributes
     ----------
-    options : Wanted
+    options : FactorOptions
         Form, and how the dimensions are determined.
     dimensions : int, mapping or None
         Dimensions that the user specified, one or by class label; `bind_classes` orders them by class.
@@ -500,7 +500,7 @@ class Factors:
 
     Attributes
     ----------
-    options : Wanted
+    options : FactorOptions
         Options of the model.
     dimensions : (K,) int
         Dimensions of the signals.
@@ -632,7 +632,7 @@ def estimate_factors(moments: ClassMoments, options: FactorOptions) -> Factors:
     ----------
     moments : ClassMoments
         With scatters or thin roots by class, in the units in which the noise has one variance.
-    options : Wanted
+    options : FactorOptions
         Options of the model.
 
     Returns
@@ -708,7 +708,7 @@ def _choose_dimensions(
     Parameters
     ----------
     moments : ClassMoments
-    options : Wanted
+    options : FactorOptions
         Options of the model.
     spectra : list of Principal
         Spectrum of each class, or of the pooled scatter.
@@ -743,7 +743,7 @@ def choose_dimensions(
 
     Parameters
     ----------
-    options : Wanted
+    options : FactorOptions
         Options of the model.
     eigenvalues : (m, r) float
         Eigenvalues in decreasing order.

@@ -294,7 +294,7 @@ class CovarianceModel(ABC):
         return ()
 
     def chosen_parameters(self) -> dict[str, Any]:
-        """Return the parameters of the specification that the rows chose, by name; empty without a choice."""
+        """Return options, by name, with values selected by leave-one-out; empty without selection."""
         if self.shrinkages and self.shrinkages[0].rule == "loo":
             return {"shrinkage": self.shrinkages[0].values[0], "grid": None}
         return {}

@@ -366,7 +366,10 @@ def spectral_density(eigenvalues: Floats, bandwidth: float) -> tuple[Floats, Flo
 
 
 def _kernel_factor(bandwidth: float) -> float:
-    """Return the factor by which -g(v) is multiplied for pi times the Hilbert transform of the kernel."""
+    """Return 3 / (2 sqrt(5) h), the constant of the Hilbert transform of the kernel with bandwidth h.
+
+    The Hilbert transform times pi is this constant times -g(v), with g(v) of the module docstring.
+    """
     return 1.5 / (float(np.sqrt(5.0)) * bandwidth)
 
 

@@ -220,7 +220,7 @@ class DistributionOnAxes:
     Attributes
     ----------
     scores : Scores
-    distribution : WholeLaw
+    distribution : PooledNormal
         The distribution of the scores.
     """
 
@@ -776,8 +776,8 @@ class LeaveOneOutAxes:
         row_weights = np.ones(len(codes)) if weights is None else weights
         coordinates = self.all_scores.transform(x)
         deviations = deviations_from_class_means(self.totals.total, x, 0).T
-        row_parts = zip(coordinates, deviations, codes.tolist(), row_weights.tolist(), strict=True)
-        for y, deviation, code, row_weight in row_parts:
+        row_values = zip(coordinates, deviations, codes.tolist(), row_weights.tolist(), strict=True)
+        for y, deviation, code, row_weight in row_values:
             totals = self.totals.leave_out(deviation, min(row_weight, 1.0))
             row = None if totals is None else self._leave_out(y, code, row_weight, totals)
             yield None if row is None or len(row.spectrum.eigenvalues) < self.rank else row
@@ -800,7 +800,7 @@ class LeaveOneOutAxes:
         -------
         AxesWithoutRow
         """
-        remaining, out, is_alone = self._moments_without_row(y, code, row_weight)
+        remaining, removed_weight, is_alone = self._moments_without_row(y, code, row_weight)
         squares = self.squares
         if self.units is not None:
             axes = self.all_scores.spectrum.axes * (self.units / standard_units(totals, self.indicators))
@@ -810,12 +810,12 @@ class LeaveOneOutAxes:
             squares = squares @ rotation**2
         spectrum = total_principal_axes(remaining, standardize=self.standardized, indicators=self.indicators)
         noise = EPS * float(squares @ spectrum.unit**2)
-        return AxesWithoutRow(y[None], code, out, is_alone, remaining, spectrum, noise)
+        return AxesWithoutRow(y[None], code, removed_weight, is_alone, remaining, spectrum, noise)
 
     def _moments_without_row(
         self, y: Floats, code: int, row_weight: float
     ) -> tuple[ClassMoments, float, bool]:
-        """Compute the moments of the coordinates without a row.
+        """Compute the moments of the coordinates on all axes without one row, or one unit of its weight.
 
         Parameters
         ----------
@@ -829,28 +829,30 @@ class LeaveOneOutAxes:
         Returns
         -------
         moments : ClassMoments
-        out : float
-            Weight that is left out, at most one.
+        removed_weight : float
+            Weight that is left out: one, or the weight of the row if it is smaller.
         is_alone : bool
             Whether the row is the only one of its class.
         """
         moments = self.all_scores.moments
-        out = min(row_weight, 1.0)
+        removed_weight = min(row_weight, 1.0)
         count = float(moments.counts[code])
-        is_alone = count - out <= EPS * count
+        is_alone = count - removed_weight <= EPS * count
         counts = moments.counts.copy()
         rows = moments.rows.copy()
         means = moments.centres.copy()
         deviation = y - means[code]
         rows[code] -= int(row_weight <= 1)
-        counts[code] = 0.0 if is_alone else count - out
-        means[code] = 0.0 if is_alone else means[code] - out / (count - out) * deviation
+        counts[code] = 0.0 if is_alone else count - removed_weight
+        means[code] = 0.0 if is_alone else means[code] - removed_weight / (count - removed_weight) * deviation
         scatters = moments.scatters.copy()
         if not is_alone:
             scatter_index = code if len(scatters) > 1 else 0
-            scatters[scatter_index] -= out * count / (count - out) * np.outer(deviation, deviation)
+            scatters[scatter_index] -= (
+                removed_weight * count / (count - removed_weight) * np.outer(deviation, deviation)
+            )
         remaining = replace(moments, counts=counts, rows=rows, centres=means, scatters=scatters, roots=None)
-        return remaining, out, is_alone
+        return remaining, removed_weight, is_alone
 
 
 def rule_from_estimates(estimates: CovarianceEstimates, log_prior: Floats) -> Rule:

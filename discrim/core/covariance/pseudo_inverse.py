@@ -48,7 +48,7 @@ class PseudoInverseCovariance(CovarianceModel):
     def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return leave-one-out scores in closed form, with the formulas of the full covariance."""
         scores = full_left_out(replace(fitted, moments=self.rescaled(fitted.moments)))
-        # Hide the `FullLeftOut`: its second pass over inaccurate rows is not valid for a pseudo-inverse.
+        # Hide the `FullLeaveOneOut`: its second pass over inaccurate rows is not valid for a pseudo-inverse.
         return lambda x, codes, weights: scores(x, codes, weights)
 
 

@@ -383,7 +383,7 @@ def mcd(x: Floats, support_fraction: float = 0.5) -> MCDRows | ExactFit:
 
     Returns
     -------
-    Mcd or ExactFit
+    MCDRows or ExactFit
 
     Examples
     --------
@@ -421,7 +421,7 @@ def mcd(x: Floats, support_fraction: float = 0.5) -> MCDRows | ExactFit:
 
 
 def _closest(z: Floats, h: int) -> Mask:
-    """Find the h neighbours on a line with the smallest variance.
+    """Find the h adjacent values with the smallest variance: the exact MCD subset of one column.
 
     With h above n/2 they always contain the middle row. Squares are summed from there to both sides,
     therefore an outlier affects only the sums that contain it. They are computed about the median first, and
@@ -431,18 +431,21 @@ def _closest(z: Floats, h: int) -> Mask:
     Parameters
     ----------
     z : (n,) float
+        Values, in any order.
     h : int
+        Size of the subset.
 
     Returns
     -------
     (n,) bool
+        Mask of the subset.
     """
     n = len(z)
     order = np.argsort(z, kind="stable")
-    about = float(z[order[n // 2]])
+    centre = float(z[order[n // 2]])
     for _ in range(2):
-        start = int(np.argmin(_window_squares(z[order] - about, h)))
-        about = float(z[order[start : start + h]].mean())
+        start = int(np.argmin(_window_squares(z[order] - centre, h)))
+        centre = float(z[order[start : start + h]].mean())
     subset = np.zeros(n, dtype=bool)
     subset[order[start : start + h]] = True
     return subset
@@ -494,7 +497,7 @@ def _concentrate(
 
     Returns
     -------
-    _Core, ExactFit or None
+    _ConcentratedSubset, ExactFit or None
         None if the search meets a subset of an earlier one.
     """
     min_logdet = np.inf
@@ -532,7 +535,7 @@ def _reweight(z: Floats, core: _ConcentratedSubset, h: int) -> MCDRows:
 
     Returns
     -------
-    Mcd
+    MCDRows
     """
     n, p = z.shape
     is_kept = core.d2 <= _consistency_factor(h / n, p) * chi2_isf(1 - REWEIGHTING_QUANTILE, p)
@@ -853,14 +856,14 @@ def fit_t(
         Degrees of freedom; None to estimate them by maximum likelihood.
     inflated : bool
         Whether covariances are the ones of the t distributions, which requires nu > 2, or the scale matrices.
-    initial : Student, optional
+    initial : StudentEstimates, optional
         Result of an earlier search from which to start; used with a specified nu.
 
     Returns
     -------
     moments : ClassMoments
     covariance_model : StudentTCovariance
-    search : Student
+    search : StudentEstimates
         If a scale matrix became singular, `search.collapsed` is the class.
     """
     search = (

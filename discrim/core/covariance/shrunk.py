@@ -536,7 +536,7 @@ def sphere_left_out(fitted: NormalClasses, intensities: Sequence[Intensity]) -> 
 
     Returns
     -------
-    LeftOut
+    LeaveOneOutScorer
     """
     moments = fitted.moments
     divisors = fitted.divisors
@@ -561,7 +561,7 @@ def common_left_out(
 
     Returns
     -------
-    LeftOut
+    LeaveOneOutScorer
     """
     spectrum = principal(moments).extend_to(moments.means.T - moments.means[:1].T)
     centres = spectrum.project(moments.means.T)
@@ -629,7 +629,7 @@ def separate_left_out(fitted: NormalClasses, intensities: Sequence[Intensity]) -
 
     Returns
     -------
-    LeftOut
+    LeaveOneOutScorer
     """
     moments = fitted.moments
     divisors = fitted.divisors
@@ -674,14 +674,18 @@ def own_log_densities(
     Parameters
     ----------
     spectrum : Principal
+        Principal axes of the scatter of the class.
     rows : RemovedRows
+        The m rows, all of this class.
     scatters : ScatterWithoutRows
+        Shrunk scatters without each row.
     divisor : float
+        Divisor of the covariance of all rows of the class.
 
     Returns
     -------
     (m,) float
-        Up to a constant.
+        Log densities up to a constant.
     """
     divisors = divisor - rows.removal.weight
     logdet = scatters.log_determinant(spectrum.complement_dim) - 2.0 * np.log(spectrum.unit).sum()

@@ -172,10 +172,12 @@ def _whitened(moments: ClassMoments, k: int, sd: Floats, root: Floats) -> Floats
     count = moments.counts[k]
     if moments.roots is not None:
         class_root = moments.roots[k] / np.sqrt(count) / sd
-        half = scipy.linalg.solve_triangular(root, class_root.T, lower=True)
-        return np.asarray(half @ half.T)
-    half = scipy.linalg.solve_triangular(root, moments.scatters[k] / count / sd / sd[:, None], lower=True)
-    return np.asarray(scipy.linalg.solve_triangular(root, half.T, lower=True))
+        half_whitened = scipy.linalg.solve_triangular(root, class_root.T, lower=True)
+        return np.asarray(half_whitened @ half_whitened.T)
+    half_whitened = scipy.linalg.solve_triangular(
+        root, moments.scatters[k] / count / sd / sd[:, None], lower=True
+    )
+    return np.asarray(scipy.linalg.solve_triangular(root, half_whitened.T, lower=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,7 +135,7 @@ class _ReweightedBlocks:
     Attributes
     ----------
     blocks : iterable of blocks
-    estimates : Student
+    estimates : StudentEstimates
         Estimates that determine u.
     """
 
@@ -165,12 +165,12 @@ def fit_student(
         search.
     nu : float
         Degrees of freedom.
-    initial : Student, optional
+    initial : StudentEstimates, optional
         Result of an earlier search from which to start instead.
 
     Returns
     -------
-    Student
+    StudentEstimates
 
     Examples
     --------
@@ -207,12 +207,12 @@ def _search_on_whitened_rows(blocks: list[RowBlock], current: StudentEstimates) 
     Parameters
     ----------
     blocks : list of blocks
-    current : Student
+    current : StudentEstimates
         Start.
 
     Returns
     -------
-    Student
+    StudentEstimates
     """
     x, codes = (np.concatenate([block[i] for block in blocks]) for i in (0, 1))
     frequencies = np.concatenate(
@@ -298,15 +298,15 @@ def _em_step(blocks: RowBlocks, current: StudentEstimates, start: ClassMoments) 
     Parameters
     ----------
     blocks : iterable of blocks
-    current : Student
+    current : StudentEstimates
         Current estimates.
     start : ClassMoments
         Moments of the rows.
 
     Returns
     -------
-    Student
-        With `collapsed` if a scale became singular.
+    StudentEstimates
+        With the position of a class as `collapsed` if its scale matrix became singular.
     """
     scatter_type = start.scatter_type
     weighted_moments = gather(
@@ -327,6 +327,7 @@ def _em_step(blocks: RowBlocks, current: StudentEstimates, start: ClassMoments) 
 
 
 def _scales(moments: ClassMoments, counts: Floats) -> tuple[Covariance, ...]:
+    """Return the scale matrices, scatters divided by counts (K,): one for each class, or one pooled."""
     if moments.scatter_type == "class":
         return class_covariances(moments, counts)
     return (pooled_covariance(moments, float(counts.sum())),)
@@ -347,17 +348,21 @@ def _largest_change(old: StudentEstimates, new: StudentEstimates) -> tuple[float
     mean_changes = (new_moments.centres - old_moments.centres) * old_moments.scale + (
         new_moments.rests - old_moments.rests
     )
-    common = len(old.covariances) == 1
+    is_common = len(old.covariances) == 1
     relative_roots = [
-        new_.root @ was.inverse for new_, was in zip(new.covariances, old.covariances, strict=True)
+        new_covariance.root @ old_covariance.inverse
+        for new_covariance, old_covariance in zip(new.covariances, old.covariances, strict=True)
     ]
-    scale_changes = np.array([np.abs(half.T @ half - np.eye(len(half))).max() for half in relative_roots])
+    scale_changes = np.array([np.abs(root.T @ root - np.eye(len(root))).max() for root in relative_roots])
     whitened_changes = np.array(
-        [np.abs(old.covariances[0 if common else k].whiten(gap)).max() for k, gap in enumerate(mean_changes)]
+        [
+            np.abs(old.covariances[0 if is_common else k].whiten(mean_change)).max()
+            for k, mean_change in enumerate(mean_changes)
+        ]
     )
-    if common and scale_changes[0] >= whitened_changes.max():
+    if is_common and scale_changes[0] >= whitened_changes.max():
         return float(scale_changes[0]), None
-    largest_changes = whitened_changes if common else np.maximum(whitened_changes, scale_changes)
+    largest_changes = whitened_changes if is_common else np.maximum(whitened_changes, scale_changes)
     return float(largest_changes.max()), int(np.argmax(largest_changes))
 
 
@@ -367,7 +372,7 @@ def student_log_likelihood(blocks: RowBlocks, fit: StudentEstimates) -> tuple[fl
     Parameters
     ----------
     blocks : iterable of blocks
-    fit : Student
+    fit : StudentEstimates
 
     Returns
     -------
@@ -405,7 +410,7 @@ def best_nu(blocks: RowBlocks, start: ClassMoments) -> StudentEstimates:
 
     Returns
     -------
-    Student
+    StudentEstimates
         With the number of steps of all fits. The degrees of freedom are an end of the range if the likelihood
         increases towards it. If a scale becomes singular instead, `collapsed` is set.
     """

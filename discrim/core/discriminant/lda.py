@@ -100,19 +100,19 @@ class NormalFit(ABC):
 
     @property
     def within_axes(self) -> SubspaceCovariance | None:
-        """The covariance model, if it compares the classes on a few axes."""
+        """The model of the covariance in a subspace of a few axes; None if all columns are used."""
         axes: SubspaceCovariance | None = self.covariance_model.subspace
         return axes
 
     @property
     def components(self) -> int | None:
-        """Number of principal axes; None without these."""
+        """Number of principal axes; None if the fit has none, or supervised axes instead."""
         axes = self.within_axes
         return None if axes is None or axes.is_supervised else axes.count
 
     @property
     def chosen_covariance(self) -> dict[str, Any]:
-        """Parameters of the covariance that the rows chose, by name."""
+        """Parameters of the covariance that were estimated or selected from the rows, by name."""
         return self.covariance_model.chosen_parameters()
 
     @property
@@ -396,7 +396,7 @@ class LDAFit(NormalFit):
         return scores
 
     def refuse_left_out(self) -> None:
-        """Raise NotSupportedError if rows cannot be left out one by one."""
+        """Raise NotSupportedError if there are no leave-one-out scores, for example on reduced axes."""
         if self.reduced_axes() is not None:
             raise CoreNotSupportedError("reduced_leave_one_out")
         self.covariance_model.check_leave_one_out(self.moments)

@@ -1,6 +1,6 @@
 """Leave-one-out scores of regularized discriminant analysis, from two decompositions for each class.
 
-`rda_leave_one_out` scores one pair of alpha and gamma, and `left_out_groups` many pairs.
+`rda_leave_one_out` scores one pair of alpha and gamma, and `group_leave_one_out` many pairs.
 
 Leaving a row x of class g with weight w out of the moments subtracts c d d' from the scatter W_g, with
 d = x - m_g and c = w n_g/(n_g - w). With the coefficients of `regularized_mixture` at the new divisors and
@@ -273,7 +273,7 @@ def rda_leave_one_out(
 
     Returns
     -------
-    LeftOut
+    LeaveOneOutScorer
     """
     span = Span.of(moments) if moments.scatter_type == "thin class" else None
     fitted_moments, columns = (moments, None) if span is None else (span.moments, span.columns)

@@ -285,18 +285,18 @@ class LocationFit(NoLikelihood):
         Returns
         -------
         (m, K) float
-            NaN for rows that are left to a refit.
+            NaN for rows that require a refit.
         """
-        count = len(z)
+        n_rows = len(z)
         s = self.layout.n_cells
         counts = self.cells.counts.reshape(-1, s)
         has_rows = counts > 0
-        raw = (self.cells.centres - self.cells.origin) * self.cells.scale + self.cells.rests
-        raw = raw.reshape(*counts.shape, -1)
-        row_index = np.arange(count)
+        raw_means = (self.cells.centres - self.cells.origin) * self.cells.scale + self.cells.rests
+        raw_means = raw_means.reshape(*counts.shape, -1)
+        row_index = np.arange(n_rows)
         # Smoothed counts and means of all cells of the class, and the remainder of the row's cell.
         nearness = self.layout.nearness(cell, self.smoothing)
-        remaining_counts = np.repeat(counts[k][None], count, axis=0)
+        remaining_counts = np.repeat(counts[k][None], n_rows, axis=0)
         remaining_counts[row_index, cell] -= out
         remaining_counts[remaining_counts <= EPS * counts[k]] = 0.0
         n = self.counts[k] - out[:, None] * nearness
@@ -306,24 +306,32 @@ class LocationFit(NoLikelihood):
                 - (out[:, None] * nearness)[..., None] * z[:, None]
             )
             means /= n[..., None]
-            gap = z - raw[k, cell]
+            cell_deviations = z - raw_means[k, cell]
             remaining_in_cell = remaining_counts[row_index, cell]
-            mean_shifts = np.where(remaining_in_cell > 0, out / remaining_in_cell, 0.0)[:, None] * gap
-        y = np.repeat(raw[k][None], count, axis=0)
-        y[row_index, cell] -= mean_shifts
-        apart = np.sqrt(remaining_counts)[..., None] * np.where(
-            remaining_counts[..., None] > 0, y - means, 0.0
+            mean_shifts = (
+                np.where(remaining_in_cell > 0, out / remaining_in_cell, 0.0)[:, None] * cell_deviations
+            )
+        cell_means = np.repeat(raw_means[k][None], n_rows, axis=0)
+        cell_means[row_index, cell] -= mean_shifts
+        between_factors = np.sqrt(remaining_counts)[..., None] * np.where(
+            remaining_counts[..., None] > 0, cell_means - means, 0.0
         )
         others = np.delete(np.arange(len(counts)), k)
-        between = np.sqrt(counts)[..., None] * np.where(has_rows[..., None], raw - self.smoothed_means, 0.0)
+        between = np.sqrt(counts)[..., None] * np.where(
+            has_rows[..., None], raw_means - self.smoothed_means, 0.0
+        )
         between_others = np.einsum("ksi,ksj->ij", between[others], between[others])
         removed_factors = np.where(
             remaining_in_cell > 0,
             out * (remaining_in_cell + out) / np.where(remaining_in_cell > 0, remaining_in_cell, 1.0),
             0.0,
         )
-        scatter = self.cells.scatters[0] + between_others + np.einsum("msi,msj->mij", apart, apart)
-        scatter -= removed_factors[:, None, None] * gap[:, :, None] * gap[:, None]
+        scatter = (
+            self.cells.scatters[0]
+            + between_others
+            + np.einsum("msi,msj->mij", between_factors, between_factors)
+        )
+        scatter -= removed_factors[:, None, None] * cell_deviations[:, :, None] * cell_deviations[:, None]
         # If a column hardly varies without the row, the difference is inaccurate: leave it to a refit.
         full_squares = (self.covariance.sd**2) * self.divisor
         needs_refit = (np.diagonal(scatter, axis1=1, axis2=2) <= MIN_REMAINING_SHARE * full_squares).any(
@@ -340,9 +348,9 @@ class LocationFit(NoLikelihood):
         mean_deviations[k] = z - means[row_index, cell]
         d2 = squared_mahalanobis(scatter, mean_deviations) * divisor
         with np.errstate(divide="ignore", invalid="ignore"):
-            log_share = np.log(self.probabilities[:, cell])
-            log_share[k] = np.log(n[row_index, cell] / n.sum(axis=1))
-        scores = (log_prior[:, None] + log_share - d2 / 2).T
+            log_probabilities = np.log(self.probabilities[:, cell])
+            log_probabilities[k] = np.log(n[row_index, cell] / n.sum(axis=1))
+        scores = (log_prior[:, None] + log_probabilities - d2 / 2).T
         scores[(divisor <= 0) | needs_refit] = np.nan
         # A class with one row is empty without it.
         scores[~(remaining_counts.sum(axis=1) > 0), k] = -np.inf

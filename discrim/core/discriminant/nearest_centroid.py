@@ -43,7 +43,7 @@ class EuclideanDistances:
     sd: float
 
     def scores(self, x: Floats) -> Floats:
-        """Return the distances (m, K) of rows x (m, p)."""
+        """Return the Euclidean distances (m, K) of rows x (m, p) to the class means; smaller is closer."""
         return np.asarray((self.sd * np.sqrt(self.distances.squared(x))).T)
 
 

@@ -591,7 +591,7 @@ def sets_of_rows(coordinates: Floats, codes: Codes, n_sets: int) -> RowSets:
 
     Returns
     -------
-    Sets
+    RowSets
     """
     sizes = np.bincount(codes, minlength=n_sets).astype(np.float64)
     sums = np.zeros((n_sets, coordinates.shape[1]))
@@ -606,7 +606,7 @@ def pair_ratios(between: Floats, first: RowSets, second: RowSets) -> Floats:
     ----------
     between : (r,) float
         Variances between classes on the axes.
-    first, second : Sets
+    first, second : RowSets
         G sets each.
 
     Returns
@@ -632,9 +632,9 @@ def all_ratios(between: Floats, first: RowSets, second: RowSets) -> Floats:
     ----------
     between : (r,) float
         Variances between classes on the axes.
-    first : Sets
+    first : RowSets
         G sets.
-    second : Sets
+    second : RowSets
         H sets.
 
     Returns

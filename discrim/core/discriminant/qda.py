@@ -84,7 +84,7 @@ class QDAFit(NormalFit):
 
         Returns
         -------
-        LeftOut
+        LeaveOneOutScorer
 
         Raises
         ------

@@ -1091,7 +1091,9 @@ def _factor(scatter: Floats, max_rank: int) -> Floats:
 def _unmixed_rule(
     stack: _StackedScatters, pair_index: Codes, candidates: NDArray[np.bool_]
 ) -> Iterator[PathRule]:
-    """Yield ESL's rule for alpha = 1, which all gammas share, unless it is ill-conditioned.
+    """Yield ESL's rule for alpha = 1: separate covariances, which do not depend on gamma.
+
+    Nothing is yielded for a training part in which a class covariance is ill-conditioned.
 
     Parameters
     ----------

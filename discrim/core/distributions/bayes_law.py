@@ -1,6 +1,6 @@
 """Bayes risk of a known distribution of class and x, and the excess risk of another rule.
 
-The model of known distributions uses `least_risk`, `excess` and the pairwise bounds below.
+The model of known distributions uses `bayes_risk`, `excess_risk` and the pairwise bounds below.
 
 With priors pi_k, densities f_k and costs c_kj of assigning class k to class j, the Bayes rule assigns x to
 the class j that minimizes sum_k c_kj pi_k f_k(x); the integral of the minimum is the Bayes risk, with 0/1
@@ -94,7 +94,7 @@ def mean_over_points(
 
     Returns
     -------
-    Amount
+    BoundedValue
     """
     from scipy.special import stdtrit
 
@@ -320,7 +320,7 @@ def bayes_risk(
 
     Parameters
     ----------
-    distribution : MassLaw or DensityLaw
+    distribution : MassDistribution or DensityDistribution
     prior : (K,) float
     costs : (K, K) float
         Cost of assigning a class (row) to a class (column).
@@ -331,7 +331,7 @@ def bayes_risk(
 
     Returns
     -------
-    Amount
+    BoundedValue
     """
     if isinstance(distribution, MassDistribution):
         losses = (distribution.mass * prior[:, None]).T @ costs
@@ -384,7 +384,7 @@ def _two_normals(distribution: DensityDistribution, prior: Floats, costs: Floats
 
     Parameters
     ----------
-    distribution : DensityLaw
+    distribution : DensityDistribution
     prior : (2,) float
     costs : (2, 2) float
 
@@ -431,7 +431,7 @@ def _integrate_on_line(
 
     Parameters
     ----------
-    distribution : DensityLaw
+    distribution : DensityDistribution
     prior : (K,) float
     function : callable
         Maps x (m,) and prior times density (m, K) to values (m, q). The integral of the first column is
@@ -443,7 +443,7 @@ def _integrate_on_line(
 
     Returns
     -------
-    Amount
+    BoundedValue
     """
     positive = np.flatnonzero(prior > 0)
 
@@ -476,7 +476,7 @@ def line_regions(distribution: DensityDistribution, decide: Decide) -> DecisionI
 
     Parameters
     ----------
-    distribution : DensityLaw
+    distribution : DensityDistribution
         The grid has 32 points between each two of its quantiles.
     decide : callable
         Maps points (m,) to codes (m,).
@@ -612,12 +612,12 @@ def excess_risk(
 
     Parameters
     ----------
-    distribution : MassLaw or DensityLaw
+    distribution : MassDistribution or DensityDistribution
     prior : (K,) float
     costs : (K, K) float
         Cost of assigning a class (row) to a class (column).
     decide : callable
-        The rule: maps x (m, p), for a `MassLaw` its points, to class codes (m,).
+        The rule: maps x (m, p), for a `MassDistribution` its points, to class codes (m,).
     draws : int
         Number of random points of each class.
     seed : int or None
@@ -625,7 +625,7 @@ def excess_risk(
 
     Returns
     -------
-    Amount
+    BoundedValue
     """
     if isinstance(distribution, MassDistribution):
         is_possible = (distribution.mass > 0).any(axis=0)
@@ -653,7 +653,7 @@ def _excess_on_line(
 
     Parameters
     ----------
-    distribution : DensityLaw
+    distribution : DensityDistribution
     prior : (K,) float
     costs : (K, K) float
     decide : callable
@@ -661,7 +661,7 @@ def _excess_on_line(
 
     Returns
     -------
-    Amount
+    BoundedValue
     """
 
     def decide_where_positive(x: Floats) -> Codes:
@@ -787,20 +787,24 @@ def normal_affinity(first: Normal, second: Normal) -> Affinity:
 def log_affinity(
     distribution: MassDistribution | DensityDistribution, i: int, j: int, draws: int, seed: int | None
 ) -> tuple[Affinity, float | None]:
-    """Log affinity of two classes as a function of s.
+    """Log affinity of two classes as a function of the Chernoff exponent s.
+
+    The affinity is the integral (or sum) of f_i^s f_j^(1-s). It is exact for normal densities and for masses,
+    computed by quadrature for other densities on a line, and by Monte Carlo in all other cases.
 
     Parameters
     ----------
-    distribution : MassLaw or DensityLaw
+    distribution : MassDistribution or DensityDistribution
     i, j : int
         Positions of the classes.
     draws : int
-        Number of random points of each class.
+        Number of random points of each class, if the affinity is computed by Monte Carlo.
     seed : int or None
 
     Returns
     -------
     affinity : callable
+        Maps s in [0, 1] to the log affinity.
     log_least : float or None
         Lower bound at s = 1/2 that allows for the quadrature error; None if there is no quadrature.
     """

@@ -1,6 +1,6 @@
 """Class densities: a common interface to distributions of scipy.stats and to density functions of the user.
 
-`density_of` converts either of them to a `Density` with log densities of rows (m, p), draws and quantiles.
+`to_density` converts either of them to a `Density` with log densities of rows (m, p), draws and quantiles.
 Values from code of the user are validated.
 
 *Singular covariances.* A normal distribution of rank r has a density only on a plane of r dimensions. A class

@@ -1,6 +1,6 @@
 """Rosenblatt's perceptron, the bound on its number of updates, and the pocket algorithm.
 
-The verb `perceptron` calls `fit_perceptron`, and its plots call `first_moves`.
+The verb `perceptron` calls `fit_perceptron`, and its plots call `first_updates`.
 
 Theory (Rosenblatt, 1958, Psychological Review 65, 386-408). Rows z = (1, x) of the two classes carry y = 1
 and -1. Starting at b = b0, rows are visited in turn, and a row on the wrong side, y z'b <= 0, changes b by
@@ -11,9 +11,9 @@ Automata 12, 615-622, with b0 = 0, for which the step only scales b). If there i
 terminate.
 
 The *pocket* then stores the b with the fewest errors (Gallant, 1990, IEEE Transactions on Neural Networks 1,
-179-191). For up to `COUNTED` rows the errors of each b are counted. For more rows this would cost far more
-than the rule itself, and the pocket uses Gallant's ratchet: the errors of b are counted if its run of
-correctly classified rows is longer than the run of the stored b, and at the ends of passes.
+179-191). For up to `MAX_COUNTED_ROWS` rows the errors of each b are counted. For more rows this would cost
+far more than the rule itself, and the pocket uses Gallant's ratchet: the errors of b are counted if its run
+of correctly classified rows is longer than the run of the stored b, and at the ends of passes.
 
 *Leave-one-out.* The rule is run without each of the rows, all runs in parallel. A run without row i visits
 the other rows in the order of a table without it: position q of this order is row q for i > q and row q + 1
@@ -97,7 +97,7 @@ class _LeftOutRuns:
     ----------
     signed : (n, p + 1) float
         Rows y (1, x).
-    begin : (p + 1,) float
+    start : (p + 1,) float
         Coefficients at the start.
     counts_all_errors : bool
         Whether the pocket counts the errors of all coefficients.
@@ -157,15 +157,21 @@ class _LeftOutRuns:
         self.run_start[misclassified] = self.step + 1
 
     def _store_better(self, run_index: Codes) -> None:
-        """Store the coefficients of runs in their pockets if they have fewer errors."""
+        """Store the current coefficients of runs in their pockets if they make fewer errors.
+
+        Parameters
+        ----------
+        run_index : (r,) int
+            Positions of the runs. The errors of a run are counted over all rows except its left-out row.
+        """
         coef = self.coef[run_index]
         values = coef @ self.sorted.T
-        rows = np.arange(len(run_index))
+        run_positions = np.arange(len(run_index))
         left_out = self.sorted_positions[self.without[run_index]]
         errors = np.count_nonzero(values[:, : self.n_positive] <= 0, axis=1)
         errors += np.count_nonzero(values[:, self.n_positive :] < 0, axis=1)
-        own_values = values[rows, left_out]
-        errors -= np.where(left_out < self.n_positive, own_values <= 0, own_values < 0)
+        left_out_values = values[run_positions, left_out]
+        errors -= np.where(left_out < self.n_positive, left_out_values <= 0, left_out_values < 0)
         is_better = (errors < self.min_errors[run_index]) & coef.any(axis=1)
         self.pocket[run_index[is_better]], self.min_errors[run_index[is_better]] = (
             coef[is_better],
@@ -298,7 +304,7 @@ def first_updates(
         Rows of the positive class.
     step : float
     seed : int or None
-    most : int
+    max_updates : int
         Maximum number of updates.
     start : (p + 1,) float, optional
         Starting coefficients, intercept first; by default zeros.
@@ -381,7 +387,7 @@ class _PerceptronRun:
     ----------
     signed : (n, p + 1) float
         Rows y (1, x).
-    begin : (p + 1,) float
+    start : (p + 1,) float
         Coefficients at the start.
     """
 

@@ -228,7 +228,7 @@ def choose_feature_ridge(
     Returns
     -------
     fit : FeatureRidge
-    candidates : list of RidgeTried
+    candidates : list of RidgeCandidate
         All candidates, in increasing order.
     """
     if not sums.mean_squared_distance > 0:
@@ -368,7 +368,7 @@ class FeatureLDAFit(ScoredIndicators):
 
         Returns
         -------
-        LeftOut
+        LeaveOneOutScorer
         """
         shift = self.shift(log_prior)
 
@@ -481,7 +481,7 @@ class CoordinateMap:
 
     Attributes
     ----------
-    standard : Standard
+    standard : Standardization
     coordinates : Coordinates
     kernel : str
         Name of the kernel.
@@ -569,7 +569,7 @@ def fit_feature_lda(
     moments : ClassMoments
         Moments of the columns.
     prior : (K,) float
-    kind : {"landmarks", "random"}
+    feature_type : {"landmarks", "random"}
     scale : str
         Kind of coordinates of numeric columns.
     sample : KernelRows

@@ -59,7 +59,7 @@ class KernelExpansion:
 
     Attributes
     ----------
-    standard : Standard
+    standard : Standardization
     kernel : Kernel
     coordinates : Coordinates
     points : (n, q) float
@@ -416,7 +416,7 @@ def fit_kernel_lda(
 
     Parameters
     ----------
-    chosen : Chosen
+    chosen : ChosenKernel
     sample : KernelRows
         Rows of the fit.
     moments : ClassMoments
@@ -510,7 +510,7 @@ class KernelState:
     scale : str
         Kind of coordinates of numeric columns.
     ridge : float
-    standard : Standard
+    standard : Standardization
         Standardization of the columns.
     u : (n, p) float
         Standardized rows.

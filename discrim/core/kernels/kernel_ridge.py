@@ -520,7 +520,7 @@ class KernelRows:
 
     Attributes
     ----------
-    standard : Standard
+    standard : Standardization
         Standardization of the columns.
     u : (n, p) float
         Standardized rows.
@@ -603,7 +603,7 @@ class KernelRows:
 
         Returns
         -------
-        TriedKernel
+        KernelCandidate
         """
         losses = self.losses(select, residuals)
         mean = self.mean(losses)
@@ -726,7 +726,7 @@ class ChosenKernel:
     points : (n, q) float
         Coordinates of the rows.
     fit : RidgeFit
-    tried : tuple of TriedKernel
+    tried : tuple of KernelCandidate
         All candidates that were evaluated.
     """
 
@@ -751,13 +751,13 @@ def choose_kernel(
     Parameters
     ----------
     sample : KernelRows
-    search : Search
+    search : SearchSpace
     progress : callable or None
         Called with 1 after each candidate.
 
     Returns
     -------
-    Chosen
+    ChosenKernel
     """
     state = _KernelSearch(sample, search, progress or (lambda done: None))
     if search.function is not None:
@@ -777,7 +777,7 @@ class _KernelSearch:
     Parameters
     ----------
     sample : KernelRows
-    search : Search
+    search : SearchSpace
     progress : callable
         Called with 1 after each candidate.
     """
@@ -824,8 +824,8 @@ class _KernelSearch:
 
         Returns
         -------
-        candidate : TriedKernel
-        chosen : Chosen
+        candidate : KernelCandidate
+        chosen : ChosenKernel
         """
         sample = self._sample
         z = self.points(scale, kernel.name)

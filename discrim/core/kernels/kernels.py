@@ -271,7 +271,7 @@ def fit_standardization(x: Floats, weights: Floats | None) -> Standardization:
 
     Returns
     -------
-    Standard
+    Standardization
     """
     centre = np.average(x, axis=0, weights=weights)
     deviations = x - centre
@@ -427,7 +427,19 @@ def _normal_scores(u: Floats, w: Floats) -> tuple[Floats, Floats]:
 
 
 def has_few_valued_column(u: Floats, factors: Sequence[Sequence[int]]) -> bool:
-    """Whether a numeric column of rows u (n, p) has at least three but few distinct values."""
+    """Whether a numeric column has between 3 and `MAX_CATEGORY_VALUES` distinct values.
+
+    Parameters
+    ----------
+    u : (n, p) float
+        Standardized rows.
+    factors : sequence of sequence of int
+        Positions of the indicator columns of each factor, which are not numeric columns.
+
+    Returns
+    -------
+    bool
+    """
     factor_columns = {j for group in factors for j in group}
     return any(
         2 < len(np.unique(u[:, j])) <= MAX_CATEGORY_VALUES

@@ -78,7 +78,7 @@ def is_axial(form: str) -> bool:
 
 
 def keeps_units(form: str) -> bool:
-    """Whether the form is invariant to rescaling of columns."""
+    """Whether the family of covariances of a form is invariant to rescaling of the columns."""
     return form not in ("EII", "VII", "EVE", "VVE", "EEV", "VEV")
 
 

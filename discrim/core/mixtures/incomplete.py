@@ -70,7 +70,7 @@ class CompletedRows(NamedTuple):
 
     @classmethod
     def from_rows(cls, x: Floats) -> CompletedRows:
-        """Summarize rows x (n, p)."""
+        """Count the incomplete rows and the missingness patterns of rows x (n, p), NaN if missing."""
         missing = np.isnan(x)
         return cls(int(missing.any(axis=1).sum()), len(missingness_patterns(missing)))
 
@@ -336,7 +336,19 @@ def impute_rows(rows: Sequence[ClassRows], seed: int) -> list[ClassRows]:
 
 
 def _impute_class(row: ClassRows, rng: np.random.Generator) -> ClassRows:
-    """Replace the missing values of one class by draws."""
+    """Draw the missing values of one class from their normal distribution given the observed values.
+
+    Parameters
+    ----------
+    row : ClassRows
+        Rows of the class, with NaN for missing values.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ClassRows
+        Rows without missing values, with the same weights.
+    """
     distribution = _fit_normal(row)
     missing = np.isnan(row.z)
     # Equal rows get the same draw, just as one row with their total weight.

@@ -781,7 +781,7 @@ def left_out(
 
     Returns
     -------
-    LeftOut
+    LeaveOneOutScorer
         Raises CoreDataError for a row that does not belong to the fit.
     """
     all_rows = rows_by_class(x, codes, weights, fit.moments.centres, fit.scale)
@@ -800,8 +800,7 @@ def left_out(
         ----------
         rows : (m, p) float
         classes : (m,) int
-        times : (m,) float or None
-            Weights.
+        row_weights : (m,) float or None
 
         Returns
         -------

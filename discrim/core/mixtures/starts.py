@@ -408,18 +408,23 @@ def rank(trial: Components | Degenerate) -> float:
 def _hierarchical_starts(
     rows: Sequence[ClassRows], sizes: Sequence[int], form: str, hierarchies: Sequence[Hierarchies]
 ) -> Iterator[Components | Degenerate]:
-    """Components from the clusters of hierarchies; the i-th hierarchies of all classes are combined.
+    """Estimate starting components from hierarchical clusters by one M step.
+
+    Each class can have several hierarchies; the i-th start uses the i-th hierarchy of every class.
 
     Parameters
     ----------
-    rows : sequence of ClassRows
-    sizes : sequence of int
+    rows : sequence of K ClassRows
+    sizes : sequence of K int
+        Number of components, and therefore of clusters, of each class.
     form : str
-    hierarchies : sequence of Hierarchies
+        Covariance form, in the letters of mclust (for example "VVV").
+    hierarchies : sequence of K Hierarchies
 
     Yields
     ------
     Components or Degenerate
+        Degenerate if a cluster does not determine its covariance.
     """
     clustered_rows = [
         ClassRows(row.z[:, tree.rows], np.ones(len(tree.rows)))

@@ -325,7 +325,7 @@ class ClassMoments:
         weights : (n,) float, optional
             Not negative.
         n_classes : int
-        required_moments : Spread
+        required_moments : ScatterType
             Which second moments are stored.
 
         Examples
@@ -357,7 +357,7 @@ def gather(
     blocks : iterable of (x, codes, weights)
         Finite rows x (m, p), their classes codes (m,), and weights (m,) or None.
     n_classes, n_columns : int
-    required_moments : Spread
+    required_moments : ScatterType
         Which second moments are stored.
     rooted : bool
         Whether roots are computed if the scatter is ill-conditioned. Covariances with a ridge do not need
@@ -420,7 +420,7 @@ def gather_parts(
     blocks : iterable of (x, codes, weights)
         See `gather`; the codes are part * n_classes + class.
     n_parts, n_classes, n_columns : int
-    required_moments : Spread
+    required_moments : ScatterType
         Which second moments are stored.
     rooted : bool
         Whether roots are computed if the rows are few or the scatter is ill-conditioned.
@@ -484,7 +484,7 @@ def _one_pass(
     blocks : iterable of blocks
         With codes part * n_classes + class.
     n_parts, n_classes, n_columns : int
-    required_moments : Spread
+    required_moments : ScatterType
         Second moments that are accumulated.
 
     Returns
@@ -535,7 +535,7 @@ def _with_roots(
     blocks : iterable of blocks
     gathered : list of _Gathered
         Results of the first pass for each part.
-    required_moments : Spread
+    required_moments : ScatterType
 
     Returns
     -------

@@ -116,7 +116,7 @@ class RowSums:
         Parameters
         ----------
         n_classes, n_columns : int
-        required_moments : Spread
+        required_moments : ScatterType
             Second moments that are accumulated.
         """
         refuse_wide(n_classes, n_columns, required_moments)
@@ -296,7 +296,10 @@ class RowSums:
         return self.products if diagonal else np.diagonal(self.products, axis1=-2, axis2=-1)
 
     def has_cancellation(self) -> bool:
-        """Return whether the correction for the provisional centres lost over three bits of a square."""
+        """Return whether the correction for provisional centres removes over 7/8 of a sum of squares.
+
+        The sum then lost more than three bits of its precision.
+        """
         correction = self.counts * self.shifts() ** 2
         lost_squares = correction.sum(axis=1) if self.required_moments == "pooled" else correction.T
         return bool((lost_squares > 0.875 * self._squares()).any())
@@ -319,7 +322,7 @@ def refuse_wide(n_classes: int, n_columns: int, required_moments: ScatterType, n
     Parameters
     ----------
     n_classes, n_columns : int
-    required_moments : Spread
+    required_moments : ScatterType
         Second moments that are accumulated.
     n_parts : int
         Number of parts that are accumulated at once.
@@ -619,7 +622,7 @@ def gather_root(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> LeastSquare
 
     Returns
     -------
-    RowRoot
+    LeastSquaresRoot
 
     Examples
     --------

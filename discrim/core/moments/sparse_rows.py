@@ -146,15 +146,19 @@ def _moments(
     Parameters
     ----------
     rows : SparseRows
+        Shape (m, p).
     codes : (m,) int
+        Class of each row.
     weights : (m,) float, optional
+        Rows of weight zero are dropped.
     n_classes : int
     pooled : bool
-        Whether a pooled scatter is computed, instead of sums of squares.
+        Whether a pooled scatter is computed, in addition to sums of squares by class.
 
     Returns
     -------
     ClassMoments or None
+        None if a sum overflows, or if the pooled scatter would lose digits.
     """
     if weights is not None and not (weights > 0).all():
         present = weights > 0
@@ -170,31 +174,32 @@ def _moments(
     if not np.isfinite(means).all():
         return None
     row_index = rows.row_of_stored()
-    column = steps.indices
-    deviations = steps.data - means[codes[row_index], column]
+    column_index = steps.indices
+    deviations = steps.data - means[codes[row_index], column_index]
     scale = _scale(steps, deviations, means)
-    deviations *= scale[column]
-    weight = None if weights is None else weights[row_index]
+    deviations *= scale[column_index]
+    stored_weights = None if weights is None else weights[row_index]
     # Flat position of each stored value in a table of classes and columns.
-    cell = codes[row_index] * np.intp(p) + column
+    cell = codes[row_index] * np.intp(p) + column_index
     means *= scale
-    omitted_means = (counts[:, None] - _sum_by_cell(cell, weight, means.shape)) * means
+    omitted_means = (counts[:, None] - _sum_by_cell(cell, stored_weights, means.shape)) * means
     # Rounding error of the mean, and sums of squares about the corrected mean.
     mean_errors = (
-        _sum_by_cell(cell, deviations if weight is None else weight * deviations, means.shape) - omitted_means
+        _sum_by_cell(cell, deviations if stored_weights is None else stored_weights * deviations, means.shape)
+        - omitted_means
     ) / divisors
     squares = deviations**2
-    squares = _sum_by_cell(cell, squares if weight is None else weight * squares, means.shape)
+    squares = _sum_by_cell(cell, squares if stored_weights is None else stored_weights * squares, means.shape)
     squares += omitted_means * means - counts[:, None] * mean_errors**2
     np.maximum(squares, 0.0, out=squares)
     if not np.isfinite(squares).all():
         return None
     present = counts[:, None] > 0
-    base = np.where(present, rows.base, 0.0)
-    step = np.where(present, means + mean_errors, 0.0)
-    centres, centre_errors = split_mean(base, step, scale)
-    rows_held = np.bincount(codes, minlength=n_classes)
-    class_moments = ClassMoments(counts, rows_held, centres, centre_errors, scale, squares)
+    bases = np.where(present, rows.base, 0.0)
+    mean_steps = np.where(present, means + mean_errors, 0.0)
+    centres, centre_errors = split_mean(bases, mean_steps, scale)
+    row_counts = np.bincount(codes, minlength=n_classes)
+    class_moments = ClassMoments(counts, row_counts, centres, centre_errors, scale, squares)
     if not pooled:
         return class_moments
     scatter = _pooled_scatter(rows, weights, np.sqrt(counts)[:, None] * (means + mean_errors), scale, squares)

@@ -816,7 +816,7 @@ class _OrderStatistics:
         Parameters
         ----------
         own_points : (m,) int
-            Position of the value of each row; u for none.
+            Position of the value of each row among the u distinct values; u if no value is left out.
         left_out_weights : (m,) float
             Weight that is left out.
         ranks : (m,) float
@@ -828,16 +828,22 @@ class _OrderStatistics:
         """
         lower = np.floor(ranks + EPS * ranks)
         slack = EPS * self.cumulative_weights[-1]
-        values = []
+        adjacent_values = []
         for step in (0, 1):
-            before = np.searchsorted(self.cumulative_weights, lower + step + slack, side="right")
-            after = np.searchsorted(
+            position_in_full = np.searchsorted(self.cumulative_weights, lower + step + slack, side="right")
+            position_without = np.searchsorted(
                 self.cumulative_weights, lower + step + left_out_weights + slack, side="right"
             )
-            position = np.where(before < own_points, before, after)
-            values.append(self.points[np.minimum(position, len(self.points) - 1)])
+            position = np.where(position_in_full < own_points, position_in_full, position_without)
+            adjacent_values.append(self.points[np.minimum(position, len(self.points) - 1)])
         fraction = np.clip(ranks - lower, 0.0, 1.0)
-        return np.asarray(np.where(fraction > 0, values[0] + fraction * (values[1] - values[0]), values[0]))
+        return np.asarray(
+            np.where(
+                fraction > 0,
+                adjacent_values[0] + fraction * (adjacent_values[1] - adjacent_values[0]),
+                adjacent_values[0],
+            )
+        )
 
 
 def rule_of_thumb_bandwidth(points: Floats, weights: Floats, rule: str) -> float:

@@ -88,7 +88,7 @@ def available_left_out(
 
     Returns
     -------
-    LeftOut
+    LeaveOneOutScorer
         Scores use the observed columns of each row. They are NaN if the variance without the row does not
         exist or has lost its digits to subtraction.
     """
@@ -549,14 +549,14 @@ class NaiveBayesFit:
 
         Returns
         -------
-        LeftOut
+        LeaveOneOutScorer
         """
         normal = None if self.normal is None else self._normal_left_out(self.normal, log_prior)
         if normal is not None and self.is_normal:
             return normal
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-            """Leave-one-out scores (m, K); see `LeftOut`."""
+            """Leave-one-out scores (m, K); see `LeaveOneOutScorer`."""
             total = np.repeat(log_prior[:, None], len(x), axis=1)
             if normal is not None:
                 total = np.array(normal(x[:, self.plan.normal], codes, weights).T)

@@ -119,7 +119,7 @@ class Tally:
         return blocks if not self.plan.families.any() else _TalliedBlocks(blocks, self)
 
     def classes(self, keep: Codes) -> Tally:
-        """Select some classes; all others must not have rows."""
+        """Return the tally of the classes at positions `keep`; all other classes must not have rows."""
         position = np.full(self.n_classes, -1)
         position[keep] = np.arange(len(keep))
         values = [
@@ -264,13 +264,13 @@ class _TalliedBlocks:
 
     def map_reduce(self, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
         """Apply a task to the blocks, or on workers to each part, and merge results and tallies."""
-        work = partial(_with_tally, task, self.tally.plan, self.tally.n_classes)
-        both: tuple[T, Tally] = map_reduce(self.blocks, work, partial(both_merged, merge))
-        self._keep(both[1])
-        return both[0]
+        tallied_task = partial(_with_tally, task, self.tally.plan, self.tally.n_classes)
+        result: tuple[T, Tally] = map_reduce(self.blocks, tallied_task, partial(both_merged, merge))
+        self._keep(result[1])
+        return result[0]
 
     def _keep(self, total: Tally) -> None:
-        """Copy the statistics of a complete pass."""
+        """Replace the statistics of the tally by those of `total`, the tally of a complete pass."""
         self.tally.tables = total.tables
         self.tally.sums = total.sums
         self.tally.values = total.values

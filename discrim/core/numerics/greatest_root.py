@@ -171,7 +171,18 @@ def _polynomials(angle: Floats, s: int, low: float, high: float, centre: float) 
 
 
 def _add_border(square: Floats, border: Floats) -> Floats:
-    """Extend a skew-symmetric matrix of odd order by one row and column."""
+    """Extend a skew-symmetric matrix of odd order to even order by a row and column; even order is unchanged.
+
+    Parameters
+    ----------
+    square : (s, s) float
+    border : (s,) float
+        The last column; its negative is the last row.
+
+    Returns
+    -------
+    (s, s) or (s + 1, s + 1) float
+    """
     if len(square) % 2 == 0:
         return square
     return np.block([[square, border[:, None]], [-border[None], np.zeros((1, 1))]])

@@ -109,12 +109,18 @@ class _Display:
             self.tasks += tasks
 
     def stop(self, task: Progress) -> list[Progress]:
-        """Remove a task, and the later tasks that its thread started and left in a suspended generator."""
+        """Remove a task, and the later tasks that its thread started and left in a suspended generator.
+
+        Returns
+        -------
+        list of Progress
+            The removed tasks, in the order of their start; empty if the task is not running.
+        """
         with self.lock:
             if task not in self.tasks:
                 return []
-            later = self.tasks[self.tasks.index(task) :]
-            stopped = [other for other in later if other.thread == task.thread]
+            later_tasks = self.tasks[self.tasks.index(task) :]
+            stopped = [other for other in later_tasks if other.thread == task.thread]
             self.tasks = [other for other in self.tasks if other not in stopped]
             if not self.tasks and self.bar is not None:
                 self.bar.close()

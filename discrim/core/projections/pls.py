@@ -1,7 +1,7 @@
 """Partial least squares discriminant analysis: estimates, leave-one-out scores and permutation statistics.
 
-`fit_pls` fits a model to class moments and returns a `PLSFit`; `left_out_pls_scores`, `q2_of_labellings` and
-`r2_of` evaluate it. The verbs of the family call these functions.
+`fit_pls` fits a model to class moments and returns a `PLSFit`; `left_out_pls_scores`, `q2_by_labelling` and
+`r2_by_labelling` evaluate it. The verbs of the family call these functions.
 
 Theory. Columns and class indicators are centred and, on request, divided by their standard deviations over
 all rows (divisor N - 1). The indicators are then regressed on the columns by partial least squares (Barker &
@@ -94,7 +94,7 @@ class _FullProducts:
     Attributes
     ----------
     columns : (K + r, p) float
-        The columns A of `tables_of`.
+        The columns A of `small_tables`.
     products : (p, p) float or None
         A'A; None if A has many more columns than rows.
     squares : (p,) float
@@ -287,7 +287,7 @@ def _left_out_components(
     fit : PLSFit
     full_products : _FullProducts
     left_out : _LeftOutRows
-        `rows.spoilt` is updated.
+        Updated: rows whose products are not finite are marked as unreliable.
 
     Returns
     -------
@@ -357,7 +357,7 @@ def _left_out_scores(
     fit : PLSFit
     full_products : _FullProducts
     left_out : _LeftOutRows
-        `rows.spoilt` is updated.
+        Updated: rows whose products are not finite are marked as unreliable.
     log_prior : (K,) float
 
     Returns
@@ -925,7 +925,7 @@ def small_tables(moments: ClassMoments, *, scale: bool, indicator_scaling: Indic
     moments : ClassMoments
     scale : bool
         Whether columns are divided by their standard deviations.
-    indicators : {"scaled", "centred"}
+    indicator_scaling : {"scaled", "centred"}
 
     Returns
     -------

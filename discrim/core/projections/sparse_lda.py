@@ -375,7 +375,11 @@ class ScoringProblem:
         return cls(Correlations(matrix, rows), means, roots, mean, sd, ridge)
 
     def max_penalty(self, earlier_scores: Floats) -> float:
-        """Smallest penalty at which all coefficients of the next direction are zero."""
+        """Return the smallest penalty at which all coefficients of the next direction are zero.
+
+        The scores of the next direction are orthogonal to `earlier_scores`, the scores of the directions
+        that were computed before.
+        """
         return float(np.sqrt((self.orthogonalize(self.means, earlier_scores) ** 2).sum(axis=0)).max())
 
     def orthogonalize(self, scores: Floats, earlier_scores: Floats) -> Floats:

@@ -348,7 +348,7 @@ class FlexibleFit:
 
 
 def starting_scores(counts: Floats) -> Floats:
-    """Uncorrelated scores (K, K - 1) with mean zero and mean square one for class counts (K,)."""
+    """Return uncorrelated scores (K, K - 1) with mean zero and mean square one for class counts (K,)."""
     roots = np.sqrt(counts / counts.sum())
     basis = np.linalg.qr(np.column_stack([roots, np.eye(len(counts))[:, 1:]]))[0]
     return np.asarray(basis[:, 1:] / roots[:, None])

@@ -200,7 +200,7 @@ class _Subsample(RowBlocks):
     Parameters
     ----------
     blocks : RowBlocks
-    rows : int
+    n_rows : int
         Number of all rows.
     """
 
@@ -672,7 +672,7 @@ class LogisticFit:
             Maximum number of steps, including earlier ones.
         overlap : bool
             Whether the classes overlap. Otherwise the search ends near the supremum and has not converged.
-        unit_weight_rows : Even, optional
+        unit_weight_rows : UnitWeightRows, optional
             The rows with unit weights. If rounding stops the search, it continues from their maximum.
 
         Returns

@@ -173,7 +173,7 @@ class Information:
         Number of columns including the intercept, p + 1.
     q : int
         Number of classes without the reference.
-    piece : int
+    max_rows : int
         Maximum number of rows of one `add`.
     points : tuple of int
         Shape of the leading axes if the information is computed at several coefficients.
@@ -819,7 +819,7 @@ class _Search:
     likelihood : BlockLikelihood
     tol : float
         Tolerance of the decrement, in standard errors.
-    short : float
+    passes_per_information : float
         Number of passes without the information that cost as much as one with it.
     """
 

@@ -287,14 +287,14 @@ def penalized_path(
         Maximum number of steps for each strength.
     may_end_early : bool
         Whether the path may end early, see `GAIN_WINDOW`.
-    similar_path : sequence of Ended
+    similar_path : sequence of PenalizedResult
         Path for nearly the same rows.
     progress : callable, optional
         Called with 1 after each strength.
 
     Returns
     -------
-    list of Ended
+    list of PenalizedResult
     """
     row_space = _to_row_space(model, l1_ratio)
     search = ProximalNewton(row_space.model, l1_ratio, PATH_TOLERANCE, maxiter)
@@ -339,7 +339,7 @@ def fit_at(
 
     Returns
     -------
-    Ended
+    PenalizedResult
     """
     row_space = _to_row_space(model, l1_ratio)
     search = ProximalNewton(row_space.model, l1_ratio, tol, maxiter)
@@ -406,7 +406,7 @@ def path_scores(path: Sequence[PenalizedResult], z: Floats) -> Floats:
 
     Parameters
     ----------
-    path : sequence of Ended
+    path : sequence of PenalizedResult
     z : (p + 1, m) float
         Standardized columns.
 

@@ -1,7 +1,7 @@
 """Constrained maxima of the logistic likelihood: likelihood-ratio tests and profile likelihood intervals.
 
-`deviances_on` computes the statistics of tests of terms, `profile_bounds` the confidence limits of
-coefficients, and `nesting` checks whether two models are nested. The results of `logistic` use them.
+`deviances_of_planes` computes the statistics of tests of terms, `profile_bounds` the confidence limits of
+coefficients, and `check_nesting` checks whether two models are nested. The results of `logistic` use them.
 
 Theory. Let l(b) be the log-likelihood, or Firth's penalized log-likelihood, with maximum at b^. A hypothesis
 that fixes linear functions A'b = c is tested by 2 [l(b^) - max l(b)], the maximum over the plane A'b = c,
@@ -506,12 +506,12 @@ class _Profile:
 
     Parameters
     ----------
-    goal : Objective
+    objective : Objective
     best : Peak
         The estimates.
     normal : (q (p + 1),) float
         Unit normal; normal'b is the coefficient or its negative.
-    error : float
+    standard_error : float
         Standard error of normal'b; the unit of d.
     """
 
@@ -639,7 +639,7 @@ class ColumnBlocks:
     Parameters
     ----------
     rows : RowBlocks
-    keep : list of int
+    columns : list of int
         Positions of the columns.
     """
 

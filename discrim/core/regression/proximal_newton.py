@@ -483,8 +483,8 @@ class ClassBlocks:
     Parameters
     ----------
     model : Likelihood
-    shares : (C, n) float
-        Probabilities.
+    probabilities : (C, n) float
+        Class probabilities of the rows.
     second : float
         Weight of the L2 penalty.
     """
@@ -650,7 +650,7 @@ class ProximalNewton:
 
         Returns
         -------
-        Ended
+        PenalizedResult
         """
         tol = self.tol if tol is None else tol
         columns = np.arange(self.beta.shape[1])

@@ -16,10 +16,11 @@ number of coefficients. The square of the standardized Pearson residual is (y - 
 *Accuracy.* The complement 1 - p and the logarithm of the probability of a row's own class are computed from
 the odds of the other classes against it, which is accurate for p close to one.
 
-*Marginal effects* are changes of class probabilities for a change of a column. Let z be a row in the frame,
-with a leading one, dz its change for one unit of a column, and s_a = dz'b_a. The probability of class k has
-the derivative g_k = p_k (s_k - t), t = sum p_l s_l; if the column changes from one value to another, the
-difference is p_k(z1) - p_k(z0). With dp_k/db_a = p_k ([k = a] - p_a) z,
+*Marginal effects* are changes of class probabilities for a change of a column. Let z be a row in the frame
+(the standardized columns of `NewtonFrame`) with a leading one, dz its change for one unit of a column, and
+s_a = dz'b_a. The probability of class k has the derivative g_k = p_k (s_k - t), t = sum p_l s_l; if the
+column changes from one value to another, the difference is p_k(z1) - p_k(z0). With dp_k/db_a = p_k ([k = a] -
+p_a) z,
 
     dg_k/db_a = z [p_k ([k = a] - p_a)(s_k - t) - p_k p_a (s_a - t)] + dz p_k ([k = a] - p_a),
 
@@ -307,7 +308,7 @@ def _pulls(
 
 
 def _solve_one_row(hat: Floats, residuals: Floats) -> Floats:
-    """(I - hat)^-1 left; NaN if the row alone determines a coefficient."""
+    """Return (I - hat)^-1 residuals of one row; NaN if the row alone determines a coefficient."""
     try:
         return np.asarray(np.linalg.solve(np.eye(len(hat)) - hat, residuals))
     except np.linalg.LinAlgError:
@@ -344,7 +345,7 @@ def class_probabilities_under_prior(fit: LogisticFit, z: Floats, shift: Floats) 
     ----------
     fit : LogisticFit
     z : (p + 1, m) float
-        Rows in the frame.
+        Standardized rows with a leading one, in the coordinates of `fit.newton.coef`.
     shift : (K,) float
         Change of the log odds by the prior.
 

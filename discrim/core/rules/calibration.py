@@ -464,7 +464,7 @@ class _Family(NamedTuple):
         return np.asarray(total / rows.weights.sum())
 
     def likelihood(self, rows: _Rows, params: Floats) -> float:
-        """Log-likelihood of parameters (P,)."""
+        """Return the weighted log-likelihood of the classes of rows at parameters (P,)."""
         total = 0.0
         for row_slice, design in self.blocks(rows):
             scores = design @ params
@@ -473,7 +473,7 @@ class _Family(NamedTuple):
         return total
 
     def gradient_and_information(self, rows: _Rows, params: Floats) -> tuple[Floats, Floats]:
-        """Gradient (P,) and information (P, P) of the log-likelihood."""
+        """Return gradient (P,) and information matrix (P, P) of the log-likelihood at parameters (P,)."""
         p = len(self.centre)
         gradient = np.zeros(p)
         information = np.zeros((p, p))

@@ -689,7 +689,7 @@ def pooled_normal(moments: ClassMoments) -> PooledNormal | None:
 
     Returns
     -------
-    WholeLaw or None
+    PooledNormal or None
         None if the covariance is singular or the moments do not have full scatters.
 
     Examples

@@ -19,7 +19,8 @@ If a row is alone in its class, the class loses its mean, and the score of the c
 singular. This affects outliers and fits with few degrees of freedom. With u_j the rows of an orthonormal
 basis of the space that the fit spans, 1 - c D2_g is the squared distance of the row's unit vector from that
 space divided by 1 - w / n_g. One more pass therefore computes it as a sum of squares, sum_j (delta_ij -
-u_i'u_j)^2 (`FullLeftOut.left`). Rows for which even this is close to zero are refitted.
+u_i'u_j)^2 (`FullLeaveOneOut.exact_determinant_ratios`). Rows for which even this is close to zero are
+refitted.
 """
 
 from __future__ import annotations
@@ -367,7 +368,7 @@ class FullLeaveOneOut:
     """Leave-one-out scores under full covariances.
 
     The first pass computes 1 - c D2_g as a difference; for rows for which that loses digits, a further pass
-    over all rows computes it with `left`.
+    over all rows computes it with `exact_determinant_ratios`.
 
     Attributes
     ----------
@@ -403,7 +404,7 @@ class FullLeaveOneOut:
         codes : (m,) int
         weights : (m,) float or None
         determinant_ratios : (m,) float or None
-            Accurate values of 1 - c D2_g, returned by `left`.
+            Accurate values of 1 - c D2_g, returned by `exact_determinant_ratios`.
 
         Returns
         -------
@@ -464,7 +465,9 @@ class FullLeaveOneOut:
         codes: Codes,
         weights: Floats | None,
     ) -> Floats:
-        """Compute 1 - c D2_g of some rows as a sum of squares over all rows.
+        """Compute 1 - c D2_g (see the module docstring) of selected rows, without cancellation.
+
+        Each value is a sum of squares over all rows of the fit.
 
         Parameters
         ----------
@@ -483,7 +486,7 @@ class FullLeaveOneOut:
         """
         reciprocal_counts = 1 / self.counts
         selected_weights = np.ones(len(selected)) if weights is None else weights
-        out = np.minimum(selected_weights, 1.0)
+        removed_weights = np.minimum(selected_weights, 1.0)
         groups = [np.arange(len(selected))]
         if not self._is_common:
             groups = [np.flatnonzero(codes == k) for k in range(len(self.counts))]
@@ -494,24 +497,32 @@ class FullLeaveOneOut:
                 block_index = slice(None) if self._is_common else np.flatnonzero(block_codes == k)
                 if not len(group) or not len(block_codes[block_index]):
                     continue
-                common = coordinates.T @ self._whitened_coordinates(
+                inner_products = coordinates.T @ self._whitened_coordinates(
                     block_x[block_index], block_codes[block_index]
                 )
-                common += np.where(
+                inner_products += np.where(
                     codes[group][:, None] == block_codes[block_index],
                     reciprocal_counts[codes[group]][:, None],
                     0.0,
                 )
-                squares = common**2 if block_weights is None else common**2 * block_weights[block_index]
+                squares = (
+                    inner_products**2
+                    if block_weights is None
+                    else inner_products**2 * block_weights[block_index]
+                )
                 group_index, block_positions = np.nonzero(selected[group][:, None] == positions[block_index])
-                t = common[group_index, block_positions]
-                m = selected_weights[group[group_index]]
-                o = out[group[group_index]]
-                squares[group_index, block_positions] = (1 - o * t) ** 2 / o + (m - o) * t**2
+                own_products = inner_products[group_index, block_positions]
+                own_weights = selected_weights[group[group_index]]
+                own_removed = removed_weights[group[group_index]]
+                squares[group_index, block_positions] = (
+                    1 - own_removed * own_products
+                ) ** 2 / own_removed + (own_weights - own_removed) * own_products**2
                 total[group] += squares.sum(axis=1)
-        # The sum is for a fraction o of a unit vector; o = 1 gives the formula at the top of this file.
+        # With removed weights of one, this is the formula in the module docstring.
         n = self.counts[codes]
-        return np.asarray(out * total * n / np.where(n > out, n - out, 1.0))
+        return np.asarray(
+            removed_weights * total * n / np.where(n > removed_weights, n - removed_weights, 1.0)
+        )
 
     def _whitened_coordinates(self, x: Floats, codes: Codes) -> Floats:
         """Coordinates of rows in an orthonormal basis of the deviations from class means.
@@ -650,7 +661,7 @@ def refit_each_row(n_rows: int, n_classes: int, work: str) -> LeaveOneOutScorer:
 
     Returns
     -------
-    LeftOut
+    LeaveOneOutScorer
 
     Raises
     ------

@@ -607,7 +607,7 @@ def sparse_scores(rule: Rule, rows: SparseRows) -> Floats:
     Parameters
     ----------
     rule : Rule
-        `reads_sparse_rows` is true for it.
+        A rule for which `accepts_sparse_rows` is true.
     rows : SparseRows
         Shape (m, p).
 
