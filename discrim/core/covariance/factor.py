@@ -950,7 +950,10 @@ class _LeaveOneOutFactors:
         return self.factors.options.threshold
 
     def n_leading_eigenvalues(self) -> int:
-        """Return the number of leading eigenvalues to compute; all of them if a few do not suffice."""
+        """Return how many leading eigenvalues are required without a row.
+
+        All are required by the criterion "bic", if eigenvalues are tied, or if a few are not cheaper.
+        """
         eigenvalues = self.spectrum.eigenvalues
         method = self.factors.options.method
         r = len(eigenvalues)

@@ -438,7 +438,22 @@ def _plane_with_residual(
 
 
 def _weights_by_row(nearest: NearestPoint, rows: tuple[Codes, Codes]) -> tuple[Codes, Floats]:
-    """Rows of the corral's pairs, ascending, and their total weights."""
+    """Sum the weights of the pairs of rows whose differences determine the nearest point.
+
+    Parameters
+    ----------
+    nearest : NearestPoint
+        Nearest point of the hull of differences, with a weight for each pair (i, j).
+    rows : (codes, codes)
+        Row numbers of the points of both classes.
+
+    Returns
+    -------
+    support : (s,) int
+        Rows in a pair, in increasing order.
+    weights : (s,) float
+        Sums of the weights of their pairs.
+    """
     pairs: Any = nearest.keys
     total: dict[int, float] = {}
     for (i, j), weight in zip(pairs, nearest.weights.tolist(), strict=True):

@@ -237,7 +237,7 @@ def choose_feature_ridge(
     candidates: dict[int, RidgeCandidate] = {}
 
     def loss(power: int) -> float:
-        """Evaluate the ridge `size * 2**power`, once; infinite if it is too small."""
+        """Return the loss of the ridge `mean_squared_distance * 2**power`; infinite if it is too small."""
         if power not in candidates:
             try:
                 fit = fit_feature_ridge(sums, sums.mean_squared_distance * 2.0**power)

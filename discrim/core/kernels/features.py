@@ -368,7 +368,7 @@ def random_features(
 
 
 def features_from_directions(distribution: DirectionDistribution, directions: Floats) -> Features:
-    """Create random features from stored directions."""
+    """Create random features from stored directions: `RandomHinges` for "relu", else `RandomWaves`."""
     return RandomHinges(directions) if distribution == "relu" else RandomWaves(directions)
 
 

@@ -248,7 +248,7 @@ def _accurate_eigh(scatters: Floats) -> tuple[Floats, Floats]:
 
 
 def _eev(scatters: Floats, counts: Floats) -> Floats:
-    """Covariances (G, p, p) of form EEV: equal eigenvalues, separate axes."""
+    """Covariances of form EEV, equal eigenvalues and separate axes, for scatters (G, p, p) and counts (G,)."""
     eigenvalues, axes = _accurate_eigh(scatters)
     shape = eigenvalues.sum(axis=0) / counts.sum()
     return np.asarray((axes * shape) @ axes.transpose(0, 2, 1))

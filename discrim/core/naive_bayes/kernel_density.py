@@ -323,7 +323,7 @@ class _Expansions:
 
     @staticmethod
     def _about_one_mean(points: Floats, logs: Floats, windows: _Windows) -> _Expansions:
-        """Compute expansions about one mean for each box.
+        """Compute Taylor expansions of the kernel sums in boxes, each about one weighted mean.
 
         Parameters
         ----------

@@ -321,7 +321,7 @@ def _downdated_distances(distances: Floats, projections: Floats, one_minus_lever
 
 
 def _project_differences(points: Floats, z: Floats, members: Codes, directions: Floats) -> Floats:
-    """Products a'v of the differences between rows and their neighbours.
+    """Compute the inner products of one direction per row with its differences from its neighbours.
 
     Parameters
     ----------
