@@ -248,7 +248,7 @@ def _accurate_eigh(scatters: Floats) -> tuple[Floats, Floats]:
 
 
 def _eev(scatters: Floats, counts: Floats) -> Floats:
-    """Covariances of form EEV, equal eigenvalues and separate axes, for scatters (G, p, p) and counts (G,)."""
+    """Covariances of form EEV, equal eigenvalues and separate axes, from scatters (G, p, p) and counts."""
     eigenvalues, axes = _accurate_eigh(scatters)
     shape = eigenvalues.sum(axis=0) / counts.sum()
     return np.asarray((axes * shape) @ axes.transpose(0, 2, 1))
