@@ -197,10 +197,12 @@ def prepare_attributes(results_class: type) -> None:
 
 
 def _prepared_method(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method with public errors and, if it returns a DataFrame, with a ResultTable."""
     return with_public_errors(returning_result_table(function) if _returns_table(function) else function)
 
 
 def _prepared_getter(getter: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the getter of a property with a ResultTable; a condition on its availability is kept."""
     if isinstance(getter, Conditional):
         return getter.wrapping(returning_result_table(getter.function))
     return returning_result_table(getter)

@@ -63,6 +63,7 @@ def _no_noise_dimension(values: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _signal_below_noise(values: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the message and the hint of a form that makes a signal variance smaller than the noise."""
     form = values["form"]
     component = "signal" if "Bk" in form else "noise"
     other = "AkjBkQkD" if has_common_dimension(form) else "AkjBkQkDk"

@@ -68,7 +68,7 @@ def check_data_range(moments: ClassMoments, blocks: DesignRows) -> None:
     ----------
     moments : ClassMoments
         Moments of the columns of the blocks.
-    blocks : Blocks
+    blocks : DesignRows
         The rows, if there are any, to name the row at fault.
     """
     variances = _variances(moments)
@@ -128,7 +128,17 @@ def _check_sizes(log_sizes: Floats, terms: tuple[str, ...]) -> None:
 
 
 def _refuse_distant_classes(moments: ClassMoments, column: int, blocks: DesignRows) -> NoReturn:
-    """Raise the OutOfRangeError of classes that are far from the one that varies least in a column."""
+    """Raise OutOfRangeError because the classes are too far apart in a column for their variation.
+
+    The message names a row that is far from the class with the smallest variance, if there are rows.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    column : int
+        Position of the column.
+    blocks : DesignRows
+    """
     if blocks.table.nrows:
         variances = _variances(moments)[:, column]
         by_class = len(variances) == moments.n_classes

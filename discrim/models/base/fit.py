@@ -436,7 +436,7 @@ class ModelSpec(Refits[E]):
         return "class and row"
 
     def prior_in_refits(self, fit: FittedModel[E]) -> PriorInRefits:
-        """Return the default treatment in refits of class proportions that are the prior."""
+        """Return whether a prior of class proportions is kept in refits by default; see `PriorInRefits`."""
         return "fixed"
 
     def posteriors_hint(self, fit: FittedModel[E]) -> str:
@@ -681,7 +681,7 @@ class FittedModel(Generic[N]):
 
     @property
     def prior_in_refits(self) -> PriorInRefits:
-        """Default treatment in refits of class proportions that are the prior."""
+        """Default treatment of class proportions in refits; see `PriorInRefits`."""
         return self.spec.prior_in_refits(self)
 
     def before_selection(self) -> FittedModel[Any]:

@@ -599,7 +599,7 @@ def validated_moments(
     tensors : mapping of str to array
     k, p : int
         Numbers of classes and columns.
-    required_moments : Spread
+    required_moments : ScatterType
         Which second moments are expected.
     singular : bool
         Whether scatter matrices may be singular.
@@ -658,8 +658,9 @@ def _check_shapes(
     path : path
     tensors : mapping of str to array
     k, p : int
-    required_moments : Spread
+    required_moments : ScatterType
     is_partial : bool
+        Whether the moments are of a part of the rows, without a prior.
     """
     matrix_shape: tuple[int, ...] = (p, p) if required_moments in ("pooled", "class") else (p,)
     scatter = (1 if required_moments in ("pooled", "thin") else k, *matrix_shape)

@@ -391,9 +391,9 @@ def usable_rows(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         Rows of the table.
-    required_moments : Spread
+    required_moments : ScatterType
         Second moments that the model requires.
     na_action : {"drop", "raise"}
     wrap : callable, optional
@@ -405,7 +405,7 @@ def usable_rows(
 
     Returns
     -------
-    Blocks
+    DesignRows
         The rows with the remaining classes and columns.
     ClassMoments
 
@@ -440,7 +440,7 @@ def drop_constant_columns(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
     moments : ClassMoments
         Moments of these rows.
     rooted : bool
@@ -705,7 +705,7 @@ def drop_columns(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
     moments : ClassMoments
         Moments of these rows.
     collinear_columns : list of Dependency
@@ -767,7 +767,7 @@ def refuse_few_rows(blocks: DesignRows, hint: str | None = None) -> None:
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
     hint : str, optional
         Hint of alternatives; by default the alternatives of lda().
     """
@@ -868,7 +868,7 @@ def refuse_large(blocks: DesignRows, reason: str, n_repeated_rows: float = 0.0) 
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
     reason : str
         Reason that the rows are in memory, the beginning of a sentence.
     n_repeated_rows : float

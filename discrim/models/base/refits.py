@@ -267,12 +267,12 @@ def moments_outside_folds(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
     fold_ids : (n,) int
         Fold of each row, -1 for rows that are not used.
     folds : int
         Number of folds F.
-    required_moments : Spread
+    required_moments : ScatterType
         Which second moments are computed.
     rooted : bool
         Whether roots of scatter matrices may be computed; see `gather_parts`.
@@ -309,10 +309,10 @@ def _fold_moments_of_sparse_rows(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         Rows with codes fold * K + class.
     folds, n_classes : int
-    required_moments : Spread
+    required_moments : ScatterType
         Which second moments are computed.
     rooted : bool
         Whether roots of scatter matrices may be computed.

@@ -104,7 +104,7 @@ def score_chunks(blocks: DesignRows, rule: Rule, n_classes: int) -> Iterator[tup
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
     rule : Rule
     n_classes : int
 
@@ -159,14 +159,14 @@ def score_block(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
     rule : Rule
     n_classes : int
     row_slice : slice
         Rows of the block in the table.
     x : (rows, p) float
     missing : (rows,) bool or None
-        Rows with a missing value; see `Blocks.every_row`.
+        Rows with a missing value; see `DesignRows.iter_all_rows`.
     """
     # Rules of independent columns do not benefit from small chunks.
     chunk_size = max((2**21 if isinstance(rule, IndependentRule) else 2**16) // n_classes, 64)
@@ -202,7 +202,7 @@ def predicted_codes(blocks: DesignRows, rule: Rule, n_classes: int, decision: De
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
     rule : Rule
     n_classes : int
     decision : Decision
@@ -231,7 +231,7 @@ def transformed_scores(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
     rule : Rule
     n_classes : int
     finish : callable
@@ -263,7 +263,7 @@ def posterior_frame(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
     rule : Rule
     classes : Index of length K
     finish : callable
@@ -284,7 +284,7 @@ def transformed_rows(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         Rows; a missing value is NaN.
     transform : callable
         Function of rows (m, p) that returns values (m, q).
@@ -307,7 +307,7 @@ def score_frame(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
     rule : Rule
     classes : Index of length K
     finish : callable

@@ -29,7 +29,7 @@ def refit_present_classes(fit: FittedModel[Any], blocks: DesignRows, *, fixed: b
     ----------
     fit : FittedModel
         Its prior is the prior of the refit, rescaled to the classes that are present.
-    blocks : Blocks
+    blocks : DesignRows
         Rows with other weights; see `Refits.refit`.
     fixed : bool
         Whether parameters that the rows chose are fixed.
@@ -54,7 +54,16 @@ def refit_present_classes(fit: FittedModel[Any], blocks: DesignRows, *, fixed: b
 
 
 def _restrict_to_classes(fit: FittedModel[Any], blocks: DesignRows, present: Codes) -> FittedModel[Any]:
-    """Return the fit restricted to the classes at some positions, for refits to these classes."""
+    """Return the fit restricted to some of its classes, for refits to these classes.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    blocks : DesignRows
+        Rows of these classes.
+    present : (J,) int
+        Positions of the classes. Their priors are rescaled to a sum of one, or equal if all are zero.
+    """
     prior = fit.prior[present]
     prior = prior / prior.sum() if prior.sum() > 0 else np.full(len(present), 1 / len(present))
     estimates = fit.estimates

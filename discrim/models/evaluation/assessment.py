@@ -128,7 +128,16 @@ def refuse_no_evaluated_rows(is_evaluated: NDArray[np.bool_]) -> None:
 
 
 def refuse_zero_prior(codes: Codes, prior: Floats | None, classes: pd.Index) -> None:
-    """Raise DataError if all classes of the rows, with codes (m,), have a prior (K,) of zero."""
+    """Raise DataError if all classes of the rows have a prior of zero.
+
+    Parameters
+    ----------
+    codes : (m,) int
+        Classes of the rows.
+    prior : (K,) float or None
+        Prior by which error rates are weighted; None is never refused.
+    classes : Index of length K
+    """
     class_index = np.unique(codes)
     if prior is not None and not (prior[class_index] > 0).any():
         raise DataError(
@@ -659,7 +668,15 @@ def _are_methods(argument: Any) -> bool:
 
 
 def _new_rows_error(fit: FittedModel[Any], data: Any, plan: EvaluationOptions) -> Rates:
-    """Return the error rate of new rows; a warning counts rows that cannot be evaluated."""
+    """Return the error rate of new rows; a warning counts rows that cannot be evaluated.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    data : table
+        New rows with their response.
+    plan : EvaluationOptions
+    """
     decision = Decision(plan.costs)
     rows = read_labelled_rows(
         fit,
@@ -679,7 +696,14 @@ def _new_rows_error(fit: FittedModel[Any], data: Any, plan: EvaluationOptions) -
 
 
 def counted_rates(fit: FittedModel[Any], method: CountingMethod, plan: EvaluationOptions) -> Rates:
-    """Return the error rate of the rows of a fit by a method that counts errors."""
+    """Return the error rate of the rows of a fit by a method that counts errors.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    method : {"apparent", "loo", "cv"}
+    plan : EvaluationOptions
+    """
     return _rates(fit, *evaluate_predictions(fit, None, method, plan), plan)
 
 
@@ -707,7 +731,15 @@ def _rates(
 
 
 def _posterior_error(fit: FittedModel[Any], plan: EvaluationOptions, *, stratified: bool) -> Rates:
-    """Return the error rate that is estimated from the posteriors of the rows."""
+    """Return the error rate that is estimated from the posteriors of the rows.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    plan : EvaluationOptions
+    stratified : bool
+        Whether posteriors are averaged within each actual class and weighted by the prior.
+    """
     if plan.costs is not None:
         raise NotSupportedError(
             "The posterior-based error rates cannot be combined with costs=.", hint="Leave out costs=."
@@ -721,7 +753,15 @@ def _posterior_error(fit: FittedModel[Any], plan: EvaluationOptions, *, stratifi
 
 
 def _normal_model_error(fit: FittedModel[Any], method: str, plan: EvaluationOptions) -> Rates:
-    """Return the error rate D, DS, O or OS of a linear discriminant analysis."""
+    """Return an error rate of a linear discriminant analysis that follows from the normal model.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    method : {"D", "DS", "O", "OS"}
+        Plug-in (D) or expected (O) error rate; S with a shrunk distance between the classes.
+    plan : EvaluationOptions
+    """
     estimates = fit.estimates
     if not (isinstance(estimates, LDAFit) and estimates.has_distances and estimates.reduced_axes() is None):
         raise NotSupportedError(
@@ -929,7 +969,24 @@ def _select_assessed_rows(
     *,
     has_posteriors: bool,
 ) -> AssessedRows:
-    """Select and predict the evaluated rows; see `AssessedRows`."""
+    """Select and predict the evaluated rows; see `AssessedRows`.
+
+    Rows without a class, a prediction or a positive weight are left out.
+
+    Parameters
+    ----------
+    codes : (n,) int
+        Actual classes, -1 if missing.
+    weights : (n,) float or None
+    classes : Index of length K
+    prior : (K,) float or None
+    description : (str, str, int)
+        Description of the method, the method and the number of folds.
+    scores : (n, K) float
+        Scores of the rule, NaN if missing.
+    has_posteriors : bool
+        Whether the scores are log posteriors up to a constant.
+    """
     actual = codes.astype(np.intp)
     predicted = best_class(scores)
     counts = np.ones(len(actual)) if weights is None else weights
@@ -955,7 +1012,16 @@ def _select_assessed_rows(
 def _describe_method(
     fit: FittedModel[Any], data: Any, method: CountingMethod, plan: EvaluationOptions
 ) -> str:
-    """Describe how rows are predicted."""
+    """Describe how rows are predicted.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    data : table or None
+        New rows; None for the rows of the fit.
+    method : {"apparent", "loo", "cv"}
+    plan : EvaluationOptions
+    """
     if data is not None:
         return "new rows"
     if method == "apparent":

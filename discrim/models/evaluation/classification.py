@@ -57,7 +57,23 @@ def classification(
 
 
 class Classification(SummarizedResults):
-    """Labelled rows with their posteriors."""
+    """Labelled rows with their posteriors.
+
+    Parameters
+    ----------
+    actual : (n,) int
+        Class of each row, -1 if missing.
+    proba : (n, K) float
+        Posteriors.
+    weights : (n,) float or None
+    prior : Series of float by class
+    index : Index of length n
+        Index of the table.
+    title : str
+        Description of how the rows were predicted.
+    labels : LabelType or None
+        Dtype of the labels that are returned.
+    """
 
     _FIRST_SECTIONS = ("classification", "average posteriors")
 
@@ -253,7 +269,7 @@ def _distances(
     Parameters
     ----------
     fit : FittedModel
-    blocks : Blocks
+    blocks : DesignRows
     axes : DataFrame (n, q) or None
         Canonical scores, in whose space distances are measured.
     left_out : bool
@@ -286,7 +302,7 @@ def _casewise_table(
     Parameters
     ----------
     fit : FittedModel
-    blocks : Blocks
+    blocks : DesignRows
     actual : (n,) int
     scores : (n, K) float
     axes : DataFrame (n, q) or None

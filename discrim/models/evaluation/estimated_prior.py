@@ -411,6 +411,26 @@ class PriorEstimate(SummarizedResults):
         bootstrap_proportions: Floats | None,
         progress: Callable[[float], object],
     ) -> None:
+        """Compute standard errors, intervals and the test of an estimate.
+
+        Parameters
+        ----------
+        prior : Series of float by class
+            Prior of the fit.
+        class_index : (J,) int
+            Positions of the classes with a positive prior.
+        batch : _BatchDensities
+            Densities of the informative rows, and numbers of rows that are left out.
+        estimate : ClassProportions
+            Proportions (J,) of maximum likelihood.
+        options : PriorEstimateOptions
+        title, note : str
+            Title and note of the summary.
+        bootstrap_proportions : (B, J) float or None
+            Estimates from bootstrap samples, for standard errors and intervals.
+        progress : callable
+            Function that is called with the share of the work that is done.
+        """
         classes = prior.index
         densities = batch.densities
         weights = batch.weights
@@ -476,7 +496,7 @@ class PriorEstimate(SummarizedResults):
         class_index : (J,) int
             Positions of the classes with a positive prior.
         batch : _BatchDensities
-        estimate : ClassShares
+        estimate : ClassProportions
         options : PriorEstimateOptions
         progress : callable
             Called with 1 for each class.

@@ -42,7 +42,7 @@ def shared_folds(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
     folds : int, column name or (n,) array
         Number of folds F, or the fold of each row.
     repeats : int

@@ -151,7 +151,17 @@ def calibration_rows(
 def warn_of_small_classes(
     counts: Floats, classes: pd.Index, level: float, possible: NDArray[np.bool_]
 ) -> None:
-    """Warn of classes with too few calibration rows (K,) for the level: they are in every set."""
+    """Warn of classes with too few calibration rows for the level: they are in every set.
+
+    Parameters
+    ----------
+    counts : (K,) float
+        Numbers of calibration rows.
+    classes : Index of length K
+    level : float
+    possible : (K,) bool
+        Classes with a positive prior; no others are checked.
+    """
     min_rows = min_calibration_rows(level)
     small_classes = np.flatnonzero(possible & (counts < min_rows))
     if len(small_classes):
@@ -278,7 +288,23 @@ class SetCalibration:
     def frame(
         self, fit: FittedModel[Any], blocks: DesignRows, pvalues: Floats, predicted: NDArray[np.intp]
     ) -> pd.DataFrame:
-        """Return the table of sets from p-values (n, K) and predicted classes (n,); NaN is missing."""
+        """Return the table of sets.
+
+        Parameters
+        ----------
+        fit : FittedModel
+        blocks : DesignRows
+            Rows of the table.
+        pvalues : (n, K) float
+            Conformal p-values, NaN if missing. A set has the classes with a p-value above one minus the level.
+        predicted : (n,) int
+            Predicted classes, -1 if missing, which fill empty sets if `options.empty` is "best".
+
+        Returns
+        -------
+        DataFrame of n rows
+            Size of the set ("set"), and whether each class is in it.
+        """
         missing = np.asarray(np.isnan(pvalues).any(axis=1))
         is_in_set = pvalues > miss_probability(self.options.level)
         if self.options.empty == "best":
@@ -386,7 +412,15 @@ def calibrate_sets(
 
 
 def _left_out_rows(fit: FittedModel[Any], plan: PredictionSetOptions, prior: Floats | None) -> LeftOutRows:
-    """Score the rows of the fit by rules that are fitted without them, under a prior (K,)."""
+    """Score the rows of the fit by rules that are fitted without them.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    plan : PredictionSetOptions
+    prior : (K,) float or None
+        Values of `plan.prior`.
+    """
     calibration_hint = f"a table of new rows with the response, {fit.design_rows.design.response!r}."
     if not fit.has_rows:
         raise NotSupportedError(
@@ -428,6 +462,16 @@ def _prior_score_shift(fit: FittedModel[Any], prior: Floats) -> Floats:
 def _nonconformity_blocks(
     fit: FittedModel[Any], plan: PredictionSetOptions, rng: np.random.Generator | None, blocks: DesignRows
 ) -> Iterator[tuple[slice, Floats]]:
+    """Yield row slices and nonconformity (m, K) of new rows, block by block.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    plan : PredictionSetOptions
+    rng : Generator or None
+        Generator that breaks ties of smoothed sets.
+    blocks : DesignRows
+    """
     for row_slice, scores in score_chunks(blocks, fit.rule_for(blocks, plan.prior), len(fit.classes)):
         yield row_slice, _nonconformity(scores, plan, rng)[0]
 
@@ -444,6 +488,15 @@ def _nonconformity(
 
 
 def _set_notes(fit: FittedModel[Any], plan: PredictionSetOptions, counts: Floats) -> dict[str, Any]:
+    """Return the notes in the `attrs` of a table of sets: the coverage that holds, and the options.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    plan : PredictionSetOptions
+    counts : (K,) float
+        Numbers of calibration rows by class.
+    """
     within = " within each class" if plan.by == "class" else ""
     statement = COVERAGE_STATEMENTS[str(plan.method)].format(level=plan.level, within=within)
     if plan.by is None and plan.prior is not None:
@@ -470,6 +523,16 @@ def prediction_set_function(
 
 
 def _sets(calibration: SetCalibration, left_out: LeftOutRows | None, results: Any, rows: Any) -> pd.DataFrame:
+    """Return the table of prediction sets of the left-out rows of the fit, or of new rows if there are none.
+
+    Parameters
+    ----------
+    calibration : SetCalibration
+    left_out : LeftOutRows or None
+    results : ClassifierResults
+    rows : table
+        New rows, which are not read if there are left-out rows.
+    """
     fit = results._fit
     if left_out is not None:
         return left_out.sets(fit, calibration)
@@ -645,7 +708,17 @@ class TypicalityRanks:
         return out
 
     def rank_fit_rows(self, values: Floats, own_rows: CalibrationRows, positions: NDArray[np.intp]) -> Floats:
-        """Return p-values (n, K) of values (n, K) of the rows of the fit, each ranked among the others."""
+        """Return p-values (n, K) of the rows of the fit, each ranked among the others.
+
+        Parameters
+        ----------
+        values : (n, K) float
+            Measure of each row in each class.
+        own_rows : CalibrationRows
+            Measure of the used rows in their own classes (m,), from which each row is removed in turn.
+        positions : (m,) int
+            Positions of the used rows.
+        """
         out = np.full(values.shape, np.nan)
         own_values = np.full(len(values), np.inf)
         own_values[positions] = own_rows.values
@@ -671,6 +744,28 @@ def fit_row_ranks(fit: FittedModel[Any], method: str) -> TypicalityRanks:
 def _reference_ranks(
     fit: FittedModel[Any], method: str, calibration: Any, missing_policy: MissingPolicy, hint: str
 ) -> tuple[TypicalityRanks, Floats | None, CalibrationRows, NDArray[np.intp]]:
+    """Return the distributions of typicality among calibration rows, or among the rows of the fit left out.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    method : {"relative", "conformal"}
+    calibration : table or None
+        Rows that the fit has not used, with their response; None for the rows of the fit.
+    missing_policy : MissingPolicy
+    hint : str
+        Hint of the error if the fit has no rows that can be left out.
+
+    Returns
+    -------
+    ranks : TypicalityRanks
+    values : (n, K) float or None
+        Measure of the rows of the fit, each left out; None with calibration rows.
+    reference_rows : CalibrationRows
+        Rows of the distributions, with the measure in their own classes.
+    positions : (m,) int
+        Positions of these rows in the fit; empty with calibration rows.
+    """
     measure = distance_measure(fit, relative=method == "relative")
     k = len(fit.classes)
     if calibration is not None:
@@ -709,7 +804,22 @@ def rank_typicality(
     calibration: Any = None,
     missing_policy: MissingPolicy = AS_FITTED,
 ) -> pd.DataFrame:
-    """Return p-values by ranks, a DataFrame (n, K); see `ClassifierResults.typicality`."""
+    """Return p-values by ranks; see `ClassifierResults.typicality`.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    data : table or None
+        New rows; None for the rows of the fit.
+    method : {"relative", "conformal"}
+    calibration : table, optional
+        Rows that the fit has not used, with their response; by default the rows of the fit.
+    missing_policy : MissingPolicy
+
+    Returns
+    -------
+    DataFrame of n rows by K classes
+    """
     if data is None and calibration is not None:
         raise NotSupportedError(
             "The rows of the fit cannot be ranked among the new rows of calibration=.",
@@ -732,7 +842,19 @@ def rank_typicality(
 def relative_distances(
     fit: FittedModel[Any], data: Any, missing_policy: MissingPolicy = AS_FITTED
 ) -> pd.DataFrame:
-    """Return relative distances, a DataFrame (n, K); see `ClassifierResults.relative_distances`."""
+    """Return relative distances; see `ClassifierResults.relative_distances`.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    data : table or None
+        New rows; None for the rows of the fit, each left out.
+    missing_policy : MissingPolicy
+
+    Returns
+    -------
+    DataFrame of n rows by K classes
+    """
     measure = distance_measure(fit, relative=True)
     if data is None:
         blocks = fit.require_rows("relative_distances()", "pass data=")
@@ -763,7 +885,22 @@ def typicality(
     method: str = "exact",
     calibration: Any = None,
 ) -> pd.DataFrame:
-    """Return P(D2 >= d2 | class), a DataFrame (n, K); see `ClassifierResults.typicality`."""
+    """Return P(D2 >= d2 | class) or p-values by ranks; see `ClassifierResults.typicality`.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    data : table or None
+        New rows; None for the rows of the fit.
+    missing_policy : MissingPolicy
+    method : {"exact", "chi2", "relative", "conformal"}
+    calibration : table, optional
+        Rows that the fit has not used, for the methods "relative" and "conformal".
+
+    Returns
+    -------
+    DataFrame of n rows by K classes
+    """
     if method in ("relative", "conformal"):
         return rank_typicality(fit, data, method, calibration, missing_policy)
     if calibration is not None:
@@ -781,7 +918,17 @@ def typicality(
 def typicality_of_new(
     fit: FittedModel[Any], method: str, bound: float
 ) -> Callable[[FittedModel[Any], DesignRows], Floats]:
-    """Return a function that computes typicality (n, K); warn if ranks cannot be below the bound."""
+    """Return a function that computes typicality (n, K) of new rows.
+
+    A warning is issued if p-values by ranks cannot be below the bound.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    method : {"exact", "chi2", "relative", "conformal"}
+    bound : float
+        Typicality below which a row is an outlier.
+    """
     if method in ("relative", "conformal"):
         rank_new_rows = fit_row_ranks(fit, method).rank_new_rows
         min_ranks = 1 / (fit.counts + 1)
@@ -799,9 +946,17 @@ def typicality_of_new(
 
 
 def find_outliers(pvalues: Floats, codes: Codes, bound: float) -> NDArray[np.bool_]:
-    """Return which labelled rows (n,) have a typicality (n, K) below the bound in every class.
+    """Return which labelled rows (n,) have a typicality below the bound in every class.
 
     A warning counts rows with a label but without typicality: missing columns were integrated out.
+
+    Parameters
+    ----------
+    pvalues : (n, K) float
+        Typicality, NaN if missing.
+    codes : (n,) int
+        Predicted classes, -1 without a label.
+    bound : float
     """
     labelled = codes >= 0
     n_without_typicality = int((labelled & np.isnan(pvalues).all(axis=1)).sum())
@@ -815,6 +970,16 @@ def find_outliers(pvalues: Floats, codes: Codes, bound: float) -> NDArray[np.boo
 
 
 def _parametric_typicality(fit: FittedModel[Any], blocks: DesignRows, method: str, *, seen: bool) -> Floats:
+    """Return typicality (n, K) from the distribution of the squared distances, NaN if missing.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    blocks : DesignRows
+    method : {"exact", "chi2"}
+    seen : bool
+        Whether the rows are rows of the fit, which are left out.
+    """
     tail_probability = _tail_probability_function(fit, method)
     refuse_many_scores(blocks.table.nrows, len(fit.classes), "Typicality")
     out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
@@ -859,7 +1024,18 @@ def _tail_probability_function(fit: FittedModel[Any], method: str) -> Callable[.
 def typicality_blocks(
     fit: FittedModel[Any], blocks: DesignRows, tail_probability: Callable[..., Floats], *, seen: bool
 ) -> Iterator[tuple[Any, Floats]]:
-    """Yield positions and typicality (K, m) of rows, block by block; rows of the fit are left out."""
+    """Yield positions and typicality (K, m) of rows, block by block.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    blocks : DesignRows
+    tail_probability : callable
+        Function of squared distances (K, m), counts, degrees of freedom and p.
+    seen : bool
+        Whether the rows are rows of the fit. Each is then left out of its class, if distances have a closed
+        form.
+    """
     p = len(fit.terms)
     estimates = fit.estimates
     if seen and estimates.has_distances:
@@ -890,7 +1066,24 @@ def posterior_intervals(
     seed: int | None,
     unseen: Any = None,
 ) -> pd.DataFrame:
-    """Return posteriors with intervals; see `ClassifierResults.posterior_intervals`."""
+    """Return posteriors with intervals; see `ClassifierResults.posterior_intervals`.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    data : table
+    method : {"delta", "bootstrap"}
+    level : float
+    replicates : int
+        Number of bootstrap samples.
+    seed : int or None
+    unseen : {"raise", "missing"}, optional
+
+    Returns
+    -------
+    DataFrame of n rows
+        Columns posterior, low and high of each class.
+    """
     check_level(level)
     blocks = fit.new_rows(data, MissingPolicy(unseen))
     refuse_many_scores(3 * blocks.table.nrows, len(fit.classes), "Posteriors and two ends of intervals")
@@ -957,7 +1150,23 @@ def _score_covariance(fit: FittedModel[Any]) -> Callable[[Floats], ScoreCovarian
 def _bootstrap_intervals(
     fit: FittedModel[Any], blocks: DesignRows, level: float, replicates: int, seed: int | None
 ) -> Floats:
-    """Return posteriors and percentiles (n, K, 3) under fits to bootstrap samples of the rows."""
+    """Return posteriors, and percentiles of posteriors under fits to bootstrap samples of the rows.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    blocks : DesignRows
+        Rows to predict.
+    level : float
+    replicates : int
+        Number of bootstrap samples.
+    seed : int or None
+
+    Returns
+    -------
+    (n, K, 3) float
+        Posterior, lower and upper limit.
+    """
     samples = BootstrapSamples(fit.require_rows('method="bootstrap"'), replicates, seed)
     k = len(fit.classes)
     counts = fit.counts

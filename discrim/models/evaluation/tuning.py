@@ -46,7 +46,7 @@ def read_splits(cv: Any, blocks: DesignRows, alternative: str) -> tuple[Split, .
     ----------
     cv : iterable of pairs
         Training and test rows, as positions in the table or as one boolean for each row.
-    blocks : Blocks
+    blocks : DesignRows
         The rows of the fit.
     alternative : str
         Description of the other valid arguments, for the hint.
@@ -82,7 +82,17 @@ def read_splits(cv: Any, blocks: DesignRows, alternative: str) -> tuple[Split, .
 
 
 def _row_counts(selected_rows: Any, subject: str, used: NDArray[np.bool_]) -> Floats:
-    """Return how often each row of the table (n,) is selected; at least one must be used by the fit."""
+    """Return how often each row of the table (n,) is selected.
+
+    Parameters
+    ----------
+    selected_rows : array-like of bool (n,) or int
+        Mask or positions of rows, of which at least one must be used by the fit.
+    subject : str
+        Subject of error messages, such as "Train of split 1 of folds".
+    used : (n,) bool
+        Rows that the fit uses.
+    """
     positions = np.asarray(selected_rows)
     n_rows = len(used)
     if positions.ndim == 1 and positions.dtype == bool:
@@ -156,7 +166,7 @@ class TuningFolds:
         folds : int or iterable of pairs
             Number of folds, or splits.
         seed : int or None
-        blocks : Blocks
+        blocks : DesignRows
             The rows of the fit.
         groups : (n,) int, optional
             Group of each row; rows of one group are assigned to the same fold.
@@ -187,9 +197,9 @@ class TuningFolds:
 
         Parameters
         ----------
-        blocks : Blocks
+        blocks : DesignRows
             The rows of the fit.
-        required_moments : Spread
+        required_moments : ScatterType
             Second moments to compute.
         rooted : bool
             As in `gather_parts`.
@@ -281,7 +291,7 @@ def iterate_test_rows(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         The rows of the fit.
     test_counts : sequence of (n,) float
         How often each row of the table is a test row, for each fold.

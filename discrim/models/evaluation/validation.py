@@ -222,7 +222,7 @@ class _LeftOutScores:
     Parameters
     ----------
     fit : FittedModel
-    blocks : Blocks
+    blocks : DesignRows
         Rows of the fit, with their classes in memory.
     reestimate_prior : bool
         Whether the prior is estimated without the row, too.
@@ -345,7 +345,7 @@ def scores_by_refit(fit: FittedModel[Any], blocks: DesignRows, row: int, *, rees
     Parameters
     ----------
     fit : FittedModel
-    blocks : Blocks
+    blocks : DesignRows
     row : int
     reestimate_prior : bool
         Whether the prior is estimated without the row, too.
@@ -396,7 +396,7 @@ def assign_group_folds(blocks: DesignRows, groups: Codes, folds: int, seed: int 
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
     groups : (n,) int
         Group of each row.
     folds : int
@@ -430,7 +430,7 @@ def _no_rule_error(
     Parameters
     ----------
     fit : FittedModel
-    blocks : Blocks
+    blocks : DesignRows
     fold_ids : (n,) int
     fold : int
         The fold at fault.
@@ -595,7 +595,16 @@ def _score_on_workers(
 
 
 def _score_chunk(rules: Sequence[Rule], n_classes: int, chunk: DesignRows) -> Floats:
-    """Return the scores (m, K) of a chunk of rows, whose codes are folds; runs in a worker."""
+    """Return the scores (m, K) of a chunk of rows, each by the rule without its fold; runs in a worker.
+
+    Parameters
+    ----------
+    rules : sequence of Rule
+        Rule without each fold.
+    n_classes : int
+    chunk : DesignRows
+        Rows whose `codes` are their folds instead of their classes.
+    """
     out = np.full((n_classes, chunk.table.nrows), np.nan)
     _score_folds(rules, chunk, chunk.codes, out, lambda n_folds: None)
     return out.T
@@ -619,7 +628,7 @@ def _score_folds(
     ----------
     rules : sequence of Rule
         Rule without each fold.
-    blocks : Blocks
+    blocks : DesignRows
     fold_ids : (n,) int
     out : (K, n) float
     progress : callable
@@ -652,7 +661,7 @@ def _score_sparse(
     Parameters
     ----------
     rules : sequence of Rule
-    blocks : Blocks
+    blocks : DesignRows
     fold_ids : (n,) int
     out : (K, n) float
     progress : callable
@@ -881,7 +890,7 @@ class BootstrapSamples:
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         Rows of the fit, whose weights have to be integers.
     replicates : int
         Number of samples, which is only validated.

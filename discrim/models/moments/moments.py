@@ -755,7 +755,7 @@ def moments_of_blocks(
 
     Parameters
     ----------
-    blocks : Blocks
+    blocks : DesignRows
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     scatters : {"class", "pooled", "diagonal"}

@@ -189,7 +189,20 @@ def _covariances(covs: Any, means: pd.DataFrame, sizes: Floats) -> tuple[bool, F
 
 
 def _no_covariance(matrix: Any, columns: pd.Index, label: Any) -> Floats:
-    """Return the covariance (p, p) of a class of one row, which has to be zero or missing."""
+    """Validate the covariance of a class of one row, which has to be zero or missing.
+
+    Parameters
+    ----------
+    matrix : (p, p) array-like
+    columns : Index of length p
+    label : object
+        Label of the class, for error messages.
+
+    Returns
+    -------
+    (p, p) float
+        Zeros.
+    """
     elements = np.asarray(matrix, dtype=object)
     filled = np.where(pd.isna(elements), 0.0, elements)
     values = _finite(filled, f"The covariance of {label!r}", (len(columns), len(columns)))
@@ -203,7 +216,22 @@ def _no_covariance(matrix: Any, columns: pd.Index, label: Any) -> Floats:
 
 
 def _covariance(matrix: Any, columns: pd.Index, matrix_name: str) -> Floats:
-    """Return a covariance (p, p) of the user as an array; raise DataError if it is not valid."""
+    """Return a covariance of the user as an array.
+
+    Raises DataError if it is not symmetric and positive semidefinite, up to rounding, or has other columns.
+
+    Parameters
+    ----------
+    matrix : DataFrame or (p, p) array-like
+    columns : Index of length p
+        Columns of the means, which give the order of the result.
+    matrix_name : str
+        Name of the matrix in error messages.
+
+    Returns
+    -------
+    (p, p) float
+    """
     if isinstance(matrix, pd.DataFrame):
         if set(matrix.index) != set(columns) or set(matrix.columns) != set(columns):
             raise DataError(
@@ -223,9 +251,9 @@ def _covariance(matrix: Any, columns: pd.Index, matrix_name: str) -> Floats:
             columns=(columns[j],),
         )
     unit = np.sqrt(np.where(variances > 0, variances, 1.0))
-    off = np.abs(values - values.T) / (unit[:, None] * unit)
-    if off.max() > SYMMETRY:
-        i, j = np.argwhere(off == off.max())[0].tolist()
+    asymmetry = np.abs(values - values.T) / (unit[:, None] * unit)
+    if asymmetry.max() > SYMMETRY:
+        i, j = np.argwhere(asymmetry == asymmetry.max())[0].tolist()
         raise DataError(
             f"{matrix_name} is not symmetric: {float(values[i, j])!r} and {float(values[j, i])!r} for "
             f"{columns[i]!r} and {columns[j]!r}.",
@@ -244,9 +272,17 @@ def _covariance(matrix: Any, columns: pd.Index, matrix_name: str) -> Floats:
 
 
 def _finite(values: Any, array_name: str, shape: tuple[int, ...]) -> Floats:
-    """Return values as a float array of a shape; raise DataError if they are not finite numbers."""
+    """Return values as a float array; raise DataError if they are not finite numbers of the shape.
+
+    Parameters
+    ----------
+    values : array-like
+    array_name : str
+        Name of the array in error messages.
+    shape : tuple of int
+    """
     try:
-        # Before 3.0 a frame of pandas gives its own memory to who asks for a copy.
+        # Before pandas 3.0 np.array(frame, copy=True) may return a view of the frame.
         array = np.asarray(values, dtype=np.float64).copy()
     except (TypeError, ValueError):
         raise DataError(f"{array_name} is not numeric.", hint="Pass numbers.") from None

@@ -150,7 +150,7 @@ class Sample:
 
         Parameters
         ----------
-        required_moments : Spread
+        required_moments : ScatterType
             Second moments that the model needs.
         needs_rows : NeedsRows, optional
             Reason that the model cannot be fitted to moments.
@@ -222,7 +222,7 @@ def usable_moments(
     ----------
     given_moments : Moments
         The moments that the user passed.
-    blocks : Blocks
+    blocks : DesignRows
         Their design, without rows.
     moments : ClassMoments
         Moments of the columns of the design.

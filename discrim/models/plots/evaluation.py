@@ -105,7 +105,14 @@ class LabelledScores(NamedTuple):
 
 @plot("confusion", "counts of actual by predicted classes", takes=("method",))
 def confusion(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
-    """Draw the confusion matrix."""
+    """Draw the confusion matrix.
+
+    Parameters
+    ----------
+    results : ClassifierResults
+    fit : FittedModel
+    options : PlotOptions
+    """
 
     def evaluate(method: CountingMethod, plan: EvaluationOptions) -> tuple[Codes, Codes, Floats | None]:
         return evaluate_predictions(fit, options.data, method, plan)
@@ -157,7 +164,16 @@ def assessed_roc(assessment: Any, options: PlotOptions) -> Axes:
 
 
 def _draw_roc(fit: FittedModel[Any], rows: LabelledScores, options: PlotOptions) -> Axes:
-    """Draw ROC curves, with bands if the classes are named."""
+    """Draw ROC curves, with bands if the classes are named.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    rows : LabelledScores
+        Rows with their classes and scores.
+    options : PlotOptions
+        `classes` are the classes with a curve; by default the second of two, or all.
+    """
     classes = fit.classes
     curves = {}
     areas = {}
@@ -199,6 +215,12 @@ def _curve_points(curve: Curve, side_weights: tuple[float, float], level: float)
     side_weights : (float, float)
         Numbers of rows of other classes and of the class.
     level : float
+        Confidence level.
+
+    Returns
+    -------
+    DataFrame
+        Columns false_positive, true_positive, false_low, false_high, true_low and true_high.
     """
     limits = [
         rectangle_limits(rates, rows, level)
@@ -320,7 +342,15 @@ def _evaluation_options(fit: FittedModel[Any], method: CountingMethod, *, nested
 def _describe_evaluation(
     fit: FittedModel[Any], method: CountingMethod, plan: EvaluationOptions
 ) -> EvaluationDescription:
-    """Describe how the rows of the fit were predicted."""
+    """Describe how the rows of the fit were predicted.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    method : {"apparent", "loo", "cv"}
+    plan : EvaluationOptions
+        Its number of folds is stated for "cv".
+    """
     if method == "apparent":
         return EvaluationDescription("resubstitution")
     method_text = "leave-one-out" if method == "loo" else f"{plan.folds}-fold cross-validation"
@@ -445,7 +475,19 @@ def _draw_coefficients(results: Any, fit: FittedModel[Any], options: PlotOptions
 
 
 def _term_sds(fit: FittedModel[Any], options: PlotOptions, terms: list[str]) -> pd.Series:
-    """Return the standard deviations of terms over all rows."""
+    """Return the standard deviations of terms over all rows, in the units of the data.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    options : PlotOptions
+    terms : list of str
+        Columns of the design.
+
+    Returns
+    -------
+    Series of float by term
+    """
     moments = moments_of_columns(fit, options, terms)
     if moments is None:
         raise NotSupportedError(
@@ -472,7 +514,14 @@ def select_largest(table: pd.DataFrame, max_rows: int) -> pd.DataFrame:
 
 @plot("simplex", "three posteriors as points in a triangle", takes=("classes", "interactive"))
 def simplex(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | Figure:
-    """Draw the posteriors of three classes in a triangle, conditional on these three if there are more."""
+    """Draw the posteriors of three classes in a triangle, conditional on these three if there are more.
+
+    Parameters
+    ----------
+    results : ClassifierResults
+    fit : FittedModel
+    options : PlotOptions
+    """
     classes = list(fit.classes)
     if len(classes) < 3:
         raise NotSupportedError(

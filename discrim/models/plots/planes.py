@@ -120,7 +120,10 @@ class PlaneSection:
         return pd.DataFrame(values, copy=False)
 
     def is_off_plane(self, names: Sequence[str]) -> bool:
-        """Return whether rows lie outside the plane, because some other column has a fixed value."""
+        """Return whether rows may lie outside the plane of the drawn columns `names`.
+
+        They do if another column has a fixed value, except columns that are predicted from the drawn ones.
+        """
         regressed_names = self.regressed_columns(names)
         return any(
             value is not None
@@ -166,7 +169,7 @@ class PlaneSection:
         return lambda points: np.clip(mean_y + (points - mean_x) @ slopes, low, high)
 
     def other_values(self, names: Sequence[str]) -> dict[str, Any]:
-        """Return the values of the other columns, by name."""
+        """Return the fixed values, by name, of the columns that are not among the drawn columns `names`."""
         return {name: value for name, value in self.fixed.items() if name not in names}
 
     def evaluate(
@@ -334,8 +337,8 @@ def read_at_option(
 ) -> dict[str, Any]:
     """Return the values in `at=`, by column.
 
-    Raises DataError if a column is not in the formula or is drawn, or if a value is missing or not a finite
-    number in a numeric column.
+    Raises DataError if a column is not in the formula, if one of at most two drawn columns is fixed, or if a
+    value is missing or not a finite number in a numeric column.
 
     Parameters
     ----------
@@ -469,6 +472,12 @@ def regions(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes |
 
     Outlines of the class densities or lines of equal posteriors are added, depending on the model.
 
+    Parameters
+    ----------
+    results : ClassifierResults
+    fit : FittedModel
+    options : PlotOptions
+
     Examples
     --------
     >>> import discrim
@@ -560,7 +569,15 @@ def _interactive_plane(
 
 
 def _draw_matrix(results: Any, section: PlaneSection, options: PlotOptions) -> Axes:
-    """Draw the planes of all pairs of columns below the diagonal of a matrix."""
+    """Draw the planes of all pairs of columns below the diagonal of a matrix.
+
+    Parameters
+    ----------
+    results : ClassifierResults
+        Results whose outlines are drawn.
+    section : PlaneSection
+    options : PlotOptions
+    """
     fit = section.fit
     columns = section.columns
     signs = options.signs(list(fit.classes))
@@ -694,6 +711,12 @@ def partition(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
     package klaR. The error rate is computed on the drawn rows: it is the apparent error rate unless the rows
     are new.
 
+    Parameters
+    ----------
+    results : ClassifierResults
+    fit : FittedModel
+    options : PlotOptions
+
     Examples
     --------
     >>> import discrim
@@ -780,7 +803,20 @@ def _panel_classifier(rule: Rule, order: Codes) -> Callable[[Floats], Codes]:
 def _partition_columns(
     fit: FittedModel[Any], blocks: DesignRows, options: PlotOptions
 ) -> tuple[list[str], list[str]]:
-    """Return the terms to draw, and all numeric terms."""
+    """Return the terms to draw, and all numeric terms.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    blocks : DesignRows
+        Rows of the fit.
+    options : PlotOptions
+        `columns` are the terms to draw; by default those that separate the classes best.
+
+    Returns
+    -------
+    drawn_terms, numeric_terms : list of str
+    """
     candidates = numeric_terms(blocks.design, blocks.terms)
     if len(candidates) < 2:
         raise NotSupportedError(

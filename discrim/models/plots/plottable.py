@@ -225,7 +225,7 @@ class PlottedRows(NamedTuple):
 
     Attributes
     ----------
-    blocks : Blocks
+    blocks : DesignRows
         The rows.
     codes : (n,) int
         Position of the class of each row, -1 if its class is missing.

@@ -104,7 +104,14 @@ def read_level_option(options: PlotOptions, default: float) -> float:
     takes=("axes", "level", "interactive"),
 )
 def scores(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | Figure:
-    """Draw the scores of the rows on the discriminants, by class, with outlines of the classes."""
+    """Draw the scores of the rows on the discriminants, by class, with outlines of the classes.
+
+    Parameters
+    ----------
+    results : ClassifierResults
+    fit : FittedModel
+    options : PlotOptions
+    """
     centroids: pd.DataFrame = results._centroids()
     names = read_axes_option(list(centroids.columns), options)
     return draw_discriminant_scores(
@@ -133,7 +140,7 @@ def draw_discriminant_scores(
     centroids : DataFrame
         Class means, classes by axes.
     options : PlotOptions
-    **look
+    **style_options
         Options of `spaces.draw_scores`.
     """
     rows = rows_to_draw(fit, options)
@@ -194,6 +201,12 @@ def structure(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
     """Draw structure correlations of the columns, a panel of bars for each discriminant.
 
     Columns are sorted by the discriminant with which they correlate most, then by this correlation.
+
+    Parameters
+    ----------
+    results : ClassifierResults
+    fit : FittedModel
+    options : PlotOptions
     """
     canonical = results.canonical()
     names = read_axes_option(list(canonical.centroids.columns), options, max_axes=3)
@@ -278,7 +291,14 @@ def read_columns_option(
     takes=("columns", "level", "centred"),
 )
 def ellipses(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
-    """Draw covariance ellipses of the classes and the pooled one, for all pairs of columns if several."""
+    """Draw covariance ellipses of the classes and the pooled one, for all pairs of columns if several.
+
+    Parameters
+    ----------
+    results : ClassifierResults
+    fit : FittedModel
+    options : PlotOptions
+    """
     names, selection = read_columns_option(results, fit, options, "ellipses", len(fit.terms))
     if len(names) > 2:
         return pairs(results, fit, options)
@@ -300,7 +320,14 @@ def ellipses(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     takes=("columns", "level", "interactive"),
 )
 def pairs(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | Figure:
-    """Draw each pair of columns, with the outlines of the classes."""
+    """Draw each pair of columns, with the outlines of the classes.
+
+    Parameters
+    ----------
+    results : ClassifierResults
+    fit : FittedModel
+    options : PlotOptions
+    """
     names, selection = read_columns_option(
         results, fit, options, "pairs", len(fit.terms), N_DEFAULT_PAIR_COLUMNS
     )
@@ -324,7 +351,14 @@ def pairs(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | F
     data=False,
 )
 def he(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
-    """Draw ellipses of hypothesis and error, in the plane of two columns, or two discriminants (`axes=`)."""
+    """Draw ellipses of hypothesis and error, in the plane of two columns, or two discriminants (`axes=`).
+
+    Parameters
+    ----------
+    results : ClassifierResults
+    fit : FittedModel
+    options : PlotOptions
+    """
     results._need_full("kind='he'")
     fit.estimates.refuse_covariates("kind='he'")
     moments = fit.estimates.moments
@@ -390,6 +424,12 @@ def qq(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw the squared distances of the rows of each class against the quantiles of their distribution.
 
     The pointwise limits assume normal classes, and for robust fits the true mean and covariance.
+
+    Parameters
+    ----------
+    results : ClassifierResults
+    fit : FittedModel
+    options : PlotOptions
     """
     estimates = fit.estimates
     is_robust = estimates.covariance_model.traits.is_robust
@@ -674,6 +714,12 @@ def territory(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
     discriminants: with equal priors, a row belongs to the class of the nearest mean. SPSS prints this map
     in letters.
 
+    Parameters
+    ----------
+    results : ClassifierResults
+    fit : FittedModel
+    options : PlotOptions
+
     Examples
     --------
     >>> import discrim
@@ -750,6 +796,12 @@ def save_axes(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
 
     The rule depends on the scores on all axes. Regions, or posteriors along a single axis, are therefore
     drawn only if all axes are.
+
+    Parameters
+    ----------
+    results : ClassifierResults
+    fit : FittedModel
+    options : PlotOptions
 
     Examples
     --------

@@ -537,7 +537,15 @@ def _test_method(results: Any, name: str) -> str | None:
 
 
 def _test_section(results: Any, title: str, name: str) -> Section:
-    """Return the table of a test."""
+    """Return the table of a test, with undefined values left blank.
+
+    Parameters
+    ----------
+    results : ClassifierResults
+    title : str
+    name : str
+        Name of the method that computes the test.
+    """
     options = {} if results._fit.has_rows else OPTIONS_WITHOUT_ROWS.get(name, {})
     outcome: Any = getattr(results, _test_method(results, name) or name)(**options)
     note = NOTES.get(name, "")
@@ -598,7 +606,15 @@ def evaluation_method(results: Any) -> CountingMethod:
 
 
 def _error_chapter(page: Page, results: Any, method: CountingMethod) -> str:
-    """Return the chapter of the confusion matrix and error rates."""
+    """Return the chapter of the confusion matrix and error rates.
+
+    Parameters
+    ----------
+    page : Page
+    results : ClassifierResults
+    method : {"apparent", "loo", "cv"}
+        How the rows of the fit are predicted.
+    """
     if not hasattr(results, "confusion"):
         raise DataError(
             "The distribution is known and was not fitted to rows.", hint="See the error rate in the summary."
@@ -639,7 +655,16 @@ def _row_texts(results: Any) -> list[str]:
 
 
 def _plot_chapter(page: Page, results: Any, gallery: Gallery, method: CountingMethod) -> str:
-    """Return the chapter of plots, with lines of code for the kinds that are not drawn."""
+    """Return the chapter of plots, with lines of code for the kinds that are not drawn.
+
+    Parameters
+    ----------
+    page : Page
+    results : ClassifierResults
+    gallery : Gallery
+    method : {"apparent", "loo", "cv"}
+        How plots of an evaluation predict the rows of the fit.
+    """
     drawn_plots: list[str] = []
     missing = []
     others = []

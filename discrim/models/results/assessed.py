@@ -63,6 +63,17 @@ MAX_PAIRED_CLASSES = 256
 class Assessment(SummarizedResults):
     """Performance of a fit on labelled rows.
 
+    Parameters
+    ----------
+    fit : FittedModel
+    rows : StoredValue of AssessedRows
+    classify : callable or None
+        Function of `method` that returns the `Classification`; None in an unpickled assessment.
+    level : float
+        Level of intervals.
+    bins : int
+        Number of bins of the calibration.
+
     Attributes
     ----------
     nobs : int or float
@@ -171,10 +182,11 @@ class Assessment(SummarizedResults):
     @property
     @with_display_formats(every="share")
     def brier(self) -> pd.DataFrame:
-        """Brier score by class, and its components.
+        """Brier score of each class, and its components.
 
-        Brier's score and its parts in bins of the class's probability, for models with posteriors. The last
-        row, "total", is of all classes.
+        The score is reliability - resolution + uncertainty + within variance - within covariance, in bins of
+        the posterior of the class. It requires a model with posteriors. The last row, "total", is the sum over
+        classes.
         """
         self._fit.need_posteriors("brier")
         table = pd.DataFrame(self._figures.apply(attrgetter("brier")), index=self.classes)
@@ -241,8 +253,8 @@ class Assessment(SummarizedResults):
         --------
         >>> from discrim import lda
         >>> from discrim.datasets import load_iris
-        >>> found = lda("species ~ .", load_iris()).assess("loo").classification()
-        >>> found.misclassified["predicted"].to_dict()
+        >>> classification = lda("species ~ .", load_iris()).assess("loo").classification()
+        >>> classification.misclassified["predicted"].to_dict()
         {70: 'virginica', 83: 'virginica', 133: 'versicolor'}
         """
         method = "apparent" if self._rows.method == "new" else self._rows.method
@@ -679,6 +691,7 @@ def _classes(assessment: Assessment) -> Section:
 
 
 def _pairs(assessment: Assessment) -> Section:
+    """Return the section of the areas under the ROC curves of pairs of classes."""
     table = assessment.pairs
     return Section(
         "Areas under the ROC curves of pairs of classes",

@@ -514,7 +514,7 @@ class _Query:
     Parameters
     ----------
     rule : ExportedRule
-    dialect : Syntax
+    dialect : SqlDialect
     table : sequence of str
         Parts of the name of the table.
     keep : sequence of str

@@ -35,7 +35,7 @@ _FUNCTIONS = {"log": "Log", "exp": "Exp", "sqrt": "Sqrt", "abs": "Abs"}
 
 
 def as_onnx(fit: FittedModel[Any], prior: Any) -> Any:
-    """The rule of a fit as a model of ONNX; see `ClassifierResults.to_onnx`."""
+    """Convert the rule of a fit to an `onnx.ModelProto`; see `ClassifierResults.to_onnx`."""
     try:
         import onnx
     except ImportError:

@@ -102,7 +102,7 @@ class MarginalModel(ModelAbstract):
         Parameters
         ----------
         params : (m,) float
-            Coefficients.
+            Coefficients in the order of `get_coef`.
         newdata : (n, K) or (n, K + 1 + p) float
             Rows from `get_exog`.
 

@@ -231,7 +231,14 @@ class LinearScores(LinearGeometry):
 
 
 def _pair(fit: FittedModel[Any], a: Any, b: Any) -> tuple[int, int]:
-    """Return the positions of two classes, by default of the second and the first of two."""
+    """Return the positions of two classes.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    a, b : label or None
+        Classes; by default the second and the first of two. DataError is raised if they are equal or unknown.
+    """
     if a is None and b is None and len(fit.classes) == 2:
         return 1, 0
     if a is None or b is None:
@@ -411,7 +418,7 @@ def plane_rows(
 
     Returns
     -------
-    blocks : Blocks
+    blocks : DesignRows
     moments : ClassMoments
         With diagonal scatter matrices.
     rows : GatheredRows

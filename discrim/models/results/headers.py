@@ -269,7 +269,21 @@ def means_section(
 
 
 def transpose_if_wide(section: Section, name: str, ranking: tuple[str, Floats] | None = None) -> Section:
-    """Transpose a section of classes by columns if there are many columns; `name` is the key of its table."""
+    """Transpose a section of classes by columns if there are many columns.
+
+    Parameters
+    ----------
+    section : Section
+    name : str
+        Key of the table of the section.
+    ranking : (str, (p,) float), optional
+        Name and values of the statistic by which the most important columns are selected.
+
+    Returns
+    -------
+    Section
+        The section, with its transpose as the replacement if it is wide.
+    """
     table = frame_of(section.table)
     if not has_many_columns(table.columns):
         return section
@@ -284,7 +298,7 @@ def transpose_if_wide(section: Section, name: str, ranking: tuple[str, Floats] |
 
 
 def criterion_item(results: Any, name: str, label: str) -> HeaderItem:
-    """Item with a likelihood or a criterion, if the model has it."""
+    """Return the item of a likelihood or criterion, the attribute `name`, or "not available"."""
     value = value_or_nan(results, name)
     return HeaderItem(label, value, "not available" if np.isnan(value) else f"{value:.2f}")
 
@@ -338,7 +352,15 @@ SLOPE_NOTE_Z = 1.96
 
 
 def header(fit: FittedModel[Any], items: list[HeaderItem], note: str = "") -> Pairs:
-    """Return the header, with notes on the leave-one-out error if it is shown."""
+    """Return the header, with notes on the leave-one-out error if it is shown.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    items : list of HeaderItem
+    note : str
+        Additional note.
+    """
     shows_leave_one_out = any(item.key == "error_loo" and not np.isnan(item.value) for item in items)
     prior_text = {"held": "uses the prior of all rows", "refitted": "estimates the prior again"}.get(
         refit_prior_source(fit, None)

@@ -110,7 +110,7 @@ class ClassMeans(FittedResults):
 
 
 def _can_leave_out(results: FittedResults) -> None:
-    """Raise NotSupportedError if rows cannot be left out one by one."""
+    """Require that rows can be left out one by one; raise NotSupportedError otherwise."""
     fit = results._fit
     needs_rows("leave_one_out()")(results)
     refuse = getattr(fit.estimates, "refuse_left_out", None)
@@ -169,7 +169,7 @@ class EvaluationMethods(FittedResults):
             New observations with their response. By default the data of the fit.
         method : {"apparent", "loo", "cv"}
             How the rows of the fit are predicted: by the rule itself ("apparent"), by rules fitted without
-            each row ("loo"), or by rules fitted without folds ("cv"). It may come first, for
+            each row ("loo"), or by rules fitted without each fold ("cv"). It may come first, for
             example `confusion("loo")`.
         costs : DataFrame or (K, K) array, optional
             Cost of assigning an observation of one class (row) to another (column).
@@ -190,10 +190,14 @@ class EvaluationMethods(FittedResults):
             Counts, or sums of weights. Rows without a class or a prediction are left out.
         """
         data, method = assessment.table_and_method(data, method)
-        paid = cost_matrix(costs, self.classes)
+        misclassification_costs = cost_matrix(costs, self.classes)
         missing_policy = MissingPolicy(unseen, missing)
         plan = assessment.EvaluationOptions(
-            paid, folds=folds, seed=seed, refit_prior=refit_prior, missing_policy=missing_policy
+            misclassification_costs,
+            folds=folds,
+            seed=seed,
+            refit_prior=refit_prior,
+            missing_policy=missing_policy,
         )
         return assessment.confusion(self._fit, data, method, plan)
 
@@ -281,11 +285,19 @@ class EvaluationMethods(FittedResults):
         new rows      0.04  0.0083  0.1125
         """
         data, methods = assessment.table_and_methods(data, methods)
-        paid = cost_matrix(costs, self.classes)
+        misclassification_costs = cost_matrix(costs, self.classes)
         prior_values = None if prior is None else prior_vector(prior, self.classes, self._fit.counts)
         missing_policy = MissingPolicy(unseen, missing)
         plan = assessment.EvaluationOptions(
-            paid, level, folds, replicates, seed, refit_prior, missing_policy, prior_values, weights
+            misclassification_costs,
+            level,
+            folds,
+            replicates,
+            seed,
+            refit_prior,
+            missing_policy,
+            prior_values,
+            weights,
         )
         return assessment.error_rates(self._fit, methods, data, plan, by_class=by_class)
 
