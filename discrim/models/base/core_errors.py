@@ -28,6 +28,7 @@ def _fewer_axes(values: Mapping[str, Any], option: str, axes: str, other: str) -
     Parameters
     ----------
     values : mapping
+        Data of the error: number of axes ("wanted"), degrees of freedom ("df") and the class ("where").
     option, axes : str
         Option that sets the number of axes, and the name of these axes.
     other : str
@@ -35,7 +36,7 @@ def _fewer_axes(values: Mapping[str, Any], option: str, axes: str, other: str) -
 
     Returns
     -------
-    tuple of str
+    message, hint : str
     """
     n_axes = values["wanted"]
     df = values["df"]
@@ -50,6 +51,7 @@ def _fewer_axes(values: Mapping[str, Any], option: str, axes: str, other: str) -
 
 
 def _no_noise_dimension(values: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the message and the hint of signal dimensions that leave none for the noise."""
     dimension = values["dimension"]
     rank = values["rank"]
     hint = f'Pass dimensions= with at most {rank - 1}, or covariance="shrunk".'

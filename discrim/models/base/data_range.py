@@ -177,7 +177,17 @@ def _check_rows(blocks: DesignRows, columns: Codes) -> None:
 def _refuse_far_rows(
     blocks: DesignRows, columns: Codes, centre: Floats, unit: Floats, measure: str = WITHIN_CLASSES
 ) -> None:
-    """Raise an OutOfRangeError for the first row more than 1e100 units (c,) from a centre (c,)."""
+    """Raise an OutOfRangeError for the first row that is more than 1e100 units from a centre.
+
+    Parameters
+    ----------
+    blocks : DesignRows
+    columns : (c,) int
+        Positions of the columns that are checked.
+    centre, unit : (c,) float
+    measure : str
+        Name of the units in the message.
+    """
     for block_rows, x, _, _ in used_rows(blocks):
         with np.errstate(over="ignore", invalid="ignore"):
             is_far = np.abs(x[:, columns] - centre) / MAX_DEVIATIONS > unit

@@ -837,7 +837,20 @@ class FittedModel(Generic[N]):
         method: str = "plugin",
         convention: str | None = None,
     ) -> Rule:
-        """Return a rule that integrates missing columns out if `blocks.partial`, else `rule` unchanged."""
+        """Return a rule that integrates missing columns out if `blocks.partial`, else `rule` unchanged.
+
+        Parameters
+        ----------
+        rule : Rule
+        blocks : DesignRows
+            Rows to predict.
+        prior : prior, optional
+            By default the prior of the fit.
+        method : str
+            Method of `predict_proba`.
+        convention : str, optional
+            Convention of `predict_proba`.
+        """
         if isinstance(rule, CalibratedRule):
             return replace(rule, rule=self.integrate_missing(rule.rule, blocks))
         if not blocks.partial or not self.spec.has_marginals(self):
@@ -881,7 +894,18 @@ class FittedModel(Generic[N]):
         return self.to_labels(self.predict_codes(blocks), blocks.table.index)
 
     def augment_table(self, blocks: DesignRows, values: pd.DataFrame, name: str) -> pd.DataFrame:
-        """Return the table with predicted labels and values by class; DataError if it has such a column."""
+        """Return the table with the predicted labels and values by class.
+
+        Raises DataError if the table already has one of the new columns.
+
+        Parameters
+        ----------
+        blocks : DesignRows
+        values : (n, K) DataFrame
+            Values by class, for example posteriors.
+        name : str
+            Name of the values: the new columns are ".fitted" and ".{name}.{class}".
+        """
         table = blocks.table
         columns = pd.Index([f".{name}.{label}" for label in values.columns])
         existing = [column for column in (".fitted", *columns) if column in table.names]

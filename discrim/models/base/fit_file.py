@@ -766,7 +766,16 @@ def _is_square(scatter: Floats, root: Floats, min_norm: float) -> bool:
 
 
 def _check_definite(path: Any, matrix: Floats, *, singular: bool) -> None:
-    """Raise DamagedFileError if a scatter matrix (p, p) is not symmetric positive (semi)definite."""
+    """Raise DamagedFileError if a scatter matrix is not symmetric positive (semi)definite.
+
+    Parameters
+    ----------
+    path : path
+        The file, for error messages.
+    matrix : (p, p) float
+    singular : bool
+        Whether the matrix may be singular.
+    """
     sd = np.sqrt(np.diagonal(matrix))
     unit = 1 / np.where(sd > 0, sd, 1.0)
     correlation = matrix * unit * unit[:, None]

@@ -165,7 +165,16 @@ def covariance_values(covariance: Covariance, scale: NDArray[np.float64]) -> Flo
 
 
 def range_note(covariances: Iterable[Covariance], scale: NDArray[np.float64], terms: pd.Index) -> str:
-    """Return a note on columns whose variance is out of the range of float64, or ""."""
+    """Return a note on columns whose variance is out of the range of float64, or "".
+
+    Parameters
+    ----------
+    covariances : iterable of Covariance
+        Covariances of the scaled columns.
+    scale : (p,) float
+        Factors by which the columns were multiplied.
+    terms : Index of length p
+    """
     sd = np.stack([covariance.sd for covariance in covariances])
     exponents = 2.0 * (np.log2(np.where(sd > 0, sd, scale)) - np.log2(scale))
     outside = np.asarray(((exponents >= MAX_EXPONENT) | (exponents < MIN_EXPONENT)).any(axis=0))

@@ -474,7 +474,18 @@ def drop_constant_columns(
 def _drop_columns_at(
     blocks: DesignRows, moments: ClassMoments, dropped: Iterable[int], *, rooted: bool = True
 ) -> tuple[DesignRows, ClassMoments]:
-    """Drop columns by position. Rows with missing values only in these columns are then used."""
+    """Drop columns by position. Rows with missing values only in these columns are then used.
+
+    Parameters
+    ----------
+    blocks : DesignRows
+    moments : ClassMoments
+        Moments of all columns.
+    dropped : iterable of int
+        Positions of the columns.
+    rooted : bool
+        Whether roots of the scatter matrices are computed if necessary.
+    """
     dropped_positions = set(dropped)
     kept_positions = np.array(
         [j for j in range(len(blocks.terms)) if j not in dropped_positions], dtype=np.intp
@@ -556,7 +567,14 @@ def drop_empty_classes(blocks: DesignRows, moments: ClassMoments) -> tuple[Desig
 def class_moments(
     blocks: DesignRows, required_moments: ScatterType, wrap: WrapBlocks | None = None, *, rooted: bool = True
 ) -> ClassMoments:
-    """Compute the moments of the complete rows; see `usable_rows` for the parameters."""
+    """Compute the moments of the complete rows.
+
+    Parameters
+    ----------
+    blocks : DesignRows
+    required_moments, wrap, rooted
+        See `usable_rows`.
+    """
     shape = {"n_classes": len(blocks.design.levels), "n_columns": len(blocks.terms)}
     sparse = used_sparse_rows(blocks) if required_moments in ("diagonal", "pooled") else None
     if sparse is not None:
@@ -810,6 +828,16 @@ def refuse_no_within_variance(moments: ClassMoments) -> None:
 
 
 def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...], hint: str | None) -> None:
+    """Raise CollinearError for too few rows for a covariance within classes.
+
+    Parameters
+    ----------
+    rows, n_classes : int
+    terms : tuple of str
+        Columns of the design.
+    hint : str or None
+        Hint of the error; by default other covariances.
+    """
     if rows <= n_classes:
         raise CollinearError(
             f"{rows} observations in {n_classes} classes leave no degrees of freedom for a covariance within "
@@ -851,7 +879,16 @@ def refuse_little_weight(
 
 
 def refuse_light_weights(weight: float, n_means: int, subject: str = "The observations") -> None:
-    """Raise an error if the sum of the weights does not exceed the number of estimated means."""
+    """Raise DataError if the sum of the weights does not exceed the number of estimated means.
+
+    Parameters
+    ----------
+    weight : float
+        Sum of the weights.
+    n_means : int
+    subject : str
+        Subject of the message.
+    """
     if weight <= n_means * (1 + MIN_EXCESS_WEIGHT):
         raise DataError(
             f"{subject} have weights that sum to {weight:g}. A covariance is divided by this sum minus "

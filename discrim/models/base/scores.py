@@ -129,7 +129,14 @@ def score_chunks(blocks: DesignRows, rule: Rule, n_classes: int) -> Iterator[tup
 
 
 def _score_chunks(blocks: DesignRows, rule: Rule, n_classes: int) -> Iterator[tuple[slice, Floats]]:
-    """Iterate over slices and scores (m, K) of all rows, in sparse form if the rule supports it."""
+    """Iterate over slices and scores (m, K) of all rows, in sparse form if the rule supports it.
+
+    Parameters
+    ----------
+    blocks : DesignRows
+    rule : Rule
+    n_classes : int
+    """
     complete = rule.rule if isinstance(rule, MarginalRule) else rule
     sparse_rows = all_sparse_rows(blocks) if rules.accepts_sparse_rows(complete) else None
     if sparse_rows is None or (blocks.partial and sparse_rows[1].any()):
@@ -342,7 +349,16 @@ def used_sparse_chunks(blocks: DesignRows) -> Iterator[UsedSparseRows] | None:
 def _used_sparse_chunks(
     blocks: DesignRows, rows: SparseRows, missing: NDArray[np.bool_]
 ) -> Iterator[UsedSparseRows]:
-    """Iterate over the used rows in chunks; `missing` (n,) marks rows with a missing value."""
+    """Iterate over the used rows in chunks.
+
+    Parameters
+    ----------
+    blocks : DesignRows
+    rows : SparseRows
+        All rows in sparse form.
+    missing : (n,) bool
+        Rows with a missing value.
+    """
     used = (blocks.codes >= 0) & ~missing
     if blocks.weights is not None:
         used &= blocks.weights > 0

@@ -136,7 +136,17 @@ def _set_unless_array(values: dict[str, Any], name: str, node: Any) -> None:
 
 
 def _encode(value: Any, path: str, arrays: dict[str, Floats]) -> Any:
-    """Return the JSON value of an object; its arrays are added to `arrays` under its path."""
+    """Return the JSON value of an object.
+
+    Parameters
+    ----------
+    value : object
+        A scalar, array, tuple or dataclass.
+    path : str
+        Path of the object in the file.
+    arrays : dict of str to array
+        Arrays by path, to which the arrays of the object are added.
+    """
     if isinstance(value, np.generic):
         return value.item()
     if value is None or isinstance(value, bool | int | float | str):
@@ -160,6 +170,18 @@ def _encode(value: Any, path: str, arrays: dict[str, Floats]) -> Any:
 def _encode_fields(
     names: list[str] | tuple[str, ...], value: Any, path: str, arrays: dict[str, Floats]
 ) -> dict[str, Any]:
+    """Return the JSON object of some attributes of an object; arrays are added to `arrays`.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the attributes.
+    value : object
+    path : str
+        Path of the object in the file, to which the names are appended.
+    arrays : dict of str to array
+        Arrays by path, which is changed.
+    """
     node: dict[str, Any] = {}
     for name in names:
         _set_unless_array(node, name, _encode(getattr(value, name), f"{path}.{name}", arrays))
@@ -167,7 +189,16 @@ def _encode_fields(
 
 
 def _encode_items(items: tuple[Any, ...], path: str, arrays: dict[str, Floats]) -> Any:
-    """Return the JSON value of a tuple. Arrays of the items are joined to limit their number in a file."""
+    """Return the JSON value of a tuple. Arrays of the items are joined to limit their number in a file.
+
+    Parameters
+    ----------
+    items : tuple
+    path : str
+        Path of the tuple in the file.
+    arrays : dict of str to array
+        Arrays by path, to which the joined arrays are added.
+    """
     nodes = []
     item_arrays: list[dict[str, Floats]] = []
     for item in items:
@@ -215,7 +246,7 @@ class _Reader:
         node : object
             The JSON value; `ARRAY_NODE` if the file has none.
         path : str
-            Where the value stands, which is the name of its array.
+            Path of the value in the file, which is the name of its array.
         """
         origin = get_origin(value_type)
         if origin in (Union, UnionType):
@@ -260,7 +291,17 @@ class _Reader:
         return array.astype(dtype, copy=False)
 
     def _tuple(self, types: tuple[Any, ...], node: Any, path: str) -> Any:
-        """Return a tuple; items with arrays have theirs one after another."""
+        """Return a tuple, whose items share joined arrays if they have any.
+
+        Parameters
+        ----------
+        types : tuple of type
+            Types of the items; (type, ...) for any number of items.
+        node : object
+            The JSON value.
+        path : str
+            Path of the tuple in the file.
+        """
         nodes: Any = node
         readers = None
         if isinstance(node, dict) and set(node) == {"items", "shapes"}:
@@ -306,7 +347,16 @@ class _Reader:
         return [_Reader(item_arrays) for item_arrays in arrays_by_item]
 
     def _object(self, value_type: Any, node: Any, path: str) -> Any:
-        """Return a dataclass or a named tuple; one of its subclasses if it has any."""
+        """Return a dataclass or a named tuple; one of its subclasses if it has any.
+
+        Parameters
+        ----------
+        value_type : type
+        node : object
+            The JSON value, a dict of the fields.
+        path : str
+            Path of the object in the file.
+        """
         if not isinstance(node, dict):
             raise _invalid(node, path)
         node = dict(node)

@@ -618,8 +618,8 @@ def choice_treatment(fit: FittedModel[Any], method: str, *, nested: bool = True)
     if method == "cv" and not nested:
         return "held"
     # Leave-one-out fixes the choice, unless every refit chooses columns.
-    every = fit.selection is None and fit.refits.chooses_columns
-    return "anew" if method in ("cv", "632+") or (method == "loo" and every) else "held"
+    always_chooses = fit.selection is None and fit.refits.chooses_columns
+    return "anew" if method in ("cv", "632+") or (method == "loo" and always_chooses) else "held"
 
 
 def _refuse_own_weights(data: Any, plan: EvaluationOptions) -> None:

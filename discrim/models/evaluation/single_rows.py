@@ -296,7 +296,7 @@ class SetCalibration:
         blocks : DesignRows
             Rows of the table.
         pvalues : (n, K) float
-            Conformal p-values, NaN if missing. A set has the classes with a p-value above one minus the level.
+            Conformal p-values, NaN if missing. A set has the classes whose p-value exceeds 1 - level.
         predicted : (n,) int
             Predicted classes, -1 if missing, which fill empty sets if `options.empty` is "best".
 

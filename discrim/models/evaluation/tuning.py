@@ -265,13 +265,16 @@ def read_choice(value: Any) -> tuple[Any, SelectRule]:
 
 def refuse_single_row_classes(moments: ClassMoments, levels: Sequence[Any], alternative: str) -> None:
     """Raise a DataError for classes of one row; `alternative` describes options without a choice."""
-    lone = [level for level, rows in zip(levels, moments.rows.tolist(), strict=True) if rows < 2]
-    if lone:
-        subject = "Class" if len(lone) == 1 else "Each of the classes"
+    single_row_classes = [
+        level for level, rows in zip(levels, moments.rows.tolist(), strict=True) if rows < 2
+    ]
+    if single_row_classes:
+        subject = "Class" if len(single_row_classes) == 1 else "Each of the classes"
         raise DataError(
-            f"{subject} {reading.join_labels(lone)} has only one observation, and no mean if it is left out.",
+            f"{subject} {reading.join_labels(single_row_classes)} has only one observation, and no mean if it "
+            "is left out.",
             hint=f"Pass {alternative}, merge the class with another one, or drop it.",
-            classes=lone,
+            classes=single_row_classes,
         )
 
 

@@ -98,8 +98,8 @@ def refit_prior_source(fit: FittedModel[Any], refit_prior: bool | None) -> str:
 def left_out_score_shift(codes: Codes, weights: Floats | None, counts: Floats) -> Floats:
     """Change (m,) of the score of the own class of each row, if proportions are estimated without it.
 
-    The log proportions ln (n_k - w)/(N - w) and ln n_k/N differ by ln(1 - w/n_g) in the row's class g, apart
-    from a constant of the row in all classes.
+    If a row of class g with weight w is left out, the log proportion of class g changes from ln n_g/N to
+    ln (n_g - w)/(N - w). The change is ln(1 - w/n_g), apart from a constant that all classes share.
 
     Parameters
     ----------
@@ -109,9 +109,9 @@ def left_out_score_shift(codes: Codes, weights: Floats | None, counts: Floats) -
     counts : (K,) float
         Rows, or sums of weights, of each class.
     """
-    out = np.ones(len(codes)) if weights is None else np.minimum(weights, 1.0)
+    removed_weights = np.ones(len(codes)) if weights is None else np.minimum(weights, 1.0)
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log1p(-np.minimum(out / counts[codes], 1.0)))
+        return np.asarray(np.log1p(-np.minimum(removed_weights / counts[codes], 1.0)))
 
 
 def find_unbalanced_fold(remaining_counts: Floats, counts: Floats) -> tuple[int, int] | None:
@@ -828,6 +828,18 @@ class _LeftOutLabels:
         return codes
 
     def _labels(self, x: Any, actual: Codes, weights: Floats | None) -> Codes:
+        """Return the classes (m,) of rows by the rules without them.
+
+        `NEEDS_REFIT` stands for rows without scores, and `IMPOSSIBLE` for rows with probability zero in every
+        class.
+
+        Parameters
+        ----------
+        x : (m, p) array or SparseRows
+        actual : (m,) int
+            Actual classes.
+        weights : (m,) float or None
+        """
         scores = np.asarray(self.scores(x, actual, weights))
         _add_left_out_shift(scores.T, np.arange(len(actual)), actual, weights, self.counts)
         codes = self.decision.codes(scores)

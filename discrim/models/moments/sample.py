@@ -235,6 +235,12 @@ def usable_moments(
         The rows are missing, or of one class only.
     CollinearError
         Every column is constant.
+
+    Returns
+    -------
+    DesignRows
+        The design with the remaining classes and columns.
+    ClassMoments
     """
     if not moments.total:
         raise DataError(f"{given_moments!r} have no observations.", hint="Add moments of complete rows.")

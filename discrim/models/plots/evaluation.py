@@ -313,7 +313,7 @@ def _evaluate_rows(
 
     Returns
     -------
-    judged : object
+    predictions : object
         The value that `evaluate` returned.
     evaluation : EvaluationDescription
     """

@@ -87,6 +87,7 @@ def description_sections(fit: FittedModel[Any]) -> tuple[dict[str, Section], str
 
 
 def _class_section(fit: FittedModel[Any]) -> Section:
+    """Return the section of the classes: number of rows, share of the weight, and prior."""
     columns = {"rows": fit.rows_by_class, "share": fit.counts / fit.counts.sum()}
     if fit.has_posteriors:
         columns["prior"] = fit.prior
@@ -95,6 +96,7 @@ def _class_section(fit: FittedModel[Any]) -> Section:
 
 
 def _numeric_columns(frame: pd.DataFrame) -> Section:
+    """Return the section of numeric columns (n, q): missing values, quartiles, mean and sd."""
     rows = []
     for j in range(frame.shape[1]):
         column = pd.to_numeric(frame.iloc[:, j]).to_numpy(dtype=np.float64, na_value=np.nan)

@@ -185,8 +185,8 @@ class Assessment(SummarizedResults):
         """Brier score of each class, and its components.
 
         The score is reliability - resolution + uncertainty + within variance - within covariance, in bins of
-        the posterior of the class. It requires a model with posteriors. The last row, "total", is the sum over
-        classes.
+        the posterior of the class. It requires a model with posteriors. The last row, "total", is the sum
+        over classes.
         """
         self._fit.need_posteriors("brier")
         table = pd.DataFrame(self._figures.apply(attrgetter("brier")), index=self.classes)
@@ -359,11 +359,13 @@ class _Figures:
 
     @cached_property
     def areas(self) -> PairAreas:
+        """Areas under the ROC curves of pairs of classes."""
         rows = self.rows
         return pair_areas(rows.scores, rows.codes, rows.weights, self.level)
 
     @cached_property
     def against_rest(self) -> list[Area]:
+        """Area under the ROC curve of each class against the rest."""
         rows = self.rows
         return [
             roc_area(rows.scores[:, k], rows.codes == k, rows.weights, self.level)
@@ -584,6 +586,7 @@ def _headings(assessment: Assessment) -> dict[str, str]:
 
 
 def _overall(assessment: Assessment) -> Section:
+    """Return the section of the measures over all classes, with notes on their definitions."""
     table = assessment.overall
     notes = []
     if "AUC" in table.index:

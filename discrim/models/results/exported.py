@@ -349,7 +349,15 @@ def _binary_operation(first: Node, symbol: str, second: Node) -> Node:
 
 
 def _term_not_exportable(code: str, noun: str) -> NotSupportedError:
-    """Return the error for a term that cannot be exported."""
+    """Return the error for a term that cannot be exported.
+
+    Parameters
+    ----------
+    code : str
+        Text of the term.
+    noun : str
+        Subject of the message: the function or operation that cannot be exported.
+    """
     return NotSupportedError(
         f"{noun} in the term {code!r} cannot be exported to SQL or ONNX.",
         hint=("Compute the column in the table before the fit, or use save() and load() with Python."),
@@ -547,8 +555,8 @@ class _Query:
     def number(self, value: float) -> str:
         """Return a float64 literal with all its digits, in parentheses if it has a sign."""
         digits = repr(float(value))
-        written = self.dialect.literal.format(digits if "e" in digits else f"{digits}e0")
-        return f"({written})" if digits.startswith("-") or "::" in written else written
+        literal = self.dialect.literal.format(digits if "e" in digits else f"{digits}e0")
+        return f"({literal})" if digits.startswith("-") or "::" in literal else literal
 
     def name(self, name: str) -> str:
         """Return a quoted name."""

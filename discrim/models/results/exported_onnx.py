@@ -139,7 +139,13 @@ class _Graph:
             self.add("Identity", scores, name="values")
 
     def levels(self, name: str, levels: tuple[Scalar, ...]) -> tuple[str, str]:
-        """Return indicators (rows, levels) of the levels of a column, and their sum (rows, 1)."""
+        """Add nodes for the levels of a categorical input.
+
+        Returns
+        -------
+        indicators, total : str
+            Names of the nodes of the indicators (rows, levels) and of their sum (rows, 1).
+        """
         dtype, _ = _ONNX_TYPES[self.input(name, _onnx_type(levels))]
         same = self.add("Equal", name, self.constant(np.array([levels], dtype=dtype)))
         indicators = self.add("Cast", same, to=self.onnx.TensorProto.DOUBLE)
@@ -182,7 +188,18 @@ class _Graph:
         )
 
     def scores(self, features: str) -> str:
-        """Return scores (rows, K) of features (rows, p)."""
+        """Add nodes for the scores of the rule, and return the name of the last one.
+
+        Parameters
+        ----------
+        features : str
+            Name of the node of the features (rows, p).
+
+        Returns
+        -------
+        str
+            Name of the node of the scores (rows, K).
+        """
         rule = self.rule
         constant = self.constant(self.rule.constant[None])
         origin, scale, mean = (np.stack(arrays)[:, None] for arrays in zip(*rule.points, strict=True))

@@ -466,6 +466,7 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
         return brief.with_note(note) if note else brief
 
     def _is_plane(self) -> bool:
+        """Return whether the formula reads exactly two columns, both numeric: a plane shows the rule."""
         design = self._fit.design_rows.design
         return len(design.columns) == 2 == len(numeric_columns(design))
 
