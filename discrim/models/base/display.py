@@ -97,6 +97,18 @@ def with_display_formats(
 def _html(
     table: pd.DataFrame, name: str, formats: dict[str, Format], lines: Mapping[str, Format]
 ) -> str | None:
+    """Return the HTML of a table; None for an empty table or one with too many index levels.
+
+    Parameters
+    ----------
+    table : DataFrame
+    name : str
+        Title of the table.
+    formats : dict of str to Format
+        Formats of columns.
+    lines : mapping of str to Format
+        Formats of rows by the last level of their label.
+    """
     if table.index.nlevels > 2 or table.columns.nlevels > 1 or not table.size:
         return None
     from discrim.report.grid import COLUMN_LIMITS, Section

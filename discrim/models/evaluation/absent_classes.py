@@ -78,7 +78,7 @@ def _restrict_to_classes(fit: FittedModel[Any], blocks: DesignRows, present: Cod
 def absent_class_mask(
     codes: Codes, weights: Floats | None, n_classes: int, fold_ids: Codes | None = None
 ) -> Mask:
-    """Return which rows (n,) are judged by rules without their class.
+    """Return which rows (n,) are predicted by rules without their class.
 
     Parameters
     ----------

@@ -578,6 +578,7 @@ class PriorEstimate(SummarizedResults):
         return summarize(f"Class shares of a batch: {self._title}", section_functions, sections)
 
     def _header(self) -> Pairs:
+        """Return the header of the summary."""
         from discrim.report.grid import HeaderItem, Pairs
 
         steps = " + ".join(map(str, self.steps.values()))
@@ -597,6 +598,7 @@ class PriorEstimate(SummarizedResults):
         return Pairs("Maximum likelihood estimates of the class shares", items, note)
 
     def _section(self) -> Section:
+        """Return the section of the shares with their intervals."""
         from discrim.report.grid import SHARED_HEADINGS, Section
 
         description = INTERVAL_DESCRIPTIONS[self._interval]

@@ -271,8 +271,8 @@ def refuse_single_row_classes(moments: ClassMoments, levels: Sequence[Any], alte
     if single_row_classes:
         subject = "Class" if len(single_row_classes) == 1 else "Each of the classes"
         raise DataError(
-            f"{subject} {reading.join_labels(single_row_classes)} has only one observation, and no mean if it "
-            "is left out.",
+            f"{subject} {reading.join_labels(single_row_classes)} has only one observation, "
+            "and no mean if it is left out.",
             hint=f"Pass {alternative}, merge the class with another one, or drop it.",
             classes=single_row_classes,
         )

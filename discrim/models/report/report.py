@@ -115,6 +115,7 @@ def _numeric_columns(frame: pd.DataFrame) -> Section:
 
 
 def _categorical_columns(frame: pd.DataFrame) -> Section:
+    """Return the section of categorical columns (n, q)."""
     rows = []
     for j in range(frame.shape[1]):
         column = frame.iloc[:, j].astype(object)
@@ -172,7 +173,7 @@ def _equals_default(value: Any, default: Any) -> bool:
 
 
 def _sorted(levels: list[Any]) -> bool:
-    """Return whether class labels or levels are sorted; True if they cannot be compared."""
+    """Return whether class labels or levels are in ascending order; True if they cannot be compared."""
     try:
         return levels == sorted(levels)
     except TypeError:
@@ -290,7 +291,10 @@ def _is_expression(text: str) -> bool:
 
 
 def option_items(results: Any) -> list[tuple[str, str]]:
-    """Return pairs of label and text for the options that differ from the defaults, or the reason."""
+    """Return pairs of label and text of the options that differ from the defaults.
+
+    If they cannot be determined, the text of the only pair is the message of the error.
+    """
     try:
         options = changed_options(results)
     except DiscrimError as error:

@@ -541,6 +541,7 @@ def summary(assessment: Assessment, sections: Sequence[str] | None = None) -> Su
 
 
 def _header(assessment: Assessment) -> Pairs:
+    """Return the header: numbers of rows, and notes on the method, the prior and absent classes."""
     rows = assessment._rows
     prior = "class proportions of the rows" if assessment.prior is None else "another prior, see below"
     items: list[HeaderItem] = [
@@ -665,6 +666,7 @@ def _is_binary(assessment: Assessment) -> bool:
 
 
 def _classes(assessment: Assessment) -> Section:
+    """Return the section of the measures of each class against the rest."""
     table = assessment.by_class
     prior_text = "" if assessment.prior is None else " under this prior"
     note = (
@@ -706,6 +708,7 @@ def _pairs(assessment: Assessment) -> Section:
 
 
 def _brier_section(assessment: Assessment) -> Section:
+    """Return the section of the Brier score and its components."""
     formats: dict[Any, Any] = dict.fromkeys(assessment.brier.columns, "share") | {"bins": "count"}
     return Section(
         "Brier score and its components",

@@ -638,13 +638,13 @@ class _Query:
             self.stage([*passed_on, *zip(weights, names, strict=True)])
             self.stage([*passed_on, *((name, name) for name in names), (self.joined(names), total)])
         used_names = [name.casefold() for name in self.keep]
-        listed = []
+        output_columns = []
         for output in outputs:
             for code, name in getattr(self, f"as_{output}")():
                 output_alias = name + make_unique_name(name.casefold(), used_names)[len(name.casefold()) :]
                 used_names.append(output_alias.casefold())
-                listed.append((code, self.name(output_alias)))
-        self.stage(listed)
+                output_columns.append((code, self.name(output_alias)))
+        self.stage(output_columns)
         *before, last = self.stages
         dialect = self.dialect
         stage_texts = [
