@@ -623,7 +623,7 @@ def choice_treatment(fit: FittedModel[Any], method: str, *, nested: bool = True)
 
 
 def _refuse_own_weights(data: Any, plan: EvaluationOptions) -> None:
-    """Raise DataError if `weights=` is passed without new rows: rows of the fit have the weights of the fit."""
+    """Raise DataError if `weights=` is passed without new rows; rows of the fit keep their own weights."""
     if data is None and plan.weights is not None:
         raise DataError(
             "weights= are the weights of the rows of data=, which were not passed.",
