@@ -177,7 +177,7 @@ def assign_bins(
 
     Returns
     -------
-    Binned
+    BinAssignment
 
     Raises
     ------
@@ -295,7 +295,7 @@ def brier_decomposition(
 
     Returns
     -------
-    BrierParts
+    BrierDecomposition
 
     Examples
     --------
@@ -378,12 +378,12 @@ def mean_loss_interval(
     Parameters
     ----------
     losses : (m,) float
-    test_rows : JudgedRows
+    test_rows : EvaluatedRows
     level : float
         Confidence level.
-    counts : bool
+    is_zero_one : bool
         Whether losses are 0 or 1, or means of such values. Their interval is exact, otherwise log-normal.
-    if_wrong : (m,) float, optional
+    losses_if_wrong : (m,) float, optional
         Losses of the rows if their labels were wrong. They raise the upper limit of a log-normal interval
         to allow for unobserved errors.
 
@@ -440,7 +440,7 @@ def _class_statistics(
     Parameters
     ----------
     values : (m,) float
-    test_rows : JudgedRows
+    test_rows : EvaluatedRows
     prior : (K,) float
 
     Returns
@@ -466,7 +466,7 @@ def _unobserved_loss_limit(
     ----------
     losses_if_wrong : (m,) float
         Losses of the rows if their labels were wrong.
-    test_rows : JudgedRows
+    test_rows : EvaluatedRows
     n_units : float
         Number of independent rows or groups.
     level : float
@@ -512,7 +512,7 @@ def _variance_of_mean(losses: Floats, test_rows: EvaluatedRows, mean: float) -> 
     Parameters
     ----------
     losses : (m,) float
-    test_rows : JudgedRows
+    test_rows : EvaluatedRows
     mean : float
 
     Returns

@@ -111,7 +111,7 @@ def estimate_class_proportions(
     weights : (n,) float, optional
         Frequency weights.
     tol : float
-        Tolerance of the largest slope.
+        Tolerance of the largest violation of the conditions of a maximum.
     maxiter : int
         Maximum number of EM and Newton steps together.
     progress : callable, optional
@@ -119,7 +119,7 @@ def estimate_class_proportions(
 
     Returns
     -------
-    ClassShares
+    ClassProportions
 
     Examples
     --------
@@ -187,7 +187,7 @@ class _LikelihoodPoint:
 
     @property
     def max_violation(self) -> float:
-        """Largest violation of the conditions of a maximum."""
+        """Largest violation of the conditions of a maximum, |slope| or, for zero proportions, the slope."""
         return float(np.where(self.proportions > 0, np.abs(self.slope), self.slope).max(initial=0.0))
 
 
@@ -423,14 +423,15 @@ def profile_limits(
     Parameters
     ----------
     densities : (n, K) float
-    estimated : ClassShares
+    estimated : ClassProportions
+        Maximum likelihood estimates.
     class_index : int
         Position of the class.
     level : float
         Confidence level.
     weights : (n,) float, optional
     tol, maxiter
-        See `class_shares`.
+        See `estimate_class_proportions`.
 
     Returns
     -------
@@ -443,6 +444,7 @@ def profile_limits(
     start = np.full(len(others), 1.0 / len(others))
 
     def deviance_excess(u: float) -> float:
+        """Deviance if the proportion is fixed at u, minus its chi-square quantile; zero at a limit."""
         mixed = (1 - u) * densities[:, others] + u * densities[:, class_index : class_index + 1]
         top = mixed.max(axis=1)
         if not (top > np.finfo(float).tiny).all():

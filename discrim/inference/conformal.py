@@ -155,11 +155,11 @@ def conformal_pvalues(
     ----------
     reference : Reference
     scores : (m,) float
-    left_out : pair of (m,) float, optional
-        For rows that belong to the reference: the score that each row has there, and the weight of the row to
-        be excluded from the count.
-    shares : (m,) float, optional
-        Uniform random weights of ties, for exact coverage; by default all ties count.
+    left_out : tuple of two (m,) float, optional
+        Scores of the rows in the reference, and their weights there, which are subtracted from the counts;
+        for rows that belong to the reference.
+    tie_weights : (m,) float, optional
+        Uniform random weights from 0 to 1 of the ties, for exact coverage; by default all ties count.
 
     Returns
     -------

@@ -564,7 +564,10 @@ def _warn_not_converged(model: str) -> None:
 
 
 def _weighted_eigenvectors(roots: Floats, weights: Floats) -> Floats:
-    """Eigenvectors (p, p) of the weighted sum of R_k'R_k."""
+    """Eigenvectors (p, p) of sum_k w_k R_k'R_k for roots R_k of the class covariances and weights (K,).
+
+    The eigenvectors are columns, in descending order of the eigenvalues.
+    """
     stack = roots * np.sqrt(weights)[:, None, None]
     return np.asarray(svd(stack.reshape(-1, stack.shape[2]), full_matrices=False)[2].T)
 

@@ -95,7 +95,7 @@ def find_undefined_distances(metric: Metric, x: Floats) -> tuple[str, Mask]:
 
 
 def pairwise_distances(x: Floats, metric: Metric) -> Floats:
-    """Compute distances between rows that passed `refused`.
+    """Compute distances between rows for which `find_undefined_distances` reports none.
 
     The definitions agree with scipy, with three exceptions that follow R's vegan: Canberra's distance is the
     mean over the columns that are not zero in both rows, Jaccard's is 2 B / (1 + B) with B the Bray-Curtis
@@ -134,7 +134,7 @@ def pairwise_distances(x: Floats, metric: Metric) -> Floats:
 
 
 def _row_profiles(x: Floats) -> Floats:
-    """Square roots of the proportions within each row."""
+    """Square roots of the proportions x_ij / sum_j x_ij in each row of x (n, p), for Hellinger distances."""
     return np.asarray(np.sqrt(x / x.sum(axis=1, keepdims=True)))
 
 
@@ -302,7 +302,7 @@ class RowShuffle:
 
     Attributes
     ----------
-    shuffle : Shuffle
+    shuffle : LabelPermutation
         Permutes the labels of the units; each label stands for the cells of the rows of a unit.
     members : (U, s) int
         Rows of each unit, in their order.
@@ -344,7 +344,11 @@ class RowShuffle:
         return float(np.round(np.exp(logs))) if (logs := self.shuffle.log_labellings()) < 700 else np.inf
 
     def iter_cells(self, n_permutations: int, seed: int) -> Iterator[Codes]:
-        """Yield the cells (n,) for random permutations, or for all other labellings if there are few."""
+        """Yield the permuted cells (n,) of the rows.
+
+        If the number of distinct labellings is at most `n_permutations` + 1, yield each labelling except the
+        observed one once. Otherwise yield `n_permutations` random ones.
+        """
         if self.n_labellings() <= n_permutations + 1:
             labellings = iter(self.shuffle.iter_labellings())
             observed_labels = self.shuffle.labels
@@ -359,7 +363,19 @@ class RowShuffle:
             yield self._cells_from_labels(self.shuffle.codes(rng))
 
     def invariant_terms(self, x: Floats, groups: Sequence[Sequence[int]]) -> Mask:
-        """Mask (t,) of the terms that no permutation changes: their columns are constant within blocks."""
+        """Return which terms no permutation changes, because units of a block agree in their columns.
+
+        Parameters
+        ----------
+        x : (n, c) float
+            Design matrix.
+        groups : sequence of sequences of int
+            Columns of each term.
+
+        Returns
+        -------
+        (t,) bool
+        """
         blocks = self.shuffle.blocks
         unit_designs = x[self.members]
         first_units = np.unique(blocks, return_index=True)[1][blocks]
@@ -726,7 +742,11 @@ def spatial_median(x: Floats) -> Floats:
 
 
 def _is_median(rows: Floats, point: Floats, tolerance: float = ZERO_TOLERANCE) -> bool:
-    """Return whether a point minimizes the sum of distances to rows (n, p), up to a tolerance of slack n."""
+    """Return whether a point (p,) minimizes the sum of distances to rows (n, p).
+
+    At a minimum the norm of the sum of unit vectors from the point to the other rows is at most the number of
+    rows at the point. The condition has a tolerance of `tolerance` n.
+    """
     deviations = rows - point
     norms = np.linalg.norm(deviations, axis=1)
     at_point = norms <= ZERO_TOLERANCE
@@ -776,7 +796,7 @@ def permutation_dispersion_test(
 
     Returns
     -------
-    PermutedSpread
+    PermutationDispersion
     """
     counts = np.bincount(codes).astype(np.float64)
     k_classes = len(counts)

@@ -257,12 +257,13 @@ def difference_table(
 
 
 def _multiplier(adjust: Simultaneous | None, level: float, m: int, k: int, p: int, v: float) -> float:
-    """Half-width of an interval in standard errors.
+    """Half-width of a (simultaneous) interval of a difference, in standard errors.
 
     Parameters
     ----------
-    adjust : str or None
+    adjust : {"scheffe", "roy", "bonferroni", "sidak"} or None
     level : float
+        Confidence level.
     m, k, p : int
         Numbers of differences, of classes and of combined columns.
     v : float
@@ -291,10 +292,10 @@ def _simultaneous_p(t: Floats, p_alone: Floats, adjust: Simultaneous, k: int, p:
     Parameters
     ----------
     t, p_alone : (m,) float
-        Statistics and unadjusted p-values.
-    adjust : str
+        Statistics and unadjusted two-sided p-values.
+    adjust : {"scheffe", "roy", "bonferroni", "sidak"}
     k, p : int
-        Numbers of classes and of combined columns.
+        Numbers of classes and of combined columns; used by "scheffe" (k) and "roy" (both).
     v : float
         Degrees of freedom.
 

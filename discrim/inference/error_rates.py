@@ -201,7 +201,7 @@ def error_rate_from_labels(
     *,
     sampled: bool,
 ) -> Rates:
-    """Error rate of predicted classes, as `counted` but without forming the confusion table.
+    """Error rate of predicted classes, as `error_rate_from_counts` but without the confusion table.
 
     Parameters
     ----------
@@ -383,7 +383,7 @@ def bootstrap_632_plus(
 
     Parameters
     ----------
-    rows : Resampled
+    rows : OutOfBagPredictions
     prior : (K,) float
         Prior probabilities.
     costs : (K, K) float or None
@@ -449,7 +449,7 @@ def _out_of_bag_losses(
 
     Parameters
     ----------
-    rows : Resampled
+    rows : OutOfBagPredictions
     weights : (n,) float
         Weights of the rows; they sum to one.
     n_samples_without : (n,) int
@@ -587,7 +587,10 @@ def _bootstrap_se_and_limits(
 
 
 def logit_interval(rate: float, error: float, level: float) -> tuple[float, float]:
-    """Normal interval on the logit scale; NaN if the rate is not strictly between 0 and 1."""
+    """Normal interval of a rate with standard error `error`, computed on the logit scale.
+
+    Both limits are NaN if the rate is not strictly between 0 and 1.
+    """
     if not 0 < rate < 1:
         return np.nan, np.nan
     half = check_level(level) * error / (rate * (1 - rate))
@@ -667,8 +670,8 @@ def weighted_mean_interval(
 
     Examples
     --------
-    >>> shares, rows = np.array([0.1, 0.0]), np.array([20.0, 20.0])
-    >>> [round(end, 4) for end in weighted_mean_interval(np.array([0.5, 0.5]), shares, rows, 0.95)]
+    >>> proportions, rows = np.array([0.1, 0.0]), np.array([20.0, 20.0])
+    >>> [round(limit, 4) for limit in weighted_mean_interval(np.array([0.5, 0.5]), proportions, rows, 0.95)]
     [0.0062, 0.1873]
     """
     mean = float(pi @ proportions)
@@ -699,7 +702,7 @@ TIE_TOLERANCE = 1e-12
 def error_rates_of_rules(
     wrong: Floats, rows: Floats, prior: Floats, *, sampled: bool
 ) -> tuple[Floats, Floats]:
-    """Error rates of several rules and their standard errors; faster than `counted`, without intervals.
+    """Error rates of several rules and their standard errors; without intervals.
 
     Parameters
     ----------

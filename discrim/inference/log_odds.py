@@ -91,10 +91,10 @@ def log_odds(
     covariance : Covariance
         Within-class covariance.
     divisor : float
-        Its divisor, used as nu in the variances.
+        Divisor of the covariance, used as nu in the variances.
     prior : (K,) float
     others : (q,) int
-        Codes of the classes.
+        Codes of the classes that are compared with the reference class.
     reference : int
         Code of the reference class.
     estimated_prior : bool
@@ -117,7 +117,7 @@ def log_odds(
     with np.errstate(divide="ignore", invalid="ignore"):
         prior_odds = np.log(prior[others]) - np.log(prior[reference])
     if covariance.is_diagonal:
-        # Whitened columns have unit variance: var(gap_j) = a + 2 gap_j^2 / nu.
+        # Whitened columns have unit variance: var(d_j) = 1/n0 + 1/n1 + 2 d_j^2 / nu for mean differences.
         variances = inverse_counts + 2 * mean_differences**2 / divisor
         slopes_var = covariance.inverse[:, None] ** 2 * variances
         midpoint_var = (midpoints**2 * variances).sum(axis=0)

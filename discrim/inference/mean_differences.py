@@ -340,12 +340,18 @@ def _distance_distribution(n: int, p: int, df: float | None, n_fitted: float | N
 
 
 def _variance_ratio(distribution: Any, n: int, p: int, v: float, probabilities: Floats) -> Floats:
-    """Variance of the number of distances up to each quantile, relative to independent distances.
+    """Variance inflation of the number of distances up to each quantile, due to the common covariance.
+
+    The distances of rows of a class depend on each other through the estimated mean and covariance. The ratio
+    is the variance of the number of distances up to a quantile, divided by the binomial variance.
 
     Parameters
     ----------
     distribution : frozen beta distribution of scipy
-    n, p, v : rows of the class, columns, degrees of freedom of the covariance
+    n, p : int
+        Numbers of rows of the class and of columns.
+    v : float
+        Degrees of freedom of the covariance.
     probabilities : (r,) float
         Probabilities of the quantiles.
 

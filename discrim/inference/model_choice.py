@@ -15,8 +15,8 @@ outside its training folds.
 
 The quantiles of the draws are not a valid interval if few rows, or none, are wrong, because draws of rows
 without an error have none. The lower limit of a corrected loss is therefore the smaller one of the quantile
-of the draws and the lower limit of the chosen model's losses (`loss_rate`: exact for an error rate); the
-upper limit is the larger one of the quantile and the upper limit plus the correction. `python -m
+of the draws and the lower limit of the chosen model's losses (`mean_loss_interval`: exact for an error
+rate); the upper limit is the larger one of the quantile and the upper limit plus the correction. `python -m
 tests.benchmarks.rare_errors` simulates its coverage.
 """
 
@@ -68,12 +68,15 @@ def compare_losses(
 ) -> ComparedLosses:
     """Compare the losses of candidates and choose one.
 
+    Candidates with a larger mean loss than `null_losses` are excluded unless all have one.
+
     Parameters
     ----------
     losses : (C, m) float
         Losses of the candidates on m rows, the simplest candidate first.
-    test_rows : JudgedRows
+    test_rows : EvaluatedRows
     select : {"1se", "min"}
+        "min" chooses the smallest mean loss, "1se" the simplest candidate within one standard error of it.
     null_losses : (m,) float, optional
         Losses of the class proportions alone.
 
@@ -106,7 +109,7 @@ def _weighted_mean_losses(losses: Floats, test_rows: EvaluatedRows) -> tuple[Flo
     Parameters
     ----------
     losses : (C, m) float
-    test_rows : JudgedRows
+    test_rows : EvaluatedRows
         A prior makes the mean a stratified one.
 
     Returns
@@ -168,7 +171,7 @@ class CorrectedLosses:
         level : float
             Confidence level.
         rates : L tuples (mean, standard error, low, high)
-            Results of `loss_rate` for the chosen model.
+            Results of `mean_loss_interval` for the chosen model.
 
         Returns
         -------
@@ -202,13 +205,13 @@ def bias_corrected_losses(
         L kinds of losses of C candidates on m rows.
     choice_loss : int
         The kind of loss that determines the choice.
-    test_rows : JudgedRows
+    test_rows : EvaluatedRows
         Its groups, if any, are drawn as a whole.
     select : {"1se", "min"}
     replicates : int
     seed : int
     null_losses : (m,) float, optional
-        See `compared`.
+        See `compare_losses`.
 
     Returns
     -------

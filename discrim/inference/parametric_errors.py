@@ -159,7 +159,7 @@ def two_class_error_rate(
         Confidence level.
     shrunk, expected : bool
         See `error_by_class`.
-    stretch : float
+    density_factor : float
         Factor of the log density ratio in the rule.
 
     Returns
@@ -190,7 +190,18 @@ def two_class_error_rate(
 
 
 def _log_odds_threshold(log_prior: Floats, regret: Floats) -> float:
-    """Threshold of the log odds of the first class; infinite if one class is always cheaper."""
+    """Threshold of ln f_1/f_2 above which the first class is predicted; infinite if one is always cheaper.
+
+    Parameters
+    ----------
+    log_prior : (2,) float
+    regret : (2,) float
+        Cost of a wrong minus cost of a correct prediction for rows of each class.
+
+    Returns
+    -------
+    float
+    """
     # The first class is cheaper if pi_1 f_1 regret_1 exceeds pi_2 f_2 regret_2, and is preferred in a tie.
     gains = np.where(np.isneginf(log_prior), 0.0, np.sign(regret))
     if (gains > 0).all():
@@ -252,7 +263,7 @@ def multiclass_error_rate(
         Confidence level.
     shrunk : bool
         Whether to shrink the distances (DS).
-    stretch : float
+    density_factor : float
         Factor of the log densities in the rule: N / (N - K) if its covariance has divisor N, otherwise 1.
 
     Returns
@@ -286,7 +297,7 @@ def multiclass_error_rate(
 
 
 def _error_rates_along_rays(means: Floats, log_prior: Floats, density_factor: float) -> tuple[Floats, Floats]:
-    """Error rates of the classes, integrated along rays, and their derivatives.
+    """Error rates of the classes, integrated along rays from each class mean, and their derivatives.
 
     Parameters
     ----------
@@ -374,7 +385,10 @@ def _rays(k: int, r: int) -> Floats:
 
 
 def _quasi_random_points(k: int, r: int) -> Floats:
-    """Deterministic quasi-random points (m, r) of a standard normal distribution."""
+    """Deterministic quasi-random points (m, r) of a standard normal distribution, for k classes.
+
+    Their number m is a power of two, which decreases with k^2 r to limit the number of products.
+    """
     from scipy.stats import qmc
 
     power = np.clip(np.floor(np.log2(MAX_PRODUCTS / (k * k * r))), 8, 16)

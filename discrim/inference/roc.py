@@ -116,7 +116,7 @@ def extreme_limits(auc: float, m: float, n: float, level: float) -> tuple[float,
     Returns
     -------
     low, high : float
-        NaN for another area, or for less than one row.
+        NaN if the area is not 0 or 1, or if a number of rows is less than one.
 
     Examples
     --------
@@ -300,7 +300,7 @@ class _SortedScores(NamedTuple):
 
     @classmethod
     def from_scores(cls, scores: Floats, weights: Floats) -> Self:
-        """Sort scores (n,)."""
+        """Sort the scores (n,) of a class and cumulate the weights (n,) of its rows in this order."""
         positions = np.argsort(scores, kind="stable")
         return cls(scores[positions], positions, np.append(0.0, np.cumsum(weights[positions])))
 

@@ -207,7 +207,10 @@ def _draw_products(rng: np.random.Generator, n: int, setting: Setting, m: int) -
 
 
 def _wishart_root(rng: np.random.Generator, m: int, k: int, df: int) -> Floats:
-    """Upper triangular roots (m, k, k) of Wishart matrices with `df` degrees of freedom (Bartlett, 1933)."""
+    """Draw m Wishart matrices with `df` degrees of freedom (Bartlett, 1933).
+
+    Returns their upper triangular roots R (m, k, k): R'R is Wishart with identity scale.
+    """
     root = np.triu(rng.standard_normal((m, k, k)), 1)
     diagonal = np.arange(k)
     root[:, diagonal, diagonal] = np.sqrt(rng.chisquare(df - diagonal, (m, k)))
@@ -295,7 +298,7 @@ def required_training_rows(rule: SampledRule, error: float, setting: Setting) ->
     Returns
     -------
     int or None
-        None if more than `MOST_ROWS` are needed, or if the difference between `error` and the Bayes error is
+        None if more than `MAX_ROWS` are needed, or if the difference between `error` and the Bayes error is
         less than twice the Monte Carlo standard error.
     """
     max_excess = error - bayes_error(setting)
@@ -331,7 +334,7 @@ def required_test_rows(error: float, width: float, level: float) -> int | None:
     Returns
     -------
     int or None
-        None if more than `MOST_ROWS` are needed.
+        None if more than `MAX_ROWS` are needed.
 
     Examples
     --------
@@ -347,7 +350,10 @@ def required_test_rows(error: float, width: float, level: float) -> int | None:
 
 
 def _smallest_number(condition: Callable[[int], bool], minimum: int) -> int | None:
-    """Smallest number from `minimum` for which a monotone condition holds; None if above `MOST_ROWS`."""
+    """Find the smallest integer >= `minimum` that satisfies a monotone condition.
+
+    The result is None if the condition is false for all candidates up to `MAX_ROWS`.
+    """
     low, high = minimum - 1, minimum
     while not condition(high):
         low, high = high, 2 * high
@@ -372,15 +378,16 @@ class PowerLaw(NamedTuple):
 
 
 def fit_power_law(n: Floats, errors: Floats, weights: Floats) -> PowerLaw:
-    """Fit power laws by weighted least squares, with nonnegative a and b.
+    """Fit power laws a + b n^-c by weighted least squares, with nonnegative a and b; c is one of a grid.
 
     Parameters
     ----------
     n : (S,) float
         Numbers of rows.
     errors : (B, S) float
-        Error rates.
+        Error rates; a power law is fitted to each row.
     weights : (S,) float
+        Weights of the columns of `errors`.
 
     Returns
     -------

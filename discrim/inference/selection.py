@@ -104,9 +104,10 @@ class SelectedColumns:
     # ---- one term at a time
 
     def is_dependent(self, columns: Codes) -> bool:
-        """Return whether a column of a term is collinear within classes with chosen or other columns of it.
+        """Return whether the columns of a term are collinear, within classes, given the chosen columns.
 
-        The criterion is the one of `dependencies` for the columns in this order.
+        A column is collinear if it is a linear combination of the chosen columns and the earlier columns of
+        the term. The criterion agrees with `dependencies` for this order of the columns.
         """
         if self._is_constant[columns].any():
             return True
@@ -167,6 +168,7 @@ class SelectedColumns:
         return self._rao_tests(log, np.array([float(len(self.pivots))]), np.array([self._nu]))[0]
 
     def _log_wilks(self) -> float:
+        """Log of Wilks' lambda of the chosen columns."""
         within, total = (np.diagonal(root.triangle()) for root in (self._within, self._total))
         return 2.0 * float((np.log(np.abs(within)) - np.log(np.abs(total))).sum())
 
@@ -184,7 +186,7 @@ class SelectedColumns:
 
         Returns
         -------
-        list of Partial
+        list of PartialTest
         """
         q = self.n_classes - 1
         denominator = g**2 + q**2 - 5

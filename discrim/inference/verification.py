@@ -41,16 +41,20 @@ class Costs(NamedTuple):
 
     @property
     def sides(self) -> tuple[float, float]:
-        """Costs of misses and of false alarms relative to the cost of a decision without a score."""
-        miss = self.miss * self.probability
-        false = self.false_alarm * (1 - self.probability)
-        return miss / min(miss, false), false / min(miss, false)
+        """Expected costs of a miss and of a false alarm, relative to the best decision without a score.
+
+        Each is the cost times the probability of its kind of pair. The smaller one of both is one.
+        """
+        miss_cost = self.miss * self.probability
+        false_alarm_cost = self.false_alarm * (1 - self.probability)
+        min_cost = min(miss_cost, false_alarm_cost)
+        return miss_cost / min_cost, false_alarm_cost / min_cost
 
     @property
     def threshold(self) -> float:
         """Bayes threshold of log likelihood ratios."""
-        miss, false = self.sides
-        return float(np.log(false / miss))
+        miss_cost, false_alarm_cost = self.sides
+        return float(np.log(false_alarm_cost / miss_cost))
 
 
 class VerificationErrors(NamedTuple):
