@@ -244,7 +244,7 @@ def _exponent_texts(values: Sequence[float], error: float) -> list[str]:
 
 
 def _decimals_for(error: float) -> int:
-    """Return the number of decimals that a rounding error requires."""
+    """Return the number of decimals for a rounding error up to `error`; -MAX_DIGITS for 0 or infinity."""
     return math.ceil(-math.log10(2 * error) - EXACT_TOLERANCE) if 0 < error < math.inf else -MAX_DIGITS
 
 
@@ -781,7 +781,7 @@ def _columns_of(table: pd.DataFrame | Columns) -> Columns:
 
 
 def _errors_of(section: Section) -> Floats:
-    """Return the tolerated rounding errors of the rows or cells of a section; infinite by default."""
+    """Return the tolerated rounding errors of a section by row (n,) or cell; infinite if there are none."""
     return np.full(section.table.shape[0], math.inf) if section.errors is None else np.asarray(section.errors)
 
 
@@ -988,7 +988,7 @@ def _standard_errors(rows: list[list[float]], names: list[Any]) -> Floats:
 
 
 def _rows_of_columns(columns: list[list[Any]], chosen: list[int]) -> list[list[float]]:
-    """Return some columns as rows of floats."""
+    """Return the columns at the positions `chosen` as a list of rows of floats."""
     return [list(map(as_float, row)) for row in zip(*(columns[j] for j in chosen), strict=True)]
 
 

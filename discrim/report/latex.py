@@ -85,7 +85,7 @@ def _escape_characters(text: str) -> str:
 
 
 def _escape_character(cluster: str) -> str:
-    """Return the LaTeX of a character and the combining marks behind it."""
+    """Convert a character and the combining marks that follow it to LaTeX."""
     c = cluster[0]
     if len(cluster) == 1 and c not in ACCENTS:
         if c in SIGNS:
@@ -135,6 +135,7 @@ def prose(text: str) -> str:
 
 
 def _breakable(word: str) -> str:
+    """Escape a word; allow line breaks within a long one."""
     if display_width(word) <= 16:
         return escape(word)
     segments = re.findall(r"(?:[A-Za-z0-9]{1,12}[^A-Za-z0-9]?|[^A-Za-z0-9])[\u0300-\u036f]*", word)

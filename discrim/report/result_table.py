@@ -108,7 +108,7 @@ def returning_result_table(function: Callable[P, T]) -> Callable[P, T]:
 
 @contextmanager
 def _print_options(table: pd.DataFrame) -> Iterator[None]:
-    """Set the options of pandas with which it prints all columns, in lines as wide as the terminal."""
+    """Set pandas display options temporarily to print all columns of a table at the width of the terminal."""
     if table.shape[1] > MAX_COLUMNS:
         yield
         return

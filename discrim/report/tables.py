@@ -128,11 +128,11 @@ class Summary:
         return clean(f'Not shown: {", ".join(names)}. See summary("{names[0]}"), or summary("all").')
 
     def _with_sections(self, sections: Mapping[str, SummarySection]) -> Summary:
-        """Return the summary with other sections."""
+        """Return a copy with `sections` instead of the shown sections; the unshown ones stay available."""
         return Summary(self.title, sections, self._unshown)
 
     def only(self, keys: Sequence[str]) -> Summary:
-        """Return the summary with some of its sections."""
+        """Return a summary of the sections named by `keys`, in their present order."""
         return Summary(self.title, {key: section for key, section in self._sections.items() if key in keys})
 
     def shortened(self) -> Summary:

@@ -95,7 +95,19 @@ def draw_confusion(
 
 
 def _cell_colours(proportions: Floats, colormap: Colormap | None) -> Floats:
-    """Return the RGBA colours (K, K, 4) of cells for proportions (K, K); classes without rows are paper."""
+    """Return the RGBA colours (K, K, 4) of the cells of a confusion matrix.
+
+    Parameters
+    ----------
+    proportions : (K, K) float
+        Proportions of the actual class; NaN, for classes without rows, has the colour of the paper.
+    colormap : Colormap or None
+        By default correct and wrong cells have different hues.
+
+    Returns
+    -------
+    (K, K, 4) float
+    """
     from matplotlib.colors import LinearSegmentedColormap, to_rgba
 
     ramps: list[Colormap] = [colormap] * 2 if colormap is not None else []
@@ -316,13 +328,13 @@ def _drawn_curves(axes: Axes) -> list[tuple[Line2D, _DrawnCurve]]:
 def _name_curves(axes: Axes) -> str:
     """Label all curves of the axes uniquely, and return the title of the axes.
 
-    Curves of one fit have the names of their classes. Curves of several fits have the user's label or the
-    name of the model, the class unless all are of the same, and how the observations were predicted if that
-    differs.
+    A curve of a single fit without a label is named by its class. Otherwise the name consists of the label of
+    the fit or the name of the model, the class unless it is the same for all curves and, with several fits,
+    the method of prediction if it differs.
     """
     named_curves = _drawn_curves(axes)
     sources = list(dict.fromkeys(curve.source for _, curve in named_curves))
-    ways = list(dict.fromkeys(source.prediction_method for source in sources))
+    prediction_methods = list(dict.fromkeys(source.prediction_method for source in sources))
     one_class = len({curve.class_label for _, curve in named_curves}) == 1
     names: Counter[str] = Counter()
     for line, curve in named_curves:
@@ -333,14 +345,17 @@ def _name_curves(axes: Axes) -> str:
         if not one_class or not name_parts:
             name_parts.append(curve.class_label)
         if len(sources) > 1:
-            name_parts += [source.prediction_method] if len(ways) > 1 else []
+            name_parts += [source.prediction_method] if len(prediction_methods) > 1 else []
             name_parts += [source.fixed_choices] if source.fixed_choices else []
         name = ", ".join(style.shown_name(name_part, 40) for name_part in name_parts)
         names[name] += 1
         number = f" ({names[name]})" if names[name] > 1 else ""
         line.set_label(f"{name}{number}  {curve.area}")
     titles = list(dict.fromkeys(source.title for source in sources))
-    name_parts = [titles[0] if len(titles) == 1 else "ROC curves", *(ways if len(ways) == 1 else [])]
+    name_parts = [
+        titles[0] if len(titles) == 1 else "ROC curves",
+        *(prediction_methods if len(prediction_methods) == 1 else []),
+    ]
     if len(sources) == 1 and sources[0].fixed_choices:
         name_parts.append(sources[0].fixed_choices)
     return ", ".join(name_parts)
@@ -690,7 +705,7 @@ def draw_by_rows(
     levels : mapping of str to float or None
         Horizontal lines by name.
     names : tuple of str
-        Names of the axes.
+        Labels of the horizontal and vertical axis.
     title : str
     points : DataFrame, optional
         Columns error, low and high by number of observations, drawn as error bars.

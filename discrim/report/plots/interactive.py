@@ -90,8 +90,11 @@ class InteractiveRows:
         """Describe each row in HTML: name, class, predicted class if it differs, and their posteriors."""
 
         def class_text(row: int, k: int) -> str:
-            sure = "" if self.posteriors is None or k < 0 else f", posterior {self.posteriors[row, k]:.3f}"
-            return (_escape_label(self.classes[k]) if k >= 0 else "no class") + sure
+            """Class k with its posterior for a row; "no class" for a negative k."""
+            posterior_text = (
+                "" if self.posteriors is None or k < 0 else f", posterior {self.posteriors[row, k]:.3f}"
+            )
+            return (_escape_label(self.classes[k]) if k >= 0 else "no class") + posterior_text
 
         names = self.names(np.arange(len(self.codes)))
         rows = zip(names, self.codes.tolist(), self.predicted.tolist(), strict=True)
@@ -168,7 +171,7 @@ def _row_traces(
 
     Parameters
     ----------
-    rows : PointedRows
+    rows : InteractiveRows
     coordinates : (n, d) float array
         Coordinates; rows with a missing one are not drawn.
     location_template : str
@@ -387,7 +390,7 @@ def scores_figure(
     Parameters
     ----------
     scores : DataFrame (n, r)
-    rows : PointedRows
+    rows : InteractiveRows
     centroids : DataFrame (K, r)
     shares : Series (r,) or None
     counts : Series (K,)
@@ -430,7 +433,7 @@ def _strips_figure(values: Floats, rows: InteractiveRows, name: str, title: str,
     Parameters
     ----------
     values : (n,) float array
-    rows : PointedRows
+    rows : InteractiveRows
     name : str
         Name of the values.
     title : str
@@ -467,7 +470,7 @@ def posteriors_figure(proba: pd.DataFrame, rows: InteractiveRows) -> Figure:
     Parameters
     ----------
     proba : DataFrame (n, K)
-    rows : PointedRows
+    rows : InteractiveRows
 
     Returns
     -------
@@ -504,7 +507,7 @@ def plane_figure(
         Names of the variables.
     points : (n, 2) float array
         Coordinates of the rows.
-    rows : PointedRows
+    rows : InteractiveRows
     posteriors : callable or None
         Function from points (m, 2) to posteriors (m, K), for tooltips of locations.
     title : str
@@ -546,11 +549,11 @@ def plane_figure(
 
 
 def _traces_from_axes(draw: Callable[[Axes], None], limits: Sequence[tuple[float, float]]) -> list[Trace]:
-    """Convert lines, marks and contours that a function draws on axes of matplotlib to traces."""
+    """Convert the lines, markers and contours that `draw` adds to matplotlib axes with `limits` to traces."""
     from matplotlib.colors import to_hex
-    from matplotlib.figure import Figure as Sheet
+    from matplotlib.figure import Figure as MatplotlibFigure
 
-    axes = Sheet().add_subplot(xlim=limits[0], ylim=limits[1])
+    axes = MatplotlibFigure().add_subplot(xlim=limits[0], ylim=limits[1])
     traces = []
     draw(axes)
     for line in axes.lines:
@@ -582,7 +585,7 @@ def _class_heatmap(
         Classes at points of a grid, or of cells.
     across, up : float arrays
         Coordinates of the grid; the first and last are the sides of the plane.
-    rows : PointedRows
+    rows : InteractiveRows
     are_cells : bool
         Whether codes refer to cells that fill the plane, and not to points up to its sides.
 
@@ -629,7 +632,7 @@ def pairs_figure(
     radius : float
         Mahalanobis distance of the outlines.
     points : DataFrame (n, p) or None
-    rows : PointedRows
+    rows : InteractiveRows
     title : str
 
     Returns
@@ -676,7 +679,7 @@ def simplex_figure(posteriors: pd.DataFrame, rows: InteractiveRows, note: str) -
     ----------
     posteriors : DataFrame (n, 3)
         Posteriors.
-    rows : PointedRows
+    rows : InteractiveRows
     note : str
         Line below the title.
 

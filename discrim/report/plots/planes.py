@@ -599,7 +599,7 @@ def draw_passes(
         end of that pass.
     ax : Axes, optional
     signs : Signs
-    first : int
+    first_class : int
         Position of the class of the first plane, which determines its colour.
 
     Returns

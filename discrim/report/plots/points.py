@@ -637,7 +637,7 @@ TOOLTIP = "<title>{}</title>"
 
 
 def _fill_tooltips(text: str, tooltips: Sequence[str]) -> str:
-    """Replace the positions of rows in the tooltips of an SVG by their texts."""
+    """Replace row positions in the <title> elements of an SVG by the tooltips (n,) of the rows."""
     pattern = TOOLTIP.format(r"(\d+)")
     return re.sub(pattern, lambda match: TOOLTIP.format(tooltips[int(match[1])]), text) if tooltips else text
 
@@ -682,7 +682,7 @@ def _add_tooltips(text: str, artists: Mapping[str, Any], figure: Any) -> str:
 
 
 def _image_source(picture: str | bytes, area: Area, name: str) -> str:
-    """Return a shortened SVG, or a bitmap as a data: address."""
+    """Return an SVG text shortened by `_shorten_svg`, or a PNG bitmap as a data: URL."""
     if isinstance(picture, str):
         return _shorten_svg(picture, area, name)
     return f"data:image/png;base64,{base64.b64encode(picture).decode('ascii')}"
@@ -752,7 +752,9 @@ def _dark_outlines() -> dict[str, str]:
 
 @lru_cache(maxsize=4096)
 def _dark_colour(colour: str) -> str | None:
-    """Return the dark-mode version of a colour; None if it is not derived from ink, paper or a class.
+    """Return the dark-mode version of a colour "#rrggbb", or None if it is not a colour of the style.
+
+    Colours of the style are ink, paper, outlines and class colours, and mixtures of them with paper.
 
     A mixture of ink or a class colour with paper keeps its proportions.
     """
@@ -926,7 +928,7 @@ def _fix_title_positions(figure: Any) -> None:
 
 
 def _all_have_dark_colours(text: str, figure: Any) -> bool:
-    """Return whether all colours of an SVG and of its bitmaps have a dark version."""
+    """Return whether all colours of an SVG, and of the images in its figure, have a dark version."""
     from matplotlib.image import AxesImage
 
     cells = [np.asarray(image.get_array()) for image in figure.findobj(AxesImage)]

@@ -382,7 +382,18 @@ def _figure_size(x: Floats, means: Floats, radius: Floats) -> tuple[float, float
 
 
 def equal_size(across: float, up: float) -> tuple[float, float]:
-    """Return a figure size in inches for data of some width and height in equal units."""
+    """Return a figure size in inches for axes with equal units.
+
+    Parameters
+    ----------
+    across, up : float
+        Horizontal and vertical range of the data.
+
+    Returns
+    -------
+    width, height : float
+        The width is the default one; the height is limited relative to the default height.
+    """
     import matplotlib.pyplot as plt
 
     width, height = plt.rcParams["figure.figsize"]

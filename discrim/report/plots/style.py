@@ -644,6 +644,7 @@ def _find_fonts(family: tuple[str, ...], characters: frozenset[str]) -> tuple[st
     from matplotlib import font_manager
 
     def characters_in(path: str) -> set[str]:
+        """Return which of the characters a font file supports."""
         try:
             charmap = font_manager.get_font(path).get_charmap()
         except (RuntimeError, OSError, ValueError):
