@@ -250,7 +250,9 @@ class BrierDecomposition(NamedTuple):
 
 
 def probability_residuals(log_odds: Floats, codes: Codes) -> Floats:
-    """Differences between probability and outcome, accurate even if probabilities round to one.
+    """Return probability minus outcome, accurate even if probabilities round to one.
+
+    The outcome is one for the class of the row and zero otherwise.
 
     Parameters
     ----------
@@ -265,7 +267,7 @@ def probability_residuals(log_odds: Floats, codes: Codes) -> Floats:
 
     Examples
     --------
-    >>> [f"{gap:.4g}" for gap in probability_residuals(np.array([[50.0, -50.0]]), np.array([0]))[0]]
+    >>> [f"{residual:.4g}" for residual in probability_residuals(np.array([[50.0, -50.0]]), np.array([0]))[0]]
     ['-1.929e-22', '1.929e-22']
     """
     own_class = (np.arange(len(codes)), codes)

@@ -232,7 +232,7 @@ def _log_ratio(a: Floats, b: Floats) -> Floats:
 
 
 def _information(densities: Floats, mixture: Floats, weights: Floats | None) -> Floats:
-    """Mean over rows of the products b_ik b_il, (K, K)."""
+    """Weighted mean over rows of the products b_ik b_il (K, K), b_ik = f_k(x_i) / sum_j pi_j f_j(x_i)."""
     n, k = densities.shape
     products = np.zeros((k, k))
     chunk_rows = max(MAX_CHUNK_ELEMENTS // k, 1)

@@ -465,7 +465,7 @@ def _out_of_bag_losses(
         Covariance over samples between the number of times a row is drawn and the weighted losses of the
         other rows.
     noise : float
-        Monte Carlo variance of the pulls, summed over rows.
+        Monte Carlo variance of the influences, summed over rows.
     """
     n_samples, n = rows.out_of_bag_predicted.shape
     loss_sums = np.zeros(n)

@@ -151,7 +151,7 @@ def log_odds_covariance(
     covariance : Covariance
         Within-class covariance.
     divisor : float
-        Its divisor, used as nu.
+        Divisor of the covariance, used as nu.
     reference : int
         Code of the reference class.
     estimated_prior : bool
@@ -237,7 +237,7 @@ def column_norms(columns: Floats) -> Floats:
 
 
 def find_dependent_row(rows: Floats) -> int | None:
-    """First row of (r, k) that is zero or a linear combination of earlier rows; None if there is none."""
+    """Return the first of the rows (r, k) that is zero or a linear combination of earlier rows, or None."""
     norms = column_norms(rows.T)
     if not (norms > 0).all():
         return int(np.argmin(norms > 0))

@@ -330,7 +330,7 @@ class LeastSquares:
         return Hypothesis(basis.T @ y, len(combinations))
 
     def overall(self, origin: Floats) -> Hypothesis:
-        """Hypothesis that the responses plus an origin (p,) have mean zero."""
+        """Hypothesis that the constant plus `origin` (p,) is zero; the constant is the first column."""
         # The constant is the first column; only the first row of the triangle depends on it.
         return Hypothesis(self.y[:1] + self.x[:1, :1] * origin, 1)
 
@@ -569,7 +569,7 @@ def univariate_wilks(moments: ClassMoments) -> Floats:
 
 
 def most_separating_columns(moments: ClassMoments, max_columns: int) -> Codes:
-    """Positions of the `max_columns` columns with the largest F, in their original order."""
+    """Positions of the `max_columns` columns with the largest univariate F, in ascending order."""
     order = np.argsort(univariate_wilks(moments), kind="stable")
     return np.sort(order[:max_columns])
 

@@ -113,7 +113,7 @@ def distance_table(
     covariance : Covariance
         Pooled and unbiased.
     nu : float
-        Its degrees of freedom, N - K; N - K - q for means adjusted for q covariates.
+        Degrees of freedom of the covariance: N - K, or N - K - q for means adjusted for q covariates.
     classes : pandas.Index
     adjusted : (int, (K, K) float or None)
         Number q of covariates, and the squared distances of their class means under their within-class
@@ -383,7 +383,12 @@ def _new_row_limits(
     Parameters
     ----------
     distribution : frozen F distribution of scipy, of one distance
-    n, p, v, n_fitted : new rows of the class, columns, degrees of freedom, rows of the class in the fit
+    n, p : int
+        Numbers of new rows of the class and of columns.
+    v : float
+        Degrees of freedom of the covariance.
+    n_fitted : float
+        Number of rows of the class in the fit.
     level : float
     probabilities : (r,) float
         Probabilities of the quantiles of the ordered distances.

@@ -107,7 +107,7 @@ def min_rows_per_class(rule: SampledRule, setting: Setting) -> int:
 
 
 def simplex_means(classes: int) -> Floats:
-    """Points (K, K - 1) at distance one from each other."""
+    """Vertices (K, K - 1) of a regular simplex: centred points at distance one from each other."""
     points = (np.eye(classes) - 1 / classes) / np.sqrt(2)
     left_vectors, singular_values, _ = np.linalg.svd(points)
     return np.asarray((left_vectors * singular_values)[:, : classes - 1])
@@ -146,7 +146,7 @@ def expected_error(rule: SampledRule, n: int, setting: Setting) -> tuple[float, 
 
 
 def _class_means(setting: Setting) -> Floats:
-    """Class means (K, K - 1) minus the mean of the first class, in the columns that contain them."""
+    """Class means (K, K - 1) in the space that they span, minus the mean of the first class."""
     points = setting.distance * simplex_means(setting.classes)
     return np.asarray(points - points[0])
 
@@ -259,7 +259,7 @@ def _draw_qda(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Flo
 
 
 def _draw_diagonal(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Floats:
-    """Excess error indicators (m,) of the diagonal rule in m draws."""
+    """Simulate errors of the diagonal rule minus errors of the Bayes rule (m,), for one row per draw."""
     k = setting.classes
     p = setting.p
     points = _spread_means(setting)
@@ -270,7 +270,7 @@ def _draw_diagonal(rng: np.random.Generator, n: int, setting: Setting, m: int) -
 
 
 def _spread_means(setting: Setting) -> Floats:
-    """Class means (K, p) minus the mean of the first class, with differences spread over the columns."""
+    """Class means (K, p) minus the mean of the first class; each axis is spread evenly over columns."""
     means = _class_means(setting)
     k = setting.classes
     column = np.arange(setting.p) % (k - 1)

@@ -840,7 +840,10 @@ def _shown_positions(
 
 
 def _positions(count: int, limits: tuple[int, int, int]) -> list[int]:
-    """Return the positions of the rows or columns shown, with -1 in place of those left out."""
+    """Return the positions of the rows or columns shown, with -1 for those left out.
+
+    The `limits` are the maximum number shown completely, and otherwise the numbers shown at start and end.
+    """
     max_shown, head, tail = limits
     return list(range(count)) if count <= max_shown else [*range(head), -1, *range(count - tail, count)]
 

@@ -183,7 +183,10 @@ def _exponent(match: re.Match[str]) -> str:
 
 
 def _number(match: re.Match[str], longest: int) -> str:
-    """Format a matched number; exponents and blanks are padded to align the decimal points."""
+    """Convert a match of `NUMBER` to LaTeX, padded to align the decimal points.
+
+    `longest` is the length of the longest exponent in the column.
+    """
     less, sign, digits, _, blanks = match.groups()
     power = _exponent(match)
     head = f"{'$<$' if less else ''}{'$-$' if sign else ''}"
@@ -201,7 +204,7 @@ def _number(match: re.Match[str], longest: int) -> str:
 
 
 def number_width(text: str) -> float:
-    """Width of a cell in points at 10 points."""
+    """Width of the text of a cell in points, for 10-point type."""
     match = NUMBER.fullmatch(text)
     if match is None:
         return latex_width(text) + 5 * len(MINUS.findall(text))
@@ -378,7 +381,7 @@ def _slug(text: str) -> str:
 
 
 def _slugs(keys: Iterable[str]) -> dict[str, str]:
-    """Return keys as parts of labels; numbers distinguish equal ones, for example of other scripts."""
+    """Return the part of a LaTeX label for each key; numbers distinguish keys with the same part."""
     names: dict[str, str] = {}
     for key in keys:
         slug = _slug(key)

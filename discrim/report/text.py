@@ -131,7 +131,9 @@ def _section_lines(section: Section, width: int) -> list[str]:
 
 
 def _shorten_to_line(grid: Grid, section: Section, width: int) -> Grid:
-    """Shorten a grid that is too wide: shorter column names, then fewer columns, if `last` allows it.
+    """Shorten a grid that is too wide: shorten the column names, then leave out columns.
+
+    Sections without `max_rows` or `n_last_columns` are returned unchanged. The last columns are always shown.
 
     Parameters
     ----------
@@ -230,7 +232,7 @@ def _pairs_lines(pairs: Pairs, width: int) -> list[str]:
 
 
 def _folded(items: list[tuple[str, str]], width: int) -> list[tuple[str, str]]:
-    """Fold labels and values that do not fit a line into several pairs."""
+    """Fold labels and values that do not fit a line of `width` characters into several pairs."""
     labels = [fold(label, width // 2 - 1) for label, _ in items]
     value_width = width - 2 - max((display_width(line) for lines in labels for line in lines), default=0)
     return [

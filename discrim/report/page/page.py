@@ -266,7 +266,7 @@ class HtmlPage:
         return f'<pre tabindex="0"><code>{lines}</code></pre>'
 
     def picture(self, of: Drawing) -> str:
-        """Format a picture in light or dark colours as the reader prefers, in light ones for print."""
+        """Format a drawing as HTML, with light and dark versions chosen by CSS; the light one is printed."""
         image = image_of(of.draw, f"g{of.number}", of.tooltips)
         # Browsers do not choose again among the sources of an image for print, hence both images with CSS.
         images_by_mode = (

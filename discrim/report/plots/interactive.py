@@ -329,7 +329,7 @@ def _buttons(traces: Sequence[Trace]) -> list[dict[str, Any]]:
 
 
 def replace_title(figure: Figure, title: str) -> None:
-    """Replace the title of a figure by the user's."""
+    """Replace the title of a figure by the title that the user chose."""
     figure.update_layout(title={"text": _escape_label(title, 200), "subtitle": {"text": ""}})
 
 

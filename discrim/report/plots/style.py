@@ -95,7 +95,7 @@ MIN_DARK_CONTRAST = 3.0
 
 @lru_cache
 def visible_colour(dark: str, colour: str) -> str:
-    """Mix a colour with white until it is visible on dark paper; return it unchanged for light paper."""
+    """Mix a colour with white up to the minimum contrast with the paper `dark`; unchanged if it is light."""
     whiter = np.linspace(_rgb(colour), 1.0, 101)
     relative_luminance = luminance(np.vstack([whiter, _rgb(dark)])) + 0.05
     if relative_luminance[-1] > 0.23:
