@@ -1063,5 +1063,5 @@ def _predictive_value(
     se_logit = float(np.sqrt(right_prior**2 @ variances / a**2 + wrong_prior**2 @ variances / b**2))
     half = check_level(level) * se_logit
     logit = float(np.log(a) - np.log(b))
-    low, high = (float(1 / (1 + np.exp(-end))) for end in (logit - half, logit + half))
+    low, high = (float(1 / (1 + np.exp(-limit))) for limit in (logit - half, logit + half))
     return Estimate(predictive_value, predictive_value * (1 - predictive_value) * se_logit, low, high)

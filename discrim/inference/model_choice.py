@@ -127,7 +127,7 @@ def _weighted_mean_losses(losses: Floats, test_rows: EvaluatedRows) -> tuple[Flo
         if test_rows.clusters is not None:
             _, groups = np.unique(test_rows.clusters[positive_mask], return_inverse=True)
             weighted_deviations = (losses - means[:, None]) * row_weights
-            group_sums = np.stack([np.bincount(groups, class_means) for class_means in weighted_deviations])
+            group_sums = np.stack([np.bincount(groups, deviations) for deviations in weighted_deviations])
             n_groups = group_sums.shape[1]
             squares = (group_sums**2).sum(axis=1) * (n_groups / (n_groups - 1) if n_groups > 1 else np.nan)
         elif test_rows.prior is None:
@@ -136,9 +136,9 @@ def _weighted_mean_losses(losses: Floats, test_rows: EvaluatedRows) -> tuple[Flo
             codes = test_rows.codes[positive_mask]
             weights = test_rows.weights[positive_mask]
             rows = np.bincount(codes, weights, test_rows.n_classes)
-            unit = np.eye(test_rows.n_classes)[codes] * weights[:, None]
+            class_weights = np.eye(test_rows.n_classes)[codes] * weights[:, None]
             class_means = np.divide(
-                losses @ unit, rows, out=np.zeros((len(losses), len(rows))), where=rows > 0
+                losses @ class_weights, rows, out=np.zeros((len(losses), len(rows))), where=rows > 0
             )
             squares = (losses - class_means[:, codes]) ** 2 @ (row_weights**2 / weights)
         return means, np.sqrt(squares) / total_weight
@@ -177,9 +177,9 @@ class CorrectedLosses:
         -------
         (2, L) float
         """
-        ends = [(1 - level) / 2, (1 + level) / 2]
+        probabilities = [(1 - level) / 2, (1 + level) / 2]
         # No interpolation between draws, because they may be infinite.
-        low, high = np.quantile(self.draws, ends, axis=0, method="inverted_cdf")
+        low, high = np.quantile(self.draws, probabilities, axis=0, method="inverted_cdf")
         mean, _, rate_low, rate_high = np.array(rates).T
         with np.errstate(invalid="ignore"):
             correction = np.nan_to_num(np.maximum(self.means() - mean, 0.0))

@@ -320,7 +320,7 @@ def _buttons(traces: Sequence[Trace]) -> list[dict[str, Any]]:
     args_by_label = {
         label: [{"marker.opacity": opacity}, list(opacities)] for label, opacity in opacity_by_label.items()
     }
-    buttons = [{"label": label, "method": "restyle", "args": trace} for label, trace in args_by_label.items()]
+    buttons = [{"label": label, "method": "restyle", "args": args} for label, args in args_by_label.items()]
     # Below the name of the axis, because a phone has no room at the side.
     placement = {"x": 0, "xanchor": "left", "y": 0, "yanchor": "top", "pad": {"t": 60}, "type": "buttons"}
     placement |= {"direction": "right"}
