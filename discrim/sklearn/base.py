@@ -1,9 +1,10 @@
 """Base classes and helpers of the scikit-learn estimators.
 
-An estimator converts an array or frame to a table for its verb, and the results of the fit back to arrays in
-the order of `classes_`: labels, scores, posteriors, prediction sets and, if the rule is linear, coefficients
-by feature. If the verb refuses the rows, an estimator may fit a simpler model with a warning, because a grid
-search should not stop at one combination of parameters.
+A verb is a function of this package that fits a model, such as `discrim.lda`. An estimator converts an array
+or frame to a table for its verb, and the results of the fit back to arrays in the order of `classes_`:
+labels, scores, posteriors, prediction sets and, if the rule is linear, coefficients by feature. If the verb
+raises an error for the rows, an estimator may fit a simpler model with a warning, because a grid search
+should not stop at one combination of parameters.
 """
 
 from __future__ import annotations
@@ -193,7 +194,10 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def available_only_if(has: Callable[[Any], bool]) -> Callable[[Method], Method]:
-    """Decorate a method that exists only if `has(estimator)` is true, like `available_if`, with its type."""
+    """Make a method available only if `has(estimator)` is true.
+
+    It is scikit-learn's `available_if` with type annotations that preserve the signature of the method.
+    """
     return cast("Callable[[Method], Method]", available_if(has))
 
 
@@ -327,11 +331,22 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
         return self.results_, self.results_._fit.new_rows(self._table(X), self._missing_policy())
 
     def _rule_of(self, results: ClassifierResults, blocks: DesignRows) -> Rule:
-        """Return the rule for labels and posteriors of rows."""
+        """Return the rule that computes labels and posteriors of new rows.
+
+        Parameters
+        ----------
+        results : ClassifierResults
+        blocks : DesignRows
+            The new rows, because the rule of some models depends on them, for example on missing values.
+
+        Returns
+        -------
+        Rule
+        """
         return results._fit.rule_for(blocks)
 
     def _missing_policy(self) -> MissingPolicy:
-        """Return how rows with unseen levels of factors are predicted."""
+        """Return the treatment of new rows with missing values or unseen levels of factors."""
         return AS_FITTED
 
     def _posteriors(self, X: Any, *, logs: bool) -> Floats:
@@ -383,7 +398,7 @@ class PosteriorMethods(FittedClassifier):
 
 
 class VerbClassifier(FittedClassifier):
-    """An estimator over a verb: its constructor arguments are the keywords of the verb.
+    """An estimator that calls a verb: its constructor arguments are the keywords of the verb.
 
     Attributes
     ----------
@@ -407,7 +422,10 @@ class VerbClassifier(FittedClassifier):
     """For each parameter, a function from a word or a number to its specification."""
     takes_sparse: ClassVar[bool] = False
     _fallback_option: ClassVar[tuple[str, str] | None] = None
-    """Name of the parameter for rows that the verb refuses, and its value for fitting a simpler model."""
+    """Parameter that controls what happens if the verb fails, and its value for fitting a simpler model.
+
+    The other value of the parameter is "raise". None if the estimator has no such parameter.
+    """
 
     if TYPE_CHECKING:
         # The decorator `estimator` builds the constructor from the signature of the verb.
@@ -491,7 +509,7 @@ class VerbClassifier(FittedClassifier):
         )
 
     def _specification(self, name: str) -> Specification | None:
-        """Return the specification that a parameter is or stands for, or None."""
+        """Return the value of a parameter as a specification; None if it is not one or is invalid."""
         value = getattr(self, name)
         if name in self.specifications:
             try:
@@ -565,10 +583,10 @@ class VerbClassifier(FittedClassifier):
         return "."
 
     def _learn_from_rows(self, results: ClassifierResults) -> None:
-        """Compute everything from the rows of a fit that is needed later; the rows are not kept."""
+        """Store what later calls need from the rows of a fit, which are not kept; here nothing."""
 
     def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
-        """Call the verb; if it refuses the rows, fit a simpler model with a warning or raise its error.
+        """Call the verb; if it fails, fit a simpler model with a warning or raise the error of the verb.
 
         Parameters
         ----------
@@ -576,7 +594,7 @@ class VerbClassifier(FittedClassifier):
         data : table or None
             None if `options` contains moments.
         options : dict
-            Keyword arguments of the verb, which is updated.
+            Keyword arguments of the verb, and the fallback parameter, which is removed from it.
 
         Returns
         -------
@@ -599,7 +617,9 @@ class VerbClassifier(FittedClassifier):
     def _fit_simpler(
         self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
     ) -> SimplerFit:
-        """Fit a simpler model after the error of the verb; return None if there is none.
+        """Fit a simpler model after the error of the verb.
+
+        Here there is no simpler model. Subclasses override the method.
 
         Parameters
         ----------
@@ -607,12 +627,14 @@ class VerbClassifier(FittedClassifier):
             Error of the verb.
         formula : str or None
         data : table or None
+            None if `options` contains moments.
         options : dict
             Keyword arguments of the verb.
 
         Returns
         -------
         ClassifierResults or None
+            None if no simpler model is fitted, so that the error is raised.
         """
         return None
 
@@ -659,20 +681,23 @@ class VerbClassifier(FittedClassifier):
         refuse_missing(table, self._names())
 
     def onnx_shape_calculator(self) -> Callable[[Any], None]:
-        """Return the function by which skl2onnx sets the types of the outputs, labels and posteriors."""
+        """Return the function with which skl2onnx sets the types of the outputs (labels and posteriors)."""
         return partial(set_output_types, self)
 
     def onnx_converter(self) -> Callable[[Any, Any, Any], None]:
-        """Return the function by which skl2onnx adds the nodes of the rule to a graph.
+        """Return the function with which skl2onnx adds the nodes of the rule to a graph.
 
-        With it, ``skl2onnx.to_onnx(pipeline, X[:1])`` supports pipelines with the estimator, if the rule has
-        a form in ONNX (see `ClassifierResults.to_onnx`). Posteriors are an array, rows by classes.
+        Because of this method ``skl2onnx.to_onnx(pipeline, X[:1])`` supports pipelines with the estimator, if
+        the rule can be exported to ONNX (see `ClassifierResults.to_onnx`). Posteriors are an (n, K) array.
         """
         return partial(write_nodes, self)
 
 
 def set_output_types(fitted: VerbClassifier, operator: Any) -> None:
-    """Set the output types of an operator of skl2onnx: text, int64 or float64 labels, float64 posteriors."""
+    """Set the output types of an operator of skl2onnx.
+
+    Labels are text, int64 or float64, like `classes_`; posteriors are float64.
+    """
     from skl2onnx.common.data_types import DoubleTensorType, Int64TensorType, StringTensorType
 
     tensor_types = {"i": Int64TensorType, "u": Int64TensorType, "b": Int64TensorType, "f": DoubleTensorType}
@@ -733,7 +758,7 @@ def write_nodes(fitted: VerbClassifier, scope: Any, operator: Any, container: An
 
 
 class FrequencyClassifier(VerbClassifier):
-    """Estimator over a verb with weights."""
+    """Estimator whose verb accepts weights."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the verb to rows.
@@ -761,11 +786,11 @@ class FrequencyClassifier(VerbClassifier):
 
 
 class WeightedClassifier(PosteriorMethods, FrequencyClassifier):
-    """Estimator over a verb with posteriors and weights."""
+    """Estimator whose verb accepts weights and has posteriors."""
 
 
 def check_no_constant_columns(data: Any, names: Sequence[str]) -> None:
-    """Raise a CollinearError that names the constant numeric columns, which a verb would leave out."""
+    """Raise a CollinearError with the names of constant numeric columns, if there are any."""
     numeric_columns = {
         name: data[name].to_numpy() for name in names if data[name].dtype.kind in NUMERIC_KINDS
     }
@@ -790,7 +815,7 @@ FALLBACK_COVARIANCE = Shrunk(standardize=True)
 
 
 MAX_SMALL_CLASS = 2
-"""Largest size of a class that may become too small when a row is left out."""
+"""Largest number of rows of a class that may be too small for leave-one-out or cross-validation."""
 
 
 def class_sizes(data: Any, options: Mapping[str, Any]) -> Any:
@@ -827,14 +852,14 @@ def class_sizes(data: Any, options: Mapping[str, Any]) -> Any:
 def fit_with_warning(
     error: DiscrimError, description: str, verb: Callable[..., Any], formula: Any, data: Any, **options: Any
 ) -> ClassifierResults:
-    """Fit a simpler model, and warn with its name and the reason.
+    """Fit a simpler model, and issue a FallbackWarning with its description and the reason.
 
     Parameters
     ----------
     error : DiscrimError
-        Why the model of the user was not fitted.
+        Why the requested model was not fitted.
     description : str
-        Name of the simpler model.
+        Description of the simpler model, which completes "Fitted ... instead."
     verb : callable
     formula, data, **options
         Arguments of the verb.
@@ -852,10 +877,20 @@ def fit_with_warning(
 
 
 def shrunk_options(options: Mapping[str, Any], covariance: Specification | None = None) -> dict[str, Any]:
-    """Replace the covariance in options by a shrunk one, with the shrinkage of `covariance` if it has one.
+    """Return the options with a shrunk covariance.
 
-    The columns are standardized, unless the options have principal components, which are standardized by
-    their own option.
+    Parameters
+    ----------
+    options : mapping
+        Keyword arguments of a verb, with `components`.
+    covariance : Specification, optional
+        The requested covariance. If it is `Shrunk`, its shrinkage is kept; otherwise `Shrunk()` is used.
+
+    Returns
+    -------
+    dict
+        A copy. The columns are standardized unless `components` is set, because components have an option of
+        their own for this.
     """
     shrunk = covariance if isinstance(covariance, Shrunk) else Shrunk()
     if options.get("components") is None:
@@ -864,7 +899,19 @@ def shrunk_options(options: Mapping[str, Any], covariance: Specification | None 
 
 
 def minimal_shrunk_options(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Return options with a shrunk covariance, the arguments that all models accept, and the named ones."""
+    """Return a shrunk covariance and those options that `lda` and `qda` accept as well.
+
+    Parameters
+    ----------
+    options : mapping
+        Keyword arguments of the verb that failed.
+    *names : str
+        Options to keep in addition to prior, weights, na_action and moments.
+
+    Returns
+    -------
+    dict
+    """
     kept_names = ("prior", "weights", "na_action", "moments", *names)
     return {name: options[name] for name in kept_names if name in options} | {
         "covariance": FALLBACK_COVARIANCE
@@ -879,28 +926,40 @@ def fit_shrunk_lda(
     Parameters
     ----------
     error : DiscrimError
-        Why the model of the user was not fitted.
+        Why the requested model was not fitted.
     formula, data
         Arguments of the verb.
     options : mapping
-        Options of the verb that was refused.
+        Keyword arguments of the verb that failed.
     *names : str
-        Options to keep.
+        Options to keep in addition to prior, weights, na_action and moments.
 
     Returns
     -------
     ClassifierResults
     """
-    other = minimal_shrunk_options(options, *names) | {"collinear": "drop"}
+    lda_options = minimal_shrunk_options(options, *names) | {"collinear": "drop"}
     return fit_with_warning(
-        error, f"lda() with covariance={FALLBACK_COVARIANCE}", discrim.lda, formula, data, **other
+        error, f"lda() with covariance={FALLBACK_COVARIANCE}", discrim.lda, formula, data, **lda_options
     )
 
 
 def word_reader(specification_by_word: Mapping[str, Callable[[], Specification]]) -> Callable[[Any], Any]:
-    """Return a function that replaces a word by its specification, and returns other values unchanged."""
+    """Return a function that replaces a word by its specification, and returns other values unchanged.
+
+    Parameters
+    ----------
+    specification_by_word : mapping of str to callable
+        For each word, a function that builds the specification with its defaults.
+
+    Returns
+    -------
+    callable
+        Used for `VerbClassifier.specifications`.
+    """
 
     def read(value: Any) -> Any:
+        """Return the specification of a known word, or any other value unchanged."""
         return (
             specification_by_word[value]()
             if isinstance(value, str) and value in specification_by_word
@@ -922,9 +981,10 @@ class LinearCoefficients:
         """Coefficients (K, p) by class and feature, or (1, p) for two classes.
 
         `X @ coef_.T + intercept_` is the decision function for two classes, and for models without
-        posteriors. Otherwise the two differ by a number that all classes of a row share, which is chosen so
-        that the coefficients of a feature sum to zero. A feature that was dropped has zeros. If features lie
-        far from zero in their own units, `decision_function` is more precise than the product.
+        posteriors. Otherwise the two differ by a number for each row, the same for all classes, because the
+        coefficients of a feature are centred to sum to zero. The coefficients of a dropped feature are zero.
+        If the values of features are large relative to their variation, `decision_function` is more precise
+        than the product.
         """
         return _coefficients_by_feature(self)[0]
 
@@ -938,11 +998,12 @@ class LinearCoefficients:
 
 
 def _coefficients_by_feature(estimator: Any) -> tuple[Floats, Floats]:
-    """Compute the coefficients of a linear rule for the original features, in the order of `classes_`.
+    """Compute the coefficients of a linear rule for the features of X, in the order of `classes_`.
 
     Parameters
     ----------
     estimator : VerbClassifier
+        A fitted estimator.
 
     Returns
     -------
@@ -952,7 +1013,8 @@ def _coefficients_by_feature(estimator: Any) -> tuple[Floats, Floats]:
     Raises
     ------
     AttributeError
-        The estimator is not fitted, the rule is not linear, or terms are not features.
+        The estimator is not fitted, the rule is not linear, or a term of the design is not a feature of X,
+        such as a level of a factor.
     """
     if not hasattr(estimator, "results_"):
         raise AttributeError(f"{type(estimator).__name__} is not fitted yet: call fit first.")
@@ -969,8 +1031,7 @@ def _coefficients_by_feature(estimator: Any) -> tuple[Floats, Floats]:
     if terms_without_feature:
         raise AttributeError(
             f"{join_labels(terms_without_feature)} of the design are not features, so features do not have "
-            "one "
-            "coefficient each; see results_.terms and its tables by term."
+            "one coefficient each; see results_.terms and its tables by term."
         )
     slopes = rule.coef * rule.scale[:, None]
     coef = np.zeros((len(fit.classes), len(names)))

@@ -1,4 +1,4 @@
-"""The estimator that chooses a model."""
+"""Estimator that selects a model by cross-validation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Estimator for a formula, or for a fit of one."""
+"""Estimator that is specified by a formula, and conversion of a fit to an estimator."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _COLUMN_NAME = re.compile(r"`(?P<quoted>(?:[^`]|``)*)`|(?P<plain>[^\W\d]\w*)\b(?
 
 
 class FormulaClassifier(PosteriorMethods, FittedClassifier):
-    """A verb and a formula: an estimator of frames, which transforms their columns itself.
+    """Estimator for a verb and a formula, which selects and transforms the columns of a frame.
 
     Parameters
     ----------
@@ -92,8 +92,8 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
         Parameters
         ----------
         X : frame
-            Rows with the columns of the formula's right side; a column with the name of the response is not
-            read.
+            Rows with the columns of the formula's right side. A column with the name of the response is
+            ignored.
         y : (n,) array of class labels
             Classes of the rows.
         sample_weight : (n,) array, optional
@@ -137,7 +137,10 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
         self.n_features_in_ = len(self.feature_names_in_)
 
     def _columns(self, X: Any) -> list[str]:
-        """Return the columns of X that the formula may read; raise a DataError if X is not a frame."""
+        """Return the names of the columns of X that the formula may use.
+
+        Raise a DataError if X is not a frame, or does not have a column of `columns`.
+        """
         if not hasattr(X, "columns"):
             raise DataError(
                 f"The formula {self.formula!r} requires named columns, but X is a {type(X).__name__}.",
@@ -151,7 +154,7 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
         return list(self.columns)
 
     def _split_formula(self, names: Sequence[str]) -> tuple[str, list[str], str]:
-        """Return a name for the response, the columns that ``.`` stands for, and the formula.
+        """Split the formula into response and predictors, and return it with a unique name of the response.
 
         Parameters
         ----------
@@ -163,9 +166,9 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
         response : str
             A name that differs from all columns.
         names : list of str
-            The columns that are not in the left side.
+            The columns that are not in the left side, which ``.`` stands for.
         formula : str
-            The formula with the new response.
+            The formula with this name as its left side.
         """
         sides = _FORMULA_SIDES.fullmatch(self.formula)
         if sides is None:
@@ -207,9 +210,10 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
         return self.verb != "knn"
 
     def _has_posteriors(self) -> bool:
+        """Return whether the model of the verb has posteriors."""
         # Partial least squares has posteriors only with rule="lda".
-        by_rule = (self.options or {}).get("rule", "lda") == "lda"
-        return self.verb not in WITHOUT_POSTERIORS and by_rule
+        rule_has_posteriors = (self.options or {}).get("rule", "lda") == "lda"
+        return self.verb not in WITHOUT_POSTERIORS and rule_has_posteriors
 
 
 def as_estimator(fit: Any) -> FormulaClassifier:
@@ -224,11 +228,10 @@ def as_estimator(fit: Any) -> FormulaClassifier:
     -------
     FormulaClassifier
         A fitted estimator, for displays, calibration (in `sklearn.frozen.FrozenEstimator`) and permutation
-        importance. A clone of it is not fitted. The `fit` of a clone refits the formula with the options of
-        the fit: a chosen alpha and gamma, or threshold, are kept, a shrinkage by "loo" is chosen again, and
-        weights have to be passed to it. The fit may have been loaded from a file. Files contain neither
-        estimators of a covariance nor engines nor functions; a loaded fit with one of these cannot be
-        refitted.
+        importance. A clone of it is not fitted. `fit` refits the formula with the options of the fit: a
+        chosen alpha and gamma, or threshold, are kept, a shrinkage by "loo" is chosen again, and weights have
+        to be passed to it. The fit may have been loaded from a file. Files do not contain estimators or
+        functions that were passed as options, so a loaded fit with one of these cannot be refitted.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Estimators over distance-based rules: nearest neighbours, centroids, hyperplanes and kernel densities."""
+"""Estimators of distance-based rules: nearest neighbours, centroids, hyperplanes and kernel densities."""
 
 from __future__ import annotations
 
@@ -101,14 +101,18 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, PartialClassifier):
     def _fit_simpler(
         self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
     ) -> SimplerFit:
-        """Fit with the threshold that is chosen from the larger classes."""
+        """Fit with a threshold that is chosen by cross-validation without the rows of small classes.
+
+        Classes of up to `base.MAX_SMALL_CLASS` rows are left out of the choice, but not of the fit. The
+        threshold is zero if fewer than two classes are larger.
+        """
         counts = base.class_sizes(data, options)
         larger = counts.index[counts > base.MAX_SMALL_CLASS]
         if options["threshold"] not in (None, "1se") or len(larger) == len(counts):
             return None
         threshold = 0.0
         if len(larger) > 1:
-            # The rows of the larger classes choose the threshold.
+            # Choose the threshold by the rows of the larger classes.
             in_larger = last_column(data).isin(larger).to_numpy()
             weights = options.get("weights")
             larger_options = options | {

@@ -1,4 +1,4 @@
-"""Estimators over models of normal classes: discriminant analysis, naive Bayes and mixtures.
+"""Estimators of models with normal classes: discriminant analysis, naive Bayes and mixtures.
 
 Models whose fit needs only the moments of the rows have `partial_fit`, because moments of batches add up.
 """
@@ -48,7 +48,7 @@ from discrim.subspace import MultipleCorrespondence, read_subspace
 
 
 class PartialClassifier(WeightedClassifier):
-    """Estimator over a verb that accepts moments instead of a table.
+    """Estimator with `partial_fit`, whose verb accepts moments instead of a table.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class PartialClassifier(WeightedClassifier):
 
     @abstractmethod
     def _required_moments(self) -> ScatterType | None:
-        """Return which second moments the model needs, or None if it needs the rows."""
+        """Return which second moments the model requires, such as "pooled"; None if it requires the rows."""
 
     def _adds_up(self) -> bool:
         """Return whether the model can be fitted to moments."""
@@ -155,23 +155,22 @@ class PartialClassifier(WeightedClassifier):
         """
         if classes is None and are_fixed:
             return self.classes_
-        more = np.unique(base.validate_labels(y) if classes is None else column_or_1d(classes))
+        batch_classes = np.unique(base.validate_labels(y) if classes is None else column_or_1d(classes))
         if begins:
-            if are_fixed and len(more) < 2:
+            if are_fixed and len(batch_classes) < 2:
                 raise DataError(
-                    f"classes={more.tolist()!r}: a classifier needs two.",
+                    f"classes={batch_classes.tolist()!r}: a classifier requires at least two classes.",
                     hint="Pass all classes that will occur.",
                 )
-            return more
-        unlike = {class_array.dtype.kind in base.NUMERIC_KINDS for class_array in (more, self.classes_)}
-        if len(unlike) > 1:
+            return batch_classes
+        numeric_flags = {labels.dtype.kind in base.NUMERIC_KINDS for labels in (batch_classes, self.classes_)}
+        if len(numeric_flags) > 1:
             raise DataError(
-                f"The labels {join_labels(more.tolist())} and those so far, "
-                f"{join_labels(self.classes_.tolist())}, "
-                "are numbers and text.",
+                f"The labels {join_labels(batch_classes.tolist())} cannot be combined with those so far, "
+                f"{join_labels(self.classes_.tolist())}, because some are numbers and some are text.",
                 hint="Convert them to one type.",
             )
-        return np.union1d(self.classes_, more)
+        return np.union1d(self.classes_, batch_classes)
 
     def _moments_so_far(self) -> Moments:
         """Return the moments of all batches so far, or of the rows of `fit`."""
@@ -179,21 +178,21 @@ class PartialClassifier(WeightedClassifier):
             return self.moments_
         if self._moments_of_fit is None or self._moments_of_fit._scatters != self._scatters():
             raise NotSupportedError(
-                "partial_fit goes on from the moments of fit(), which made none with the options that it "
-                "had.",
-                hint="Start again with a clone of the estimator.",
+                "partial_fit() cannot add rows to this fit, because fit() was called with options for which "
+                "it stores no moments, or other moments.",
+                hint="Call partial_fit() for a clone of the estimator.",
             )
         return self._moments_of_fit
 
     def _added(
         self, before: Moments | None, table: Any, response: str, weights: Any, classes: Array
     ) -> Moments:
-        """Add the moments of a batch.
+        """Return the moments of all batches so far and of a new batch.
 
         Parameters
         ----------
         before : Moments or None
-            Moments so far.
+            Moments of the batches so far; None for the first batch.
         table : table
             The batch with its response.
         response : str
@@ -219,7 +218,7 @@ class PartialClassifier(WeightedClassifier):
         return before + before.of(table, weights=weights, na_action=action)
 
     def _scatters(self) -> Any:
-        """Return which second moments the model needs; raise an error if it needs the rows."""
+        """Return which second moments the model requires; raise an error if it requires the rows."""
         required_moments = self._required_moments()
         if required_moments is None:
             raise NotSupportedError(
@@ -228,15 +227,31 @@ class PartialClassifier(WeightedClassifier):
         return required_moments
 
     def _na_action(self) -> Any:
-        """Return the treatment of rows with missing values."""
+        """Return the `na_action` of the verb: "raise", or "drop" to leave out rows with missing values."""
         return "raise"
 
     def _fitted_to(self, all_moments: Moments, classes: Array) -> tuple[Any, DiscrimError | None]:
-        """Fit the verb to moments; return the results, or None and the error."""
+        """Fit the verb to moments, if that is possible yet.
+
+        Parameters
+        ----------
+        all_moments : Moments
+        classes : (K,) array
+            All classes so far.
+
+        Returns
+        -------
+        results : ClassifierResults or None
+            None if fewer than two classes have rows, or a covariance is singular.
+        error : DiscrimError or None
+            Why there are no results.
+        """
         present = (all_moments.counts > 0).to_numpy()
         if present.sum() < 2:
-            only = f"only {classes[present].tolist()[0]!r} has rows" if present.any() else "no class has rows"
-            return None, DataError(f"{only} so far.", hint="Pass a batch with rows of another class.")
+            problem = (
+                f"only {classes[present].tolist()[0]!r} has rows" if present.any() else "no class has rows"
+            )
+            return None, DataError(f"{problem} so far.", hint="Pass a batch with rows of another class.")
         options = {**self.get_params(deep=False), "moments": all_moments}
         if "cv" in options:
             options["folds"] = options.pop("cv")
@@ -277,6 +292,19 @@ class PartialClassifier(WeightedClassifier):
         self._moments_of_fit = own_moments
 
     def _fit_verb(self, X: Any, y: Any, more: Mapping[str, Any]) -> Self:
+        """Fit the verb to rows, and discard the batches of earlier calls of `partial_fit`.
+
+        Parameters
+        ----------
+        X : (n, p) array or frame
+        y : (n,) array
+        more : mapping
+            Arguments of the verb in addition to the parameters, such as weights.
+
+        Returns
+        -------
+        self
+        """
         fitted = super()._fit_verb(X, y, more)
         self.__dict__.pop("moments_", None)
         self._why_no_fit = None
@@ -293,7 +321,7 @@ def _codes(y: Any, rows: Any, classes: Array) -> NDArray[np.intp]:
     y : (n,) array
         Labels.
     rows : array or table of n rows
-        Compared in length with `y`.
+        Must have the length of `y`.
     classes : (K,) array
 
     Returns
@@ -386,14 +414,17 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
     ) -> SimplerFit:
         """Fit LDA with a shrunk covariance."""
         requested_covariance = self._specification("covariance")
-        goes_on = options["collinear"] != "raise" and isinstance(requested_covariance, Full | StudentT | MCD)
-        if not isinstance(error, CollinearError) or not goes_on or self._right_side() != ".":
+        has_fallback = options["collinear"] != "raise" and isinstance(
+            requested_covariance, Full | StudentT | MCD
+        )
+        if not isinstance(error, CollinearError) or not has_fallback or self._right_side() != ".":
             return None
-        other = base.shrunk_options(options)
-        description = f"with covariance={other['covariance']}"
-        return base.fit_with_warning(error, description, discrim.lda, formula, data, **other)
+        shrunk_options = base.shrunk_options(options)
+        description = f"with covariance={shrunk_options['covariance']}"
+        return base.fit_with_warning(error, description, discrim.lda, formula, data, **shrunk_options)
 
     def _required_moments(self) -> ScatterType | None:
+        """Return the second moments that the covariance requires; None if it requires the rows."""
         covariance_model = read_covariance(LINEAR, self.covariance, self.method, self.components)
         by_levels = isinstance(self.components, MultipleCorrespondence)
         return (
@@ -467,6 +498,7 @@ class QDAClassifier(PartialClassifier):
     singular: str = "shrink"
 
     def _required_moments(self) -> ScatterType | None:
+        """Return "class" for moments of each class, or None if the covariance requires the rows."""
         covariance_model = read_covariance(QUADRATIC, self.covariance, self.method, self.components)
         # If the covariance of a class does not exist, that of other classes is used.
         return None if covariance_model.needs_rows else "class"
@@ -479,14 +511,16 @@ class QDAClassifier(PartialClassifier):
         if not isinstance(error, CollinearError) or requested_covariance is None:
             return None
         del options["ncomp"]  # It requires full covariances.
-        other = base.shrunk_options(options, requested_covariance)
-        description = f"covariance={other['covariance']}"
+        shrunk_options = base.shrunk_options(options, requested_covariance)
+        description = f"covariance={shrunk_options['covariance']}"
         try:
-            return base.fit_with_warning(error, f"with {description}", discrim.qda, formula, data, **other)
-        except CollinearError as why:
-            other["collinear"] = "drop"
             return base.fit_with_warning(
-                why, f"lda() with {description}", discrim.lda, formula, data, **other
+                error, f"with {description}", discrim.qda, formula, data, **shrunk_options
+            )
+        except CollinearError as shrunk_error:
+            shrunk_options["collinear"] = "drop"
+            return base.fit_with_warning(
+                shrunk_error, f"lda() with {description}", discrim.lda, formula, data, **shrunk_options
             )
 
 
@@ -510,6 +544,7 @@ class LocationClassifier(WeightedClassifier):
     def _fit_simpler(
         self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
     ) -> SimplerFit:
+        """Fit LDA with a shrunk covariance if the covariance is singular."""
         if not isinstance(error, CollinearError):
             return None
         return base.fit_shrunk_lda(error, formula, data, options)
@@ -550,8 +585,10 @@ class NaiveBayesClassifier(PartialClassifier):
         incomplete = incomplete_rows(data) if missing == "integrate" and data is not None else 0
         if incomplete:
             options["na_action"] = "drop"
-            rows = "row misses" if incomplete == 1 else "rows miss"
-            warn_user(f"{incomplete} {rows} a value: fitted without.", DroppedRowsWarning)
+            problem = (
+                "row has missing values and is" if incomplete == 1 else "rows have missing values and are"
+            )
+            warn_user(f"{incomplete} {problem} left out of the fit.", DroppedRowsWarning)
         return super()._results(formula, data, options)
 
     def _fit_simpler(
@@ -560,26 +597,26 @@ class NaiveBayesClassifier(PartialClassifier):
         """Fit with smoothing and without kernels, or a diagonal LDA if a class has one row."""
         if not isinstance(error, CollinearError):
             return None
-        several = base.class_sizes(data, options).min() > 1
+        all_have_several_rows = base.class_sizes(data, options).min() > 1
         if options["kernel"]:
             # A column without variance has no bandwidth either.
             options |= {"kernel": False, "bandwidth": "nrd0"}
             description = "with kernel=False, smoothing=1e-9"
-        elif several:
+        elif all_have_several_rows:
             if options["smoothing"] != 0:
                 return None
             description = "with smoothing=1e-9"
         elif self.missing == "raise" and not options["counts"] and self._is_plain(data, options):
             names = ("prior", "weights", "method", "na_action", "moments")
-            other = {name: options.get(name) for name in names}
-            other |= {"covariance": "diagonal", "collinear": "drop"}
+            lda_options = {name: options.get(name) for name in names}
+            lda_options |= {"covariance": "diagonal", "collinear": "drop"}
             return base.fit_with_warning(
-                error, 'lda() with covariance="diagonal"', discrim.lda, formula, data, **other
+                error, 'lda() with covariance="diagonal"', discrim.lda, formula, data, **lda_options
             )
         else:
             description = 'with method="mle", smoothing=1e-9'
         # The variance with divisor n - 1 does not exist for a class of one row.
-        options |= {"smoothing": 1e-9} | ({} if several else {"method": "mle"})
+        options |= {"smoothing": 1e-9} | ({} if all_have_several_rows else {"method": "mle"})
         return base.fit_with_warning(error, description, discrim.naive_bayes, formula, data, **options)
 
     def _is_plain(self, data: Any, options: Mapping[str, Any]) -> bool:
@@ -596,6 +633,7 @@ class NaiveBayesClassifier(PartialClassifier):
         return "raise" if self.missing == "raise" else "drop"
 
     def _refuse_missing(self, table: Any) -> None:
+        """Raise a DataError if a value is missing and `missing="raise"`."""
         if self.missing == "raise":
             super()._refuse_missing(table)
 
@@ -630,14 +668,15 @@ class RDAClassifier(LinearCoefficients, PartialClassifier):
     singular: str = "shrink"
 
     def _required_moments(self) -> ScatterType | None:
+        """Return "class", or None if a parameter is chosen by cross-validation, which requires the rows."""
         subspace = self._specification("components")
         parameters = (self.alpha, self.gamma, getattr(subspace, "n", None))
-        chosen = (
+        is_chosen_by_data = (
             self.alpha is None
             or self.gamma is None
             or any(isinstance(parameter, str) for parameter in parameters)
         )
-        return None if chosen else "class"
+        return None if is_chosen_by_data else "class"
 
     def _fit_simpler(
         self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
@@ -647,10 +686,10 @@ class RDAClassifier(LinearCoefficients, PartialClassifier):
         if not (has_small_class or isinstance(error, CollinearError)):
             return None
         if self.alpha == 1 and not has_small_class:
-            other = base.minimal_shrunk_options(options, "method")
+            qda_options = base.minimal_shrunk_options(options, "method")
             description = f"qda() with covariance={base.FALLBACK_COVARIANCE}"
             with suppress(CollinearError):
-                return base.fit_with_warning(error, description, discrim.qda, formula, data, **other)
+                return base.fit_with_warning(error, description, discrim.qda, formula, data, **qda_options)
         return base.fit_shrunk_lda(error, formula, data, options, "method")
 
 
@@ -678,6 +717,7 @@ class PLDAClassifier(PartialClassifier):
     def _fit_simpler(
         self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
     ) -> SimplerFit:
+        """Fit LDA with a shrunk covariance if the covariance is singular."""
         if not isinstance(error, CollinearError):
             return None
         return base.fit_shrunk_lda(error, formula, data, options)
@@ -688,7 +728,7 @@ SIMPLER = (
     {"components": 1, "covariance": "VII", "over": "class"},
     {"components": 1, "covariance": "EII"},
 )
-"""Options of simpler mixtures, of which the first that can be fitted replaces a singular one."""
+"""Options of simpler mixtures, which are tried in this order if the requested mixture is singular."""
 
 
 @estimator
@@ -716,8 +756,10 @@ class MixtureClassifier(WeightedClassifier):
         for simpler in SIMPLER:
             with suppress(CollinearError):
                 description = ", ".join(f"{name}={value!r}" for name, value in simpler.items())
-                other = options | {"over": None} | simpler
-                return base.fit_with_warning(error, description, discrim.mixture, formula, data, **other)
+                simpler_options = options | {"over": None} | simpler
+                return base.fit_with_warning(
+                    error, description, discrim.mixture, formula, data, **simpler_options
+                )
         return None
 
 

@@ -1,4 +1,4 @@
-"""Estimators over rules on few directions: partial least squares and sparse discriminant analysis."""
+"""Estimators that use few directions: partial least squares and sparse discriminant analysis."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class SparseLDAClassifier(LinearCoefficients, WeightedClassifier):
     def _fit_simpler(
         self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
     ) -> SimplerFit:
-        """Fit LDA with a shrunk covariance."""
+        """Fit LDA with a shrunk covariance if a class is small or the covariance is singular."""
         has_small_class = base.class_sizes(data, options).min() <= base.MAX_SMALL_CLASS
         if not (has_small_class or isinstance(error, CollinearError)):
             return None

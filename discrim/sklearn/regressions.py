@@ -1,6 +1,7 @@
-"""Estimators over regressions: logistic, of class indicators, and any regression of scikit-learn as engine.
+"""Estimators of classifiers by regression: logistic, of class indicators, and flexible discriminants.
 
-On the command line an engine is a text, which is parsed and never evaluated.
+The engine of flexible discriminant analysis is any regression of scikit-learn. On the command line it is a
+text, which is parsed and never evaluated.
 """
 
 from __future__ import annotations
@@ -54,7 +55,10 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
     collinear: str = "drop"
 
     def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
-        """Call the verb with the options for separated classes or for a penalty."""
+        """Call the verb, which raises an error for separated classes if bias reduction may follow.
+
+        With a penalty, separated classes and collinear columns need no treatment, and there is no fallback.
+        """
         check_word("separation", self.separation, ("reduce", "warn", "raise"))
         check_word("collinear", self.collinear, ("drop", "raise"))
         penalty = read_penalty(self.penalty)

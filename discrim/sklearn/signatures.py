@@ -17,11 +17,11 @@ from discrim.docstrings import NEXT_SECTION, PARAMETERS, parameter_entries
 TABLE_OPTIONS = frozenset(
     {"formula", "data", "moments", "weights", "levels", "na_action", "missing", "functions"}
 )
-"""Options of the verbs about tables, which an estimator gets through `fit(X, y, sample_weight)`."""
+"""Options of verbs about the table, which estimators replace by `fit(X, y, sample_weight)`."""
 
 FOLDS = "folds"
 CV = "cv"
-"""The name of `folds` in an estimator, as everywhere in scikit-learn."""
+"""Name of the parameter `folds` of verbs in estimators, as in scikit-learn."""
 
 SHARED_ENTRIES = {
     "seed": """seed : int, optional
@@ -81,7 +81,7 @@ _SELF = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def _constructor(cls: type, signature: Signature) -> Callable[..., None]:
-    """Return an `__init__` with a signature, which stores the arguments unchanged."""
+    """Return an `__init__` with the given signature, which stores its arguments unchanged as attributes."""
 
     def __init__(self: object, *args: Any, **kwargs: Any) -> None:
         try:
@@ -106,7 +106,24 @@ def _constructor(cls: type, signature: Signature) -> Callable[..., None]:
 def _documentation(
     cls: type[Any], parameters: Mapping[str, Parameter], own_defaults: Mapping[str, Any]
 ) -> str:
-    """Return the docstring of a class with an entry for each of its parameters."""
+    """Return the docstring of an estimator with a Parameters section for all of its parameters.
+
+    The description of a parameter is taken from the docstring of the class, else from `SHARED_ENTRIES`, else
+    from the docstring of the verb.
+
+    Parameters
+    ----------
+    cls : type
+        Class of the estimator, with the attribute `verb`.
+    parameters : mapping of str to Parameter
+        Parameters of the constructor, in the order of the documentation.
+    own_defaults : mapping of str to object
+        Parameters that the class defines itself, with their defaults.
+
+    Returns
+    -------
+    str
+    """
     text = inspect.cleandoc(cls.__doc__ or "")
     entries = {
         (CV if name == FOLDS else name): entry.replace("`folds`", "`cv`")
@@ -116,9 +133,9 @@ def _documentation(
         entries[CV] = re.sub(rf"^{FOLDS}\b", CV, entries[CV])
     entries |= {name: SHARED_ENTRIES[name] for name in own_defaults if name in SHARED_ENTRIES}
     entries |= parameter_entries(text)
-    written = "\n".join(entries[name] for name in parameters if name in entries)
-    section = f"\n\nParameters\n----------\n{written}" if written else ""
+    parameters_text = "\n".join(entries[name] for name in parameters if name in entries)
+    section = f"\n\nParameters\n----------\n{parameters_text}" if parameters_text else ""
     text = PARAMETERS.sub("", text).rstrip()
-    following = NEXT_SECTION.search(text)
-    end = following.start() if following else len(text)
+    next_section = NEXT_SECTION.search(text)
+    end = next_section.start() if next_section else len(text)
     return f"{text[:end].rstrip()}{section}\n\n{text[end:].lstrip()}".rstrip()

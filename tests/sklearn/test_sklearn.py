@@ -389,7 +389,7 @@ def test_missing_values_are_integrated_out_on_request():
     assert caught.value.columns == ("sepal_length",)
     assert caught.value.rows == (0,)
     model = estimators.NaiveBayesClassifier(missing="integrate")
-    with pytest.warns(DroppedRowsWarning, match=f"{gone} rows miss a value: fitted without"):
+    with pytest.warns(DroppedRowsWarning, match=f"{gone} rows have missing values and are left out"):
         model.fit(holed, Y)
     fit = discrim.naive_bayes("species ~ .", holed.assign(species=Y))
     np.testing.assert_array_equal(model.predict_proba(holed), fit.predict_proba(holed))
