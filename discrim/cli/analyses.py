@@ -48,7 +48,19 @@ def assess(verb: str, options: dict[str, Any]) -> None:
 
 
 def load_fit(file: str, hint: str = "Name a file of a fit.") -> Any:
-    """Load a fit from a file; raise a DataError if the file contains moments."""
+    """Load a fit from a file.
+
+    Parameters
+    ----------
+    file : str
+    hint : str
+        Hint of the DataError that is raised if the file contains moments.
+
+    Returns
+    -------
+    object
+        Results of a verb.
+    """
     fit = discrim.load(file)
     if isinstance(fit, discrim.Moments):
         raise DataError(f"{file!r} contains moments and not a fit.", hint=hint)
@@ -69,7 +81,7 @@ class ErrorOptions(NamedTuple):
 
 
 def pop_error_options(options: dict[str, Any]) -> ErrorOptions | None:
-    """Remove the options of error rates from a dictionary, and return them, or None."""
+    """Remove the options of error rates from a dictionary, and return them; None without --errors."""
     methods = options.pop("errors", None)
     folds = options.pop("error_folds", None)
     seed = options.pop("error_seed", None)
@@ -100,8 +112,8 @@ def add_error_rates(summary: Any, fit: Any, errors: ErrorOptions | None) -> Any:
     summary : Summary
     fit : object
         Results of a verb.
-    errors : Errors or None
-        None for no such section.
+    errors : ErrorOptions or None
+        None to return the summary unchanged.
 
     Returns
     -------
@@ -143,7 +155,8 @@ def call_with_table(
     output : Output
         Files of the output, which must not belong to the source.
     function : callable
-        The function.
+        Function of the table or source. If it does not support a source, and DATA is a single file, it is
+        called again with the table in memory.
 
     Returns
     -------
@@ -152,7 +165,7 @@ def call_with_table(
     """
     if "~" not in formulas[0] and "~" in table_argument.data and not os.path.exists(table_argument.data):
         raise FormulaError(
-            f"{formulas[0]!r} is in the place of the formula, and {table_argument.data!r} in place of the "
+            f"{formulas[0]!r} is typed in place of the formula, and {table_argument.data!r} in place of the "
             "table.",
             hint="Write the formula first, and then the table.",
         )
@@ -325,6 +338,7 @@ def canonical(verb: str, options: dict[str, Any]) -> None:
     variates = request.call("mlm").canonical(**terms)
 
     def draw(**view: Any) -> Any:
+        """Plot the variates, and raise a DataError for options that this plot does not have."""
         if set(view) - {"axes", "ax"}:
             raise DataError(
                 "The plot of a term shows only ellipses.",
@@ -336,12 +350,12 @@ def canonical(verb: str, options: dict[str, Any]) -> None:
 
 
 def _pop_term_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Remove the options of a model with several factors from a dictionary, and return them."""
+    """Remove the options of a model with several factors (term and type), and return them by name."""
     return {name: options.pop(name) for name in ("term", "type") if name in options}
 
 
 def _has_several_factors(formula: str) -> bool:
-    """Return whether the left side of a formula is a model with several factors."""
+    """Return whether the left side of a formula has several factors, and not one classification."""
     from discrim.design.linear_model import class_factor
 
     return class_factor(formula) is None

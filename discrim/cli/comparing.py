@@ -97,14 +97,14 @@ def _compare_formulas(
         option = "--seed" if seed is not None else "--repeats"
         raise DataError(f"{option} requires --folds.", hint=f"Add --folds 10, or leave {option} out.")
 
-    def fits_to(data: Any) -> list[Any]:
+    def fit_all(data: Any) -> list[Any]:
         return [
             fit_model(model, formula, data, with_response_labels(options, formula, data))
             for formula in formulas
             for model in models
         ]
 
-    fits = call_with_table(table_argument, formulas, output, fits_to)
+    fits = call_with_table(table_argument, formulas, output, fit_all)
     names = _fit_names(models, formulas)
     with kept_warnings() as messages:
         table = discrim.compare(*fits).set_axis(names, axis=0).drop(columns="formula")
@@ -208,7 +208,7 @@ def _fits_section(table: Any, formula: str) -> Any:
 
 
 def _errors_section(validations: list[Any], names: list[str]) -> Any:
-    """Return the section of the cross-validated errors."""
+    """Return the section of the cross-validated errors: a row for each fit, with its name."""
     rows = [validation.table().loc["error"] for validation in validations]
     table = pd.DataFrame(rows).set_axis(names, axis=0)
     return Section(
@@ -254,7 +254,7 @@ def _pairs_section(table: Any, folds: int, repeats: int, seed: int | None) -> An
 
 
 def report(verb: str, options: dict[str, Any]) -> None:
-    """Write a report on a fit, in the format of the file's extension."""
+    """Write a report on a fit, in the format that the extension of the file determines."""
     from discrim.report.page.page import PAGE_EXTENSIONS
 
     subject = options.pop("reported")
@@ -327,7 +327,7 @@ def _reading_code(table_argument: TableArgument) -> str | None:
 
 
 def predict(verb: str, options: dict[str, Any]) -> None:
-    """Predict the rows of a table by a saved fit, and write them as CSV or to a file."""
+    """Predict the rows of a table by a saved fit, and write them to standard output as CSV or to a file."""
     file = options["fit"]
     out = options.get("out")
     augment = "augment" in options
@@ -359,13 +359,14 @@ def predict(verb: str, options: dict[str, Any]) -> None:
     method = options.get("method", "plugin") if "proba" in options else None
 
     def frames() -> Iterator[pd.DataFrame]:
-        answer = (
+        """Yield the predictions chunk by chunk, with the decimal sign of the output."""
+        predictions = (
             fit.augment(data, **missing_options)
             if augment
             else _predict_labels(fit, data, prior, missing_options, method=method)
         )
-        # For a source the answer is an iterator of frames.
-        for frame in [answer] if hasattr(answer, "columns") else answer:
+        # For a source the predictions are an iterator of frames.
+        for frame in [predictions] if hasattr(predictions, "columns") else predictions:
             # Keys of folders are categorical columns, not text from the file.
             text_columns = [
                 name for name in unread_columns if not isinstance(frame[name].dtype, pd.CategoricalDtype)
@@ -436,9 +437,9 @@ def _predict_labels(
         labels: Any = fit.predict(data, prior=prior, **missing_options)
         return labels.to_frame() if isinstance(labels, pd.Series) else labels
 
-    def answer(results: Any, chunk: Any) -> pd.DataFrame:
+    def predict_chunk(results: Any, chunk: Any) -> pd.DataFrame:
         rows = results._fit.new_rows(chunk, MissingPolicy(**missing_options))
         posteriors = results.predict_proba(rows, prior=prior, method=method)
         return pd.DataFrame(pd.concat([results.predict(rows, prior=prior), posteriors], axis=1))
 
-    return predict_by_chunks(fit, data, None, answer)
+    return predict_by_chunks(fit, data, None, predict_chunk)

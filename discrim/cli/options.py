@@ -52,11 +52,12 @@ class Option(NamedTuple):
     syntax : str
         The option and its placeholder in the help; a positional argument has no hyphens.
     kind : callable, str or True
-        Reader of the text, the allowed words, or True for a flag.
+        Function that converts the text, the allowed words separated by blanks, or True for a flag.
     help : str
         Text of the help, in which {choices} is replaced by the words.
     verbs : str
-        Verbs that have it. "models" stands for all models, "files" for those whose fits can be saved.
+        Verbs with this option, separated by blanks. "models" stands for all models, "files" for models whose
+        fits can be saved.
     dest, nargs, required
         As in argparse.
     """
@@ -71,19 +72,39 @@ class Option(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A function whose parameters are options, and the names of those parameters; all if none are named."""
+    """A function whose parameters become options.
+
+    Attributes
+    ----------
+    function : str
+        Module and qualified name, separated by a colon.
+    names : tuple of str
+        Parameters that become options, in this order. If empty, all parameters that can be typed.
+    """
 
     function: str
     names: tuple[str, ...] = ()
 
 
 def _method_source(results: str, method: str, *names: str) -> Source:
-    """Return some parameters of a method of a results class as a source of options."""
+    """Return a source of options: the named parameters of a method of a class of results.
+
+    Parameters
+    ----------
+    results, method : str
+        Names of the class and of its method.
+    *names : str
+        Parameters; all if none are named.
+
+    Returns
+    -------
+    Source
+    """
     return Source(f"{MODULE_BY_NAME[results]}:{results}.{method}", names)
 
 
 def _verb_source(verb: str, *names: str) -> Source:
-    """Return some parameters of a verb as a source of options."""
+    """Return a source of options: the named parameters of a verb, or all if none are named."""
     return Source(f"{MODULE_BY_NAME[verb]}:{verb}", names)
 
 
@@ -232,7 +253,7 @@ GROUPS = {
 
 
 class Parameter(NamedTuple):
-    """A parameter of a function as an option: its name, default, kind of values and help."""
+    """A parameter of a function that becomes an option: name, default, accepted values and help text."""
 
     name: str
     default: Any
@@ -252,7 +273,7 @@ def sources_of(verb: str) -> tuple[Source, ...]:
 
 
 def _function_of(source: Source) -> Any:
-    """Return the function of a source."""
+    """Import and return the function or method that a source names."""
     module, _, path = source.function.partition(":")
     function = resolve(module)
     for name in path.split("."):
@@ -277,7 +298,9 @@ def parameters_of(source: Source) -> list[Parameter]:
             parameters.append(
                 Parameter(name, signature_parameter.default, value_kind, descriptions.get(name, ""))
             )
-    return sorted(parameters, key=lambda one: source.names.index(one.name)) if source.names else parameters
+    if not source.names:
+        return parameters
+    return sorted(parameters, key=lambda parameter: source.names.index(parameter.name))
 
 
 _SENTENCE = re.compile(r".+?[.](?=\s+[\"'`A-Z]|\s*$)")
@@ -297,16 +320,17 @@ def _descriptions(function: Callable[..., Any]) -> dict[str, str]:
 def specifications_help(verb: str) -> list[str]:
     """Return the specifications that options of a verb accept, as they are typed with their defaults."""
     calls = []
-    for parameter in (each for source in sources_of(verb) for each in parameters_of(source)):
-        for each in parameter.kind.specifications:
-            specification_parameters = inspect.signature(each).parameters.values()
-            required = any(one.default is one.empty for one in specification_parameters)
-            if specification_parameters and (required or each.word in parameter.kind.words):
-                options = [
-                    one.name if one.default is one.empty else f"{one.name}={one.default!r}"
-                    for one in specification_parameters
+    verb_parameters = [parameter for source in sources_of(verb) for parameter in parameters_of(source)]
+    for verb_parameter in verb_parameters:
+        for specification in verb_parameter.kind.specifications:
+            fields = inspect.signature(specification).parameters.values()
+            is_required = any(field.default is field.empty for field in fields)
+            if fields and (is_required or specification.word in verb_parameter.kind.words):
+                arguments = [
+                    field.name if field.default is field.empty else f"{field.name}={field.default!r}"
+                    for field in fields
                 ]
-                calls.append(f'{parameter.option} "{each.word}({", ".join(options)})"')
+                calls.append(f'{verb_parameter.option} "{specification.word}({", ".join(arguments)})"')
     return calls
 
 
@@ -331,20 +355,21 @@ def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
             # A verb that uses folds itself keeps its own --folds and --seed.
             if row.syntax.split()[0] not in parser._option_string_actions:
                 _add_option(exclusive, row, verb)
-        parameters = {each.name: each for source in sources for each in parameters_of(source)}
+        parameters = {parameter.name: parameter for source in sources for parameter in parameters_of(source)}
         for parameter in parameters.values():
             _add_parameter(group, parameter, list(parameters.values()))
 
 
 def _add_parameter(group: Any, parameter: Parameter, all_parameters: Sequence[Parameter]) -> None:
-    """Add a parameter of a function as an option.
+    """Add a parameter of a function to an argument group as an option.
 
     Parameters
     ----------
     group : argument group of argparse
     parameter : Parameter
     all_parameters : sequence of Parameter
-        Parameters of the verb, one of which a misplaced word may belong to.
+        All parameters of the verb. If the typed value is a word of another parameter, the error suggests the
+        option of that parameter.
     """
     name = parameter.name
     value_kind = parameter.kind
@@ -372,7 +397,7 @@ def _add_parameter(group: Any, parameter: Parameter, all_parameters: Sequence[Pa
         parameter.option,
         dest=name,
         type=_argparse_reader(
-            read, {hidden_default.option: hidden_default.kind.words for hidden_default in all_parameters}
+            read, {verb_parameter.option: verb_parameter.kind.words for verb_parameter in all_parameters}
         ),
         required=default is inspect.Parameter.empty,
         help=text,
@@ -383,14 +408,16 @@ def _add_parameter(group: Any, parameter: Parameter, all_parameters: Sequence[Pa
 def _argparse_reader(
     read: Callable[[str], Any], words_by_option: Mapping[str, Sequence[str]] = MappingProxyType({})
 ) -> Callable[[str], Any]:
-    """Return a reader whose errors are argparse's, which replaces the message of any other ValueError.
+    """Return a reader that raises an ArgumentTypeError, whose message argparse shows.
+
+    argparse replaces the message of any other ValueError by its own.
 
     Parameters
     ----------
     read : callable
-        Reads the text of a value.
+        Function that converts the text of a value.
     words_by_option : dict of str to sequence of str
-        Words of all options, for the hint that a word is a value of another option.
+        Words that each option of the verb accepts, for the hint that a word belongs to another option.
 
     Returns
     -------
@@ -429,7 +456,8 @@ def respell_option(
 
     Returns
     -------
-    Rewriting
+    Respelling
+        Empty if no unknown option is such a parameter.
     """
     scalar = ValueKind(whole=True, number=True, text=True)
     literal = replace(scalar, items=scalar)
@@ -444,21 +472,21 @@ def respell_option(
             for name in inspect.signature(function).parameters
             if name in known_values
         }
-        rewriting = respell_keyword(function, {**shared_values, **values})
-        if rewriting.name:
-            return rewriting
+        respelling = respell_keyword(function, {**shared_values, **values})
+        if respelling.name:
+            return respelling
     return Respelling()
 
 
 def _add_option(group: Any, row: Option, verb: str) -> None:
-    """Add an option of the command line to a parser.
+    """Add an option that only the command line has to an argument group.
 
     Parameters
     ----------
     group : argument group of argparse
     row : Option
     verb : str
-        Verb of the command line.
+        Verb of the command line, which determines the choices of --kind.
     """
     flag, *metavar = row.syntax.split()
     arguments = {name: value for name in ("dest", "nargs", "required") if (value := getattr(row, name))}

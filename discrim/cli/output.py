@@ -343,7 +343,13 @@ def check_not_an_input(option: str, out: str, *read: str) -> None:
 
 
 def check_not_in_source(output: Output, rows: Any) -> None:
-    """Raise a DataError if an output file belongs to the source of the rows."""
+    """Raise a DataError if an output file is one of the files from which the rows are read.
+
+    Parameters
+    ----------
+    output : Output
+    rows : table or Source
+    """
     from discrim.data.sources.sources import source_of_rows
 
     source = source_of_rows(rows)
@@ -442,6 +448,6 @@ def _draw_picture(draw: Callable[..., Any], target: str, view: Mapping[str, Any]
 
 
 def write_to_file(target: str, contents: bytes) -> None:
-    """Write a file completely or not at all."""
+    """Write a file atomically: after an error an existing file is unchanged."""
     with atomic_write(validate_path(target)) as file:
         file.write(contents)

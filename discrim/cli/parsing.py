@@ -25,14 +25,16 @@ MIN_WIDTH = 40
 
 
 def integer_reader(minimum: int, description: str, hint: str) -> Callable[[str], int]:
-    """Return a reader of integers with a lower limit.
+    """Return a function that reads an integer with a lower limit, for `type=` of argparse.
 
     Parameters
     ----------
     minimum : int
         Smallest value.
-    description, hint : str
-        Description of the value and of valid ones, for the error.
+    description : str
+        What the integer is, for the error: "... is not a {description}".
+    hint : str
+        Which values are valid, for the error.
 
     Returns
     -------
@@ -80,21 +82,22 @@ def help_width() -> int:
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """Formatter of help for the width of the terminal; indented lines of a description are kept."""
+    """Formatter of help texts for the width of the terminal, which keeps indented lines unchanged."""
 
     def __init__(self, prog: str) -> None:
         width = help_width()
         super().__init__(prog, max_help_position=26 if width >= 80 else 18, width=width)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """Wrap the lines of a description, except indented ones (overrides argparse)."""
         lines: list[str] = []
         for line in text.splitlines():
-            raw = line.startswith("  ") or not line
-            lines += [line] if raw else textwrap.wrap(line, width, break_on_hyphens=False)
+            is_kept = line.startswith("  ") or not line
+            lines += [line] if is_kept else textwrap.wrap(line, width, break_on_hyphens=False)
         return "\n".join(indent + line for line in lines)
 
     def _split_lines(self, text: str, width: int) -> list[str]:
-        # Avoid a line break after a minus sign.
+        """Wrap the help of an option without a line break next to a minus sign (overrides argparse)."""
         joined = " ".join(text.split()).replace(" - ", "\u00a0-\u00a0")
         return [line.replace("\u00a0", " ") for line in textwrap.wrap(joined, width, break_on_hyphens=False)]
 
@@ -107,7 +110,7 @@ class Parser(argparse.ArgumentParser):
     verb : str or None
         The verb whose arguments it parses; None for the parser of the whole command line.
     rewrite : callable or None
-        Function that returns the correct spelling of unknown options.
+        Function that returns the correct spelling of unknown options that are parameters of other options.
     """
 
     color = False
@@ -134,7 +137,10 @@ class Parser(argparse.ArgumentParser):
         self.exit(2)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Parse arguments; refuse superfluous ones, and ``--`` after an equals sign, which is not a value."""
+        """Parse arguments (overrides argparse), and exit with an error for arguments that are not expected.
+
+        argparse would also accept ``--option=--`` and store an empty list; this is an error here.
+        """
         if self.verb is None and args and args[0].startswith("-") and args[0] not in self.options():
             self._refuse_option(args[0])
         parsed, unparsed = super().parse_known_args(args, namespace)
@@ -207,7 +213,15 @@ class Parser(argparse.ArgumentParser):
         raise argparse.ArgumentError(action, f"{value!r} is not known. {choices_hint(value, choices)}")
 
     def _refuse_unparsed(self, unparsed: Sequence[str], known_values: Mapping[str, Any]) -> NoReturn:
-        """Refuse arguments that the verb does not accept; `known_values` are the values of the others."""
+        """Exit with an error for arguments that are not expected, with a suggestion.
+
+        Parameters
+        ----------
+        unparsed : sequence of str
+            The arguments that are not expected.
+        known_values : mapping
+            Values of the arguments that were parsed, by parameter.
+        """
         unknown_texts: dict[str, str] = {}
         for word, following in zip(unparsed, [*unparsed[1:], ""], strict=True):
             if word.startswith("-") and len(word) > 1:
@@ -221,25 +235,30 @@ class Parser(argparse.ArgumentParser):
                     self.refuse(f"unknown option {option!r} of {self.verb}. {hint}{self.typed(options)}")
             self._refuse_option(next(iter(unknown_texts)))
         positional_names = [str(action.metavar) for action in self._actions if not action.option_strings]
-        takes = (
+        expected = (
             f"{self.verb} expects {' and '.join(positional_names) or 'options'}" if self.verb else self.prog
         )
         hint = 'quote a formula, for example "species ~ .", and put options last'
-        self.error(f"{takes}, and {unparsed[0]!r} is not expected: {hint}")
+        self.error(f"{expected}, and {unparsed[0]!r} is not expected: {hint}")
 
     def _refuse_option(self, word: str) -> NoReturn:
-        """Refuse an unknown option, with the most similar one or an equivalent of this package."""
+        """Exit with an error for an unknown option.
+
+        The error suggests the equivalent of a name of another package, or the most similar option.
+        """
         option = word.partition("=")[0]
         message = f"unknown option {option!r}" + (f" of {self.verb}" if self.verb else "")
         option_by_name = {
             known_option.lstrip("-").replace("-", "_"): known_option for known_option in self.options()
         }
-        slip = nearest_slip(option.lstrip("-").replace("-", "_")[:200], option_by_name, KEYWORDS)
-        closest = option_by_name.get(slip) if slip else closest_word(option, option_by_name.values())
+        suggestion = nearest_slip(option.lstrip("-").replace("-", "_")[:200], option_by_name, KEYWORDS)
+        closest = (
+            option_by_name.get(suggestion) if suggestion else closest_word(option, option_by_name.values())
+        )
         if closest is not None:
             message += f": did you mean {closest}?"
-        elif slip:
-            message += f": {slip}."
+        elif suggestion:
+            message += f": {suggestion}."
         self.error(message)
 
 

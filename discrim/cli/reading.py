@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 def open_rereadable(source: str) -> str | io.StringIO | io.BytesIO:
     """Return an object that can be read twice: the path itself, or the contents of a stream.
 
-    Tar archives and zstd files are decompressed here, because pandas does not read the former to the end,
-    where damage would show, and accepts truncated ones of the latter. A damaged file raises the error of the
+    Tar archives and zstd files are decompressed here. pandas does not read tar archives to the end, and would
+    miss damage there, and it accepts truncated zstd files. A damaged file raises the error of the
     decompressor.
 
     Examples
@@ -110,12 +110,12 @@ def _zstd_frame(source: str) -> Any:
 
 
 class LabelColumns(NamedTuple):
-    """Columns that contain labels, and how they are read.
+    """Columns that contain class labels or levels of factors, and how they are read.
 
     Attributes
     ----------
     typed : frozenset of str
-        Columns that are read as text, and become numbers or booleans if that loses nothing.
+        Columns that are read as text and then converted to numbers or booleans if that is lossless.
     text : frozenset of str
         Columns that remain text.
     numbers : frozenset of str or None
@@ -146,7 +146,7 @@ class LabelColumns(NamedTuple):
 
 
 def label_columns_to_fit(*formulas: str) -> LabelColumns:
-    """Return the columns that contain labels in some formulas to be fitted."""
+    """Return the columns that contain labels according to the formulas that are to be fitted."""
     from discrim.formula.formula import label_columns_of_formula
 
     return LabelColumns(
@@ -155,18 +155,19 @@ def label_columns_to_fit(*formulas: str) -> LabelColumns:
 
 
 def label_columns_of_fit(fit: Any, *, keeps_unread: bool) -> LabelColumns:
-    """Return the columns that contain labels in a table to be predicted.
+    """Return the columns that contain labels in a table that is to be predicted by a fit.
 
     Parameters
     ----------
     fit : object
         Results of a verb.
     keeps_unread : bool
-        Whether columns that the fit does not read remain text, to be written unchanged.
+        Whether columns that the fit does not use are read as text, so that they are written unchanged.
 
     Returns
     -------
-    Labels
+    LabelColumns
+        Empty if the fit has no design.
     """
     from discrim.formula.formula import label_columns_of_design
 
@@ -191,9 +192,10 @@ def read_table(source: str, labels: LabelColumns | None = None, dialect: Dialect
     ----------
     source : str
         Name of a data set, path of a file, or "-" for standard input.
-    labels : Labels, optional
+    labels : LabelColumns, optional
+        Columns that are read as text; by default none.
     dialect : Dialect, optional
-        How CSV is written.
+        Separator and decimal sign of CSV.
 
     Returns
     -------

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _CALL = re.compile(r"\s*\w+\s*\(")
 _BRACKETS = re.compile(r"\s*\[([^\[\]]*)\]\s*")
 CLASS_PARAMETERS = ("levels", "reference")
-"""Parameters whose values are classes."""
+"""Parameters whose values are class labels."""
 
 MAX_WORDS_SHOWN = 40
 MAX_WORDS_IN_UNION = 16
@@ -35,24 +35,24 @@ MAX_WORDS_IN_UNION = 16
 
 
 class ValuesByClass(dict[str, Any]):
-    """Values by class, whose labels are still text."""
+    """Dict of values by class, whose keys are still text as typed, not the labels of the data."""
 
 
 def has_labels(options: Mapping[str, Any]) -> bool:
-    """Return whether options name classes."""
+    """Return whether any option contains class labels."""
     return any(
         isinstance(value, ValuesByClass) or name in CLASS_PARAMETERS for name, value in options.items()
     )
 
 
 def with_labels(options: dict[str, Any], labels: Iterable[Any]) -> dict[str, Any]:
-    """Replace the text of classes in options by the labels of the data.
+    """Return options in which typed class labels are replaced by the labels of the data.
 
     Parameters
     ----------
     options : dict
     labels : iterable
-        Labels of the data, of any type.
+        Labels of the data, of any type. A label is replaced if its text is the typed one.
 
     Returns
     -------
@@ -69,9 +69,11 @@ def with_labels(options: dict[str, Any], labels: Iterable[Any]) -> dict[str, Any
         if isinstance(value, ValuesByClass):
             labelled[name] = {label_of.get(label, label): item for label, item in value.items()}
         elif name in CLASS_PARAMETERS:
-            is_one = isinstance(value, str)
+            is_single_label = isinstance(value, str)
             labelled[name] = (
-                label_of.get(value, value) if is_one else [label_of.get(item, item) for item in value]
+                label_of.get(value, value)
+                if is_single_label
+                else [label_of.get(item, item) for item in value]
             )
     return labelled
 
@@ -85,15 +87,15 @@ class ValueKind:
     words : tuple of str
         Words with a meaning.
     flag, whole, number, text, none : bool
-        Whether it may be a bool, an integer, a float, any text, or None.
+        Whether a bool, an integer, a float, any text, or None is accepted.
     items : ValueKind or None
-        Kind of the items of a list, None if it cannot be a list.
+        Kind of the items of a list; None if lists are not accepted.
     values : ValueKind or None
-        Kind of the values of a dict, None if it cannot be a dict.
+        Kind of the values of a dict; None if dicts are not accepted.
     by_class : bool
-        Whether the keys of the dict are classes, which need not be text.
+        Whether the keys of the dict are class labels, which need not be text.
     specifications : tuple of type
-        Classes of specifications.
+        Classes of accepted specifications.
     """
 
     words: tuple[str, ...] = ()
@@ -109,18 +111,18 @@ class ValueKind:
 
     @property
     def is_flag(self) -> bool:
-        """Whether it can only be True, False or None."""
+        """Whether all accepted values are True, False or None."""
         return self.flag and not (self.is_scalar or self.items or self.values or self.specifications)
 
     @property
     def is_word(self) -> bool:
-        """Whether it can only be one of some words, or None."""
-        only = ValueKind(words=self.words, none=self.none)
-        return bool(self.words) and self == only
+        """Whether all accepted values are words from a fixed set, or None."""
+        words_only = ValueKind(words=self.words, none=self.none)
+        return bool(self.words) and self == words_only
 
     @property
     def is_scalar(self) -> bool:
-        """Whether it may be one word, number or text."""
+        """Whether a single word, number or text is accepted, and not only lists, for example."""
         return bool(self.words) or self.whole or self.number or self.text
 
     @property
@@ -144,7 +146,7 @@ class ValueKind:
         return "|".join(names) or "NAME"
 
     def read(self, text: str) -> Any:
-        """Read the text of a value, or raise argparse's error."""
+        """Convert the text of a value, or raise an ArgumentTypeError if it is not accepted."""
         typed = text.strip()
         if typed in self.words:
             return typed
@@ -239,7 +241,7 @@ def _split_list(text: str, item_kind: ValueKind) -> list[str]:
 
 
 def value_kind_of(*annotations: Any) -> ValueKind:
-    """Return the kind of values that some annotations accept together.
+    """Return the kind of values that type annotations allow: the union if there are several.
 
     Examples
     --------
@@ -251,7 +253,9 @@ def value_kind_of(*annotations: Any) -> ValueKind:
 
     unions = (Union, UnionType)
     members = [
-        one for each in annotations for one in (get_args(each) if get_origin(each) in unions else [each])
+        member
+        for annotation in annotations
+        for member in (get_args(annotation) if get_origin(annotation) in unions else [annotation])
     ]
     literal_words: list[str] = []
     items: list[Any] = []
@@ -259,13 +263,13 @@ def value_kind_of(*annotations: Any) -> ValueKind:
     specifications: list[type[Specification]] = []
     for member in members:
         origin = get_origin(member)
-        inner = get_args(member)
+        type_arguments = get_args(member)
         if origin is Literal:
-            literal_words += [word for word in inner if isinstance(word, str)]
+            literal_words += [word for word in type_arguments if isinstance(word, str)]
         elif inspect.isclass(origin) and issubclass(origin, Mapping):
-            values.append(inner)
+            values.append(type_arguments)
         elif inspect.isclass(origin) and issubclass(origin, Sequence):
-            items.append(inner[0])
+            items.append(type_arguments[0])
         elif inspect.isclass(member) and issubclass(member, Specification):
             specifications += _concrete_specifications(member)
     return ValueKind(
@@ -277,14 +281,14 @@ def value_kind_of(*annotations: Any) -> ValueKind:
         text=str in members or members == [Any],
         none=type(None) in members,
         items=value_kind_of(*items) if items else None,
-        values=value_kind_of(*(each for _, each in values)) if values else None,
+        values=value_kind_of(*(value_type for _, value_type in values)) if values else None,
         by_class=any(key is Any for key, _ in values),
         specifications=tuple(specifications),
     )
 
 
 def _concrete_specifications(specification: type[Specification]) -> tuple[type[Specification], ...]:
-    """Return a specification, or all specifications that are derived from a base class."""
+    """Return the class itself if it can be instantiated, else all its subclasses that can."""
     if hasattr(specification, "word"):
         return (specification,)
     return tuple(
@@ -295,21 +299,23 @@ def _concrete_specifications(specification: type[Specification]) -> tuple[type[S
 
 
 def annotations_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the annotations of a function, evaluated in its module, or Any if a name is unknown there.
+    """Return the evaluated type annotations of a function by parameter.
 
-    Names may be unknown if they are imported for type checkers only.
+    An annotation is replaced by Any if it contains a name that is imported for type checkers only, and
+    therefore does not exist at run time.
     """
     unwrapped: Any = inspect.unwrap(function)
     evaluated: dict[str, Any] = dict.fromkeys(unwrapped.__annotations__, Any)
     for name, annotation in unwrapped.__annotations__.items():
         with suppress(NameError):
-            holder: Any = SimpleNamespace(__annotations__={name: annotation})
-            evaluated |= get_type_hints(holder, globalns=unwrapped.__globals__)
+            # Each annotation is evaluated alone, because an error concerns only this one.
+            annotated: Any = SimpleNamespace(__annotations__={name: annotation})
+            evaluated |= get_type_hints(annotated, globalns=unwrapped.__globals__)
     return evaluated
 
 
 def specification_of(call: LiteralCall, classes: Sequence[type[Specification]]) -> Specification:
-    """Return the specification of a call.
+    """Build the specification that a parsed call stands for.
 
     Parameters
     ----------

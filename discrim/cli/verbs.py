@@ -60,7 +60,7 @@ class Verb(NamedTuple):
 
 
 def _model(row: ModelEntry) -> Verb:
-    """Return the verb of a model."""
+    """Return the verb of the command line that fits a model and shows its summary."""
     name = row.verb.replace("_", "-")
     return Verb(
         name,
@@ -236,14 +236,22 @@ def build_parser(only: Sequence[str] | None = None) -> argparse.ArgumentParser:
 
 
 def parser_of(parser: argparse.ArgumentParser, verb: str) -> Parser:
-    """Return the parser of a verb from the parser of the whole command line."""
-    choices = next(a.choices for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    """Return the parser of a verb, which is a subparser of the parser of the whole command line."""
+    choices = next(
+        action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction)
+    )
     verb_parser: Parser = choices[verb]
     return verb_parser
 
 
 def _add_verb(verbs: Any, verb: Verb) -> None:
-    """Add the parser of a verb with its options, usage and examples."""
+    """Add a subparser for a verb, with its options, usage and examples.
+
+    Parameters
+    ----------
+    verbs : subparsers action of argparse
+    verb : Verb
+    """
     # Not at the top, because the general help needs no options of verbs.
     from discrim.cli.options import add_arguments, respell_option
 
@@ -268,13 +276,12 @@ def _add_verb(verbs: Any, verb: Verb) -> None:
 
 _VALUE_HELP = (
     "X is a number, also written as a fraction such as 1/3; N is an integer, X,... is a list, and "
-    "CLASS=X,... "
-    "is a number for each class."
+    "CLASS=X,... is a number for each class."
 )
 
 
 def _format_value_help(verb: str) -> str:
-    """Return the help on values of options, with the specifications that they may be."""
+    """Return the help on values of options, with the specifications that are accepted."""
     from discrim.cli.options import sources_of, specifications_help
 
     calls = specifications_help(verb)
