@@ -684,7 +684,7 @@ def covariance_words(verb: str) -> dict[str, type[CovarianceSpecification]]:
 
 
 def _shrinkage_model(value: Any, grid: Sequence[float] | None = None) -> Shrinkage:
-    """Return the shrinkage of a number or of a rule, with the candidates of "loo"."""
+    """Return the shrinkage model for a number or the name of a rule; `grid` has the candidates of "loo"."""
     from discrim.core.covariance.shrinkage import DEFAULT_GRID, Shrinkage
 
     if not isinstance(value, str):
@@ -706,17 +706,29 @@ def _shrinkage(name: str, value: Any, rules: tuple[str, ...]) -> float | str:
 
 
 def _grid(grid: Any, shrinkage: Any) -> tuple[float, ...] | None:
-    """Return validated candidates in increasing order, or None."""
+    """Validate `grid`, the candidates of shrinkage="loo".
+
+    Parameters
+    ----------
+    grid : iterable of float or None
+    shrinkage : object
+        The validated shrinkage. Only "loo" allows a grid.
+
+    Returns
+    -------
+    tuple of float or None
+        The candidates in increasing order.
+    """
     if grid is None:
         return None
     if shrinkage != "loo":
-        raise DataError('grid= has the candidates of shrinkage="loo".', hint="Give both, or neither.")
+        raise DataError('grid= requires shrinkage="loo".', hint="Pass both, or neither.")
     values = list(grid) if isinstance(grid, Iterator) else grid
     return tuple(check_grid(values, "shrinkage", 0.0, 1.0))
 
 
 def _dimensions(value: Any) -> Any:
-    """Return validated numbers of dimensions: one, one for each class, or the name of a rule."""
+    """Validate `dimensions`: an integer, a dict of integers by class, or the name of a rule."""
     if isinstance(value, str):
         check_word("dimensions", value, ("cattell", "bic"))
         return value

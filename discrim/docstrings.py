@@ -1,4 +1,4 @@
-"""Parameters that a numpydoc docstring describes, for the command line and the estimators."""
+"""Extraction of parameter descriptions from numpydoc docstrings, for the command line and the estimators."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ PARAMETERS = re.compile(
 
 
 def parameter_entries(docstring: str | None) -> dict[str, str]:
-    r"""Return the entries of the Parameters section of a docstring, by their names as they are written.
+    r"""Return the entries of the Parameters section of a docstring.
+
+    The keys are the names before the colon, such as "a, b" for an entry of two parameters.
 
     Examples
     --------

@@ -200,15 +200,27 @@ class MissingFolderError(UnwritableFileError, FileNotFoundError):
 
 
 class FolderGivenError(UnwritableFileError, IsADirectoryError):
-    """The path of a file to write is a folder. This error is also an IsADirectoryError."""
+    """The path of the file to write is a folder. This error is also an IsADirectoryError."""
 
 
 class ReadOnlyError(UnwritableFileError, PermissionError):
-    """A file or its folder may not be written to. This error is also a PermissionError."""
+    """There is no permission to write a file or to its folder. This error is also a PermissionError."""
 
 
 def unwritable(error: OSError, path: str) -> UnwritableFileError:
-    """Return the error of the package for an error of the system about a path to write."""
+    """Return the error of this package for an OSError that was raised when a file was written.
+
+    Parameters
+    ----------
+    error : OSError
+    path : str
+        Path of the file as the user specified it.
+
+    Returns
+    -------
+    UnwritableFileError
+        An error of the subclass that corresponds to the class of the OSError.
+    """
     classes: dict[type[OSError], type[UnwritableFileError]] = {
         FileNotFoundError: MissingFolderError,
         IsADirectoryError: FolderGivenError,
@@ -218,10 +230,10 @@ def unwritable(error: OSError, path: str) -> UnwritableFileError:
     hint = "Name another file."
     if error.errno == ENOSPC:
         text = "The disk is full"
-        hint = "Free some of it, or name a file on another."
+        hint = "Free some space, or name a file on another disk."
     elif isinstance(error, FileExistsError):
-        text = "A file has the name of the folder to make"
-        hint = "Move it, or name another."
+        text = "The folder cannot be created, because a file has this name"
+        hint = "Move the file, or name another folder."
     return classes.get(type(error), UnwritableFileError)(error.errno, text, path, hint=hint)
 
 
@@ -363,7 +375,7 @@ class PrecisionWarning(DiscrimWarning):
 
 
 class ScaleWarning(DiscrimWarning):
-    """The fit depends on the units of the columns, which differ by much."""
+    """The fit depends on the units of the columns, and their standard deviations differ greatly."""
 
 
 class SeparationWarning(DiscrimWarning):
@@ -383,11 +395,11 @@ class UnseenLevelWarning(DiscrimWarning):
 
 
 class WeightsWarning(DiscrimWarning):
-    """The weights are not frequencies: standard errors and tests are for the sum of the weights."""
+    """The weights are not frequencies, so standard errors and tests treat their sum as the number of rows."""
 
 
 def sentence(text: str) -> str:
-    """Return a clause as a sentence, with a stop and, unless its first word is code, a capital."""
+    """Return a clause as a sentence: with a full stop, and a capital unless its first word is code."""
     stop = "" if text.endswith((".", "?")) else "."
     if text.partition(" ")[0].rstrip(",.").isalpha():
         text = text[:1].upper() + text[1:]
@@ -395,7 +407,7 @@ def sentence(text: str) -> str:
 
 
 MAX_FLOAT = 10**308
-"""The largest integer that an option may be."""
+"""Largest absolute value of an integer that an option accepts; larger ones overflow float64."""
 
 
 def format_argument(value: Any) -> str:
@@ -406,7 +418,7 @@ def format_argument(value: Any) -> str:
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, int) and abs(value) > MAX_FLOAT:
         # Python refuses to format integers of more than 4,300 digits.
-        return f"a number beyond 1e{len(str(MAX_FLOAT)) - 1}"
+        return f"a number of more than {len(str(MAX_FLOAT)) - 1} digits"
     is_plain = value is None or isinstance(value, str | int | float)
     return repr(value) if is_plain else f"<{type(value).__name__}>"
 
@@ -416,7 +428,10 @@ _COLLECTED: ContextVar[list[tuple[str, type[DiscrimWarning]]] | None] = ContextV
 
 @contextmanager
 def kept_warnings() -> Iterator[list[tuple[str, type[DiscrimWarning]]]]:
-    """Collect texts and categories of warnings instead of showing them, for example on another machine."""
+    """Collect the messages and categories of warnings of this package in a list instead of issuing them.
+
+    It is used, for example, for a fit on another machine, whose warnings are issued later.
+    """
     collected: list[tuple[str, type[DiscrimWarning]]] = []
     token = _COLLECTED.set(collected)
     try:
@@ -427,17 +442,23 @@ def kept_warnings() -> Iterator[list[tuple[str, type[DiscrimWarning]]]]:
 
 @contextmanager
 def naming_file(path: str | None) -> Iterator[None]:
-    """Append the path of the file that is read to the message of an error; without a path do nothing."""
+    """Append the path of the file that is being read to the message of any error in the block.
+
+    Nothing is appended if the path is None or is already in the message.
+    """
     try:
         yield
     except DiscrimError as error:
         if path is not None and path not in str(error):
-            error.message = f"{error.message} This is in {path!r}."
+            error.message = f"{error.message} The file is {path!r}."
         raise
 
 
 def warn_user(message: str, category: type[DiscrimWarning] = DiscrimWarning) -> None:
-    """Show a warning at the line of the user's code that called the package."""
+    """Issue a warning that points to the line of the user's code that called the package.
+
+    Within `kept_warnings` the warning is collected instead.
+    """
     collected = _COLLECTED.get()
     if collected is not None:
         collected.append((message, category))
@@ -445,6 +466,6 @@ def warn_user(message: str, category: type[DiscrimWarning] = DiscrimWarning) -> 
     level = 1
     frame = sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "discrim":
-        level = level + 1
+        level += 1
         frame = frame.f_back
     warnings.warn(message, category, stacklevel=level)

@@ -18,7 +18,7 @@ from discrim.errors import MAX_FLOAT, DataError, format_argument
 
 
 def join_labels(labels: Any, max_labels: int = 6) -> str:
-    """Return labels as text for a message, and only the count of those after the first `most`."""
+    """Join labels for a message: the first `max_labels`, and the number of further ones."""
     listed = list(labels)
     text = ", ".join(format_value(label) for label in listed[:max_labels])
     return text if len(listed) <= max_labels else f"{text} and {len(listed) - max_labels} more"
@@ -44,7 +44,7 @@ def check_word(name: str, value: Any, allowed_words: Any, *, optional: bool = Fa
         close_matches = get_close_matches(value, allowed, n=1, cutoff=0.6) if isinstance(value, str) else []
         hint = f" Did you mean {close_matches[0]!r}?" if close_matches else ""
         if hasattr(value, "_fit"):
-            hint = " To set fits side by side, see compare()."
+            hint = " To compare fits, use compare()."
         raise DataError(
             f"{name}={format_argument(value)} is not known.",
             hint=f"Use one of {join_labels(allowed, len(allowed))}.{hint}",
@@ -96,9 +96,9 @@ def check_number(
     ends : {"[]", "()", "(]", "[)"}
         Whether low and high themselves are in the range.
     description : str
-        Description of the number in the message.
+        Description of the number in the hint, which is "Give {description} {range}{also}."
     also : str
-        Other values that the option may have, for the message.
+        Other values that the option accepts, for the hint; it begins with a comma.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def check_integer(
     low : int
     high : int or None
         None for no upper limit.
-    what, also : str
+    description, also : str
         See `check_number`.
 
     Returns
@@ -163,7 +163,7 @@ def check_grid(
     ----------
     grid : iterable of numbers
     one : str
-        Description of one candidate in messages.
+        Description of one candidate in messages, without an article, such as "strength".
     low, high : float
         Ends of the range of candidates.
     ends : {"[]", "()", "(]", "[)"}
@@ -173,7 +173,7 @@ def check_grid(
     description : str
         Description of all candidates in messages.
     also : str
-        Other values that the option may have, for messages.
+        Other values that the option accepts, for messages; it begins with a comma.
 
     Returns
     -------
@@ -184,7 +184,7 @@ def check_grid(
     DataError
         The grid is not iterable, is empty, or has a candidate outside the range.
     """
-    valid_values = f"{description} {describe_range(low, high, ends)}{also}."
+    valid_values = f"{description} {describe_range(low, high, ends)}{also}"
     if isinstance(grid, str) or not isinstance(grid, Iterable):
         raise DataError(f"grid={format_argument(grid)} is not valid.", hint=f"Give a list of {valid_values}.")
     values = list(grid)
@@ -193,14 +193,9 @@ def check_grid(
     if invalid or not values:
         problem = "the grid is empty"
         if invalid:
-            subject = (
-                f"{format_argument(invalid[0])} is"
-                if is_number(invalid[0])
-                else f"the grid holds {format_argument(invalid[0])}, which is"
-            )
-            problem = f"{subject} no {one}"
-        first = ", ".join(map(format_argument, values[:6])) + ", ..." * (len(values) > 6)
-        raise DataError(f"grid=[{first}]: {problem}.", hint=f"Give {valid_values}.")
+            problem = f"{format_argument(invalid[0])} is not a valid {one}"
+        first_values = ", ".join(map(format_argument, values[:6])) + ", ..." * (len(values) > 6)
+        raise DataError(f"grid=[{first_values}]: {problem}.", hint=f"Give {valid_values}.")
     return sorted({int(value) if integers_only else float(value) for value in values})
 
 
@@ -211,7 +206,7 @@ def in_range(value: float, low: float, high: float, ends: str = "[]") -> bool:
 
 
 def describe_range(low: float, high: float, ends: str = "[]") -> str:
-    """Describe a range, such as "from 0 to 1", "above 0" or "between 0 and 1".
+    """Describe a range, such as "from 0 to 1", "above 0" or "of at least 1".
 
     Parameters
     ----------
@@ -225,10 +220,10 @@ def describe_range(low: float, high: float, ends: str = "[]") -> str:
     """
     first, last = (f"{end:,}" if isinstance(end, int) else f"{end:g}" for end in (low, high))
     if high == np.inf:
-        return f"from {first} on" if ends[0] == "[" else f"above {first}"
+        return f"of at least {first}" if ends[0] == "[" else f"above {first}"
     return {
         "[]": f"from {first} to {last}",
         "()": f"between {first} and {last}",
-        "[)": f"from {first} on, below {last}",
-        "(]": f"above {first}, at most {last}",
+        "[)": f"of at least {first} and below {last}",
+        "(]": f"above {first} and at most {last}",
     }[ends]

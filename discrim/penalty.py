@@ -68,9 +68,9 @@ class PenaltySpecification(Specification):
             self._set("seed", check_integer("seed", self.seed, 0, also=", or None"))
 
     def with_chosen(self, **parameters: Any) -> Self:
-        """Return a copy with the strength that was chosen, without the options of its choice."""
-        of_choice = {"folds": 10, "select": "min", "seed": None}
-        return super().with_chosen(**of_choice, **parameters)
+        """Return a copy with the chosen strength, and with defaults for the options of the choice."""
+        choice_defaults = {"folds": 10, "select": "min", "seed": None}
+        return super().with_chosen(**choice_defaults, **parameters)
 
     def with_seed(self, seed: int | None) -> Self:
         """Return the penalty with this seed, unless it has a seed of its own."""
@@ -193,7 +193,9 @@ def _as_tuples(value: Any) -> Any:
     )
 
 
-PENALTIES: dict[str, type[PenaltySpecification]] = {each.word: each for each in (Ridge, Lasso, ElasticNet)}
+PENALTIES: dict[str, type[PenaltySpecification]] = {
+    penalty.word: penalty for penalty in (Ridge, Lasso, ElasticNet)
+}
 """The penalties by their words."""
 
 

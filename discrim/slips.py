@@ -1,10 +1,10 @@
-"""Suggestions for names of R, SAS, SPSS, Stata, scikit-learn or statsmodels, and for misspelled ones.
+"""Suggestions for unknown names: names of R, SAS, SPSS, Stata, scikit-learn or statsmodels, and misspellings.
 
-This module is imported only when a keyword or an attribute turns out to be unknown. Each line of a table has
-the equivalents in this package on the left of ``<-``, separated by ``|``, and foreign names on the right. An
-equivalent is a name, which is suggested if it exists in the context, or a clause, which contains blanks; a
-clause after a name and a colon is suggested only if that name exists. Names are compared without case, dots
-and underscores.
+This module is imported only if a keyword or an attribute is unknown. The tables of foreign names (names in
+other packages) are texts. Each line has the equivalents in this package on the left of ``<-``, separated by
+``|``, and foreign names on the right. The first equivalent that applies is suggested. It is a name, which
+applies if it exists in the context, or a clause, which contains blanks. A clause after a name and a colon
+applies only if that name exists. Names are compared without case, dots and underscores.
 """
 
 from __future__ import annotations
@@ -22,75 +22,75 @@ MIN_SIMILARITY = 0.7
 """Smallest similarity (of difflib) of a misspelled name to the suggested one."""
 
 MIN_SIMILARITY_OF_FOREIGN = 0.92
-"""Smallest similarity for a name that is in a table: its meaning is known, only the ending may differ."""
+"""Smallest similarity for a name that is in a table of foreign names, whose meaning is known."""
 
 KEYWORDS = """
 formula | data <- x variables var exog features
-formula | data: the response is a column of the table that data= takes <- y grouping group groups endog
-formula | data: the response is a column of the table that data= takes <- class cl target response truth
+formula | data: the response is a column of the table in data= <- y grouping group groups endog
+formula | data: the response is a column of the table in data= <- class cl target response truth
 data <- newdata df dataset table frame testdata test train
-give the rows themselves, as in data=df.query(...) <- subset select where if
+pass only these rows, as in data=df.query(...) <- subset select where if
 prior <- priors classprior classpriors priorprob priorprobabilities classweight fitprior prevalence
 metric <- p distance dist distfun
 weights <- weight sampleweight freq frequency wt
-formula: repeat rows that count more than once, as in df.loc[df.index.repeat(n)] <- weights sampleweight
+formula: repeat rows with a weight above 1, as in df.loc[df.index.repeat(n)] <- weights sampleweight
 folds <- k
 cv <- folds nfolds nsplits
-folds | leave_one_out(), error_rates(["loo", "cv"]) of a fit leave rows out <- cv crossvalidate nfolds nsplits
-leave_one_out(), error_rates(["loo", "cv"]) of a fit leave rows out <- folds loo lootable leaveoneout
-conf_int(level=) and other methods of a fit take it <- level
-predict(costs=) and error_rates(costs=) of a fit take it <- costs
-predict() of a fit takes it <- outlier reject typicality
-kind | predict() gives labels, predict_proba() posteriors, transform() variates <- type output prob proba
+folds | a fit has leave_one_out() and error_rates(["loo", "cv"]) <- cv crossvalidate nfolds nsplits
+a fit has leave_one_out() and error_rates(["loo", "cv"]) <- folds loo lootable leaveoneout
+conf_int(level=) and other methods of a fit have it <- level
+predict(costs=) and error_rates(costs=) of a fit have it <- costs
+predict() of a fit has it <- outlier reject typicality
+kind | predict() returns labels, predict_proba() posteriors, transform() variates <- type output prob proba
 nonzero <- keepx
 within <- multilevel subject repeated id
 formula: lda() adjusts columns for covariates after a bar, as in "y ~ x|age" <- covariates covariate covar
 ncomp | components <- dimen ncan nd ndim ncomponents nfactors ncp ncomp components
-starts: use components= | mixture() has several components a class, as components= <- subclasses g
-k | knn() has neighbours, as k= <- k nneighbors nneighbours neighbors neighbours
-seed | nothing is random here, so leave it out <- randomstate randomseed seed
+starts: use components= | mixture() has several components per class (components=) <- subclasses g
+k | knn() has k=, the number of neighbours <- k nneighbors nneighbours neighbors neighbours
+seed | the result is not random, so leave it out <- randomstate randomseed seed
 maxiter <- maxit niter iterations
 na_action <- naomit narm dropna
 levels | classes <- labels classes classnames lev targetnames
-reference | the order of the classes is that of levels= <- baseline ref refcat baseoutcome
-lda() has one covariance and qda() one for each class; lr_test(lda_fit, qda_fit) compares them <- pool slpool
+reference | levels= determines the order of the classes <- baseline ref refcat baseoutcome
+lda() pools the covariance and qda() does not; lr_test(lda_fit, qda_fit) compares them <- pool slpool
 canonical() of a fit of lda() gives the canonical analysis <- canonical can
 tol | tolerance | collinear <- tol tolerance
 collinear <- singular
 gamma <- regparam
 gamma <- ridge
-alpha: alpha= is one less the lambda of Friedman and klaR <- lambda
+alpha: alpha= is 1 minus the lambda of Friedman and klaR <- lambda
 penalty <- lambda
 ridge <- alpha tau
 level <- alpha
-level | conf_int(level=) and other methods of a fit take it <- alpha conflevel confidence conf
-costs | predict(costs=) and error_rates(costs=) of a fit take it <- cost loss lossmatrix costmatrix
+level | conf_int(level=) and other methods of a fit have it <- alpha conflevel confidence conf
+costs | predict(costs=) and error_rates(costs=) of a fit have it <- cost loss lossmatrix costmatrix
 replicates | bootstrap <- nboot nbootstrap b
 permutations <- nperm npermutations
 scale <- center standardise scaled normalize standardize
 kernel | kernel_density(), kernel_lda() and naive_bayes() have kernels <- usekernel kernel
 laplace | smoothing <- fl varsmoothing
 bandwidth <- adjust bw h r
-width: use width=, which is 1 over the root of 2 gamma, for a kernel of gamma |d|^2 <- gamma sigma kpar
-offset: use threshold= | shrunken_centroids() has it, as threshold= <- shrinkthreshold delta
+width: use width=, which is 1 / sqrt(2 gamma) for a kernel of gamma |d|^2 <- gamma sigma kpar
+offset: use threshold= | shrunken_centroids() has it as threshold= <- shrinkthreshold delta
 covariance <- covarianceestimator covariancetype
 step <- eta eta0 learningrate
 it is not needed here, so leave it out <- solver njobs verbose disp storecovariance trace fitintercept
-enter | stepwise() chooses columns <- pin slentry sle stepwise
-stay | stepwise() chooses columns <- pout slstay sls
-stepwise() chooses columns <- fin ftoenter fentry fout ftoremove fremove pr2entry pr2stay vin
+enter | stepwise() selects columns <- pin slentry sle stepwise
+stay | stepwise() selects columns <- pout slstay sls
+stepwise() selects columns <- fin ftoenter fentry fout ftoremove fremove pr2entry pr2stay vin
 logistic() fits two classes or more <- family link
-bias_reduction: robust() of the fit gives robust standard errors <- robust
+bias_reduction: robust() of the fit computes robust standard errors <- robust
 covariance="t" and covariance="mcd" of lda() and qda() are robust <- robust
 distance <- method metric dist
 within <- strata block blocks
 groups <- plots plot
-type: type=1 is by="terms", and type=2 by="margin" where no term contains another <- by
+type: type=1 is by="terms"; type=2 is by="margin" if no term contains another <- by
 criterion <- method
-robust() of a fit of logistic() gives such standard errors <- covtype vce
+robust() of a fit of logistic() computes robust standard errors <- covtype vce
 write C(x, Treatment), C(x, Sum) or the like in the formula <- contrasts
-repeated() of a fit of mlm() takes the design within rows <- idata idesign within rm repeated
-ax: pass ax= of plt.subplots(figsize=...) | plot(ax=) of a fit takes axes of any size <- figsize size dpi
+repeated() of a fit of mlm() specifies the design within rows <- idata idesign within rm repeated
+ax: pass ax= of plt.subplots(figsize=...) | plot(ax=) of a fit accepts axes of any size <- figsize size dpi
 colors <- colour color palette cmap
 path | out <- file filename filepath
 """
@@ -219,7 +219,7 @@ cross_validate <- cv crossvalscore
 compare <- comparemodels
 confusion() is a method of a fit <- confusionmatrix table
 df.sample(frac=0.7) of pandas draws rows <- traintestsplit sample
-a verb takes the path of a file as data= <- readcsv
+lda() and other functions accept the path of a file as data= <- readcsv
 write import discrim.sklearn, which needs scikit-learn <- sklearn
 """
 """Foreign names of functions and classes."""
@@ -332,7 +332,9 @@ class Respelling(NamedTuple):
 
 
 def penalty_hint(keywords: Mapping[str, Any]) -> Respelling:
-    """Return the first keyword that is a parameter of a penalty of `logistic`, with the correct spelling.
+    """Return the correct spelling of keywords that are parameters of a penalty of `logistic`.
+
+    The keyword of the result is the first such keyword; the result is empty if there is none.
 
     Examples
     --------
@@ -373,7 +375,9 @@ def penalty_hint(keywords: Mapping[str, Any]) -> Respelling:
 
 
 def limits_hint(keywords: Mapping[str, Any]) -> Respelling:
-    """Return the first keyword that is a limit of `stepwise` in other packages, with the correct spelling.
+    """Return the correct spelling of keywords that are limits of stepwise selection in other packages.
+
+    The keyword of the result is the first such keyword; the result is empty if there is none.
 
     Examples
     --------
@@ -412,7 +416,7 @@ def normalize_name(name: str) -> str:
 
 
 def _leading_name(equivalent: str) -> str:
-    """Return the name with which an equivalent begins, such as "coef" or "subspace.loadings"."""
+    """Return the part of an equivalent before its arguments: "predict_proba" of "predict_proba()"."""
     return equivalent.partition("(")[0]
 
 
@@ -426,7 +430,7 @@ def suggest_name(name: str, existing_names: Iterable[str], table: str) -> str:
     existing_names : iterable of str
         Existing names.
     table : str
-        Foreign names, such as `KEYWORDS`.
+        Table of foreign names, such as `KEYWORDS`; see the docstring of the module.
 
     Returns
     -------
@@ -478,7 +482,7 @@ SPECIFICATIONS = {
     "Spherical": ("standardize",),
     "Shrunk": ("shrinkage", "grid", "standardize"),
 }
-"""Keywords of other systems and of earlier interfaces that are parameters of specifications here."""
+"""Parameters of specifications, which are keywords in other packages and in earlier interfaces."""
 
 SPECIFICATION_WORDS = {
     "t": "StudentT",
@@ -506,11 +510,11 @@ OTHER_NAMES = {
 _OWN_KEYWORDS = (
     "nu", "scatter", "support_fraction", "shape", "dimensions", "form", "threshold", "variance_shrinkage"
 )  # fmt: skip
-"""Keywords that only one specification has."""
+"""Parameters that identify a specification, because others do not have them."""
 
 
 _WITH_SPECIFICATIONS = ("covariance", "method", "components")
-"""Options that determine the specification."""
+"""Known keywords that are passed to `specification_hint` with the unknown ones."""
 
 
 def specification_hint(keywords: Mapping[str, Any]) -> Respelling:
@@ -523,8 +527,8 @@ def specification_hint(keywords: Mapping[str, Any]) -> Respelling:
 
     Returns
     -------
-    Rewriting
-        How the first such keyword is written.
+    Respelling
+        Correct spelling of the first such keyword; empty if there is none.
 
     Examples
     --------
@@ -558,13 +562,13 @@ def specification_hint(keywords: Mapping[str, Any]) -> Respelling:
     if values.get("shrinkage") == "auto":
         values |= {"shrinkage": "ledoit-wolf", "standardize": True}
         note = (
-            ' It is nearest to shrinkage="auto" of scikit-learn, which shrinks the covariance of each class '
-            "by a number of its own and averages the results."
+            ' This is closest to shrinkage="auto" of scikit-learn, which shrinks the covariance of each '
+            "class separately and averages the results."
         )
     elif not {"covariance", "method"} & set(values) and "lambda" in map(normalize_name, keywords):
         values["covariance"] = "correlation"
     elif "regparam" in map(normalize_name, keywords):
-        note = " It shrinks towards (tr S / p) I; scikit-learn shrinks towards I."
+        note = " This shrinks towards (tr S / p) I, whereas scikit-learn shrinks towards I."
     specification_name = _specification_of(values)
     parameters = {name: values[name] for name in SPECIFICATIONS[specification_name] if name in values}
     if parameters:
@@ -577,7 +581,7 @@ def specification_hint(keywords: Mapping[str, Any]) -> Respelling:
 
 
 def _specification_of(values: Mapping[str, Any]) -> str:
-    """Return the name of the specification that has the parameters among some keywords."""
+    """Return the name of the specification whose parameters are among some keywords; "Shrunk" by default."""
     for option in ("method", "covariance"):
         word = values.get(option)
         if isinstance(word, str) and word in SPECIFICATION_WORDS:
@@ -596,7 +600,7 @@ def _specification_of(values: Mapping[str, Any]) -> str:
 
 
 def _format_parameters(parameters: Mapping[str, Any]) -> str:
-    """Return parameters as they are written in a call."""
+    """Format parameters as the arguments of a call, such as "shrinkage=0.1, standardize=True"."""
     if list(parameters) == ["shrinkage"]:
         return repr(parameters["shrinkage"])
     if isinstance(shape := parameters.get("shape"), tuple | list) and len(shape) == 2:
@@ -606,7 +610,7 @@ def _format_parameters(parameters: Mapping[str, Any]) -> str:
 
 
 def respell_keyword(function: Callable[..., Any], keywords: Mapping[str, Any]) -> Respelling:
-    """Return how the first unknown keyword that is a parameter of a specification is written.
+    """Return the correct spelling of the first unknown keyword that is a parameter of another option.
 
     Parameters
     ----------
@@ -617,7 +621,8 @@ def respell_keyword(function: Callable[..., Any], keywords: Mapping[str, Any]) -
 
     Returns
     -------
-    Rewriting
+    Respelling
+        Empty if no unknown keyword is such a parameter.
     """
     parameters = inspect.signature(function).parameters
     unknown = [name for name in keywords if name not in parameters]
@@ -627,20 +632,20 @@ def respell_keyword(function: Callable[..., Any], keywords: Mapping[str, Any]) -
         options = {
             name: keywords[name] for name in keywords if name in unknown or name in _WITH_SPECIFICATIONS
         }
-        rewriting = specification_hint(options)
-        if rewriting.name in unknown:
-            return rewriting
+        respelling = specification_hint(options)
+        if respelling.name in unknown:
+            return respelling
     hints = {"logistic": penalty_hint, "stepwise": limits_hint}
     verb = normalize_name(function_name).removesuffix("classifier")
     if verb in hints:
-        # `penalty` is a known option, but determines the penalty of the unknown ones.
+        # `penalty` is a known keyword, but determines the specification of the unknown ones.
         options = {name: keywords[name] for name in keywords if name in unknown or name == "penalty"}
-        rewriting = hints[verb](options)
-        if rewriting.name:
-            return rewriting
-    rewritten = OPTION_BY_KEYWORD.get(verb, {})
-    if unknown and normalize_name(unknown[0]) in rewritten:
-        text = rewritten[normalize_name(unknown[0])].format(_value_text(keywords[unknown[0]]))
+        respelling = hints[verb](options)
+        if respelling.name:
+            return respelling
+    text_by_keyword = OPTION_BY_KEYWORD.get(verb, {})
+    if unknown and normalize_name(unknown[0]) in text_by_keyword:
+        text = text_by_keyword[normalize_name(unknown[0])].format(_value_text(keywords[unknown[0]]))
         return Respelling(unknown[0], f"Write {text}.")
     return Respelling()
 
@@ -661,28 +666,28 @@ def raise_if_unknown_keyword(function: Callable[..., Any], keywords: Mapping[str
         if name:
             raise TypeError(f"{function_name}() has no keyword {name!r}. {hint}") from None
         suggestion = suggest_name(unknown[0], accepted, KEYWORDS)
-        way_out = (
+        hint = (
             f"use {suggestion}="
             if suggestion in accepted
-            else suggestion or f"it takes {', '.join(accepted) or 'none'}"
+            else suggestion or f"the keywords are {', '.join(accepted) or 'none'}"
         )
-        way_out += ', as in "species ~ a + b"' if suggestion == "formula" else ""
-        raise TypeError(f"{function_name}() has no keyword {unknown[0]!r}: {way_out}.") from None
+        hint += ', as in "species ~ a + b"' if suggestion == "formula" else ""
+        raise TypeError(f"{function_name}() has no keyword {unknown[0]!r}: {hint}.") from None
 
 
 def _value_text(value: Any) -> str:
-    """Return a value as it is written in a call, or dots if that is long."""
+    """Return the code of a value, or "..." if the code is long or the value has none."""
     text = repr(_plain_value(value))
     return text if len(text) <= 40 and not text.startswith("<") else "..."
 
 
 def _plain_value(value: Any) -> Any:
-    """Return numbers of NumPy, and arrays of them, as Python's own."""
+    """Convert NumPy scalars and arrays to Python numbers and lists."""
     return value.tolist() if callable(getattr(value, "tolist", None)) else value
 
 
 def attribute_hint(name: str, names: Iterable[Iterable[str]], table: str) -> str:
-    """Return the hint for an unknown attribute, a sentence.
+    """Return a sentence that suggests an existing attribute for an unknown one.
 
     Parameters
     ----------
@@ -691,7 +696,11 @@ def attribute_hint(name: str, names: Iterable[Iterable[str]], table: str) -> str
     names : iterable of iterables of str
         Existing attributes. Those of the first iterable are suggested first.
     table : str
-        Foreign names, such as `ATTRIBUTES`.
+        Table of foreign names, such as `ATTRIBUTES`; see the docstring of the module.
+
+    Returns
+    -------
+    str
     """
     suggestion = next(
         filter(None, (suggest_name(name, candidate_names, table) for candidate_names in names)),
@@ -703,7 +712,19 @@ def attribute_hint(name: str, names: Iterable[Iterable[str]], table: str) -> str
 
 
 def raise_unknown_attribute(owner: str, name: str, existing_names: Iterable[str], table: str) -> NoReturn:
-    """Raise the AttributeError of a name that a module or class does not have, with a suggestion."""
-    # Without an object Python itself appends no second guess.
+    """Raise an AttributeError with a suggestion for a name that a module or class does not have.
+
+    Parameters
+    ----------
+    owner : str
+        Name of the module or class.
+    name : str
+        The unknown name.
+    existing_names : iterable of str
+        Names that the owner has.
+    table : str
+        Table of foreign names, such as `NAMES`.
+    """
+    # Without an object Python does not append a suggestion of its own.
     hint = attribute_hint(name, [existing_names], table)
     raise AttributeError(f"{owner} has no attribute {name!r}. {hint}", name=name, obj=None)

@@ -55,11 +55,11 @@ class Specification:
         return changed
 
     def with_chosen(self, **parameters: Any) -> Self:
-        """Return a copy in which parameters that were left to the data have the values that were chosen."""
+        """Return a copy with the values that the fit has chosen for some of the parameters."""
         return replace(self, **parameters)
 
     def _set(self, name: str, value: Any) -> None:
-        """Store a validated value of a field; for `__post_init__`."""
+        """Store a validated value of a field of the frozen dataclass, in `__post_init__`."""
         object.__setattr__(self, name, value)
 
 
@@ -118,7 +118,7 @@ def read_specification(
 
 
 def listed_classes(classes: Iterable[type[Specification]]) -> str:
-    """Return the names of specifications as a text, with the module that they are in."""
+    """Return the qualified names of specification classes as text, separated by commas."""
     return ", ".join(
         f"{specification_class.__module__}.{specification_class.__name__}" for specification_class in classes
     )

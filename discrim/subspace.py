@@ -283,7 +283,7 @@ PLS: tuple[type[PLSSpecification], ...] = (OrthogonalPLS, SparsePLS)
 
 
 def _number(value: Any, name: str = "n") -> int | float | Choice:
-    """Return a validated number of axes, a share of the variance, or the name of a choice."""
+    """Validate a number of axes: an integer, a share of the variance, "cv" or "loo"."""
     choices: dict[Any, Choice] = {"cv": "cv", "loo": "loo"}
     if isinstance(value, str) and value in choices:
         return choices[value]

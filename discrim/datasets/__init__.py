@@ -9,14 +9,14 @@ wine            178       14  cultivar: 48, 59, 71                         CC BY
 breast_cancer   569       31  diagnosis: 357, 212                          CC BY 4.0
 =============  ====  =======  ===========================================  ============================
 
-Each loader reads its table anew, so that changes to one copy do not affect another. Classes and other
+Each loader reads its table again, so that changes to one copy do not affect another. Classes and other
 categories are text, not categoricals: a subset then has no empty class, and levels are sorted. The text of
 the two licences is at https://creativecommons.org/licenses/by/4.0/ and
-https://creativecommons.org/publicdomain/zero/1.0/; who made each table and what was changed is said in the
-docstring of its loader.
+https://creativecommons.org/publicdomain/zero/1.0/. The docstring of each loader names the authors of the
+table and the changes to it.
 
-The name of a table can be given in its place, as on the command line: ``lda("species ~ .", "iris")``. A file
-or a folder of that name takes precedence.
+Verbs and the command line accept the name of a table instead of the table: ``lda("species ~ .", "iris")``. A
+file or folder of that name takes precedence.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ def __dir__() -> list[str]:
 
 
 class About(NamedTuple):
-    """What is known about a table without reading it.
+    """Description of a table, which is available without reading it.
 
     Attributes
     ----------
     rows, columns : int
         Number of rows, and of columns.
     classes : str
-        The column that holds the classes, and the number of rows of each class in their order.
+        The column that contains the classes, and the number of rows of each class.
     what : str
-        What the rows of the table are.
+        Description of the rows and columns.
     """
 
     rows: int
@@ -95,7 +95,7 @@ ABOUT = {
 
 
 def names() -> list[str]:
-    """Names of the tables that come with the package, as :func:`load` takes them.
+    """Names of the tables that come with the package, for :func:`load`.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def text(name: str) -> str:
 
 
 def _require_name(name: str) -> str:
-    """A name, where there is such a table."""
+    """Return the name; raise a DataError if there is no such table."""
     if name not in ABOUT:
         from difflib import get_close_matches
 
@@ -340,7 +340,7 @@ def load_breast_cancer() -> pd.DataFrame:
 
 
 def _read(name: str) -> pd.DataFrame:
-    """Read the table of that name from the package."""
+    """Read the CSV file of a table from the package."""
     from importlib.resources import files
 
     import pandas as pd

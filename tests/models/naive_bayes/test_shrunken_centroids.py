@@ -334,13 +334,13 @@ def test_no_surviving_column_gives_the_prior_with_a_warning():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"threshold": -1}, "threshold=-1 is not valid. Give a number from 0 on"),
+        ({"threshold": -1}, "threshold=-1 is not valid. Give a number of at least 0"),
         ({"threshold": np.nan}, "threshold=nan"),
         ({"threshold": "2"}, "threshold='2'"),
-        ({"offset": -0.1}, r"offset=-0\.1 is not valid\. Give a number from 0 on, or 'median'"),
+        ({"offset": -0.1}, r"offset=-0\.1 is not valid\. Give a number of at least 0, or 'median'"),
         ({"offset": "mean"}, "offset='mean'"),
         ({"grid": []}, "grid is empty"),
-        ({"grid": [1.0, -2.0]}, r"-2\.0 is no threshold"),
+        ({"grid": [1.0, -2.0]}, r"-2\.0 is not a valid threshold"),
         ({"grid": "fine"}, "grid='fine' is not valid. Give a list"),
         ({"grid": 3}, "grid=3 is not valid. Give a list"),
         ({"grid": [1.0, "2"]}, "grid holds '2'"),

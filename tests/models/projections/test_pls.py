@@ -191,8 +191,8 @@ def test_a_class_of_one_row():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"ncomp": 0}, "from 1 on"),
-        ({"ncomp": True}, "from 1 on"),
+        ({"ncomp": 0}, "of at least 1"),
+        ({"ncomp": True}, "of at least 1"),
         ({"ncomp": 10**400}, "too large"),
         ({"grid": []}, "empty"),
         ({"grid": [0.5]}, "no number of components"),

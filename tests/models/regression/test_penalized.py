@@ -352,7 +352,7 @@ def test_invalid_arguments_are_refused(options, message):
         ({"strength": "much"}, "strength='much' is not valid. Give a number above 0"),
         ({"strength": float("inf")}, "strength=inf is not valid. Give a number above 0"),
         ({"grid": []}, r"grid.*empty"),
-        ({"grid": [0.1, -1]}, "-1 is no strength"),
+        ({"grid": [0.1, -1]}, "-1 is not a valid strength"),
         ({"n_strengths": 1}, "n_strengths=1 is not valid. Give a number of strengths"),
         ({"folds": 1}, "folds=1 is not valid. Give a number of folds"),
         ({"seed": -1}, "seed=-1 is not valid. Give a whole number"),
