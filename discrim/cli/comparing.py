@@ -46,7 +46,7 @@ from discrim.report.tables import summarize
 
 
 def compare(verb: str, options: dict[str, Any]) -> None:
-    """Show fits side by side."""
+    """Show a comparison of models fitted to DATA, or of saved fits."""
     compared = options.pop("compared")
     table_argument = pop_table_options(options)
     formulas = [item for item in compared if "~" in item and not os.path.isfile(item)]

@@ -425,6 +425,7 @@ def _argparse_reader(
     """
 
     def value(text: str) -> Any:
+        """Convert the text of a value, or raise an ArgumentTypeError."""
         try:
             return read(text)
         except DiscrimError as error:

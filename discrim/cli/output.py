@@ -336,7 +336,7 @@ def check_no_options(options: Mapping[str, Any], reason: str, hint: str) -> None
 
 
 def check_not_an_input(option: str, out: str, *read: str) -> None:
-    """Raise a DataError if an output file is one of the files that are read."""
+    """Raise a DataError if the output file `out` of an option is one of the files `read`."""
     for path in read:
         if os.path.exists(out) and os.path.isfile(path) and os.path.samefile(out, path):
             raise DataError(f"{option} {out!r} is also an input file.", hint="Name another output file.")

@@ -482,7 +482,7 @@ class TableArgument(NamedTuple):
     dialect: Any
 
     def rows(self, labels: LabelColumns) -> Any:
-        """Return a source for large tables, else the table."""
+        """Return a source that is read in chunks if DATA is large, else the table in memory."""
         return chunked_source(self.data, labels, self.dialect) or self.table(labels)
 
     def table(self, labels: LabelColumns | None = None) -> Any:
@@ -491,7 +491,7 @@ class TableArgument(NamedTuple):
 
     @property
     def is_csv(self) -> bool:
-        """Whether it is CSV, and not a data set of the package or Parquet."""
+        """Whether DATA is CSV, and not a data set of the package or Parquet."""
         from discrim.data.sources.files import files_of, format_of
 
         if _is_read_in_chunks(self.data):

@@ -204,7 +204,9 @@ class _MainParser(Parser):
 
 
 def build_parser(only: Sequence[str] | None = None) -> argparse.ArgumentParser:
-    """Build the parser of the whole command line, or with the options of some verbs `only`.
+    """Build the parser of the whole command line.
+
+    If `only` is passed, the subparsers of other verbs have no options, which is faster.
 
     Options that are not typed are absent from the namespace, because defaults are defined by the verbs.
 

@@ -106,7 +106,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> pd.DataFrame:
-    """One of the tables that come with the package, by its name.
+    """Table that comes with the package, by its name.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def load(name: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A new copy, the same as the loader of that name returns.
+        A new copy, equal to the result of the loader, such as :func:`load_iris` for "iris".
 
     Raises
     ------
@@ -133,7 +133,7 @@ def load(name: str) -> pd.DataFrame:
 
 
 def text(name: str) -> str:
-    """One of the tables that come with the package, as CSV.
+    """Text of the CSV file of a table that comes with the package.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def load_iris() -> pd.DataFrame:
     -----
     The numbers are those that Fisher printed. The copy in the UCI repository differs from them in two rows:
     its 35th row has petal_width 0.1 instead of 0.2, and its 38th row has sepal_width 3.1 instead of 3.6 and
-    petal_length 1.5 instead of 1.4. A table of measurements is a table of facts; no right is claimed in it.
+    petal_length 1.5 instead of 1.4. Measurements are facts; no copyright is claimed for them.
 
     References
     ----------
@@ -319,7 +319,7 @@ def load_breast_cancer() -> pd.DataFrame:
     -----
     The table is from the UCI Machine Learning Repository, which gives it under CC BY 4.0, in the copy that
     scikit-learn distributes. Here the patients' numbers are left out, the columns have names, and the
-    diagnosis is written out. Radius, perimeter and area say nearly the same, so that covariances are close to
+    diagnosis is written out. Radius, perimeter and area are highly correlated, so covariances are close to
     singular. In rows 38 and 212, counted from 0, all ten worst values equal the means, as in the source.
 
     References

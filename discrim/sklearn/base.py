@@ -159,7 +159,7 @@ class SetMethods:
         return set_mask
 
     def _calibration(self, calibration: Any) -> Any:
-        """Return X and y as a table with the response of the fit."""
+        """Convert the tuple (X, y) of `calibration=` to a table with the columns and response of the fit."""
         if not (isinstance(calibration, (tuple, list)) and len(calibration) == 2):
             raise DataError("calibration= must be rows and their classes.", hint="Pass a tuple (X, y).")
         design = self.results_._fit.design_rows.design

@@ -266,6 +266,7 @@ class PartialClassifier(WeightedClassifier):
                 return None, error
 
     def _fit_and_rows(self, X: Any) -> tuple[Any, Any]:
+        """Return the fit and the rows of X; raise a DataError if the batches do not suffice for a fit yet."""
         error = getattr(self, "_why_no_fit", None)
         if error:
             raise DataError(
@@ -577,7 +578,11 @@ class NaiveBayesClassifier(PartialClassifier):
     missing: str = "raise"
 
     def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
-        """Call the verb; without `missing="raise"`, incomplete rows are dropped or used by column."""
+        """Call the verb with the options for missing values.
+
+        With missing="integrate" incomplete rows are left out of the fit, with a warning. With
+        missing="available" each column is fitted to the rows in which it has a value.
+        """
         missing = options.pop("missing")
         check_word("missing", missing, ("integrate", "available", "raise"))
         if missing == "available":
@@ -752,7 +757,7 @@ class MixtureClassifier(WeightedClassifier):
     def _fit_simpler(
         self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
     ) -> SimplerFit:
-        """Fit the first simpler mixture that can be fitted."""
+        """Fit the first mixture of `SIMPLER` that is not singular."""
         for simpler in SIMPLER:
             with suppress(CollinearError):
                 description = ", ".join(f"{name}={value!r}" for name, value in simpler.items())
