@@ -407,7 +407,7 @@ def sentence(text: str) -> str:
 
 
 MAX_FLOAT = 10**308
-"""Largest absolute value of an integer that an option accepts; larger ones overflow float64."""
+"""Largest absolute value of an integer that an option accepts; larger ones may overflow float64."""
 
 
 def format_argument(value: Any) -> str:

@@ -98,7 +98,7 @@ def check_number(
     description : str
         Description of the number in the hint, which is "Give {description} {range}{also}."
     also : str
-        Other values that the option accepts, for the hint; it begins with a comma.
+        Other values that the option accepts, for the hint; it begins with a punctuation mark.
 
     Returns
     -------
@@ -173,7 +173,7 @@ def check_grid(
     description : str
         Description of all candidates in messages.
     also : str
-        Other values that the option accepts, for messages; it begins with a comma.
+        Other values that the option accepts, for messages; it begins with a punctuation mark.
 
     Returns
     -------

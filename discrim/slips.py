@@ -71,7 +71,7 @@ scale <- center standardise scaled normalize standardize
 kernel | kernel_density(), kernel_lda() and naive_bayes() have kernels <- usekernel kernel
 laplace | smoothing <- fl varsmoothing
 bandwidth <- adjust bw h r
-width: use width=, which is 1 / sqrt(2 gamma) for a kernel of gamma |d|^2 <- gamma sigma kpar
+width: use width=, which is 1 / (2 gamma)**0.5 for a kernel of gamma |d|^2 <- gamma sigma kpar
 offset: use threshold= | shrunken_centroids() has it as threshold= <- shrinkthreshold delta
 covariance <- covarianceestimator covariancetype
 step <- eta eta0 learningrate
