@@ -83,7 +83,7 @@ class DaskSource(DistributedSource):
 
         Parameters
         ----------
-        work : PartWork
+        work : ChunkWork
             The function, the merging of two results, and the columns to read.
 
         Returns
@@ -103,7 +103,7 @@ class DaskSource(DistributedSource):
 
         Parameters
         ----------
-        work : PartWork
+        work : ChunkWork
             The function, the merging of two results, and the columns to read.
         returned : callable
             Function of the merged result, or of None, whose value is transferred.
@@ -138,13 +138,13 @@ class DaskSource(DistributedSource):
 
         Parameters
         ----------
-        work : PartWork
+        work : ChunkWork
 
         Returns
         -------
         root : Delayed
             Its value is the merged result, and the numbers of rows of the partitions.
-        runs : list of _Run
+        runs : list of _PartitionRun
             The runs of partitions that it merges.
         """
         from dask import delayed
@@ -273,7 +273,7 @@ class DaskSource(DistributedSource):
 
 
 def _nullable_meta(empty: Any, allows_unknown_labels: bool) -> Any:
-    """Convert an empty answer to dtypes that can represent any other answer, also with missing labels.
+    """Convert an empty result to dtypes that can represent the result of every partition.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ def _nullable_meta(empty: Any, allows_unknown_labels: bool) -> Any:
         return empty
     if allows_unknown_labels:
         return empty.astype(object)
-    # With a missing value whole numbers and truth values are nullable.
+    # Integers and booleans need nullable dtypes if a value is missing.
     return empty.convert_dtypes() if empty.dtype.kind in "iub" else empty
 
 
@@ -343,11 +343,11 @@ class _Partitions:
 
     Parameters
     ----------
-    makers : list of dict
+    graphs : list of dict
         Graph of each partition.
     keys : list
         Key of each partition in its graph.
-    given : sequence
+    row_metadata : sequence
         Row metadata of each partition, or None.
     first : int
         Number of the first partition.
@@ -454,7 +454,7 @@ def _process_concatenated(
 
     Parameters
     ----------
-    partitions : list of _Computed
+    partitions : list of _Partition
         Partitions with equal dtypes.
     work : callable
         Function of the rows of a partition and their metadata.
@@ -629,7 +629,20 @@ def _thread_count(client: Any) -> int:
 
 
 def _compute(root: Any, runs: list[_PartitionRun]) -> Any:
-    """Compute a tree of tasks on the scheduler that Dask selects, with a progress bar."""
+    """Compute a Dask task on the scheduler that Dask selects, with a progress bar.
+
+    Parameters
+    ----------
+    root : Delayed
+        The task on which the result depends.
+    runs : list of _PartitionRun
+        Runs of partitions of which the progress bar reports the completion.
+
+    Returns
+    -------
+    object
+        Result of the root task.
+    """
     client = _client_of(root)
     with Progress(sum(len(run.partition_numbers) for run in runs), "partitions") as progress:
         if client is None:
@@ -647,7 +660,7 @@ def _on_cluster(
     ----------
     client : distributed.Client
     roots : list of Delayed
-    runs : list of _Run
+    runs : list of _PartitionRun
         The runs of partitions below the roots, for progress and errors.
     progress : callable
         Called with the number of partitions when a run is finished.
@@ -684,7 +697,7 @@ def _on_this_machine(root: Any, runs: list[_PartitionRun], progress: Callable[[i
     Parameters
     ----------
     root : Delayed
-    runs : list of _Run
+    runs : list of _PartitionRun
         The runs of partitions below the root, for progress and errors.
     progress : callable
         Called with the number of partitions when a run is finished.
@@ -722,7 +735,7 @@ def _find_failing_partition(runs: list[_PartitionRun], error_class: type[Excepti
 
     Parameters
     ----------
-    runs : list of _Run
+    runs : list of _PartitionRun
         Runs among which the error occurred.
     error_class : type
         Class of the error.

@@ -262,13 +262,13 @@ class Table:
     ----------
     data : DataFrame, mapping of name to column, or any eager table that narwhals supports
         Stored by reference and never modified.
-    part : bool
+    is_chunk : bool
         Whether it is a chunk of a larger table. Levels that a response or a category declares then count as
         levels although no row has them, and no row has to have a positive weight.
     is_training : bool
         Whether a model is fitted to the table. It is then an error, and not only a warning, if float64 rounds
         too much of a column.
-    held : bool
+    is_stored : bool
         Whether it is stored after the call; the caller may then change the table later, see
         `take_fingerprint`.
     n_rows_before : int
@@ -776,7 +776,10 @@ class Table:
         return codes_and_labels
 
     def native(self, name: str, *, as_codes: bool = False) -> Any:
-        """Return a column as a Series of pandas or narwhals; codes become text unless `as_codes`."""
+        """Return a column as a Series of pandas or narwhals.
+
+        A column of `coded_columns` is converted to text unless `as_codes`.
+        """
         series: Any = self._series.get(name)
         if series is None:
             label = self._labels[self._columns[name] if name in self._columns else self.position(name)]

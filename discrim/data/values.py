@@ -1,13 +1,13 @@
 """Values of one column as NumPy and pandas store them, as levels and codes, and the dtype of labels.
 
-Numbers become float64 with NaN, whole numbers that float64 would round stay exact, and text becomes objects.
+Numbers become float64 with NaN, integers that float64 would round stay exact, and text becomes objects.
 Numbers outside the range of float64 and invalid Unicode are errors that name the row. Whole numbers above
 2**53, such as ids and times in nanoseconds, and decimals of many digits are rounded to the nearest float64,
 with a warning if the rounding is large compared with the variation of the column.
 
 Levels are plain Python scalars in a fixed order, which can be saved as text and read again; codes are
 positions in the levels. Labels in a file have to stay as they are written: a reader of CSV does not
-distinguish 007 and 7, and converts whole numbers to floating ones if a value is missing. That is right for
+distinguish 007 and 7, and converts integers to floats if a value is missing. That is right for
 measurements. Classes and categories are read as text, and become numbers only if this changes no label and
 keeps all of them distinct.
 """
@@ -363,6 +363,7 @@ def _as_scalar(value: Any, description: str) -> Scalar:
 
 
 def _sort_levels(levels: tuple[Scalar, ...], description: str) -> tuple[Scalar, ...]:
+    """Sort levels; raise a DataError that starts with `description` if text is mixed with numbers."""
     texts = sum(isinstance(level, str) for level in levels)
     if texts and texts < len(levels):
         raise DataError(
@@ -385,7 +386,7 @@ def convert_text_labels(values: pd.Series) -> pd.Series:
         return values
     has_missing = len(present) < len(values)
     if all(_INTEGER.fullmatch(text) for text in texts):
-        # Longer numbers than Python reads at once are none that a type can hold.
+        # No integer dtype has more than 20 digits, and Python refuses to convert very long text.
         if max(map(len, texts)) > 20:
             return values
         integers = [int(text) for text in texts]
@@ -410,7 +411,7 @@ LABEL_DTYPES = re.compile(
     r"object|str|string|bool|boolean|(string|bool|u?int(8|16|32|64)|float|double)\[pyarrow\]"
     r"|u?int(8|16|32|64)|U?Int(8|16|32|64)|float(32|64)|Float(32|64)"
 )
-"""Names of dtypes whose labels are text, whole numbers, numbers or truth values."""
+"""Names of dtypes whose labels are text, integers, floats or booleans."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -460,7 +461,7 @@ MAX_EXACT_INTEGER = 2.0**53
 """float64 represents every integer up to this one exactly."""
 
 MAX_DECIMAL_ROUNDING = 1e-9
-"""Share of a decimal column's range up to which rounding is that of decimals typed in."""
+"""Maximum rounding error of a decimal column relative to its range; larger errors are reported."""
 
 
 class RoundingError(NamedTuple):
@@ -489,7 +490,7 @@ def largest_rounding_error(values: NDArray[Any]) -> RoundingError | None:
         if max(-int(low), int(high)) <= MAX_EXACT_INTEGER:
             return None
         floats = values.astype(np.float64)
-        # The double nearest to the last integers of a type is beyond it.
+        # The float64 nearest to the largest integers of a dtype is above its maximum.
         largest = float(np.iinfo(values.dtype).max)
         representable = np.minimum(floats, np.nextafter(largest, 0.0))
         integer_errors = (values - representable.astype(values.dtype)).astype(np.int64)
@@ -511,7 +512,11 @@ def largest_rounding_error(values: NDArray[Any]) -> RoundingError | None:
 
 
 def _object_errors(values: NDArray[Any]) -> NDArray[np.float64] | None:
-    """Return the distances (n,) of integers and decimals to the nearest float64; None if all are zero."""
+    """Return the rounding errors (n,) of an object column that is converted to float64.
+
+    Returns None if the values are not integers, decimals and floats, or if none of them is large enough for a
+    rounding error that matters. Errors of non-finite values are zero.
+    """
     value_types = {type(value) for value in values}
     if not value_types <= {int, Decimal, float, bool} and not all(
         issubclass(k, (int, np.integer)) for k in value_types
@@ -538,10 +543,10 @@ def _object_errors(values: NDArray[Any]) -> NDArray[np.float64] | None:
 ColumnType = Literal["numeric", "boolean", "categorical", "text", "other"]
 
 MAX_FLOAT_INTEGER = 2**1024 - 2**970 - 1
-"""The largest whole number that becomes a finite double."""
+"""The largest integer that converts to a finite float64."""
 
 LONG_INTEGER_TYPES = ("Int128", "UInt128")
-"""Types of whole numbers that NumPy has not."""
+"""Integer dtypes that NumPy lacks."""
 
 _TYPE_BY_INFERRED: dict[str, ColumnType] = {
     "boolean": "boolean",
@@ -665,7 +670,7 @@ def integers_beyond_float(series: Any, name: str) -> NDArray[Any] | None:
 
 
 def pandas_column_type(series: pd.Series) -> ColumnType:
-    """Return the kind of a column of pandas."""
+    """Return the column type of a pandas Series, from its dtype or, for objects, from its values."""
     dtype: Any = series.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
         return "boolean" if dtype.kind == "b" else "numeric"
@@ -756,8 +761,16 @@ def narwhals_values(series: Any) -> Any:
 def plain_numbers(column: Any, dtype: Any) -> NDArray[Any] | None:
     """Return a column of Arrow or polars as NumPy numbers, if these represent it completely.
 
-    The dtype of narwhals is passed too, because creating a Series of each column is as slow as reading a
-    part.
+    Parameters
+    ----------
+    column : Arrow array or polars Series
+    dtype : narwhals dtype of the column
+        Passed too, because creating a narwhals Series for each column is as slow as reading a chunk.
+
+    Returns
+    -------
+    (n,) array of bool, int or float, or None
+        None if the column is not numeric, or is not floating-point and has missing values.
     """
     missing = getattr(column, "null_count", None)
     missing = missing() if callable(missing) else missing

@@ -162,7 +162,10 @@ class Rows(ABC):
         return self.with_weights(None)
 
     def with_response_design(self, design: Design) -> Rows:
-        """Return rows whose response is computed by another design, unless it has been read already."""
+        """Return rows whose classes are computed from the response of another design.
+
+        Rows whose classes have been read already, as in this base class, are returned unchanged.
+        """
         return self
 
     def unchecked_counts(self, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -217,6 +220,7 @@ class Rows(ABC):
         return self._copy_with(excluded=excluded)
 
     def _copy_with(self, **change: Any) -> Self:
+        """Return a copy with some fields of the dataclass replaced."""
         rows: Any = self
         changed: Self = replace(rows, **change)
         return changed

@@ -28,7 +28,10 @@ from discrim.formula.grammar import expression, quote
 
 
 def level_design(design: Design) -> Design:
-    """Return the design with positions for each categorical term; NotSupportedError for products of these."""
+    """Code each categorical term as one column with the positions of its levels: 0, 1, 2, ...
+
+    Raises a NotSupportedError if the design has products of categorical terms.
+    """
 
     def positions(name: str, levels: Sequence[Scalar]) -> tuple[Coding, list[str]]:
         return Coding(None, tuple((float(j),) for j in range(len(levels)))), [name]
@@ -370,7 +373,7 @@ def rows_with_dropped_levels(
 
 def _is_learnt(factor: Factor) -> bool:
     """Return whether the numeric values of a factor depend on the rows from which it is learnt."""
-    # Categories of learnt numbers, such as C(center(x)), would be others if they were learnt again.
+    # Categories of learnt numbers, such as C(center(x)), would change if they were learnt again.
     return bool(factor.states) and factor.levels is None
 
 

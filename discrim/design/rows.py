@@ -1,7 +1,7 @@
 """Read the rows of a formula from a table or a source, and iterate over the rows that a fit uses.
 
 Verbs call `read_rows`, which parses the formula and returns `DesignRows`. The rows that a fit uses are
-available block by block (`used_rows`), all at once (`gathered_rows`), or as the stored values of sparse
+available block by block (`used_rows`), all at once (`gather_used_rows`), or as the stored values of sparse
 columns (`stored_rows`).
 """
 
@@ -189,7 +189,7 @@ def used_rows(blocks: DesignRows) -> Iterator[UsedRows]:
 def select_used_rows(
     blocks: DesignRows, row_slice: slice, x: Floats, missing: NDArray[np.bool_] | None
 ) -> UsedRows | None:
-    """Return the rows of one block of `every_row` that a fit uses.
+    """Return the rows of one block of `DesignRows.iter_all_rows` that a fit uses.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ def gather_used_rows(blocks: DesignRows) -> GatheredRows:
 
 
 def gather_weighted_rows(blocks: DesignRows) -> tuple[Floats, Codes, Floats | None]:
-    """Return the fields of `gathered_rows` except the positions."""
+    """Return the fields of `gather_used_rows` except the positions."""
     return gather_used_rows(blocks)[:3]
 
 
@@ -273,6 +273,7 @@ def used_codes(blocks: DesignRows) -> Codes:
 
 
 def _used_codes_of_chunk(blocks: DesignRows) -> Codes:
+    """Return the class codes (n,) of the rows of a chunk, -1 for rows that the fit does not use."""
     codes = np.full(blocks.table.nrows, -1, dtype=np.intp)
     for rows, _, block_codes, _ in used_rows(blocks):
         codes[rows] = block_codes

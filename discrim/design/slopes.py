@@ -3,7 +3,7 @@
 Factors are differentiated symbolically along their expressions, and products of factors by the product rule.
 A spline is a polynomial between its knots, whose values at a few points determine its derivative. No finite
 differences are used, hence no digits are lost for any unit of the column. Categories have no derivative;
-`class_cells` counts rows by level and class without the columns of the design.
+`count_level_class_cells` counts rows by level and class without the columns of the design.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ class ChangedDesign:
         Functions of the user.
     means : mapping of str to float, optional
         If passed, one row represents all: numbers at these means, and categories in the proportions in
-        `shares`.
-    shares : mapping of int to (levels,) float array, optional
+        `level_proportions`.
+    level_proportions : mapping of int to (levels,) float array, optional
         Proportions of the levels of each categorical factor.
     """
 
@@ -153,7 +153,21 @@ class ChangedDesign:
         return np.column_stack(columns), np.column_stack(slopes)
 
     def _apply_coding(self, factor: _Dual, coding: int) -> _Dual:
-        """Return the columns of a factor in a coding, with their derivative."""
+        """Apply a coding to a factor.
+
+        Parameters
+        ----------
+        factor : tuple of array and array or None
+            Numeric values and their derivative, or indicators or proportions (m, levels) of a categorical
+            factor.
+        coding : int
+            Position in `Spec.codings`, or -1 for a numeric factor, which is returned unchanged.
+
+        Returns
+        -------
+        tuple of array and array or None
+            The columns of the design, and their derivative.
+        """
         if coding < 0:
             return factor
         proportions = factor[0]
@@ -163,7 +177,7 @@ class ChangedDesign:
         return proportions @ np.array(coding_of_factor.matrix), None
 
     def _factor_dual(self, i: int, fixed: Mapping[str, Any], name: str | None) -> _Dual:
-        """Return the values (m, width) of a factor, or indicators or shares (m, levels), and the derivative.
+        """Return the values of a factor and their derivative with respect to a column.
 
         Parameters
         ----------
@@ -265,6 +279,7 @@ class _DualEvaluator:
                 return self._call_dual(node)
 
     def _column_dual(self, name: str) -> _Dual:
+        """Return a numeric column (count,), and its derivative: ones for the column of the derivative."""
         if name in self._fixed:
             values = np.full(self._count, float(self._fixed[name]))
         elif self._means is not None:
@@ -343,6 +358,7 @@ class _DualEvaluator:
         return value, derivative
 
     def _no_derivative(self, workaround: str) -> NotSupportedError:
+        """Return the error for a factor without a derivative; `workaround` completes its hint."""
         name = self._name or next(iter(self._fixed))
         return NotSupportedError(
             f"The effect of {name!r} cannot be computed through {self._code}.",
@@ -488,7 +504,7 @@ def _add_counts(a: list[CategoryCounts], b: list[CategoryCounts]) -> list[Catego
 
 
 def _count_cells(blocks: DesignRows) -> list[CategoryCounts]:
-    """Count the rows of some blocks."""
+    """Return the level by class counts of each categorical predictor in the rows of one chunk."""
     design = blocks.design
     table = blocks.table
     products = () if design.spec is None else design.spec.products

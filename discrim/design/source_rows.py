@@ -319,7 +319,7 @@ class DistributedReader(SourceReader):
             Function of `TableRows`.
         merge : callable
             Function of two results.
-        overrides : GivenRows
+        overrides : RowOverrides
             Replacements for properties of the rows.
 
         Returns
@@ -353,12 +353,12 @@ class DistributedReader(SourceReader):
             Function of `TableRows`.
         merge : callable
             Function of two results.
-        overrides : GivenRows
+        overrides : RowOverrides
             Replacements for properties of the rows.
 
         Returns
         -------
-        PartWork
+        ChunkWork
         """
         source: Any = self.table.source
         column = self.weight_name if overrides.weights is None else None

@@ -63,7 +63,7 @@ def chunk_tables(
 
 
 def table_chunks(source: Source, columns: Sequence[str] | None = None) -> Iterator[tuple[Any, str | None]]:
-    """Iterate over the chunks as `tables` does; a table in memory is one chunk."""
+    """Iterate over the chunks as `chunk_tables` does; a table in memory is one chunk."""
     if isinstance(source, TableSource):
         return iter([(source.data, None)])
     return chunk_tables(source, columns)
@@ -88,8 +88,8 @@ def apply_to_source(
         Function of a table or chunk that returns a Series or DataFrame.
     worker_function : callable
         Function without arguments that returns `compute` in the form for workers.
-    beyond : bool
-        Whether labels may be outside the classes.
+    allows_unknown_labels : bool
+        Whether labels may be missing because they are not classes of the fit.
 
     Returns
     -------
@@ -393,15 +393,15 @@ def _collect_rows(
 
     Parameters
     ----------
-    settings : _Look
+    settings : _PassSettings
         Columns and purpose of the pass.
     source : Source
-    all_labels : _Seen, optional
+    all_labels : _CollectedRows, optional
         All labels, from an earlier pass. When these have been seen in complete rows, the pass stops.
 
     Returns
     -------
-    _Seen
+    _CollectedRows
     """
     if isinstance(source, DistributedSource):
         of_workers = source.map_reduce(
@@ -446,7 +446,7 @@ def _collect_labels(
 
     Returns
     -------
-    _Seen or None
+    _CollectedRows or None
         None if more than labels has to be learnt.
     """
     learnt_expressions = {

@@ -177,7 +177,7 @@ class _CallReader:
         raise pointing_error(message, self.text, *position, hint=hint)
 
     def call(self, tree: ast.expr, depth: int) -> LiteralCall:
-        """Read a name or a call."""
+        """Convert a name, or a call with its arguments, at a depth of nesting to a LiteralCall."""
         function = tree
         args = list[ast.expr]()
         keywords = list[ast.keyword]()
@@ -199,7 +199,7 @@ class _CallReader:
                 )
             positions[keyword_argument.arg] = self.name_place(keyword_argument.arg, keyword_argument)
             kwargs[keyword_argument.arg] = self.value(keyword_argument.value, depth + 1)
-        values = tuple(self.value(keyword_argument, depth + 1) for keyword_argument in args)
+        values = tuple(self.value(argument, depth + 1) for argument in args)
         return LiteralCall(
             function.id,
             values,

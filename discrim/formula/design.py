@@ -234,6 +234,7 @@ _SCALARS = (float, str, int, bool)
 
 
 def _to_plain(value: Any) -> Any:
+    """Convert nested dataclasses to dicts and tuples to lists, as JSON requires."""
     if isinstance(value, tuple | list):
         return [item if type(item) in _SCALARS else _to_plain(item) for item in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -242,6 +243,7 @@ def _to_plain(value: Any) -> Any:
 
 
 def _check_saved(is_valid: bool, problem: str) -> None:
+    """Raise a FormulaError with a description of the problem if a saved design is invalid."""
     if not is_valid:
         raise FormulaError(f"This saved design is damaged: {problem}.", hint="Fit the model again.")
 
@@ -252,6 +254,7 @@ def _field_names(record_class: type) -> tuple[str, ...]:
 
 
 def _read_fields(values: Any, record_class: type) -> list[Any]:
+    """Return the values of a saved mapping in the order of the fields of a dataclass."""
     names = _field_names(record_class)
     is_valid = isinstance(values, Mapping) and set(values) == set(names)
     _check_saved(is_valid, f"{record_class.__name__} does not have the parts {list(names)}")
@@ -259,12 +262,14 @@ def _read_fields(values: Any, record_class: type) -> list[Any]:
 
 
 def _read_texts(values: Any, description: str) -> tuple[str, ...]:
+    """Return a saved list of text as a tuple; `description` names it in the error message."""
     is_valid = isinstance(values, list | tuple) and all(isinstance(text, str) for text in values)
     _check_saved(is_valid, f"{description} is not a list of text")
     return tuple(values)
 
 
 def _read_levels(values: Any) -> tuple[Scalar, ...]:
+    """Return the levels of a saved list as a tuple; raise a FormulaError if two levels are equal."""
     is_valid = isinstance(values, list | tuple) and all(
         type(level) in (str, int, bool) or (isinstance(level, float) and math.isfinite(level))
         for level in values
@@ -274,7 +279,7 @@ def _read_levels(values: Any) -> tuple[Scalar, ...]:
 
 
 def _read_integer(value: Any, minimum: int, upper_bound: int) -> int:
-    """Return an integer in a range; raise a FormulaError for any other value."""
+    """Return an integer with minimum <= value < upper_bound; raise a FormulaError for any other value."""
     _check_saved(
         type(value) is int and minimum <= value < upper_bound, f"{value!r} is not a position or a count"
     )

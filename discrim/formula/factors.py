@@ -565,7 +565,7 @@ class _Evaluation:
 
         Returns
         -------
-        Made
+        FunctionResult
             Numbers (m,) or (m, k), or a Series of categories (m,).
         """
         table = self.rows.table
@@ -799,7 +799,7 @@ class UserFunctionCall:
 
         Returns
         -------
-        Made
+        FunctionResult
             Numbers (m,) or (m, k), or a Series of categories (m,). Only categories may be missing.
 
         Raises
@@ -836,7 +836,7 @@ class UserFunctionCall:
 
         Returns
         -------
-        Made (m, ...)
+        FunctionResult (m, ...)
         """
         # A function may modify its arguments in place, hence the copies.
         copies = [
@@ -942,9 +942,9 @@ class UserFunctionCall:
 
         Parameters
         ----------
-        full_result : Made (m, ...)
+        full_result : FunctionResult (m, ...)
             Result for all rows.
-        partial_result : Made (r, ...)
+        partial_result : FunctionResult (r, ...)
             Result of a call on some of the rows.
         rows : (r,) array of int
             Positions of these rows.
@@ -1039,7 +1039,7 @@ def _rows_to_check(full_result: FunctionResult) -> list[NDArray[np.intp]]:
 
     Parameters
     ----------
-    full_result : Made (m, ...)
+    full_result : FunctionResult (m, ...)
         Result for all rows.
 
     Returns
@@ -1069,15 +1069,15 @@ def _difference_mask(
 
     Parameters
     ----------
-    expected, partial_result : Made (r, ...)
+    expected, partial_result : FunctionResult (r, ...)
         Values of the rows in the first and in the second call.
-    full_result : Made (m, ...)
+    full_result : FunctionResult (m, ...)
         Values of all rows, which set the scale of the tolerance.
 
     Returns
     -------
     (r,) array of bool, or None
-        None if the two are of different kinds or widths.
+        None if one has categories and the other numbers, or if they have different widths.
     """
     if isinstance(expected, pd.Series) or isinstance(partial_result, pd.Series):
         texts = [_category_texts(values) for values in (expected, partial_result)]

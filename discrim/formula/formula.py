@@ -93,18 +93,19 @@ class Expansion:
     def expand(self, root: Node) -> Sum:
         """Expand a tree to its terms; raise FormulaError for an invalid operator and above a limit."""
         values: list[Sum] = []
+        # The flag marks nodes whose operands have been expanded.
         stack: list[tuple[Node, bool]] = [(root, False)]
         while stack:
-            node, ready = stack.pop()
-            if ready:
-                inner = 1 if node.type == "**" else len(node.args)
-                operands = values[len(values) - inner :]
-                del values[len(values) - inner :]
+            node, is_visited = stack.pop()
+            if is_visited:
+                n_operands = 1 if node.type == "**" else len(node.args)
+                operands = values[len(values) - n_operands :]
+                del values[len(values) - n_operands :]
                 values.append(self._apply_operator(node, operands))
             elif node.args:
                 stack.append((node, True))
-                inner = 1 if node.type == "**" else len(node.args)
-                stack.extend((child, False) for child in reversed(node.args[:inner]))
+                n_operands = 1 if node.type == "**" else len(node.args)
+                stack.extend((child, False) for child in reversed(node.args[:n_operands]))
             else:
                 values.append(self._expand_leaf(node))
         return values[0]
@@ -395,7 +396,7 @@ def expand_right_side(
 
 
 def _shorten_formula(text: str) -> str:
-    """Return the text of a formula for a message."""
+    """Quote the text of a formula for a message; long text is cut after 77 characters."""
     return repr(text if len(text) <= 80 else text[:77] + "...")
 
 
@@ -760,7 +761,7 @@ def learn_spec(
             expr, factor_rows, functions, None if full_data is None else full_data.rows
         )
     factors = {code: factor for code, (factor, _) in learnt.items()}
-    position = {code: coding_index for coding_index, code in enumerate(factors)}
+    factor_positions = {code: position for position, code in enumerate(factors)}
     coding_index_by_key: dict[tuple[str, bool, bool], int] = {}
     codings: list[Coding] = []
     products: list[Product] = []
@@ -774,7 +775,7 @@ def learn_spec(
             if levels is None:
                 width = factors[code].width
                 labels.append([label] if width == 1 else [f"{label}[{j}]" for j in range(width)])
-                pairs.append((position[code], -1))
+                pairs.append((factor_positions[code], -1))
                 continue
             is_constant = len(levels) == 1 and term == (code,)
             if is_constant:
@@ -787,7 +788,7 @@ def learn_spec(
             if coding_index == len(codings):
                 codings.append(coding)
             labels.append([label + suffix for suffix in suffixes])
-            pairs.append((position[code], coding_index))
+            pairs.append((factor_positions[code], coding_index))
         products.append(tuple(pairs))
         names.extend(":".join(reversed(factor_names)) for factor_names in product(*reversed(labels)))
     duplicates = {name for name, count in Counter(names).items() if count > 1}

@@ -412,6 +412,8 @@ def pointing_error(
         Position of the characters at fault.
     around : int, default 40
         Number of characters to show on each side.
+    **data
+        Attributes of the error, such as `columns` and `rows`.
 
     Returns
     -------
@@ -736,9 +738,10 @@ class _Reader:
 
     def error(self, message: str, tree: ast.expr, *, hint: str) -> FormulaError:
         """Return an error that points to a subtree."""
-        bytes_of = self.code.encode()
-        start = len(bytes_of[: tree.col_offset].decode())
-        end = len(bytes_of[: tree.end_col_offset].decode())
+        # The offsets of `ast` count bytes of UTF-8.
+        code_bytes = self.code.encode()
+        start = len(code_bytes[: tree.col_offset].decode())
+        end = len(code_bytes[: tree.end_col_offset].decode())
         return self.source.error(message, self.offset + start, self.offset + end, hint=hint)
 
     def node(self, tree: ast.expr, depth: int) -> Node:
@@ -919,7 +922,7 @@ class _Reader:
         )
 
     def contrast(self, tree: ast.expr) -> Contrast | None:
-        """Convert the argument `contrast` of ``C()``."""
+        """Convert the argument `contrast` of ``C()``; None is the default contrast."""
         match tree:
             case ast.Constant(value=None):
                 return None

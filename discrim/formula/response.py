@@ -276,7 +276,7 @@ def codes_by_first_appearance(code: str, table: Table, functions: Functions) -> 
 
 
 def _validate_levels(levels: Any) -> list[Any]:
-    """Return `levels=` as a list; raise DataError for a set, for no sequence and for an empty one."""
+    """Return `levels=` as a list; raise DataError for a set, a string, an empty list or no iterable."""
     if isinstance(levels, set | frozenset):
         raise DataError(
             f"levels= is a {type(levels).__name__}, which has no order.",

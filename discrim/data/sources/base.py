@@ -53,15 +53,17 @@ class Source(ABC):
 
     Parameters
     ----------
-    description : str
+    what : str
         Description in messages, such as "the LazyFrame".
     names : sequence of str
         Columns, in order.
-    is_single_pass : bool
+    once : bool
         Whether the rows can be read only once.
 
     Attributes
     ----------
+    description, is_single_pass
+        The arguments `what` and `once`.
     files : Files or None
         The files that are read.
     """
@@ -158,7 +160,7 @@ class TableSource(Source):
         self.data = data
 
     def chunks(self, columns: Sequence[str] | None = None) -> Iterator[Chunk]:
-        """Yield the table with all its columns."""
+        """Yield the table as one chunk with all its columns; `columns` is ignored."""
         return self._read(())
 
     def _read(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
@@ -218,7 +220,7 @@ class DistributedSource(Source):
 
         Parameters
         ----------
-        work : PartWork
+        work : ChunkWork
         returned, stored : callable
             Functions of the merged result, which is None if no part has rows.
 

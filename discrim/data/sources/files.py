@@ -400,7 +400,17 @@ class Dialect(NamedTuple):
 
 
 def refuse_nul(path: str, file: Any) -> None:
-    """Raise where pandas before 3.1 would end a field at a NUL, and drop the rest of it in silence."""
+    """Raise an UnreadableFileError if a CSV file has a NUL character and pandas is older than 3.1.
+
+    These versions silently drop the text of a field after a NUL.
+
+    Parameters
+    ----------
+    path : str
+        Path for the message.
+    file : str or file object
+        The file to read; a file object is rewound first.
+    """
     if not _BEFORE_31:
         return
     if not isinstance(file, str):

@@ -62,7 +62,7 @@ class ColumnTypes:
     ----------
     frame : DataFrame of pandas or narwhals
         The first frame that has rows.
-    what : str
+    description : str
         Name of the frame in messages, such as "frame 1 of the iterator".
     """
 
@@ -73,7 +73,7 @@ class ColumnTypes:
         self._determined: dict[str, _DeterminedType] = {}
 
     def fitted(self, frame: Any, description: str, columns: Sequence[str]) -> Any:
-        """Return a frame of its own library whose columns have their determined kinds.
+        """Check the column types of a frame, and convert its columns without values to the determined types.
 
         Parameters
         ----------
@@ -206,9 +206,9 @@ class IteratorSource(SinglePassSource):
     Parameters
     ----------
     frames : iterator of tables
-    what : str
+    description : str
         Description of the iterator in messages.
-    kinds : ColumnKinds, optional
+    kinds : ColumnTypes, optional
         Names and kinds of the columns from an earlier pass.
     """
 

@@ -74,7 +74,7 @@ class MarginalModel(ModelAbstract):
             covariance: Floats | None = self._results.cov_params().to_numpy() if vcov else None
         except (AttributeError, NotSupportedError):
             return None
-        if covariance is not None and hasattr(fit.estimates, "constants_known"):
+        if covariance is not None and hasattr(fit.estimates, "intercept_reduction"):
             # If the prior is specified, sampling error of the class proportions does not affect posteriors.
             constant_covariance = fit.estimates.intercept_reduction()
             constant_index = np.arange(len(constant_covariance)) * (
