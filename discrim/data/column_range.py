@@ -30,9 +30,9 @@ class ColumnRange:
     high: Floats
 
     def contains(self, x: Floats) -> bool:
-        """Return whether all of x, of any shape, is finite and within the range that all columns share.
+        """Return whether all values of x, of any shape, are finite and in the range common to all columns.
 
-        Nothing is allocated. If it is false, single columns may still be within their own range.
+        The check allocates no memory. If it is false, single columns may still be within their own range.
         """
         return bool(x.min(initial=0.0) >= self.low.max() and x.max(initial=0.0) <= self.high.min())
 

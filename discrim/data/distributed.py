@@ -311,7 +311,7 @@ def _apply_with_dtypes(data: pd.DataFrame, function: Callable[[Any], Any], meta:
 
 
 def _return_none(*_: Any) -> None:
-    """Return None; a task whose result is not needed."""
+    """Return None, for tasks that are computed only for the sake of their inputs."""
     return None
 
 

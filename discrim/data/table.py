@@ -604,7 +604,7 @@ class Table:
         return bool(pd.api.types.is_integer_dtype(series.dtype))
 
     def dtype(self, name: str) -> Any:
-        """Return the pandas dtype of a column, or of the same numbers or categories, or None."""
+        """Return the pandas dtype of a column, or the equivalent one of another library's column, or None."""
         series = self.native(name)
         if isinstance(series, pd.Series) and not isinstance(series.dtype, pd.ArrowDtype):
             return series.dtype

@@ -237,7 +237,17 @@ def are_numbers(labels: Sequence[Scalar]) -> Mask:
 
 
 def warn_if_labels_name_rows(levels: int, rows: int, description: str, code: str) -> None:
-    """Warn of text with a different level on most rows, because new rows would have other levels."""
+    """Warn if a text predictor has more levels than half its rows, because it probably names the rows.
+
+    Parameters
+    ----------
+    levels, rows : int
+        Numbers of levels and of rows.
+    description : str
+        Name of the predictor for messages.
+    code : str
+        The factor as written in the formula.
+    """
     if rows >= MIN_ROWS_FOR_NAMES and 2 * levels > rows:
         warn_user(
             f"{description} has {levels:,} different texts in {rows:,} rows: it probably names the rows, "

@@ -390,6 +390,7 @@ class DistributedReader(SourceReader):
                 warn_user(*message)
 
     def _read_all_rows(self) -> tuple[Codes, Floats | None]:
+        """Read classes and weights (n,) of all rows on the workers."""
         codes, weights = self.map_reduce_rows(response_design(self.design), _classes_of, _concatenate_pairs)
         return codes.astype(np.intp), weights if self.weight_name else None
 

@@ -712,7 +712,7 @@ def _rows_in_native_dtypes(chunk: Table, columns: Sequence[str], positions: Code
 
 
 def _exact_values(chunk: Table, name: str, positions: Codes) -> pd.Series:
-    """Return values of an integer or boolean column, unchanged also with missing values.
+    """Return values of an integer or boolean column without a conversion to float64 for missing values.
 
     Parameters
     ----------

@@ -496,7 +496,7 @@ class _Evaluation:
                 return self.called(node)
 
     def called(self, node: Call) -> Floats:
-        """Return the value of a call as numbers; raise a FormulaError if the call returns categories."""
+        """Evaluate a call to numbers, (m,) or (m, k); raise a FormulaError if it returns categories."""
         if node.function in self.functions or node.function == "C":
             value = self.value(node)
             if isinstance(value, Categories):
@@ -515,7 +515,7 @@ class _Evaluation:
 
     @contextmanager
     def named(self) -> Iterator[None]:
-        """Prefix the message of a FormulaError with the factor."""
+        """Prefix the message of a FormulaError raised in the context with the factor."""
         try:
             yield
         except FormulaError as error:

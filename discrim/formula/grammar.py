@@ -259,7 +259,10 @@ _BAR = "A formula has one `|`, after its predictors and before the covariates th
 
 
 def _name_to_replace(text: str, token: re.Match[str]) -> str | None:
-    """Return the column name of a token that is not valid in Python, else None; raise an error if bad."""
+    """Return the column name of a token if Python cannot parse it, else None.
+
+    Raises a FormulaError if the name is not allowed without backticks.
+    """
     if token.lastgroup == "quoted":
         return token[0][1:-1].replace("``", "`")
     if token.lastgroup != "name":
@@ -797,7 +800,7 @@ class _Reader:
         return value
 
     def operation(self, tree: ast.BinOp, depth: int) -> Operation:
-        """Convert a chain of binary operators to one node."""
+        """Convert a chain such as a + b - c to one node that applies the operators from left to right."""
         # A loop over the left operands, because recursion would be as deep as a sum has columns.
         operators: list[tuple[str, ast.expr]] = []
         current: ast.expr = tree

@@ -396,7 +396,7 @@ def _expand_codes(codes: Codes, keep: NDArray[np.bool_]) -> Codes:
 def used_labels(
     response: Expression, table: Table, functions: Functions, used: Mask | None
 ) -> tuple[Categories, NDArray[np.bool_]]:
-    """Return `response_labels` of the rows that are used (n,); by default all."""
+    """Return the result of `response_labels` for the rows of the mask `used` (n,), by default all rows."""
     values, keep = response_labels(response, table, functions)
     if used is None or used[keep].all():
         return values, keep

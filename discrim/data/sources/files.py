@@ -795,7 +795,7 @@ def _are_integers(values: pd.Series) -> bool:
 
 
 def _values_not_of(column: pd.Series, content: Content) -> pd.Series:
-    """Return the mask (m,) of the values of a column that are neither missing nor of a content."""
+    """Return the mask (m,) of the present values of a column that are not of the kind `content`."""
     values = column.astype(object)
     if content == "truth values":
         fit = values.map(

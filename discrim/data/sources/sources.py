@@ -313,6 +313,7 @@ class FunctionSource(Source):
         return source
 
     def _read(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
+        """Start a pass; the function is called again if its iterator has been used."""
         # A pass over other columns may start while another is running.
         if isinstance(self._source, SinglePassSource) and (self._source.is_exhausted or self._source.is_read):
             self._source = self._call_function()
