@@ -274,7 +274,7 @@ class TableRows(Rows):
         return self.weights
 
     def n_labelled(self, columns: int) -> int:
-        """Number of labelled rows."""
+        """Number of labelled rows; `columns` is ignored."""
         return int((self.codes >= 0).sum())
 
     def class_counts(self) -> Codes:

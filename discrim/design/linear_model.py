@@ -204,6 +204,7 @@ def model_rows(
     left_columns = dict.fromkeys(name for expr in expressions.values() for name in expr.columns)
 
     def parse_design(text: str, table: Table, functions: Functions, exclude: Sequence[str]) -> ParsedFormula:
+        """Parse the formula as a design of the terms of the left side and the responses."""
         source = scan(text)
         _, right_node = parse(source)
         left_expression = Expression(quote(factor), Column(factor), tuple(left_columns))
@@ -469,6 +470,7 @@ def within_terms(design: str, table: Table) -> list[tuple[str, ...]]:
     source = scan(f"responses ~ {design.strip().removeprefix('~')}")
 
     def leaf(leaf_node: Node) -> Terms:
+        """Return the term of a column name, or the terms of all columns for a `.`."""
         if leaf_node.token.extra == ".":
             return {frozenset({name}): (name,) for name in table.names}
         factor = read_leaf(source, leaf_node, table, {})

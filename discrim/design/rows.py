@@ -281,7 +281,10 @@ def _used_codes_of_chunk(blocks: DesignRows) -> Codes:
 
 
 def response_codes_of_all_rows(blocks: DesignRows) -> Codes:
-    """Return the class (n,) of each row of the table, also if the model left the class out."""
+    """Return codes (n,) of the responses of all rows, including classes that the fit excluded.
+
+    If the fit excluded rows, the codes number the classes by first appearance, not by `design.levels`.
+    """
     if (blocks.codes >= 0).all():
         return blocks.codes
     functions = select_functions(blocks.design.functions, blocks.functions)

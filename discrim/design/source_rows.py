@@ -166,7 +166,11 @@ class SourceRows(Rows):
         return replace(self, codes=self.codes_among(levels), weights=self.all_weights())
 
     def n_labelled(self, n_columns: int) -> int:
-        """Upper bound of the number of labelled rows before a pass over the source."""
+        """Number of labelled rows.
+
+        Before a pass over the source it is the number of all rows, or `ASSUMED_ROWS` if that is unknown and
+        there are fewer columns than that.
+        """
         if self.codes is not None:
             return int((self.codes >= 0).sum())
         return (
