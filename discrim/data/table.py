@@ -799,7 +799,7 @@ def _is_plain(dtype: Any) -> bool:
 
 
 def _raise_not_numeric(table: Table, name: str) -> NoReturn:
-    """Raise a DataError that names the first text in a column to which the formula was fitted as numbers."""
+    """Raise a DataError for a column that was numeric in the training data; name its first row with text."""
     values = table.column(name).astype(object)
     is_present = values.notna().to_numpy()
     is_text = is_present & pd.to_numeric(values, errors="coerce").isna().to_numpy()

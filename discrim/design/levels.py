@@ -179,9 +179,18 @@ def append_level_positions(design: Design) -> tuple[Design, tuple[int, ...], tup
 
 
 def constant_values_by_class(design: Design, tables: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return the value (K, p) of each column in each class if it is constant there by its levels, else NaN.
+    """Find the columns of categorical terms that are constant within a class.
 
-    The tables (K, L) count the `level_terms` by class and level; published statistics have none.
+    Parameters
+    ----------
+    design : Design
+    tables : sequence of (K, L) float arrays
+        Counts of each categorical term by class and level; empty if the counts are unknown.
+
+    Returns
+    -------
+    (K, p) float array
+        Value of the column in the class, NaN if it varies or is not a column of a categorical term.
     """
     values = np.full((len(design.levels), len(design.terms)), np.nan)
     for (columns, coded), table in zip(_level_columns(design) if tables else [], tables, strict=True):

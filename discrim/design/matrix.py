@@ -642,10 +642,21 @@ def check_finite(terms: Sequence[str], table: Table, x: Floats, rows: Codes) -> 
 
 
 def design_of_columns(design: Design, keep: Collection[int]) -> tuple[Design, tuple[int, ...] | None]:
-    """Return the design of the terms with a column to keep, and the positions of these columns in it.
+    """Reduce a design to the terms that have a column to keep.
 
-    The positions are None if all columns of that design are kept. A category stays complete if some of its
-    columns are kept.
+    A term is kept with all its columns, because the columns of a category are computed together.
+
+    Parameters
+    ----------
+    design : Design
+    keep : collection of int
+        Positions of the columns to keep.
+
+    Returns
+    -------
+    design : Design
+    positions : tuple of int or None
+        Positions of the columns to keep in the reduced design, None if these are all of its columns.
     """
     spec = design.spec
     if spec is None:

@@ -152,7 +152,10 @@ class SourceRows(Rows):
         return self.weights is not None or self.reader.weight_name is not None
 
     def codes_among(self, levels: tuple[Any, ...]) -> Codes:
-        """Return the class (n,) of each row, which is read at the first call."""
+        """Return the class (n,) of each row as a position in `levels`, -1 for other rows.
+
+        Codes that replace those of the source are returned as they are.
+        """
         return self.reader.codes_among(levels) if self.codes is None else self.codes
 
     def all_weights(self) -> Floats | None:

@@ -540,7 +540,7 @@ class _CollectedRows:
         self.n_rows = 0
 
     def merge(self, other: _CollectedRows) -> _CollectedRows:
-        """Merge two results, this one first."""
+        """Merge the rows collected here and from later chunks; these rows come first."""
         merged = _CollectedRows(replace(self._settings, levels=None))
         merged._labels_by_code = {code: set(labels) for code, labels in self._labels_by_code.items()}
         merged._frames = list(self._frames)

@@ -218,7 +218,7 @@ class _CallReader:
         return first, last
 
     def value(self, tree: ast.expr, depth: int) -> Any:
-        """Read a literal, or a call if these may be nested."""
+        """Convert a literal, or a nested call if `nested` allows one, to its Python value."""
         if depth > MAX_NESTING:
             self.refuse(f"This is nested more than {MAX_NESTING} deep.", tree, hint="Reduce the nesting.")
         match tree:
