@@ -148,9 +148,9 @@ MODULES_NAMING_MODELS = {"models/selection/candidates.py", "slips.py"}
 # Upper bounds of the metrics of `python -m tests.benchmarks.code_metrics`. A bound is lowered when its metric
 # falls; a commit that has to raise one says why. The share of imports rises when other lines are deleted.
 MAX_METRICS = {
-    "files": 324,
-    "lines of code, without docstrings": 74_160,
-    "lines of imports over lines of other code, in percent": 8.7,
+    "files": 326,
+    "lines of code, without docstrings": 80_400,
+    "lines of imports over lines of other code, in percent": 8.9,
     "lda() on iris, files": 27,
     "lda() on iris, depth": 10,
     "lda().summary(), files": 54,

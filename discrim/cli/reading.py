@@ -278,7 +278,7 @@ def _read_delimited(source: str, labels: LabelColumns, dialect: Dialect | None) 
     Parameters
     ----------
     source : str
-    labels : Labels
+    labels : LabelColumns
     dialect : Dialect or None
 
     Returns
@@ -343,7 +343,7 @@ def warn_of_decimal_commas(table: pd.DataFrame, source: str, labels: LabelColumn
         The first rows or all rows.
     source : str
         Name of the file.
-    labels : Labels
+    labels : LabelColumns
         Columns that are meant to be text, without a warning.
     """
     from discrim.data.sources.files import decimal_commas
@@ -411,7 +411,7 @@ def chunked_source(data: str, labels: LabelColumns, dialect: Dialect | None = No
     ----------
     data : str
         DATA of the command line.
-    labels : Labels
+    labels : LabelColumns
     dialect : Dialect, optional
 
     Returns

@@ -746,11 +746,9 @@ def learn_spec(
             all_rows.series(name)
     complete_columns = tuple(name for name in other_columns if name in table.names)
     by_factor = incomplete and not any(expr.stateful for expr in expressions.values())
-    rows = (
-        all_rows
-        if by_factor
-        else learning_rows(all_rows, columns, complete_columns, expressions.values(), functions)
-    )
+    rows = all_rows
+    if not by_factor:
+        rows = learning_rows(all_rows, columns, complete_columns, expressions.values(), functions)
     learnt = {}
     for code, expr in expressions.items():
         learning_table = None if full_data is None or not expr.stateful else full_data.learning

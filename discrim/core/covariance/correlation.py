@@ -70,7 +70,7 @@ from discrim.core.covariance.shrunk import shrunk_covariance
 from discrim.core.moments.derived_moments import divide_columns, limit_scales_to_median
 from discrim.core.moments.moments import ClassMoments, deviations_from_class_means
 from discrim.core.moments.row_sums import RowBlocks
-from discrim.core.numerics.arrays import Codes, Floats, svd
+from discrim.core.numerics.arrays import Codes, Floats, slices, svd
 from discrim.core.rules.leave_one_out import MIN_DETERMINANT_RATIO, LeaveOneOutScorer, Removal, mark_refits
 
 
@@ -514,11 +514,9 @@ def correlation_left_out(
         """
         max_rows = max(1, MAX_CHUNK_ELEMENTS // moments.means.size)
         if len(x) > max_rows:
-            row_slices = [slice(first, first + max_rows) for first in range(0, len(x), max_rows)]
-            chunk_weights = [None if weights is None else weights[row_slice] for row_slice in row_slices]
             chunk_scores = [
-                scores(x[row_slice], codes[row_slice], w)
-                for row_slice, w in zip(row_slices, chunk_weights, strict=True)
+                scores(x[chunk], codes[chunk], None if weights is None else weights[chunk])
+                for chunk in slices(len(x), max_rows)
             ]
             return np.concatenate(chunk_scores)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -526,9 +524,8 @@ def correlation_left_out(
             # In z, in which squares of small columns do not underflow.
             z = deviations_from_class_means(moments, x, codes)
             left_out = LeftOutRows.from_removal(z / column_norms[:, None], codes, rows.removal)
-            needs_refit = (left_out.e >= 1.0 / MIN_DETERMINANT_RATIO).any(axis=0) | (left_out.e <= 0).any(
-                axis=0
-            )
+            is_inaccurate = (left_out.e >= 1.0 / MIN_DETERMINANT_RATIO) | (left_out.e <= 0)
+            needs_refit = is_inaccurate.any(axis=0)
             variance_shrinkages = by_column(rows)
             target = np.where(
                 variance_shrinkages > 0, np.sqrt(variance_shrinkages * rows.medians) / unit[:, None], 0.0
@@ -542,12 +539,8 @@ def correlation_left_out(
                 mean_deviations / sd, left_out, g, crossed, moments.total - left_out.weight
             )
         log_scores = log_prior[:, None] - 0.5 * d2
-        return mark_refits(
-            log_scores,
-            codes,
-            rows.removal,
-            needs_refit | (correlation_shrinkages <= MIN_SHRINKAGE) | ~np.isfinite(d2).all(axis=0),
-        ).T
+        needs_refit |= (correlation_shrinkages <= MIN_SHRINKAGE) | ~np.isfinite(d2).all(axis=0)
+        return mark_refits(log_scores, codes, rows.removal, needs_refit).T
 
     return scores
 

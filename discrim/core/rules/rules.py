@@ -597,7 +597,9 @@ def accepts_sparse_rows(rule: Rule) -> bool:
     if isinstance(rule, ColumnSubsetRule):
         return accepts_sparse_rows(rule.rule)
     if isinstance(rule, IndependentRule):
-        return rule.normal is None and all(getattr(column, "reads_sparse_rows", False) for column in rule.others)
+        return rule.normal is None and all(
+            getattr(column, "reads_sparse_rows", False) for column in rule.others
+        )
     return isinstance(rule, LinearRule) and not rule.close_groups
 
 

@@ -185,7 +185,7 @@ class SummarizedResults(PublicAttributes, ABC):
 
 
 def display_brief_summary(results_class: type[T]) -> type[T]:
-    """Decorate a class with a method `_brief`, such as a named tuple, to be displayed like `Shown`."""
+    """Decorate a class with a method `_brief` to be displayed like `SummarizedResults`."""
     for name in ("__repr__", "_repr_html_"):
         setattr(results_class, name, getattr(SummarizedResults, name))
     return results_class

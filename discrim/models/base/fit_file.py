@@ -393,13 +393,9 @@ def fit_of_file(
             raise damaged_file_error(path, "its prior is not a probability distribution over the classes")
         kept_columns = None if keep is None else tuple(keep)
         blocks = design_without_rows(
-            design,
-            functions,
-            weighted=weighted,
-            kept_columns=kept_columns,
-            dropped_terms=names,
+            design, functions, weighted=weighted, kept_columns=kept_columns, dropped_terms=names,
             n_dropped_rows=dropped,
-        )
+        )  # fmt: skip
         with np.errstate(all="ignore"):
             estimates = spec.from_arrays(moments, prior, restored)
         fit = replace(spec.fit(estimates, blocks, arguments, has_rows=False), loaded=True)

@@ -1,9 +1,9 @@
 """Refits of models: options of a verb for another call, options in files, and moments of folds.
 
-`options_of` returns the keywords that repeat a fit, with parameters that the rows chose fixed or chosen
-again; `as_json` and `read_options` convert options for files. `moment_folds` computes the moments of the
-rows outside each fold in one pass. `error_path` and `largest_as_good` choose a tuning parameter: the simplest
-model among those whose error is as good as the best.
+`refit_options` returns the keywords that repeat a fit, with parameters that the rows chose fixed or chosen
+again; `as_json` and `read_options` convert options for files. `moments_outside_folds` computes the moments
+of the rows outside each fold in one pass. `error_path` and `largest_acceptable` choose a tuning parameter:
+the simplest model among those whose error is as good as the best.
 """
 
 from __future__ import annotations

@@ -796,18 +796,10 @@ def rda(
     standardize = regularized.standardize if axes is None else axes.standardized
     # Refits choose with the same seed, which makes them reproducible.
     plan = PairChoice(
-        pairs,
-        (len(splits) or folds) if chooses else None,
-        seed_or_random(seed),
-        select,
-        parametrization_name,
-        method,
-        priors,
-        estimated,
-        splits=splits if chooses else (),
-        standardize=standardize,
-        axes=axes,
-    )
+        pairs, (len(splits) or folds) if chooses else None, seed_or_random(seed), select,
+        parametrization_name, method, priors, estimated, splits=splits if chooses else (),
+        standardize=standardize, axes=axes,
+    )  # fmt: skip
     with named_errors(blocks.terms, blocks.design.levels):
         fit, path = plan.choose_and_fit(blocks, stats)
     _refuse_singular(fit, blocks)

@@ -54,7 +54,7 @@ def robust_moments(
         Moments of these rows.
     covariance_model : CovarianceModel
         Robust model with its options.
-    start_estimates : Student, optional
+    start_estimates : StudentEstimates, optional
         Estimates from which the search for t distributions starts.
 
     Returns
@@ -120,7 +120,7 @@ def _t_moments(
         Moments of these rows.
     covariance_model : StudentTCovariance
         The model with its options.
-    start_estimates : Student or None
+    start_estimates : StudentEstimates or None
         Estimates from which the search starts; by default the moments.
 
     Returns

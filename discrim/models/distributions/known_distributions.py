@@ -28,7 +28,7 @@ class KnownDistribution:
 
     Attributes
     ----------
-    law : MassLaw or DensityLaw
+    law : MassDistribution or DensityDistribution
         Probabilities of values, or densities by class.
     classes : Index (K,)
         Class labels.

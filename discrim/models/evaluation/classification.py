@@ -23,7 +23,7 @@ from discrim.models.base.labels import codes_to_labels, make_unique_name
 from discrim.models.base.reading import check_word
 from discrim.models.base.scores import score_chunks
 from discrim.models.evaluation.assessment import CountingMethod, EvaluationOptions, evaluate_scores
-from discrim.models.evaluation.single_rows import has_distance_distribution, typicality_blocks
+from discrim.models.evaluation.typicality import has_distance_distribution, typicality_blocks
 from discrim.models.evaluation.validation import refit_prior_source, refuse_many_scores
 
 if TYPE_CHECKING:

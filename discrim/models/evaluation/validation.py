@@ -459,7 +459,7 @@ def _no_rule_error(
 
 
 def fold_scores(fit: FittedModel[Any], fold_ids: Codes, folds: int, **options: Any) -> Floats:
-    """Return the scores (n, K) of `distributed_fold_scores`, with the same options, as an array in this process."""
+    """Return the scores (n, K) of `distributed_fold_scores` as an array in this process."""
     return distributed_fold_scores(fit, fold_ids, folds, **options).value()
 
 
@@ -798,7 +798,7 @@ class _LeftOutLabels:
 
     Attributes
     ----------
-    scores : LeftOut
+    scores : LeftOutRows
         Function that scores rows under the rules without them.
     sparse : bool
         Whether the model supports sparse rows.

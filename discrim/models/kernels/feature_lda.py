@@ -89,7 +89,7 @@ class FittedByFeatures(NamedTuple):
         The estimates.
     chosen : Chosen or None
         The choice of kernel, scale and width; None if they were options.
-    ridges : list of RidgeTried
+    ridges : list of RidgeCandidate
         The ridges that were tried; empty if the ridge was an option.
     """
 
@@ -202,7 +202,7 @@ def _as_sample(
     ----------
     rows : RowSample
         Rows of the table.
-    standard : Standard
+    standard : Standardization
         Centre and units of the columns.
     n_classes : int
         Number of classes, K.

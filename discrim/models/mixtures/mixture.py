@@ -341,8 +341,8 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
     def covariance(self) -> pd.Series:
         """Covariance form of each class in mclust's letters, by class.
 
-        A class with a single component has the name for one component, "XXX", "XXI" or "XII", if the classes
-        do not share the form.
+        A class with a single component has the name for one component, such as "XII" or "XXI", if the
+        classes do not share the form.
         """
         estimates = self._fit.estimates
         forms = [

@@ -305,7 +305,7 @@ def hover_data(fit: FittedModel[Any], rows: PlottedRows | None, options: PlotOpt
 
     Returns
     -------
-    PointedRows
+    InteractiveRows
         Index, actual and predicted classes and posteriors of the rows; empty for None.
     """
     from discrim.report.plots.interactive import InteractiveRows

@@ -155,6 +155,39 @@ def _warn_of_no_direction(fit: SparseFit) -> None:
     )
 
 
+def _read_ncomp(ncomp: int | None, p: int, k: int) -> tuple[int | None, int]:
+    """Validate the number of directions.
+
+    Parameters
+    ----------
+    ncomp : int or None
+        Argument of the user; None for all directions.
+    p, k : int
+        Number of columns and of classes.
+
+    Returns
+    -------
+    ncomp : int or None
+    n_directions : int
+        Number of directions that are computed.
+
+    Raises
+    ------
+    DataError
+        `ncomp` is not an integer from 1 to min(p, k - 1).
+    """
+    max_directions = min(p, k - 1)
+    if ncomp is None:
+        return None, max_directions
+    if not (reading.is_integer(ncomp) and 1 <= ncomp <= max_directions):
+        raise DataError(
+            f"ncomp={reading.format_argument(ncomp)} is not valid: {p} columns and {k} classes have "
+            f"{max_directions} directions.",
+            hint=f"Pass a number from 1 to {max_directions}, or None for all.",
+        )
+    return int(ncomp), int(ncomp)
+
+
 def _refuse_dependent(moments: ClassMoments, blocks: DesignRows) -> None:
     """Raise CollinearError if the coefficients of all columns are not unique without penalty and ridge."""
     p = moments.n_columns
@@ -641,18 +674,8 @@ def sparse_lda(
     else:
         blocks, stats = sample.of_moments("pooled", None if values else CHOSEN_FROM_ROWS)
     reading.refuse_no_within_variance(stats)
-    p = stats.n_columns
     k = stats.n_classes
-    max_directions = min(p, k - 1)
-    if ncomp is not None:
-        if not (reading.is_integer(ncomp) and 1 <= ncomp <= max_directions):
-            raise DataError(
-                f"ncomp={reading.format_argument(ncomp)} is not valid: {p} columns and {k} classes have "
-                f"{max_directions} "
-                "directions.",
-                hint=f"Pass a number from 1 to {max_directions}, or None for all.",
-            )
-        ncomp = max_directions = int(ncomp)
+    ncomp, max_directions = _read_ncomp(ncomp, stats.n_columns, k)
     if len(values) not in (0, 1, max_directions):
         raise DataError(
             f"{by}={values} has the wrong length: {k} classes have {max_directions} "
@@ -672,7 +695,7 @@ def sparse_lda(
         penalty, path, fits = _choose_penalty(blocks, stats, prior_proportions, search, shared)
         values = [penalty]
         cache = {"along": fits}
-    is_dense = any(value == 0 if by == "penalty" else value >= p for value in values)
+    is_dense = any(value == 0 if by == "penalty" else value >= stats.n_columns for value in values)
     if is_dense and not ridge > 0:
         _refuse_dependent(stats, blocks)
     tuning = tuple(map(float, values)) * (max_directions if len(values) == 1 else 1)

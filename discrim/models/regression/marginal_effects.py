@@ -372,7 +372,7 @@ class _AveragedRows:
         ----------
         name : str
             The column.
-        statistics : _Survey
+        statistics : _RowStatistics
             Statistics of the rows.
         dummy : bool
             Whether columns of 0 and 1 change from 0 to 1.
@@ -538,7 +538,7 @@ class _AveragedRows:
         ----------
         changes : list of Change
             The changes.
-        statistics : _Survey
+        statistics : _RowStatistics
             Means and proportions.
         shift : (K,) float64
             Shift of the log odds due to the prior.

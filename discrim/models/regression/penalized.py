@@ -146,7 +146,7 @@ class Path(NamedTuple):
     ----------
     table : DataFrame
         strength, df, explained; after a choice also deviance, se and error.
-    ends : list of Ended
+    ends : list of PenalizedResult
         The fit at each strength.
     """
 
@@ -285,12 +285,8 @@ def _choose_strength(
             scores = np.swapaxes(scores, 1, 2)
             row_weights = model.weights[test_positions] * test[test_positions]
             codes = model.codes[test_positions]
-            logs = np.stack(
-                [
-                    log_posteriors(class_scores)[np.arange(len(test_positions)), codes]
-                    for class_scores in scores
-                ]
-            )
+            row_index = np.arange(len(test_positions))
+            logs = np.stack([log_posteriors(class_scores)[row_index, codes] for class_scores in scores])
             deviances = np.vstack([deviances, -2 * (logs @ row_weights)[None] / row_weights.sum()])
             fold_sizes = np.append(fold_sizes, row_weights.sum())
             class_weights = np.equal(codes[:, None], np.arange(k)) * row_weights[:, None]

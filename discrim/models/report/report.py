@@ -358,7 +358,7 @@ OPTIONS_WITHOUT_ROWS: dict[str, dict[str, Any]] = {"anova": {"levene": None}}
 def write_report(
     results: Any, path: Any, title: Any, load: Any, pictures: Any, interactive: bool = False
 ) -> None:
-    """Write the report of a fit to a file atomically; see `Reported.report`.
+    """Write the report of a fit to a file atomically; see `ReportMethods.report`.
 
     Parameters
     ----------

@@ -93,7 +93,7 @@ class ExportedRule:
     categories : tuple of Category
     features : tuple of length p
         Expressions of the columns.
-    points : tuple of Point
+    points : tuple of FeatureCentre
         One for all classes of a linear rule, or one for each.
     weights : tuple of (p, r) float
         Coefficients of a linear rule, with r classes; or one matrix for each class whose squares of products

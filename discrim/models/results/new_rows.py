@@ -93,7 +93,7 @@ def _has_casewise(results: FittedResults) -> None:
 
 def _has_relative_distances(results: FittedResults) -> None:
     """Raise NotSupportedError if the fit lacks distances to the classes and to all observations."""
-    from discrim.models.evaluation.single_rows import distance_measure
+    from discrim.models.evaluation.typicality import distance_measure
 
     distance_measure(results._fit, relative=True)
 
@@ -174,7 +174,7 @@ class NewRowsMethods(FittedResults):
         chi2 [0.99, 0.022]
         conformal [0.941, 0.176]
         """
-        from discrim.models.evaluation.single_rows import typicality
+        from discrim.models.evaluation.typicality import typicality
 
         check_word("method", method, Typicality)
         return typicality(self._fit, data, MissingPolicy(unseen), method, calibration)
@@ -280,7 +280,7 @@ class NewRowsMethods(FittedResults):
         >>> discrim.lda("species ~ .", data=iris).relative_distances(iris[:1]).round(2).to_numpy().tolist()
         [[-1.84, 96.75, 189.65]]
         """
-        from discrim.models.evaluation.single_rows import relative_distances
+        from discrim.models.evaluation.typicality import relative_distances
 
         return relative_distances(self._fit, data, MissingPolicy(unseen))
 
@@ -403,7 +403,7 @@ class NewRowsMethods(FittedResults):
         >>> sets.attrs["promise"][:58]
         'Nearly 0.99 of rows exchangeable with those of the fit hav'
         """
-        from discrim.models.evaluation.single_rows import PredictionSetOptions, prediction_set_function
+        from discrim.models.evaluation.prediction_sets import PredictionSetOptions, prediction_set_function
 
         plan = PredictionSetOptions(
             level=level,
@@ -454,7 +454,7 @@ class NewRowsMethods(FittedResults):
         DataFrame
             Columns (class, "posterior" | "low" | "high").
         """
-        from discrim.models.evaluation.single_rows import posterior_intervals
+        from discrim.models.evaluation.posterior_intervals import posterior_intervals
 
         check_word("method", method, ("delta", "bootstrap"))
         return posterior_intervals(self._fit, data, method, level, replicates, seed, unseen)

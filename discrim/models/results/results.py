@@ -578,7 +578,7 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
         check_word("typicality", typicality, Typicality)
         typical = None
         if outlier is not None:
-            from discrim.models.evaluation.single_rows import find_outliers, typicality_of_new
+            from discrim.models.evaluation.typicality import find_outliers, typicality_of_new
 
             typical = typicality_of_new(self._fit, typicality, outlier)
 

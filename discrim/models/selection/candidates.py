@@ -72,7 +72,7 @@ def table_shape(blocks: DesignRows, rows: NDArray[Any]) -> TableShape:
 
     Returns
     -------
-    Shape
+    TableShape
     """
     predictors = [name for name in blocks.design.columns if name != blocks.design.response_code]
     numeric = blocks.is_local and all(
@@ -431,7 +431,7 @@ def evaluate_in_time(
 
     Returns
     -------
-    list of TriedCandidate
+    list of EvaluatedCandidate
         Candidates with losses.
     dict of str to Refusal
         Reasons why others lack losses.
@@ -478,7 +478,7 @@ def _keep_complete(
 
     Returns
     -------
-    list of TriedCandidate
+    list of EvaluatedCandidate
     """
     label_masks = [candidate.validation._is_evaluated for candidate in evaluated]
     largest_mask = max(label_masks, key=np.count_nonzero, default=np.array([], dtype=bool))

@@ -313,7 +313,7 @@ class ChooseResults(RepeatedChoice):
         ----------
         trial : Trial
             Options that all candidates share.
-        evaluated : sequence of TriedCandidate
+        evaluated : sequence of EvaluatedCandidate
             Candidates with losses, the simplest first.
         refused : mapping of str to Refusal
             Other candidates.

@@ -123,7 +123,7 @@ def _wrong_in_both(
         The m rows that both fits use and predict in each repeat.
     wrong : two arrays (R, m) of float
         1 for rows that the first fit, and the second, misclassify in each repeat.
-    rows : JudgedRows
+    rows : EvaluatedRows
         Classes and weights of these rows, and the prior if both fits have the same one.
     """
     both = a._is_evaluated & b._is_evaluated

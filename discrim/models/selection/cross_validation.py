@@ -67,7 +67,7 @@ class FoldedRows:
     ----------
     is_evaluated : (n,) bool
         The m rows that have a class and a prediction in each repeat, and count in the losses.
-    evaluated : JudgedRows
+    evaluated : EvaluatedRows
         Classes and weights of these m rows.
     predicted : (R, n) int
         Positions of the predicted classes; -1 for a row without a prediction.

@@ -405,5 +405,8 @@ def test_errors_name_the_rarely_observed_column_at_any_position():
 def test_unbounded_likelihoods_are_refused_without_an_endless_search():
     x = np.array([[1.0, 2.0], [np.nan, 1.0], [3.0, 5.0], [2.0, 2.5]])
     for weights in (np.array([1.0, np.nan, 1.0, 1.0]), np.array([1.0, 1.0, np.inf, 1.0])):
-        with np.errstate(invalid="ignore"), pytest.raises(DataError, match="likelihood is not finite at the means"):
+        with (
+            np.errstate(invalid="ignore"),
+            pytest.raises(DataError, match="likelihood is not finite at the means"),
+        ):
             fit_observed(sufficient_statistics(x, np.zeros(4, dtype=np.intp), weights, 1))

@@ -269,7 +269,9 @@ def test_mcd_from_the_rrcov_subset_equals_the_rrcov_estimate(name):
         assert (core.subset == best).all()
         subset = _reweight(z, core, h)
         sd = np.sqrt(np.diag(expected["cov"]))
-        np.testing.assert_allclose((rows[subset.is_kept].mean(axis=0) - expected["center"]) / sd, 0, atol=1e-12)
+        np.testing.assert_allclose(
+            (rows[subset.is_kept].mean(axis=0) - expected["center"]) / sd, 0, atol=1e-12
+        )
         assert away(np.cov(rows[subset.is_kept].T) * subset.factor, np.array(expected["cov"])) < 1e-12
         actual = mcd(rows)
         assert isinstance(actual, MCDRows)

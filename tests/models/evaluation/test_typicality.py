@@ -114,7 +114,10 @@ def test_ranks_of_other_models_equal_ranks_by_refits(name):
     def values(fit, rows):
         if shared:
             return fit._fit.estimates.distances().squared(rows.iloc[:, :4].to_numpy(float)).T
-        return fit._fit.rule("equal").scores(fit._fit.new_rows(rows).rows_at_positions(np.arange(len(rows)))) * -2
+        return (
+            fit._fit.rule("equal").scores(fit._fit.new_rows(rows).rows_at_positions(np.arange(len(rows))))
+            * -2
+        )
 
     fit = verb("species ~ .", table)
     codes = pd.Categorical(table["species"]).codes

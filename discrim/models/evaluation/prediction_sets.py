@@ -1,0 +1,521 @@
+"""Conformal prediction sets: sets of classes that contain the class of a row with a stated frequency.
+
+The scores of rows are compared with the scores of calibration rows: rows of the fit, each left out, or rows
+that the fit has not seen (`discrim.inference.conformal`). `predict_set` of results calls
+`prediction_set_function`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.rules.rules import best_class
+from discrim.design.design_rows import DesignRows
+from discrim.design.rows import used_codes
+from discrim.errors import (
+    DataError,
+    DroppedRowsWarning,
+    NotSupportedError,
+    PriorError,
+    warn_user,
+)
+from discrim.inference.conformal import (
+    Reference,
+    SetScore,
+    conformal_pvalues,
+    min_calibration_rows,
+    miss_probability,
+    nonconformity_scores,
+)
+from discrim.inference.error_rates import check_level
+from discrim.inference.resampling import random_generator
+from discrim.models.base.fit import AS_FITTED, FittedModel, MissingPolicy
+from discrim.models.base.labels import make_unique_name
+from discrim.models.base.reading import check_flag, check_word, join_labels
+from discrim.models.base.scores import score_chunks
+from discrim.models.evaluation.assessment import EvaluationOptions, evaluate_scores, read_labelled_rows
+from discrim.models.evaluation.validation import refuse_many_scores
+
+
+class CalibrationRows(NamedTuple):
+    """Calibration rows: nonconformity `values` (n,) in the own class, classes (n,), and weights (n,)."""
+
+    values: Floats
+    codes: Codes
+    weights: Floats | None
+
+    def among(self, class_mask: NDArray[np.bool_]) -> CalibrationRows:
+        """Return the rows whose class is in a mask of classes (K,)."""
+        row_mask = class_mask[self.codes]
+        return CalibrationRows(
+            self.values[row_mask],
+            self.codes[row_mask],
+            None if self.weights is None else self.weights[row_mask],
+        )
+
+    def counts(self, n_classes: int) -> Floats:
+        """Return the number of rows, or sum of weights, (K,) by class."""
+        return np.bincount(self.codes, self.weights, n_classes).astype(np.float64)
+
+
+def references_by_class(calibration: CalibrationRows, n_classes: int) -> list[Reference]:
+    """Return the reference distribution of the scores of each class."""
+    members = [calibration.codes == k for k in range(n_classes)]
+    weights = [
+        None if calibration.weights is None else calibration.weights[class_mask] for class_mask in members
+    ]
+    return [
+        Reference.of(calibration.values[class_mask], class_weights)
+        for class_mask, class_weights in zip(members, weights, strict=True)
+    ]
+
+
+def calibration_rows(
+    fit: FittedModel[Any],
+    data: Any,
+    score_blocks: Callable[[DesignRows], Iterator[tuple[slice, Floats]]],
+    *,
+    weights: Any = None,
+    missing_policy: MissingPolicy = AS_FITTED,
+) -> CalibrationRows:
+    """Read calibration rows that the fit has not seen; a warning counts rows that are left out.
+
+    Parameters
+    ----------
+    fit, data
+        The fit, and a table or source of tables with the response.
+    score_blocks : callable
+        Function of blocks that yields slices and scores (m, K), NaN for rows with missing values.
+    weights, missing_policy
+        Frequency weights; options for missing values and unseen levels.
+    """
+
+    def compute_nonconformity(blocks: DesignRows) -> Floats:
+        refuse_many_scores(blocks.table.nrows, len(fit.classes), "Calibration")
+        out = np.full((blocks.table.nrows, len(fit.classes)), np.nan)
+        for row_slice, chunk_values in score_blocks(blocks):
+            out[row_slice] = chunk_values
+        return out
+
+    rows = read_labelled_rows(fit, data, missing_policy, weights, compute_nonconformity)
+    scores = rows.predictions[np.arange(len(rows.actual)), np.maximum(rows.actual, 0)]
+    is_counted = (rows.actual >= 0) & ~np.isnan(scores)
+    if rows.weights is not None:
+        is_counted &= rows.weights > 0
+    n_rows = len(is_counted)
+    n_dropped = int((~is_counted).sum())
+    if n_dropped == n_rows:
+        raise DataError(
+            f"All {n_rows} rows of calibration= have a missing class, value or weight.",
+            hint=f"Pass complete rows with the response, {fit.design_rows.design.response!r}.",
+        )
+    if n_dropped:
+        warn_user(
+            f"{n_dropped} of the {n_rows} rows of calibration= {'has' if n_dropped == 1 else 'have'} a "
+            f"missing class, value or weight and {'is' if n_dropped == 1 else 'are'} dropped.",
+            DroppedRowsWarning,
+        )
+    return CalibrationRows(
+        scores[is_counted],
+        rows.actual[is_counted],
+        None if rows.weights is None else rows.weights[is_counted],
+    )
+
+
+def warn_of_small_classes(
+    counts: Floats, classes: pd.Index, level: float, possible: NDArray[np.bool_]
+) -> None:
+    """Warn of classes with too few calibration rows for the level: they are in every set.
+
+    Parameters
+    ----------
+    counts : (K,) float
+        Numbers of calibration rows.
+    classes : Index of length K
+    level : float
+    possible : (K,) bool
+        Classes with a positive prior; no others are checked.
+    """
+    min_rows = min_calibration_rows(level)
+    small_classes = np.flatnonzero(possible & (counts < min_rows))
+    if len(small_classes):
+        counts_text = ", ".join(f"{counts[k]:g}" for k in small_classes[:6].tolist())
+        warn_user(
+            f"level={level:.15g} requires {min_rows} calibration rows in each class. "
+            f"{join_labels(classes[small_classes])} {'has' if len(small_classes) == 1 else 'have'} "
+            f"{counts_text} and "
+            f"{'is' if len(small_classes) == 1 else 'are'} therefore in every set. Pass a lower level, or "
+            "more calibration rows."
+        )
+
+
+SET_SIZES = pd.CategoricalDtype(["empty", "single", "several", "full"])
+
+COVERAGE_STATEMENTS = {
+    "split": (
+        "at least {level:.10g} of rows exchangeable with the calibration rows{within} have their class in "
+        "the set"
+    ),
+    "loo": (
+        "nearly {level:.10g} of rows exchangeable with those of the fit{within} have their class in the set: "
+        "leave-one-out keeps the level in practice, and no distribution-free bound guarantees it"
+    ),
+    "cv": (
+        "nearly {level:.10g} of rows exchangeable with those of the fit{within} have their class in the set: "
+        "cross-validation keeps the level in practice, and no distribution-free bound guarantees it"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionSetOptions:
+    """Options of `ClassifierResults.predict_set`."""
+
+    level: float = 0.95
+    by: str | None = None
+    method: str | None = None
+    calibration: Any = None
+    score: str | None = None
+    smoothed: bool = False
+    empty: str = "keep"
+    prior: Any = None
+    weights: Any = None
+    folds: int = 10
+    seed: int | None = None
+    missing_policy: MissingPolicy = AS_FITTED
+
+    def checked(self, fit: FittedModel[Any], data: Any) -> PredictionSetOptions:
+        """Return the options with defaults filled in; raise an error for an option that cannot be used."""
+        check_level(self.level)
+        check_word("by", self.by, ("class",), optional=True)
+        check_word("method", self.method, ("loo", "cv", "split"), optional=True)
+        check_word("score", self.score, SetScore, optional=True)
+        check_word("empty", self.empty, ("keep", "best"))
+        check_flag("smoothed", self.smoothed)
+        method = self.method or ("loo" if self.calibration is None else "split")
+        if method == "split" and self.calibration is None:
+            raise DataError(
+                'method="split" requires calibration rows that were not used in the fit.',
+                hint=f"Pass calibration=, a table of new rows with the response, {fit.classes.name!r}.",
+            )
+        if method != "split" and self.calibration is not None:
+            raise DataError(
+                f'calibration= cannot be combined with method="{method}", which calibrates by the rows of '
+                "the fit.",
+                hint="Leave out calibration= or method=.",
+            )
+        if method != "split" and self.weights is not None:
+            raise DataError(
+                "weights= are the weights of the rows of calibration=, which were not passed.",
+                hint="Leave weights= out.",
+            )
+        if data is None and method == "split":
+            other = ', or use method="loo"' if fit.has_rows else ""
+            raise NotSupportedError(
+                'method="split" is not valid for the rows of the fit.',
+                hint=f"Pass new rows as data={other}.",
+            )
+        score = self.score or ("lac" if fit.has_posteriors else "margin")
+        if score != "margin":
+            fit.need_posteriors(f'score="{score}"')
+        return replace(self, method=method, score=score)
+
+    def generator(self) -> np.random.Generator | None:
+        """Return the random generator that breaks ties of smoothed sets; None for other sets."""
+        return random_generator(self.seed) if self.smoothed else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetCalibration:
+    """Calibration of prediction sets: options and sorted scores, without rows of the fit.
+
+    `references` has one distribution of scores, or one for each class. `possible` (K,) marks classes with a
+    positive prior. `notes` are stored in the `attrs` of a table of sets.
+    """
+
+    options: PredictionSetOptions
+    references: list[Reference]
+    possible: NDArray[np.bool_]
+    notes: dict[str, Any]
+
+    def reference(self, k: int) -> Reference:
+        """Return the distribution of calibration scores for class k."""
+        return self.references[k if len(self.references) > 1 else 0]
+
+    def sets(self, fit: FittedModel[Any], blocks: DesignRows) -> pd.DataFrame:
+        """Return the table of prediction sets of new rows."""
+        k = len(fit.classes)
+        refuse_many_scores(blocks.table.nrows, k, "Prediction sets")
+        p = np.full((blocks.table.nrows, k), np.nan, order="F")
+        predicted = np.full(len(p), -1)
+        rng = self.options.generator()
+        for row_slice, scores in score_chunks(blocks, fit.rule_for(blocks, self.options.prior), k):
+            nonconformity, tie_shares = _nonconformity(scores, self.options, rng)
+            for j in np.flatnonzero(self.possible).tolist():
+                p[row_slice, j] = conformal_pvalues(
+                    self.reference(j), nonconformity[:, j], tie_weights=tie_shares
+                )
+            p[row_slice, ~self.possible] = np.where(np.isnan(nonconformity[:, :1]), np.nan, -1.0)
+            predicted[row_slice] = best_class(scores)
+        return self.frame(fit, blocks, p, predicted)
+
+    def frame(
+        self, fit: FittedModel[Any], blocks: DesignRows, pvalues: Floats, predicted: NDArray[np.intp]
+    ) -> pd.DataFrame:
+        """Return the table of sets.
+
+        Parameters
+        ----------
+        fit : FittedModel
+        blocks : DesignRows
+            Rows of the table.
+        pvalues : (n, K) float
+            Conformal p-values, NaN if missing. A set has the classes whose p-value exceeds 1 - level.
+        predicted : (n,) int
+            Predicted classes, -1 if missing, which fill empty sets if `options.empty` is "best".
+
+        Returns
+        -------
+        DataFrame of n rows
+            Size of the set ("set"), and whether each class is in it.
+        """
+        missing = np.asarray(np.isnan(pvalues).any(axis=1))
+        is_in_set = pvalues > miss_probability(self.options.level)
+        if self.options.empty == "best":
+            empty_rows = np.flatnonzero(~is_in_set.any(axis=1) & ~missing & (predicted >= 0))
+            is_in_set[empty_rows, predicted[empty_rows]] = True
+        is_in_set[missing] = False
+        size = is_in_set.sum(axis=1)
+        size_code = np.where(size > 1, 2, size)
+        size_code[size == self.possible.sum()] = 3
+        size_code[missing] = -1
+        index = blocks.table.index
+        columns = {
+            j: pd.arrays.BooleanArray(is_in_set[:, j].copy(), missing.copy()) for j in range(len(fit.classes))
+        }
+        frame = pd.DataFrame(columns, index=index).set_axis(fit.classes, axis=1)
+        sizes = pd.Series(pd.Categorical.from_codes(size_code, dtype=SET_SIZES), index=index)
+        frame.insert(0, make_unique_name("set", fit.classes), sizes)
+        frame = frame.rename_axis(columns=None)
+        frame.attrs.update(self.notes)
+        return frame
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LeftOutRows:
+    """Rows of a fit with scores (n, K) and nonconformity `nonconformity` (n, K) by rules fitted without them.
+
+    Both are NaN in rows that cannot be left out and in rows that the fit does not use, whose `codes` (n,) are
+    -1. `tie_shares` (n,) are random shares of ties, for smoothed sets.
+    """
+
+    blocks: DesignRows
+    scores: Floats
+    nonconformity: Floats
+    codes: NDArray[np.intp]
+    weights: Floats | None
+    tie_shares: Floats | None
+
+    def to_calibration_rows(self) -> CalibrationRows:
+        """Return the used rows as calibration rows; NaN if the row cannot be left out."""
+        used = np.flatnonzero(self.codes >= 0)
+        codes = self.codes[used]
+        return CalibrationRows(
+            self.nonconformity[used, codes], codes, None if self.weights is None else self.weights[used]
+        )
+
+    def sets(self, fit: FittedModel[Any], calibration: SetCalibration) -> pd.DataFrame:
+        """Return the table of prediction sets of these rows, each calibrated by the others."""
+        n, k = self.nonconformity.shape
+        own_classes = np.maximum(self.codes, 0)
+        own_scores = self.nonconformity[np.arange(n), own_classes]
+        own_scores = np.where(np.isnan(own_scores), np.inf, own_scores)
+        removed_weights = np.where((self.codes >= 0) & calibration.possible[own_classes], 1.0, 0.0)
+        if self.weights is not None:
+            removed_weights = np.minimum(removed_weights, self.weights)
+        p = np.full((n, k), np.nan, order="F")
+        for j in range(k):
+            removed = (
+                removed_weights
+                if calibration.options.by is None
+                else np.where(self.codes == j, removed_weights, 0.0)
+            )
+            p[:, j] = conformal_pvalues(
+                calibration.reference(j),
+                self.nonconformity[:, j],
+                left_out=(own_scores, removed),
+                tie_weights=self.tie_shares,
+            )
+        p[:, ~calibration.possible] = np.where(np.isnan(self.nonconformity[:, :1]), np.nan, -1.0)
+        return calibration.frame(fit, self.blocks, p, best_class(self.scores))
+
+
+def calibrate_sets(
+    fit: FittedModel[Any], plan: PredictionSetOptions
+) -> tuple[SetCalibration, LeftOutRows | None]:
+    """Return the calibration by a checked plan, and the rows of the fit left out if they are the basis."""
+    k = len(fit.classes)
+    if plan.prior is not None:
+        fit.need_posteriors("prior=")
+    prior = fit.prior_values(plan.prior) if fit.has_posteriors else None
+    possible = np.ones(k, dtype=bool) if prior is None else prior > 0
+    left_out = None
+    if plan.method == "split":
+        score_blocks = partial(_nonconformity_blocks, fit, plan, plan.generator())
+        calibration = calibration_rows(
+            fit, plan.calibration, score_blocks, weights=plan.weights, missing_policy=plan.missing_policy
+        )
+    else:
+        left_out = _left_out_rows(fit, plan, prior)
+        calibration = left_out.to_calibration_rows()
+    calibration = calibration.among(possible)
+    counts = calibration.counts(k)
+    if plan.by == "class":
+        references = references_by_class(calibration, k)
+        warn_of_small_classes(counts, fit.classes, plan.level, possible)
+    else:
+        references = [Reference.of(calibration.values, calibration.weights)]
+        min_rows = min_calibration_rows(plan.level)
+        if counts.sum() < min_rows:
+            warn_user(
+                f"level={plan.level:.15g} requires {min_rows} calibration rows. There are "
+                f"{counts.sum():g}, and "
+                "every set therefore has all classes. Pass a lower level, or more calibration rows."
+            )
+    return SetCalibration(plan, references, possible, _set_notes(fit, plan, counts)), left_out
+
+
+def _left_out_rows(fit: FittedModel[Any], plan: PredictionSetOptions, prior: Floats | None) -> LeftOutRows:
+    """Score the rows of the fit by rules that are fitted without them.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    plan : PredictionSetOptions
+    prior : (K,) float or None
+        Values of `plan.prior`.
+    """
+    calibration_hint = f"a table of new rows with the response, {fit.design_rows.design.response!r}."
+    if not fit.has_rows:
+        raise NotSupportedError(
+            "A fit that was loaded or computed from moments has no rows to leave out.",
+            hint=f"Pass calibration=, {calibration_hint}",
+        )
+    method: Any = plan.method
+    evaluation = EvaluationOptions(
+        folds=plan.folds, seed=plan.seed, refit_prior=None if plan.prior is None else False
+    )
+    try:
+        blocks = fit.require_rows(f'method="{method}"')
+        _, scores, weights, _ = evaluate_scores(fit, None, method, evaluation)
+    except NotSupportedError as error:
+        cv_hint = 'method="cv", or ' if plan.method == "loo" else ""
+        raise error.with_message(
+            error.message, hint=f"{error.hint} For sets: {cv_hint}calibration=, {calibration_hint}"
+        ) from None
+    if plan.prior is not None and prior is not None:
+        scores = scores + _prior_score_shift(fit, prior)
+    nonconformity, tie_shares = _nonconformity(scores, plan, plan.generator())
+    return LeftOutRows(blocks, scores, nonconformity, used_codes(blocks), weights, tie_shares)
+
+
+def _prior_score_shift(fit: FittedModel[Any], prior: Floats) -> Floats:
+    """Return the change (K,) of the scores of the fit under another prior (K,)."""
+    zero_prior_classes = np.flatnonzero((fit.prior_values() == 0) & (prior > 0))
+    if len(zero_prior_classes):
+        raise PriorError(
+            f"The fit has a prior of zero for {join_labels(fit.classes[zero_prior_classes])}. Left-out rows "
+            "have no scores in such classes.",
+            hint="Fit with the prior that you want, or pass calibration=.",
+            classes=fit.classes[zero_prior_classes],
+        )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(prior > 0, np.log(prior) - fit.log_prior(), -np.inf)
+
+
+def _nonconformity_blocks(
+    fit: FittedModel[Any], plan: PredictionSetOptions, rng: np.random.Generator | None, blocks: DesignRows
+) -> Iterator[tuple[slice, Floats]]:
+    """Yield row slices and nonconformity (m, K) of new rows, block by block.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    plan : PredictionSetOptions
+    rng : Generator or None
+        Generator that breaks ties of smoothed sets.
+    blocks : DesignRows
+    """
+    for row_slice, scores in score_chunks(blocks, fit.rule_for(blocks, plan.prior), len(fit.classes)):
+        yield row_slice, _nonconformity(scores, plan, rng)[0]
+
+
+def _nonconformity(
+    scores: Floats, plan: PredictionSetOptions, rng: np.random.Generator | None
+) -> tuple[Floats, Floats | None]:
+    """Return nonconformity (m, K) of scores (m, K), and random shares (m,) of ties for smoothed sets."""
+    score: Any = plan.score
+    if rng is None:
+        return nonconformity_scores(scores, score), None
+    draws = rng.random((len(scores), 2))
+    return nonconformity_scores(scores, score, draws[:, 0]), draws[:, 1]
+
+
+def _set_notes(fit: FittedModel[Any], plan: PredictionSetOptions, counts: Floats) -> dict[str, Any]:
+    """Return the notes in the `attrs` of a table of sets: the coverage that holds, and the options.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    plan : PredictionSetOptions
+    counts : (K,) float
+        Numbers of calibration rows by class.
+    """
+    within = " within each class" if plan.by == "class" else ""
+    statement = COVERAGE_STATEMENTS[str(plan.method)].format(level=plan.level, within=within)
+    if plan.by is None and plan.prior is not None:
+        statement += '; they come in the mix of the calibration rows, whatever prior= says: see by="class"'
+    return {
+        "promise": f"{statement[0].upper()}{statement[1:]}.",
+        "level": float(plan.level),
+        "method": plan.method,
+        "by": plan.by,
+        "score": plan.score,
+        "calibration_rows": dict(zip(fit.classes.tolist(), counts.tolist(), strict=True)),
+    }
+
+
+def prediction_set_function(
+    fit: FittedModel[Any], data: Any, plan: PredictionSetOptions
+) -> Callable[[Any, Any], pd.DataFrame]:
+    """Return a function of results and a table that returns prediction sets; checks all options first."""
+    plan = plan.checked(fit, data)
+    calibration, left_out = calibrate_sets(fit, plan)
+    # The function may be sent to workers and must not contain the table.
+    calibration = replace(calibration, options=replace(plan, calibration=None, weights=None))
+    return partial(_sets, calibration, left_out if data is None else None)
+
+
+def _sets(calibration: SetCalibration, left_out: LeftOutRows | None, results: Any, rows: Any) -> pd.DataFrame:
+    """Return the table of prediction sets of the left-out rows of the fit, or of new rows if there are none.
+
+    Parameters
+    ----------
+    calibration : SetCalibration
+    left_out : LeftOutRows or None
+    results : ClassifierResults
+    rows : table
+        New rows, which are not read if there are left-out rows.
+    """
+    fit = results._fit
+    if left_out is not None:
+        return left_out.sets(fit, calibration)
+    return calibration.sets(fit, fit.new_rows(rows, calibration.options.missing_policy))
