@@ -325,7 +325,7 @@ DESCRIPTIONS: Mapping[str, tuple[str, str] | Callable[[Mapping[str, Any]], tuple
         'Use the posteriors without calibration, with method="plugin".',
     ),
     "infinite_scores": (
-        "The scores of {n_rows} observations are infinite. No finite slope calibrates them.",
+        "Observations with infinite scores: {n_rows}. No finite slope calibrates them.",
         "Scale the columns to similar sizes.",
     ),
     "impossible_rows": (

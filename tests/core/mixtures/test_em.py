@@ -52,7 +52,7 @@ def deviance(held, means, x, codes):
     for k, at in enumerate(held.class_slices()):
         for g in range(at.start, at.stop):
             law = scipy.stats.multivariate_normal(means[k] + held.means[g], held.covariances[g].matrix())
-            joint[:, k] += held.shares[g] * law.pdf(x)
+            joint[:, k] += held.mixing_proportions[g] * law.pdf(x)
     return -2 * np.log((joint / joint.sum(axis=1, keepdims=True))[np.arange(len(x)), codes]).sum()
 
 

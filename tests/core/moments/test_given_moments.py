@@ -31,7 +31,7 @@ def squares(x, codes, k):
 @given(
     seed=st.integers(0, 2**31),
     sizes=st.tuples(st.integers(6, 40), st.integers(1, 60)),
-    far=st.sampled_from([0.0, 10.0, 1e6]),
+    offset=st.sampled_from([0.0, 10.0, 1e6]),
     apart=st.sampled_from([0.0, 3.0, 1e3, 1e5]),
     wide=st.sampled_from([1.0, 1e2, 1e5]),
     spread=st.sampled_from(["class", "pooled", "diagonal"]),

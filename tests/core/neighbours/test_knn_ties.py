@@ -139,7 +139,9 @@ def test_choice_of_k_by_copies_warns():
         # Equal rows of columns of few values are observations of their own.
         knn("y ~ .", once.round())
     twice = pd.concat([once, once], ignore_index=True)
-    with pytest.warns(DiscrimWarning, match=rf"240 of 240 rows .* the 120 rows .* chooses k={chosen}\."):
+    with pytest.warns(
+        DiscrimWarning, match=rf"240 of 240 rows .* the 120 distinct rows .* chooses k={chosen}\."
+    ):
         assert knn("y ~ .", twice).k < chosen
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -11,10 +11,10 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 from sklearn.calibration import _SigmoidCalibration
 
+from discrim.core.errors import CoreDataError, CoreNotSupportedError
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.calibration import KINDS, Calibrator, Kind, fit_calibrator
 from discrim.core.rules.rules import CalibratedRule
-from discrim.errors import DataError, NotSupportedError
 from tests.support import before
 
 
@@ -260,27 +260,24 @@ def test_any_scores_have_finite_posteriors(seed: int) -> None:
 
 def test_refusals() -> None:
     none = np.full((5, 2), np.nan)
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(CoreDataError) as caught:
         fit_calibrator(none, np.zeros(5, dtype=np.intp))
-    assert "calibrate" in str(caught.value)
-    assert "nothing" in str(caught.value)
+    assert caught.value.reason == "nothing_to_calibrate"
     endless = np.array([[np.inf, 0.0], [1.0, 0.0]])
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(CoreDataError) as caught:
         fit_calibrator(endless, np.array([0, 1]))
-    assert "infinite" in str(caught.value)
-    assert "large" in str(caught.value)
+    assert caught.value.reason == "infinite_scores"
+    assert caught.value.values == {"n_rows": 1}
     only = np.array([[-np.inf, 0.0], [-np.inf, 1.0]])
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(CoreDataError) as caught:
         fit_calibrator(only, np.array([0, 0]))
-    assert "possible" in str(caught.value)
-    assert "class" in str(caught.value)
+    assert caught.value.reason == "impossible_rows"
     apart = np.array([[0.0, 1.0], [1.0, 0.0]])
-    with pytest.raises(NotSupportedError) as caught:
+    with pytest.raises(CoreNotSupportedError) as caught:
         fit_calibrator(apart, np.array([1, 0]), penalized=False)
-    assert "likely" in str(caught.value)
-    assert "slope" in str(caught.value)
-    with pytest.raises(NotSupportedError) as caught:
+    assert caught.value.reason == "no_errors_to_calibrate"
+    with pytest.raises(CoreNotSupportedError) as caught:
         fit_calibrator(*sample(100, 50), kind="dirichlet")
-    assert "2,550" in str(caught.value)
-    assert "parameters" in str(caught.value)
+    assert caught.value.reason == "many_calibration_parameters"
+    assert caught.value.values == {"kind": "dirichlet", "n_classes": 50, "n_parameters": 2550}
     assert get_args(Kind) == KINDS
