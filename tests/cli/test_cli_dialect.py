@@ -104,7 +104,7 @@ def test_python_sources_have_python_hints(tmp_path):
     IRIS.to_csv(path, sep=";", decimal=",", index=False)
     with pytest.raises(DataError) as caught:
         discrim.lda("species ~ .", data=str(path))
-    way_out = str(caught.value).partition("Give data=")[2].rstrip(".")
+    way_out = caught.value.hint.removeprefix("Pass data=").rstrip(".")
     fit = discrim.lda("species ~ .", data=eval(way_out, {"pandas": pd}))
     assert fit.nobs == 150
 

@@ -252,9 +252,12 @@ def test_augment_overwrites_no_column():
     fit = discrim.lda("y ~ x + z", table())
     for name in (".fitted", ".posterior.a"):
         taken = table(**{name: 1})
-        with pytest.raises(DataError, match=f"has a column '{name}' already"):
+        with pytest.raises(DataError, match=f"'{name}', which the table already has") as caught:
             fit.augment(taken)
-        assert fit.augment(taken.rename(columns={name: "before" + name})).columns.is_unique
+        assert caught.value.columns == (name,)
+        # The hint is an expression that works.
+        renamed = eval(caught.value.hint.removeprefix("Rename it: ").rstrip("."), {"data": taken})
+        assert fit.augment(renamed).columns.is_unique
     line = discrim.perceptron("y ~ x + z", table(), maxiter=5)
     with pytest.raises(DataError) as caught:
         line.augment(table(**{".fitted": 1}))
@@ -267,14 +270,14 @@ def test_augment_overwrites_no_column():
 @pytest.mark.parametrize("name", ["reject", "outlier"])
 def test_bounds_are_numbers(name, bound):
     fit = discrim.lda("y ~ x + z", table())
-    with pytest.raises(DataError, match=f"{name}=.*Give a number"):
+    with pytest.raises(DataError, match=rf"{name}=.* is not valid\. Pass a .*number"):
         fit.predict(**{name: bound})
 
 
 @pytest.mark.parametrize("sections", [3, True, 1.5, {"header"}, [3], [["header"]], "no such"])
 def test_sections_are_names(sections):
     fit = discrim.lda("y ~ x + z", table())
-    with pytest.raises(DataError, match=r"sections=|No section"):
+    with pytest.raises(DataError, match=r"sections=|Unknown section"):
         fit.summary(sections)
 
 

@@ -208,7 +208,7 @@ def test_hint_of_unseen_levels_works_and_warns_once(verb):
         warnings.simplefilter("always")
         shown = fit.augment(new, unseen="missing")
     assert len(told) == 1
-    assert ("rests on other columns" in str(told[0].message)) == (verb == "naive_bayes")
+    assert ("predicted from the other columns" in str(told[0].message)) == (verb == "naive_bayes")
     assert shown[".fitted"].isna().tolist() == [False, verb != "naive_bayes", False]
 
 

@@ -318,8 +318,7 @@ def test_invalid_replicates_are_refused():
     diagonal = {"covariance": "diagonal"}
     with pytest.raises(NotSupportedError) as caught:
         lr_test(lda("species ~ .", IRIS, **diagonal), qda("species ~ .", IRIS, **diagonal), bootstrap=9)
-    assert "full" in str(caught.value)
-    assert "covariances" in str(caught.value)
+    assert "full covariance matrices" in str(caught.value)
     half = IRIS.assign(w=0.5)
     pair = [verb("species ~ .", half, weights="w") for verb in (lda, qda)]
     with pytest.raises(NotSupportedError) as caught:
@@ -565,7 +564,7 @@ def test_verbs_accept_formulas_missing_rows_and_weights():
 @pytest.mark.parametrize(
     ("data", "says"),
     [
-        (IRIS[IRIS["species"] == "setosa"].astype({"species": str}), "one class only"),
+        (IRIS[IRIS["species"] == "setosa"].astype({"species": str}), r"only one class, 'setosa' \(50"),
         (IRIS.assign(twice=2 * IRIS["petal_width"]), "'twice' is a linear combination"),
         (IRIS.assign(code=pd.factorize(IRIS["species"])[0]), "'code' is constant"),
         (IRIS.iloc[[0, 1, 50, 51, 100]], "degrees of freedom|too few for a covariance"),
@@ -611,7 +610,7 @@ def test_identical_classes_are_reported_without_division():
     fit = lda("species ~ .", same)
     canonical = fit.canonical()
     assert len(canonical.eigenvalues) == 0
-    assert "do not differ" in canonical.summary().as_text()
+    assert "The class means are equal" in canonical.summary().as_text()
     assert fit.manova().loc["Wilks' lambda", "p"] == pytest.approx(1)
     assert fit.distances()["D2"].iloc[0] == pytest.approx(0, abs=1e-20)
     assert (fit.partial_tests()["F"] == 0).all()

@@ -149,7 +149,7 @@ def test_test_rows_are_the_fewest_with_a_narrow_interval():
     [
         ({"distance": 0, "p": 3}, r"distance=0 is not valid\. Give a number"),
         ({"distance": 2, "p": 1.5}, r"p=1.5 is not valid\. Give a whole number"),
-        ({"distance": 2, "p": 2, "classes": 4}, r"classes=4: no more than 3 classes .* more columns"),
+        ({"distance": 2, "p": 2, "classes": 4}, r"classes=4 is too large.* 3 class means .* more variables"),
         (
             {"distance": 2, "p": 3, "error": 0.1},
             r"0.1587.* 0.5",
@@ -158,7 +158,7 @@ def test_test_rows_are_the_fewest_with_a_narrow_interval():
         ({"distance": 2, "p": 3, "width": 2}, "width=2 is not valid. Give a number"),
         (
             {"distance": 2, "p": 3, "rows": 20},
-            r"rows=20 is not valid\. Give numbers of rows of a class, as \[10, 20, 50\]",
+            r"rows=20 is not valid\. Pass numbers of rows per class, such as \[10, 20, 50\]",
         ),
     ],
 )
@@ -235,7 +235,7 @@ def test_learning_curves_handle_priors_groups_and_failed_sizes():
     assert curve.table["error"].iloc[1] == pytest.approx(cv.by_class["error"].mean(), rel=1e-12)
     small_table = discrim.qda("species ~ .", load_iris().groupby("species", observed=True).head(12))
     with pytest.warns(
-        DiscrimWarning, match=r"No rule can be fitted to 0.2 of the rows, and the curve begins at"
+        DiscrimWarning, match=r"No rule can be fitted to 0.2 of the rows, so the curve begins at 18 rows"
     ):
         assert list(small_table.learning_curve([0.2, 0.5, 2 / 3, 0.8], repeats=1, seed=0).failed) == [0.2]
     with pytest.raises(NotSupportedError) as caught:
