@@ -92,7 +92,7 @@ def test_the_first_sheet_describes_and_links_the_others(tmp_path, openpyxl):
     book = openpyxl.load_workbook(tmp_path / "iris.xlsx")
     lines = cells_of(book["about"])
     assert [line[0] for line in lines[:2]] == ["Linear discriminant analysis", FORMULA]
-    assert ["Rows used", "150", None] in lines
+    assert ["Observations", "150", None] in lines
     assert not any(isinstance(value, datetime.date) for line in lines for value in line)
     start = lines.index(["sheet", "table", "note"])
     assert [line[0] for line in lines[start + 1 :]] == book.sheetnames[1:]

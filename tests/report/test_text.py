@@ -107,7 +107,7 @@ def test_the_iris_summary_contains_the_expected_lines():
     for line in expected.strip().splitlines():
         assert line.split() in lines
     assert ["Log-likelihood", "-263.20", "AIC", "574.41"] in lines
-    assert ["F(8,", "288)", "199.15", "Error,", "apparent", "2.0", "%", "(3/150)"] in lines
+    assert ["F(8,", "288)", "199.15", "Error,", "resubstitution", "2.0", "%", "(3/150)"] in lines
 
 
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)

@@ -95,7 +95,7 @@ def test_parameters_are_documented_once_each_by_the_class_or_by_the_verb():
     assert entries["k"] == "k : int\n    Number of neighbours.\n\n    See the Notes."
     assert entries["cv"] == "cv : int\n    Number of folds; with `cv` of 2 they are halves."
     assert entries["metric"].endswith("Another text.")
-    assert "the same at each fit" in entries["seed"]
+    assert "another assignment at each fit" in entries["seed"]
     assert text.startswith("Nothing, as an estimator.\n\nParameters\n")
     assert text.endswith(">>> ToyClassifier()\nToyClassifier()")
     assert text.count("Parameters\n---") == text.count("Examples\n---") == 1

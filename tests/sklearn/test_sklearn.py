@@ -479,7 +479,7 @@ SHRUNK = {"covariance": Shrunk(standardize=True)}
             "lda",
             WIDE,
             OF_WIDE,
-            "30 rows in 3",
+            "30 observations in 3 classes",
             "with covariance=Shrunk",
             ("lda", WIDE, SHRUNK),
         ),
