@@ -161,6 +161,8 @@ def test_hausman_accepts_a_logistic_fit(fits, second):
     other = fits.get(second, second) if isinstance(second, str) else second
     with pytest.raises(DataError) as caught:
         discrim.hausman(fits["lda"], other)
-    assert "hausman" in str(caught.value)
+    assert "hausman()" in str(caught.value)
+    assert f"type {type(other).__name__}" in str(caught.value)
+    assert "logistic()" in caught.value.hint
     with pytest.raises(DiscrimError):
         discrim.hausman(other, fits["lda"])

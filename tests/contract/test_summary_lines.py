@@ -210,8 +210,8 @@ def test_repr_starts_with_size_and_leave_one_out_error(verb):
     fit = fitted(verb, "iris")
     line = repr(fit).splitlines()[3]
     rate = fit.error_rates(["loo"])["estimate"].iloc[0]
-    assert line.startswith(f"150 rows, 4 columns, 3 classes; left-out error {100 * rate:.1f} %")
-    assert "150 rows, 4 columns, 3 classes" in fit._repr_html_()
+    assert line.startswith(f"150 observations, 4 columns, 3 classes; left-out error {100 * rate:.1f} %")
+    assert "150 observations, 4 columns, 3 classes" in fit._repr_html_()
 
 
 def test_repr_has_wilks_lambda_if_it_is_defined():
@@ -225,7 +225,7 @@ SAID = [
     ("lda", {"method": "mle"}, 'method="mle"'),
     ("lda", {"covariance": "shrunk"}, 'covariance="shrunk"; shrinkage (OAS) 0.0'),
     ("lda", {"prior": "equal"}, "prior equal"),
-    ("lda", {"prior": [0.5, 0.25, 0.25]}, "prior given"),
+    ("lda", {"prior": [0.5, 0.25, 0.25]}, "prior specified"),
     ("nearest_centroid", {"prior": None}, "prior class proportions"),
     (
         "qda",
@@ -257,7 +257,7 @@ def test_repr_has_chosen_parameters(verb, options, said):
 @pytest.mark.parametrize(("verb", "given"), [("rda", {"alpha": 0.3, "gamma": 0.6}), ("knn", {"k": 17})])
 def test_error_on_rows_used_for_selection_is_marked_optimistic(verb, given):
     chosen, plain = (getattr(discrim, verb)("species ~ .", IRIS, **each) for each in ({}, given))
-    assert "% (optimistic: choice kept)" in repr(chosen).splitlines()[3]
+    assert "% (optimistic: choice fixed)" in repr(chosen).splitlines()[3]
     assert "optimistic" not in repr(plain)
 
 
@@ -280,14 +280,16 @@ def test_fit_without_selection_mentions_none():
 
 
 def test_rows_that_were_dropped_are_counted():
-    assert "333 rows (11 dropped, missing), 8 columns, 3 classes" in repr(fitted("lda", "penguins"))
+    assert "333 observations (11 dropped, missing values), 8 columns, 3 classes" in repr(
+        fitted("lda", "penguins")
+    )
 
 
 def test_fit_without_rows_prints_results_that_need_none(tmp_path):
     fit = fitted("lda", "iris")
     fit.save(tmp_path / "iris.fit")
     line = repr(discrim.load(tmp_path / "iris.fit")).splitlines()[3]
-    assert line == "150 rows, 4 columns, 3 classes; Wilks' lambda 0.02344"
+    assert line == "150 observations, 4 columns, 3 classes; Wilks' lambda 0.02344"
 
 
 def test_resubstitution_error_is_printed_if_leave_one_out_is_undefined():
@@ -312,8 +314,8 @@ def test_printing_a_fit_does_not_read_the_source_again(verb):
 
     fit = getattr(discrim, verb)("species ~ .", source, **({"ncomp": 2} if verb == "pls" else {}))
     before = len(reads)
-    assert "150 rows, 4 columns, 3 classes" in repr(fit)
-    assert "150 rows" in fit._repr_html_()
+    assert "150 observations, 4 columns, 3 classes" in repr(fit)
+    assert "150 observations" in fit._repr_html_()
     assert len(reads) == before
 
 

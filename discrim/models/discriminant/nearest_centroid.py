@@ -284,8 +284,8 @@ def _classes(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFi
         {"prior": results.prior, "rows": results.counts, "sd": results.sd * np.sqrt(class_variances)}
     )
     formats: dict[Any, Any] = {"prior": "share", "rows": "count", "sd": "general"}
-    note = "Classification uses the common standard deviation s."
-    return Section("Classes, with standard deviations by class", table, formats, note=note)
+    title = "Classes, with standard deviations by class (classification uses the common s)"
+    return Section(title, table, formats)
 
 
 def _means(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]) -> Section:

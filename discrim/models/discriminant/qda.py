@@ -401,7 +401,7 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
         """Return whether `decision_function` shows log posteriors instead of scores of the rule."""
         return False
 
-    def why_no_rule(self, fit: FittedModel[QDAFit], rows: DesignRows) -> DiscrimError | None:
+    def refit_error(self, fit: FittedModel[QDAFit], rows: DesignRows) -> DiscrimError | None:
         """Return the error that explains why a refit to these rows fails; None if the cause is unclear."""
         covariance_model = fit.estimates.covariance_model.unfitted()
         levels = list(fit.classes)

@@ -489,8 +489,8 @@ def _tests(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section
     headings = SHARED_HEADINGS | {"p": "P>|t|"}
     sizes = headers.score_sizes(fit.estimates.moments)
     note = (
-        "Standard errors of least squares assume constant error variance, and t assumes normal errors; the "
-        "errors of indicators have neither. "
+        "Standard errors assume constant error variance, and t normal errors; the errors of indicators have "
+        "neither. "
     )
     coef = table["coef"].unstack("class", sort=False)
     note += headers.precision_note("fitted values", coef, sizes, FITTED)

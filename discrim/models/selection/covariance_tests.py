@@ -546,7 +546,7 @@ def _logistic_estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[
         return against_first.params() * unit_column, against_first.cov_params(unit)
     if isinstance(logit, LDAResults) or not (hasattr(logit, "params") and hasattr(logit, "cov_params")):
         raise DataError(
-            f"The second fit is not a logistic regression (type {type(logit).__name__}).",
+            f"The second fit of hausman() is not a logistic regression (type {type(logit).__name__}).",
             hint="Pass a fit of logistic(), or results of statsmodels' Logit or MNLogit.",
         )
     params = np.asarray(logit.params, dtype=np.float64)
