@@ -96,7 +96,7 @@ def test_a_criterion_that_a_model_has_not(name, attribute):
 @pytest.mark.parametrize("name", ["perceptron", "hyperplane", "indicator"])
 def test_methods_that_a_model_has_not_raise_a_value_error_with_its_message(name):
     for method in ("predict_proba", "predict_log_proba"):
-        with pytest.raises(ValueError, match=rf"^{method}\(\) needs probabilities"):
+        with pytest.raises(ValueError, match=rf"^{method}\(\) requires posterior probabilities"):
             getattr(fitted(name), method)()
 
 

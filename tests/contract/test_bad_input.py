@@ -216,7 +216,7 @@ def test_unused_label_does_not_count_as_a_similar_label():
     with pytest.warns(DroppedColumnsWarning) as seen:
         lda("y ~ x", data)
     assert len(seen) == 1
-    assert "no row of 'Yes'" in str(seen[0].message)
+    assert "no rows of 'Yes'" in str(seen[0].message)
 
 
 def test_new_rows():
@@ -389,8 +389,9 @@ def test_weights_with_a_nonpositive_divisor_raise(verb, covariance, total):
     light = np.full(150, total / 150)
     with pytest.raises(DataError) as caught:
         verb("species ~ .", IRIS, weights=light, **covariance)
-    assert "count" in str(caught.value)
-    assert "weights" in str(caught.value)
+    assert f"sum to {total / 3 if verb is qda else total:g}" in caught.value.message
+    assert ("class 'setosa'" in caught.value.message) == (verb is qda)
+    assert "frequency weights" in caught.value.hint
     share = verb("species ~ .", IRIS, weights=light, method="mle", **covariance)
     whole = verb("species ~ .", IRIS, method="mle", **covariance)
     if not covariance:

@@ -77,11 +77,11 @@ def fitted(iris):
         (lambda iris: discrim.perceptron("species ~ .", iris, maxiter=10**400), "maxiter="),
         (
             lambda iris: discrim.stepwise("species ~ .", iris, verb=partial(discrim.lda, k=3)),
-            "verb= has the option 'k'",
+            r"Options in verb= that lda\(\) does not support here: 'k'",
         ),
         (
             lambda iris: discrim.stepwise("species ~ .", iris, verb=partial(discrim.lda, levels=3)),
-            "verb= has the option 'levels'",
+            r"Options in verb= that lda\(\) does not support here: 'levels'",
         ),
         (
             lambda iris: discrim.stepwise("species ~ .", iris, verb=partial(discrim.lda, "species ~ .")),

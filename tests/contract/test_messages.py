@@ -320,7 +320,7 @@ SAID = [
     ("species ~ standardize(I(petal_width * 0))", r"standardize\(I\(petal_width \* 0\)\)"),
     ("species ~ log(petal_width - 1)", "drop the row"),
     ("species ~ petal_wdth", "Did you mean 'petal_width'"),
-    ("species ~ ", "Correct it"),
+    ("species ~ ", "expected a term.* Correct the formula"),
 ]
 
 
@@ -349,8 +349,7 @@ def test_data_that_is_not_a_table_raises():
     assert "'b'" in str(caught.value)
     with pytest.raises(DataError) as caught:
         discrim.lda(IRIS, "species ~ .")
-    assert "goes" in str(caught.value)
-    assert "first" in str(caught.value)
+    assert "must be the first argument" in str(caught.value)
     with pytest.raises(DataError) as caught:
         discrim.lda("species ~ .", "iris.csv")
     assert "'iris.csv'" in str(caught.value)
@@ -456,8 +455,8 @@ def test_uneven_fold_is_formatted_as_a_number():
     data = pd.DataFrame(np.random.default_rng(0).standard_normal((30, 2)), columns=["u", "v"])
     data["y"] = np.repeat(["a", "b"], 15)
     found = discrim.cross_validate(discrim.lda("y ~ u + v", data), folds=np.arange(30) // 12)
-    text = str(found.summary())
-    assert "uneven by class" in text
+    text = " ".join(str(found.summary()).split())
+    assert "the proportion of class 'a' is 0.167 outside fold 0, and 0.5 in all rows" in text
     assert "np." not in text
 
 

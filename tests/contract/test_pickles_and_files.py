@@ -162,7 +162,7 @@ def test_methods_without_rows_raise_with_a_hint():
     assert "data=" in str(caught.value)
     with pytest.raises(NotSupportedError) as caught:
         again.leave_one_out()
-    assert "needs the rows" in str(caught.value)
+    assert "requires the rows" in str(caught.value)
     pd.testing.assert_series_equal(again.predict(IRIS), fit.predict(), check_exact=True)
     assert "not available" in again.summary(["header"]).as_text()
     scores = pickle.loads(pickle.dumps(discrim.mlm("species ~ .", IRIS).canonical()))
@@ -175,7 +175,7 @@ def test_methods_without_rows_raise_with_a_hint():
     for ask in (twin.coordinates, twin.dispersion):
         with pytest.raises(NotSupportedError) as caught:
             ask()
-        assert "needs the rows" in str(caught.value)
+        assert "requires the rows" in str(caught.value)
 
 
 def test_pickled_fit_still_reports_chosen_parameters():

@@ -394,7 +394,7 @@ def test_variance_outside_float64_is_named(exponent):
         warnings.simplefilter("error")
         for kind in (discrim.lda, discrim.qda):
             text = " ".join(kind("g ~ .", frame).summary().as_text().split())
-            assert "the variance of 'x1' is out of the range" in text
+            assert "The variance of 'x1' is out of the range of double precision" in text
         _ = discrim.lda("g ~ .", scaled(table(TALL), (-500, 0, 500))).cov
 
 

@@ -313,7 +313,7 @@ def test_hint_for_a_single_row_class_differs_from_the_call(structure: str) -> No
 
 def test_pseudo_inverse_reports_its_rank_and_a_nonnegative_share(tmp_path: object) -> None:
     data = load_iris().assign(twice=lambda d: 2 * d["petal_width"] + d["sepal_width"])
-    with pytest.warns(DiscrimWarning, match=r"in 4 of 5 dimensions.* leave out 0\.0% of"):
+    with pytest.warns(DiscrimWarning, match=r"in 4 of 5 dimensions.* contain 0\.0% of"):
         fit = lda("species ~ .", data, covariance="pinv")
     assert 0 <= ignored_complement(fit._fit.estimates.covariance, fit._fit.estimates.moments)[1] < 1e-20
     fit.save(f"{tmp_path}/fit")
