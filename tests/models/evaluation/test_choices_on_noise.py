@@ -119,7 +119,7 @@ def test_leave_one_out_fixes_estimated_transforms_with_a_note():
     assert words in note_of(learnt)
     assert "It fixes" not in note_of(plain)
     scaled = fitted(("lda", {"covariance": Shrunk(standardize=True)}), IRIS, "species ~ .")
-    assert "It keeps the standard deviations of the columns" in note_of(scaled)
+    assert "It fixes the standard deviations of the columns" in note_of(scaled)
 
 
 def test_error_tables_state_whether_each_method_fixes_choices():

@@ -516,7 +516,7 @@ def test_bootstrap_and_delta_intervals_of_posteriors_agree_in_large_samples():
 @pytest.mark.parametrize(
     ("ask", "says"),
     [
-        (lambda f: f.error_rates(["cv"], folds=1), "folds=1.*2 to the 150"),
+        (lambda f: f.error_rates(["cv"], folds=1), "folds=1 .*2 to 150"),
         (lambda f: f.error_rates(["cv"], folds=151), "folds=151"),
         (lambda f: f.error_rates(["bootstrap"]), "'bootstrap' is not known.*632"),
         (lambda f: f.error_rates(["632+"], replicates=1), "replicates=1"),

@@ -98,7 +98,7 @@ def test_the_result_keeps_the_distribution_and_shows_it():
     axes = validation.plot("permutations")
     assert sum(bar.get_height() for bar in axes.patches) == 19
     assert axes.lines[0].get_xdata()[0] == test.estimate
-    assert "shuffled among rows" in axes.get_xlabel()
+    assert "permuted among rows" in axes.get_xlabel()
     plain = cross_validate(LDA, 5, seed=2)
     assert plain.permutations is None
     pd.testing.assert_frame_equal(plain.table(), validation.table())

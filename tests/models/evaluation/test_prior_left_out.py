@@ -100,7 +100,7 @@ def test_these_models_fix_the_prior_of_all_rows_by_default(name):
     np.testing.assert_allclose(fit.leave_one_out().iloc[:, 1:].astype(float), expected, atol=1e-11)
     rates = fit.error_rates(["loo", "cv"], folds=3, seed=0)
     assert rates["prior"].tolist() == ["held", "held"]
-    assert "prior fixed" in fit.assess(method="loo").classification().summary().as_text()
+    assert "prior held" in fit.assess(method="loo").classification().summary().as_text()
 
 
 @pytest.mark.parametrize("name", FREE)
@@ -212,15 +212,15 @@ def test_unbalanced_folds_are_noted():
     fit = lda(FORMULA, DATA)
     text = cross_validate(fit, folds=uneven).summary().as_text()
     message = " ".join(text.split())
-    assert "The folds are uneven by class: of the rows outside fold" in message
+    assert "proportion of class 'b' is 0.5 outside fold 2, and 0.333 in all rows" in message
     assert "refit_prior=True estimates it without each fold" in message
     assert "class proportions, fixed" in message
     rows = np.flatnonzero(DATA["y"] == "b")
     groups = np.where(np.isin(np.arange(27), rows[1:]), -1, np.arange(27))
     by_group = " ".join(cross_validate(fit, folds=3, groups=groups, seed=0).summary().as_text().split())
-    assert "uneven by class" in by_group
+    assert "class proportions differ between folds" in by_group
     for even in (cross_validate(fit, folds=5, seed=1), cross_validate(fit, folds=uneven, refit_prior=True)):
-        assert "uneven" not in even.summary().as_text()
+        assert "differ between folds" not in even.summary().as_text()
     validation = cross_validate(lda(FORMULA, DATA, prior="equal"), folds=uneven, refit_prior=True)
     assert validation.prior == "given"
     assert "uneven" not in validation.summary().as_text()

@@ -26,7 +26,7 @@ PLAIN = {"calibrate": False, "seed": 3}
 
 
 @pytest.fixture(scope="module")
-def found():
+def result():
     return choose(FORMULA, IRIS, candidates=THREE, **PLAIN)
 
 
@@ -280,7 +280,9 @@ def test_missing_rows_are_dropped_for_all_and_weights_repeat_rows():
 
 def test_errors_of_the_choice_repeat_the_choice(result):
     assert result.error_rates(["cv"], seed=1)["choice"].tolist() == ["anew"]
-    assert 'error_rates(["cv"]) chooses it anew' in " ".join(str(result.fit.summary()).split())
+    assert 'error_rates(["cv"]) repeats the choice in each fold' in " ".join(
+        str(result.fit.summary()).split()
+    )
     fixed = cross_validate(result.fit, 5, seed=1, nested=False).table()["estimate"]["log loss"]
     plain = cross_validate(getattr(discrim, result.chosen)(FORMULA, IRIS), 5, seed=1)
     assert fixed == pytest.approx(plain.table()["estimate"]["log loss"])

@@ -89,15 +89,21 @@ def test_fractional_weights_are_refused():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"folds": 1000}, "^folds=1000 is not valid. Give a number from 2 to the 150"),
+        ({"folds": 1000}, "^folds=1000 is not valid. Give a whole number from 2 to 150"),
         ({"folds": True}, "^folds=True"),
         ({"folds": [1, 2]}, "^folds= has 2 values"),
         ({"folds": np.ones(150)}, "^folds= has one fold only"),
-        ({"folds": [None, *[1, 2] * 74, 1]}, "^folds= is missing at row 0"),
+        ({"folds": [None, *[1, 2] * 74, 1]}, "^folds= has a missing value at row 0"),
         ({"folds": np.arange(150) % 3, "repeats": 2}, "^folds= with the fold of each row"),
         ({"folds": 10, "groups": np.arange(150) % 4}, "4 groups, too few for folds=10"),
-        ({"folds": iter([1, 2] * 75)}, "^folds=<list_.* is not valid. Give a column"),
-        ({"folds": 5, "groups": np.zeros((150, 2))}, "^groups=array.{,40} is not valid. Give a column"),
+        (
+            {"folds": iter([1, 2] * 75)},
+            "^folds=<list_.* is not valid. Pass the name of a column, or a vector",
+        ),
+        (
+            {"folds": 5, "groups": np.zeros((150, 2))},
+            "^groups=array.{,40} is not valid. Pass the name of a column, or a vector",
+        ),
         ({"folds": 5, "seed": np.random.default_rng(1)}, "^seed=Generator"),
     ],
 )
@@ -126,7 +132,8 @@ def test_objects_that_are_not_fits_are_refused(tmp_path):
         assert "compare() requires fits" in str(caught.value)
     with pytest.raises(NotSupportedError) as caught:
         cross_validate(distribution)
-    assert "known law" in str(caught.value)
+    assert "known distribution" in str(caught.value)
+    assert "risk(fit)" in caught.value.hint
     with pytest.raises(DataError) as caught:
         cross_validate(lda)
     assert "data=" in str(caught.value)
@@ -140,7 +147,7 @@ def test_objects_that_are_not_fits_are_refused(tmp_path):
     with pytest.raises(NotSupportedError) as caught:
         compare(fit, loaded, folds=5)
     assert "unpickled" in str(caught.value)
-    assert "argument" in str(caught.value)
+    assert "Argument 2" in str(caught.value)
     with pytest.raises(NotSupportedError) as caught:
         compare(fit, discrim.knn("species ~ .", IRIS, k=130), folds=2, seed=0)
     assert "Without" in str(caught.value)

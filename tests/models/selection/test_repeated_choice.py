@@ -100,8 +100,8 @@ def test_a_source_is_predicted_by_moments_and_refused_for_calls():
     by_calls = stepwise("cultivar ~ .", lambda: iter(chunks), verb=naive_bayes, **STRICT)
     with pytest.raises(NotSupportedError) as caught:
         by_calls.cross_validate(4)
-    assert "taken" in str(caught.value)
-    assert "positions" in str(caught.value)
+    assert "by position" in str(caught.value)
+    assert "DataFrame" in caught.value.hint
 
 
 def test_weights_stay_with_their_rows():
@@ -228,7 +228,7 @@ def test_errors_without_a_repeated_choice_have_a_note():
 
 def test_a_logistic_regression_points_to_the_folds():
     choice = stepwise("sex ~ bill_depth_mm + island + year", PENGUINS, criterion="aic")
-    assert 'error_rates(["cv"]) chooses them anew in each fold' in said(choice.fit.summary())
+    assert 'error_rates(["cv"]) repeats the choice in each fold' in said(choice.fit.summary())
 
 
 STRANGE_WORDS = [{"kind": "columns", "words": words} for words in (7, "", "stepwise\n", "by wilks " * 40)]
@@ -260,7 +260,8 @@ def test_a_choice_can_be_pickled():
     # Rows stay in their process, those of all candidates among them.
     with pytest.raises(NotSupportedError) as caught:
         again.error_rates(seed=1)
-    assert "needs the rows" in str(caught.value)
+    assert "requires the rows" in str(caught.value)
+    assert caught.value.hint == "Pass data=."
     for name in ("bill_depth_mm", "bill_length_mm"):
         values = PENGUINS[name].dropna().to_numpy(float)
         assert not any(values[i : i + 2].tobytes() in raw for i in range(len(values) - 1))
