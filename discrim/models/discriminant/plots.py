@@ -279,7 +279,7 @@ def robust_distances(results: Any, fit: FittedModel[Any], options: PlotOptions) 
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
     axes.set(xlabel="Classical Mahalanobis distance", ylabel="Robust distance")
-    style.set_title(axes, "Distances to the class means; dashed: cutoff")
+    style.set_title(axes, "Distances to own class means; dashed: cutoff")
     if len(classes) <= style.MAX_IN_LEGEND:
         style.add_legend(axes, is_new)
     fit_texts(axes, is_new)

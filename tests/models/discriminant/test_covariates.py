@@ -193,8 +193,8 @@ REFUSED = {
     "species ~ . | sepal_width | sepal_length": "covariates",
     "species ~ (1 | sepal_width)": "outside of brackets",
     "species | sepal_width ~ .": "right of the ~",
-    "species ~ . |": "Name both",
-    "species ~ | sepal_width": "Name both",
+    "species ~ . |": "Write predictors and covariates",
+    "species ~ | sepal_width": "Write predictors and covariates",
     "species ~ log(sepal_width) | sepal_width": "also a predictor",
     "species ~ . | species": "response column",
 }
@@ -234,7 +234,8 @@ def test_methods_without_adjustment_are_refused(fits):
     for ask in (lambda: fit.canonical().structure("total"), lambda: fit.canonical().standardized_total):
         with pytest.raises(NotSupportedError) as caught:
             ask()
-        assert "over all rows" in str(caught.value)
+        assert "total covariance" in str(caught.value)
+        assert 'structure("within")' in caught.value.hint
     with pytest.raises(NotSupportedError) as caught:
         fit.relative_distances()
     assert "covariates" in str(caught.value)

@@ -265,7 +265,8 @@ def test_too_many_cells_are_refused_before_allocation():
     with pytest.raises(NotSupportedError) as caught:
         location("y ~ .", data)
     assert "combinations" in str(caught.value)
-    assert "whose" in str(caught.value)
+    assert "16,777,216" in str(caught.value)
+    assert "67,108,864" in str(caught.value)
 
 
 # ------------------------------------------------------------------ variances that are rounding errors

@@ -368,7 +368,7 @@ def test_summary_shows_the_fit():
     assert "class proportions" in str(proportions)
     assert "uses the prior of all rows" in str(proportions)
     fixed_prior = nearest_centroid("species ~ .", IRIS, prior=[0.5, 0.3, 0.2]).summary(["header"])
-    assert fixed_prior.tables["header"].loc["Prior", "value"] == "given"
+    assert fixed_prior.tables["header"].loc["Prior", "value"] == "specified"
 
 
 def test_a_class_of_one_row_has_no_standard_deviation_of_its_own():

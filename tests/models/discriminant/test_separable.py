@@ -159,7 +159,7 @@ def test_options_that_cannot_be_combined_with_a_matrix_are_refused():
     assert "covariance_model" in str(caught.value)
     with (
         pytest.warns(DroppedColumnsWarning),
-        pytest.raises(DataError, match="leaves 11 columns that vary"),
+        pytest.raises(DataError, match="12 entries, and the formula has 11 columns that vary"),
     ):
         lda("y ~ .", waves().assign(x3=1.0), covariance=Separable(3, 4))
     subset = waves().iloc[:4]

@@ -148,7 +148,7 @@ def test_errors_state_why_a_plot_is_not_available():
 
 def test_a_class_without_rows_is_named_as_such():
     axes = SEPALS.plot("roc", data=IRIS.iloc[:100])
-    assert "virginica  no rows" in [text.get_text() for text in axes.get_legend().get_texts()]
+    assert "virginica  no observations" in [text.get_text() for text in axes.get_legend().get_texts()]
     assert SEPALS.plot("confusion", data=IRIS.iloc[:100]).texts
 
 

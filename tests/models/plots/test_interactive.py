@@ -159,7 +159,7 @@ def test_a_sample_of_many_rows_is_drawn_with_all_of_a_rare_class():
     rows = told(figure)
     assert len(rows) <= 5_000
     assert sum(row[0] == "rare" for row in rows.values()) == 40
-    assert f"{len(rows):,} of 20,040 rows are drawn" in figure.layout.title.subtitle.text
+    assert f"{len(rows):,} of 20,040 observations are shown" in figure.layout.title.subtitle.text
     assert len(figure.to_json()) < 1_500_000
 
 

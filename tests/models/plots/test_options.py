@@ -213,7 +213,7 @@ def test_a_confusion_in_greys_is_grey():
 
 
 def test_titles_of_scores_explain_filled_and_dotted_outlines():
-    assert "filled: the class means, 95 %" in FIT.plot("scores").get_title()
+    assert "filled: 95 % confidence regions for class means" in FIT.plot("scores").get_title()
     assert "dotted: a correlation of 1" in " ".join(FIT.plot("biplot").get_title().split())
 
 
