@@ -418,7 +418,7 @@ class TooMuch(stats.rv_continuous):
         ({"a": stats.norm([0, 1], 1), "b": stats.norm(0, 1)}, DataError, "arrays as parameters"),
         ({"a": stats.gamma, "b": stats.norm(0, 1)}, DataError, "Freeze"),
         ({"a": stats.norm(0, -1), "b": stats.norm(0, 1)}, DataError, "out of range"),
-        ({"a": 3, "b": stats.norm(0, 1)}, DataError, "no distribution"),
+        ({"a": 3, "b": stats.norm(0, 1)}, DataError, "'a': 3 is not a distribution"),
         ({"a": stats.wishart(3, EYE), "b": stats.norm(0, 1)}, NotSupportedError, "'a'"),
         ([0.5, 0.5], DataError, "DataFrame"),
     ],

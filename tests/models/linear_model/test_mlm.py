@@ -329,7 +329,7 @@ def test_a_nested_model_and_awkward_names():
     ("formula", "error", "message"),
     [
         ("bill_length_mm + bill_depth_mm ~ species * sex", FormulaError, "has no factor"),
-        ("species * sex ~ bill_length_mm + island", FormulaError, "'island' is no number"),
+        ("species * sex ~ bill_length_mm + island", FormulaError, "'island' is categorical, not numeric"),
         ("species * sex ~ bill_length_mm + sex", FormulaError, "also a predictor"),
         ("species + . ~ bill_length_mm", FormulaError, "factors"),
         ("species * sex - 1 ~ bill_length_mm", FormulaError, "Leave out the 0"),

@@ -436,7 +436,10 @@ def test_invalid_requests_name_the_problem(monkeypatch):
         (lambda: permanova(formula, two, groups="plot"), "'plot'.* different numbers"),
         (lambda: permanova(formula, two, within="same"), "within 'same'"),
         (lambda: permanova(formula, DUNE, within="nobody"), "nobody"),
-        (lambda: permanova(formula, DUNE.assign(side=None), within="side"), "missing at row 0"),
+        (
+            lambda: permanova(formula, DUNE.assign(side=None), within="side"),
+            "within= has a missing value at row 0",
+        ),
         (lambda: permanova(formula, DUNE, weights=np.full(20, 0.5)), "whole numbers"),
         (lambda: permanova("management + C(row) ~ Achimill", DUNE.assign(row=range(20))), "no degrees"),
         (lambda: manova(formula, DUNE, within="side"), "permutations=999"),

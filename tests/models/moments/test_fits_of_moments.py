@@ -152,8 +152,8 @@ def test_diagonal_moments_equal_numpy_and_lack_covariances():
 
 HELD = discrim.moments("species ~ .", IRIS)
 REFUSED = [
-    (lambda: discrim.rda(moments=HELD), "chosen"),
-    (lambda: discrim.rda(moments=HELD, alpha=0.5), "chosen"),
+    (lambda: discrim.rda(moments=HELD), "choice of alpha and gamma"),
+    (lambda: discrim.rda(moments=HELD, alpha=0.5), "choice of alpha and gamma"),
     (lambda: discrim.shrunken_centroids(moments=HELD), "threshold="),
     (lambda: discrim.sparse_lda(moments=HELD), "penalty="),
     (lambda: discrim.naive_bayes(moments=HELD, kernel=True), "kernel="),

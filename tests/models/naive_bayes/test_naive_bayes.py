@@ -301,7 +301,11 @@ def test_a_file_with_a_variance_of_zero_is_refused(tmp_path):
     data = (tmp_path / "fit").read_bytes()
     length = int.from_bytes(data[:8], "little")
     header, body = json.loads(data[8 : 8 + length]), data[8 + length :]
-    for proportion, says in (("0.0", "variance"), ("-1.0", "smoothing"), ("NaN", "nan, which is no finite")):
+    for proportion, says in (
+        ("0.0", "variance"),
+        ("-1.0", "smoothing"),
+        ("NaN", "the value nan, which is not finite"),
+    ):
         about = header["__metadata__"]["fit"].replace('"smoothing": 0.01', f'"smoothing": {proportion}')
         checksum = hashlib.sha256(about.encode() + b"\0" + body).hexdigest()
         changed = header | {"__metadata__": header["__metadata__"] | {"fit": about, "sha256": checksum}}

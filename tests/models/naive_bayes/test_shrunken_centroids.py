@@ -460,7 +460,9 @@ def test_a_file_with_another_threshold_or_offset_is_refused(tmp_path, key, value
     described = json.loads(header["__metadata__"]["fit"])
     described["estimates"][key] = value
     header["__metadata__"]["fit"] = json.dumps(described)
-    with pytest.raises(DataError, match=f"its (option '{key}'|{key}) is|holds inf, which is no finite"):
+    with pytest.raises(
+        DataError, match=f"its (option '{key}'|{key}) is|has the value inf, which is not finite"
+    ):
         discrim.load(store.written(path, header, body))
 
 

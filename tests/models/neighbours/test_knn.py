@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from fractions import Fraction
 from functools import partial
@@ -575,7 +576,7 @@ def test_numpy_numbers_are_saved_without_the_choice_of_k(tmp_path):
     knn("species ~ .", load_iris(), grid=[3, 5]).save(tmp_path / "chosen")
     text = discrim.load(tmp_path / "chosen").summary().as_text()
     assert "not in the file" in text
-    assert "leave-one-out error is the smallest" not in text
+    assert "smallest error" not in text
 
 
 @pytest.mark.parametrize(
@@ -584,12 +585,15 @@ def test_numpy_numbers_are_saved_without_the_choice_of_k(tmp_path):
         (lambda about, tensors: about["estimates"].update(k=0), "k is 0"),
         (lambda about, tensors: about["estimates"]["space"].update(metric="near"), "metric is 'near'"),
         (lambda about, tensors: about["estimates"]["space"].update(metric="mahalanobis"), "metric is"),
-        (lambda about, tensors: tensors["estimates.codes"].__setitem__(0, 7), "no classes"),
-        (lambda about, tensors: tensors["estimates.codes"].__setitem__(0, 0.5), "whole numbers"),
+        (lambda about, tensors: tensors["estimates.codes"].__setitem__(0, 7), "classes of its rows"),
+        (
+            lambda about, tensors: tensors["estimates.codes"].__setitem__(0, 0.5),
+            "'codes' has values that are not integers",
+        ),
         (lambda about, tensors: tensors["estimates.space.unit"].__setitem__(0, -1), "units"),
         (
             lambda about, tensors: tensors.update({"estimates.points": tensors["estimates.points"][1:]}),
-            "no classes",
+            "classes of its rows",
         ),
     ],
 )
@@ -608,7 +612,7 @@ def test_inconsistent_files_are_refused(change, match, tmp_path):
 def test_summary_shows_scaling_and_choice_of_k():
     fit = knn("species ~ .", load_iris())
     text = fit.summary().as_text()
-    assert "Columns divided by      SD, all rows" in text
+    assert re.search(r"Columns divided by +SD, all rows", text)
     assert "leave-one-out" in text
     assert fit.summary().tables["path"].loc[fit.k, "chosen"] == "*"
     reference_fit = knn("species ~ .", load_iris(), k=3, scale=False).summary()
@@ -630,7 +634,7 @@ def test_summary_notes_a_chosen_k_at_a_limit_of_the_grid(grid, note):
     inside = fit.path["k"].min() < fit.k < fit.path["k"].max()
     assert inside == (note is None and len(grid) > 1)
     text = " ".join(fit.summary().as_text().split())
-    assert ("was tried" in text) == (note is not None)
+    assert ("see grid=" in text) == (note is not None)
     assert note is None or note in text
 
 
@@ -641,7 +645,7 @@ def test_k_of_one_or_of_all_rows_is_not_noted_as_a_limit():
     every = knn("y ~ x", pd.DataFrame({"x": [0.0, 1.0, 2.0, 9.0], "y": list("aaab")}))
     assert every.k == 3
     for fit in (first, every):
-        assert "was tried" not in " ".join(fit.summary().as_text().split())
+        assert "see grid=" not in " ".join(fit.summary().as_text().split())
 
 
 def test_plots():

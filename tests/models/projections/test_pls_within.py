@@ -150,10 +150,10 @@ def test_an_empty_table_of_any_dtype_has_no_predictions():
         ({"within": 3}, "name of a column"),
         ({"within": "plant", "weights": "petal_width"}, "weights=.* within='plant'"),
         ({"within": "single"}, "one row has no deviations"),
-        ({"within": PLANTS["plant"]}, "within= is no name"),
+        ({"within": PLANTS["plant"]}, "within= must be the name of a column"),
         ({"within": "species"}, "column of the formula"),
         ({"within": "nested"}, "rows of one class only"),
-        ({"within": "gaps"}, "Row 7 has no 'gaps'"),
+        ({"within": "gaps"}, "Row 7 has a missing value .*'gaps'"),
     ],
 )
 def test_invalid_requests_are_refused(options, message):

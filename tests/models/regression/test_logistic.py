@@ -311,7 +311,7 @@ def test_weights_equal_repeated_rows_and_units_change_nothing():
             "'twice' is a linear combination of 'petal_width'",
         ),
         (PAIR.iloc[[0, 1, 60, 61]], {}, CollinearError, "4 rows are too few for a constant and 4 columns"),
-        (PAIR.iloc[:50], {}, DataError, "one class only"),
+        (PAIR.iloc[:50], {}, DataError, "only one class, 'versicolor'"),
         (PAIR, {"weights": np.zeros(100)}, DataError, "all zero"),
         (PAIR, {"tol": 0.0}, DataError, "tol=0.0"),
         (PAIR, {"maxiter": 0}, DataError, "maxiter=0"),

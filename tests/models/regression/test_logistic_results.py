@@ -536,7 +536,8 @@ def test_effects_of_what_has_no_derivative_are_refused():
     assert "'year'" in str(caught.value)
     with pytest.raises(NotSupportedError) as caught:
         logistic("sex ~ I(bill_depth_mm // 2)", PENGUINS).marginal_effects()
-    assert "steps" in str(caught.value)
+    assert "'bill_depth_mm'" in str(caught.value)
+    assert "step function" in caught.value.hint
 
 
 # ------------------------------------------------------------------ digits, weights, sources

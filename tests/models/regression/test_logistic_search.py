@@ -288,7 +288,7 @@ def test_collinear_columns_are_dropped_as_by_the_formula_without_them(tmp_path):
     pd.testing.assert_frame_equal(fit.lr_test(by="term"), plain.lr_test(by="term"))
     printed = " ".join(str(fit.summary()).split())
     assert "Dropped, collinear over all rows: 'sum'." in printed
-    assert "Left out, constant 'none'" in printed
+    assert "Dropped, constant 'none'" in printed
     fit.save(tmp_path / "fit")
     np.testing.assert_allclose(load(tmp_path / "fit").predict_proba(twice), plain.predict_proba(), rtol=1e-10)
 

@@ -54,7 +54,7 @@ def test_rows_that_the_fit_dropped_do_not_count():
     [
         ({}, "names no column"),
         ({"islnd": "Dream"}, r"'islnd'.*'island'"),
-        ({"island": "Nowhere"}, "'Nowhere'.*none of its levels"),
+        ({"island": "Nowhere"}, "'Nowhere'.*not one of its levels 'Biscoe', 'Dream', 'Torgersen'"),
         ({"bill_length_mm": np.nan}, "'bill_length_mm': nan"),
         ({"bill_length_mm": [40, 50]}, "single"),
         ("median", r"'overall'.*'mean'"),

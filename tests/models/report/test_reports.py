@@ -249,7 +249,9 @@ def test_labels_are_escaped_as_text(tmp_path):
 
 def test_missing_glyphs_give_one_warning(tmp_path):
     data = FEW.astype({"species": str}).replace({"species": {"setosa": "\U00012000\U00012001"}})
-    with pytest.warns(discrim.errors.DiscrimWarning, match="no font that has the characters") as message:
+    with pytest.warns(
+        discrim.errors.DiscrimWarning, match="a font with the characters \U00012000\U00012001"
+    ) as message:
         report(discrim.nearest_centroid("species ~ .", data), tmp_path, pictures="posteriors")
     assert len(message) == 1
 

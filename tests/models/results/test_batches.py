@@ -146,7 +146,7 @@ def test_invalid_batches_are_refused():
     with pytest.raises(TypeError, match=r"'priors': use prior="):
         fit.update(BATCHES[1], priors="equal")
     for other, why in [
-        (discrim.knn("species ~ .", IRIS, k=3), r"knn\(\) is no function of moments"),
+        (discrim.knn("species ~ .", IRIS, k=3), r"knn\(\) is not fitted to moments"),
         (discrim.rda("species ~ .", IRIS, folds=3), r"choice of alpha and gamma|chosen"),
     ]:
         with pytest.raises(NotSupportedError, match=rf"{why}.*update\(data=pd\.concat"):
