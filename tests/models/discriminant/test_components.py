@@ -517,7 +517,7 @@ def test_a_pair_is_chosen_with_axes_of_each_fold(tmp_path):
     proportions = rda("species ~ .", IRIS, components="cv", alpha=0.5, gamma=0.7)
     assert proportions.subspace.path["components"].tolist() == [1, 2, 3, 4]
     assert "The number of axes was chosen by folds" in " ".join(proportions.summary().as_text().split())
-    refused(NotSupportedError, "Give both", lambda: rda("species ~ .", IRIS, components="cv"))
+    refused(NotSupportedError, "alpha and gamma", lambda: rda("species ~ .", IRIS, components="cv"))
     refused(NotSupportedError, "by folds", lambda: rda("species ~ .", IRIS, components=2, folds="loo"))
     refused(NotSupportedError, "principal axes", lambda: proportions.llf)
     wide = drawn(40, 60)

@@ -535,9 +535,9 @@ def test_a_column_that_becomes_constant_has_no_t_scale_however_slowly():
     data = pd.DataFrame(rng.standard_normal((100, 3)), columns=["a", "b", "c"]).assign(g=np.tile([0, 1], 50))
     # 96 % of each class have one value: more than (nu + 2)/(nu + 3), at which the likelihood has no bound.
     data.loc[data.index[:96], "c"] = 1.0
-    with pytest.raises(CollinearError, match=r"scale of class 0.*became singular: at nu=5"):
+    with pytest.raises(CollinearError, match=r"class 0 .*nu=5.*'a', 'b', 'c'"):
         discrim.qda("g ~ .", data, covariance="t")
-    with pytest.raises(CollinearError, match=r"scale within classes.*became singular: at nu=5"):
+    with pytest.raises(CollinearError, match=r"within classes.*nu=5.*'a', 'b', 'c'"):
         discrim.lda("g ~ .", data, covariance="t")
     # The likelihood rises as nu falls to where it has no bound: no nu is that of the largest.
     with pytest.raises(CollinearError) as caught:

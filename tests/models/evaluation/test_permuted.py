@@ -74,7 +74,7 @@ def test_rates_match_all_labellings():
     test, rates = validation.permutations, np.array(list(expected.values()))
     assert test.labellings == 20
     assert test.least == 1 / 20
-    assert any("20 labellings only" in note for note in test.notes())
+    assert any("20 labellings" in note for note in test.notes())
     assert set(np.round(test.rates, 12)) <= set(np.round(rates, 12))
     proportion = (rates >= hit_rate(validation) - 1e-12).mean()
     assert stats.binomtest(round(test.pvalue * 101) - 1, 100, proportion).pvalue > 1e-3

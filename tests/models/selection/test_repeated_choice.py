@@ -195,7 +195,7 @@ def said(summary) -> str:
 def test_the_summary_notes_that_columns_were_selected_from_the_same_rows(tmp_path):
     choice = stepwise("cultivar ~ .", WINE, **STRICT)
     fit = choice.fit
-    message = "The same rows chose the columns (stepwise by wilks, of 13 terms)"
+    message = "The same observations chose the columns (stepwise by wilks, of 13 terms)"
     for printed in (fit.summary(), fit.summary(["header"]), repr(fit)):
         assert message in said(printed)
     assert "p-values" in said(fit.summary())
@@ -212,9 +212,9 @@ def test_the_summary_notes_that_columns_were_selected_from_the_same_rows(tmp_pat
     assert "the columns (stepwise by wilks, of 13 terms)" in said(
         (tmp_path / "page.html").read_text(encoding="utf-8")
     )
-    with pytest.warns(DiscrimWarning, match=r"The rows chose the columns of 'LDA \(1\)'"):
+    with pytest.warns(DiscrimWarning, match=r"columns of 'LDA \(1\)' were selected"):
         compare(fit, lda("cultivar ~ hue", WINE))
-    assert "choice of the columns (stepwise by wilks, of 13 terms) is made anew" in said(
+    assert "choice of the columns (stepwise by wilks, of 13 terms) is repeated" in said(
         choice.assess(seed=1).summary()
     )
 
