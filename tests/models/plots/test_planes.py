@@ -174,7 +174,7 @@ def test_a_fit_without_rows_has_its_range_from_moments(tmp_path):
     assert sum(len(c.get_offsets()) for c in held.collections[1:]) == 150
     log = discrim.qda("species ~ log(petal_length) + sepal_width", IRIS)
     log.save(tmp_path / "log")
-    with pytest.raises(NotSupportedError, match="'petal_length'.*unknown"):
+    with pytest.raises(NotSupportedError, match=r"'petal_length'.*unknown"):
         discrim.load(tmp_path / "log").plot("regions")
 
 
