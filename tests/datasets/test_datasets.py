@@ -109,7 +109,7 @@ def test_an_unknown_name_says_what_there_is(name, hint):
 def test_each_docstring_names_every_column_with_source_and_licence(name):
     text = getattr(datasets, f"load_{name}").__doc__
     assert "References" in text
-    assert any(word in text for word in ("CC BY 4.0", "CC0 1.0", "no right is claimed"))
+    assert any(word in text for word in ("CC BY 4.0", "CC0 1.0", "no copyright is claimed"))
     stems = {
         column.rsplit("_", 1)[0] if name == "breast_cancer" else column for column in datasets.load(name)
     }

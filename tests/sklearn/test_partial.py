@@ -226,7 +226,7 @@ def test_few_rows_are_fitted_as_fit_does_or_not_yet():
 
 
 REFUSED = [
-    (lambda m: m.partial_fit(X, Y, ["setosa"]), r"classes=\['setosa'\]: a classifier needs two"),
+    (lambda m: m.partial_fit(X, Y, ["setosa"]), r"classes=\['setosa'\]: a classifier requires"),
     (lambda m: m.partial_fit(X, Y, ["setosa", "rosa"]), "y has '.*' at row .*, which is not among the cl"),
     (lambda m: m.partial_fit(X, Y[:9], CLASSES), "inconsistent numbers of samples"),
     (lambda m: m.partial_fit(X, None, CLASSES), "requires y to be passed"),

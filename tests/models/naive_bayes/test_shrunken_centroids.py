@@ -343,7 +343,7 @@ def test_no_surviving_column_gives_the_prior_with_a_warning():
         ({"grid": [1.0, -2.0]}, r"-2\.0 is not a valid threshold"),
         ({"grid": "fine"}, "grid='fine' is not valid. Give a list"),
         ({"grid": 3}, "grid=3 is not valid. Give a list"),
-        ({"grid": [1.0, "2"]}, "grid holds '2'"),
+        ({"grid": [1.0, "2"]}, "grid=.*'2'"),
         ({"n_thresholds": 1}, "n_thresholds=1"),
         ({"threshold": True}, "threshold=True"),
         ({"folds": 1}, "folds=1"),

@@ -195,7 +195,7 @@ def test_a_class_of_one_row():
         ({"ncomp": True}, "of at least 1"),
         ({"ncomp": 10**400}, "too large"),
         ({"grid": []}, "empty"),
-        ({"grid": [0.5]}, "no number of components"),
+        ({"grid": [0.5]}, "grid=.*0.5"),
         ({"grid": "12"}, "list of numbers"),
         ({"grid": [9, 12]}, "at most 4 components"),
         ({"rule": "median"}, "Use one of"),
