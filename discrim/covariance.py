@@ -220,10 +220,10 @@ class Shrunk(CovarianceSpecification):
 
     def model(self) -> CovarianceModel:
         """Return the covariance model that estimates the covariance."""
-        from discrim.core.covariance.model import SPHERES
+        from discrim.core.covariance.model import TARGET_UNITS
         from discrim.core.covariance.shrunk import ShrunkCovariance
 
-        return ShrunkCovariance(_shrinkage_model(self.shrinkage, self.grid), SPHERES[self.standardize])
+        return ShrunkCovariance(_shrinkage_model(self.shrinkage, self.grid), TARGET_UNITS[self.standardize])
 
 
 @dataclass(frozen=True, repr=False)
@@ -266,10 +266,10 @@ class NonlinearShrinkage(CovarianceSpecification):
 
     def model(self) -> CovarianceModel:
         """Return the covariance model that estimates the covariance."""
-        from discrim.core.covariance.model import SPHERES
+        from discrim.core.covariance.model import TARGET_UNITS
         from discrim.core.covariance.nonlinear import NonlinearCovariance
 
-        return NonlinearCovariance(SPHERES[self.standardize])
+        return NonlinearCovariance(TARGET_UNITS[self.standardize])
 
 
 @dataclass(frozen=True, repr=False)
@@ -348,10 +348,10 @@ class Spherical(CovarianceSpecification):
 
     def model(self) -> CovarianceModel:
         """Return the covariance model that estimates the covariance."""
-        from discrim.core.covariance.model import SPHERES
+        from discrim.core.covariance.model import TARGET_UNITS
         from discrim.core.covariance.spherical import SphericalCovariance
 
-        return SphericalCovariance(SPHERES[self.standardize])
+        return SphericalCovariance(TARGET_UNITS[self.standardize])
 
 
 @dataclass(frozen=True, repr=False)
@@ -605,13 +605,13 @@ class FactorAnalytic(CovarianceSpecification):
             FactorAnalyticCovariance,
             FactorOptions,
         )
-        from discrim.core.covariance.model import SPHERES
+        from discrim.core.covariance.model import TARGET_UNITS
 
         threshold = DEFAULT_THRESHOLD if self.threshold is None else self.threshold
         rule = self.dimensions if isinstance(self.dimensions, str) else "given"
         dimensions = None if isinstance(self.dimensions, str) else self.dimensions
         request = FactorOptions(self.form or DEFAULT_FORM, rule, None, threshold)
-        return FactorAnalyticCovariance(request, dimensions, SPHERES[self.standardize])
+        return FactorAnalyticCovariance(request, dimensions, TARGET_UNITS[self.standardize])
 
 
 @dataclass(frozen=True, repr=False)

@@ -460,7 +460,7 @@ def respell_option(
     Respelling
         Empty if no unknown option is such a parameter.
     """
-    scalar = ValueKind(whole=True, number=True, text=True)
+    scalar = ValueKind(integer=True, real=True, text=True)
     literal = replace(scalar, items=scalar)
     values = {
         option.lstrip("-").replace("-", "_"): literal.read(text) if text else True

@@ -142,13 +142,13 @@ class Parser(argparse.ArgumentParser):
         argparse would also accept ``--option=--`` and store an empty list; this is an error here.
         """
         if self.verb is None and args and args[0].startswith("-") and args[0] not in self.options():
-            self._refuse_option(args[0])
+            self._raise_option(args[0])
         parsed, unparsed = super().parse_known_args(args, namespace)
         for name, value in vars(parsed).items():
             if value == []:
                 self.error(f"argument {name}: -- is not a value")
         if unparsed:
-            self._refuse_unparsed(unparsed, vars(parsed))
+            self._raise_unparsed(unparsed, vars(parsed))
         return parsed, unparsed
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
@@ -212,7 +212,7 @@ class Parser(argparse.ArgumentParser):
             self.error(f"unknown verb {value!r}: the verbs are {', '.join(choices)}")
         raise argparse.ArgumentError(action, f"{value!r} is not known. {choices_hint(value, choices)}")
 
-    def _refuse_unparsed(self, unparsed: Sequence[str], known_values: Mapping[str, Any]) -> NoReturn:
+    def _raise_unparsed(self, unparsed: Sequence[str], known_values: Mapping[str, Any]) -> NoReturn:
         """Exit with an error for arguments that are not expected, with a suggestion.
 
         Parameters
@@ -233,7 +233,7 @@ class Parser(argparse.ArgumentParser):
                 if name:
                     option = f"--{name.replace('_', '-')}"
                     self.refuse(f"unknown option {option!r} of {self.verb}. {hint}{self.typed(options)}")
-            self._refuse_option(next(iter(unknown_texts)))
+            self._raise_option(next(iter(unknown_texts)))
         positional_names = [str(action.metavar) for action in self._actions if not action.option_strings]
         expected = (
             f"{self.verb} expects {' and '.join(positional_names) or 'options'}" if self.verb else self.prog
@@ -241,7 +241,7 @@ class Parser(argparse.ArgumentParser):
         hint = 'quote a formula, for example "species ~ .", and put options last'
         self.error(f"{expected}, and {unparsed[0]!r} is not expected: {hint}")
 
-    def _refuse_option(self, word: str) -> NoReturn:
+    def _raise_option(self, word: str) -> NoReturn:
         """Exit with an error for an unknown option.
 
         The error suggests the equivalent of a name of another package, or the most similar option.

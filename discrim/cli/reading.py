@@ -287,15 +287,15 @@ def _read_delimited(source: str, labels: LabelColumns, dialect: Dialect | None) 
     """
     import pandas as pd
 
-    from discrim.data.sources.files import Dialect, refuse_nul, refuse_other_separator
+    from discrim.data.sources.files import Dialect, raise_if_nul, raise_if_other_separator
 
     dialect = dialect or Dialect()
     file = open_rereadable(source)
     options = dialect.options(source)
     header = pd.read_csv(file, header=None, nrows=1, dtype=str, keep_default_na=False, **options)
     header_names = [str(name) for name in header.iloc[0]]
-    refuse_other_separator(source, file, header_names, dialect)
-    refuse_nul(source, file)
+    raise_if_other_separator(source, file, header_names, dialect)
+    raise_if_nul(source, file)
     duplicates = [name for name, count in Counter(header_names).items() if name and count > 1]
     if duplicates:
         raise DataError(
@@ -505,7 +505,7 @@ def pop_table_options(options: dict[str, Any]) -> TableArgument:
 
     data, separator, decimal = (options.pop(name, None) for name in ("data", "sep", "decimal"))
     dialect = Dialect(separator, decimal or ".")
-    _refuse_decimal_as_separator(dialect, data, "--sep ';' or another separator")
+    _raise_if_decimal_as_separator(dialect, data, "--sep ';' or another separator")
     return TableArgument(data, dialect)
 
 
@@ -544,11 +544,13 @@ def pop_output_dialect(options: dict[str, Any], table_argument: TableArgument, o
         separator = table_argument.dialect.separator
     dialect = Dialect(separator, decimal or table_argument.dialect.decimal)
     target = out or "standard output"
-    _refuse_decimal_as_separator(dialect, target, "--out-sep ';', or another decimal sign with --out-decimal")
+    _raise_if_decimal_as_separator(
+        dialect, target, "--out-sep ';', or another decimal sign with --out-decimal"
+    )
     return dialect
 
 
-def _refuse_decimal_as_separator(dialect: Dialect, path: str, hint: str) -> None:
+def _raise_if_decimal_as_separator(dialect: Dialect, path: str, hint: str) -> None:
     """Raise a DataError if the decimal sign of a file is its separator."""
     if dialect.separator_of(path) == dialect.decimal:
         raise DataError(

@@ -86,7 +86,7 @@ class ValueKind:
     ----------
     words : tuple of str
         Words with a meaning.
-    flag, whole, number, text, none : bool
+    flag, integer, real, text, none : bool
         Whether a bool, an integer, a float, any text, or None is accepted.
     items : ValueKind or None
         Kind of the items of a list; None if lists are not accepted.
@@ -100,8 +100,8 @@ class ValueKind:
 
     words: tuple[str, ...] = ()
     flag: bool = False
-    whole: bool = False
-    number: bool = False
+    integer: bool = False
+    real: bool = False
     text: bool = False
     none: bool = False
     items: ValueKind | None = None
@@ -123,7 +123,7 @@ class ValueKind:
     @property
     def is_scalar(self) -> bool:
         """Whether a single word, number or text is accepted, and not only lists, for example."""
-        return bool(self.words) or self.whole or self.number or self.text
+        return bool(self.words) or self.integer or self.real or self.text
 
     @property
     def metavar(self) -> str:
@@ -132,8 +132,8 @@ class ValueKind:
         if self.is_word:
             return f"{{{word_list}}}" if len(word_list) <= MAX_WORDS_SHOWN else "WORD"
         names = []
-        if self.whole or self.number:
-            names.append("X" if self.number else "N")
+        if self.integer or self.real:
+            names.append("X" if self.real else "N")
         if self.words:
             names.append(word_list.replace(",", "|") if len(word_list) <= MAX_WORDS_IN_UNION else "WORD")
         if self.text:
@@ -160,7 +160,7 @@ class ValueKind:
             return self._dictionary(text, self.values)
         if self.items is not None and "," in text:
             return [self.items.read(item.strip()) for item in _split_list(text, self.items)]
-        number = _read_number(typed, allows_integer=self.whole, allows_float=self.number)
+        number = _read_number(typed, allows_integer=self.integer, allows_float=self.real)
         if number is not None:
             return number
         if self.text:
@@ -178,7 +178,7 @@ class ValueKind:
     @property
     def description(self) -> str:
         """Description of valid values, for messages."""
-        alternatives = ["a number" if self.number else "a whole number"] * (self.whole or self.number)
+        alternatives = ["a number" if self.real else "a whole number"] * (self.integer or self.real)
         alternatives += [
             *self.words,
             *["True or False"] * self.flag,
@@ -275,8 +275,8 @@ def value_kind_of(*annotations: Any) -> ValueKind:
     return ValueKind(
         words=tuple(literal_words),
         flag=bool in members,
-        whole=int in members,
-        number=float in members,
+        integer=int in members,
+        real=float in members,
         # Any in a union with other types stands for values that cannot be typed, such as a table.
         text=str in members or members == [Any],
         none=type(None) in members,

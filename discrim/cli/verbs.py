@@ -59,7 +59,7 @@ class Verb(NamedTuple):
     examples: tuple[str, ...]
 
 
-def _model(row: ModelEntry) -> Verb:
+def _verb_of_model(row: ModelEntry) -> Verb:
     """Return the verb of the command line that fits a model and shows its summary."""
     name = row.verb.replace("_", "-")
     return Verb(
@@ -74,7 +74,7 @@ def _model(row: ModelEntry) -> Verb:
 VERBS = {
     verb.name: verb
     for verb in (
-        *(_model(row) for row in MODELS if row.command is not None),
+        *(_verb_of_model(row) for row in MODELS if row.command is not None),
         Verb(
             "stepwise",
             "stepwise choice of predictors, and the fit to the chosen ones",

@@ -78,7 +78,7 @@ class Fingerprint:
     step: int
     values: Mapping[tuple[str, ...], NDArray[Any]]
 
-    def refuse_changes(
+    def raise_if_changes(
         self, current_values: Mapping[tuple[str, ...], NDArray[Any]], label: Callable[[int], Any]
     ) -> None:
         """Raise a DataError that names the first value that has changed, and its row."""
@@ -381,7 +381,7 @@ class Table:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy has its own memory, so the cached views of this one are not copied.
-        self.refuse_changes()
+        self.raise_if_changes()
         return _rebuild_table, (self.data, self.is_chunk, self.is_training, self._coded_columns)
 
     @property
@@ -395,20 +395,20 @@ class Table:
         return self._index
 
     def take_fingerprint(self, names: Sequence[str]) -> None:
-        """Store the values of columns, with which `refuse_changes` detects changes."""
+        """Store the values of columns, with which `raise_if_changes` detects changes."""
         if self.nrows and not self._fingerprint_names.issuperset(names):
             count = self.nrows * max(len(names), 1)
             step = 1 if count <= MAX_FULL_FINGERPRINT_VALUES else -(-count // FINGERPRINT_SAMPLE_VALUES)
             self._fingerprint = Fingerprint(step, self._values(names, step))
             self._fingerprint_names = frozenset(names)
 
-    def refuse_changes(self) -> None:
+    def raise_if_changes(self) -> None:
         """Raise a DataError that names a value if values of the fingerprint have changed."""
         fingerprint = self._fingerprint
         if fingerprint is not None:
             # The columns are grouped as they were, although a view of several columns may exist by now.
             current_values = {group: self._group(group, fingerprint.step) for group in fingerprint.values}
-            fingerprint.refuse_changes(current_values, self.label)
+            fingerprint.raise_if_changes(current_values, self.label)
 
     def _group(self, names: tuple[str, ...], step: int) -> NDArray[Any]:
         """Return every `step`-th value of columns that are remembered together, as an array."""
@@ -891,7 +891,7 @@ def with_column(
     return frame
 
 
-def refuse_missing(data: Any, names: Sequence[str]) -> None:
+def raise_if_missing(data: Any, names: Sequence[str]) -> None:
     """Raise a DataError that names the first missing value in these columns of a table, if there is one."""
     table = data if isinstance(data, Table) else Table(data)
     columns = table.view(names)

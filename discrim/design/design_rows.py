@@ -131,8 +131,8 @@ class Rows(ABC):
         """Return whether the weights of labelled rows are integers; for a source, of the rows read so far."""
 
     @abstractmethod
-    def chunks(self, design: Design, *, classed: bool = True) -> Iterator[TableRows]:
-        """Iterate over chunks with the columns of a design, and with classes and weights if `classed`."""
+    def chunks(self, design: Design, *, with_classes: bool = True) -> Iterator[TableRows]:
+        """Iterate over chunks with the columns of a design, and if `with_classes` classes and weights."""
 
     @abstractmethod
     def weight_column(self, used: Collection[str]) -> str | None:
@@ -183,28 +183,28 @@ class Rows(ABC):
             raise NotSupportedError(f"{before}{self.source_description}{after}", hint=hint)
 
     def map_reduce(
-        self, blocks: DesignRows, task: Callable[[DesignRows], T], merge: Callable[[T, T], T]
+        self, design_rows: DesignRows, task: Callable[[DesignRows], T], merge: Callable[[T, T], T]
     ) -> T:
         """Apply a task to these rows, or on workers to each chunk, and merge the results."""
-        return task(blocks)
+        return task(design_rows)
 
     def map_reduce_stored(
-        self, blocks: DesignRows, task: Callable[[DesignRows], T], merge: Callable[[T, T], T]
+        self, design_rows: DesignRows, task: Callable[[DesignRows], T], merge: Callable[[T, T], T]
     ) -> StoredValue[T]:
         """Return the result of `map_reduce`, stored on the worker that computed it."""
-        return StoredValue(task(blocks))
+        return StoredValue(task(design_rows))
 
-    def map_rows(self, blocks: DesignRows, task: Callable[[DesignRows], NDArray[Any]]) -> NDArray[Any]:
+    def map_rows(self, design_rows: DesignRows, task: Callable[[DesignRows], NDArray[Any]]) -> NDArray[Any]:
         """Return the integers (n,) that a task computes, one for each row."""
-        return task(blocks)
+        return task(design_rows)
 
-    def copy_blocks(self, blocks: DesignRows, max_values: int) -> Iterable[Block]:
+    def copy_blocks(self, design_rows: DesignRows, max_values: int) -> Iterable[Block]:
         """Return copies of the blocks if these have at most `max_values` values; else the blocks."""
-        if self.table.nrows * max(len(blocks.terms), 1) > max_values:
-            return blocks
+        if self.table.nrows * max(len(design_rows.terms), 1) > max_values:
+            return design_rows
         return [
             Block(np.array(x, order="F"), codes.copy(), None if weights is None else weights.copy())
-            for x, codes, weights in blocks
+            for x, codes, weights in design_rows
         ]
 
     def with_codes(self, codes: Codes) -> Self:
@@ -285,7 +285,7 @@ class TableRows(Rows):
         """Return whether the weights of labelled rows are whole numbers."""
         return not has_fractions(self.codes, self.weights)
 
-    def chunks(self, design: Design, *, classed: bool = True) -> Iterator[TableRows]:
+    def chunks(self, design: Design, *, with_classes: bool = True) -> Iterator[TableRows]:
         """Yield the rows as one chunk."""
         yield self
 
@@ -353,18 +353,18 @@ class DesignRows:
         Positions of the columns of the design that x has; by default all.
     unseen : bool
         Whether a level that the fit has not seen is treated as a missing value; otherwise it is an error.
-    unit : (p,) float64 array, optional
+    column_units : (p,) float64 array, optional
         Divisors of the columns of x.
     constant, collinear : tuple of str
         Terms that the fit dropped because they are constant or linear combinations of others.
     dropped : int
         Number of rows with a positive weight that were dropped because of a missing value; set at the end of
         a pass.
-    partial : bool
+    integrates_missing : bool
         Whether a row with a missing value is predicted from its other columns.
-    incomplete : bool
+    uses_incomplete_rows : bool
         Whether the fit also uses rows with missing values, and drops only rows without a class or weight;
-        implies `partial`.
+        implies `integrates_missing`.
     counts : tuple of str
         Columns whose values have to be validated as counts while they are read.
     column_range : ColumnRange, optional
@@ -376,10 +376,10 @@ class DesignRows:
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     keep: tuple[int, ...] | None = None
     dropped: int = 0
-    partial: bool = False
-    incomplete: bool = False
+    integrates_missing: bool = False
+    uses_incomplete_rows: bool = False
     unseen: bool = False
-    unit: NDArray[np.float64] | None = None
+    column_units: NDArray[np.float64] | None = None
     constant: tuple[str, ...] = ()
     collinear: tuple[str, ...] = ()
     counts: tuple[str, ...] = ()
@@ -521,7 +521,7 @@ class DesignRows:
         used_mask = codes >= 0
         if weights is not None:
             used_mask &= ~np.isnan(weights)
-        if missing is not None and not self.incomplete:
+        if missing is not None and not self.uses_incomplete_rows:
             used_mask &= ~missing
         if not used_mask.all():
             dropped_mask = ~used_mask if weights is None else ~used_mask & (weights != 0)
@@ -550,7 +550,7 @@ class DesignRows:
         missing : (m,) bool array or None
             Rows with a missing value; None if there are none.
         """
-        for start, x, missing, *_ in self._iter_blocks(checked=checked, classed=False):
+        for start, x, missing, *_ in self._iter_blocks(checked=checked, with_classes=False):
             yield slice(start, start + len(x)), x, missing
 
     def missing_mask(self, x: NDArray[np.float64], start: int) -> NDArray[np.bool_]:
@@ -567,13 +567,13 @@ class DesignRows:
     def rows_at_positions(self, positions: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the rows (m, p) of the design matrix at some positions (m,) of the table."""
         rows = np.empty((0, 0))
-        for chunk in self.rows.chunks(self.design, classed=False):
+        for chunk in self.rows.chunks(self.design, with_classes=False):
             in_chunk = (positions >= chunk.start) & (positions < chunk.start + chunk.table.nrows)
             chunk_positions = positions[in_chunk] - chunk.start
             with naming_file(chunk.path):
                 unused = None if self.design.spec is None else chunk.unused
                 matrix = DesignMatrix(
-                    self.design, chunk.table, self.functions, partial=self.partial, unused=unused
+                    self.design, chunk.table, self.functions, partial=self.integrates_missing, unused=unused
                 )
                 if matrix.view is not None:
                     x = matrix.view[:, chunk_positions].T.astype(np.float64, copy=False)
@@ -582,16 +582,16 @@ class DesignRows:
                     for i, position in enumerate(chunk_positions.tolist()):
                         matrix.fill(position, position + 1, x[i : i + 1])
             x = x if self.keep is None else x[:, self.keep]
-            x = x if self.unit is None else x / self.unit
+            x = x if self.column_units is None else x / self.column_units
             if in_chunk.all():
                 return x
             rows = rows if rows.size else np.empty((len(positions), len(self.terms)))
             rows[in_chunk] = x
         return rows
 
-    def refuse_missing(self) -> None:
+    def raise_if_missing(self) -> None:
         """Raise a DataError that names the first missing value, if a value is missing."""
-        map_reduce(self, _refuse_missing, lambda a, b: None)
+        map_reduce(self, _raise_if_missing, lambda a, b: None)
 
     def without_rows(self) -> DesignRows:
         """Return a copy with the same design and no rows."""
@@ -599,7 +599,12 @@ class DesignRows:
             self.design, self.functions, weighted=self.weighted, kept_columns=self.keep,
             dropped_terms=(self.constant, self.collinear), n_dropped_rows=self.dropped,
         )  # fmt: skip
-        return replace(empty_rows, partial=self.partial, incomplete=self.incomplete, unit=self.unit)
+        return replace(
+            empty_rows,
+            integrates_missing=self.integrates_missing,
+            uses_incomplete_rows=self.uses_incomplete_rows,
+            column_units=self.column_units,
+        )
 
     def with_table(self, table: Table) -> DesignRows:
         """Return a copy with the rows of another table, without classes."""
@@ -609,14 +614,19 @@ class DesignRows:
         """Determine which rows of a chunk have unseen levels, if these are treated as missing values."""
         if not self.unseen or chunk.has_unseen is not None:
             return chunk
-        unseen_mask = unseen_level_mask(self.design, chunk.table, self.functions, partial=self.partial)
-        # With `partial`, only the columns of the unseen level are missing, and the row is still predicted.
+        unseen_mask = unseen_level_mask(
+            self.design, chunk.table, self.functions, partial=self.integrates_missing
+        )
+        # With `integrates_missing`, only the columns of the unseen level are missing, and the row is still
+        # predicted.
         return replace(
-            chunk, has_unseen=unseen_mask is not None, excluded=None if self.partial else unseen_mask
+            chunk,
+            has_unseen=unseen_mask is not None,
+            excluded=None if self.integrates_missing else unseen_mask,
         )
 
     def _iter_blocks(
-        self, dropped_counts: list[int] | None = None, *, checked: bool = True, classed: bool = True
+        self, dropped_counts: list[int] | None = None, *, checked: bool = True, with_classes: bool = True
     ) -> Iterator[_UnfilteredBlock]:
         """Iterate over the blocks of all chunks with all their rows.
 
@@ -626,7 +636,7 @@ class DesignRows:
             Numbers of dropped rows, whose sum becomes `dropped` at the end of the pass.
         checked : bool
             Whether values are checked to be finite and in range.
-        classed : bool
+        with_classes : bool
             Whether classes and weights are read.
 
         Yields
@@ -634,12 +644,12 @@ class DesignRows:
         _UnfilteredBlock
         """
         # A chain of iterators, because each level of nested generators costs time for each block.
-        chunks = self._iter_chunks(dropped_counts, classed)
+        chunks = self._iter_chunks(dropped_counts, with_classes)
         return chain.from_iterable(map(partial(self._iter_chunk_blocks, checked=checked), chunks))
 
-    def _iter_chunks(self, dropped_counts: list[int] | None, classed: bool) -> Iterator[TableRows]:
+    def _iter_chunks(self, dropped_counts: list[int] | None, with_classes: bool) -> Iterator[TableRows]:
         """Iterate over the chunks; then set `dropped` to the sum of the counts."""
-        yield from self.rows.chunks(self.design, classed=classed)
+        yield from self.rows.chunks(self.design, with_classes=with_classes)
         if dropped_counts is not None:
             self.dropped = sum(dropped_counts)
 
@@ -649,7 +659,7 @@ class DesignRows:
             chunk = self._mark_unseen_levels(chunk)
             design = self.design
             table = chunk.table
-            if design.spec is not None or design.truths:
+            if design.spec is not None or design.plain_booleans:
                 check_booleans_or_counts(table, design.boolean_columns, counts=False)
             if self.counts:
                 check_booleans_or_counts(table, self.counts, counts=True)
@@ -657,13 +667,14 @@ class DesignRows:
             n = table.nrows
             if not n:
                 return
-            view = table.view(design.columns) if design.plain else None
+            view = table.view(design.columns) if design.is_plain else None
             matrix = None
             if view is None and design.spec is None:
                 table.compare_to_doubles(design.columns)
             elif view is None:
                 matrix = DesignMatrix(
-                    design, table, self.functions, partial=self.partial, unseen=bool(chunk.has_unseen),
+                    design, table, self.functions, partial=self.integrates_missing,
+                    unseen=bool(chunk.has_unseen),
                     excluded=chunk.excluded, unused=chunk.unused,
                 )  # fmt: skip
             checked = checked or design.spec is not None
@@ -683,8 +694,8 @@ class DesignRows:
                 all_columns = x
                 if self.keep is not None:
                     x = x[:, self.keep]
-                if self.unit is not None:
-                    x = (x.T / self.unit[:, None]).T
+                if self.column_units is not None:
+                    x = (x.T / self.column_units[:, None]).T
                 column_range = self.column_range
                 if checked and not (column_range is not None and column_range.contains(x)):
                     if matrix is None and not _has_finite_sum(all_columns):
@@ -704,16 +715,16 @@ def _has_finite_sum(x: NDArray[np.float64]) -> bool:
         return bool(np.isfinite(np.einsum("ij->", x)))
 
 
-def _refuse_missing(blocks: DesignRows) -> None:
+def _raise_if_missing(design_rows: DesignRows) -> None:
     """Raise a DataError that names the first missing value of the rows, if a value is missing."""
-    for chunk in blocks.rows.chunks(blocks.design):
+    for chunk in design_rows.rows.chunks(design_rows.design):
         with naming_file(chunk.path):
-            _refuse_missing_in_part(blocks, chunk)
+            _raise_if_missing_in_part(design_rows, chunk)
 
 
-def _refuse_missing_in_part(blocks: DesignRows, chunk: TableRows) -> None:
+def _raise_if_missing_in_part(design_rows: DesignRows, chunk: TableRows) -> None:
     """Raise a DataError that names the first missing value, weight or category of a chunk, if any."""
-    names = (*blocks.design.response_columns, *blocks.design.columns)
+    names = (*design_rows.design.response_columns, *design_rows.design.columns)
     weights = chunk.weights
     has_weight = np.ones(chunk.table.nrows, dtype=bool) if weights is None else weights != 0
     for name in dict.fromkeys(names):
@@ -737,7 +748,7 @@ def _refuse_missing_in_part(blocks: DesignRows, chunk: TableRows) -> None:
             options={"na_action": "drop"},
             rows=(row,),
         )
-    for first, x, _, codes, _ in blocks._iter_chunk_blocks(chunk):
+    for first, x, _, codes, _ in design_rows._iter_chunk_blocks(chunk):
         start = first - chunk.start
         incomplete_mask = ((codes < 0) | np.isnan(x).any(axis=1)) & has_weight[start : start + len(x)]
         if incomplete_mask.any():

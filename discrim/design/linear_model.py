@@ -166,7 +166,7 @@ def model_rows(
 
     Returns
     -------
-    blocks : DesignRows
+    design_rows : DesignRows
         The columns are those of the terms, followed by the responses.
     terms : list of ModelTerm
     """
@@ -226,10 +226,10 @@ def model_rows(
             text, response, expressions | response_expressions, [*terms, *response_terms], tuple(exclude)
         )
 
-    blocks = read_rows(
+    design_rows = read_rows(
         text, data, weights=weights, functions=functions, in_memory=in_memory, parser=parse_design
     )
-    return _apply_sum_contrasts(blocks, terms, labels, first)
+    return _apply_sum_contrasts(design_rows, terms, labels, first)
 
 
 def _table_of_kinds(data: Any) -> Table:
@@ -308,13 +308,13 @@ def _left_side(
 
 
 def _apply_sum_contrasts(
-    blocks: DesignRows, terms: Sequence[tuple[str, ...]], labels: Mapping[str, str], first: Table
+    design_rows: DesignRows, terms: Sequence[tuple[str, ...]], labels: Mapping[str, str], first: Table
 ) -> tuple[DesignRows, list[ModelTerm]]:
     """Code the factors by sum-to-zero contrasts, and find the columns of each term.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     terms : sequence of tuple of str
         Codes of the factors of each term.
     labels : mapping of str to str
@@ -323,10 +323,10 @@ def _apply_sum_contrasts(
 
     Returns
     -------
-    blocks : DesignRows
+    design_rows : DesignRows
     terms : list of ModelTerm
     """
-    spec = blocks.design.spec
+    spec = design_rows.design.spec
     if spec is None:
         raise FormulaError(
             "The left side has no factor.", hint="Write C(column) for a factor whose levels are numbers."
@@ -340,7 +340,7 @@ def _apply_sum_contrasts(
             codings[coding_index] = Coding(None, tuple(map(tuple, contrasts.tolist())))
     summed_spec = replace(spec, codings=tuple(codings))
     columns_of: list[list[int]] = [[] for _ in terms]
-    names = list(blocks.design.terms)
+    names = list(design_rows.design.terms)
     term_index = 0
     for column_slice, factor_codings in summed_spec.products_with_columns():
         codes = {spec.factors[factor].code for factor, _ in factor_codings}
@@ -370,8 +370,10 @@ def _apply_sum_contrasts(
         )
         for term, columns in zip(terms, columns_of, strict=True)
     ]
-    design = replace(blocks.design, spec=summed_spec, terms=tuple(names))
-    return replace(blocks, design=design, rows=blocks.rows.with_response_design(design)), model_terms
+    design = replace(design_rows.design, spec=summed_spec, terms=tuple(names))
+    return replace(
+        design_rows, design=design, rows=design_rows.rows.with_response_design(design)
+    ), model_terms
 
 
 def _product_column_names(

@@ -335,7 +335,7 @@ class DesignMatrix:
         ]
         self._products: list[tuple[slice, Product]] = []
         self._computed: tuple[Codes, Design, Spec] | None = None
-        self.view = table.view(design.columns) if design.plain else None
+        self.view = table.view(design.columns) if design.is_plain else None
         if design.spec is not None:
             self._find_columns(design.spec, select_functions(design.functions, functions))
         elif self.view is None:
@@ -714,5 +714,5 @@ def _design_of_products(
         and factor_codes == numeric_codes
         and terms == sub_design.columns
     ):
-        return replace(sub_design, plain=True, spec=None)
+        return replace(sub_design, is_plain=True, spec=None)
     return sub_design

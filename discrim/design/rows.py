@@ -97,16 +97,16 @@ def read_rows(
     )
 
 
-def new_blocks(blocks: DesignRows, data: Any, *, is_stored: bool = False) -> DesignRows:
+def new_blocks(design_rows: DesignRows, data: Any, *, is_stored: bool = False) -> DesignRows:
     """Return the rows of other data in the design of a fit. Classes of a source are read only when needed."""
     source = None if isinstance(data, Table) else source_of(data)
     if source is None:
-        return blocks.with_table(data if isinstance(data, Table) else Table(data, is_stored=is_stored))
-    first = next((table for table, _ in chunk_tables(source, blocks.design.columns)), None)
+        return design_rows.with_table(data if isinstance(data, Table) else Table(data, is_stored=is_stored))
+    first = next((table for table, _ in chunk_tables(source, design_rows.design.columns)), None)
     if first is None:
         raise no_rows_error(source)
     table = SourceTable(source, data, first)
-    return replace(blocks, rows=rows_of_source(table, blocks.design, blocks.functions))
+    return replace(design_rows, rows=rows_of_source(table, design_rows.design, design_rows.functions))
 
 
 def _read_source(
@@ -176,24 +176,24 @@ UsedRows = tuple[slice | Codes, Floats, Codes, Floats | None]
 """Positions in the table, x (m, p), codes (m,) and weights (m,) or None."""
 
 
-def used_rows(blocks: DesignRows) -> Iterator[UsedRows]:
+def used_rows(design_rows: DesignRows) -> Iterator[UsedRows]:
     """Iterate over the rows that a fit uses: their positions in the table, x, codes and weights."""
     # The classes of a source are read first, because a second pass may not be possible during the first.
-    blocks = blocks.with_classes()
-    for row_slice, x, missing in blocks.iter_all_rows():
-        used = select_used_rows(blocks, row_slice, x, missing)
+    design_rows = design_rows.with_classes()
+    for row_slice, x, missing in design_rows.iter_all_rows():
+        used = select_used_rows(design_rows, row_slice, x, missing)
         if used is not None:
             yield used
 
 
 def select_used_rows(
-    blocks: DesignRows, row_slice: slice, x: Floats, missing: NDArray[np.bool_] | None
+    design_rows: DesignRows, row_slice: slice, x: Floats, missing: NDArray[np.bool_] | None
 ) -> UsedRows | None:
     """Return the rows of one block of `DesignRows.iter_all_rows` that a fit uses.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     row_slice : slice
         Rows of the block in the table.
     x : (m, p) float array
@@ -205,15 +205,15 @@ def select_used_rows(
     UsedRows or None
         None if no row is used.
     """
-    codes = blocks.codes[row_slice]
-    weights = None if blocks.weights is None else blocks.weights[row_slice]
+    codes = design_rows.codes[row_slice]
+    weights = None if design_rows.weights is None else design_rows.weights[row_slice]
     used = codes >= 0
     if weights is not None:
         used = used & (weights > 0)
-    if missing is not None and not blocks.incomplete:
+    if missing is not None and not design_rows.uses_incomplete_rows:
         used &= ~missing
-    if blocks.rows.excluded is not None:
-        used &= ~blocks.rows.excluded[row_slice]
+    if design_rows.rows.excluded is not None:
+        used &= ~design_rows.rows.excluded[row_slice]
     if used.all():
         return row_slice, x, codes, weights
     if not used.any():
@@ -240,21 +240,23 @@ class GatheredRows(NamedTuple):
     positions: Codes
 
 
-def gather_used_rows(blocks: DesignRows) -> GatheredRows:
+def gather_used_rows(design_rows: DesignRows) -> GatheredRows:
     """Copy the rows that a fit uses into memory."""
     # A place is a slice, or positions.
-    copies = [(x.copy(), codes.copy(), w, np.r_[position]) for position, x, codes, w in used_rows(blocks)]
+    copies = [
+        (x.copy(), codes.copy(), w, np.r_[position]) for position, x, codes, w in used_rows(design_rows)
+    ]
     if not copies:
         no_row = np.empty(0, dtype=np.intp)
-        return GatheredRows(np.empty((0, len(blocks.terms))), no_row, None, no_row)
+        return GatheredRows(np.empty((0, len(design_rows.terms))), no_row, None, no_row)
     x, codes, weights, positions = zip(*copies, strict=True)
     all_weights = None if weights[0] is None else np.concatenate(weights)
     return GatheredRows(np.concatenate(x), np.concatenate(codes), all_weights, np.concatenate(positions))
 
 
-def gather_weighted_rows(blocks: DesignRows) -> tuple[Floats, Codes, Floats | None]:
+def gather_weighted_rows(design_rows: DesignRows) -> tuple[Floats, Codes, Floats | None]:
     """Return the fields of `gather_used_rows` except the positions."""
-    return gather_used_rows(blocks)[:3]
+    return gather_used_rows(design_rows)[:3]
 
 
 def repeat_rows(x: Floats, codes: Codes, weights: Floats | None) -> tuple[Floats, Codes]:
@@ -263,32 +265,32 @@ def repeat_rows(x: Floats, codes: Codes, weights: Floats | None) -> tuple[Floats
     return np.repeat(x, repeats, axis=0), np.repeat(codes, repeats)
 
 
-def used_codes(blocks: DesignRows) -> Codes:
+def used_codes(design_rows: DesignRows) -> Codes:
     """Return the class (n,) of each row of the table that a fit uses, and -1 for the others."""
-    if not blocks.dropped:
+    if not design_rows.dropped:
         # No row has a missing value.
-        weights = blocks.weights
-        return blocks.codes if weights is None else np.where(weights > 0, blocks.codes, -1)
-    return blocks.rows.map_rows(blocks, _used_codes_of_chunk)
+        weights = design_rows.weights
+        return design_rows.codes if weights is None else np.where(weights > 0, design_rows.codes, -1)
+    return design_rows.rows.map_rows(design_rows, _used_codes_of_chunk)
 
 
-def _used_codes_of_chunk(blocks: DesignRows) -> Codes:
+def _used_codes_of_chunk(design_rows: DesignRows) -> Codes:
     """Return the class codes (n,) of the rows of a chunk, -1 for rows that the fit does not use."""
-    codes = np.full(blocks.table.nrows, -1, dtype=np.intp)
-    for rows, _, block_codes, _ in used_rows(blocks):
+    codes = np.full(design_rows.table.nrows, -1, dtype=np.intp)
+    for rows, _, block_codes, _ in used_rows(design_rows):
         codes[rows] = block_codes
     return codes
 
 
-def response_codes_of_all_rows(blocks: DesignRows) -> Codes:
+def response_codes_of_all_rows(design_rows: DesignRows) -> Codes:
     """Return codes (n,) of the responses of all rows, including classes that the fit excluded.
 
     If the fit excluded rows, the codes number the classes by first appearance, not by `design.levels`.
     """
-    if (blocks.codes >= 0).all():
-        return blocks.codes
-    functions = select_functions(blocks.design.functions, blocks.functions)
-    return codes_by_first_appearance(blocks.design.response_code, blocks.table, functions)
+    if (design_rows.codes >= 0).all():
+        return design_rows.codes
+    functions = select_functions(design_rows.design.functions, design_rows.functions)
+    return codes_by_first_appearance(design_rows.design.response_code, design_rows.table, functions)
 
 
 MAX_SPARSE_DENSITY = 0.1
@@ -317,51 +319,51 @@ class StoredRows:
     missing: NDArray[np.bool_]
 
 
-def stored_rows(blocks: DesignRows) -> StoredRows | None:
+def stored_rows(design_rows: DesignRows) -> StoredRows | None:
     """Return the rows of a plain design with sparse columns as `StoredRows`.
 
     None if the design has no such columns, too many values are stored, or a value is infinite, which dense
     blocks report as an error.
     """
-    design = blocks.design
-    sparse = blocks.table.sparse
-    if sparse is None or not design.plain or not blocks.table.nrows:
+    design = design_rows.design
+    sparse = design_rows.table.sparse
+    if sparse is None or not design.is_plain or not design_rows.table.nrows:
         return None
     if design.columns not in sparse.rows:
         sparse.rows.clear()
-        sparse.rows[design.columns] = _compute_stored_rows(blocks, sparse)
+        sparse.rows[design.columns] = _compute_stored_rows(design_rows, sparse)
     stored: StoredRows | None = sparse.rows[design.columns]
     if stored is not None:
-        stored = _select_stored(stored, blocks)
-        if blocks.column_range is not None:
-            blocks.column_range.check_stored(
-                stored.base, stored.steps, stored.missing, blocks.terms, blocks.table
+        stored = _select_stored(stored, design_rows)
+        if design_rows.column_range is not None:
+            design_rows.column_range.check_stored(
+                stored.base, stored.steps, stored.missing, design_rows.terms, design_rows.table
             )
     return stored
 
 
-def _select_stored(stored: StoredRows, blocks: DesignRows) -> StoredRows:
+def _select_stored(stored: StoredRows, design_rows: DesignRows) -> StoredRows:
     """Return stored rows in the columns and units of blocks, without the rows that these exclude."""
-    excluded = blocks.rows.excluded
-    if blocks.keep is None and blocks.unit is None and excluded is None:
+    excluded = design_rows.rows.excluded
+    if design_rows.keep is None and design_rows.column_units is None and excluded is None:
         return stored
     base = stored.base
     steps = stored.steps
     missing = stored.missing
-    if blocks.keep is not None:
-        base = base[list(blocks.keep)]
-        steps = steps[:, list(blocks.keep)]
-    if blocks.unit is not None:
-        values = steps.data / blocks.unit[steps.indices], steps.indices, steps.indptr
-        base = base / blocks.unit
+    if design_rows.keep is not None:
+        base = base[list(design_rows.keep)]
+        steps = steps[:, list(design_rows.keep)]
+    if design_rows.column_units is not None:
+        values = steps.data / design_rows.column_units[steps.indices], steps.indices, steps.indptr
+        base = base / design_rows.column_units
         steps = scipy.sparse.csr_array(values, shape=steps.shape)
     return StoredRows(base, steps, missing if excluded is None else missing | excluded)
 
 
-def _compute_stored_rows(blocks: DesignRows, sparse: SparseColumns) -> StoredRows | None:
+def _compute_stored_rows(design_rows: DesignRows, sparse: SparseColumns) -> StoredRows | None:
     """Compute the `StoredRows` of a plain design; None if dense blocks are faster or a value is infinite."""
-    design = blocks.design
-    table = blocks.table
+    design = design_rows.design
+    table = design_rows.table
     check_booleans_or_counts(table, design.boolean_columns, counts=False)
     table.compare_to_doubles(design.columns)
     sparse_columns, positions, dense_positions = table.sparse_positions(design.columns)

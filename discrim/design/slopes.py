@@ -490,9 +490,9 @@ class CategoryCounts:
     rows: NDArray[np.intp]
 
 
-def count_level_class_cells(blocks: DesignRows) -> list[CategoryCounts]:
+def count_level_class_cells(design_rows: DesignRows) -> list[CategoryCounts]:
     """Count the rows of a fit in the cells of each categorical predictor that is a term of its own."""
-    return map_reduce(blocks, _count_cells, _add_counts)
+    return map_reduce(design_rows, _count_cells, _add_counts)
 
 
 def _add_counts(a: list[CategoryCounts], b: list[CategoryCounts]) -> list[CategoryCounts]:
@@ -503,10 +503,10 @@ def _add_counts(a: list[CategoryCounts], b: list[CategoryCounts]) -> list[Catego
     ]
 
 
-def _count_cells(blocks: DesignRows) -> list[CategoryCounts]:
+def _count_cells(design_rows: DesignRows) -> list[CategoryCounts]:
     """Return the level by class counts of each categorical predictor in the rows of one chunk."""
-    design = blocks.design
-    table = blocks.table
+    design = design_rows.design
+    table = design_rows.table
     products = () if design.spec is None else design.spec.products
     single_factors = [
         factor_codings[0][0]
@@ -515,14 +515,14 @@ def _count_cells(blocks: DesignRows) -> list[CategoryCounts]:
     ]
     if design.spec is None or not single_factors:
         return []
-    functions = select_functions(design.functions, blocks.functions)
+    functions = select_functions(design.functions, design_rows.functions)
     all_rows = RowRange(table, 0, table.nrows, kinds=design.kinds)
     rows, complete = complete_rows(all_rows, design.columns, design.spec, functions)
-    used = blocks.codes[complete] >= 0
-    if blocks.weights is not None:
-        used &= blocks.weights[complete] > 0
+    used = design_rows.codes[complete] >= 0
+    if design_rows.weights is not None:
+        used &= design_rows.weights[complete] > 0
     rows = rows.only(used)
-    classes = blocks.codes[complete][used]
+    classes = design_rows.codes[complete][used]
     k = len(design.levels)
     cells = []
     for factor_index in single_factors:

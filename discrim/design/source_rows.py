@@ -197,10 +197,10 @@ class SourceRows(Rows):
         """Return rows whose response is read by another design."""
         return replace(self, reader=replace(self.reader, design=design))
 
-    def chunks(self, design: Design, *, classed: bool = True) -> Iterator[TableRows]:
+    def chunks(self, design: Design, *, with_classes: bool = True) -> Iterator[TableRows]:
         """Iterate over the chunks of the source."""
         is_labelled = self.codes is not None and (self.weights is not None or not self.weighted)
-        for chunk in self.reader.read_chunks(design, with_labels=classed and not is_labelled):
+        for chunk in self.reader.read_chunks(design, with_labels=with_classes and not is_labelled):
             row_slice = slice(chunk.start, chunk.start + chunk.table.nrows)
             codes = _recode_levels(chunk.codes, self.reader.design.levels, design.levels)
             yield replace(
@@ -415,23 +415,23 @@ class DistributedRows(SourceRows):
         return False
 
     def map_reduce(
-        self, blocks: DesignRows, task: Callable[[DesignRows], T], merge: Callable[[T, T], T]
+        self, design_rows: DesignRows, task: Callable[[DesignRows], T], merge: Callable[[T, T], T]
     ) -> T:
         """Apply a task to blocks of each chunk on the workers, and merge the results."""
         value_and_dropped: tuple[T, int | None] = self.reader.map_reduce_rows(
-            blocks.design, *self._task_and_merge(blocks, task, merge)
+            design_rows.design, *self._task_and_merge(design_rows, task, merge)
         )
-        blocks.dropped = blocks.dropped if value_and_dropped[1] is None else value_and_dropped[1]
+        design_rows.dropped = design_rows.dropped if value_and_dropped[1] is None else value_and_dropped[1]
         return value_and_dropped[0]
 
     def map_reduce_stored(
-        self, blocks: DesignRows, task: Callable[[DesignRows], T], merge: Callable[[T, T], T]
+        self, design_rows: DesignRows, task: Callable[[DesignRows], T], merge: Callable[[T, T], T]
     ) -> StoredValue[T]:
         """Return the result of `map_reduce`, stored on the worker that merged it.
 
         Parameters
         ----------
-        blocks : DesignRows
+        design_rows : DesignRows
         task : callable
             Function of `DesignRows`.
         merge : callable
@@ -442,9 +442,9 @@ class DistributedRows(SourceRows):
         StoredValue
         """
         source: Any = self.table.source
-        task_and_merge = self._task_and_merge(blocks, task, merge)
+        task_and_merge = self._task_and_merge(design_rows, task, merge)
         merged, stored = source.map_reduce_stored(
-            self.reader.chunk_work(blocks.design, *task_and_merge),
+            self.reader.chunk_work(design_rows.design, *task_and_merge),
             lambda made: None if made is None else made._replace(value=None),
             lambda made: None if made is None else made.value[0],
         )
@@ -452,21 +452,23 @@ class DistributedRows(SourceRows):
         value: StoredValue[T] = stored
         return value
 
-    def _task_and_merge(self, blocks: DesignRows, task: Any, merge: Any) -> tuple[Any, Any, RowOverrides]:
+    def _task_and_merge(
+        self, design_rows: DesignRows, task: Any, merge: Any
+    ) -> tuple[Any, Any, RowOverrides]:
         """Return the task for each chunk, its merge function, and the replacements for all rows."""
-        empty_blocks = replace(blocks, rows=NO_ROWS)
+        empty_blocks = replace(design_rows, rows=NO_ROWS)
         codes = None if self.codes is None else _smallest_dtype(self.codes)
         overrides = RowOverrides(codes, self.weights, self.excluded)
         return partial(_apply_to_chunk, empty_blocks, task), partial(_merge_results, merge), overrides
 
-    def copy_blocks(self, blocks: DesignRows, max_values: int) -> Iterable[Block]:
+    def copy_blocks(self, design_rows: DesignRows, max_values: int) -> Iterable[Block]:
         """Return the blocks, because their rows stay on the workers."""
-        return blocks
+        return design_rows
 
-    def map_rows(self, blocks: DesignRows, task: Callable[[DesignRows], NDArray[Any]]) -> NDArray[Any]:
+    def map_rows(self, design_rows: DesignRows, task: Callable[[DesignRows], NDArray[Any]]) -> NDArray[Any]:
         """Return the integers (n,) that a task computes for each row, transferred in the smallest dtype."""
         small_codes = self.map_reduce(
-            blocks, lambda part: _smallest_dtype(task(part)), lambda a, b: np.concatenate([a, b])
+            design_rows, lambda part: _smallest_dtype(task(part)), lambda a, b: np.concatenate([a, b])
         )
         return small_codes.astype(np.intp)
 
@@ -503,7 +505,7 @@ def rows_of_source(
 
 def response_design(design: Design) -> Design:
     """Return a copy of a design that computes only the response."""
-    return replace(design, columns=(), terms=(), spec=None, plain=True)
+    return replace(design, columns=(), terms=(), spec=None, is_plain=True)
 
 
 def _recode_levels(codes: Codes, current_levels: tuple[Any, ...], new_levels: tuple[Any, ...]) -> Codes:

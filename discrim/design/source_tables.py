@@ -260,7 +260,7 @@ class SourceTable(Table):
     def take_fingerprint(self, names: Sequence[str]) -> None:
         """Do nothing, because values are read again and the source checks the number of rows."""
 
-    def refuse_changes(self) -> None:
+    def raise_if_changes(self) -> None:
         """Do nothing; see `take_fingerprint`."""
 
     def view(self, names: Sequence[str]) -> NDArray[np.float64] | None:

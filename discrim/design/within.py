@@ -53,31 +53,31 @@ def read_within(formula: str, data: Any, column: str, *, levels: Sequence[Any] |
         return parse_formula(text, rows, functions, (*exclude, column))
 
     options: dict[str, Any] = {"levels": levels, "parser": parse_without_groups}
-    blocks = read_rows(formula, table, **options)
-    _check_design(blocks, column)
-    complete = _complete_row_mask(blocks)
-    used = complete & (blocks.codes >= 0)
+    design_rows = read_rows(formula, table, **options)
+    _check_design(design_rows, column)
+    complete = _complete_row_mask(design_rows)
+    used = complete & (design_rows.codes >= 0)
     groups = _group_codes(table, column, complete, used)
-    classes = pd.Series(blocks.codes[used]).groupby(groups[used]).nunique()
+    classes = pd.Series(design_rows.codes[used]).groupby(groups[used]).nunique()
     if (classes < 2).all():
         raise DataError(
             f"Every group of {column!r} has rows of one class only; classes do not differ within groups.",
             hint="Use a column whose groups have rows of several classes, or leave within= out.",
             columns=(column,),
         )
-    return read_rows(formula, _subtract_group_means(blocks, table, groups), **options)
+    return read_rows(formula, _subtract_group_means(design_rows, table, groups), **options)
 
 
-def _check_design(blocks: DesignRows, column: str) -> None:
+def _check_design(design_rows: DesignRows, column: str) -> None:
     """Raise an error if the formula reads the column of the groups, or anything but numeric columns."""
-    design = blocks.design
+    design = design_rows.design
     if column in (*design.response_columns, *design.columns):
         raise DataError(
             f"within={column!r} is also a column of the formula, but it is constant within its groups.",
             hint="Use another column, or exclude it from the formula.",
             columns=(column,),
         )
-    if design.plain:
+    if design.is_plain:
         return
     not_numeric = [
         name for name, column_type in design.kinds.items() if column_type not in ("numeric", "boolean")
@@ -101,24 +101,24 @@ def _join_labels(labels: Sequence[Any]) -> str:
     )
 
 
-def deviations_of_new_rows(blocks: DesignRows, data: Any, column: str) -> Table:
+def deviations_of_new_rows(design_rows: DesignRows, data: Any, column: str) -> Table:
     """Return a new table as deviations from the means of its own groups, for a fit to other rows."""
     table = _require_table(data, column)
-    new_rows = new_blocks(blocks, table)
+    new_rows = new_blocks(design_rows, table)
     complete = _complete_row_mask(new_rows)
     return _subtract_group_means(new_rows, table, _group_codes(table, column, complete, complete))
 
 
-def used_group_codes(blocks: DesignRows, column: str) -> Codes:
+def used_group_codes(design_rows: DesignRows, column: str) -> Codes:
     """Groups (n,) of the rows of a table, -1 for those that are not used."""
-    groups = pd.factorize(blocks.table.column(column), use_na_sentinel=True)[0]
-    return np.where(used_codes(blocks) >= 0, groups, -1)
+    groups = pd.factorize(design_rows.table.column(column), use_na_sentinel=True)[0]
+    return np.where(used_codes(design_rows) >= 0, groups, -1)
 
 
-def _complete_row_mask(blocks: DesignRows) -> Mask:
+def _complete_row_mask(design_rows: DesignRows) -> Mask:
     """Return the mask (n,) of the rows of a table that are complete in the predictors."""
-    missing = np.zeros(blocks.table.nrows, dtype=bool)
-    for row_slice, _, missing_in_block in blocks.iter_all_rows():
+    missing = np.zeros(design_rows.table.nrows, dtype=bool)
+    for row_slice, _, missing_in_block in design_rows.iter_all_rows():
         if missing_in_block is not None:
             missing[row_slice] = missing_in_block
     return ~missing
@@ -182,12 +182,12 @@ def _group_codes(table: Table, column: str, complete: Mask, required: Mask) -> C
     return groups
 
 
-def _subtract_group_means(blocks: DesignRows, table: Table, groups: Codes) -> Table:
+def _subtract_group_means(design_rows: DesignRows, table: Table, groups: Codes) -> Table:
     """Subtract group means from the columns of the design.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     table : Table
     groups : (n,) int array
         Group of each row, -1 for none.
@@ -197,7 +197,7 @@ def _subtract_group_means(blocks: DesignRows, table: Table, groups: Codes) -> Ta
     Table
         Values are missing in rows without a group.
     """
-    names = list(blocks.design.columns)
+    names = list(design_rows.design.columns)
     used = groups >= 0
     values = np.full((table.nrows, len(names)), np.nan)
     table.fill(names, 0, table.nrows, values)

@@ -145,16 +145,16 @@ class Design:
         Names of the columns of the design, without an intercept.
     levels : tuple of str, int, float or bool, length K
         Class labels in order.
-    plain : bool
+    is_plain : bool
         Whether the terms are exactly `columns`, numbers or booleans that are copied unchanged.
     spec : Spec or None
-        How the columns are computed; None if `plain`.
+        How the columns are computed; None if `is_plain`.
     functions : tuple of str
         Names of the user's functions that the formula calls; they have to be passed again to read new rows.
     labels : LabelType or None
         The dtype of the response, in which predicted labels are returned; None if it is unknown.
-    truths : tuple of str
-        Boolean columns, if `plain`.
+    plain_booleans : tuple of str
+        Boolean columns, if `is_plain`.
     covariates : tuple of str
         The first of `terms`, if these are covariates of the others.
     """
@@ -165,11 +165,11 @@ class Design:
     columns: tuple[str, ...]
     terms: tuple[str, ...]
     levels: tuple[Scalar, ...]
-    plain: bool
+    is_plain: bool
     spec: Spec | None
     functions: tuple[str, ...]
     labels: LabelType | None = None
-    truths: tuple[str, ...] = ()
+    plain_booleans: tuple[str, ...] = ()
     covariates: tuple[str, ...] = ()
 
     @property
@@ -192,7 +192,7 @@ class Design:
     def boolean_columns(self) -> tuple[str, ...]:
         """Columns that were boolean when the design was created."""
         if self.spec is None:
-            return tuple(name for name in self.columns if name in self.truths)
+            return tuple(name for name in self.columns if name in self.plain_booleans)
         return tuple(name for name, column_type in self.kinds.items() if column_type == "boolean")
 
     @property
@@ -291,7 +291,7 @@ def _read_design(values: Mapping[str, Any]) -> Design:
     formula, response, sources, columns, terms, levels, plain, spec, *other_values = _read_fields(
         values, Design
     )
-    functions, labels, truths, covariates = other_values
+    functions, labels, plain_booleans, covariates = other_values
     _check_saved(isinstance(formula, str) and len(formula) <= grammar.MAX_TEXT, "the formula is not text")
     _check_saved(isinstance(response, str), "the response is not text")
     _check_saved(isinstance(plain, bool) and plain == (spec is None), "plain and spec disagree")
@@ -301,7 +301,7 @@ def _read_design(values: Mapping[str, Any]) -> Design:
         _read_texts(terms, "terms"), _read_levels(levels), plain, None if plain else _read_spec(spec, names),
         names,
         labels=None if labels is None else _read_label_type(labels, _read_levels(levels)),
-        truths=_read_texts(truths, "truths"),
+        plain_booleans=_read_texts(plain_booleans, "plain_booleans"),
         covariates=_read_texts(covariates, "covariates"),
     )  # fmt: skip
     grammar.scan(formula)

@@ -608,7 +608,7 @@ def learn_design(
         parsed.formula,
         *design_fields,
         labels=type_of_labels,
-        truths=boolean_columns,
+        plain_booleans=boolean_columns,
         covariates=covariate_names,
     ), codes
 

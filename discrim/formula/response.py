@@ -205,7 +205,7 @@ def classes_and_codes(
         )
     if requested_levels is None:
         _warn_of_similar_labels(classes, response)
-        _refuse_measurement(classes, rows or len(codes), response)
+        _raise_if_measurement(classes, rows or len(codes), response)
         if not (table.is_chunk or declared):
             _warn_of_measurement(classes, rows or len(codes), response)
     # Labels of dtype object that are numbers or booleans are returned as such.
@@ -329,7 +329,7 @@ def _format_groups(groups: Sequence[Sequence[str]], show: Callable[[str], str]) 
     return f"{group_text} (and {len(groups) - 3} more such groups)" if len(groups) > 3 else group_text
 
 
-def _refuse_measurement(classes: Sequence[Scalar], rows: int, response: Expression) -> None:
+def _raise_if_measurement(classes: Sequence[Scalar], rows: int, response: Expression) -> None:
     """Raise a DataError if there are so many fractional numbers that the response is a measurement."""
     fractions = sum(isinstance(label, float) and not label.is_integer() for label in classes)
     if fractions and len(classes) > max(MAX_FRACTIONAL_CLASSES, rows / 10):

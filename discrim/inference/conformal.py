@@ -123,7 +123,7 @@ class Reference:
     weight_at_least: Floats
 
     @staticmethod
-    def of(values: Floats, weights: Floats | None = None) -> Reference:
+    def from_values(values: Floats, weights: Floats | None = None) -> Reference:
         """Build from the scores (n,) and weights (n,) of rows; a missing score counts as infinite."""
         values = np.where(np.isnan(values), np.inf, values)
         order = np.argsort(values, kind="stable")
@@ -168,7 +168,7 @@ def conformal_pvalues(
 
     Examples
     --------
-    >>> reference = Reference.of(np.array([1.0, 2.0, 2.0, 5.0]))
+    >>> reference = Reference.from_values(np.array([1.0, 2.0, 2.0, 5.0]))
     >>> conformal_pvalues(reference, np.array([0.0, 2.0, 6.0])).tolist()
     [1.0, 0.8, 0.2]
     """

@@ -530,7 +530,7 @@ def _pseudo_f(space: RowSpace, model: Directions, cells: Codes) -> tuple[Floats,
 
 
 STATISTICS = ("pillai", "wilks", "hotelling-lawley", "roy")
-"""Names of the multivariate statistics, in the order of the columns of `permuted_statistics`."""
+"""Names of the multivariate statistics, in the order of the columns of the permuted values."""
 
 
 def permutation_statistics_pvalues(

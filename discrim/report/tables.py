@@ -131,7 +131,7 @@ class Summary:
         """Return a copy with `sections` instead of the shown sections; the unshown ones stay available."""
         return Summary(self.title, sections, self._unshown)
 
-    def only(self, keys: Sequence[str]) -> Summary:
+    def select_sections(self, keys: Sequence[str]) -> Summary:
         """Return a summary of the sections named by `keys`, in their present order."""
         return Summary(self.title, {key: section for key, section in self._sections.items() if key in keys})
 

@@ -37,7 +37,7 @@ from discrim.core.numerics.arrays import Array, Floats
 from discrim.core.rules.rules import LinearRule, Rule, log_posteriors, posteriors
 from discrim.covariance import Shrunk
 from discrim.data.sparse import SparseFrame
-from discrim.data.table import Table, array_table, last_column, refuse_missing, with_column
+from discrim.data.table import Table, array_table, last_column, raise_if_missing, with_column
 from discrim.design.design_rows import DesignRows
 from discrim.errors import (
     CollinearError,
@@ -330,20 +330,20 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.results_, self.results_._fit.new_rows(self._table(X), self._missing_policy())
 
-    def _rule_of(self, results: ClassifierResults, blocks: DesignRows) -> Rule:
+    def _rule_of(self, results: ClassifierResults, design_rows: DesignRows) -> Rule:
         """Return the rule that computes labels and posteriors of new rows.
 
         Parameters
         ----------
         results : ClassifierResults
-        blocks : DesignRows
+        design_rows : DesignRows
             The new rows, because the rule of some models depends on them, for example on missing values.
 
         Returns
         -------
         Rule
         """
-        return results._fit.rule_for(blocks)
+        return results._fit.rule_for(design_rows)
 
     def _missing_policy(self) -> MissingPolicy:
         """Return the treatment of new rows with missing values or unseen levels of factors."""
@@ -352,7 +352,7 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
     def _posteriors(self, X: Any, *, logs: bool) -> Floats:
         """Return posteriors (n, K) or their logarithms, in the order of `classes_`."""
         results, blocks = self._fit_and_rows(X)
-        results._fit.need_posteriors("predict_log_proba()" if logs else "predict_proba()")
+        results._fit.require_posteriors("predict_log_proba()" if logs else "predict_proba()")
         finish = log_posteriors if logs else posteriors
         values = transformed_scores(blocks, self._rule_of(results, blocks), len(results._fit.prior), finish)
         if blocks.rows.excluded is not None:
@@ -489,17 +489,17 @@ class VerbClassifier(FittedClassifier):
             specification = self._specification(name) if name in self._get_param_names() else None
             if specification is None:
                 if name in self._get_param_names() and not hasattr(getattr(self, name), "set_params"):
-                    self._refuse_nested(name, values, [])
+                    self._raise_nested(name, values, [])
                 super().set_params(**{f"{name}__{key}": value for key, value in values.items()})
                 continue
             current = specification.parameters()
             if values.keys() - current.keys():
-                self._refuse_nested(name, values, current)
+                self._raise_nested(name, values, current)
             if any(value is not current[key] for key, value in values.items()):
                 setattr(self, name, replace(specification, **values))
         return self
 
-    def _refuse_nested(self, name: str, values: Iterable[str], valid: Iterable[str]) -> NoReturn:
+    def _raise_nested(self, name: str, values: Iterable[str], valid: Iterable[str]) -> NoReturn:
         """Raise scikit-learn's ValueError for a parameter that a specification does not have."""
         valid = list(valid)
         unknown = next(parameter for parameter in values if parameter not in valid)
@@ -556,7 +556,7 @@ class VerbClassifier(FittedClassifier):
         """
         data = self._validate_rows(X, reset=True)
         classes, codes = encode_classes(y, data, extra_options.get("weights"))
-        self._refuse_classes(classes)
+        self._raise_if_classes(classes)
         names = self._names()
         response = response_name(y, names)
         table = with_column(data, names, response, codes, classes.tolist())
@@ -564,7 +564,7 @@ class VerbClassifier(FittedClassifier):
         if "cv" in options:
             # scikit-learn's name of the parameter `folds` of verbs.
             options["folds"] = options.pop("cv")
-        formula = f"{quote(response)} ~ {self._right_side()}"
+        formula = f"{quote(response)} ~ {self._formula_right_side()}"
         constant = options.pop("constant", "drop")
         check_word("constant", constant, ("drop", "raise"))
         if constant == "raise":
@@ -572,13 +572,13 @@ class VerbClassifier(FittedClassifier):
         try:
             results = self._results(formula, table, options)
         except DiscrimError:
-            self._refuse_missing(table)
+            self._raise_if_missing(table)
             raise
         self._learn_from_rows(results)
         self._store_results(results._without_rows(), classes)
         return self
 
-    def _right_side(self) -> str:
+    def _formula_right_side(self) -> str:
         """Return the right-hand side of the formula."""
         return "."
 
@@ -638,7 +638,7 @@ class VerbClassifier(FittedClassifier):
         """
         return None
 
-    def _refuse_classes(self, classes: Array) -> None:
+    def _raise_if_classes(self, classes: Array) -> None:
         """Raise a DataError for classes that the verb does not accept."""
 
     def _names(self) -> Sequence[str]:
@@ -673,12 +673,12 @@ class VerbClassifier(FittedClassifier):
     def _table(self, X: Any) -> Table:
         """Return new rows as a `Table`; raise a DataError if a value is missing that the model cannot use."""
         table = Table(self._validate_rows(X, reset=False))
-        self._refuse_missing(table)
+        self._raise_if_missing(table)
         return table
 
-    def _refuse_missing(self, table: Any) -> None:
+    def _raise_if_missing(self, table: Any) -> None:
         """Raise a DataError if a value is missing."""
-        refuse_missing(table, self._names())
+        raise_if_missing(table, self._names())
 
     def onnx_shape_calculator(self) -> Callable[[Any], None]:
         """Return the function with which skl2onnx sets the types of the outputs (labels and posteriors)."""

@@ -52,9 +52,9 @@ class ChooseClassifier(PosteriorMethods, VerbClassifier):
         self._rule_of(choice.fit, choice.fit._fit.design_rows)
         return choice.fit
 
-    def _rule_of(self, results: ClassifierResults, blocks: DesignRows) -> Rule:
+    def _rule_of(self, results: ClassifierResults, design_rows: DesignRows) -> Rule:
         if self._method == "plugin":
-            return super()._rule_of(results, blocks)
+            return super()._rule_of(results, design_rows)
         return posterior_rule(results._fit, "predict_proba()", None, self._method, None)
 
     def _has_scores(self) -> bool:

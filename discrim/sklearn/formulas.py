@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import discrim
-from discrim.data.table import Table, array_table, refuse_missing, with_column
+from discrim.data.table import Table, array_table, raise_if_missing, with_column
 from discrim.design.levels import Unseen
 from discrim.errors import DataError, DiscrimError, FormulaError, NotSupportedError
 from discrim.formula.grammar import quote
@@ -125,7 +125,7 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
             results = verb(formula, with_column(X, names, response, codes, classes.tolist()), **options)
         except DiscrimError:
             if options["na_action"] == "raise":
-                refuse_missing(X, names)
+                raise_if_missing(X, names)
             raise
         self._store_fit(results._without_rows(), classes)
         return self
@@ -200,7 +200,7 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
                 )
             X = array_table(rows, names)
         table = Table(X)
-        refuse_missing(table, names)
+        raise_if_missing(table, names)
         return table
 
     def _missing_policy(self) -> MissingPolicy:

@@ -169,7 +169,7 @@ class HyperplaneClassifier(LinearCoefficients, VerbClassifier):
                 error, "the perceptron's plane", discrim.perceptron, formula, data, **options
             )
 
-    def _refuse_classes(self, classes: NDArray[Any]) -> None:
+    def _raise_if_classes(self, classes: NDArray[Any]) -> None:
         if len(classes) > 2:
             raise DataError(
                 "Only binary classification is supported. A hyperplane lies between two classes; y has "

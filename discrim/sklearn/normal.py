@@ -120,7 +120,7 @@ class PartialClassifier(WeightedClassifier):
         try:
             all_moments = self._added(before, table, response, weights, known_classes)
         except DiscrimError:
-            self._refuse_missing(table)
+            self._raise_if_missing(table)
             raise
         # The moments are stored even if they cannot be fitted yet.
         results, self._why_no_fit = self._fitted_to(all_moments, known_classes)
@@ -207,7 +207,7 @@ class PartialClassifier(WeightedClassifier):
         """
         action = self._na_action()
         if before is None:
-            formula = f"{quote(response)} ~ {self._right_side()}"
+            formula = f"{quote(response)} ~ {self._formula_right_side()}"
             return moments(
                 formula, table, weights=weights, scatters=self._scatters(),
                 levels=classes.tolist(), na_action=action,
@@ -282,14 +282,18 @@ class PartialClassifier(WeightedClassifier):
             return
         own_moments = moments_of_fit(fit, self._scatters())
         if own_moments is None:
-            blocks = fit.require_rows("partial_fit")
+            design_rows = fit.require_rows("partial_fit")
             with warnings.catch_warnings(), suppress(DiscrimError):
                 # The fit has issued the warnings of these rows.
                 warnings.simplefilter("ignore", DiscrimWarning)
                 own_moments = moments(
-                    blocks.design.formula, blocks.table.data, weights=blocks.weights,
-                    scatters=self._scatters(), levels=list(blocks.design.levels), na_action=self._na_action(),
-                )  # fmt: skip
+                    design_rows.design.formula,
+                    design_rows.table.data,
+                    weights=design_rows.weights,
+                    scatters=self._scatters(),
+                    levels=list(design_rows.design.levels),
+                    na_action=self._na_action(),
+                )
         self._moments_of_fit = own_moments
 
     def _fit_verb(self, X: Any, y: Any, more: Mapping[str, Any]) -> Self:
@@ -383,7 +387,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
     covariates: Sequence[Any] | None = None
     collinear: str = "drop"
 
-    def _right_side(self) -> str:
+    def _formula_right_side(self) -> str:
         """Return the right-hand side of the formula, with the covariates after a bar."""
         if self.covariates is None:
             return "."
@@ -418,7 +422,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         has_fallback = options["collinear"] != "raise" and isinstance(
             requested_covariance, Full | StudentT | MCD
         )
-        if not isinstance(error, CollinearError) or not has_fallback or self._right_side() != ".":
+        if not isinstance(error, CollinearError) or not has_fallback or self._formula_right_side() != ".":
             return None
         shrunk_options = base.shrunk_options(options)
         description = f"with covariance={shrunk_options['covariance']}"
@@ -628,7 +632,7 @@ class NaiveBayesClassifier(PartialClassifier):
         """Return whether all columns are numeric."""
         if data is None:
             design = options["moments"]._design
-            return design.plain and not design.boolean_columns
+            return design.is_plain and not design.boolean_columns
         return all(data[name].dtype.kind in base.NUMERIC_KINDS for name in self._names())
 
     def _required_moments(self) -> ScatterType | None:
@@ -637,10 +641,10 @@ class NaiveBayesClassifier(PartialClassifier):
     def _na_action(self) -> Any:
         return "raise" if self.missing == "raise" else "drop"
 
-    def _refuse_missing(self, table: Any) -> None:
+    def _raise_if_missing(self, table: Any) -> None:
         """Raise a DataError if a value is missing and `missing="raise"`."""
         if self.missing == "raise":
-            super()._refuse_missing(table)
+            super()._raise_if_missing(table)
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags, with missing values allowed unless `missing="raise"`."""

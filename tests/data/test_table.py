@@ -131,7 +131,7 @@ def test_a_second_fingerprint_of_the_same_columns_keeps_the_first_values():
     # A fit under another prior is of the same table, as each fold makes one.
     table.take_fingerprint(["g", "x"])
     with pytest.raises(DataError) as caught:
-        table.refuse_changes()
+        table.raise_if_changes()
     assert caught.value.columns == ("x",)
     assert caught.value.rows == (2,)
 

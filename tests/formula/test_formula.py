@@ -224,7 +224,7 @@ def test_two_thousand_terms_can_be_written_out(joined):
     frame = pd.DataFrame(np.arange(4000.0).reshape(2, 2000), columns=names).assign(y=["a", "b"])
     design, _ = resolve_formula("y ~ " + joined.format(" + ".join(names)), Table(frame))
     assert design.terms == tuple(names)
-    assert design.plain
+    assert design.is_plain
     assert resolve_formula("y ~ .", Table(frame))[0].terms == tuple(names)
     assert terms("y ~ . - " + " - ".join(names[1:]), frame) == ("x0",)
     assert len(terms("y ~ " + " + ".join(f"log({n})" for n in names[1:]), frame)) == 1999
@@ -533,7 +533,7 @@ def test_what_changes_nothing_says_so(data):
 @pytest.mark.parametrize("formula", ["y ~ x + z", "y ~ . - g - h", "y ~ flag + id", "y ~ `x`"])
 def test_plain_columns_are_plain(formula, data):
     design, _ = resolve_formula(formula, Table(data))
-    assert design.plain
+    assert design.is_plain
     assert design.spec is None
     assert design.terms == design.columns
     np.testing.assert_array_equal(matrix(design, data), data[list(design.columns)].to_numpy(dtype=float))
@@ -541,7 +541,7 @@ def test_plain_columns_are_plain(formula, data):
 
 @pytest.mark.parametrize("formula", ["y ~ x:z", "y ~ g", "y ~ C(id)", "y ~ x + log(x)", "y ~ I(x)"])
 def test_anything_else_is_not(formula, data):
-    assert not resolve_formula(formula, Table(data))[0].plain
+    assert not resolve_formula(formula, Table(data))[0].is_plain
 
 
 def test_booleans_are_numbers_named_as_the_column(data):
@@ -847,7 +847,7 @@ def test_a_missing_value_makes_a_row_of_nan(formula, data):
     design, _ = resolve_formula(formula, Table(holed))
     rows = [row for row, name in ((3, "x"), (8, "z"), (11, "g")) if name in design.columns]
     x = matrix(design, holed)
-    if design.plain:
+    if design.is_plain:
         assert sorted(np.flatnonzero(np.isnan(x).any(axis=1))) == rows
         return
     assert sorted(np.flatnonzero(np.isnan(x).any(axis=1))) == rows

@@ -159,7 +159,7 @@ class ShrunkCorrelationCovariance(CovarianceModel):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RowNoise:
+class ShrinkageSums:
     """Sums over rows of products of squares, from which the analytic shrinkage intensities are computed.
 
     The deviations u_ij from the class means are scaled such that each column has length one.
@@ -197,7 +197,7 @@ class RowNoise:
         return float(shrinkage.strimmer_intensity(squares, np.array(squares**2 @ self.fourths), group.total))
 
 
-def row_noise(blocks: RowBlocks, moments: ClassMoments) -> RowNoise:
+def row_noise(blocks: RowBlocks, moments: ClassMoments) -> ShrinkageSums:
     """Compute the sums over rows in one pass; no column may be constant within classes."""
     column_norms = np.sqrt(moments.squares.sum(axis=0))[:, None]
     crossed = 0.0
@@ -208,7 +208,7 @@ def row_noise(blocks: RowBlocks, moments: ClassMoments) -> RowNoise:
         # Sum the products of pairs: the square of a sum minus the squares would cancel.
         crossed += 2.0 * float((squares[1:] * squares.cumsum(axis=0)[:-1]).sum(axis=0) @ frequencies)
         fourths += squares**2 @ frequencies
-    return RowNoise(crossed, fourths)
+    return ShrinkageSums(crossed, fourths)
 
 
 def correlation_intensity(pairs: Floats, crossed: Floats, count: float | Floats) -> Floats:

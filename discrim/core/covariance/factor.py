@@ -74,13 +74,13 @@ from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import EPS
 from discrim.core.covariance.model import (
-    SPHERES,
+    TARGET_UNITS,
     CovarianceEstimates,
     CovarianceModel,
     CovarianceTraits,
     NormalClasses,
     SeparatedAxes,
-    Sphere,
+    TargetUnits,
 )
 from discrim.core.covariance.principal import Principal, ThinCovariance, one_scatter, principal, tied_axes
 from discrim.core.errors import (
@@ -156,7 +156,7 @@ class FactorAnalyticCovariance(CovarianceModel):
         Form, and how the dimensions are determined.
     dimensions : int, mapping or None
         Dimensions that the user specified, one or by class label; `bind_classes` orders them by class.
-    sphere : Sphere
+    target_units : TargetUnits
         Units of the columns in which the noise has one variance.
     factors : Factors or None
         Estimated spectra and dimensions; None before estimation.
@@ -164,7 +164,7 @@ class FactorAnalyticCovariance(CovarianceModel):
 
     options: FactorOptions
     dimensions: Any = field(default=None, metadata=NOT_STORED)
-    sphere: Sphere = SPHERES[0]
+    target_units: TargetUnits = TARGET_UNITS[0]
     factors: Factors | None = field(default=None, metadata=NOT_STORED)
 
     name = "factor"
@@ -232,7 +232,7 @@ class FactorAnalyticCovariance(CovarianceModel):
             The variance of the noise is zero, or larger than the signal.
         """
         moments = self.rescaled(moments)
-        factors = estimate_factors(self.sphere.in_units(moments), self.options)
+        factors = estimate_factors(self.target_units.standardized(moments), self.options)
         fault = factors.fault()
         if fault is not None:
             raise factor_fault(fault, factors.form)
@@ -253,7 +253,9 @@ class FactorAnalyticCovariance(CovarianceModel):
             form = self.options.form
             work = f"of parameters that the classes of {form} share takes a refit for each row"
             return refit_each_row(int(fitted.moments.rows.sum()), fitted.moments.n_classes, work)
-        return self.sphere.left_out(fitted, lambda in_units: factor_leave_one_out(in_units, factors))
+        return self.target_units.leave_one_out_scorer(
+            fitted, lambda standardized: factor_leave_one_out(standardized, factors)
+        )
 
     @property
     def refits_each_row(self) -> bool:

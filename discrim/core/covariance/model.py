@@ -115,24 +115,24 @@ class CovarianceEstimates(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Sphere:
+class TargetUnits:
     """Units in which the shrinkage target is spherical (proportional to the identity): those of the data."""
 
     in_data: ClassVar[bool] = True
 
-    def unit(self, moments: ClassMoments) -> Floats | None:
+    def column_units(self, moments: ClassMoments) -> Floats | None:
         """Return the standard deviations (p,) that divide the columns; None for the units of the data."""
         return None
 
-    def scaled(self, moments: ClassMoments) -> ClassMoments:
+    def limit_scales(self, moments: ClassMoments) -> ClassMoments:
         """Return the moments with the scales limited to the range in which the target matters."""
         return limit_scales(moments)
 
-    def in_units(self, moments: ClassMoments) -> ClassMoments:
+    def standardized(self, moments: ClassMoments) -> ClassMoments:
         """Return the moments in the units of the target."""
         return moments
 
-    def left_out(
+    def leave_one_out_scorer(
         self, fitted: NormalClasses, scores: Callable[[NormalClasses], LeaveOneOutScorer]
     ) -> LeaveOneOutScorer:
         """Return leave-one-out scores in the units of the target, which are fixed."""
@@ -140,24 +140,24 @@ class Sphere:
 
 
 @dataclass(frozen=True, slots=True)
-class StandardSphere(Sphere):
+class StandardizedTargetUnits(TargetUnits):
     """Units in which the shrinkage target is spherical: standard deviations within classes."""
 
     in_data = False
 
-    def unit(self, moments: ClassMoments) -> Floats:
+    def column_units(self, moments: ClassMoments) -> Floats:
         """Return the standard deviations (p,) within classes."""
         return within_sd(moments)
 
-    def scaled(self, moments: ClassMoments) -> ClassMoments:
+    def limit_scales(self, moments: ClassMoments) -> ClassMoments:
         """Return the moments unchanged, because standardized columns are on comparable scales."""
         return moments
 
-    def in_units(self, moments: ClassMoments) -> ClassMoments:
+    def standardized(self, moments: ClassMoments) -> ClassMoments:
         """Return the moments of columns divided by their standard deviations."""
         return standardize_moments(moments)
 
-    def left_out(
+    def leave_one_out_scorer(
         self, fitted: NormalClasses, scores: Callable[[NormalClasses], LeaveOneOutScorer]
     ) -> LeaveOneOutScorer:
         """Return leave-one-out scores of rows divided by the standard deviations of all rows."""
@@ -166,7 +166,7 @@ class StandardSphere(Sphere):
         )
 
 
-SPHERES = (Sphere(), StandardSphere())
+TARGET_UNITS = (TargetUnits(), StandardizedTargetUnits())
 """Units of the data, and of standardized columns; indexed by whether columns are standardized."""
 
 
@@ -240,7 +240,7 @@ class CovarianceModel(ABC):
         Constant properties of the class.
     covariates : int
         Number of leading columns that the other columns are adjusted for.
-    sphere : Sphere or None
+    target_units : TargetUnits or None
         Units of the spherical target, or of the sphere outside the leading axes.
     shrinkage_rules : tuple of str
         Rules that determine the shrinkages.
@@ -251,7 +251,7 @@ class CovarianceModel(ABC):
     name: ClassVar[str] = ""
     traits: ClassVar[CovarianceTraits] = CovarianceTraits()
     covariates: int = 0
-    sphere: Sphere | None = None
+    target_units: TargetUnits | None = None
     shrinkage_rules: ClassVar[tuple[ShrinkageRule, ...]] = ()
 
     # ---- options
@@ -357,16 +357,16 @@ class CovarianceModel(ABC):
 
     def column_units(self, moments: ClassMoments) -> Floats | None:
         """Return the standard deviations (p,) that columns are divided by, or None."""
-        return None if self.sphere is None else self.sphere.unit(moments)
+        return None if self.target_units is None else self.target_units.column_units(moments)
 
     @property
     def depends_on_units(self) -> bool:
         """Whether variances in the units of the data are pooled across columns."""
-        return self.sphere is not None and self.sphere.in_data
+        return self.target_units is not None and self.target_units.in_data
 
     def rescaled(self, moments: ClassMoments) -> ClassMoments:
         """Return the moments with columns on comparable scales, if variances are pooled across columns."""
-        return moments if self.sphere is None else self.sphere.scaled(moments)
+        return moments if self.target_units is None else self.target_units.limit_scales(moments)
 
     # ---- estimates
 

@@ -34,12 +34,12 @@ import numpy as np
 
 from discrim.core.covariance.covariance import EPS, Covariance, Dependency, dependencies, qr_rounding
 from discrim.core.covariance.model import (
-    SPHERES,
+    TARGET_UNITS,
     CovarianceEstimates,
     CovarianceModel,
     CovarianceTraits,
     NormalClasses,
-    Sphere,
+    TargetUnits,
     constant_if_all,
     each_covariance,
 )
@@ -77,11 +77,11 @@ class NonlinearCovariance(CovarianceModel):
 
     Attributes
     ----------
-    sphere : Sphere
+    target_units : TargetUnits
         Units of the columns in which eigenvalues are computed.
     """
 
-    sphere: Sphere = SPHERES[0]
+    target_units: TargetUnits = TARGET_UNITS[0]
 
     name = "nonlinear"
     traits = CovarianceTraits(is_regular=True)
@@ -94,9 +94,11 @@ class NonlinearCovariance(CovarianceModel):
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Estimate the covariances; raise NoEstimateError with fewer than `MIN_DF` degrees of freedom."""
         moments = self.rescaled(moments)
-        in_units = self.sphere.in_units(moments)
+        standardized = self.target_units.standardized(moments)
         return CovarianceEstimates(
-            self, moments, tuple(nonlinear_covariance(in_units, d, k) for k, d in each_covariance(divisors))
+            self,
+            moments,
+            tuple(nonlinear_covariance(standardized, d, k) for k, d in each_covariance(divisors)),
         )
 
     def eigenvalues(self, moments: ClassMoments, divisors: Floats) -> list[tuple[Floats, Floats]]:
@@ -113,19 +115,19 @@ class NonlinearCovariance(CovarianceModel):
             Both (p,), in decreasing order of the sample eigenvalues, in the units of the data or of
             standardized columns.
         """
-        in_units = self.sphere.in_units(self.rescaled(moments))
+        standardized = self.target_units.standardized(self.rescaled(moments))
         pairs = []
         for k, divisor in each_covariance(divisors):
-            axes, shrunk = shrunk_axes(in_units, k)
+            axes, shrunk = shrunk_axes(standardized, k)
             sample = np.pad(axes.eigenvalues, (0, len(shrunk) - len(axes.eigenvalues)))
             # The axes refer to columns in the units of the data times a constant.
-            square = divisor * (in_units.scale[0] * axes.unit[0]) ** 2
+            square = divisor * (standardized.scale[0] * axes.unit[0]) ** 2
             pairs.append((sample / square, shrunk / square))
         return pairs
 
     def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return leave-one-out scores; standardized columns keep the standard deviations of all rows."""
-        return self.sphere.left_out(fitted, nonlinear_leave_one_out)
+        return self.target_units.leave_one_out_scorer(fitted, nonlinear_leave_one_out)
 
 
 def degrees_of_freedom(moments: ClassMoments, k: int | None) -> float:

@@ -237,7 +237,7 @@ class DistributionOnAxes:
         """Return the squared distances (m,) of rows x (m, p)."""
         return self.distribution.squared(self.scores.transform(x))
 
-    def left_out(self, x: Floats, weights: Floats | None) -> Floats:
+    def leave_one_out_scores(self, x: Floats, weights: Floats | None) -> Floats:
         """Compute the leave-one-out squared distances of rows of the fit.
 
         Parameters
@@ -250,7 +250,7 @@ class DistributionOnAxes:
         (m,) float
             Distance of each row from the distribution of the other rows.
         """
-        return self.distribution.left_out(self.scores.transform(x), weights)
+        return self.distribution.leave_one_out_scores(self.scores.transform(x), weights)
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,12 +53,12 @@ from discrim.core.covariance.covariance import (
     scaled_cholesky,
 )
 from discrim.core.covariance.model import (
-    SPHERES,
+    TARGET_UNITS,
     CovarianceEstimates,
     CovarianceTraits,
     NormalClasses,
     SingleShrinkageModel,
-    Sphere,
+    TargetUnits,
     constant_if_all,
     each_covariance,
 )
@@ -86,12 +86,12 @@ class ShrunkCovariance(SingleShrinkageModel):
     Attributes
     ----------
     shrinkage : Shrinkage
-    sphere : Sphere
+    target_units : TargetUnits
         Units in which the target is a sphere.
     """
 
     shrinkage: Shrinkage = field(default_factory=lambda: Shrinkage("oas"))
-    sphere: Sphere = SPHERES[0]
+    target_units: TargetUnits = TARGET_UNITS[0]
 
     name = "shrunk"
     traits = CovarianceTraits(is_regular=True, allows_subspace=True)
@@ -99,7 +99,7 @@ class ShrunkCovariance(SingleShrinkageModel):
 
     def in_data_units(self) -> ShrunkCovariance:
         """Return the model with the sphere in the units of the data."""
-        return replace(self, sphere=SPHERES[0])
+        return replace(self, target_units=TARGET_UNITS[0])
 
     def requires_full_rank(self, n_columns: int) -> bool:
         """Return whether the shrinkage is zero."""
@@ -117,7 +117,7 @@ class ShrunkCovariance(SingleShrinkageModel):
     @property
     def depends_on_units(self) -> bool:
         """Whether the shrinkage may be positive and columns are not standardized."""
-        return self.sphere.in_data and (not self.shrinkage.values or any(self.shrinkage.values))
+        return self.target_units.in_data and (not self.shrinkage.values or any(self.shrinkage.values))
 
     def fit_to_rows(self, rows: RowBlocks, moments: ClassMoments, divisors: Floats) -> ShrunkCovariance:
         """Return a copy with Ledoit & Wolf's shrinkages, if this is the rule.
@@ -140,14 +140,14 @@ class ShrunkCovariance(SingleShrinkageModel):
     def rescaled(self, moments: ClassMoments) -> ClassMoments:
         """Return the moments on scales in the range of the sphere, unless the shrinkage is zero."""
         is_unshrunk = bool(self.shrinkage.values) and not any(self.shrinkage.values)
-        return moments if is_unshrunk else self.sphere.scaled(moments)
+        return moments if is_unshrunk else self.target_units.limit_scales(moments)
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Estimate the covariances with shrinkages that were determined before, or by `oas`."""
         moments = self.rescaled(moments)
-        in_units = self.sphere.in_units(moments)
+        standardized = self.target_units.standardized(moments)
         estimates = [
-            shrunk_covariance(in_units, d, self.shrinkage.for_class(k), k)
+            shrunk_covariance(standardized, d, self.shrinkage.for_class(k), k)
             for k, d in each_covariance(divisors)
         ]
         fitted_model = self.with_shrinkages(*[g for _, g in estimates])
@@ -174,8 +174,8 @@ class ShrunkCovariance(SingleShrinkageModel):
 
     def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return leave-one-out scores in closed form, on the principal axes of the scatters."""
-        if not self.sphere.in_data:
-            return self.sphere.left_out(fitted, self.in_data_units().leave_one_out)
+        if not self.target_units.in_data:
+            return self.target_units.leave_one_out_scorer(fitted, self.in_data_units().leave_one_out)
         moments = self.rescaled(fitted.moments)
         divisors = fitted.divisors
         rows = fitted.rows

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from discrim.core.covariance.model import (
-    SPHERES,
+    TARGET_UNITS,
     CovarianceEstimates,
     CovarianceModel,
     CovarianceTraits,
     NormalClasses,
-    Sphere,
+    TargetUnits,
     each_covariance,
 )
 from discrim.core.covariance.shrunk import oas_without_rows, sphere_left_out, spherical_covariance
@@ -25,11 +25,11 @@ class SphericalCovariance(CovarianceModel):
 
     Attributes
     ----------
-    sphere : Sphere
+    target_units : TargetUnits
         Units of the columns in which the variance is common.
     """
 
-    sphere: Sphere = SPHERES[0]
+    target_units: TargetUnits = TARGET_UNITS[0]
 
     name = "spherical"
     traits = CovarianceTraits(
@@ -39,15 +39,19 @@ class SphericalCovariance(CovarianceModel):
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Estimate the mean of the variances."""
         moments = self.rescaled(moments)
-        in_units = self.sphere.in_units(moments)
+        standardized = self.target_units.standardized(moments)
         return CovarianceEstimates(
-            self, moments, tuple(spherical_covariance(in_units, d, k) for k, d in each_covariance(divisors))
+            self,
+            moments,
+            tuple(spherical_covariance(standardized, d, k) for k, d in each_covariance(divisors)),
         )
 
     def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return leave-one-out scores in closed form, with the formulas for a shrinkage of one."""
         intensities = [oas_without_rows] * len(fitted.divisors)
-        return self.sphere.left_out(fitted, lambda in_units: sphere_left_out(in_units, intensities))
+        return self.target_units.leave_one_out_scorer(
+            fitted, lambda standardized: sphere_left_out(standardized, intensities)
+        )
 
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
         """Return the number of variances, one for each covariance."""

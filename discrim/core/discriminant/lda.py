@@ -99,7 +99,7 @@ class NormalFit(ABC):
         return self.covariance_model.column_units(self.moments) is not None
 
     @property
-    def within_axes(self) -> SubspaceCovariance | None:
+    def subspace_model(self) -> SubspaceCovariance | None:
         """The model of the covariance in a subspace of a few axes; None if all columns are used."""
         axes: SubspaceCovariance | None = self.covariance_model.subspace
         return axes
@@ -107,7 +107,7 @@ class NormalFit(ABC):
     @property
     def components(self) -> int | None:
         """Number of principal axes; None if the fit has none, or supervised axes instead."""
-        axes = self.within_axes
+        axes = self.subspace_model
         return None if axes is None or axes.is_supervised else axes.count
 
     @property
@@ -118,7 +118,7 @@ class NormalFit(ABC):
     @property
     def chosen_components(self) -> dict[str, Any]:
         """Number of principal axes if the rows chose it."""
-        axes = self.within_axes
+        axes = self.subspace_model
         return {"n": axes.count} if axes is not None and axes.is_chosen else {}
 
     @property
@@ -134,7 +134,7 @@ class NormalFit(ABC):
         """Return the estimated classes with another log prior (K,)."""
         return NormalClasses(self.moments, self.covariances, self.divisors, log_prior)
 
-    def refuse_left_out(self) -> None:
+    def check_leave_one_out(self) -> None:
         """Raise NotSupportedError if rows cannot be left out one by one."""
         self.covariance_model.check_leave_one_out(self.moments)
 
@@ -216,7 +216,7 @@ class LDAFit(NormalFit):
         """Number of leading columns that are covariates, q."""
         return self.covariance_model.covariates
 
-    def refuse_covariates(self, feature: str) -> None:
+    def raise_if_covariates(self, feature: str) -> None:
         """Raise NotSupportedError if the columns are adjusted for covariates."""
         if self.covariates:
             raise CoreNotSupportedError("adjusted_for_covariates", what=feature)
@@ -358,7 +358,7 @@ class LDAFit(NormalFit):
             raise CoreNotSupportedError("too_few_for_debiased", df=nu, n_columns=p)
         return gaussian.pooled_debiased_rule(self.moments, self.unbiased(), log_prior, nu)
 
-    def left_out(self, log_prior: Floats, rows: RowBlocks | None = None) -> LeaveOneOutScorer:
+    def leave_one_out_scorer(self, log_prior: Floats, rows: RowBlocks | None = None) -> LeaveOneOutScorer:
         """Return the scores of rows under the rule without each of them.
 
         Parameters
@@ -372,7 +372,7 @@ class LDAFit(NormalFit):
         NotSupportedError
             The rule is restricted to fewer axes, or a closed form does not exist for its covariance.
         """
-        self.refuse_left_out()
+        self.check_leave_one_out()
         left_out = self.covariance_model.leave_one_out(
             replace(self.classes(log_prior), moments=self.by_column, rows=rows)
         )
@@ -395,7 +395,7 @@ class LDAFit(NormalFit):
 
         return scores
 
-    def refuse_left_out(self) -> None:
+    def check_leave_one_out(self) -> None:
         """Raise NotSupportedError if there are no leave-one-out scores, for example on reduced axes."""
         if self.reduced_axes() is not None:
             raise CoreNotSupportedError("reduced_leave_one_out")

@@ -74,7 +74,7 @@ class Span:
     axes: Floats
 
     @staticmethod
-    def of(moments: ClassMoments) -> Span:
+    def from_moments(moments: ClassMoments) -> Span:
         """Construct the basis from moments with thin roots by class; raise ValueError for other moments."""
         moments = limit_scales(moments)
         if moments.roots is None or moments.scatter_type != "thin class":
@@ -275,7 +275,7 @@ def rda_leave_one_out(
     -------
     LeaveOneOutScorer
     """
-    span = Span.of(moments) if moments.scatter_type == "thin class" else None
+    span = Span.from_moments(moments) if moments.scatter_type == "thin class" else None
     fitted_moments, columns = (moments, None) if span is None else (span.moments, span.columns)
     (group,) = group_leave_one_out(fitted_moments, [pair], parametrization, method, log_prior, columns)
 

@@ -40,7 +40,7 @@ from discrim.core.moments.row_sums import RowBlock, RowBlocks, triangular_root
 from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeaveOneOutScorer
-from discrim.core.rules.rules import NoLikelihood, Rule, refuse_method
+from discrim.core.rules.rules import NoLikelihood, Rule, raise_if_method
 
 MAX_LEVELS = 2**20
 """Maximum number of levels of a column that is accepted from a file."""
@@ -236,10 +236,10 @@ class LocationFit(NoLikelihood):
         convention : str, optional
             Not used.
         """
-        refuse_method(method, "is not defined for the location model")
+        raise_if_method(method, "is not defined for the location model")
         return LocationRule(self, log_prior)
 
-    def left_out(self, log_prior: Floats) -> LeaveOneOutScorer:
+    def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
         """Return the scores of rows under the model without each of them."""
         step = max(MAX_CHUNK_ELEMENTS // max(self.smoothed_means[0].size, 1), 1)
 

@@ -24,7 +24,7 @@ from discrim.core.moments.moments import MIN_EXCESS_WEIGHT, ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeaveOneOutScorer, squared_distances_between_means
-from discrim.core.rules.rules import Distances, Rule, log_of_prior, refuse_method
+from discrim.core.rules.rules import Distances, Rule, log_of_prior, raise_if_method
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class NearestCentroidFit:
         convention : str, optional
             Not used.
         """
-        refuse_method(method, "is not defined for nearest centroids")
+        raise_if_method(method, "is not defined for nearest centroids")
         return gaussian.linear_rule(self.limited_moments, self.covariance, log_prior)
 
     def refit(self, moments: ClassMoments) -> NearestCentroidFit | None:
@@ -110,7 +110,7 @@ class NearestCentroidFit:
             return None
         return fit_nearest_centroid(moments, self.prior, estimated_prior=self.estimated_prior)
 
-    def left_out(self, log_prior: Floats) -> LeaveOneOutScorer:
+    def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
         """Return the scores of rows under the rule without each of them."""
         return common_left_out(self.limited_moments, self.residual_df, log_prior)
 

@@ -63,7 +63,7 @@ from discrim.core.rules.rules import (
     GaussianRule,
     Rule,
     log_of_prior,
-    refuse_method,
+    raise_if_method,
 )
 
 TOL = 1e-9
@@ -97,7 +97,7 @@ class LengthNormalization:
     root: Floats
 
     @staticmethod
-    def of(moments: ClassMoments) -> LengthNormalization:
+    def from_moments(moments: ClassMoments) -> LengthNormalization:
         """Return the transformation by the mean and the covariance (divisor N) of all rows."""
         moments_of_all = moments.as_one()
         centre = moments_of_all.means_from(moments.origin)[0]
@@ -256,7 +256,7 @@ class PLDAFit:
         NotSupportedError
             The method is not "plugin".
         """
-        refuse_method(method, "is not defined for PLDA, whose one rule is predictive")
+        raise_if_method(method, "is not defined for PLDA, whose one rule is predictive")
         means, variances = self.class_laws()
         sd = np.sqrt(1 + variances)
         covariances = tuple(Covariance(sd_of_class, None) for sd_of_class in sd)
@@ -349,7 +349,7 @@ class _ClassMeans(NamedTuple):
     total: float
 
     @classmethod
-    def of(cls, moments: ClassMoments) -> _ClassMeans:
+    def from_moments(cls, moments: ClassMoments) -> _ClassMeans:
         """Construct the statistics from pooled moments."""
         within = pooled_covariance(moments, moments.total - moments.n_classes)
         return cls(moments.counts, moments.means, within, moments.total)
@@ -427,7 +427,7 @@ def fit_plda(
     [[[5.888888889]], [[2.0]]]
     """
     sphere, fitted_moments = (None, moments) if normalization is None else normalization
-    rows = _ClassMeans.of(fitted_moments)
+    rows = _ClassMeans.from_moments(fitted_moments)
     r = most_components(fitted_moments.n_classes, fitted_moments.n_columns, components)
     is_balanced = bool((rows.counts == rows.counts[0]).all())
     estimates, singular_values = _estimates_of_balanced_classes(rows, r, balanced=is_balanced)

@@ -73,7 +73,7 @@ class QDAFit(NormalFit):
             return gaussian.class_predictive_rule(self.moments, covariances, log_prior, mass=mass)
         return gaussian.class_debiased_rule(self.moments, covariances, log_prior, mass=mass)
 
-    def left_out(self, log_prior: Floats, rows: RowBlocks | None = None) -> LeaveOneOutScorer:
+    def leave_one_out_scorer(self, log_prior: Floats, rows: RowBlocks | None = None) -> LeaveOneOutScorer:
         """Return the scores of rows under the rule without each of them.
 
         Parameters

@@ -82,7 +82,7 @@ from discrim.core.moments.row_sums import triangular_root
 from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeaveOneOutScorer
-from discrim.core.rules.rules import Rule, refuse_method
+from discrim.core.rules.rules import Rule, raise_if_method
 
 MAX_SINGULAR_RESIDUAL = 1e-13
 """Residual of a column on the others, relative to its length, at or below which a mixture is singular."""
@@ -116,7 +116,7 @@ class RDAFit:
     standardize : bool
         Whether the ridge refers to columns divided by their standard deviations within classes, or the
         principal axes to columns divided by their standard deviations.
-    within_axes : SubspaceCovariance, optional
+    subspace_model : SubspaceCovariance, optional
         The principal axes on which classes are compared.
     """
 
@@ -131,25 +131,25 @@ class RDAFit:
     cv: int | str | None = None
     select: str = "min"
     standardize: bool = False
-    within_axes: SubspaceCovariance | None = None
+    subspace_model: SubspaceCovariance | None = None
 
     has_distances = False
 
     @property
     def chosen_components(self) -> dict[str, Any]:
         """Number of principal axes if the rows chose it."""
-        axes = self.within_axes
+        axes = self.subspace_model
         return {"n": axes.count} if axes is not None and axes.is_chosen else {}
 
     @property
     def components(self) -> int | None:
         """Number of principal axes; None if all columns are compared."""
-        return None if self.within_axes is None else self.within_axes.count
+        return None if self.subspace_model is None else self.subspace_model.count
 
     @property
     def components_by(self) -> str | None:
         """Method that chose the number of principal axes, if any."""
-        requested = None if self.within_axes is None else self.within_axes.options
+        requested = None if self.subspace_model is None else self.subspace_model.options
         return requested if isinstance(requested, str) else None
 
     @property
@@ -182,7 +182,7 @@ class RDAFit:
         """
         if method == "predictive" and self.alpha in (0, 1) and not self.ridged and convention is None:
             return self.predictive(log_prior)
-        refuse_method(
+        raise_if_method(
             method, "has no closed form for mixed or shrunken covariances, which no sampling law has"
         )
         if self.alpha == 0:
@@ -230,13 +230,13 @@ class RDAFit:
         if classes_without_covariance(moments):
             return None
         try:
-            fit = self.of_moments(moments, self.within_axes and self.within_axes.for_refit())
+            fit = self.of_moments(moments, self.subspace_model and self.subspace_model.for_refit())
         except NoEstimateError:
             return None
         return None if fit.singular() else fit
 
-    def of_moments(self, moments: ClassMoments, within_axes: SubspaceCovariance | None) -> RDAFit:
-        """Fit the same model to other moments, on principal axes if `within_axes` is not None."""
+    def of_moments(self, moments: ClassMoments, subspace_model: SubspaceCovariance | None) -> RDAFit:
+        """Fit the same model to other moments, on principal axes if `subspace_model` is not None."""
         return fit_rda(
             moments,
             self.prior,
@@ -246,7 +246,7 @@ class RDAFit:
             method=self.method,
             estimated_prior=self.estimated_prior,
             standardize=self.standardize,
-            within_axes=within_axes,
+            subspace_model=subspace_model,
         )
 
     def singular(self) -> list[int]:
@@ -258,17 +258,18 @@ class RDAFit:
             and is_singular(covariance.root, self.moments, MAX_SINGULAR_RESIDUAL)
         ]
 
-    def left_out(self, log_prior: Floats) -> LeaveOneOutScorer:
+    def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
         """Return the scores of rows under the rule without each of them."""
-        if self.within_axes is not None:
+        if self.subspace_model is not None:
             divisors = divisors_by_class(self.moments.counts, self.method)
-            return self.within_axes.leave_one_out(
+            return self.subspace_model.leave_one_out(
                 NormalClasses(self.moments, self.covariances, divisors, log_prior)
             )
         if self.standardize:
             unstandardized = replace(self, standardize=False)
             return standardized_leave_one_out(
-                self.moments, lambda moments: replace(unstandardized, moments=moments).left_out(log_prior)
+                self.moments,
+                lambda moments: replace(unstandardized, moments=moments).leave_one_out_scorer(log_prior),
             )
         return leave_one_out_rda.rda_leave_one_out(
             self.moments, Regularization(self.alpha, self.gamma), self.parametrization, self.method, log_prior
@@ -276,8 +277,8 @@ class RDAFit:
 
     def llf(self) -> float:
         """Return the log-likelihood of class and row at the estimates."""
-        if self.within_axes is not None:
-            raise no_likelihood(self.within_axes.name)
+        if self.subspace_model is not None:
+            raise no_likelihood(self.subspace_model.name)
         moments = self.moments
         n = self.moments.counts
         with np.errstate(divide="ignore"):
@@ -343,7 +344,7 @@ def fit_rda(
     cv: int | str | None = None,
     select: str = "min",
     standardize: bool = False,
-    within_axes: SubspaceCovariance | None = None,
+    subspace_model: SubspaceCovariance | None = None,
 ) -> RDAFit:
     """Fit a regularized discriminant analysis.
 
@@ -357,7 +358,7 @@ def fit_rda(
     parametrization : {"esl", "friedman", "klar"}
     method : {"moment", "mle"}
         Divisors n_k - 1 and N - K, or n_k and N.
-    estimated_prior, cv, select, standardize, within_axes
+    estimated_prior, cv, select, standardize, subspace_model
         See `RDAFit`.
 
     Returns
@@ -370,12 +371,12 @@ def fit_rda(
     NoEstimateError
         There are fewer principal axes than requested, or covariances on them do not exist.
     """
-    if within_axes is not None:
-        estimates = within_axes.estimate(moments, divisors_by_class(moments.counts, method))
+    if subspace_model is not None:
+        estimates = subspace_model.estimate(moments, divisors_by_class(moments.counts, method))
         covariances = estimates.covariances * (moments.n_classes // len(estimates.covariances))
         options = alpha, gamma, parametrization, method, covariances, cv, select, standardize
-        axes = estimates.covariance_model.subspace or within_axes
-        return RDAFit(estimates.moments, prior, estimated_prior, *options, within_axes=axes)
+        axes = estimates.covariance_model.subspace or subspace_model
+        return RDAFit(estimates.moments, prior, estimated_prior, *options, subspace_model=axes)
     p = moments.n_columns
     divisors = divisors_by_class(moments.counts, method)
     # Moments in the units to which the identity refers.

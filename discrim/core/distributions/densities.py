@@ -29,7 +29,7 @@ from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.errors import DiscrimError
 
 
-def refuse_negative(values: Floats, x: Floats) -> None:
+def raise_if_negative(values: Floats, x: Floats) -> None:
     """Raise an error that names the first point (m,) at which a density (m,) is negative or NaN."""
     is_bad = ~(values >= 0) & np.isfinite(x)
     if is_bad.any():
@@ -654,7 +654,7 @@ class FunctionDensity:
     def values(self, x: Floats) -> Floats:
         """Densities (m,) at points (m,); validated."""
         values = call_density(self.function, self.function, x, points=len(x))
-        refuse_negative(values, x)
+        raise_if_negative(values, x)
         return values
 
     def log_density(self, x: Floats) -> Floats:
@@ -774,7 +774,7 @@ def _check_integral(density: FunctionDensity | ScipyDensity) -> None:
         if isinstance(density, FunctionDensity):
             return density.values(x)[:, None]
         values = call_density(density.frozen, density.frozen.pdf, x, points=len(x))
-        refuse_negative(values, x)
+        raise_if_negative(values, x)
         return values[:, None]
 
     with np.errstate(over="ignore", invalid="ignore"):

@@ -515,7 +515,9 @@ class PerceptronFit:
         runs = _run_planes(x, codes, self.moments.n_classes, self.step, self.passes, self.seed, self.start)
         return replace(self, coef=np.column_stack([run.coef for run in runs]))
 
-    def left_out(self, x: Floats, codes: Codes, progress: Callable[[], object] = lambda: None) -> Floats:
+    def leave_one_out_scores(
+        self, x: Floats, codes: Codes, progress: Callable[[], object] = lambda: None
+    ) -> Floats:
         """Scores (n, K) of the rows of the fit, each from the rule without the row.
 
         Parameters

@@ -259,7 +259,7 @@ def choose_feature_ridge(
     ]
 
 
-def refuse_many_features(count: int) -> None:
+def raise_if_many_features(count: int) -> None:
     """Raise a DataError if the cross-products of so many features would exceed the memory."""
     check_memory(
         1.0 * N_MATRICES * count**2,
@@ -359,7 +359,7 @@ class FeatureLDAFit(ScoredIndicators):
         calibrator = None if self.calibrator is None else self.calibrator.of_classes(keep)
         return replace(self, calibrator=calibrator)
 
-    def left_out(self, log_prior: Floats) -> LeaveOneOutScorer:
+    def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
         """Return a function that computes leave-one-out scores of rows, with fixed features.
 
         Parameters

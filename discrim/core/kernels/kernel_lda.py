@@ -44,7 +44,7 @@ from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.regression.indicator import FlexibleFit, fit_flexible, starting_scores
 from discrim.core.rules.calibration import Calibrator, fit_calibrator
 from discrim.core.rules.leave_one_out import mark_lone_rows_for_refit
-from discrim.core.rules.rules import CalibratedRule, NoLikelihood, Rule, log_of_prior, refuse_method
+from discrim.core.rules.rules import CalibratedRule, NoLikelihood, Rule, log_of_prior, raise_if_method
 
 MAX_SQUARED_CORRELATION = 1.0 - 1e-12
 """Upper limit of squared canonical correlations; with a ridge they are below one."""
@@ -164,7 +164,7 @@ class ScoredIndicators(NoLikelihood):
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
         """Return the rule under a prior (K,)."""
-        refuse_method(method, "is defined for normal classes")
+        raise_if_method(method, "is defined for normal classes")
         if self.calibrator is None:
             return self.flexible.rule(log_prior)
         return CalibratedRule(FittedIndicators(self.indicators), self.calibrator, self.shift(log_prior))
@@ -221,7 +221,7 @@ class KernelLDAFit(ScoredIndicators):
         """Arrays and options from which the fit can be restored."""
         return KernelState.from_fit(self, self.rows, self.indicators.coef, self.indicators.intercept)
 
-    def left_out(self, log_prior: Floats) -> Floats:
+    def leave_one_out_scores(self, log_prior: Floats) -> Floats:
         """Leave-one-out scores (n, K) of the rows."""
         residuals = residuals_from_coef(self.indicators.coef, self.rows.weights, self.ridge)
         fitted = self.rows.y - residuals / self._require_leverages()[:, None]

@@ -43,7 +43,7 @@ from discrim.core.kernels.kernels import (
     fit_standardization,
     has_few_valued_column,
     median_distance,
-    refuse_equal_rows,
+    raise_if_equal_rows,
 )
 from discrim.core.numerics.arrays import Codes, Floats
 
@@ -852,7 +852,7 @@ class _KernelSearch:
         total = float((spectrum.s**2).sum())
         trace = float(spectrum.values.sum())
         if not trace > 0:
-            refuse_equal_rows(different=bool((z != z[:1]).any()))
+            raise_if_equal_rows(different=bool((z != z[:1]).any()))
             raise CoreDataError("constant_kernel", width=kernel.width)
         ridges = np.array([search.ridge])
         if search.ridge is None:

@@ -469,7 +469,7 @@ def median_distance(z: Floats, kernel: str, weights: Floats | None = None) -> fl
     """
     distances = cdist(z, z, "cityblock" if kernel in ABSOLUTE_DISTANCE_KERNELS else "euclidean")
     is_positive = distances > 0
-    refuse_equal_rows(different=bool(is_positive.any()))
+    raise_if_equal_rows(different=bool(is_positive.any()))
     if weights is None:
         return float(np.median(distances[is_positive]))
     order = np.argsort(distances[is_positive], kind="stable")
@@ -481,7 +481,7 @@ def median_distance(z: Floats, kernel: str, weights: Floats | None = None) -> fl
     return float(distances[is_positive][order][middle_positions].mean())
 
 
-def refuse_equal_rows(*, different: bool) -> None:
+def raise_if_equal_rows(*, different: bool) -> None:
     """Raise a DataError if all rows are equal."""
     if not different:
         raise CoreDataError("equal_rows")

@@ -77,7 +77,7 @@ def is_axial(form: str) -> bool:
     return form[2] == "I"
 
 
-def keeps_units(form: str) -> bool:
+def is_scale_equivariant(form: str) -> bool:
     """Whether the family of covariances of a form is invariant to rescaling of the columns."""
     return form not in ("EII", "VII", "EVE", "VVE", "EEV", "VEV")
 

@@ -54,7 +54,7 @@ MAX_CONTINUED_RUNS = 3
 """Maximum number of different maxima on completed rows from which EM continues with the incomplete rows."""
 
 
-class CompletedRows(NamedTuple):
+class MissingnessSummary(NamedTuple):
     """Summary of missing values in the rows of a fit.
 
     Attributes
@@ -69,7 +69,7 @@ class CompletedRows(NamedTuple):
     patterns: int
 
     @classmethod
-    def from_rows(cls, x: Floats) -> CompletedRows:
+    def from_rows(cls, x: Floats) -> MissingnessSummary:
         """Count the incomplete rows and the missingness patterns of rows x (n, p), NaN if missing."""
         missing = np.isnan(x)
         return cls(int(missing.any(axis=1).sum()), len(missingness_patterns(missing)))

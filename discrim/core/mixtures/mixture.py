@@ -22,7 +22,7 @@ from discrim.core.covariance.principal import of_columns
 from discrim.core.errors import CoreDataError, InvalidStateError
 from discrim.core.mixtures import em, incomplete, starts
 from discrim.core.mixtures.em import ClassRows, Components, Degenerate, EMPlan
-from discrim.core.mixtures.incomplete import CompletedRows
+from discrim.core.mixtures.incomplete import MissingnessSummary
 from discrim.core.mixtures.starts import Frames, Hierarchies
 from discrim.core.moments.moments import ClassMoments, split_mean, standardize_columns
 from discrim.core.moments.row_sums import RowBlock
@@ -30,7 +30,7 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.threads import one_blas_thread
 from discrim.core.rules.gaussian import MarginalRule
 from discrim.core.rules.leave_one_out import LeaveOneOutScorer
-from discrim.core.rules.rules import Distances, GaussianRule, Rule, refuse_method
+from discrim.core.rules.rules import Distances, GaussianRule, Rule, raise_if_method
 
 ProgressCallback = Callable[[float], None]
 
@@ -85,7 +85,7 @@ class MixtureFit:
     run_counts : (K, 2) float
         For each class, the number of runs of EM to convergence, and how many of them reached the maximum.
         Empty in a refit that starts at the components of another fit.
-    completed : CompletedRows or None
+    completed : MissingnessSummary or None
         Summary of missing values, if the fit uses rows with missing values.
     """
 
@@ -100,7 +100,7 @@ class MixtureFit:
     llf_given: float
     llf_rows: float = np.nan
     run_counts: Floats = field(default_factory=lambda: np.empty((0, 2)))
-    completed: CompletedRows | None = None
+    completed: MissingnessSummary | None = None
 
     has_distances = False
 
@@ -150,7 +150,7 @@ class MixtureFit:
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> MixtureRule:
         """Return the rule under a prior (K,)."""
-        refuse_method(
+        raise_if_method(
             method, "is not available for mixtures, because the components of the observations are unknown"
         )
         return self.of_columns(log_prior, np.arange(len(self.scale)))
@@ -336,7 +336,7 @@ def common_scale(moments: ClassMoments, forms: Sequence[str]) -> Floats:
         sd = np.ones(len(sd))
     # Differences of exponents stay within the range of float64.
     exponents = np.frexp(moments.scale)[1] - np.frexp(sd)[1]
-    if not all(em.keeps_units(form) for form in forms):
+    if not all(em.is_scale_equivariant(form) for form in forms):
         exponents = np.full(len(sd), exponents[positive].min() if positive.any() else exponents.min())
     return np.asarray(np.ldexp(1.0, exponents))
 
@@ -765,7 +765,7 @@ class _Group(NamedTuple):
     frames: Frames
 
 
-def left_out(
+def leave_one_out_scorer(
     fit: MixtureFit, log_prior: Floats, x: Floats, codes: Codes, weights: Floats | None
 ) -> LeaveOneOutScorer:
     """Return a function that computes leave-one-out scores of rows of the fit.

@@ -1,6 +1,7 @@
 """Moments derived from other moments: less of the scatter, more classes, fewer rows, other units of columns.
 
-`moments_without` subtracts rows from moments that users added up; `comparable` and `in_units` change the
+`subtract_moments` subtracts rows from moments that users added up; `limit_scales` and `divide_columns`
+change the
 scale of columns for covariance models that pool variances.
 
 *Subtracting rows.* With n, m, W of all rows of a class and n_2, m_2, W_2 of the rows to be removed, the

@@ -431,7 +431,7 @@ def gather_parts(
         They merge to the moments of all rows.
     """
     sums = row_sums.accumulated_moments(required_moments)
-    row_sums.refuse_wide(n_classes, n_columns, sums, n_parts)
+    row_sums.raise_if_wide(n_classes, n_columns, sums, n_parts)
     # With a scatter for each class, the classes of the parts are counted as classes of one part.
     cells = np.arange(n_parts * n_classes).reshape(n_parts, n_classes)
     task = partial(_one_pass, n_columns=n_columns, required_moments=sums)

@@ -119,7 +119,7 @@ class RowSums:
         required_moments : ScatterType
             Second moments that are accumulated.
         """
-        refuse_wide(n_classes, n_columns, required_moments)
+        raise_if_wide(n_classes, n_columns, required_moments)
         self.required_moments = required_moments
         self.counts = np.zeros(n_classes)
         self.rows = np.zeros(n_classes, dtype=np.int64)
@@ -316,7 +316,7 @@ class RowSums:
         )
 
 
-def refuse_wide(n_classes: int, n_columns: int, required_moments: ScatterType, n_parts: int = 1) -> None:
+def raise_if_wide(n_classes: int, n_columns: int, required_moments: ScatterType, n_parts: int = 1) -> None:
     """Raise DataError if the sums of a pass, and their copies, exceed the memory.
 
     Parameters

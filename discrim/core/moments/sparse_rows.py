@@ -26,10 +26,10 @@ import scipy
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments, merge_rescaled, split_mean
-from discrim.core.moments.row_sums import MAX_UNSCALED_DEVIATION, ScatterType, column_scale, refuse_wide
+from discrim.core.moments.row_sums import MAX_UNSCALED_DEVIATION, ScatterType, column_scale, raise_if_wide
 from discrim.core.numerics.arrays import Codes, Floats
 
-KEPT_WITHIN = 0.125
+MIN_WITHIN_SHARE = 0.125
 """Smallest proportion of a column's sum of squares that has to be within classes for accurate products."""
 
 
@@ -127,7 +127,7 @@ def gather_sparse(
         None if a sum overflows, or the products of a pooled scatter lose digits. The caller then has to use
         dense rows.
     """
-    refuse_wide(n_classes, n_columns, required_moments)
+    raise_if_wide(n_classes, n_columns, required_moments)
     moments_of_blocks: list[ClassMoments] = []
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for block in blocks:
@@ -276,7 +276,7 @@ def _pooled_scatter(
         steps = steps @ scipy.sparse.diags_array(scale)
     scatter = (steps.T @ steps).toarray()
     within = squares.sum(axis=0)
-    if (within < KEPT_WITHIN * np.diagonal(scatter)).any():
+    if (within < MIN_WITHIN_SHARE * np.diagonal(scatter)).any():
         return None
     scatter -= weighted_means.T @ weighted_means
     np.fill_diagonal(scatter, within)

@@ -955,7 +955,7 @@ class KernelColumns:
                 total[k, observed] += density.log_density(values[observed])
         return total
 
-    def left_out(self, x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+    def leave_one_out_scores(self, x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         """Leave-one-out log densities of rows of the fit, summed over the columns that are not missing.
 
         Parameters

@@ -183,7 +183,7 @@ class LevelTables:
             total += log_probabilities[:, np.where(np.isnan(values), n_levels, values).astype(np.intp)]
         return total
 
-    def left_out(self, x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+    def leave_one_out_scores(self, x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         """Leave-one-out log probabilities of rows of the fit, summed over the columns that are not missing.
 
         Parameters
@@ -298,7 +298,7 @@ class CountColumns:
             log_densities[((theta == 0).astype(np.float64) @ counts) > 0] = -np.inf
         return np.asarray(log_densities)
 
-    def left_out(self, x: Floats | SparseRows, codes: Codes, weights: Floats | None) -> Floats:
+    def leave_one_out_scores(self, x: Floats | SparseRows, codes: Codes, weights: Floats | None) -> Floats:
         """Leave-one-out log probabilities of rows of the fit without missing counts.
 
         Parameters
@@ -348,7 +348,7 @@ class CountColumns:
                 (x.rows(chunk).dense(), codes[chunk], None if weights is None else weights[chunk])
                 for chunk in chunks
             )
-            return np.concatenate([self.left_out(*block) for block in dense_blocks], axis=1)
+            return np.concatenate([self.leave_one_out_scores(*block) for block in dense_blocks], axis=1)
         row = counts.row_of_stored()
         column = counts.steps.indices
         values = counts.steps.data
@@ -538,7 +538,7 @@ class NaiveBayesFit:
         fit = fit_naive_bayes(moments, tally, self.prior, estimated_prior=self.estimated_prior)
         return None if fit.without_bandwidth().any() else fit
 
-    def left_out(self, log_prior: Floats) -> LeaveOneOutScorer:
+    def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
         """Leave-one-out scores of rows.
 
         Smoothing and bandwidths are recomputed without the row.
@@ -561,7 +561,7 @@ class NaiveBayesFit:
             if normal is not None:
                 total = np.array(normal(x[:, self.plan.normal], codes, weights).T)
             for distribution in self.others:
-                total += distribution.left_out(x, codes, weights)
+                total += distribution.leave_one_out_scores(x, codes, weights)
             removed = compute_removal(self.moments.counts[codes], weights, self.moments.total)
             return mark_refits(total, codes, removed, np.asarray(np.isnan(total).any(axis=0))).T
 
@@ -573,7 +573,7 @@ class NaiveBayesFit:
             divisor_offset = 1.0 if self.method == "moment" else 0.0
             return available_left_out(normal.moments, self._available_normal, log_prior, divisor_offset)
         if not self.smoothing:
-            return normal.left_out(log_prior)
+            return normal.leave_one_out_scorer(log_prior)
         distances = normal.distances()
         moments = normal.moments
         divisors = normal.divisors
@@ -605,7 +605,7 @@ class NaiveBayesFit:
         CoreNotSupportedError
             The fit has kernel densities, whose parameters cannot be counted.
         """
-        self._refuse_kernels("A number of free parameters")
+        self._raise_if_kernels("A number of free parameters")
         k = self.moments.n_classes
         n_probabilities = sum(
             distribution.df_model() for distribution in (self.tables, self.counts) if distribution is not None
@@ -622,7 +622,7 @@ class NaiveBayesFit:
         CoreNotSupportedError
             The fit has kernel densities, which do not maximise a likelihood.
         """
-        self._refuse_kernels("A log-likelihood")
+        self._raise_if_kernels("A log-likelihood")
         llf_of_others = sum(
             distribution.llf() for distribution in (self.tables, self.counts) if distribution is not None
         )
@@ -657,7 +657,7 @@ class NaiveBayesFit:
         log_prior = log_of_prior(self.prior)
         return gaussian.log_likelihood(moments, np.log(variances).sum(axis=1), log_prior) + surplus
 
-    def _refuse_kernels(self, quantity: str) -> None:
+    def _raise_if_kernels(self, quantity: str) -> None:
         """Raise NotSupportedError if the fit has kernel densities."""
         if self.kernels is not None:
             raise CoreNotSupportedError("kernel_densities", what=quantity)

@@ -31,7 +31,7 @@ from discrim.core.moments.moments import ClassMoments, deviations_from_class_mea
 from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.rules.gaussian import Means, nearest_mean_rule
 from discrim.core.rules.leave_one_out import LeaveOneOutScorer
-from discrim.core.rules.rules import LinearRule, NoLikelihood, best_class, refuse_method
+from discrim.core.rules.rules import LinearRule, NoLikelihood, best_class, raise_if_method
 
 Offset = float | Literal["median"]
 
@@ -100,7 +100,7 @@ class ShrunkenFit(NoLikelihood):
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
         """Return the decision rule under a prior (K,)."""
-        refuse_method(method, "is not defined for shrunken centroids")
+        raise_if_method(method, "is not defined for shrunken centroids")
         origin = self.moments.origin + self.centre / self.moments.scale
         return nearest_mean_rule(self._centroids(origin), origin, log_prior)
 
@@ -171,7 +171,7 @@ class ShrunkenFit(NoLikelihood):
         fit = fit_shrunken(moments, self.prior, threshold=threshold, offset=offset, estimated_prior=estimated)
         return None if fit.columns_without_scale() else fit
 
-    def left_out(self, log_prior: Floats) -> LeaveOneOutScorer:
+    def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
         """Return the function that computes leave-one-out scores with the same threshold."""
         return lambda x, codes, weights: left_out_centroid_scores(self, x, codes, weights, log_prior)
 

@@ -54,7 +54,7 @@ from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments, column_squares, gather, standardize_columns
 from discrim.core.moments.row_sums import ScatterType
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
-from discrim.core.rules.rules import NoLikelihood, refuse_method
+from discrim.core.rules.rules import NoLikelihood, raise_if_method
 
 Kernel = Literal["normal", "epanechnikov", "biweight", "triweight", "uniform"]
 
@@ -283,7 +283,7 @@ def kernel_marginal(fit: KernelDensityFit, log_prior: Floats, method: str, keep:
     -------
     KernelRule
     """
-    refuse_method(method, "is defined for normal classes")
+    raise_if_method(method, "is defined for normal classes")
     points_by_class = []
     for class_points in fit.smoothed_means:
         covariance = of_columns(class_points.covariance, keep)
@@ -815,7 +815,7 @@ class KernelDensityFit(NoLikelihood):
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> KernelRule:
         """Return the rule under a prior (K,)."""
-        refuse_method(method, "is defined for normal classes")
+        raise_if_method(method, "is defined for normal classes")
         return KernelRule(log_prior, self.smoothed_means, self.radii, self.kernel)
 
     def of_classes(self, keep: Codes) -> KernelDensityFit:
@@ -872,7 +872,7 @@ class KernelDensityFit(NoLikelihood):
             return fit
         return fit.with_radii(self.radii, self.radius_rule)
 
-    def left_out(self, log_prior: Floats, x: Floats, codes: Codes) -> Floats:
+    def leave_one_out_scores(self, log_prior: Floats, x: Floats, codes: Codes) -> Floats:
         """Leave-one-out scores of the rows of the fit.
 
         Parameters

@@ -48,7 +48,7 @@ from discrim.core.neighbours.neighbours import (
     Space,
 )
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
-from discrim.core.rules.rules import NoLikelihood, refuse_method
+from discrim.core.rules.rules import NoLikelihood, raise_if_method
 from discrim.errors import CollinearError
 
 POSTERIOR_TIE_TOLERANCE = 1e-13
@@ -473,7 +473,7 @@ class KNNFit(NoLikelihood):
 
         The prior itself, not its logarithm, makes the weights of votes exactly one for class proportions.
         """
-        refuse_method(method, "is defined for normal classes")
+        raise_if_method(method, "is defined for normal classes")
         return NeighbourRule(self.search, self.k, self.weights(prior), prior)
 
     def refit(self, x: Floats, codes: Codes) -> KNNFit | None:
@@ -504,7 +504,7 @@ class KNNFit(NoLikelihood):
             return None
         return replace(fit, estimated_prior=self.estimated_prior)
 
-    def left_out(
+    def leave_one_out_scores(
         self, max_k: int, *, only_present_classes: bool = False
     ) -> Iterator[tuple[slice, VoteCounts]]:
         """Search the neighbours of each row among the other rows.
@@ -610,7 +610,7 @@ class KNNFit(NoLikelihood):
             remaining_rows = f"Without a row {n - 1} rows are left"
             raise CoreNotSupportedError("too_few_neighbours", left=remaining_rows, k=self.k)
         all_scores = np.empty((n, len(prior)))
-        for rows, tally in self.left_out(self.k):
+        for rows, tally in self.leave_one_out_scores(self.k):
             weights = self._left_out_weights(tally, prior, rows)
             (votes,) = tally.votes([self.k])
             all_scores[rows] = tally.scores(votes, weights, self._tie_breaking_prior(tally, prior, rows))
@@ -638,7 +638,7 @@ class KNNFit(NoLikelihood):
         k = len(prior)
         max_k = max(grid)
         error_counts = np.zeros((len(grid), k))
-        for rows, tally in self.left_out(max_k, only_present_classes=k > max_k):
+        for rows, tally in self.leave_one_out_scores(max_k, only_present_classes=k > max_k):
             codes = self.search.codes[rows]
             factors = self._left_out_weights(tally, prior, rows)
             tie_prior = self._tie_breaking_prior(tally, prior, rows)

@@ -72,7 +72,7 @@ from discrim.core.projections.latent import (
 )
 from discrim.core.rules.gaussian import Means, move_origin, nearest_mean_rule, rule_about_zero
 from discrim.core.rules.leave_one_out import MIN_DETERMINANT_RATIO, LeaveOneOutScorer, refit_each_row
-from discrim.core.rules.rules import LinearRule, NoLikelihood, refuse_method
+from discrim.core.rules.rules import LinearRule, NoLikelihood, raise_if_method
 
 MAX_BLOCK_VALUES = 2**18
 """Maximum number of elements of a row-by-class-by-column array that is in memory at once."""
@@ -670,7 +670,7 @@ class PLSFit(NoLikelihood):
         -------
         LinearRule
         """
-        refuse_method(method, "is not defined for scores of PLS")
+        raise_if_method(method, "is not defined for scores of PLS")
         if self.decides == "max":
             return self.fitted_rule()
         by_lda = self.decides == "lda"
@@ -748,14 +748,14 @@ class PLSFit(NoLikelihood):
             nonzero=nonzero,
         )
 
-    def left_out(self, log_prior: Floats) -> LeaveOneOutScorer:
+    def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
         """Function that computes the scores of rows under the rule fitted without each of them."""
         if self.orthogonal and len(self.prior) == 2 and self.decides != "centroid":
             # PLS scores without the orthogonal rotation span the same space, and give the same rule.
             without_rotation = replace(self, latent=replace(self.latent, orthogonal=0))
             plain_fit = without_rotation.refit_up_to(self.moments, self.components)
             if plain_fit is not None and plain_fit.components == self.components:
-                return plain_fit.left_out(log_prior)
+                return plain_fit.leave_one_out_scorer(log_prior)
         if self.orthogonal or self.nonzero:
             return refit_each_row(int(self.moments.rows.sum()), len(self.prior), "requires one fit per row")
         return lambda x, codes, weights: left_out_pls_scores(self, x, codes, weights, log_prior)

@@ -50,7 +50,7 @@ from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, Mask, are_integers
 from discrim.core.rules.gaussian import Means, nearest_mean_rule
-from discrim.core.rules.rules import LinearRule, NoLikelihood, refuse_method
+from discrim.core.rules.rules import LinearRule, NoLikelihood, raise_if_method
 
 MAX_ACTIVE_SET_CHANGES = 10_000
 """Maximum number of changes of the active set."""
@@ -889,7 +889,7 @@ class SparseFit(NoLikelihood):
         -------
         LinearRule
         """
-        refuse_method(method, "is not defined for sparse directions")
+        raise_if_method(method, "is not defined for sparse directions")
         axes = self.directions()
         moments = self.moments
         root = self.root() if axes.shape[1] else np.zeros((0, 0))

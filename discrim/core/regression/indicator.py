@@ -185,7 +185,7 @@ class IndicatorFit:
         z = standardize_columns(x, self.origin, self.moments.scale) - self.centre[:, None]
         return np.asarray(1 / self.moments.total + column_squares(self.inverse.T @ z))
 
-    def left_out(self, log_prior: Floats) -> LeaveOneOutScorer:
+    def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
         """Function that computes leave-one-out fitted values; NaN for a leverage too close to one."""
         rule = self.rule(log_prior)
 

@@ -663,7 +663,7 @@ class PooledNormal:
         """Return the squared distances (m,) of rows x (m, p)."""
         return np.asarray(self.distances.squared(x)[0])
 
-    def left_out(self, x: Floats, weights: Floats | None) -> Floats:
+    def leave_one_out_scores(self, x: Floats, weights: Floats | None) -> Floats:
         """Leave-one-out squared distances of rows of the fit.
 
         Parameters

@@ -608,7 +608,7 @@ class MomentsFit(Protocol):
     def refit(self, moments: ClassMoments) -> Self | None:
         """Fit the same model to other moments with the same prior; return None if the fit does not exist."""
 
-    def left_out(self, log_prior: Floats) -> LeaveOneOutScorer:
+    def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
         """Return the function that computes leave-one-out scores of rows."""
 
     def distances(self) -> Distances:

@@ -436,7 +436,7 @@ class NoLikelihood:
         raise CoreNotSupportedError(self.no_parameters)
 
 
-def refuse_method(method: str, reason: str) -> None:
+def raise_if_method(method: str, reason: str) -> None:
     """Raise NotSupportedError unless the method of the posteriors is "plugin"."""
     if method != "plugin":
         raise CoreNotSupportedError("plugin_only", method=method, cause=reason)

@@ -269,7 +269,7 @@ class SinglePassSource(Source):
 
     def start_pass(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
         """Start the only pass, or raise a DataError if it has been made."""
-        self._refuse_second()
+        self._raise_if_second()
         return self._iter_once(columns)
 
     def _iter_once(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
@@ -278,7 +278,7 @@ class SinglePassSource(Source):
         self.is_read = True
         try:
             yield from list(self._stored_chunks)
-            self._refuse_second()
+            self._raise_if_second()
             remaining = self._remaining_chunks = self._remaining_chunks or self._read(columns)
             with close_at_end(self):
                 if not any(len(chunk.data) for chunk in self._stored_chunks):
@@ -287,7 +287,7 @@ class SinglePassSource(Source):
                         yield chunk
                         if len(chunk.data):
                             break
-                self._refuse_second()
+                self._raise_if_second()
                 self.is_exhausted = True
                 self._stored_chunks.clear()
                 yield from remaining
@@ -300,7 +300,7 @@ class SinglePassSource(Source):
             with close_at_end(self._remaining_chunks):
                 self._remaining_chunks = None
 
-    def _refuse_second(self) -> None:
+    def _raise_if_second(self) -> None:
         """Raise a DataError if the rows have been read."""
         if self.is_exhausted:
             raise DataError(

@@ -348,7 +348,7 @@ def _missing_file_error(path: str) -> MissingFileError:
     return MissingFileError(f"No file {short_path!r}.", hint=hint)
 
 
-def refuse_lacking(name: str, columns: Mapping[str, Collection[str]]) -> None:
+def raise_if_lacking(name: str, columns: Mapping[str, Collection[str]]) -> None:
     """Raise a DataError if one of some files lacks a column.
 
     Parameters
@@ -399,7 +399,7 @@ class Dialect(NamedTuple):
         return {"sep": self.separator_of(path), "decimal": self.decimal} | exact
 
 
-def refuse_nul(path: str, file: Any) -> None:
+def raise_if_nul(path: str, file: Any) -> None:
     """Raise an UnreadableFileError if a CSV file has a NUL character and pandas is older than 3.1.
 
     These versions silently drop the text of a field after a NUL.
@@ -427,7 +427,7 @@ def refuse_nul(path: str, file: Any) -> None:
         )
 
 
-def refuse_other_separator(path: str, file: Any, written: Sequence[str], dialect: Dialect) -> None:
+def raise_if_other_separator(path: str, file: Any, written: Sequence[str], dialect: Dialect) -> None:
     """Raise a DataError if the first line of a file was read as one field but has other separators.
 
     Parameters
@@ -593,7 +593,7 @@ class CSVSource(Source):
     def _read(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
         columns_of = {path: {*header, *self._folders[path]} for path, header in self._headers.items()}
         for name in columns:
-            refuse_lacking(name, columns_of)
+            raise_if_lacking(name, columns_of)
         return self._iter_chunks(columns)
 
     def _iter_chunks(self, names: Sequence[str]) -> Iterator[Chunk]:
@@ -811,10 +811,10 @@ def _read_header(path: str, dialect: Dialect) -> tuple[str, ...]:
     """Read the column names of a file, as pandas assigns them; raise an error if a name occurs twice."""
     options = dialect.options(path)
     with _read_errors(path):
-        refuse_nul(path, path)
+        raise_if_nul(path, path)
         written = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **options)
         names = [str(name) for name in written.iloc[0]]
-        refuse_other_separator(path, path, names, dialect)
+        raise_if_other_separator(path, path, names, dialect)
         first = pd.read_csv(path, nrows=1, **options)
     check_unique_names([name for name in names if name], repr(path))
     if not isinstance(first.index, pd.RangeIndex):

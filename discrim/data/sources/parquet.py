@@ -19,7 +19,7 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 
 from discrim.data.sources.base import Chunk, Source, check_unique_names, one_line_message, rows_per_chunk
-from discrim.data.sources.files import File, Files, folder_labels, refuse_lacking
+from discrim.data.sources.files import File, Files, folder_labels, raise_if_lacking
 from discrim.data.values import ColumnType
 from discrim.errors import DataError, UnreadableFileError
 
@@ -101,7 +101,7 @@ class ParquetSource(Source):
             A file lacks the column, or has another kind of it.
         """
         types = {file.path: end.types for file, end in zip(self._files, self._footers, strict=True)}
-        refuse_lacking(name, types)
+        raise_if_lacking(name, types)
         common_type = pa.null()
         path_of_type = self._files[0].path
         numeric_types = set()

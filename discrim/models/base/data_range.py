@@ -61,14 +61,14 @@ def score_limit(rule: LinearRule, accepted: ColumnRange | None) -> float:
     return limit if limit > MIN_SCORE_LIMIT else 0.0
 
 
-def check_data_range(moments: ClassMoments, blocks: DesignRows) -> None:
+def check_data_range(moments: ClassMoments, design_rows: DesignRows) -> None:
     """Raise a DataError if a column, or single rows of it, are out of the range of double precision.
 
     Parameters
     ----------
     moments : ClassMoments
         Moments of the columns of the blocks.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows, if there are any, to name the row at fault.
     """
     variances = _variances(moments)
@@ -79,14 +79,14 @@ def check_data_range(moments: ClassMoments, blocks: DesignRows) -> None:
     sizes = np.concatenate([sd, extent])
     if (moments.scale == 1).all() and sd.min() > 1 / SUSPECT_SD and sizes.max() < SUSPECT_SD:
         return
-    _check_sizes(np.log10(np.maximum(sd, extent)) - np.log10(moments.scale), blocks.terms)
+    _check_sizes(np.log10(np.maximum(sd, extent)) - np.log10(moments.scale), design_rows.terms)
     distant = np.flatnonzero(extent / MAX_DEVIATIONS > sd)
     if len(distant):
-        _refuse_distant_classes(moments, int(distant[0]), blocks)
+        _raise_distant_classes(moments, int(distant[0]), design_rows)
     log_sd = np.log10(sd) - np.log10(moments.scale)
     suspect = np.flatnonzero(np.abs(log_sd) > np.log10(SUSPECT_SD))
-    if len(suspect) and blocks.table.nrows:
-        _check_rows(blocks, suspect)
+    if len(suspect) and design_rows.table.nrows:
+        _check_rows(design_rows, suspect)
 
 
 def _variances(moments: ClassMoments) -> Floats:
@@ -127,7 +127,7 @@ def _check_sizes(log_sizes: Floats, terms: tuple[str, ...]) -> None:
         )
 
 
-def _refuse_distant_classes(moments: ClassMoments, column: int, blocks: DesignRows) -> NoReturn:
+def _raise_distant_classes(moments: ClassMoments, column: int, design_rows: DesignRows) -> NoReturn:
     """Raise OutOfRangeError because the classes are too far apart in a column for their variation.
 
     The message names a row that is far from the class with the smallest variance, if there are rows.
@@ -137,15 +137,15 @@ def _refuse_distant_classes(moments: ClassMoments, column: int, blocks: DesignRo
     moments : ClassMoments
     column : int
         Position of the column.
-    blocks : DesignRows
+    design_rows : DesignRows
     """
-    if blocks.table.nrows:
+    if design_rows.table.nrows:
         variances = _variances(moments)[:, column]
         by_class = len(variances) == moments.n_classes
         k = np.argmin(np.where(variances > 0, variances, np.inf)) if by_class else np.argmax(moments.counts)
         unit = _within_sd(moments, _variances(moments))[[column]] / moments.scale[column]
-        _refuse_far_rows(blocks, np.array([column]), moments.class_means[k, [column]], unit)
-    name = blocks.terms[column]
+        _raise_if_far_rows(design_rows, np.array([column]), moments.class_means[k, [column]], unit)
+    name = design_rows.terms[column]
     raise OutOfRangeError(
         f"Values of column {name!r} lie more than {MAX_DEVIATIONS:g} standard deviations of a class from "
         "the mean of that class.",
@@ -154,11 +154,11 @@ def _refuse_distant_classes(moments: ClassMoments, column: int, blocks: DesignRo
     )
 
 
-def _check_rows(blocks: DesignRows, columns: Codes) -> None:
+def _check_rows(design_rows: DesignRows, columns: Codes) -> None:
     """Raise an OutOfRangeError for the first row that is far from most rows in some columns (c,)."""
     sample = []
     n_sampled = 0
-    for _, x, _, _ in used_rows(blocks):
+    for _, x, _, _ in used_rows(design_rows):
         sample.append(x[: SAMPLE_ROWS - n_sampled, columns])
         n_sampled += len(sample[-1])
         if n_sampled == SAMPLE_ROWS:
@@ -171,28 +171,28 @@ def _check_rows(blocks: DesignRows, columns: Codes) -> None:
     for j, column in enumerate(deviations.T):
         # Most rows of a column may have the same value.
         unit[j] = np.median(column[column > 0]) if (column > 0).any() else np.inf
-    _refuse_far_rows(blocks, columns, centre, unit, "median deviations from the median of the column")
+    _raise_if_far_rows(design_rows, columns, centre, unit, "median deviations from the median of the column")
 
 
-def _refuse_far_rows(
-    blocks: DesignRows, columns: Codes, centre: Floats, unit: Floats, measure: str = WITHIN_CLASSES
+def _raise_if_far_rows(
+    design_rows: DesignRows, columns: Codes, centre: Floats, unit: Floats, measure: str = WITHIN_CLASSES
 ) -> None:
     """Raise an OutOfRangeError for the first row that is more than 1e100 units from a centre.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     columns : (c,) int
         Positions of the columns that are checked.
     centre, unit : (c,) float
     measure : str
         Name of the units in the message.
     """
-    for block_rows, x, _, _ in used_rows(blocks):
+    for block_rows, x, _, _ in used_rows(design_rows):
         with np.errstate(over="ignore", invalid="ignore"):
             is_far = np.abs(x[:, columns] - centre) / MAX_DEVIATIONS > unit
         if is_far.any():
             row, j = np.argwhere(is_far)[0].tolist()
             position = block_rows.start + row if isinstance(block_rows, slice) else int(block_rows[row])
-            label = blocks.table.label(position)
-            raise_out_of_range(blocks.terms[columns[j]], float(x[row, columns[j]]), label, measure)
+            label = design_rows.table.label(position)
+            raise_out_of_range(design_rows.terms[columns[j]], float(x[row, columns[j]]), label, measure)

@@ -151,7 +151,7 @@ class SummarizedResults(PublicAttributes, ABC):
 
     def _brief(self) -> Summary:
         summary = self.summary()
-        return summary.only(self._FIRST_SECTIONS) if self._FIRST_SECTIONS else summary
+        return summary.select_sections(self._FIRST_SECTIONS) if self._FIRST_SECTIONS else summary
 
     def __repr__(self) -> str:
         return self._brief().as_text()

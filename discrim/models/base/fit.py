@@ -151,7 +151,7 @@ class Refits(Generic[E]):
     the fit as its first argument.
     """
 
-    by_calls: ClassVar[bool] = False
+    refits_by_function: ClassVar[bool] = False
     """Whether a refit calls a function of the user, which returns scores and no `Rule`."""
 
     chooses_columns: ClassVar[bool] = False
@@ -223,7 +223,7 @@ class Refits(Generic[E]):
         """
         refit = self.refit_with_fixed if fixed else self.refit_to_rows
         # If values are missing, the model itself leaves out the columns that it cannot use.
-        if self.required_moments(fit) is not None or rows.incomplete:
+        if self.required_moments(fit) is not None or rows.uses_incomplete_rows:
             return refit(fit, rows)
         moments = class_moments(rows, "pooled" if self.drops_columns(fit) else "diagonal")
         if not moments.total:
@@ -245,7 +245,7 @@ class Refits(Generic[E]):
             A function that scores rows, or the scores of all rows that the fit uses.
         """
         estimates: Any = fit.estimates
-        left_out: LeaveOneOutScorer = estimates.left_out(fit.log_prior())
+        left_out: LeaveOneOutScorer = estimates.leave_one_out_scorer(fit.log_prior())
         return left_out
 
     def drops_columns(self, fit: FittedModel[E]) -> bool:
@@ -291,7 +291,7 @@ class Refits(Generic[E]):
         return fit, rows
 
     def scores_by_call(self, fit: FittedModel[E], train: Codes, test: Codes) -> Floats:
-        """Return scores of rows by a call of the user's function with other rows, if `by_calls`.
+        """Return scores of rows by a call of the user's function with other rows, if `refits_by_function`.
 
         Parameters
         ----------
@@ -470,15 +470,21 @@ class ModelSpec(Refits[E]):
         missing_policy : MissingPolicy
             Options for missing values and unseen levels.
         """
-        blocks = fit.design_rows
+        design_rows = fit.design_rows
         is_partial = missing_policy.missing == "integrate"
         if missing_policy.missing is not None:
-            blocks = replace(blocks, partial=is_partial, incomplete=blocks.incomplete and is_partial)
+            design_rows = replace(
+                design_rows,
+                integrates_missing=is_partial,
+                uses_incomplete_rows=design_rows.uses_incomplete_rows and is_partial,
+            )
         if data is None:
             fit.require_rows("predict", "pass data=")
-            return blocks
-        unseen = missing_policy.unseen == "missing" and blocks.design.spec is not None
-        return new_blocks(blocks if blocks.unseen == unseen else replace(blocks, unseen=unseen), data)
+            return design_rows
+        unseen = missing_policy.unseen == "missing" and design_rows.design.spec is not None
+        return new_blocks(
+            design_rows if design_rows.unseen == unseen else replace(design_rows, unseen=unseen), data
+        )
 
     def rule(self, fit: FittedModel[E], prior: Floats, method: str, convention: str | None) -> Rule:
         """Return the rule under a prior.
@@ -607,7 +613,7 @@ class FittedModel(Generic[N]):
         How the columns were chosen, if the rows chose them.
     loaded : bool
         Whether it was read from a file, which does not store how an option got its value.
-    refits_instead : Refits or None
+    refits_override : Refits or None
         Refits by choices of columns or by calls, instead of the refits of the specification.
     counts : (K,) float
         Number of rows, or sum of weights, by class.
@@ -625,7 +631,7 @@ class FittedModel(Generic[N]):
     cache: dict[str, Any] = field(default_factory=dict, repr=False)
     selection: Selection | None = field(default=None, repr=False)
     loaded: bool = False
-    refits_instead: Refits[Any] | None = field(default=None, repr=False)
+    refits_override: Refits[Any] | None = field(default=None, repr=False)
     counts: Floats = field(init=False)
     dropped: int = field(init=False)
     _derived: dict[str, Any] = field(init=False, default_factory=dict, repr=False)
@@ -661,7 +667,7 @@ class FittedModel(Generic[N]):
     @property
     def refits(self) -> Refits[Any]:
         """How the fit is refitted."""
-        return self.spec if self.refits_instead is None else self.refits_instead
+        return self.spec if self.refits_override is None else self.refits_override
 
     @property
     def choice(self) -> str:
@@ -688,7 +694,7 @@ class FittedModel(Generic[N]):
         """Return the fit whose refits choose the columns again; the fit itself if its rows chose none."""
         if self.selection is None or self.selection.unselected_fit is None:
             return self
-        self.design_rows.table.refuse_changes()
+        self.design_rows.table.raise_if_changes()
         return self.selection.unselected_fit
 
     @property
@@ -756,32 +762,32 @@ class FittedModel(Generic[N]):
                 "estimator or computed from moments does not have them.",
                 hint=sentence(hint),
             )
-        self.design_rows.table.refuse_changes()
+        self.design_rows.table.raise_if_changes()
         return self.design_rows
 
     def require_rows_in_memory(self, method_name: str = "plot()") -> DesignRows:
         """Return the rows of the fit for a plot; raise NotSupportedError if they are not in memory."""
-        blocks = self.require_rows(method_name)
-        blocks.rows.require_table(
+        design_rows = self.require_rows(method_name)
+        design_rows.rows.require_table(
             f"{method_name} draws each row, and ",
             " is read in chunks.",
             hint="Fit a sample of the rows as a DataFrame, and plot that fit.",
         )
-        return blocks
+        return design_rows
 
     def new_rows(self, data: Any, missing_policy: MissingPolicy = AS_FITTED) -> DesignRows:
         """Return the rows of a table, the rows of the fit for None, or `DesignRows` unchanged."""
         if isinstance(data, DesignRows):
             return data
         if missing_policy.missing == "integrate":
-            self.need_marginals()
-        blocks = self.spec.read_rows(self, data, missing_policy)
-        return blocks if data is None else replace(blocks, column_range=self.column_range)
+            self.require_marginals()
+        design_rows = self.spec.read_rows(self, data, missing_policy)
+        return design_rows if data is None else replace(design_rows, column_range=self.column_range)
 
-    def need_marginals(self) -> None:
+    def require_marginals(self) -> None:
         """Raise NotSupportedError if the model lacks a density from which columns can be integrated out."""
         if not (self.spec.has_marginals(self) or self.spec.integrates_missing):
-            within = getattr(self.estimates, "within_axes", None)
+            within = getattr(self.estimates, "subspace_model", None)
             option = "ncomp" if within is not None and within.is_supervised else "components"
             axes = "" if within is None else f" with {option}="
             axes = " with covariates" if getattr(self.estimates, "covariates", 0) else axes
@@ -791,7 +797,7 @@ class FittedModel(Generic[N]):
                 hint="Fill in the values, drop the rows, or fit lda(), qda() or naive_bayes().",
             )
 
-    def need_posteriors(self, method_name: str) -> None:
+    def require_posteriors(self, method_name: str) -> None:
         """Raise NotSupportedError if the model lacks posteriors."""
         if hint := self.spec.posteriors_hint(self):
             article = "an" if self.title[0] in "AEIOU" else "a"
@@ -806,7 +812,7 @@ class FittedModel(Generic[N]):
         if prior is None:
             values = np.array(self.prior, dtype=np.float64)
         else:
-            self.need_posteriors("prior=")
+            self.require_posteriors("prior=")
             values = prior_vector(prior, self.classes, np.asarray(self.counts, dtype=np.float64))
         self.spec.check_prior(values, self.classes)
         return values
@@ -825,14 +831,14 @@ class FittedModel(Generic[N]):
         as_fitted = prior is None and convention is None and method == "plugin"
         return self._lazily("rule", make) if is_cached and as_fitted else make()
 
-    def rule_for(self, blocks: DesignRows, prior: Any = None) -> Rule:
+    def rule_for(self, design_rows: DesignRows, prior: Any = None) -> Rule:
         """Return the rule for some rows, which integrates missing columns out if the rows require it."""
-        return self.integrate_missing(self.rule(prior), blocks, prior)
+        return self.integrate_missing(self.rule(prior), design_rows, prior)
 
     def integrate_missing(
         self,
         rule: Rule,
-        blocks: DesignRows,
+        design_rows: DesignRows,
         prior: Any = None,
         method: str = "plugin",
         convention: str | None = None,
@@ -842,7 +848,7 @@ class FittedModel(Generic[N]):
         Parameters
         ----------
         rule : Rule
-        blocks : DesignRows
+        design_rows : DesignRows
             Rows to predict.
         prior : prior, optional
             By default the prior of the fit.
@@ -852,8 +858,8 @@ class FittedModel(Generic[N]):
             Convention of `predict_proba`.
         """
         if isinstance(rule, CalibratedRule):
-            return replace(rule, rule=self.integrate_missing(rule.rule, blocks))
-        if not blocks.partial or not self.spec.has_marginals(self):
+            return replace(rule, rule=self.integrate_missing(rule.rule, design_rows))
+        if not design_rows.integrates_missing or not self.spec.has_marginals(self):
             return rule
         if convention is not None:
             raise NotSupportedError(
@@ -870,43 +876,47 @@ class FittedModel(Generic[N]):
         estimates: Any = self.estimates
         return replace(self, estimates=replace(estimates, prior=prior), prior=prior, path=None, cache={})
 
-    def predict_codes(self, blocks: DesignRows, prior: Any = None, decision: Decision | None = None) -> Codes:
+    def predict_codes(
+        self, design_rows: DesignRows, prior: Any = None, decision: Decision | None = None
+    ) -> Codes:
         """Return the predicted class (n,) of each row, -1 if a value is missing."""
         return predicted_codes(
-            blocks, self.rule_for(blocks, prior), len(self.classes), decision or Decision()
+            design_rows, self.rule_for(design_rows, prior), len(self.classes), decision or Decision()
         )
 
-    def decision_values(self, blocks: DesignRows) -> pd.DataFrame | pd.Series:
+    def decision_values(self, design_rows: DesignRows) -> pd.DataFrame | pd.Series:
         """Return the values of `decision_function`, rows by classes; for two classes a Series."""
-        return score_frame(blocks, self.rule_for(blocks), self.classes, partial(self.spec.decision, self))
+        return score_frame(
+            design_rows, self.rule_for(design_rows), self.classes, partial(self.spec.decision, self)
+        )
 
     def to_labels(self, codes: Codes, index: pd.Index) -> pd.Series:
         """Return the class labels (n,) of codes (n,), in the dtype of the response."""
         return codes_to_labels(codes, self.classes, index, self.design_rows.design.labels)
 
-    def labels_of(self, blocks: DesignRows) -> pd.Series:
+    def labels_of(self, design_rows: DesignRows) -> pd.Series:
         """Return the labels of the actual classes of rows."""
-        return self.to_labels(blocks.codes, blocks.table.index)
+        return self.to_labels(design_rows.codes, design_rows.table.index)
 
     def predict_labels(self, data: Any) -> pd.Series:
         """Return the predicted labels of the rows of a table."""
-        blocks = self.new_rows(data)
-        return self.to_labels(self.predict_codes(blocks), blocks.table.index)
+        design_rows = self.new_rows(data)
+        return self.to_labels(self.predict_codes(design_rows), design_rows.table.index)
 
-    def augment_table(self, blocks: DesignRows, values: pd.DataFrame, name: str) -> pd.DataFrame:
+    def augment_table(self, design_rows: DesignRows, values: pd.DataFrame, name: str) -> pd.DataFrame:
         """Return the table with the predicted labels and values by class.
 
         Raises DataError if the table already has one of the new columns.
 
         Parameters
         ----------
-        blocks : DesignRows
+        design_rows : DesignRows
         values : (n, K) DataFrame
             Values by class, for example posteriors.
         name : str
             Name of the values: the new columns are ".fitted" and ".{name}.{class}".
         """
-        table = blocks.table
+        table = design_rows.table
         columns = pd.Index([f".{name}.{label}" for label in values.columns])
         existing = [column for column in (".fitted", *columns) if column in table.names]
         if existing:
@@ -916,7 +926,7 @@ class FittedModel(Generic[N]):
                 columns=(existing[0],),
             )
         frame = table.frame(table.names)
-        frame[".fitted"] = self.to_labels(self.predict_codes(blocks), table.index)
+        frame[".fitted"] = self.to_labels(self.predict_codes(design_rows), table.index)
         return pd.concat([frame, values.set_axis(columns, axis=1)], axis=1)
 
 

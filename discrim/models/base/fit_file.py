@@ -292,18 +292,18 @@ def write_loadable(
 def _description_and_arrays(fit: FittedModel[Any]) -> tuple[dict[str, Any], dict[str, Floats]]:
     """Return the description and the arrays of a fit."""
     estimates = fit.estimates
-    blocks = fit.design_rows
+    design_rows = fit.design_rows
     stored = fit.spec.to_arrays(estimates)
     arguments = {name: as_json(value) for name, value in fit.options.items()}
     about = {
         "model": fit.spec.name,
         "arguments": arguments,
         "estimates": {name: v for name, v in stored.values.items() if not _is_argument(name, v, arguments)},
-        "design": blocks.design.to_dict(),
-        "keep": None if blocks.keep is None else list(blocks.keep),
-        "left_out": {"constant": list(blocks.constant), "collinear": list(blocks.collinear)},
+        "design": design_rows.design.to_dict(),
+        "keep": None if design_rows.keep is None else list(design_rows.keep),
+        "left_out": {"constant": list(design_rows.constant), "collinear": list(design_rows.collinear)},
         "dropped": fit.dropped,
-        "weighted": blocks.weighted,
+        "weighted": design_rows.weighted,
     }
     if fit.selection is not None:
         about["selection"] = {"kind": fit.selection.target, "words": fit.selection.description}
@@ -392,13 +392,13 @@ def fit_of_file(
         if prior.shape != moments.counts.shape or not (prior >= 0).all() or abs(prior.sum() - 1) > 1e-12:
             raise damaged_file_error(path, "its prior is not a probability distribution over the classes")
         kept_columns = None if keep is None else tuple(keep)
-        blocks = design_without_rows(
+        design_rows = design_without_rows(
             design, functions, weighted=weighted, kept_columns=kept_columns, dropped_terms=names,
             n_dropped_rows=dropped,
         )  # fmt: skip
         with np.errstate(all="ignore"):
             estimates = spec.from_arrays(moments, prior, restored)
-        fit = replace(spec.fit(estimates, blocks, arguments, has_rows=False), loaded=True)
+        fit = replace(spec.fit(estimates, design_rows, arguments, has_rows=False), loaded=True)
         wrong = find_undefined_score(fit, at_means=spec.scores_class_means)
     except DamagedFileError:
         raise
@@ -532,7 +532,7 @@ def _moments_of_model(
     """
     k, p = shape
     default = ShrunkCovariance() if spec.allows_few_rows else FullCovariance()
-    model: CovarianceModel = arguments.get("covariance_model") or arguments.get("within_axes") or default
+    model: CovarianceModel = arguments.get("covariance_model") or arguments.get("subspace_model") or default
     thin = "roots" in tensors and tensors["roots"].ndim == 3 and tensors["roots"].shape[1] < p
     return validated_moments(
         path,

@@ -349,26 +349,26 @@ def read_prior(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) ->
     return prior_vector(prior, classes, counts), is_proportional(prior)
 
 
-def all_sparse_rows(blocks: DesignRows) -> tuple[SparseRows, NDArray[np.bool_]] | None:
+def all_sparse_rows(design_rows: DesignRows) -> tuple[SparseRows, NDArray[np.bool_]] | None:
     """Return all rows and a mask (n,) of those with a missing value; None if the columns are not sparse."""
-    stored = stored_rows(blocks)
+    stored = stored_rows(design_rows)
     return None if stored is None else (SparseRows(stored.base, stored.steps), stored.missing)
 
 
-def used_sparse_rows(blocks: DesignRows) -> list[SparseBlock] | None:
+def used_sparse_rows(design_rows: DesignRows) -> list[SparseBlock] | None:
     """Return the complete rows as a list of one block; None if the columns are not sparse."""
-    all_rows = all_sparse_rows(blocks)
+    all_rows = all_sparse_rows(design_rows)
     if all_rows is None:
         return None
     rows, missing = all_rows
-    is_used = (blocks.codes >= 0) & ~missing
-    if blocks.weights is not None:
-        is_used &= ~np.isnan(blocks.weights)
-    blocks.dropped = blocks.count_dropped(is_used)
+    is_used = (design_rows.codes >= 0) & ~missing
+    if design_rows.weights is not None:
+        is_used &= ~np.isnan(design_rows.weights)
+    design_rows.dropped = design_rows.count_dropped(is_used)
     if is_used.all():
-        return [(rows, blocks.codes, blocks.weights)]
-    weights = None if blocks.weights is None else blocks.weights[is_used]
-    return [(rows.rows(is_used), blocks.codes[is_used], weights)]
+        return [(rows, design_rows.codes, design_rows.weights)]
+    weights = None if design_rows.weights is None else design_rows.weights[is_used]
+    return [(rows.rows(is_used), design_rows.codes[is_used], weights)]
 
 
 WrapBlocks = Callable[[Any], Iterable[Any]]
@@ -379,7 +379,7 @@ MAX_MEAN_WEIGHT_DEVIATION = 1e-2
 
 
 def usable_rows(
-    blocks: DesignRows,
+    design_rows: DesignRows,
     required_moments: ScatterType,
     na_action: NaAction,
     wrap: WrapBlocks | None = None,
@@ -391,7 +391,7 @@ def usable_rows(
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         Rows of the table.
     required_moments : ScatterType
         Second moments that the model requires.
@@ -417,30 +417,30 @@ def usable_rows(
         Every column is constant.
     """
     check_word("na_action", na_action, NaAction)
-    if not blocks.terms:
+    if not design_rows.terms:
         raise DataError(
-            f"The formula {blocks.design.formula!r} has no predictor.",
+            f"The formula {design_rows.design.formula!r} has no predictor.",
             hint="Name a column on the right side of the formula.",
         )
-    moments = class_moments(blocks, required_moments, wrap, rooted=rooted)
-    if blocks.dropped and na_action == "raise":
-        blocks.refuse_missing()
+    moments = class_moments(design_rows, required_moments, wrap, rooted=rooted)
+    if design_rows.dropped and na_action == "raise":
+        design_rows.raise_if_missing()
     if not moments.total:
-        _refuse_no_row(blocks)
-    check_data_range(moments, blocks)
-    if blocks.weighted:
-        warn_of_weights(moments, are_integers=blocks.rows.has_whole_weights())
-    return drop_constant_columns(*drop_empty_classes(blocks, moments), rooted=rooted, keep=keep)
+        _raise_no_row(design_rows)
+    check_data_range(moments, design_rows)
+    if design_rows.weighted:
+        warn_of_weights(moments, are_integers=design_rows.rows.has_whole_weights())
+    return drop_constant_columns(*drop_empty_classes(design_rows, moments), rooted=rooted, keep=keep)
 
 
 def drop_constant_columns(
-    blocks: DesignRows, moments: ClassMoments, *, rooted: bool = True, keep: Sequence[int] = ()
+    design_rows: DesignRows, moments: ClassMoments, *, rooted: bool = True, keep: Sequence[int] = ()
 ) -> tuple[DesignRows, ClassMoments]:
     """Drop the columns that are constant over all rows, with a warning that names them.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     moments : ClassMoments
         Moments of these rows.
     rooted : bool
@@ -456,10 +456,10 @@ def drop_constant_columns(
     exempt = set(keep)
     constant = [j for j in constant_columns(moments) if j not in exempt]
     if not constant:
-        return blocks, moments
-    terms = blocks.terms
+        return design_rows, moments
+    terms = design_rows.terms
     if len(constant) == len(terms):
-        _refuse_all(terms, "over all rows")
+        _raise_if_all(terms, "over all rows")
     is_single = len(constant) == 1
     warn_user(
         f"Left out {join_labels((terms[j] for j in constant), max_labels=20)}: constant over all rows, so "
@@ -467,18 +467,18 @@ def drop_constant_columns(
         f"{'it does' if is_single else 'they do'} not separate classes.",
         DroppedColumnsWarning,
     )
-    remaining_blocks = replace(blocks, constant=(*blocks.constant, *(terms[j] for j in constant)))
+    remaining_blocks = replace(design_rows, constant=(*design_rows.constant, *(terms[j] for j in constant)))
     return _drop_columns_at(remaining_blocks, moments, constant, rooted=rooted)
 
 
 def _drop_columns_at(
-    blocks: DesignRows, moments: ClassMoments, dropped: Iterable[int], *, rooted: bool = True
+    design_rows: DesignRows, moments: ClassMoments, dropped: Iterable[int], *, rooted: bool = True
 ) -> tuple[DesignRows, ClassMoments]:
     """Drop columns by position. Rows with missing values only in these columns are then used.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     moments : ClassMoments
         Moments of all columns.
     dropped : iterable of int
@@ -488,18 +488,18 @@ def _drop_columns_at(
     """
     dropped_positions = set(dropped)
     kept_positions = np.array(
-        [j for j in range(len(blocks.terms)) if j not in dropped_positions], dtype=np.intp
+        [j for j in range(len(design_rows.terms)) if j not in dropped_positions], dtype=np.intp
     )
-    remaining_blocks = blocks.select_columns(kept_positions.tolist())
-    if blocks.dropped and blocks.table.nrows:
+    remaining_blocks = design_rows.select_columns(kept_positions.tolist())
+    if design_rows.dropped and design_rows.table.nrows:
         return remaining_blocks, class_moments(remaining_blocks, moments.scatter_type, rooted=rooted)
     return remaining_blocks, moments.columns(kept_positions)
 
 
-def _refuse_no_row(blocks: DesignRows) -> NoReturn:
+def _raise_no_row(design_rows: DesignRows) -> NoReturn:
     """Raise a DataError that names the columns without any value, or all columns if each has some."""
-    table = blocks.table
-    columns = blocks.design.columns
+    table = design_rows.table
+    columns = design_rows.design.columns
     empty_columns = [name for name in columns if not table.column(name).notna().any()]
     if empty_columns:
         verb = "has" if len(empty_columns) == 1 else "have"
@@ -511,13 +511,13 @@ def _refuse_no_row(blocks: DesignRows) -> NoReturn:
         )
     raise DataError(
         f"There are no complete rows: each of the {table.nrows} rows has a missing value in "
-        f"{join_labels(columns)} or in the response {blocks.design.response!r}.",
+        f"{join_labels(columns)} or in the response {design_rows.design.response!r}.",
         hint="Fill in values, or drop columns from the formula.",
         columns=columns,
     )
 
 
-def _refuse_all(terms: tuple[str, ...], where: str) -> None:
+def _raise_if_all(terms: tuple[str, ...], where: str) -> None:
     verb = "is" if len(terms) == 1 else "are"
     raise CollinearError(
         f"There is no column to fit: {join_labels(terms)} {verb} constant {where}.",
@@ -543,40 +543,44 @@ def warn_of_weights(moments: ClassMoments | LeastSquaresRoot, *, are_integers: b
     )
 
 
-def drop_empty_classes(blocks: DesignRows, moments: ClassMoments) -> tuple[DesignRows, ClassMoments]:
+def drop_empty_classes(design_rows: DesignRows, moments: ClassMoments) -> tuple[DesignRows, ClassMoments]:
     """Drop classes without rows, with a warning; raise DataError if only one class is left."""
     present = np.flatnonzero(moments.rows > 0)
     if len(present) < moments.n_classes:
         present_codes = set(present.tolist())
-        empty = [label for k, label in enumerate(blocks.design.levels) if k not in present_codes]
+        empty = [label for k, label in enumerate(design_rows.design.levels) if k not in present_codes]
         classes = "class" if len(empty) == 1 else "classes"
         warn_user(f"Dropped {classes} {join_labels(empty)}, without complete rows.", EmptyClassWarning)
-        blocks = blocks.select_classes(present)
+        design_rows = design_rows.select_classes(present)
         moments = moments.classes(present)
     if moments.n_classes < 2:
-        (only,) = blocks.design.levels
+        (only,) = design_rows.design.levels
         raise DataError(
-            f"The response {blocks.design.response!r} has only one class, {only!r} ({moments.rows[0]} "
+            f"The response {design_rows.design.response!r} has only one class, {only!r} ({moments.rows[0]} "
             "observations). Discriminant analysis requires two or more.",
             hint="Add observations of another class.",
             classes=(only,),
         )
-    return blocks, moments
+    return design_rows, moments
 
 
 def class_moments(
-    blocks: DesignRows, required_moments: ScatterType, wrap: WrapBlocks | None = None, *, rooted: bool = True
+    design_rows: DesignRows,
+    required_moments: ScatterType,
+    wrap: WrapBlocks | None = None,
+    *,
+    rooted: bool = True,
 ) -> ClassMoments:
     """Compute the moments of the complete rows.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     required_moments, wrap, rooted
         See `usable_rows`.
     """
-    shape = {"n_classes": len(blocks.design.levels), "n_columns": len(blocks.terms)}
-    sparse = used_sparse_rows(blocks) if required_moments in ("diagonal", "pooled") else None
+    shape = {"n_classes": len(design_rows.design.levels), "n_columns": len(design_rows.terms)}
+    sparse = used_sparse_rows(design_rows) if required_moments in ("diagonal", "pooled") else None
     if sparse is not None:
         rows: Any = sparse if wrap is None else wrap(sparse)
         moments = gather_sparse(rows, **shape, required_moments=required_moments)
@@ -586,17 +590,19 @@ def class_moments(
             return moments
     with Progress(0, "moments of the rows"):
         return gather(
-            blocks if wrap is None else wrap(blocks),
+            design_rows if wrap is None else wrap(design_rows),
             **shape,
             required_moments=required_moments,
             rooted=rooted,
         )
 
 
-def standardize_within_classes(blocks: DesignRows, moments: ClassMoments) -> tuple[DesignRows, ClassMoments]:
+def standardize_within_classes(
+    design_rows: DesignRows, moments: ClassMoments
+) -> tuple[DesignRows, ClassMoments]:
     """Divide the columns by their standard deviations within classes."""
     unit = within_sd(moments)
-    return replace(blocks, unit=unit), divide_columns(moments, unit)
+    return replace(design_rows, column_units=unit), divide_columns(moments, unit)
 
 
 def collinear_error(
@@ -714,7 +720,7 @@ def warn_of_near_dependencies(
 
 
 def drop_columns(
-    blocks: DesignRows,
+    design_rows: DesignRows,
     moments: ClassMoments,
     collinear_columns: list[Dependency],
     where: str = "within classes",
@@ -723,7 +729,7 @@ def drop_columns(
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     moments : ClassMoments
         Moments of these rows.
     collinear_columns : list of Dependency
@@ -731,9 +737,9 @@ def drop_columns(
         Rows in which the columns are dependent, for the message.
     """
     dropped = {dependency.column for dependency in collinear_columns}
-    terms = blocks.terms
+    terms = design_rows.terms
     if len(dropped) == len(terms):
-        _refuse_all(terms, where)
+        _raise_if_all(terms, where)
     separating = [dependency for dependency in collinear_columns if dependency.separates_classes]
     separation_text = ""
     if where == "within classes" and separating:
@@ -748,26 +754,26 @@ def drop_columns(
         f"of other columns {where}.{separation_text}",
         DroppedColumnsWarning,
     )
-    left_out = (*blocks.collinear, *(terms[j] for j in sorted(dropped)))
-    return _drop_columns_at(replace(blocks, collinear=left_out), moments, dropped)
+    left_out = (*design_rows.collinear, *(terms[j] for j in sorted(dropped)))
+    return _drop_columns_at(replace(design_rows, collinear=left_out), moments, dropped)
 
 
-def drop_constant_columns_if_wide(blocks: DesignRows) -> DesignRows:
+def drop_constant_columns_if_wide(design_rows: DesignRows) -> DesignRows:
     """Drop constant columns if there are too few rows for the columns.
 
     For checks of the number of columns before the rows are read.
     """
-    n_rows = blocks.n_labelled
-    p = len(blocks.terms)
-    if not n_rows or n_rows - len(blocks.design.levels) >= p:
-        return blocks
-    moments = class_moments(blocks, "diagonal")
-    return drop_constant_columns(blocks, moments)[0] if moments.total else blocks
+    n_rows = design_rows.n_labelled
+    p = len(design_rows.terms)
+    if not n_rows or n_rows - len(design_rows.design.levels) >= p:
+        return design_rows
+    moments = class_moments(design_rows, "diagonal")
+    return drop_constant_columns(design_rows, moments)[0] if moments.total else design_rows
 
 
-def is_wide(blocks: DesignRows) -> bool:
+def is_wide(design_rows: DesignRows) -> bool:
     """Return whether there are fewer rows than columns."""
-    return blocks.n_labelled < len(blocks.terms)
+    return design_rows.n_labelled < len(design_rows.terms)
 
 
 def few_rows_hint(rows: int) -> str:
@@ -780,23 +786,23 @@ def few_rows_hint(rows: int) -> str:
     )
 
 
-def refuse_few_rows(blocks: DesignRows, hint: str | None = None) -> None:
+def raise_if_few_rows(design_rows: DesignRows, hint: str | None = None) -> None:
     """Raise a CollinearError, before any product is formed, if a pooled covariance has too few rows.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     hint : str, optional
         Hint of alternatives; by default the alternatives of lda().
     """
-    n_rows = blocks.n_labelled
-    p = len(blocks.terms)
-    k = len(blocks.design.levels)
+    n_rows = design_rows.n_labelled
+    p = len(design_rows.terms)
+    k = len(design_rows.design.levels)
     if n_rows and n_rows - k < p:
-        _refuse_wide(n_rows, k, blocks.terms, hint)
+        _raise_if_wide(n_rows, k, design_rows.terms, hint)
 
 
-def refuse_too_few_df(
+def raise_if_too_few_df(
     moments: ClassMoments, terms: tuple[str, ...], *, diagonal: bool, hint: str | None = None
 ) -> None:
     """Raise an error if the rows have too few degrees of freedom within classes.
@@ -814,10 +820,10 @@ def refuse_too_few_df(
     rows = int(moments.rows.sum())
     k = moments.n_classes
     if rows - k < (1 if diagonal else len(terms)):
-        _refuse_wide(rows, k, terms, hint)
+        _raise_if_wide(rows, k, terms, hint)
 
 
-def refuse_no_within_variance(moments: ClassMoments) -> None:
+def raise_if_no_within_variance(moments: ClassMoments) -> None:
     """Raise an error if the total weight does not exceed the number of classes."""
     if moments.total <= moments.n_classes:
         raise CollinearError(
@@ -827,7 +833,7 @@ def refuse_no_within_variance(moments: ClassMoments) -> None:
         )
 
 
-def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...], hint: str | None) -> None:
+def _raise_if_wide(rows: int, n_classes: int, terms: tuple[str, ...], hint: str | None) -> None:
     """Raise CollinearError for too few rows for a covariance within classes.
 
     Parameters
@@ -853,7 +859,7 @@ def _refuse_wide(rows: int, n_classes: int, terms: tuple[str, ...], hint: str | 
     )
 
 
-def refuse_little_weight(
+def raise_if_little_weight(
     counts: Floats, classes: Sequence[Any] | pd.Index, min_weight: int, method_name: str
 ) -> None:
     """Raise an error if the weight of a class does not exceed a minimum.
@@ -878,7 +884,7 @@ def refuse_little_weight(
         )
 
 
-def refuse_light_weights(weight: float, n_means: int, subject: str = "The observations") -> None:
+def raise_if_light_weights(weight: float, n_means: int, subject: str = "The observations") -> None:
     """Raise DataError if the sum of the weights does not exceed the number of estimated means.
 
     Parameters
@@ -900,19 +906,19 @@ def refuse_light_weights(weight: float, n_means: int, subject: str = "The observ
         )
 
 
-def refuse_large(blocks: DesignRows, reason: str, n_repeated_rows: float = 0.0) -> None:
+def raise_if_large(design_rows: DesignRows, reason: str, n_repeated_rows: float = 0.0) -> None:
     """Raise NotSupportedError if three copies of the rows exceed the memory.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     reason : str
         Reason that the rows are in memory, the beginning of a sentence.
     n_repeated_rows : float
         Number of rows if they are repeated by their weights.
     """
-    rows = max(blocks.table.nrows, n_repeated_rows)
-    columns = len(blocks.terms)
+    rows = max(design_rows.table.nrows, n_repeated_rows)
+    columns = len(design_rows.terms)
     required_bytes = 3 * 8 * rows * columns
     available_bytes = available_memory()
     if required_bytes > available_bytes:

@@ -26,7 +26,7 @@ from discrim.core.moments.moments import (
     requires_roots,
     rescale_to_common,
 )
-from discrim.core.moments.row_sums import ScatterType, refuse_wide
+from discrim.core.moments.row_sums import ScatterType, raise_if_wide
 from discrim.core.moments.sparse_rows import gather_sparse
 from discrim.core.numerics.arrays import Codes
 from discrim.covariance import COVARIANCES, Regularized
@@ -261,13 +261,18 @@ def _is_item(pair: Any) -> bool:
 
 
 def moments_outside_folds(
-    blocks: DesignRows, fold_ids: Codes, folds: int, required_moments: ScatterType, *, rooted: bool = True
+    design_rows: DesignRows,
+    fold_ids: Codes,
+    folds: int,
+    required_moments: ScatterType,
+    *,
+    rooted: bool = True,
 ) -> list[ClassMoments]:
     """Compute the moments of the rows outside each fold in one pass.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     fold_ids : (n,) int
         Fold of each row, -1 for rows that are not used.
     folds : int
@@ -282,14 +287,14 @@ def moments_outside_folds(
     list of ClassMoments
         One for each fold.
     """
-    n_classes = len(blocks.design.levels)
-    fold_class_codes = np.where(fold_ids >= 0, fold_ids * n_classes + blocks.codes, -1)
-    recoded_blocks = blocks.with_codes(fold_class_codes)
+    n_classes = len(design_rows.design.levels)
+    fold_class_codes = np.where(fold_ids >= 0, fold_ids * n_classes + design_rows.codes, -1)
+    recoded_blocks = design_rows.with_codes(fold_class_codes)
     fold_moments = _fold_moments_of_sparse_rows(
         recoded_blocks, folds, n_classes, required_moments, rooted=rooted
     )
     if fold_moments is None:
-        shape = {"n_parts": folds, "n_classes": n_classes, "n_columns": len(blocks.terms)}
+        shape = {"n_parts": folds, "n_classes": n_classes, "n_columns": len(design_rows.terms)}
         fold_moments = gather_parts(recoded_blocks, **shape, required_moments=required_moments, rooted=rooted)
     # Cumulative moments of the folds before and after each fold need 2 F merges instead of F^2. Extreme
     # values in a fold determine the scale of the folds that it is merged with only.
@@ -303,13 +308,13 @@ def moments_outside_folds(
 
 
 def _fold_moments_of_sparse_rows(
-    blocks: DesignRows, folds: int, n_classes: int, required_moments: ScatterType, *, rooted: bool
+    design_rows: DesignRows, folds: int, n_classes: int, required_moments: ScatterType, *, rooted: bool
 ) -> list[ClassMoments] | None:
     """Compute the moments of each fold of sparse rows.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         Rows with codes fold * K + class.
     folds, n_classes : int
     required_moments : ScatterType
@@ -322,10 +327,10 @@ def _fold_moments_of_sparse_rows(
     list of ClassMoments or None
         None if the rows are dense, or if the moments require dense rows.
     """
-    sparse_rows = used_sparse_rows(blocks) if required_moments in ("diagonal", "pooled") else None
+    sparse_rows = used_sparse_rows(design_rows) if required_moments in ("diagonal", "pooled") else None
     if sparse_rows is None:
         return None
-    refuse_wide(n_classes, len(blocks.terms), required_moments, folds)
+    raise_if_wide(n_classes, len(design_rows.terms), required_moments, folds)
     ((rows, codes, weights),) = sparse_rows
     fold_moments = []
     for fold in range(folds):
@@ -336,7 +341,10 @@ def _fold_moments_of_sparse_rows(
             None if weights is None else weights[fold_rows],
         )
         moments = gather_sparse(
-            [fold_block], n_classes=n_classes, n_columns=len(blocks.terms), required_moments=required_moments
+            [fold_block],
+            n_classes=n_classes,
+            n_columns=len(design_rows.terms),
+            required_moments=required_moments,
         )
         if moments is None or (required_moments == "pooled" and requires_roots(moments, rooted=rooted)):
             return None

@@ -99,12 +99,12 @@ def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
     return values
 
 
-def score_chunks(blocks: DesignRows, rule: Rule, n_classes: int) -> Iterator[tuple[slice, Floats]]:
+def score_chunks(design_rows: DesignRows, rule: Rule, n_classes: int) -> Iterator[tuple[slice, Floats]]:
     """Iterate over the scores of all rows, in chunks that fit the cache; warn of impossible rows.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     rule : Rule
     n_classes : int
 
@@ -117,31 +117,31 @@ def score_chunks(blocks: DesignRows, rule: Rule, n_classes: int) -> Iterator[tup
     complete = rule.rule if isinstance(rule, MarginalRule) else rule
     has_impossible_rows = getattr(complete, "has_ends", False)
     impossible: list[int] = []
-    with Progress(blocks.table.nrows, "scores of rows") as progress:
-        for rows, scores in _score_chunks(blocks, rule, n_classes):
+    with Progress(design_rows.table.nrows, "scores of rows") as progress:
+        for rows, scores in _score_chunks(design_rows, rule, n_classes):
             if has_impossible_rows:
                 impossible_positions = rows.start + np.flatnonzero(np.isneginf(scores).all(axis=1))
                 impossible.extend(impossible_positions.tolist())
             yield rows, scores
             progress(rows.stop - rows.start)
     if impossible:
-        warn_of_impossible_rows(len(impossible), blocks.table.label(impossible[0]))
+        warn_of_impossible_rows(len(impossible), design_rows.table.label(impossible[0]))
 
 
-def _score_chunks(blocks: DesignRows, rule: Rule, n_classes: int) -> Iterator[tuple[slice, Floats]]:
+def _score_chunks(design_rows: DesignRows, rule: Rule, n_classes: int) -> Iterator[tuple[slice, Floats]]:
     """Iterate over slices and scores (m, K) of all rows, in sparse form if the rule supports it.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     rule : Rule
     n_classes : int
     """
     complete = rule.rule if isinstance(rule, MarginalRule) else rule
-    sparse_rows = all_sparse_rows(blocks) if rules.accepts_sparse_rows(complete) else None
-    if sparse_rows is None or (blocks.partial and sparse_rows[1].any()):
-        for row_slice, x, missing in blocks.iter_all_rows(checked=not isinstance(rule, LinearRule)):
-            yield from score_block(blocks, rule, n_classes, row_slice, x, missing)
+    sparse_rows = all_sparse_rows(design_rows) if rules.accepts_sparse_rows(complete) else None
+    if sparse_rows is None or (design_rows.integrates_missing and sparse_rows[1].any()):
+        for row_slice, x, missing in design_rows.iter_all_rows(checked=not isinstance(rule, LinearRule)):
+            yield from score_block(design_rows, rule, n_classes, row_slice, x, missing)
         return
     rows, missing = sparse_rows
     chunk_size = max(2**21 // n_classes, 64)
@@ -155,7 +155,7 @@ def _score_chunks(blocks: DesignRows, rule: Rule, n_classes: int) -> Iterator[tu
 
 
 def score_block(
-    blocks: DesignRows,
+    design_rows: DesignRows,
     rule: Rule,
     n_classes: int,
     row_slice: slice,
@@ -166,7 +166,7 @@ def score_block(
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     rule : Rule
     n_classes : int
     row_slice : slice
@@ -178,17 +178,20 @@ def score_block(
     # Rules of independent columns do not benefit from small chunks.
     chunk_size = max((2**21 if isinstance(rule, IndependentRule) else 2**16) // n_classes, 64)
     # For linear rules a check of the scores replaces a check of all columns.
-    limit = score_limit(rule, blocks.column_range) if isinstance(rule, LinearRule) else None
+    limit = score_limit(rule, design_rows.column_range) if isinstance(rule, LinearRule) else None
     if missing is None and isinstance(rule, MarginalRule):
         rule = rule.rule
     for start in range(0, len(x), chunk_size):
         stop = min(start + chunk_size, len(x))
         # Scores that overflow are outside the limit: the values are then checked and refused.
-        with np.errstate(over="ignore", invalid="ignore"), named_errors(blocks.terms, blocks.design.levels):
+        with (
+            np.errstate(over="ignore", invalid="ignore"),
+            named_errors(design_rows.terms, design_rows.design.levels),
+        ):
             scores = rule.scores(x[start:stop])
         if limit is not None and not -limit < scores.min(initial=0.0) <= scores.max(initial=0.0) < limit:
-            missing = blocks.missing_mask(x, row_slice.start)
-        if missing is not None and not blocks.partial:
+            missing = design_rows.missing_mask(x, row_slice.start)
+        if missing is not None and not design_rows.integrates_missing:
             scores[missing[start:stop]] = np.nan
         yield slice(row_slice.start + start, row_slice.start + stop), scores
 
@@ -204,12 +207,12 @@ def warn_of_impossible_rows(count: int, first: Any) -> None:
     )
 
 
-def predicted_codes(blocks: DesignRows, rule: Rule, n_classes: int, decision: Decision) -> Codes:
+def predicted_codes(design_rows: DesignRows, rule: Rule, n_classes: int, decision: Decision) -> Codes:
     """Predict the class of each row of the table.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     rule : Rule
     n_classes : int
     decision : Decision
@@ -220,25 +223,27 @@ def predicted_codes(blocks: DesignRows, rule: Rule, n_classes: int, decision: De
         -1 if a value is missing.
     """
     task = partial(_predicted_codes_of_chunk, rule=rule, n_classes=n_classes, decision=decision)
-    return blocks.rows.map_rows(blocks, task)
+    return design_rows.rows.map_rows(design_rows, task)
 
 
-def _predicted_codes_of_chunk(blocks: DesignRows, rule: Rule, n_classes: int, decision: Decision) -> Codes:
+def _predicted_codes_of_chunk(
+    design_rows: DesignRows, rule: Rule, n_classes: int, decision: Decision
+) -> Codes:
     """Return the predicted classes of the rows of a chunk."""
-    codes = np.empty(blocks.table.nrows, dtype=np.intp)
-    for row_slice, scores in score_chunks(blocks, rule, n_classes):
+    codes = np.empty(design_rows.table.nrows, dtype=np.intp)
+    for row_slice, scores in score_chunks(design_rows, rule, n_classes):
         codes[row_slice] = decision.codes(scores)
     return codes
 
 
 def transformed_scores(
-    blocks: DesignRows, rule: Rule, n_classes: int, finish: Callable[[Floats], Floats]
+    design_rows: DesignRows, rule: Rule, n_classes: int, finish: Callable[[Floats], Floats]
 ) -> Floats:
     """Apply a function such as `posteriors` to the scores of all rows.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     rule : Rule
     n_classes : int
     finish : callable
@@ -248,14 +253,14 @@ def transformed_scores(
     -------
     (n, K) float
     """
-    shape = (blocks.table.nrows, n_classes)
+    shape = (design_rows.table.nrows, n_classes)
     check_memory(
         1.0 * shape[0] * shape[1],
         f"A column for each of {shape[1]:,} classes and {shape[0]:,} rows",
         "Pass fewer rows at a time, or compute labels only, with predict()",
     )
     out = np.empty(shape, order="C" if shape[1] > rules.MIN_CLASSES_FOR_PANELS else "F")
-    for row_slice, scores in score_chunks(blocks, rule, n_classes):
+    for row_slice, scores in score_chunks(design_rows, rule, n_classes):
         if finish is rules.posteriors:
             rules.posteriors(scores, out=out[row_slice])
         else:
@@ -264,13 +269,13 @@ def transformed_scores(
 
 
 def posterior_frame(
-    blocks: DesignRows, rule: Rule, classes: pd.Index, finish: Callable[[Floats], Floats]
+    design_rows: DesignRows, rule: Rule, classes: pd.Index, finish: Callable[[Floats], Floats]
 ) -> pd.DataFrame:
     """Return a DataFrame of a function of the scores of all rows, such as `posteriors`.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     rule : Rule
     classes : Index of length K
     finish : callable
@@ -280,18 +285,18 @@ def posterior_frame(
     -------
     DataFrame (n, K)
     """
-    values = transformed_scores(blocks, rule, len(classes), finish)
-    return pd.DataFrame(values, index=blocks.table.index, columns=classes, copy=False)
+    values = transformed_scores(design_rows, rule, len(classes), finish)
+    return pd.DataFrame(values, index=design_rows.table.index, columns=classes, copy=False)
 
 
 def transformed_rows(
-    blocks: DesignRows, transform: Callable[[Floats], Floats], columns: pd.Index
+    design_rows: DesignRows, transform: Callable[[Floats], Floats], columns: pd.Index
 ) -> pd.DataFrame:
     """Apply a function of rows (m, p) to all rows of the table.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         Rows; a missing value is NaN.
     transform : callable
         Function of rows (m, p) that returns values (m, q).
@@ -301,20 +306,20 @@ def transformed_rows(
     -------
     DataFrame (n, q)
     """
-    out = np.empty((blocks.table.nrows, len(columns)))
-    for row_slice, x, _ in blocks.iter_all_rows():
+    out = np.empty((design_rows.table.nrows, len(columns)))
+    for row_slice, x, _ in design_rows.iter_all_rows():
         out[row_slice] = transform(x)
-    return pd.DataFrame(out, index=blocks.table.index, columns=columns)
+    return pd.DataFrame(out, index=design_rows.table.index, columns=columns)
 
 
 def score_frame(
-    blocks: DesignRows, rule: Rule, classes: pd.Index, finish: Callable[[Floats], Floats]
+    design_rows: DesignRows, rule: Rule, classes: pd.Index, finish: Callable[[Floats], Floats]
 ) -> pd.DataFrame | pd.Series:
     """Apply a function to the scores of all rows; for two classes return the difference of the columns.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     rule : Rule
     classes : Index of length K
     finish : callable
@@ -326,49 +331,49 @@ def score_frame(
         For two classes the value of the second minus the value of the first.
     """
     if len(classes) > 2:
-        return posterior_frame(blocks, rule, classes, finish)
-    out = np.empty(blocks.table.nrows)
-    for row_slice, scores in score_chunks(blocks, rule, 2):
+        return posterior_frame(design_rows, rule, classes, finish)
+    out = np.empty(design_rows.table.nrows)
+    for row_slice, scores in score_chunks(design_rows, rule, 2):
         values = finish(scores)
         # Minus infinity in both: the row is impossible, and its log odds are missing.
         with np.errstate(invalid="ignore"):
             out[row_slice] = values[:, 1] - values[:, 0]
-    return pd.Series(out, index=blocks.table.index, name=str(classes[1]))
+    return pd.Series(out, index=design_rows.table.index, name=str(classes[1]))
 
 
 UsedSparseRows = tuple[Codes, SparseRows, Codes, Floats | None]
 """Positions in the table, x (m, p), codes (m,), and weights (m,) or None, of m used rows."""
 
 
-def used_sparse_chunks(blocks: DesignRows) -> Iterator[UsedSparseRows] | None:
+def used_sparse_chunks(design_rows: DesignRows) -> Iterator[UsedSparseRows] | None:
     """Iterate over the rows that a fit uses, as `used_rows` does; None if the columns are not sparse."""
-    sparse_rows = all_sparse_rows(blocks)
-    return None if sparse_rows is None else _used_sparse_chunks(blocks, *sparse_rows)
+    sparse_rows = all_sparse_rows(design_rows)
+    return None if sparse_rows is None else _used_sparse_chunks(design_rows, *sparse_rows)
 
 
 def _used_sparse_chunks(
-    blocks: DesignRows, rows: SparseRows, missing: NDArray[np.bool_]
+    design_rows: DesignRows, rows: SparseRows, missing: NDArray[np.bool_]
 ) -> Iterator[UsedSparseRows]:
     """Iterate over the used rows in chunks.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     rows : SparseRows
         All rows in sparse form.
     missing : (n,) bool
         Rows with a missing value.
     """
-    used = (blocks.codes >= 0) & ~missing
-    if blocks.weights is not None:
-        used &= blocks.weights > 0
+    used = (design_rows.codes >= 0) & ~missing
+    if design_rows.weights is not None:
+        used &= design_rows.weights > 0
     positions = np.flatnonzero(used)
-    chunk_size = max(2**21 // len(blocks.design.levels), 64)
+    chunk_size = max(2**21 // len(design_rows.design.levels), 64)
     for start in range(0, len(positions), chunk_size):
         chunk_positions = positions[start : start + chunk_size]
         yield (
             chunk_positions,
             rows.rows(chunk_positions),
-            blocks.codes[chunk_positions],
-            None if blocks.weights is None else blocks.weights[chunk_positions],
+            design_rows.codes[chunk_positions],
+            None if design_rows.weights is None else design_rows.weights[chunk_positions],
         )

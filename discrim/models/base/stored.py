@@ -23,14 +23,14 @@ import numpy as np
 
 from discrim.core.covariance.covariance import Covariance
 from discrim.core.covariance.kinds import COVARIANCE_MODELS
-from discrim.core.covariance.model import CovarianceModel, Sphere, StandardSphere
+from discrim.core.covariance.model import CovarianceModel, StandardizedTargetUnits, TargetUnits
 from discrim.core.errors import InvalidStateError
 from discrim.core.numerics.arrays import Floats, are_flags, are_integers
 
 COMMON_PARAMETERS = ("moments", "prior")
 """Parameters of every constructor that a file stores for all models alike."""
 
-STORED_CLASSES: list[type] = [*COVARIANCE_MODELS, Sphere, StandardSphere]
+STORED_CLASSES: list[type] = [*COVARIANCE_MODELS, TargetUnits, StandardizedTargetUnits]
 """Classes that a file names, because an annotation allows one or another of them."""
 
 

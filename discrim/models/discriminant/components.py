@@ -40,11 +40,11 @@ from discrim.models.base.fitted_results import FitComponent
 from discrim.models.base.refits import error_path, stored_path
 from discrim.models.discriminant.covariance_models import describe
 from discrim.models.evaluation import validation
-from discrim.models.evaluation.tuning import TuningFolds, iterate_test_rows, refuse_single_row_classes
+from discrim.models.evaluation.tuning import TuningFolds, iterate_test_rows, raise_if_single_row_classes
 from discrim.models.moments.sample import NeedsRows
 
 
-def refuse_collinear_total(
+def raise_if_collinear_total(
     covariance_model: CovarianceModel, moments: ClassMoments, terms: tuple[str, ...]
 ) -> None:
     """Raise an error if the axes require a regular total covariance and it is singular.
@@ -98,7 +98,7 @@ class AxesChoice:
     Attributes
     ----------
     covariance_model : SubspaceCovariance
-    blocks : DesignRows
+    design_rows : DesignRows
     moments : ClassMoments
         Moments of these rows.
     divisors : callable
@@ -107,7 +107,7 @@ class AxesChoice:
     """
 
     covariance_model: SubspaceCovariance
-    blocks: DesignRows
+    design_rows: DesignRows
     moments: ClassMoments
     divisors: Callable[[ClassMoments], Floats]
     prior: Floats
@@ -207,7 +207,7 @@ def choose_axes(choice: AxesChoice, *, sampled: bool) -> tuple[SubspaceCovarianc
     DataFrame
         components, error, se, and share, which is the share of the variance along the axes.
     """
-    refuse_single_row_classes(choice.moments, choice.blocks.design.levels, "components=")
+    raise_if_single_row_classes(choice.moments, choice.design_rows.design.levels, "components=")
     spectrum = choice.covariance_model.spectrum(choice.moments)
     count_errors = _errors_by_leave_one_out if choice.covariance_model.options == "loo" else _errors_by_folds
     candidates, misclassified, class_counts = count_errors(choice, spectrum)
@@ -242,19 +242,21 @@ def _errors_by_folds(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Fl
     class_counts : (K,) float
         Weights of the tested rows.
     """
-    blocks = choice.blocks
+    design_rows = choice.design_rows
     k = choice.moments.n_classes
-    n_used = int((used_codes(blocks) >= 0).sum())
-    folds = TuningFolds.read(min(N_FOLDS, n_used), SEED, blocks)
-    fold_moments, test_frequencies = folds.training_moments(blocks, choice.moments.scatter_type, rooted=False)
+    n_used = int((used_codes(design_rows) >= 0).sum())
+    folds = TuningFolds.read(min(N_FOLDS, n_used), SEED, design_rows)
+    fold_moments, test_frequencies = folds.training_moments(
+        design_rows, choice.moments.scatter_type, rooted=False
+    )
     train_axes = [(moments, choice.covariance_model.spectrum(moments)) for moments in fold_moments]
     max_axes = min(choice.max_n_axes(moments, len(axes.eigenvalues)) for moments, axes in train_axes)
     candidates = choice.candidate_numbers(max_axes)
     scores = [Scores.from_spectrum(moments, axes, max_axes) for moments, axes in train_axes]
     misclassified = np.zeros((len(candidates), k))
     class_counts = np.zeros(k)
-    with Progress(blocks.table.nrows * folds.count, "choice of components") as progress:
-        for fold, x, codes, test_weights in iterate_test_rows(blocks, test_frequencies, progress):
+    with Progress(design_rows.table.nrows * folds.count, "choice of components") as progress:
+        for fold, x, codes, test_weights in iterate_test_rows(design_rows, test_frequencies, progress):
             test_rows = scores[fold].transform(x), codes, test_weights
             misclassified += choice.count_misclassified(
                 scores[fold], train_axes[fold][0], test_rows, candidates
@@ -292,7 +294,7 @@ def _errors_by_leave_one_out(choice: AxesChoice, spectrum: TotalAxes) -> tuple[C
     log_prior = log_of_prior(choice.prior)
     divisors = choice.divisors(moments)
     misclassified = np.zeros((len(candidates), moments.n_classes))
-    for rows, x, codes, weights in used_rows(choice.blocks):
+    for rows, x, codes, weights in used_rows(choice.design_rows):
         row_weights = np.ones(len(codes)) if weights is None else weights
         positions = validation.row_positions(rows).tolist()
         for i, row in enumerate(left_out_axes.rows(x, codes, weights)):
@@ -335,10 +337,10 @@ def _scores_of_refit(choice: AxesChoice, position: int, x: Floats, candidates: C
     (G, 1, K) float
         NaN for numbers of axes without a rule.
     """
-    blocks = choice.blocks
-    weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
+    design_rows = choice.design_rows
+    weights = np.ones(design_rows.table.nrows) if design_rows.weights is None else design_rows.weights.copy()
     weights[position] -= min(1.0, weights[position])
-    moments = reading.class_moments(blocks.with_weights(weights), choice.moments.scatter_type)
+    moments = reading.class_moments(design_rows.with_weights(weights), choice.moments.scatter_type)
     spectrum = choice.covariance_model.spectrum(moments)
     log_prior = log_of_prior(choice.prior)
     class_scores = np.full((len(candidates), 1, len(log_prior)), np.nan)
@@ -355,14 +357,14 @@ MIN_RELATIVE_VARIANCE = 1e-8
 
 
 def with_roots_if_imprecise(
-    covariance_model: CovarianceModel, blocks: DesignRows, moments: ClassMoments
+    covariance_model: CovarianceModel, design_rows: DesignRows, moments: ClassMoments
 ) -> ClassMoments:
     """Return moments, with square roots of the scatter if cross-products are too imprecise for some axis.
 
     Parameters
     ----------
     covariance_model : CovarianceModel
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
     moments : ClassMoments
         Moments of these rows, which are returned if they are precise enough.
@@ -372,7 +374,7 @@ def with_roots_if_imprecise(
     ClassMoments
     """
     subspace = covariance_model.subspace
-    if subspace is None or moments.roots is not None or not blocks.table.nrows:
+    if subspace is None or moments.roots is not None or not design_rows.table.nrows:
         return moments
     spectrum = subspace.spectrum(moments)
     variance_shares = spectrum.eigenvalues
@@ -384,36 +386,39 @@ def with_roots_if_imprecise(
         count == len(variance_shares)
         or variance_shares[count - 1] < MIN_RELATIVE_VARIANCE * variance_shares[0]
     )
-    return reading.class_moments(blocks, moments.scatter_type) if is_imprecise else moments
+    return reading.class_moments(design_rows, moments.scatter_type) if is_imprecise else moments
 
 
-def with_level_indicators(blocks: DesignRows) -> tuple[DesignRows, frozenset[str]]:
+def with_level_indicators(design_rows: DesignRows) -> tuple[DesignRows, frozenset[str]]:
     """Return blocks with an indicator of each level, and the names of these columns."""
-    design, names = indicator_design(blocks.design)
-    return replace(blocks, design=design), names
+    design, names = indicator_design(design_rows.design)
+    return replace(design_rows, design=design), names
 
 
-def recode(fit: FittedModel[Any], blocks: DesignRows) -> tuple[FittedModel[Any], DesignRows]:
+def recode(fit: FittedModel[Any], design_rows: DesignRows) -> tuple[FittedModel[Any], DesignRows]:
     """Return fit and blocks of a design that has lost levels, with its own indicators or covariates."""
     covariance_model: CovarianceModel = fit.estimates.covariance_model
     subspace = covariance_model.subspace
     if subspace is not None and subspace.indicators is not None:
-        blocks, names = with_level_indicators(blocks)
-        covariance_model = replace(subspace, indicators=tuple(term in names for term in blocks.terms))
+        design_rows, names = with_level_indicators(design_rows)
+        covariance_model = replace(subspace, indicators=tuple(term in names for term in design_rows.terms))
     elif covariance_model.covariates:
-        covariance_model = adjusted_model(blocks.n_covariates)
-    return replace(fit, estimates=replace(fit.estimates, covariance_model=covariance_model)), blocks
+        covariance_model = adjusted_model(design_rows.n_covariates)
+    return replace(fit, estimates=replace(fit.estimates, covariance_model=covariance_model)), design_rows
 
 
 def with_indicators(
-    covariance_model: CovarianceModel, blocks: DesignRows, moments: ClassMoments, names: frozenset[str] | None
+    covariance_model: CovarianceModel,
+    design_rows: DesignRows,
+    moments: ClassMoments,
+    names: frozenset[str] | None,
 ) -> tuple[CovarianceModel, ClassMoments]:
     """Return the model, with correspondence axes for indicator columns, and moments of sufficient precision.
 
     Parameters
     ----------
     covariance_model : CovarianceModel
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
     moments : ClassMoments
         Moments of these rows.
@@ -422,9 +427,9 @@ def with_indicators(
     """
     subspace = covariance_model.subspace
     if names is not None and subspace is not None:
-        indicator_mask = tuple(term in names for term in blocks.terms)
+        indicator_mask = tuple(term in names for term in design_rows.terms)
         covariance_model = replace(subspace, standardized=True, indicators=indicator_mask)
-    return covariance_model, with_roots_if_imprecise(covariance_model, blocks, moments)
+    return covariance_model, with_roots_if_imprecise(covariance_model, design_rows, moments)
 
 
 class Subspace(FitComponent):
@@ -441,7 +446,7 @@ class Subspace(FitComponent):
 
     @property
     def _covariance_model(self) -> SubspaceCovariance:
-        covariance_model: SubspaceCovariance = self._fit.estimates.within_axes
+        covariance_model: SubspaceCovariance = self._fit.estimates.subspace_model
         return covariance_model
 
     def _scores(self) -> Scores:
@@ -590,7 +595,7 @@ class SlicedSubspace(Subspace):
 
 def subspace_of(fit: FittedModel[Any]) -> Subspace | None:
     """Return the axes of a fit within which the classes are compared; None if the fit uses all columns."""
-    subspace = fit.estimates.within_axes
+    subspace = fit.estimates.subspace_model
     if subspace is None:
         return None
     if subspace.is_supervised:

@@ -25,7 +25,7 @@ from discrim.core.covariance.covariance import Covariance
 from discrim.core.covariance.diagonal import ShrunkDiagonalCovariance
 from discrim.core.covariance.em import EMCovariance
 from discrim.core.covariance.factor import FactorAnalyticCovariance
-from discrim.core.covariance.model import CovarianceModel, FullCovariance, Sphere
+from discrim.core.covariance.model import CovarianceModel, FullCovariance, TargetUnits
 from discrim.core.covariance.nonlinear import NonlinearCovariance, degrees_of_freedom
 from discrim.core.covariance.projected import SubspaceCovariance
 from discrim.core.covariance.pseudo_inverse import PseudoInverseCovariance, ignored_complement
@@ -164,7 +164,7 @@ def read_covariance(
         raise NotSupportedError(
             'missing="em" cannot be combined with components=.', hint="Leave out one of the two."
         )
-    if covariance_model.sphere is not None and not covariance_model.sphere.in_data:
+    if covariance_model.target_units is not None and not covariance_model.target_units.in_data:
         raise NotSupportedError(
             f"{option_text} cannot be combined with components=.",
             hint=(
@@ -240,7 +240,7 @@ def on_save_axes(
     return SAVECovariance(covariance_model, n_axes)
 
 
-def refuse_moments_with_levels(components: Any) -> None:
+def raise_if_moments_with_levels(components: Any) -> None:
     """Raise a NotSupportedError if the axes require levels of categories, which moments do not contain."""
     if isinstance(components, MultipleCorrespondence):
         raise NotSupportedError(
@@ -386,7 +386,7 @@ class CovarianceDescription:
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
         """Return the lines of a header about the parameters of the model."""
-        sphere = [] if self.model.sphere is None else [sphere_item(self.model.sphere)]
+        sphere = [] if self.model.target_units is None else [sphere_item(self.model.target_units)]
         return [*map(shrinkage_item, self.model.shrinkages), *sphere]
 
     def note(self, shorten: Callable[[str], str]) -> str:
@@ -448,7 +448,7 @@ def shrinkage_text(shrinkage: Shrinkage) -> str:
     return f"shrinkage={shrinkage.values[0]:g}"
 
 
-def sphere_item(sphere: Sphere) -> HeaderItem:
+def sphere_item(sphere: TargetUnits) -> HeaderItem:
     """Return the line of a header about the units of a sphere."""
     text = "in columns' units" if sphere.in_data else "of standardized columns"
     return HeaderItem("Sphere", text, text)
@@ -510,7 +510,7 @@ class NonlinearDescription(CovarianceDescription):
         classes = [None] if len(covariances) == 1 else list(range(moments.n_classes))
         df = tuple(degrees_of_freedom(moments, k) for k in classes)
         low, high = f"{min(df):.6g}", f"{max(df):.6g}"
-        units = "of the columns" if self.model.sphere.in_data else "standard deviations"
+        units = "of the columns" if self.model.target_units.in_data else "standard deviations"
         return [
             HeaderItem("Degrees of freedom", df, low if low == high else f"{low} to {high}"),
             HeaderItem("Units", units, units),
@@ -601,7 +601,7 @@ class FactorAnalyticDescription(CovarianceDescription):
             text = f"{low}" if low == high else f"{low} to {high}"
             rule = self.dimension_rule
             items.append(HeaderItem(f"Dimensions, {rule}", dimensions, text, brief=f"dimensions ({rule})"))
-        return [*items, sphere_item(self.model.sphere)]
+        return [*items, sphere_item(self.model.target_units)]
 
 
 @describes(EstimatorCovariance)

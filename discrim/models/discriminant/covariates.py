@@ -26,12 +26,12 @@ from discrim.models.discriminant.covariance_models import describe
 from discrim.models.discriminant.normal_fits import moments_by_class
 
 
-def covariate_adjusted_model(blocks: DesignRows, covariance_model: CovarianceModel) -> CovarianceModel:
+def covariate_adjusted_model(design_rows: DesignRows, covariance_model: CovarianceModel) -> CovarianceModel:
     """Return the covariance model adjusted for the covariates of the formula.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows; the first columns are the covariates.
     covariance_model : CovarianceModel
         The model of the option `covariance`.
@@ -47,14 +47,14 @@ def covariate_adjusted_model(blocks: DesignRows, covariance_model: CovarianceMod
     CollinearError
         No column except the covariates varies within classes.
     """
-    q = blocks.n_covariates
+    q = design_rows.n_covariates
     if not covariance_model.traits.is_plain_full:
         raise NotSupportedError(
             f"{describe(covariance_model).source} cannot be combined with covariates (`|`), which require "
             "the full covariance.",
             hint="Leave out one of the two.",
         )
-    if q == len(blocks.terms):
+    if q == len(design_rows.terms):
         raise CollinearError(
             "All predictors are constant or linear combinations of the covariates within classes.",
             hint="Use other predictors before the `|`.",

@@ -88,19 +88,19 @@ def asks_for_em(missing: Any, na_action: str, *, has_rows: bool) -> bool:
     return True
 
 
-def em_sample(blocks: DesignRows, *, common: bool) -> tuple[DesignRows, ClassMoments, EMCovariance]:
+def em_sample(design_rows: DesignRows, *, common: bool) -> tuple[DesignRows, ClassMoments, EMCovariance]:
     """Estimate moments by EM from all rows with a class and at least one value.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
     common : bool
         Whether the classes have a common covariance.
 
     Returns
     -------
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows that are used.
     moments : ClassMoments
         Maximum likelihood estimates, in the form of moments.
@@ -114,18 +114,18 @@ def em_sample(blocks: DesignRows, *, common: bool) -> tuple[DesignRows, ClassMom
     CollinearError
         There are too few rows for a covariance, or the covariance becomes singular.
     """
-    blocks, rows, observed = observed_sample(blocks)
-    refuse_unobserved(blocks, rows, common=common)
+    design_rows, rows, observed = observed_sample(design_rows)
+    raise_if_unobserved(design_rows, rows, common=common)
     if common:
         hint = 'name fewer columns in the formula, or pass covariance="shrunk" and leave out missing='
-        reading.refuse_too_few_df(observed, blocks.terms, diagonal=False, hint=hint)
+        reading.raise_if_too_few_df(observed, design_rows.terms, diagonal=False, hint=hint)
     else:
-        _refuse_small_classes(observed, blocks)
-    _refuse_constant(observed, blocks, common=common)
+        _raise_if_small_classes(observed, design_rows)
+    _raise_if_constant(observed, design_rows, common=common)
     with Progress(0, "sweeps of EM") as progress:
-        em_result = fit_em(*rows, len(blocks.design.levels), common=common, progress=progress)
+        em_result = fit_em(*rows, len(design_rows.design.levels), common=common, progress=progress)
     if isinstance(em_result, SingularDuringSearch):
-        raise _collapse_error(em_result, blocks)
+        raise _collapse_error(em_result, design_rows)
     moments, em = em_result
     if not em.converged:
         warn_user(
@@ -135,16 +135,16 @@ def em_sample(blocks: DesignRows, *, common: bool) -> tuple[DesignRows, ClassMom
         )
     if not em.incomplete:
         # Use the moments of complete rows, which makes the fit identical to a fit without EM.
-        moments = reading.class_moments(blocks, "pooled" if common else "class")
-    return blocks, moments, em
+        moments = reading.class_moments(design_rows, "pooled" if common else "class")
+    return design_rows, moments, em
 
 
-def observed_sample(blocks: DesignRows) -> tuple[DesignRows, ObservedSample, ClassMoments]:
+def observed_sample(design_rows: DesignRows) -> tuple[DesignRows, ObservedSample, ClassMoments]:
     """Read the rows with a class and at least one value.
 
     Returns
     -------
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows, without constant columns and empty classes.
     rows : ObservedSample
         Their values.
@@ -156,21 +156,21 @@ def observed_sample(blocks: DesignRows) -> tuple[DesignRows, ObservedSample, Cla
     DataError
         There is no such row, or a column is never observed.
     """
-    if not blocks.terms:
+    if not design_rows.terms:
         raise DataError(
-            f"The formula {blocks.design.formula!r} has no predictors.",
+            f"The formula {design_rows.design.formula!r} has no predictors.",
             hint="Name a column on its right-hand side.",
         )
-    blocks = replace(blocks, partial=True, incomplete=True).with_classes()
-    reading.refuse_large(blocks, 'missing="em" keeps the rows')
-    blocks, rows, observed = _read_observed(blocks)
-    check_data_range(observed, blocks)
-    if blocks.weighted:
-        reading.warn_of_weights(observed, are_integers=blocks.rows.has_whole_weights())
-    return blocks, rows, observed
+    design_rows = replace(design_rows, integrates_missing=True, uses_incomplete_rows=True).with_classes()
+    reading.raise_if_large(design_rows, 'missing="em" keeps the rows')
+    design_rows, rows, observed = _read_observed(design_rows)
+    check_data_range(observed, design_rows)
+    if design_rows.weighted:
+        reading.warn_of_weights(observed, are_integers=design_rows.rows.has_whole_weights())
+    return design_rows, rows, observed
 
 
-def _read_observed(blocks: DesignRows) -> tuple[DesignRows, ObservedSample, ClassMoments]:
+def _read_observed(design_rows: DesignRows) -> tuple[DesignRows, ObservedSample, ClassMoments]:
     """Read rows into memory, and drop constant columns and empty classes; see `observed_sample`."""
     chunks = [
         (
@@ -179,54 +179,57 @@ def _read_observed(blocks: DesignRows) -> tuple[DesignRows, ObservedSample, Clas
             chunk_weights,
             np.arange(row_slice.start, row_slice.stop) if isinstance(row_slice, slice) else row_slice,
         )
-        for row_slice, x, codes, chunk_weights in used_rows(blocks)
+        for row_slice, x, codes, chunk_weights in used_rows(design_rows)
     ]
     if not chunks:
         raise DataError(
-            f"None of the {blocks.table.nrows} rows has both a response {blocks.design.response!r} and a "
+            f"None of the {design_rows.table.nrows} rows has both a response "
+            f"{design_rows.design.response!r} and a "
             "weight.",
             hint="Pass rows with a class and a weight.",
-            columns=(blocks.design.response,),
+            columns=(design_rows.design.response,),
         )
     x, codes, positions = (np.concatenate([chunk[i] for chunk in chunks]) for i in (0, 1, 3))
-    weights = np.concatenate([np.asarray(chunk[2]) for chunk in chunks]) if blocks.weighted else None
-    observed = observed_moments(x, codes, weights, len(blocks.design.levels))
+    weights = np.concatenate([np.asarray(chunk[2]) for chunk in chunks]) if design_rows.weighted else None
+    observed = observed_moments(x, codes, weights, len(design_rows.design.levels))
     unobserved = np.flatnonzero(~np.isfinite(x).any(axis=0))
     if len(unobserved):
         raise DataError(
-            f"{reading.join_labels(blocks.terms[j] for j in unobserved)} "
+            f"{reading.join_labels(design_rows.terms[j] for j in unobserved)} "
             f"{'has' if len(unobserved) == 1 else 'have'} no observed value in the rows with a class.",
             hint="Leave out such columns.",
-            columns=[blocks.terms[j] for j in unobserved],
+            columns=[design_rows.terms[j] for j in unobserved],
         )
     constant = set(constant_columns(observed))
     if constant:
-        keep = [j for j in range(len(blocks.terms)) if j not in constant]
-        blocks, _ = reading.drop_constant_columns(replace(blocks, dropped=0), observed)
+        keep = [j for j in range(len(design_rows.terms)) if j not in constant]
+        design_rows, _ = reading.drop_constant_columns(replace(design_rows, dropped=0), observed)
         x = x[:, keep]
     has_value = ~np.isnan(x).all(axis=1)
-    table_codes = np.full(blocks.table.nrows, -1, dtype=np.intp)
+    table_codes = np.full(design_rows.table.nrows, -1, dtype=np.intp)
     table_codes[positions[has_value]] = codes[has_value]
-    blocks = blocks.with_codes(table_codes)
+    design_rows = design_rows.with_codes(table_codes)
     x = x[has_value]
     codes = codes[has_value]
     weights = None if weights is None else weights[has_value]
-    observed = observed_moments(x, codes, weights, len(blocks.design.levels))
+    observed = observed_moments(x, codes, weights, len(design_rows.design.levels))
     n_classes = len(observed.counts)
     present = np.flatnonzero(observed.rows > 0)
-    blocks, observed = reading.drop_empty_classes(blocks, observed)
+    design_rows, observed = reading.drop_empty_classes(design_rows, observed)
     if len(present) < n_classes:
         codes = np.searchsorted(present, codes)
-    blocks.dropped = blocks.count_dropped(blocks.codes >= 0)
-    return blocks, ObservedSample(x, codes, weights), observed
+    design_rows.dropped = design_rows.count_dropped(design_rows.codes >= 0)
+    return design_rows, ObservedSample(x, codes, weights), observed
 
 
-def refuse_unobserved(blocks: DesignRows, rows: ObservedSample, *, common: bool, pairs: bool = True) -> None:
+def raise_if_unobserved(
+    design_rows: DesignRows, rows: ObservedSample, *, common: bool, pairs: bool = True
+) -> None:
     """Raise DataError if no row determines some mean or covariance.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows, for names.
     rows : ObservedSample
     common : bool
@@ -234,8 +237,8 @@ def refuse_unobserved(blocks: DesignRows, rows: ObservedSample, *, common: bool,
     pairs : bool
         Whether covariances are estimated, which requires rows with both columns of each pair.
     """
-    levels = blocks.design.levels
-    terms = blocks.terms
+    levels = design_rows.design.levels
+    terms = design_rows.terms
     for k, label in enumerate(levels):
         unobserved = np.flatnonzero(np.isnan(rows.x[rows.codes == k]).all(axis=0))
         if len(unobserved):
@@ -283,27 +286,28 @@ def _lda_hint(observed: ClassMoments, *, varies: bool = True) -> str:
     return ', or use lda(..., missing="em")' if has_enough_rows and varies else ""
 
 
-def _refuse_small_classes(observed: ClassMoments, blocks: DesignRows) -> None:
+def _raise_if_small_classes(observed: ClassMoments, design_rows: DesignRows) -> None:
     """Raise CollinearError if a class has too few rows for a covariance matrix of its own."""
     small_classes = np.flatnonzero(observed.rows <= observed.n_columns)
     if len(small_classes):
         raise CollinearError(
-            f"Class {blocks.design.levels[small_classes[0]]!r} has {observed.rows[small_classes[0]]} rows, "
+            f"Class {design_rows.design.levels[small_classes[0]]!r} has "
+            f"{observed.rows[small_classes[0]]} rows, "
             f"too few for a covariance matrix of {observed.n_columns} columns "
-            f"({reading.join_labels(blocks.terms)}).",
+            f"({reading.join_labels(design_rows.terms)}).",
             hint=f"Use fewer columns{_lda_hint(observed)}.",
-            classes=(blocks.design.levels[small_classes[0]],),
+            classes=(design_rows.design.levels[small_classes[0]],),
         )
 
 
-def _refuse_constant(observed: ClassMoments, blocks: DesignRows, *, common: bool) -> None:
+def _raise_if_constant(observed: ClassMoments, design_rows: DesignRows, *, common: bool) -> None:
     """Raise CollinearError if a column is constant within a class, or within all for a common covariance.
 
     Parameters
     ----------
     observed : ClassMoments
         Means and sums of squares of the observed values.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows, for names.
     common : bool
         Whether the classes have a common covariance.
@@ -312,31 +316,33 @@ def _refuse_constant(observed: ClassMoments, blocks: DesignRows, *, common: bool
     constant = np.argwhere(squares == 0)
     if len(constant):
         k, j = constant[0].tolist()
-        scope = "within each class" if common else f"in class {blocks.design.levels[k]!r}"
+        scope = "within each class" if common else f"in class {design_rows.design.levels[k]!r}"
         varies = not common and observed.squares[:, j].sum() > 0
         hint = _lda_hint(observed, varies=varies)
         raise CollinearError(
-            f"{blocks.terms[j]!r} is constant {scope}.",
+            f"{design_rows.terms[j]!r} is constant {scope}.",
             hint=f"Leave it out{hint}.",
-            columns=(blocks.terms[j],),
-            classes=() if common else (blocks.design.levels[k],),
+            columns=(design_rows.terms[j],),
+            classes=() if common else (design_rows.design.levels[k],),
         )
 
 
-def _collapse_error(collapsed: SingularDuringSearch, blocks: DesignRows) -> CollinearError:
+def _collapse_error(collapsed: SingularDuringSearch, design_rows: DesignRows) -> CollinearError:
     """Return the error for a covariance matrix that becomes singular during EM, with its column and class."""
-    scope = "within classes" if collapsed.k is None else f"in class {blocks.design.levels[collapsed.k]!r}"
+    scope = (
+        "within classes" if collapsed.k is None else f"in class {design_rows.design.levels[collapsed.k]!r}"
+    )
     return CollinearError(
         f"The covariance matrix becomes singular {scope} while the likelihood increases: "
-        f"{blocks.terms[collapsed.column]!r} is a linear combination of other columns, or is observed "
+        f"{design_rows.terms[collapsed.column]!r} is a linear combination of other columns, or is observed "
         "together with them in too few rows.",
         hint="Leave it out.",
-        columns=(blocks.terms[collapsed.column],),
-        classes=() if collapsed.k is None else (blocks.design.levels[collapsed.k],),
+        columns=(design_rows.terms[collapsed.column],),
+        classes=() if collapsed.k is None else (design_rows.design.levels[collapsed.k],),
     )
 
 
-def em_rule(common: bool, fit: FittedModel[Any], blocks: DesignRows) -> Rule | None:
+def em_rule(common: bool, fit: FittedModel[Any], design_rows: DesignRows) -> Rule | None:
     """Refit by EM to other weights of the rows, with the same prior, and return the rule.
 
     Parameters
@@ -344,7 +350,7 @@ def em_rule(common: bool, fit: FittedModel[Any], blocks: DesignRows) -> Rule | N
     common : bool
         Whether the classes have a common covariance.
     fit : FittedModel
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows with their weights.
 
     Returns
@@ -353,7 +359,7 @@ def em_rule(common: bool, fit: FittedModel[Any], blocks: DesignRows) -> Rule | N
         None if a column is not observed in a class, or a covariance becomes singular.
     """
     k = len(fit.classes)
-    x, codes, weights = gather_weighted_rows(blocks)
+    x, codes, weights = gather_weighted_rows(design_rows)
     is_observed = ~np.isnan(x)
     if any(not is_observed[codes == c].any(axis=0).all() for c in range(k)):
         return None
@@ -366,4 +372,4 @@ def em_rule(common: bool, fit: FittedModel[Any], blocks: DesignRows) -> Rule | N
     refit = fit.estimates.refit(em_result[0])
     if refit is None:
         return None
-    return replace(fit, estimates=refit, path=None, cache={}).rule_for(blocks)
+    return replace(fit, estimates=refit, path=None, cache={}).rule_for(design_rows)

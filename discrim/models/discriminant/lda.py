@@ -60,8 +60,8 @@ from discrim.models.discriminant.covariance_models import (
     check_closed_form,
     describe,
     method_of,
+    raise_if_moments_with_levels,
     read_covariance,
-    refuse_moments_with_levels,
     standardize_hint,
     warn_of_separated_axes,
 )
@@ -81,10 +81,10 @@ from discrim.models.results.geometry import LinearGeometry, LogOddsEquations
 from discrim.subspace import MultipleCorrespondence
 
 
-def _need_errors(results: LDAResults) -> None:
+def _require_errors(results: LDAResults) -> None:
     """Raise NotSupportedError if standard errors of the log odds are not available."""
     estimates = results._fit.estimates
-    results._need_moments("log_odds()")
+    results._require_moments("log_odds()")
     if estimates.reduced_axes() is not None:
         raise NotSupportedError(
             "Standard errors of log odds are not available with ncomp=.", hint="Fit without ncomp=."
@@ -102,7 +102,7 @@ class LDALogOdds(LogOddsEquations):
 
     _fit: FittedModel[LDAFit]
 
-    @available_if(_need_errors)
+    @available_if(_require_errors)
     @with_display_formats()
     def log_odds(self, reference: Any = None, level: float = 0.95, *, debiased: bool = False) -> pd.DataFrame:
         """Log odds of each class against a reference, with standard errors.
@@ -182,12 +182,12 @@ class LDALogOdds(LogOddsEquations):
         return pd.DataFrame(values.reshape(len(others), -1).T, index=rows, columns=others)
 
     @property
-    @available_if(_need_errors)
+    @available_if(_require_errors)
     def bse(self) -> pd.DataFrame:
         """Standard errors of `params`, asymptotic for normal classes with equal covariances (Efron, 1975)."""
         return self._by_term(self.log_odds()["se"].to_numpy())
 
-    @available_if(_need_errors)
+    @available_if(_require_errors)
     def cov_params(self) -> pd.DataFrame:
         """Covariance of `params` by (class, term), by the delta method; its diagonal is `bse` squared."""
         index = self.log_odds().index
@@ -198,19 +198,19 @@ class LDALogOdds(LogOddsEquations):
         return pd.DataFrame(covariance, index=index, columns=index)
 
     @property
-    @available_if(_need_errors)
+    @available_if(_require_errors)
     def zvalues(self) -> pd.DataFrame:
         """Estimates divided by their standard errors."""
         return self._by_term(self.log_odds()["z"].to_numpy())
 
     @property
-    @available_if(_need_errors)
+    @available_if(_require_errors)
     @with_display_formats(every="tail")
     def pvalues(self) -> pd.DataFrame:
         """Two-sided p-values of the z-values, by the normal distribution."""
         return self._by_term(self.log_odds()["p"].to_numpy())
 
-    @available_if(_need_errors)
+    @available_if(_require_errors)
     @with_display_formats()
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
         """Intervals of `params`, the log odds against the first class.
@@ -358,14 +358,14 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         DataFrame (rows, axes)
             Missing for a row with a missing value.
         """
-        blocks = self._fit.new_rows(data, MissingPolicy(unseen))
+        design_rows = self._fit.new_rows(data, MissingPolicy(unseen))
         axes = self._axes()
         origin, _ = gaussian.move_origin(self._fit.estimates.moments, axes.centre)
         scaling = self.scaling.to_numpy()
-        scores = np.empty((self._n_axes, blocks.table.nrows))
-        for row_slice, x, _ in blocks.iter_all_rows():
+        scores = np.empty((self._n_axes, design_rows.table.nrows))
+        for row_slice, x, _ in design_rows.iter_all_rows():
             scores[:, row_slice] = scaling.T @ (x.T - origin[:, None])
-        return pd.DataFrame(scores.T, index=blocks.table.index, columns=self._axis_names)
+        return pd.DataFrame(scores.T, index=design_rows.table.index, columns=self._axis_names)
 
     @property
     def params(self) -> pd.DataFrame:
@@ -748,43 +748,47 @@ def lda(
         missing, covariance, covariance_model, na_action, has_rows=has_rows, collinear=collinear
     )
     if not has_rows:
-        refuse_moments_with_levels(components)
-        blocks, stats = normal_fits.moments_of_sample(sample, covariance_model)
+        raise_if_moments_with_levels(components)
+        design_rows, stats = normal_fits.moments_of_sample(sample, covariance_model)
     elif by_em:
-        blocks, stats, covariance_model = em_sample(sample.read(incomplete=True), common=True)
+        design_rows, stats, covariance_model = em_sample(sample.read(incomplete=True), common=True)
     else:
         by_level = isinstance(components, MultipleCorrespondence)
-        blocks, indicators = _varying_columns(sample.read(), covariance_model, by_level=by_level)
-        required_moments = covariance_model.required_moments("pooled", thin=reading.is_wide(blocks))
-        blocks, stats = reading.usable_rows(blocks, required_moments, na_action, rooted=components is None)
+        design_rows, indicators = _varying_columns(sample.read(), covariance_model, by_level=by_level)
+        required_moments = covariance_model.required_moments("pooled", thin=reading.is_wide(design_rows))
+        design_rows, stats = reading.usable_rows(
+            design_rows, required_moments, na_action, rooted=components is None
+        )
         if components is not None:
-            covariance_model, stats = with_indicators(covariance_model, blocks, stats, indicators)
+            covariance_model, stats = with_indicators(covariance_model, design_rows, stats, indicators)
     # Errors and warnings if these moments do not determine the covariance.
-    normal_fits.check_degrees_of_freedom(covariance_model, stats, blocks.terms)
+    normal_fits.check_degrees_of_freedom(covariance_model, stats, design_rows.terms)
     if estimator == "moment":
-        reading.refuse_light_weights(stats.total, stats.n_classes + blocks.n_covariates)
-    covariance_model = covariance_model.bind_classes(blocks.design.levels, stats.n_columns)
-    covariance_model, blocks, stats = _without_dependent_columns(covariance_model, blocks, stats, collinear)
+        reading.raise_if_light_weights(stats.total, stats.n_classes + design_rows.n_covariates)
+    covariance_model = covariance_model.bind_classes(design_rows.design.levels, stats.n_columns)
+    covariance_model, design_rows, stats = _without_dependent_columns(
+        covariance_model, design_rows, stats, collinear
+    )
     if not covariance_model.traits.is_regular and covariance_model.requires_full_rank(stats.n_columns):
-        reading.warn_of_near_dependencies(stats, blocks.terms)
+        reading.warn_of_near_dependencies(stats, design_rows.terms)
     normal_fits.warn_where_units_differ(
-        covariance_model, stats, blocks.terms, standardize_hint(covariance_model)
+        covariance_model, stats, design_rows.terms, standardize_hint(covariance_model)
     )
     # The estimates.
-    priors, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
+    priors, estimated = reading.read_prior(prior, design_rows.design.levels, stats.counts)
     ncomp = _checked_ncomp(ncomp, stats, covariance_model)
     if covariance_model.traits.is_robust:
-        stats, covariance_model = robust_moments(blocks, stats, covariance_model)
+        stats, covariance_model = robust_moments(design_rows, stats, covariance_model)
     divisors = partial(_pooled_divisor, method=estimator)
-    with named_errors(blocks.terms, blocks.design.levels):
+    with named_errors(design_rows.terms, design_rows.design.levels):
         covariance_model, path = normal_fits.fit_covariance_to_rows(
-            covariance_model, blocks, stats, divisors, priors, sampled=estimated
+            covariance_model, design_rows, stats, divisors, priors, sampled=estimated
         )
         fit = fit_lda(
             stats, priors, covariance_model, method=estimator, ncomp=ncomp, estimated_prior=estimated
         )
-    _warn_of_covariance(fit, blocks.design.levels)
-    return LDAResults(LDASpec().fit(fit, blocks, options, has_rows=has_rows, path=path))
+    _warn_of_covariance(fit, design_rows.design.levels)
+    return LDAResults(LDASpec().fit(fit, design_rows, options, has_rows=has_rows, path=path))
 
 
 def _warn_of_covariance(fit: LDAFit, levels: Sequence[Any]) -> None:
@@ -797,13 +801,13 @@ def _warn_of_covariance(fit: LDAFit, levels: Sequence[Any]) -> None:
 
 
 def _varying_columns(
-    blocks: DesignRows, covariance_model: CovarianceModel, *, by_level: bool
+    design_rows: DesignRows, covariance_model: CovarianceModel, *, by_level: bool
 ) -> tuple[DesignRows, frozenset[str] | None]:
     """Drop constant columns of wide tables; raise if there are too few observations for the columns.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         Rows of the table.
     covariance_model : CovarianceModel
     by_level : bool
@@ -817,11 +821,11 @@ def _varying_columns(
     """
     indicators = None
     if by_level:
-        blocks, indicators = with_level_indicators(blocks)
-    blocks = reading.drop_constant_columns_if_wide(blocks)
-    if not covariance_model.traits.is_regular and covariance_model.requires_full_rank(len(blocks.terms)):
-        reading.refuse_few_rows(blocks, normal_fits.wide_table_hint(covariance_model))
-    return blocks, indicators
+        design_rows, indicators = with_level_indicators(design_rows)
+    design_rows = reading.drop_constant_columns_if_wide(design_rows)
+    if not covariance_model.traits.is_regular and covariance_model.requires_full_rank(len(design_rows.terms)):
+        reading.raise_if_few_rows(design_rows, normal_fits.wide_table_hint(covariance_model))
+    return design_rows, indicators
 
 
 def _pooled_divisor(moments: ClassMoments, method: str) -> Floats:
@@ -830,14 +834,14 @@ def _pooled_divisor(moments: ClassMoments, method: str) -> Floats:
 
 
 def _without_dependent_columns(
-    covariance_model: CovarianceModel, blocks: DesignRows, stats: ClassMoments, collinear: str
+    covariance_model: CovarianceModel, design_rows: DesignRows, stats: ClassMoments, collinear: str
 ) -> tuple[CovarianceModel, DesignRows, ClassMoments]:
     """Drop columns that are linear combinations of others, or raise an error that names them.
 
     Parameters
     ----------
     covariance_model : CovarianceModel
-    blocks : DesignRows
+    design_rows : DesignRows
     stats : ClassMoments
         Moments of these rows.
     collinear : {"raise", "drop"}
@@ -853,13 +857,15 @@ def _without_dependent_columns(
     if dependent_columns and collinear == "raise":
         separation_hint = normal_fits.separation_hint(covariance_model)
         raise reading.collinear_error(
-            dependent_columns, blocks.terms, separation_hint=separation_hint, can_drop=True
+            dependent_columns, design_rows.terms, separation_hint=separation_hint, can_drop=True
         )
     if dependent_columns:
-        blocks, stats = reading.drop_columns(blocks, stats, dependent_columns)
+        design_rows, stats = reading.drop_columns(design_rows, stats, dependent_columns)
     return (
-        covariate_adjusted_model(blocks, covariance_model) if blocks.n_covariates else covariance_model,
-        blocks,
+        covariate_adjusted_model(design_rows, covariance_model)
+        if design_rows.n_covariates
+        else covariance_model,
+        design_rows,
         stats,
     )
 

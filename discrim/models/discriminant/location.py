@@ -131,37 +131,37 @@ def location(
     """
     options = verb_options(locals())
     candidates = _read_smoothings(smoothing, grid)
-    blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions)
-    blocks = replace(blocks, design=level_design(blocks.design))
-    blocks, stats = reading.usable_rows(blocks, "diagonal", na_action)
-    layout = layout_of(blocks)
+    design_rows = read_rows(formula, data, weights=weights, levels=levels, functions=functions)
+    design_rows = replace(design_rows, design=level_design(design_rows.design))
+    design_rows, stats = reading.usable_rows(design_rows, "diagonal", na_action)
+    layout = layout_of(design_rows)
     if not len(layout.numeric):
         raise DataError(
             "location() requires a numeric column in addition to the categories.",
             hint="Add a numeric column, or use naive_bayes() or lda().",
         )
-    cells = cell_moments(blocks, layout)
-    priors, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
+    cells = cell_moments(design_rows, layout)
+    priors, estimated = reading.read_prior(prior, design_rows.design.levels, stats.counts)
     fit_with_smoothing = partial(fit_location, stats, cells, layout, priors, estimated_prior=estimated)
     if smoothing is None and layout.sizes:
-        fit, path = _choose_smoothing(fit_with_smoothing, blocks, candidates)
+        fit, path = _choose_smoothing(fit_with_smoothing, design_rows, candidates)
     else:
         fit = fit_with_smoothing(candidates[0] if layout.sizes else 1.0)
         path = None
     if fit is None:
-        raise _singular_error(blocks, cells, layout, candidates[0])
+        raise _singular_error(design_rows, cells, layout, candidates[0])
     spec = LocationSpec(() if path is None else tuple(path["smoothing"].tolist()))
-    return LocationResults(spec.fit(fit, blocks, options, path=path))
+    return LocationResults(spec.fit(fit, design_rows, options, path=path))
 
 
 def _singular_error(
-    blocks: DesignRows, cells: ClassMoments, layout: CellLayout, smoothing: float
+    design_rows: DesignRows, cells: ClassMoments, layout: CellLayout, smoothing: float
 ) -> CollinearError:
     """Return the error for a singular covariance, which names constant or collinear columns.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows, for names.
     cells : ClassMoments
         Moments of the numeric columns by class and cell.
@@ -172,7 +172,7 @@ def _singular_error(
     -------
     CollinearError
     """
-    names = tuple(blocks.terms[j] for j in layout.numeric.tolist())
+    names = tuple(design_rows.terms[j] for j in layout.numeric.tolist())
     if dependent_columns := dependent_location_columns(cells, layout, 1.0):
         return reading.collinear_error(
             dependent_columns, names, alternative="fit rda() or logistic() to all columns"
@@ -198,17 +198,17 @@ def _read_smoothings(smoothing: Any, grid: Any) -> list[float]:
     return list(GRID) if grid is None else reading.check_grid(grid, "smoothing", 0, 1, ends="(]")
 
 
-def layout_of(blocks: DesignRows) -> CellLayout:
+def layout_of(design_rows: DesignRows) -> CellLayout:
     """Return the layout of the cells: which columns of a `level_design` are categories, and their levels.
 
     Raises NotSupportedError if there are too many cells.
     """
-    sizes = dict(zip(*level_terms(blocks.design), strict=True))
-    layout = CellLayout(np.array([sizes.get(term, 0) for term in blocks.terms], dtype=np.intp))
+    sizes = dict(zip(*level_terms(design_rows.design), strict=True))
+    layout = CellLayout(np.array([sizes.get(term, 0) for term in design_rows.terms], dtype=np.intp))
     n_cells = 1
     for size in layout.sizes:
         n_cells *= size
-    n_means = n_cells * len(blocks.design.levels) * (len(layout.numeric) + 1)
+    n_means = n_cells * len(design_rows.design.levels) * (len(layout.numeric) + 1)
     if n_means > MAX_CELL_MEANS:
         raise NotSupportedError(
             f"The categories have {n_cells:,} combinations. Their means in all classes are {n_means:,} "
@@ -218,15 +218,17 @@ def layout_of(blocks: DesignRows) -> CellLayout:
     return layout
 
 
-def cell_moments(blocks: DesignRows, layout: CellLayout) -> ClassMoments:
+def cell_moments(design_rows: DesignRows, layout: CellLayout) -> ClassMoments:
     """Compute the moments of the numeric columns by class and cell, with a pooled scatter matrix."""
-    count = len(blocks.design.levels) * layout.n_cells
+    count = len(design_rows.design.levels) * layout.n_cells
     with Progress(0, "moments of the cells"):
-        return gather(CellRows(blocks, layout), n_classes=count, n_columns=len(layout.numeric))
+        return gather(CellRows(design_rows, layout), n_classes=count, n_columns=len(layout.numeric))
 
 
 def _choose_smoothing(
-    fit_with_smoothing: Callable[[float], LocationFit | None], blocks: DesignRows, candidates: Sequence[float]
+    fit_with_smoothing: Callable[[float], LocationFit | None],
+    design_rows: DesignRows,
+    candidates: Sequence[float],
 ) -> tuple[LocationFit | None, pd.DataFrame | None]:
     """Choose the largest smoothing with the smallest leave-one-out error.
 
@@ -234,7 +236,7 @@ def _choose_smoothing(
     ----------
     fit_with_smoothing : callable
         Function of a smoothing that returns the fit, or None if the covariance is singular.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
     candidates : sequence of float
         Smoothings.
@@ -252,8 +254,8 @@ def _choose_smoothing(
     first_fit = next(iter(fits.values()))
     misclassified = np.zeros((len(fits), len(first_fit.prior)))
     log_prior = log_of_prior(first_fit.prior)
-    with Progress(blocks.table.nrows, "choice of smoothing") as progress:
-        for _, x, codes, weights in used_rows(blocks):
+    with Progress(design_rows.table.nrows, "choice of smoothing") as progress:
+        for _, x, codes, weights in used_rows(design_rows):
             for i, fit in enumerate(fits.values()):
                 misclassified[i] += fit.count_leave_one_out_errors(x, codes, weights, log_prior)
             progress(len(codes))
@@ -422,30 +424,30 @@ class LocationSpec(ModelSpec[LocationFit]):
 
 
 def _refitted_rule(
-    fit: FittedModel[LocationFit], blocks: DesignRows, candidates: Sequence[float]
+    fit: FittedModel[LocationFit], design_rows: DesignRows, candidates: Sequence[float]
 ) -> Rule | None:
     """Refit to other rows and return the rule; None if that fails.
 
     Parameters
     ----------
     fit : FittedModel
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
     candidates : sequence of float
         Smoothings to choose from; if empty, the smoothing of the fit is used.
     """
     estimates = fit.estimates
-    layout = layout_of(blocks)
-    stats = reading.class_moments(blocks, "diagonal")
+    layout = layout_of(design_rows)
+    stats = reading.class_moments(design_rows, "diagonal")
     if (stats.rows < 1).any() or not len(layout.numeric):
         return None
-    cells = cell_moments(blocks, layout)
+    cells = cell_moments(design_rows, layout)
     is_estimated = estimates.estimated_prior
     fit_with_smoothing = partial(
         fit_location, stats, cells, layout, estimates.prior, estimated_prior=is_estimated
     )
     refit = (
-        _choose_smoothing(fit_with_smoothing, blocks, candidates)[0]
+        _choose_smoothing(fit_with_smoothing, design_rows, candidates)[0]
         if candidates
         else fit_with_smoothing(estimates.smoothing)
     )

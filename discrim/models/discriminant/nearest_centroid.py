@@ -128,9 +128,9 @@ def nearest_centroid(
         "nearest_centroid", "diagonal", moments, formula, data, weights, levels, functions, na_action
     )
     if sample.has_rows:
-        blocks, stats = usable_rows(sample.read(), "diagonal", na_action)
+        design_rows, stats = usable_rows(sample.read(), "diagonal", na_action)
     else:
-        blocks, stats = sample.of_moments("diagonal")
+        design_rows, stats = sample.of_moments("diagonal")
     if not has_within_variation(stats):
         raise CollinearError(
             f"The {stats.total:g} observations in {stats.n_classes} classes do not vary within classes. The "
@@ -147,10 +147,14 @@ def nearest_centroid(
         if constant_within_classes(stats).any()
         else 'covariance="diagonal"'
     )
-    warn_of_units(stats, blocks.terms, "The Euclidean distance", f"Use lda({lda_covariance}{prior_text})")
-    priors, estimated = read_prior(prior, blocks.design.levels, stats.counts)
+    warn_of_units(
+        stats, design_rows.terms, "The Euclidean distance", f"Use lda({lda_covariance}{prior_text})"
+    )
+    priors, estimated = read_prior(prior, design_rows.design.levels, stats.counts)
     fit = fit_nearest_centroid(stats, priors, estimated_prior=estimated)
-    return NearestCentroidResults(NearestCentroidSpec().fit(fit, blocks, options, has_rows=sample.has_rows))
+    return NearestCentroidResults(
+        NearestCentroidSpec().fit(fit, design_rows, options, has_rows=sample.has_rows)
+    )
 
 
 class NearestCentroidResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):

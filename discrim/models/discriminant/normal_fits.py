@@ -1,7 +1,8 @@
 """Steps of a fit that LDA and QDA share, their `ModelSpec`, and tests of equal covariances.
 
 The verbs call the functions at the top in their order: `uses_em`, `moments_of_sample`,
-`check_degrees_of_freedom` or `refuse_singular`, `warn_where_units_differ` and `fit_covariance_to_rows`, which
+`check_degrees_of_freedom` or `raise_if_singular`, `warn_where_units_differ` and `fit_covariance_to_rows`,
+which
 estimates what the moments do not determine, such as a shrinkage chosen by leave-one-out.
 """
 
@@ -34,7 +35,7 @@ from discrim.core.moments.derived_moments import (
     within_sd,
 )
 from discrim.core.moments.moments import MIN_EXCESS_WEIGHT, ClassMoments
-from discrim.core.moments.row_sums import ScatterType, refuse_wide
+from discrim.core.moments.row_sums import ScatterType, raise_if_wide
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeaveOneOutScorer
@@ -144,7 +145,7 @@ def moments_of_sample(sample: Sample, covariance_model: CovarianceModel) -> tupl
 
 def fit_covariance_to_rows(
     covariance_model: CovarianceModel,
-    blocks: DesignRows,
+    design_rows: DesignRows,
     moments: ClassMoments,
     divisors: Callable[[ClassMoments], Floats],
     prior: Floats,
@@ -158,7 +159,7 @@ def fit_covariance_to_rows(
     Parameters
     ----------
     covariance_model : CovarianceModel
-    blocks : DesignRows
+    design_rows : DesignRows
     moments : ClassMoments
         Moments of these rows.
     divisors : callable
@@ -183,32 +184,32 @@ def fit_covariance_to_rows(
     """
     subspace = covariance_model.subspace
     if subspace is not None and subspace.needs_rows:
-        return choose_axes(AxesChoice(subspace, blocks, moments, divisors, prior), sampled=sampled)
+        return choose_axes(AxesChoice(subspace, design_rows, moments, divisors, prior), sampled=sampled)
     unit = covariance_model.column_units(moments)
-    levels = blocks.design.levels
+    levels = design_rows.design.levels
     divisor_values = divisors(moments)
     if unit is not None:
-        blocks = replace(blocks, unit=unit)
+        design_rows = replace(design_rows, column_units=unit)
         moments = divide_columns(moments, unit)
     if any(shrinkage.grid for shrinkage in covariance_model.shrinkages):
         candidate_model = covariance_model.in_data_units()
         scaled = candidate_model.with_shrinkages(1.0).rescaled(moments)
         path = shrinkage_path(
-            ShrinkageTrials(candidate_model, blocks, scaled, divisors, prior), sampled=sampled
+            ShrinkageTrials(candidate_model, design_rows, scaled, divisors, prior), sampled=sampled
         )
         return covariance_model.with_shrinkages(*[largest_acceptable(path)] * len(divisor_values)), path
-    fitted_model = covariance_model.fit_to_rows(blocks, moments, divisor_values)
+    fitted_model = covariance_model.fit_to_rows(design_rows, moments, divisor_values)
     for k, _ in (
         each_covariance(divisor_values)
         if fitted_model.shrinkages and fitted_model.shrinkages[0].values
         else ()
     ):
         scope = "within classes" if k is None else f"in class {levels[k]!r}"
-        _refuse_singular_shrinkage(fitted_model.for_class(k), moments, blocks.terms, k, scope)
+        _raise_if_singular_shrinkage(fitted_model.for_class(k), moments, design_rows.terms, k, scope)
     return fitted_model, None
 
 
-def _refuse_singular_shrinkage(
+def _raise_if_singular_shrinkage(
     covariance_model: CovarianceModel, moments: ClassMoments, terms: Sequence[str], k: int | None, scope: str
 ) -> None:
     """Raise an error if the covariance of class `k`, or the pooled covariance, is singular despite shrinkage.
@@ -270,7 +271,7 @@ class ShrinkageTrials:
     ----------
     covariance_model : CovarianceModel
         The model with its grid of shrinkages.
-    blocks : DesignRows
+    design_rows : DesignRows
     moments : ClassMoments
         Moments of these rows.
     divisors : callable
@@ -279,7 +280,7 @@ class ShrinkageTrials:
     """
 
     covariance_model: CovarianceModel
-    blocks: DesignRows
+    design_rows: DesignRows
     moments: ClassMoments
     divisors: Callable[[ClassMoments], Floats]
     prior: Floats
@@ -331,12 +332,14 @@ class ShrinkageTrials:
         (G,) float
             0 or 1; NaN if the covariance is singular without the row.
         """
-        blocks = self.blocks
+        design_rows = self.design_rows
         is_misclassified = np.full(len(self.grid), np.nan)
-        weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
+        weights = (
+            np.ones(design_rows.table.nrows) if design_rows.weights is None else design_rows.weights.copy()
+        )
         weights[position] -= min(1.0, weights[position])
-        moments = reading.class_moments(blocks.with_weights(weights), self.moments.scatter_type)
-        row = blocks.rows_at_positions(np.array([position]))
+        moments = reading.class_moments(design_rows.with_weights(weights), self.moments.scatter_type)
+        row = design_rows.rows_at_positions(np.array([position]))
         for i, shrinkage in enumerate(self.grid):
             if not self.is_singular(moments, shrinkage):
                 is_misclassified[i] = self.rule(moments, shrinkage).scores(row)[0].argmax() != code
@@ -362,13 +365,13 @@ def shrinkage_path(trials: ShrinkageTrials, *, sampled: bool) -> pd.DataFrame:
     DataError
         A class has too few rows, or with every shrinkage the covariance is singular without some row.
     """
-    _refuse_few_rows(trials)
+    _raise_if_few_rows(trials)
     singular = np.array([trials.is_singular(trials.moments, g) for g in trials.grid])
     misclassified = np.zeros((len(trials.grid), trials.moments.n_classes))
     divisors = trials.divisors(trials.moments)
     log_prior = log_of_prior(trials.prior)
     candidate_scores = trials.covariance_model.candidate_scores(trials.moments, divisors, log_prior)
-    for rows, x, codes, weights in used_rows(trials.blocks):
+    for rows, x, codes, weights in used_rows(trials.design_rows):
         positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
         is_misclassified = misclassified_by_candidate(candidate_scores, x, codes, weights)
         # The closed form loses all digits for a row that contributes nearly all of the variance.
@@ -390,12 +393,12 @@ def shrinkage_path(trials: ShrinkageTrials, *, sampled: bool) -> pd.DataFrame:
     )
 
 
-def _refuse_few_rows(trials: ShrinkageTrials) -> None:
+def _raise_if_few_rows(trials: ShrinkageTrials) -> None:
     """Raise DataError if a class has too few rows to choose the shrinkage by leave-one-out."""
     min_rows = 2 if trials.is_common else 3
     small_classes = np.flatnonzero(trials.moments.counts < min_rows)
     if len(small_classes):
-        label = trials.blocks.design.levels[small_classes[0]]
+        label = trials.design_rows.design.levels[small_classes[0]]
         n_rows = trials.moments.counts[small_classes[0]]
         raise DataError(
             f'shrinkage="loo": class {label!r} has {n_rows:g} row{"s" if n_rows != 1 else ""}, too few to '
@@ -459,7 +462,7 @@ class NormalSpec(ModelSpec[E]):
         """Return a fitted model; the parameters are those of `ModelSpec.fit`."""
         is_partial = _covariance_model(estimates).traits.uses_incomplete_rows
         return super().fit(
-            estimates, replace(rows, partial=True) if is_partial else rows, arguments, **options
+            estimates, replace(rows, integrates_missing=True) if is_partial else rows, arguments, **options
         )
 
     def required_moments(self, fit: FittedModel[E]) -> ScatterType | None:
@@ -513,8 +516,8 @@ class NormalSpec(ModelSpec[E]):
         estimates: Any = fit.estimates
         rows = fit.require_rows("leave_one_out()")
         unit = estimates.covariance_model.column_units(estimates.moments)
-        left_out: LeaveOneOutScorer = estimates.left_out(
-            fit.log_prior(), rows if unit is None else replace(rows, unit=unit)
+        left_out: LeaveOneOutScorer = estimates.leave_one_out_scorer(
+            fit.log_prior(), rows if unit is None else replace(rows, column_units=unit)
         )
         return left_out
 
@@ -552,7 +555,7 @@ def _covariance_model(estimates: Any) -> CovarianceModel:
     return covariance_model
 
 
-def _rule_with_choices_repeated(common: bool, fit: FittedModel[Any], blocks: DesignRows) -> Rule | None:
+def _rule_with_choices_repeated(common: bool, fit: FittedModel[Any], design_rows: DesignRows) -> Rule | None:
     """Refit to other rows with the same prior and return the rule; None if a covariance is singular.
 
     Parameters
@@ -560,12 +563,12 @@ def _rule_with_choices_repeated(common: bool, fit: FittedModel[Any], blocks: Des
     common : bool
         Whether the classes share one covariance.
     fit : FittedModel
-    blocks : DesignRows
+    design_rows : DesignRows
         The other rows. They choose parameters such as a shrinkage again.
     """
     estimates = fit.estimates
     covariance_model = fit.estimates.covariance_model.unfitted()
-    moments = reading.class_moments(blocks, estimates.moments.scatter_type)
+    moments = reading.class_moments(design_rows, estimates.moments.scatter_type)
     df_by_class = moments.rows - 1
     smallest_divisor = moments.total - moments.n_classes if common else (moments.counts - 1).min()
     if estimates.method == "moment" and smallest_divisor <= MIN_EXCESS_WEIGHT * moments.total:
@@ -577,7 +580,7 @@ def _rule_with_choices_repeated(common: bool, fit: FittedModel[Any], blocks: Des
     divisors_and_prior = estimates.divisors_of, estimates.prior
     try:
         refitted_model, _ = fit_covariance_to_rows(
-            covariance_model, blocks, moments, *divisors_and_prior, sampled=estimates.estimated_prior
+            covariance_model, design_rows, moments, *divisors_and_prior, sampled=estimates.estimated_prior
         )
         rule: Rule = estimates.of_moments(moments, refitted_model).rule(fit.log_prior())
     except CollinearError:
@@ -602,7 +605,7 @@ def drop_hint(columns: Sequence[str], p: int) -> str:
     return f", or leave out {reading.join_labels(columns, max_labels=len(columns))}" if can_drop else ""
 
 
-def refuse_singular(
+def raise_if_singular(
     moments: ClassMoments,
     terms: tuple[str, ...],
     levels: Sequence[Any],
@@ -725,7 +728,7 @@ def check_degrees_of_freedom(
 ) -> None:
     """Raise a CollinearError if the rows have too few degrees of freedom within classes for a covariance."""
     diagonal = not covariance_model.requires_full_rank(moments.n_columns)
-    reading.refuse_too_few_df(moments, terms, diagonal=diagonal, hint=wide_table_hint(covariance_model))
+    reading.raise_if_too_few_df(moments, terms, diagonal=diagonal, hint=wide_table_hint(covariance_model))
 
 
 def separation_hint(covariance_model: CovarianceModel) -> str:
@@ -788,14 +791,14 @@ def _tests(fit: FittedModel[Any], wrap: WrapBlocks | None) -> tuple[TestResult, 
     -------
     likelihood_ratio, box_m : TestResult
     """
-    blocks = fit.require_rows("A test of covariances")
+    design_rows = fit.require_rows("A test of covariances")
     pooled_moments = fit.estimates.moments
-    refuse_classes_of_few_rows(blocks, pooled_moments)
+    raise_if_classes_of_few_rows(design_rows, pooled_moments)
     try:
-        refuse_wide(pooled_moments.n_classes, pooled_moments.n_columns, "class")
+        raise_if_wide(pooled_moments.n_classes, pooled_moments.n_columns, "class")
     except DataError as error:
         raise NotSupportedError(error.message, hint=error.hint) from None
-    moments = full_rank_moments(blocks, reading.class_moments(blocks, "class", wrap))
+    moments = full_rank_moments(design_rows, reading.class_moments(design_rows, "class", wrap))
     counts = moments.counts
     p = moments.n_columns
     pooled_logdet = pooled_covariance(moments, moments.total).logdet
@@ -914,24 +917,26 @@ def moments_by_class(fit: FittedModel[Any], method: str) -> ClassMoments:
     )
 
 
-def refuse_classes_of_few_rows(blocks: DesignRows, moments: ClassMoments) -> None:
+def raise_if_classes_of_few_rows(design_rows: DesignRows, moments: ClassMoments) -> None:
     """Raise an error if a class has no more rows than columns, before the rows are read for its covariance.
 
     Scatter matrices of many classes and columns may exceed the memory.
     """
     small_classes = np.flatnonzero(moments.rows <= moments.n_columns)
     if len(small_classes):
-        levels = [blocks.design.levels[k] for k in small_classes.tolist()]
+        levels = [design_rows.design.levels[k] for k in small_classes.tolist()]
         hint = SCHOTT_HINT if moments.rows.min() >= 3 else ""
-        refuse_singular(moments.classes(small_classes), blocks.terms, levels, hint=f"{FEW_ROWS_HINT}{hint}")
+        raise_if_singular(
+            moments.classes(small_classes), design_rows.terms, levels, hint=f"{FEW_ROWS_HINT}{hint}"
+        )
 
 
-def full_rank_moments(blocks: DesignRows, moments: ClassMoments | None = None) -> ClassMoments:
+def full_rank_moments(design_rows: DesignRows, moments: ClassMoments | None = None) -> ClassMoments:
     """Return moments with a scatter matrix for each class; raise CollinearError if one is singular.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     moments : ClassMoments, optional
         By default the moments of these rows.
 
@@ -939,10 +944,10 @@ def full_rank_moments(blocks: DesignRows, moments: ClassMoments | None = None) -
     -------
     ClassMoments
     """
-    moments = reading.class_moments(blocks, "class") if moments is None else moments
-    refuse_singular(moments, blocks.terms, blocks.design.levels, hint=FEW_ROWS_HINT)
-    reading.refuse_little_weight(
-        moments.counts, blocks.design.levels, moments.n_columns, "A test of covariances"
+    moments = reading.class_moments(design_rows, "class") if moments is None else moments
+    raise_if_singular(moments, design_rows.terms, design_rows.design.levels, hint=FEW_ROWS_HINT)
+    reading.raise_if_little_weight(
+        moments.counts, design_rows.design.levels, moments.n_columns, "A test of covariances"
     )
     return moments
 

@@ -48,7 +48,7 @@ class SubspaceResults(ClassMeans, GroupSummary, ClassifierResults):
 
     @property
     @available_if(
-        lambda self: self._fit.estimates.within_axes is not None,
+        lambda self: self._fit.estimates.subspace_model is not None,
         "it compares the classes on all columns. Fit with components=, or qda() with ncomp=",
     )
     def subspace(self) -> Any:
@@ -78,7 +78,7 @@ class NormalResults(SubspaceResults):
         em_search: EMCovariance = self._fit.estimates.covariance_model
         return em_search
 
-    def _need_moments(self, method: str) -> None:
+    def _require_moments(self, method: str) -> None:
         """Raise NotSupportedError if the means and covariances are not sample moments (robust fits)."""
         error = describe(self._fit.estimates.covariance_model).sampling_error(method)
         if error is not None:
@@ -102,9 +102,9 @@ def moment_estimates(method: str, *, adjusted: bool = True) -> Callable[[Any], N
     """
 
     def check(results: Any) -> None:
-        results._need_moments(method)
+        results._require_moments(method)
         if not adjusted:
-            results._fit.estimates.refuse_covariates(method)
+            results._fit.estimates.raise_if_covariates(method)
 
     return check
 
@@ -130,14 +130,14 @@ def anova(
     table = anova_table(moments, fit.terms, level)
     if levene is not None:
         check_word("levene", levene, ("mean", "median"))
-        blocks = fit.require_rows("Levene's test", "pass levene=None, or fit formula and data")
+        design_rows = fit.require_rows("Levene's test", "pass levene=None, or fit formula and data")
         residual_means = moments.rests / moments.scale
         class_centres = (
             (moments.centres, residual_means)
             if levene == "mean"
-            else (_medians(blocks), np.zeros(residual_means.shape))
+            else (_medians(design_rows), np.zeros(residual_means.shape))
         )
-        deviations, (k, p) = _Deviations(blocks, *class_centres), moments.centres.shape
+        deviations, (k, p) = _Deviations(design_rows, *class_centres), moments.centres.shape
         tests = anova_table(
             gather(deviations, n_classes=k, n_columns=p, required_moments="diagonal"), fit.terms
         )
@@ -155,25 +155,25 @@ class _Deviations:
 
     Attributes
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     centres, corrections : (K, p) float
         The centre of a class is the sum of both; the second is a correction for rounding.
     """
 
-    blocks: DesignRows
+    design_rows: DesignRows
     centres: Floats
     corrections: Floats
 
     def __iter__(self) -> Iterator[RowBlock]:
-        for x, codes, weights in self.blocks:
+        for x, codes, weights in self.design_rows:
             deviations = np.abs(x.T - self.centres.T[:, codes] - self.corrections.T[:, codes])
             yield deviations.T, codes, weights
 
 
-def _medians(blocks: DesignRows) -> Floats:
+def _medians(design_rows: DesignRows) -> Floats:
     """Return the medians (K, p) of the classes, which requires all rows in memory."""
-    class_chunks: list[list[Floats]] = [[] for _ in blocks.design.levels]
-    for x, codes, weights in blocks:
+    class_chunks: list[list[Floats]] = [[] for _ in design_rows.design.levels]
+    for x, codes, weights in design_rows:
         if weights is not None and (weights % 1 != 0).any():
             raise NotSupportedError('levene="median" requires integer weights.', hint='Use levene="mean".')
         for k in np.unique(codes).tolist():
@@ -242,7 +242,7 @@ def full_covariance(method: str, hint: str = "") -> Callable[[Any], None]:
     """
 
     def check(results: ClassDifferences) -> None:
-        results._need_full(method, hint)
+        results._require_full(method, hint)
 
     return check
 
@@ -252,9 +252,9 @@ class ClassDifferences(NormalResults):
 
     _fit: FittedModel[LDAFit]
 
-    def _need_full(self, method: str, hint: str = "") -> None:
+    def _require_full(self, method: str, hint: str = "") -> None:
         """Raise NotSupportedError without a full covariance; `hint` is for more columns than rows."""
-        self._need_moments(method)
+        self._require_moments(method)
         if not self._fit.estimates.has_tests:
             wide = self._fit.estimates.residual_df < len(self.terms)
             wide_text = " (for which there are too few rows for so many columns)" if wide else ""
@@ -360,13 +360,13 @@ class ClassDifferences(NormalResults):
                [-0.204, -0.453,  0.045]])
         """
         if adjust == "roy":
-            self._need_full('differences(adjust="roy")')
+            self._require_full('differences(adjust="roy")')
         estimates = self._fit.estimates
         names = self._fit.terms
         moments = estimates.by_column
         p = len(names)
         if combinations is not None:
-            self._need_full("differences(combinations=)")
+            self._require_full("differences(combinations=)")
             moments = estimates.moments
             weights = _combination_weights(combinations, terms, names)
             weights = weights.div(moments.scale, axis=0)
@@ -389,7 +389,7 @@ class ClassDifferences(NormalResults):
         return _adjusted_differences(means, sd, moments.counts, adjust, level, p)
 
     @available_if(lambda self: lda.check_cat_scores(self._fit.estimates.covariance))
-    @available_if(lambda self: self._fit.estimates.refuse_covariates("ranking()"))
+    @available_if(lambda self: self._fit.estimates.raise_if_covariates("ranking()"))
     @with_display_formats(score="z", q="p", HC="z")
     def ranking(
         self, by: By = "entropy", top: int | None = None, *, null: Null | None = None

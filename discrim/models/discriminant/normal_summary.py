@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.covariance.adjusted import ConditionalCovariance
-from discrim.core.covariance.model import SPHERES
+from discrim.core.covariance.model import TARGET_UNITS
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.labels import covariance_values, range_note
 from discrim.models.base.reading import join_labels
@@ -409,7 +409,7 @@ def _deviations(results: QDAResults, fit: FittedModel[QDAFit]) -> Section:
     worth = headers.rank_columns(fit.estimates.moments)
     errors = [*headers.mean_rounding_errors(fit).values()]
     title = f"Standard deviations within classes, divisor {'n' if fit.estimates.method == 'mle' else 'n-1'}"
-    subspace = fit.estimates.within_axes
+    subspace = fit.estimates.subspace_model
     source = "fit.tidy()" if subspace is not None and subspace.is_supervised else "fit.covs"
     return Section(title, table, errors=errors, source=source, ranking=worth, n_last_columns=0)
 
@@ -550,8 +550,8 @@ def _regularized_header(results: RDAResults, fit: FittedModel[RDAFit]) -> Pairs:
         if estimates.cv is not None
         else ""
     )
-    if estimates.within_axes is not None:
-        note = f"{note} {describe(estimates.within_axes).note(clean)}".strip()
+    if estimates.subspace_model is not None:
+        note = f"{note} {describe(estimates.subspace_model).note(clean)}".strip()
     items = [
         *headers.row_items(fit),
         *headers.size_items(fit),
@@ -559,9 +559,9 @@ def _regularized_header(results: RDAResults, fit: FittedModel[RDAFit]) -> Pairs:
         HeaderItem("Gamma", results.gamma, f"{results.gamma:g}", brief="gamma", options=("gamma",)),
         HeaderItem("Parametrization", estimates.parametrization, estimates.parametrization),
         *(
-            [sphere_item(SPHERES[estimates.standardize])._replace(label="Ridge")]
-            if estimates.within_axes is None
-            else describe(estimates.within_axes).items(estimates.moments, estimates.covariances)
+            [sphere_item(TARGET_UNITS[estimates.standardize])._replace(label="Ridge")]
+            if estimates.subspace_model is None
+            else describe(estimates.subspace_model).items(estimates.moments, estimates.covariances)
         ),
         HeaderItem("Divisors, by class and pooled", divisors, divisors),
         HeaderItem(
@@ -825,11 +825,11 @@ def _with_equal_covariances(
     sections = SectionFunctions(section_functions, by_name)
     if fit.estimates.has_distances and fit.has_rows:
         sections["equal_covariances"] = _equal_covariances
-        sections.preparations.append(({"header", "equal_covariances"}, _read_rows_once))
+        sections.preparations.append(({"header", "equal_covariances"}, _cache_errors_and_tests))
     return sections
 
 
-def _read_rows_once(_: Any, fit: FittedModel[Any]) -> None:
+def _cache_errors_and_tests(_: Any, fit: FittedModel[Any]) -> None:
     """Compute the apparent errors and the tests of equal covariances in one pass, and cache both."""
     if "apparent" not in fit.cache and not is_slow_to_evaluate(fit):
         predictions = PassPredictions(fit)

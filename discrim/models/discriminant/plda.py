@@ -149,10 +149,10 @@ def plda(
         components = reading.check_integer("components", components, 1)
     sample = Sample("plda", "pooled", moments, formula, data, weights, levels, functions, na_action)
     if sample.has_rows:
-        blocks, stats = reading.usable_rows(sample.read(), "pooled", na_action)
+        design_rows, stats = reading.usable_rows(sample.read(), "pooled", na_action)
     else:
-        blocks, stats = sample.of_moments("pooled", NORMALIZE_NEEDS_ROWS if normalize else None)
-    _refuse_singular(stats, blocks)
+        design_rows, stats = sample.of_moments("pooled", NORMALIZE_NEEDS_ROWS if normalize else None)
+    _raise_if_singular(stats, design_rows)
     max_components = core.most_components(stats.n_classes, stats.n_columns)
     if components is not None and components > max_components:
         raise DataError(
@@ -160,10 +160,10 @@ def plda(
             f"classes and {stats.n_columns} columns.",
             hint=f"Pass a number up to {max_components}, or leave out components=.",
         )
-    priors, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
+    priors, estimated = reading.read_prior(prior, design_rows.design.levels, stats.counts)
     fit_options = {"components": components, "tol": tol, "maxiter": maxiter, "estimated_prior": estimated}
     with Progress(0, "steps of EM") as progress:
-        estimates = _fit_plda(blocks if normalize else None, stats, priors, fit_options, progress)
+        estimates = _fit_plda(design_rows if normalize else None, stats, priors, fit_options, progress)
     if not estimates.converged:
         warn_user(
             f"EM did not converge in {maxiter} steps. Pass a larger maxiter=, or a larger tol=.",
@@ -178,10 +178,10 @@ def plda(
             "class, or other columns.",
             UninformativeFitWarning,
         )
-    return PLDAResults(PLDASpec().fit(estimates, blocks, options, has_rows=sample.has_rows))
+    return PLDAResults(PLDASpec().fit(estimates, design_rows, options, has_rows=sample.has_rows))
 
 
-def _refuse_singular(moments: ClassMoments, blocks: DesignRows) -> None:
+def _raise_if_singular(moments: ClassMoments, design_rows: DesignRows) -> None:
     """Raise a CollinearError that names the columns if W is singular."""
     rows = int(moments.rows.sum())
     k = moments.n_classes
@@ -195,27 +195,27 @@ def _refuse_singular(moments: ClassMoments, blocks: DesignRows) -> None:
                 'lda(covariance="shrunk").'
             ),
         )
-    reading.refuse_no_within_variance(moments)
+    reading.raise_if_no_within_variance(moments)
     collinear = dependencies(moments)
     if collinear:
-        raise reading.collinear_error(collinear, blocks.terms, alternative="use fewer columns")
-    reading.warn_of_near_dependencies(moments, blocks.terms)
+        raise reading.collinear_error(collinear, design_rows.terms, alternative="use fewer columns")
+    reading.warn_of_near_dependencies(moments, design_rows.terms)
 
 
 @dataclass(frozen=True, slots=True)
 class _NormalizedRows:
     """Iterable of the rows of blocks, scaled to one length each time they are read."""
 
-    blocks: DesignRows
+    design_rows: DesignRows
     sphere: LengthNormalization
 
     def __iter__(self) -> Iterator[tuple[Floats, Codes, Floats | None]]:
-        for x, codes, weights in self.blocks:
+        for x, codes, weights in self.design_rows:
             yield self.sphere.on(x), codes, weights
 
 
 def _fit_plda(
-    blocks: DesignRows | None,
+    design_rows: DesignRows | None,
     moments: ClassMoments,
     prior: Floats,
     fit_options: Mapping[str, Any],
@@ -225,7 +225,7 @@ def _fit_plda(
 
     Parameters
     ----------
-    blocks : DesignRows or None
+    design_rows : DesignRows or None
         Rows to normalize; None without length normalization.
     moments : ClassMoments
         Moments of the original rows.
@@ -240,12 +240,12 @@ def _fit_plda(
     PLDAFit
     """
     normalized = None
-    if blocks is not None:
-        normalization = LengthNormalization.of(moments)
+    if design_rows is not None:
+        normalization = LengthNormalization.from_moments(moments)
         shape: Any = {"n_classes": moments.n_classes, "n_columns": moments.n_columns}
         normalized = (
             normalization,
-            gather(_NormalizedRows(blocks, normalization), **shape, required_moments="pooled"),
+            gather(_NormalizedRows(design_rows, normalization), **shape, required_moments="pooled"),
         )
     return core.fit_plda(moments, prior, **fit_options, progress=progress, normalization=normalized)
 
@@ -350,17 +350,17 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         DataFrame, rows by PLDA1, PLDA2, ...
             Missing for a row with a missing value.
         """
-        blocks, coordinates = self._coordinates(data)
-        return pd.DataFrame(coordinates, index=blocks.table.index, columns=self.ratios.index)
+        design_rows, coordinates = self._coordinates(data)
+        return pd.DataFrame(coordinates, index=design_rows.table.index, columns=self.ratios.index)
 
     def _coordinates(self, data: Any) -> tuple[DesignRows, Floats]:
         """Return the rows of a table and their coordinates (m, r) on the axes, which may be missing."""
-        blocks = self._fit.new_rows(data)
-        coordinates = np.full((blocks.table.nrows, self._fit.estimates.n_axes), np.nan)
-        for row_slice, x, missing in blocks.iter_all_rows():
+        design_rows = self._fit.new_rows(data)
+        coordinates = np.full((design_rows.table.nrows, self._fit.estimates.n_axes), np.nan)
+        for row_slice, x, missing in design_rows.iter_all_rows():
             complete = slice(None) if missing is None else ~missing
             coordinates[row_slice][complete] = self._fit.estimates.coordinates(x[complete])
-        return blocks, coordinates
+        return design_rows, coordinates
 
     def verify(self, a: Data, b: Data, *, by: str | None = None) -> pd.Series:
         """Log likelihood ratios of one class against two, for pairs of rows or of sets of rows.
@@ -484,16 +484,16 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         Index
             Names of the sets, or the index of the table.
         """
-        blocks, coordinates = self._coordinates(data)
+        design_rows, coordinates = self._coordinates(data)
         if by is None:
-            return core.RowSets(np.ones(len(coordinates)), coordinates), blocks.table.index
-        if by not in blocks.table.names:
+            return core.RowSets(np.ones(len(coordinates)), coordinates), design_rows.table.index
+        if by not in design_rows.table.names:
             raise DataError(
                 f"Unknown column {by!r} in by=.",
                 hint="Pass a column of the table that contains the set of each row.",
                 columns=(by,),
             )
-        codes, names = pd.factorize(blocks.table.column(by))
+        codes, names = pd.factorize(design_rows.table.column(by))
         has_set = (codes >= 0) & ~np.isnan(coordinates).any(axis=1)
         sets = core.sets_of_rows(coordinates[has_set], codes[has_set], len(names))
         empty = sets.sizes == 0
@@ -588,8 +588,8 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         -------
         PairScores
         """
-        blocks, coordinates = self._coordinates(data)
-        codes = response_codes_of_all_rows(blocks)
+        design_rows, coordinates = self._coordinates(data)
+        codes = response_codes_of_all_rows(design_rows)
         is_used = (codes >= 0) & ~np.isnan(coordinates).any(axis=1)
         if is_used.sum() > max_rows:
             order = np.random.default_rng(0).permutation(codes.max() + 1)

@@ -35,7 +35,7 @@ from discrim.models.base.reading import Data, Divisor, NaAction, Prior, verb_opt
 from discrim.models.discriminant import normal_fits
 from discrim.models.discriminant.components import (
     SlicedSubspace,
-    refuse_collinear_total,
+    raise_if_collinear_total,
     subspace_of,
     with_roots_if_imprecise,
 )
@@ -163,87 +163,91 @@ def qda(
     sample = Sample("qda", "class", moments, formula, data, weights, levels, functions, na_action)
     by_em = normal_fits.uses_em(missing, covariance, covariance_model, na_action, has_rows=sample.has_rows)
     if not sample.has_rows:
-        blocks, stats = normal_fits.moments_of_sample(sample, covariance_model)
+        design_rows, stats = normal_fits.moments_of_sample(sample, covariance_model)
     elif by_em:
-        blocks, stats, covariance_model = em_sample(sample.read(incomplete=True), common=False)
+        design_rows, stats, covariance_model = em_sample(sample.read(incomplete=True), common=False)
     else:
-        blocks = reading.drop_constant_columns_if_wide(sample.read())
-        if covariance_model.requires_full_rank(len(blocks.terms)):
-            blocks = _refuse_few_rows(blocks, covariance_model, na_action)
-        thin = reading.is_wide(blocks) or (covariance_model.traits.few_rows_suffice and _is_thin(blocks))
+        design_rows = reading.drop_constant_columns_if_wide(sample.read())
+        if covariance_model.requires_full_rank(len(design_rows.terms)):
+            design_rows = _raise_if_few_rows(design_rows, covariance_model, na_action)
+        thin = reading.is_wide(design_rows) or (
+            covariance_model.traits.few_rows_suffice and _is_thin(design_rows)
+        )
         required_moments = covariance_model.required_moments("class", thin=thin)
         rooted = components is None
-        blocks, stats = reading.usable_rows(blocks, required_moments, na_action, rooted=rooted)
-        stats = stats if components is None else with_roots_if_imprecise(covariance_model, blocks, stats)
-    levels = blocks.design.levels
-    _refuse_singular(covariance_model, blocks, stats)
+        design_rows, stats = reading.usable_rows(design_rows, required_moments, na_action, rooted=rooted)
+        stats = stats if components is None else with_roots_if_imprecise(covariance_model, design_rows, stats)
+    levels = design_rows.design.levels
+    _raise_if_singular(covariance_model, design_rows, stats)
     if estimator == "moment":
         for label, weight in zip(levels, stats.counts.tolist(), strict=True):
-            reading.refuse_light_weights(weight, 1, f"The rows of class {label!r}")
+            reading.raise_if_light_weights(weight, 1, f"The rows of class {label!r}")
     normal_fits.warn_where_units_differ(
-        covariance_model, stats, blocks.terms, standardize_hint(covariance_model)
+        covariance_model, stats, design_rows.terms, standardize_hint(covariance_model)
     )
     priors, estimated = reading.read_prior(prior, levels, stats.counts)
     if covariance_model.traits.is_robust:
-        stats, covariance_model = robust_moments(blocks, stats, covariance_model)
+        stats, covariance_model = robust_moments(design_rows, stats, covariance_model)
     covariance_model = covariance_model.bind_classes(levels, stats.n_columns)
     divisors = partial(normal_fits.class_divisors, method=estimator)
-    with named_errors(blocks.terms, levels):
+    with named_errors(design_rows.terms, levels):
         covariance_model, path = normal_fits.fit_covariance_to_rows(
-            covariance_model, blocks, stats, divisors, priors, sampled=estimated
+            covariance_model, design_rows, stats, divisors, priors, sampled=estimated
         )
         fit = fit_qda(stats, priors, covariance_model, method=estimator, estimated_prior=estimated)
     warn_of_separated_axes(fit.covariance_model, levels)
-    return QDAResults(QDASpec().fit(fit, blocks, options, has_rows=sample.has_rows, path=path))
+    return QDAResults(QDASpec().fit(fit, design_rows, options, has_rows=sample.has_rows, path=path))
 
 
-def _refuse_singular(covariance_model: CovarianceModel, blocks: DesignRows, moments: ClassMoments) -> None:
+def _raise_if_singular(
+    covariance_model: CovarianceModel, design_rows: DesignRows, moments: ClassMoments
+) -> None:
     """Raise an error if the covariance of a class is singular but has to be regular; warn if it nearly is.
 
     Parameters
     ----------
     covariance_model : CovarianceModel
-    blocks : DesignRows
+    design_rows : DesignRows
     moments : ClassMoments
         Moments of these rows.
     """
-    normal_fits.refuse_singular(moments, blocks.terms, blocks.design.levels, covariance_model)
-    refuse_collinear_total(covariance_model, moments, blocks.terms)
+    normal_fits.raise_if_singular(moments, design_rows.terms, design_rows.design.levels, covariance_model)
+    raise_if_collinear_total(covariance_model, moments, design_rows.terms)
     if not covariance_model.traits.is_regular and covariance_model.requires_full_rank(moments.n_columns):
-        for k, label in enumerate(blocks.design.levels):
-            reading.warn_of_near_dependencies(moments, blocks.terms, f"in class {label!r}", k)
+        for k, label in enumerate(design_rows.design.levels):
+            reading.warn_of_near_dependencies(moments, design_rows.terms, f"in class {label!r}", k)
 
 
-def _is_thin(blocks: DesignRows) -> bool:
+def _is_thin(design_rows: DesignRows) -> bool:
     """Return whether every class has fewer rows than columns, for which square roots of scatter suffice."""
-    rows = blocks.rows.class_counts()
-    return rows is not None and bool(rows.max(initial=0) < len(blocks.terms))
+    rows = design_rows.rows.class_counts()
+    return rows is not None and bool(rows.max(initial=0) < len(design_rows.terms))
 
 
-def _refuse_few_rows(
-    blocks: DesignRows, covariance_model: CovarianceModel, na_action: NaAction
+def _raise_if_few_rows(
+    design_rows: DesignRows, covariance_model: CovarianceModel, na_action: NaAction
 ) -> DesignRows:
     """Raise an error if a class has too few rows, before large cross-product matrices are computed.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     covariance_model : CovarianceModel
     na_action : {"drop", "raise"}
 
     Returns
     -------
     DesignRows
-        Usable rows, or `blocks` unchanged if the check is not necessary or not possible.
+        Usable rows, or `design_rows` unchanged if the check is not necessary or not possible.
     """
-    rows = blocks.rows.class_counts()
-    p = len(blocks.terms)
+    rows = design_rows.rows.class_counts()
+    p = len(design_rows.terms)
     # A source is read only once, and its rows cannot be counted before that.
     if rows is None or not rows.size or rows[rows > 0].min() > p or len(rows) * p**2 <= ROOT_WORK:
-        return blocks
-    blocks, stats = reading.usable_rows(blocks, "diagonal", na_action)
-    normal_fits.refuse_singular(stats, blocks.terms, blocks.design.levels, covariance_model)
-    return blocks
+        return design_rows
+    design_rows, stats = reading.usable_rows(design_rows, "diagonal", na_action)
+    normal_fits.raise_if_singular(stats, design_rows.terms, design_rows.design.levels, covariance_model)
+    return design_rows
 
 
 class QDAResults(SeparateCovariances, NormalResults):
@@ -271,14 +275,14 @@ class QDAResults(SeparateCovariances, NormalResults):
         shrinkages = self._fit.estimates.covariance_model.shrinkages
         return pd.Series(shrinkages[0].values, index=self.classes, name="shrinkage")
 
-    def _need_determinants(self) -> None:
+    def _require_determinants(self) -> None:
         """Raise NotSupportedError unless the fit has full covariances of the columns."""
-        self._need_moments("log_determinants()")
+        self._require_moments("log_determinants()")
         estimates = self._fit.estimates
         if not estimates.has_distances:
             actual = f"{describe(estimates.covariance_model).adjective} covariance matrices"
             full_hint = "without covariance="
-            if estimates.within_axes is not None:
+            if estimates.subspace_model is not None:
                 actual = f"covariance matrices {describe(estimates.covariance_model).phrase}"
                 full_hint = describe(estimates.covariance_model).full_hint
             raise NotSupportedError(
@@ -286,7 +290,7 @@ class QDAResults(SeparateCovariances, NormalResults):
                 hint=f"Fit {full_hint}, or see logdet.",
             )
 
-    @available_if(_need_determinants)
+    @available_if(_require_determinants)
     @with_display_formats()
     def log_determinants(self, level: float = 0.95) -> pd.DataFrame:
         """Log determinants of the class covariances and of the pooled covariance, with intervals.
@@ -303,7 +307,7 @@ class QDAResults(SeparateCovariances, NormalResults):
             low, high, df. The divisors are n_k - 1 and N - K.
         """
         counts = self._fit.counts
-        reading.refuse_little_weight(counts, self.classes, len(self.terms), "log_determinants()")
+        reading.raise_if_little_weight(counts, self.classes, len(self.terms), "log_determinants()")
         moments = self._fit.estimates.moments
         df_by_class = self._fit.estimates.moments.counts - 1
         units = 2.0 * np.log(moments.scale).sum()
@@ -385,7 +389,7 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
         p = len(fit.terms)
         if method != "plugin" and fit.estimates.has_distances:
             min_weight = p if method == "predictive" and convention is None else 1
-            reading.refuse_little_weight(counts, fit.classes, min_weight, f'method="{method}"')
+            reading.raise_if_little_weight(counts, fit.classes, min_weight, f'method="{method}"')
         small_classes = np.flatnonzero(counts <= p + 2)
         if method == "debiased" and convention is None and len(small_classes) and fit.estimates.has_distances:
             raise NotSupportedError(
@@ -406,7 +410,7 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
         covariance_model = fit.estimates.covariance_model.unfitted()
         levels = list(fit.classes)
         try:
-            normal_fits.refuse_singular(
+            normal_fits.raise_if_singular(
                 reading.class_moments(rows, "class"), rows.terms, levels, covariance_model
             )
         except CollinearError as error:
@@ -415,7 +419,7 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
 
     def has_marginals(self, fit: FittedModel[QDAFit]) -> bool:
         """Return whether `marginal_rule` integrates columns out; see `LDASpec.has_marginals`."""
-        return fit.estimates.within_axes is None
+        return fit.estimates.subspace_model is None
 
     def marginal_rule(self, estimates: QDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
         """Return the rule of a subset of columns under the marginal normal distributions.

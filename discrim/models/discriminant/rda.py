@@ -161,9 +161,9 @@ class PairChoice:
 
     def fit(self, moments: ClassMoments, pair: Regularization) -> RDAFit:
         """Return the fit with one pair of alpha and gamma."""
-        within_axes = None
+        subspace_model = None
         if self.axes is not None:
-            within_axes = replace(
+            subspace_model = replace(
                 self.axes, inner=core.RegularizedCovariance(pair, self.parametrization, self.method)
             )
         return fit_rda(
@@ -177,15 +177,17 @@ class PairChoice:
             cv=self.cv,
             select=self.select,
             standardize=self.standardize,
-            within_axes=within_axes,
+            subspace_model=subspace_model,
         )
 
-    def choose_and_fit(self, blocks: DesignRows, moments: ClassMoments) -> tuple[RDAFit, pd.DataFrame | None]:
+    def choose_and_fit(
+        self, design_rows: DesignRows, moments: ClassMoments
+    ) -> tuple[RDAFit, pd.DataFrame | None]:
         """Choose alpha and gamma, or the number of axes, and fit.
 
         Parameters
         ----------
-        blocks : DesignRows
+        design_rows : DesignRows
         moments : ClassMoments
             Moments of these rows.
 
@@ -197,22 +199,22 @@ class PairChoice:
         """
         if self.axes is not None and self.axes.needs_rows:
             divisors = partial(class_divisors, method=self.method)
-            axes_choice = AxesChoice(self.axes, blocks, moments, divisors, self.prior)
+            axes_choice = AxesChoice(self.axes, design_rows, moments, divisors, self.prior)
             axes, path = choose_axes(axes_choice, sampled=self.estimated_prior)
             return replace(self, axes=axes).fit(moments, self.pairs[0]), path
         if self.cv is None:
             return self.fit(moments, self.pairs[0]), None
-        pair, path = choose(blocks, moments, self)
+        pair, path = choose(design_rows, moments, self)
         if moments.roots is None and needs_roots([pair], self.parametrization):
-            moments = reading.class_moments(blocks, moments.scatter_type)
+            moments = reading.class_moments(design_rows, moments.scatter_type)
         return self.fit(moments, pair), path
 
-    def refit(self, blocks: DesignRows, required_moments: ScatterType) -> RDAFit | None:
+    def refit(self, design_rows: DesignRows, required_moments: ScatterType) -> RDAFit | None:
         """Repeat the choice and the fit with the same prior on rows with other weights.
 
         Parameters
         ----------
-        blocks : DesignRows
+        design_rows : DesignRows
             The rows with the new weights.
         required_moments : ScatterType
             Which second moments are accumulated.
@@ -222,11 +224,11 @@ class PairChoice:
         RDAFit or None
             None if a class has too few rows, or the fit fails or is singular.
         """
-        moments = reading.class_moments(blocks, required_moments, rooted=self.requires_roots)
+        moments = reading.class_moments(design_rows, required_moments, rooted=self.requires_roots)
         if classes_without_covariance(moments):
             return None
         try:
-            fit, _ = self.choose_and_fit(blocks, moments)
+            fit, _ = self.choose_and_fit(design_rows, moments)
         except (CollinearError, DataError):
             return None
         return None if fit.singular() else fit
@@ -237,7 +239,7 @@ class PairChoice:
 
 
 def choose(
-    blocks: DesignRows, moments: ClassMoments, plan: PairChoice
+    design_rows: DesignRows, moments: ClassMoments, plan: PairChoice
 ) -> tuple[Regularization, pd.DataFrame]:
     """Choose alpha and gamma by cross-validation or leave-one-out.
 
@@ -247,7 +249,7 @@ def choose(
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     moments : ClassMoments
         Moments of these rows.
     plan : PairChoice
@@ -267,16 +269,18 @@ def choose(
         Every pair has a singular covariance without some fold or row.
     """
     if plan.standardize and plan.axes is None:
-        blocks, moments = reading.standardize_within_classes(blocks, moments)
+        design_rows, moments = reading.standardize_within_classes(design_rows, moments)
         plan = replace(plan, standardize=False)
     if moments.scatter_type == "thin class" and plan.axes is None:
-        span = Span.of(moments)
-        splits = used_splits(plan.splits, blocks)
+        span = Span.from_moments(moments)
+        splits = used_splits(plan.splits, design_rows)
         plan = replace(plan, columns=span.columns, splits=splits)
-        blocks = _span_coordinates(span, blocks)
+        design_rows = _span_coordinates(span, design_rows)
         moments = span.moments
     errors, standard_errors = (
-        _leave_one_out_errors(blocks, moments, plan) if plan.cv == "loo" else _fold_errors(blocks, plan)
+        _leave_one_out_errors(design_rows, moments, plan)
+        if plan.cv == "loo"
+        else _fold_errors(design_rows, plan)
     )
     alphas, gammas = np.array(plan.pairs, dtype=np.float64).T
     path = pd.DataFrame({"alpha": alphas, "gamma": gammas, "error": errors, "se": standard_errors})
@@ -290,22 +294,24 @@ def choose(
     return min((plan.pairs[i] for i in np.flatnonzero(eligible)), key=plan.simplicity), path
 
 
-def _span_coordinates(span: Span, blocks: DesignRows) -> DesignRows:
+def _span_coordinates(span: Span, design_rows: DesignRows) -> DesignRows:
     """Return the rows that a fit uses, in coordinates of the space that they span."""
-    chunks = [(span.coordinates(x), codes, weights) for _, x, codes, weights in used_rows(blocks)]
+    chunks = [(span.coordinates(x), codes, weights) for _, x, codes, weights in used_rows(design_rows)]
     y, codes = (np.concatenate([chunk[j] for chunk in chunks]) for j in range(2))
     weights = (
-        None if blocks.weights is None else np.concatenate([chunk_weights for _, _, chunk_weights in chunks])
+        None
+        if design_rows.weights is None
+        else np.concatenate([chunk_weights for _, _, chunk_weights in chunks])
     )
-    return rows_from_arrays(y, codes, blocks.design.levels, weights)
+    return rows_from_arrays(y, codes, design_rows.design.levels, weights)
 
 
-def _fold_errors(blocks: DesignRows, plan: PairChoice) -> tuple[Floats, Floats]:
+def _fold_errors(design_rows: DesignRows, plan: PairChoice) -> tuple[Floats, Floats]:
     """Estimate the errors of the pairs by folds or splits.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     plan : PairChoice
 
     Returns
@@ -317,20 +323,20 @@ def _fold_errors(blocks: DesignRows, plan: PairChoice) -> tuple[Floats, Floats]:
     """
     k = len(plan.prior)
     if not plan.splits:
-        check_folds(plan.cv, int((used_codes(blocks) >= 0).sum()))
+        check_folds(plan.cv, int((used_codes(design_rows) >= 0).sum()))
     misclassified = np.full((len(plan.pairs), plan.cv, k), np.nan)
     test_counts = np.zeros((plan.cv, k))
     with Progress(plan.cv * len(plan.pairs), PROGRESS_LABEL) as progress:
-        folds = _read_folds(blocks, plan)
+        folds = _read_folds(design_rows, plan)
         start = 0
-        p = len(blocks.terms)
-        is_batched = blocks.table.nrows * p <= MAX_BATCHED_VALUES and plan.axes is None
+        p = len(design_rows.terms)
+        is_batched = design_rows.table.nrows * p <= MAX_BATCHED_VALUES and plan.axes is None
         batch_size = core.parts_at_once(k, p, plan.pairs) if is_batched else 1
         while batch := list(islice(folds, batch_size)):
             for position, fold in enumerate(batch, start):
                 small_classes = classes_without_covariance(fold.moments)
                 if small_classes:
-                    _refuse_small_classes(fold, small_classes, position, blocks, plan)
+                    _raise_small_classes(fold, small_classes, position, design_rows, plan)
                 test_counts[position] = np.bincount(fold.codes, fold.weights, minlength=k)
             x, codes, weights = _stack_test_rows(batch)
             training_moments = [fold.moments for fold in batch]
@@ -358,8 +364,8 @@ def _fold_errors(blocks: DesignRows, plan: PairChoice) -> tuple[Floats, Floats]:
         return rates.mean(axis=1), rates.std(axis=1, ddof=1) / np.sqrt(is_tested.sum())
 
 
-def _refuse_small_classes(
-    fold: _Fold, small_classes: list[int], position: int, blocks: DesignRows, plan: PairChoice
+def _raise_small_classes(
+    fold: _Fold, small_classes: list[int], position: int, design_rows: DesignRows, plan: PairChoice
 ) -> NoReturn:
     """Raise the error for a fold that leaves fewer than two training rows of some class.
 
@@ -370,7 +376,7 @@ def _refuse_small_classes(
         Positions of these classes.
     position : int
         Position of the fold.
-    blocks : DesignRows
+    design_rows : DesignRows
     plan : PairChoice
     """
     subject, remedy = (
@@ -385,9 +391,9 @@ def _refuse_small_classes(
     remedy = f"{remedy}, " if plan.splits or has_rows_to_spare.all() else ""
     raise DataError(
         f"{subject} at most one training row of class "
-        f"{reading.join_labels(blocks.design.levels[c] for c in small_classes)}.",
+        f"{reading.join_labels(design_rows.design.levels[c] for c in small_classes)}.",
         hint=sentence(f"{remedy}merge the class with another one, or pass alpha= and gamma="),
-        classes=[blocks.design.levels[c] for c in small_classes],
+        classes=[design_rows.design.levels[c] for c in small_classes],
     )
 
 
@@ -412,26 +418,28 @@ class _Fold:
     weights: Floats | None
 
 
-def _read_folds(blocks: DesignRows, plan: PairChoice) -> Iterator[_Fold]:
+def _read_folds(design_rows: DesignRows, plan: PairChoice) -> Iterator[_Fold]:
     """Yield the folds or splits, one at a time to save memory unless the table is small."""
     if plan.axes is not None:
-        yield from _read_folds_on_axes(blocks, plan, plan.axes)
+        yield from _read_folds_on_axes(design_rows, plan, plan.axes)
         return
     if plan.splits:
-        split_training = split_moments(blocks, plan.splits, "class", rooted=False)
+        split_training = split_moments(design_rows, plan.splits, "class", rooted=False)
         for moments, split in zip(split_training, plan.splits, strict=True):
-            rooted_split = split_moments(blocks, [split], "class")
-            yield _Fold(moments, partial(next, rooted_split), *_test_rows(blocks, split.test))
+            rooted_split = split_moments(design_rows, [split], "class")
+            yield _Fold(moments, partial(next, rooted_split), *_test_rows(design_rows, split.test))
         return
-    fold_ids = stratified_fold_ids(used_codes(blocks), plan.cv, plan.seed)
-    training_moments = moments_outside_folds(blocks, fold_ids, plan.cv, "class", rooted=False)
-    rooted_moments = cache(partial(moments_outside_folds, blocks, fold_ids, plan.cv, "class"))
+    fold_ids = stratified_fold_ids(used_codes(design_rows), plan.cv, plan.seed)
+    training_moments = moments_outside_folds(design_rows, fold_ids, plan.cv, "class", rooted=False)
+    rooted_moments = cache(partial(moments_outside_folds, design_rows, fold_ids, plan.cv, "class"))
     with_roots = [partial(lambda fold: rooted_moments()[fold], fold) for fold in range(plan.cv)]
-    if blocks.table.nrows * len(blocks.terms) > MAX_CACHED_VALUES:
+    if design_rows.table.nrows * len(design_rows.terms) > MAX_CACHED_VALUES:
         for fold, moments in enumerate(training_moments):
-            yield _Fold(moments, with_roots[fold], *_test_rows(blocks, (fold_ids == fold).astype(np.float64)))
+            yield _Fold(
+                moments, with_roots[fold], *_test_rows(design_rows, (fold_ids == fold).astype(np.float64))
+            )
         return
-    x, codes, weights = _test_rows(blocks, np.ones(len(fold_ids)))
+    x, codes, weights = _test_rows(design_rows, np.ones(len(fold_ids)))
     used_fold_ids = fold_ids[fold_ids >= 0]
     for fold, moments in enumerate(training_moments):
         test_index = np.flatnonzero(used_fold_ids == fold)
@@ -445,12 +453,14 @@ def _read_folds(blocks: DesignRows, plan: PairChoice) -> Iterator[_Fold]:
         )
 
 
-def _read_folds_on_axes(blocks: DesignRows, plan: PairChoice, axes: SubspaceCovariance) -> Iterator[_Fold]:
+def _read_folds_on_axes(
+    design_rows: DesignRows, plan: PairChoice, axes: SubspaceCovariance
+) -> Iterator[_Fold]:
     """Yield the folds or splits, with rows replaced by scores on principal axes of the training rows.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     plan : PairChoice
     axes : SubspaceCovariance
         Options of the axes, which are computed for each fold.
@@ -460,12 +470,12 @@ def _read_folds_on_axes(blocks: DesignRows, plan: PairChoice, axes: SubspaceCova
     iterator of _Fold
     """
     folds = TuningFolds(plan.cv, seed_or_random(plan.seed), plan.splits)
-    required_moments: ScatterType = "thin class" if reading.is_wide(blocks) else "class"
-    training_moments, test_frequencies = folds.training_moments(blocks, required_moments)
+    required_moments: ScatterType = "thin class" if reading.is_wide(design_rows) else "class"
+    training_moments, test_frequencies = folds.training_moments(design_rows, required_moments)
     for moments, frequencies in zip(training_moments, test_frequencies, strict=True):
-        with named_errors(blocks.terms, blocks.design.levels):
+        with named_errors(design_rows.terms, design_rows.design.levels):
             scores = axes.scores(moments)
-        x, codes, weights = _test_rows(blocks, frequencies)
+        x, codes, weights = _test_rows(design_rows, frequencies)
         score_moments = scores.moments
         yield _Fold(score_moments, partial(replace, score_moments), scores.transform(x), codes, weights)
 
@@ -503,12 +513,12 @@ def _stack_test_rows(folds: Sequence[_Fold]) -> tuple[Floats, Codes, Floats | No
     return np.swapaxes(columns, 1, 2), codes, weights
 
 
-def _test_rows(blocks: DesignRows, frequencies: Floats) -> tuple[Floats, Codes, Floats | None]:
+def _test_rows(design_rows: DesignRows, frequencies: Floats) -> tuple[Floats, Codes, Floats | None]:
     """Return the test rows with their classes and weights.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     frequencies : (n,) float
         How often each row of the table is tested; 0 for training rows.
 
@@ -523,7 +533,7 @@ def _test_rows(blocks: DesignRows, frequencies: Floats) -> tuple[Floats, Codes, 
     codes = []
     weights = []
     has_repetitions = frequencies.max() > 1
-    for rows, x, block_codes, block_weights in used_rows(blocks):
+    for rows, x, block_codes, block_weights in used_rows(design_rows):
         tested = np.flatnonzero(frequencies[rows])
         columns.append(np.take(x.T, tested, axis=1))
         codes.append(block_codes[tested])
@@ -536,13 +546,13 @@ def _test_rows(blocks: DesignRows, frequencies: Floats) -> tuple[Floats, Codes, 
 
 
 def _leave_one_out_errors(
-    blocks: DesignRows, moments: ClassMoments, plan: PairChoice
+    design_rows: DesignRows, moments: ClassMoments, plan: PairChoice
 ) -> tuple[Floats, Floats]:
     """Estimate the errors of the pairs by leave-one-out.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     moments : ClassMoments
         Moments of these rows.
     plan : PairChoice
@@ -555,7 +565,7 @@ def _leave_one_out_errors(
         Standard errors.
     """
     k = len(plan.prior)
-    small_classes = [blocks.design.levels[c] for c in np.flatnonzero(moments.counts <= 2)]
+    small_classes = [design_rows.design.levels[c] for c in np.flatnonzero(moments.counts <= 2)]
     if small_classes:
         raise DataError(
             f'folds="loo" requires three rows of each class; class {reading.join_labels(small_classes)} has '
@@ -575,7 +585,7 @@ def _leave_one_out_errors(
     with Progress(len(pairs), PROGRESS_LABEL) as progress:
         for group in groups:
             pair_index = regular_index[group.positions]
-            for rows, x, codes, weights in used_rows(blocks):
+            for rows, x, codes, weights in used_rows(design_rows):
                 positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
                 for i, scores in zip(pair_index.tolist(), group.scores(x, codes, weights), strict=True):
                     labels = best_class(scores.T)
@@ -585,29 +595,29 @@ def _leave_one_out_errors(
                     for row in positions[labels < 0].tolist():
                         refits.setdefault(row, []).append(i)
             progress(len(pair_index))
-    _add_refit_errors(blocks, plan, refits, misclassified)
+    _add_refit_errors(design_rows, plan, refits, misclassified)
     return error_rates_of_rules(misclassified, moments.counts, plan.prior, sampled=plan.estimated_prior)
 
 
 def _add_refit_errors(
-    blocks: DesignRows, plan: PairChoice, refits: dict[int, list[int]], misclassified: Floats
+    design_rows: DesignRows, plan: PairChoice, refits: dict[int, list[int]], misclassified: Floats
 ) -> None:
     """Add the errors of rows for which the closed form of leave-one-out fails, by fits without the row.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     plan : PairChoice
     refits : dict of int to list of int
         Positions of the pairs to refit, by position of the row.
     misclassified : (G, K) float
         Weights of misclassified rows by pair and class, changed in place.
     """
-    weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
+    weights = np.ones(design_rows.table.nrows) if design_rows.weights is None else design_rows.weights
     with Progress(len(refits), "refits without a row") as progress:
         for row, pair_index in refits.items():
             progress(1)
-            code = int(blocks.codes[row])
+            code = int(design_rows.codes[row])
             row_weight = float(weights[row])
             remaining = [i for i in pair_index if not np.isnan(misclassified[i, 0])]
             if not remaining:
@@ -615,10 +625,10 @@ def _add_refit_errors(
             weights_without = weights.copy()
             weights_without[row] -= min(1.0, row_weight)
             moments = reading.class_moments(
-                blocks.with_weights(weights_without), "class", rooted=plan.requires_roots
+                design_rows.with_weights(weights_without), "class", rooted=plan.requires_roots
             )
             row_errors = np.full((len(remaining), len(plan.prior)), np.nan)
-            x = blocks.rows_at_positions(np.array([row]))
+            x = design_rows.rows_at_positions(np.array([row]))
             for rule in plan.rules([moments], [plan.pairs[i] for i in remaining]):
                 (row_errors[rule.pairs],) = core.count_misclassified(
                     rule, x[None], np.array([[code]]), np.array([[row_weight]])
@@ -771,28 +781,28 @@ def rda(
     axes = _axes(components, pairs, folds, regularized, method)
     sample = Sample("rda", "class", moments, formula, data, weights, levels, functions, na_action)
     if sample.has_rows:
-        blocks = reading.drop_constant_columns_if_wide(sample.read())
-        required_moments: ScatterType = "thin class" if reading.is_wide(blocks) else "class"
+        design_rows = reading.drop_constant_columns_if_wide(sample.read())
+        required_moments: ScatterType = "thin class" if reading.is_wide(design_rows) else "class"
         # A choice by folds computes the roots that it needs.
         rooted = (
             components is None
             and (not chooses or isinstance(folds, str))
             and needs_roots(pairs, parametrization_name)
         )
-        blocks, stats = reading.usable_rows(blocks, required_moments, na_action, rooted=rooted)
+        design_rows, stats = reading.usable_rows(design_rows, required_moments, na_action, rooted=rooted)
     else:
         reason = CHOSEN_FROM_ROWS if chooses else None
         if axes is not None and axes.needs_rows:
             reason = reason_to_need_rows(axes.options)
-        blocks, stats = sample.of_moments("class", reason)
-    splits = _splits(folds, blocks)
+        design_rows, stats = sample.of_moments("class", reason)
+    splits = _splits(folds, design_rows)
     if len(splits) == 1 and select == "1se":
         raise DataError(
             '"1se" requires the standard error over several splits, but folds= has only one.',
             hint="Give two or more splits.",
         )
-    _refuse_single(stats, blocks.design.levels)
-    priors, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
+    _raise_if_single(stats, design_rows.design.levels)
+    priors, estimated = reading.read_prior(prior, design_rows.design.levels, stats.counts)
     standardize = regularized.standardize if axes is None else axes.standardized
     # Refits choose with the same seed, which makes them reproducible.
     plan = PairChoice(
@@ -800,14 +810,14 @@ def rda(
         parametrization_name, method, priors, estimated, splits=splits if chooses else (),
         standardize=standardize, axes=axes,
     )  # fmt: skip
-    with named_errors(blocks.terms, blocks.design.levels):
-        fit, path = plan.choose_and_fit(blocks, stats)
-    _refuse_singular(fit, blocks)
-    warn_of_separated_axes(fit.within_axes, blocks.design.levels)
+    with named_errors(design_rows.terms, design_rows.design.levels):
+        fit, path = plan.choose_and_fit(design_rows, stats)
+    _raise_if_singular(fit, design_rows)
+    warn_of_separated_axes(fit.subspace_model, design_rows.design.levels)
     if axes is not None or not standardize:
-        _warn_of_units(fit, stats, blocks.terms)
+        _warn_of_units(fit, stats, design_rows.terms)
     spec = RDASpec(plan if path is not None else None)
-    return RDAResults(spec.fit(fit, blocks, options, has_rows=sample.has_rows, path=path))
+    return RDAResults(spec.fit(fit, design_rows, options, has_rows=sample.has_rows, path=path))
 
 
 def _axes(
@@ -870,22 +880,22 @@ def _axes(
 
 def _warn_of_units(fit: RDAFit, moments: ClassMoments, terms: tuple[str, ...]) -> None:
     """Warn if the columns have very different standard deviations, on which axes and ridge depend."""
-    if fit.within_axes is not None:
+    if fit.subspace_model is not None:
         hint = "Pass components=discrim.subspace.PrincipalComponents(n, standardize=True)"
-        warn_where_units_differ(fit.within_axes, moments, terms, hint)
+        warn_where_units_differ(fit.subspace_model, moments, terms, hint)
     elif fit.ridged:
         regularized = Regularized(fit.parametrization, standardize=True)
         hint = f"Pass parametrization=discrim.covariance.{regularized!r}"
         warn_of_units(moments, terms, "The ridge", hint)
 
 
-def _splits(folds: Any, blocks: DesignRows) -> tuple[Split, ...]:
+def _splits(folds: Any, design_rows: DesignRows) -> tuple[Split, ...]:
     """Return the splits of `folds=`; empty if it is a number of folds or "loo"."""
     if isinstance(folds, str) and folds == "loo":
         return ()
     if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool) and folds >= 2:
         return ()
-    return read_splits(folds, blocks, 'a number of folds, 2 or more, or "loo"')
+    return read_splits(folds, design_rows, 'a number of folds, 2 or more, or "loo"')
 
 
 def _read_proportion(name: str, value: Any) -> float | None:
@@ -956,7 +966,7 @@ def _read_grid(grid: Any) -> list[float]:
     return sorted(set(values))
 
 
-def _refuse_single(moments: ClassMoments, levels: Sequence[Any]) -> None:
+def _raise_if_single(moments: ClassMoments, levels: Sequence[Any]) -> None:
     """Raise CollinearError if a class has too few rows, or too little weight, for a covariance matrix."""
     single = classes_without_covariance(moments)
     if not single:
@@ -977,17 +987,17 @@ def _refuse_single(moments: ClassMoments, levels: Sequence[Any]) -> None:
     )
 
 
-def _refuse_singular(fit: RDAFit, blocks: DesignRows) -> None:
+def _raise_if_singular(fit: RDAFit, design_rows: DesignRows) -> None:
     """Raise CollinearError if the regularized covariance matrix of a class is singular."""
     singular = fit.singular()
     if not singular:
         return
-    classes = reading.join_labels(blocks.design.levels[k] for k in singular)
+    classes = reading.join_labels(design_rows.design.levels[k] for k in singular)
     ridge = "gamma below 1" if fit.parametrization == "esl" else "gamma above 0"
     uses_class_only = fit.parametrization == "esl" and fit.alpha == 1
     varies = fit.moments.scatters.any()
     if varies:
-        cause = _singularity_reason(fit, singular[0], blocks.terms)
+        cause = _singularity_reason(fit, singular[0], design_rows.terms)
         hint = f"Use {'alpha below 1' if uses_class_only else ridge}."
     else:
         cause = "no column varies within classes"
@@ -996,7 +1006,7 @@ def _refuse_singular(fit: RDAFit, blocks: DesignRows) -> None:
         f"The covariance matrix of class {classes} is singular at alpha={fit.alpha:g}, gamma={fit.gamma:g}: "
         f"{cause}.",
         hint=hint,
-        classes=[blocks.design.levels[k] for k in singular],
+        classes=[design_rows.design.levels[k] for k in singular],
     )
 
 

@@ -39,7 +39,7 @@ MAX_VALUES_IN_MEMORY = 2**22
 
 
 def robust_moments(
-    blocks: DesignRows,
+    design_rows: DesignRows,
     start_moments: ClassMoments,
     covariance_model: Any,
     start_estimates: StudentEstimates | None = None,
@@ -48,7 +48,7 @@ def robust_moments(
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
     start_moments : ClassMoments
         Moments of these rows.
@@ -74,38 +74,39 @@ def robust_moments(
         Weights are not integers, for the MCD, or the degrees of freedom are estimated as 2 or less.
     """
     if covariance_model.method == "t":
-        return _t_moments(blocks, start_moments, covariance_model, start_estimates)
-    x, codes = _repeated_rows(blocks)
+        return _t_moments(design_rows, start_moments, covariance_model, start_estimates)
+    x, codes = _repeated_rows(design_rows)
     n = np.bincount(codes, minlength=start_moments.n_classes)
     p = start_moments.n_columns
     small_classes = np.flatnonzero(n <= p)
     if len(small_classes):
         raise CollinearError(
             'covariance="mcd" requires more rows than columns in each class. Class '
-            f"{blocks.design.levels[small_classes[0]]!r} has {n[small_classes[0]]} rows, and there are {p} "
-            f"columns ({join_labels(blocks.terms)}).",
+            f"{design_rows.design.levels[small_classes[0]]!r} has {n[small_classes[0]]} rows, and "
+            f"there are {p} "
+            f"columns ({join_labels(design_rows.terms)}).",
             hint='Use fewer columns, or pass covariance="t".',
             options={"covariance": "t"},
-            classes=(blocks.design.levels[small_classes[0]],),
+            classes=(design_rows.design.levels[small_classes[0]],),
         )
     # The search divides by the standard deviations of the least variable class.
-    check_data_range(class_moments(blocks, "diagonal"), blocks)
+    check_data_range(class_moments(design_rows, "diagonal"), design_rows)
     mcd = fit_mcd(x, codes, start_moments, covariance_model.support_fraction)
     if isinstance(mcd, ExactFit):
-        raise _exact_fit_error(mcd, blocks)
-    check_data_range(mcd[0], blocks)
+        raise _exact_fit_error(mcd, design_rows)
+    check_data_range(mcd[0], design_rows)
     return mcd
 
 
-def _in_memory(blocks: DesignRows) -> Iterable[RowBlock]:
+def _in_memory(design_rows: DesignRows) -> Iterable[RowBlock]:
     """Copy rows into memory if they are few, which evaluates the formula once instead of in each step."""
-    if blocks.table.nrows * len(blocks.terms) > MAX_VALUES_IN_MEMORY:
-        return blocks
-    return [(x.copy(order="K"), codes.copy(), weights) for x, codes, weights in blocks]
+    if design_rows.table.nrows * len(design_rows.terms) > MAX_VALUES_IN_MEMORY:
+        return design_rows
+    return [(x.copy(order="K"), codes.copy(), weights) for x, codes, weights in design_rows]
 
 
 def _t_moments(
-    blocks: DesignRows,
+    design_rows: DesignRows,
     start_moments: ClassMoments,
     covariance_model: Any,
     start_estimates: StudentEstimates | None,
@@ -114,7 +115,7 @@ def _t_moments(
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
     start_moments : ClassMoments
         Moments of these rows.
@@ -128,7 +129,7 @@ def _t_moments(
     moments : ClassMoments
     covariance_model : RobustCovariance
     """
-    rows = _in_memory(blocks)
+    rows = _in_memory(design_rows)
     moments, robust, search = fit_t(
         rows,
         start_moments,
@@ -136,7 +137,7 @@ def _t_moments(
         inflated=covariance_model.inflated,
         initial=start_estimates,
     )
-    levels = blocks.design.levels
+    levels = design_rows.design.levels
     if search.collapsed is not None:
         scope = (
             f"of class {levels[search.collapsed]!r}"
@@ -145,7 +146,8 @@ def _t_moments(
         )
         raise CollinearError(
             f"The scale matrix {scope} of the t distribution became singular at nu={search.nu:g}: too many "
-            f"rows lie in a hyperplane of the {len(blocks.terms)} columns ({join_labels(blocks.terms)}).",
+            f"rows lie in a hyperplane of the {len(design_rows.terms)} columns "
+            f"({join_labels(design_rows.terms)}).",
             hint="Use fewer columns, or pass a larger nu.",
             classes=(levels[search.collapsed],) if start_moments.scatter_type == "class" else (),
         )
@@ -170,12 +172,12 @@ def _t_moments(
     return moments, robust
 
 
-def _repeated_rows(blocks: DesignRows) -> tuple[Floats, Codes]:
+def _repeated_rows(design_rows: DesignRows) -> tuple[Floats, Codes]:
     """Return the rows (n, p) and their classes (n,), each repeated according to its weight."""
     chunks = []
     total = 0.0
-    max_rows = MAX_REPEATED_VALUES // len(blocks.terms)
-    for rows, x, codes, weights in used_rows(blocks):
+    max_rows = MAX_REPEATED_VALUES // len(design_rows.terms)
+    for rows, x, codes, weights in used_rows(design_rows):
         chunk_weights = np.ones(len(codes)) if weights is None else weights
         is_fractional = chunk_weights != np.round(chunk_weights)
         if is_fractional.any():
@@ -183,16 +185,16 @@ def _repeated_rows(blocks: DesignRows) -> tuple[Floats, Codes]:
             i = int(np.argmax(is_fractional))
             raise NotSupportedError(
                 'covariance="mcd" requires integer weights, but row '
-                f"{blocks.table.label(int(positions[i]))!r} has {chunk_weights[i]:g}.",
+                f"{design_rows.table.label(int(positions[i]))!r} has {chunk_weights[i]:g}.",
                 hint='Pass covariance="t".',
                 options={"covariance": "t"},
-                rows=(blocks.table.label(int(positions[i])),),
+                rows=(design_rows.table.label(int(positions[i])),),
             )
         total += chunk_weights.sum()
-        if weights is not None and total > max(max_rows, blocks.table.nrows):
+        if weights is not None and total > max(max_rows, design_rows.table.nrows):
             raise NotSupportedError(
                 f'covariance="mcd" repeats rows according to their weights, up to {max_rows:,} rows of '
-                f"{len(blocks.terms)} columns; the sum of the weights is at least {total:g}.",
+                f"{len(design_rows.terms)} columns; the sum of the weights is at least {total:g}.",
                 hint='Divide the weights by a common integer factor, or pass covariance="t".',
                 options={"covariance": "t"},
             )
@@ -201,10 +203,10 @@ def _repeated_rows(blocks: DesignRows) -> tuple[Floats, Codes]:
     return x, codes
 
 
-def _exact_fit_error(exact_fit: ExactFit, blocks: DesignRows) -> CollinearError:
+def _exact_fit_error(exact_fit: ExactFit, design_rows: DesignRows) -> CollinearError:
     """Return the error for a minimum covariance determinant of zero, with the cause."""
-    scope = "" if exact_fit.k is None else f" of class {blocks.design.levels[exact_fit.k]!r}"
-    columns = join_labels(blocks.terms[j] for j in exact_fit.columns)
+    scope = "" if exact_fit.k is None else f" of class {design_rows.design.levels[exact_fit.k]!r}"
+    columns = join_labels(design_rows.terms[j] for j in exact_fit.columns)
     problem = (
         f"have the same value of {columns}"
         if exact_fit.constant
@@ -216,8 +218,8 @@ def _exact_fit_error(exact_fit: ExactFit, blocks: DesignRows) -> CollinearError:
         "minimum covariance determinant is zero.",
         hint='Leave out the column, pass a larger support_fraction, or covariance="t".',
         options={"covariance": "t"},
-        columns=[blocks.terms[j] for j in exact_fit.columns],
-        classes=() if exact_fit.k is None else (blocks.design.levels[exact_fit.k],),
+        columns=[design_rows.terms[j] for j in exact_fit.columns],
+        classes=() if exact_fit.k is None else (design_rows.design.levels[exact_fit.k],),
     )
 
 
@@ -284,14 +286,14 @@ class RobustModel(FitComponent):
         """
         check_level(level)
         new_blocks = None if data is None else self._fit.new_rows(data, MissingPolicy(unseen))
-        blocks = self._fit.require_rows("robust_distances()") if new_blocks is None else new_blocks
-        codes = blocks.codes
+        design_rows = self._fit.require_rows("robust_distances()") if new_blocks is None else new_blocks
+        codes = design_rows.codes
         if data is not None:
-            codes = response_codes(blocks.design, blocks.table, blocks.functions)
+            codes = response_codes(design_rows.design, design_rows.table, design_rows.functions)
         distance = row_distances(
-            blocks, codes, self._fit.estimates.moments, _covariances(self._fit.estimates)
+            design_rows, codes, self._fit.estimates.moments, _covariances(self._fit.estimates)
         )
-        index = blocks.table.index
+        index = design_rows.table.index
         cutoff = float(np.sqrt(chi2_isf(1 - level, len(self._fit.terms))))
         return pd.DataFrame(
             {
@@ -308,17 +310,17 @@ class RobustModel(FitComponent):
         from discrim.core.discriminant.lda import LDAFit, fit_lda
         from discrim.core.discriminant.qda import fit_qda
 
-        blocks = self._fit.require_rows_in_memory('plot("distances")')
-        moments = class_moments(blocks, self._fit.estimates.moments.scatter_type)
+        design_rows = self._fit.require_rows_in_memory('plot("distances")')
+        moments = class_moments(design_rows, self._fit.estimates.moments.scatter_type)
         fit = fit_lda if isinstance(self._fit.estimates, LDAFit) else fit_qda
         classical_fit = fit(moments, self._fit.estimates.prior)
-        return row_distances(blocks, blocks.codes, moments, _covariances(classical_fit))
+        return row_distances(design_rows, design_rows.codes, moments, _covariances(classical_fit))
 
 
-def robust_rule(fit: FittedModel[Any], blocks: DesignRows) -> Rule | None:
+def robust_rule(fit: FittedModel[Any], design_rows: DesignRows) -> Rule | None:
     """Refit to other weights of the rows with the same prior and return the rule; None if that fails."""
     estimates = fit.estimates
-    start_moments = class_moments(blocks, estimates.moments.scatter_type)
+    start_moments = class_moments(design_rows, estimates.moments.scatter_type)
     if estimates.refit(start_moments) is None:
         return fit.spec.refit_to_moments(fit, start_moments)
     try:
@@ -326,7 +328,9 @@ def robust_rule(fit: FittedModel[Any], blocks: DesignRows) -> Rule | None:
         start_estimates = (
             StudentEstimates(estimates.moments, _covariances(estimates), 1.0) if has_same_columns else None
         )
-        moments, robust = robust_moments(blocks, start_moments, estimates.covariance_model, start_estimates)
+        moments, robust = robust_moments(
+            design_rows, start_moments, estimates.covariance_model, start_estimates
+        )
     except CollinearError:
         return None
     refit = estimates.refit(moments, robust)
@@ -337,12 +341,12 @@ def _covariances(fit: Any) -> Any:
     return fit.distances().covariances
 
 
-def row_distances(blocks: DesignRows, codes: Codes, moments: ClassMoments, covariances: Any) -> Floats:
+def row_distances(design_rows: DesignRows, codes: Codes, moments: ClassMoments, covariances: Any) -> Floats:
     """Compute the Mahalanobis distances of rows to the means of their classes.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
     codes : (n,) int
         Their classes; -1 if unknown.
@@ -356,8 +360,8 @@ def row_distances(blocks: DesignRows, codes: Codes, moments: ClassMoments, covar
     (n,) float
         NaN for rows without a class or with a missing value.
     """
-    distances = np.full(blocks.table.nrows, np.nan)
-    for row_slice, x, missing in blocks.iter_all_rows():
+    distances = np.full(design_rows.table.nrows, np.nan)
+    for row_slice, x, missing in design_rows.iter_all_rows():
         block_codes = codes[row_slice]
         is_used = block_codes >= 0 if missing is None else (block_codes >= 0) & ~missing
         rows = row_slice.start + np.flatnonzero(is_used)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from discrim.core.distributions import bayes_law
-from discrim.core.distributions.bayes_law import DensityDistribution, MassDistribution
+from discrim.core.distributions import bayes_distribution
+from discrim.core.distributions.bayes_distribution import DensityDistribution, MassDistribution
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import joint_scores, log_posteriors, posteriors
@@ -69,14 +69,17 @@ def decision_table(fit: Any) -> pd.DataFrame:
     """
     class_distributions = fit._distribution.class_distributions
     classes = fit.classes
-    if isinstance(class_distributions, bayes_law.DensityDistribution) and class_distributions.is_on_line:
+    if (
+        isinstance(class_distributions, bayes_distribution.DensityDistribution)
+        and class_distributions.is_on_line
+    ):
         prior = fit._prior_values(None)
 
         def scores(x: Floats) -> Floats:
             values: Floats = fit._scores(x[:, None], prior)
             return values
 
-        regions = bayes_law.line_regions(
+        regions = bayes_distribution.line_regions(
             class_distributions, lambda x: Decision(fit._cost_values).codes(scores(x))
         )
         regions = _merge_tied_intervals(regions, scores, fit._costs)
@@ -85,7 +88,7 @@ def decision_table(fit: Any) -> pd.DataFrame:
         return pd.DataFrame({"low": regions.edges[:-1], "high": regions.edges[1:], "decision": labels})
     by_value = (
         class_distributions
-        if isinstance(class_distributions, bayes_law.MassDistribution)
+        if isinstance(class_distributions, bayes_distribution.MassDistribution)
         else class_distributions.enumerate_values()
     )
     if by_value is None:
@@ -94,7 +97,7 @@ def decision_table(fit: Any) -> pd.DataFrame:
         )
     data = (
         None
-        if isinstance(class_distributions, bayes_law.MassDistribution)
+        if isinstance(class_distributions, bayes_distribution.MassDistribution)
         else pd.DataFrame(by_value.points, columns=fit.columns)
     )
     frame = fit.predict_proba(data)
@@ -131,9 +134,11 @@ def pair_bounds(distribution: KnownDistribution, prior: Floats, draws: int, seed
     pairs = list(combinations(range(len(classes)), 2))
     bounds = []
     for i, j in pairs:
-        affinity, min_affinity = bayes_law.log_affinity(distribution.class_distributions, i, j, draws, seed)
-        bounds.append(bayes_law.pair_bound(affinity, prior[i], prior[j], min_affinity))
-    table = pd.DataFrame(bounds, columns=list(bayes_law.PairBound._fields))
+        affinity, min_affinity = bayes_distribution.log_affinity(
+            distribution.class_distributions, i, j, draws, seed
+        )
+        bounds.append(bayes_distribution.pair_bound(affinity, prior[i], prior[j], min_affinity))
+    table = pd.DataFrame(bounds, columns=list(bayes_distribution.PairBound._fields))
     totals = {name: table[name].sum() for name in ("chernoff", "bhattacharyya")} | {
         "lower": table["lower"].max()
     }
@@ -144,8 +149,8 @@ def pair_bounds(distribution: KnownDistribution, prior: Floats, draws: int, seed
 
 
 def _merge_tied_intervals(
-    regions: bayes_law.DecisionIntervals, scores: Callable[[Floats], Floats], costs: Floats
-) -> bayes_law.DecisionIntervals:
+    regions: bayes_distribution.DecisionIntervals, scores: Callable[[Floats], Floats], costs: Floats
+) -> bayes_distribution.DecisionIntervals:
     """Merge decision intervals that differ from their neighbour only by rounding of the densities.
 
     Far from the densities two posteriors may approach each other as 1/x, and their logarithms cannot
@@ -199,7 +204,9 @@ def _merge_tied_intervals(
             ).all():
                 codes[position] = neighbour
     first_of_run = np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
-    return bayes_law.DecisionIntervals(np.append(edges[first_of_run], edges[-1]), codes[first_of_run])
+    return bayes_distribution.DecisionIntervals(
+        np.append(edges[first_of_run], edges[-1]), codes[first_of_run]
+    )
 
 
 def _prior_vector(prior: Any, classes: pd.Index) -> Floats:
@@ -286,7 +293,7 @@ class BayesResults(ReportMethods):
     def densities(self) -> pd.DataFrame | dict[Any, Any]:
         """P(x | class) of a table, or the distributions by class."""
         class_distributions = self._distribution.class_distributions
-        if isinstance(class_distributions, bayes_law.MassDistribution):
+        if isinstance(class_distributions, bayes_distribution.MassDistribution):
             return pd.DataFrame(
                 class_distributions.mass, index=self.classes, columns=self._distribution.values
             )
@@ -299,7 +306,7 @@ class BayesResults(ReportMethods):
         scores = np.full((len(x), len(self.classes)), np.nan)
         complete = ~np.isnan(x).any(axis=1)
         class_distributions = self._distribution.class_distributions
-        if isinstance(class_distributions, bayes_law.MassDistribution):
+        if isinstance(class_distributions, bayes_distribution.MassDistribution):
             with np.errstate(divide="ignore"):
                 logs = np.log(class_distributions.mass[:, x[complete, 0].astype(np.intp)]).T
         else:
@@ -462,13 +469,13 @@ class BayesResults(ReportMethods):
         return decision_table(self)
 
     @cached_property
-    def _min_risk(self) -> bayes_law.BoundedValue:
+    def _min_risk(self) -> bayes_distribution.BoundedValue:
         """Bayes error, or least mean cost, with a bound on its numerical error."""
         class_distributions = self._distribution.class_distributions
         prior = self._prior_values(None)
-        bar = Progress(bayes_law.N_REPLICATES * len(prior), "random points by class")
+        bar = Progress(bayes_distribution.N_REPLICATES * len(prior), "random points by class")
         with named_errors((), list(self.classes)), bar as progress:
-            min_risk = bayes_law.bayes_risk(
+            min_risk = bayes_distribution.bayes_risk(
                 class_distributions, prior, self._costs, self._draws, self._seed, progress
             )
         if (
@@ -477,7 +484,9 @@ class BayesResults(ReportMethods):
             and _n_pairs(self) <= MAX_PAIRS
         ):
             normals = class_distributions.normals() if self.costs is None else None
-            if normals is not None and all(bayes_law.is_of_full_rank(normal.cov) for normal in normals):
+            if normals is not None and all(
+                bayes_distribution.is_of_full_rank(normal.cov) for normal in normals
+            ):
                 # The closed bounds of normal distributions limit the error of a mean over random points.
                 total = self.bounds().iloc[-1]
                 furthest = max(total["chernoff"] - min_risk.value, min_risk.value - total["lower"])
@@ -529,9 +538,9 @@ class BayesResults(ReportMethods):
         """
         decide = classifier_of(self._distribution, rule)
         prior = self._prior_values(None)
-        bar = Progress(bayes_law.N_REPLICATES * len(prior), "random points by class")
+        bar = Progress(bayes_distribution.N_REPLICATES * len(prior), "random points by class")
         with named_errors((), list(self.classes)), bar as progress:
-            excess = bayes_law.excess_risk(
+            excess = bayes_distribution.excess_risk(
                 self._distribution.class_distributions,
                 prior,
                 self._costs,
@@ -599,11 +608,16 @@ class BayesResults(ReportMethods):
         codes = rng.choice(len(self.classes), size=n, p=self.prior.to_numpy())
         class_distributions = self._distribution.class_distributions
         x = np.empty(
-            (n, 1 if isinstance(class_distributions, bayes_law.MassDistribution) else class_distributions.dim)
+            (
+                n,
+                1
+                if isinstance(class_distributions, bayes_distribution.MassDistribution)
+                else class_distributions.dim,
+            )
         )
         for k in range(len(self.classes)):
             rows = np.flatnonzero(codes == k)
-            if isinstance(class_distributions, bayes_law.MassDistribution):
+            if isinstance(class_distributions, bayes_distribution.MassDistribution):
                 x[rows, 0] = rng.choice(
                     class_distributions.mass.shape[1], size=len(rows), p=class_distributions.mass[k]
                 )
@@ -650,7 +664,7 @@ class BayesResults(ReportMethods):
     def _is_plane(self) -> bool:
         """Whether x has several columns and a density."""
         return len(self.columns) > 1 and not isinstance(
-            self._distribution.class_distributions, bayes_law.MassDistribution
+            self._distribution.class_distributions, bayes_distribution.MassDistribution
         )
 
     @with_display_formats()

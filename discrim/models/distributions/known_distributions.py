@@ -1,6 +1,6 @@
 """Validation of a distribution that the user specifies, its points and the rules that are compared with it.
 
-The verb `bayes` and its plots use this module. The integrals are in `core.distributions.bayes_law`.
+The verb `bayes` and its plots use this module. The integrals are in `core.distributions.bayes_distribution`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.distributions.bayes_law import DensityDistribution, MassDistribution
+from discrim.core.distributions.bayes_distribution import DensityDistribution, MassDistribution
 from discrim.core.distributions.densities import to_density
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.data.table import Table
@@ -70,7 +70,7 @@ def known_distribution(
     DataError
         A density or a name is invalid, or densities cannot be combined.
     """
-    _refuse_names(columns, response)
+    _raise_if_names(columns, response)
     if isinstance(densities, pd.DataFrame):
         return _from_table(densities, columns, response)
     if isinstance(densities, pd.Series):
@@ -197,7 +197,7 @@ def _from_table(
     return KnownDistribution(class_distributions, classes, index, named_values, {})
 
 
-def _refuse_names(columns: Any, response: Any) -> None:
+def _raise_if_names(columns: Any, response: Any) -> None:
     """Raise DataError if `columns` or `response` cannot be a name."""
     if not (columns is None or isinstance(columns, str | Iterable)):
         raise DataError(

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from discrim.core.distributions.bayes_law import DensityDistribution, MassDistribution
+from discrim.core.distributions.bayes_distribution import DensityDistribution, MassDistribution
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.errors import NotSupportedError

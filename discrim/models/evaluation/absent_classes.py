@@ -22,29 +22,31 @@ from discrim.models.base.fit import FittedModel
 from discrim.models.base.reading import join_labels
 
 
-def refit_present_classes(fit: FittedModel[Any], blocks: DesignRows, *, fixed: bool = False) -> Rule | None:
+def refit_present_classes(
+    fit: FittedModel[Any], design_rows: DesignRows, *, fixed: bool = False
+) -> Rule | None:
     """Return the rule of a refit to rows that may lack classes; None if it cannot be fitted.
 
     Parameters
     ----------
     fit : FittedModel
         Its prior is the prior of the refit, rescaled to the classes that are present.
-    blocks : DesignRows
+    design_rows : DesignRows
         Rows with other weights; see `Refits.refit`.
     fixed : bool
         Whether parameters that the rows chose are fixed.
     """
-    codes = used_codes(blocks)
+    codes = used_codes(design_rows)
     present = np.unique(codes[codes >= 0])
     if len(present) == len(fit.classes):
-        return fit.refits.refit(fit, blocks, fixed=fixed)
+        return fit.refits.refit(fit, design_rows, fixed=fixed)
     rule: Rule | None = None
     if len(present) > 1:
         levels = tuple(fit.design_rows.design.levels[k] for k in present.tolist())
         new_codes = np.full(len(fit.classes) + 1, -1)
         new_codes[present] = np.arange(len(present))
-        present_blocks = replace(blocks, design=replace(blocks.design, levels=levels))
-        present_blocks = present_blocks.with_codes(new_codes[blocks.codes])
+        present_blocks = replace(design_rows, design=replace(design_rows.design, levels=levels))
+        present_blocks = present_blocks.with_codes(new_codes[design_rows.codes])
         rule = fit.refits.refit(
             _restrict_to_classes(fit, present_blocks, present), present_blocks, fixed=fixed
         )
@@ -53,13 +55,13 @@ def refit_present_classes(fit: FittedModel[Any], blocks: DesignRows, *, fixed: b
     return RuleOfClasses(rule, present, len(fit.classes))
 
 
-def _restrict_to_classes(fit: FittedModel[Any], blocks: DesignRows, present: Codes) -> FittedModel[Any]:
+def _restrict_to_classes(fit: FittedModel[Any], design_rows: DesignRows, present: Codes) -> FittedModel[Any]:
     """Return the fit restricted to some of its classes, for refits to these classes.
 
     Parameters
     ----------
     fit : FittedModel
-    blocks : DesignRows
+    design_rows : DesignRows
         Rows of these classes.
     present : (J,) int
         Positions of the classes. Their priors are rescaled to a sum of one, or equal if all are zero.
@@ -71,7 +73,7 @@ def _restrict_to_classes(fit: FittedModel[Any], blocks: DesignRows, present: Cod
         estimates = estimates.of_classes(present)
     estimates = replace(estimates, prior=prior, moments=fit.estimates.moments.classes(present))
     return replace(
-        fit, estimates=estimates, design_rows=blocks, prior=prior, path=None, cache={}, selection=None
+        fit, estimates=estimates, design_rows=design_rows, prior=prior, path=None, cache={}, selection=None
     )
 
 

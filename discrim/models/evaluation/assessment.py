@@ -101,11 +101,11 @@ def read_labelled_rows(
     chunks = []
     for chunk, where in table_chunks(source, columns):
         with naming_file(where):
-            blocks = fit.new_rows(chunk, missing_policy)
-            actual = response_codes(blocks.design, blocks.table, blocks.functions)
-            chunk_weights = read_weights(weights, blocks.table) if blocks.table.nrows else None
+            design_rows = fit.new_rows(chunk, missing_policy)
+            actual = response_codes(design_rows.design, design_rows.table, design_rows.functions)
+            chunk_weights = read_weights(weights, design_rows.table) if design_rows.table.nrows else None
             chunk_weights = None if chunk_weights is None else np.nan_to_num(chunk_weights)
-            chunks.append(LabelledRows(actual, predict(blocks), chunk_weights, blocks.table.index))
+            chunks.append(LabelledRows(actual, predict(design_rows), chunk_weights, design_rows.table.index))
     if not chunks:
         raise no_rows_error(source)
     if len(chunks) == 1:
@@ -119,7 +119,7 @@ def read_labelled_rows(
     )
 
 
-def refuse_no_evaluated_rows(is_evaluated: NDArray[np.bool_]) -> None:
+def raise_if_no_evaluated_rows(is_evaluated: NDArray[np.bool_]) -> None:
     """Raise DataError if a mask of evaluated rows (n,) is empty."""
     if not is_evaluated.any():
         raise DataError(
@@ -127,7 +127,7 @@ def refuse_no_evaluated_rows(is_evaluated: NDArray[np.bool_]) -> None:
         )
 
 
-def refuse_zero_prior(codes: Codes, prior: Floats | None, classes: pd.Index) -> None:
+def raise_if_zero_prior(codes: Codes, prior: Floats | None, classes: pd.Index) -> None:
     """Raise DataError if all classes of the rows have a prior of zero.
 
     Parameters
@@ -288,15 +288,15 @@ def evaluate_predictions(
     check_word("method", method, CountingMethod)
     decision = Decision(plan.costs)
     if decision.costs is not None:
-        fit.need_posteriors("costs=")
+        fit.require_posteriors("costs=")
     if data is None and method == "apparent":
         # Predicted classes are computed without a table of posteriors.
-        blocks = fit.require_rows('method="apparent"', "pass data=")
+        design_rows = fit.require_rows('method="apparent"', "pass data=")
         if decision.costs is not None:
-            return blocks.codes, fit.predict_codes(blocks, None, decision), row_weights(blocks)
+            return design_rows.codes, fit.predict_codes(design_rows, None, decision), row_weights(design_rows)
         if "apparent" not in fit.cache:
-            fit.cache["apparent"] = fit.predict_codes(blocks)
-        return blocks.codes, fit.cache["apparent"], row_weights(blocks)
+            fit.cache["apparent"] = fit.predict_codes(design_rows)
+        return design_rows.codes, fit.cache["apparent"], row_weights(design_rows)
     if data is not None and method == "apparent":
         return read_labelled_rows(
             fit,
@@ -306,10 +306,10 @@ def evaluate_predictions(
             lambda blocks: fit.predict_codes(blocks, None, decision),
         )[:3]
     if method == "loo":
-        blocks = fit.require_rows('method="loo"')
+        design_rows = fit.require_rows('method="loo"')
         predicted = validation.left_out_codes(fit, decision, plan.refit_prior)
         if predicted is not None:
-            return blocks.codes, predicted, row_weights(blocks)
+            return design_rows.codes, predicted, row_weights(design_rows)
     actual, scores, weights, _ = evaluate_scores(fit, data, method, plan)
     return actual, decision.codes(scores), weights
 
@@ -340,12 +340,12 @@ class PassPredictions:
                 )
         self._read = 0
 
-    def wrap(self, blocks: DesignRows) -> Iterable[Block]:
+    def wrap(self, design_rows: DesignRows) -> Iterable[Block]:
         """Return an iterable of blocks whose first pass computes the predictions, too.
 
         Blocks of rows on workers are returned unchanged.
         """
-        return _BlocksWithCallback(blocks, self._predict) if blocks.is_local else blocks
+        return _BlocksWithCallback(design_rows, self._predict) if design_rows.is_local else design_rows
 
     def store(self) -> None:
         """Store the results in the cache of the fit if all rows were read."""
@@ -369,8 +369,8 @@ class PassPredictions:
 class _BlocksWithCallback(Iterable[Block]):
     """Blocks whose first pass calls a function with all rows of each block."""
 
-    def __init__(self, blocks: DesignRows, callback: Callable[..., None]) -> None:
-        self._blocks = blocks
+    def __init__(self, design_rows: DesignRows, callback: Callable[..., None]) -> None:
+        self._blocks = design_rows
         self._callbacks = [callback]
 
     def __iter__(self) -> Iterator[Block]:
@@ -425,22 +425,22 @@ def evaluate_distributed_scores(
             fit, data, plan.missing_policy, plan.weights, _BlockScorer(fit)
         )
         return actual, StoredValue(answer), weights, index
-    blocks = fit.require_rows(
+    design_rows = fit.require_rows(
         f'method="{method}"', "pass data=" if method == "apparent" else "fit formula and data"
     )
     if method == "loo":
         scores = validation.distributed_left_out_scores(fit, plan.refit_prior)
     elif method == "cv":
         scores = _cross_validated_scores(fit, plan)
-    elif blocks.is_local:
-        scores = StoredValue(_BlockScorer(fit)(blocks))
+    elif design_rows.is_local:
+        scores = StoredValue(_BlockScorer(fit)(design_rows))
     else:
-        scores = blocks.rows.map_reduce_stored(
-            blocks,
-            partial(_score_rows_of_chunk, fit.integrate_missing(fit.rule(), blocks)),
+        scores = design_rows.rows.map_reduce_stored(
+            design_rows,
+            partial(_score_rows_of_chunk, fit.integrate_missing(fit.rule(), design_rows)),
             validation.concatenate_scores,
         )
-    return blocks.codes, scores, row_weights(blocks), blocks.table.index
+    return design_rows.codes, scores, row_weights(design_rows), design_rows.table.index
 
 
 def _cross_validated_scores(fit: FittedModel[Any], plan: EvaluationOptions) -> StoredValue[Floats]:
@@ -472,10 +472,10 @@ def _cross_validated_scores(fit: FittedModel[Any], plan: EvaluationOptions) -> S
     return scores
 
 
-def _score_rows_of_chunk(rule: Rule, blocks: DesignRows) -> Floats:
+def _score_rows_of_chunk(rule: Rule, design_rows: DesignRows) -> Floats:
     """Return the scores (m, K) of a chunk of rows under a rule."""
-    out = np.empty((blocks.table.nrows, len(blocks.design.levels)), order="F")
-    for row_slice, scores in score_chunks(blocks, rule, out.shape[1]):
+    out = np.empty((design_rows.table.nrows, len(design_rows.design.levels)), order="F")
+    for row_slice, scores in score_chunks(design_rows, rule, out.shape[1]):
         out[row_slice] = scores
     return out
 
@@ -486,16 +486,16 @@ class _BlockScorer:
     def __init__(self, fit: FittedModel[Any]) -> None:
         self._fit, self._rule, self._k, self._rows = fit, fit.rule(), len(fit.classes), 0
 
-    def __call__(self, blocks: DesignRows) -> Floats:
-        rows = blocks.table.nrows
+    def __call__(self, design_rows: DesignRows) -> Floats:
+        rows = design_rows.table.nrows
         self._rows += rows
-        validation.refuse_many_scores(self._rows, self._k, "An evaluation of posteriors")
-        return _score_rows_of_chunk(self._fit.integrate_missing(self._rule, blocks), blocks)
+        validation.raise_if_many_scores(self._rows, self._k, "An evaluation of posteriors")
+        return _score_rows_of_chunk(self._fit.integrate_missing(self._rule, design_rows), design_rows)
 
 
-def row_weights(blocks: DesignRows) -> Floats | None:
+def row_weights(design_rows: DesignRows) -> Floats | None:
     """Return the weights (n,) of the rows of the table, zero if missing; None without weights."""
-    return None if blocks.weights is None else np.nan_to_num(blocks.weights)
+    return None if design_rows.weights is None else np.nan_to_num(design_rows.weights)
 
 
 def error_rates(
@@ -543,7 +543,7 @@ def error_rates(
                 "the fit.",
                 hint=f"Leave out prior=, or use {join_labels(METHODS_WITH_PRIOR)}.",
             )
-    _refuse_own_weights(data, plan)
+    _raise_if_own_weights(data, plan)
     rates = [(method, compute_rates[method]()) for method in dict.fromkeys(requested_methods)]
     if data is not None:
         rates.append((NEW_ROWS, _new_rows_error(fit, data, plan)))
@@ -586,7 +586,7 @@ def leave_one_out_is_fast(fit: FittedModel[Any]) -> bool:
         or fit.counts.sum() <= MAX_LEAVE_ONE_OUT_REFITS
     ):
         return True
-    if fit.refits.by_calls or fit.spec.leave_one_out_cost > MAX_SLOWDOWN:
+    if fit.refits.refits_by_function or fit.spec.leave_one_out_cost > MAX_SLOWDOWN:
         return False
     try:
         return not isinstance(fit.refits.leave_one_out(fit), RefitEachRow)
@@ -622,7 +622,7 @@ def choice_treatment(fit: FittedModel[Any], method: str, *, nested: bool = True)
     return "anew" if method in ("cv", "632+") or (method == "loo" and always_chooses) else "held"
 
 
-def _refuse_own_weights(data: Any, plan: EvaluationOptions) -> None:
+def _raise_if_own_weights(data: Any, plan: EvaluationOptions) -> None:
     """Raise DataError if `weights=` is passed without new rows; rows of the fit keep their own weights."""
     if data is None and plan.weights is not None:
         raise DataError(
@@ -688,9 +688,9 @@ def _new_rows_error(fit: FittedModel[Any], data: Any, plan: EvaluationOptions) -
     is_evaluated = (
         (rows.actual >= 0) & (rows.predictions >= 0) & (True if rows.weights is None else rows.weights > 0)
     )
-    refuse_no_evaluated_rows(is_evaluated)
+    raise_if_no_evaluated_rows(is_evaluated)
     prior = fit.prior_values() if plan.prior is None and not fit.estimates.estimated_prior else plan.prior
-    refuse_zero_prior(rows.actual[is_evaluated], prior, fit.classes)
+    raise_if_zero_prior(rows.actual[is_evaluated], prior, fit.classes)
     warn_of_uncounted_rows(rows.actual, rows.predictions >= 0, rows.table_index)
     return _rates(fit, *rows[:3], plan)
 
@@ -744,7 +744,7 @@ def _posterior_error(fit: FittedModel[Any], plan: EvaluationOptions, *, stratifi
         raise NotSupportedError(
             "The posterior-based error rates cannot be combined with costs=.", hint="Leave out costs=."
         )
-    fit.need_posteriors('method="posterior"')
+    fit.require_posteriors('method="posterior"')
     fit.require_rows('method="posterior"')
     actual, scores, weights, _ = evaluate_scores(fit, None, "apparent", plan)
     return rates_of.posterior_error_rate(
@@ -800,8 +800,8 @@ def _bootstrap_error(fit: FittedModel[Any], plan: EvaluationOptions) -> Rates:
     """Return the .632+ bootstrap estimate; samples are stratified by class."""
     original_fit = fit
     fit = fit.before_selection()
-    blocks = fit.require_rows('method="632+"')
-    if blocks.weights is not None:
+    design_rows = fit.require_rows('method="632+"')
+    if design_rows.weights is not None:
         raise NotSupportedError(
             'method="632+" samples single rows and cannot be combined with weights.',
             hint='Repeat each row as often as its weight, or use method "cv".',
@@ -812,7 +812,7 @@ def _bootstrap_error(fit: FittedModel[Any], plan: EvaluationOptions) -> Rates:
             hint='Use method "cv".',
         )
     decision = Decision(plan.costs)
-    samples = BootstrapSamples(blocks, plan.replicates, plan.seed)
+    samples = BootstrapSamples(design_rows, plan.replicates, plan.seed)
     used = samples.codes >= 0
     sample_shape = plan.replicates, int(used.sum())
     check_memory(
@@ -836,7 +836,8 @@ def _bootstrap_error(fit: FittedModel[Any], plan: EvaluationOptions) -> Rates:
     if len(rows):
         warn_user(
             f"{len(rows)} rows have no label under some bootstrap rule (first row "
-            f"{blocks.table.label(int(rows[0]))!r}): their probability is zero in every class. 632+ omits "
+            f"{design_rows.table.label(int(rows[0]))!r}): their probability is zero in every class. "
+            "632+ omits "
             "these predictions. Fit with laplace=1, for example.",
             MissingPredictionWarning,
         )
@@ -855,15 +856,15 @@ def _score_out_of_sample(
     fit: FittedModel[Any], samples: BootstrapSamples
 ) -> tuple[Floats, Iterator[tuple[Codes, Floats]]]:
     """Return the next sample (n,), and positions and scores (m, K) of the rows that are not in it."""
-    blocks = fit.design_rows
+    design_rows = fit.design_rows
     codes = samples.codes
-    if fit.refits.by_calls:
+    if fit.refits.refits_by_function:
         sample_counts = samples.draw()
         test_index = np.flatnonzero((sample_counts == 0) & (codes >= 0))
         train_index = np.repeat(np.arange(len(sample_counts)), sample_counts.astype(np.intp))
         return sample_counts, iter([(test_index, fit.refits.scores_by_call(fit, train_index, test_index))])
     rule, sample_counts = samples.sample_rule(fit)
-    test_blocks = used_rows(blocks.with_codes(np.where(sample_counts == 0, codes, -1)))
+    test_blocks = used_rows(design_rows.with_codes(np.where(sample_counts == 0, codes, -1)))
     positions = np.arange(len(codes))
     return sample_counts, ((positions[rows], rule.scores(x)) for rows, x, _, _ in test_blocks)
 
@@ -927,7 +928,7 @@ def assess_rows(
     plan : EvaluationOptions
     """
     check_level(plan.level)
-    _refuse_own_weights(data, plan)
+    _raise_if_own_weights(data, plan)
     left_out = None
     if method is None and data is not None:
         method = "apparent"
@@ -991,8 +992,8 @@ def _select_assessed_rows(
     predicted = best_class(scores)
     counts = np.ones(len(actual)) if weights is None else weights
     is_assessed = (actual >= 0) & (predicted >= 0) & (counts > 0)
-    refuse_no_evaluated_rows(is_assessed)
-    refuse_zero_prior(actual[is_assessed], prior, classes)
+    raise_if_no_evaluated_rows(is_assessed)
+    raise_if_zero_prior(actual[is_assessed], prior, classes)
     # Only log posteriors, or the difference of two values, can be converted to log odds.
     has_log_odds = has_posteriors or len(classes) == 2
     return AssessedRows(

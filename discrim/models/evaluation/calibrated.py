@@ -60,17 +60,17 @@ def calibration_sample(fit: FittedModel[Any]) -> tuple[Floats, Codes, Floats]:
         Classes, -1 for rows that are not used.
     weights : (n,) float
     """
-    blocks = fit.require_rows(
+    design_rows = fit.require_rows(
         'method="calibrated"',
         'call predict_proba(method="calibrated") on the fit that has rows before it is saved, or fit '
         "formula and data",
     )
     scores, fold_ids = _left_out_scores(fit)
-    codes = used_codes(blocks)
+    codes = used_codes(design_rows)
     # Scores of rules without the class of a row are not informative about rules with the class.
-    is_lone = absent_class_mask(codes, blocks.weights, len(fit.classes), fold_ids)
+    is_lone = absent_class_mask(codes, design_rows.weights, len(fit.classes), fold_ids)
     codes = np.where(np.isnan(scores).any(axis=1) | is_lone, -1, codes)
-    weights = np.ones(len(codes)) if blocks.weights is None else np.nan_to_num(blocks.weights)
+    weights = np.ones(len(codes)) if design_rows.weights is None else np.nan_to_num(design_rows.weights)
     if fit.prior_in_refits != "none" and not fit.estimates.estimated_prior:
         is_used = codes >= 0
         used_rows = EvaluatedRows(
@@ -137,7 +137,7 @@ def posterior_rule(
     convention : {"MASS"} or None
     """
     if method != "calibrated":
-        fit.need_posteriors(method_name)
+        fit.require_posteriors(method_name)
         return fit.rule(prior, method, convention)
     if convention is not None:
         raise NotSupportedError(

@@ -24,7 +24,7 @@ from discrim.models.base.reading import check_word
 from discrim.models.base.scores import score_chunks
 from discrim.models.evaluation.assessment import CountingMethod, EvaluationOptions, evaluate_scores
 from discrim.models.evaluation.typicality import has_distance_distribution, typicality_blocks
-from discrim.models.evaluation.validation import refit_prior_source, refuse_many_scores
+from discrim.models.evaluation.validation import raise_if_many_scores, refit_prior_source
 
 if TYPE_CHECKING:
     from discrim.report.grid import Pairs, Section
@@ -46,7 +46,7 @@ def classification(
     method : {"apparent", "loo", "cv"}
     plan : EvaluationOptions
     """
-    fit.need_posteriors("classification()")
+    fit.require_posteriors("classification()")
     actual, scores, weights, index = evaluate_scores(fit, data, method, plan)
     prior = pd.Series(fit.prior_values(), index=fit.classes)
     title = METHOD_TITLES[method] if data is None else "new rows"
@@ -233,7 +233,7 @@ def casewise(
             hint='Use leave_one_out(), which has the posteriors, or method="apparent".',
         )
     if data is None:
-        blocks = fit.require_rows("casewise()", "pass data=")
+        design_rows = fit.require_rows("casewise()", "pass data=")
         actual, scores = evaluate_scores(fit, None, method, EvaluationOptions(refit_prior=refit_prior))[:2]
     elif left_out:
         raise NotSupportedError(
@@ -241,44 +241,44 @@ def casewise(
             hint="Leave out method= or data=.",
         )
     else:
-        blocks = fit.new_rows(data, missing_policy)
-        actual, scores = _score_new_rows(fit, blocks)
-    axes = results.transform(blocks) if isinstance(fit.estimates, LDAFit) and not left_out else None
-    return _casewise_table(fit, blocks, actual, scores, axes, left_out=left_out)
+        design_rows = fit.new_rows(data, missing_policy)
+        actual, scores = _score_new_rows(fit, design_rows)
+    axes = results.transform(design_rows) if isinstance(fit.estimates, LDAFit) and not left_out else None
+    return _casewise_table(fit, design_rows, actual, scores, axes, left_out=left_out)
 
 
-def _score_new_rows(fit: FittedModel[Any], blocks: DesignRows) -> tuple[Codes, Floats]:
+def _score_new_rows(fit: FittedModel[Any], design_rows: DesignRows) -> tuple[Codes, Floats]:
     """Return classes (n,) of new rows, -1 if missing, and their scores (n, K)."""
-    n = blocks.table.nrows
+    n = design_rows.table.nrows
     k = len(fit.classes)
-    refuse_many_scores(n, k, "A casewise table")
+    raise_if_many_scores(n, k, "A casewise table")
     actual = np.full(n, -1)
     scores = np.full((n, k), np.nan)
-    if set(blocks.design.response_columns) <= set(blocks.table.names):
-        actual = response_codes(blocks.design, blocks.table, blocks.functions)
-    for row_slice, values in score_chunks(blocks, fit.rule_for(blocks), k):
+    if set(design_rows.design.response_columns) <= set(design_rows.table.names):
+        actual = response_codes(design_rows.design, design_rows.table, design_rows.functions)
+    for row_slice, values in score_chunks(design_rows, fit.rule_for(design_rows), k):
         scores[row_slice] = values
     return actual, scores
 
 
 def _distances(
-    fit: FittedModel[Any], blocks: DesignRows, axes: pd.DataFrame | None, *, left_out: bool
+    fit: FittedModel[Any], design_rows: DesignRows, axes: pd.DataFrame | None, *, left_out: bool
 ) -> Floats:
     """Return squared distances (n, K) to the centroids.
 
     Parameters
     ----------
     fit : FittedModel
-    blocks : DesignRows
+    design_rows : DesignRows
     axes : DataFrame (n, q) or None
         Canonical scores, in whose space distances are measured.
     left_out : bool
         Whether each row is left out.
     """
-    d2 = np.full((blocks.table.nrows, len(fit.classes)), np.nan)
+    d2 = np.full((design_rows.table.nrows, len(fit.classes)), np.nan)
     estimates = fit.estimates
     if axes is None:
-        for row_slice, values in typicality_blocks(fit, blocks, lambda d2, *_: d2, seen=left_out):
+        for row_slice, values in typicality_blocks(fit, design_rows, lambda d2, *_: d2, seen=left_out):
             d2[row_slice] = values.T
         return d2
     # The axes have unit variance by the divisor of the fit, and distances are by N - K.
@@ -290,7 +290,7 @@ def _distances(
 
 def _casewise_table(
     fit: FittedModel[Any],
-    blocks: DesignRows,
+    design_rows: DesignRows,
     actual: Codes,
     scores: Floats,
     axes: pd.DataFrame | None,
@@ -302,7 +302,7 @@ def _casewise_table(
     Parameters
     ----------
     fit : FittedModel
-    blocks : DesignRows
+    design_rows : DesignRows
     actual : (n,) int
     scores : (n, K) float
     axes : DataFrame (n, q) or None
@@ -310,10 +310,10 @@ def _casewise_table(
     left_out : bool
         Whether each row is left out.
     """
-    d2 = _distances(fit, blocks, axes, left_out=left_out)
+    d2 = _distances(fit, design_rows, axes, left_out=left_out)
     p = posteriors(scores)
     df = len(fit.terms) if axes is None else axes.shape[1]
-    index = blocks.table.index
+    index = design_rows.table.index
     row_index = np.arange(len(scores))
     predicted = best_class(scores)
     second = np.where(predicted < 0, -1, np.argsort(-scores, axis=1, kind="stable")[:, 1])

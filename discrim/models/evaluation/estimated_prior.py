@@ -36,7 +36,7 @@ from discrim.models.base.display import SummarizedResults, format_count, with_di
 from discrim.models.base.fit import FittedModel, MissingPolicy
 from discrim.models.base.reading import check_integer, check_number, check_word, join_labels
 from discrim.models.base.scores import score_chunks
-from discrim.models.evaluation.validation import BootstrapSamples, refuse_many_scores
+from discrim.models.evaluation.validation import BootstrapSamples, raise_if_many_scores
 
 if TYPE_CHECKING:
     from discrim.report.grid import Pairs, Section
@@ -118,7 +118,7 @@ def estimate_prior(
         Options for missing values and unseen levels.
     weights : column name, (n,) array or None
     """
-    fit.need_posteriors("estimate_prior()")
+    fit.require_posteriors("estimate_prior()")
     options.checked()
     if data is None:
         raise DataError(
@@ -130,7 +130,7 @@ def estimate_prior(
     rule = fit.rule("equal")
     bootstrap = None
     if options.interval == "bootstrap":
-        _refuse_bootstrap(fit, data, missing_policy)
+        _raise_if_bootstrap(fit, data, missing_policy)
         bootstrap = partial(_bootstrap_proportions, fit, data, missing_policy, weights, options)
     return estimate_proportions(
         _score_batch(fit, rule, data, missing_policy, weights),
@@ -141,7 +141,7 @@ def estimate_prior(
     )
 
 
-def _refuse_bootstrap(fit: FittedModel[Any], data: Any, missing_policy: MissingPolicy) -> None:
+def _raise_if_bootstrap(fit: FittedModel[Any], data: Any, missing_policy: MissingPolicy) -> None:
     """Raise NotSupportedError if the fit cannot be refitted, or the batch cannot be read again.
 
     Parameters
@@ -196,15 +196,15 @@ def _bootstrap_proportions(
     k = len(fit.classes)
     fit_with_equal_prior = fit.with_prior(np.full(k, 1.0 / k))
     samples = BootstrapSamples(fit.require_rows('interval="bootstrap"'), options.replicates, options.seed)
-    blocks = fit.new_rows(data, missing_policy)
-    row_weights = read_weights(weights, blocks.table)
+    design_rows = fit.new_rows(data, missing_policy)
+    row_weights = read_weights(weights, design_rows.table)
     bootstrap_proportions = np.empty((options.replicates, len(class_index)))
     with Progress(options.replicates, "class shares of samples") as progress:
         for proportions in bootstrap_proportions:
             rule, _ = samples.sample_rule(fit_with_equal_prior)
             score_blocks = (
                 (scores, None if row_weights is None else row_weights[row_slice])
-                for row_slice, scores in score_chunks(blocks, rule, k)
+                for row_slice, scores in score_chunks(design_rows, rule, k)
             )
             batch = _informative_rows(score_blocks, class_index, k)
             batch_weights = np.ones(len(batch.densities)) if batch.weights is None else batch.weights
@@ -246,13 +246,13 @@ def _score_batch(
     with Progress(source.nrows or 0, "rows scored") as progress:
         for chunk, where in table_chunks(source, list(columns)):
             with naming_file(where):
-                blocks = fit.new_rows(chunk, missing_policy)
-                chunk_weights = read_weights(weights, blocks.table)
+                design_rows = fit.new_rows(chunk, missing_policy)
+                chunk_weights = read_weights(weights, design_rows.table)
                 for row_slice, scores in score_chunks(
-                    blocks, fit.integrate_missing(rule, blocks, "equal"), len(fit.classes)
+                    design_rows, fit.integrate_missing(rule, design_rows, "equal"), len(fit.classes)
                 ):
                     yield scores, None if chunk_weights is None else chunk_weights[row_slice]
-            progress(blocks.table.nrows)
+            progress(design_rows.table.nrows)
 
 
 def estimate_proportions(
@@ -362,7 +362,7 @@ def _informative_rows(
             np.ascontiguousarray(densities_relative_to_best(positive_prior_scores[is_informative]))
         )
         n_kept += len(density_chunks[-1])
-        refuse_many_scores(n_kept, len(class_index), "Class shares by the densities")
+        raise_if_many_scores(n_kept, len(class_index), "Class shares by the densities")
     densities = np.concatenate(density_chunks) if density_chunks else np.empty((0, len(class_index)))
     return _BatchDensities(densities, np.concatenate(weights) if weights else None, missing, impossible)
 

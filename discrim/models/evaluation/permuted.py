@@ -36,13 +36,13 @@ MAX_REPEATS = 10**15
 
 
 def shared_folds(
-    blocks: DesignRows, folds: Any, repeats: int, groups: Any, seed: int
+    design_rows: DesignRows, folds: Any, repeats: int, groups: Any, seed: int
 ) -> tuple[Codes, list[Any]]:
     """Assign the labelled rows of a table to folds.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     folds : int, column name or (n,) array
         Number of folds F, or the fold of each row.
     repeats : int
@@ -60,15 +60,15 @@ def shared_folds(
     """
     check_integer("repeats", repeats, 1)
     check_memory(
-        float(min(repeats, MAX_REPEATS)) * blocks.table.nrows * (1 + len(blocks.design.levels)),
-        f"repeats={format_argument(repeats)} of {blocks.table.nrows:,} rows",
+        float(min(repeats, MAX_REPEATS)) * design_rows.table.nrows * (1 + len(design_rows.design.levels)),
+        f"repeats={format_argument(repeats)} of {design_rows.table.nrows:,} rows",
         "Use fewer repeats",
     )
     # A generator would create different folds for the next model.
     if not is_integer(seed) or seed < 0:
         raise DataError(f"seed={seed!r} is not valid.", hint="Pass a non-negative integer, or None.")
     rng = np.random.default_rng(seed)
-    classes = response_codes_of_all_rows(blocks)
+    classes = response_codes_of_all_rows(design_rows)
     is_labelled = classes >= 0
     if not isinstance(folds, (int, float, np.number)):
         if repeats > 1 or groups is not None:
@@ -76,17 +76,17 @@ def shared_folds(
                 "folds= with the fold of each row cannot be combined with repeats= or groups=.",
                 hint="Leave out repeats= and groups=.",
             )
-        row_fold_ids = number_labels(folds, blocks.table, "folds", is_labelled)
-        labels = _fold_labels(folds, blocks.table, row_fold_ids)
+        row_fold_ids = number_labels(folds, design_rows.table, "folds", is_labelled)
+        labels = _fold_labels(folds, design_rows.table, row_fold_ids)
         if len(labels) < 2:
             raise DataError("folds= has one fold only.", hint="Pass two or more folds.")
         return np.where(is_labelled, row_fold_ids, -1)[None], labels
-    resampling.check_folds(folds, int((used_codes(blocks) >= 0).sum()))
+    resampling.check_folds(folds, int((used_codes(design_rows) >= 0).sum()))
     n_folds = int(folds)
     if groups is None:
         fold_ids = resampling.assign_folds(classes, n_folds, repeats, rng)
     else:
-        members = number_labels(groups, blocks.table, "groups", is_labelled)
+        members = number_labels(groups, design_rows.table, "groups", is_labelled)
         n_groups = len(np.unique(members[is_labelled]))
         if n_groups < folds:
             raise DataError(
@@ -308,11 +308,11 @@ def permuted_hit_rates(fit: FittedModel[Any], observed: float, design: Permutati
     -------
     Permutations
     """
-    blocks = fit.require_rows("permutations=")
-    used = used_codes(blocks)
+    design_rows = fit.require_rows("permutations=")
+    used = used_codes(design_rows)
     shuffle, units = _permutation_scheme(fit, used, design)
     log_labellings = shuffle.log_labellings()
-    members = None if design.groups is None else number_labels(design.groups, blocks.table, "groups")
+    members = None if design.groups is None else number_labels(design.groups, design_rows.table, "groups")
     # A separate random stream, on which the folds of the true labels do not depend.
     rng = np.random.default_rng([design.seed, 1])
     rates = np.empty(design.permutations)
@@ -370,7 +370,7 @@ def _permutation_scheme(
         name: quoted_name(vector) for name, vector in (("groups", design.groups), ("within", design.within))
     }
     if groups is None and within is None:
-        _refuse_nested_folds(design, codes, is_used)
+        _raise_if_nested_folds(design, codes, is_used)
     mixed = None if groups is None else resampling.find_mixed_unit(codes, groups)
     exchanged_groups = groups
     if mixed is not None and groups is not None:
@@ -411,7 +411,7 @@ def quoted_name(vector: Any) -> str:
     return repr(name) if isinstance(name, str) else "the vector"
 
 
-def _refuse_nested_folds(design: PermutationDesign, codes: Codes, is_used: NDArray[np.bool_]) -> None:
+def _raise_if_nested_folds(design: PermutationDesign, codes: Codes, is_used: NDArray[np.bool_]) -> None:
     """Raise DataError if each fold of the user has rows of one class, because single rows are permuted.
 
     Parameters
@@ -455,17 +455,17 @@ def _permuted_hit_rate(
     design : PermutationDesign
     rng : numpy.random.Generator
     """
-    blocks = fit.design_rows.with_codes(codes)
+    design_rows = fit.design_rows.with_codes(codes)
     used = codes >= 0
-    refitted = replace(fit, design_rows=blocks, path=None, cache={})
-    counts = np.bincount(codes[used], _row_weights_or_ones(blocks)[used], len(fit.classes))
+    refitted = replace(fit, design_rows=design_rows, path=None, cache={})
+    counts = np.bincount(codes[used], _row_weights_or_ones(design_rows)[used], len(fit.classes))
     if fit.estimates.estimated_prior and fit.prior_in_refits != "none":
         refitted = refitted.with_prior(counts / counts.sum())
     partitions = _permuted_folds(fit, codes, members, design, rng)
     required = fit.refits.required_moments(fit)
     if len(design.labels) == int(used.sum()) and required is not None:
         # Leave-one-out has a closed form, which requires the estimates for these labels.
-        estimates = fit.estimates.refit(class_moments(blocks, required))
+        estimates = fit.estimates.refit(class_moments(design_rows, required))
         if estimates is not None:
             refitted = replace(refitted, estimates=replace(estimates, prior=refitted.prior))
     labels = design.labels
@@ -510,10 +510,10 @@ def _permuted_folds(
     return np.where(codes >= 0, fold_ids, -1)
 
 
-def _row_weights_or_ones(blocks: DesignRows) -> Floats:
+def _row_weights_or_ones(design_rows: DesignRows) -> Floats:
     """Return the weights (n,) of the rows, one by default."""
-    weights = row_weights(blocks)
-    return np.ones(len(blocks.codes)) if weights is None else weights
+    weights = row_weights(design_rows)
+    return np.ones(len(design_rows.codes)) if weights is None else weights
 
 
 def _mean_hit_rate(fit: FittedModel[Any], codes: Codes, predicted: Codes) -> float:

@@ -22,8 +22,8 @@ from discrim.inference.error_rates import check_level
 from discrim.inference.parametric_errors import ScoreCovariance
 from discrim.inference.resampling import RunningInterval
 from discrim.models.base.fit import FittedModel, MissingPolicy
-from discrim.models.evaluation.typicality import MAX_CHUNK_ELEMENTS, refuse_small_classes
-from discrim.models.evaluation.validation import BootstrapSamples, refuse_many_scores
+from discrim.models.evaluation.typicality import MAX_CHUNK_ELEMENTS, raise_if_small_classes
+from discrim.models.evaluation.validation import BootstrapSamples, raise_if_many_scores
 
 
 def posterior_intervals(
@@ -54,8 +54,10 @@ def posterior_intervals(
         Columns posterior, low and high of each class.
     """
     check_level(level)
-    blocks = fit.new_rows(data, MissingPolicy(unseen))
-    refuse_many_scores(3 * blocks.table.nrows, len(fit.classes), "Posteriors and two ends of intervals")
+    design_rows = fit.new_rows(data, MissingPolicy(unseen))
+    raise_if_many_scores(
+        3 * design_rows.table.nrows, len(fit.classes), "Posteriors and two ends of intervals"
+    )
     if method == "delta":
         if not (fit.estimates.has_distances or isinstance(fit.estimates, LogisticFit)):
             raise NotSupportedError(
@@ -63,7 +65,7 @@ def posterior_intervals(
                 f"{fit.title_in_sentence} does not have.",
                 hint='Use method="bootstrap".',
             )
-        refuse_small_classes(fit, 1, 'method="delta"')
+        raise_if_small_classes(fit, 1, 'method="delta"')
         rule = fit.rule()
         covariance = _score_covariance(fit)
         # Number of array elements per row for the covariances of its scores.
@@ -72,8 +74,8 @@ def posterior_intervals(
         )
         chunks = []
         chunk_size = max(MAX_CHUNK_ELEMENTS // elements_per_row, 1)
-        with Progress(blocks.table.nrows, "posterior intervals") as progress:
-            for _, block, _ in blocks.iter_all_rows():
+        with Progress(design_rows.table.nrows, "posterior intervals") as progress:
+            for _, block, _ in design_rows.iter_all_rows():
                 for start in range(0, len(block), chunk_size):
                     x = block[start : start + chunk_size]
                     p = posteriors(rule.scores(x))
@@ -83,12 +85,12 @@ def posterior_intervals(
                     progress(len(x))
         intervals = np.concatenate(chunks) if chunks else np.empty((0, len(fit.classes), 3))
     else:
-        intervals = _bootstrap_intervals(fit, blocks, level, replicates, seed)
+        intervals = _bootstrap_intervals(fit, design_rows, level, replicates, seed)
     columns = pd.MultiIndex.from_product(
         [fit.classes, ["posterior", "low", "high"]], names=[fit.classes.name, None]
     )
     return pd.DataFrame(
-        intervals.reshape(len(intervals), len(columns)), index=blocks.table.index, columns=columns
+        intervals.reshape(len(intervals), len(columns)), index=design_rows.table.index, columns=columns
     )
 
 
@@ -117,14 +119,14 @@ def _score_covariance(fit: FittedModel[Any]) -> Callable[[Floats], ScoreCovarian
 
 
 def _bootstrap_intervals(
-    fit: FittedModel[Any], blocks: DesignRows, level: float, replicates: int, seed: int | None
+    fit: FittedModel[Any], design_rows: DesignRows, level: float, replicates: int, seed: int | None
 ) -> Floats:
     """Return posteriors, and percentiles of posteriors under fits to bootstrap samples of the rows.
 
     Parameters
     ----------
     fit : FittedModel
-    blocks : DesignRows
+    design_rows : DesignRows
         Rows to predict.
     level : float
     replicates : int
@@ -140,9 +142,9 @@ def _bootstrap_intervals(
     k = len(fit.classes)
     counts = fit.counts
     log_prior = fit.log_prior()
-    fitted = fit.rule_for(blocks)
-    intervals = np.empty((blocks.table.nrows, k, 3))
-    for row_slice, x, _ in blocks.iter_all_rows():
+    fitted = fit.rule_for(design_rows)
+    intervals = np.empty((design_rows.table.nrows, k, 3))
+    for row_slice, x, _ in design_rows.iter_all_rows():
         intervals[row_slice, :, 0] = posteriors(fitted.scores(x))
     interval = RunningInterval((len(intervals), k), replicates, level)
     sample_posteriors = np.empty((len(intervals), k))
@@ -158,7 +160,7 @@ def _bootstrap_intervals(
                         samples.rng.multinomial(round(counts.sum()), counts / counts.sum()) / counts.sum()
                     )
                 log_prior_change = log_proportions - log_prior
-            for row_slice, x, _ in blocks.iter_all_rows():
+            for row_slice, x, _ in design_rows.iter_all_rows():
                 sample_posteriors[row_slice] = posteriors(rule.scores(x) + log_prior_change)
             interval.add(sample_posteriors)
             progress(1)

@@ -42,7 +42,7 @@ from discrim.models.base.labels import make_unique_name
 from discrim.models.base.reading import check_flag, check_word, join_labels
 from discrim.models.base.scores import score_chunks
 from discrim.models.evaluation.assessment import EvaluationOptions, evaluate_scores, read_labelled_rows
-from discrim.models.evaluation.validation import refuse_many_scores
+from discrim.models.evaluation.validation import raise_if_many_scores
 
 
 class CalibrationRows(NamedTuple):
@@ -73,7 +73,7 @@ def references_by_class(calibration: CalibrationRows, n_classes: int) -> list[Re
         None if calibration.weights is None else calibration.weights[class_mask] for class_mask in members
     ]
     return [
-        Reference.of(calibration.values[class_mask], class_weights)
+        Reference.from_values(calibration.values[class_mask], class_weights)
         for class_mask, class_weights in zip(members, weights, strict=True)
     ]
 
@@ -98,10 +98,10 @@ def calibration_rows(
         Frequency weights; options for missing values and unseen levels.
     """
 
-    def compute_nonconformity(blocks: DesignRows) -> Floats:
-        refuse_many_scores(blocks.table.nrows, len(fit.classes), "Calibration")
-        out = np.full((blocks.table.nrows, len(fit.classes)), np.nan)
-        for row_slice, chunk_values in score_blocks(blocks):
+    def compute_nonconformity(design_rows: DesignRows) -> Floats:
+        raise_if_many_scores(design_rows.table.nrows, len(fit.classes), "Calibration")
+        out = np.full((design_rows.table.nrows, len(fit.classes)), np.nan)
+        for row_slice, chunk_values in score_blocks(design_rows):
             out[row_slice] = chunk_values
         return out
 
@@ -225,7 +225,7 @@ class PredictionSetOptions:
             )
         score = self.score or ("lac" if fit.has_posteriors else "margin")
         if score != "margin":
-            fit.need_posteriors(f'score="{score}"')
+            fit.require_posteriors(f'score="{score}"')
         return replace(self, method=method, score=score)
 
     def generator(self) -> np.random.Generator | None:
@@ -250,14 +250,14 @@ class SetCalibration:
         """Return the distribution of calibration scores for class k."""
         return self.references[k if len(self.references) > 1 else 0]
 
-    def sets(self, fit: FittedModel[Any], blocks: DesignRows) -> pd.DataFrame:
+    def sets(self, fit: FittedModel[Any], design_rows: DesignRows) -> pd.DataFrame:
         """Return the table of prediction sets of new rows."""
         k = len(fit.classes)
-        refuse_many_scores(blocks.table.nrows, k, "Prediction sets")
-        p = np.full((blocks.table.nrows, k), np.nan, order="F")
+        raise_if_many_scores(design_rows.table.nrows, k, "Prediction sets")
+        p = np.full((design_rows.table.nrows, k), np.nan, order="F")
         predicted = np.full(len(p), -1)
         rng = self.options.generator()
-        for row_slice, scores in score_chunks(blocks, fit.rule_for(blocks, self.options.prior), k):
+        for row_slice, scores in score_chunks(design_rows, fit.rule_for(design_rows, self.options.prior), k):
             nonconformity, tie_shares = _nonconformity(scores, self.options, rng)
             for j in np.flatnonzero(self.possible).tolist():
                 p[row_slice, j] = conformal_pvalues(
@@ -265,17 +265,17 @@ class SetCalibration:
                 )
             p[row_slice, ~self.possible] = np.where(np.isnan(nonconformity[:, :1]), np.nan, -1.0)
             predicted[row_slice] = best_class(scores)
-        return self.frame(fit, blocks, p, predicted)
+        return self.frame(fit, design_rows, p, predicted)
 
     def frame(
-        self, fit: FittedModel[Any], blocks: DesignRows, pvalues: Floats, predicted: NDArray[np.intp]
+        self, fit: FittedModel[Any], design_rows: DesignRows, pvalues: Floats, predicted: NDArray[np.intp]
     ) -> pd.DataFrame:
         """Return the table of sets.
 
         Parameters
         ----------
         fit : FittedModel
-        blocks : DesignRows
+        design_rows : DesignRows
             Rows of the table.
         pvalues : (n, K) float
             Conformal p-values, NaN if missing. A set has the classes whose p-value exceeds 1 - level.
@@ -297,7 +297,7 @@ class SetCalibration:
         size_code = np.where(size > 1, 2, size)
         size_code[size == self.possible.sum()] = 3
         size_code[missing] = -1
-        index = blocks.table.index
+        index = design_rows.table.index
         columns = {
             j: pd.arrays.BooleanArray(is_in_set[:, j].copy(), missing.copy()) for j in range(len(fit.classes))
         }
@@ -317,7 +317,7 @@ class LeftOutRows:
     -1. `tie_shares` (n,) are random shares of ties, for smoothed sets.
     """
 
-    blocks: DesignRows
+    design_rows: DesignRows
     scores: Floats
     nonconformity: Floats
     codes: NDArray[np.intp]
@@ -355,7 +355,7 @@ class LeftOutRows:
                 tie_weights=self.tie_shares,
             )
         p[:, ~calibration.possible] = np.where(np.isnan(self.nonconformity[:, :1]), np.nan, -1.0)
-        return calibration.frame(fit, self.blocks, p, best_class(self.scores))
+        return calibration.frame(fit, self.design_rows, p, best_class(self.scores))
 
 
 def calibrate_sets(
@@ -364,7 +364,7 @@ def calibrate_sets(
     """Return the calibration by a checked plan, and the rows of the fit left out if they are the basis."""
     k = len(fit.classes)
     if plan.prior is not None:
-        fit.need_posteriors("prior=")
+        fit.require_posteriors("prior=")
     prior = fit.prior_values(plan.prior) if fit.has_posteriors else None
     possible = np.ones(k, dtype=bool) if prior is None else prior > 0
     left_out = None
@@ -382,7 +382,7 @@ def calibrate_sets(
         references = references_by_class(calibration, k)
         warn_of_small_classes(counts, fit.classes, plan.level, possible)
     else:
-        references = [Reference.of(calibration.values, calibration.weights)]
+        references = [Reference.from_values(calibration.values, calibration.weights)]
         min_rows = min_calibration_rows(plan.level)
         if counts.sum() < min_rows:
             warn_user(
@@ -414,7 +414,7 @@ def _left_out_rows(fit: FittedModel[Any], plan: PredictionSetOptions, prior: Flo
         folds=plan.folds, seed=plan.seed, refit_prior=None if plan.prior is None else False
     )
     try:
-        blocks = fit.require_rows(f'method="{method}"')
+        design_rows = fit.require_rows(f'method="{method}"')
         _, scores, weights, _ = evaluate_scores(fit, None, method, evaluation)
     except NotSupportedError as error:
         cv_hint = 'method="cv", or ' if plan.method == "loo" else ""
@@ -424,7 +424,7 @@ def _left_out_rows(fit: FittedModel[Any], plan: PredictionSetOptions, prior: Flo
     if plan.prior is not None and prior is not None:
         scores = scores + _prior_score_shift(fit, prior)
     nonconformity, tie_shares = _nonconformity(scores, plan, plan.generator())
-    return LeftOutRows(blocks, scores, nonconformity, used_codes(blocks), weights, tie_shares)
+    return LeftOutRows(design_rows, scores, nonconformity, used_codes(design_rows), weights, tie_shares)
 
 
 def _prior_score_shift(fit: FittedModel[Any], prior: Floats) -> Floats:
@@ -442,7 +442,10 @@ def _prior_score_shift(fit: FittedModel[Any], prior: Floats) -> Floats:
 
 
 def _nonconformity_blocks(
-    fit: FittedModel[Any], plan: PredictionSetOptions, rng: np.random.Generator | None, blocks: DesignRows
+    fit: FittedModel[Any],
+    plan: PredictionSetOptions,
+    rng: np.random.Generator | None,
+    design_rows: DesignRows,
 ) -> Iterator[tuple[slice, Floats]]:
     """Yield row slices and nonconformity (m, K) of new rows, block by block.
 
@@ -452,9 +455,11 @@ def _nonconformity_blocks(
     plan : PredictionSetOptions
     rng : Generator or None
         Generator that breaks ties of smoothed sets.
-    blocks : DesignRows
+    design_rows : DesignRows
     """
-    for row_slice, scores in score_chunks(blocks, fit.rule_for(blocks, plan.prior), len(fit.classes)):
+    for row_slice, scores in score_chunks(
+        design_rows, fit.rule_for(design_rows, plan.prior), len(fit.classes)
+    ):
         yield row_slice, _nonconformity(scores, plan, rng)[0]
 
 

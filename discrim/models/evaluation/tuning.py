@@ -39,14 +39,14 @@ class Split(NamedTuple):
     test: Floats
 
 
-def read_splits(cv: Any, blocks: DesignRows, alternative: str) -> tuple[Split, ...]:
+def read_splits(cv: Any, design_rows: DesignRows, alternative: str) -> tuple[Split, ...]:
     """Return the splits that a user specified; raise DataError if they are not valid.
 
     Parameters
     ----------
     cv : iterable of pairs
         Training and test rows, as positions in the table or as one boolean for each row.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows of the fit.
     alternative : str
         Description of the other valid arguments, for the hint.
@@ -65,7 +65,7 @@ def read_splits(cv: Any, blocks: DesignRows, alternative: str) -> tuple[Split, .
         raise DataError(
             "folds is empty.", hint=f"Pass {alternative}, or splits: pairs of row positions, (train, test)."
         )
-    used = used_codes(blocks) >= 0
+    used = used_codes(design_rows) >= 0
     splits = []
     for number, pair in enumerate(pairs, start=1):
         try:
@@ -121,20 +121,20 @@ def _row_counts(selected_rows: Any, subject: str, used: NDArray[np.bool_]) -> Fl
     return np.bincount(positions, minlength=n_rows).astype(np.float64)
 
 
-def used_splits(splits: Sequence[Split], blocks: DesignRows) -> tuple[Split, ...]:
+def used_splits(splits: Sequence[Split], design_rows: DesignRows) -> tuple[Split, ...]:
     """Return the splits restricted to the rows that a fit uses."""
-    used = used_codes(blocks) >= 0
+    used = used_codes(design_rows) >= 0
     return tuple(Split(train[used], test[used]) for train, test in splits)
 
 
 def split_moments(
-    blocks: DesignRows, splits: Sequence[Split], required_moments: ScatterType, *, rooted: bool = True
+    design_rows: DesignRows, splits: Sequence[Split], required_moments: ScatterType, *, rooted: bool = True
 ) -> Iterator[ClassMoments]:
     """Compute the moments of the training rows of each split; see `class_moments` for the options."""
-    weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
+    weights = np.ones(design_rows.table.nrows) if design_rows.weights is None else design_rows.weights
     for split in splits:
         yield reading.class_moments(
-            blocks.with_weights(weights * split.train), required_moments, rooted=rooted
+            design_rows.with_weights(weights * split.train), required_moments, rooted=rooted
         )
 
 
@@ -158,7 +158,7 @@ class TuningFolds:
     splits: tuple[Split, ...] = ()
 
     @classmethod
-    def read(cls, folds: Any, seed: int | None, blocks: DesignRows, groups: Codes | None = None) -> Self:
+    def read(cls, folds: Any, seed: int | None, design_rows: DesignRows, groups: Codes | None = None) -> Self:
         """Return the folds or splits that a user specified.
 
         Parameters
@@ -166,7 +166,7 @@ class TuningFolds:
         folds : int or iterable of pairs
             Number of folds, or splits.
         seed : int or None
-        blocks : DesignRows
+        design_rows : DesignRows
             The rows of the fit.
         groups : (n,) int, optional
             Group of each row; rows of one group are assigned to the same fold.
@@ -177,12 +177,12 @@ class TuningFolds:
         """
         if groups is not None and reading.is_number(folds):
             seed = seed_or_random(seed)
-            fold_ids = assign_group_folds(blocks, groups, folds, seed)
+            fold_ids = assign_group_folds(design_rows, groups, folds, seed)
             folds = [
                 (np.flatnonzero((fold_ids >= 0) & (fold_ids != f)), np.flatnonzero(fold_ids == f))
                 for f in range(folds)
             ]
-        splits = () if reading.is_number(folds) else read_splits(folds, blocks, "a number of folds")
+        splits = () if reading.is_number(folds) else read_splits(folds, design_rows, "a number of folds")
         return cls(len(splits) or folds, seed_or_random(seed), splits)
 
     @property
@@ -191,13 +191,13 @@ class TuningFolds:
         return f"{self.count} {'splits' if self.splits else 'folds'}"
 
     def training_moments(
-        self, blocks: DesignRows, required_moments: ScatterType, *, rooted: bool = True
+        self, design_rows: DesignRows, required_moments: ScatterType, *, rooted: bool = True
     ) -> tuple[Iterable[ClassMoments], list[Floats]]:
         """Compute the moments of the training rows of each fold.
 
         Parameters
         ----------
-        blocks : DesignRows
+        design_rows : DesignRows
             The rows of the fit.
         required_moments : ScatterType
             Second moments to compute.
@@ -211,12 +211,12 @@ class TuningFolds:
             How often each row is a test row, for each fold.
         """
         if self.splits:
-            moments = split_moments(blocks, self.splits, required_moments, rooted=rooted)
+            moments = split_moments(design_rows, self.splits, required_moments, rooted=rooted)
             return moments, [split.test for split in self.splits]
-        fold_ids = stratified_fold_ids(used_codes(blocks), self.count, self.seed)
+        fold_ids = stratified_fold_ids(used_codes(design_rows), self.count, self.seed)
         test_counts = [(fold_ids == fold).astype(np.float64) for fold in range(self.count)]
         return moments_outside_folds(
-            blocks, fold_ids, self.count, required_moments, rooted=rooted
+            design_rows, fold_ids, self.count, required_moments, rooted=rooted
         ), test_counts
 
     def training_rows(self, fold: int) -> tuple[str, str]:
@@ -263,7 +263,7 @@ def read_choice(value: Any) -> tuple[Any, SelectRule]:
     return value, "min"
 
 
-def refuse_single_row_classes(moments: ClassMoments, levels: Sequence[Any], alternative: str) -> None:
+def raise_if_single_row_classes(moments: ClassMoments, levels: Sequence[Any], alternative: str) -> None:
     """Raise a DataError for classes of one row; `alternative` describes options without a choice."""
     single_row_classes = [
         level for level, rows in zip(levels, moments.rows.tolist(), strict=True) if rows < 2
@@ -278,7 +278,7 @@ def refuse_single_row_classes(moments: ClassMoments, levels: Sequence[Any], alte
         )
 
 
-def refuse_no_test_rows(test_counts: Floats, subject: str) -> None:
+def raise_if_no_test_rows(test_counts: Floats, subject: str) -> None:
     """Raise a DataError if there are no test rows; `subject` is the chosen quantity, a plural."""
     if not test_counts.any():
         raise DataError(
@@ -288,13 +288,13 @@ def refuse_no_test_rows(test_counts: Floats, subject: str) -> None:
 
 
 def iterate_test_rows(
-    blocks: DesignRows, test_counts: Sequence[Floats], progress: Callable[[int], object] | None = None
+    design_rows: DesignRows, test_counts: Sequence[Floats], progress: Callable[[int], object] | None = None
 ) -> Iterator[tuple[int, Floats, Codes, Floats]]:
     """Iterate over the test rows of folds in one pass over the table.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows of the fit.
     test_counts : sequence of (n,) float
         How often each row of the table is a test row, for each fold.
@@ -310,7 +310,7 @@ def iterate_test_rows(
     counts : (m,) float
         How often each row counts.
     """
-    for rows, x, codes, weights in used_rows(blocks):
+    for rows, x, codes, weights in used_rows(design_rows):
         positions = row_positions(rows)
         for fold, fold_counts in enumerate(test_counts):
             if progress is not None:

@@ -43,10 +43,10 @@ from discrim.inference.conformal import (
     nonconformity_scores,
 )
 from discrim.models.base.fit import AS_FITTED, FittedModel, MissingPolicy
-from discrim.models.base.reading import refuse_little_weight
+from discrim.models.base.reading import raise_if_little_weight
 from discrim.models.base.scores import score_chunks
 from discrim.models.evaluation.prediction_sets import CalibrationRows, calibration_rows, references_by_class
-from discrim.models.evaluation.validation import left_out_scores, refuse_many_scores
+from discrim.models.evaluation.validation import left_out_scores, raise_if_many_scores
 
 MeasureType = Literal["distance", "common", "density", "scores"]
 
@@ -63,7 +63,7 @@ class TypicalityMeasure:
     measure_type: MeasureType
     total_distribution: PooledNormal | DistributionOnAxes | None = None
 
-    def compute_new(self, fit: FittedModel[Any], blocks: DesignRows) -> Iterator[tuple[slice, Floats]]:
+    def compute_new(self, fit: FittedModel[Any], design_rows: DesignRows) -> Iterator[tuple[slice, Floats]]:
         """Yield slices of rows that the fit has not seen and their values (m, K)."""
         if self.measure_type in ("distance", "common"):
             estimates = fit.estimates
@@ -72,18 +72,20 @@ class TypicalityMeasure:
                 if self.measure_type == "distance"
                 else estimates.distances()
             )
-            for row_slice, x, _ in blocks.iter_all_rows():
+            for row_slice, x, _ in design_rows.iter_all_rows():
                 yield row_slice, self._relative(distances.squared(x).T, x, None)
             return
-        rule = fit.rule_for(blocks, None if self.measure_type == "scores" else "equal")
-        for row_slice, scores in score_chunks(blocks, rule, len(fit.classes)):
+        rule = fit.rule_for(design_rows, None if self.measure_type == "scores" else "equal")
+        for row_slice, scores in score_chunks(design_rows, rule, len(fit.classes)):
             if self.measure_type == "scores":
                 yield row_slice, _score_nonconformity(fit, scores)
             else:
                 values = -2.0 * (scores + np.log(len(fit.classes)))
                 if self.total_distribution is not None:
                     values = self._relative(
-                        values, blocks.rows_at_positions(np.arange(row_slice.start, row_slice.stop)), None
+                        values,
+                        design_rows.rows_at_positions(np.arange(row_slice.start, row_slice.stop)),
+                        None,
                     )
                 yield row_slice, values
 
@@ -95,8 +97,10 @@ class TypicalityMeasure:
 
     def compute_left_out(self, fit: FittedModel[Any]) -> Floats:
         """Return values (n, K) of the rows of the fit, each from estimates without it."""
-        blocks = fit.require_rows("typicality()", "pass calibration=, a table of rows with their response")
-        refuse_many_scores(blocks.table.nrows, len(fit.classes), "Typicality")
+        design_rows = fit.require_rows(
+            "typicality()", "pass calibration=, a table of rows with their response"
+        )
+        raise_if_many_scores(design_rows.table.nrows, len(fit.classes), "Typicality")
         if self.measure_type == "scores":
             return _score_nonconformity(fit, left_out_scores(fit))
         # A class with a prior of zero would have no score.
@@ -105,7 +109,7 @@ class TypicalityMeasure:
         if self.measure_type == "common" or not (fit.prior > 0).all():
             fit_with_equal_prior = fit.with_prior(np.full(k, 1.0 / k))
         left_out: Any = None
-        out = np.full((blocks.table.nrows, k), np.nan)
+        out = np.full((design_rows.table.nrows, k), np.nan)
         if isinstance(fit.estimates, NaiveBayesFit):
             out[:] = -2.0 * (left_out_scores(fit_with_equal_prior, False) - fit_with_equal_prior.log_prior())
         elif self.measure_type != "distance":
@@ -126,7 +130,7 @@ class TypicalityMeasure:
                     "differ.",
                     hint='Use method="distance".',
                 )
-        for rows, x, codes, weights in used_rows(blocks):
+        for rows, x, codes, weights in used_rows(design_rows):
             with np.errstate(over="ignore", invalid="ignore"):
                 if self.measure_type == "distance":
                     d2, remaining_counts, _ = fit.estimates.left_out_distances(x, codes, weights)
@@ -142,7 +146,9 @@ class TypicalityMeasure:
                 else:
                     values = out[rows]
                 left_out_total = (
-                    None if self.total_distribution is None else self.total_distribution.left_out(x, weights)
+                    None
+                    if self.total_distribution is None
+                    else self.total_distribution.leave_one_out_scores(x, weights)
                 )
                 out[rows] = self._relative(values, x, left_out_total)
         return out
@@ -181,7 +187,7 @@ def distance_measure(fit: FittedModel[Any], *, relative: bool) -> TypicalityMeas
     total_distribution: PooledNormal | DistributionOnAxes | None = None
     if measure_type != "scores" and not adjusts:
         moments = fit.estimates.moments
-        axes = getattr(fit.estimates, "within_axes", None)
+        axes = getattr(fit.estimates, "subspace_model", None)
         total_distribution = (
             pooled_normal(moments) if axes is None else DistributionOnAxes.from_scores(axes.scores(moments))
         )
@@ -207,11 +213,11 @@ class TypicalityRanks:
     measure: TypicalityMeasure
     references: list[Reference]
 
-    def rank_new_rows(self, fit: FittedModel[Any], blocks: DesignRows) -> Floats:
+    def rank_new_rows(self, fit: FittedModel[Any], design_rows: DesignRows) -> Floats:
         """Return p-values (n, K) of rows that the fit has not seen."""
-        refuse_many_scores(blocks.table.nrows, len(fit.classes), "Typicality")
-        out = np.full((blocks.table.nrows, len(fit.classes)), np.nan)
-        for row_slice, values in self.measure.compute_new(fit, blocks):
+        raise_if_many_scores(design_rows.table.nrows, len(fit.classes), "Typicality")
+        out = np.full((design_rows.table.nrows, len(fit.classes)), np.nan)
+        for row_slice, values in self.measure.compute_new(fit, design_rows):
             for k, reference in enumerate(self.references):
                 out[row_slice, k] = conformal_pvalues(reference, values[:, k])
         return out
@@ -339,13 +345,13 @@ def rank_typicality(
     ranks, values, reference_rows, positions = _reference_ranks(
         fit, method, calibration, missing_policy, hint
     )
-    blocks = fit.design_rows if data is None else fit.new_rows(data, missing_policy)
+    design_rows = fit.design_rows if data is None else fit.new_rows(data, missing_policy)
     p = (
-        ranks.rank_new_rows(fit, blocks)
+        ranks.rank_new_rows(fit, design_rows)
         if values is None or data is not None
         else ranks.rank_fit_rows(values, reference_rows, positions)
     )
-    return pd.DataFrame(p, index=blocks.table.index, columns=fit.classes, copy=False)
+    return pd.DataFrame(p, index=design_rows.table.index, columns=fit.classes, copy=False)
 
 
 def relative_distances(
@@ -366,7 +372,7 @@ def relative_distances(
     """
     measure = distance_measure(fit, relative=True)
     if data is None:
-        blocks = fit.require_rows("relative_distances()", "pass data=")
+        design_rows = fit.require_rows("relative_distances()", "pass data=")
         try:
             distances = measure.compute_left_out(fit)
         except NotSupportedError as error:
@@ -375,12 +381,12 @@ def relative_distances(
                 hint=f"{error.hint} Pass new rows as data=.".strip(),
             ) from None
     else:
-        blocks = fit.new_rows(data, missing_policy)
-        refuse_many_scores(blocks.table.nrows, len(fit.classes), "Relative distances")
-        distances = np.full((blocks.table.nrows, len(fit.classes)), np.nan)
-        for row_slice, values in measure.compute_new(fit, blocks):
+        design_rows = fit.new_rows(data, missing_policy)
+        raise_if_many_scores(design_rows.table.nrows, len(fit.classes), "Relative distances")
+        distances = np.full((design_rows.table.nrows, len(fit.classes)), np.nan)
+        for row_slice, values in measure.compute_new(fit, design_rows):
             distances[row_slice] = values
-    return pd.DataFrame(distances, index=blocks.table.index, columns=fit.classes, copy=False)
+    return pd.DataFrame(distances, index=design_rows.table.index, columns=fit.classes, copy=False)
 
 
 MAX_CHUNK_ELEMENTS = 2**21
@@ -417,11 +423,11 @@ def typicality(
             f'calibration= cannot be combined with method="{method}", which does not use rows.',
             hint="Leave out calibration=.",
         )
-    blocks = (
+    design_rows = (
         fit.require_rows("typicality()", "pass data=") if data is None else fit.new_rows(data, missing_policy)
     )
-    pvalues = _parametric_typicality(fit, blocks, method, seen=data is None)
-    return pd.DataFrame(pvalues, index=blocks.table.index, columns=fit.classes, copy=False)
+    pvalues = _parametric_typicality(fit, design_rows, method, seen=data is None)
+    return pd.DataFrame(pvalues, index=design_rows.table.index, columns=fit.classes, copy=False)
 
 
 def typicality_of_new(
@@ -478,22 +484,24 @@ def find_outliers(pvalues: Floats, codes: Codes, bound: float) -> NDArray[np.boo
     return np.asarray(labelled & (pvalues < bound).all(axis=1))
 
 
-def _parametric_typicality(fit: FittedModel[Any], blocks: DesignRows, method: str, *, seen: bool) -> Floats:
+def _parametric_typicality(
+    fit: FittedModel[Any], design_rows: DesignRows, method: str, *, seen: bool
+) -> Floats:
     """Return typicality (n, K) from the distribution of the squared distances, NaN if missing.
 
     Parameters
     ----------
     fit : FittedModel
-    blocks : DesignRows
+    design_rows : DesignRows
     method : {"exact", "chi2"}
     seen : bool
         Whether the rows are rows of the fit, which are left out.
     """
     tail_probability = _tail_probability_function(fit, method)
-    refuse_many_scores(blocks.table.nrows, len(fit.classes), "Typicality")
-    out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
-    with Progress(blocks.table.nrows, "typicality") as progress:
-        for row_slice, values in typicality_blocks(fit, blocks, tail_probability, seen=seen):
+    raise_if_many_scores(design_rows.table.nrows, len(fit.classes), "Typicality")
+    out = np.full((len(fit.classes), design_rows.table.nrows), np.nan)
+    with Progress(design_rows.table.nrows, "typicality") as progress:
+        for row_slice, values in typicality_blocks(fit, design_rows, tail_probability, seen=seen):
             out[:, row_slice] = values
             progress(values.shape[1])
     return out.T
@@ -522,7 +530,7 @@ def _tail_probability_function(fit: FittedModel[Any], method: str) -> Callable[.
             hint=f'Use {chi2_hint}method="conformal", or fit lda() or qda() with full covariances.',
         )
     if not is_robust:
-        refuse_small_classes(fit, len(fit.terms), "typicality")
+        raise_if_small_classes(fit, len(fit.terms), "typicality")
     return (
         parametric_errors.typicality_pvalues
         if method == "exact"
@@ -531,14 +539,14 @@ def _tail_probability_function(fit: FittedModel[Any], method: str) -> Callable[.
 
 
 def typicality_blocks(
-    fit: FittedModel[Any], blocks: DesignRows, tail_probability: Callable[..., Floats], *, seen: bool
+    fit: FittedModel[Any], design_rows: DesignRows, tail_probability: Callable[..., Floats], *, seen: bool
 ) -> Iterator[tuple[Any, Floats]]:
     """Yield positions and typicality (K, m) of rows, block by block.
 
     Parameters
     ----------
     fit : FittedModel
-    blocks : DesignRows
+    design_rows : DesignRows
     tail_probability : callable
         Function of squared distances (K, m), counts, degrees of freedom and p.
     seen : bool
@@ -548,7 +556,7 @@ def typicality_blocks(
     p = len(fit.terms)
     estimates = fit.estimates
     if seen and estimates.has_distances:
-        for rows, x, codes, weights in used_rows(blocks):
+        for rows, x, codes, weights in used_rows(design_rows):
             d2, remaining_counts, df = estimates.left_out_distances(x, codes, weights)
             yield rows, tail_probability(d2, remaining_counts, df, p)
         return
@@ -556,11 +564,11 @@ def typicality_blocks(
     distances, df = (
         estimates.unbiased_distances() if estimates.has_distances else (estimates.distances(), counts)
     )
-    for row_slice, x, _ in blocks.iter_all_rows():
+    for row_slice, x, _ in design_rows.iter_all_rows():
         yield row_slice, tail_probability(distances.squared(x), counts[:, None], df[:, None], p)
 
 
-def refuse_small_classes(fit: FittedModel[Any], n_parameters: int, option: str) -> None:
+def raise_if_small_classes(fit: FittedModel[Any], n_parameters: int, option: str) -> None:
     """Raise an error if the weight of a class is too small for the degrees of freedom of its covariance."""
     if isinstance(fit.estimates, QDAFit):
-        refuse_little_weight(fit.counts, fit.classes, n_parameters, option)
+        raise_if_little_weight(fit.counts, fit.classes, n_parameters, option)

@@ -76,7 +76,7 @@ def refits_prior(fit: FittedModel[Any], refit_prior: bool | None) -> bool:
         )
     if fit.prior_in_refits == "none":
         if refit_prior is False:
-            fit.need_posteriors("refit_prior=False")
+            fit.require_posteriors("refit_prior=False")
         return False
     if not fit.estimates.estimated_prior:
         return False
@@ -144,14 +144,14 @@ def left_out_scores(fit: FittedModel[Any], refit_prior: bool | None = None) -> F
 
     Rows that cannot be left out are NaN, with a warning.
     """
-    blocks = fit.require_rows("leave_one_out()")
+    design_rows = fit.require_rows("leave_one_out()")
     reestimate_prior = refits_prior(fit, refit_prior)
     cached: Floats | None = fit.cache.get(LEFT_OUT_CACHE_KEYS[reestimate_prior])
     if cached is not None:
         return cached
-    table = LeftOutTable(fit, blocks, reestimate_prior=reestimate_prior)
-    with Progress(blocks.table.nrows, "rows left out") as progress:
-        for block in _used_blocks(blocks, sparse=getattr(fit.estimates, "reads_sparse_rows", False)):
+    table = LeftOutTable(fit, design_rows, reestimate_prior=reestimate_prior)
+    with Progress(design_rows.table.nrows, "rows left out") as progress:
+        for block in _used_blocks(design_rows, sparse=getattr(fit.estimates, "reads_sparse_rows", False)):
             table.add(block)
             progress(len(block[1]))
     return table.finish()
@@ -164,18 +164,18 @@ def distributed_left_out_scores(
 
     Scores of local rows, and scores of which some need a refit, are computed in this process.
     """
-    blocks = fit.require_rows("leave_one_out()")
+    design_rows = fit.require_rows("leave_one_out()")
     reestimate_prior = refits_prior(fit, refit_prior)
-    if blocks.is_local:
+    if design_rows.is_local:
         return StoredValue(left_out_scores(fit, refit_prior))
-    left_out = _LeftOutScores(fit, blocks, reestimate_prior=reestimate_prior)
+    left_out = _LeftOutScores(fit, design_rows, reestimate_prior=reestimate_prior)
     if callable(left_out.scores):
         task = partial(_score_left_out_chunk, left_out.scores, left_out.counts)
-        scores = blocks.rows.map_reduce_stored(blocks, task, concatenate_scores)
+        scores = design_rows.rows.map_reduce_stored(design_rows, task, concatenate_scores)
         unscored = scores.apply(_flag_unscored_rows)
-        used = used_codes(blocks) >= 0
+        used = used_codes(design_rows) >= 0
         if not (used & (unscored == NEEDS_REFIT)).any() and not len(left_out.rows_with_unique_level(used)):
-            _warn_of_impossible(blocks, np.flatnonzero(used & (unscored == IMPOSSIBLE)))
+            _warn_of_impossible(design_rows, np.flatnonzero(used & (unscored == IMPOSSIBLE)))
             return scores
     # Rows that need a refit require rows of all workers.
     return StoredValue(left_out_scores(fit, refit_prior))
@@ -204,16 +204,16 @@ def _flag_unscored_rows(scores: Floats) -> Codes:
     return np.where(np.isneginf(scores).all(axis=1), IMPOSSIBLE, flags).astype(np.int8)
 
 
-def _warn_of_impossible(blocks: DesignRows, rows: Codes) -> None:
+def _warn_of_impossible(design_rows: DesignRows, rows: Codes) -> None:
     """Warn that rows, by position, have a posterior of zero in every class."""
     if len(rows):
-        warn_of_impossible_rows(len(rows), blocks.table.label(int(rows[0])))
+        warn_of_impossible_rows(len(rows), design_rows.table.label(int(rows[0])))
 
 
-def _used_blocks(blocks: DesignRows, *, sparse: bool) -> Iterable[UsedRows | UsedSparseRows]:
+def _used_blocks(design_rows: DesignRows, *, sparse: bool) -> Iterable[UsedRows | UsedSparseRows]:
     """Iterate over the used rows of a fit in chunks, sparse if the model supports sparse rows."""
-    sparse_blocks = used_sparse_chunks(blocks) if sparse else None
-    return used_rows(blocks) if sparse_blocks is None else sparse_blocks
+    sparse_blocks = used_sparse_chunks(design_rows) if sparse else None
+    return used_rows(design_rows) if sparse_blocks is None else sparse_blocks
 
 
 class _LeftOutScores:
@@ -228,27 +228,29 @@ class _LeftOutScores:
         Whether the prior is estimated without the row, too.
     """
 
-    def __init__(self, fit: FittedModel[Any], blocks: DesignRows, *, reestimate_prior: bool) -> None:
+    def __init__(self, fit: FittedModel[Any], design_rows: DesignRows, *, reestimate_prior: bool) -> None:
         self._fit = fit
-        self._blocks = blocks
+        self._blocks = design_rows
         self._reestimate_prior = reestimate_prior
         self.scores = fit.refits.leave_one_out(fit)
         self.counts = fit.counts if reestimate_prior and fit.prior_in_refits == "fixed" else None
 
     def rows_with_unique_level(self, used: Mask) -> Codes:
         """Return positions of used rows (n,) that alone have some level and therefore cannot be scored."""
-        blocks = self._blocks
+        design_rows = self._blocks
         weights = self._blocks.weights
-        is_unique = used & unique_level_mask(blocks.design, blocks.table, used, blocks.functions)
+        is_unique = used & unique_level_mask(
+            design_rows.design, design_rows.table, used, design_rows.functions
+        )
         # A row with a weight above one is left out once, and its level remains.
         return np.flatnonzero(is_unique if weights is None else is_unique & (weights <= 1))
 
     def rescore(self, rows: Codes, progress: Callable[[float], object]) -> Floats:
         """Return scores (K, s) of rows whose closed form loses all digits, by a second pass or by refits."""
-        blocks = self._blocks
+        design_rows = self._blocks
         scores = self.scores
-        codes = blocks.codes[rows]
-        weights = None if blocks.weights is None else blocks.weights[rows]
+        codes = design_rows.codes[rows]
+        weights = None if design_rows.weights is None else design_rows.weights[rows]
         out = np.full((len(self._fit.classes), len(rows)), np.nan)
         refitted = np.arange(len(rows))
         if isinstance(scores, FullLeaveOneOut):
@@ -257,10 +259,10 @@ class _LeftOutScores:
             codes = codes[refitted]
             weights = None if weights is None else weights[refitted]
             if len(refitted_rows):
-                x = blocks.rows_at_positions(refitted_rows)
+                x = design_rows.rows_at_positions(refitted_rows)
                 all_blocks = (
                     (row_positions(block_rows), block_x, block_codes, w)
-                    for block_rows, block_x, block_codes, w in used_rows(blocks)
+                    for block_rows, block_x, block_codes, w in used_rows(design_rows)
                 )
                 factors = scores.exact_determinant_ratios(all_blocks, refitted_rows, x, codes, weights)
                 out[:, refitted] = scores(x, codes, weights, factors).T
@@ -269,7 +271,7 @@ class _LeftOutScores:
         progress(len(rows) - len(refitted))
         for i in refitted.tolist():
             out[:, i] = scores_by_refit(
-                self._fit, blocks, int(rows[i]), reestimate_prior=self._reestimate_prior
+                self._fit, design_rows, int(rows[i]), reestimate_prior=self._reestimate_prior
             )
             progress(1)
         return out
@@ -278,11 +280,11 @@ class _LeftOutScores:
 class LeftOutTable(_LeftOutScores):
     """Leave-one-out scores of all rows, in memory: call `add` for each block, then `finish`."""
 
-    def __init__(self, fit: FittedModel[Any], blocks: DesignRows, *, reestimate_prior: bool) -> None:
-        refuse_many_scores(blocks.table.nrows, len(fit.classes), "Leave-one-out")
-        super().__init__(fit, blocks, reestimate_prior=reestimate_prior)
-        self._out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
-        self._used = np.zeros(blocks.table.nrows, dtype=bool)
+    def __init__(self, fit: FittedModel[Any], design_rows: DesignRows, *, reestimate_prior: bool) -> None:
+        raise_if_many_scores(design_rows.table.nrows, len(fit.classes), "Leave-one-out")
+        super().__init__(fit, design_rows, reestimate_prior=reestimate_prior)
+        self._out = np.full((len(fit.classes), design_rows.table.nrows), np.nan)
+        self._used = np.zeros(design_rows.table.nrows, dtype=bool)
         self._done = 0
 
     def add(self, block: UsedRows | UsedSparseRows) -> None:
@@ -299,7 +301,7 @@ class LeftOutTable(_LeftOutScores):
 
     def finish(self) -> Floats:
         """Return the scores (n, K) after refits of the rows that need one, and store them in the cache."""
-        blocks = self._blocks
+        design_rows = self._blocks
         out = self._out
         unique_level_rows = self.rows_with_unique_level(self._used)
         out[:, unique_level_rows] = np.nan
@@ -308,8 +310,8 @@ class LeftOutTable(_LeftOutScores):
             if len(refit_rows):
                 out[:, refit_rows] = self.rescore(refit_rows, progress)
         unscored_rows = refit_rows[np.isnan(out[:, refit_rows]).all(axis=0)]
-        warn_of_no_rule(blocks, np.union1d(unscored_rows, unique_level_rows).tolist())
-        _warn_of_impossible(blocks, np.flatnonzero(self._used & np.isneginf(out).all(axis=0)))
+        warn_of_no_rule(design_rows, np.union1d(unscored_rows, unique_level_rows).tolist())
+        _warn_of_impossible(design_rows, np.flatnonzero(self._used & np.isneginf(out).all(axis=0)))
         self._fit.cache[LEFT_OUT_CACHE_KEYS[self._reestimate_prior]] = out.T
         return out.T
 
@@ -319,18 +321,19 @@ def row_positions(rows: slice | Codes) -> Codes:
     return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
 
 
-def warn_of_no_rule(blocks: DesignRows, rows: list[int]) -> None:
+def warn_of_no_rule(design_rows: DesignRows, rows: list[int]) -> None:
     """Warn that rows, by position, cannot be left out; the message names the first."""
     if rows:
         warn_user(
             f"{len(rows)} row{'s have' if len(rows) > 1 else ' has'} no leave-one-out rule (first row "
-            f"{blocks.table.label(rows[0])!r}): without the row a covariance is singular, the classes are "
+            f"{design_rows.table.label(rows[0])!r}): without the row a covariance is singular, the "
+            "classes are "
             "separated, or a level of a category does not occur. The labels of such rows are missing.",
             MissingPredictionWarning,
         )
 
 
-def refuse_many_scores(n_rows: int, n_classes: int, computation: str) -> None:
+def raise_if_many_scores(n_rows: int, n_classes: int, computation: str) -> None:
     """Raise DataError if an array of scores, rows by classes, does not fit into memory."""
     check_memory(
         2.0 * n_rows * n_classes,
@@ -339,30 +342,32 @@ def refuse_many_scores(n_rows: int, n_classes: int, computation: str) -> None:
     )
 
 
-def scores_by_refit(fit: FittedModel[Any], blocks: DesignRows, row: int, *, reestimate_prior: bool) -> Floats:
+def scores_by_refit(
+    fit: FittedModel[Any], design_rows: DesignRows, row: int, *, reestimate_prior: bool
+) -> Floats:
     """Return the scores (K,) of a row by a refit without it, NaN if the rule does not exist.
 
     Parameters
     ----------
     fit : FittedModel
-    blocks : DesignRows
+    design_rows : DesignRows
     row : int
     reestimate_prior : bool
         Whether the prior is estimated without the row, too.
     """
-    weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights.copy()
+    weights = np.ones(design_rows.table.nrows) if design_rows.weights is None else design_rows.weights.copy()
     removed_weight = min(1.0, weights[row])
     weights[row] -= removed_weight
-    remaining_blocks = blocks.with_weights(weights)
+    remaining_blocks = design_rows.with_weights(weights)
     if reestimate_prior:
         counts = fit.counts.astype(np.float64)
-        counts[blocks.codes[row]] -= removed_weight
+        counts[design_rows.codes[row]] -= removed_weight
         fit = fit.with_prior(counts / counts.sum())
     rule = refit_present_classes(fit, remaining_blocks, fixed=bool(fit.refits.choice(fit)))
     return (
         np.full(len(fit.classes), np.nan)
         if rule is None
-        else rule.scores(blocks.rows_at_positions(np.array([row])))[0]
+        else rule.scores(design_rows.rows_at_positions(np.array([row])))[0]
     )
 
 
@@ -378,31 +383,31 @@ def assign_folds(fit: FittedModel[Any], folds: int, seed: int | None) -> Codes:
     folds : int
     seed : int or None
     """
-    blocks = fit.require_rows("cross-validation")
-    used = used_codes(blocks) >= 0
+    design_rows = fit.require_rows("cross-validation")
+    used = used_codes(design_rows) >= 0
     check_folds(folds, int(used.sum()))
     groups = fit.refits.groups(fit)
     if groups is None:
         (fold_ids,) = resampling.assign_folds(
-            response_codes_of_all_rows(blocks), folds, 1, random_generator(seed)
+            response_codes_of_all_rows(design_rows), folds, 1, random_generator(seed)
         )
     else:
-        fold_ids = assign_group_folds(blocks, groups, folds, seed)
+        fold_ids = assign_group_folds(design_rows, groups, folds, seed)
     return np.where(used, fold_ids, -1)
 
 
-def assign_group_folds(blocks: DesignRows, groups: Codes, folds: int, seed: int | None) -> Codes:
+def assign_group_folds(design_rows: DesignRows, groups: Codes, folds: int, seed: int | None) -> Codes:
     """Assign whole groups of rows to folds at random, and return the fold (n,) of each row.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     groups : (n,) int
         Group of each row.
     folds : int
     seed : int or None
     """
-    codes = used_codes(blocks)
+    codes = used_codes(design_rows)
     check_folds(folds, int((codes >= 0).sum()))
     n_groups = len(np.unique(groups[codes >= 0]))
     if n_groups < folds:
@@ -414,31 +419,31 @@ def assign_group_folds(blocks: DesignRows, groups: Codes, folds: int, seed: int 
     return np.asarray(fold_ids)
 
 
-def folds_without_class(blocks: DesignRows, fold_ids: Codes, folds: int) -> NDArray[np.bool_]:
+def folds_without_class(design_rows: DesignRows, fold_ids: Codes, folds: int) -> NDArray[np.bool_]:
     """Return which of F folds contain all rows of some class, an array (F,) of bool."""
     used = fold_ids >= 0
-    k = len(blocks.design.levels)
-    counts = np.bincount(fold_ids[used] * k + blocks.codes[used], minlength=folds * k).reshape(folds, k)
+    k = len(design_rows.design.levels)
+    counts = np.bincount(fold_ids[used] * k + design_rows.codes[used], minlength=folds * k).reshape(folds, k)
     return np.asarray((counts == counts.sum(axis=0)).any(axis=1))
 
 
 def _no_rule_error(
-    fit: FittedModel[Any], blocks: DesignRows, fold_ids: Codes, fold: int, labels: Sequence[Any]
+    fit: FittedModel[Any], design_rows: DesignRows, fold_ids: Codes, fold: int, labels: Sequence[Any]
 ) -> NotSupportedError:
     """Return the error for a fold whose removal makes the fit impossible, with a cause and a hint.
 
     Parameters
     ----------
     fit : FittedModel
-    blocks : DesignRows
+    design_rows : DesignRows
     fold_ids : (n,) int
     fold : int
         The fold at fault.
     labels : sequence
     """
-    weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
+    weights = np.ones(design_rows.table.nrows) if design_rows.weights is None else design_rows.weights
     without = f"Without fold {format_value(labels[fold])} of {len(labels)}"
-    error = fit.refits.refit_error(fit, blocks.with_weights(np.where(fold_ids == fold, 0.0, weights)))
+    error = fit.refits.refit_error(fit, design_rows.with_weights(np.where(fold_ids == fold, 0.0, weights)))
     if error is not None:
         return NotSupportedError(
             f"{without} the model cannot be fitted. {error.message}",
@@ -446,7 +451,7 @@ def _no_rule_error(
             columns=error.columns,
             classes=error.classes,
         )
-    others = np.bincount(blocks.codes[(fold_ids >= 0) & (fold_ids != fold)], minlength=len(fit.classes))
+    others = np.bincount(design_rows.codes[(fold_ids >= 0) & (fold_ids != fold)], minlength=len(fit.classes))
     smallest_class = int(others.argmin())
     reason, hint = fit.spec.refit_failure
     return NotSupportedError(
@@ -494,55 +499,55 @@ def distributed_fold_scores(
     -------
     StoredValue of (n, K) float
     """
-    blocks = fit.require_rows("cross-validation")
+    design_rows = fit.require_rows("cross-validation")
     labels = range(1, folds + 1) if labels is None else labels
-    refuse_many_scores(blocks.table.nrows, len(fit.classes), "Cross-validation")
-    out = np.full((len(fit.classes), blocks.table.nrows), np.nan)
+    raise_if_many_scores(design_rows.table.nrows, len(fit.classes), "Cross-validation")
+    out = np.full((len(fit.classes), design_rows.table.nrows), np.nan)
     fits = [fit] * folds
     if refits_prior(fit, refit_prior):
         fits = [
             fit.with_prior(remaining_counts / remaining_counts.sum())
-            for remaining_counts in counts_outside_folds(blocks, fold_ids, folds)
+            for remaining_counts in counts_outside_folds(design_rows, fold_ids, folds)
         ]
-    if fit.refits.by_calls:
+    if fit.refits.refits_by_function:
         _score_by_calls(fits, fold_ids, labels, out, progress)
-    elif has_learnt_transform(blocks.design) or has_level_in_one_fold(
-        blocks.design, blocks.table, fold_ids, folds, blocks.functions
+    elif has_learnt_transform(design_rows.design) or has_level_in_one_fold(
+        design_rows.design, design_rows.table, fold_ids, folds, design_rows.functions
     ):
         _score_with_refitted_transforms(fits, fold_ids, labels, out, progress, nested=nested)
     elif (single_row_scores := _single_row_fold_scores(fit, fold_ids, folds, refit_prior)) is not None:
         progress(folds)
         return StoredValue(single_row_scores)
     elif (required := fit.refits.required_moments(fit)) is not None:
-        fold_moments = moments_outside_folds(blocks, fold_ids, folds, required)
-        lacks_class = folds_without_class(blocks, fold_ids, folds)
+        fold_moments = moments_outside_folds(design_rows, fold_ids, folds, required)
+        lacks_class = folds_without_class(design_rows, fold_ids, folds)
         rules = [
-            _rule_without_fold(fold_fit, blocks, fold_ids, fold, nested=nested)
+            _rule_without_fold(fold_fit, design_rows, fold_ids, fold, nested=nested)
             if lacks_class[fold]
             else fold_fit.refits.refit_to_moments(fold_fit, moments)
             for fold, (fold_fit, moments) in enumerate(zip(fits, fold_moments, strict=True))
         ]
         if None in rules:
-            raise _no_rule_error(fit, blocks, fold_ids, rules.index(None), labels)
+            raise _no_rule_error(fit, design_rows, fold_ids, rules.index(None), labels)
         fold_rules = [rule for rule in rules if rule is not None]
-        if not blocks.is_local:
-            return _score_on_workers(fold_rules, blocks, fold_ids, progress)
-        _score_folds(fold_rules, blocks, fold_ids, out, progress)
+        if not design_rows.is_local:
+            return _score_on_workers(fold_rules, design_rows, fold_ids, progress)
+        _score_folds(fold_rules, design_rows, fold_ids, out, progress)
     else:
         # Rules may be large: a limited number of folds at a time is fitted, then scored in one pass.
-        for fold_range in blocks.rows.folds_by_pass(folds):
+        for fold_range in design_rows.rows.folds_by_pass(folds):
             rules = []
             for fold in fold_range:
-                rules.append(_rule_without_fold(fits[fold], blocks, fold_ids, fold, nested=nested))
+                rules.append(_rule_without_fold(fits[fold], design_rows, fold_ids, fold, nested=nested))
                 if rules[-1] is None:
-                    raise _no_rule_error(fit, blocks, fold_ids, fold, labels)
+                    raise _no_rule_error(fit, design_rows, fold_ids, fold, labels)
             fold_rules = [rule for rule in rules if rule is not None]
-            if not blocks.is_local:
-                return _score_on_workers(fold_rules, blocks, fold_ids, progress)
+            if not design_rows.is_local:
+                return _score_on_workers(fold_rules, design_rows, fold_ids, progress)
             pass_fold_ids = np.where(
                 (fold_ids >= fold_range.start) & (fold_ids < fold_range.stop), fold_ids - fold_range.start, -1
             )
-            pass_blocks = blocks.with_codes(np.where(pass_fold_ids >= 0, blocks.codes, -1))
+            pass_blocks = design_rows.with_codes(np.where(pass_fold_ids >= 0, design_rows.codes, -1))
             _score_folds(fold_rules, pass_blocks, pass_fold_ids, out, progress)
     return StoredValue(out.T)
 
@@ -584,12 +589,12 @@ def _single_row_fold_scores(
 
 
 def _score_on_workers(
-    rules: Sequence[Rule], blocks: DesignRows, fold_ids: Codes, progress: Callable[[float], object]
+    rules: Sequence[Rule], design_rows: DesignRows, fold_ids: Codes, progress: Callable[[float], object]
 ) -> StoredValue[Floats]:
     """Return scores (n, K) of the rows of each fold by the rule without it, computed on their workers."""
-    task = partial(_score_chunk, rules, len(blocks.design.levels))
-    blocks = blocks.unweighted().with_codes(fold_ids)
-    scores = blocks.rows.map_reduce_stored(blocks, task, concatenate_scores)
+    task = partial(_score_chunk, rules, len(design_rows.design.levels))
+    design_rows = design_rows.unweighted().with_codes(fold_ids)
+    scores = design_rows.rows.map_reduce_stored(design_rows, task, concatenate_scores)
     progress(len(rules))
     return scores
 
@@ -617,7 +622,7 @@ def concatenate_scores(a: Floats, b: Floats) -> Floats:
 
 def _score_folds(
     rules: Sequence[Rule],
-    blocks: DesignRows,
+    design_rows: DesignRows,
     fold_ids: Codes,
     out: Floats,
     progress: Callable[[float], object],
@@ -628,16 +633,16 @@ def _score_folds(
     ----------
     rules : sequence of Rule
         Rule without each fold.
-    blocks : DesignRows
+    design_rows : DesignRows
     fold_ids : (n,) int
     out : (K, n) float
     progress : callable
     """
-    if _score_sparse(rules, blocks, fold_ids, out, progress):
+    if _score_sparse(rules, design_rows, fold_ids, out, progress):
         return
     folds = len(rules)
     row_shares = 1.0 / np.maximum(np.bincount(fold_ids[fold_ids >= 0], minlength=folds), 1)
-    for rows, x, _, _ in used_rows(blocks):
+    for rows, x, _, _ in used_rows(design_rows):
         positions = row_positions(rows)
         block_fold_ids = fold_ids[positions]
         order = stable_order(block_fold_ids, folds)
@@ -651,7 +656,7 @@ def _score_folds(
 
 def _score_sparse(
     rules: Sequence[Rule],
-    blocks: DesignRows,
+    design_rows: DesignRows,
     fold_ids: Codes,
     out: Floats,
     progress: Callable[[float], object],
@@ -661,14 +666,14 @@ def _score_sparse(
     Parameters
     ----------
     rules : sequence of Rule
-    blocks : DesignRows
+    design_rows : DesignRows
     fold_ids : (n,) int
     out : (K, n) float
     progress : callable
     """
     if not all(accepts_sparse_rows(rule) for rule in rules):
         return False
-    sparse_rows = reading.all_sparse_rows(blocks)
+    sparse_rows = reading.all_sparse_rows(design_rows)
     if sparse_rows is None:
         return False
     rows, missing = sparse_rows
@@ -679,21 +684,21 @@ def _score_sparse(
     return True
 
 
-def counts_outside_folds(blocks: DesignRows, fold_ids: Codes, folds: int) -> Floats:
+def counts_outside_folds(design_rows: DesignRows, fold_ids: Codes, folds: int) -> Floats:
     """Return the number of rows, or sum of weights, (F, K) of each class outside each of F folds."""
     used = fold_ids >= 0
-    k = len(blocks.design.levels)
-    weights = None if blocks.weights is None else blocks.weights[used]
-    counts = np.bincount(fold_ids[used] * k + blocks.codes[used], weights, folds * k).reshape(folds, k)
+    k = len(design_rows.design.levels)
+    weights = None if design_rows.weights is None else design_rows.weights[used]
+    counts = np.bincount(fold_ids[used] * k + design_rows.codes[used], weights, folds * k).reshape(folds, k)
     return np.asarray(counts.sum(axis=0) - counts, dtype=np.float64)
 
 
 def _rule_without_fold(
-    fit: FittedModel[Any], blocks: DesignRows, fold_ids: Codes, fold: int, *, nested: bool
+    fit: FittedModel[Any], design_rows: DesignRows, fold_ids: Codes, fold: int, *, nested: bool
 ) -> Rule | None:
     """Return the rule that is fitted without a fold, or None if it does not exist."""
-    weights = np.ones(blocks.table.nrows) if blocks.weights is None else blocks.weights
-    remaining_blocks = blocks.with_weights(np.where(fold_ids == fold, 0.0, weights))
+    weights = np.ones(design_rows.table.nrows) if design_rows.weights is None else design_rows.weights
+    remaining_blocks = design_rows.with_weights(np.where(fold_ids == fold, 0.0, weights))
     return refit_present_classes(fit, remaining_blocks, fixed=not nested and bool(fit.refits.choice(fit)))
 
 
@@ -717,7 +722,7 @@ def _score_by_calls(
     for fold, (fit, label) in enumerate(zip(fits, labels, strict=True)):
         train = np.flatnonzero((fold_ids >= 0) & (fold_ids != fold))
         test = np.flatnonzero(fold_ids == fold)
-        if not fit.refits.by_calls or not len(test):
+        if not fit.refits.refits_by_function or not len(test):
             continue
         try:
             out[:, test] = fit.refits.scores_by_call(fit, train, test).T
@@ -749,21 +754,22 @@ def _score_with_refitted_transforms(
     nested : bool
         Whether choices of the fit are repeated without each fold.
     """
-    blocks = fits[0].require_rows("cross-validation")
+    design_rows = fits[0].require_rows("cross-validation")
     for fold, (fit, label) in enumerate(zip(fits, labels, strict=True)):
         try:
             design = relearn_design(
-                blocks.design, blocks.table, (fold_ids >= 0) & (fold_ids != fold), blocks.functions,
-                incomplete=blocks.incomplete,
+                design_rows.design, design_rows.table, (fold_ids >= 0) & (fold_ids != fold),
+                design_rows.functions,
+                incomplete=design_rows.uses_incomplete_rows,
             )  # fmt: skip
         except FormulaError as error:
             raise NotSupportedError(
                 f"Without fold {format_value(label)} of {len(labels)}: {error.message}", hint=error.hint
             ) from None
-        relearned_blocks = replace(blocks, design=design)
-        if levels_of_factors(design) != levels_of_factors(blocks.design):
+        relearned_blocks = replace(design_rows, design=design)
+        if levels_of_factors(design) != levels_of_factors(design_rows.design):
             # A row is not scored if its level does not occur outside the fold.
-            excluded = rows_with_dropped_levels(design, blocks.table, blocks.functions)
+            excluded = rows_with_dropped_levels(design, design_rows.table, design_rows.functions)
             relearned_blocks = replace(
                 relearned_blocks, keep=None, rows=relearned_blocks.rows.with_excluded(excluded)
             )
@@ -813,11 +819,11 @@ class _LeftOutLabels:
     decision: Decision
     counts: Floats | None
 
-    def __call__(self, blocks: DesignRows) -> Codes:
-        codes = np.full(blocks.table.nrows, -1, dtype=np.intp)
-        chunk_size = max(SCORES_PER_CHUNK // len(blocks.design.levels), 1)
-        with Progress(blocks.table.nrows, "rows left out") as progress:
-            for rows, x, block_codes, weights in _used_blocks(blocks, sparse=self.sparse):
+    def __call__(self, design_rows: DesignRows) -> Codes:
+        codes = np.full(design_rows.table.nrows, -1, dtype=np.intp)
+        chunk_size = max(SCORES_PER_CHUNK // len(design_rows.design.levels), 1)
+        with Progress(design_rows.table.nrows, "rows left out") as progress:
+            for rows, x, block_codes, weights in _used_blocks(design_rows, sparse=self.sparse):
                 positions = row_positions(rows)
                 for start in range(0, len(x), chunk_size):
                     chunk = slice(start, min(start + chunk_size, len(x)))
@@ -861,10 +867,10 @@ def left_out_codes(fit: FittedModel[Any], decision: Decision, refit_prior: bool 
         How scores are converted to classes.
     refit_prior : bool or None
     """
-    blocks = fit.require_rows("leave_one_out()")
+    design_rows = fit.require_rows("leave_one_out()")
     k = len(fit.classes)
     reestimate_prior = refits_prior(fit, refit_prior)
-    is_small = blocks.is_local and blocks.table.nrows * k <= MAX_CACHED_SCORES
+    is_small = design_rows.is_local and design_rows.table.nrows * k <= MAX_CACHED_SCORES
     if is_small or LEFT_OUT_CACHE_KEYS[reestimate_prior] in fit.cache:
         return None
     cache_key = f"labels {LEFT_OUT_CACHE_KEYS[reestimate_prior]}"
@@ -872,11 +878,13 @@ def left_out_codes(fit: FittedModel[Any], decision: Decision, refit_prior: bool 
     if is_default_decision and cache_key in fit.cache:
         labels: Codes = fit.cache[cache_key]
         return labels
-    left_out = _LeftOutScores(fit, blocks, reestimate_prior=reestimate_prior)
+    left_out = _LeftOutScores(fit, design_rows, reestimate_prior=reestimate_prior)
     if not callable(left_out.scores):
         return None
     sparse = getattr(fit.estimates, "reads_sparse_rows", False)
-    codes = blocks.rows.map_rows(blocks, _LeftOutLabels(left_out.scores, sparse, decision, left_out.counts))
+    codes = design_rows.rows.map_rows(
+        design_rows, _LeftOutLabels(left_out.scores, sparse, decision, left_out.counts)
+    )
     unique_level_rows = left_out.rows_with_unique_level(codes != -1)
     rescored_rows = np.setdiff1d(np.flatnonzero(codes == NEEDS_REFIT), unique_level_rows)
     codes[unique_level_rows] = -1
@@ -885,9 +893,11 @@ def left_out_codes(fit: FittedModel[Any], decision: Decision, refit_prior: bool 
         for start in range(0, len(rescored_rows), chunk_size):
             chunk_rows = rescored_rows[start : start + chunk_size]
             codes[chunk_rows] = decision.codes(left_out.rescore(chunk_rows, progress).T)
-    warn_of_no_rule(blocks, np.union1d(rescored_rows[codes[rescored_rows] < 0], unique_level_rows).tolist())
+    warn_of_no_rule(
+        design_rows, np.union1d(rescored_rows[codes[rescored_rows] < 0], unique_level_rows).tolist()
+    )
     impossible = np.flatnonzero(codes == IMPOSSIBLE)
-    _warn_of_impossible(blocks, impossible)
+    _warn_of_impossible(design_rows, impossible)
     codes[impossible] = -1
     if is_default_decision:
         fit.cache[cache_key] = codes
@@ -914,17 +924,17 @@ class BootstrapSamples:
         Class of each row, -1 for rows that are not used.
     """
 
-    def __init__(self, blocks: DesignRows, replicates: int, seed: int | None) -> None:
+    def __init__(self, design_rows: DesignRows, replicates: int, seed: int | None) -> None:
         reading.check_integer("replicates", replicates, 2, description="a number of bootstrap samples")
-        weights = blocks.weights
+        weights = design_rows.weights
         if weights is not None and (np.nan_to_num(weights) != np.round(np.nan_to_num(weights))).any():
             raise NotSupportedError(
                 "A bootstrap requires integer weights.", hint='Pass integer weights, or use method "cv".'
             )
-        self.codes = used_codes(blocks)
+        self.codes = used_codes(design_rows)
         self.rng = random_generator(seed)
-        self._blocks = blocks
-        self._members = [np.flatnonzero(self.codes == k) for k in range(len(blocks.design.levels))]
+        self._blocks = design_rows
+        self._members = [np.flatnonzero(self.codes == k) for k in range(len(design_rows.design.levels))]
 
     def draw(self) -> Floats:
         """Return the number of times (n,) that each row is in the next sample."""

@@ -102,7 +102,7 @@ class Certificate(NamedTuple):
 
 
 def labelled_certificate(
-    proof: Separation, to_data: Floats, blocks: DesignRows, rows: GatheredRows
+    proof: Separation, to_data: Floats, design_rows: DesignRows, rows: GatheredRows
 ) -> Certificate:
     """Label a proof of separation or overlap with rows, columns and classes.
 
@@ -112,7 +112,7 @@ def labelled_certificate(
         The proof in standard units.
     to_data : (p + 1, r + 1) float64
         Matrix that transforms coefficients in standard units to the units of the data.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows, for labels.
     rows : GatheredRows
         The rows that were used, with their positions.
@@ -121,9 +121,9 @@ def labelled_certificate(
     -------
     Certificate
     """
-    index = blocks.table.index[rows.positions]
-    classes = pd.Index(list(blocks.design.levels), name=blocks.design.response)
-    names = pd.Index(["constant", *blocks.terms], name="term")
+    index = design_rows.table.index[rows.positions]
+    classes = pd.Index(list(design_rows.design.levels), name=design_rows.design.response)
+    names = pd.Index(["constant", *design_rows.terms], name="term")
     direction = pd.DataFrame(to_data @ proof.coef, index=names, columns=classes)
     weights = None if proof.weights is None else pd.DataFrame(proof.weights, index=index, columns=classes)
     on_plane = index[proof.on_plane] if proof.separation_type == "quasi" else index[:0]
@@ -250,21 +250,21 @@ def hyperplane(
     >>> round(fit.margin, 4), fit.support.tolist()
     (0.6519, [44, 98])
     """
-    blocks, moments, rows = geometry.plane_rows(formula, data, levels, na_action, functions)
+    design_rows, moments, rows = geometry.plane_rows(formula, data, levels, na_action, functions)
     if moments.n_classes > 2:
         raise DataError(
-            f"hyperplane() requires two classes, but {blocks.design.response!r} has {moments.n_classes} "
-            f"({join_labels(blocks.design.levels)}).",
+            f"hyperplane() requires two classes, but {design_rows.design.response!r} has {moments.n_classes} "
+            f"({join_labels(design_rows.design.levels)}).",
             hint="Keep the rows of two classes, or use perceptron() or logistic().",
         )
     with Progress(0, "search for the widest margin"):
         fit = fit_hyperplane(rows.x, rows.codes, moments, moments.counts / moments.total)
     if isinstance(fit, CommonPoint):
-        _refuse(fit, rows, blocks)
-    return HyperplaneResults(HyperplaneSpec().fit(fit, blocks, {}))
+        _refuse(fit, rows, design_rows)
+    return HyperplaneResults(HyperplaneSpec().fit(fit, design_rows, {}))
 
 
-def _refuse(common: CommonPoint, rows: GatheredRows, blocks: DesignRows) -> NoReturn:
+def _refuse(common: CommonPoint, rows: GatheredRows, design_rows: DesignRows) -> NoReturn:
     """Raise SeparationError with a certificate that the classes overlap or that the margin is rounding error.
 
     Parameters
@@ -273,17 +273,19 @@ def _refuse(common: CommonPoint, rows: GatheredRows, blocks: DesignRows) -> NoRe
         Rows of both classes whose weighted means coincide up to rounding.
     rows : GatheredRows
         The rows of the fit.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows, for labels.
     """
-    levels = blocks.design.levels
+    levels = design_rows.design.levels
     codes = rows.codes[common.rows]
     space = standardize_rows(rows.x)
     proof = decide_separation(space.columns, rows.codes, 2)
-    certificate = labelled_certificate(proof, space.to_data(rows.x), blocks, rows)
+    certificate = labelled_certificate(proof, space.to_data(rows.x), design_rows, rows)
     if certificate.kind == "complete":
         ranges = np.ptp(rows.x, axis=0)
-        wide, narrow = (blocks.terms[int(position)] for position in (np.argmax(ranges), np.argmin(ranges)))
+        wide, narrow = (
+            design_rows.terms[int(position)] for position in (np.argmax(ranges), np.argmin(ranges))
+        )
         message = (
             f"A plane separates {levels[0]!r} from {levels[1]!r}, but in the columns' units its margin is "
             f"less than the rounding of the rows: {wide!r} spreads over {ranges.max():.1e}, {narrow!r} over "
@@ -299,7 +301,7 @@ def _refuse(common: CommonPoint, rows: GatheredRows, blocks: DesignRows) -> NoRe
         )
     mixtures = []
     for k in (0, 1):
-        mixed = [blocks.table.label(int(rows.positions[i])) for i in common.rows[codes == k]]
+        mixed = [design_rows.table.label(int(rows.positions[i])) for i in common.rows[codes == k]]
         row_label = f"row {mixed[0]!r}" if len(mixed) == 1 else f"a mixture of rows {join_labels(mixed)}"
         mixtures.append(f"{row_label} of {levels[k]!r}")
     touch = ": quasi-separation, a plane has none on the wrong side but rows of both on it"
@@ -308,7 +310,7 @@ def _refuse(common: CommonPoint, rows: GatheredRows, blocks: DesignRows) -> NoRe
         f"{touch if certificate.kind != 'overlap' else ''}. {mixtures[0][0].upper()}{mixtures[0][1:]} is "
         f"also {mixtures[1]}."
     )
-    labels = blocks.table.index[rows.positions[common.rows]]
+    labels = design_rows.table.index[rows.positions[common.rows]]
     mixture = pd.Series(common.weights, index=labels, name="weight")
     certificate = certificate._replace(mixture=mixture, message=message)
     raise SeparationError(

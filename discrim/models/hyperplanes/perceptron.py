@@ -141,7 +141,7 @@ def perceptron(
         check_integer("maxiter", maxiter, 1, MAX_PASSES, description="a number of passes", also=", or None")
     if seed is not None:
         seed = check_integer("seed", seed, 0, also=", or None for the order of the table")
-    blocks, moments, rows = geometry.plane_rows(formula, data, levels, na_action, functions)
+    design_rows, moments, rows = geometry.plane_rows(formula, data, levels, na_action, functions)
     if moments.n_classes > MAX_CLASSES:
         raise DataError(
             f"There are {moments.n_classes:,} classes, but perceptron(), which solves a linear program for "
@@ -150,7 +150,7 @@ def perceptron(
         )
     sizes = np.abs(rows.x).max(axis=0)
     if sizes.max() > LARGEST / max(np.sqrt(step), 1.0):
-        name = blocks.terms[int(np.argmax(sizes))]
+        name = design_rows.terms[int(np.argmax(sizes))]
         raise DataError(
             f"Column {name!r} has values up to {sizes.max():.3g}, whose products would exceed the range of "
             "double precision.",
@@ -159,9 +159,9 @@ def perceptron(
         )
     fit = fit_perceptron(
         rows.x, rows.codes, moments, moments.counts / moments.total, step=float(step), passes=maxiter,
-        seed=seed, start=_start_of(start, blocks, float(step)),
+        seed=seed, start=_start_of(start, design_rows, float(step)),
     )  # fmt: skip
-    results = PerceptronResults(PerceptronSpec().fit(fit, blocks, options))
+    results = PerceptronResults(PerceptronSpec().fit(fit, design_rows, options))
     _warn(results, fit)
     return results
 
@@ -198,14 +198,14 @@ def _warn(results: PerceptronResults, fit: PerceptronFit) -> None:
         )
 
 
-def _start_of(start: Any, blocks: DesignRows, step: float) -> Floats | None:
+def _start_of(start: Any, design_rows: DesignRows, step: float) -> Floats | None:
     """Validate `start=`.
 
     Parameters
     ----------
     start : object
         Coefficients of one plane, or of a plane for each class; None for zeros.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows, for names.
     step : float
         The option; the start may be at most `LARGEST` steps long.
@@ -217,8 +217,8 @@ def _start_of(start: Any, blocks: DesignRows, step: float) -> Floats | None:
     """
     if start is None:
         return None
-    classes = list(blocks.design.levels)
-    names = ["constant", *blocks.terms]
+    classes = list(design_rows.design.levels)
+    names = ["constant", *design_rows.terms]
     if len(classes) == 2:
         planes = [start]
     elif isinstance(start, Mapping | pd.DataFrame):
@@ -396,13 +396,15 @@ class PerceptronSpec(geometry.PlaneSpec[PerceptronFit]):
         they are left out by a refit.
         """
         super().leave_one_out(fit)
-        blocks = fit.require_rows("leave_one_out()")
-        rows = gather_used_rows(blocks)
+        design_rows = fit.require_rows("leave_one_out()")
+        rows = gather_used_rows(design_rows)
         with Progress(sum(fit.estimates.passes), "passes without each row, at most") as progress:
-            scores = fit.estimates.left_out(rows.x, rows.codes, lambda: progress(1))
-        is_used = np.zeros(blocks.table.nrows, dtype=bool)
+            scores = fit.estimates.leave_one_out_scores(rows.x, rows.codes, lambda: progress(1))
+        is_used = np.zeros(design_rows.table.nrows, dtype=bool)
         is_used[rows.positions] = True
-        has_unique_level = unique_level_mask(blocks.design, blocks.table, is_used, blocks.functions)
+        has_unique_level = unique_level_mask(
+            design_rows.design, design_rows.table, is_used, design_rows.functions
+        )
         # Without such a row a column is, or may be, constant.
         squares = (rows.x - rows.x.mean(axis=0)) ** 2
         n = len(rows.x)

@@ -50,7 +50,7 @@ def distances(results: Any, fit: FittedModel[Any], options: PlotOptions, margin:
             hint="See boundary(a, b).distance().",
         )
     rows = require_rows_to_draw(fit, options, "distances")
-    values = results.boundary().distance(rows.blocks)
+    values = results.boundary().distance(rows.design_rows)
     signs = options.signs(fit.classes)
     return plane_plots.draw_distances(
         values, rows.labels, list(fit.classes), margin=margin, ax=options.ax, signs=signs

@@ -21,7 +21,7 @@ from discrim.core.kernels.feature_lda import (
     direction_distribution,
     fit_feature_lda,
     fit_feature_ridge,
-    refuse_many_features,
+    raise_if_many_features,
     residuals_and_leverages,
 )
 from discrim.core.kernels.features import (
@@ -98,13 +98,16 @@ class FittedByFeatures(NamedTuple):
     ridges: list[RidgeCandidate]
 
 
-def factor_columns(blocks: DesignRows) -> list[list[int]]:
+def factor_columns(design_rows: DesignRows) -> list[list[int]]:
     """Return the positions of the columns of each factor that is a main effect of the design."""
-    spec = blocks.design.spec
+    spec = design_rows.design.spec
     if spec is None:
         return []
     index_of_column = {
-        j: i for i, j in enumerate(range(len(blocks.design.terms)) if blocks.keep is None else blocks.keep)
+        j: i
+        for i, j in enumerate(
+            range(len(design_rows.design.terms)) if design_rows.keep is None else design_rows.keep
+        )
     }
     groups = [
         [index_of_column[j] for j in range(columns.start, columns.stop) if j in index_of_column]
@@ -125,11 +128,11 @@ def check_features(features: KernelFeatures, search: SearchSpace) -> None:
                 "cosine and a sine for each direction.",
                 hint=f"Use an even number, such as {features.n + 1}.",
             )
-    refuse_many_features(features.n)
+    raise_if_many_features(features.n)
 
 
 def fit_by_features(
-    blocks: DesignRows,
+    design_rows: DesignRows,
     moments: ClassMoments,
     prior: Floats,
     plan: FeaturePlan,
@@ -140,7 +143,7 @@ def fit_by_features(
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
     moments : ClassMoments
         Class moments of the columns.
@@ -157,19 +160,19 @@ def fit_by_features(
     """
     sample_size = max(MIN_SAMPLE_SIZE, 2 * plan.features.n if isinstance(plan.features, Landmarks) else 0)
     with Progress(0, "sample of the rows"):
-        rows = sample_rows(blocks, sample_size, len(blocks.terms))
+        rows = sample_rows(design_rows, sample_size, len(design_rows.terms))
     # Divide a constant column by infinity: its coordinate is zero.
     sd = np.sqrt(total_squares(moments) / moments.total) / moments.scale
     sd[constant_columns(moments)] = np.inf
     common_mean = moments.counts @ moments.means / moments.total
     standard = Standardization(moments.origin + common_mean / moments.scale, 1 / np.where(sd > 0, sd, np.inf))
-    factors = factor_columns(blocks)
+    factors = factor_columns(design_rows)
     sample = _as_sample(rows, standard, moments.n_classes, factors)
     search_sample = _as_sample(rows.truncate(N_SEARCH_ROWS), standard, moments.n_classes, factors)
     kernel, scale, chosen = _kernel(search_sample, plan.search)
     coordinates = fit_coordinates(sample.u, sample.weights, scale, factors, standard.unit)
     features = _features(plan, kernel, CoordinateMap(standard, coordinates, kernel.name), rows)
-    sums = _sums(blocks, features, moments.n_classes)
+    sums = _sums(design_rows, features, moments.n_classes)
     ridges: list[RidgeCandidate] = []
     if plan.search.ridge is None:
         with Progress(0, "choice of the ridge") as progress:
@@ -277,11 +280,11 @@ def _features(plan: FeaturePlan, kernel: Kernel, located: CoordinateMap, rows: R
         return FeatureMap(located, make_landmarks(kernel.matrix, pool[landmark_index]))
 
 
-def _sums(blocks: DesignRows, features: FeatureMap, n_classes: int) -> FeatureSums:
+def _sums(design_rows: DesignRows, features: FeatureMap, n_classes: int) -> FeatureSums:
     """Return the moments of the features over all rows."""
     with Progress(0, "moments of the features"):
         moments = gather(
-            FeatureRows(blocks, features), n_classes=n_classes, n_columns=features.width, rooted=False
+            FeatureRows(design_rows, features), n_classes=n_classes, n_columns=features.width, rooted=False
         )
     return FeatureSums.from_moments(moments)
 
@@ -296,7 +299,7 @@ def warn_of_fewer_landmarks(fit: FeatureLDAFit, requested: int) -> None:
 
 
 def refit_by_plan(
-    plan: FeaturePlan | None, fit: FittedModel[FeatureLDAFit], blocks: DesignRows
+    plan: FeaturePlan | None, fit: FittedModel[FeatureLDAFit], design_rows: DesignRows
 ) -> Rule | None:
     """Refit to other rows with features, kernel and ridge chosen again, from the columns that vary.
 
@@ -306,7 +309,7 @@ def refit_by_plan(
         Features and candidates; None for a fit from a file.
     fit : FittedModel
         The fitted model.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
 
     Returns
@@ -314,7 +317,7 @@ def refit_by_plan(
     Rule or None
         None if there is no plan, or the rows do not allow a fit.
     """
-    moments = _moments_if_sufficient(blocks)
+    moments = _moments_if_sufficient(design_rows)
     if moments is None or plan is None:
         return None
     keep = np.setdiff1d(np.arange(moments.n_columns), constant_columns(moments))
@@ -322,24 +325,24 @@ def refit_by_plan(
         return None
     has_all_columns = len(keep) == moments.n_columns
     if not has_all_columns:
-        blocks = blocks.select_columns(keep.tolist())
+        design_rows = design_rows.select_columns(keep.tolist())
         moments = moments.columns(keep)
     try:
-        refit = fit_by_features(blocks, moments, fit.estimates.prior, plan)
+        refit = fit_by_features(design_rows, moments, fit.estimates.prior, plan)
     except DataError:
         return None
     rule = refit.estimates.rule(fit.log_prior())
     return rule if has_all_columns else ColumnSubsetRule(rule, keep)
 
 
-def refit_with_features(fit: FittedModel[FeatureLDAFit], blocks: DesignRows) -> Rule | None:
+def refit_with_features(fit: FittedModel[FeatureLDAFit], design_rows: DesignRows) -> Rule | None:
     """Refit to other rows with the features, the ridge and the calibration map of the fit.
 
     Parameters
     ----------
     fit : FittedModel
         The fitted model.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
 
     Returns
@@ -347,12 +350,12 @@ def refit_with_features(fit: FittedModel[FeatureLDAFit], blocks: DesignRows) -> 
     Rule or None
         None if the rows do not allow a fit.
     """
-    moments = _moments_if_sufficient(blocks)
+    moments = _moments_if_sufficient(design_rows)
     estimates = fit.estimates
     if moments is None:
         return None
     features = estimates.indicators.features
-    sums = _sums(blocks, features, moments.n_classes)
+    sums = _sums(design_rows, features, moments.n_classes)
     try:
         regression = fit_feature_ridge(sums, estimates.ridge)
     except DataError:
@@ -366,8 +369,8 @@ def refit_with_features(fit: FittedModel[FeatureLDAFit], blocks: DesignRows) -> 
     return refit.rule(fit.log_prior())
 
 
-def _moments_if_sufficient(blocks: DesignRows) -> ClassMoments | None:
+def _moments_if_sufficient(design_rows: DesignRows) -> ClassMoments | None:
     """Return the class moments of rows; None if a class is empty or there are no more rows than classes."""
-    moments = reading.class_moments(blocks, "diagonal")
+    moments = reading.class_moments(design_rows, "diagonal")
     is_sufficient = (moments.counts > 0).all() and moments.total > moments.n_classes
     return moments if is_sufficient else None

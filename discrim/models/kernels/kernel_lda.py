@@ -39,7 +39,7 @@ from discrim.models.base.display import with_display_formats
 from discrim.models.base.fit import FittedModel, MissingPolicy, ModelSpec
 from discrim.models.base.reading import Data, NaAction, Prior, one_line_repr, verb_options, warn_of_tied_axes
 from discrim.models.base.refits import stored_path
-from discrim.models.evaluation.assessment import read_labelled_rows, refuse_no_evaluated_rows
+from discrim.models.evaluation.assessment import raise_if_no_evaluated_rows, read_labelled_rows
 from discrim.models.kernels import feature_lda
 from discrim.models.kernels.feature_lda import (
     FeaturePlan,
@@ -218,25 +218,27 @@ def kernel_lda(
         reason = "kernel_lda() without components= compares each row with all others, and"
     else:
         feature_lda.check_features(features, search)
-    blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions, in_memory=reason)
+    design_rows = read_rows(
+        formula, data, weights=weights, levels=levels, functions=functions, in_memory=reason
+    )
     if features is None:
-        _refuse_many(blocks)
-    blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
-    reading.refuse_no_within_variance(moments)
+        _raise_if_many(design_rows)
+    design_rows, moments = reading.usable_rows(design_rows, "diagonal", na_action)
+    reading.raise_if_no_within_variance(moments)
     max_ncomp = moments.n_classes - 1
     if ncomp is not None:
         reading.check_integer(
             "ncomp", ncomp, 1, max_ncomp, also=f", the axes of {max_ncomp + 1} classes, or None"
         )
-    priors, estimated = reading.read_prior(prior, blocks.design.levels, moments.counts)
+    priors, estimated = reading.read_prior(prior, design_rows.design.levels, moments.counts)
     if features is not None:
         plan = FeaturePlan(features, search, bool(calibrate), ncomp)
-        feature_fit = fit_by_features(blocks, moments, priors, plan, estimated_prior=estimated)
+        feature_fit = fit_by_features(design_rows, moments, priors, plan, estimated_prior=estimated)
         warn_of_tied_axes(
             "ncomp", len(feature_fit.estimates.flexible.values), feature_fit.estimates.flexible.tied_axes()
         )
-        return KernelLDAResults(_feature_fit(feature_fit, blocks, options, plan))
-    sample = _sample(blocks, moments.n_classes)
+        return KernelLDAResults(_feature_fit(feature_fit, design_rows, options, plan))
+    sample = _sample(design_rows, moments.n_classes)
     chosen = _choose_kernel(sample, search)
     estimates = fit_kernel_lda(
         chosen, sample, moments, priors,
@@ -245,7 +247,7 @@ def kernel_lda(
     warn_of_tied_axes("ncomp", len(estimates.flexible.values), estimates.flexible.tied_axes())
     path = _path(chosen) if chosen.candidates else None
     spec = KernelLDASpec(None if path is None else search)
-    return KernelLDAResults(spec.fit(estimates, blocks, options, path=path))
+    return KernelLDAResults(spec.fit(estimates, design_rows, options, path=path))
 
 
 def _read_search(kernel: Any, width: Any, ridge: Any, scale: Any, degree: Any, select: Any) -> SearchSpace:
@@ -302,9 +304,9 @@ def _literal_values(literal: Any) -> tuple[str, ...]:
     return tuple(literal.__args__)
 
 
-def _refuse_many(blocks: DesignRows) -> None:
+def _raise_if_many(design_rows: DesignRows) -> None:
     """Raise NotSupportedError if there are too many rows to compare each with every other."""
-    n = blocks.table.nrows
+    n = design_rows.table.nrows
     hint = "Pass components=1000, or take a sample of the rows, as in data.sample(5000, random_state=0)."
     if n > MAX_ROWS:
         raise NotSupportedError(
@@ -315,10 +317,12 @@ def _refuse_many(blocks: DesignRows) -> None:
     check_memory(3.0 * n**2, f"The kernels of {n:,} rows with each other", hint)
 
 
-def _sample(blocks: DesignRows, n_classes: int) -> KernelRows:
+def _sample(design_rows: DesignRows, n_classes: int) -> KernelRows:
     """Return the rows in coordinates, with classes and weights, for a fit to `n_classes` classes."""
-    x, codes, weights = gather_weighted_rows(blocks)
-    return KernelRows.from_rows(np.ascontiguousarray(x), codes, weights, n_classes, factor_columns(blocks))
+    x, codes, weights = gather_weighted_rows(design_rows)
+    return KernelRows.from_rows(
+        np.ascontiguousarray(x), codes, weights, n_classes, factor_columns(design_rows)
+    )
 
 
 def _choose_kernel(sample: KernelRows, search: SearchSpace) -> ChosenKernel:
@@ -350,7 +354,7 @@ def _candidate_row(candidate: KernelCandidate, chosen: ChosenKernel) -> dict[str
 
 
 def _feature_fit(
-    feature_fit: FittedByFeatures, blocks: DesignRows, options: Mapping[str, Any], plan: FeaturePlan
+    feature_fit: FittedByFeatures, design_rows: DesignRows, options: Mapping[str, Any], plan: FeaturePlan
 ) -> FittedModel[FeatureLDAFit]:
     """Return the fitted model of a fit by features, with the table of its candidates.
 
@@ -358,7 +362,7 @@ def _feature_fit(
     ----------
     feature_fit : FittedByFeatures
         The estimates, the choice of the kernel and the ridges that were tried.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
     options : mapping
         Options of the verb.
@@ -394,7 +398,7 @@ def _feature_fit(
         for candidate in ridges
     ]
     path = pd.DataFrame(lines) if lines else None
-    return FeatureLDASpec(plan, is_chosen=path is not None).fit(estimates, blocks, options, path=path)
+    return FeatureLDASpec(plan, is_chosen=path is not None).fit(estimates, design_rows, options, path=path)
 
 
 def _choice(options: Mapping[str, Any]) -> str:
@@ -405,7 +409,7 @@ def _choice(options: Mapping[str, Any]) -> str:
 
 
 def _refitted_rule(
-    search: SearchSpace | None, fit: FittedModel[KernelLDAFit], blocks: DesignRows
+    search: SearchSpace | None, fit: FittedModel[KernelLDAFit], design_rows: DesignRows
 ) -> Rule | None:
     """Refit to other rows and return the classification rule.
 
@@ -415,7 +419,7 @@ def _refitted_rule(
         Candidates to choose from again; None keeps kernel, scale, width and ridge of the fit.
     fit : FittedModel
         The fitted model.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
 
     Returns
@@ -424,10 +428,10 @@ def _refitted_rule(
         None if the rows do not allow a fit.
     """
     estimates = fit.estimates
-    moments = reading.class_moments(blocks, "diagonal")
+    moments = reading.class_moments(design_rows, "diagonal")
     if not (moments.counts > 0).all() or moments.total <= moments.n_classes:
         return None
-    sample = _sample(blocks, moments.n_classes)
+    sample = _sample(design_rows, moments.n_classes)
     kernel = estimates.indicators.kernel
     fixed_search = SearchSpace(
         (kernel.name,), (estimates.scale,), kernel.width, estimates.ridge,
@@ -483,13 +487,13 @@ def _importance(
     return table.sort_values("log_loss", ascending=False, kind="stable")
 
 
-def _terms(blocks: DesignRows) -> dict[str, list[int]]:
+def _terms(design_rows: DesignRows) -> dict[str, list[int]]:
     """Return the positions of the columns of each term of the formula that has columns in the fit."""
-    column_positions = range(len(blocks.design.terms)) if blocks.keep is None else blocks.keep
+    column_positions = range(len(design_rows.design.terms)) if design_rows.keep is None else design_rows.keep
     index_of_column = {j: i for i, j in enumerate(column_positions)}
     terms = {
         term.label: [index_of_column[j] for j in term.columns if j in index_of_column]
-        for term in blocks.design.design_terms()
+        for term in design_rows.design.design_terms()
     }
     return {label: columns for label, columns in terms.items() if columns}
 
@@ -562,14 +566,14 @@ def _rows_to_permute(fit: FittedModel[Any], data: Data | None) -> _TestRows:
         return _TestRows(sample.u, sample.codes, sample.weights, estimates.left_out_modified(log_prior))
     rows = read_labelled_rows(fit, data, MissingPolicy(), None, _columns_of)
     is_tested = (rows.actual >= 0) & ~np.isnan(rows.predictions).any(axis=1)
-    refuse_no_evaluated_rows(is_tested)
+    raise_if_no_evaluated_rows(is_tested)
     return _TestRows(rows.predictions[is_tested], rows.actual[is_tested], None, fit.rule().scores)
 
 
-def _columns_of(blocks: DesignRows) -> Floats:
+def _columns_of(design_rows: DesignRows) -> Floats:
     """Return the columns (m, p) of all rows, with NaN in all columns of a row with a missing value."""
-    columns = np.full((blocks.table.nrows, len(blocks.terms)), np.nan)
-    for row_slice, x, missing in blocks.iter_all_rows():
+    columns = np.full((design_rows.table.nrows, len(design_rows.terms)), np.nan)
+    for row_slice, x, missing in design_rows.iter_all_rows():
         columns[row_slice] = x if missing is None else np.where(missing[:, None], np.nan, x)
     return columns
 

@@ -35,7 +35,7 @@ from discrim.models.base.reading import (
     check_word,
     is_wide,
     join_labels,
-    refuse_large,
+    raise_if_large,
     usable_rows,
     with_public_errors,
 )
@@ -92,12 +92,12 @@ MIN_DF_WITHIN = 3
 """Smallest degrees of freedom within classes for which the reciprocal of a variance has a mean."""
 
 
-def covariance_test(blocks: DesignRows, method: CovarianceMethod, na_action: NaAction) -> TestResult:
+def covariance_test(design_rows: DesignRows, method: CovarianceMethod, na_action: NaAction) -> TestResult:
     """Test whether the classes have a common covariance matrix.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         Rows of the design matrix, with classes.
     method : {"schott", "li-chen", "cai-liu-xia"}
     na_action : {"drop", "raise"}
@@ -107,7 +107,7 @@ def covariance_test(blocks: DesignRows, method: CovarianceMethod, na_action: NaA
     TestResult
     """
     check_word("method", method, CovarianceMethod)
-    blocks, moments = _read_for_test(blocks, method, COVARIANCE_TESTS[method], na_action)
+    design_rows, moments = _read_for_test(design_rows, method, COVARIANCE_TESTS[method], na_action)
     if method == "schott":
         return tests.schott_test(moments)
     if moments.n_classes > 2:
@@ -118,17 +118,17 @@ def covariance_test(blocks: DesignRows, method: CovarianceMethod, na_action: NaA
         )
     if method == "li-chen":
         return _require_positive_variance(
-            tests.li_chen_test(moments, _fourth_powers(blocks, moments, method)), method, "schott"
+            tests.li_chen_test(moments, _fourth_powers(design_rows, moments, method)), method, "schott"
         )
-    return _largest_covariance_difference_test(blocks, moments)
+    return _largest_covariance_difference_test(design_rows, moments)
 
 
-def mean_test(blocks: DesignRows, method: MeanMethod, na_action: NaAction) -> pd.DataFrame:
+def mean_test(design_rows: DesignRows, method: MeanMethod, na_action: NaAction) -> pd.DataFrame:
     """Test whether the classes have equal mean vectors.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         Rows of the design matrix, with classes.
     method : {"srivastava", "chen-qin", "cai-liu-xia", "dempster"}
     na_action : {"drop", "raise"}
@@ -140,9 +140,9 @@ def mean_test(blocks: DesignRows, method: MeanMethod, na_action: NaAction) -> pd
         assumptions).
     """
     check_word("method", method, MeanMethod)
-    blocks, moments = _read_for_test(blocks, method, MEAN_TESTS[method], na_action)
+    design_rows, moments = _read_for_test(design_rows, method, MEAN_TESTS[method], na_action)
     if method == "chen-qin":
-        result = tests.chen_qin_test(moments, _fourth_powers(blocks, moments, method))
+        result = tests.chen_qin_test(moments, _fourth_powers(design_rows, moments, method))
         result = _require_positive_variance(result, method, "dempster")
     else:
         compute_test: Callable[[ClassMoments], TestResult] = {
@@ -222,23 +222,23 @@ def sphericity_test(
     (368.048, 9.0)
     """
     check_word("method", method, SphericityMethod)
-    blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions)
-    blocks, moments = _read_for_test(blocks, method, SPHERICITY_TESTS[method], na_action)
+    design_rows = read_rows(formula, data, weights=weights, levels=levels, functions=functions)
+    design_rows, moments = _read_for_test(design_rows, method, SPHERICITY_TESTS[method], na_action)
     if method == "john":
         return tests.john_test(moments)
     if method == "srivastava":
         return tests.srivastava_sphere_test(moments)
-    return tests.chen_zhang_zhong_test(moments, _fourth_powers(blocks, moments, method))
+    return tests.chen_zhang_zhong_test(moments, _fourth_powers(design_rows, moments, method))
 
 
 def _read_for_test(
-    blocks: DesignRows, method: str, requirements: TestRequirements, na_action: NaAction
+    design_rows: DesignRows, method: str, requirements: TestRequirements, na_action: NaAction
 ) -> tuple[DesignRows, ClassMoments]:
     """Read the moments of the classes, and check that the test is applicable.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         Rows of the design matrix, with classes.
     method : str
         Name of the method, for messages.
@@ -247,7 +247,7 @@ def _read_for_test(
 
     Returns
     -------
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows without empty classes.
     moments : ClassMoments
         Their moments, with columns in units that make the squares of all columns representable.
@@ -259,13 +259,13 @@ def _read_for_test(
     CollinearError
         No column varies within classes, or a column does not and the test divides by its variance.
     """
-    wide = is_wide(blocks)
+    wide = is_wide(design_rows)
     required_moments: Any = {
         "variances": "diagonal",
         "pooled": "thin" if wide else "pooled",
         "class": "thin class" if wide else "class",
     }[requirements.moments]
-    blocks, moments = usable_rows(blocks, required_moments, na_action)
+    design_rows, moments = usable_rows(design_rows, required_moments, na_action)
     if moments.total < (1 - MIN_EXCESS_WEIGHT) * moments.rows.sum():
         raise NotSupportedError(
             f"method={method!r} requires frequency weights, but the weights of {moments.rows.sum()} rows sum "
@@ -276,10 +276,10 @@ def _read_for_test(
     if len(small_classes):
         raise NotSupportedError(
             f"method={method!r} requires {requirements.min_class_rows} rows in each class, but class "
-            f"{format_value(blocks.design.levels[small_classes[0]])} has "
+            f"{format_value(design_rows.design.levels[small_classes[0]])} has "
             f"{moments.counts[small_classes[0]]:g}.",
             hint="Merge the class with another, or leave its rows out.",
-            classes=(blocks.design.levels[small_classes[0]],),
+            classes=(design_rows.design.levels[small_classes[0]],),
         )
     if moments.total - moments.n_classes < MIN_DF_WITHIN:
         raise NotSupportedError(
@@ -295,14 +295,14 @@ def _read_for_test(
         )
     is_constant = constant_within_classes(moments)
     if is_constant.all() or (requirements.divides_by_variances and is_constant.any()):
-        names = join_labels([blocks.terms[j] for j in np.flatnonzero(is_constant).tolist()])
+        names = join_labels([design_rows.terms[j] for j in np.flatnonzero(is_constant).tolist()])
         alternative = "" if is_constant.all() else ', or pass method="chen-qin", which needs no variances'
         raise CollinearError(
             f"Constant within each class: {names}. method={method!r} requires variation within classes.",
             hint=f"Use another formula{alternative}.",
-            columns=[blocks.terms[j] for j in np.flatnonzero(is_constant).tolist()],
+            columns=[design_rows.terms[j] for j in np.flatnonzero(is_constant).tolist()],
         )
-    return blocks, limit_scales(moments)
+    return design_rows, limit_scales(moments)
 
 
 def _require_positive_variance(result: TestResult, method: str, alternative: str) -> TestResult:
@@ -330,12 +330,12 @@ def _require_positive_variance(result: TestResult, method: str, alternative: str
     return result
 
 
-def _fourth_powers(blocks: DesignRows, moments: ClassMoments, method: str) -> Floats:
+def _fourth_powers(design_rows: DesignRows, moments: ClassMoments, method: str) -> Floats:
     """Sum the fourth powers of the distances of the rows from their class means, in a second pass.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     moments : ClassMoments
         Moments of the rows, for the class means and the units of the columns.
     method : str
@@ -345,13 +345,13 @@ def _fourth_powers(blocks: DesignRows, moments: ClassMoments, method: str) -> Fl
     -------
     (K,) float
     """
-    if blocks.weighted and not blocks.rows.has_whole_weights():
+    if design_rows.weighted and not design_rows.rows.has_whole_weights():
         raise NotSupportedError(
             f"method={method!r} averages over pairs of observations and requires integer weights.",
             hint="Pass weights that are whole numbers.",
         )
     with Progress(0, "distances of the rows"):
-        return map_reduce(blocks, partial(_fourth_powers_of_chunk, moments=moments), np.add)
+        return map_reduce(design_rows, partial(_fourth_powers_of_chunk, moments=moments), np.add)
 
 
 def _fourth_powers_of_chunk(rows: Any, moments: ClassMoments) -> Floats:
@@ -365,16 +365,18 @@ def _fourth_powers_of_chunk(rows: Any, moments: ClassMoments) -> Floats:
     return total
 
 
-def _largest_covariance_difference_test(blocks: DesignRows, moments: ClassMoments) -> TestResult:
+def _largest_covariance_difference_test(design_rows: DesignRows, moments: ClassMoments) -> TestResult:
     """Test two covariance matrices by their largest standardized difference; needs all rows in memory."""
-    refuse_large(blocks, 'method="cai-liu-xia" computes the products of all columns, and needs the rows')
-    x, codes, weights = gather_weighted_rows(blocks)
+    raise_if_large(
+        design_rows, 'method="cai-liu-xia" computes the products of all columns, and needs the rows'
+    )
+    x, codes, weights = gather_weighted_rows(design_rows)
     class_masks = [codes == k for k in range(2)]
     difference = tests.largest_covariance_difference(
         [deviations_from_class_means(moments, x[mask], k).T for k, mask in enumerate(class_masks)],
         [None if weights is None else weights[mask] for mask in class_masks],
     )
-    first, second = (blocks.terms[j] for j in difference.columns)
+    first, second = (design_rows.terms[j] for j in difference.columns)
     if np.isinf(difference.statistic):
         product_name = f"squares of {first!r}" if first == second else f"products of {first!r} and {second!r}"
         raise NotSupportedError(

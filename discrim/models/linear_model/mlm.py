@@ -629,29 +629,30 @@ def mlm(
     species:sex   2      0.015    1.224
     """
     check_word("na_action", na_action, NaAction)
-    blocks, terms = model_rows(formula, data, weights=weights, functions=functions)
+    design_rows, terms = model_rows(formula, data, weights=weights, functions=functions)
     n_model = 1 + sum(len(term.columns) for term in terms)
-    if len(blocks.terms) < n_model:
+    if len(design_rows.terms) < n_model:
         raise DataError(f"The formula {formula!r} has no response.", hint="Name a column on its right side.")
-    root = gather_root(blocks, shifted=columns_to_shift(terms, len(blocks.terms)))
-    if blocks.dropped and na_action == "raise":
-        blocks.refuse_missing()
+    root = gather_root(design_rows, shifted=columns_to_shift(terms, len(design_rows.terms)))
+    if design_rows.dropped and na_action == "raise":
+        design_rows.raise_if_missing()
     if not root.total:
         raise DataError(
-            f"No row is complete: each has a missing value in one of {join_labels(blocks.design.columns)}.",
+            f"No row is complete: each has a missing value in one of "
+            f"{join_labels(design_rows.design.columns)}.",
             hint="Fill in values, or leave columns out.",
         )
-    if blocks.weighted:
-        warn_of_weights(root, are_integers=blocks.rows.has_whole_weights())
+    if design_rows.weighted:
+        warn_of_weights(root, are_integers=design_rows.rows.has_whole_weights())
     triangle, unit = scale_by_powers_of_two(root.triangle)
     rows = np.zeros((max(len(triangle), len(unit)), triangle.shape[1]))
     rows[: len(triangle)] = triangle
     groups = [[1 + column for column in term.columns] for term in terms]
     estimates = least_squares(rows, root.total, n_model, groups, [term.factors for term in terms])
     model = TermModel(
-        blocks, tuple(terms), estimates, unit[n_model:], unit[1:n_model], root.origin, root.total
+        design_rows, tuple(terms), estimates, unit[n_model:], unit[1:n_model], root.origin, root.total
     )
-    model.refuse_dependent_residuals()
+    model.raise_if_dependent_residuals()
     deficient_term = model.deficient_term()
     if deficient_term is not None:
         model.warn_of_deficiency(deficient_term)

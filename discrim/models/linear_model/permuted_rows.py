@@ -207,7 +207,7 @@ def rows_to_permute(
     ModelRows
     """
     reason = "Permutations exchange rows in memory, and"
-    blocks, terms = model_rows(
+    design_rows, terms = model_rows(
         formula,
         data,
         weights=weights,
@@ -216,37 +216,37 @@ def rows_to_permute(
         in_memory=reason,
     )
     n_model_columns = sum(len(term.columns) for term in terms)
-    if responses and len(blocks.terms) <= n_model_columns:
+    if responses and len(design_rows.terms) <= n_model_columns:
         raise DataError(
             f"The formula {formula!r} has no response.",
             hint="Name a column on the right side, or pass a table of distances as distance=.",
         )
-    total_weight = 0.0 if blocks.weights is None else float(np.nansum(blocks.weights))
-    reading.refuse_large(blocks, "Permutations exchange rows", n_repeated_rows=total_weight)
-    if blocks.weighted and not blocks.rows.has_whole_weights():
+    total_weight = 0.0 if design_rows.weights is None else float(np.nansum(design_rows.weights))
+    reading.raise_if_large(design_rows, "Permutations exchange rows", n_repeated_rows=total_weight)
+    if design_rows.weighted and not design_rows.rows.has_whole_weights():
         raise NotSupportedError(
             "Permutation tests require weights that are whole numbers.",
             hint="Pass frequency weights: a weight of 3 stands for three identical rows.",
         )
-    chunks = [np.zeros((0, len(blocks.terms)))]
-    for rows, _, row_weights in blocks:
+    chunks = [np.zeros((0, len(design_rows.terms)))]
+    for rows, _, row_weights in design_rows:
         # The number of dropped rows is complete only after the last block.
         chunks.append(
             rows.copy() if row_weights is None else np.repeat(rows, row_weights.astype(np.intp), axis=0)
         )
-    if blocks.dropped and na_action == "raise":
-        blocks.refuse_missing()
+    if design_rows.dropped and na_action == "raise":
+        design_rows.raise_if_missing()
     x = np.concatenate(chunks)
-    positions = np.flatnonzero(used_codes(blocks) >= 0)
-    if blocks.weights is not None:
-        positions = np.repeat(positions, blocks.weights[positions].astype(np.intp))
+    positions = np.flatnonzero(used_codes(design_rows) >= 0)
+    if design_rows.weights is not None:
+        positions = np.repeat(positions, design_rows.weights[positions].astype(np.intp))
     if len(x) < 2:
         raise DataError(
             f"A permutation test requires at least two rows, but only {len(x)} have no missing value in "
-            f"{join_labels(blocks.design.columns)}.",
+            f"{join_labels(design_rows.design.columns)}.",
             hint="Fill in values, or leave columns out.",
         )
-    shifted = columns_to_shift(terms, len(blocks.terms))[:n_model_columns]
+    shifted = columns_to_shift(terms, len(design_rows.terms))[:n_model_columns]
     origin = np.where(shifted, x[:, :n_model_columns].mean(axis=0), 0.0)
     scaled_x, unit = scale_by_powers_of_two(
         np.hstack([np.ones((len(x), 1)), x[:, :n_model_columns] - origin])
@@ -258,7 +258,7 @@ def rows_to_permute(
     estimates = LeastSquares(
         scaled_x, np.zeros((len(x), 0)), groups, factors, no_triangle, float(len(x) - rank), rank
     )
-    model = TermModel(blocks, tuple(terms), estimates, np.zeros(0), unit[1:], origin, float(len(x)))
+    model = TermModel(design_rows, tuple(terms), estimates, np.zeros(0), unit[1:], origin, float(len(x)))
     return ModelRows(model, x[:, n_model_columns:], positions)
 
 

@@ -105,7 +105,7 @@ class Stratum:
         if term is None:
             return self.model.constant_hypothesis(self.estimates, self.origin, test_type)
         if test_type == 3:
-            self.model.refuse_deficient_terms()
+            self.model.raise_if_deficient_terms()
         return self.estimates.hypothesis(term, test_type)
 
     def term_hypotheses(self, test_type: TestType) -> Iterator[tuple[str, Hypothesis]]:

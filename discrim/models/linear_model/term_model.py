@@ -103,10 +103,10 @@ class TermModel:
     def hypothesis(self, term: int, test_type: TestType) -> Hypothesis:
         """Return the hypothesis that a term has no effect, by sums of squares of type I, II or III."""
         if test_type == 3:
-            self.refuse_deficient_terms()
+            self.raise_if_deficient_terms()
         return self.estimates.hypothesis(term, test_type)
 
-    def refuse_deficient_terms(self) -> None:
+    def raise_if_deficient_terms(self) -> None:
         """Raise NotSupportedError if some term has too few degrees of freedom for type III tests."""
         deficient_term = self.deficient_term()
         if deficient_term is not None:
@@ -144,7 +144,7 @@ class TermModel:
         """
         if test_type != 3:
             return estimates.overall(origin)
-        self.refuse_deficient_terms()
+        self.raise_if_deficient_terms()
         return estimates.contrast(self.to_scaled_columns(np.eye(1, self.n_model)), origin)
 
     def deficient_term(self) -> int | None:
@@ -262,7 +262,7 @@ class TermModel:
             hint="Name fewer responses, or leave out terms." + alternatives * (self.estimates.df > 0),
         )
 
-    def refuse_dependent_residuals(self) -> None:
+    def raise_if_dependent_residuals(self) -> None:
         """Raise CollinearError if the residuals of a response are zero or a linear combination of others."""
         names = list(self.responses)
         if self.estimates.df <= 0:
@@ -531,14 +531,14 @@ class TermCanonicalResults(SummarizedResults):
                 "scores() requires the rows of the fit, which an unpickled model does not contain.",
                 hint="Pass data=.",
             )
-        blocks = self._model.design_rows
+        design_rows = self._model.design_rows
         first = self._model.n_model - 1
-        blocks = blocks.select_columns(range(first, len(blocks.terms)))
+        design_rows = design_rows.select_columns(range(first, len(design_rows.terms)))
         if data is not None:
-            blocks = new_blocks(blocks, data, is_stored=True)
+            design_rows = new_blocks(design_rows, data, is_stored=True)
         raw = self.raw.to_numpy()
         grand = self._model.to_response_units(self._model.mean())
-        return transformed_rows(blocks, lambda x: (x - grand) @ raw, self._names)
+        return transformed_rows(design_rows, lambda x: (x - grand) @ raw, self._names)
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
         """The tables as a summary, which prints as text and is shown as tables in a notebook.

@@ -17,7 +17,7 @@ import pandas as pd
 from discrim.core.covariance.covariance import dependencies
 from discrim.core.mixtures import mixture as core
 from discrim.core.mixtures.em import FORMS, Degenerate, EMPlan, Form, form_name, is_axial
-from discrim.core.mixtures.incomplete import CompletedRows
+from discrim.core.mixtures.incomplete import MissingnessSummary
 from discrim.core.mixtures.mixture import MixtureFit
 from discrim.core.mixtures.starts import COMMON_FRAME_FORMS
 from discrim.core.moments.moments import ClassMoments
@@ -43,7 +43,7 @@ from discrim.models.base.display import with_display_formats
 from discrim.models.base.fit import FittedModel, MissingPolicy, ModelSpec, scores_by_refits
 from discrim.models.base.reading import Data, NaAction, Prior, verb_options
 from discrim.models.base.refits import stored_path
-from discrim.models.discriminant.em import MissingRows, asks_for_em, observed_sample, refuse_unobserved
+from discrim.models.discriminant.em import MissingRows, asks_for_em, observed_sample, raise_if_unobserved
 from discrim.models.results import headers
 from discrim.models.results.geometry import GroupSummary
 from discrim.models.results.results import ClassifierResults, ClassMeans
@@ -82,7 +82,7 @@ class MixtureChoice:
 
 
 def _fit_rows(
-    choice: MixtureChoice, blocks: DesignRows, n_classes: int, prior: Floats, *, estimated_prior: bool
+    choice: MixtureChoice, design_rows: DesignRows, n_classes: int, prior: Floats, *, estimated_prior: bool
 ) -> tuple[MixtureFit, pd.DataFrame | None]:
     """Fit the mixtures to rows, after a choice by BIC if one is left open.
 
@@ -90,7 +90,7 @@ def _fit_rows(
     ----------
     choice : MixtureChoice
         Numbers of components and forms.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
     n_classes : int
         Number of classes, K.
@@ -110,10 +110,10 @@ def _fit_rows(
     CollinearError
         A component degenerates from every start.
     """
-    moments, x, codes, weights = core.sort_rows(*gather_weighted_rows(blocks), n_classes)
+    moments, x, codes, weights = core.sort_rows(*gather_weighted_rows(design_rows), n_classes)
     path = None
     if choice.has_choice:
-        choice, path = _choose_by_bic(choice, blocks, moments, x, codes, weights)
+        choice, path = _choose_by_bic(choice, design_rows, moments, x, codes, weights)
     sizes: Any = choice.sizes
     forms: Any = choice.forms
     structure = core.MixtureStructure(sizes, forms, choice.together)
@@ -123,12 +123,17 @@ def _fit_rows(
             estimated_prior=estimated_prior, progress=progress,
         )  # fmt: skip
     if isinstance(fit, Degenerate):
-        raise _degenerate_error(fit, sizes, forms, blocks)
+        raise _degenerate_error(fit, sizes, forms, design_rows)
     return fit, path
 
 
 def _choose_by_bic(
-    choice: MixtureChoice, blocks: DesignRows, moments: ClassMoments, x: Floats, codes: Codes, weights: Any
+    choice: MixtureChoice,
+    design_rows: DesignRows,
+    moments: ClassMoments,
+    x: Floats,
+    codes: Codes,
+    weights: Any,
 ) -> tuple[MixtureChoice, pd.DataFrame]:
     """Choose numbers of components and covariance forms by BIC.
 
@@ -136,7 +141,7 @@ def _choose_by_bic(
     ----------
     choice : MixtureChoice
         The options; a size or form of None is to be chosen.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows, for labels.
     moments : ClassMoments
         Class moments of the rows.
@@ -183,7 +188,7 @@ def _choose_by_bic(
             )
             table = pd.DataFrame(candidate_rows, columns=["components", "covariance", "df", "llf", "bic"])
             if table["bic"].isna().all():
-                label = format_value(blocks.design.levels[group[0]])
+                label = format_value(design_rows.design.levels[group[0]])
                 # Another form does not help if all forms were tried, or if the class has only one row.
                 is_single_row = len(group) == 1 and moments.rows[group[0]] < 2
                 form_hint = "" if form is None or is_single_row else _form_hint(form, "EII", "diagonal")
@@ -195,7 +200,7 @@ def _choose_by_bic(
                         "Leave out columns that are constant or linear combinations of others in the "
                         f"class{form_hint and f', or {form_hint}'}."
                     ),
-                    classes=[blocks.design.levels[c] for c in group],
+                    classes=[design_rows.design.levels[c] for c in group],
                 )
             best = int(table["bic"].argmin())
             for c in group:
@@ -203,7 +208,7 @@ def _choose_by_bic(
             table["covariance"] = [form_name(form, size * len(group)) for size, form in job]
             table["chosen"] = np.arange(len(table)) == best
             if not choice.together:
-                table.insert(0, "class", blocks.design.levels[group[0]])
+                table.insert(0, "class", design_rows.design.levels[group[0]])
             tables.append(table)
     path = pd.concat(tables, ignore_index=True)
     return replace(choice, sizes=tuple(sizes), forms=tuple(forms)), path
@@ -216,7 +221,7 @@ def _form_hint(form: Form, *alternatives: MixtureCovariance) -> str:
 
 
 def _degenerate_error(
-    degenerate: Degenerate, sizes: Sequence[int], forms: Sequence[Form], blocks: DesignRows
+    degenerate: Degenerate, sizes: Sequence[int], forms: Sequence[Form], design_rows: DesignRows
 ) -> CollinearError:
     """Return the error for a component that degenerates, with the class and the reason.
 
@@ -228,7 +233,7 @@ def _degenerate_error(
         Number of components of each class.
     forms : sequence of str
         Covariance form of each class.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows, which are read again to find collinear columns.
 
     Returns
@@ -236,7 +241,7 @@ def _degenerate_error(
     CollinearError
     """
     class_index = degenerate.k
-    complete = replace(blocks, incomplete=False, partial=False)
+    complete = replace(design_rows, uses_incomplete_rows=False, integrates_missing=False)
     moments = reading.class_moments(complete, "class")
     if degenerate.reason == "singular" and sizes[class_index] == 1:
         # If classes are fitted together, the reported class need not be the singular one.
@@ -244,23 +249,28 @@ def _degenerate_error(
             (k for k in (class_index, *range(len(sizes))) if dependencies(moments, k)), class_index
         )
     # With few complete rows all columns are collinear, although incomplete rows may separate them.
-    has_few_complete_rows = blocks.incomplete and moments.rows[class_index] <= len(blocks.terms) + 1
+    has_few_complete_rows = (
+        design_rows.uses_incomplete_rows and moments.rows[class_index] <= len(design_rows.terms) + 1
+    )
     collinear = () if has_few_complete_rows else dependencies(moments, class_index)
-    label = format_value(blocks.design.levels[class_index])
+    label = format_value(design_rows.design.levels[class_index])
     if collinear and degenerate.reason == "singular":
         # "pooled" does not help if columns are collinear in the pooled covariance too.
         alternatives: tuple[MixtureCovariance, ...] = ("EII",) if dependencies(moments) else ("pooled", "EII")
         hint = _form_hint(forms[class_index], *alternatives)
-        return reading.collinear_error(collinear, blocks.terms, f"within class {label}", alternative=hint)
+        return reading.collinear_error(
+            collinear, design_rows.terms, f"within class {label}", alternative=hint
+        )
     if sizes[degenerate.k] == 1:
         form_hint = _form_hint(forms[degenerate.k], "pooled", "EII")
         return CollinearError(
             f"The covariance matrix of class {label} is singular: it has {degenerate.weight:g} observations "
-            f"of {len(blocks.terms)} columns, or the scales of its columns differ too much for this form.",
+            f"of {len(design_rows.terms)} columns, or the scales of its columns differ too much for "
+            "this form.",
             hint=sentence(
                 ", or ".join(filter(None, ["leave out columns, write standardize() around them", form_hint]))
             ),
-            classes=(blocks.design.levels[class_index],),
+            classes=(design_rows.design.levels[class_index],),
         )
     simpler = _form_hint(forms[degenerate.k], "pooled", "EII")
     outcome = {
@@ -278,12 +288,12 @@ def _degenerate_error(
             f"Use fewer components, {simpler and f'{simpler}, which has fewer parameters, '}or try "
             "another seed=."
         ),
-        classes=(blocks.design.levels[class_index],),
+        classes=(design_rows.design.levels[class_index],),
     )
 
 
 def _rule_from_new_starts(
-    choice: MixtureChoice, fit: FittedModel[MixtureFit], blocks: DesignRows
+    choice: MixtureChoice, fit: FittedModel[MixtureFit], design_rows: DesignRows
 ) -> Rule | None:
     """Refit by EM from new starts and return the rule.
 
@@ -293,7 +303,7 @@ def _rule_from_new_starts(
         Numbers of components and forms; None is chosen again.
     fit : FittedModel
         The fitted model.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
 
     Returns
@@ -302,19 +312,19 @@ def _rule_from_new_starts(
         None if a class has no rows or a component degenerates.
     """
     n_classes = len(fit.classes)
-    if not core.has_all_means(*gather_weighted_rows(blocks)[:2], n_classes):
+    if not core.has_all_means(*gather_weighted_rows(design_rows)[:2], n_classes):
         return None
     try:
-        refit, _ = _fit_rows(choice, blocks, n_classes, fit.estimates.prior, estimated_prior=False)
+        refit, _ = _fit_rows(choice, design_rows, n_classes, fit.estimates.prior, estimated_prior=False)
     except CollinearError:
         return None
-    return _rule(refit, fit, blocks)
+    return _rule(refit, fit, design_rows)
 
 
-def _rule(estimates: MixtureFit, fit: FittedModel[MixtureFit], blocks: DesignRows) -> Rule:
+def _rule(estimates: MixtureFit, fit: FittedModel[MixtureFit], design_rows: DesignRows) -> Rule:
     """Return the rule of estimates; it accepts missing values if the rows may be incomplete."""
     log_prior = fit.log_prior()
-    return estimates.rule_of_some(log_prior) if blocks.partial else estimates.rule(log_prior)
+    return estimates.rule_of_some(log_prior) if design_rows.integrates_missing else estimates.rule(log_prior)
 
 
 class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
@@ -421,7 +431,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
     @property
     @available_if()
-    def em(self) -> CompletedRows:
+    def em(self) -> MissingnessSummary:
         """Counts of a fit with missing="em": completed rows, and patterns (sets of missing columns).
 
         Attributes of the result: `incomplete`, `patterns`.
@@ -492,14 +502,14 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         >>> fit.component_posteriors().iloc[100].round(3).tolist()
         [0.0, 0.0, 0.0, 0.0, 1.0, 0.0]
         """
-        blocks = self._fit.new_rows(data, MissingPolicy(unseen))
+        design_rows = self._fit.new_rows(data, MissingPolicy(unseen))
         rule = self._fit.estimates.components_of_some(log_of_prior(self._fit.prior_values()))
-        values = np.full((blocks.table.nrows, len(self._order)), np.nan)
-        for row_slice, x, missing in blocks.iter_all_rows():
-            is_scored = slice(None) if missing is None or blocks.partial else ~missing
+        values = np.full((design_rows.table.nrows, len(self._order)), np.nan)
+        for row_slice, x, missing in design_rows.iter_all_rows():
+            is_scored = slice(None) if missing is None or design_rows.integrates_missing else ~missing
             if len(x[is_scored]):
                 values[row_slice][is_scored] = np.exp(log_posteriors(rule.scores(x[is_scored])))
-        return pd.DataFrame(values[:, self._order], index=blocks.table.index, columns=self._index)
+        return pd.DataFrame(values[:, self._order], index=design_rows.table.index, columns=self._index)
 
     # ---- tables
 
@@ -691,36 +701,36 @@ def mixture(
     most = reading.check_integer("most", most, 1, MAX_COMPONENTS, description="a number of components")
     reading.check_word("over", over, ("class", "classes"), optional=True)
     by_em = asks_for_em(missing, na_action, has_rows=True)
-    blocks = read_rows(
+    design_rows = read_rows(
         formula, data, weights=weights, levels=levels, functions=functions, uses_incomplete=by_em
     )
-    reading.refuse_large(blocks, "mixture() keeps the rows")
+    reading.raise_if_large(design_rows, "mixture() keeps the rows")
     if by_em:
-        blocks, rows, moments = observed_sample(blocks)
+        design_rows, rows, moments = observed_sample(design_rows)
     else:
-        blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
-    labels = pd.Index(list(blocks.design.levels))
+        design_rows, moments = reading.usable_rows(design_rows, "diagonal", na_action)
+    labels = pd.Index(list(design_rows.design.levels))
     sizes = tuple(reading.option_by_class("components", components, labels, _read_size))
     forms = tuple(reading.option_by_class("covariance", covariance, labels, _read_form))
     choice = MixtureChoice(sizes, forms, _is_together(covariance, sizes, forms, over), most, plan)
-    _refuse_too_many(choice, labels, moments)
+    _raise_if_too_many(choice, labels, moments)
     if by_em:
         pairs = any(form is None or not is_axial(form) for form in forms)
         is_common = choice.together and forms[0] in COMMON_FRAME_FORMS
-        refuse_unobserved(blocks, rows, common=is_common, pairs=pairs)
+        raise_if_unobserved(design_rows, rows, common=is_common, pairs=pairs)
     priors, estimated = reading.read_prior(prior, labels, moments.counts)
-    fit, path = _fit_rows(choice, blocks, moments.n_classes, priors, estimated_prior=estimated)
+    fit, path = _fit_rows(choice, design_rows, moments.n_classes, priors, estimated_prior=estimated)
     if not fit.components.converged:
         warn_user(
             f"EM did not converge in {fit.maxiter} steps. Pass a larger maxiter=, or use fewer components.",
             ConvergenceWarning,
         )
     if by_em:
-        fit = replace(fit, completed=CompletedRows.from_rows(rows.x))
-    return MixtureResults(MixtureSpec(choice).fit(fit, blocks, options, path=path))
+        fit = replace(fit, completed=MissingnessSummary.from_rows(rows.x))
+    return MixtureResults(MixtureSpec(choice).fit(fit, design_rows, options, path=path))
 
 
-def _refuse_too_many(choice: MixtureChoice, labels: pd.Index, moments: ClassMoments) -> None:
+def _raise_if_too_many(choice: MixtureChoice, labels: pd.Index, moments: ClassMoments) -> None:
     """Raise DataError if a class has fewer rows than components, or than the largest candidate number.
 
     Parameters
@@ -866,7 +876,7 @@ class MixtureSpec(ModelSpec[MixtureFit]):
         -------
         FittedModel
         """
-        rows = rows if estimates.completed is None else replace(rows, partial=True)
+        rows = rows if estimates.completed is None else replace(rows, integrates_missing=True)
         return super().fit(estimates, rows, arguments, **options)
 
     def required_moments(self, fit: FittedModel[MixtureFit]) -> None:
@@ -895,7 +905,9 @@ class MixtureSpec(ModelSpec[MixtureFit]):
     def leave_one_out(self, fit: FittedModel[MixtureFit]) -> LeaveOneOutScorer:
         """Return the scores of each row by the rule fitted without it."""
         scores_by_refits(fit, "requires a run of EM for each row")
-        return core.left_out(fit.estimates, fit.log_prior(), *gather_weighted_rows(fit.design_rows))
+        return core.leave_one_out_scorer(
+            fit.estimates, fit.log_prior(), *gather_weighted_rows(fit.design_rows)
+        )
 
     def has_marginals(self, fit: FittedModel[MixtureFit]) -> bool:
         """Return whether `marginal_rule` integrates columns out."""

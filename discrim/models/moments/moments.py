@@ -137,17 +137,17 @@ def moments(
     if source.is_single_pass and na_action == "drop":
         (first, where), skipped = _first_table_with_complete_rows(chunk, chunks, columns)
     with naming_file(where):
-        blocks = read_rows(
+        design_rows = read_rows(
             formula, first, weights=weights, levels=levels, functions=functions, is_chunk=True,
             parser=parse_adjusted_formula,
         )  # fmt: skip
-        if not blocks.terms:
+        if not design_rows.terms:
             raise DataError(
                 f"The formula {formula!r} has no predictor.",
                 hint="Name a column on the right side of the formula.",
             )
         total = moments_of_blocks(
-            blocks, na_action, scatters=scatters, levels_given=levels is not None, weights=weights
+            design_rows, na_action, scatters=scatters, levels_given=levels is not None, weights=weights
         )
     total.dropped += skipped
     for chunk, where in chunks:
@@ -409,9 +409,9 @@ class Moments:
             design = with_new_classes(design, table, self._functions, positive)
         codes = response_codes(design, table, self._functions, positive)
         rows = TableRows(table, codes, counts, is_training=True)
-        blocks = DesignRows(design, rows, self._functions)
+        design_rows = DesignRows(design, rows, self._functions)
         return moments_of_blocks(
-            blocks, na_action, scatters=self._scatters, levels_given=self._levels_given, weights=weights
+            design_rows, na_action, scatters=self._scatters, levels_given=self._levels_given, weights=weights
         )
 
     def update(self, data: Data, *, weights: Any = None, na_action: NaAction = "drop") -> None:
@@ -496,7 +496,7 @@ class Moments:
     def __add__(self, other: Any) -> Moments:
         if not isinstance(other, Moments):
             return NotImplemented
-        self._refuse_other_scatters(other)
+        self._raise_if_other_scatters(other)
         levels = _common_levels(self._design, other._design)
         labels = self._design.labels if self._design.labels == other._design.labels else None
         a = self._among(levels)
@@ -564,8 +564,8 @@ class Moments:
         """
         if not isinstance(other, Moments):
             return NotImplemented
-        self._refuse_other_scatters(other)
-        _refuse_different_designs(self._design, other._design)
+        self._raise_if_other_scatters(other)
+        _raise_if_different_designs(self._design, other._design)
         subtracted = other._with_rows()
         levels = self._design.levels
         unknown = [label for label in subtracted._design.levels if label not in levels]
@@ -597,7 +597,7 @@ class Moments:
         # sum() starts at 0.
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
-    def _refuse_other_scatters(self, other: Moments) -> None:
+    def _raise_if_other_scatters(self, other: Moments) -> None:
         """Raise DataError if the other moments have a different option `scatters`."""
         if self._scatters != other._scatters:
             raise DataError(
@@ -655,9 +655,11 @@ class Moments:
         return Summary(repr(self), sections).shortened().as_html()
 
 
-def _refuse_different_designs(a: Design, b: Design) -> None:
+def _raise_if_different_designs(a: Design, b: Design) -> None:
     """Raise FormulaError if two designs differ in anything except their classes."""
-    bare_a, bare_b = (replace(design, levels=(), formula="", labels=None, truths=()) for design in (a, b))
+    bare_a, bare_b = (
+        replace(design, levels=(), formula="", labels=None, plain_booleans=()) for design in (a, b)
+    )
     if bare_a != bare_b:
         if a.response != b.response or (a.formula != b.formula and {*a.terms} != {*b.terms}):
             reason = f"their formulas are {a.formula!r} and {b.formula!r}"
@@ -674,7 +676,7 @@ def _refuse_different_designs(a: Design, b: Design) -> None:
 
 def _common_levels(a: Design, b: Design) -> tuple[Any, ...]:
     """Return the classes of both designs in order; raise an error if the designs or orders conflict."""
-    _refuse_different_designs(a, b)
+    _raise_if_different_designs(a, b)
     short, long = sorted((a.levels, b.levels), key=len)
     if tuple(label for label in long if label in short) == short:
         return long
@@ -749,13 +751,13 @@ def _validated_remainder(remainder: Remainder, counts: LevelCounts, design: Desi
 
 
 def moments_of_blocks(
-    blocks: DesignRows, na_action: NaAction, *, scatters: Scatters, levels_given: bool, weights: Any
+    design_rows: DesignRows, na_action: NaAction, *, scatters: Scatters, levels_given: bool, weights: Any
 ) -> Moments:
     """Compute the moments of rows and the counts of levels in one pass.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     na_action : {"drop", "raise"}
         Whether rows with a missing value are dropped and counted, or are an error.
     scatters : {"class", "pooled", "diagonal"}
@@ -766,25 +768,26 @@ def moments_of_blocks(
         Weights as passed by the user; the name of a column is stored.
     """
     check_word("na_action", na_action, NaAction)
-    blocks = replace(blocks, design=_complete_label_categories(blocks.design))
-    design, factor_positions, sizes = append_level_positions(blocks.design)
-    blocks_with_positions = replace(blocks, design=design)
+    design_rows = replace(design_rows, design=_complete_label_categories(design_rows.design))
+    design, factor_positions, sizes = append_level_positions(design_rows.design)
+    blocks_with_positions = replace(design_rows, design=design)
     counted_blocks = CountedBlocks(
-        blocks_with_positions, len(design.levels), len(blocks.terms), factor_positions, sizes
+        blocks_with_positions, len(design.levels), len(design_rows.terms), factor_positions, sizes
     )
 
     def wrap(rows: Any) -> CountedBlocks:
         # A pass over sparse rows passes its own blocks.
-        counted_blocks.blocks = blocks_with_positions if rows is blocks else rows
+        counted_blocks.blocks = blocks_with_positions if rows is design_rows else rows
         return counted_blocks
 
-    sums = class_moments(blocks, scatters, wrap)
-    dropped = blocks_with_positions.dropped or blocks.dropped
+    sums = class_moments(design_rows, scatters, wrap)
+    dropped = blocks_with_positions.dropped or design_rows.dropped
     if dropped and na_action == "raise":
-        blocks.refuse_missing()
+        design_rows.raise_if_missing()
     return Moments(
-        blocks.design, sums, counted_blocks.counts, scatters, levels_given, dropped, blocks.weighted,
-        weights if isinstance(weights, str) else None, blocks.functions,
+        design_rows.design, sums, counted_blocks.counts, scatters, levels_given, dropped,
+        design_rows.weighted,
+        weights if isinstance(weights, str) else None, design_rows.functions,
     )  # fmt: skip
 
 
@@ -803,25 +806,27 @@ def moments_of_fit(fit: FittedModel[Any], scatters: Scatters) -> Moments | None:
         None if the estimates contain other moments, or if columns were dropped, rescaled or made of
         categories, whose levels have to be counted.
     """
-    blocks = fit.design_rows
+    design_rows = fit.design_rows
     estimates = fit.estimates
     sums = getattr(estimates, "unscaled", None) or estimates.moments
     if (
-        not (blocks.design.plain and isinstance(sums, ClassMoments) and sums.scatter_type == scatters)
-        or blocks.constant
-        or blocks.collinear
-        or blocks.unit is not None
-        or (fit.has_rows and blocks.dropped)
+        not (design_rows.design.is_plain and isinstance(sums, ClassMoments) and sums.scatter_type == scatters)
+        or design_rows.constant
+        or design_rows.collinear
+        or design_rows.column_units is not None
+        or (fit.has_rows and design_rows.dropped)
         or (fit.has_rows and scatters != "diagonal" and sums.roots is None and requires_roots(sums))
     ):
         return None
-    counted_blocks = CountedBlocks(blocks, len(blocks.design.levels), len(blocks.terms), (), ())
-    counted_blocks.blocks = reading.used_sparse_rows(blocks) or blocks
+    counted_blocks = CountedBlocks(
+        design_rows, len(design_rows.design.levels), len(design_rows.terms), (), ()
+    )
+    counted_blocks.blocks = reading.used_sparse_rows(design_rows) or design_rows
     for _ in counted_blocks:
         pass
     return Moments(
-        _complete_label_categories(blocks.design), sums, counted_blocks.counts, scatters, True,
-        blocks.dropped, blocks.weighted, None, blocks.functions,
+        _complete_label_categories(design_rows.design), sums, counted_blocks.counts, scatters, True,
+        design_rows.dropped, design_rows.weighted, None, design_rows.functions,
     )  # fmt: skip
 
 

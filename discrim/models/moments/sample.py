@@ -168,13 +168,15 @@ class Sample:
             "one covariance for all classes" if is_pooled else "a variance or covariance for each class"
         )
         user_moments._need(f"A model with {required_text}", required_moments)
-        blocks = design_without_rows(
+        design_rows = design_without_rows(
             user_moments._design,
             user_moments._functions,
             weighted=user_moments._in_weights,
             n_dropped_rows=user_moments.dropped,
         )
-        return usable_moments(user_moments, blocks, reduce_moments(user_moments._moments, required_moments))
+        return usable_moments(
+            user_moments, design_rows, reduce_moments(user_moments._moments, required_moments)
+        )
 
     def validated_moments(self, needs_rows: NeedsRows | None) -> Moments:
         """Return the moments; a source that can be read only once is read here.
@@ -214,7 +216,7 @@ class Sample:
 
 
 def usable_moments(
-    given_moments: Moments, blocks: DesignRows, moments: ClassMoments, keep: Sequence[int] = ()
+    given_moments: Moments, design_rows: DesignRows, moments: ClassMoments, keep: Sequence[int] = ()
 ) -> tuple[DesignRows, ClassMoments]:
     """Select the classes that have rows and the columns that vary; the counterpart of `usable_rows`.
 
@@ -222,7 +224,7 @@ def usable_moments(
     ----------
     given_moments : Moments
         The moments that the user passed.
-    blocks : DesignRows
+    design_rows : DesignRows
         Their design, without rows.
     moments : ClassMoments
         Moments of the columns of the design.
@@ -244,6 +246,6 @@ def usable_moments(
     """
     if not moments.total:
         raise DataError(f"{given_moments!r} have no observations.", hint="Add moments of complete rows.")
-    check_data_range(moments, blocks)
+    check_data_range(moments, design_rows)
     warn_of_weights(moments, are_integers=given_moments._decayed or moments.total >= moments.rows.sum())
-    return drop_constant_columns(*drop_empty_classes(blocks, moments), keep=keep)
+    return drop_constant_columns(*drop_empty_classes(design_rows, moments), keep=keep)

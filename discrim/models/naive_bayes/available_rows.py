@@ -22,14 +22,14 @@ from discrim.models.base.data_range import check_data_range
 from discrim.models.base.reading import NaAction
 
 
-def available_tally(blocks: DesignRows, plan: ColumnPlan) -> tuple[ClassMoments, Tally]:
+def available_tally(design_rows: DesignRows, plan: ColumnPlan) -> tuple[ClassMoments, Tally]:
     """Compute diagonal moments and the tally of each column from the rows that have a class and a value.
 
     One pass finds groups of columns that are missing in the same rows, and one pass is made for each group.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         Rows with p columns, some of which may be missing.
     plan : ColumnPlan
         The kinds of the p columns.
@@ -41,25 +41,25 @@ def available_tally(blocks: DesignRows, plan: ColumnPlan) -> tuple[ClassMoments,
     tally : Tally
         Its `available` (K, p) has the count of each class and column.
     """
-    blocks = blocks.with_classes()
-    k = len(blocks.design.levels)
-    p = len(blocks.terms)
-    is_used = blocks.codes >= 0
-    if blocks.weights is not None:
-        is_used &= ~np.isnan(blocks.weights)
-    weights = None if blocks.weights is None else blocks.weights[is_used]
-    codes = blocks.codes[is_used]
+    design_rows = design_rows.with_classes()
+    k = len(design_rows.design.levels)
+    p = len(design_rows.terms)
+    is_used = design_rows.codes >= 0
+    if design_rows.weights is not None:
+        is_used &= ~np.isnan(design_rows.weights)
+    weights = None if design_rows.weights is None else design_rows.weights[is_used]
+    codes = design_rows.codes[is_used]
     counts = np.bincount(codes, weights, k).astype(np.float64)
     rows = np.bincount(codes if weights is None else codes[weights > 0], minlength=k)
-    codes = np.where(is_used, blocks.codes, -1)
+    codes = np.where(is_used, design_rows.codes, -1)
     arrays = {name: np.zeros((k, p)) for name in ("centres", "rests", "scatters")}
     scale = np.ones(p)
     tally = Tally(plan, k)
     tally.available = np.zeros((k, p))
-    for columns in _group_by_missing_rows(blocks):
-        group = replace(blocks.with_codes(codes), partial=False, incomplete=False).select_columns(
-            columns.tolist()
-        )
+    for columns in _group_by_missing_rows(design_rows):
+        group = replace(
+            design_rows.with_codes(codes), integrates_missing=False, uses_incomplete_rows=False
+        ).select_columns(columns.tolist())
         group_tally = Tally(plan.columns(columns), k)
         moments = reading.class_moments(group, "diagonal", group_tally.wrap)
         for name, values in arrays.items():
@@ -69,10 +69,10 @@ def available_tally(blocks: DesignRows, plan: ColumnPlan) -> tuple[ClassMoments,
     return ClassMoments(counts, rows, scale=scale, **arrays), tally
 
 
-def _group_by_missing_rows(blocks: DesignRows) -> list[Codes]:
+def _group_by_missing_rows(design_rows: DesignRows) -> list[Codes]:
     """Group columns that are missing in the same rows; return the positions (q,) of each group."""
-    hashes: list[Any] = [hashlib.blake2b() for _ in blocks.terms]
-    for row_slice, x, missing in blocks.iter_all_rows():
+    hashes: list[Any] = [hashlib.blake2b() for _ in design_rows.terms]
+    for row_slice, x, missing in design_rows.iter_all_rows():
         if missing is None or not missing.any():
             continue
         nan = np.isnan(x)
@@ -102,20 +102,20 @@ def _copy_group_tally(tally: Tally, group_tally: Tally, columns: Codes) -> None:
         tally.values[tally.plan.kernels.tolist().index(j)] = group_tally.values[i]
 
 
-def tally_of_present_classes(tally: Tally, classes: Sequence[Any], blocks: DesignRows) -> Tally:
-    """Return the tally of the classes that remain in `blocks`; `classes` are the classes of the tally."""
-    present = blocks.design.levels
+def tally_of_present_classes(tally: Tally, classes: Sequence[Any], design_rows: DesignRows) -> Tally:
+    """Return the tally, whose classes are `classes`, of those classes that remain in `design_rows`."""
+    present = design_rows.design.levels
     return tally if len(present) == len(classes) else tally.classes(np.array([*map(classes.index, present)]))
 
 
 def usable_available_rows(
-    blocks: DesignRows, plan: ColumnPlan, na_action: NaAction
+    design_rows: DesignRows, plan: ColumnPlan, na_action: NaAction
 ) -> tuple[DesignRows, ClassMoments, Tally]:
     """Return all rows with a class, without constant columns, with their moments and tally.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
     plan : ColumnPlan
         The families of the columns.
@@ -124,7 +124,7 @@ def usable_available_rows(
 
     Returns
     -------
-    blocks : DesignRows
+    design_rows : DesignRows
         Rows without empty classes and constant columns.
     moments : ClassMoments
         Diagonal moments of the columns from the rows that have a value.
@@ -150,45 +150,47 @@ def usable_available_rows(
             "sum of all counts of a row.",
             hint="Leave out counts=, fill in the counts, or fit the complete rows.",
         )
-    blocks = replace(blocks, partial=True, incomplete=True)
-    classes = blocks.design.levels
-    terms = blocks.terms
-    moments, tally = available_tally(blocks, plan)
-    dropped = blocks.count_dropped(blocks.codes >= 0)
+    design_rows = replace(design_rows, integrates_missing=True, uses_incomplete_rows=True)
+    classes = design_rows.design.levels
+    terms = design_rows.terms
+    moments, tally = available_tally(design_rows, plan)
+    dropped = design_rows.count_dropped(design_rows.codes >= 0)
     if not moments.total:
         raise DataError(
-            f"None of the {blocks.table.nrows} rows has both a response {blocks.design.response!r} and a "
+            f"None of the {design_rows.table.nrows} rows has both a response "
+            f"{design_rows.design.response!r} and a "
             "weight.",
             hint="Pass rows with a class.",
-            columns=(blocks.design.response,),
+            columns=(design_rows.design.response,),
         )
-    if blocks.weighted:
-        reading.warn_of_weights(moments, are_integers=blocks.rows.has_whole_weights())
-    blocks, moments = reading.drop_empty_classes(blocks, moments)
-    tally = tally_of_present_classes(tally, classes, blocks)
-    _refuse_unobserved_columns(blocks, tally)
-    check_data_range(moments, blocks)
+    if design_rows.weighted:
+        reading.warn_of_weights(moments, are_integers=design_rows.rows.has_whole_weights())
+    design_rows, moments = reading.drop_empty_classes(design_rows, moments)
+    tally = tally_of_present_classes(tally, classes, design_rows)
+    _raise_if_unobserved_columns(design_rows, tally)
+    check_data_range(moments, design_rows)
     # With dropped=0, constant columns are removed from the moments without another pass over the rows.
-    blocks, moments = reading.drop_constant_columns(replace(blocks, dropped=0), moments)
-    if blocks.constant:
-        tally = tally.columns(np.array([terms.index(term) for term in blocks.terms]))
-    return replace(blocks, dropped=dropped), moments, tally
+    design_rows, moments = reading.drop_constant_columns(replace(design_rows, dropped=0), moments)
+    if design_rows.constant:
+        tally = tally.columns(np.array([terms.index(term) for term in design_rows.terms]))
+    return replace(design_rows, dropped=dropped), moments, tally
 
 
-def _refuse_unobserved_columns(blocks: DesignRows, tally: Tally) -> None:
+def _raise_if_unobserved_columns(design_rows: DesignRows, tally: Tally) -> None:
     """Raise DataError, with a class and its columns, if a column has only missing values in some class."""
     available: Any = tally.available
     is_unobserved = ~(available > 0)
     if not is_unobserved.any():
         return
     k = int(np.argmax(is_unobserved.any(axis=1)))
-    names = [blocks.terms[j] for j in np.flatnonzero(is_unobserved[k])]
+    names = [design_rows.terms[j] for j in np.flatnonzero(is_unobserved[k])]
     verb = "has" if len(names) == 1 else "have"
     raise DataError(
-        f"{reading.join_labels(names)} {verb} no observed value in class {blocks.design.levels[k]!r}. The "
+        f"{reading.join_labels(names)} {verb} no observed value in class "
+        f"{design_rows.design.levels[k]!r}. The "
         "density "
         "cannot be estimated.",
         hint="Leave such columns out of the formula, or the class out of the table.",
         columns=names,
-        classes=(blocks.design.levels[k],),
+        classes=(design_rows.design.levels[k],),
     )

@@ -73,11 +73,11 @@ def _levels(fit: FittedModel[NaiveBayesFit]) -> dict[str, Any]:
     return {fit.terms[j]: levels_by_position[j] or (False, True) for j in fit.estimates.plan.tables.tolist()}
 
 
-def _rule_of_tally(fit: FittedModel[NaiveBayesFit], blocks: DesignRows) -> Rule | None:
+def _rule_of_tally(fit: FittedModel[NaiveBayesFit], design_rows: DesignRows) -> Rule | None:
     """Refit to rows and return the rule; None if a density does not exist."""
-    moments, tally = _tally_rows(fit, blocks)
+    moments, tally = _tally_rows(fit, design_rows)
     keep = np.arange(moments.n_columns)
-    if blocks.incomplete:
+    if design_rows.uses_incomplete_rows:
         # Constant columns are removed here, because the caller removes them only from complete rows.
         keep = np.setdiff1d(keep, constant_columns(moments))
         moments = moments.columns(keep)
@@ -86,17 +86,17 @@ def _rule_of_tally(fit: FittedModel[NaiveBayesFit], blocks: DesignRows) -> Rule 
     if refit is None:
         return None
     rule = refit.rule(fit.log_prior())
-    return rule if len(keep) == len(blocks.terms) else ColumnSubsetRule(rule, keep)
+    return rule if len(keep) == len(design_rows.terms) else ColumnSubsetRule(rule, keep)
 
 
-def _tally_rows(fit: FittedModel[NaiveBayesFit], blocks: DesignRows) -> tuple[ClassMoments, Tally]:
+def _tally_rows(fit: FittedModel[NaiveBayesFit], design_rows: DesignRows) -> tuple[ClassMoments, Tally]:
     """Compute the moments and the tally of rows, which may lack columns of the fit.
 
     Parameters
     ----------
     fit : FittedModel
         The fitted model.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
 
     Returns
@@ -106,12 +106,12 @@ def _tally_rows(fit: FittedModel[NaiveBayesFit], blocks: DesignRows) -> tuple[Cl
     tally : Tally
         Tally of the columns that are not normal.
     """
-    positions = np.array([fit.terms.get_loc(term) for term in blocks.terms], dtype=np.intp)
+    positions = np.array([fit.terms.get_loc(term) for term in design_rows.terms], dtype=np.intp)
     plan = fit.estimates.plan.columns(positions)
-    if blocks.incomplete:
-        return available_tally(blocks, plan)
+    if design_rows.uses_incomplete_rows:
+        return available_tally(design_rows, plan)
     tally = Tally(plan, len(fit.classes))
-    return reading.class_moments(blocks, "diagonal", tally.wrap), tally
+    return reading.class_moments(design_rows, "diagonal", tally.wrap), tally
 
 
 class NaiveBayesResults(ClassCovariances, ClassifierResults):
@@ -282,7 +282,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
             (low - GRID_MARGIN * width).min(), (high + GRID_MARGIN * width).max(), N_DENSITY_VALUES
         )
 
-    def _need_complete_numbers(self) -> None:
+    def _require_complete_numbers(self) -> None:
         """Raise NotSupportedError if a column is categorical or fitted to some of the rows."""
         if len(self._levels):
             raise NotSupportedError(
@@ -297,9 +297,9 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
                 "the rows in which it is observed.",
                 hint="See means, sds and available.",
             )
-        super()._need_complete_numbers()
+        super()._require_complete_numbers()
 
-    def _need_covariances(self, method: str) -> None:
+    def _require_covariances(self, method: str) -> None:
         """Raise NotSupportedError for a method that requires all columns to be normal."""
         if not self._fit.estimates.is_normal:
             non_normal = self.terms[np.flatnonzero(self._fit.estimates.plan.families)]
@@ -539,25 +539,25 @@ def naive_bayes(
     sample = Sample("naive_bayes", "diagonal", moments, formula, data, weights, levels, functions, na_action)
     if sample.has_rows:
         reason = "A kernel density uses all rows, and" if kernel else None
-        blocks = sample.read(reason, incomplete=missing_policy == "available")
-        blocks, stats, tally = _usable_tally(blocks, column_options, na_action)
+        design_rows = sample.read(reason, incomplete=missing_policy == "available")
+        design_rows, stats, tally = _usable_tally(design_rows, column_options, na_action)
     else:
-        blocks, stats, tally = _tally_of_moments(sample, column_options)
-    _refuse_no_density(stats, tally, blocks)
-    priors, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
+        design_rows, stats, tally = _tally_of_moments(sample, column_options)
+    _raise_if_no_density(stats, tally, design_rows)
+    priors, estimated = reading.read_prior(prior, design_rows.design.levels, stats.counts)
     fit = core.fit_naive_bayes(stats, tally, priors, estimated_prior=estimated)
-    _refuse_no_bandwidth(fit, blocks)
-    return NaiveBayesResults(NaiveBayesSpec().fit(fit, blocks, options, has_rows=sample.has_rows))
+    _raise_if_no_bandwidth(fit, design_rows)
+    return NaiveBayesResults(NaiveBayesSpec().fit(fit, design_rows, options, has_rows=sample.has_rows))
 
 
 def _usable_tally(
-    blocks: DesignRows, options: Options, na_action: NaAction
+    design_rows: DesignRows, options: Options, na_action: NaAction
 ) -> tuple[DesignRows, ClassMoments, Tally]:
     """Return the usable rows with their diagonal moments and their tally.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows; their design is replaced by one with a column of level positions for each category.
     options : Options
         Options of the verb.
@@ -566,31 +566,31 @@ def _usable_tally(
 
     Returns
     -------
-    blocks : DesignRows
+    design_rows : DesignRows
         Rows without empty classes and constant columns.
     moments : ClassMoments
         Diagonal class moments.
     tally : Tally
         Tally of the columns that are not normal.
     """
-    blocks = replace(blocks, design=level_design(blocks.design))
-    plan = _read_plan(blocks, options)
+    design_rows = replace(design_rows, design=level_design(design_rows.design))
+    plan = _read_plan(design_rows, options)
     if options.missing is not None:
-        return usable_available_rows(blocks, plan, na_action)
-    blocks = blocks.with_counts(tuple(blocks.terms[j] for j in plan.counts))
-    tally = Tally(plan, len(blocks.design.levels))
-    classes = blocks.design.levels
-    terms = blocks.terms
+        return usable_available_rows(design_rows, plan, na_action)
+    design_rows = design_rows.with_counts(tuple(design_rows.terms[j] for j in plan.counts))
+    tally = Tally(plan, len(design_rows.design.levels))
+    classes = design_rows.design.levels
+    terms = design_rows.terms
     # A constant count is kept, because it contributes to the sum of the counts.
-    blocks, moments = reading.usable_rows(
-        blocks, "diagonal", na_action, tally.wrap, keep=plan.counts.tolist()
+    design_rows, moments = reading.usable_rows(
+        design_rows, "diagonal", na_action, tally.wrap, keep=plan.counts.tolist()
     )
-    if not blocks.constant:
-        return blocks, moments, tally_of_present_classes(tally, classes, blocks)
-    constant = set(blocks.constant)
+    if not design_rows.constant:
+        return design_rows, moments, tally_of_present_classes(tally, classes, design_rows)
+    constant = set(design_rows.constant)
     varying = [j for j, term in enumerate(terms) if term not in constant]
-    tally = Tally(plan.columns(np.array(varying)), len(blocks.design.levels))
-    return blocks, reading.class_moments(blocks, "diagonal", tally.wrap), tally
+    tally = Tally(plan.columns(np.array(varying)), len(design_rows.design.levels))
+    return design_rows, reading.class_moments(design_rows, "diagonal", tally.wrap), tally
 
 
 def _tally_of_moments(sample: Sample, options: Options) -> tuple[DesignRows, ClassMoments, Tally]:
@@ -605,7 +605,7 @@ def _tally_of_moments(sample: Sample, options: Options) -> tuple[DesignRows, Cla
 
     Returns
     -------
-    blocks : DesignRows
+    design_rows : DesignRows
         The design, without rows.
     moments : ClassMoments
         Diagonal class moments of its columns.
@@ -625,13 +625,13 @@ def _tally_of_moments(sample: Sample, options: Options) -> tuple[DesignRows, Cla
     user_moments = sample.validated_moments(needs_rows)
     user_moments._need("Naive Bayes", "diagonal")
     design = level_design(user_moments._design)
-    blocks = design_without_rows(
+    design_rows = design_without_rows(
         design,
         user_moments._functions,
         weighted=user_moments._in_weights,
         n_dropped_rows=user_moments.dropped,
     )
-    plan = _read_plan(blocks, options)
+    plan = _read_plan(design_rows, options)
     names, _ = frame_levels.level_terms(design)
     if len(user_moments._level_counts.tables) != len(names):
         raise NotSupportedError(
@@ -641,17 +641,17 @@ def _tally_of_moments(sample: Sample, options: Options) -> tuple[DesignRows, Cla
             hint="Add up moments of tables only, or leave out such columns.",
             columns=list(names),
         )
-    moments = _moments_of_levels(user_moments, blocks.terms, names)
-    _refuse_negative(user_moments, plan, blocks, moments)
+    moments = _moments_of_levels(user_moments, design_rows.terms, names)
+    _raise_if_negative(user_moments, plan, design_rows, moments)
     tally = Tally(plan, moments.n_classes)
     tally.tables, tally.sums = list(user_moments._level_counts.tables), count_sums(moments, plan.counts)
     classes = design.levels
-    terms = blocks.terms
-    blocks, moments = usable_moments(user_moments, blocks, moments, keep=plan.counts.tolist())
-    tally = tally_of_present_classes(tally, classes, blocks)
-    if len(blocks.terms) < len(terms):
-        tally = tally.columns(np.array([terms.index(term) for term in blocks.terms]))
-    return blocks, moments, tally
+    terms = design_rows.terms
+    design_rows, moments = usable_moments(user_moments, design_rows, moments, keep=plan.counts.tolist())
+    tally = tally_of_present_classes(tally, classes, design_rows)
+    if len(design_rows.terms) < len(terms):
+        tally = tally.columns(np.array([terms.index(term) for term in design_rows.terms]))
+    return design_rows, moments, tally
 
 
 def _moments_of_levels(user_moments: Moments, terms: tuple[str, ...], names: tuple[str, ...]) -> ClassMoments:
@@ -692,8 +692,8 @@ def _moments_of_levels(user_moments: Moments, terms: tuple[str, ...], names: tup
     return replace(moments, centres=centres, rests=residual_means, scale=scale, scatters=scatters)
 
 
-def _refuse_negative(
-    user_moments: Moments, plan: ColumnPlan, blocks: DesignRows, moments: ClassMoments
+def _raise_if_negative(
+    user_moments: Moments, plan: ColumnPlan, design_rows: DesignRows, moments: ClassMoments
 ) -> None:
     """Raise DataError if the moments show that a column of counts has negative values.
 
@@ -703,47 +703,47 @@ def _refuse_negative(
         The moments, with a flag for each column with negative values.
     plan : ColumnPlan
         The families of the columns.
-    blocks : DesignRows
+    design_rows : DesignRows
         The design, for names.
     moments : ClassMoments
-        Diagonal moments of the columns of `blocks`.
+        Diagonal moments of the columns of `design_rows`.
     """
     has_negative_mean = user_moments._moments.class_means < 0
     for j in plan.counts.tolist():
-        position = user_moments._design.terms.index(blocks.terms[j])
+        position = user_moments._design.terms.index(design_rows.terms[j])
         if not user_moments._level_counts.negative[position] and not has_negative_mean[:, position].any():
             continue
         k = int(np.argmax(moments.class_means[:, j] < 0))
         mean_text = (
-            f" (its mean in class {format_value(blocks.design.levels[k])} is negative)"
+            f" (its mean in class {format_value(design_rows.design.levels[k])} is negative)"
             if has_negative_mean[:, position].any()
             else ""
         )
         raise DataError(
-            f"Column {blocks.terms[j]!r} has negative values{mean_text} and cannot be a count.",
+            f"Column {design_rows.terms[j]!r} has negative values{mean_text} and cannot be a count.",
             hint="Leave it out of counts=, or correct the rows and compute the moments again.",
-            columns=(blocks.terms[j],),
+            columns=(design_rows.terms[j],),
         )
 
 
-def _read_plan(blocks: DesignRows, options: Options) -> ColumnPlan:
+def _read_plan(design_rows: DesignRows, options: Options) -> ColumnPlan:
     """Validate the options and assign each column of a level design to its family."""
     reading.check_word("method", options.method, Divisor)
     reading.check_word("unseen", options.unseen, Unseen)
-    terms = list(blocks.terms)
-    levels = term_levels(blocks.design)
+    terms = list(design_rows.terms)
+    levels = term_levels(design_rows.design)
     families = np.array(
         [NORMAL if column_levels is None else TABLE for column_levels in levels], dtype=np.intp
     )
     sizes = np.array(
         [0 if column_levels is None else len(column_levels) for column_levels in levels], dtype=np.intp
     )
-    for name in frame_levels.boolean_terms(blocks.design):
+    for name in frame_levels.boolean_terms(design_rows.design):
         families[terms.index(name)] = TABLE
         sizes[terms.index(name)] = 2
     for family, option, requested in ((COUNT, "counts", options.counts), (KERNEL, "kernel", options.kernel)):
         families[_option_positions(option, requested, terms, families)] = family
-    columns = set(blocks.design.columns)
+    columns = set(design_rows.design.columns)
     computed = [terms[j] for j in np.flatnonzero(families == COUNT) if terms[j] not in columns]
     if computed:
         raise DataError(
@@ -853,7 +853,7 @@ def _read_bandwidths(bandwidth: Any, terms: list[str], families: Codes) -> tuple
     return "nrd0", fixed_bandwidths
 
 
-def _refuse_no_density(moments: ClassMoments, tally: Tally, blocks: DesignRows) -> None:
+def _raise_if_no_density(moments: ClassMoments, tally: Tally, design_rows: DesignRows) -> None:
     """Raise CollinearError, with class and column, if a normal or multinomial density does not exist.
 
     Parameters
@@ -862,12 +862,12 @@ def _refuse_no_density(moments: ClassMoments, tally: Tally, blocks: DesignRows) 
         Diagonal class moments.
     tally : Tally
         Tally of the columns that are not normal.
-    blocks : DesignRows
+    design_rows : DesignRows
         The design, for names.
     """
     plan = tally.plan
-    terms = np.array(blocks.terms, dtype=object)
-    levels = blocks.design.levels
+    terms = np.array(design_rows.terms, dtype=object)
+    levels = design_rows.design.levels
     if len(plan.normal):
         names = tuple(terms[plan.normal])
         available: Any = np.inf if tally.available is None else tally.available[:, plan.normal]
@@ -882,7 +882,7 @@ def _refuse_no_density(moments: ClassMoments, tally: Tally, blocks: DesignRows) 
                 columns=(names[j],),
                 classes=(levels[k],),
             )
-        _refuse_no_variance(moments.columns(plan.normal), names, levels, plan)
+        _raise_if_no_variance(moments.columns(plan.normal), names, levels, plan)
     is_empty = tally.sums.sum(axis=1) + plan.laplace <= 0
     if len(plan.counts) and is_empty.any():
         raise CollinearError(
@@ -895,30 +895,31 @@ def _refuse_no_density(moments: ClassMoments, tally: Tally, blocks: DesignRows) 
         )
 
 
-def _refuse_no_bandwidth(fit: NaiveBayesFit, blocks: DesignRows) -> None:
+def _raise_if_no_bandwidth(fit: NaiveBayesFit, design_rows: DesignRows) -> None:
     """Raise CollinearError, with classes and columns, if a rule yields no bandwidth for a kernel density."""
     lacking = fit.without_bandwidth()
     if not lacking.any():
         return
-    names = [blocks.terms[j] for j in fit.plan.kernels]
+    names = [design_rows.terms[j] for j in fit.plan.kernels]
     counts = fit.moments.counts
     rows = fit.moments.rows
     has_light_weights = (counts <= 1) & (rows > 1) & lacking.any(axis=1)
     if has_light_weights.any():
         k = int(has_light_weights.argmax())
         raise CollinearError(
-            f"The weights of class {blocks.design.levels[k]!r} sum to {counts[k]:g}, but the rule for the "
+            f"The weights of class {design_rows.design.levels[k]!r} sum to {counts[k]:g}, but the "
+            "rule for the "
             "bandwidth requires a sum above one.",
             hint=(
                 "Pass weights that count rows, for example divided by their mean, or pass the "
                 f"bandwidths, for example bandwidth={{{names[0]!r}: ...}}."
             ),
-            classes=(blocks.design.levels[k],),
+            classes=(design_rows.design.levels[k],),
         )
     problems = [
         f"{reading.join_labels(names[j] for j in np.flatnonzero(lacks_bandwidth))} "
         f"{'has' if lacks_bandwidth.sum() == 1 else 'have'} only one row or one value in class {label!r}"
-        for label, lacks_bandwidth in zip(blocks.design.levels, lacking, strict=True)
+        for label, lacks_bandwidth in zip(design_rows.design.levels, lacking, strict=True)
         if lacks_bandwidth.any()
     ]
     example = ", ".join(f"{names[j]!r}: ..." for j in np.flatnonzero(lacking.any(axis=0)))
@@ -928,13 +929,13 @@ def _refuse_no_bandwidth(fit: NaiveBayesFit, blocks: DesignRows) -> None:
         columns=[names[j] for j in np.flatnonzero(lacking.any(axis=0))],
         classes=[
             label
-            for label, lacks_bandwidth in zip(blocks.design.levels, lacking, strict=True)
+            for label, lacks_bandwidth in zip(design_rows.design.levels, lacking, strict=True)
             if lacks_bandwidth.any()
         ],
     )
 
 
-def _refuse_no_variance(
+def _raise_if_no_variance(
     moments: ClassMoments, terms: tuple[str, ...], levels: Sequence[Any], plan: ColumnPlan
 ) -> None:
     """Raise CollinearError if a normal column has no variance in some class.
@@ -1110,7 +1111,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
     def refit_error(self, fit: FittedModel[NaiveBayesFit], rows: DesignRows) -> DiscrimError | None:
         """Return the error that explains why a refit to these rows fails; None if the reason is unknown."""
         try:
-            _refuse_no_density(*_tally_rows(fit, rows), rows)
+            _raise_if_no_density(*_tally_rows(fit, rows), rows)
         except CollinearError as error:
             return error
         return None

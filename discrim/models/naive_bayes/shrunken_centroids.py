@@ -35,9 +35,9 @@ from discrim.models.evaluation.tuning import (
     Splits,
     TuningFolds,
     iterate_test_rows,
+    raise_if_no_test_rows,
+    raise_if_single_row_classes,
     read_choice,
-    refuse_no_test_rows,
-    refuse_single_row_classes,
 )
 from discrim.models.moments.moments import Moments
 from discrim.models.moments.sample import NeedsRows, Sample
@@ -51,14 +51,16 @@ MAX_THRESHOLDS = 10**6
 """Largest number of thresholds to try."""
 
 
-def _choose_threshold(blocks: DesignRows, fit: ShrunkenFit, search: GridSearch) -> tuple[float, pd.DataFrame]:
+def _choose_threshold(
+    design_rows: DesignRows, fit: ShrunkenFit, search: GridSearch
+) -> tuple[float, pd.DataFrame]:
     """Choose the threshold by cross-validation.
 
     The errors equal those of `error_rates(["cv"])` of fits with these thresholds and the same folds and seed.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
     fit : ShrunkenFit
         A fit to these rows; its threshold is not used.
@@ -74,7 +76,7 @@ def _choose_threshold(blocks: DesignRows, fit: ShrunkenFit, search: GridSearch) 
         all rows).
     """
     k = fit.moments.n_classes
-    refuse_single_row_classes(fit.moments, blocks.design.levels, "threshold=")
+    raise_if_single_row_classes(fit.moments, design_rows.design.levels, "threshold=")
     if search.grid is None:
         count = reading.check_integer(
             "n_thresholds", search.count, 2, MAX_THRESHOLDS, description="a number of thresholds"
@@ -83,21 +85,21 @@ def _choose_threshold(blocks: DesignRows, fit: ShrunkenFit, search: GridSearch) 
     else:
         alternative = ", or None for evenly spaced ones"
         thresholds = np.array(reading.check_grid(search.grid, "threshold", 0, also=alternative))
-    moments, test_frequencies = search.folds.training_moments(blocks, "diagonal")
+    moments, test_frequencies = search.folds.training_moments(design_rows, "diagonal")
     fold_fits = [
         _refit_to_fold(fit, fold_moments, search.folds, fold) for fold, fold_moments in enumerate(moments)
     ]
     log_prior = log_of_prior(fit.prior)
     misclassified = np.zeros((len(thresholds), k))
     class_counts = np.zeros(k)
-    with Progress(blocks.table.nrows * len(fold_fits), "choice of the threshold") as progress:
-        for fold, x, codes, test_weights in iterate_test_rows(blocks, test_frequencies, progress):
+    with Progress(design_rows.table.nrows * len(fold_fits), "choice of the threshold") as progress:
+        for fold, x, codes, test_weights in iterate_test_rows(design_rows, test_frequencies, progress):
             class_weights = np.equal(codes[:, None], np.arange(k)) * test_weights[:, None]
             class_counts += class_weights.sum(axis=0)
             misclassified += (
                 predict_along_path(fold_fits[fold], x, thresholds, log_prior) != codes
             ) @ class_weights
-    refuse_no_test_rows(class_counts, "thresholds")
+    raise_if_no_test_rows(class_counts, "thresholds")
     path = error_path(
         "threshold", thresholds, misclassified, class_counts, fit.prior, sampled=fit.estimated_prior
     )
@@ -256,11 +258,13 @@ def shrunken_centroids(
     table = formula, data, weights, levels, functions, na_action
     sample = Sample("shrunken_centroids", "diagonal", moments, *table)
     if sample.has_rows:
-        blocks, stats = reading.usable_rows(sample.read(), "diagonal", na_action)
+        design_rows, stats = reading.usable_rows(sample.read(), "diagonal", na_action)
     else:
-        blocks, stats = sample.of_moments("diagonal", CHOSEN_FROM_ROWS if fixed_threshold is None else None)
-    reading.refuse_no_within_variance(stats)
-    priors, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
+        design_rows, stats = sample.of_moments(
+            "diagonal", CHOSEN_FROM_ROWS if fixed_threshold is None else None
+        )
+    reading.raise_if_no_within_variance(stats)
+    priors, estimated = reading.read_prior(prior, design_rows.design.levels, stats.counts)
     fit = fit_shrunken(
         stats, priors, threshold=fixed_threshold or 0.0, offset=offset, estimated_prior=estimated
     )
@@ -272,16 +276,16 @@ def shrunken_centroids(
             else "the median of the standard deviations, which is the offset,"
         )
         raise CollinearError(
-            f"{reading.join_labels(blocks.terms[dependency.column] for dependency in constant)} "
+            f"{reading.join_labels(design_rows.terms[dependency.column] for dependency in constant)} "
             f"{'does' if len(constant) == 1 else 'do'} not vary within classes, and {zero_text} is 0. "
             "Differences cannot be standardized.",
             hint="Pass an offset above 0, or leave out such columns.",
-            columns=[blocks.terms[dependency.column] for dependency in constant],
+            columns=[design_rows.terms[dependency.column] for dependency in constant],
         )
     path = search = None
     if fixed_threshold is None:
-        search = GridSearch(grid, TuningFolds.read(folds, seed, blocks), select, n_thresholds)
-        chosen, path = _choose_threshold(blocks, fit, search)
+        search = GridSearch(grid, TuningFolds.read(folds, seed, design_rows), select, n_thresholds)
+        chosen, path = _choose_threshold(design_rows, fit, search)
         fit = replace(fit, threshold=chosen)
     if not fit.shrunken_differences().any():
         warn_user(
@@ -291,7 +295,7 @@ def shrunken_centroids(
             UninformativeFitWarning,
         )
     spec = ShrunkenCentroidsSpec(search)
-    return ShrunkenCentroidsResults(spec.fit(fit, blocks, options, has_rows=sample.has_rows, path=path))
+    return ShrunkenCentroidsResults(spec.fit(fit, design_rows, options, has_rows=sample.has_rows, path=path))
 
 
 class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults):

@@ -57,14 +57,14 @@ class BandwidthSearch:
     select: Literal["likelihood", "error"]
 
 
-def _refuse_singular(moments: ClassMoments, blocks: DesignRows, metric: str, common: bool) -> None:
+def _raise_if_singular(moments: ClassMoments, design_rows: DesignRows, metric: str, common: bool) -> None:
     """Raise CollinearError if the covariance of the metric is singular.
 
     Parameters
     ----------
     moments : ClassMoments
         Class moments with the second moments of the metric.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows, for names.
     metric : str
         The option `metric`.
@@ -75,15 +75,15 @@ def _refuse_singular(moments: ClassMoments, blocks: DesignRows, metric: str, com
     if not classes:
         return
     k, columns = classes[0]
-    scope = "within classes" if k is None else f"in class {format_value(blocks.design.levels[k])}"
+    scope = "within classes" if k is None else f"in class {format_value(design_rows.design.levels[k])}"
     alternative = 'metric="euclidean"' if common else 'covariance="pooled", or metric="euclidean"'
     if not columns:
         raise CollinearError(
             f"There are too few observations {scope} to estimate the variances of the metric.",
             hint=f"Add observations, or pass {alternative}.",
         )
-    names = reading.join_labels(blocks.terms[j] for j in columns)
-    separation_note = reading.separation_note(moments, blocks.terms)
+    names = reading.join_labels(design_rows.terms[j] for j in columns)
+    separation_note = reading.separation_note(moments, design_rows.terms)
     hint = (
         f"Pass {alternative}"
         if separation_note
@@ -93,19 +93,19 @@ def _refuse_singular(moments: ClassMoments, blocks: DesignRows, metric: str, com
         f"The covariance matrix {scope} is singular: {names} {'is' if len(columns) == 1 else 'are'} constant "
         f"or a linear combination of preceding columns.{separation_note}",
         hint=f"{hint}.",
-        columns=[blocks.terms[j] for j in columns],
-        classes=() if k is None else (blocks.design.levels[k],),
+        columns=[design_rows.terms[j] for j in columns],
+        classes=() if k is None else (design_rows.design.levels[k],),
     )
 
 
-def _refuse_lone_rows(moments: ClassMoments, blocks: DesignRows, search: BandwidthSearch) -> None:
+def _raise_if_lone_rows(moments: ClassMoments, design_rows: DesignRows, search: BandwidthSearch) -> None:
     """Raise DataError if the likelihood is to choose but a class has only one row or equal rows.
 
     Parameters
     ----------
     moments : ClassMoments
         Class moments.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows, for labels.
     search : BandwidthSearch
         Criterion of the choice.
@@ -115,23 +115,24 @@ def _refuse_lone_rows(moments: ClassMoments, blocks: DesignRows, search: Bandwid
         k = int(lone[0])
         rows_text = "only one row" if moments.rows[k] == 1 else f"{moments.rows[k]} rows, which are all equal"
         raise DataError(
-            f"Class {format_value(blocks.design.levels[k])} has {rows_text}. Without them its density is "
+            f"Class {format_value(design_rows.design.levels[k])} has {rows_text}. Without them its "
+            "density is "
             "zero at "
             "any bandwidth, and the likelihood of left-out rows cannot choose one.",
             hint='Pass bandwidth=, or select="error".',
             options={"select": "error"},
-            classes=(blocks.design.levels[k],),
+            classes=(design_rows.design.levels[k],),
         )
 
 
-def _refuse_too_small(fit: KernelDensityFit, blocks: DesignRows, radii: Floats) -> None:
+def _raise_if_too_small(fit: KernelDensityFit, design_rows: DesignRows, radii: Floats) -> None:
     """Raise DataError if a bandwidth is below the rounding error of the distances.
 
     Parameters
     ----------
     fit : KernelDensityFit
         The fit, whose rows determine the rounding error.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows, for labels.
     radii : (K, t) float64
         Bandwidths of each class.
@@ -142,9 +143,9 @@ def _refuse_too_small(fit: KernelDensityFit, blocks: DesignRows, radii: Floats) 
         k, i = too_small[0].tolist()
         raise DataError(
             f"A bandwidth of {radii[k, i]:.3g} is too small: distances between rows of class "
-            f"{format_value(blocks.design.levels[k])} have a rounding error of {min_radii[k]:.2g}.",
+            f"{format_value(design_rows.design.levels[k])} have a rounding error of {min_radii[k]:.2g}.",
             hint="Use a larger bandwidth.",
-            classes=(blocks.design.levels[k],),
+            classes=(design_rows.design.levels[k],),
         )
 
 
@@ -222,7 +223,7 @@ def _choose_bandwidth(
 
 
 def _refitted_rule(
-    fit: FittedModel[KernelDensityFit], blocks: DesignRows, search: BandwidthSearch | None = None
+    fit: FittedModel[KernelDensityFit], design_rows: DesignRows, search: BandwidthSearch | None = None
 ) -> KernelRule | None:
     """Refit to other rows and return the rule.
 
@@ -230,7 +231,7 @@ def _refitted_rule(
     ----------
     fit : FittedModel
         The fitted model.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
     search : BandwidthSearch, optional
         Candidates to choose from again; None keeps the bandwidth of the fit.
@@ -240,7 +241,7 @@ def _refitted_rule(
     KernelRule or None
         None if the rows do not allow a fit.
     """
-    rows = gather_weighted_rows(blocks)
+    rows = gather_weighted_rows(design_rows)
     refit = fit.estimates.refit(*rows)
     if refit is not None and search is not None:
         try:
@@ -323,9 +324,9 @@ class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
         >>> fit.log_densities().iloc[0].round(3).tolist()
         [0.669, -inf, -inf]
         """
-        blocks = self._fit.new_rows(data, MissingPolicy(unseen))
+        design_rows = self._fit.new_rows(data, MissingPolicy(unseen))
         flat = self._fit.estimates.rule(log_of_prior(np.ones(len(self.classes))))
-        return posterior_frame(blocks, flat, self.classes, np.asarray)
+        return posterior_frame(design_rows, flat, self.classes, np.asarray)
 
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:
@@ -468,31 +469,35 @@ def kernel_density(
     candidates = None if grid is None else tuple(reading.check_grid(grid, "bandwidth", 0, ends="()"))
     is_common = covariance == "pooled"
     reason = "kernel_density() compares each row with all others, and"
-    blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions, in_memory=reason)
-    reading.refuse_large(blocks, "kernel_density() keeps its rows")
-    blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
+    design_rows = read_rows(
+        formula, data, weights=weights, levels=levels, functions=functions, in_memory=reason
+    )
+    reading.raise_if_large(design_rows, "kernel_density() keeps its rows")
+    design_rows, moments = reading.usable_rows(design_rows, "diagonal", na_action)
     required_moments = core.moments_of_metric(metric, is_common)
-    within = moments if required_moments == "diagonal" else reading.class_moments(blocks, required_moments)
-    _refuse_singular(within, blocks, metric, is_common)
-    labels = pd.Index(list(blocks.design.levels))
+    within = (
+        moments if required_moments == "diagonal" else reading.class_moments(design_rows, required_moments)
+    )
+    _raise_if_singular(within, design_rows, metric, is_common)
+    labels = pd.Index(list(design_rows.design.levels))
     priors, estimated = reading.read_prior(prior, labels, moments.counts)
-    x, codes, row_weights = gather_weighted_rows(blocks)
+    x, codes, row_weights = gather_weighted_rows(design_rows)
     fit = core.fit_kernel_density(
         moments, within, x, codes, row_weights, priors, kernel=kernel, metric=metric, common=is_common,
         estimated_prior=estimated,
     )  # fmt: skip
     if bandwidth is None:
         search = BandwidthSearch(candidates, select)
-        _refuse_lone_rows(moments, blocks, search)
+        _raise_if_lone_rows(moments, design_rows, search)
         if candidates is not None:
-            _refuse_too_small(fit, blocks, np.tile(candidates, (len(labels), 1)))
+            _raise_if_too_small(fit, design_rows, np.tile(candidates, (len(labels), 1)))
         fit, path = _choose_bandwidth(fit, (x, codes, row_weights), search)
-        return KernelDensityResults(KernelDensitySpec(search).fit(fit, blocks, options, path=path))
+        return KernelDensityResults(KernelDensitySpec(search).fit(fit, design_rows, options, path=path))
     if not (isinstance(bandwidth, str) and bandwidth == "normal"):
         radii = np.array(reading.option_by_class("bandwidth", bandwidth, labels, _read_radius))
         fit = fit.with_radii(radii, "given")
-        _refuse_too_small(fit, blocks, fit.radii[:, None])
-    return KernelDensityResults(KernelDensitySpec().fit(fit, blocks, options))
+        _raise_if_too_small(fit, design_rows, fit.radii[:, None])
+    return KernelDensityResults(KernelDensitySpec().fit(fit, design_rows, options))
 
 
 def _read_radius(value: Any) -> float:
@@ -561,7 +566,7 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
     def leave_one_out(self, fit: FittedModel[KernelDensityFit]) -> Floats:
         """Return the scores of each row by the rule fitted without it."""
         x, codes, _ = gather_weighted_rows(fit.require_rows("leave_one_out()"))
-        return fit.estimates.left_out(fit.log_prior(), x, codes)
+        return fit.estimates.leave_one_out_scores(fit.log_prior(), x, codes)
 
     def has_marginals(self, fit: FittedModel[KernelDensityFit]) -> bool:
         """Return whether `marginal_rule` integrates columns out."""

@@ -40,12 +40,12 @@ MAX_DEFAULT_K = 50
 """Largest k to try by default."""
 
 
-def _within_moments(blocks: DesignRows, moments: ClassMoments) -> ClassMoments:
+def _within_moments(design_rows: DesignRows, moments: ClassMoments) -> ClassMoments:
     """Compute moments with the pooled scatter matrix; raise CollinearError if it is singular.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
     moments : ClassMoments
         Diagonal class moments.
@@ -54,7 +54,7 @@ def _within_moments(blocks: DesignRows, moments: ClassMoments) -> ClassMoments:
     -------
     ClassMoments
     """
-    terms = blocks.terms
+    terms = design_rows.terms
     if moments.total - moments.n_classes < len(terms):
         # Check before the scatter matrix is computed.
         raise CollinearError(
@@ -63,7 +63,7 @@ def _within_moments(blocks: DesignRows, moments: ClassMoments) -> ClassMoments:
             hint='Use fewer columns, or pass metric="euclidean".',
             options={"metric": "euclidean"},
         )
-    within = reading.class_moments(blocks, "pooled")
+    within = reading.class_moments(design_rows, "pooled")
     collinear = [terms[dependency.column] for dependency in dependencies(within)]
     if collinear:
         raise CollinearError(
@@ -77,7 +77,7 @@ def _within_moments(blocks: DesignRows, moments: ClassMoments) -> ClassMoments:
     return within
 
 
-def _refuse_undefined(metric: str, rows: GatheredRows, points: Floats, blocks: DesignRows) -> None:
+def _raise_if_undefined(metric: str, rows: GatheredRows, points: Floats, design_rows: DesignRows) -> None:
     """Raise DataError if the metric is not defined for a row.
 
     Parameters
@@ -88,24 +88,24 @@ def _refuse_undefined(metric: str, rows: GatheredRows, points: Floats, blocks: D
         Rows of the fit.
     points : (n, p) float64
         Their coordinates in the metric's space.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows, for names.
     """
     if metric in BINARY_METRICS:
         invalid = np.argwhere((rows.x != 0) & (rows.x != 1))
         if len(invalid):
             row, column = invalid[0]
-            label = blocks.table.label(int(rows.positions[row]))
+            label = design_rows.table.label(int(rows.positions[row]))
             raise DataError(
-                f"metric={metric!r} requires columns of zeros and ones, but {blocks.terms[column]!r} is "
+                f"metric={metric!r} requires columns of zeros and ones, but {design_rows.terms[column]!r} is "
                 f"{rows.x[row, column]:g} in row {label!r}.",
                 hint="Use another metric, or leave out the column.",
-                columns=(blocks.terms[column],),
+                columns=(design_rows.terms[column],),
                 rows=(label,),
             )
     reason, is_undefined = explain_undefined(metric, points)
     if is_undefined.any():
-        row = blocks.table.label(int(rows.positions[int(np.argmax(is_undefined))]))
+        row = design_rows.table.label(int(rows.positions[int(np.argmax(is_undefined))]))
         raise DataError(
             f"metric={metric!r} is not defined for row {row!r}: {reason}.",
             hint="Leave out such rows, or use another metric.",
@@ -113,7 +113,7 @@ def _refuse_undefined(metric: str, rows: GatheredRows, points: Floats, blocks: D
         )
 
 
-def _refuse_zero(prior: Floats, classes: Any) -> None:
+def _raise_if_zero(prior: Floats, classes: Any) -> None:
     """Raise PriorError if the prior (K,) of a class is zero."""
     if not (prior > 0).all():
         raise PriorError(
@@ -255,14 +255,14 @@ def knn(
     if k is not None and grid is not None:
         raise DataError("grid= cannot be combined with k=.", hint="Leave out one of the two.")
     reason = "knn() compares each row with all others, and"
-    blocks = read_rows(formula, data, levels=levels, functions=functions, in_memory=reason)
-    reading.refuse_large(blocks, "knn() keeps its rows")
-    blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
+    design_rows = read_rows(formula, data, levels=levels, functions=functions, in_memory=reason)
+    reading.raise_if_large(design_rows, "knn() keeps its rows")
+    design_rows, moments = reading.usable_rows(design_rows, "diagonal", na_action)
     candidates = _candidate_ks(k, grid, int(moments.total))
-    priors, estimated = reading.read_prior(prior, blocks.design.levels, moments.counts)
-    _refuse_zero(priors, blocks.design.levels)
-    within = _within_moments(blocks, moments) if metric == "mahalanobis" else None
-    constant = [blocks.terms[j] for j in constant_columns(moments)]
+    priors, estimated = reading.read_prior(prior, design_rows.design.levels, moments.counts)
+    _raise_if_zero(priors, design_rows.design.levels)
+    within = _within_moments(design_rows, moments) if metric == "mahalanobis" else None
+    constant = [design_rows.terms[j] for j in constant_columns(moments)]
     if constant and within is None and scale:
         raise CollinearError(
             f"{reading.join_labels(constant)} {'is' if len(constant) == 1 else 'are'} constant and cannot be "
@@ -271,18 +271,18 @@ def knn(
             options={"scale": False},
             columns=constant,
         )
-    rows = gather_used_rows(blocks)
+    rows = gather_used_rows(design_rows)
     fit = fit_knn(
         rows.x, rows.codes, moments, priors, k=candidates[0], metric=metric, scale=bool(scale),
         estimated_prior=estimated, within=within,
     )  # fmt: skip
-    _refuse_undefined(metric, rows, fit.search.points, blocks)
+    _raise_if_undefined(metric, rows, fit.search.points, design_rows)
     if k is not None:
-        return KNNResults(KNNSpec().fit(fit, blocks, options))
+        return KNNResults(KNNSpec().fit(fit, design_rows, options))
     path = _path(fit, candidates)
     fit = fit.with_k(largest_acceptable(path))
     _warn_of_copies(fit, rows.x, candidates)
-    return KNNResults(KNNSpec(tuple(path["k"].tolist())).fit(fit, blocks, options, path=path))
+    return KNNResults(KNNSpec(tuple(path["k"].tolist())).fit(fit, design_rows, options, path=path))
 
 
 def _candidate_ks(k: int | None, grid: Sequence[int] | None, n: int) -> list[int]:
@@ -369,7 +369,7 @@ def _path(fit: KNNFit, grid: list[int]) -> pd.DataFrame:
 
 
 def _refitted_rule(
-    fit: FittedModel[KNNFit], blocks: DesignRows, candidates: Sequence[int] = ()
+    fit: FittedModel[KNNFit], design_rows: DesignRows, candidates: Sequence[int] = ()
 ) -> NeighbourRule | None:
     """Refit to other rows and return the rule.
 
@@ -377,7 +377,7 @@ def _refitted_rule(
     ----------
     fit : FittedModel
         The fitted model.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
     candidates : sequence of int
         Candidates for k to choose from again; if empty, the k of the fit is used.
@@ -387,7 +387,7 @@ def _refitted_rule(
     NeighbourRule or None
         None if the rows do not allow a fit.
     """
-    chunks = [repeat_rows(x, codes, weights) for _, x, codes, weights in used_rows(blocks)]
+    chunks = [repeat_rows(x, codes, weights) for _, x, codes, weights in used_rows(design_rows)]
     if not chunks:
         return None
     x, codes = (np.concatenate(arrays) for arrays in zip(*chunks, strict=True))
@@ -455,10 +455,10 @@ class KNNResults(ClassifierResults):
         >>> knn("species ~ .", load_iris(), k=5).votes().iloc[70].tolist()
         [0, 2, 3]
         """
-        blocks = self._fit.new_rows(data, MissingPolicy(unseen))
+        design_rows = self._fit.new_rows(data, MissingPolicy(unseen))
         rule = self._fit.estimates.rule_under(self._fit.prior_values())
-        frame = pd.DataFrame(0, index=blocks.table.index, columns=self.classes, dtype="Int64")
-        for row_slice, x, missing in blocks.iter_all_rows():
+        frame = pd.DataFrame(0, index=design_rows.table.index, columns=self.classes, dtype="Int64")
+        for row_slice, x, missing in design_rows.iter_all_rows():
             votes = np.full((len(x), len(self.classes)), pd.NA, dtype=object)
             is_complete = slice(None) if missing is None else ~missing
             if len(x[is_complete]):
@@ -537,7 +537,7 @@ class KNNSpec(ModelSpec[KNNFit]):
 
     def check_prior(self, prior: Floats, classes: pd.Index) -> None:
         """Raise PriorError if the prior (K,) of a class is zero."""
-        _refuse_zero(prior, classes)
+        _raise_if_zero(prior, classes)
 
     def required_moments(self, fit: FittedModel[KNNFit]) -> None:
         """Return None: a refit needs the rows."""

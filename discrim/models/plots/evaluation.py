@@ -32,7 +32,7 @@ from discrim.models.evaluation.assessment import (
     evaluate_predictions,
     evaluation_methods,
     has_chosen_columns,
-    refuse_no_evaluated_rows,
+    raise_if_no_evaluated_rows,
 )
 from discrim.models.plots.plottable import (
     has_no_rows,
@@ -118,7 +118,7 @@ def confusion(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
         return evaluate_predictions(fit, options.data, method, plan)
 
     (actual, predicted, weights), evaluation = _evaluate_rows(fit, options, evaluate)
-    refuse_no_evaluated_rows((actual >= 0) & (predicted >= 0))
+    raise_if_no_evaluated_rows((actual >= 0) & (predicted >= 0))
     return draw_confusion_table(
         confusion_table(actual, predicted, fit.classes, weights), str(evaluation), options
     )
@@ -238,7 +238,7 @@ def _curve_points(curve: Curve, side_weights: tuple[float, float], level: float)
 )
 def calibration(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw predicted probabilities against observed proportions."""
-    fit.need_posteriors("kind='calibration'")
+    fit.require_posteriors("kind='calibration'")
     return _draw_calibration(results.classes, _labelled_scores(fit, options), 10, options)
 
 
@@ -250,7 +250,7 @@ def calibration(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Ax
 )
 def assessed_calibration(assessment: Any, options: PlotOptions) -> Axes:
     """Draw the calibration of an assessment."""
-    assessment._fit.need_posteriors("kind='calibration'")
+    assessment._fit.require_posteriors("kind='calibration'")
     return _draw_calibration(assessment.classes, _assessment_scores(assessment), assessment._bins, options)
 
 
@@ -391,7 +391,7 @@ def _describe_assessment(assessment: Any) -> EvaluationDescription:
 def posteriors(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | Figure:
     """Draw the posterior of the actual class of each row."""
     rows = require_rows_to_draw(fit, options, "posteriors")
-    proba = posterior_frame(rows.blocks, fit.rule(), fit.classes, posteriors_of)
+    proba = posterior_frame(rows.design_rows, fit.rule(), fit.classes, posteriors_of)
     if options.interactive:
         return interactive.posteriors_figure(proba, hover_data(fit, rows, options))
     return evaluation_plots.draw_posteriors(
@@ -538,7 +538,7 @@ def simplex(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes |
             )
     codes = [class_code(label, fit.classes) for label in chosen]
     rows = require_rows_to_draw(fit, options, "simplex")
-    proba = posterior_frame(rows.blocks, fit.rule(), fit.classes, posteriors_of)
+    proba = posterior_frame(rows.design_rows, fit.rule(), fit.classes, posteriors_of)
     is_drawn = np.isin(rows.codes, codes) if len(classes) > 3 else np.full(len(proba), True)
     three_posteriors = np.where(is_drawn[:, None], proba.iloc[:, codes].to_numpy(), np.nan)
     total = three_posteriors.sum(axis=1, keepdims=True)

@@ -153,7 +153,7 @@ class PlaneSection:
         regressed_names = self.regressed_columns(names)
         if self.rows is None or not regressed_names:
             return lambda points: np.empty((len(points), 0))
-        xy = _numeric_values(self.rows.blocks.table, [*names, *regressed_names])
+        xy = _numeric_values(self.rows.design_rows.table, [*names, *regressed_names])
         weights = self.rows.weights
         used = np.isfinite(xy).all(axis=1) & (weights > 0)
         x = xy[used, : len(names)]
@@ -215,7 +215,7 @@ class PlaneSection:
         """Return the coordinates (n, len(names)) of the rows and their classes (n,); empty without rows."""
         if self.rows is None:
             return np.empty((0, len(names))), np.empty(0, dtype=np.intp)
-        return _numeric_values(self.rows.blocks.table, names), self.rows.codes
+        return _numeric_values(self.rows.design_rows.table, names), self.rows.codes
 
     def limits(self, names: Sequence[str]) -> tuple[Limits, ...]:
         """Return the range of each column, with a margin if the formula can be evaluated there."""
@@ -408,7 +408,7 @@ def _typical_value(fit: FittedModel[Any], rows: PlottedRows | None, name: str, n
         means, _ = _class_means_and_sd(fit, name)
         counts = np.asarray(fit.counts)[np.asarray(fit.counts) > 0]
         return float(counts @ means / counts.sum())
-    column = rows.blocks.table.column(name)
+    column = rows.design_rows.table.column(name)
     weights = rows.weights
     used = column.notna().to_numpy() & (weights > 0)
     if (rows.codes >= 0).any():
@@ -420,7 +420,9 @@ def _typical_value(fit: FittedModel[Any], rows: PlottedRows | None, name: str, n
             columns=(name,),
         )
     if numeric:
-        return float(np.average(_numeric_values(rows.blocks.table, [name])[used, 0], weights=weights[used]))
+        return float(
+            np.average(_numeric_values(rows.design_rows.table, [name])[used, 0], weights=weights[used])
+        )
     # As objects, levels keep their types; ties are resolved in favour of the first level.
     sums = pd.Series(weights[used]).groupby(column[used].astype(object).to_numpy()).sum()
     return sums.index[int(np.argmax(sums.to_numpy()))]
@@ -689,8 +691,8 @@ def _finish_scores(section: PlaneSection, table: pd.DataFrame, finish: Callable[
     (m, K) float
     """
     fit = section.fit
-    blocks = section.read_points(table)
-    return transformed_scores(blocks, fit.rule_for(blocks), len(fit.classes), finish)
+    design_rows = section.read_points(table)
+    return transformed_scores(design_rows, fit.rule_for(design_rows), len(fit.classes), finish)
 
 
 N_DEFAULT_PARTITION_COLUMNS = 4
@@ -725,11 +727,11 @@ def partition(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
     >>> [panel.get_title() for panel in outer.child_axes]
     ['error rate 0.033', 'error rate 0.040', 'error rate 0.040']
     """
-    blocks = fit.require_rows('kind="partition"')
+    design_rows = fit.require_rows('kind="partition"')
     if getattr(fit.estimates, "covariates", 0):
-        fit.estimates.refuse_covariates('kind="partition"')
+        fit.estimates.raise_if_covariates('kind="partition"')
     fit.require_rows_in_memory()
-    names, candidates = _partition_columns(fit, blocks, options)
+    names, candidates = _partition_columns(fit, design_rows, options)
     rows = require_rows_to_draw(fit, options, "partition")
     signs = options.signs(list(fit.classes))
     classes = list(fit.classes)
@@ -746,7 +748,7 @@ def partition(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
         f"{hollow_description(len(rows.codes))}"
     )
     outer_axes, panels = draw_triangle(options.ax, names, classes, signs)
-    terms = list(blocks.terms)
+    terms = list(design_rows.terms)
     x = rows.terms(names).to_numpy()
     codes = rows.codes
     for i, j in combinations(range(len(names)), 2):
@@ -755,7 +757,7 @@ def partition(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
         with suppress(CollinearError, SeparationError):
             # Parameters that the rows chose stay as they are.
             rule = fit.refits.refit(
-                fit, blocks.select_columns(sorted(column_index)), fixed=bool(fit.refits.choice(fit))
+                fit, design_rows.select_columns(sorted(column_index)), fixed=bool(fit.refits.choice(fit))
             )
         points = x[:, [i, j]]
         if rule is None:
@@ -763,7 +765,7 @@ def partition(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
             panels[i, j].set_axis_off()
             continue
         predicted = predicted_codes(
-            rows.blocks.select_columns(sorted(column_index)), rule, len(classes), Decision()
+            rows.design_rows.select_columns(sorted(column_index)), rule, len(classes), Decision()
         )
         wrong, rate = _misclassified(predicted, rows)
         labelled_points = points[(codes >= 0) & np.isfinite(points).all(axis=1)]
@@ -801,14 +803,14 @@ def _panel_classifier(rule: Rule, order: Codes) -> Callable[[Floats], Codes]:
 
 
 def _partition_columns(
-    fit: FittedModel[Any], blocks: DesignRows, options: PlotOptions
+    fit: FittedModel[Any], design_rows: DesignRows, options: PlotOptions
 ) -> tuple[list[str], list[str]]:
     """Return the terms to draw, and all numeric terms.
 
     Parameters
     ----------
     fit : FittedModel
-    blocks : DesignRows
+    design_rows : DesignRows
         Rows of the fit.
     options : PlotOptions
         `columns` are the terms to draw; by default those that separate the classes best.
@@ -817,7 +819,7 @@ def _partition_columns(
     -------
     drawn_terms, numeric_terms : list of str
     """
-    candidates = numeric_terms(blocks.design, blocks.terms)
+    candidates = numeric_terms(design_rows.design, design_rows.terms)
     if len(candidates) < 2:
         raise NotSupportedError(
             f"kind='partition' requires two numeric columns, and this fit has {len(candidates)}.",

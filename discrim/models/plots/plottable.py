@@ -225,7 +225,7 @@ class PlottedRows(NamedTuple):
 
     Attributes
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
     codes : (n,) int
         Position of the class of each row, -1 if its class is missing.
@@ -233,17 +233,17 @@ class PlottedRows(NamedTuple):
         Class label of each row.
     """
 
-    blocks: DesignRows
+    design_rows: DesignRows
     codes: Codes
     labels: pd.Series
 
     @property
     def weights(self) -> Floats:
         """Weights (n,) of the rows, zero if the weight is missing."""
-        weights = self.blocks.weights
+        weights = self.design_rows.weights
         return np.ones(len(self.codes)) if weights is None else np.nan_to_num(weights)
 
-    def need_classes(self, plot_kind: str) -> None:
+    def require_classes(self, plot_kind: str) -> None:
         """Raise DataError if the class of every row is missing."""
         if not (self.codes >= 0).any():
             raise DataError(
@@ -264,33 +264,33 @@ class PlottedRows(NamedTuple):
         DataFrame
             Rows by `names`; NaN in rows with a missing value.
         """
-        all_terms = list(self.blocks.terms)
+        all_terms = list(self.design_rows.terms)
         column_index = [all_terms.index(name) for name in names]
-        out = np.full((len(column_index), self.blocks.table.nrows), np.nan)
-        for row_slice, x, missing in self.blocks.iter_all_rows():
+        out = np.full((len(column_index), self.design_rows.table.nrows), np.nan)
+        for row_slice, x, missing in self.design_rows.iter_all_rows():
             out[:, row_slice] = x[:, column_index].T
             if missing is not None:
                 out[:, row_slice.start + np.flatnonzero(missing)] = np.nan
-        return pd.DataFrame(out.T, index=self.blocks.table.index, columns=list(names))
+        return pd.DataFrame(out.T, index=self.design_rows.table.index, columns=list(names))
 
 
 def rows_to_draw(fit: FittedModel[Any], options: PlotOptions) -> PlottedRows | None:
     """Return the rows of `data=` or of the fit; None if the fit lacks rows and `data=` was not passed."""
     if options.data is not None:
-        blocks = fit.new_rows(options.data)
-        design = blocks.design
-        functions = select_functions(design.functions, blocks.functions)
+        design_rows = fit.new_rows(options.data)
+        design = design_rows.design
+        functions = select_functions(design.functions, design_rows.functions)
         read = expression(design.response_code, frozenset(functions)).columns
-        if read and not set(read) & set(blocks.table.names):
+        if read and not set(read) & set(design_rows.table.names):
             # The new rows have no response.
-            codes = np.full(blocks.table.nrows, -1)
+            codes = np.full(design_rows.table.nrows, -1)
         else:
-            codes = response_codes(design, blocks.table, blocks.functions)
-        return PlottedRows(blocks, codes, fit.to_labels(codes, blocks.table.index))
+            codes = response_codes(design, design_rows.table, design_rows.functions)
+        return PlottedRows(design_rows, codes, fit.to_labels(codes, design_rows.table.index))
     if not fit.has_rows:
         return None
-    blocks = fit.require_rows_in_memory()
-    return PlottedRows(blocks, blocks.codes, fit.labels_of(blocks))
+    design_rows = fit.require_rows_in_memory()
+    return PlottedRows(design_rows, design_rows.codes, fit.labels_of(design_rows))
 
 
 def hover_data(fit: FittedModel[Any], rows: PlottedRows | None, options: PlotOptions) -> InteractiveRows:
@@ -315,12 +315,12 @@ def hover_data(fit: FittedModel[Any], rows: PlottedRows | None, options: PlotOpt
     no_codes = np.empty(0, dtype=np.intp)
     if rows is None:
         return InteractiveRows(pd.RangeIndex(0), no_codes, no_codes, classes, None, signs)
-    blocks = rows.blocks
+    design_rows = rows.design_rows
     probabilities = (
-        transformed_scores(blocks, fit.rule(), len(classes), posteriors) if fit.has_posteriors else None
+        transformed_scores(design_rows, fit.rule(), len(classes), posteriors) if fit.has_posteriors else None
     )
     return InteractiveRows(
-        blocks.table.index, rows.codes, fit.predict_codes(blocks), classes, probabilities, signs
+        design_rows.table.index, rows.codes, fit.predict_codes(design_rows), classes, probabilities, signs
     )
 
 
@@ -348,7 +348,7 @@ def require_rows_to_draw(fit: FittedModel[Any], options: PlotOptions, plot_kind:
             "not have.",
             hint="Pass them as data=.",
         )
-    rows.need_classes(plot_kind)
+    rows.require_classes(plot_kind)
     return rows
 
 
@@ -483,7 +483,7 @@ def moments_of_columns(
     rows = rows_to_draw(fit, options)
     if rows is None:
         return None
-    table = rows.blocks.table
+    table = rows.design_rows.table
     x = np.empty((table.nrows, len(names)))
     if set(names) <= set(table.names):
         table.fill(list(names), 0, table.nrows, x)

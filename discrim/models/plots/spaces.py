@@ -146,7 +146,7 @@ def draw_discriminant_scores(
     rows = rows_to_draw(fit, options)
     names = list(centroids.columns)
     no_scores = pd.DataFrame(columns=names, dtype=float)
-    row_scores = no_scores if rows is None else results.transform(rows.blocks)[names]
+    row_scores = no_scores if rows is None else results.transform(rows.design_rows)[names]
     style_options |= {"counts": fit.rows_by_class, "level": read_level_option(options, 0.5)}
     if options.interactive:
         return interactive.scores_figure(
@@ -177,7 +177,7 @@ def draw_canonical_biplot(canonical: Any, options: PlotOptions) -> Axes:
     names = read_axes_option(list(canonical.centroids.columns), options)
     rows = rows_to_draw(fit, options)
     no_scores = pd.DataFrame(columns=names, dtype=float)
-    row_scores = no_scores if rows is None else canonical.scores(rows.blocks)[names]
+    row_scores = no_scores if rows is None else canonical.scores(rows.design_rows)[names]
     return spaces.draw_biplot(
         row_scores,
         no_labels() if rows is None else rows.labels,
@@ -359,8 +359,8 @@ def he(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     fit : FittedModel
     options : PlotOptions
     """
-    results._need_full("kind='he'")
-    fit.estimates.refuse_covariates("kind='he'")
+    results._require_full("kind='he'")
+    fit.estimates.raise_if_covariates("kind='he'")
     moments = fit.estimates.moments
     counts = fit.rows_by_class.to_numpy(dtype=np.float64)
     df = moments.total - moments.n_classes
@@ -434,7 +434,7 @@ def qq(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     estimates = fit.estimates
     is_robust = estimates.covariance_model.traits.is_robust
     if not is_robust:
-        results._need_moments("kind='qq'")
+        results._require_moments("kind='qq'")
     if not (is_robust or estimates.has_distances):
         raise NotSupportedError(
             "kind='qq' requires full covariances.",
@@ -447,7 +447,7 @@ def qq(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     classes = list(fit.classes)
     chosen = classes[:N_DEFAULT_PANELS] if options.classes is None else list(options.classes)
     class_codes = {label: class_code(label, fit.classes) for label in chosen}
-    index = np.asarray(rows.blocks.table.index)
+    index = np.asarray(rows.design_rows.table.index)
     tables = {}
     for label, k in class_codes.items():
         members = np.flatnonzero((rows.codes == k) & np.isfinite(squared))
@@ -543,7 +543,7 @@ def _covariances_to_draw(
     rows = rows_to_draw(fit, options)
     row_options: dict[str, Any] = {"ax": options.ax, "signs": options.signs(fit.classes)}
     if rows is not None:
-        rows.need_classes(plot_kind)
+        rows.require_classes(plot_kind)
         row_options |= {"points": rows.terms(names), "labels": rows.labels}
     return _class_covariances(results, fit, names, rows), row_options
 
@@ -588,7 +588,7 @@ def _class_covariances(
         }
     elif hasattr(type(results), "component_means"):
         covs = {label: _mixture_covariance(results, label) for label in results.classes}
-    elif isinstance(getattr(fit.estimates, "within_axes", None), SAVECovariance):
+    elif isinstance(getattr(fit.estimates, "subspace_model", None), SAVECovariance):
         # The fit keeps only the covariances of its scores.
         estimates = fit.estimates
         inverse_scale = 1 / estimates.moments.scale
@@ -691,8 +691,8 @@ def _squared_distances(rows: PlottedRows, moments: Any, covariances: Any) -> Flo
     covariances : sequence of Covariance
         One for each class, or a common one.
     """
-    out = np.full(rows.blocks.table.nrows, np.nan)
-    for row_slice, x, missing in rows.blocks.iter_all_rows():
+    out = np.full(rows.design_rows.table.nrows, np.nan)
+    for row_slice, x, missing in rows.design_rows.iter_all_rows():
         block_codes = rows.codes[row_slice]
         is_complete = block_codes >= 0 if missing is None else (block_codes >= 0) & ~missing
         positions = row_slice.start + np.flatnonzero(is_complete)
@@ -748,7 +748,7 @@ def territory(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
     points = np.empty((0, len(axis_index)))
     codes = np.empty(0, dtype=np.intp)
     if rows is not None:
-        points = results.transform(rows.blocks)[names].to_numpy()
+        points = results.transform(rows.design_rows)[names].to_numpy()
         codes = rows.codes
     axis_limits = [_axis_limits(points[:, j], means[:, axis_index[j]]) for j in range(len(axis_index))]
     fixed_text = "" if len(names) == len(all_axes) else f"\nfixed: {_other_axes_text(all_axes, names)} = 0"
@@ -810,7 +810,7 @@ def save_axes(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
     >>> fit.plot("axes").get_xlabel()
     'SAVE1'
     """
-    if not isinstance(getattr(fit.estimates, "within_axes", None), SAVECovariance):
+    if not isinstance(getattr(fit.estimates, "subspace_model", None), SAVECovariance):
         raise NotSupportedError("kind='axes' requires a reduced-rank fit.", hint="Fit qda() with ncomp=2.")
     all_axes = list(results.subspace.loadings)
     moments = fit.estimates.moments

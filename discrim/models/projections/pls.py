@@ -55,10 +55,10 @@ from discrim.models.projections.pls_choice import (
     component_grid,
     component_path,
     q2_of_shuffles,
+    raise_if_fewer_components,
+    raise_if_no_orthogonal,
+    raise_if_predictive,
     read_scale,
-    refuse_fewer_components,
-    refuse_no_orthogonal,
-    refuse_predictive,
     selection_stability,
 )
 from discrim.models.projections.pls_engine import components_of_engine, engine_fit
@@ -70,14 +70,14 @@ SHARED = ("scale", "indicators", "decides", "estimated_prior")
 """Arguments of `fit_pls` of the core that a refit copies from the fit."""
 
 
-def _enough_moments(fit: FittedModel[PLSFit], blocks: DesignRows) -> ClassMoments | None:
+def _moments_if_sufficient(fit: FittedModel[PLSFit], design_rows: DesignRows) -> ClassMoments | None:
     """Return the class moments of rows if these suffice for a fit, otherwise None.
 
     Parameters
     ----------
     fit : FittedModel
         The fit that is repeated; it determines which second moments are accumulated.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
 
     Returns
@@ -85,7 +85,7 @@ def _enough_moments(fit: FittedModel[PLSFit], blocks: DesignRows) -> ClassMoment
     ClassMoments or None
         None if a class is empty or there are at most as many rows as classes.
     """
-    moments = reading.class_moments(blocks, fit.estimates.moments.scatter_type)
+    moments = reading.class_moments(design_rows, fit.estimates.moments.scatter_type)
     return moments if (moments.rows >= 1).all() and moments.total > moments.n_classes else None
 
 
@@ -162,10 +162,10 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         NotSupportedError
             The fit was loaded without its rows.
         """
-        blocks = self._fit.require_rows("q2()")
-        self._refuse_engine("q2()")
-        tuning = TuningFolds.read(folds, seed, blocks, self._fit.refits.groups(self._fit))
-        return component_path(blocks, self._fit.estimates, tuning)
+        design_rows = self._fit.require_rows("q2()")
+        self._raise_if_engine("q2()")
+        tuning = TuningFolds.read(folds, seed, design_rows, self._fit.refits.groups(self._fit))
+        return component_path(design_rows, self._fit.estimates, tuning)
 
     @available_if(needs_rows("permutation_test()"))
     def permutation_test(self, n: int = 999, folds: int = 10, seed: int | None = None) -> TestResult:
@@ -205,10 +205,10 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         >>> round(test.statistic, 2), test.pvalue
         (0.54, 0.01)
         """
-        self._refuse_engine("permutation_test()")
+        self._raise_if_engine("permutation_test()")
         return q2_of_shuffles(self._fit, n, folds, seed)
 
-    def _refuse_engine(self, method_name: str) -> None:
+    def _raise_if_engine(self, method_name: str) -> None:
         """Raise NotSupportedError if a user's regression finds the components."""
         if self._fit.estimates.algorithm == "engine":
             raise NotSupportedError(
@@ -483,9 +483,9 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         DataFrame (rows, components)
         """
         estimates = self._fit.estimates
-        blocks = self._fit.new_rows(data, MissingPolicy(unseen))
+        design_rows = self._fit.new_rows(data, MissingPolicy(unseen))
         return transformed_rows(
-            blocks, lambda x: estimates.transform(x) * estimates.removal_thresholds, self._names
+            design_rows, lambda x: estimates.transform(x) * estimates.removal_thresholds, self._names
         )
 
     def predict_indicators(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
@@ -502,8 +502,8 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         -------
         DataFrame, rows by classes
         """
-        blocks = self._fit.new_rows(data, MissingPolicy(unseen))
-        return posterior_frame(blocks, self._fit.estimates.fitted_rule(), self.classes, np.asarray)
+        design_rows = self._fit.new_rows(data, MissingPolicy(unseen))
+        return posterior_frame(design_rows, self._fit.estimates.fitted_rule(), self.classes, np.asarray)
 
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:
@@ -700,9 +700,9 @@ def pls(
         )
     sample = Sample("pls", "pooled", moments, formula, data, weights, levels, functions, na_action)
     if sample.has_rows:
-        blocks = sample.read() if within is None else _read_within(sample, within)
-        blocks, stats = reading.usable_rows(
-            blocks, "thin" if reading.is_wide(blocks) else "pooled", na_action
+        design_rows = sample.read() if within is None else _read_within(sample, within)
+        design_rows, stats = reading.usable_rows(
+            design_rows, "thin" if reading.is_wide(design_rows) else "pooled", na_action
         )
     else:
         needs_rows = None if within is None else WITHIN_ROWS
@@ -711,18 +711,18 @@ def pls(
             needs_rows = NeedsRows(
                 "Components are chosen by the rows and not by their moments.", f"Give {option} a number"
             )
-        blocks, stats = sample.of_moments("pooled", FROM_ROWS if plan.by_engine else needs_rows)
-    reading.refuse_no_within_variance(stats)
-    prior_proportions, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
+        design_rows, stats = sample.of_moments("pooled", FROM_ROWS if plan.by_engine else needs_rows)
+    reading.raise_if_no_within_variance(stats)
+    prior_proportions, estimated = reading.read_prior(prior, design_rows.design.levels, stats.counts)
     shared: dict[str, Any] = dict(zip(SHARED, (*scaled, rule, estimated), strict=True))
     path = None
     search = None
-    groups = used_group_codes(blocks, within) if within is not None and sample.has_rows else None
+    groups = used_group_codes(design_rows, within) if within is not None and sample.has_rows else None
     if plan.is_chosen:
-        search = GridSearch(grid, TuningFolds.read(folds, seed, blocks, groups), plan.select)
+        search = GridSearch(grid, TuningFolds.read(folds, seed, design_rows, groups), plan.select)
     if plan.by_engine:
         number = components_of_engine(algorithm, plan.ncomp)
-        fit = engine_fit(algorithm, blocks, stats, prior_proportions, number, **shared)
+        fit = engine_fit(algorithm, design_rows, stats, prior_proportions, number, **shared)
     elif plan.has_orthogonal:
         fit = _orthogonal_fit(stats, prior_proportions, plan.ncomp, plan.orthogonal or 1, **shared)
     else:
@@ -732,11 +732,11 @@ def pls(
         fit = core.fit_pls(
             stats, prior_proportions, components=max_components, algorithm=name, nonzero=columns, **shared
         )
-        refuse_fewer_components(fit, 1 if search else max_components)
+        raise_if_fewer_components(fit, 1 if search else max_components)
     if search is not None:
-        fit, path = choose_components(blocks, fit, search)
+        fit, path = choose_components(design_rows, fit, search)
     spec = PLSSpec(search, groups)
-    return PLSResults(spec.fit(fit, blocks, options, has_rows=sample.has_rows, path=path))
+    return PLSResults(spec.fit(fit, design_rows, options, has_rows=sample.has_rows, path=path))
 
 
 def _read_within(sample: Sample, column: str) -> DesignRows:
@@ -792,9 +792,9 @@ def _orthogonal_fit(
     PLSFit
     """
     fit = core.fit_pls(stats, prior_proportions, components=count, orthogonal=count, **shared)
-    refuse_no_orthogonal(fit)
-    refuse_predictive(ncomp, fit)
-    refuse_fewer_components(fit, fit.n_predictive + count)
+    raise_if_no_orthogonal(fit)
+    raise_if_predictive(ncomp, fit)
+    raise_if_fewer_components(fit, fit.n_predictive + count)
     return fit
 
 
@@ -877,7 +877,7 @@ class PLSSpec(ModelSpec[PLSFit]):
         """Return the rule of a refit to rows; a number of components that was chosen is chosen again."""
         if self.search is None or fit.estimates.algorithm == "engine":
             return self.refit_with_fixed(fit, rows)
-        moments = _enough_moments(fit, rows)
+        moments = _moments_if_sufficient(fit, rows)
         estimates = fit.estimates
         max_components = estimates.components if estimates.orthogonal else max(component_grid(self.search))
         refit = None if moments is None else estimates.refit_up_to(moments, max_components)
@@ -885,7 +885,7 @@ class PLSSpec(ModelSpec[PLSFit]):
             return None
         try:
             if estimates.orthogonal:
-                refuse_no_orthogonal(refit)
+                raise_if_no_orthogonal(refit)
             refit, _ = choose_components(rows, refit, self.search)
         except (CollinearError, DataError):
             return None
@@ -896,7 +896,7 @@ class PLSSpec(ModelSpec[PLSFit]):
         estimates = fit.estimates
         if estimates.algorithm != "engine":
             return super().refit_with_fixed(fit, rows)
-        moments = _enough_moments(fit, rows)
+        moments = _moments_if_sufficient(fit, rows)
         engine = fit.options["algorithm"]
         if moments is None:
             return None
@@ -922,7 +922,7 @@ class PLSSpec(ModelSpec[PLSFit]):
 
     def from_arrays(self, moments: ClassMoments, prior: Floats, arguments: Mapping[str, Any]) -> PLSFit:
         """Return the estimates stored in a file; raise DataError if the moments have fewer components."""
-        reading.refuse_no_within_variance(moments)
+        reading.raise_if_no_within_variance(moments)
         fit = super().from_arrays(moments, prior, arguments)
-        refuse_fewer_components(fit, arguments["regressed"].components)
+        raise_if_fewer_components(fit, arguments["regressed"].components)
         return fit

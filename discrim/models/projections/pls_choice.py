@@ -34,9 +34,9 @@ from discrim.models.evaluation.tuning import (
     GridSearch,
     TuningFolds,
     iterate_test_rows,
+    raise_if_no_test_rows,
+    raise_if_single_row_classes,
     read_choice,
-    refuse_no_test_rows,
-    refuse_single_row_classes,
 )
 from discrim.subspace import OrthogonalPLS, PLSSpecification, SparsePLS, read_algorithm
 
@@ -134,7 +134,7 @@ class ComponentPlan:
         return isinstance(self.algorithm, OrthogonalPLS)
 
 
-def refuse_predictive(ncomp: int | None, fit: PLSFit) -> None:
+def raise_if_predictive(ncomp: int | None, fit: PLSFit) -> None:
     """Raise DataError if `ncomp` differs from the number of predictive components of an orthogonal fit."""
     if ncomp is not None and int(ncomp) != fit.n_predictive:
         raise DataError(
@@ -177,12 +177,14 @@ def component_grid(search: GridSearch, max_components: int = DEFAULT_MAX_COMPONE
     )
 
 
-def choose_components(blocks: DesignRows, fit: PLSFit, search: GridSearch) -> tuple[PLSFit, pd.DataFrame]:
+def choose_components(
+    design_rows: DesignRows, fit: PLSFit, search: GridSearch
+) -> tuple[PLSFit, pd.DataFrame]:
     """Choose the number of components by cross-validation.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
     fit : PLSFit
         A fit to these rows with at least as many components as are tried. If it has orthogonal components,
@@ -198,12 +200,12 @@ def choose_components(blocks: DesignRows, fit: PLSFit, search: GridSearch) -> tu
         A row for each candidate: components or orthogonal, error, se, R2X, R2, Q2.
     """
     if fit.orthogonal:
-        return _choose_orthogonal(blocks, fit, search)
-    refuse_fewer_components(fit, 1)
+        return _choose_orthogonal(design_rows, fit, search)
+    raise_if_fewer_components(fit, 1)
     able = fit.components if fit.decides != "lda" else fit.n_varying_components()
     fit = fit.with_components(max(able, 1))
-    refuse_fewer_components(fit, 1)
-    chosen_path = _grid_rows(component_path(blocks, fit, search.folds), search, "components")
+    raise_if_fewer_components(fit, 1)
+    chosen_path = _grid_rows(component_path(design_rows, fit, search.folds), search, "components")
     return fit.with_components(int(search.acceptable_values(chosen_path).min())), chosen_path
 
 
@@ -238,11 +240,13 @@ def _grid_rows(path: pd.DataFrame, search: GridSearch, components: str) -> pd.Da
     return candidate_rows
 
 
-def _choose_orthogonal(blocks: DesignRows, fit: PLSFit, search: GridSearch) -> tuple[PLSFit, pd.DataFrame]:
+def _choose_orthogonal(
+    design_rows: DesignRows, fit: PLSFit, search: GridSearch
+) -> tuple[PLSFit, pd.DataFrame]:
     """Choose the number of orthogonal components by cross-validation; see `choose_components`."""
     ladder = _fits_by_orthogonal(fit, fit.moments, max(component_grid(search)))
-    refuse_fewer_components(ladder[0] if ladder else fit, fit.n_predictive + 1)
-    path = _orthogonal_path(blocks, fit, ladder, search.folds)
+    raise_if_fewer_components(ladder[0] if ladder else fit, fit.n_predictive + 1)
+    path = _orthogonal_path(design_rows, fit, ladder, search.folds)
     chosen_path = _grid_rows(path, search, "orthogonal components")
     return ladder[int(search.acceptable_values(chosen_path).min()) - 1], chosen_path
 
@@ -279,7 +283,7 @@ def _fits_by_orthogonal(fit: PLSFit, moments: ClassMoments, max_components: int)
     ]
 
 
-def refuse_fewer_components(fit: PLSFit, requested: int) -> None:
+def raise_if_fewer_components(fit: PLSFit, requested: int) -> None:
     """Raise an error if there are fewer components than requested, or if their scores are singular.
 
     Parameters
@@ -356,9 +360,9 @@ def refuse_fewer_components(fit: PLSFit, requested: int) -> None:
     )
 
 
-def refuse_no_orthogonal(fit: PLSFit) -> None:
+def raise_if_no_orthogonal(fit: PLSFit) -> None:
     """Raise DataError if the fit has no orthogonal components."""
-    refuse_fewer_components(fit, 1)
+    raise_if_fewer_components(fit, 1)
     if not fit.orthogonal:
         raise DataError(
             "No variation of the columns is orthogonal to the classes and correlated with the predictive "
@@ -367,7 +371,7 @@ def refuse_no_orthogonal(fit: PLSFit) -> None:
         )
 
 
-def component_path(blocks: DesignRows, fit: PLSFit, folds: TuningFolds) -> pd.DataFrame:
+def component_path(design_rows: DesignRows, fit: PLSFit, folds: TuningFolds) -> pd.DataFrame:
     """Explained shares and cross-validated errors of 1, 2, ... components of a fit.
 
     The errors equal those of `error_rates(["cv"])` of fits with these numbers of components and the same
@@ -375,7 +379,7 @@ def component_path(blocks: DesignRows, fit: PLSFit, folds: TuningFolds) -> pd.Da
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows of the fit.
     fit : PLSFit
         The fit with the largest number of components.
@@ -389,9 +393,11 @@ def component_path(blocks: DesignRows, fit: PLSFit, folds: TuningFolds) -> pd.Da
         that all training sets have.
     """
     if fit.orthogonal:
-        return _orthogonal_path(blocks, fit, core.refit_orthogonal(fit, fit.moments, fit.orthogonal), folds)
-    refuse_single_row_classes(fit.moments, blocks.design.levels, "ncomp=")
-    moments, test_counts = folds.training_moments(blocks, fit.moments.scatter_type)
+        return _orthogonal_path(
+            design_rows, fit, core.refit_orthogonal(fit, fit.moments, fit.orthogonal), folds
+        )
+    raise_if_single_row_classes(fit.moments, design_rows.design.levels, "ncomp=")
+    moments, test_counts = folds.training_moments(design_rows, fit.moments.scatter_type)
     fold_fits = [
         _refitted(fit, training_moments, folds, fold) for fold, training_moments in enumerate(moments)
     ]
@@ -402,17 +408,17 @@ def component_path(blocks: DesignRows, fit: PLSFit, folds: TuningFolds) -> pd.Da
         for training_moments in fold_fits
     ]
     x, y = (proportions[:max_components].cumsum() for proportions in fit.latent.explained())
-    return _path(blocks, fit, "components", alongs, test_counts, x, y)
+    return _path(design_rows, fit, "components", alongs, test_counts, x, y)
 
 
 def _orthogonal_path(
-    blocks: DesignRows, fit: PLSFit, ladder: Sequence[PLSFit], folds: TuningFolds
+    design_rows: DesignRows, fit: PLSFit, ladder: Sequence[PLSFit], folds: TuningFolds
 ) -> pd.DataFrame:
     """Explained shares and cross-validated errors of 1, 2, ... orthogonal components.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows of the fit.
     fit : PLSFit
         The fit whose options are used.
@@ -426,13 +432,13 @@ def _orthogonal_path(
     DataFrame
         Columns: orthogonal, error, se, R2X, R2, Q2.
     """
-    refuse_single_row_classes(fit.moments, blocks.design.levels, "OrthogonalPLS() a number")
-    moments, test_counts = folds.training_moments(blocks, fit.moments.scatter_type)
+    raise_if_single_row_classes(fit.moments, design_rows.design.levels, "OrthogonalPLS() a number")
+    moments, test_counts = folds.training_moments(design_rows, fit.moments.scatter_type)
     fold_ladders = [_fits_by_orthogonal(fit, training_moments, len(ladder)) for training_moments in moments]
     max_components = min(map(len, fold_ladders))
     for fold, training_moments in enumerate(fold_ladders):
         if not training_moments:
-            _refuse_fold(folds, fold, "OrthogonalPLS() a number")
+            _raise_fold(folds, fold, "OrthogonalPLS() a number")
     alongs = [
         partial(_along, training_moments[:max_components], log_of_prior(fit.prior))
         for training_moments in fold_ladders
@@ -441,7 +447,7 @@ def _orthogonal_path(
         np.array([explained.sum() for explained in pair])
         for pair in zip(*(f.latent.explained() for f in ladder[:max_components]), strict=True)
     )
-    return _path(blocks, fit, "orthogonal", alongs, test_counts, x, y)
+    return _path(design_rows, fit, "orthogonal", alongs, test_counts, x, y)
 
 
 def _along(fits: Sequence[PLSFit], log_prior: Floats, x: Floats) -> Iterator[tuple[Floats, Floats]]:
@@ -469,7 +475,7 @@ Along = Callable[[Floats], Iterator[tuple[Floats, Floats]]]
 
 
 def _path(
-    blocks: DesignRows,
+    design_rows: DesignRows,
     fit: PLSFit,
     name: str,
     alongs: Sequence[Along],
@@ -481,7 +487,7 @@ def _path(
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows of the fit.
     fit : PLSFit
         The fit to all rows.
@@ -498,8 +504,8 @@ def _path(
     -------
     DataFrame
     """
-    wrong, rows, q2 = _test_errors(blocks, fit, alongs, test_counts, len(x))
-    refuse_no_test_rows(rows, "components")
+    wrong, rows, q2 = _test_errors(design_rows, fit, alongs, test_counts, len(x))
+    raise_if_no_test_rows(rows, "components")
     candidates = np.arange(1, len(x) + 1)
     sampled = fit.estimated_prior
     path = error_path(name, candidates, wrong, rows, fit.prior, sampled=sampled)
@@ -543,10 +549,10 @@ def _refitted(
     """
     enough = (moments.rows >= 1).all() and moments.total > moments.n_classes
     fold_fit = fit.refit_up_to(moments, fit.components) if enough else None
-    return _refuse_fold(folds, fold, argument) if fold_fit is None else fold_fit
+    return _raise_fold(folds, fold, argument) if fold_fit is None else fold_fit
 
 
-def _refuse_fold(folds: TuningFolds, fold: int, argument: str) -> NoReturn:
+def _raise_fold(folds: TuningFolds, fold: int, argument: str) -> NoReturn:
     """Raise CollinearError for a fold whose training set cannot be fitted."""
     where, more = folds.training_rows(fold)
     raise CollinearError(
@@ -576,19 +582,19 @@ def selection_stability(
     DataFrame
         Terms by "any" and `names`, the most frequently selected first.
     """
-    blocks = fit.require_rows("stability()")
+    design_rows = fit.require_rows("stability()")
     estimates = fit.estimates
     reading.check_integer("repeats", repeats, 1, MAX_PERMUTATIONS, description="a number of repeats")
     start = resampling.seed_or_random(seed)
     used = np.zeros((len(fit.terms), 1 + estimates.components))
     with Progress(repeats * folds, "selections") as progress:
         for repeat in range(repeats):
-            tuning_folds = TuningFolds.read(folds, start + repeat, blocks, fit.refits.groups(fit))
-            moments, _ = tuning_folds.training_moments(blocks, estimates.moments.scatter_type)
+            tuning_folds = TuningFolds.read(folds, start + repeat, design_rows, fit.refits.groups(fit))
+            moments, _ = tuning_folds.training_moments(design_rows, estimates.moments.scatter_type)
             for fold, training_moments in enumerate(moments):
                 refit = _refitted(estimates, training_moments, tuning_folds, fold, FEWER).latent
                 if refit.n_components < estimates.components:
-                    _refuse_fold(tuning_folds, fold, FEWER)
+                    _raise_fold(tuning_folds, fold, FEWER)
                 mine = refit.weights != 0
                 used += np.column_stack([mine.any(axis=1), mine])
                 progress(1)
@@ -598,13 +604,17 @@ def selection_stability(
 
 
 def _test_errors(
-    blocks: DesignRows, fit: PLSFit, alongs: Sequence[Along], test_counts: list[Floats], max_components: int
+    design_rows: DesignRows,
+    fit: PLSFit,
+    alongs: Sequence[Along],
+    test_counts: list[Floats],
+    max_components: int,
 ) -> tuple[Floats, Floats, Floats]:
     """Count misclassified test rows, and compute Q2, by number of components.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows of the fit.
     fit : PLSFit
         The fit to all rows, which has the class proportions and the units of the indicators.
@@ -632,8 +642,8 @@ def _test_errors(
     rows = np.zeros(k)
     press = np.zeros(max_components)
     total = 0.0
-    with Progress(blocks.table.nrows * len(alongs), "choice of components") as progress:
-        for fold, x, codes, row_counts in iterate_test_rows(blocks, test_counts, progress):
+    with Progress(design_rows.table.nrows * len(alongs), "choice of components") as progress:
+        for fold, x, codes, row_counts in iterate_test_rows(design_rows, test_counts, progress):
             indicators = np.equal(codes[:, None], np.arange(k))
             member = indicators * row_counts[:, None]
             rows += member.sum(axis=0)
@@ -673,14 +683,14 @@ def q2_of_shuffles(fit: FittedModel[PLSFit], n: int, folds: int, seed: int | Non
         The weights are not whole numbers.
     """
     reading.check_integer("n", n, 1, MAX_PERMUTATIONS, description="a number of permutations")
-    blocks = fit.require_rows("permutation_test()")
-    if blocks.weights is not None and not blocks.rows.has_whole_weights():
+    design_rows = fit.require_rows("permutation_test()")
+    if design_rows.weights is not None and not design_rows.rows.has_whole_weights():
         raise NotSupportedError(
             "permutation_test() requires weights that are whole numbers.",
             hint="Repeat the rows, or fit without weights=.",
         )
-    reading.refuse_large(blocks, "permutation_test() gathers all rows", n_repeated_rows=fit.nobs)
-    x, codes = repeat_rows(*gather_weighted_rows(blocks))
+    reading.raise_if_large(design_rows, "permutation_test() gathers all rows", n_repeated_rows=fit.nobs)
+    x, codes = repeat_rows(*gather_weighted_rows(design_rows))
     resampling.check_folds(folds, len(x))
     estimates = fit.estimates
     k = len(fit.classes)
@@ -690,8 +700,10 @@ def q2_of_shuffles(fit: FittedModel[PLSFit], n: int, folds: int, seed: int | Non
     if groups is None:
         fold_ids = resampling.random_generator(base_seed).permutation(len(x)) % folds
     else:
-        row_groups = groups[used_codes(blocks) >= 0]
-        fold_ids = validation.assign_group_folds(blocks, groups, folds, base_seed)[used_codes(blocks) >= 0]
+        row_groups = groups[used_codes(design_rows) >= 0]
+        fold_ids = validation.assign_group_folds(design_rows, groups, folds, base_seed)[
+            used_codes(design_rows) >= 0
+        ]
     # In units near one, the squares neither overflow nor underflow.
     z = (
         (x - estimates.origin)

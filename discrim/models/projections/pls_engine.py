@@ -21,7 +21,7 @@ from discrim.design.rows import gather_weighted_rows, repeat_rows
 from discrim.errors import DataError, NotSupportedError
 from discrim.models.base import reading
 from discrim.models.base.reading import one_line_repr
-from discrim.models.projections.pls_choice import refuse_fewer_components
+from discrim.models.projections.pls_choice import raise_if_fewer_components
 
 
 def as_latent(matrices: list[Any], a: Floats, b: Floats) -> Latent:
@@ -84,7 +84,7 @@ def components_of_engine(engine: Any, components: int | None) -> int:
 
 
 def engine_fit(
-    engine: Any, blocks: DesignRows, moments: ClassMoments, prior: Floats, components: int, **shared: Any
+    engine: Any, design_rows: DesignRows, moments: ClassMoments, prior: Floats, components: int, **shared: Any
 ) -> PLSFit:
     """Fit partial least squares with the components that a copy of an engine finds in the rows.
 
@@ -95,7 +95,7 @@ def engine_fit(
     ----------
     engine : object
         Regression with `fit(X, Y)` and the attributes `FITTED`.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows; weights have to be whole numbers.
     moments : ClassMoments
         Class moments of the rows.
@@ -117,17 +117,17 @@ def engine_fit(
     DataError
         The engine fails, or finds fewer components.
     """
-    if blocks.weights is not None and not blocks.rows.has_whole_weights():
+    if design_rows.weights is not None and not design_rows.rows.has_whole_weights():
         raise NotSupportedError(
             f"algorithm={one_line_repr(engine)} is fitted to repeated rows and requires integer weights.",
             hint="Pass weights that are whole numbers, repeat rows, or leave algorithm= out.",
         )
-    reading.refuse_large(blocks, "pls() gives the engine all rows", n_repeated_rows=moments.total)
+    reading.raise_if_large(design_rows, "pls() gives the engine all rows", n_repeated_rows=moments.total)
     fitted = partial(core.fit_pls, moments, prior, components=components, algorithm="engine", **shared)
     tables = core.small_tables(moments, scale=shared["scale"], indicator_scaling=shared["indicators"])
     # A fit without components provides the centre and the units of the columns.
     center_fit = fitted(engine=partial(as_latent, [np.zeros((moments.n_columns, 0))] * 3))
-    x, codes, weights = gather_weighted_rows(blocks)
+    x, codes, weights = gather_weighted_rows(design_rows)
     if weights is not None:
         x, codes = repeat_rows(x, codes, weights)
     z = standardize_columns(x, center_fit.origin, center_fit.moments.scale) - center_fit.centre[:, None]
@@ -135,7 +135,7 @@ def engine_fit(
     y = (indicators_of - center_fit.class_proportions) / tables.sizes
     latent = _engine_components(engine, (z / center_fit.column_scale[:, None]).T, y, components)
     fit = fitted(engine=partial(as_latent, latent))
-    refuse_fewer_components(fit, components)
+    raise_if_fewer_components(fit, components)
     return fit
 
 

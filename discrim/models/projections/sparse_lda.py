@@ -45,9 +45,9 @@ from discrim.models.evaluation.tuning import (
     Splits,
     TuningFolds,
     iterate_test_rows,
+    raise_if_no_test_rows,
+    raise_if_single_row_classes,
     read_choice,
-    refuse_no_test_rows,
-    refuse_single_row_classes,
 )
 from discrim.models.moments.moments import Moments
 from discrim.models.moments.sample import NeedsRows, Sample
@@ -109,7 +109,7 @@ def _as_list(value: Any) -> list[Any]:
     return [value]
 
 
-def _refuse_singular(fit: SparseFit, blocks: DesignRows) -> None:
+def _raise_if_singular(fit: SparseFit, design_rows: DesignRows) -> None:
     """Raise CollinearError, with the columns, if a direction does not vary within classes."""
     if not fit.is_singular():
         return
@@ -121,19 +121,20 @@ def _refuse_singular(fit: SparseFit, blocks: DesignRows) -> None:
     ]
     if constant:
         does, it = ("does", "it") if len(constant) == 1 else ("do", "them")
-        tells = reading.separation_note(fit.moments, blocks.terms)
+        tells = reading.separation_note(fit.moments, design_rows.terms)
         hint = (
             "Use lda(covariance=discrim.covariance.Shrunk(1e-6))"
             if tells
             else f"Leave {it} out of the formula"
         )
         raise CollinearError(
-            f"{reading.join_labels(blocks.terms[j] for j in constant)} {does} not vary within classes, so "
+            f"{reading.join_labels(design_rows.terms[j] for j in constant)} {does} not vary within "
+            "classes, so "
             f"distances in units of the within-class variation are infinite.{tells}",
             hint=f"{hint}.",
-            columns=[blocks.terms[j] for j in constant],
+            columns=[design_rows.terms[j] for j in constant],
         )
-    names = reading.join_labels(blocks.terms[j] for j in np.flatnonzero(used).tolist())
+    names = reading.join_labels(design_rows.terms[j] for j in np.flatnonzero(used).tolist())
     raise CollinearError(
         f"A direction of {names} does not vary within classes: these columns separate the classes "
         "completely.",
@@ -188,7 +189,7 @@ def _read_ncomp(ncomp: int | None, p: int, k: int) -> tuple[int | None, int]:
     return int(ncomp), int(ncomp)
 
 
-def _refuse_dependent(moments: ClassMoments, blocks: DesignRows) -> None:
+def _raise_if_dependent(moments: ClassMoments, design_rows: DesignRows) -> None:
     """Raise CollinearError if the coefficients of all columns are not unique without penalty and ridge."""
     p = moments.n_columns
     rows = moments.rows.sum()
@@ -200,8 +201,10 @@ def _refuse_dependent(moments: ClassMoments, blocks: DesignRows) -> None:
         )
     collinear = dependencies(moments)
     if collinear:
-        raise reading.collinear_error(collinear, blocks.terms, alternative="pass penalty= or ridge= above 0")
-    reading.warn_of_near_dependencies(moments, blocks.terms)
+        raise reading.collinear_error(
+            collinear, design_rows.terms, alternative="pass penalty= or ridge= above 0"
+        )
+    reading.warn_of_near_dependencies(moments, design_rows.terms)
 
 
 def _penalty_grid(grid: Any) -> Floats | None:
@@ -246,13 +249,17 @@ def _penalties_of(moments: ClassMoments, count: int) -> Floats:
 
 
 def _choose_penalty(
-    blocks: DesignRows, moments: ClassMoments, prior: Floats, search: GridSearch, shared: Mapping[str, Any]
+    design_rows: DesignRows,
+    moments: ClassMoments,
+    prior: Floats,
+    search: GridSearch,
+    shared: Mapping[str, Any],
 ) -> tuple[float, pd.DataFrame, list[SparseFit]]:
     """Choose the penalty by cross-validation.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
     moments : ClassMoments
         Class moments of the rows.
@@ -281,12 +288,12 @@ def _choose_penalty(
     penalties: Any = _penalties_of(moments, search.count) if search.grid is None else search.grid
     fits = core.fit_sparse_path(moments, prior, penalties, **shared)
     for fit in fits:
-        _refuse_singular(fit, blocks)
-    refuse_single_row_classes(moments, blocks.design.levels, "penalty= or nonzero=")
+        _raise_if_singular(fit, design_rows)
+    raise_if_single_row_classes(moments, design_rows.design.levels, "penalty= or nonzero=")
     k = moments.n_classes
     log_prior = log_of_prior(prior)
     penalties = np.array([fit.tuning[0] for fit in fits])
-    training_moments, test_counts = search.folds.training_moments(blocks, moments.scatter_type)
+    training_moments, test_counts = search.folds.training_moments(design_rows, moments.scatter_type)
     wrong = np.zeros((len(penalties), k))
     rows = np.zeros(k)
     with Progress(len(test_counts), "choice of the penalty") as progress:
@@ -306,11 +313,11 @@ def _choose_penalty(
                     hint=f"Pass penalty= or nonzero=, a grid= of larger penalties, or {more}.",
                 )
             rules = [fit.rule(log_prior) for fit in refits]
-            for _, x, codes, row_counts in iterate_test_rows(blocks, [fold_test_counts]):
+            for _, x, codes, row_counts in iterate_test_rows(design_rows, [fold_test_counts]):
                 member = np.equal(codes[:, None], np.arange(k)) * row_counts[:, None]
                 rows += member.sum(axis=0)
                 wrong += np.stack([best_class(rule.scores(x)) != codes for rule in rules]) @ member
-    refuse_no_test_rows(rows, "penalties")
+    raise_if_no_test_rows(rows, "penalties")
     path = error_path("penalty", penalties, wrong, rows, prior, sampled=shared["estimated_prior"])
     path["columns"] = [int(fit.selected().any(axis=1).sum()) for fit in fits]
     path["directions"] = [fit.coef.shape[1] for fit in fits]
@@ -489,16 +496,16 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         DataFrame (rows, axes)
             Missing for a row with a missing value.
         """
-        blocks = self._fit.new_rows(data, MissingPolicy(unseen))
+        design_rows = self._fit.new_rows(data, MissingPolicy(unseen))
         origin, _ = gaussian.move_origin(self._fit.estimates.moments, self._centre())
         scaling = self.scaling.to_numpy()
         used = np.flatnonzero(scaling.any(axis=1))
-        out = np.empty((len(self._axis_names), blocks.table.nrows))
-        for row_slice, x, _ in blocks.iter_all_rows():
+        out = np.empty((len(self._axis_names), design_rows.table.nrows))
+        for row_slice, x, _ in design_rows.iter_all_rows():
             missing = np.isnan(x).any(axis=1)
             out[:, row_slice] = scaling[used].T @ (x.T[used] - origin[used, None])
             out[:, row_slice][:, missing] = np.nan
-        return pd.DataFrame(out.T, index=blocks.table.index, columns=self._axis_names)
+        return pd.DataFrame(out.T, index=design_rows.table.index, columns=self._axis_names)
 
     def _centroids(self) -> pd.DataFrame:
         """Return the class means of the scores, classes by axes."""
@@ -667,13 +674,13 @@ def sparse_lda(
     by, values = _sparsity(nonzero, penalty)
     sample = Sample("sparse_lda", "pooled", moments, formula, data, weights, levels, functions, na_action)
     if sample.has_rows:
-        blocks = reading.drop_constant_columns_if_wide(sample.read())
-        blocks, stats = reading.usable_rows(
-            blocks, "thin" if reading.is_wide(blocks) else "pooled", na_action
+        design_rows = reading.drop_constant_columns_if_wide(sample.read())
+        design_rows, stats = reading.usable_rows(
+            design_rows, "thin" if reading.is_wide(design_rows) else "pooled", na_action
         )
     else:
-        blocks, stats = sample.of_moments("pooled", None if values else CHOSEN_FROM_ROWS)
-    reading.refuse_no_within_variance(stats)
+        design_rows, stats = sample.of_moments("pooled", None if values else CHOSEN_FROM_ROWS)
+    reading.raise_if_no_within_variance(stats)
     k = stats.n_classes
     ncomp, max_directions = _read_ncomp(ncomp, stats.n_columns, k)
     if len(values) not in (0, 1, max_directions):
@@ -682,7 +689,7 @@ def sparse_lda(
             f"direction{'s' if max_directions > 1 else ''}.",
             hint="Pass one number for all directions, or one for each.",
         )
-    prior_proportions, estimated = reading.read_prior(prior, blocks.design.levels, stats.counts)
+    prior_proportions, estimated = reading.read_prior(prior, design_rows.design.levels, stats.counts)
     shared: dict[str, Any] = dict(zip(SHARED, (float(ridge), ncomp, estimated), strict=True))
     search = None
     path = None
@@ -690,20 +697,22 @@ def sparse_lda(
     if not values:
         _, select = read_choice(penalty)
         search = GridSearch(
-            penalty_candidates, TuningFolds.read(folds, seed, blocks), select, int(n_penalties)
+            penalty_candidates, TuningFolds.read(folds, seed, design_rows), select, int(n_penalties)
         )
-        penalty, path, fits = _choose_penalty(blocks, stats, prior_proportions, search, shared)
+        penalty, path, fits = _choose_penalty(design_rows, stats, prior_proportions, search, shared)
         values = [penalty]
         cache = {"along": fits}
     is_dense = any(value == 0 if by == "penalty" else value >= stats.n_columns for value in values)
     if is_dense and not ridge > 0:
-        _refuse_dependent(stats, blocks)
+        _raise_if_dependent(stats, design_rows)
     tuning = tuple(map(float, values)) * (max_directions if len(values) == 1 else 1)
     fit = core.fit_sparse(stats, prior_proportions, by=by, tuning=tuning, **shared)
-    _refuse_singular(fit, blocks)
+    _raise_if_singular(fit, design_rows)
     if not fit.coef.shape[1]:
         _warn_of_no_direction(fit)
-    fitted = SparseLDASpec(search).fit(fit, blocks, options, has_rows=sample.has_rows, path=path, cache=cache)
+    fitted = SparseLDASpec(search).fit(
+        fit, design_rows, options, has_rows=sample.has_rows, path=path, cache=cache
+    )
     return SparseLDAResults(fitted)
 
 

@@ -59,7 +59,7 @@ class Engine(Protocol):
 
 def _regressed(
     engine: Any,
-    blocks: DesignRows,
+    design_rows: DesignRows,
     moments: ClassMoments,
     prior: Floats,
     *,
@@ -72,7 +72,7 @@ def _regressed(
     ----------
     engine : object
         The regression.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows; weights have to be whole numbers.
     moments : ClassMoments
         Diagonal class moments of the rows.
@@ -98,14 +98,14 @@ def _regressed(
     """
     copy = _copy_of(engine)
     width = moments.n_classes - 1
-    total_weight = moments.total if blocks.weights is not None else 0
-    reading.refuse_large(blocks, "fda() gives the engine all rows", n_repeated_rows=total_weight)
-    rows = gather_used_rows(blocks)
+    total_weight = moments.total if design_rows.weights is not None else 0
+    reading.raise_if_large(design_rows, "fda() gives the engine all rows", n_repeated_rows=total_weight)
+    rows = gather_used_rows(design_rows)
     x, codes, weights, _ = rows
     if weights is not None:
         odd = weights != np.round(weights)
         if odd.any():
-            row = blocks.table.label(int(rows.positions[int(np.argmax(odd))]))
+            row = design_rows.table.label(int(rows.positions[int(np.argmax(odd))]))
             raise NotSupportedError(
                 f"engine={one_line_repr(engine)} is fitted to repeated rows and requires integer weights, "
                 "but the "
@@ -311,8 +311,10 @@ def fda(
     """
     options = verb_options(locals())
     reason = "fda() gives its engine all rows, and"
-    blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions, in_memory=reason)
-    blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
+    design_rows = read_rows(
+        formula, data, weights=weights, levels=levels, functions=functions, in_memory=reason
+    )
+    design_rows, moments = reading.usable_rows(design_rows, "diagonal", na_action)
     max_components = moments.n_classes - 1
     if ncomp is not None and not (reading.is_integer(ncomp) and 1 <= ncomp <= max_components):
         raise DataError(
@@ -321,12 +323,12 @@ def fda(
             "axes.",
             hint=f"Pass a number from 1 to {max_components}, or None.",
         )
-    prior_proportions, estimated = reading.read_prior(prior, blocks.design.levels, moments.counts)
+    prior_proportions, estimated = reading.read_prior(prior, design_rows.design.levels, moments.counts)
     fit, fitted = _regressed(
-        engine, blocks, moments, prior_proportions, ncomp=ncomp, estimated_prior=estimated
+        engine, design_rows, moments, prior_proportions, ncomp=ncomp, estimated_prior=estimated
     )
     warn_of_tied_axes("ncomp", len(fit.values), fit.tied_axes())
-    return FDAResults(FDASpec(engine=fitted).fit(fit, blocks, options), fitted)
+    return FDAResults(FDASpec(engine=fitted).fit(fit, design_rows, options), fitted)
 
 
 def _refuse(problem: str) -> NoReturn:

@@ -202,21 +202,21 @@ def indicator(
     reading.check_word("collinear", collinear, Collinear)
     sample = Sample("indicator", "pooled", moments, formula, data, weights, levels, functions, na_action)
     if sample.has_rows:
-        blocks = reading.drop_constant_columns_if_wide(sample.read())
+        design_rows = reading.drop_constant_columns_if_wide(sample.read())
         if collinear == "raise":
-            _refuse_few(blocks.n_labelled, blocks.terms)
-        blocks, stats = reading.usable_rows(blocks, "pooled", na_action)
+            _raise_if_few(design_rows.n_labelled, design_rows.terms)
+        design_rows, stats = reading.usable_rows(design_rows, "pooled", na_action)
     else:
-        blocks, stats = sample.of_moments("pooled")
+        design_rows, stats = sample.of_moments("pooled")
     if collinear == "raise":
-        _refuse_few(int(stats.rows.sum()), blocks.terms)
-    blocks, stats = without_collinear(blocks, stats, drop=collinear == "drop")
-    reading.warn_of_near_dependencies(stats.as_one(), blocks.terms, OVER_ALL)
+        _raise_if_few(int(stats.rows.sum()), design_rows.terms)
+    design_rows, stats = without_collinear(design_rows, stats, drop=collinear == "drop")
+    reading.warn_of_near_dependencies(stats.as_one(), design_rows.terms, OVER_ALL)
     spec = IndicatorSpec()
-    return IndicatorResults(spec.fit(fit_indicator(stats), blocks, options, has_rows=sample.has_rows))
+    return IndicatorResults(spec.fit(fit_indicator(stats), design_rows, options, has_rows=sample.has_rows))
 
 
-def _refuse_few(rows: int, terms: tuple[str, ...]) -> None:
+def _raise_if_few(rows: int, terms: tuple[str, ...]) -> None:
     """Raise CollinearError if there are at most as many rows as columns."""
     if 0 < rows <= len(terms):
         raise CollinearError(
@@ -323,11 +323,11 @@ class IndicatorResults(ScoresOnly, LinearGeometry, ClassMeans, ClassifierResults
     @available_if(needs_rows("hat"))
     def hat(self) -> pd.Series:
         """Leverages of the rows of the fit, times their weights; missing for rows that it does not use."""
-        blocks = self._fit.require_rows("hat")
-        out = np.full(blocks.table.nrows, np.nan)
-        for rows, x, _, weights in used_rows(blocks):
+        design_rows = self._fit.require_rows("hat")
+        out = np.full(design_rows.table.nrows, np.nan)
+        for rows, x, _, weights in used_rows(design_rows):
             out[rows] = self._fit.estimates.leverages(x) * (1.0 if weights is None else weights)
-        return pd.Series(out, index=blocks.table.index, name="hat")
+        return pd.Series(out, index=design_rows.table.index, name="hat")
 
     def optimal_scoring(self) -> OptimalScoring:
         """Optimal scores of the classes, which also define the variates of LDA.

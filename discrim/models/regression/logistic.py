@@ -190,16 +190,16 @@ def logistic(
     )
     reading.check_word("collinear", collinear, Collinear)
     if collinear == "raise":
-        logistic_search.refuse_too_few_rows(blocks.n_labelled, blocks.terms, bias_reduction=bias_reduction)
-    logistic_search.refuse_many_levels(blocks)
+        logistic_search.raise_if_too_few_rows(blocks.n_labelled, blocks.terms, bias_reduction=bias_reduction)
+    logistic_search.raise_if_many_levels(blocks)
     if na_action == "raise":
-        blocks.refuse_missing()
+        blocks.raise_if_missing()
     reading.check_word("separation", separation, Separation)
     if not bias_reduction and separation == "raise":
-        logistic_search.refuse_empty_cells(blocks)
+        logistic_search.raise_if_empty_cells(blocks)
     blocks, moments = reading.usable_rows(blocks, "pooled", na_action)
     if collinear == "raise":
-        logistic_search.refuse_too_few_rows(
+        logistic_search.raise_if_too_few_rows(
             int(moments.rows.sum()), blocks.terms, bias_reduction=bias_reduction
         )
     blocks, moments = logistic_search.without_collinear(blocks, moments, drop=collinear == "drop")
@@ -214,7 +214,7 @@ def logistic(
 
 
 def _prior_and_reference(
-    prior: Any, reference: Any, blocks: DesignRows, moments: ClassMoments
+    prior: Any, reference: Any, design_rows: DesignRows, moments: ClassMoments
 ) -> tuple[Floats, int]:
     """Validate the prior and the reference class.
 
@@ -224,7 +224,7 @@ def _prior_and_reference(
         The option.
     reference : label or None
         Class in the denominator of the odds; None for the first class.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows, for the classes.
     moments : ClassMoments
         Class moments with the counts.
@@ -235,6 +235,6 @@ def _prior_and_reference(
     reference : int
         Code of the reference class.
     """
-    classes = pd.Index(list(blocks.design.levels))
+    classes = pd.Index(list(design_rows.design.levels))
     prior_proportions = reading.prior_vector(prior, classes, moments.counts)
     return prior_proportions, 0 if reference is None else class_code(reference, classes)

@@ -30,7 +30,7 @@ def has_maximum_of_rows(method_name: str) -> Callable[[Any], None]:
     """Return a check of `available_if` for methods that need finite estimates and the rows of the fit."""
 
     def check(results: Any) -> None:
-        logistic_search.refuse_no_maximum(results._fit, method_name)
+        logistic_search.raise_if_no_maximum(results._fit, method_name)
         needs_rows(method_name)(results)
 
     return check
@@ -173,9 +173,9 @@ class RowInfluence(ClassifierResults):
         (344, 2)
         """
         check_flag("scaled", scaled)
-        blocks = logistic_search.rows_with_maximum(self._fit, "dfbetas()")
+        design_rows = logistic_search.rows_with_maximum(self._fit, "dfbetas()")
         p1, q = self.bse.shape
-        n = blocks.table.nrows
+        n = design_rows.table.nrows
         turn = self._fit.estimates.frame.to_data()
         bse = self.bse.to_numpy()
         memory_label = f"dfbetas() of {n:,} rows and {p1 * q:,} coefficients"
@@ -183,28 +183,28 @@ class RowInfluence(ClassifierResults):
         # Divide by standard errors first: extreme units cancel before any product could overflow.
         lines = [turn / bse[:, [k]] for k in range(q)] if scaled else [turn] * q
         out = np.full((n, q * p1), np.nan)
-        for rows, influence, _ in _influence_by_chunk(self._fit, blocks, moves=True):
+        for rows, influence, _ in _influence_by_chunk(self._fit, design_rows, moves=True):
             moves: Any = influence.coef_changes
             for k, line in enumerate(lines):
                 of_class = slice(k * p1, (k + 1) * p1)
                 out[rows, of_class] = (line @ moves[of_class]).T
         columns = by_class_and_term(self.classes[self._fit.estimates.others], self._columns)
-        return pd.DataFrame(out, index=blocks.table.index, columns=columns)
+        return pd.DataFrame(out, index=design_rows.table.index, columns=columns)
 
 
 def _residuals(fit: FittedModel[LogisticFit], residual_type: str) -> pd.Series | pd.DataFrame:
     """Compute residuals of the rows; see `RowInfluence.residuals` for `residual_type` and the result."""
     check_word("kind", residual_type, ("deviance", "pearson", "response", "working"))
-    blocks = logistic_search.rows_with_maximum(fit, "residuals()")
+    design_rows = logistic_search.rows_with_maximum(fit, "residuals()")
     estimates = fit.estimates
-    n = blocks.table.nrows
+    n = design_rows.table.nrows
     classes = {"deviance": 1, "working": len(fit.classes) - 1}.get(residual_type, len(fit.classes))
     out = np.full((classes, n), np.nan)
     with Progress(n, "residuals") as progress:
-        for rows, x, codes, weights in used_rows(blocks):
+        for rows, x, codes, weights in used_rows(design_rows):
             out[:, rows] = row_diagnostics.row_residuals(estimates, x, codes, weights, residual_type)
             progress(len(x))
-    index = blocks.table.index
+    index = design_rows.table.index
     if len(out) == 1 or len(fit.classes) == 2:
         line = out[estimates.others[0]] if len(out) == 2 else out[0]
         return pd.Series(line, index=index, name=residual_type)
@@ -214,11 +214,11 @@ def _residuals(fit: FittedModel[LogisticFit], residual_type: str) -> pd.Series |
 
 def _influence(fit: FittedModel[LogisticFit], caller: str = "influence()") -> pd.DataFrame:
     """Compute the influence of the rows; see `RowInfluence.influence` for the result."""
-    blocks = logistic_search.rows_with_maximum(fit, caller)
+    design_rows = logistic_search.rows_with_maximum(fit, caller)
     two = len(fit.classes) == 2
     names = ("leverage", "cooks_distance", "studentized_pearson")
-    table: dict[str, Floats] = {name: np.full(blocks.table.nrows, np.nan) for name in names}
-    for rows, influence, sign in _influence_by_chunk(fit, blocks, moves=False):
+    table: dict[str, Floats] = {name: np.full(design_rows.table.nrows, np.nan) for name in names}
+    for rows, influence, sign in _influence_by_chunk(fit, design_rows, moves=False):
         table["leverage"][rows] = influence.leverage
         table["cooks_distance"][rows] = influence.cooks_distance
         table["studentized_pearson"][rows] = influence.standardized * (sign if two else 1.0)
@@ -226,11 +226,11 @@ def _influence(fit: FittedModel[LogisticFit], caller: str = "influence()") -> pd
         deviance = _residuals(fit, "deviance").to_numpy()
         with np.errstate(divide="ignore", invalid="ignore"):
             table["studentized_deviance"] = deviance / np.sqrt(1 - table["leverage"])
-    return pd.DataFrame(table, index=blocks.table.index)
+    return pd.DataFrame(table, index=design_rows.table.index)
 
 
 def _influence_by_chunk(
-    fit: FittedModel[LogisticFit], blocks: DesignRows, *, moves: bool
+    fit: FittedModel[LogisticFit], design_rows: DesignRows, *, moves: bool
 ) -> Iterator[tuple[Any, Influence, Floats]]:
     """Iterate over the influence of the rows, in pieces that fit in memory.
 
@@ -238,7 +238,7 @@ def _influence_by_chunk(
     ----------
     fit : FittedModel
         The fitted model.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
     moves : bool
         Whether to compute the changes of the coefficients.
@@ -253,8 +253,8 @@ def _influence_by_chunk(
         -1 for rows of the reference class, else 1: for two classes the sign of the residual.
     """
     influence_of_block = row_diagnostics.row_influence(fit.estimates, with_coef_changes=moves)
-    with Progress(blocks.table.nrows, "influence of the rows") as progress:
-        for rows, x, codes, weights in used_rows(blocks):
+    with Progress(design_rows.table.nrows, "influence of the rows") as progress:
+        for rows, x, codes, weights in used_rows(design_rows):
             positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
             for chunk, influence in influence_of_block((x, codes, weights)):
                 yield (

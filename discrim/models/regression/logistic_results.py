@@ -72,12 +72,12 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         with bias reduction a linear program decides.
         """
         if "separation" not in self._fit.cache:
-            blocks = self._fit.require_rows("separation")
+            design_rows = self._fit.require_rows("separation")
             estimates = self._fit.estimates
             if estimates.bias_reduction:
-                proof, _ = logistic_search.certify(estimates, blocks)
+                proof, _ = logistic_search.certify(estimates, design_rows)
             else:
-                proof = logistic_search.overlap_by_score(estimates, blocks)
+                proof = logistic_search.overlap_by_score(estimates, design_rows)
             self._fit.cache["separation"] = proof
         certificate: Certificate = self._fit.cache["separation"]
         return certificate

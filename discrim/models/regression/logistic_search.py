@@ -63,14 +63,14 @@ MAX_CATEGORY_COEFFICIENTS = 2000
 """Largest number of coefficients of categorical predictors; their information grows with the square."""
 
 
-def cached_rows(blocks: DesignRows, max_values: int) -> RowBlocks:
+def cached_rows(design_rows: DesignRows, max_values: int) -> RowBlocks:
     """Return the rows, copied into memory if they are few, so that iterations do not compute them again.
 
     Rows of a source that are distributed to workers are not copied.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
     max_values : int
         Largest number of values to copy; at least `WRITTEN` if the formula computes columns.
@@ -79,7 +79,9 @@ def cached_rows(blocks: DesignRows, max_values: int) -> RowBlocks:
     -------
     RowBlocks
     """
-    return blocks.rows.copy_blocks(blocks, max_values if blocks.design.plain else max(max_values, WRITTEN))
+    return design_rows.rows.copy_blocks(
+        design_rows, max_values if design_rows.design.is_plain else max(max_values, WRITTEN)
+    )
 
 
 def check_search(tol: Any, maxiter: Any) -> None:
@@ -88,7 +90,7 @@ def check_search(tol: Any, maxiter: Any) -> None:
     reading.check_number("tol", tol, 0, 1, ends="()")
 
 
-def refuse_too_few_rows(rows: int, terms: tuple[str, ...], *, bias_reduction: bool) -> None:
+def raise_if_too_few_rows(rows: int, terms: tuple[str, ...], *, bias_reduction: bool) -> None:
     """Raise CollinearError if there are too few rows for a constant and the columns.
 
     Parameters
@@ -114,7 +116,7 @@ def refuse_too_few_rows(rows: int, terms: tuple[str, ...], *, bias_reduction: bo
         )
 
 
-def refuse_many_coefficients(count: int, columns: int, n_classes: int, others: str) -> None:
+def raise_if_many_coefficients(count: int, columns: int, n_classes: int, others: str) -> None:
     """Raise an error, before it is computed, if the information matrix would be too large.
 
     Parameters
@@ -140,12 +142,12 @@ def refuse_many_coefficients(count: int, columns: int, n_classes: int, others: s
         )
 
 
-def refuse_many_levels(blocks: DesignRows) -> None:
+def raise_if_many_levels(design_rows: DesignRows) -> None:
     """Raise DataError, before columns are multiplied, if categorical predictors have too many levels."""
-    spec = blocks.design.spec
-    n_classes = len(blocks.design.levels)
-    count = (len(blocks.terms) + 1) * max(n_classes - 1, 1)
-    refuse_many_coefficients(count, len(blocks.terms), n_classes, "use lda(), naive_bayes() or knn()")
+    spec = design_rows.design.spec
+    n_classes = len(design_rows.design.levels)
+    count = (len(design_rows.terms) + 1) * max(n_classes - 1, 1)
+    raise_if_many_coefficients(count, len(design_rows.terms), n_classes, "use lda(), naive_bayes() or knn()")
     if spec is None:
         return
     coded = {
@@ -167,13 +169,13 @@ def refuse_many_levels(blocks: DesignRows) -> None:
 
 
 def without_collinear(
-    blocks: DesignRows, moments: ClassMoments, *, drop: bool, instead: str = ""
+    design_rows: DesignRows, moments: ClassMoments, *, drop: bool, instead: str = ""
 ) -> tuple[DesignRows, ClassMoments]:
     """Drop or refuse columns that are constant over all rows or combinations of others.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
     moments : ClassMoments
         Their moments with pooled scatter.
@@ -184,31 +186,31 @@ def without_collinear(
 
     Returns
     -------
-    blocks : DesignRows
+    design_rows : DesignRows
     moments : ClassMoments
         Both without the dropped columns.
     """
     collinear = dependencies(moments.as_one())
     if not collinear:
-        return blocks, moments
+        return design_rows, moments
     if not drop:
         raise reading.collinear_error(
-            collinear, blocks.terms, OVER_ALL, alternative=instead, can_drop=not instead
+            collinear, design_rows.terms, OVER_ALL, alternative=instead, can_drop=not instead
         )
-    return reading.drop_columns(blocks, moments, collinear, OVER_ALL)
+    return reading.drop_columns(design_rows, moments, collinear, OVER_ALL)
 
 
 MAX_CACHED_VALUES = 2**20
 """Largest number of values of a table that is kept in memory for several searches."""
 
 
-def columns_of_terms(blocks: DesignRows) -> dict[str, tuple[int, ...]]:
+def columns_of_terms(design_rows: DesignRows) -> dict[str, tuple[int, ...]]:
     """Return the terms of the formula, each with the positions of its columns in the rows."""
-    kept_columns = range(len(blocks.design.terms)) if blocks.keep is None else blocks.keep
+    kept_columns = range(len(design_rows.design.terms)) if design_rows.keep is None else design_rows.keep
     position = {column: j for j, column in enumerate(kept_columns)}
     columns_by_term = {
         term_spec.label: tuple(position[j] for j in term_spec.columns if j in position)
-        for term_spec in blocks.design.design_terms()
+        for term_spec in design_rows.design.design_terms()
     }
     return {label: columns for label, columns in columns_by_term.items() if columns}
 
@@ -236,8 +238,8 @@ def profile_intervals(fit: FittedModel[LogisticFit], level: float, index: pd.Ind
         The bound of a profile is not found.
     """
     check_level(level)
-    blocks = rows_with_maximum(fit, 'method="profile"')
-    rows = cached_rows(blocks, MAX_CACHED_VALUES)
+    design_rows = rows_with_maximum(fit, 'method="profile"')
+    rows = cached_rows(design_rows, MAX_CACHED_VALUES)
     bounds = profile_bounds(fit.estimates, rows, float(chi2_isf(1 - level, 1)))
     table = pd.DataFrame({side: bounds[i].T.ravel() for i, side in enumerate(("low", "high"))}, index=index)
     if table.isna().any(axis=None):
@@ -250,7 +252,7 @@ def profile_intervals(fit: FittedModel[LogisticFit], level: float, index: pd.Ind
     return table
 
 
-def refuse_no_maximum(fit: FittedModel[LogisticFit], caller: str) -> None:
+def raise_if_no_maximum(fit: FittedModel[LogisticFit], caller: str) -> None:
     """Raise NotSupportedError if the search did not end at a maximum; `caller` names the method."""
     if not fit.estimates.newton.converged:
         raise NotSupportedError(
@@ -262,7 +264,7 @@ def refuse_no_maximum(fit: FittedModel[LogisticFit], caller: str) -> None:
 
 def rows_with_maximum(fit: FittedModel[LogisticFit], caller: str) -> DesignRows:
     """Return the rows of a fit whose search ended at a maximum; else raise NotSupportedError."""
-    refuse_no_maximum(fit, caller)
+    raise_if_no_maximum(fit, caller)
     return fit.require_rows(caller)
 
 
@@ -282,12 +284,12 @@ def check_statsmodels(fit: FittedModel[LogisticFit]) -> None:
 
 def to_statsmodels(fit: FittedModel[LogisticFit]) -> Any:
     """Return results of statsmodels at the estimates; see `LogisticResults.to_statsmodels`."""
-    blocks = rows_with_maximum(fit, "to_statsmodels()")
+    design_rows = rows_with_maximum(fit, "to_statsmodels()")
     from statsmodels.base.model import LikelihoodModelResults
     from statsmodels.discrete import discrete_model
 
     estimates = fit.estimates
-    exog, codes = _design(fit, blocks)
+    exog, codes = _design(fit, design_rows)
     response = str(fit.classes.name)
     if len(fit.classes) == 2:
         event = estimates.others[0]
@@ -314,11 +316,11 @@ def to_statsmodels(fit: FittedModel[LogisticFit]) -> Any:
     return wrapper(results(model, model_results))
 
 
-def _design(fit: FittedModel[LogisticFit], blocks: DesignRows) -> tuple[pd.DataFrame, Codes]:
+def _design(fit: FittedModel[LogisticFit], design_rows: DesignRows) -> tuple[pd.DataFrame, Codes]:
     """Return the design matrix of the rows of a fit, the constant first, and their class codes."""
-    rows = gather_used_rows(blocks)
+    rows = gather_used_rows(design_rows)
     values = np.column_stack([np.ones(len(rows.x)), rows.x])
-    index = blocks.table.index[rows.positions]
+    index = design_rows.table.index[rows.positions]
     return pd.DataFrame(values, index=index, columns=["constant", *fit.terms]), rows.codes
 
 
@@ -336,17 +338,17 @@ MAX_CACHED_VALUES_OF_SEARCH = 2**14
 OVERLAP = "The classes overlap: no hyperplane lies between any of them, and the likelihood has a maximum."
 
 
-def refuse_empty_cells(blocks: DesignRows) -> None:
+def raise_if_empty_cells(design_rows: DesignRows) -> None:
     """Raise SeparationError if a level of a predictor has rows, but none of some class.
 
     The indicator of such a level separates the class from others. A pass over the labels finds this before
     the columns of interactions are computed.
     """
-    classes = blocks.design.levels
+    classes = design_rows.design.levels
     problems = []
     columns = []
     absent_classes = []
-    for cells in count_level_class_cells(blocks):
+    for cells in count_level_class_cells(design_rows):
         present = cells.rows.sum(axis=0) > 0
         empty = (cells.rows == 0) & present & (cells.rows.sum(axis=1) > 0)[:, None]
         empty_cells = np.argwhere(empty)
@@ -400,14 +402,14 @@ class SeparatedData:
     touching_rows: list[Any]
 
 
-def certify(fit: LogisticFit, blocks: DesignRows) -> tuple[Certificate, SeparatedData | None]:
+def certify(fit: LogisticFit, design_rows: DesignRows) -> tuple[Certificate, SeparatedData | None]:
     """Determine by linear programming whether classes are separated.
 
     Parameters
     ----------
     fit : LogisticFit
         The last estimates of the search.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
 
     Returns
@@ -417,21 +419,21 @@ def certify(fit: LogisticFit, blocks: DesignRows) -> tuple[Certificate, Separate
     separated : SeparatedData or None
         None if the classes overlap.
     """
-    rows = gather_used_rows(blocks)
+    rows = gather_used_rows(design_rows)
     columns = fit.frame.transform(rows.x)
     guess = np.insert(fit.newton.coef, fit.reference, 0.0, axis=1)
     with Progress(0, "separation of the classes") as progress:
         proof = decide_separation(columns, rows.codes, fit.moments.n_classes, guess, progress)
         if proof.separation_type == "quasi":
             proof = _overlap_of_far_rows(proof, rows, fit.moments.n_classes)
-    certificate = labelled_certificate(proof, fit.frame.to_data(), blocks, rows)
+    certificate = labelled_certificate(proof, fit.frame.to_data(), design_rows, rows)
     if proof.separation_type == "overlap":
         return certificate._replace(message=OVERLAP), None
     pairs = separated_pairs(proof, columns, rows.codes)
     on_plane = np.unique(np.concatenate([pair.touching for pair in pairs]))
-    index = blocks.table.index[rows.positions]
-    separated = _separated_data(proof, pairs, fit, blocks, rows.positions)
-    message = _separation_message(separated, blocks)
+    index = design_rows.table.index[rows.positions]
+    separated = _separated_data(proof, pairs, fit, design_rows, rows.positions)
+    message = _separation_message(separated, design_rows)
     return certificate._replace(on_plane=index[on_plane], message=message), separated
 
 
@@ -466,7 +468,7 @@ def _overlap_of_far_rows(proof: Separation, rows: GatheredRows, n_classes: int) 
     return Separation("overlap", np.zeros_like(proof.coef), 0.0, np.arange(len(rows.codes)), weights)
 
 
-def refitted_terms(fit: LogisticFit, terms: tuple[str, ...], blocks: DesignRows) -> LogisticFit | None:
+def refitted_terms(fit: LogisticFit, terms: tuple[str, ...], design_rows: DesignRows) -> LogisticFit | None:
     """Refit to rows with other weights or other columns.
 
     Parameters
@@ -475,7 +477,7 @@ def refitted_terms(fit: LogisticFit, terms: tuple[str, ...], blocks: DesignRows)
         The estimates from which the search starts.
     terms : tuple of str
         Columns of the fit.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
 
     Returns
@@ -483,46 +485,48 @@ def refitted_terms(fit: LogisticFit, terms: tuple[str, ...], blocks: DesignRows)
     LogisticFit or None
         None if the likelihood has no maximum.
     """
-    codes = used_codes(blocks)
-    weights = None if blocks.weights is None else blocks.weights[codes >= 0]
-    counts = np.bincount(codes[codes >= 0], weights, len(blocks.design.levels)).astype(np.float64)
-    begun = fit if blocks.terms == terms else fit.of_columns(reading.class_moments(blocks, "pooled"))
-    refit = begun.refit(cached_rows(blocks, 0), counts)
+    codes = used_codes(design_rows)
+    weights = None if design_rows.weights is None else design_rows.weights[codes >= 0]
+    counts = np.bincount(codes[codes >= 0], weights, len(design_rows.design.levels)).astype(np.float64)
+    begun = (
+        fit if design_rows.terms == terms else fit.of_columns(reading.class_moments(design_rows, "pooled"))
+    )
+    refit = begun.refit(cached_rows(design_rows, 0), counts)
     if refit is not None or fit.bias_reduction or not (counts > 0).all():
         return refit
-    x = gather_used_rows(blocks.unweighted()).x
+    x = gather_used_rows(design_rows.unweighted()).x
     with np.errstate(over="ignore", invalid="ignore"):
         if not scale_rows(x).size.max() > OUTLIER_DISTANCE_RATIO:
             return refit
     # Outliers dominate the information matrix, and the other rows seem to have none: lower the threshold.
-    begun = fit.of_columns(reading.class_moments(blocks, "pooled"))
-    return begun.refit(cached_rows(blocks, 0), counts, MIN_INFORMATION_SHARE)
+    begun = fit.of_columns(reading.class_moments(design_rows, "pooled"))
+    return begun.refit(cached_rows(design_rows, 0), counts, MIN_INFORMATION_SHARE)
 
 
-def overlap_by_score(fit: LogisticFit, blocks: DesignRows) -> Certificate:
+def overlap_by_score(fit: LogisticFit, design_rows: DesignRows) -> Certificate:
     """Return the certificate of overlap that a maximum implies.
 
     At a score of zero the fitted probabilities are weights with which the differences of rows cancel.
     """
     rule = fit.rule(np.log(fit.counts / fit.counts.sum()))
-    rows = gather_used_rows(blocks)
+    rows = gather_used_rows(design_rows)
     weights = posteriors(rule.scores(rows.x))
     weights[np.arange(len(weights)), rows.codes] = 0.0
     if rows.weights is not None:
         weights *= rows.weights[:, None]
     coef = np.zeros((len(fit.frame.scale) + 1, weights.shape[1]))
     proof = Separation("overlap", coef, 0.0, np.zeros(0, dtype=np.intp), weights)
-    return labelled_certificate(proof, fit.frame.to_data(), blocks, rows)._replace(message=OVERLAP)
+    return labelled_certificate(proof, fit.frame.to_data(), design_rows, rows)._replace(message=OVERLAP)
 
 
-def _settle_separated(fit: LogisticFit, blocks: DesignRows, *, warn: bool) -> Certificate | None:
+def _settle_separated(fit: LogisticFit, design_rows: DesignRows, *, warn: bool) -> Certificate | None:
     """Raise an error or warn if the search did not converge because classes are separated.
 
     Parameters
     ----------
     fit : LogisticFit
         The last estimates of the search.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
     warn : bool
         Whether to warn instead of raising SeparationError.
@@ -532,7 +536,7 @@ def _settle_separated(fit: LogisticFit, blocks: DesignRows, *, warn: bool) -> Ce
     Certificate or None
         None if the classes overlap.
     """
-    certificate, separated = certify(fit, blocks)
+    certificate, separated = certify(fit, design_rows)
     if separated is None:
         return None
     if not warn:
@@ -558,7 +562,7 @@ def _settle_separated(fit: LogisticFit, blocks: DesignRows, *, warn: bool) -> Ce
     return certificate
 
 
-def _refuse_unfinished(fit: LogisticFit, maxiter: int) -> None:
+def _raise_if_unfinished(fit: LogisticFit, maxiter: int) -> None:
     """Raise DataError if the search has not found the maximum, although the classes overlap."""
     steps = fit.newton.steps
     if fit.newton.converged:
@@ -579,7 +583,7 @@ def _refuse_unfinished(fit: LogisticFit, maxiter: int) -> None:
 
 
 def maximize_or_certify(
-    blocks: DesignRows,
+    design_rows: DesignRows,
     moments: ClassMoments,
     prior: Floats,
     *,
@@ -594,7 +598,7 @@ def maximize_or_certify(
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
     moments : ClassMoments
         Class moments of the rows.
@@ -624,7 +628,7 @@ def maximize_or_certify(
     DataError
         The classes overlap, but the search does not converge.
     """
-    table = cached_rows(blocks, MAX_CACHED_VALUES_OF_SEARCH)
+    table = cached_rows(design_rows, MAX_CACHED_VALUES_OF_SEARCH)
     with Progress(0, PASSES) as progress:
         rows = CountedPasses(table, progress)
         fit = fit_logistic(
@@ -635,18 +639,18 @@ def maximize_or_certify(
     if not fit.newton.converged and bias_reduction:
         raise _unfinished_firth_error(fit, maxiter)
     if not fit.newton.converged:
-        certificate = _settle_separated(fit, blocks, warn=warn)
+        certificate = _settle_separated(fit, design_rows, warn=warn)
         equally_weighted = None
-        if blocks.weights is not None:
-            ones = np.where(blocks.weights > 0, 1.0, blocks.weights)
-            equally_weighted = UnitWeightRows(blocks.with_weights(ones), moments.rows.astype(np.float64))
+        if design_rows.weights is not None:
+            ones = np.where(design_rows.weights > 0, 1.0, design_rows.weights)
+            equally_weighted = UnitWeightRows(design_rows.with_weights(ones), moments.rows.astype(np.float64))
         with Progress(0, PASSES) as progress:
             rows = CountedPasses(table, progress)
             fit = fit.resume(
                 rows, tol, maxiter, overlap=certificate is None, unit_weight_rows=equally_weighted
             )
     if certificate is None:
-        _refuse_unfinished(fit, maxiter)
+        _raise_if_unfinished(fit, maxiter)
     return fit, certificate
 
 
@@ -671,7 +675,7 @@ def _unfinished_firth_error(fit: LogisticFit, maxiter: int) -> DataError:
 
 
 def _separated_data(
-    proof: Separation, pairs: list[ClassPair], fit: LogisticFit, blocks: DesignRows, positions: Codes
+    proof: Separation, pairs: list[ClassPair], fit: LogisticFit, design_rows: DesignRows, positions: Codes
 ) -> SeparatedData:
     """Find the labels of the separated classes, the terms of the hyperplane, and the rows that lie on it.
 
@@ -683,7 +687,7 @@ def _separated_data(
         The separated pairs of classes.
     fit : LogisticFit
         The last estimates, for units of the columns.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows, for labels.
     positions : (n,) int
         Positions of the rows in the table.
@@ -695,15 +699,15 @@ def _separated_data(
     # Slopes for columns of unit variance show which columns the hyperplane uses.
     slopes = fit.frame.covariance.unwhiten(proof.coef[1:]) * fit.frame.covariance.sd[:, None]
     weight = np.abs(slopes - slopes.mean(axis=1, keepdims=True)).max(axis=1)
-    terms = [blocks.terms[j] for j in np.argsort(-weight) if weight[j] > 1e-6 * weight.max()]
-    levels = blocks.design.levels
+    terms = [design_rows.terms[j] for j in np.argsort(-weight) if weight[j] > 1e-6 * weight.max()]
+    levels = design_rows.design.levels
     class_codes = sorted({code for pair in pairs for code in (pair.first, pair.second)})
     on_plane = np.unique(np.concatenate([pair.touching for pair in pairs]))
-    rows = [blocks.table.label(int(positions[i])) for i in on_plane]
+    rows = [design_rows.table.label(int(positions[i])) for i in on_plane]
     return SeparatedData(pairs, [levels[code] for code in class_codes], terms, rows)
 
 
-def _separation_message(separated: SeparatedData, blocks: DesignRows) -> str:
+def _separation_message(separated: SeparatedData, design_rows: DesignRows) -> str:
     """Describe which classes are separated, by which columns, and which rows lie on the plane."""
     terms = reading.join_labels(separated.terms)
     labels = separated.touching_rows
@@ -712,21 +716,23 @@ def _separation_message(separated: SeparatedData, blocks: DesignRows) -> str:
     sentences = []
     if complete:
         sentences.append(
-            f"A hyperplane separates {_pair_names(complete, blocks)} by {terms}: every row lies on its own "
+            f"A hyperplane separates {_pair_names(complete, design_rows)} by {terms}: every row "
+            "lies on its own "
             "side."
         )
     if touching:
         sentences.append(
-            f"A hyperplane separates {_pair_names(touching, blocks)} partially, by {terms}: no row lies on "
+            f"A hyperplane separates {_pair_names(touching, design_rows)} partially, by {terms}: no "
+            "row lies on "
             f"its wrong side, but {len(labels)} on it (the first: {reading.join_labels(labels, 3)}). This is "
             "quasi-complete separation."
         )
     return f"{' '.join(sentences)} The likelihood has no maximum, and the estimates would be infinite."
 
 
-def _pair_names(pairs: list[ClassPair], blocks: DesignRows) -> str:
+def _pair_names(pairs: list[ClassPair], design_rows: DesignRows) -> str:
     """Name at most three pairs of classes, such as "'a' from 'b'", for a message."""
-    levels = blocks.design.levels
+    levels = design_rows.design.levels
     pair_names = " and ".join(f"{levels[pair.first]!r} from {levels[pair.second]!r}" for pair in pairs[:3])
     n_more = len(pairs) - 3
     return pair_names + (f" and {n_more} more {'pair' if n_more == 1 else 'pairs'}" if n_more > 0 else "")

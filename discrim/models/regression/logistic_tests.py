@@ -89,7 +89,7 @@ def with_covariance(
     cache = {name: value for name, value in fit.cache.items() if name not in ("se", "covariance")}
     if cov_type == "nonrobust":
         return replace(fit, estimates=replace(fit.estimates, robust=None), cache=cache)
-    blocks = logistic_search.rows_with_maximum(fit, "robust()")
+    design_rows = logistic_search.rows_with_maximum(fit, "robust()")
     estimates = fit.estimates
     newton = estimates.newton
     coefficients = estimates.newton.coef.size
@@ -99,7 +99,7 @@ def with_covariance(
     name = ""
     if groups is None:
         with Progress(0, "squares of the scores") as progress:
-            counted_rows = CountedPasses(blocks, progress)
+            counted_rows = CountedPasses(design_rows, progress)
             squares = logistic.score_squares(counted_rows, *score_arguments)
         factor = 1.0
         if cov_type == "HC1" and convention is None:
@@ -113,13 +113,13 @@ def with_covariance(
             factor = total / (total - coefficients)
     else:
         if isinstance(groups, str):
-            blocks.rows.require_table(
+            design_rows.rows.require_table(
                 f"groups={groups!r} names a column of ",
                 ", which is read part by part.",
-                hint=f"Give a vector of {blocks.table.nrows:,} values, as a Series or an array.",
+                hint=f"Give a vector of {design_rows.table.nrows:,} values, as a Series or an array.",
             )
         name = groups if isinstance(groups, str) else str(getattr(groups, "name", None) or "groups")
-        sums = _sums_by_group(fit, blocks, number_labels(groups, blocks.table, "groups"))
+        sums = _sums_by_group(fit, design_rows, number_labels(groups, design_rows.table, "groups"))
         squares = sums.T @ sums
         count = len(sums)
         factor = count / (count - 1)
@@ -130,14 +130,14 @@ def with_covariance(
     return replace(fit, estimates=replace(estimates, robust=robust), cache=cache)
 
 
-def _sums_by_group(fit: FittedModel[LogisticFit], blocks: DesignRows, codes: Codes) -> Floats:
+def _sums_by_group(fit: FittedModel[LogisticFit], design_rows: DesignRows, codes: Codes) -> Floats:
     """Sum the scores of the rows by group.
 
     Parameters
     ----------
     fit : FittedModel
         The fitted model.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
     codes : (n,) int
         Group of each row of the table; negative for missing groups.
@@ -163,7 +163,7 @@ def _sums_by_group(fit: FittedModel[LogisticFit], blocks: DesignRows, codes: Cod
     sums = np.zeros((n_groups, newton.coef.size))
     has_rows = np.zeros(n_groups, dtype=bool)
     with Progress(0, "scores of the groups"):
-        for rows, x, classes, weights in used_rows(blocks):
+        for rows, x, classes, weights in used_rows(design_rows):
             groups = codes[rows]
             if (groups < 0).any():
                 position_in_chunk = int(np.argmax(groups < 0))
@@ -173,11 +173,12 @@ def _sums_by_group(fit: FittedModel[LogisticFit], blocks: DesignRows, codes: Cod
                     else int(rows[position_in_chunk])
                 )
                 raise DataError(
-                    f"groups= has a missing value in row {format_value(blocks.table.label(position))}, which "
+                    f"groups= has a missing value in row "
+                    f"{format_value(design_rows.table.label(position))}, which "
                     "the "
                     "fit uses.",
                     hint="Fill it in, for example with a separate group, or drop the row and fit again.",
-                    rows=(blocks.table.label(position),),
+                    rows=(design_rows.table.label(position),),
                 )
             has_rows[groups] = True
             logistic.group_scores(
@@ -222,21 +223,21 @@ def wald_test(fit: FittedModel[LogisticFit], hypothesis: Any, value: Any) -> Tes
     TestResult
     """
     estimates = fit.estimates
-    logistic_search.refuse_no_maximum(fit, "wald_test()")
+    logistic_search.raise_if_no_maximum(fit, "wald_test()")
     index = by_class_and_term(fit.classes[estimates.others], pd.Index(["constant", *fit.terms]))
     contrasts, values = _read_hypothesis(fit, hypothesis, index)
     if value is not None:
         values = _read_values(value, len(contrasts))
-    _refuse_dependent(contrasts, index)
+    _raise_if_dependent(contrasts, index)
     root = estimates.root()
     statistic = wald_statistic(root, estimates.params().T.ravel(), contrasts, values)
     if np.isnan(statistic):
-        _refuse_singular(estimates, len(contrasts))
+        _raise_singular(estimates, len(contrasts))
     assumes = f"Large samples. Covariance of the estimates: {estimator_note(estimates.robust)}."
     return chi_square_test("Wald", statistic, float(len(contrasts)), assumes)
 
 
-def _refuse_singular(estimates: LogisticFit, equations: int) -> NoReturn:
+def _raise_singular(estimates: LogisticFit, equations: int) -> NoReturn:
     """Raise NotSupportedError for a Wald test whose covariance matrix is singular, with the likely cause."""
     robust = estimates.robust
     if robust is not None and robust.rank < robust.root.shape[1]:
@@ -409,7 +410,7 @@ def _read_values(value: Any, count: int) -> Floats:
     return values
 
 
-def _refuse_dependent(contrasts: Floats, index: pd.MultiIndex) -> None:
+def _raise_if_dependent(contrasts: Floats, index: pd.MultiIndex) -> None:
     """Raise DataError if an equation is empty or follows from the equations before it.
 
     Parameters
@@ -493,7 +494,7 @@ class TermFits:
 
     def __init__(
         self,
-        blocks: DesignRows,
+        design_rows: DesignRows,
         moments: ClassMoments,
         *,
         reference: int,
@@ -505,7 +506,7 @@ class TermFits:
 
         Parameters
         ----------
-        blocks : DesignRows
+        design_rows : DesignRows
             The rows.
         moments : ClassMoments
             Class moments of the rows.
@@ -518,11 +519,11 @@ class TermFits:
         maxiter : int
             Largest number of steps.
         """
-        self.columns_by_term = logistic_search.columns_of_terms(blocks)
-        self.margins = Margins(blocks.design, self.columns_by_term)
-        self._blocks = blocks
+        self.columns_by_term = logistic_search.columns_of_terms(design_rows)
+        self.margins = Margins(design_rows.design, self.columns_by_term)
+        self._blocks = design_rows
         self._moments = moments
-        self._rows = logistic_search.cached_rows(blocks, logistic_search.MAX_CACHED_VALUES)
+        self._rows = logistic_search.cached_rows(design_rows, logistic_search.MAX_CACHED_VALUES)
         self._options: dict[str, Any] = {"reference": reference, "bias_reduction": bias_reduction}
         self._options |= {"tol": tol, "maxiter": maxiter}
         self._fits: dict[frozenset[str], TermFit] = {}
@@ -575,21 +576,23 @@ class TermFits:
 
 def drop1(fit: FittedModel[LogisticFit]) -> pd.DataFrame:
     """Remove each term in turn; see `LogisticResults.drop1`."""
-    blocks = logistic_search.rows_with_maximum(fit, "drop1()")
+    design_rows = logistic_search.rows_with_maximum(fit, "drop1()")
     if "drop1" in fit.cache:
         cached: pd.DataFrame = fit.cache["drop1"]
         return cached.copy()
     estimates = fit.estimates
     bias_reduction = fit.estimates.bias_reduction
-    fits = TermFits(blocks, estimates.moments, reference=estimates.reference, bias_reduction=bias_reduction)
+    fits = TermFits(
+        design_rows, estimates.moments, reference=estimates.reference, bias_reduction=bias_reduction
+    )
     deviance = -2 * estimates.llf()
     q = len(estimates.others)
     rows: dict[str, tuple[float, ...]] = {
         "<none>": (np.nan, deviance, deviance + 2 * estimates.df_model(), np.nan, np.nan)
     }
-    rows_in_memory = logistic_search.cached_rows(blocks, logistic_search.MAX_CACHED_VALUES)
+    rows_in_memory = logistic_search.cached_rows(design_rows, logistic_search.MAX_CACHED_VALUES)
     removable = fits.margins.removable(fits.columns_by_term)
-    slopes = np.eye(1 + len(blocks.terms))[1:]
+    slopes = np.eye(1 + len(design_rows.terms))[1:]
     planes = [
         profile_likelihood.frame_normals(estimates, slopes[list(fits.columns_by_term[label])])
         for label in removable
@@ -701,13 +704,13 @@ class _TermTest(NamedTuple):
 
 def likelihood_ratios_by_term(fit: FittedModel[LogisticFit], test_type: TestType) -> pd.DataFrame:
     """Likelihood ratio test of each term of the formula; see `LogisticResults.lr_test`."""
-    blocks = logistic_search.rows_with_maximum(fit, "lr_test(by=)")
+    design_rows = logistic_search.rows_with_maximum(fit, "lr_test(by=)")
     key = f"likelihood ratios by term, type {test_type}"
     if key in fit.cache:
         cached: pd.DataFrame = fit.cache[key]
         return cached.copy()
-    tests = _term_hypotheses(blocks, test_type)
-    rows = logistic_search.cached_rows(blocks, logistic_search.MAX_CACHED_VALUES)
+    tests = _term_hypotheses(design_rows, test_type)
+    rows = logistic_search.cached_rows(design_rows, logistic_search.MAX_CACHED_VALUES)
     # Maximize once for each set of zeros, because tests of several terms can share a model.
     planes = {
         zeros.tobytes(): profile_likelihood.frame_normals(fit.estimates, zeros)
@@ -737,7 +740,7 @@ def likelihood_ratios_by_term(fit: FittedModel[LogisticFit], test_type: TestType
 
 def wald_by_term(fit: FittedModel[LogisticFit], test_type: TestType) -> pd.DataFrame:
     """Wald's test of each term of the formula; see `LogisticResults.wald_test`."""
-    logistic_search.refuse_no_maximum(fit, "wald_test()")
+    logistic_search.raise_if_no_maximum(fit, "wald_test()")
     estimates = fit.estimates
     q = len(estimates.others)
     root = estimates.root()
@@ -762,9 +765,9 @@ def wald_by_term(fit: FittedModel[LogisticFit], test_type: TestType) -> pd.DataF
     return _test_table(statistics, tests, q)
 
 
-def type_note(blocks: DesignRows) -> str:
+def type_note(design_rows: DesignRows) -> str:
     """Return a sentence on the models that type II tests of terms compare, for a note below their table."""
-    margins = Margins(blocks.design, logistic_search.columns_of_terms(blocks))
+    margins = Margins(design_rows.design, logistic_search.columns_of_terms(design_rows))
     if len(margins.removable(margins.terms)) == len(margins.terms):
         return "Each against the model without the term."
     return "Type II: each term after all terms that do not contain it."
@@ -794,12 +797,12 @@ def _test_table(statistics: dict[str, float], tests: dict[str, _TermTest], class
     return table.rename_axis(index="term")
 
 
-def _term_hypotheses(blocks: DesignRows, test_type: TestType) -> dict[str, _TermTest]:
+def _term_hypotheses(design_rows: DesignRows, test_type: TestType) -> dict[str, _TermTest]:
     """Return the hypothesis of the test of each term, in the order of the formula."""
-    columns_by_term = logistic_search.columns_of_terms(blocks)
-    margins = Margins(blocks.design, columns_by_term)
+    columns_by_term = logistic_search.columns_of_terms(design_rows)
+    margins = Margins(design_rows.design, columns_by_term)
     order = list(margins.terms)
-    units = np.eye(1 + len(blocks.terms))
+    units = np.eye(1 + len(design_rows.terms))
     tests = {}
     for label, columns in columns_by_term.items():
         others: list[str] = []
@@ -811,16 +814,16 @@ def _term_hypotheses(blocks: DesignRows, test_type: TestType) -> dict[str, _Term
         contained = test_type == 3 and any(
             margins.terms[label] < factors for factors in margins.terms.values()
         )
-        contrasts = _type_iii_contrasts(blocks, label) if contained else units[[1 + j for j in columns]]
+        contrasts = _type_iii_contrasts(design_rows, label) if contained else units[[1 + j for j in columns]]
         tests[label] = _TermTest(contrasts, other_columns)
     return tests
 
 
-def _type_iii_contrasts(blocks: DesignRows, label: str) -> Floats:
+def _type_iii_contrasts(design_rows: DesignRows, label: str) -> Floats:
     """Return the type III contrasts (r, p + 1) of a term that other terms contain."""
     # The specification exists, because otherwise no term is contained in another.
-    spec: Any = blocks.design.spec
-    if blocks.keep is not None and len(blocks.keep) < len(blocks.design.terms):
+    spec: Any = design_rows.design.spec
+    if design_rows.keep is not None and len(design_rows.keep) < len(design_rows.design.terms):
         raise NotSupportedError(
             f"The type III test of {label!r} averages over the levels of other factors, but columns of the "
             "formula were dropped because they are constant or collinear.",

@@ -28,7 +28,7 @@ from discrim.inference.error_rates import check_level
 from discrim.inference.log_odds import column_norms
 from discrim.models.base.fit import FittedModel, MissingPolicy
 from discrim.models.base.reading import check_flag, check_word, format_argument, join_labels
-from discrim.models.regression.logistic_search import refuse_no_maximum
+from discrim.models.regression.logistic_search import raise_if_no_maximum
 
 AveragedAt = Literal["overall", "mean"]
 SLOPE = "dy/dx"
@@ -97,7 +97,7 @@ def marginal_effects(
         check_word("at", at, AveragedAt)
     check_flag("dummy", dummy)
     quantile = check_level(level)
-    refuse_no_maximum(fit, "marginal_effects()")
+    raise_if_no_maximum(fit, "marginal_effects()")
     rows = _AveragedRows(fit, data, unseen, values)
     names = _read_columns(columns, rows.names)
     survey = rows.statistics()
@@ -181,7 +181,10 @@ def _read_columns(columns: Any, existing_names: list[str]) -> list[str]:
 
 
 def _with_values(
-    fit: FittedModel[LogisticFit], blocks: DesignRows, values: dict[Any, Any], missing_policy: MissingPolicy
+    fit: FittedModel[LogisticFit],
+    design_rows: DesignRows,
+    values: dict[Any, Any],
+    missing_policy: MissingPolicy,
 ) -> DesignRows:
     """Return the rows with fixed values in some columns.
 
@@ -189,7 +192,7 @@ def _with_values(
     ----------
     fit : FittedModel
         The fitted model.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
     values : dict
         Value of each column that is replaced.
@@ -200,19 +203,19 @@ def _with_values(
     -------
     DesignRows
     """
-    names = list(blocks.design.columns)
+    names = list(design_rows.design.columns)
     unknown = [name for name in values if name not in names]
     if unknown or not values:
         problem = (
             f"names {join_labels(unknown)}, which the formula does not read" if unknown else "names no column"
         )
         raise DataError(f"at= {problem}.", hint=f"Give values of some of {join_labels(names)}.")
-    blocks.rows.require_table(
+    design_rows.rows.require_table(
         "marginal_effects() at given values needs a table in memory, and ",
         " is read part by part.",
         hint="Pass data= with some of the rows.",
     )
-    table = blocks.table.frame(names)
+    table = design_rows.table.frame(names)
     for name, value in values.items():
         if not pd.api.types.is_scalar(value) or pd.isna(value):
             raise DataError(
@@ -267,17 +270,19 @@ class _AveragedRows:
         self._estimates = fit.estimates
         self._uses_fit_rows = data is None
         if data is None:
-            blocks = fit.require_rows("marginal_effects()", "pass data=")
+            design_rows = fit.require_rows("marginal_effects()", "pass data=")
         else:
-            blocks = fit.new_rows(data, MissingPolicy(unseen))
+            design_rows = fit.new_rows(data, MissingPolicy(unseen))
         # Weights and missing values are taken from the original rows, before columns are replaced.
-        self._original_blocks = blocks
-        self._blocks = blocks if values is None else _with_values(fit, blocks, values, MissingPolicy(unseen))
-        self._is_plain = blocks.design.spec is None
-        self._functions = select_functions(blocks.design.functions, blocks.functions)
-        self.names = list(blocks.terms if self._is_plain else blocks.design.columns)
+        self._original_blocks = design_rows
+        self._blocks = (
+            design_rows if values is None else _with_values(fit, design_rows, values, MissingPolicy(unseen))
+        )
+        self._is_plain = design_rows.design.spec is None
+        self._functions = select_functions(design_rows.design.functions, design_rows.functions)
+        self.names = list(design_rows.terms if self._is_plain else design_rows.design.columns)
         if not self._is_plain:
-            blocks.rows.require_table(
+            design_rows.rows.require_table(
                 "marginal_effects() of a formula that makes columns needs a table in memory, and ",
                 " is read part by part.",
                 hint="Pass data= with some of the rows.",
@@ -292,38 +297,40 @@ class _AveragedRows:
         if self._is_plain:
             yield from self._plain_chunks()
             return
-        blocks = self._blocks
+        design_rows = self._blocks
         label_kinds = self._blocks.design.label_kinds
         used, weights = self._used()
-        for start in range(0, blocks.table.nrows, ROWS):
-            stop = min(start + ROWS, blocks.table.nrows)
+        for start in range(0, design_rows.table.nrows, ROWS):
+            stop = min(start + ROWS, design_rows.table.nrows)
             is_used = used[start:stop]
             if is_used.any():
-                rows = RowRange(blocks.table, start, stop, None if is_used.all() else is_used, label_kinds)
+                rows = RowRange(
+                    design_rows.table, start, stop, None if is_used.all() else is_used, label_kinds
+                )
                 yield rows, weights[start:stop][is_used]
 
     def _used(self) -> tuple[Any, Floats]:
         """Return a mask (n,) of the rows of the table that are averaged, and their weights (n,)."""
-        blocks = self._blocks
+        design_rows = self._blocks
         counted = self._original_blocks
         if self._uses_fit_rows:
             weights = np.ones(counted.table.nrows) if counted.weights is None else counted.weights
             return used_codes(counted) >= 0, weights
-        is_used = np.ones(blocks.table.nrows, dtype=bool)
-        for row_slice, _, missing in blocks.iter_all_rows():
+        is_used = np.ones(design_rows.table.nrows, dtype=bool)
+        for row_slice, _, missing in design_rows.iter_all_rows():
             if missing is not None:
                 is_used[row_slice] = ~missing
-        return is_used, np.ones(blocks.table.nrows)
+        return is_used, np.ones(design_rows.table.nrows)
 
     def _plain_chunks(self) -> Iterator[tuple[Any, Floats]]:
         """Iterate over the rows x (m, p) of a plain design with their weights (m,)."""
         k = len(self._fit.classes)
         q = len(self._estimates.others)
         m = max(marginal.MAX_CHUNK_ELEMENTS // (k * q + len(self.names) + 1), 64)
-        blocks = self._blocks
+        design_rows = self._blocks
         counted = self._original_blocks
         codes, weights = (used_codes(counted), counted.weights) if self._uses_fit_rows else (None, None)
-        for row_slice, x, missing in blocks.iter_all_rows():
+        for row_slice, x, missing in design_rows.iter_all_rows():
             is_used = np.ones(len(x), dtype=bool) if missing is None else ~missing
             is_used = is_used if codes is None else is_used & (codes[row_slice] >= 0)
             row_weights = np.ones(len(x)) if weights is None else weights[row_slice]

@@ -33,9 +33,9 @@ from discrim.models.base.available import available_if
 from discrim.models.base.display import with_display_formats
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.reading import Collinear, Separation
-from discrim.models.evaluation.tuning import TuningFolds, refuse_no_test_rows, used_splits
+from discrim.models.evaluation.tuning import TuningFolds, raise_if_no_test_rows, used_splits
 from discrim.models.regression.logistic_results import LogisticResults, LogisticSpec
-from discrim.models.regression.logistic_search import refuse_many_coefficients
+from discrim.models.regression.logistic_search import raise_if_many_coefficients
 from discrim.models.results import headers
 from discrim.models.results.geometry import LinearGeometry
 from discrim.models.results.results import ClassifierResults
@@ -82,7 +82,7 @@ class StrengthSearch:
     folds: TuningFolds | None
 
     @classmethod
-    def of_rows(cls, penalty: AnyPenalty, tol: float, maxiter: int, blocks: DesignRows) -> Self:
+    def of_rows(cls, penalty: AnyPenalty, tol: float, maxiter: int, design_rows: DesignRows) -> Self:
         """Return the options of a fit, with folds of the rows if the strength is to be chosen.
 
         Parameters
@@ -93,7 +93,7 @@ class StrengthSearch:
             Largest violation of the conditions of a minimum, relative to the strength.
         maxiter : int
             Largest number of steps.
-        blocks : DesignRows
+        design_rows : DesignRows
             The rows.
 
         Returns
@@ -101,7 +101,7 @@ class StrengthSearch:
         StrengthSearch
         """
         chosen = penalty.strength is None
-        folds = TuningFolds.read(penalty.folds, penalty.seed, blocks) if chosen else None
+        folds = TuningFolds.read(penalty.folds, penalty.seed, design_rows) if chosen else None
         return cls(penalty, tol, int(maxiter), folds)
 
     @property
@@ -187,7 +187,7 @@ def _coefficient_path(model: Likelihood, search: StrengthSearch, *, within: floa
             may_end_early=may_end,
             progress=progress,
         )
-    _refuse_unfinished(ends, strengths, search)
+    _raise_if_unfinished(ends, strengths, search)
     null = model.evaluate(model.linear_functions(model.null_coef())).loss
     table = pd.DataFrame({"strength": strengths[: len(ends)]})
     table["df"] = [int(np.count_nonzero(fit.beta[:, 1:])) for fit in ends]
@@ -195,7 +195,7 @@ def _coefficient_path(model: Likelihood, search: StrengthSearch, *, within: floa
     return Path(table, ends)
 
 
-def _refuse_unfinished(ends: list[PenalizedResult], strengths: Floats, search: StrengthSearch) -> None:
+def _raise_if_unfinished(ends: list[PenalizedResult], strengths: Floats, search: StrengthSearch) -> None:
     """Raise DataError if a fit of a path did not converge.
 
     Parameters
@@ -216,7 +216,7 @@ def _refuse_unfinished(ends: list[PenalizedResult], strengths: Floats, search: S
 
 
 def _choose_strength(
-    blocks: DesignRows, model: Likelihood, search: StrengthSearch, prior: Floats, *, sampled: bool
+    design_rows: DesignRows, model: Likelihood, search: StrengthSearch, prior: Floats, *, sampled: bool
 ) -> tuple[int, Path]:
     """Choose the strength by cross-validation.
 
@@ -226,7 +226,7 @@ def _choose_strength(
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows, for labels and folds.
     model : Likelihood
         The standardized rows.
@@ -254,12 +254,12 @@ def _choose_strength(
     shift = log_of_prior(prior) - np.log(model.class_proportions)
     folds: Any = search.folds
     l1_ratio = search.penalty.l1_ratio
-    fold_weights = _training_and_test_counts(blocks, folds)
+    fold_weights = _training_and_test_counts(design_rows, folds)
     with Progress(len(fold_weights), "choice of the strength") as progress:
         for fold, (train, test) in enumerate(fold_weights):
             training = _training_set(model, train)
             if training is None:
-                levels = blocks.design.levels
+                levels = design_rows.design.levels
                 absent = [levels[k] for k in np.setdiff1d(np.arange(len(levels)), model.codes[train > 0])]
                 fold_label, more = folds.training_rows(fold)
                 raise DataError(
@@ -275,7 +275,7 @@ def _choose_strength(
             ends = core.penalized_path(
                 training_model, l1_ratio, strengths, search.maxiter, similar_path=path.ends
             )
-            _refuse_unfinished(ends, strengths, search)
+            _raise_if_unfinished(ends, strengths, search)
             z = model.z[:, test_positions].copy()
             z[1:] -= mean[:, None]
             z[1:] /= sd[:, None]
@@ -295,7 +295,7 @@ def _choose_strength(
                 np.stack([best_class(class_scores + shift) != codes for class_scores in scores])
                 @ class_weights
             )
-    refuse_no_test_rows(fold_sizes, "strengths")
+    raise_if_no_test_rows(fold_sizes, "strengths")
     fold_proportions = fold_sizes / fold_sizes.sum()
     table = path.table
     table["deviance"] = fold_proportions @ deviances
@@ -309,11 +309,11 @@ def _choose_strength(
     return int(np.argmax(near_minimum_mask(deviance, table["se"].to_numpy()))), path
 
 
-def _training_and_test_counts(blocks: DesignRows, folds: TuningFolds) -> list[tuple[Floats, Floats]]:
+def _training_and_test_counts(design_rows: DesignRows, folds: TuningFolds) -> list[tuple[Floats, Floats]]:
     """Return how often each used row (n,) is in the training and in the test set, for each fold or split."""
     if folds.splits:
-        return [(split.train, split.test) for split in used_splits(folds.splits, blocks)]
-    codes = used_codes(blocks)
+        return [(split.train, split.test) for split in used_splits(folds.splits, design_rows)]
+    codes = used_codes(design_rows)
     fold_ids = stratified_fold_ids(codes, folds.count, folds.seed)[codes >= 0]
     test_counts = [(fold_ids == fold).astype(np.float64) for fold in range(folds.count)]
     return [(1.0 - test, test) for test in test_counts]
@@ -360,7 +360,7 @@ FUNCTIONS = 8
 PASSES = "penalized logistic regression, passes over the rows"
 
 
-def _rows_in_memory(blocks: DesignRows, moments: ClassMoments) -> Likelihood:
+def _rows_in_memory(design_rows: DesignRows, moments: ClassMoments) -> Likelihood:
     """Read the rows into memory, standardized by their moments; raise an error if they need too much."""
     rows = int(moments.rows.sum())
     p = moments.n_columns
@@ -376,12 +376,12 @@ def _rows_in_memory(blocks: DesignRows, moments: ClassMoments) -> Likelihood:
         "Merge rare classes, or use lda(), naive_bayes() or knn()",
     )
     with Progress(0, PASSES) as progress:
-        passed = CountedPasses(blocks, progress)
+        passed = CountedPasses(design_rows, progress)
         return core.read_standardized_rows(passed, moments)
 
 
 def penalized(
-    blocks: DesignRows,
+    design_rows: DesignRows,
     moments: ClassMoments,
     prior: Floats,
     options: Mapping[str, Any],
@@ -394,7 +394,7 @@ def penalized(
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
     moments : ClassMoments
         Diagonal class moments of the rows.
@@ -423,14 +423,14 @@ def penalized(
         rank = min(moments.n_columns, int(moments.rows.sum()))
         count = (1 if moments.n_classes == 2 else moments.n_classes) * (rank + 1)
         others = "use penalty='lasso', lda(), naive_bayes() or knn()"
-        refuse_many_coefficients(count, rank, moments.n_classes, others)
-    estimates, path = _fit_at_strength(begun, blocks, moments, search, prior)
+        raise_if_many_coefficients(count, rank, moments.n_classes, others)
+    estimates, path = _fit_at_strength(begun, design_rows, moments, search, prior)
     table, cache = (None, {}) if path is None else (path.table, {"along": path})
-    return PenalizedLogisticSpec(search).fit(estimates, blocks, options, path=table, cache=cache)
+    return PenalizedLogisticSpec(search).fit(estimates, design_rows, options, path=table, cache=cache)
 
 
 def _fit_at_strength(
-    fit: PenalizedFit, blocks: DesignRows, moments: ClassMoments, search: StrengthSearch, prior: Floats
+    fit: PenalizedFit, design_rows: DesignRows, moments: ClassMoments, search: StrengthSearch, prior: Floats
 ) -> tuple[PenalizedFit, Path | None]:
     """Find the estimates at the strength of the penalty, or at a strength chosen by cross-validation.
 
@@ -438,7 +438,7 @@ def _fit_at_strength(
     ----------
     fit : PenalizedFit
         A fit whose estimates are replaced.
-    blocks : DesignRows
+    design_rows : DesignRows
         The rows.
     moments : ClassMoments
         Diagonal class moments of the rows.
@@ -458,13 +458,13 @@ def _fit_at_strength(
     DataError
         The search does not converge.
     """
-    model = _rows_in_memory(blocks, moments)
+    model = _rows_in_memory(design_rows, moments)
     strength = search.penalty.strength
     l1_ratio = search.penalty.l1_ratio
     path = None
     start = None
     if strength is None:
-        chosen, path = _choose_strength(blocks, model, search, prior, sampled=fit.estimated_prior)
+        chosen, path = _choose_strength(design_rows, model, search, prior, sampled=fit.estimated_prior)
         strength = float(path.table["strength"].iloc[chosen])
         start = path.ends[chosen].beta
     full_fit = core.fit_at(model, l1_ratio, strength, tol=search.tol, maxiter=search.maxiter, start=start)
@@ -644,7 +644,7 @@ class PenalizedLogisticResults(LogisticResults):
         return pd.DataFrame([self._sizes() | self.penalty._asdict() | row])
 
 
-def refuse_penalized(fits: Iterable[Any], caller: str) -> None:
+def raise_if_penalized(fits: Iterable[Any], caller: str) -> None:
     """Raise NotSupportedError if a fit has a penalty; `caller` requires maximum likelihood estimates."""
     if any(isinstance(fit, PenalizedLogisticResults) for fit in fits):
         raise NotSupportedError(
@@ -665,7 +665,7 @@ def _refused(name: str, inherited: Any) -> Any:
     return available_if(refuse)(wraps(inherited)(refuse))
 
 
-def _refuse_inference() -> None:
+def _raise_if_inference() -> None:
     """Replace the inherited methods of inference, which need estimates without a penalty, by errors."""
     available_names = {*dir(ClassifierResults), *dir(LinearGeometry), *vars(PenalizedLogisticResults)}
     for name in sorted(set(dir(LogisticResults)) - available_names - {"params", "llnull"}):
@@ -673,7 +673,7 @@ def _refuse_inference() -> None:
             setattr(PenalizedLogisticResults, name, _refused(name, getattr(LogisticResults, name)))
 
 
-_refuse_inference()
+_raise_if_inference()
 
 
 @dataclass(frozen=True, eq=False)

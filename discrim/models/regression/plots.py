@@ -159,9 +159,9 @@ def fitted(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """
     column = options.columns
     rows = require_rows_to_draw(fit, options, "fitted")
-    blocks = rows.blocks
-    values = results.fitted if options.data is None else results.predict_indicators(blocks)
-    used = list(blocks.design.columns)
+    design_rows = rows.design_rows
+    values = results.fitted if options.data is None else results.predict_indicators(design_rows)
+    used = list(design_rows.design.columns)
     if column is not None and not (isinstance(column, str) and column in used):
         raise DataError(
             f"columns={format_argument(column)} is not in the formula.",
@@ -176,7 +176,7 @@ def fitted(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
         x = _first_discriminant(results, fitted)
         name = "First discriminant"
     else:
-        x, name = _column(blocks, used if column is None else [column])
+        x, name = _column(design_rows, used if column is None else [column])
     is_complete = np.isfinite(x) & np.isfinite(fitted).all(axis=1)
     x = x[is_complete]
     fitted = fitted[is_complete]
@@ -295,9 +295,9 @@ def _draw_lines(axes: Axes, x: Floats, fitted: Floats, codes: Codes, weights: Fl
             axes.plot(class_mean, constant + slope * class_mean, **line_style)
 
 
-def _column(blocks: DesignRows, names: list[str]) -> tuple[Floats, str]:
+def _column(design_rows: DesignRows, names: list[str]) -> tuple[Floats, str]:
     """Return the values (n,) and the name of the first numeric one of some columns."""
-    columns = blocks.table.frame(names)
+    columns = design_rows.table.frame(names)
     numeric = [name for name in names if columns[name].dtype.kind in "iuf"]
     if not numeric:
         raise NotSupportedError(

@@ -41,19 +41,19 @@ from discrim.report.plots.interactive import element_of, script_of
 
 def size_items(fit: FittedModel[Any]) -> list[tuple[str, str]]:
     """Return pairs of label and text on the numbers of rows, classes and columns."""
-    blocks = fit.design_rows
+    design_rows = fit.design_rows
     design = fit.design_rows.design
-    is_in_memory = fit.has_rows and not blocks.rows.source_description
+    is_in_memory = fit.has_rows and not design_rows.rows.source_description
     items = [
-        *([("Rows of the table", f"{blocks.table.nrows:,}")] if is_in_memory else []),
-        ("Observations", f"{fit.nobs:,}" + (" (sum of the weights)" if blocks.weighted else "")),
+        *([("Rows of the table", f"{design_rows.table.nrows:,}")] if is_in_memory else []),
+        ("Observations", f"{fit.nobs:,}" + (" (sum of the weights)" if design_rows.weighted else "")),
         ("Rows dropped because of missing values", f"{fit.dropped:,}"),
         ("Response", design.response),
         ("Classes", f"{len(fit.classes):,}"),
         ("Columns of the table used", f"{len(design.columns):,}"),
         ("Columns of the design", f"{len(fit.terms):,}"),
     ]
-    for reason, dropped_columns in (("constant", blocks.constant), ("collinear", blocks.collinear)):
+    for reason, dropped_columns in (("constant", design_rows.constant), ("collinear", design_rows.collinear)):
         items += [(f"Dropped because {reason}", ", ".join(dropped_columns))] if dropped_columns else []
     return items
 

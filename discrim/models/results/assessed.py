@@ -188,7 +188,7 @@ class Assessment(SummarizedResults):
         the posterior of the class. It requires a model with posteriors. The last row, "total", is the sum
         over classes.
         """
-        self._fit.need_posteriors("brier")
+        self._fit.require_posteriors("brier")
         table = pd.DataFrame(self._figures.apply(attrgetter("brier")), index=self.classes)
         total_row = pd.DataFrame([table.sum()], index=[make_unique_name("total", self.classes)]).astype(
             {"bins": np.int64}
@@ -202,7 +202,7 @@ class Assessment(SummarizedResults):
 
         For two classes they are the probabilities of the second.
         """
-        self._fit.need_posteriors("calibration")
+        self._fit.require_posteriors("calibration")
         tables = {}
         for k, bins in self._figures.apply(_calibration_bins_by_class).items():
             names = ("predicted", "observed", "low", "high", "rows")

@@ -226,7 +226,7 @@ class CanonicalResults(SummarizedResults):
         return self._coefficients(self._covariance.sd)
 
     @property
-    @available_if(lambda self: self._refuse_total("standardized_total"))
+    @available_if(lambda self: self._raise_if_total("standardized_total"))
     def standardized_total(self) -> pd.DataFrame:
         """Coefficients of columns of unit variance over all rows (divisor N - 1).
 
@@ -239,7 +239,7 @@ class CanonicalResults(SummarizedResults):
         squares += between_squares(self._estimates.moments)
         return self._coefficients(np.asarray(np.sqrt(squares / (total - 1))))
 
-    def _refuse_total(self, name: str) -> None:
+    def _raise_if_total(self, name: str) -> None:
         if self._estimates.covariates:
             raise NotSupportedError(
                 f"{name} uses the total covariance, and the columns of this fit are adjusted for "
@@ -266,7 +266,7 @@ class CanonicalResults(SummarizedResults):
         """
         check_word("kind", kind, Structure)
         if kind != "within":
-            self._refuse_total(f'structure("{kind}")')
+            self._raise_if_total(f'structure("{kind}")')
         nu = self._estimates.within_divisor
         roots = self._axes.singular_values**2
         # S a: covariances within classes of columns and scores, whose variance is one.
@@ -294,13 +294,13 @@ class CanonicalResults(SummarizedResults):
         -------
         DataFrame (rows, axes)
         """
-        blocks = self._fit.new_rows(data, MissingPolicy(unseen))
+        design_rows = self._fit.new_rows(data, MissingPolicy(unseen))
         origin, _ = gaussian.move_origin(self._estimates.moments, self._axes.centre)
         raw = self.raw.to_numpy()
-        out = np.empty((len(self._names), blocks.table.nrows))
-        for row_slice, x, _ in blocks.iter_all_rows():
+        out = np.empty((len(self._names), design_rows.table.nrows))
+        for row_slice, x, _ in design_rows.iter_all_rows():
             out[:, row_slice] = raw.T @ (x.T - origin[:, None])
-        return pd.DataFrame(out.T, index=blocks.table.index, columns=self._names)
+        return pd.DataFrame(out.T, index=design_rows.table.index, columns=self._names)
 
     def coef(self, convention: Convention | None = None) -> pd.DataFrame:
         """Raw coefficients, with the constant, in the convention of a system.

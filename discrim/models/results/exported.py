@@ -494,7 +494,7 @@ def as_sql(
     for output_name in outputs:
         check_word("output", output_name, Output)
         if output_name in ("proba", "log_proba"):
-            fit.need_posteriors(f'output="{output_name}"')
+            fit.require_posteriors(f'output="{output_name}"')
     kept_columns = tuple(dict.fromkeys(_names_option("keep", keep)))
     return _Query(rule, DIALECTS[dialect], _names_option("table", table), kept_columns).text(outputs)
 

@@ -38,7 +38,7 @@ class MarginalModel(ModelAbstract):
     def __init__(self, results: Any) -> None:
         self._results = results
         fit = results._fit
-        fit.need_posteriors("to_marginaleffects()")
+        fit.require_posteriors("to_marginaleffects()")
         params = getattr(results, "params", None)
         self._has_params = params is not None
         design = fit.design_rows.design
@@ -87,12 +87,12 @@ class MarginalModel(ModelAbstract):
     def get_exog(self, newdata: Any) -> Floats:
         """Return rows (n, K) or (n, K + 1 + p) in the form that `get_predict` accepts."""
         fit: FittedModel[Any] = self._results._fit
-        blocks = fit.new_rows(newdata.to_pandas())
-        log_proba: Floats = self._results.predict_log_proba(blocks).to_numpy()
+        design_rows = fit.new_rows(newdata.to_pandas())
+        log_proba: Floats = self._results.predict_log_proba(design_rows).to_numpy()
         if not self._has_params:
             return log_proba
-        design = np.ones((len(log_proba), 1 + len(blocks.terms)))
-        for row_slice, x, _ in blocks.iter_all_rows():
+        design = np.ones((len(log_proba), 1 + len(design_rows.terms)))
+        for row_slice, x, _ in design_rows.iter_all_rows():
             design[row_slice, 1:] = x
         return np.column_stack([log_proba, design])
 
@@ -148,13 +148,15 @@ def _names(params: pd.DataFrame) -> Any:
 
 def _table(fit: FittedModel[Any]) -> Any:
     """Return the used rows of the fit as a polars DataFrame, with text columns as enumerations."""
-    blocks = fit.require_rows("to_marginaleffects()")
-    blocks.rows.require_table(
+    design_rows = fit.require_rows("to_marginaleffects()")
+    design_rows.rows.require_table(
         "marginaleffects requires a table in memory, and ",
         " is read in chunks.",
         hint="Fit a sample of the rows as a DataFrame.",
     )
-    frame = blocks.table.frame(blocks.table.names)[used_codes(blocks) >= 0].reset_index(drop=True)
+    frame = design_rows.table.frame(design_rows.table.names)[used_codes(design_rows) >= 0].reset_index(
+        drop=True
+    )
     table = ingest(frame).drop("index")
     levels = {
         name: [str(level) for level in frame[name].cat.categories]

@@ -117,11 +117,11 @@ class Boundary(SummarizedResults):
             Positive on the side of the first class; missing for a row with a missing value.
         """
         plane = self._proper_plane()
-        blocks = self._fit.new_rows(data, MissingPolicy(unseen))
-        out = np.empty(blocks.table.nrows)
-        for row_slice, x, _ in blocks.iter_all_rows():
+        design_rows = self._fit.new_rows(data, MissingPolicy(unseen))
+        out = np.empty(design_rows.table.nrows)
+        for row_slice, x, _ in design_rows.iter_all_rows():
             out[row_slice] = plane.distances(x)
-        return pd.Series(out, index=blocks.table.index, name="distance")
+        return pd.Series(out, index=design_rows.table.index, name="distance")
 
     def foot(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Feet of the perpendiculars from observations to the plane.
@@ -418,7 +418,7 @@ def plane_rows(
 
     Returns
     -------
-    blocks : DesignRows
+    design_rows : DesignRows
     moments : ClassMoments
         With diagonal scatter matrices.
     rows : GatheredRows
@@ -430,17 +430,18 @@ def plane_rows(
         A column is constant.
     """
     reason = "A plane between classes is fitted to single rows, and"
-    blocks = read_rows(formula, data, levels=levels, functions=functions, in_memory=reason)
-    blocks, moments = usable_rows(blocks, "diagonal", na_action)
+    design_rows = read_rows(formula, data, levels=levels, functions=functions, in_memory=reason)
+    design_rows, moments = usable_rows(design_rows, "diagonal", na_action)
     is_constant = np.ptp(moments.means, axis=0) + moments.scatters.sum(axis=0) == 0
     if is_constant.any():
         raise CollinearError(
-            f"{join_labels(np.array(blocks.terms)[is_constant].tolist())} is constant and does not separate "
+            f"{join_labels(np.array(design_rows.terms)[is_constant].tolist())} is constant and does "
+            "not separate "
             "classes.",
             hint="Drop it from the formula.",
-            columns=np.array(blocks.terms)[is_constant].tolist(),
+            columns=np.array(design_rows.terms)[is_constant].tolist(),
         )
-    return blocks, moments, gather_used_rows(blocks)
+    return design_rows, moments, gather_used_rows(design_rows)
 
 
 class PlaneSpec(ModelSpec[E]):
@@ -489,8 +490,8 @@ class ScoresOnly(FittedResults):
 
     def _values(self, data: Any, unseen: Unseen | None = None) -> pd.DataFrame:
         """Return the values of the rule, rows by classes."""
-        blocks = self._fit.new_rows(data, MissingPolicy(unseen))
-        return posterior_frame(blocks, self._fit.rule(), self.classes, np.asarray)
+        design_rows = self._fit.new_rows(data, MissingPolicy(unseen))
+        return posterior_frame(design_rows, self._fit.rule(), self.classes, np.asarray)
 
 
 class SeparatingLines(LinearGeometry, ScoresOnly, ClassifierResults):
@@ -548,7 +549,7 @@ class Quadratic(NamedTuple):
 class GroupSummary(FittedResults):
     """Base class of results with descriptive statistics of the columns by class."""
 
-    def _need_complete_numbers(self) -> None:
+    def _require_complete_numbers(self) -> None:
         """Raise NotSupportedError if the fit lacks rows, or has incomplete ones."""
         needs_rows("group_summary()")(self)
         em = getattr(self, "em", None) if hasattr(type(self), "em") else None
@@ -558,7 +559,7 @@ class GroupSummary(FittedResults):
                 hint='See means, and cov or covs, or fit with missing="drop".',
             )
 
-    @available_if(lambda self: self._need_complete_numbers())
+    @available_if(lambda self: self._require_complete_numbers())
     @with_display_formats()
     def group_summary(self) -> pd.DataFrame:
         """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
@@ -589,11 +590,11 @@ def group_summary(fit: FittedModel[Any]) -> pd.DataFrame:
 class ClassCovariances(GroupSummary):
     """Base class of results with a covariance of each class, and derived quantities."""
 
-    def _need_covariances(self, method_name: str) -> None:
+    def _require_covariances(self, method_name: str) -> None:
         """Raise NotSupportedError if the fit has other parameters than covariances by class."""
 
     @property
-    @available_if(lambda self: self._need_covariances("covs"))
+    @available_if(lambda self: self._require_covariances("covs"))
     def covs(self) -> dict[Any, pd.DataFrame]:
         """Covariance of each class."""
         covariances = self._fit.estimates.covariances
@@ -606,7 +607,7 @@ class ClassCovariances(GroupSummary):
         }
 
     @property
-    @available_if(lambda self: self._need_covariances("logdet"))
+    @available_if(lambda self: self._require_covariances("logdet"))
     def logdet(self) -> pd.Series:
         """Log-determinants of the covariances."""
         units = 2.0 * np.log(self._fit.estimates.moments.scale).sum()
@@ -614,7 +615,7 @@ class ClassCovariances(GroupSummary):
             [c.logdet - units for c in self._fit.estimates.covariances], index=self.classes, name="logdet"
         )
 
-    @available_if(lambda self: self._need_covariances("quadratic()"))
+    @available_if(lambda self: self._require_covariances("quadratic()"))
     def quadratic(self, a: Any, b: Any) -> Quadratic:
         """Log odds of class a against class b as x'Ax + x'b + c.
 
@@ -637,7 +638,7 @@ class ClassCovariances(GroupSummary):
                 "defined.",
                 hint="Name a class with a positive prior, or fit with another prior=.",
             )
-        self._refuse_extreme(i, j)
+        self._raise_if_extreme(i, j)
         matrix, slopes, constant = gaussian.quadratic_form(
             self._fit.estimates.moments, self._fit.estimates.covariances, self._fit.log_prior(), i, j
         )
@@ -647,7 +648,7 @@ class ClassCovariances(GroupSummary):
             constant,
         )
 
-    def _refuse_extreme(self, *pair: int) -> None:
+    def _raise_if_extreme(self, *pair: int) -> None:
         """Raise DataError if an inverse variance, in the units of its column, is out of range of float64."""
         estimates = self._fit.estimates
         inverse = np.max([np.diagonal(estimates.covariances[k].precision()) for k in pair], axis=0)
@@ -662,7 +663,7 @@ class ClassCovariances(GroupSummary):
                 hint="Scale the column and fit again. Posteriors are valid in any units.",
             )
 
-    @available_if(lambda self: self._need_covariances("generalized_distances()"))
+    @available_if(lambda self: self._require_covariances("generalized_distances()"))
     @with_display_formats()
     def generalized_distances(self) -> pd.DataFrame:
         """Generalized squared distance of SAS from the mean of one class (rows) to another (columns)."""
@@ -688,7 +689,7 @@ def class_sds(estimates: Any) -> list[Floats]:
     """
     scale = estimates.moments.scale
     with np.errstate(over="ignore", under="ignore"):
-        if isinstance(getattr(estimates, "within_axes", None), SAVECovariance):
+        if isinstance(getattr(estimates, "subspace_model", None), SAVECovariance):
             variances = estimates.moments.squares / estimates.divisors[:, None]
             return list(np.sqrt(variances) / scale)
         return [covariance.sd / scale for covariance in estimates.covariances]

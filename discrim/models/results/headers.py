@@ -414,12 +414,12 @@ def _calibration_note(fit: FittedModel[Any]) -> str:
     scores = fit.cache.get(LEFT_OUT_CACHE_KEYS[False])
     if scores is None or not fit.has_posteriors or scores.size > MAX_RECALIBRATED_SCORES:
         return ""
-    blocks = fit.design_rows
+    design_rows = fit.design_rows
     # Rows that the fit does not use have no scores.
     is_scored = scores.max(axis=1) > -np.inf
-    weights = None if blocks.weights is None else blocks.weights[is_scored]
+    weights = None if design_rows.weights is None else design_rows.weights[is_scored]
     slope, se = estimate_recalibration(
-        log_odds_against_rest(scores[is_scored]), blocks.codes[is_scored], weights
+        log_odds_against_rest(scores[is_scored]), design_rows.codes[is_scored], weights
     ).slope
     if not abs(slope - 1) > SLOPE_NOTE_Z * se:
         return ""

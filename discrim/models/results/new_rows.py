@@ -683,7 +683,7 @@ class NewRowsMethods(FittedResults):
 
         return as_onnx(self._fit, prior)
 
-    @available_if(lambda self: self._fit.need_posteriors("to_marginaleffects()"))
+    @available_if(lambda self: self._fit.require_posteriors("to_marginaleffects()"))
     @available_if(needs_rows("to_marginaleffects()"))
     def to_marginaleffects(self) -> Any:
         """The fit with its rows as a model of the package marginaleffects.

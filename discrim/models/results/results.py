@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from discrim.report.grid import Pairs
     from discrim.report.tables import SectionFunctions, Summary
 
-RECHOSEN_ERROR_LABEL = "Error, selection repeated"
+REPEATED_SELECTION_ERROR_LABEL = "Error, selection repeated"
 """Label of the cross-validated error with columns chosen again in each fold."""
 
 N_CHOICE_FOLDS = 10
@@ -97,7 +97,7 @@ def _error(fit: FittedModel[Any]) -> HeaderItem | None:
     except DiscrimError:
         return None
     text = f"{100 * row['estimate']:.1f} %  ({row['wrong']:.10g}/{row['total']:.10g})"
-    return HeaderItem(RECHOSEN_ERROR_LABEL, float(row["estimate"]), text)
+    return HeaderItem(REPEATED_SELECTION_ERROR_LABEL, float(row["estimate"]), text)
 
 
 class ClassMeans(FittedResults):
@@ -109,11 +109,11 @@ class ClassMeans(FittedResults):
         return self._fit.class_means()
 
 
-def _can_leave_out(results: FittedResults) -> None:
+def _require_leave_one_out(results: FittedResults) -> None:
     """Require that rows can be left out one by one; raise NotSupportedError otherwise."""
     fit = results._fit
     needs_rows("leave_one_out()")(results)
-    refuse = getattr(fit.estimates, "refuse_left_out", None)
+    refuse = getattr(fit.estimates, "check_leave_one_out", None)
     if refuse is not None:
         refuse()
 
@@ -121,7 +121,7 @@ def _can_leave_out(results: FittedResults) -> None:
 class EvaluationMethods(FittedResults):
     """Methods that evaluate a fit: leave-one-out predictions, confusion matrix, error rates, assessment."""
 
-    @available_if(_can_leave_out)
+    @available_if(_require_leave_one_out)
     def leave_one_out(self, *, refit_prior: bool | None = None) -> pd.DataFrame:
         """Predicted label and posteriors of each row under the rule fitted without it.
 
@@ -427,7 +427,7 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
     @available_if()
     def llf(self) -> float:
         """Joint log-likelihood of class and row at maximum-likelihood estimates."""
-        self._fit.need_posteriors("A likelihood")
+        self._fit.require_posteriors("A likelihood")
         return float(self._fit.estimates.llf())
 
     @property
@@ -573,7 +573,7 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
             )
         missing_policy = MissingPolicy(unseen, missing)
         if costs is not None or reject is not None:
-            self._fit.need_posteriors("costs= and reject=")
+            self._fit.require_posteriors("costs= and reject=")
         decision = Decision(cost_matrix(costs, self.classes), reject)
         check_word("typicality", typicality, Typicality)
         typical = None
@@ -584,11 +584,11 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
 
         def labels(results: ClassifierResults, rows: Any) -> pd.Series:
             fit = results._fit
-            blocks = fit.new_rows(rows, missing_policy)
-            codes = fit.predict_codes(blocks, prior, decision)
+            design_rows = fit.new_rows(rows, missing_policy)
+            codes = fit.predict_codes(design_rows, prior, decision)
             if typical is not None and outlier is not None:
-                codes[find_outliers(typical(fit, blocks), codes, outlier)] = len(results.classes) + 1
-            return fit.to_labels(codes, blocks.table.index)
+                codes[find_outliers(typical(fit, design_rows), codes, outlier)] = len(results.classes) + 1
+            return fit.to_labels(codes, design_rows.table.index)
 
         return predict_by_chunks(
             self, data, out, labels, allows_classless=reject is not None or outlier is not None
@@ -766,9 +766,9 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
 
         def frame(results: ClassifierResults, rows: Any) -> pd.DataFrame:
             fit = results._fit
-            blocks = fit.new_rows(rows, missing_policy)
-            chunk_rule = fit.integrate_missing(rule, blocks, prior, method, convention)
-            return posterior_frame(blocks, chunk_rule, results.classes, finish)
+            design_rows = fit.new_rows(rows, missing_policy)
+            chunk_rule = fit.integrate_missing(rule, design_rows, prior, method, convention)
+            return posterior_frame(design_rows, chunk_rule, results.classes, finish)
 
         return predict_by_chunks(self, data, out, frame)
 

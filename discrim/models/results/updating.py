@@ -235,7 +235,7 @@ def _with_batch(results: Any, batch: Data, changes: Mapping[str, Any]) -> Any:
     verb = resolve(f"{row.module}:{row.verb}")
     changes = dict(changes)
     if MOMENTS not in argument_defaults(row):
-        _refuse_without_rows(f"{row.verb}() is not fitted to moments")
+        _raise_without_rows(f"{row.verb}() is not fitted to moments")
     for name in (MOMENTS, "functions"):
         if name in changes:
             raise DataError(
@@ -258,7 +258,7 @@ def _with_batch(results: Any, batch: Data, changes: Mapping[str, Any]) -> Any:
             hint="Pass prior= to update(), with a probability for each class.",
         ) from None
     except NotSupportedError as error:
-        _refuse_without_rows(error.message.removesuffix("."))
+        _raise_without_rows(error.message.removesuffix("."))
     refitted._fit.cache[MOMENTS] = total
     return refitted
 
@@ -321,7 +321,7 @@ def _moments_of_fit(fit: FittedModel[Any], row: ModelEntry) -> Moments:
         stored: Moments = fit.cache[MOMENTS]
         return stored
     scatters = SCATTERS[fit.estimates.moments.scatter_type]
-    blocks = fit.design_rows
+    design_rows = fit.design_rows
     if not fit.has_rows:
         fit_moments = moments_of_fit(fit, scatters)
         if fit_moments is None:
@@ -335,23 +335,25 @@ def _moments_of_fit(fit: FittedModel[Any], row: ModelEntry) -> Moments:
                 ),
             )
         return fit_moments
-    blocks = fit.require_rows("update()")
-    column = blocks.rows.weight_column((*blocks.design.columns, *blocks.design.response_columns))
-    rows: Any = blocks.table.data if blocks.rows.source_description else blocks.table
+    design_rows = fit.require_rows("update()")
+    column = design_rows.rows.weight_column(
+        (*design_rows.design.columns, *design_rows.design.response_columns)
+    )
+    rows: Any = design_rows.table.data if design_rows.rows.source_description else design_rows.table
     with warnings.catch_warnings():
         # The fit has already issued the warnings about these rows.
         warnings.simplefilter("ignore", DiscrimWarning)
         return moments(
             fit.formula,
             rows,
-            weights=(column or blocks.weights) if blocks.weighted else None,
+            weights=(column or design_rows.weights) if design_rows.weighted else None,
             scatters=scatters,
-            levels=list(blocks.design.levels),
-            functions=dict(blocks.functions),
+            levels=list(design_rows.design.levels),
+            functions=dict(design_rows.functions),
         )
 
 
-def _refuse_without_rows(reason: str) -> NoReturn:
+def _raise_without_rows(reason: str) -> NoReturn:
     """Raise NotSupportedError for a model to which a batch cannot be added."""
     raise NotSupportedError(
         f"{reason}. update(batch) requires a model that is fitted to moments.",

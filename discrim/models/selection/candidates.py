@@ -61,12 +61,12 @@ class TableShape(NamedTuple):
     in_memory: bool
 
 
-def table_shape(blocks: DesignRows, rows: NDArray[Any]) -> TableShape:
+def table_shape(design_rows: DesignRows, rows: NDArray[Any]) -> TableShape:
     """Return the dimensions of a table.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     rows : (K,) array
         Number of rows of each class.
 
@@ -74,13 +74,13 @@ def table_shape(blocks: DesignRows, rows: NDArray[Any]) -> TableShape:
     -------
     TableShape
     """
-    predictors = [name for name in blocks.design.columns if name != blocks.design.response_code]
-    numeric = blocks.is_local and all(
+    predictors = [name for name in design_rows.design.columns if name != design_rows.design.response_code]
+    numeric = design_rows.is_local and all(
         pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
-        for column in map(blocks.table.column, predictors)
+        for column in map(design_rows.table.column, predictors)
     )
     return TableShape(
-        int(rows.sum()), len(blocks.terms), len(rows), int(rows.min()), numeric, blocks.is_local
+        int(rows.sum()), len(design_rows.terms), len(rows), int(rows.min()), numeric, design_rows.is_local
     )
 
 

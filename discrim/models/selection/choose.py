@@ -210,16 +210,16 @@ def choose(
         raise DataError('costs= and by="costs" require each other.', hint="Pass both, or neither.")
     seed = seed_or_random(seed)
     user_candidates = None if candidates is None else read_candidates(candidates)
-    blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions)
-    blocks, moments = usable_rows(blocks, "thin" if is_wide(blocks) else "pooled", na_action)
-    design = blocks.design
+    design_rows = read_rows(formula, data, weights=weights, levels=levels, functions=functions)
+    design_rows, moments = usable_rows(design_rows, "thin" if is_wide(design_rows) else "pooled", na_action)
+    design = design_rows.design
     cost_table = cost_matrix(costs, pd.Index(design.levels))
     arguments: dict[str, Any] = {"levels": levels, "na_action": na_action, "functions": functions}
     # Not every verb has weights, or a prior.
     arguments |= {} if weights is None else {"weights": weights}
     arguments |= {} if prior is None else {"prior": prior}
     suited, refused = (
-        default_candidates(table_shape(blocks, moments.rows))
+        default_candidates(table_shape(design_rows, moments.rows))
         if user_candidates is None
         else (user_candidates, {})
     )
@@ -239,7 +239,7 @@ def choose(
     on_rows = partial(
         _choice_on_rows,
         formula,
-        blocks.table.data,
+        design_rows.table.data,
         weights,
         groups,
         options | {"levels": list(design.levels)},
@@ -434,9 +434,9 @@ class ChooseResults(RepeatedChoice):
 
         def labels(results: ClassifierResults, rows: Any) -> pd.Series:
             fit = results._fit
-            blocks = fit.new_rows(rows, MissingPolicy(unseen))
+            design_rows = fit.new_rows(rows, MissingPolicy(unseen))
             return fit.to_labels(
-                predicted_codes(blocks, rule, len(fit.classes), decision), blocks.table.index
+                predicted_codes(design_rows, rule, len(fit.classes), decision), design_rows.table.index
             )
 
         return predict_by_chunks(self._fit, data, None, labels)

@@ -38,7 +38,7 @@ MIN_RANK_CORRELATION = 0.999
 """Smallest absolute rank correlation of two columns that count as one column in different units."""
 
 
-def refuse_other_rows(fits: Sequence[ClassifierResults], caller: str) -> None:
+def raise_if_other_rows(fits: Sequence[ClassifierResults], caller: str) -> None:
     """Raise DataError if fits differ in classes, weights or rows; `caller` is named in the message."""
     first = fits[0]
     for fit_number, fit in enumerate(fits[1:], start=2):
@@ -51,12 +51,12 @@ def refuse_other_rows(fits: Sequence[ClassifierResults], caller: str) -> None:
             )
         counts = fit.counts.reindex(first.classes)
         if not np.allclose(first.counts, counts, rtol=1e-9, atol=0):
-            _refuse_counts(first, fit, fit_number, caller)
+            _raise_if_counts(first, fit, fit_number, caller)
         if first._fit.has_rows and fit._fit.has_rows:
-            _refuse_rows(first, fit, fit_number, caller)
+            _raise_if_rows(first, fit, fit_number, caller)
 
 
-def _refuse_counts(first: ClassifierResults, fit: ClassifierResults, fit_number: int, caller: str) -> None:
+def _raise_if_counts(first: ClassifierResults, fit: ClassifierResults, fit_number: int, caller: str) -> None:
     """Raise a DataError for two fits with different numbers of rows.
 
     Parameters
@@ -92,7 +92,7 @@ def _refuse_counts(first: ClassifierResults, fit: ClassifierResults, fit_number:
     )
 
 
-def _refuse_rows(first: ClassifierResults, fit: ClassifierResults, fit_number: int, caller: str) -> None:
+def _raise_if_rows(first: ClassifierResults, fit: ClassifierResults, fit_number: int, caller: str) -> None:
     """Raise a DataError if the rows of two fits differ in their index, class or weight.
 
     Parameters
@@ -126,7 +126,7 @@ def _refuse_rows(first: ClassifierResults, fit: ClassifierResults, fit_number: i
                 hint="Compare fits of one table, one response and the same weights.",
                 rows=(row,),
             )
-    refuse_other_values(first, fit, fit_number, caller)
+    raise_if_other_values(first, fit, fit_number, caller)
 
 
 def _used_rows(fit: ClassifierResults, caller: str) -> tuple[pd.Index, NDArray[Any], NDArray[Any]]:
@@ -147,14 +147,14 @@ def _used_rows(fit: ClassifierResults, caller: str) -> tuple[pd.Index, NDArray[A
     (m,) float
         Their weights.
     """
-    blocks = fit._fit.require_rows(caller)
-    codes = used_codes(blocks)
+    design_rows = fit._fit.require_rows(caller)
+    codes = used_codes(design_rows)
     is_used = codes >= 0
-    weights = np.ones(int(is_used.sum())) if blocks.weights is None else blocks.weights[is_used]
-    return blocks.table.index[is_used], fit.classes.to_numpy(dtype=object)[codes[is_used]], weights
+    weights = np.ones(int(is_used.sum())) if design_rows.weights is None else design_rows.weights[is_used]
+    return design_rows.table.index[is_used], fit.classes.to_numpy(dtype=object)[codes[is_used]], weights
 
 
-def refuse_other_values(
+def raise_if_other_values(
     first: ClassifierResults, fit: ClassifierResults, fit_number: int, caller: str
 ) -> None:
     """Raise a DataError if a column has different values in the tables of two fits.
@@ -175,7 +175,7 @@ def refuse_other_values(
     other_blocks = fit._fit.require_rows(caller)
     if first_blocks.table.data is other_blocks.table.data:
         return
-    used_masks = [used_codes(blocks) >= 0 for blocks in (first_blocks, other_blocks)]
+    used_masks = [used_codes(design_rows) >= 0 for design_rows in (first_blocks, other_blocks)]
     if first_blocks.table.index.equals(other_blocks.table.index):
         used_masks = [used_masks[0] & used_masks[1]] * 2
     shared = [name for name in first_blocks.design.columns if name in other_blocks.design.columns]
@@ -220,7 +220,7 @@ def _is_same_column(first: pd.Series, other: pd.Series) -> bool:
     return norms_product == 0 or abs(float(centred[0] @ centred[1])) >= MIN_RANK_CORRELATION * norms_product
 
 
-def same_columns(fits: Sequence[ClassifierResults]) -> list[bool]:
+def has_same_columns(fits: Sequence[ClassifierResults]) -> list[bool]:
     """Return for each fit whether it has the same columns as the first.
 
     Columns are compared by value, regardless of names and order. If a fit has no rows, class means of columns

@@ -75,7 +75,7 @@ def cross_validated(
         warn_unlabelled(validations[-1], f"Fit {fit_number}: ")
     for fit_number, validation in enumerate(validations[1:], start=2):
         require_same_folds(validations[0], validation, fit_number)
-        comparable.refuse_other_values(fits[0], fits[fit_number - 1], fit_number, "compare(folds=)")
+        comparable.raise_if_other_values(fits[0], fits[fit_number - 1], fit_number, "compare(folds=)")
     return validations
 
 
@@ -453,7 +453,7 @@ def _by_fit(
     """
     other_rows = ""
     try:
-        comparable.refuse_other_rows(fits, "compare()")
+        comparable.raise_if_other_rows(fits, "compare()")
     except DataError as error:
         if validations is None:
             raise
@@ -524,7 +524,7 @@ def _incomparable_reason(fits: Sequence[Any], names: list[str], table: pd.DataFr
     )
     consequence = "so AIC and BIC of joint likelihoods are missing. See llf_given_row and the error rates."
     if len(joint) > 1:
-        has_same_columns = comparable.same_columns([fits[i] for i in joint])
+        has_same_columns = comparable.has_same_columns([fits[i] for i in joint])
         if not all(has_same_columns):
             other_name = names[joint[has_same_columns.index(False)]]
             return (

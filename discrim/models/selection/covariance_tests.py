@@ -41,13 +41,13 @@ from discrim.models.discriminant.normal_fits import (
     box_m_of_moments,
     covariance_models_of,
     full_rank_moments,
-    refuse_classes_of_few_rows,
+    raise_if_classes_of_few_rows,
 )
 from discrim.models.discriminant.qda import QDAResults, qda
 from discrim.models.linear_model.high_dimensional import CovarianceMethod, covariance_test
 from discrim.models.regression.logistic_results import LogisticResults
 from discrim.models.regression.logistic_tests import likelihood_ratio_on
-from discrim.models.regression.penalized import PenalizedLogisticResults, refuse_penalized
+from discrim.models.regression.penalized import PenalizedLogisticResults, raise_if_penalized
 from discrim.models.selection import comparable
 
 
@@ -119,12 +119,12 @@ def box_m(
     >>> round(box_m("species ~ .", data=load_iris()[::10], method="schott").statistic, 3)
     3.177
     """
-    blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions)
+    design_rows = read_rows(formula, data, weights=weights, levels=levels, functions=functions)
     if method is not None:
-        return covariance_test(blocks, method, na_action)
-    blocks, moments = usable_rows(blocks, "diagonal", na_action)
-    refuse_classes_of_few_rows(blocks, moments)
-    return box_m_of_moments(full_rank_moments(blocks))
+        return covariance_test(design_rows, method, na_action)
+    design_rows, moments = usable_rows(design_rows, "diagonal", na_action)
+    raise_if_classes_of_few_rows(design_rows, moments)
+    return box_m_of_moments(full_rank_moments(design_rows))
 
 
 @with_public_errors
@@ -219,8 +219,8 @@ def lr_test(
             hint="Compare the fits by bic, or see covariance_models(formula, data, dimensions=).",
         )
     for fit in (lda_fit, qda_fit):
-        fit._need_moments("lr_test()")
-    linear.refuse_covariates("lr_test()")
+        fit._require_moments("lr_test()")
+    linear.raise_if_covariates("lr_test()")
     for name in ("classes", "terms", "counts"):
         if not getattr(lda_fit, name).equals(getattr(qda_fit, name)):
             raise DataError(
@@ -274,8 +274,8 @@ def _logistic_ratio_test(small: LogisticResults, large: LogisticResults) -> Test
         A fit has no rows or a penalty, or only one of them has bias reduction.
     """
     comparable.require_rows((small, large), "lr_test()")
-    refuse_penalized((small, large), "lr_test()")
-    comparable.refuse_other_rows((small, large), "lr_test()")
+    raise_if_penalized((small, large), "lr_test()")
+    comparable.raise_if_other_rows((small, large), "lr_test()")
     fits = small._fit, large._fit
     if fits[0].estimates.bias_reduction != fits[1].estimates.bias_reduction:
         raise NotSupportedError(
@@ -301,8 +301,8 @@ def _logistic_ratio_test(small: LogisticResults, large: LogisticResults) -> Test
 
 def _require_same_table(fits: Sequence[Any], caller: str) -> None:
     """Raise DataError if fits use different rows, or columns with different values."""
-    comparable.refuse_other_rows(fits, caller)
-    if not all(comparable.same_columns(fits)):
+    comparable.raise_if_other_rows(fits, caller)
+    if not all(comparable.has_same_columns(fits)):
         raise DataError(
             "The two fits differ in the values of their columns, for example in their units.",
             hint="Fit both to the same table.",
@@ -328,15 +328,15 @@ def _null_ratios(name: str, fit: FittedModel[QDAFit], replicates: int, seed: int
     moments = fit.estimates.moments
     if name == "parametric bootstrap":
         return bootstrap_ratios(moments.counts, moments.n_columns, replicates, seed)
-    blocks = fit.require_rows("permutations=")
-    if blocks.weights is not None and (np.nan_to_num(blocks.weights) % 1 != 0).any():
+    design_rows = fit.require_rows("permutations=")
+    if design_rows.weights is not None and (np.nan_to_num(design_rows.weights) % 1 != 0).any():
         raise NotSupportedError(
             "permutations= requires weights that are whole numbers.",
             hint="Pass frequency weights, or use bootstrap=.",
         )
     whiten_rows = pooled_covariance(moments, moments.total - moments.n_classes).whiten
     chunks = []
-    for _, x, codes, weights in used_rows(blocks):
+    for _, x, codes, weights in used_rows(design_rows):
         z = (x.T - moments.centres[codes].T) * moments.scale[:, None] - moments.rests[codes].T
         chunks.append(repeat_rows(whiten_rows(z).T, codes, weights))
     rows, row_codes = (np.concatenate(arrays) for arrays in zip(*chunks, strict=True))
@@ -464,7 +464,7 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
             f"The first fit is {type(lda_fit).__name__}, not a fit of lda().",
             hint="Pass a fit of lda() and a logistic regression, in that order.",
         )
-    lda_fit._need_full("hausman()")
+    lda_fit._require_full("hausman()")
     normal = lda_fit._fit
     moments = normal.estimates.moments
     slopes, cov = slope_covariance(moments, normal.estimates.covariance, normal.estimates.residual_df, 0)
@@ -516,7 +516,7 @@ def _logistic_estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[
         Their covariance matrix, class by class.
     """
     unit_column = np.insert(unit, 0, 1.0)[:, None]
-    refuse_penalized((logit,), "hausman()")
+    raise_if_penalized((logit,), "hausman()")
     if isinstance(logit, LogisticResults):
         for name in ("classes", "terms"):
             lda_index = getattr(lda_fit, name)

@@ -273,7 +273,7 @@ class CrossValidation(SummarizedResults):
         refit_prior : bool, optional
             Whether class proportions are estimated again without each fold.
         """
-        blocks = fit.require_rows("cross_validate()")
+        design_rows = fit.require_rows("cross_validate()")
         self.seed = seed
         self.nested = nested
         self._refit_prior = refit_prior
@@ -284,13 +284,13 @@ class CrossValidation(SummarizedResults):
         self._fold_ids = fold_ids
         self._clusters = clusters
         self._fold_labels = fold_labels
-        self._index = blocks.table.index
-        self._actual = used_codes(blocks)
+        self._index = design_rows.table.index
+        self._actual = used_codes(design_rows)
         self._predicted = np.stack([repeat_scores.apply(_labels).astype(np.intp) for repeat_scores in scores])
         has_prediction = np.asarray((self._predicted >= 0).all(axis=0))
         self.unlabelled = int(((self._actual >= 0) & ~has_prediction).sum())
         self._is_evaluated = has_prediction & (self._actual >= 0)
-        weights = row_weights(blocks)
+        weights = row_weights(design_rows)
         self._weights = np.ones(len(has_prediction)) if weights is None else weights
         self._weighted = weights is not None
 
@@ -329,7 +329,7 @@ class CrossValidation(SummarizedResults):
             The model does not estimate posteriors.
         """
         check_integer("repeat", repeat, 1, len(self._fold_ids), description="a number")
-        self._fit.need_posteriors("posteriors()")
+        self._fit.require_posteriors("posteriors()")
         proba = self._scores[repeat - 1].apply(posteriors)
         return pd.DataFrame(proba, index=self._index, columns=self._fit.classes)
 
@@ -373,8 +373,10 @@ class CrossValidation(SummarizedResults):
         -------
         list of R arrays (F, K) of float
         """
-        blocks = self._fit.require_rows("class_shares()")
-        return [counts_outside_folds(blocks, fold_ids, len(self._fold_labels)) for fold_ids in self._fold_ids]
+        design_rows = self._fit.require_rows("class_shares()")
+        return [
+            counts_outside_folds(design_rows, fold_ids, len(self._fold_labels)) for fold_ids in self._fold_ids
+        ]
 
     # ---- figures
 
@@ -673,7 +675,7 @@ def cross_validate(
     check_flag("nested", nested)
     permuted.check_permutations(permutations, within)
     fitted, refit_prior = _fit_to_validate(fit, formula, data, options, nested, refit_prior)
-    if permutations and fitted.refits.by_calls:
+    if permutations and fitted.refits.refits_by_function:
         raise NotSupportedError(
             "permutations= is not supported for fits that are repeated by calls with the table.",
             hint="Shuffle the column of the classes yourself, and call cross_validate() with each table.",
@@ -793,20 +795,20 @@ def _fit_of_function(
     FittedModel
         `full_fit` with all rows of `data` and the refits `RefitsByCalls`.
     """
-    blocks = full_fit.new_rows(data)
+    design_rows = full_fit.new_rows(data)
     weights = full_fit.design_rows.weights
-    if weights is not None and len(weights) != blocks.table.nrows:
+    if weights is not None and len(weights) != design_rows.table.nrows:
         raise DataError(
             "The fit that the function returns has weights, but not all rows of data=.",
             hint="Keep all rows in the function, or fit without weights=.",
         )
-    codes = response_codes(blocks.design, blocks.table, blocks.functions)
-    labelled_blocks = blocks.with_codes(codes).with_weights(weights)
+    codes = response_codes(design_rows.design, design_rows.table, design_rows.functions)
+    labelled_blocks = design_rows.with_codes(codes).with_weights(weights)
     refits = RefitsByCalls(
         full_fit.refits, data, partial(_fit_to_rows, function, data), "", uses_full_prior=False
     )
     return replace(
-        full_fit, design_rows=labelled_blocks, refits_instead=refits, selection=None, path=None, cache={}
+        full_fit, design_rows=labelled_blocks, refits_override=refits, selection=None, path=None, cache={}
     )
 
 
@@ -835,13 +837,13 @@ def cross_validate_fit(
     CrossValidation
     """
     fit = fit.before_selection() if nested else fit
-    blocks = fit.require_rows("cross_validate()")
+    design_rows = fit.require_rows("cross_validate()")
     if groups is None and is_number(folds):
         groups = fit.refits.groups(fit)
-    fold_ids, labels = permuted.shared_folds(blocks, folds, repeats, groups, seed)
-    used = used_codes(blocks)
+    fold_ids, labels = permuted.shared_folds(design_rows, folds, repeats, groups, seed)
+    used = used_codes(design_rows)
     fold_ids = np.where(used >= 0, fold_ids, -1)
-    clusters = None if groups is None else permuted.number_labels(groups, blocks.table, "groups")
+    clusters = None if groups is None else permuted.number_labels(groups, design_rows.table, "groups")
     # Folds that the user passed do not depend on the seed.
     fold_seed = seed if isinstance(folds, (int, np.integer)) else None
     return cross_validate_on_folds(
@@ -998,7 +1000,7 @@ def _choice_note(cv: CrossValidation) -> str:
     """Return a note on whether choices by the data are repeated in each fold; empty without a choice."""
     chosen = cv._fit.choice
     refits = cv._fit.refits
-    if refits.by_calls and not chosen:
+    if refits.refits_by_function and not chosen:
         return "The function is called with the rows outside each fold, and its fit predicts the fold."
     if not chosen:
         return ""

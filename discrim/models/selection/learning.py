@@ -27,7 +27,7 @@ from discrim.models.plots.plottable import PlotOptions, draw_plot, plot
 from discrim.models.selection.comparable import no_label_reason
 from discrim.models.selection.cross_validation import cross_validate_on_folds
 from discrim.report.grid import SHARED_HEADINGS, HeaderItem, Pairs, Section
-from discrim.report.plots.evaluation import draw_by_rows
+from discrim.report.plots.evaluation import draw_learning_curve
 from discrim.report.tables import Summary, summarize
 
 if TYPE_CHECKING:
@@ -315,7 +315,7 @@ def learning_curve(
     NotSupportedError
         Rules can be fitted to too few of the sizes.
     """
-    blocks = fit.require_rows("learning_curve()")
+    design_rows = fit.require_rows("learning_curve()")
     check_level(level)
     fit = fit.before_selection() if nested else fit
     seed = seed_or_random(seed)
@@ -345,9 +345,9 @@ def learning_curve(
             "rows, "
             f"so the curve begins at {results[0].rows:.0f} rows. {next(iter(failed.values()))}"
         )
-    used_class_codes = used_codes(blocks)
+    used_class_codes = used_codes(design_rows)
     weights = frequencies = np.where(
-        used_class_codes >= 0, 1.0 if blocks.weights is None else blocks.weights, 0.0
+        used_class_codes >= 0, 1.0 if design_rows.weights is None else design_rows.weights, 0.0
     )
     if not fit.estimates.estimated_prior:
         counts = np.bincount(
@@ -356,7 +356,7 @@ def learning_curve(
         weights = weights * np.where(
             used_class_codes >= 0, (fit.prior_values() / counts)[used_class_codes], 0.0
         )
-    clusters = None if groups is None else permuted.number_labels(groups, blocks.table, "groups")
+    clusters = None if groups is None else permuted.number_labels(groups, design_rows.table, "groups")
     return LearningCurve(fit, results, weights, frequencies, clusters, failed, seed, level)
 
 
@@ -387,10 +387,10 @@ def _judge_size(
     NotSupportedError
         No row has a prediction.
     """
-    blocks = fit.require_rows("learning_curve()")
+    design_rows = fit.require_rows("learning_curve()")
     n_folds = max(round(1 / min(proportion, 1 - proportion)), 2)
-    fold_ids, labels = permuted.shared_folds(blocks, n_folds, repeats, groups, seed)
-    fold_ids = np.where(used_codes(blocks) >= 0, fold_ids, -1)
+    fold_ids, labels = permuted.shared_folds(design_rows, n_folds, repeats, groups, seed)
+    fold_ids = np.where(used_codes(design_rows) >= 0, fold_ids, -1)
     fits_one_fold = proportion < 0.5 and n_folds > 2
     if fits_one_fold:
         # Fold 1 is the training fold. The rule without fold 0, which has the other rows, is fitted to it.
@@ -403,7 +403,7 @@ def _judge_size(
         message, hint = no_label_reason(fit, f"rules fitted to {proportion:.3g} of the rows without it")
         raise NotSupportedError(message, hint=hint)
     counted_weights = (fold_ids >= 0) * (
-        1.0 if blocks.weights is None else np.where(fold_ids >= 0, blocks.weights, 0.0)
+        1.0 if design_rows.weights is None else np.where(fold_ids >= 0, design_rows.weights, 0.0)
     )
     used = float(counted_weights[0].sum())
     rows = (
@@ -460,7 +460,7 @@ def curve_plot(curve: Any, options: PlotOptions) -> Axes:
     n = float(np.sum(curve._fit.counts))
     rows = np.unique(np.geomspace(first, EXTRAPOLATION_FACTOR * n, 60).astype(np.int64))
     predicted = curve.predict(rows)
-    return draw_by_rows(
+    return draw_learning_curve(
         {"law": predicted["error"]},
         {"limit": float(curve.params["a"])},
         ("Training observations", "Held-out error"),

@@ -28,7 +28,7 @@ from discrim.models.base.reading import (
 )
 from discrim.models.plots.plottable import PlotOptions, draw_plot, plot
 from discrim.report.grid import HeaderItem, Pairs, Section
-from discrim.report.plots.evaluation import draw_by_rows
+from discrim.report.plots.evaluation import draw_learning_curve
 from discrim.report.tables import Summary, summarize
 
 if TYPE_CHECKING:
@@ -402,7 +402,7 @@ def plan_summary(results: Plan, sections: Sequence[str] | None = None) -> Summar
 @plot("errors", "expected error by rows")
 def errors_plot(results: Any, options: PlotOptions) -> Axes:
     """Plot the expected error of each rule by the number of rows per class, and the Bayes error."""
-    return draw_by_rows(
+    return draw_learning_curve(
         {rule: results._table[rule].dropna() for rule in RULES},
         {"best rule": results.least_error, "wanted": results._error},
         ("Rows of each class", "Expected error"),

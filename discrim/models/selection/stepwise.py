@@ -229,13 +229,13 @@ def stepwise(
             "functions": functions,
         },
     )  # fmt: skip
-    blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions)
+    design_rows = read_rows(formula, data, weights=weights, levels=levels, functions=functions)
     # With few rows a square root of the scatter matrix with as many rows contains the same information.
-    blocks, moments = usable_rows(blocks, "thin" if is_wide(blocks) else "pooled", na_action)
-    design = blocks.design
+    design_rows, moments = usable_rows(design_rows, "thin" if is_wide(design_rows) else "pooled", na_action)
+    design = design_rows.design
     texts = {term_spec.label: term_spec.text for term_spec in design.design_terms()}
-    term_columns = {label: np.array(columns) for label, columns in columns_of_terms(blocks).items()}
-    include = read_include(blocks, include)
+    term_columns = {label: np.array(columns) for label, columns in columns_of_terms(design_rows).items()}
+    include = read_include(design_rows, include)
     arguments = options | arguments
 
     def fit(terms: Sequence[str]) -> ClassifierResults:
@@ -249,10 +249,10 @@ def stepwise(
         return fitted
 
     search = term_choice.StepwiseSearch(criterion, direction, include, limits, options, folds, seed)
-    choice = search.choice(blocks, moments, term_columns, fit)
+    choice = search.choice(design_rows, moments, term_columns, fit)
     fitted = fit(choice.terms) if choice.terms else None
     if fitted is not None:
-        fitted._fit = _with_selection(fitted._fit, choice, criterion, blocks, term_columns, on_rows)
+        fitted._fit = _with_selection(fitted._fit, choice, criterion, design_rows, term_columns, on_rows)
     return StepwiseResults(formula, criterion, choice, fitted, moments.total)
 
 
@@ -391,7 +391,7 @@ def check_verb_options(
         signature = inspect.signature(verb)
     except (TypeError, ValueError):
         return
-    _refuse_unknown(verb, signature.parameters, options)
+    _raise_if_unknown(verb, signature.parameters, options)
     try:
         signature.bind("formula", "data", **dict.fromkeys(passed_arguments))
     except TypeError as error:
@@ -403,7 +403,7 @@ def check_verb_options(
         ) from None
 
 
-def _refuse_unknown(
+def _raise_if_unknown(
     verb: Any, parameters: Mapping[str, inspect.Parameter], options: Mapping[Any, Any]
 ) -> None:
     """Raise a DataError if an option is not a parameter of the verb, or is set by `stepwise` itself.
@@ -428,12 +428,12 @@ def _refuse_unknown(
         )
 
 
-def read_include(blocks: DesignRows, include: str | Sequence[str]) -> list[str]:
+def read_include(design_rows: DesignRows, include: str | Sequence[str]) -> list[str]:
     """Return the labels of the terms of `include=`, without constant terms.
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
     include : str or sequence of str
         Terms as the formula writes them, or their labels.
 
@@ -446,21 +446,21 @@ def read_include(blocks: DesignRows, include: str | Sequence[str]) -> list[str]:
     DataError
         A term does not occur in the formula.
     """
-    labels = {term_spec.text: term_spec.label for term_spec in blocks.design.design_terms()}
+    labels = {term_spec.text: term_spec.label for term_spec in design_rows.design.design_terms()}
     if not isinstance(include, Iterable) or not all(isinstance(term, str) for term in include):
         raise DataError(
             f"include={format_argument(include)} is not valid.",
             hint="Give terms as the formula writes them, in a list.",
         )
     requested = [labels.get(term, term) for term in ([include] if isinstance(include, str) else include)]
-    existing_names = (*labels.values(), *blocks.constant)
+    existing_names = (*labels.values(), *design_rows.constant)
     unknown = [term for term in requested if term not in existing_names]
     if unknown:
         raise DataError(
             f"Unknown terms in include=: {join_labels(unknown)}.",
             hint=f"The terms are {join_labels(existing_names)}.",
         )
-    constant = set(blocks.constant)
+    constant = set(design_rows.constant)
     return [term for term in requested if term not in constant]
 
 
@@ -468,7 +468,7 @@ def _with_selection(
     fit: FittedModel[Any],
     choice: Choice,
     criterion: str,
-    blocks: DesignRows,
+    design_rows: DesignRows,
     term_columns: Mapping[str, Codes],
     on_rows: Callable[..., StepwiseResults],
 ) -> FittedModel[Any]:
@@ -480,7 +480,7 @@ def _with_selection(
         Fit on the chosen columns.
     choice : Choice
     criterion : str
-    blocks : DesignRows
+    design_rows : DesignRows
         Rows without missing values in any candidate.
     term_columns : mapping of str to (q,) int
         Positions of the columns of each term.
@@ -496,14 +496,14 @@ def _with_selection(
     repeated_choice = None
     if choice.by_moments is not None:
         repeated_choice = term_choice.repeat_choice_by_moments(
-            fit, blocks, term_columns, choice.by_moments, noun
+            fit, design_rows, term_columns, choice.by_moments, noun
         )
     method = "calls" if repeated_choice is None else "moments"
-    is_small = blocks.rows.rows_in_memory * len(blocks.terms) <= MAX_VALUES_QUICK[method]
+    is_small = design_rows.rows.rows_in_memory * len(design_rows.terms) <= MAX_VALUES_QUICK[method]
     is_quick = is_small and choice.by_moments is not None and fit.refits.required_moments(fit) is not None
     if repeated_choice is None:
-        on_rows = partial(on_rows, list(blocks.design.levels), blocks.table.data)
-        repeated_choice = term_choice.repeat_choice_by_calls(fit, blocks, on_rows, noun)
+        on_rows = partial(on_rows, list(design_rows.design.levels), design_rows.table.data)
+        repeated_choice = term_choice.repeat_choice_by_calls(fit, design_rows, on_rows, noun)
     return replace(fit, selection=Selection("columns", description, repeated_choice, is_quick))
 
 

@@ -159,7 +159,7 @@ class StepwiseSearch:
 
     def choice(
         self,
-        blocks: DesignRows,
+        design_rows: DesignRows,
         moments: ClassMoments,
         term_columns: Mapping[str, Codes],
         fit: Callable[[Sequence[str]], ClassifierResults],
@@ -168,7 +168,7 @@ class StepwiseSearch:
 
         Parameters
         ----------
-        blocks : DesignRows
+        design_rows : DesignRows
             Rows without missing values in any candidate.
         moments : ClassMoments
             Moments of these rows.
@@ -182,20 +182,20 @@ class StepwiseSearch:
         Choice
         """
         if self.criterion in ("aic", "bic"):
-            return self._by_information(blocks, moments)
+            return self._by_information(design_rows, moments)
         if self.criterion == "cv":
             chance = 1 - float(moments.counts.max() / moments.total)
             return self._by_error(fit, list(term_columns), chance)
-        return self._by_partial_f(blocks, moments, term_columns)
+        return self._by_partial_f(design_rows, moments, term_columns)
 
     def _by_partial_f(
-        self, blocks: DesignRows, moments: ClassMoments, term_columns: Mapping[str, Codes]
+        self, design_rows: DesignRows, moments: ClassMoments, term_columns: Mapping[str, Codes]
     ) -> Choice:
         """Choose terms by partial F tests; parameters are documented in `choice`.
 
         Parameters
         ----------
-        blocks : DesignRows
+        design_rows : DesignRows
         moments : ClassMoments
         term_columns : mapping of str to (q,) int
 
@@ -205,17 +205,19 @@ class StepwiseSearch:
         """
         if self.direction == "backward":
             hint = 'name fewer columns in the formula, or pass direction="both"'
-            reading.refuse_too_few_df(moments, blocks.terms, diagonal=False, hint=hint)
+            reading.raise_if_too_few_df(moments, design_rows.terms, diagonal=False, hint=hint)
             collinear = dependencies(moments)
             if collinear:
-                raise reading.collinear_error(collinear, blocks.terms, alternative='pass direction="both"')
+                raise reading.collinear_error(
+                    collinear, design_rows.terms, alternative='pass direction="both"'
+                )
         walk = partial(
             _PartialFSteps, term_columns, self.criterion, self.direction, self.include, self.limits
         )
         path = walk(moments)
         note = self.limits.describe()
-        if blocks.constant:
-            note += f" Left out, constant: {reading.join_labels(blocks.constant)}."
+        if design_rows.constant:
+            note += f" Left out, constant: {reading.join_labels(design_rows.constant)}."
         if path.excluded:
             note += (
                 " Left out, constant within classes or there a combination of those chosen: "
@@ -226,13 +228,13 @@ class StepwiseSearch:
                 for dependency in dependencies(moments, diagonal=True)
                 if dependency.separates_classes
             ]
-            note += f" {reading.separation_sentence(constant, blocks.terms)}" if constant else ""
+            note += f" {reading.separation_sentence(constant, design_rows.terms)}" if constant else ""
         if path.intolerable:
             min_tolerance = f"{self.limits.tolerance:g}"
             note += (
                 f" Left out, with a tolerance below {min_tolerance}: {reading.join_labels(path.intolerable)}."
             )
-        classes = pd.Index(list(blocks.design.levels))
+        classes = pd.Index(list(design_rows.design.levels))
         start = list(term_columns) if self.direction == "backward" else []
         moves = [term for _, term in path.actions]
         tables = partial(step_tables, moments, term_columns, self.criterion, start, moves, classes)
@@ -303,12 +305,12 @@ class StepwiseSearch:
         note = f"Error by {self.folds}-fold cross-validation; without terms that of the largest class."
         return Choice(chosen, pd.DataFrame(rows, columns=columns).set_index("step"), note)
 
-    def _by_information(self, blocks: DesignRows, moments: ClassMoments) -> Choice:
+    def _by_information(self, design_rows: DesignRows, moments: ClassMoments) -> Choice:
         """Add or remove one term of a logistic regression at a time, as long as AIC or BIC decreases.
 
         Parameters
         ----------
-        blocks : DesignRows
+        design_rows : DesignRows
         moments : ClassMoments
             Moments of these rows.
 
@@ -327,13 +329,13 @@ class StepwiseSearch:
                 hint='Leave the option out, or use criterion="cv".',
                 options={"criterion": "cv"},
             )
-        blocks, moments = without_collinear(
-            blocks,
+        design_rows, moments = without_collinear(
+            design_rows,
             moments,
             drop=options.get("collinear") == "drop",
             instead='pass verb=partial(logistic, collinear="drop")',
         )
-        dropped = sorted(set(self.include) - set(columns_of_terms(blocks)))
+        dropped = sorted(set(self.include) - set(columns_of_terms(design_rows)))
         if dropped:
             raise CollinearError(
                 "Terms of include= were dropped as combinations of other terms: "
@@ -341,7 +343,10 @@ class StepwiseSearch:
                 hint="Leave it out.",
             )
         steps = _InformationSteps(
-            _term_fits(blocks, moments, options), self.criterion, float(moments.counts.sum()), self.include
+            _term_fits(design_rows, moments, options),
+            self.criterion,
+            float(moments.counts.sum()),
+            self.include,
         )
         return steps.walk(self.direction)
 
@@ -438,7 +443,7 @@ class _PartialFSteps:
         """
         with Progress(0, "steps") as progress:
             for term in self._term_columns if direction == "backward" else ():
-                self._refuse_intolerable(term, 'leave it out, or use direction="both"')
+                self._raise_if_intolerable(term, 'leave it out, or use direction="both"')
                 self._move(term)
             for term in include if direction != "backward" else ():
                 if self._selected.is_dependent(self._term_columns[term]):
@@ -447,7 +452,7 @@ class _PartialFSteps:
                         "before it.",
                         hint="Leave it out of include=.",
                     )
-                self._refuse_intolerable(term, "leave it out of include=")
+                self._raise_if_intolerable(term, "leave it out of include=")
                 self._step("included", term)
             has_changed = True
             # Stop if a set of terms occurs again: the search would repeat itself without end.
@@ -470,7 +475,7 @@ class _PartialFSteps:
             or self._selected.tolerances_with(self._term_columns[term])[1] >= min_tolerance
         )
 
-    def _refuse_intolerable(self, term: str, hint: str) -> None:
+    def _raise_if_intolerable(self, term: str, hint: str) -> None:
         """Raise CollinearError if the term would make a tolerance fall below the limit."""
         if not self._is_tolerable(term):
             tolerance = self._selected.tolerances_with(self._term_columns[term])[1]
@@ -568,14 +573,18 @@ MIN_RELATIVE_DECREASE = 1e-7
 """Smallest relative decrease of AIC or BIC that counts; smaller ones may be rounding errors."""
 
 
-def _term_fits(blocks: DesignRows, moments: ClassMoments, options: Mapping[str, Any]) -> TermFits:
+def _term_fits(design_rows: DesignRows, moments: ClassMoments, options: Mapping[str, Any]) -> TermFits:
     reference = options.get("reference")
     bias_reduction = options.get("bias_reduction", False)
     reading.check_flag("bias_reduction", bias_reduction)
     limits = {name: options[name] for name in ("tol", "maxiter") if name in options}
     check_search(limits.get("tol", 0.5), limits.get("maxiter", 1))
-    reference_code = 0 if reference is None else class_code(reference, pd.Index(list(blocks.design.levels)))
-    return TermFits(blocks, moments, reference=reference_code, bias_reduction=bool(bias_reduction), **limits)
+    reference_code = (
+        0 if reference is None else class_code(reference, pd.Index(list(design_rows.design.levels)))
+    )
+    return TermFits(
+        design_rows, moments, reference=reference_code, bias_reduction=bool(bias_reduction), **limits
+    )
 
 
 class _InformationSteps:
@@ -700,7 +709,11 @@ class PriorRule:
 
 
 def repeat_choice_by_moments(
-    fit: FittedModel[Any], blocks: DesignRows, term_columns: Mapping[str, Codes], walk: Walk, description: str
+    fit: FittedModel[Any],
+    design_rows: DesignRows,
+    term_columns: Mapping[str, Codes],
+    walk: Walk,
+    description: str,
 ) -> FittedModel[Any] | None:
     """Return the fit on the chosen columns as a fit on all candidates that selects terms at each refit.
 
@@ -708,10 +721,10 @@ def repeat_choice_by_moments(
     ----------
     fit : FittedModel
         Fit on the chosen columns.
-    blocks : DesignRows
+    design_rows : DesignRows
         Rows without missing values in any candidate.
     term_columns : mapping of str to (q,) int
-        Positions of the columns of each term in `blocks`.
+        Positions of the columns of each term in `design_rows`.
     walk : callable
         Function from the moments of the candidates to the chosen terms.
     description : str
@@ -725,7 +738,7 @@ def repeat_choice_by_moments(
     refits = fit.refits
     required = refits.required_moments(fit)
     # With two folds half of the rows remain; they have to exceed the number of columns.
-    has_few_rows = blocks.n_labelled - len(fit.classes) <= 2 * len(blocks.terms)
+    has_few_rows = design_rows.n_labelled - len(fit.classes) <= 2 * len(design_rows.terms)
     if (
         required not in ("pooled", "class")
         or has_few_rows
@@ -734,12 +747,12 @@ def repeat_choice_by_moments(
     ):
         return None
     estimates: Any = fit.estimates
-    if blocks.dropped != fit.dropped:
-        keep = np.flatnonzero(np.isin(blocks.terms, fit.terms))
-        moments = reading.class_moments(blocks, required).columns(keep)
+    if design_rows.dropped != fit.dropped:
+        keep = np.flatnonzero(np.isin(design_rows.terms, fit.terms))
+        moments = reading.class_moments(design_rows, required).columns(keep)
         estimates = fit.estimates.refit(moments) or estimates
     refits_anew = _ChosenByMoments(refits, walk, dict(term_columns), description)
-    return FittedModel(fit.spec, estimates, blocks, fit.prior, fit.options, refits_instead=refits_anew)
+    return FittedModel(fit.spec, estimates, design_rows, fit.prior, fit.options, refits_override=refits_anew)
 
 
 @dataclass(frozen=True, eq=False)
@@ -784,7 +797,7 @@ class _ChosenByMoments(Refits[Any]):
         if not chosen:
             return PriorRule(fit.log_prior())
         keep = np.sort(np.concatenate([self.positions[term] for term in chosen]))
-        rule = self.chosen_refits.refit_to_moments(replace(fit, refits_instead=None), moments.columns(keep))
+        rule = self.chosen_refits.refit_to_moments(replace(fit, refits_override=None), moments.columns(keep))
         return None if rule is None else ColumnSubsetRule(rule, keep)
 
     def refit_with_fixed(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
@@ -804,7 +817,7 @@ FitOnRows = Callable[[Codes], Any]
 
 
 def repeat_choice_by_calls(
-    fit: FittedModel[Any], blocks: DesignRows, on_rows: FitOnRows, description: str
+    fit: FittedModel[Any], design_rows: DesignRows, on_rows: FitOnRows, description: str
 ) -> FittedModel[Any]:
     """Return the fit on the chosen columns as a fit on all candidates that calls a function at each refit.
 
@@ -812,7 +825,7 @@ def repeat_choice_by_calls(
     ----------
     fit : FittedModel
         Fit on the chosen columns.
-    blocks : DesignRows
+    design_rows : DesignRows
         Rows without missing values in any candidate.
     on_rows : callable
         Function from positions of rows to the results of a fit or of a stepwise choice on these rows.
@@ -823,8 +836,8 @@ def repeat_choice_by_calls(
     -------
     FittedModel
     """
-    refits = RefitsByCalls(fit.refits, blocks.table.data, on_rows, description, uses_full_prior=True)
-    return replace(fit, design_rows=blocks, path=None, cache={}, selection=None, refits_instead=refits)
+    refits = RefitsByCalls(fit.refits, design_rows.table.data, on_rows, description, uses_full_prior=True)
+    return replace(fit, design_rows=design_rows, path=None, cache={}, selection=None, refits_override=refits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -845,7 +858,7 @@ class RefitsByCalls(Refits[Any]):
         Whether scores use the prior of the fit to all rows instead of the prior of each call.
     """
 
-    by_calls = True
+    refits_by_function = True
     chooses_columns = True
 
     base: Refits[Any]
@@ -938,7 +951,7 @@ def _scores_of_classes(
     (m, K) float
         Minus infinity for classes that the fit lacks; missing for rows with a missing value.
     """
-    blocks = fit.new_rows(data, MissingPolicy(unseen="missing"))
+    design_rows = fit.new_rows(data, MissingPolicy(unseen="missing"))
     class_positions = classes.get_indexer(fit.classes)
     class_prior = (
         prior[class_positions] if prior is not None and len(class_positions) == len(classes) else None
@@ -948,9 +961,9 @@ def _scores_of_classes(
     else:
         rule = (
             fit if class_prior is None or not fit.has_posteriors else fit.with_prior(class_prior)
-        ).rule_for(blocks)
-    all_scores = np.full((blocks.table.nrows, len(classes)), -np.inf)
-    for row_slice, scores in score_chunks(blocks, rule, len(fit.classes)):
+        ).rule_for(design_rows)
+    all_scores = np.full((design_rows.table.nrows, len(classes)), -np.inf)
+    for row_slice, scores in score_chunks(design_rows, rule, len(fit.classes)):
         all_scores[row_slice, class_positions] = scores
     all_scores[np.isnan(all_scores).any(axis=1)] = np.nan
     return all_scores

@@ -265,21 +265,21 @@ class HtmlPage:
         lines = "\n".join(html.escape(clean(line)) for line in text.split("\n"))
         return f'<pre tabindex="0"><code>{lines}</code></pre>'
 
-    def picture(self, of: Drawing) -> str:
+    def picture(self, drawing: Drawing) -> str:
         """Format a drawing as HTML, with light and dark versions chosen by CSS; the light one is printed."""
-        image = image_of(of.draw, f"g{of.number}", of.tooltips)
+        image = image_of(drawing.draw, f"g{drawing.number}", drawing.tooltips)
         # Browsers do not choose again among the sources of an image for print, hence both images with CSS.
         images_by_mode = (
             (("day", image.light), ("night", image.dark)) if image.dark else (("both", image.light),)
         )
         shape = f'width="{image.width}" height="{image.height}"'
         images = [
-            source.replace("<svg", f'<svg class="{mode}" role="img" aria-label="{_escape(of.alt)}"', 1)
+            source.replace("<svg", f'<svg class="{mode}" role="img" aria-label="{_escape(drawing.alt)}"', 1)
             if source.startswith("<svg")
-            else f'<img class="{mode}" src="{source}" {shape} alt="{_escape(of.alt)}">'
+            else f'<img class="{mode}" src="{source}" {shape} alt="{_escape(drawing.alt)}">'
             for mode, source in images_by_mode
         ]
-        return self.captioned("\n".join(images), of.caption, of.code)
+        return self.captioned("\n".join(images), drawing.caption, drawing.code)
 
     def captioned(self, body: str, caption: str, code: str, css_class: str = "") -> str:
         """Format a picture with its caption and code.
@@ -318,7 +318,7 @@ class MarkdownPage:
         self._pictures: dict[str, bytes] = {}
 
     def assemble(self, title: str, lines: Sequence[str], chapters: Sequence[Chapter], foot: str) -> str:
-        """Assemble the page; see `HtmlPage.whole`."""
+        """Assemble the page; see `HtmlPage.assemble`."""
         # A JSON string is valid YAML.
         yaml_title = json.dumps(clean(title), ensure_ascii=False)
         blocks = [f"---\ntitle: {yaml_title}\n---\n" if self._quarto else f"# {escape(clean(title))}\n"]
@@ -363,11 +363,11 @@ class MarkdownPage:
         fence = "`" * max(3, 1 + max(map(len, re.findall("`+", lines)), default=0))
         return f"{fence}python\n{lines}\n{fence}\n"
 
-    def picture(self, of: Drawing) -> str:
+    def picture(self, drawing: Drawing) -> str:
         """Draw a picture to a file of the page, and format it with its code."""
-        self._pictures[f"{of.name}.png"] = png_of(of.draw)
-        path = f"{quote(self._folder.name)}/{quote(of.name)}.png"
-        return f"![{escape(clean(of.alt))}]({path})\n\n{self.code_block(of.code)}"
+        self._pictures[f"{drawing.name}.png"] = png_of(drawing.draw)
+        path = f"{quote(self._folder.name)}/{quote(drawing.name)}.png"
+        return f"![{escape(clean(drawing.alt))}]({path})\n\n{self.code_block(drawing.code)}"
 
     def figures(self, bodies: Iterable[str]) -> str:
         """Format pictures below each other."""
@@ -521,7 +521,7 @@ class WordPage:
         self._pictures: list[bytes] = []
 
     def assemble(self, title: str, lines: Sequence[str], chapters: Sequence[Chapter], foot: str) -> str:
-        """Assemble the main part of the document, without styles and pictures; see `HtmlPage.whole`."""
+        """Assemble the main part of the document, without styles and pictures; see `HtmlPage.assemble`."""
         elements = [_paragraph(_text_run(title), "Title"), *(self.paragraph(line) for line in lines if line)]
         for chapter in chapters:
             elements += [_paragraph(_text_run(chapter.title), "Heading1"), chapter.body]
@@ -582,9 +582,9 @@ class WordPage:
         """Format lines of code."""
         return _paragraph("<w:r><w:br/></w:r>".join(map(_text_run, text.split("\n"))), "Code")
 
-    def picture(self, of: Drawing) -> str:
+    def picture(self, drawing: Drawing) -> str:
         """Draw a picture, and format it with its caption and code."""
-        png = png_of(of.draw)
+        png = png_of(drawing.draw)
         self._pictures.append(png)
         number, (width, height) = len(self._pictures), struct.unpack(">II", png[16:24])
         scale = min(
@@ -593,10 +593,10 @@ class WordPage:
             MAX_PICTURE_HEIGHT / height * EMUS_PER_INCH / TWIPS_PER_INCH,
         )
         size = f'cx="{int(width * scale)}" cy="{int(height * scale)}"'
-        name_attributes = f'id="{number}" name="{_escape(of.name)}"'
+        name_attributes = f'id="{number}" name="{_escape(drawing.name)}"'
         image = (
             f"<w:r><w:drawing><wp:inline><wp:extent {size}/>"
-            f'<wp:docPr {name_attributes} descr="{_escape(of.alt)}"/>'
+            f'<wp:docPr {name_attributes} descr="{_escape(drawing.alt)}"/>'
             f'<a:graphic><a:graphicData uri="{_DRAWING}/picture">'
             f"<pic:pic><pic:nvPicPr><pic:cNvPr {name_attributes}/>"
             f'<pic:cNvPicPr/></pic:nvPicPr><pic:blipFill><a:blip r:embed="rId{number}"/><a:stretch>'
@@ -606,9 +606,9 @@ class WordPage:
         )
         paragraphs = (
             _paragraph(image, properties="<w:keepNext/>"),
-            _paragraph(_text_run(of.caption), "Note", "<w:keepNext/>"),
+            _paragraph(_text_run(drawing.caption), "Note", "<w:keepNext/>"),
         )
-        return "\n".join([*paragraphs, self.code_block(of.code)])
+        return "\n".join([*paragraphs, self.code_block(drawing.code)])
 
     def figures(self, bodies: Iterable[str]) -> str:
         """Format pictures below each other."""

@@ -685,7 +685,7 @@ def draw_candidates(
     return axes
 
 
-def draw_by_rows(
+def draw_learning_curve(
     lines: Mapping[str, pd.Series],
     levels: Mapping[str, float | None],
     names: tuple[str, str],

@@ -11,19 +11,6 @@ import pytest
 import discrim.core
 from discrim.core.covariance.model import CovarianceModel, CovarianceTraits
 
-OLD_NAMES = (
-    "word",
-    "is_regular",
-    "obstacles",
-    "anew",
-    "of_rows",
-    "spread",
-    "left_out",
-    "described",
-    "adjective",
-)
-"""Methods and flags of the interface before traits; a model that defines one is not asked for it."""
-
 
 def models(cls: type[CovarianceModel] = CovarianceModel) -> Iterator[type[CovarianceModel]]:
     for module in pkgutil.walk_packages(discrim.core.__path__, "discrim.core."):
@@ -37,4 +24,3 @@ def models(cls: type[CovarianceModel] = CovarianceModel) -> Iterator[type[Covari
 def test_covariance_models_have_name_and_traits(model):
     assert model.name or model.__subclasses__()
     assert isinstance(model.traits, CovarianceTraits)
-    assert not [name for name in OLD_NAMES if name in vars(model)]

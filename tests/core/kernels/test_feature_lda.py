@@ -80,7 +80,7 @@ def test_leave_one_out_of_normal_classes_matches_refits(waves, ncomp):
         moments = gather([(ROWS, CODES, weights)], n_classes=3, n_columns=3, required_moments="diagonal")
         return fit_feature_lda(indicators, sums, moments, PRIOR, ncomp=ncomp, **NAMED)
 
-    scores = fitted(WEIGHTS).left_out(np.log(PRIOR))(ROWS, CODES, WEIGHTS)
+    scores = fitted(WEIGHTS).leave_one_out_scorer(np.log(PRIOR))(ROWS, CODES, WEIGHTS)
     for i in range(0, 80, 9):
         rest = WEIGHTS.copy()
         rest[i] -= 1

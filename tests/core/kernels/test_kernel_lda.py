@@ -37,7 +37,7 @@ def fitted(x, codes, weights, ncomp):
 @pytest.mark.parametrize("ncomp", [None, 1])
 @pytest.mark.parametrize("weights", [WEIGHTS, 0.4 * WEIGHTS], ids=["whole", "fractions"])
 def test_leave_one_out_scores_match_refits(weights, ncomp):
-    found = fitted(X, CODES, weights, ncomp).left_out(np.log(PRIOR))
+    found = fitted(X, CODES, weights, ncomp).leave_one_out_scores(np.log(PRIOR))
     for i in range(N):
         rest = weights.copy()
         rest[i] -= min(rest[i], 1.0)

@@ -45,7 +45,7 @@ def test_votes_of_integer_columns_match_brute_force(metric, n, p, most):
     frame = pd.DataFrame(x).add_prefix("x").assign(y=codes)
     for k in (1, 5, 60):
         fit = knn("y ~ .", frame, k=k, metric=metric, scale=False)._fit.estimates
-        found = np.concatenate([next(tally.votes([k])) for _, tally in fit.left_out(k)])
+        found = np.concatenate([next(tally.votes([k])) for _, tally in fit.leave_one_out_scores(k)])
         np.testing.assert_array_equal(found, brute_votes(x, codes, k, 5, metric))
         own = fit.rule_under(fit.prior).votes(x)
         assert (own.sum(axis=1) >= k).all()

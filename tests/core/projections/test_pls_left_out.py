@@ -38,7 +38,7 @@ def test_leave_one_out_scores_match_refits_to_other_rows(shape, options):
     weights = RNG.choice([0.5, 1.0, 3.0], len(x))
     prior, log_prior = np.full(3, 1 / 3), np.log([0.2, 0.3, 0.5])
     fit = fit_pls(moments_of(x, codes, weights), prior, components=3, **options)
-    found = fit.left_out(log_prior)(x, codes, weights)
+    found = fit.leave_one_out_scorer(log_prior)(x, codes, weights)
     known = ~np.isnan(found[:, 0])
     assert known.mean() > 0.7
     for i in np.flatnonzero(known)[:5]:
@@ -59,5 +59,5 @@ def test_lone_row_requires_a_refit():
     codes[7], codes[codes == 2] = 2, 1
     codes[7] = 2
     fit = fit_pls(moments_of(x, codes), np.full(3, 1 / 3), components=2)
-    found = fit.left_out(np.zeros(3))(x, codes, None)
+    found = fit.leave_one_out_scorer(np.zeros(3))(x, codes, None)
     assert np.flatnonzero(np.isnan(found[:, 0])).tolist() == [4, 7]

@@ -160,7 +160,7 @@ CASES = {
     ),
     "a class of no covariance": (
         "lda plain",
-        told("StandardSphere", "estimates", "covariance_model", "class"),
+        told("StandardizedTargetUnits", "estimates", "covariance_model", "class"),
     ),
     "no information": ("logistic plain", put("estimates.newton.information", 0.0)),
     "steps of a part": ("logistic bs", told(0.5, "estimates", "newton", "steps")),

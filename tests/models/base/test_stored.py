@@ -98,7 +98,7 @@ def test_unknown_covariance_models_are_refused():
         {"pair": {"low": 0.0}},
         {"labels": [[0, 1.5]]},
         {"labels": {"items": [], "shapes": {}, "more": 1}},
-        {"covariance_model": {"class": "StandardSphere"}},
+        {"covariance_model": {"class": "StandardizedTargetUnits"}},
         {"covariance_model": {"class": "os.system"}},
         {"covariance_model": {}},
         {"covariance_model": {"class": "FullCovariance", "rank": 2}},

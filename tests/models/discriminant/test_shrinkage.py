@@ -323,7 +323,9 @@ def test_leave_one_out_equals_the_fit_without_the_row(verb, covariance, method, 
     data = framed(x, y)
     options = {"covariance": covariance, "method": method}
     fit = verb("y ~ .", data, **options)
-    left_out = fit._fit.estimates.left_out(np.log(fit.prior.to_numpy()))(x, y.astype(np.intp), None)
+    left_out = fit._fit.estimates.leave_one_out_scorer(np.log(fit.prior.to_numpy()))(
+        x, y.astype(np.intp), None
+    )
     assert np.isfinite(left_out).all()
     for row in range(0, n, max(n // 9, 1)):
         without = verb("y ~ .", data.drop(index=row), prior=fit.prior, **options)
@@ -339,7 +341,8 @@ def test_leave_one_out_without_roots_and_on_another_scale_is_the_same():
         moments = ClassMoments.from_block(x, y, n_classes=3, required_moments=scatters)
         variants = (moments, replace(moments, roots=None), moments.rescaled(np.array([4.0, 1, 2, 0.5, 8])))
         scores = [
-            fitted(m, np.exp(log_prior), ShrunkCovariance()).left_out(log_prior)(x, y, None) for m in variants
+            fitted(m, np.exp(log_prior), ShrunkCovariance()).leave_one_out_scorer(log_prior)(x, y, None)
+            for m in variants
         ]
         for other in scores[1:]:
             differences, expected = other - other[:, :1], scores[0] - scores[0][:, :1]

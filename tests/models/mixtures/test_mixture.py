@@ -12,7 +12,7 @@ import scipy
 
 from discrim import lda, load, mixture, qda
 from discrim.core.mixtures.em import FORMS
-from discrim.core.mixtures.mixture import left_out as left_out_by_em
+from discrim.core.mixtures.mixture import leave_one_out_scorer as left_out_by_em
 from discrim.datasets import load_iris, load_penguins, load_wine
 from discrim.design.rows import gather_weighted_rows
 from discrim.errors import CollinearError, ConvergenceWarning, DataError, NotSupportedError

@@ -134,7 +134,7 @@ def test_decimal_ties_are_ties_far_from_zero_and_in_any_unit(offset, unit):
     expected = exact_votes(decimals, codes, decimals, 4, 3, leave=True)
     assert (expected.sum(axis=1) > 4).sum() > 10
     fit = fit_arrays(decimals * unit, codes, 4)
-    left_out = np.concatenate([next(tally.votes([4])) for _, tally in fit.left_out(4)])
+    left_out = np.concatenate([next(tally.votes([4])) for _, tally in fit.leave_one_out_scores(4)])
     np.testing.assert_array_equal(left_out, expected)
 
 
@@ -167,7 +167,7 @@ def test_every_tied_row_votes_however_many_there_are(n, p, k, most, seed):
     new = rng.integers(-1, most + 2, (9, p)).astype(float)
     rule = fit.rule_under(fit.prior)
     np.testing.assert_array_equal(rule.votes(new), exact_votes(x, codes, new, fit.k, 3))
-    left_out = np.concatenate([next(tally.votes([fit.k])) for _, tally in fit.left_out(fit.k)])
+    left_out = np.concatenate([next(tally.votes([fit.k])) for _, tally in fit.leave_one_out_scores(fit.k)])
     np.testing.assert_array_equal(left_out, exact_votes(x, codes, x, fit.k, 3, leave=True))
 
 

@@ -52,7 +52,7 @@ def labels_by_hand(result, formula: str, data: pd.DataFrame, **options) -> pd.Se
 def test_a_choice_by_moments_agrees_with_a_call_without_each_fold(criterion, verb, direction):
     options = {"criterion": criterion, "verb": verb, "direction": direction, **STRICT}
     choice = stepwise("cultivar ~ .", WINE, **options)
-    assert not choice.fit._fit.selection.unselected_fit.refits.by_calls
+    assert not choice.fit._fit.selection.unselected_fit.refits.refits_by_function
     cv = cross_validate(choice, folds=4, seed=3)
     expected = labels_by_hand(cv, "cultivar ~ .", WINE, **options)
     assert cv.labels[1].astype(object).equals(expected)
@@ -65,7 +65,7 @@ def test_a_choice_by_calls_agrees_with_a_call_without_each_fold(verb):
     options = {"verb": partial(lda, covariance="diagonal") if verb is lda else verb, **STRICT}
     data = PENGUINS.dropna()
     choice = stepwise(BILLS, data, **options)
-    assert choice.fit._fit.selection.unselected_fit.refits.by_calls
+    assert choice.fit._fit.selection.unselected_fit.refits.refits_by_function
     cv = choice.cross_validate(4, seed=3)
     assert cv.labels[1].astype(object).equals(labels_by_hand(cv, BILLS, data, **options))
 
@@ -81,7 +81,7 @@ def test_transforms_and_categories_are_learned_again_in_each_fold():
     formula = "species ~ poly(bill_depth_mm, 2) + standardize(bill_length_mm) + island + body_mass_g"
     data, strict = PENGUINS.dropna(), {"enter": 1e-6, "stay": 1e-6}
     choice = stepwise(formula, data, **strict)
-    assert not choice.fit._fit.selection.unselected_fit.refits.by_calls
+    assert not choice.fit._fit.selection.unselected_fit.refits.refits_by_function
     by_moments = cross_validate(choice, 4, seed=2, refit_prior=True)
     by_calls = cross_validate(lambda table: stepwise(formula, table, **strict), 4, seed=2, data=data)
     np.testing.assert_allclose(by_moments.posteriors(), by_calls.posteriors(), atol=1e-8)
