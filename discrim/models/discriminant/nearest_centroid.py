@@ -285,9 +285,9 @@ def _classes(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFi
     squares = (estimates.covariance.whiten(np.sqrt(stats.squares.T)) ** 2).sum(axis=0)
     class_variances = np.divide(squares, df * stats.n_columns, out=np.full(len(df), np.nan), where=df > 0)
     table = pd.DataFrame(
-        {"prior": results.prior, "rows": results.counts, "sd": results.sd * np.sqrt(class_variances)}
+        {"prior": results.prior, "n": results.counts, "sd": results.sd * np.sqrt(class_variances)}
     )
-    formats: dict[Any, Any] = {"prior": "share", "rows": "count", "sd": "general"}
+    formats: dict[Any, Any] = {"prior": "share", "n": "count", "sd": "general"}
     title = "Classes, with standard deviations by class (classification uses the common s)"
     return Section(title, table, formats)
 

@@ -659,8 +659,8 @@ def _covariance_note(fit: FittedModel[Any]) -> str:
 
 def _log_determinants(results: QDAResults | RDAResults, fit: FittedModel[Any]) -> Section:
     """Return the section of prior, size and log determinant of each class."""
-    table = pd.DataFrame({"prior": results.prior, "rows": results.counts, "logdet": results.logdet})
-    formats: dict[Any, Any] = {"prior": "share", "rows": "count", "logdet": "general"}
+    table = pd.DataFrame({"prior": results.prior, "n": results.counts, "logdet": results.logdet})
+    formats: dict[Any, Any] = {"prior": "share", "n": "count", "logdet": "general"}
     covariance_model = getattr(fit.estimates, "covariance_model", None)
     for shrinkage in () if covariance_model is None else covariance_model.shrinkages:
         table["shrinkage"] = shrinkage.values

@@ -741,7 +741,7 @@ def _header(results: BayesResults, distribution: KnownDistribution) -> Pairs:
     bound = f"{results.error_bound:.1e}" if results.error_bound else "0"
     items: list[HeaderItem] = [
         HeaderItem("Classes", len(results.classes)),
-        HeaderItem("Columns", len(results.columns)),
+        HeaderItem("Variables", len(results.columns)),
         HeaderItem("Distribution", _distribution_type(class_distributions)),
         HeaderItem(risk_label, results.error_rate, f"{results.error_rate:.6g}"),
         HeaderItem("Numerical error bound", results.error_bound, bound),

@@ -461,8 +461,8 @@ MAX_SUPPORT_ROWS = 30
 
 
 def _classes(results: HyperplaneResults, fit: FittedModel[Any]) -> Section:
-    table = pd.DataFrame({"share": results.prior, "rows": results.counts})
-    return Section("Classes", table, {"share": "share", "rows": "count"}, source="fit.counts")
+    table = pd.DataFrame({"share": results.prior, "n": results.counts})
+    return Section("Classes", table, {"share": "share", "n": "count"}, source="fit.counts")
 
 
 def _header(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Pairs:

@@ -457,8 +457,8 @@ def _header(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -> Pair
 
 
 def _classes(results: PerceptronResults, fit: FittedModel[Any]) -> Section:
-    table = pd.DataFrame({"share": results.prior, "rows": results.counts})
-    return Section("Classes", table, {"share": "share", "rows": "count"}, source="fit.counts")
+    table = pd.DataFrame({"share": results.prior, "n": results.counts})
+    return Section("Classes", table, {"share": "share", "n": "count"}, source="fit.counts")
 
 
 def _planes(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -> Section:

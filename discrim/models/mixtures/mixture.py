@@ -991,14 +991,14 @@ def _classes(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Section:
     table = pd.DataFrame(
         {
             "prior": results.prior,
-            "rows": results.counts,
+            "n": results.counts,
             "components": results.components,
             "covariance": results.covariance,
         }
     )
     formats: dict[Any, Any] = {
         "prior": "share",
-        "rows": "count",
+        "n": "count",
         "components": "count",
         "covariance": "text",
     }

@@ -95,8 +95,8 @@ def _classes(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Sec
     """Return the section of the classes, with log determinants if all columns are normal."""
     if not fit.estimates.is_normal:
         return headers.classes_section(results, fit)
-    table = pd.DataFrame({"prior": results.prior, "rows": results.counts, "logdet": results.logdet})
-    formats: dict[Any, Any] = {"prior": "share", "rows": "count", "logdet": "general"}
+    table = pd.DataFrame({"prior": results.prior, "n": results.counts, "logdet": results.logdet})
+    formats: dict[Any, Any] = {"prior": "share", "n": "count", "logdet": "general"}
     title = "Classes, with the log determinants of their covariance matrices"
     return Section(title, table, formats, source="fit.prior, fit.counts, fit.logdet")
 

@@ -523,9 +523,9 @@ def _classes(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -
     """Return the section of the classes: priors, rows and numbers of surviving columns."""
     n_columns = (fit.estimates.shrunken_differences() != 0).sum(axis=1)
     table = pd.DataFrame(
-        {"prior": results.prior, "rows": results.counts, "columns": n_columns}, index=results.classes
+        {"prior": results.prior, "n": results.counts, "columns": n_columns}, index=results.classes
     )
-    formats: dict[Any, Any] = {"prior": "share", "rows": "count", "columns": "count"}
+    formats: dict[Any, Any] = {"prior": "share", "n": "count", "columns": "count"}
     return Section(
         "Classes, with the columns in which their centroids differ from the common mean",
         table,

@@ -620,8 +620,8 @@ def _header(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -
 
 
 def _classes(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -> Section:
-    table = pd.DataFrame({"prior": results.prior, "rows": results.counts, "bandwidth": results.bandwidth})
-    return Section("Classes", table, {"prior": "share", "rows": "count"}, source="fit.prior, fit.bandwidth")
+    table = pd.DataFrame({"prior": results.prior, "n": results.counts, "bandwidth": results.bandwidth})
+    return Section("Classes", table, {"prior": "share", "n": "count"}, source="fit.prior, fit.bandwidth")
 
 
 def _path_section(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -> Section:

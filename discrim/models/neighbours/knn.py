@@ -602,8 +602,8 @@ def _header(results: KNNResults, fit: FittedModel[KNNFit]) -> Pairs:
 def _classes(results: KNNResults, fit: FittedModel[KNNFit]) -> Section:
     """Return the section of the classes: priors, rows and weights of a vote."""
     vote = fit.estimates.weights(fit.estimates.prior)
-    table = pd.DataFrame({"prior": results.prior, "rows": results.counts, "vote": vote})
-    formats: dict[Any, Any] = {"prior": "share", "rows": "count"}
+    table = pd.DataFrame({"prior": results.prior, "n": results.counts, "vote": vote})
+    formats: dict[Any, Any] = {"prior": "share", "n": "count"}
     headings = {"vote": "weight of a vote"}
     return Section("Classes", table, formats, headings=headings, source="fit.prior, fit.counts, fit.tidy()")
 

@@ -534,8 +534,8 @@ def _header(results: FDAResults, fit: FittedModel[FlexibleFit]) -> Pairs:
 
 def variate_classes(results: VariateResults, fit: FittedModel[Any]) -> Section:
     """Section on the classes with prior and number of rows."""
-    table = pd.DataFrame({"prior": results.prior, "rows": results.counts}).rename_axis(index=None)
-    return Section("Classes", table, {"prior": "share", "rows": "count"}, source="fit.prior, fit.counts")
+    table = pd.DataFrame({"prior": results.prior, "n": results.counts}).rename_axis(index=None)
+    return Section("Classes", table, {"prior": "share", "n": "count"}, source="fit.prior, fit.counts")
 
 
 def variate_axes(results: VariateResults, fit: FittedModel[Any]) -> Section:

@@ -450,8 +450,8 @@ def _own_rows_won(results: IndicatorResults) -> pd.Series:
 
 def _classes(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
     """Return the section of the classes: shares, rows, and predictions if available."""
-    table = pd.DataFrame({"share": results.prior, "rows": results.counts})
-    formats: dict[Any, Any] = {"share": "share", "rows": "count"}
+    table = pd.DataFrame({"share": results.prior, "n": results.counts})
+    formats: dict[Any, Any] = {"share": "share", "n": "count"}
     try:
         table["given to it"] = results.confusion().sum(axis=0)
         table["own rows won"] = _own_rows_won(results)

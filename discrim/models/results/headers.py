@@ -66,7 +66,7 @@ def size_items(fit: FittedModel[Any]) -> list[HeaderItem]:
     """Items with the numbers of classes and columns."""
     items: list[HeaderItem] = [
         HeaderItem("Classes", len(fit.classes)),
-        HeaderItem("Columns", len(fit.terms)),
+        HeaderItem("Variables", len(fit.terms)),
     ]
     constant = fit.design_rows.constant
     if constant:
@@ -340,8 +340,8 @@ def path_table(path: pd.DataFrame, chosen: float) -> pd.DataFrame:
 
 def classes_section(results: Any, fit: FittedModel[Any]) -> Section:
     """Prior and number of rows of each class."""
-    table = Columns([fit.prior, whole_counts(fit.counts)], fit.classes, ["prior", "rows"])
-    return Section("Classes", table, {"prior": "share", "rows": "count"}, source="fit.prior, fit.counts")
+    table = Columns([fit.prior, whole_counts(fit.counts)], fit.classes, ["prior", "n"])
+    return Section("Classes", table, {"prior": "share", "n": "count"}, source="fit.prior, fit.counts")
 
 
 MAX_RECALIBRATED_SCORES = 2**15

@@ -607,7 +607,7 @@ class ChooseResults(RepeatedChoice):
             ),
             HeaderItem("Dropped, missing values", fit.dropped),
             HeaderItem("Rows without a label", validation.unlabelled),
-            HeaderItem("Columns", len(fit.terms)),
+            HeaderItem("Variables", len(fit.terms)),
             HeaderItem("Classes", len(fit.classes)),
             HeaderItem("Folds", self._folds),
             HeaderItem("Seed", self.seed),
