@@ -644,7 +644,7 @@ def draw_passes(
     named_note = (
         "" if names_all else f"\nnamed: the {len(named_planes)} of most errors of {len(kept_planes)} planes"
     )
-    style.set_title(axes, f"Errors of the perceptron after each pass, and of the selected plane{named_note}")
+    style.set_title(axes, f"Errors of the perceptron after each pass, and of the kept plane{named_note}")
     return axes
 
 
