@@ -94,7 +94,7 @@ def standard_input() -> str:
     """Read standard input as text; raise a DataError if it is closed."""
     if sys.stdin is None:
         raise DataError(
-            "Standard input, from which - reads the table, is closed.", hint="Name a file instead."
+            "Standard input is closed, but - reads the table from it.", hint="Name a file instead."
         )
     try:
         return sys.stdin.read()

@@ -44,7 +44,7 @@ def shell(redirection: str, *arguments: str) -> tuple[int, str, str]:
 @pytest.mark.parametrize(
     ("redirection", "arguments", "says"),
     [
-        pytest.param("<&-", FROM_INPUT, "is closed", marks=pytest.mark.slow),
+        pytest.param("<&-", FROM_INPUT, "Standard input is closed", marks=pytest.mark.slow),
         pytest.param(
             "0>/dev/null",
             FROM_INPUT,

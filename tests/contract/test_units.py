@@ -334,7 +334,7 @@ def test_classes_and_categories_keep_all_digits_of_their_integers():
 @pytest.mark.parametrize("exponents", [(-997, 0, 997), (-531, 0, 531), (0, 0, 997)])
 def test_median_target_raises_if_a_column_is_far_above_it(verb, exponents):
     frame = scaled(table(TALL), exponents)
-    with pytest.raises(DataError, match=r"that of 'x.', and 'x2' varies .*standardize\(\).*below 1"):
+    with pytest.raises(DataError, match=r"median.* 'x[01]'.* 'x2' .*standardize\(\).*below 1"):
         verb("g ~ .", frame, covariance=Diagonal(1))
     ways_out = {"standardize(x0) + standardize(x1) + standardize(x2)": 1, ".": 0.99}
     for terms, g in ways_out.items():

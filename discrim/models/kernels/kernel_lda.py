@@ -405,7 +405,7 @@ def _choice(options: Mapping[str, Any]) -> str:
     """Describe the parameters that were chosen from the rows."""
     names = [name for name in ("kernel", "scale") if options[name] == "auto"]
     names += [name for name in ("width", "ridge") if options[name] is None]
-    return " and ".join(f"the {name}" for name in names) if len(names) < 3 else "the kernel with its options"
+    return " and ".join(f"the {name}" for name in names) if len(names) < 3 else "the kernel and its options"
 
 
 def _refitted_rule(
@@ -861,8 +861,8 @@ def _header(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Pairs:
     note = ""
     if fit.path is not None:
         note = (
-            f"The leave-one-out error is optimistic, because the same observations were used to choose "
-            f"{fit.refits.choice(fit)}: see error_rates(['cv'])."
+            "The leave-one-out error is optimistic, because the same observations were used to choose "
+            f"{fit.refits.choice(fit)}. error_rates(['cv']) repeats this choice in each fold."
         )
     return headers.header(fit, items, note)
 

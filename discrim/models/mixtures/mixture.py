@@ -980,8 +980,8 @@ def _header(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Pairs:
         completed_text = f"{completed.incomplete}, {completed.patterns} patterns"
         items.insert(2, HeaderItem("Incomplete observations", completed.incomplete, completed_text))
     note = (
-        f"The form of the covariance matrices applies to {over}. The log-likelihood is the joint one of "
-        "class and variables; mclust prints that of the variables alone. Smaller AIC and BIC are better."
+        f"The covariance form applies to {over}. The log-likelihood is joint over class and variables "
+        "(in mclust, over the variables alone). Smaller AIC and BIC are better."
     )
     return headers.header(fit, items, f"{note} {headers.fixed_choice_note(fit)}".strip())
 

@@ -398,7 +398,8 @@ def test_errors_name_the_rarely_observed_column_at_any_position():
     for formula in ("g ~ few + a + b + c + d + e", "g ~ a + few + b + c + d + e"):
         with pytest.raises(CollinearError) as caught:
             discrim.lda(formula, frame, missing="em")
-        assert "others determine 'few' there" in str(caught.value)
+        assert caught.value.columns == ("few",)
+        assert "'few'" in str(caught.value)
     assert discrim.lda("g ~ a + b + c + d + e", frame, missing="em").nobs == 60
 
 

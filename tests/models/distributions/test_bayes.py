@@ -372,7 +372,7 @@ def test_summary_and_plots():
         summary = distribution.summary()
         assert f"{distribution.error_rate:.6g}" in summary.as_text()
         assert max(map(len, summary.as_text().split("\n"))) <= 100
-        assert summary.tables["header"].loc["Bound on its error", "value"] == distribution.error_bound
+        assert summary.tables["header"].loc["Numerical error bound", "value"] == distribution.error_bound
         assert "<table" in distribution._repr_html_()
         assert distribution.plot().get_title()
 

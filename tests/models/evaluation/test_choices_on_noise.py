@@ -79,7 +79,7 @@ def test_error_rates_state_whether_choices_are_fixed_or_repeated(name):
     assert rates["choice"].tolist() == ["held", "anew"]
     message = note_of(fit)
     assert "error_rates(['cv'])" in message
-    assert "chose" in message
+    assert "optimistic" in message
     found = [rates.loc["cv", "estimate"]]
     for seed in range(1, 4 if name == "strength" else 10):
         own = fitted(CHOICES[name], noise(seed))
