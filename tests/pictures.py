@@ -2,7 +2,7 @@
 
 `text_faults` measures what is written in a picture: what is clipped, and what lies on something else.
 
-``WRITE_PICTURES=1 python -m pytest tests/report/plots -k NAME`` writes those that are asked for; look at
+``WRITE_PICTURES=1 python -m pytest tests/models/plots -k NAME`` writes those that are asked for; look at
 each before it is committed.
 """
 
