@@ -31,7 +31,7 @@ import pandas as pd
 import scipy
 
 from discrim.core.numerics.arrays import Floats
-from discrim.core.numerics.greatest_root import gauss_rule, greatest_root_isf, greatest_root_sf
+from discrim.core.numerics.greatest_root import gauss_legendre_rule, greatest_root_isf, greatest_root_sf
 from discrim.core.numerics.progress import Progress
 from discrim.core.numerics.special import f_sf, t_isf, t_sf
 from discrim.inference.error_rates import check_level
@@ -166,7 +166,7 @@ def _noncentral_f_cdf(f: float, df1: float, df2: float, nc: float) -> float:
     """
     if nc < MAX_SCIPY_NONCENTRALITY:
         return float(scipy.special.ncfdtr(df1, df2, nc, f))
-    z, weights = gauss_rule(200)
+    z, weights = gauss_legendre_rule(200)
     weights = weights * np.exp(-((9 * z) ** 2) / 2)
     chi_squares = np.zeros(1)
     node_weights = np.ones(1)

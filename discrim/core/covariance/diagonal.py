@@ -43,7 +43,7 @@ from discrim.core.rules.leave_one_out import (
     LeaveOneOutScorer,
     Removal,
     compute_removal,
-    diagonal_scores,
+    leave_one_out_diagonal_scores,
     mark_refits,
 )
 
@@ -76,10 +76,10 @@ class DiagonalCovariance(CovarianceModel):
     def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return scores in closed form, column by column."""
         moments = self.rescaled(fitted.moments)
-        distances = gaussian.distances(moments, fitted.covariances)
+        distances = gaussian.distances_to_means(moments, fitted.covariances)
         divisors = fitted.divisors
         log_prior = fitted.log_prior
-        return lambda x, codes, w: diagonal_scores(
+        return lambda x, codes, w: leave_one_out_diagonal_scores(
             x, codes, w, distances, moments.counts, divisors, log_prior
         )
 

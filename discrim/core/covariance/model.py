@@ -549,7 +549,7 @@ def full_left_out(fitted: NormalClasses) -> FullLeaveOneOut:
     if len(divisors) > 1:
         rule = gaussian.class_plugin_rule(moments, covariances, fitted.log_prior)
         return FullLeaveOneOut(rule.distances, moments.counts, moments.rows, divisors, rule.constant)
-    distances = gaussian.distances(moments, covariances)
+    distances = gaussian.distances_to_means(moments, covariances)
     squared_mean_distances = squared_distances_between_means(covariances[0].whiten(distances.means.T).T)
     return FullLeaveOneOut(
         distances, moments.counts, moments.rows, divisors, fitted.log_prior, squared_mean_distances

@@ -884,7 +884,7 @@ def _linear_score_constant(
     k = int(np.argmax(linear_scores))
     if not np.isfinite(linear_scores[k]):
         return 0.0
-    distances = gaussian.distances(estimates.moments, estimates.covariances).squared(y)
+    distances = gaussian.distances_to_means(estimates.moments, estimates.covariances).squared(y)
     return float(log_prior[k] - 0.5 * distances[k, 0] - linear_scores[k])
 
 

@@ -36,7 +36,7 @@ from discrim.core.moments.moments import ClassMoments, column_squares, deviation
 from discrim.core.moments.row_sums import RowBlock, RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import Progress, refresh_progress
-from discrim.core.numerics.special import student_gain
+from discrim.core.numerics.special import student_log_constants
 
 TOLERANCE = 1e-12
 """Change in a step, in units of the scale, at or below which the search has converged."""
@@ -384,7 +384,7 @@ def student_log_likelihood(blocks: RowBlocks, fit: StudentEstimates) -> tuple[fl
     units = 2.0 * np.log(fit.moments.scale).sum()
     logdets = np.array([c.logdet - units for c in fit.covariances])
     # For large nu the difference of two log-gamma functions is less than their rounding errors.
-    gain = float(student_gain(np.array([nu + p]), p)[0])
+    gain = float(student_log_constants(np.array([nu + p]), p)[0])
     constant = gain + 0.5 * p * (np.log1p((p - 1) / nu) - np.log(2 * np.pi))
     rate = 0.5 * (scipy.special.digamma((nu + p) / 2) - scipy.special.digamma(nu / 2) - p / nu)
     total = 0.0

@@ -53,15 +53,15 @@ from discrim.core.covariance.principal import (
 )
 from discrim.core.covariance.projected import SubspaceCovariance
 from discrim.core.errors import CoreNotSupportedError, NoEstimateError
-from discrim.core.moments.moments import MIN_EXCESS_WEIGHT, ClassMoments, split_mean, too_little_weight
+from discrim.core.moments.moments import MIN_EXCESS_WEIGHT, ClassMoments, split_mean, too_little_weight_error
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.rules import gaussian
-from discrim.core.rules.gaussian import means_of_columns
+from discrim.core.rules.gaussian import diagonal_moments_of_columns
 from discrim.core.rules.leave_one_out import (
     FullLeaveOneOut,
     LeaveOneOutScorer,
-    common_distances,
+    leave_one_out_distances,
     mark_lone_rows_for_refit,
 )
 from discrim.core.rules.rules import Distances, Plane, Rule, log_of_prior
@@ -128,7 +128,7 @@ class NormalFit(ABC):
 
     def distances(self) -> Distances:
         """Return the squared distances to the class means."""
-        return gaussian.distances(self.moments, self.covariances)
+        return gaussian.distances_to_means(self.moments, self.covariances)
 
     def classes(self, log_prior: Floats) -> NormalClasses:
         """Return the estimated classes with another log prior (K,)."""
@@ -291,7 +291,7 @@ class LDAFit(NormalFit):
 
     def unbiased_distances(self) -> tuple[Distances, Floats]:
         """Return the distances under the unbiased covariance, and its degrees of freedom by class (K,)."""
-        distances = gaussian.distances(self.moments, (self.unbiased(),))
+        distances = gaussian.distances_to_means(self.moments, (self.unbiased(),))
         return distances, np.full(self.moments.n_classes, self.residual_df)
 
     def plane(self, i: int, j: int, log_prior: Floats) -> Plane:
@@ -343,7 +343,7 @@ class LDAFit(NormalFit):
         nu = self.residual_df
         p = self.moments.n_columns
         if not self.has_enough_df:
-            raise too_little_weight(self.moments.total, self.moments.n_classes, p)
+            raise too_little_weight_error(self.moments.total, self.moments.n_classes, p)
         if convention == "MASS":
             mass = self.reduced_axes() or self.axes()
             if method == "predictive":
@@ -424,7 +424,7 @@ class LDAFit(NormalFit):
         distances = self.unbiased_distances()[0]
         counts = self.moments.counts
         nu = self.residual_df
-        d2, removal = common_distances(x, codes, weights, distances, counts, nu)
+        d2, removal = leave_one_out_distances(x, codes, weights, distances, counts, nu)
         remaining_counts = np.repeat(counts[:, None], len(codes), axis=1)
         remaining_counts[codes, np.arange(len(codes))] -= removal.weight
         return d2, remaining_counts, np.repeat(nu * removal.divisor_ratio[None], len(counts), axis=0)
@@ -465,7 +465,7 @@ class LDAFit(NormalFit):
         Raises NotSupportedError if the weights leave fewer degrees of freedom than there are columns.
         """
         if not self.has_enough_df:
-            raise too_little_weight(self.moments.total, self.moments.n_classes, self.moments.n_columns)
+            raise too_little_weight_error(self.moments.total, self.moments.n_classes, self.moments.n_columns)
         return self.covariance.divided_by(self.residual_df / self.divisor)
 
     def df_model(self) -> int:
@@ -744,7 +744,7 @@ def linear_marginal(fit: LDAFit, log_prior: Floats, method: str, keep: Codes) ->
         means = canonical.centre + fit.covariance.multiply(canonical.axes @ deviations.T).T
         centres, centre_errors = split_mean(moments.origin, means, moments.scale)
         moments = replace(moments, centres=centres, rests=centre_errors)
-    column_moments = means_of_columns(moments, keep)
+    column_moments = diagonal_moments_of_columns(moments, keep)
     if method == "plugin":
         return gaussian.linear_rule(column_moments, of_columns(fit.covariance, keep), log_prior)
     covariance = of_columns(fit.unbiased(), keep)

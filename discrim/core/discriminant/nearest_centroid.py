@@ -85,7 +85,7 @@ class NearestCentroidFit:
 
     def distances(self) -> Distances:
         """Return the squared distances to the class means, divided by the variance."""
-        return gaussian.distances(self.limited_moments, (self.covariance,))
+        return gaussian.distances_to_means(self.limited_moments, (self.covariance,))
 
     def squared_mean_distances(self) -> Floats:
         """Return the squared distances (K, K) between the class means, divided by the variance."""
@@ -143,7 +143,7 @@ def centroid_marginal(fit: NearestCentroidFit, log_prior: Floats, method: str, k
     -------
     Rule
     """
-    column_moments = gaussian.means_of_columns(fit.limited_moments, keep)
+    column_moments = gaussian.diagonal_moments_of_columns(fit.limited_moments, keep)
     return gaussian.linear_rule(column_moments, of_columns(fit.covariance, keep), log_prior)
 
 

@@ -15,7 +15,7 @@ from discrim.core.moments.moments import MIN_EXCESS_WEIGHT, ClassMoments
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
-from discrim.core.rules.leave_one_out import LeaveOneOutScorer, separate_distances
+from discrim.core.rules.leave_one_out import LeaveOneOutScorer, leave_one_out_class_distances
 from discrim.core.rules.rules import Distances, Rule, log_of_prior
 
 
@@ -39,7 +39,7 @@ class QDAFit(NormalFit):
     def unbiased_distances(self) -> tuple[Distances, Floats]:
         """Return the distances under the unbiased covariances, and their degrees of freedom (K,)."""
         df = self.moments.counts - 1
-        return gaussian.distances(self.moments, self.scaled(df)), df
+        return gaussian.distances_to_means(self.moments, self.scaled(df)), df
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
         """Return the decision rule under a prior.
@@ -114,7 +114,7 @@ class QDAFit(NormalFit):
             Degrees of freedom without the row.
         """
         distances, df = self.unbiased_distances()
-        d2, removal = separate_distances(x, codes, weights, distances, self.moments.counts, df)
+        d2, removal = leave_one_out_class_distances(x, codes, weights, distances, self.moments.counts, df)
         remaining_counts = np.repeat(self.moments.counts[:, None], len(codes), axis=1)
         remaining_counts[codes, np.arange(len(codes))] -= removal.weight
         return d2, remaining_counts, remaining_counts - 1
@@ -210,7 +210,7 @@ def quadratic_marginal(fit: QDAFit, log_prior: Floats, method: str, keep: Codes)
     -------
     Rule
     """
-    column_moments = gaussian.means_of_columns(fit.moments, keep)
+    column_moments = gaussian.diagonal_moments_of_columns(fit.moments, keep)
     covariances_of_all = fit.covariances if method == "plugin" else fit.scaled(fit.moments.counts - 1)
     covariances = tuple(of_columns(covariance, keep) for covariance in covariances_of_all)
     if method == "plugin":

@@ -215,7 +215,7 @@ class RDAFit:
         )
         if keep is not None:
             n_dropped = moments.n_columns - len(keep)
-            moments = gaussian.means_of_columns(moments, keep)
+            moments = gaussian.diagonal_moments_of_columns(moments, keep)
             unbiased_covariances = tuple(of_columns(covariance, keep) for covariance in unbiased_covariances)
         if self.alpha == 1:
             return gaussian.class_predictive_rule(
@@ -313,7 +313,7 @@ def regularized_marginal(fit: RDAFit, log_prior: Floats, method: str, keep: Code
     """
     if method == "predictive":
         return fit.predictive(log_prior, keep)
-    column_moments = gaussian.means_of_columns(fit.moments, keep)
+    column_moments = gaussian.diagonal_moments_of_columns(fit.moments, keep)
     covariances = tuple(of_columns(covariance, keep) for covariance in fit.covariances)
     if fit.alpha == 0:
         return gaussian.linear_rule(column_moments, covariances[0], log_prior)

@@ -54,7 +54,17 @@ MIN_EFFECTIVE_POINTS = 30
 
 
 class BoundedValue(NamedTuple):
-    """A computed value with an error bound and the method of computation."""
+    """A computed value with an error bound and the method of computation.
+
+    Attributes
+    ----------
+    value : float
+    error_bound : float
+        Bound of the absolute error; for random points half the width of a 99 % interval.
+    method : {"exact", "sum", "quadrature", "Monte Carlo", "quasi-Monte Carlo"}
+    is_sampled : bool
+        Whether the value is a mean over random points.
+    """
 
     value: float
     error_bound: float
@@ -90,7 +100,7 @@ def mean_over_points(
         Number of points of each class.
     seed : int or None
     progress : callable, optional
-        Called with 1 after each of the `REPLICATES` parts of a class.
+        Called with 1 after each of the `N_REPLICATES` parts of the points of a class.
 
     Returns
     -------
@@ -177,6 +187,7 @@ def _quasi_points(density: Density, size: int, rng: np.random.Generator) -> Floa
 
 
 Decide = Callable[[Floats], Codes]
+"""Decision rule: function of rows (m, p), or of points (m,) of a line, that returns class codes (m,)."""
 
 INTEGRAND_TOLERANCE = 1e-11
 DENSITY_TOLERANCE = 1e-9
@@ -314,9 +325,9 @@ def bayes_risk(
     seed: int | None,
     progress: Callable[[int], None] = lambda more: None,
 ) -> BoundedValue:
-    """Bayes risk of a distribution.
+    """Compute the Bayes risk of a distribution, the smallest expected cost that a rule can have.
 
-    Computed exactly, by summation or by quadrature if possible, otherwise by `mean_over_points`.
+    It is computed exactly, by summation or by quadrature if possible, otherwise by `mean_over_points`.
 
     Parameters
     ----------
@@ -342,7 +353,7 @@ def bayes_risk(
     positive = np.flatnonzero(prior > 0)
     if len(positive) == 1:
         return BoundedValue(float(costs[positive[0]].min()), 0.0, "exact")
-    if len(positive) < distribution.n_classes and rules.counts_errors(costs):
+    if len(positive) < distribution.n_classes and rules.is_zero_one_cost(costs):
         restricted = DensityDistribution(tuple(distribution.densities[k] for k in positive.tolist()))
         return bayes_risk(
             restricted, prior[positive], costs[np.ix_(positive, positive)], draws, seed, progress
@@ -350,15 +361,16 @@ def bayes_risk(
     mass_distribution = distribution.enumerate_values()
     if mass_distribution is not None:
         return bayes_risk(mass_distribution, prior, costs, draws, seed, progress)
-    closed_form = _two_normals(distribution, prior, costs)
+    closed_form = _risk_of_two_normals(distribution, prior, costs)
     if closed_form is not None:
         return BoundedValue(closed_form, 0.0, "exact")
     if distribution.is_on_line:
 
         def smallest_losses(x: Floats, joint: Floats) -> Floats:
-            return rules.least_losses(joint, costs)[:, None]
+            """Return the smallest expected costs (m, 1) from joint densities (m, K)."""
+            return rules.min_losses(joint, costs)[:, None]
 
-        breaks = [line_breaks(distribution), _bayes_regions(distribution, prior, costs).edges]
+        breaks = [integration_breaks(distribution), _bayes_intervals(distribution, prior, costs).edges]
         return _integrate_on_line(
             distribution,
             prior,
@@ -368,7 +380,8 @@ def bayes_risk(
         )
 
     def smallest_losses_at(x: Floats) -> Floats:
-        return rules.least_losses(_posteriors(distribution, x, prior), costs)
+        """Return the smallest expected posterior costs (m,) of rows (m, p)."""
+        return rules.min_losses(_posteriors(distribution, x, prior), costs)
 
     max_loss = float(costs.max(axis=0).min())
     return mean_over_points(
@@ -376,7 +389,7 @@ def bayes_risk(
     )
 
 
-def _two_normals(distribution: DensityDistribution, prior: Floats, costs: Floats) -> float | None:
+def _risk_of_two_normals(distribution: DensityDistribution, prior: Floats, costs: Floats) -> float | None:
     """Bayes risk of two normal classes with equal covariance; None for any other distribution.
 
     With a_k the prior times the cost of an error on class k and D the Mahalanobis distance of the means, it
@@ -448,6 +461,7 @@ def _integrate_on_line(
     positive = np.flatnonzero(prior > 0)
 
     def values(x: Floats) -> Floats:
+        """Return the joint densities of possible classes and the values of the function at points (m,)."""
         joint = np.exp(rules.joint_scores(distribution.log_densities(x[:, None]), prior))
         # A pole is a single point without mass, and points above 1e308 cannot be represented.
         joint[~(np.isfinite(joint) & np.isfinite(x)[:, None])] = 0.0
@@ -471,7 +485,7 @@ def _integrate_on_line(
     return BoundedValue(float(value[k]), float(error), "quadrature")
 
 
-def line_regions(distribution: DensityDistribution, decide: Decide) -> DecisionIntervals:
+def decision_intervals(distribution: DensityDistribution, decide: Decide) -> DecisionIntervals:
     """Find the intervals of constant decision on a line by a grid and bisection.
 
     Parameters
@@ -489,9 +503,10 @@ def line_regions(distribution: DensityDistribution, decide: Decide) -> DecisionI
     grid = _line_grid(distribution, 0)
 
     def decide_in_chunks(x: Floats) -> Codes:
+        """Return the decisions at points (m,), computed in chunks to limit the memory."""
         return np.concatenate([decide(x[chunk]) for chunk in slices(max(len(x), 1), chunk_size)])
 
-    return _locate_regions(_support_ends(distribution), grid, decide_in_chunks(grid), decide_in_chunks)
+    return _locate_intervals(_support_ends(distribution), grid, decide_in_chunks(grid), decide_in_chunks)
 
 
 def _line_grid(distribution: DensityDistribution, n_points: int) -> Floats:
@@ -525,7 +540,7 @@ def _landmarks_with_tails(density: ScipyDensity | FunctionDensity) -> Floats:
     return np.concatenate([landmarks[0] - tail_steps[::-1], landmarks, landmarks[-1] + tail_steps])
 
 
-def _locate_regions(
+def _locate_intervals(
     ends: tuple[float, float], grid: Floats, codes: Codes, decide: Decide
 ) -> DecisionIntervals:
     """Intervals of constant decision from decisions on a grid; bisection locates the changes.
@@ -568,18 +583,19 @@ def _support_ends(distribution: DensityDistribution) -> tuple[float, float]:
     return min(low for low, _ in supports), max(high for _, high in supports)
 
 
-def _bayes_regions(distribution: DensityDistribution, prior: Floats, costs: Floats) -> DecisionIntervals:
+def _bayes_intervals(distribution: DensityDistribution, prior: Floats, costs: Floats) -> DecisionIntervals:
     """Decision intervals of the Bayes rule."""
 
     def best(x: Floats) -> Codes:
+        """Return the decisions of the Bayes rule at points (m,)."""
         return rules.least_cost_codes(
             rules.joint_scores(distribution.log_densities(x[:, None]), prior), costs
         )
 
-    return line_regions(distribution, best)
+    return decision_intervals(distribution, best)
 
 
-def line_breaks(distribution: DensityDistribution) -> Floats:
+def integration_breaks(distribution: DensityDistribution) -> Floats:
     """Quantiles, ends of supports, and points at which densities become zero within their supports."""
     low, high = _support_ends(distribution)
     finite_ends = [
@@ -589,9 +605,10 @@ def line_breaks(distribution: DensityDistribution) -> Floats:
     landmarks = [_landmarks_with_tails(density) for density in _line_densities(distribution)]
 
     def count_positive(x: Floats) -> Codes:
+        """Return the number of classes with positive density at points (m,)."""
         return np.asarray((distribution.log_densities(x[:, None]) > -np.inf).sum(axis=1))
 
-    edges = line_regions(distribution, count_positive).edges
+    edges = decision_intervals(distribution, count_positive).edges
     breaks = np.unique(np.concatenate([np.array([low, high]), *finite_ends, *landmarks, edges]))
     return breaks[(breaks >= low) & (breaks <= high)]
 
@@ -640,6 +657,7 @@ def excess_risk(
         return _excess_on_line(distribution, prior, costs, decide)
 
     def excess_at(x: Floats) -> Floats:
+        """Return the excess posterior costs (m,) of the rule at rows (m, p)."""
         return _excess_losses(_posteriors(distribution, x, prior) @ costs, decide(x))
 
     max_excess = float((costs.max(axis=1) - costs.min(axis=1)).max())
@@ -665,7 +683,8 @@ def _excess_on_line(
     """
 
     def decide_where_positive(x: Floats) -> Codes:
-        # Do not evaluate the rule at points of zero density, at which its formula may overflow.
+        """Return the decisions of the rule at points (m,); -1 at points of zero density."""
+        # The formula of the rule may overflow at points of zero density.
         joint = np.exp(rules.joint_scores(distribution.log_densities(x[:, None]), prior))
         codes = np.full(len(x), -1)
         is_positive = (joint > 0).any(axis=1)
@@ -676,18 +695,19 @@ def _excess_on_line(
     ends = _support_ends(distribution)
     grid = _line_grid(distribution, MIN_RULE_POINTS)
     codes = decide_where_positive(grid)
-    fine_regions = _locate_regions(ends, grid, codes, decide_where_positive)
-    half_regions = _locate_regions(ends, grid[::2], codes[::2], decide_where_positive)
+    fine_regions = _locate_intervals(ends, grid, codes, decide_where_positive)
+    half_regions = _locate_intervals(ends, grid[::2], codes[::2], decide_where_positive)
 
     def excess_at(x: Floats, joint: Floats) -> Floats:
+        """Return the excess costs (m,) of the rule, and their difference between the two grids (m,)."""
         losses = joint @ costs
         decisions = [decide_where_positive(x), fine_regions.codes_at(x), half_regions.codes_at(x)]
         rule_excess, fine_excess, half_excess = (_excess_losses(losses, code) for code in decisions)
         return np.column_stack([rule_excess, np.abs(fine_excess - half_excess)])
 
     breaks = [
-        line_breaks(distribution),
-        _bayes_regions(distribution, prior, costs).edges,
+        integration_breaks(distribution),
+        _bayes_intervals(distribution, prior, costs).edges,
         fine_regions.edges,
         half_regions.edges,
     ]
@@ -703,6 +723,7 @@ def _excess_losses(losses: Floats, codes: Codes) -> Floats:
 
 
 Affinity = Callable[[float], float]
+"""Function of the Chernoff exponent s in [0, 1] that returns ln of the integral of f_0^s f_1^(1-s)."""
 
 
 class PairBound(NamedTuple):
@@ -727,14 +748,16 @@ class PairBound(NamedTuple):
     distance: float
 
 
-def pair_bound(affinity: Affinity, first: float, second: float, log_lower: float | None = None) -> PairBound:
+def pair_bound(
+    affinity: Affinity, first_prior: float, second_prior: float, log_lower: float | None = None
+) -> PairBound:
     """Compute the bounds for two classes.
 
     Parameters
     ----------
     affinity : callable
         Maps s to the logarithm of the integral of f_0^s f_1^(1-s), a convex function.
-    first, second : float
+    first_prior, second_prior : float
         Prior probabilities.
     log_lower : float, optional
         Lower bound of the log affinity at s = 1/2 that allows for the error of the integral.
@@ -747,35 +770,37 @@ def pair_bound(affinity: Affinity, first: float, second: float, log_lower: float
 
     log_rho = affinity(0.5)
     rho = float(np.exp(log_rho))
-    if not (first > 0 and second > 0):
+    if not (first_prior > 0 and second_prior > 0):
         return PairBound(0.5, 0.0, 0.0, 0.0, -log_rho)
-    logs = np.log([first, second])
+    logs = np.log([first_prior, second_prior])
 
     def log_bound(s: float) -> float:
+        """Return the logarithm of Chernoff's bound for the exponent s."""
         return float(s * logs[0] + (1 - s) * logs[1] + affinity(s))
 
     minimum = minimize_scalar(log_bound, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-9})
     bounds = {float(minimum.x): float(minimum.fun)} | {s: log_bound(s) for s in (0.0, 0.5, 1.0)}
     best = min(bounds, key=lambda s: bounds[s])
-    total = first + second
+    total = first_prior + second_prior
     # A difference of square roots would be inaccurate for a small affinity.
     least_rho = rho if log_lower is None else float(np.exp(log_lower))
-    product = 4 * first * second * least_rho**2
+    product = 4 * first_prior * second_prior * least_rho**2
     lower = 0.5 * product / (total + np.sqrt(max(total**2 - product, 0.0)))
-    upper = float(np.sqrt(first * second)) * rho
+    upper = float(np.sqrt(first_prior * second_prior)) * rho
     return PairBound(best, float(np.exp(bounds[best])), upper, float(lower), -log_rho)
 
 
 def normal_affinity(first: Normal, second: Normal) -> Affinity:
-    """Log affinity of two normal distributions in closed form.
+    """Return the log affinity of two normal distributions, in closed form, as a function of s.
 
-    -s(1-s)/2 d'C^-1 d - (ln|C| - (1-s) ln|A| - s ln|B|)/2, with C = (1-s) A + s B the mixed covariance and d
-    the difference of the means.
+    It is -s(1-s)/2 d'C^-1 d - (ln|C| - (1-s) ln|A| - s ln|B|)/2, with C = (1-s) A + s B the mixed covariance
+    and d the difference of the means.
     """
     d = second.mean - first.mean
     logs = [float(np.linalg.slogdet(normal.cov)[1]) for normal in (first, second)]
 
     def affinity(s: float) -> float:
+        """Return the log affinity for the exponent s."""
         mixed = (1 - s) * first.cov + s * second.cov
         distance = float(d @ np.linalg.solve(mixed, d))
         log_det = float(np.linalg.slogdet(mixed)[1]) - (1 - s) * logs[0] - s * logs[1]
@@ -805,7 +830,7 @@ def log_affinity(
     -------
     affinity : callable
         Maps s in [0, 1] to the log affinity.
-    log_least : float or None
+    log_lower : float or None
         Lower bound at s = 1/2 that allows for the quadrature error; None if there is no quadrature.
     """
     if isinstance(distribution, MassDistribution):
@@ -856,13 +881,16 @@ def _line_affinity(pair: DensityDistribution) -> tuple[Affinity, float]:
     Returns
     -------
     affinity : callable
-    log_least : float
+    log_lower : float
         Lower bound at s = 1/2.
     """
-    breaks = line_breaks(pair)
+    breaks = integration_breaks(pair)
 
     def integral(function: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
+        """Integrate a function of the log densities (m, 2); return the integrals and their error bounds."""
+
         def values_at(x: Floats) -> Floats:
+            """Return the values of the function at points (m,)."""
             logs = pair.log_densities(x[:, None])
             logs[~np.isfinite(x)] = -np.inf
             return function(logs)
@@ -879,6 +907,7 @@ def _line_affinity(pair: DensityDistribution) -> tuple[Affinity, float]:
     )
 
     def affinity(s: float) -> tuple[float, float]:
+        """Return the affinity for the exponent s and its error bound."""
         value, error = integral(lambda logs: _density_powers(logs[:, 0], logs[:, 1], s)[:, None])
         missed_integral = missing_mass[0] ** s * missing_mass[1] ** (1 - s) if missing_mass.any() else 0.0
         return float(value[0]), float(error[0] + missed_integral)

@@ -30,7 +30,7 @@ from discrim.errors import DiscrimError
 
 
 def raise_if_negative(values: Floats, x: Floats) -> None:
-    """Raise an error that names the first point (m,) at which a density (m,) is negative or NaN."""
+    """Raise DataError with the first point of x (m,) at which a density (m,) is negative or NaN."""
     is_bad = ~(values >= 0) & np.isfinite(x)
     if is_bad.any():
         raise CoreDataError("negative_density", value=values[is_bad][0], x=x[is_bad][0])
@@ -237,7 +237,7 @@ MAX_CHANGE_RATIO = 0.98
 MIN_ERROR_FRACTION = 0.25
 """Minimum error of a panel as a fraction of its previous change."""
 
-Panel = Callable[[Codes, Floats, Floats], Floats]
+PanelIntegrals = Callable[[Codes, Floats, Floats], Floats]
 
 MAX_PANELS = 20_000
 """Maximum number of panels of one level. More are not refined, and the error bound includes them."""
@@ -280,13 +280,14 @@ def integrate(
             high[end] = 1.0
 
     def panel(panel_types: Codes, low: Floats, high: Floats) -> Floats:
-        # In chunks, because the values of many functions on many panels need much memory.
+        """Return the integrals (n, q) over panels, computed in chunks to limit the memory."""
         chunks = slices(len(panel_types), PANELS_PER_CHUNK)
         return np.concatenate(
             [integrate_chunk(panel_types[chunk], low[chunk], high[chunk]) for chunk in chunks]
         )
 
     def integrate_chunk(panel_types: Codes, low: Floats, high: Floats) -> Floats:
+        """Return the integrals (n, q) over some panels by Gauss-Legendre quadrature."""
         half = 0.5 * (high - low)
         t = low[:, None] + half[:, None] * (1 + NODES)
         tail = (panel_types != 0)[:, None]
@@ -303,7 +304,7 @@ def integrate(
 
 
 def _refine(
-    panel: Panel, panel_types: Codes, low: Floats, high: Floats, rtol: float | Floats
+    panel: PanelIntegrals, panel_types: Codes, low: Floats, high: Floats, rtol: float | Floats
 ) -> tuple[Floats, Floats]:
     """Bisect panels until the error is below the tolerance.
 
@@ -560,7 +561,7 @@ class ScipyDensity:
 
 
 def _moment(method: Any, frozen: Any = None) -> float:
-    """Call a method for a moment, or `standard_deviation` of the distribution if it is missing."""
+    """Return the moment that `method` computes; if it is None, the `standard_deviation` of `frozen`."""
     return float(frozen.standard_deviation() if method is None else method())
 
 
@@ -710,7 +711,7 @@ def to_density(distribution: Any) -> Density:
 
 
 def is_defined_by_scipy(frozen: Any) -> bool:
-    """Return whether a distribution is defined by scipy; its density needs no check of its integral."""
+    """Return whether a distribution is defined in scipy, so that its density need not be checked."""
     return type(getattr(frozen, "dist", frozen)).__module__.startswith("scipy.")
 
 
@@ -771,6 +772,7 @@ def _check_integral(density: FunctionDensity | ScipyDensity) -> None:
         breaks = np.linspace(low, high, 33)
 
     def values(x: Floats) -> Floats:
+        """Return the densities (m, 1) at points (m,), which must not be negative."""
         if isinstance(density, FunctionDensity):
             return density.values(x)[:, None]
         values = call_density(density.frozen, density.frozen.pdf, x, points=len(x))

@@ -108,7 +108,7 @@ def nearest_point(lowest: Callable[[Floats], tuple[Hashable, Floats]], start: Fl
         )
         if has_ended or key in corral.keys:
             return NearestPoint(nearest, corral.keys, corral.weights)
-        corral, nearest = _enlarge(corral, key, point)
+        corral, nearest = _add_to_corral(corral, key, point)
         # |w| decreases up to rounding. If a corral recurs, no other point is nearer by more than rounding.
         if frozenset(corral.keys) in visited_sets:
             return NearestPoint(nearest, corral.keys, corral.weights)
@@ -124,7 +124,7 @@ class _Corral(NamedTuple):
     weights: Floats
 
 
-def _enlarge(corral: _Corral, key: Hashable, point: Floats) -> tuple[_Corral, Floats]:
+def _add_to_corral(corral: _Corral, key: Hashable, point: Floats) -> tuple[_Corral, Floats]:
     """Add a point to the corral, and remove points whose weight becomes zero.
 
     Parameters
@@ -196,13 +196,17 @@ def _affine_nearest(points: Floats) -> tuple[Floats, Floats]:
     return np.insert(edge_weights, base, 1 - edge_weights.sum()), nearest
 
 
-def positive_rows(codes: Codes, n_classes: int) -> list[Mask]:
-    """Positive rows (n,) of each plane: the second of two classes, or each of several classes in turn."""
+def positive_row_masks(codes: Codes, n_classes: int) -> list[Mask]:
+    """Return a mask (n,) of the positive rows of each plane.
+
+    For two classes there is one plane, with the second class positive; for K > 2 classes there are K planes,
+    each with one class positive.
+    """
     return [codes == k for k in ([1] if n_classes == 2 else range(n_classes))]
 
 
 def plane_rule(origin: Floats, coef: Floats, intercept: Floats) -> LinearRule:
-    """Rule with scores 0 and x'b + c for two classes, or the value of each class's plane.
+    """Return the rule whose scores are 0 and x'b + c for two classes, or the value of each class's plane.
 
     Parameters
     ----------
@@ -267,7 +271,18 @@ class OptimalPlane:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HyperplaneFit:
-    """Optimal plane of rows minus an origin (p,); its rule does not use the prior (2,)."""
+    """Fitted maximal margin hyperplane of two classes.
+
+    Attributes
+    ----------
+    moments : ClassMoments
+    prior : (2,) float
+        Class proportions, which the rule does not use.
+    origin : (p,) float
+        Point near the rows that is subtracted from them before the plane is evaluated.
+    plane : OptimalPlane
+        Plane of the rows minus the origin.
+    """
 
     moments: ClassMoments
     prior: Floats
@@ -278,11 +293,11 @@ class HyperplaneFit:
     estimated_prior = True
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
-        """Rule with scores 0 and x'b + b_0."""
+        """Return the rule with scores 0 and x'b + b_0; prior, method and convention are ignored."""
         return plane_rule(self.origin, self.plane.coef[:, None], np.array([self.plane.intercept]))
 
     def refit(self, x: Floats, codes: Codes) -> HyperplaneFit | None:
-        """Refit to other rows; None if the hulls touch."""
+        """Fit the plane to other rows x (n, p) with classes 0 and 1; return None if the hulls touch."""
         # Any origin close to the rows is suitable, unless the number of columns differs.
         origin = self.origin if x.shape[1] == len(self.origin) else x.mean(axis=0)
         plane = optimal_plane(x - origin, codes == 1)
@@ -364,6 +379,7 @@ def _optimal_plane(x: Floats, positive: Mask) -> OptimalPlane | CommonPoint:
     upper, lower = (np.ascontiguousarray(x[row_index]) for row_index in rows)
 
     def lowest(w: Floats) -> tuple[tuple[int, int], Floats]:
+        """Return the pair of rows whose difference is lowest along w, and the difference."""
         i = int(np.argmin(upper @ w))
         j = int(np.argmax(lower @ w))
         return (i, j), upper[i] - lower[j]
@@ -444,8 +460,8 @@ def _weights_by_row(nearest: NearestPoint, rows: tuple[Codes, Codes]) -> tuple[C
     ----------
     nearest : NearestPoint
         Nearest point of the hull of differences, with a weight for each pair (i, j).
-    rows : (codes, codes)
-        Row numbers of the points of both classes.
+    rows : tuple of two int arrays
+        Row numbers of the points of the positive and of the other class, which i and j refer to.
 
     Returns
     -------
@@ -481,6 +497,7 @@ def largest_margin(signed: Floats) -> float:
     """
 
     def lowest(w: Floats) -> tuple[int, Floats]:
+        """Return the position and the values of the row that is lowest along w."""
         i = int(np.argmin(signed @ w))
         return i, signed[i]
 

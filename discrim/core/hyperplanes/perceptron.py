@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.errors import InvalidStateError
-from discrim.core.hyperplanes.hyperplane import largest_margin, plane_rule, positive_rows
+from discrim.core.hyperplanes.hyperplane import largest_margin, plane_rule, positive_row_masks
 from discrim.core.hyperplanes.separation import decide_separation, standardize_rows
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import NOT_STORED, Codes, Floats, Mask, are_flags, are_integers
@@ -81,12 +81,12 @@ def left_out_planes(
     for _ in range(passes):
         order = np.arange(len(signed) - 1) if rng is None else rng.permutation(len(signed) - 1)
         had_no_update = runs.visit(order)
-        coef[runs.without[had_no_update]] = runs.coef[had_no_update]
-        runs.select(~had_no_update)
+        coef[runs.left_out_rows[had_no_update]] = runs.coef[had_no_update]
+        runs.keep_runs(~had_no_update)
         progress()
-        if not len(runs.without):
+        if not len(runs.left_out_rows):
             return coef
-    coef[runs.without] = runs.pocket
+    coef[runs.left_out_rows] = runs.pocket
     return coef
 
 
@@ -109,22 +109,22 @@ class _LeftOutRuns:
         self.signed = signed
         self.step = 0
         self.counts_all_errors = counts_all_errors
-        self.without = np.arange(n)
+        self.left_out_rows = np.arange(n)
         # A row on the plane is assigned to the first class, which is an error for the other class only.
         order = np.argsort(signed[:, 0] < 0, kind="stable")
-        self.sorted, self.n_positive = signed[order], int((signed[:, 0] > 0).sum())
+        self.sorted_rows, self.n_positive = signed[order], int((signed[:, 0] > 0).sum())
         self.sorted_positions = np.argsort(order)
         self.coef, self.pocket = np.tile(start, (n, 1)), np.zeros(signed.shape)
         self.min_errors, self.longest_run = np.full(n, n - 1), np.zeros(n, dtype=np.intp)
         self.run_start = np.zeros(n, dtype=np.intp)
-        """The step after the last move."""
+        """Number of the step after the last update of each run."""
 
     def visit(self, order: Codes) -> Mask:
         """Visit the rows in an order; return which runs (m,) had no update."""
         signed = self.signed
         had_no_update = np.ones(len(self.coef), dtype=bool)
         values = np.empty(len(self.coef))
-        splits = np.searchsorted(self.without, order, side="right")
+        splits = np.searchsorted(self.left_out_rows, order, side="right")
         for q, split in zip(order.tolist(), splits.tolist(), strict=True):
             np.dot(self.coef[:split], signed[q + 1], out=values[:split])
             np.dot(self.coef[split:], signed[q], out=values[split:])
@@ -136,9 +136,9 @@ class _LeftOutRuns:
         self._store_better(np.arange(len(self.coef)))
         return had_no_update
 
-    def select(self, which: Mask) -> None:
+    def keep_runs(self, which: Mask) -> None:
         """Continue with a subset of the runs (m,)."""
-        for name in ("without", "coef", "pocket", "min_errors", "longest_run", "run_start"):
+        for name in ("left_out_rows", "coef", "pocket", "min_errors", "longest_run", "run_start"):
             setattr(self, name, getattr(self, name)[which])
 
     def _update(self, misclassified: Codes, q: int, split: int) -> None:
@@ -165,9 +165,9 @@ class _LeftOutRuns:
             Positions of the runs. The errors of a run are counted over all rows except its left-out row.
         """
         coef = self.coef[run_index]
-        values = coef @ self.sorted.T
+        values = coef @ self.sorted_rows.T
         run_positions = np.arange(len(run_index))
-        left_out = self.sorted_positions[self.without[run_index]]
+        left_out = self.sorted_positions[self.left_out_rows[run_index]]
         errors = np.count_nonzero(values[:, : self.n_positive] <= 0, axis=1)
         errors += np.count_nonzero(values[:, self.n_positive :] < 0, axis=1)
         left_out_values = values[run_positions, left_out]
@@ -295,7 +295,7 @@ def first_updates(
     max_updates: int,
     start: Floats | None = None,
 ) -> tuple[Codes, Floats]:
-    """Return the first updates of the rule.
+    """Return the rows and coefficients of the first updates of the perceptron rule.
 
     Parameters
     ----------
@@ -426,7 +426,7 @@ class _PerceptronRun:
         return n_updates
 
     def store_if_better(self) -> int:
-        """Count the errors of the coefficients, and store them in the pocket if there are fewer."""
+        """Store the coefficients in the pocket if they make fewer errors; return their number of errors."""
         values = self.signed @ self.coef
         # A row on the plane causes an update, but it is an error for the positive class only.
         errors = int((values < 0).sum()) + int((values[self.signed[:, 0] > 0] == 0).sum())
@@ -450,8 +450,15 @@ class PerceptronFit:
 
     Attributes
     ----------
+    moments : ClassMoments
+    prior : (K,) float
+        Class proportions.
+    step : float
+        Factor of the updates.
     passes : tuple of int
         Maximum number of passes of each plane.
+    seed : int or None
+        Seed of the order of the rows in each pass; None for the order of the table.
     coef : (p + 1, P) float
         Coefficients of each plane, intercepts first.
     planes : (P, 7) float
@@ -498,11 +505,17 @@ class PerceptronFit:
             raise InvalidStateError("its starting coefficients are not finite in units of its step")
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
-        """Assign a row by the side of the plane, or to the class whose plane has the largest value."""
+        """Return the rule that assigns rows by the side of the plane, or to the plane of the largest value.
+
+        Prior, method and convention are ignored.
+        """
         return plane_rule(np.zeros(len(self.coef) - 1), self.coef[1:], self.coef[0])
 
     def of_classes(self, keep: Codes) -> PerceptronFit:
-        """Options for two or more of the classes (C,); two classes have one plane."""
+        """Return the fit with the passes and starts of the planes of classes (C,), for a refit to them.
+
+        Two classes have one plane.
+        """
         passes = self.passes
         start = self.start
         if len(passes) > 1:
@@ -511,7 +524,7 @@ class PerceptronFit:
         return replace(self, passes=passes, start=start)
 
     def refit(self, x: Floats, codes: Codes) -> PerceptronFit:
-        """Run the rule on other rows, without checking separability."""
+        """Return the fit with the coefficients of the rule on other rows (n, p); only `coef` is updated."""
         runs = _run_planes(x, codes, self.moments.n_classes, self.step, self.passes, self.seed, self.start)
         return replace(self, coef=np.column_stack([run.coef for run in runs]))
 
@@ -534,7 +547,7 @@ class PerceptronFit:
         """
         scores = np.zeros((len(x), self.moments.n_classes))
         starts = _plane_starts(self.start, len(self.passes))
-        planes = zip(positive_rows(codes, self.moments.n_classes), self.passes, starts, strict=True)
+        planes = zip(positive_row_masks(codes, self.moments.n_classes), self.passes, starts, strict=True)
         for column, (positive, max_passes, start) in enumerate(
             planes, self.moments.n_classes - len(self.passes)
         ):
@@ -590,7 +603,7 @@ def fit_perceptron(
     """
     columns = standardize_rows(x).columns
     k = moments.n_classes
-    planes = positive_rows(codes, k)
+    planes = positive_row_masks(codes, k)
     separable = []
     with Progress(len(planes), "separation of the classes") as progress:
         for positive in planes:
@@ -660,7 +673,7 @@ def _run_planes(
     list of PerceptronResult
     """
     runs = []
-    planes = zip(positive_rows(codes, n_classes), passes, _plane_starts(start, len(passes)), strict=True)
+    planes = zip(positive_row_masks(codes, n_classes), passes, _plane_starts(start, len(passes)), strict=True)
     with Progress(sum(passes), "passes over the rows, at most") as progress:
         for positive, max_passes, plane_start in planes:
             run = run_perceptron(

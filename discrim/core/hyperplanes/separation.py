@@ -80,8 +80,8 @@ class Differences:
         self.codes = codes
         self.n_classes = n_classes
         self.own_class_index = codes, np.arange(len(codes))
-        self.others = np.ones((n_classes, len(codes)), dtype=bool)
-        self.others[self.own_class_index] = False
+        self.other_class_mask = np.ones((n_classes, len(codes)), dtype=bool)
+        self.other_class_mask[self.own_class_index] = False
 
     def own_minus_others(self, coef: Floats) -> Floats:
         """All differences (K, n) at coefficients (p + 1, K); zero for the own class."""
@@ -176,34 +176,34 @@ def find_recession(
     -------
     Recession
     """
-    runaway = _DivergingLikelihood(columns, codes, n_classes)
-    is_level = runaway.others.copy()
-    coef = np.zeros(runaway.shape)
-    recession = np.zeros(runaway.shape)
-    llf, score, information = runaway.sweep(coef, is_level)
+    likelihood = _DivergingLikelihood(columns, codes, n_classes)
+    is_level = likelihood.other_class_mask.copy()
+    coef = np.zeros(likelihood.shape)
+    recession = np.zeros(likelihood.shape)
+    llf, score, information = likelihood.llf_score_and_information(coef, is_level)
     for _ in range(MAX_NEWTON_STEPS):
         progress()
-        step = runaway.newton_step(information, score)
+        step = likelihood.newton_step(information, score)
         decrement = float(np.sqrt(max((score * step[:, 1:]).sum(), 0.0)))
-        if decrement < 1e-2 and runaway.proves_overlap(
+        if decrement < 1e-2 and likelihood.proves_overlap(
             information, decrement, is_level, spans_all=not recession.any()
         ):
-            return Recession(recession, is_level, runaway.cancelling_weights(coef + step, is_level))
-        direction = runaway.find_direction(coef, step, is_level)
+            return Recession(recession, is_level, likelihood.cancelling_weights(coef + step, is_level))
+        direction = likelihood.find_direction(coef, step, is_level)
         if direction is not None:
-            sum_direction = runaway.add_direction(recession, direction, is_level)
+            sum_direction = likelihood.add_direction(recession, direction, is_level)
             if sum_direction is None:
                 break
             recession = sum_direction
-            is_level &= runaway.own_minus_others(recession) <= DIFFERENCE_TOLERANCE
+            is_level &= likelihood.own_minus_others(recession) <= DIFFERENCE_TOLERANCE
             if not is_level.any():
                 return Recession(recession, is_level, np.zeros(is_level.shape))
-            llf, score, information = runaway.sweep(coef, is_level)
+            llf, score, information = likelihood.llf_score_and_information(coef, is_level)
             continue
         size = 1.0
         while size > 1e-6:
             new_coef = coef + size * step
-            new_sums = runaway.sweep(new_coef, is_level)
+            new_sums = likelihood.llf_score_and_information(new_coef, is_level)
             if new_sums[0] >= llf - 1e-8 * max(1.0, abs(llf)):
                 break
             size /= 2
@@ -214,19 +214,36 @@ def find_recession(
 
 
 class _DivergingLikelihood(Differences):
-    """Likelihood of the level differences, as a function of the coefficients without the first class."""
+    """Likelihood of the level differences, and the search for directions in which it increases without end.
+
+    The coefficients of the first class are zero; vectors and matrices of coefficients omit them. The masks
+    `is_level` (K, n) mark the level differences; see the module docstring.
+    """
 
     def __init__(self, columns: Floats, codes: Codes, n_classes: int) -> None:
         super().__init__(columns, codes, n_classes)
         self.shape = len(columns), n_classes
 
-    def sweep(self, coef: Floats, is_level: Mask) -> tuple[float, Floats, Floats]:
-        """Log-likelihood of the level differences, score (p + 1, K - 1) and information."""
+    def llf_score_and_information(self, coef: Floats, is_level: Mask) -> tuple[float, Floats, Floats]:
+        """Return the log-likelihood of the level differences, its score (p + 1, K - 1) and its information.
+
+        Parameters
+        ----------
+        coef : (p + 1, K) float
+        is_level : (K, n) bool
+            Level differences.
+
+        Returns
+        -------
+        llf : float
+        score : (p + 1, K - 1) float
+        information : ((K - 1)(p + 1), (K - 1)(p + 1)) float
+        """
         llf, probabilities, score = self._probabilities(coef, is_level)
         return llf, score, self._curvature(probabilities)
 
     def _probabilities(self, coef: Floats, is_level: Mask) -> tuple[float, Floats, Floats]:
-        """Log-likelihood, probabilities (K, n) and score (p + 1, K - 1)."""
+        """Return log-likelihood of the level differences, probabilities (K, n) and score (p + 1, K - 1)."""
         log_ratios = np.where(is_level, -self.own_minus_others(coef), -np.inf)
         log_ratios[self.own_class_index] = 0.0
         peak = log_ratios.max(axis=0)
@@ -239,7 +256,18 @@ class _DivergingLikelihood(Differences):
         return float(-(peak + np.log(total)).sum()), probabilities, self.columns @ residual[1:].T
 
     def cancelling_weights(self, coef: Floats, is_level: Mask) -> Floats:
-        """Weights (K, n) of the level differences that cancel: the probabilities at the maximum."""
+        """Return weights (K, n) under which the level differences cancel: the probabilities at the maximum.
+
+        Parameters
+        ----------
+        coef : (p + 1, K) float
+            Coefficients near the maximum.
+        is_level : (K, n) bool
+
+        Returns
+        -------
+        (K, n) float
+        """
         for _ in range(N_POLISHING_STEPS):
             probabilities, score = self._probabilities(coef, is_level)[1:]
             coef = coef + self.newton_step(self._curvature(probabilities), score)
@@ -266,7 +294,7 @@ class _DivergingLikelihood(Differences):
         return information.as_matrix()
 
     def gram(self, is_level: Mask) -> Floats:
-        """Sum of dd' over the level differences d."""
+        """Return the sum of dd' over the level differences d, vectors of (K - 1)(p + 1) elements."""
         p1, k = self.shape
         blocks = np.zeros((k, p1, k, p1))
         for a in range(k):
@@ -283,7 +311,7 @@ class _DivergingLikelihood(Differences):
         return np.ascontiguousarray(blocks[1:, :, 1:]).reshape(size, size)
 
     def newton_step(self, information: Floats, score: Floats) -> Floats:
-        """Newton's step (p + 1, K), with a small ridge."""
+        """Return Newton's step (p + 1, K) from information and score, with a small ridge."""
         ridge = RELATIVE_RIDGE * float(np.trace(information)) / len(information)
         diagonal_index = np.arange(len(information))
         while True:
@@ -374,7 +402,19 @@ class _DivergingLikelihood(Differences):
         )
 
     def nearest_level(self, coef: Floats, gram_matrix: Floats) -> Floats | None:
-        """Coefficients nearest to `coef` whose differences with the Gram matrix are zero, scaled to one."""
+        """Return the coefficients nearest to `coef` that leave some differences level, scaled to one.
+
+        Parameters
+        ----------
+        coef : (p + 1, K) float
+        gram_matrix : ((K - 1)(p + 1), (K - 1)(p + 1)) float
+            Sum of dd' over the differences d that are to be zero.
+
+        Returns
+        -------
+        (p + 1, K) float or None
+            None if only zero coefficients leave them level.
+        """
         size = len(gram_matrix)
         ridge = 1e-9 * float(np.trace(gram_matrix)) / size or 1.0
         try:
@@ -410,7 +450,7 @@ class _DivergingLikelihood(Differences):
             return direction
         earlier_differences = self.own_minus_others(recession)
         added_differences = self.own_minus_others(direction)
-        has_risen = self.others & ~is_level
+        has_risen = self.other_class_mask & ~is_level
         falls = has_risen & (added_differences < 0)
         fraction = float(np.min(0.5 * earlier_differences[falls] / -added_differences[falls], initial=1.0))
         coef = recession + fraction * direction
@@ -418,7 +458,7 @@ class _DivergingLikelihood(Differences):
         differences = self.own_minus_others(coef)
         is_valid = (
             differences[has_risen].min() > DIFFERENCE_TOLERANCE
-            and differences[self.others].min() >= -DIFFERENCE_TOLERANCE
+            and differences[self.other_class_mask].min() >= -DIFFERENCE_TOLERANCE
         )
         return coef if is_valid and (differences[is_level] > DIFFERENCE_TOLERANCE).any() else None
 
@@ -443,7 +483,7 @@ class ScaledRows(NamedTuple):
 
 
 def scale_rows(x: Floats) -> ScaledRows:
-    """Scale rows to a common size; see the module docstring.
+    """Scale columns robustly, divide each row by its largest element, and orthogonalize the columns.
 
     Parameters
     ----------
@@ -582,21 +622,21 @@ def decide_separation(
         return _decide_by_programs(program)
     except _TimeLimitExceeded:
         raise CoreNotSupportedError(
-            "out_of_time", n_classes=n_classes, n_coefficients=program.size, seconds=LAST_TIME_LIMIT
+            "out_of_time", n_classes=n_classes, n_coefficients=program.n_coefs, seconds=LAST_TIME_LIMIT
         ) from None
 
 
 def _decide_by_programs(program: _SeparationProgram) -> Separation:
-    """Compute the certificate by linear programming."""
-    complete = program.margin()
+    """Decide between complete separation, quasi-separation and overlap by linear programs."""
+    complete = program.maximize_margin()
     if complete is None:
         coef, is_level, weights = program.maximal_separation()
         if weights is not None:
             return Separation("overlap", coef, 0.0, np.arange(len(program.codes)), weights)
-        complete = program.narrow_margin()
+        complete = program.maximize_narrow_margin()
     if complete is not None:
         return Separation("complete", *complete, np.zeros(0, dtype=np.intp))
-    return Separation("quasi", coef, 0.0, np.flatnonzero((is_level | ~program.others).all(axis=0)))
+    return Separation("quasi", coef, 0.0, np.flatnonzero((is_level | ~program.other_class_mask).all(axis=0)))
 
 
 class _TimeLimitExceeded(Exception):
@@ -613,7 +653,7 @@ class _SeparationProgram(Differences):
     n_classes : int
     guess : (p + 1, K) float or None
         Its smallest differences are used first.
-    seconds : float
+    time_limit : float
         Time limit of one program.
     """
 
@@ -622,21 +662,23 @@ class _SeparationProgram(Differences):
     ) -> None:
         """Choose the first differences; see the class for the parameters."""
         super().__init__(columns, codes, n_classes)
-        self.seconds = seconds
-        self.size = len(columns) * (n_classes - 1)
+        self.time_limit = seconds
+        self.n_coefs = len(columns) * (n_classes - 1)
         self.is_used = np.zeros((n_classes, len(codes)), dtype=bool)
         if guess is None:
             rng = np.random.default_rng(0)
             for k in range(n_classes):
                 rows = np.flatnonzero(codes == k)
-                sampled = rng.permutation(rows)[: ROWS_PER_COEFFICIENT * self.size // n_classes + 1]
+                sampled = rng.permutation(rows)[: ROWS_PER_COEFFICIENT * self.n_coefs // n_classes + 1]
                 self.is_used[:, sampled] = True
         else:
-            max_index = min(GUESSED_DIFFERENCES_PER_COEFFICIENT * self.size, len(codes) * (n_classes - 1)) - 1
+            max_index = (
+                min(GUESSED_DIFFERENCES_PER_COEFFICIENT * self.n_coefs, len(codes) * (n_classes - 1)) - 1
+            )
             self.is_used.ravel()[
                 np.argpartition(self.leads_over_others(guess).ravel(), max_index)[: max_index + 1]
             ] = True
-        self.is_used &= self.others
+        self.is_used &= self.other_class_mask
         self._differences: Floats | None = None
 
     @property
@@ -651,16 +693,16 @@ class _SeparationProgram(Differences):
             self._differences = difference_rows[:, 1:].reshape(len(rows), -1)
         return self._differences
 
-    def _coef(self, solution: Floats) -> Floats:
-        return self.to_matrix(solution[: self.size])
+    def _coef_of_solution(self, solution: Floats) -> Floats:
+        return self.to_matrix(solution[: self.n_coefs])
 
     def _add_violated(self, differences: Floats, threshold: float) -> bool:
         """Add the smallest differences below `threshold` to those in use; return whether any was added."""
-        unused = np.where(self.is_used | ~self.others, np.inf, differences)
+        unused = np.where(self.is_used | ~self.other_class_mask, np.inf, differences)
         violated = np.flatnonzero(unused.ravel() < threshold)
         if not len(violated):
             return False
-        max_added = ROWS_PER_COEFFICIENT * self.size
+        max_added = ROWS_PER_COEFFICIENT * self.n_coefs
         if len(violated) > max_added:
             violated = violated[np.argpartition(unused.ravel()[violated], max_added)[:max_added]]
         self.is_used.ravel()[violated] = True
@@ -668,37 +710,41 @@ class _SeparationProgram(Differences):
         return True
 
     def min_lead(self, coef: Floats) -> float:
-        """Smallest difference between the own class of a row and another class."""
+        """Return the smallest difference of all rows at coefficients (p + 1, K)."""
         return float(self.leads_over_others(coef).min())
 
-    def margin(self) -> tuple[Floats, float] | None:
-        """Coefficients with the largest margin over all rows, and the margin; None if it is zero."""
+    def maximize_margin(self) -> tuple[Floats, float] | None:
+        """Return coefficients (p + 1, K) with the largest margin, and the margin; None if it is zero."""
         while True:
             with_margin = np.hstack([self.differences, np.full((len(self.differences), 1), -1.0)])
-            cost = np.zeros(self.size + 1)
+            cost = np.zeros(self.n_coefs + 1)
             cost[-1] = -1.0
             solution, _ = _solve_program(
-                cost, with_margin, [(-1.0, 1.0)] * self.size + [(0.0, None)], self.seconds
+                cost, with_margin, [(-1.0, 1.0)] * self.n_coefs + [(0.0, None)], self.time_limit
             )
             if solution[-1] <= DIFFERENCE_TOLERANCE:
                 return None
-            coef = self._coef(solution)
+            coef = self._coef_of_solution(solution)
             all_differences = self.own_minus_others(coef)
             if not self._add_violated(all_differences, float(solution[-1]) - DIFFERENCE_TOLERANCE):
                 min_difference = self.min_lead(coef)
                 return (coef, min_difference) if min_difference > 0 else None
 
-    def narrow_margin(self) -> tuple[Floats, float] | None:
-        """Coefficients and margin from the shortest vector in the hull, for a margin below the tolerance."""
+    def maximize_narrow_margin(self) -> tuple[Floats, float] | None:
+        """Return coefficients and margin for a margin below the tolerance of the program; None if it is zero.
+
+        They follow from the shortest vector in the hull of the differences.
+        """
 
         def lowest_difference(direction: Floats) -> tuple[tuple[int, int], Floats]:
-            leads = self.leads_over_others(self._coef(direction))
+            """Return the row and class of the smallest difference along a direction, and the difference."""
+            leads = self.leads_over_others(self._coef_of_solution(direction))
             k, i = (int(index) for index in np.unravel_index(np.argmin(leads), leads.shape))
             difference = np.zeros((self.n_classes, len(self.columns)))
             difference[self.codes[i]], difference[k] = self.columns[:, i], -self.columns[:, i]
             return (i, k), difference[1:].ravel()
 
-        coef = self._coef(nearest_point(lowest_difference, self.differences.mean(axis=0)).point)
+        coef = self._coef_of_solution(nearest_point(lowest_difference, self.differences.mean(axis=0)).point)
         max_coef = float(np.abs(coef).max())
         if not max_coef > 0:
             return None
@@ -723,7 +769,7 @@ class _SeparationProgram(Differences):
         weights : (n, K) float or None
             Weights under which the differences cancel, if all are zero.
         """
-        is_level = self.others.copy()
+        is_level = self.other_class_mask.copy()
         total_coef = np.zeros((len(self.columns), self.n_classes))
         while True:
             coef, multipliers = self._maximize_level_sum(is_level)
@@ -748,15 +794,18 @@ class _SeparationProgram(Differences):
         return total_coef, is_level, weights.T
 
     def _maximize_level_sum(self, is_level: Mask) -> tuple[Floats, Floats]:
-        """Coefficients that maximize the sum of the level differences, and the multipliers."""
+        """Return coefficients (p + 1, K) with the largest sum of level differences, and the multipliers (m,).
+
+        No difference is negative; the m differences in use have the multipliers.
+        """
         class_counts = -is_level.astype(np.float64)
         class_counts[self.own_class_index] += is_level.sum(axis=0)
         cost = -(class_counts @ self.columns.T)[1:].ravel()
         while True:
             solution, multipliers = _solve_program(
-                cost, self.differences, [(-1.0, 1.0)] * self.size, self.seconds
+                cost, self.differences, [(-1.0, 1.0)] * self.n_coefs, self.time_limit
             )
-            coef = self._coef(solution)
+            coef = self._coef_of_solution(solution)
             if not self._add_violated(self.own_minus_others(coef), -DIFFERENCE_TOLERANCE):
                 return coef, multipliers
 
@@ -821,7 +870,16 @@ class ProgramRows(NamedTuple):
 
 
 def standardize_rows(x: Floats) -> ProgramRows:
-    """Coordinates of rows (n, p) with mean zero and unit variance, without collinear and constant columns."""
+    """Convert rows to a constant and orthonormal columns, without collinear and constant columns.
+
+    Parameters
+    ----------
+    x : (n, p) float
+
+    Returns
+    -------
+    ProgramRows
+    """
     n, p = x.shape
     centred = x - x.mean(axis=0)
     max_deviations = np.abs(centred).max(axis=0)

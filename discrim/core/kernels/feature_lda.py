@@ -71,7 +71,7 @@ N_MATRICES = 6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureSums:
-    """Moments of features as a regression uses them.
+    """Class counts, means and total scatter of the features, from which the regression is computed.
 
     Attributes
     ----------
@@ -355,7 +355,7 @@ class FeatureLDAFit(ScoredIndicators):
         return KernelState.from_fit(self, self.sample, regression.coef, regression.intercept)
 
     def of_classes(self, keep: Codes) -> FeatureLDAFit:
-        """Restrict the map to posteriors, which refits keep fixed, to some classes (C,)."""
+        """Return the fit with the map to posteriors, which refits do not change, for classes (C,) only."""
         calibrator = None if self.calibrator is None else self.calibrator.of_classes(keep)
         return replace(self, calibrator=calibrator)
 
@@ -370,9 +370,10 @@ class FeatureLDAFit(ScoredIndicators):
         -------
         LeaveOneOutScorer
         """
-        shift = self.shift(log_prior)
+        shift = self.log_prior_shift(log_prior)
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+            """Return the leave-one-out scores (m, K) of rows of the fit."""
             y, residuals, one_minus_leverages = residuals_and_leverages(self.indicators, x, codes, weights)
             counts = self.moments.counts
             if self.calibrator is not None:
@@ -439,9 +440,9 @@ def restore_kernel_lda(
     """
     if features is None:
         return restore_expansion(moments, prior, state, estimated_prior=estimated_prior, ncomp=ncomp)
-    sample = state.sample(moments.n_classes, moments.n_columns)
+    sample = state.restore_rows(moments.n_classes, moments.n_columns)
     kernel = state.kernel
-    coordinate_map = CoordinateMap(sample.standard, state.coordinates(), kernel.name)
+    coordinate_map = CoordinateMap(sample.standard, state.restore_coordinates(), kernel.name)
     if features.feature_type == "landmarks":
         mapping = FeatureMap(coordinate_map, independent_landmarks(kernel.matrix, features.points))
     elif features.feature_type == "random":

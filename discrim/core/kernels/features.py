@@ -95,14 +95,14 @@ class Landmarks:
         The landmarks.
     root : (L, L) float
         Upper triangular R, in the order of the points.
-    n_spanned : int
+    n_omitted : int
         Number of landmarks that were omitted because they lie in the span of others.
     """
 
     kernel: Kernel
     points: Floats
     root: Floats
-    n_spanned: int = 0
+    n_omitted: int = 0
 
     @property
     def width(self) -> int:
@@ -191,7 +191,7 @@ def make_landmarks(kernel: Kernel, points: Floats) -> Landmarks:
     Examples
     --------
     >>> found = make_landmarks(lambda a, b: a @ b.T, np.array([[1.0, 0.0], [2.0, 0.0], [1.0, 1.0]]))
-    >>> found.width, found.n_spanned
+    >>> found.width, found.n_omitted
     (2, 1)
     >>> f = found.features(np.array([[3.0, 4.0]]))
     >>> (f @ f.T).round(12).tolist()
@@ -207,7 +207,7 @@ def make_landmarks(kernel: Kernel, points: Floats) -> Landmarks:
         raise CoreDataError("kernel_diagonal")
     _, pivots, rank, _ = lapack.dpstrf(landmark_kernels, tol=SPAN_TOLERANCE * largest)
     feature_map = independent_landmarks(kernel, np.ascontiguousarray(points[pivots[:rank] - 1]))
-    return replace(feature_map, n_spanned=len(points) - int(rank))
+    return replace(feature_map, n_omitted=len(points) - int(rank))
 
 
 def independent_landmarks(kernel: Kernel, points: Floats) -> Landmarks:
@@ -234,14 +234,14 @@ def independent_landmarks(kernel: Kernel, points: Floats) -> Landmarks:
     return Landmarks(kernel, points, root)
 
 
-def draw_landmarks(kernel: Kernel, x: Floats, count: int, seed: int = 0) -> Codes:
+def draw_landmarks(kernel: Kernel, x: Floats, n_landmarks: int, seed: int = 0) -> Codes:
     """Draw landmarks from rows by randomly pivoted Cholesky.
 
     Parameters
     ----------
     kernel : callable
     x : (n, p) float
-    count : int
+    n_landmarks : int
         Number of landmarks.
     seed : int
 
@@ -252,23 +252,25 @@ def draw_landmarks(kernel: Kernel, x: Floats, count: int, seed: int = 0) -> Code
     """
     n = len(x)
     n_drawn = 0
-    if n <= count:
+    if n <= n_landmarks:
         return np.arange(n)
     check_memory(
-        1.0 * n * count, f"The kernel between {n:,} rows and {count:,} landmarks", "Use fewer landmarks"
+        1.0 * n * n_landmarks,
+        f"The kernel between {n:,} rows and {n_landmarks:,} landmarks",
+        "Use fewer landmarks",
     )
     rng = np.random.default_rng(seed)
-    factor = np.empty((n, count))
-    landmark_rows = np.empty(count, dtype=np.intp)
+    factor = np.empty((n, n_landmarks))
+    landmark_rows = np.empty(n_landmarks, dtype=np.intp)
     residuals = kernel_diagonal(kernel, x)
     min_residual = SPAN_TOLERANCE * float(residuals.max())
-    while n_drawn < count and residuals.max() > min_residual:
-        proposed = rng.choice(n, max(count // N_DRAW_BLOCKS, 1), p=residuals / residuals.sum())
+    while n_drawn < n_landmarks and residuals.max() > min_residual:
+        proposed = rng.choice(n, max(n_landmarks // N_DRAW_BLOCKS, 1), p=residuals / residuals.sum())
         previous_factor = factor[proposed, :n_drawn]
         residual_kernel = kernel(x[proposed], x[proposed]) - previous_factor @ previous_factor.T
         accepted = proposed[
             _accept_proposals(residual_kernel, residuals[proposed] * rng.random(len(proposed)), min_residual)
-        ][: count - n_drawn]
+        ][: n_landmarks - n_drawn]
         if not len(accepted):
             continue
         columns = kernel(x, x[accepted]) - factor[:, :n_drawn] @ factor[accepted, :n_drawn].T
@@ -328,7 +330,7 @@ def kernel_diagonal(kernel: Kernel, x: Floats) -> Floats:
 
 
 def random_features(
-    distribution: DirectionDistribution, width: float, columns: int, count: int, seed: int = 0
+    distribution: DirectionDistribution, width: float, n_columns: int, n_features: int, seed: int = 0
 ) -> Features:
     """Draw random features.
 
@@ -337,9 +339,9 @@ def random_features(
     distribution : {"gaussian", "laplace", "relu"}
     width : float
         Width h of the kernel.
-    columns : int
+    n_columns : int
         Number of columns of the rows.
-    count : int
+    n_features : int
         Number of features.
     seed : int
 
@@ -356,15 +358,15 @@ def random_features(
     """
     rng = np.random.default_rng(seed)
     if distribution == "relu":
-        directions = _normal_directions(rng, columns + 1, count)
+        directions = _normal_directions(rng, n_columns + 1, n_features)
         directions[:-1] /= width
         return RandomHinges(directions)
-    if count % 2:
-        raise CoreDataError("odd_features", count=count, even=count + 1)
-    half = count // 2
+    if n_features % 2:
+        raise CoreDataError("odd_features", count=n_features, even=n_features + 1)
+    half = n_features // 2
     if distribution == "laplace":
-        return RandomWaves(rng.standard_cauchy((columns, half)) / width)
-    return RandomWaves(_normal_directions(rng, columns, half) / width)
+        return RandomWaves(rng.standard_cauchy((n_columns, half)) / width)
+    return RandomWaves(_normal_directions(rng, n_columns, half) / width)
 
 
 def features_from_directions(distribution: DirectionDistribution, directions: Floats) -> Features:
@@ -444,5 +446,5 @@ class FeatureRows:
 
 
 def _apply_to_chunk(features: FeatureMap, task: Callable[[Any], T], rows: RowBlocks) -> T:
-    """Apply a task to the features of a part of the rows."""
+    """Apply a task to the features of some blocks of rows."""
     return task(FeatureRows(rows, features))

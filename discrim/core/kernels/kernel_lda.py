@@ -163,13 +163,15 @@ class ScoredIndicators(NoLikelihood):
         return self.flexible.variates(x)
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
-        """Return the rule under a prior (K,)."""
+        """Return the rule under a log prior (K,); `method` must be "plugin"; `convention` is ignored."""
         raise_if_method(method, "is defined for normal classes")
         if self.calibrator is None:
             return self.flexible.rule(log_prior)
-        return CalibratedRule(FittedIndicators(self.indicators), self.calibrator, self.shift(log_prior))
+        return CalibratedRule(
+            FittedIndicators(self.indicators), self.calibrator, self.log_prior_shift(log_prior)
+        )
 
-    def shift(self, log_prior: Floats) -> Floats:
+    def log_prior_shift(self, log_prior: Floats) -> Floats:
         """Difference (K,) between the log prior and the log class proportions."""
         return np.asarray(log_prior - log_of_prior(self.moments.counts / self.moments.total))
 
@@ -226,13 +228,13 @@ class KernelLDAFit(ScoredIndicators):
         residuals = residuals_from_coef(self.indicators.coef, self.rows.weights, self.ridge)
         fitted = self.rows.y - residuals / self._require_leverages()[:, None]
         if self.calibrator is not None:
-            scores = self.calibrator.scores(fitted) + self.shift(log_prior)
+            scores = self.calibrator.scores(fitted) + self.log_prior_shift(log_prior)
         else:
             scores = self._left_out_normal(log_prior, fitted)
         # Without the only row of a class, the fit has one class less.
         return mark_lone_rows_for_refit(scores, self.rows.y @ self.moments.counts, self.rows.weights)
 
-    def left_out_modified(self, log_prior: Floats) -> Callable[[Floats], Floats]:
+    def modified_row_scorer(self, log_prior: Floats) -> Callable[[Floats], Floats]:
         """Return a function that scores modified rows by leave-one-out fits.
 
         Row i is the original row or one with other values; the fit is the one without the original row i. Its
@@ -268,13 +270,16 @@ class KernelLDAFit(ScoredIndicators):
                     influence_of_rows.own_influence(kernels, chunk)[:, None] * scaled_residuals[chunk]
                 )
             if self.calibrator is not None:
-                return self.calibrator.scores(fitted) + self.shift(log_prior)
+                return self.calibrator.scores(fitted) + self.log_prior_shift(log_prior)
             return self._left_out_normal(log_prior, fitted)
 
         return scores
 
     def predicted_fractions(self) -> Floats:
-        """Fractions (r,) of the variance of the class scores, kept fixed, that leave-one-out fits predict."""
+        """Fractions (r,) of the variance of the class scores that leave-one-out fits explain, by axis.
+
+        The scores of the classes are those of the fit to all rows.
+        """
         left_out_residuals = (
             residuals_from_coef(self.indicators.coef, self.rows.weights, self.ridge)
             / self._require_leverages()[:, None]
@@ -303,7 +308,7 @@ class KernelLDAFit(ScoredIndicators):
         )
 
     def _require_leverages(self) -> Floats:
-        """Return `left`; raise a DataError if the fit was loaded from a file."""
+        """Return `one_minus_leverages`; raise a DataError if the fit was loaded from a file."""
         if self.one_minus_leverages is None:
             raise CoreDataError("no_rows_of_file")
         return self.one_minus_leverages
@@ -412,7 +417,7 @@ def fit_kernel_lda(
     calibrate: bool = True,
     estimated_prior: bool = True,
 ) -> KernelLDAFit:
-    """Fit a kernel discriminant analysis by a regression that was chosen.
+    """Create a kernel discriminant analysis from the kernel ridge regression that a search chose.
 
     Parameters
     ----------
@@ -457,7 +462,7 @@ def optimal_scoring(
     ncomp: int | None,
     estimated_prior: bool,
 ) -> FlexibleFit:
-    """Optimal scoring by fitted indicators.
+    """Compute variates, centroids and correlations of the classes by optimal scoring of fitted indicators.
 
     Parameters
     ----------
@@ -556,7 +561,7 @@ class KernelState:
         rows = sample.standard, sample.u, sample.codes, sample.weights, sample.factors
         return cls(fit.kernel, fit.scale, fit.ridge, *rows, coef, intercept, fit.calibrator)
 
-    def sample(self, n_classes: int, n_columns: int) -> KernelRows:
+    def restore_rows(self, n_classes: int, n_columns: int) -> KernelRows:
         """Return the rows; raise InvalidStateError if parts of a stored fit contradict each other."""
         kernel = self.kernel
         if kernel.name not in KERNEL_NAMES or self.scale not in get_args(ScaleName):
@@ -584,7 +589,7 @@ class KernelState:
         y = np.eye(n_classes)[self.codes]
         return KernelRows(self.standard, self.u, self.codes, weights, y, self.factors)
 
-    def coordinates(self) -> Coordinates:
+    def restore_coordinates(self) -> Coordinates:
         """Return the coordinates of the kernel."""
         return fit_coordinates(self.u, self.weights, self.scale, self.factors, self.standard.unit)
 
@@ -611,19 +616,19 @@ def restore_expansion(
     InvalidStateError
         The arguments contradict each other.
     """
-    sample = state.sample(moments.n_classes, moments.n_columns)
+    sample = state.restore_rows(moments.n_classes, moments.n_columns)
     if len(state.coef) != len(sample.u):
         raise InvalidStateError("its number of coefficients differs from its number of rows")
     counts = np.bincount(sample.codes, sample.weights, moments.n_classes)
     if not np.allclose(counts, moments.counts, rtol=1e-12):
         raise InvalidStateError("its rows do not match its class counts")
-    coordinates = state.coordinates()
+    coordinates = state.restore_coordinates()
     points = coordinates.transform(sample.u, state.kernel.name)
     indicators = KernelExpansion(
         sample.standard, state.kernel, coordinates, points, state.coef, state.intercept
     )
     residuals = residuals_from_coef(state.coef, sample.weights, state.ridge)
-    _check_fitted(indicators, sample, residuals)
+    _check_fitted_values(indicators, sample, residuals)
     flexible = optimal_scoring(
         indicators, class_products(sample, residuals), moments, prior,
         ncomp=ncomp, estimated_prior=estimated_prior,
@@ -634,7 +639,7 @@ def restore_expansion(
     )  # fmt: skip
 
 
-def _check_fitted(indicators: KernelExpansion, sample: KernelRows, residuals: Floats) -> None:
+def _check_fitted_values(indicators: KernelExpansion, sample: KernelRows, residuals: Floats) -> None:
     """Raise InvalidStateError unless stored coefficients are those of a regression on the stored rows.
 
     The residuals implied by the coefficients must not exceed the indicators, and must agree with the fitted

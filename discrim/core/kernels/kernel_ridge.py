@@ -51,7 +51,7 @@ MAX_EIGEN_ROWS = 400
 """Maximum number of rows for which each candidate kernel is evaluated by the eigenvectors of all rows."""
 
 N_LANDMARKS = 200
-"""Number of landmarks in the first stage of a search over more rows than that."""
+"""Number of landmarks in the first stage of a search over more than `MAX_EIGEN_ROWS` rows."""
 
 MAX_SECOND_STAGE_PRODUCTS = 9e9
 MIN_SECOND_STAGE_CANDIDATES = 5
@@ -169,7 +169,7 @@ class _Inverse:
 
 
 def min_ridge(kernel: Floats, weights: Floats | None) -> float:
-    """Smallest ridge that the regression on a kernel supports numerically.
+    """Smallest ridge for which rounding errors do not dominate the regression on a kernel.
 
     Parameters
     ----------
@@ -299,7 +299,7 @@ class KernelInfluence:
 
 
 def compute_influence(kernel: Floats, weights: Floats | None, ridge: float) -> KernelInfluence:
-    """Compute the sensitivity of fitted values to the responses.
+    """Compute the sensitivity of the fitted values of a kernel ridge regression to the responses.
 
     Parameters
     ----------
@@ -404,7 +404,7 @@ class Spectrum:
 
 
 def kernel_spectrum(kernel: Floats, weights: Floats | None, y: Floats) -> Spectrum:
-    """Compute the eigendecomposition of a kernel.
+    """Compute the eigendecomposition of the centred kernel, with the responses in its basis.
 
     Parameters
     ----------
@@ -461,13 +461,13 @@ def landmark_spectrum(
 
 
 def _make_spectrum(basis: Floats, values: Floats, weights: Floats | None, y: Floats) -> Spectrum:
-    """Add the weighted and centred responses to an eigendecomposition."""
+    """Create a spectrum from eigenvectors (n, m), eigenvalues (m,) and responses y (n, r)."""
     s = root_weights(len(basis), weights)
     target = s[:, None] * (y - (s**2 / (s**2).sum()) @ y)
     return Spectrum(basis, np.maximum(values, 0.0), basis.T @ target, target, s)
 
 
-Select = Literal["squared", "log_loss", "error"]
+SelectionLoss = Literal["squared", "log_loss", "error"]
 """Leave-one-out loss that a search minimizes."""
 
 INITIAL_WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -490,7 +490,7 @@ class KernelCandidate:
         Mean leave-one-out loss and its standard error, which treats the rows as independent.
     squared : float
         Mean squared leave-one-out residual.
-    exact : bool
+    is_exact : bool
         Whether the loss was computed from all rows and not from landmarks.
     """
 
@@ -563,7 +563,7 @@ class KernelRows:
         standard = fit_standardization(x, weights)
         return cls(standard, standard.standardize(x), codes, weights, np.eye(n_classes)[codes], groups)
 
-    def losses(self, select: Select, residuals: Floats) -> Floats:
+    def losses(self, select: SelectionLoss, residuals: Floats) -> Floats:
         """Leave-one-out losses of the rows.
 
         Parameters
@@ -588,9 +588,9 @@ class KernelRows:
         return float(np.average(losses, weights=self.weights))
 
     def evaluate(
-        self, scale: str, kernel: Kernel, ridge: float, select: Select, residuals: Floats
+        self, scale: str, kernel: Kernel, ridge: float, select: SelectionLoss, residuals: Floats
     ) -> KernelCandidate:
-        """Evaluate a candidate.
+        """Compute the leave-one-out loss of a kernel with its ridge, and its standard error.
 
         Parameters
         ----------
@@ -615,9 +615,7 @@ class KernelRows:
 
 
 def _log_losses(fitted: Floats, codes: Codes, weights: Floats | None) -> Floats:
-    """Log losses of the softmax of rescaled fitted values.
-
-    Fitted values are multiplied by the slope that minimizes the mean loss.
+    """Log losses of the softmax of the fitted values times the slope that minimizes the mean loss.
 
     Parameters
     ----------
@@ -691,7 +689,7 @@ class SearchSpace:
     scales: tuple[str, ...]
     width: float | None
     ridge: float | None
-    select: Select = "squared"
+    select: SelectionLoss = "squared"
     degree: int = 3
     function: Callable[[Floats, Floats], Floats] | None = None
 
@@ -726,8 +724,8 @@ class ChosenKernel:
     points : (n, q) float
         Coordinates of the rows.
     fit : RidgeFit
-    tried : tuple of KernelCandidate
-        All candidates that were evaluated.
+    candidates : tuple of KernelCandidate
+        All candidates that were evaluated; empty if there was no choice.
     """
 
     scale: str
@@ -865,7 +863,7 @@ class _KernelSearch:
             )
             for ridge, residuals in zip(ridges, spectrum.left_out_residuals(ridges), strict=True)
         ]
-        best = smoothest(candidates)
+        best = find_smoothest(candidates)
         self._candidates.append(best)
         self._progress(1)
         return best
@@ -882,14 +880,14 @@ class _KernelSearch:
             ::-1
         ]
         for _ in range(MAX_EXTRA_WIDTHS):
-            best_index = candidates.index(smoothest(candidates[::-1]))
+            best_index = candidates.index(find_smoothest(candidates[::-1]))
             if 0 < best_index < len(candidates) - 1:
                 break
             is_lowest = best_index == 0
             factors.insert(0 if is_lowest else len(factors), factors[0] / 2 if is_lowest else factors[-1] * 2)
             candidate = self.evaluate(scale, search.kernel(name, unit * factors[0 if is_lowest else -1]))
             candidates.insert(0 if is_lowest else len(candidates), candidate)
-        return smoothest(candidates[::-1])
+        return find_smoothest(candidates[::-1])
 
     def run(self) -> ChosenKernel:
         """Search over all kernels, scales and widths."""
@@ -898,7 +896,7 @@ class _KernelSearch:
             self.choose_width(scale, name) for scale in search.scales for name in search.kernels
         ]
         if self._uses_all_rows:
-            best_candidate = smoothest(best_by_kernel)
+            best_candidate = find_smoothest(best_by_kernel)
             step = 2.0**0.5
             if search.width is None and search.has_width(best_candidate.kernel.name):
                 nearby_widths = [best_candidate.kernel.width * step, best_candidate.kernel.width / step]
@@ -906,7 +904,7 @@ class _KernelSearch:
                     self.evaluate(best_candidate.scale, replace(best_candidate.kernel, width=width))
                     for width in nearby_widths
                 ]
-                best_candidate = smoothest([neighbours[0], best_candidate, neighbours[1]])
+                best_candidate = find_smoothest([neighbours[0], best_candidate, neighbours[1]])
             _, chosen = self.fit_exactly(best_candidate.scale, best_candidate.kernel, best_candidate.ridge)
             return replace(chosen, candidates=tuple(self._candidates))
         return self._second_stage(sorted(best_by_kernel, key=lambda candidate: candidate.sort_key)[:2])
@@ -977,7 +975,7 @@ SEMIDEFINITE_TOLERANCE = 1e-8
 """Relative size of a negative eigenvalue that is attributed to rounding."""
 
 
-def smoothest(candidates: Sequence[KernelCandidate]) -> KernelCandidate:
+def find_smoothest(candidates: Sequence[KernelCandidate]) -> KernelCandidate:
     """Return the first candidate whose loss is the smallest up to rounding.
 
     Ties are broken by squared residuals. Callers sort from smooth to rough, which makes the result the

@@ -164,13 +164,13 @@ class Kernel:
 
 
 def _gaussian_right_factor(b: Floats) -> tuple[Floats, bool]:
-    """Prepare rows b (n, q) for `_fill_gaussian`.
+    """Prepare rows b (n, q), divided by the width, for `_fill_gaussian`.
 
     Returns
     -------
     right : (q + 2, n) float
         Right factor of the exponents.
-    short : bool
+    is_short : bool
         Whether rounding of exponents near zero is negligible, which saves clipping.
     """
     halves = _half_squared_norms(b)
@@ -345,7 +345,7 @@ class Coordinates:
             blocks = [np.stack(scores, axis=1)]
         category_factor = np.sqrt(0.5) if kernel in ABSOLUTE_DISTANCE_KERNELS else 1.0
         return np.concatenate(
-            [*blocks, *(category_factor * column_knots.coordinates(u) for column_knots in self.categories)],
+            [*blocks, *(category_factor * category.coordinates(u) for category in self.categories)],
             axis=1,
         )
 
@@ -482,9 +482,10 @@ def median_distance(z: Floats, kernel: str, weights: Floats | None = None) -> fl
 
 
 def raise_if_equal_rows(*, different: bool) -> None:
-    """Raise a DataError if all rows are equal."""
+    """Raise a DataError if all rows are equal, that is, unless `different` is true."""
     if not different:
         raise CoreDataError("equal_rows")
 
 
 KERNEL_NAMES: tuple[str, ...] = get_args(KernelName)
+"""Names of the kernels, without user-defined ones."""

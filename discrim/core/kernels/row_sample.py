@@ -30,6 +30,7 @@ SPLITMIX_MULTIPLIERS = (
 """Multipliers of splitmix64 (Steele, Lea & Flood, 2014, OOPSLA, 453-472)."""
 
 SHIFT = np.uint64(29)
+"""Number of bits by which hashes are shifted before they are combined with themselves."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +58,7 @@ class RowSample:
     has_weights: bool = False
 
     def merge(self, other: RowSample) -> RowSample:
-        """Return the sample of the rows of two samples."""
+        """Return the sample of all rows from the samples of two parts of them."""
         keys = np.concatenate([self.keys, other.keys])
         distinct_keys, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
         weights = np.bincount(inverse, np.concatenate([self.weights, other.weights])).astype(np.float64)
@@ -70,7 +71,7 @@ class RowSample:
         )
 
     def truncate(self, count: int) -> RowSample:
-        """Reduce the sample to a maximum size."""
+        """Return the `count` rows with the smallest keys, the sample with this maximum size."""
         head = slice(min(count, self.max_rows))
         return replace(
             self, max_rows=min(count, self.max_rows), keys=self.keys[head], x=self.x[head],
@@ -103,7 +104,7 @@ def row_keys(x: Floats, codes: Codes) -> Keys:
 
 
 def sample_rows(blocks: RowBlocks, max_rows: int, n_columns: int) -> RowSample:
-    """Sample rows.
+    """Sample the distinct rows of a table in one pass; see the module docstring.
 
     Parameters
     ----------
@@ -111,6 +112,7 @@ def sample_rows(blocks: RowBlocks, max_rows: int, n_columns: int) -> RowSample:
     max_rows : int
         Maximum size of the sample.
     n_columns : int
+        Number of columns of x, which blocks without rows do not show.
 
     Returns
     -------

@@ -1,8 +1,7 @@
-"""Moments derived from other moments: less of the scatter, more classes, fewer rows, other units of columns.
+"""Moments derived from other moments: other second moments, more classes, fewer rows, other units of columns.
 
-`subtract_moments` subtracts rows from moments that users added up; `limit_scales` and `divide_columns`
-change the
-scale of columns for covariance models that pool variances.
+`subtract_moments` subtracts rows from moments that users merged; `limit_scales` and `divide_columns` change
+the scale of columns for covariance models that pool variances.
 
 *Subtracting rows.* With n, m, W of all rows of a class and n_2, m_2, W_2 of the rows to be removed, the
 formulas of merging are solved for the remaining rows (Chan, Golub & LeVeque, 1983, The American Statistician
@@ -36,7 +35,7 @@ set to the combination with the slopes of all rows in each class.
 *Units.* Moments contain each column in z = x * scale, near one. A ridge, a sphere or a median of variances
 compares columns in the units of the data, which in z is a ratio of scales. For columns of 1e-300 next to
 columns of 1, this ratio or its square is out of range. Such a small column is negligible relative to the
-sphere for any scale of its own: `comparable` sets its scale to at most 2^200 times the scale of the column
+sphere for any scale of its own: `limit_scales` sets its scale to at most 2^200 times the scale of the column
 that determines the sphere, and its contribution to a distance underflows to zero, as it should. Columns of
 similar size keep their scale and therefore their bits. The coordinates z do not change with the units: x' =
 x / u has the centres m / u and the scale u s, and the scatters of x. Therefore a covariance shrunk towards a
@@ -98,13 +97,13 @@ def moments_of_covariances(
     return ClassMoments(counts, rows, means, np.zeros_like(means), scale, scatters, roots)
 
 
-def root_of_scatter(scatter: Floats, barren: float | Floats = MAX_ROUNDING_SHARE) -> Floats:
+def root_of_scatter(scatter: Floats, rounding_share: float | Floats = MAX_ROUNDING_SHARE) -> Floats:
     """Compute the triangular root of a scatter; the rows of linearly dependent columns are zero.
 
     Parameters
     ----------
     scatter : (p, p) float
-    barren : float or (p,) float
+    rounding_share : float or (p,) float
         Proportion of a column's sum of squares up to which a residual counts as rounding error.
 
     Returns
@@ -112,7 +111,7 @@ def root_of_scatter(scatter: Floats, barren: float | Floats = MAX_ROUNDING_SHARE
     (p, p) float
         Upper triangular.
     """
-    min_residual = np.broadcast_to(barren, len(scatter))
+    min_residual = np.broadcast_to(rounding_share, len(scatter))
     sd = np.sqrt(np.diagonal(scatter))
     unit = np.where(sd > 0, sd, 1.0)
     remaining = scatter / unit / unit[:, None]
@@ -137,14 +136,14 @@ def reduce_moments(moments: ClassMoments, required_moments: ScatterType) -> Clas
 
 
 def extend_to_classes(
-    moments: ClassMoments, position: NDArray[np.intp], n_classes: int, *, by_class: bool
+    moments: ClassMoments, class_positions: NDArray[np.intp], n_classes: int, *, by_class: bool
 ) -> ClassMoments:
     """Extend moments to a larger set of classes; the new classes are empty.
 
     Parameters
     ----------
     moments : ClassMoments
-    position : (K,) int
+    class_positions : (K,) int
         Position of each class among the new classes.
     n_classes : int
         Number of the new classes.
@@ -157,8 +156,9 @@ def extend_to_classes(
     """
 
     def extend(values: NDArray[Any]) -> NDArray[Any]:
+        """Return an array (n_classes, ...) with values (K, ...) at the new positions and zeros elsewhere."""
         extended = np.zeros((n_classes, *values.shape[1:]), dtype=values.dtype)
-        extended[position] = values
+        extended[class_positions] = values
         return extended
 
     return replace(
@@ -177,7 +177,7 @@ MIN_REMAINING_SHARE = 1e-12
 
 
 def downdate_roots(
-    full_roots: Floats, removed_roots: Floats, remaining_scatters: Floats, min_residual: Floats
+    full_roots: Floats, removed_roots: Floats, remaining_scatters: Floats, rounding_shares: Floats
 ) -> Floats:
     """Compute triangular roots of the scatters that remain after rows are removed.
 
@@ -189,7 +189,7 @@ def downdate_roots(
         Roots of the removed part.
     remaining_scatters : (K, p, p) float
         Differences of the scatters.
-    min_residual : (K, p) float
+    rounding_shares : (K, p) float
         Proportion of each remaining sum of squares that may be rounding error.
 
     Returns
@@ -202,7 +202,7 @@ def downdate_roots(
         root = _downdate_root(full_roots[k], removed_roots[k], scatter)
         if root is None:
             all_downdated = False
-            root = root_of_scatter(scatter, min_residual[k])
+            root = root_of_scatter(scatter, rounding_shares[k])
             # Rescale columns to the diagonal of the scatter, because rows set to zero shorten them.
             norms = np.sqrt((root**2).sum(axis=0))
             root = root * (np.sqrt(np.diagonal(scatter)) / np.where(norms > 0, norms, 1.0))
@@ -212,7 +212,7 @@ def downdate_roots(
 
 
 def _downdate_root(full_root: Floats, removed_root: Floats, remaining_scatter: Floats) -> Floats | None:
-    """Downdate a root.
+    """Return the root of a scatter after the scatter of the removed rows is subtracted.
 
     Parameters
     ----------
@@ -387,7 +387,7 @@ def subtract_moments(full: ClassMoments, removed: ClassMoments, constants: Float
 def _roots_to_subtract(
     full: ClassMoments, removed: ClassMoments, weighted_differences: Floats
 ) -> tuple[Floats, Floats]:
-    """Collect the roots of all rows and of the removed part.
+    """Return the roots of all rows and of the removed part, whose difference is the remaining scatter.
 
     Parameters
     ----------
@@ -397,8 +397,8 @@ def _roots_to_subtract(
 
     Returns
     -------
-    whole_roots : (K, p, p) or (1, p, p) float
-    gone_roots : (K, m, p) or (1, m, p) float
+    full_roots : (K, p, p) or (1, p, p) float
+    removed_roots : (K, m, p) or (1, m, p) float
         Roots of the removed rows with the mean differences as additional rows.
     """
     full_roots, removed_roots = (
@@ -505,24 +505,40 @@ MAX_LOG2_SCALE_RATIO = 200
 
 
 def limit_scales(moments: ClassMoments) -> ClassMoments:
-    """Limit the scales of the moments to the range in which a sphere of the largest columns matters."""
+    """Limit the scales to 2^200 times the smallest one, which is the scale of the largest column.
+
+    A spherical covariance of the largest columns can then be added to every column; see the module docstring.
+    """
     return _limit_scales(moments, float(moments.scale.min()))
 
 
 def limit_scales_to_median(moments: ClassMoments) -> ClassMoments:
-    """Limit the scales of the moments to the range in which the median of the variances matters."""
+    """Limit the scales to 2^200 times the scale of the column with the median variance."""
     median_position = median_column(moments.squares.sum(axis=0), moments.scale)
     return _limit_scales(moments, float(moments.scale[median_position]))
 
 
 def median_column(squares: Floats, scale: Floats) -> int:
-    """Return the position of the column with the (upper) median of the variances in the units of the data."""
+    """Return the position of the column with the (upper) median of the variances in the units of the data.
+
+    Parameters
+    ----------
+    squares : (p,) float
+        Sums of squares of the columns of z.
+    scale : (p,) float
+        Factors by which the columns of the data were multiplied to obtain z.
+
+    Returns
+    -------
+    int
+    """
     with np.errstate(divide="ignore"):
         sizes = 0.5 * np.log2(squares) - np.log2(scale)
     return int(np.argsort(sizes, kind="stable")[len(scale) // 2])
 
 
 def _limit_scales(moments: ClassMoments, reference: float) -> ClassMoments:
+    """Limit the scales to 2^`MAX_LOG2_SCALE_RATIO` times a reference scale."""
     exponent = int(np.log2(reference)) + MAX_LOG2_SCALE_RATIO
     if exponent > 1000:
         return moments
@@ -531,7 +547,10 @@ def _limit_scales(moments: ClassMoments, reference: float) -> ClassMoments:
 
 
 def within_sd(moments: ClassMoments) -> Floats:
-    """Return standard deviations (p,) within classes with divisor N - K, over all rows if zero."""
+    """Return the standard deviations (p,) of the columns within classes, in the units of the data.
+
+    The divisor is N - K. A column that is constant within classes gets its standard deviation over all rows.
+    """
     df = max(moments.total - moments.n_classes, 1.0)
     within = np.sqrt(moments.squares.sum(axis=0) / df)
     over_all = np.sqrt(total_squares(moments) / moments.total)
@@ -556,12 +575,24 @@ def standardize_moments(moments: ClassMoments) -> ClassMoments:
 
 
 def standardized_leave_one_out(
-    moments: ClassMoments, left_out: Callable[[ClassMoments], LeaveOneOutScorer]
+    moments: ClassMoments, make_scorer: Callable[[ClassMoments], LeaveOneOutScorer]
 ) -> LeaveOneOutScorer:
     """Return leave-one-out scores computed from columns divided by their standard deviations within classes.
 
-    The standard deviations of all rows are used for each row.
+    The standard deviations are those of all rows; they are not recomputed without each row.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Moments of the columns in the units of the data.
+    make_scorer : callable
+        Maps moments of the divided columns to the leave-one-out scores of divided rows.
+
+    Returns
+    -------
+    LeaveOneOutScorer
+        Takes rows in the units of the data.
     """
     unit = within_sd(moments)
-    scores = left_out(divide_columns(moments, unit))
+    scores = make_scorer(divide_columns(moments, unit))
     return lambda x, codes, weights: scores((x.T / unit[:, None]).T, codes, weights)

@@ -23,7 +23,7 @@ from discrim.core.numerics.map_reduce import map_reduce
 
 T = TypeVar("T")
 
-ROUNDED = 64 * EPS
+ROUNDING_TOLERANCE = 64 * EPS
 """Proportion of a sum of weights that may be rounding error of a difference."""
 
 
@@ -50,14 +50,15 @@ class LevelCounts:
         return LevelCounts(tables, self.negative | other.negative)
 
     def without(self, other: LevelCounts) -> LevelCounts:
-        """Subtract the counts of other rows; negative if these are not a subset.
+        """Return the counts without those of other rows; counts are negative if these are not a subset.
 
-        A negative value that occurred stays recorded, because it may be in the remaining rows.
+        The flag of a column with negative values is kept, because such a value may be in the remaining rows.
         """
 
         def less(a: Floats, b: Floats) -> Floats:
+            """Return the difference; values as small as rounding errors become zero."""
             remaining = a - b
-            return np.asarray(np.where(np.abs(remaining) <= ROUNDED * a, 0.0, remaining))
+            return np.asarray(np.where(np.abs(remaining) <= ROUNDING_TOLERANCE * a, 0.0, remaining))
 
         if len(self.tables) != len(other.tables):
             return LevelCounts((), self.negative)
@@ -106,7 +107,7 @@ class CountedBlocks:
     n_classes, n_columns : int
     positions : tuple of int
         Positions of the columns that contain positions of levels.
-    sizes : tuple of int
+    n_levels : tuple of int
         Number of levels of each of these columns.
     counts : LevelCounts
         Counts of the last complete pass.
@@ -116,15 +117,15 @@ class CountedBlocks:
     n_classes: int
     n_columns: int
     positions: tuple[int, ...]
-    sizes: tuple[int, ...]
+    n_levels: tuple[int, ...]
     counts: LevelCounts = field(init=False)
 
     def __post_init__(self) -> None:
-        tables = tuple(np.zeros((self.n_classes, size)) for size in self.sizes)
+        tables = tuple(np.zeros((self.n_classes, size)) for size in self.n_levels)
         self.counts = LevelCounts(tables, np.zeros(self.n_columns, dtype=bool))
 
     def __iter__(self) -> Iterator[Any]:
-        tables = tuple(np.zeros((self.n_classes, size)) for size in self.sizes)
+        tables = tuple(np.zeros((self.n_classes, size)) for size in self.n_levels)
         negative = np.zeros(self.n_columns, dtype=bool)
         for x, codes, weights in self.blocks:
             for position, table in zip(self.positions, tables, strict=True):
@@ -148,18 +149,23 @@ class CountedBlocks:
         """Apply a task to the blocks, or on workers to each part, and merge results and counts."""
         without_blocks = replace(self, blocks=())
         result_and_counts: tuple[T, LevelCounts] = map_reduce(
-            self.blocks, partial(_with_counts, task, without_blocks), partial(both_merged, merge)
+            self.blocks,
+            partial(_apply_with_counts, task, without_blocks),
+            partial(merge_results_and_counts, merge),
         )
         self.counts = result_and_counts[1]
         return result_and_counts[0]
 
 
-def _with_counts(task: Callable[[Any], T], counted: CountedBlocks, blocks: Any) -> tuple[T, LevelCounts]:
+def _apply_with_counts(
+    task: Callable[[Any], T], counted: CountedBlocks, blocks: Any
+) -> tuple[T, LevelCounts]:
+    """Apply a task to blocks, counting levels as `counted` does; return the result and the counts."""
     block_source = replace(counted, blocks=blocks)
     return task(block_source), block_source.counts
 
 
-def both_merged(merge: Callable[[T, T], T], a: tuple[T, Any], b: tuple[T, Any]) -> tuple[T, Any]:
+def merge_results_and_counts(merge: Callable[[T, T], T], a: tuple[T, Any], b: tuple[T, Any]) -> tuple[T, Any]:
     """Merge the results and the counts of two parts.
 
     Parameters
@@ -175,8 +181,8 @@ def both_merged(merge: Callable[[T, T], T], a: tuple[T, Any], b: tuple[T, Any]) 
     return merge(a[0], b[0]), a[1].merge(b[1])
 
 
-def as_columns(tables: tuple[Floats, ...], counts: Floats) -> tuple[Floats, Floats]:
-    """Compute moments of level positions from counts.
+def level_position_moments(tables: tuple[Floats, ...], counts: Floats) -> tuple[Floats, Floats]:
+    """Compute means and sums of squares of level positions, as if they were numeric columns, from counts.
 
     Parameters
     ----------
@@ -222,6 +228,6 @@ def count_sums(moments: ClassMoments, columns: Codes) -> Floats:
     sums = column_moments.counts[:, None] * column_moments.centres + column_moments.counts[:, None] * (
         column_moments.rests / column_moments.scale
     )
-    slack = ROUNDED * np.abs(sums).sum(axis=0)
+    slack = ROUNDING_TOLERANCE * np.abs(sums).sum(axis=0)
     rounded = np.round(sums)
     return np.asarray(np.where(np.abs(sums - rounded) <= slack, rounded, sums))

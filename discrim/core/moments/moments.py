@@ -166,10 +166,12 @@ class ClassMoments:
         """Return the moments with the scatters summed over the classes."""
         if self.scatter_type not in ("class", "thin class"):
             return self
-        roots = None if self.roots is None else self._rooted(self.roots.reshape(-1, self.n_columns))[None]
+        roots = (
+            None if self.roots is None else self._root_of_rows(self.roots.reshape(-1, self.n_columns))[None]
+        )
         return replace(self, scatters=self.scatters.sum(axis=0, keepdims=True), roots=roots)
 
-    def _rooted(self, rows: Floats) -> Floats:
+    def _root_of_rows(self, rows: Floats) -> Floats:
         """Return the root of rows (m, p), thin if these moments have thin roots."""
         return row_sums.trapezoidal_root(rows) if self.scatters.ndim == 2 else row_sums.triangular_root(rows)
 
@@ -184,7 +186,7 @@ class ClassMoments:
         centres, centre_errors = split_mean(self.origin, mean, self.scale)
         roots = None
         if pooled_moments.roots is not None:
-            roots = self._rooted(np.concatenate([pooled_moments.roots[0], mean_deviations]))[None]
+            roots = self._root_of_rows(np.concatenate([pooled_moments.roots[0], mean_deviations]))[None]
         between = (
             (mean_deviations**2).sum(axis=0)
             if pooled_moments.scatter_type == "thin"
@@ -205,7 +207,11 @@ class ClassMoments:
         # With `take`, the memory layout, and with it the rounding of products, is the same as from a file.
         scatters = np.take(self.scatters, keep, axis=1)
         scatters = np.take(scatters, keep, axis=2) if scatters.ndim == 3 else scatters
-        roots = None if self.roots is None else np.stack([self._rooted(root[:, keep]) for root in self.roots])
+        roots = (
+            None
+            if self.roots is None
+            else np.stack([self._root_of_rows(root[:, keep]) for root in self.roots])
+        )
         return replace(
             self,
             centres=np.take(self.centres, keep, axis=1),
@@ -277,7 +283,7 @@ class ClassMoments:
         if self.roots is not None and other.roots is not None:
             difference_rows = mean_differences[:, None, :] if by_class else mean_differences[None]
             stacks = np.concatenate([self.roots, other.roots, difference_rows], axis=1)
-            roots = np.stack([self._rooted(stack) for stack in stacks])
+            roots = np.stack([self._root_of_rows(stack) for stack in stacks])
         return ClassMoments(
             counts, self.rows + other.rows, centres, centre_errors, self.scale, scatters, roots
         )
@@ -325,8 +331,13 @@ class ClassMoments:
         weights : (n,) float, optional
             Not negative.
         n_classes : int
+            Number of classes, of which some may be empty.
         required_moments : ScatterType
             Which second moments are stored.
+
+        Returns
+        -------
+        ClassMoments
 
         Examples
         --------
@@ -368,14 +379,16 @@ def gather(
     ClassMoments
     """
     sums = row_sums.accumulated_moments(required_moments)
-    task = partial(_one_pass, n_parts=1, n_classes=n_classes, n_columns=n_columns, required_moments=sums)
+    task = partial(
+        _gather_without_roots, n_parts=1, n_classes=n_classes, n_columns=n_columns, required_moments=sums
+    )
     (gathered,) = map_reduce(blocks, task, _merge_gathered)
     if row_sums.is_thin(required_moments) or (
         required_moments != "diagonal"
         and gathered.moments.total
         and requires_roots(gathered.moments, rooted=rooted)
     ):
-        return _with_roots(blocks, [gathered], required_moments)[0]
+        return _compute_roots(blocks, [gathered], required_moments)[0]
     return gathered.moments
 
 
@@ -431,10 +444,10 @@ def gather_parts(
         They merge to the moments of all rows.
     """
     sums = row_sums.accumulated_moments(required_moments)
-    row_sums.raise_if_wide(n_classes, n_columns, sums, n_parts)
+    row_sums.raise_if_sums_exceed_memory(n_classes, n_columns, sums, n_parts)
     # With a scatter for each class, the classes of the parts are counted as classes of one part.
     cells = np.arange(n_parts * n_classes).reshape(n_parts, n_classes)
-    task = partial(_one_pass, n_columns=n_columns, required_moments=sums)
+    task = partial(_gather_without_roots, n_columns=n_columns, required_moments=sums)
     groups = (1, cells.size) if sums == "class" else cells.shape
     gathered = map_reduce(blocks, partial(task, n_parts=groups[0], n_classes=groups[1]), _merge_gathered)
     if sums == "class" and (gathered[0].moments.scale != 1).any():
@@ -446,7 +459,7 @@ def gather_parts(
         and required_moments != "diagonal"
         and (is_cheap or any(is_ill_conditioned(part.moments) for part in gathered if part.moments.total))
     ):
-        moments_of_parts = _with_roots(blocks, gathered, required_moments)
+        moments_of_parts = _compute_roots(blocks, gathered, required_moments)
     else:
         moments_of_parts = [part.moments for part in gathered]
     return (
@@ -460,10 +473,11 @@ class _Gathered(NamedTuple):
     """Moments without roots, and the class means about which a further pass computes the roots."""
 
     moments: ClassMoments
-    centre: ClassCentres
+    centres: ClassCentres
 
 
 def _merge_gathered(one: list[_Gathered], other: list[_Gathered]) -> list[_Gathered]:
+    """Merge the moments of each part over two sets of rows."""
     merged_moments = [merge_rescaled(a.moments, b.moments) for a, b in zip(one, other, strict=True)]
     return [
         _Gathered(moments, ClassCentres(moments.centres.T, moments.rests.T, moments.scale))
@@ -472,7 +486,7 @@ def _merge_gathered(one: list[_Gathered], other: list[_Gathered]) -> list[_Gathe
 
 
 @np.errstate(over="ignore", under="ignore", invalid="ignore")
-def _one_pass(
+def _gather_without_roots(
     blocks: RowBlocks, *, n_parts: int, n_classes: int, n_columns: int, required_moments: ScatterType
 ) -> list[_Gathered]:
     """Compute the moments of each part without roots; a pass that lost digits is repeated.
@@ -510,12 +524,12 @@ def _one_pass(
                 part_sums.add(columns[:, start:stop].T, codes[start:stop], part_weights)
     gathered = []
     for rows, part_sums in zip(row_sums.rows_of_parts(blocks, n_parts, n_classes), sums, strict=True):
-        if part_sums.out_of_range():
-            part_sums = row_sums.second_pass(
+        if part_sums.is_out_of_range():
+            part_sums = row_sums.accumulate_about_means(
                 rows, part_sums, row_sums.column_scale(row_sums.largest_deviations(rows, n_columns))
             )
         elif part_sums.has_cancellation():
-            part_sums = row_sums.second_pass(rows, part_sums, part_sums.scale)
+            part_sums = row_sums.accumulate_about_means(rows, part_sums, part_sums.scale)
         gathered.append(
             _Gathered(
                 _moments_of_sums(part_sums),
@@ -525,7 +539,7 @@ def _one_pass(
     return gathered
 
 
-def _with_roots(
+def _compute_roots(
     blocks: RowBlocks, gathered: list[_Gathered], required_moments: ScatterType
 ) -> list[ClassMoments]:
     """Compute the roots of the rows about the means of the first pass, and add them to the moments.
@@ -542,7 +556,7 @@ def _with_roots(
     list of ClassMoments
     """
     by_class = required_moments in ("class", "thin class")
-    task = partial(row_sums.centred_roots, centres=[part.centre for part in gathered], by_class=by_class)
+    task = partial(row_sums.centred_roots, centres=[part.centres for part in gathered], by_class=by_class)
     rooted = map_reduce(blocks, task, _merge_roots)
     return [
         _add_roots(part.moments, roots, row_sums.is_thin(required_moments))
@@ -551,17 +565,18 @@ def _with_roots(
 
 
 def _merge_roots(one: list[CentredRoots], other: list[CentredRoots]) -> list[CentredRoots]:
+    """Merge the roots of each part over two sets of rows."""
     return [a.merge(b) for a, b in zip(one, other, strict=True)]
 
 
-def _add_roots(moments: ClassMoments, centred_roots: CentredRoots, thin: bool) -> ClassMoments:
+def _add_roots(moments: ClassMoments, centred_roots: CentredRoots, has_thin_roots: bool) -> ClassMoments:
     """Add roots to the moments of a part, and correct the means by the sums of deviations.
 
     Parameters
     ----------
     moments : ClassMoments
     centred_roots : CentredRoots
-    thin : bool
+    has_thin_roots : bool
         Whether the roots have fewer rows than columns.
 
     Returns
@@ -569,14 +584,14 @@ def _add_roots(moments: ClassMoments, centred_roots: CentredRoots, thin: bool) -
     ClassMoments
     """
     n_columns = moments.n_columns
-    rows = max(map(len, centred_roots.roots)) if thin else n_columns
+    rows = max(map(len, centred_roots.roots)) if has_thin_roots else n_columns
     # Rows of zeros that nothing is written to take no memory.
     roots = np.zeros((len(centred_roots.roots), rows, n_columns))
     for square, root in zip(roots, centred_roots.roots, strict=True):
         square[: len(root)] = root
     step = (centred_roots.sums / np.where(moments.counts > 0, moments.counts, 1.0)).T
     centres, centre_errors = split_mean(moments.centres, moments.rests + step, moments.scale)
-    if thin:
+    if has_thin_roots:
         scatters = (roots**2).sum(axis=1)
     else:
         used_roots = roots[:, : int(moments.rows.sum())]
@@ -587,7 +602,10 @@ def _add_roots(moments: ClassMoments, centred_roots: CentredRoots, thin: bool) -
 
 
 def is_ill_conditioned(moments: ClassMoments) -> bool:
-    """Return whether a scatter is ill-conditioned, apart from columns that are constant over all rows."""
+    """Return whether roots are needed: a scatter is ill-conditioned, or has at most as many rows as columns.
+
+    Columns that are constant over all rows are ignored, because they are found without a root.
+    """
     if (moments.rows if moments.scatter_type == "class" else moments.rows.sum()).min() <= moments.n_columns:
         return True
     means = moments.means[moments.counts > 0]
@@ -602,12 +620,13 @@ def is_ill_conditioned(moments: ClassMoments) -> bool:
 
 
 def _moments_of_sums(sums: RowSums) -> ClassMoments:
+    """Convert the sums of a pass to moments without roots; overwrites the products of the sums."""
     shifts = sums.shifts()
     present = sums.counts > 0
     base = np.where(present, sums.centres, 0.0).T
     centres, centre_errors = split_mean(base, np.where(present, shifts, 0.0).T, sums.scale)
-    scatters = sums.about_means()
-    return ClassMoments(sums.counts, sums.rows, centres, centre_errors, sums.scale, scatters)
+    scatters = sums.scatters_about_means()
+    return ClassMoments(sums.counts, sums.row_counts, centres, centre_errors, sums.scale, scatters)
 
 
 def split_mean(base: Floats, step: Floats, scale: Floats) -> tuple[Floats, Floats]:
@@ -637,13 +656,20 @@ MIN_EXCESS_WEIGHT = 1e-9
 """Relative amount by which a sum of weights has to exceed the number that is subtracted from it."""
 
 
-def too_little_weight(total: float, n_classes: int, n_columns: int) -> NotSupportedError:
-    """Return the error for weights that leave fewer than p degrees of freedom within classes."""
+def too_little_weight_error(total: float, n_classes: int, n_columns: int) -> NotSupportedError:
+    """Return the error for weights that leave fewer than p degrees of freedom within classes.
+
+    Parameters
+    ----------
+    total : float
+        Sum of the weights.
+    n_classes, n_columns : int
+    """
     return CoreNotSupportedError("too_little_weight", total=total, required=n_classes + n_columns)
 
 
 def standardize_columns(x: Floats, origin: Floats, scale: Floats, order: Literal["C", "K"] = "C") -> Floats:
-    """Return the coordinates z (p, m) of rows.
+    """Return the coordinates z = (x - origin) * scale of rows, transposed.
 
     Parameters
     ----------
@@ -653,6 +679,10 @@ def standardize_columns(x: Floats, origin: Floats, scale: Floats, order: Literal
     scale : (p,) float
     order : {"C", "K"}
         Memory layout: by row of z, or the layout of x. With "K", x.T is returned if it equals z.
+
+    Returns
+    -------
+    (p, m) float
     """
     unscaled = bool((scale == 1).all())
     if order == "K" and unscaled and not origin.any():

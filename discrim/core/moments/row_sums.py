@@ -61,7 +61,7 @@ N_COPIES = 4
 """Number of copies of the sums in memory: as sums, centred, as roots, and in the next computation."""
 
 MAX_UNSCALED_DEVIATION = 1e75
-"""Columns with deviations between 1/SAFE and SAFE are not rescaled."""
+"""Largest deviation of a column, or reciprocal of it, up to which the column is not rescaled."""
 
 
 def is_thin(required_moments: ScatterType) -> bool:
@@ -108,6 +108,23 @@ class RowSums:
     The centres are the class means in the first block that has rows of the class. For a pooled scatter, one
     common centre is used, which is faster, if the first block shows that few digits are lost. At the end of
     the pass, `has_cancellation` checks whether too many digits were lost.
+
+    Attributes
+    ----------
+    required_moments : ScatterType
+        Second moments that are accumulated.
+    counts : (K,) float
+        Sums of weights by class.
+    row_counts : (K,) int
+        Numbers of rows with positive weight by class.
+    centres : (p, K) float
+        Provisional centres in the units of the data.
+    scale : (p,) float
+        Powers of two by which deviations from the centres are multiplied.
+    sums : (p, K) float
+        Weighted sums of the deviations.
+    products : (p, p), (K, p, p) or (K, p) float
+        Weighted sums of products, or of squares ("diagonal"), of the deviations.
     """
 
     def __init__(self, n_classes: int, n_columns: int, required_moments: ScatterType) -> None:
@@ -119,10 +136,10 @@ class RowSums:
         required_moments : ScatterType
             Second moments that are accumulated.
         """
-        raise_if_wide(n_classes, n_columns, required_moments)
+        raise_if_sums_exceed_memory(n_classes, n_columns, required_moments)
         self.required_moments = required_moments
         self.counts = np.zeros(n_classes)
-        self.rows = np.zeros(n_classes, dtype=np.int64)
+        self.row_counts = np.zeros(n_classes, dtype=np.int64)
         self.centres = np.zeros((n_columns, n_classes))
         self.scale: Floats = np.ones(n_columns)
         self._common_centre: Floats | None = None
@@ -164,8 +181,8 @@ class RowSums:
             self._buffer = np.empty(self._n_buffer_rows * len(x))
         buffer = self._buffer[: self._n_buffer_rows * len(x)].reshape(-1, len(x))
         deviations = buffer[:n_columns]
-        self._place_new_centres(columns, codes, rows)
-        self.rows += rows
+        self._set_new_centres(columns, codes, rows)
+        self.row_counts += rows
         self.counts += rows if weights is None else np.bincount(codes, weights, minlength=n_classes)
         if self.required_moments == "class":
             # Classes are selected from a copy that fits the processor cache.
@@ -200,7 +217,7 @@ class RowSums:
             Class of each row.
         weights : (m,) float, optional
         """
-        for k, rows in _by_class(codes, len(self.counts)):
+        for k, rows in _iterate_classes(codes, len(self.counts)):
             deviations = np.take(columns, rows, axis=1)
             deviations -= self.centres[:, k, None]
             if not (self.scale == 1).all():
@@ -212,13 +229,13 @@ class RowSums:
                 deviations *= np.sqrt(weights[rows])
             _add_square(self.products[k], deviations)
 
-    def restart(self, centres: Floats, scale: Floats) -> None:
+    def set_centres(self, centres: Floats, scale: Floats) -> None:
         """Set the centres (p, K) and the scale (p,) before a pass is repeated."""
         self.centres = centres
         self.scale = scale
         self._has_fixed_centres = True
 
-    def _place_new_centres(self, columns: Floats, codes: Codes, rows: NDArray[np.intp]) -> None:
+    def _set_new_centres(self, columns: Floats, codes: Codes, rows: NDArray[np.intp]) -> None:
         """Choose the centres of classes that occur for the first time, and in the first block the scale.
 
         Parameters
@@ -229,10 +246,10 @@ class RowSums:
         rows : (K,) int
             Numbers of rows of each class in the block.
         """
-        new = (rows > 0) & (self.rows == 0)
+        new = (rows > 0) & (self.row_counts == 0)
         if self._has_fixed_centres or self._common_centre is not None or not new.any():
             return
-        first = not self.rows.any()
+        first = not self.row_counts.any()
         reference = columns[:, :1]
         means = np.zeros((len(columns), len(rows)))
         space = self._buffer[: columns.size].reshape(columns.shape)
@@ -271,7 +288,7 @@ class RowSums:
         """Return the means (p, K) of the deviations, which are the errors of the provisional centres."""
         return np.asarray(self.sums / np.where(self.counts > 0, self.counts, 1.0))
 
-    def about_means(self) -> Floats:
+    def scatters_about_means(self) -> Floats:
         """Return the sums of products about the class means; overwrites the products of the pass."""
         weighted_shifts = np.sqrt(self.counts)[:, None] * self.shifts().T
         if self.required_moments == "diagonal":
@@ -304,7 +321,7 @@ class RowSums:
         lost_squares = correction.sum(axis=1) if self.required_moments == "pooled" else correction.T
         return bool((lost_squares > 0.875 * self._squares()).any())
 
-    def out_of_range(self) -> bool:
+    def is_out_of_range(self) -> bool:
         """Return whether a sum of squares overflowed, or is so small that products lose digits."""
         squares = self._squares().reshape(-1, len(self.scale)).sum(axis=0)
         return bool(
@@ -316,7 +333,9 @@ class RowSums:
         )
 
 
-def raise_if_wide(n_classes: int, n_columns: int, required_moments: ScatterType, n_parts: int = 1) -> None:
+def raise_if_sums_exceed_memory(
+    n_classes: int, n_columns: int, required_moments: ScatterType, n_parts: int = 1
+) -> None:
     """Raise DataError if the sums of a pass, and their copies, exceed the memory.
 
     Parameters
@@ -342,13 +361,13 @@ def raise_if_wide(n_classes: int, n_columns: int, required_moments: ScatterType,
         n_elements,
         f"Means and {moments_name} of {n_columns:,} columns for {classes_name}",
         "Name fewer columns, merge rare levels of categories or rare classes, or use naive_bayes() or "
-        "shrunken_centroids(), which take variances only"
+        "shrunken_centroids(), which use only variances"
         if squares
         else "Name fewer columns, or merge rare classes",
     )
 
 
-def second_pass(blocks: RowBlocks, first: RowSums, scale: Floats) -> RowSums:
+def accumulate_about_means(blocks: RowBlocks, first: RowSums, scale: Floats) -> RowSums:
     """Accumulate the rows again about the means that the first pass computed.
 
     Parameters
@@ -366,7 +385,7 @@ def second_pass(blocks: RowBlocks, first: RowSums, scale: Floats) -> RowSums:
     sums = RowSums(len(first.counts), len(first.scale), first.required_moments)
     with np.errstate(over="ignore", invalid="ignore"):
         centres = first.centres + first.shifts() / first.scale[:, None]
-    sums.restart(np.where(np.isfinite(centres), centres, first.centres), scale)
+    sums.set_centres(np.where(np.isfinite(centres), centres, first.centres), scale)
     for block in blocks:
         sums.add(*block)
     return sums
@@ -441,7 +460,7 @@ def centred_roots(
         for x, codes, weights in blocks_of_part:
             deviations = (x.T - np.take(centre.points, codes, axis=1)) * centre.scale[:, None]
             deviations -= np.take(centre.shifts, codes, axis=1)
-            for k, rows in _by_class(codes, n_classes):
+            for k, rows in _iterate_classes(codes, n_classes):
                 # NumPy sums contiguous rows pairwise, which is more accurate than a sequential sum.
                 class_deviations = np.take(deviations, rows, axis=1)
                 sums[:, k] += (class_deviations if weights is None else class_deviations * weights[rows]).sum(
@@ -452,7 +471,7 @@ def centred_roots(
             if not by_class:
                 roots[0] = trapezoidal_root(np.concatenate([roots[0], deviations.T]))
                 continue
-            for k, rows in _by_class(codes, n_classes):
+            for k, rows in _iterate_classes(codes, n_classes):
                 roots[k] = trapezoidal_root(np.concatenate([roots[k], deviations[:, rows].T]))
         all_roots.append(CentredRoots(roots, sums))
     return all_roots
@@ -476,7 +495,7 @@ def stable_order(codes: Codes, n_codes: int) -> Codes:
     return np.argsort(codes.astype(np.int16) if n_codes < 2**15 else codes, kind="stable")
 
 
-def _by_class(codes: Codes, n_classes: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
+def _iterate_classes(codes: Codes, n_classes: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
     """Yield the classes that occur, with the positions of their rows."""
     order = stable_order(codes, n_classes)
     start = 0
@@ -563,6 +582,7 @@ def largest_deviations(blocks: RowBlocks, n_columns: int) -> Floats:
     """Return the largest absolute deviation (p,) of each column from its value in the first row."""
 
     def wider(widest: Floats, columns: Floats) -> Floats:
+        """Return the elementwise maximum of `widest` (p,) and the deviations of columns (p, m)."""
         return np.asarray(np.maximum(widest, np.abs(columns - reference).max(axis=1)))
 
     columns_of_blocks = (x.T for x, _, _ in blocks if len(x))
@@ -602,6 +622,7 @@ class LeastSquaresRoot:
     total : float
         Sum of weights.
     rows : int
+        Number of rows with positive weight.
     """
 
     triangle: Floats
@@ -654,22 +675,24 @@ def _gather_row_root(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> LeastS
         np.subtract(x, origin, out=new_rows[:, 1:])
         if weights is not None:
             new_rows *= np.sqrt(weights)[:, None]
-        triangle = _triangle_of(stacked)
+        triangle = _triangular_factor(stacked)
         total += float(len(x) if weights is None else weights.sum())
         rows += len(x) if weights is None else int((weights > 0).sum())
     return LeastSquaresRoot(triangle, origin, total, rows)
 
 
 def _merge_row_roots(first: LeastSquaresRoot, second: LeastSquaresRoot) -> LeastSquaresRoot:
+    """Merge the roots of two sets of rows; the result has the origin of the first one with rows."""
     if not second.rows or not first.rows:
         return first if first.rows else second
     # Changing the origin adds a multiple of the column of the constant.
     shifted = second.triangle.copy()
     shifted[:, 1:] += shifted[:, :1] * (second.origin - first.origin)
-    triangle = _triangle_of(np.vstack([first.triangle, shifted]))
+    triangle = _triangular_factor(np.vstack([first.triangle, shifted]))
     return LeastSquaresRoot(triangle, first.origin, first.total + second.total, first.rows + second.rows)
 
 
-def _triangle_of(stacked: Floats) -> Floats:
+def _triangular_factor(stacked: Floats) -> Floats:
+    """Return the triangular factor (min(n, m), m) of the QR of rows (n, m), which are overwritten."""
     triangle = scipy.linalg.qr(stacked, mode="r", overwrite_a=True, check_finite=False)[0]
     return np.ascontiguousarray(triangle[: stacked.shape[1]])

@@ -26,7 +26,12 @@ import scipy
 from numpy.typing import NDArray
 
 from discrim.core.moments.moments import ClassMoments, merge_rescaled, split_mean
-from discrim.core.moments.row_sums import MAX_UNSCALED_DEVIATION, ScatterType, column_scale, raise_if_wide
+from discrim.core.moments.row_sums import (
+    MAX_UNSCALED_DEVIATION,
+    ScatterType,
+    column_scale,
+    raise_if_sums_exceed_memory,
+)
 from discrim.core.numerics.arrays import Codes, Floats
 
 MIN_WITHIN_SHARE = 0.125
@@ -56,7 +61,7 @@ class SparseRows:
         return len(self), len(self.base)
 
     def rows(self, which: slice | Codes | NDArray[np.bool_]) -> SparseRows:
-        """Return a subset of the rows."""
+        """Return the rows at a slice, at positions, or where a mask (m,) is true."""
         return SparseRows(self.base, self.steps[which])
 
     def columns(self, keep: Codes) -> SparseRows:
@@ -65,8 +70,8 @@ class SparseRows:
             return self
         return SparseRows(self.base[keep], self.steps[:, keep])
 
-    def row_of_stored(self) -> Codes:
-        """Return the row of each stored value."""
+    def stored_row_index(self) -> Codes:
+        """Return the row position (v,) of each of the v stored values."""
         return np.repeat(np.arange(len(self)), np.diff(self.steps.indptr))
 
     def column(self, j: int) -> Floats:
@@ -78,7 +83,7 @@ class SparseRows:
         return np.asarray(self.base + self.steps.toarray())
 
     def products(self, base: Floats, coef: Floats) -> Floats:
-        """Return base (K,) plus steps times coef (p, K), an array (m, K)."""
+        """Return K linear functions (m, K): values at the base (K,) plus the steps times coef (p, K)."""
         return np.asarray(self.steps @ coef + base)
 
 
@@ -87,7 +92,7 @@ SparseBlock = tuple[SparseRows, Codes, Floats | None]
 
 
 def class_indicators(codes: Codes, weights: Floats | None, n_classes: int) -> scipy.sparse.csr_array:
-    """Return the matrix whose product with rows is class sums.
+    """Return the sparse matrix (K, m) whose product with rows (m, p) is the weighted class sums (K, p).
 
     Parameters
     ----------
@@ -127,18 +132,18 @@ def gather_sparse(
         None if a sum overflows, or the products of a pooled scatter lose digits. The caller then has to use
         dense rows.
     """
-    raise_if_wide(n_classes, n_columns, required_moments)
+    raise_if_sums_exceed_memory(n_classes, n_columns, required_moments)
     moments_of_blocks: list[ClassMoments] = []
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for block in blocks:
-            moments = _moments(*block, n_classes, pooled=required_moments == "pooled")
+            moments = _moments_of_block(*block, n_classes, pooled=required_moments == "pooled")
             if moments is None:
                 return None
             moments_of_blocks.append(moments)
         return reduce(merge_rescaled, moments_of_blocks)
 
 
-def _moments(
+def _moments_of_block(
     rows: SparseRows, codes: Codes, weights: Floats | None, n_classes: int, *, pooled: bool
 ) -> ClassMoments | None:
     """Compute the moments of one block.
@@ -173,10 +178,10 @@ def _moments(
     means = (indicator @ steps).toarray() / divisors
     if not np.isfinite(means).all():
         return None
-    row_index = rows.row_of_stored()
+    row_index = rows.stored_row_index()
     column_index = steps.indices
     deviations = steps.data - means[codes[row_index], column_index]
-    scale = _scale(steps, deviations, means)
+    scale = _choose_scale(steps, deviations, means)
     deviations *= scale[column_index]
     stored_weights = None if weights is None else weights[row_index]
     # Flat position of each stored value in a table of classes and columns.
@@ -224,7 +229,7 @@ def _sum_by_cell(cell: Codes, values: Floats | None, shape: tuple[int, ...]) -> 
     return np.bincount(cell, values, shape[0] * shape[1]).reshape(shape).astype(np.float64, copy=False)
 
 
-def _scale(steps: scipy.sparse.csr_array, deviations: Floats, means: Floats) -> Floats:
+def _choose_scale(steps: scipy.sparse.csr_array, deviations: Floats, means: Floats) -> Floats:
     """Compute the scale of the columns.
 
     Parameters

@@ -65,7 +65,7 @@ from discrim.core.rules.leave_one_out import (
     MIN_DETERMINANT_RATIO,
     LeaveOneOutScorer,
     compute_removal,
-    diagonal_scores,
+    leave_one_out_diagonal_scores,
     mark_refits,
 )
 from discrim.core.rules.rules import Distances, IndependentRule, log_of_prior
@@ -349,7 +349,7 @@ class CountColumns:
                 for chunk in chunks
             )
             return np.concatenate([self.leave_one_out_scores(*block) for block in dense_blocks], axis=1)
-        row = counts.row_of_stored()
+        row = counts.stored_row_index()
         column = counts.steps.indices
         values = counts.steps.data
         left_out_weights = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
@@ -585,7 +585,7 @@ class NaiveBayesFit:
                 added_variance,
                 _added_variances_without(moments, self.smoothing, x, weights),
             )
-            return diagonal_scores(
+            return leave_one_out_diagonal_scores(
                 x, codes, weights, distances, moments.counts, divisors, log_prior, added_with_and_without
             )
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from discrim.core.moments.level_counts import add_levels, both_merged
+from discrim.core.moments.level_counts import add_levels, merge_results_and_counts
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.moments.sparse_rows import SparseRows, class_indicators
 from discrim.core.numerics.arrays import Codes, Floats, slices
@@ -265,7 +265,9 @@ class _TalliedBlocks:
     def map_reduce(self, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
         """Apply a task to the blocks, or on workers to each part, and merge results and tallies."""
         tallied_task = partial(_with_tally, task, self.tally.plan, self.tally.n_classes)
-        result: tuple[T, Tally] = map_reduce(self.blocks, tallied_task, partial(both_merged, merge))
+        result: tuple[T, Tally] = map_reduce(
+            self.blocks, tallied_task, partial(merge_results_and_counts, merge)
+        )
         self._keep(result[1])
         return result[0]
 

@@ -92,8 +92,8 @@ MIN_SERIES_PAIRS = 2**16
 """Numbers of radii, rows of a class, and pairs of rows below which direct sums are faster than series."""
 
 
-def _log_ball(p: int) -> float:
-    """Logarithm of the volume of the unit ball."""
+def _log_ball_volume(p: int) -> float:
+    """Logarithm of the volume of the unit ball in p dimensions."""
     return 0.5 * p * log(pi) - lgamma(0.5 * p + 1)
 
 
@@ -103,10 +103,10 @@ def log_constant(kernel: Kernel, p: int) -> float:
         return -0.5 * p * log(2 * pi)
     power = BOUNDED_KERNEL_POWERS[kernel]
     # The integral of (1 - u)^q over the unit ball is its volume times G(p/2+1) G(q+1) / G(p/2+q+1).
-    return lgamma(0.5 * p + power + 1) - lgamma(0.5 * p + 1) - lgamma(power + 1.0) - _log_ball(p)
+    return lgamma(0.5 * p + power + 1) - lgamma(0.5 * p + 1) - lgamma(power + 1.0) - _log_ball_volume(p)
 
 
-def normal_radius(kernel: Kernel, p: int, counts: Floats) -> Floats:
+def normal_reference_radii(kernel: Kernel, p: int, counts: Floats) -> Floats:
     """Bandwidths that minimize the asymptotic mean integrated squared error for normal classes.
 
     r^(p+4) = p R(K) / (n m^2 (2 sqrt(pi))^(-p) (p/2 + p^2/4)), with R the integral of the squared kernel and
@@ -130,7 +130,10 @@ def normal_radius(kernel: Kernel, p: int, counts: Floats) -> Floats:
     else:
         power = BOUNDED_KERNEL_POWERS[kernel]
         log_squared_integral = (
-            _log_ball(p) + lgamma(0.5 * p + 1) + lgamma(2.0 * power + 1) - lgamma(0.5 * p + 2 * power + 1)
+            _log_ball_volume(p)
+            + lgamma(0.5 * p + 1)
+            + lgamma(2.0 * power + 1)
+            - lgamma(0.5 * p + 2 * power + 1)
         )
         roughness = log_squared_integral + 2 * log_constant(kernel, p)
         variance = 1.0 / (p + 2 + 2 * power)
@@ -215,7 +218,7 @@ class KernelRule:
     kernel : str
     """
 
-    has_ends: ClassVar[bool] = True
+    has_impossible_rows: ClassVar[bool] = True
 
     log_prior: Floats
     points_by_class: tuple[ClassPoints, ...]
@@ -260,13 +263,13 @@ class KernelRule:
             d2, rounding = class_points.squared_distances(z[:, chunk])
             radii = np.full((1, len(d2)), self.radii[k] * class_points.unit)
             remaining = _remaining_weights(class_points, d2, None, None)
-            log_densities[chunk] = log_means(self.kernel, d2, rounding, radii, *remaining)[0]
+            log_densities[chunk] = log_mean_kernels(self.kernel, d2, rounding, radii, *remaining)[0]
         log_densities += log_constant(self.kernel, len(z)) - 0.5 * class_points.logdet
         log_densities -= len(z) * np.log(self.radii[k] * class_points.unit)
         return log_densities
 
 
-def kernel_marginal(fit: KernelDensityFit, log_prior: Floats, method: str, keep: Codes) -> KernelRule:
+def marginal_kernel_rule(fit: KernelDensityFit, log_prior: Floats, method: str, keep: Codes) -> KernelRule:
     """Return the rule for a subset of the columns, for normal kernels.
 
     Marginals of normal kernels are normal kernels with the same radii.
@@ -285,7 +288,7 @@ def kernel_marginal(fit: KernelDensityFit, log_prior: Floats, method: str, keep:
     """
     raise_if_method(method, "is defined for normal classes")
     points_by_class = []
-    for class_points in fit.smoothed_means:
+    for class_points in fit.points_by_class:
         covariance = of_columns(class_points.covariance, keep)
         root = class_points.covariance.root
         unwhitened = (
@@ -310,7 +313,7 @@ def row_chunks(m: int, points_by_class: Sequence[ClassPoints]) -> Iterator[slice
     )
 
 
-def log_means(
+def log_mean_kernels(
     kernel: Kernel,
     d2: Floats,
     rounding: Floats,
@@ -412,7 +415,7 @@ class KernelSeries:
     radius : (1,) float
         Smallest radius; squared distances are in units of its square.
     log_cutoff : float
-        The error of a kernel is below exp(-far).
+        The error of a kernel is below exp(-log_cutoff).
     interval_centres, inverse_half_widths : (B,) float
         Midpoints of the intervals, and reciprocals of their half widths. In the last interval all kernels are
         negligible.
@@ -428,7 +431,7 @@ class KernelSeries:
 
     @classmethod
     def from_radii(cls, radii: Floats, log_cutoff: float) -> KernelSeries | None:
-        """Compute a series with an error below exp(-far).
+        """Compute a series with an error below exp(-log_cutoff).
 
         Parameters
         ----------
@@ -511,7 +514,7 @@ def _interval(u: Floats) -> NDArray[np.int64]:
 
 
 def _in_squared_radii(d2: Floats, radius: Floats, out: Floats | None = None) -> Floats:
-    """Divide squared distances by the squared radius."""
+    """Return squared distances divided by the squared radius."""
     return np.asarray(np.multiply(d2, 1 / (radius * radius), out=out))
 
 
@@ -591,10 +594,10 @@ def left_out_kernel_scores(
     scores : (L, m, K) float
         NaN if a refit is needed.
     """
-    n_classes = len(fit.smoothed_means)
-    totals = np.array([float(class_points.weights.sum()) for class_points in fit.smoothed_means])
+    n_classes = len(fit.points_by_class)
+    totals = np.array([float(class_points.weights.sum()) for class_points in fit.points_by_class])
     series_by_class = _choose_series(fit, radii, len(x))
-    for g, own_class in enumerate(fit.smoothed_means):
+    for g, own_class in enumerate(fit.points_by_class):
         class_rows = np.flatnonzero(codes == g)
         left_out_weights = np.minimum(1.0, own_class.weights)
         df = totals.sum() - n_classes if fit.common else totals[g] - 1
@@ -602,17 +605,17 @@ def left_out_kernel_scores(
             deviations = own_class.points - (own_class.points @ own_class.weights / totals[g])[:, None]
             factors = left_out_weights * totals[g] / (totals[g] - left_out_weights) / df
             df_ratio = (df - left_out_weights) / df
-        for chunk in row_chunks(len(class_rows), fit.smoothed_means):
+        for chunk in row_chunks(len(class_rows), fit.points_by_class):
             rows = class_rows[chunk]
             scores = np.empty((len(radii), len(class_rows[chunk]), n_classes))
-            for k, class_points in enumerate(fit.smoothed_means):
+            for k, class_points in enumerate(fit.points_by_class):
                 z = own_class.points[:, chunk] if k == g else class_points.coordinates(x[rows])
                 metric_changes = fit.metric != "euclidean" and (fit.common or k == g)
                 radius = np.repeat(radii[:, [k]] * class_points.unit, len(rows), axis=1)
                 if fit.radius_rule == "normal" and k == g:
                     with np.errstate(divide="ignore"):
                         radius[:] = (
-                            normal_radius(fit.kernel, len(z), totals[g] - left_out_weights[chunk])
+                            normal_reference_radii(fit.kernel, len(z), totals[g] - left_out_weights[chunk])
                             * class_points.unit
                         )
                 downdate = (
@@ -643,14 +646,14 @@ def _choose_series(fit: KernelDensityFit, radii: Floats, n: int) -> list[KernelS
     list of K KernelSeries or None
     """
     series = None
-    sizes = [class_points.points.shape[1] for class_points in fit.smoothed_means]
+    sizes = [class_points.points.shape[1] for class_points in fit.points_by_class]
     is_worthwhile = len(radii) >= MIN_SERIES_RADII and n**2 >= MIN_SERIES_PAIRS
     if fit.kernel == "normal" and is_worthwhile and (radii == radii[:, :1]).all():
         log_cutoff = max(
             _log_cutoff(size, class_points.weights)
-            for size, class_points in zip(sizes, fit.smoothed_means, strict=True)
+            for size, class_points in zip(sizes, fit.points_by_class, strict=True)
         )
-        series = KernelSeries.from_radii(radii[:, 0] * fit.smoothed_means[0].unit, log_cutoff)
+        series = KernelSeries.from_radii(radii[:, 0] * fit.points_by_class[0].unit, log_cutoff)
     return [series if size >= MIN_SERIES_ROWS else None for size in sizes]
 
 
@@ -717,7 +720,7 @@ def _left_out_log_density(
                 * downdate.df_ratio
                 * (1 + downdate.factors / remaining_metric * column_squares(downdate.deviations))
             )
-        means = log_means(
+        means = log_mean_kernels(
             fit.kernel, d2, rounding, radii, *_remaining_weights(class_points, d2, own_rows, is_equal), series
         )
         logs = means + log_constant(fit.kernel, p) - p * np.log(radii) - 0.5 * logdet
@@ -769,10 +772,13 @@ def _remaining_weights(
 
 
 Metric = Literal["mahalanobis", "diagonal", "euclidean"]
+"""Metrics of the kernels: by full covariances, by variances, or in the units of the data."""
+
 Radii = Literal["given", "normal", "chosen"]
+"""Origins of the bandwidths: from the user, by the normal reference rule, or by cross-validation."""
 
 
-def moments_of_metric(metric: str, common: bool) -> ScatterType:
+def required_moments_of_metric(metric: str, common: bool) -> ScatterType:
     """Return the second moments that a metric requires."""
     if metric != "mahalanobis":
         return "diagonal"
@@ -796,7 +802,7 @@ class KernelDensityFit(NoLikelihood):
         Bandwidths.
     radius_rule : {"given", "normal", "chosen"}
         Whether the bandwidths are set by the user, by the normal reference rule, or by cross-validation.
-    smoothed_means : tuple of K ClassPoints
+    points_by_class : tuple of K ClassPoints
     """
 
     moments: ClassMoments
@@ -807,19 +813,19 @@ class KernelDensityFit(NoLikelihood):
     common: bool
     radii: Floats
     radius_rule: Radii
-    smoothed_means: tuple[ClassPoints, ...]
+    points_by_class: tuple[ClassPoints, ...]
 
     has_distances = False
     no_likelihood = "no_likelihood_of_kernel_density"
     no_parameters = "no_parameters_of_kernel_density"
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> KernelRule:
-        """Return the rule under a prior (K,)."""
+        """Return the rule under a log prior (K,); `method` must be "plugin"; `convention` is ignored."""
         raise_if_method(method, "is defined for normal classes")
-        return KernelRule(log_prior, self.smoothed_means, self.radii, self.kernel)
+        return KernelRule(log_prior, self.points_by_class, self.radii, self.kernel)
 
     def of_classes(self, keep: Codes) -> KernelDensityFit:
-        """Select the bandwidths of some classes (C,)."""
+        """Return the fit with the bandwidths of classes (C,) only, for a refit to these classes."""
         return replace(self, radii=self.radii[keep])
 
     def with_radii(self, radii: Floats, rule: Radii) -> KernelDensityFit:
@@ -828,7 +834,7 @@ class KernelDensityFit(NoLikelihood):
 
     def normal_radii(self) -> Floats:
         """Bandwidths (K,) by the normal reference rule."""
-        return normal_radius(self.kernel, self.moments.n_columns, self.moments.counts)
+        return normal_reference_radii(self.kernel, self.moments.n_columns, self.moments.counts)
 
     def typical_deviation(self) -> float:
         """Root mean square of the columns' within-class standard deviations, in the metric."""
@@ -857,7 +863,7 @@ class KernelDensityFit(NoLikelihood):
         """
         shape = {"n_classes": len(self.prior), "n_columns": x.shape[1]}
         moments = gather([(x, codes, weights)], **shape, required_moments="diagonal")
-        required_moments = moments_of_metric(self.metric, self.common)
+        required_moments = required_moments_of_metric(self.metric, self.common)
         within = (
             moments
             if required_moments == "diagonal"
@@ -886,21 +892,21 @@ class KernelDensityFit(NoLikelihood):
         (n, K) float
             NaN for rows that require a refit.
         """
-        all_scores = np.empty((len(x), len(self.smoothed_means)))
+        all_scores = np.empty((len(x), len(self.points_by_class)))
         for rows, scores in left_out_kernel_scores(self, self.radii[None], log_prior, x, codes):
             all_scores[rows] = scores[0]
         return all_scores
 
-    def resolution(self) -> Floats:
+    def min_radii(self) -> Floats:
         """Smallest bandwidths (K,) that exceed the rounding of distances."""
-        return np.array([class_points.resolution for class_points in self.smoothed_means])
+        return np.array([class_points.resolution for class_points in self.points_by_class])
 
     def validate(self) -> None:
         """Raise InvalidStateError if parts of a stored fit contradict each other."""
-        if len(self.smoothed_means) != len(self.prior) or self.radii.shape != self.prior.shape:
+        if len(self.points_by_class) != len(self.prior) or self.radii.shape != self.prior.shape:
             raise InvalidStateError("its rows or its bandwidths do not match its classes")
         p = self.moments.n_columns
-        for class_points in self.smoothed_means:
+        for class_points in self.points_by_class:
             root = class_points.covariance.root
             n = len(class_points.weights)
             shapes = class_points.centre.shape, class_points.scale.shape, class_points.points.shape
@@ -912,7 +918,7 @@ class KernelDensityFit(NoLikelihood):
                 (class_points.weights > 0).all() and (class_points.scale > 0).all() and class_points.unit > 0
             ):
                 raise InvalidStateError("a weight or a scale is not positive")
-        if not ((self.radii > 0).all() and (self.radii >= self.resolution()).all()):
+        if not ((self.radii > 0).all() and (self.radii >= self.min_radii()).all()):
             raise InvalidStateError("a bandwidth is smaller than the rounding error of distances")
 
 
@@ -960,7 +966,7 @@ def fit_kernel_density(
     common: bool,
     estimated_prior: bool = True,
 ) -> KernelDensityFit:
-    """Fit with bandwidths by the normal reference rule.
+    """Fit a kernel discriminant analysis with bandwidths by the normal reference rule.
 
     Parameters
     ----------

@@ -67,10 +67,10 @@ class VoteCounts:
         Further rows of each class that are tied with the last neighbour.
     tie_ends : (m, n) int
         For each neighbour, the last position that is tied with it.
-    nearest : (m, K) int
+    nearest_ranks : (m, K) int
         Rank of the distance of the nearest neighbour of each class; the last rank for a class without
         neighbours.
-    labels : (m, K) int or None
+    present_classes : (m, K) int or None
         If columns are not all classes but only the classes among the neighbours of each row: these classes,
         in the order of the levels, padded with the first class.
     """
@@ -78,8 +78,8 @@ class VoteCounts:
     classes: Codes
     tied_counts: Codes
     tie_ends: Codes
-    nearest: Codes
-    labels: Codes | None = None
+    nearest_ranks: Codes
+    present_classes: Codes | None = None
 
     @staticmethod
     def from_neighbours(
@@ -118,15 +118,15 @@ class VoteCounts:
 
     def select_classes(self, values: Floats) -> Floats:
         """Select the values (K,) of the classes in `labels`, (m, K), if each row has its own classes."""
-        return values if self.labels is None else values[self.labels]
+        return values if self.present_classes is None else values[self.present_classes]
 
-    def votes(self, grid: Sequence[int]) -> Iterator[Codes]:
-        """Yield the votes (m, K) for each k."""
+    def votes(self, k_values: Sequence[int]) -> Iterator[Codes]:
+        """Yield the votes (m, K) for each number k of neighbours, including all rows tied with the k-th."""
         m, n = self.classes.shape
         cumulative_votes = np.zeros((n, m, self.tied_counts.shape[1]), dtype=np.intp)
         cumulative_votes[np.arange(n), np.arange(m)[:, None], self.classes] = 1
         np.cumsum(cumulative_votes, axis=0, out=cumulative_votes)
-        for k in grid:
+        for k in k_values:
             last_position = self.tie_ends[:, k - 1]
             votes = (
                 cumulative_votes[k - 1]
@@ -140,7 +140,7 @@ class VoteCounts:
                 else votes
             )
 
-    def winners(self, unscaled_posteriors: Floats, prior: Floats) -> tuple[Codes, Codes, Mask]:
+    def find_winners(self, unscaled_posteriors: Floats, prior: Floats) -> tuple[Codes, Codes, Mask]:
         """Find the class with the largest posterior, and the ties.
 
         Parameters
@@ -148,7 +148,7 @@ class VoteCounts:
         unscaled_posteriors : (m, K) float
             Posteriors up to a factor of each row.
         prior : (K,) or (m, K) float
-            Result of `of_classes`; breaks ties.
+            Breaks ties; by row if each row has its own classes (see `select_classes`).
 
         Returns
         -------
@@ -165,7 +165,7 @@ class VoteCounts:
         rows = np.flatnonzero(np.count_nonzero(is_tied, axis=1) > 1)
         is_tied = is_tied[rows]
         if len(rows):
-            rank = np.where(is_tied, self.nearest[rows], np.iinfo(np.intp).max)
+            rank = np.where(is_tied, self.nearest_ranks[rows], np.iinfo(np.intp).max)
             nearest = rank == rank.min(axis=1, keepdims=True)
             nearest_priors = np.where(nearest, prior if prior.ndim == 1 else prior[rows], -1.0)
             is_first = nearest_priors >= nearest_priors.max(axis=1, keepdims=True) * (
@@ -192,7 +192,7 @@ class VoteCounts:
         (m, K) float
         """
         unscaled_posteriors = votes * weights
-        winner, rows, is_tied = self.winners(unscaled_posteriors, prior)
+        winner, rows, is_tied = self.find_winners(unscaled_posteriors, prior)
         with np.errstate(divide="ignore"):
             scores = np.asarray(np.log(unscaled_posteriors / unscaled_posteriors.max(axis=1, keepdims=True)))
         scores[rows] = np.where(is_tied, np.minimum(scores[rows], -2 * covariance.EPS), scores[rows])
@@ -460,21 +460,21 @@ class KNNFit(NoLikelihood):
         """Return the fit with another k."""
         return replace(self, k=k)
 
-    def weights(self, prior: Floats) -> Floats:
+    def vote_weights(self, prior: Floats) -> Floats:
         """Weight (K,) of a vote for each class."""
         return np.asarray(prior / (self.moments.counts / self.moments.total))
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> NeighbourRule:
-        """Return the rule under a log prior (K,)."""
-        return self.rule_under(np.exp(log_prior), method)
+        """Return the rule under a log prior (K,); `method` must be "plugin"; `convention` is ignored."""
+        return self.rule_with_prior(np.exp(log_prior), method)
 
-    def rule_under(self, prior: Floats, method: str = "plugin") -> NeighbourRule:
+    def rule_with_prior(self, prior: Floats, method: str = "plugin") -> NeighbourRule:
         """Return the rule under a prior (K,).
 
         The prior itself, not its logarithm, makes the weights of votes exactly one for class proportions.
         """
         raise_if_method(method, "is defined for normal classes")
-        return NeighbourRule(self.search, self.k, self.weights(prior), prior)
+        return NeighbourRule(self.search, self.k, self.vote_weights(prior), prior)
 
     def refit(self, x: Floats, codes: Codes) -> KNNFit | None:
         """Fit to other rows with the same k and prior.
@@ -504,15 +504,15 @@ class KNNFit(NoLikelihood):
             return None
         return replace(fit, estimated_prior=self.estimated_prior)
 
-    def leave_one_out_scores(
+    def left_out_vote_counts(
         self, max_k: int, *, only_present_classes: bool = False
     ) -> Iterator[tuple[slice, VoteCounts]]:
-        """Search the neighbours of each row among the other rows.
+        """Yield the nearest other rows of each row by class, in blocks of rows.
 
         Parameters
         ----------
         max_k : int
-            Number of neighbours.
+            Number of neighbours of each row.
         only_present_classes : bool
             Whether to store only the classes among the neighbours of each row.
 
@@ -556,7 +556,7 @@ class KNNFit(NoLikelihood):
         """
         if not self.estimated_prior:
             return tally.select_classes(prior)
-        labels = np.arange(len(prior))[None] if tally.labels is None else tally.labels
+        labels = np.arange(len(prior))[None] if tally.present_classes is None else tally.present_classes
         return np.asarray(prior[labels] - 1 / self.moments.total * (labels == self.search.codes[rows, None]))
 
     def _left_out_weights(self, tally: VoteCounts, prior: Floats, rows: slice) -> Floats:
@@ -577,17 +577,17 @@ class KNNFit(NoLikelihood):
         (m, K) or (K,) float
             Up to a factor of the row; only for the classes of each row if `tally.labels` names them.
         """
-        weights = self.weights(prior)
+        weights = self.vote_weights(prior)
         if self.estimated_prior and np.allclose(weights, 1.0, rtol=1e-12):
             return tally.select_classes(weights)
         own_classes = self.search.codes[rows]
         counts = self.moments.counts[own_classes]
-        labels = np.arange(len(prior))[None] if tally.labels is None else tally.labels
+        labels = np.arange(len(prior))[None] if tally.present_classes is None else tally.present_classes
         # Without the only row of a class, the class does not receive votes.
         factor = np.where(counts > 1, counts / np.maximum(counts - 1, 1), 1.0)
         return weights[labels] * np.where(labels == own_classes[:, None], factor[:, None], 1.0)
 
-    def left_out_scores(self, prior: Floats, progress: Callable[[int], object] | None = None) -> Floats:
+    def leave_one_out_scores(self, prior: Floats, progress: Callable[[int], object] | None = None) -> Floats:
         """Leave-one-out scores of the rows.
 
         Parameters
@@ -607,10 +607,10 @@ class KNNFit(NoLikelihood):
         """
         n = len(self.search.points)
         if self.k >= n:
-            remaining_rows = f"Without a row {n - 1} rows are left"
+            remaining_rows = f"Leave-one-out leaves {n - 1} rows"
             raise CoreNotSupportedError("too_few_neighbours", left=remaining_rows, k=self.k)
         all_scores = np.empty((n, len(prior)))
-        for rows, tally in self.leave_one_out_scores(self.k):
+        for rows, tally in self.left_out_vote_counts(self.k):
             weights = self._left_out_weights(tally, prior, rows)
             (votes,) = tally.votes([self.k])
             all_scores[rows] = tally.scores(votes, weights, self._tie_breaking_prior(tally, prior, rows))
@@ -638,13 +638,17 @@ class KNNFit(NoLikelihood):
         k = len(prior)
         max_k = max(grid)
         error_counts = np.zeros((len(grid), k))
-        for rows, tally in self.leave_one_out_scores(max_k, only_present_classes=k > max_k):
+        for rows, tally in self.left_out_vote_counts(max_k, only_present_classes=k > max_k):
             codes = self.search.codes[rows]
             factors = self._left_out_weights(tally, prior, rows)
             tie_prior = self._tie_breaking_prior(tally, prior, rows)
             for i, votes in enumerate(tally.votes(grid)):
-                winner, _, _ = tally.winners(votes * factors, tie_prior)
-                predicted = winner if tally.labels is None else tally.labels[np.arange(len(winner)), winner]
+                winner, _, _ = tally.find_winners(votes * factors, tie_prior)
+                predicted = (
+                    winner
+                    if tally.present_classes is None
+                    else tally.present_classes[np.arange(len(winner)), winner]
+                )
                 error_counts[i] += np.bincount(codes[predicted != codes], minlength=k)
             if progress is not None:
                 progress(len(codes))

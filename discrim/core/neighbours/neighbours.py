@@ -218,25 +218,25 @@ class Candidates(NamedTuple):
 
     Attributes
     ----------
-    rows : (c,) int
+    queries : (c,) int
         Positions of the queries, sorted.
     members : (c,) int
         Positions of the candidate rows.
-    position : (c,) int
+    candidate_index : (c,) int
         Number of the candidate among the candidates of its query.
     unresolved : (m,) bool
         Queries without candidates, whose distances to all rows have to be computed.
     """
 
-    rows: Codes
+    queries: Codes
     members: Codes
-    position: Codes
+    candidate_index: Codes
     unresolved: Mask
 
 
 @dataclass(frozen=True, slots=True)
 class ProductFilter:
-    """Rows in single precision, prepared for matrix products.
+    """Filter that finds candidate neighbours by lower bounds of distances from single-precision products.
 
     Attributes
     ----------
@@ -244,7 +244,7 @@ class ProductFilter:
         Coordinates times -2, and in the last row the squared lengths less their error. N is n padded.
     doubled_errors : (N,) float32
         Twice the error g |y|^2.
-    error : float
+    relative_error : float
         The relative error g.
     unit : float
         Power of two that scales the rows to the range of single precision.
@@ -254,7 +254,7 @@ class ProductFilter:
 
     columns: SingleFloats
     doubled_errors: SingleFloats
-    error: float
+    relative_error: float
     unit: float
     n_rows: int
 
@@ -392,9 +392,11 @@ class ProductFilter:
         members = (groups[:, :, None] + steps).reshape(m, -1)
         lower_bounds = np.take(bounds, members + bounds.shape[1] * np.arange(m)[:, None])
         upper_bounds = np.partition(lower_bounds + self.doubled_errors[members], k - 1, axis=1)[:, k - 1]
-        max_distance = np.sqrt(np.maximum(upper_bounds + (1 + 2 * self.error) * squares, 0.0)) / self.unit
+        max_distance = (
+            np.sqrt(np.maximum(upper_bounds + (1 + 2 * self.relative_error) * squares, 0.0)) / self.unit
+        )
         max_squared = (tie_limit(max_distance) * self.unit) ** 2 * (1 + 4 * FLOAT32_EPS)
-        bound_limit = (max_squared - (1 - self.error) * squares).astype(np.float32)
+        bound_limit = (max_squared - (1 - self.relative_error) * squares).astype(np.float32)
         bound_limit = np.nextafter(bound_limit, np.float32(np.inf))
         failed = ~((next_minimum > bound_limit) & (bound_limit < PADDING_BOUND))
         rows, position = np.nonzero((lower_bounds <= bound_limit[:, None]) & ~failed[:, None])
@@ -504,7 +506,7 @@ class Space:
 
     @staticmethod
     def from_ranges(
-        metric: str, origin: Floats, unit: Floats, within: Covariance | None, largest: Floats
+        metric: str, origin: Floats, unit: Floats, within: Covariance | None, max_values: Floats
     ) -> Space:
         """Create a space; `slack` is derived from the largest absolute values of the rows.
 
@@ -513,7 +515,7 @@ class Space:
         metric : str
         origin, unit : (p,) float
         within : Covariance or None
-        largest : (p,) float
+        max_values : (p,) float
             Largest absolute values of the columns.
 
         Returns
@@ -523,7 +525,7 @@ class Space:
         norm = NORM_ORDERS.get(metric)
         if norm is None:
             return Space(metric, origin, unit, within, 16 * EPS)
-        size = largest * unit
+        size = max_values * unit
         if within is not None:
             size = size @ np.abs(within.inverse)
         return Space(metric, origin, unit, within, 4 * EPS * float(np.linalg.norm(size, norm)))
@@ -535,7 +537,7 @@ class Space:
         return z if self.within is None else np.ascontiguousarray(self.within.whiten(z.T).T)
 
     def tie_limit(self, distances: Floats) -> Floats:
-        """Return the largest distances that are tied with given distances."""
+        """Return the largest distances that count as equal to given distances, by elements."""
         return distances * (1 + TIE_TOLERANCE) + self.slack
 
 
@@ -560,7 +562,7 @@ class Neighbours(NamedTuple):
         """Return views of a slice of the queries."""
         return Neighbours(self.rows[rows], self.distances[rows], self.tied_counts[rows])
 
-    def without_self(self, own_positions: Codes, codes: Codes) -> Neighbours:
+    def remove_self(self, own_positions: Codes, codes: Codes) -> Neighbours:
         """Remove the query itself from its neighbours, leaving the k - 1 nearest other rows.
 
         Parameters
@@ -670,10 +672,10 @@ class NeighbourIndex:
 
     def nearest_others(self, start: int, stop: int, k: int) -> Neighbours:
         """Find the k nearest other rows of the rows in a range."""
-        return self.nearest_of_range(start, stop, k + 1).without_self(np.arange(start, stop), self.codes)
+        return self.nearest_of_range(start, stop, k + 1).remove_self(np.arange(start, stop), self.codes)
 
     def allocate(self, m: int, k: int) -> Neighbours:
-        """Allocate a result for m queries."""
+        """Allocate the arrays of a result for m queries and k neighbours."""
         return Neighbours(
             np.empty((m, k), dtype=np.intp), np.empty((m, k)), np.zeros((m, self.n_classes), dtype=np.intp)
         )
@@ -812,16 +814,16 @@ class NeighbourIndex:
         nearest : Neighbours
             Filled in.
         """
-        rows = candidates.rows
-        width = candidates.position.max(initial=-1) + 1
+        rows = candidates.queries
+        width = candidates.candidate_index.max(initial=-1) + 1
         distances = np.full((len(z), width), np.inf)
         members = np.zeros((len(z), width), dtype=np.intp)
         candidate_distances = np.empty(len(rows))
         for chunk in slices(len(rows), max(2**18 // z.shape[1], 1)):
             differences = z[rows[chunk]] - self.points[candidates.members[chunk]]
             candidate_distances[chunk] = np.sqrt(np.einsum("ij,ij->i", differences, differences))
-        distances[rows, candidates.position] = candidate_distances
-        members[rows, candidates.position] = candidates.members
+        distances[rows, candidates.candidate_index] = candidate_distances
+        members[rows, candidates.candidate_index] = candidates.members
         resolved = np.flatnonzero(~candidates.unresolved)
         if not len(resolved):
             return

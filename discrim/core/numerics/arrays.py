@@ -72,7 +72,7 @@ def are_flags(values: Floats | float) -> bool:
 
 
 def svd(matrix: Floats, **options: Any) -> Any:
-    """Call `numpy.linalg.svd`; raise a DataError if a value is not finite.
+    """Call `numpy.linalg.svd` for a matrix derived from class moments; raise DataError if it is not finite.
 
     Parameters
     ----------
@@ -91,9 +91,9 @@ def svd(matrix: Floats, **options: Any) -> Any:
     """
     if not np.isfinite(matrix).all():
         raise DataError(
-            "How much the columns vary within classes, compared with the differences of their means, is "
-            "outside the range of double precision.",
-            hint="Divide a column by its size, or leave it out.",
+            "The ratio of the differences of the class means to the variation within classes is outside the "
+            "range of double precision.",
+            hint="Divide the column with extreme values by its typical size, or omit it.",
         )
     return np.linalg.svd(matrix, **options)
 
@@ -101,10 +101,10 @@ def svd(matrix: Floats, **options: Any) -> Any:
 @cache
 def available_memory() -> float:
     """Memory in bytes of the machine, or the lower limit of the container or process."""
-    return min(_limits(), default=DEFAULT_MEMORY_BYTES)
+    return min(_memory_limits(), default=DEFAULT_MEMORY_BYTES)
 
 
-def _limits() -> Iterator[float]:
+def _memory_limits() -> Iterator[float]:
     """Yield the memory limits in bytes of the machine, the container and the process."""
     try:
         yield float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")

@@ -25,8 +25,8 @@ from discrim.errors import (
     unwritable,
 )
 
-FIT_FILE = "What is saved or loaded"
-"""Content of a file in messages, unless the caller names it."""
+FIT_FILE = "Saving or loading"
+"""Subject of messages about a path, unless the caller names the content of the file."""
 
 
 def is_folder_path(path: str) -> bool:
@@ -35,11 +35,25 @@ def is_folder_path(path: str) -> bool:
 
 
 def validate_path(path: Any, content: str = FIT_FILE) -> Path:
-    """Return the path of a file, with ``~`` expanded; raise DataError if `path` is not a path."""
+    """Return the path of a file, with ``~`` expanded; raise DataError if `path` is not a path or empty.
+
+    Parameters
+    ----------
+    path : str, bytes or os.PathLike
+    content : str
+        Content of the file, the subject of messages, such as "A report".
+
+    Returns
+    -------
+    Path
+    """
     if not isinstance(path, str | bytes | os.PathLike):
-        raise DataError(f"{content} is kept in a file.", hint=f"Give its path, not {type(path).__name__}.")
+        raise DataError(
+            f"{content} requires the path of a file, not {type(path).__name__}.",
+            hint="Pass a string or a path object.",
+        )
     if not os.fsdecode(path):
-        raise DataError("The path is empty.", hint="Name a file.")
+        raise DataError("The path is empty.", hint="Pass the path of a file.")
     return Path(os.path.expanduser(os.fsdecode(path)))
 
 
@@ -50,7 +64,7 @@ def validate_output_path(path: Any, content: str = FIT_FILE, *suffixes: str) -> 
     ----------
     path : str, bytes or os.PathLike
     content : str
-        Content of the file, for messages.
+        Content of the file, the subject of messages, such as "A report".
     *suffixes : str
         Supported file extensions, in lower case; any by default.
 
@@ -77,7 +91,7 @@ def validate_output_path(path: Any, content: str = FIT_FILE, *suffixes: str) -> 
 
 
 def resolve_target(path: Path) -> Path:
-    """Return the file that a path leads to through symbolic links, whether or not it exists.
+    """Resolve symbolic links in the path of an output file, and check that the file can be written.
 
     An UnwritableFileError is raised if its folder is missing, its name is too long, or it is a folder, a
     device, a pipe or read-only.
@@ -108,7 +122,10 @@ def resolve_target(path: Path) -> Path:
 
 @contextmanager
 def temporary_folder(target: Path, path: Path) -> Iterator[Path]:
-    """Open a temporary folder next to `target`; an OSError becomes an UnwritableFileError of `path`."""
+    """Open a temporary folder next to `target`, and delete it at the end of the block.
+
+    An OSError within the block becomes an UnwritableFileError about `path`, the path that the user passed.
+    """
     try:
         with TemporaryDirectory(prefix=".discrim-", dir=target.parent) as folder:
             yield Path(folder)
@@ -121,7 +138,7 @@ def temporary_folder(target: Path, path: Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[BinaryIO]:
-    """Open a file, for writing and reading, that replaces `path` if the block ends without an error."""
+    """Open a temporary binary file, and rename it to `path` if the block ends without an error."""
     target = resolve_target(path)
     with temporary_folder(target, path) as folder:
         # Unlike the files of `tempfile`, a new file has the mode of the umask.

@@ -37,7 +37,7 @@ MAX_LOG_DECREASE = 60.0
 
 
 @lru_cache
-def gauss_rule(points: int) -> tuple[Floats, Floats]:
+def gauss_legendre_rule(points: int) -> tuple[Floats, Floats]:
     """Points and weights of Gauss-Legendre quadrature on (-1, 1)."""
     return leggauss(points)
 
@@ -48,8 +48,9 @@ def greatest_root_sf(root: float, p: int, q: float, v: float) -> float:
     Parameters
     ----------
     root : float
+        Value of the largest root.
     p : int
-        Dimension.
+        Dimension of H and E.
     q, v : float
         Degrees of freedom of H and E.
 
@@ -98,7 +99,7 @@ def greatest_root_sf(root: float, p: int, q: float, v: float) -> float:
 def _integrate_interval(
     start: float, end: float, s: int, low: float, high: float, centre: float
 ) -> tuple[Floats, Floats]:
-    """Integrate over an interval of angles.
+    """Integrate the polynomials p_i w, and the antisymmetric products of two of them, over angles.
 
     Parameters
     ----------
@@ -118,7 +119,7 @@ def _integrate_interval(
     square : (s, s) float
         Contribution to A of pairs within the interval.
     """
-    points, weights = gauss_rule(N_NODES + 2 * max(s - 2, 0))
+    points, weights = gauss_legendre_rule(N_NODES + 2 * max(s - 2, 0))
     points = (points + 1) / 2
     weights = weights / 2
     length = max(end - start, 0.0)
@@ -194,8 +195,9 @@ def greatest_root_isf(probability: float, p: int, q: float, v: float) -> float:
     Parameters
     ----------
     probability : float
-        The probability.
+        Tail probability, between 0 and 1.
     p : int
+        Dimension of H and E.
     q, v : float
         Degrees of freedom of H and E.
 

@@ -21,6 +21,7 @@ DELAY = 1.0
 INTERVAL = 0.2
 """Seconds between two updates of a bar."""
 
+# Formats of a bar with a known total, without a total, and before the first step.
 WITH_TOTAL = "{desc}: {percentage:3.0f}%|{bar}| {n:,}/{total:,} [{elapsed}<{remaining}{postfix}]"
 WITHOUT_TOTAL = "{desc}: {n:,} [{elapsed}{postfix}]"
 WITHOUT_STEPS = "{desc} [{elapsed}{postfix}]"
@@ -50,7 +51,7 @@ class Progress:
     def __init__(self, total: int, description: str) -> None:
         self.total = total
         self.description = " ".join(description.split())
-        self.started = monotonic()
+        self.start_time = monotonic()
         self.thread = get_ident()
         self._steps = 0.0
 
@@ -105,7 +106,7 @@ class _Display:
         """Append running tasks."""
         with self.lock:
             if tasks and not self.tasks:
-                self.next_update = max(tasks[0].started + DELAY, self.last_update + INTERVAL)
+                self.next_update = max(tasks[0].start_time + DELAY, self.last_update + INTERVAL)
             self.tasks += tasks
 
     def stop(self, task: Progress) -> list[Progress]:
@@ -148,11 +149,11 @@ class _Display:
                 WITH_TOTAL if first.has_total else WITHOUT_TOTAL if first.done else WITHOUT_STEPS
             )
             # tqdm clears the line only if the task started before the bar was opened.
-            self.bar.start_t = time() - (monotonic() - first.started)
+            self.bar.start_t = time() - (monotonic() - first.start_time)
             self.bar.set_postfix_str("" if last is first else str(last), refresh=False)
             self.bar.refresh()
 
-    def forget(self) -> None:
+    def reset_after_fork(self) -> None:
         """Stop drawing: in a forked process the terminal belongs to the parent."""
         if self.bar is not None:
             self.bar.disable = True
@@ -164,7 +165,7 @@ class _Display:
 
 _display = _Display()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=lambda: _display.forget())
+    os.register_at_fork(after_in_child=lambda: _display.reset_after_fork())
 
 
 def refresh_progress() -> None:

@@ -29,7 +29,7 @@ MIN_SERIES_ARGUMENT = 40.0
 """Argument above which the series are accurate to the last digit; below it cancellation is small."""
 
 
-def student_gain(n: Floats, p: int) -> Floats:
+def student_log_constants(n: Floats, p: int) -> Floats:
     """Constants of Student densities: ln G(n/2) - ln G((n-p)/2) - p/2 ln((n-1)/2).
 
     Parameters
@@ -44,7 +44,7 @@ def student_gain(n: Floats, p: int) -> Floats:
 
     Examples
     --------
-    >>> student_gain(np.array([7.0, 1e30]), 4).round(12).tolist()
+    >>> student_log_constants(np.array([7.0, 1e30]), 4).round(12).tolist()
     [-0.875468737354, -0.0]
     """
     odd = p % 2
@@ -66,8 +66,20 @@ def student_gain(n: Floats, p: int) -> Floats:
     return np.asarray(gain)
 
 
-def determinant_bias(nu: Floats, terms: NDArray[np.int64]) -> Floats:
-    """Sums (K,) over terms j of ln(nu/2) - digamma((nu + 1 - j)/2), with nu (K,)."""
+def logdet_bias(nu: Floats, terms: NDArray[np.int64]) -> Floats:
+    """Bias of the log-determinant of a covariance: the sum over j of ln(nu/2) - digamma((nu + 1 - j)/2).
+
+    Parameters
+    ----------
+    nu : (K,) float
+        Degrees of freedom of each covariance.
+    terms : (q,) int
+        Values of j; 1, ..., p for a covariance of p columns.
+
+    Returns
+    -------
+    (K,) float
+    """
     x = (nu[:, None] + 1 - terms) / 2
     small_arguments = np.minimum(x, MIN_SERIES_ARGUMENT)
     u = 1.0 / np.maximum(x, MIN_SERIES_ARGUMENT)
@@ -89,7 +101,7 @@ def chi2_cdf(statistic: Any, df: Any) -> Any:
 
 
 def chi2_isf(probability: Any, df: Any) -> Any:
-    """Upper quantile of chi-square with df degrees of freedom at probability `probability`."""
+    """Value that chi-square with df degrees of freedom exceeds with a probability."""
     return scipy.special.chdtri(df, probability)
 
 
@@ -105,7 +117,7 @@ def t_sf(statistic: Any, df: Any) -> Any:
 
 
 def t_isf(probability: Any, df: Any) -> Any:
-    """Upper quantile of Student's t with df degrees of freedom at probability `probability`."""
+    """Value that Student's t with df degrees of freedom exceeds with a probability."""
     return -scipy.special.stdtrit(df, probability)
 
 
@@ -115,10 +127,10 @@ def normal_sf(statistic: Any) -> Any:
 
 
 def normal_isf(probability: Any) -> Any:
-    """Upper quantile of the standard normal distribution at probability `probability`."""
+    """Value that a standard normal variable exceeds with a probability."""
     return -scipy.special.ndtri(probability)
 
 
 def beta_ppf(probability: Any, a: Any, b: Any) -> Any:
-    """Quantile of the beta distribution with parameters a and b at probability `probability`."""
+    """Quantile of the beta distribution with parameters a and b at a cumulative probability."""
     return scipy.special.betaincinv(a, b, probability)

@@ -63,7 +63,7 @@ MAX_LEAD = 1e8
 MIN_LLF_GAIN = 1.92
 """Gain of log-likelihood that a smaller ceiling requires: half the 95% quantile of chi-square with 1 df."""
 
-MAX_QUICK_WORK = 2.0**29
+MAX_CHOICE_WORK = 2.0**29
 """Number of multiplications per step above which a map is not considered in the choice."""
 
 MAX_PARAMETERS = 500
@@ -112,12 +112,12 @@ class Calibrator:
     intercepts: Floats
 
     @property
-    def mixes(self) -> bool:
+    def mixes_classes(self) -> bool:
         """Whether the map has a mixing matrix."""
         return self.kind in MIXING_KINDS
 
     def of_classes(self, keep: Codes) -> Calibrator:
-        """Return the map restricted to the classes at some positions (C,)."""
+        """Return the map for the classes at positions (C,) only."""
         return replace(self, mixing=self.mixing[np.ix_(keep, keep)], intercepts=self.intercepts[keep])
 
     def scores(self, scores: Floats) -> Floats:
@@ -137,7 +137,7 @@ class Calibrator:
         with np.errstate(invalid="ignore"):
             leads = _truncated_leads(scores[:, is_possible], self.ceiling) * self.slope
         calibrated = np.full(scores.shape, -np.inf)
-        if self.mixes:
+        if self.mixes_classes:
             leads = _FEATURES[self.kind](leads) @ self.mixing[np.ix_(is_possible, is_possible)].T
         calibrated[:, is_possible] = leads + self.intercepts[is_possible]
         calibrated[impossible] = -np.inf
@@ -211,7 +211,7 @@ def fit_calibrator(
         # The other maps would learn that a class without rows never occurs.
         return temperature
     if kind != "auto":
-        family = _family(kind, intercepts[is_possible])
+        family = _make_family(kind, intercepts[is_possible])
         if len(family.centre) > MAX_PARAMETERS:
             raise CoreNotSupportedError(
                 "many_calibration_parameters", kind=kind, n_classes=k, n_parameters=len(family.centre)
@@ -254,7 +254,7 @@ def _select_usable_rows(scores: Floats, codes: Codes, weights: Floats | None) ->
 
 
 def _truncated_leads(scores: Floats, ceiling: float) -> Floats:
-    """Subtract the largest score of each row, and truncate at minus the ceiling."""
+    """Return the leads (m, K) of scores (m, K) over the largest of each row, at least minus the ceiling."""
     with np.errstate(over="ignore"):
         return np.asarray(np.maximum(scores - scores.max(axis=1, keepdims=True), -ceiling))
 
@@ -265,7 +265,7 @@ def _truncated_leads(scores: Floats, ceiling: float) -> Floats:
 def _fit_temperature(
     leads: Floats, base: Floats, codes: Codes, weights: Floats, *, penalized: bool
 ) -> tuple[float, float]:
-    """Fit the temperature.
+    """Fit the slope of the temperature and choose the ceiling of the leads.
 
     Parameters
     ----------
@@ -319,7 +319,7 @@ def _fit_temperature(
 def _fit_slope(
     leads: Floats, base: Floats, codes: Codes, weights: Floats, start: float, *, penalized: bool
 ) -> tuple[float, float]:
-    """Fit the slope of leads.
+    """Fit the slope of leads by maximum likelihood, with or without Jeffreys' prior.
 
     Parameters
     ----------
@@ -456,7 +456,7 @@ class _Family(NamedTuple):
         for row_slice in slices(len(rows.codes), step):
             yield row_slice, self.design(rows.leads[row_slice])
 
-    def squares(self, rows: _Rows) -> Floats:
+    def mean_max_squares(self, rows: _Rows) -> Floats:
         """Weighted mean, over rows, of the largest squared entry (P,) of the design among the classes."""
         total = np.zeros(len(self.centre))
         for row_slice, design in self.blocks(rows):
@@ -536,7 +536,7 @@ class _Family(NamedTuple):
         """
         if not penalized:
             return self._maximize_likelihood(rows)
-        squares = self.squares(rows)
+        squares = self.mean_max_squares(rows)
         ridge = np.where(squares > 0, squares, 1.0)
         inverse = self._penalized(rows, ridge, self.centre)[2]
         root = np.linalg.cholesky(inverse)
@@ -660,7 +660,7 @@ class _Family(NamedTuple):
         return losses
 
 
-def _family(kind: Kind, intercepts: Floats) -> _Family:
+def _make_family(kind: Kind, intercepts: Floats) -> _Family:
     """Return the family of a kind of map; `intercepts` (K,) are the ones of the temperature."""
     k = len(intercepts)
 
@@ -687,12 +687,12 @@ def _family(kind: Kind, intercepts: Floats) -> _Family:
 def _calibrator_from_params(
     temperature: Calibrator, kind: Kind, params: Floats, is_possible: Mask
 ) -> Calibrator:
-    """Create the calibrator with parameters of a family.
+    """Create a calibrator from the fitted parameters of a map.
 
     Parameters
     ----------
     temperature : Calibrator
-        The temperature.
+        Calibrator of the kind "temperature", whose slope and ceiling are used.
     kind : {"vector", "multinomial", "dirichlet"}
     params : (P,) float
         Parameters for the possible classes.
@@ -724,13 +724,14 @@ def _choose_calibrator(
     Parameters
     ----------
     temperature : Calibrator
-        The temperature.
+        Calibrator of the kind "temperature", the simplest candidate.
     rows : _Rows
     log_prior : (C,) float
         Log prior that the scores contain, for the possible classes.
     is_possible : (K,) bool
         Possible classes.
     penalized : bool
+        Whether the other maps are fitted with a ridge and Jeffreys' prior.
 
     Returns
     -------
@@ -739,16 +740,16 @@ def _choose_calibrator(
     n, k = rows.leads.shape
     candidates: list[tuple[Calibrator, Floats]] = []
     for kind in KINDS[1:]:
-        family = _family(kind, temperature.intercepts[is_possible])
+        family = _make_family(kind, temperature.intercepts[is_possible])
         p = len(family.centre)
         # For two classes the multinomial map is the vector map with redundant parameters.
-        if (kind == "multinomial" and k == 2) or p > MAX_PARAMETERS or float(n) * k * p**2 > MAX_QUICK_WORK:
+        if (kind == "multinomial" and k == 2) or p > MAX_PARAMETERS or float(n) * k * p**2 > MAX_CHOICE_WORK:
             continue
         if not candidates:
             # The temperature is a one-parameter subfamily of the vector map.
             direction = np.append(1.0, -temperature.slope * log_prior)
             information = direction @ family.gradient_and_information(rows, family.centre)[1] @ direction
-            information += family.squares(rows)[0] if penalized else 0.0
+            information += family.mean_max_squares(rows)[0] if penalized else 0.0
             inverse = np.outer(direction, direction) / (information or 1.0)
             candidates.append((temperature, family.leave_one_out_losses(rows, family.centre, inverse)))
         params, inverse = family.maximize(rows, penalized=penalized)

@@ -53,8 +53,8 @@ from discrim.core.covariance.covariance import Covariance, dependencies, pooled_
 from discrim.core.covariance.principal import Canonical, weighted_centre
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.special import determinant_bias, student_gain
-from discrim.core.rules.leave_one_out import common_distances
+from discrim.core.numerics.special import logdet_bias, student_log_constants
+from discrim.core.rules.leave_one_out import leave_one_out_distances
 from discrim.core.rules.rules import (
     CloseClasses,
     Distances,
@@ -81,7 +81,7 @@ MAX_ORIGIN_RATIO = 2.0
 replace the origin at the cost of one bit.
 """
 
-GAPS = 2**24
+MAX_STORED_DISTANCES = 2**24
 """Number of distances between means that are stored at once."""
 
 MAX_STORED_COEFS = 2**24
@@ -122,7 +122,7 @@ class Means:
 
 @dataclass(frozen=True, slots=True)
 class DeferredRule:
-    """A rule that is built for each block of rows that it scores, to save memory.
+    """Linear rule of a group of close classes that is built again for each block of rows, to save memory.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ def nearest_mean_rule(means: Means, origin: Floats, constant: Floats, factor: fl
     return _rule_about_origin(means, origin, every, every, constant, factor, np.inf, [MAX_STORED_COEFS])
 
 
-def rule_about_zero(rule: LinearRule, typical: Floats) -> LinearRule:
+def rule_about_zero(rule: LinearRule, typical_deviations: Floats) -> LinearRule:
     """Return the rule with origin zero, which saves the subtraction, if that preserves accuracy.
 
     The rounding error of a score is proportional to sum_j abs(x_j - o_j) abs(c_j) with origin o, and to
@@ -166,7 +166,7 @@ def rule_about_zero(rule: LinearRule, typical: Floats) -> LinearRule:
     Parameters
     ----------
     rule : LinearRule
-    typical : (p,) float
+    typical_deviations : (p,) float
         Typical deviations of rows from o.
 
     Returns
@@ -176,7 +176,7 @@ def rule_about_zero(rule: LinearRule, typical: Floats) -> LinearRule:
     sizes = np.abs(rule.coef)
     if (
         not (rule.scale == 1).all()
-        or not (np.abs(rule.origin) @ sizes <= MAX_ORIGIN_RATIO * (typical @ sizes)).all()
+        or not (np.abs(rule.origin) @ sizes <= MAX_ORIGIN_RATIO * (typical_deviations @ sizes)).all()
     ):
         return rule
     return replace(
@@ -280,7 +280,7 @@ def _group_close_classes(
         return
     points = whitened[:, predictable] / radius
     squares = (points**2).sum(axis=0)
-    step = max(GAPS // len(predictable), 1)
+    step = max(MAX_STORED_DISTANCES // len(predictable), 1)
 
     def squared_distances_of(class_slice: slice) -> Floats:
         """Squared distances between some of the classes and all, relative to the squared radius."""
@@ -394,7 +394,7 @@ def classification_functions(
     return coef * moments.scale[:, None], log_prior - 0.5 * (scores**2).sum(axis=0)
 
 
-def distances(moments: ClassMoments, covariances: tuple[Covariance, ...]) -> Distances:
+def distances_to_means(moments: ClassMoments, covariances: tuple[Covariance, ...]) -> Distances:
     """Return the squared distances to the class means under a common covariance or one for each class."""
     if len(covariances) > 1:
         return Distances(moments.centres, moments.scale, moments.rests, covariances)
@@ -407,9 +407,21 @@ def distances(moments: ClassMoments, covariances: tuple[Covariance, ...]) -> Dis
 def class_plugin_rule(
     moments: ClassMoments, covariances: tuple[Covariance, ...], log_prior: Floats
 ) -> GaussianRule:
-    """Plug-in rule with a covariance for each class: ln prior_k - ln|S_k|/2 - D2_k/2."""
+    """Plug-in rule with a covariance for each class: ln prior_k - ln|S_k|/2 - D2_k/2.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    covariances : tuple of Covariance
+        One for each class.
+    log_prior : (K,) float
+
+    Returns
+    -------
+    GaussianRule
+    """
     constant = log_prior - 0.5 * _logdets(covariances)
-    return GaussianRule(distances(moments, covariances), constant, np.ones(len(constant)))
+    return GaussianRule(distances_to_means(moments, covariances), constant, np.ones(len(constant)))
 
 
 def pooled_predictive_rule(
@@ -445,7 +457,7 @@ def pooled_predictive_rule(
     constant = log_prior - 0.5 * moments.n_columns * np.log1p(1 / n)
     power = np.full(len(n), (nu + 1 - n_dropped) / 2)
     if mass is None:
-        return StudentRule(distances(moments, (covariance,)), constant, power, nu * ((n + 1) / n))
+        return StudentRule(distances_to_means(moments, (covariance,)), constant, power, nu * ((n + 1) / n))
     within, origin = _means_on_axes(moments, mass, np.sqrt(moments.total / nu))
     return StudentRule(within.distances(origin), constant, power, moments.total * (n + 1) / n)
 
@@ -480,13 +492,15 @@ def class_predictive_rule(
     """
     n = moments.counts
     p = moments.n_columns
-    squared = distances(moments, covariances)
+    squared = distances_to_means(moments, covariances)
     if mass:
         constant = log_prior - 0.5 * _logdets(covariances) - 0.5 * p * np.log(n + 1)
         return StudentRule(squared, constant, n / 2, n + 1)
     # Omits p/2 ln 2, which is equal for all classes.
     constant = (
-        log_prior + student_gain(n - n_dropped, p) - 0.5 * (_logdets(covariances) + p * np.log1p(1 / n))
+        log_prior
+        + student_log_constants(n - n_dropped, p)
+        - 0.5 * (_logdets(covariances) + p * np.log1p(1 / n))
     )
     if n_dropped:
         constant += 0.5 * p * np.log1p(-n_dropped / (n - 1))
@@ -553,12 +567,12 @@ def class_debiased_rule(
     p = moments.n_columns
     nu = n - 1
     terms = np.arange(1, (len(n) if mass else p) + 1)
-    bias = determinant_bias(nu, terms)
+    bias = logdet_bias(nu, terms)
     if mass:
         bias = bias + (p - len(n)) * np.log(nu / 2)
     constant = log_prior - 0.5 * (_logdets(covariances) + bias - p / n)
     factor = (nu - p + 1) / nu if mass else (nu - p - 1) / nu
-    return GaussianRule(distances(moments, covariances), constant, factor)
+    return GaussianRule(distances_to_means(moments, covariances), constant, factor)
 
 
 def log_likelihood(moments: ClassMoments, logdets: Floats, log_prior: Floats) -> float:
@@ -640,7 +654,7 @@ def _means_on_axes(moments: ClassMoments, canonical: Canonical, inflate: float) 
 
 
 def _logdets(covariances: tuple[Covariance, ...]) -> Floats:
-    """Log-determinants of covariances, one for all classes or one for each."""
+    """Log-determinants of covariances, (1,) for one of all classes or (K,) for one of each."""
     return np.array([covariance.logdet for covariance in covariances])
 
 
@@ -678,7 +692,7 @@ class PooledNormal:
         """
         codes = np.zeros(len(x), dtype=np.intp)
         counts = np.array([self.count])
-        squared_distances, removal = common_distances(
+        squared_distances, removal = leave_one_out_distances(
             x, codes, weights, self.distances, counts, self.count - 1
         )
         return np.where(removal.determinant_ratio > 0, squared_distances[0], np.inf)
@@ -695,8 +709,8 @@ def pooled_normal(moments: ClassMoments) -> PooledNormal | None:
     Examples
     --------
     >>> x = np.array([[0.0], [2.0], [4.0], [6.0]])
-    >>> law = pooled_normal(ClassMoments.from_block(x, np.array([0, 0, 1, 1]), n_classes=2))
-    >>> law.squared(np.array([[8.0]])).round(4).tolist()
+    >>> normal = pooled_normal(ClassMoments.from_block(x, np.array([0, 0, 1, 1]), n_classes=2))
+    >>> normal.squared(np.array([[8.0]])).round(4).tolist()
     [3.75]
     """
     if moments.scatters.ndim != 3:
@@ -705,7 +719,7 @@ def pooled_normal(moments: ClassMoments) -> PooledNormal | None:
     if moments_of_all.total <= moments.n_columns or dependencies(moments_of_all):
         return None
     return PooledNormal(
-        distances(moments_of_all, (pooled_covariance(moments_of_all, moments_of_all.total - 1),)),
+        distances_to_means(moments_of_all, (pooled_covariance(moments_of_all, moments_of_all.total - 1),)),
         moments_of_all.total,
     )
 
@@ -729,8 +743,8 @@ def missingness_patterns(is_missing: NDArray[np.bool_]) -> list[tuple[Codes, Cod
 
     Examples
     --------
-    >>> holes = np.array([[True, False], [False, False], [True, False]])
-    >>> [(columns.tolist(), rows.tolist()) for columns, rows in missingness_patterns(holes)]
+    >>> is_missing = np.array([[True, False], [False, False], [True, False]])
+    >>> [(columns.tolist(), rows.tolist()) for columns, rows in missingness_patterns(is_missing)]
     [([0, 1], [1]), ([1], [0, 2])]
     """
     if not len(is_missing):
@@ -754,13 +768,13 @@ class MarginalRule:
         Rule for complete rows.
     log_prior : (K,) float
         Scores of a row without observed values.
-    of_columns : callable
+    rule_of_columns : callable
         Returns the rule for columns at positions (q,).
     """
 
     rule: Rule
     log_prior: Floats
-    of_columns: Callable[[Codes], Rule]
+    rule_of_columns: Callable[[Codes], Rule]
     _rules: dict[bytes, Rule] = field(default_factory=dict, repr=False, compare=False)
 
     def scores(self, x: Floats) -> Floats:
@@ -784,11 +798,11 @@ class MarginalRule:
         if key not in self._rules:
             if len(self._rules) * len(self.log_prior) * len(columns) ** 2 > MAX_PATTERN_ELEMENTS:
                 self._rules.clear()
-            self._rules[key] = self.of_columns(columns)
+            self._rules[key] = self.rule_of_columns(columns)
         return self._rules[key]
 
 
-def means_of_columns(moments: ClassMoments, keep: Codes) -> ClassMoments:
+def diagonal_moments_of_columns(moments: ClassMoments, keep: Codes) -> ClassMoments:
     """Select the counts, means and sums of squares of some columns, without cross-products."""
     return replace(
         moments,

@@ -51,7 +51,7 @@ MIN_DETERMINANT_RATIO_AS_SUM = 1e-8
 """Value of 1 - c D2_g below which a row is refitted even if it was computed as a sum of squares."""
 
 
-def common_distances(
+def leave_one_out_distances(
     x: Floats,
     codes: Codes,
     weights: Floats | None,
@@ -102,7 +102,7 @@ def common_distances(
     np.subtract(lead[rows, codes][:, None], lead, out=lead)
     cross = d2_own[:, None] + lead
     d2 = np.add(cross, lead, out=lead)
-    # `between` is symmetric; indexing its rows is faster because they are contiguous.
+    # The matrix is symmetric; indexing its rows is faster because they are contiguous.
     d2 += squared_mean_distances[codes]
     removals = compute_removal(
         counts[codes], weights, divisor, d2_own, determinant_ratios, float(counts.sum())
@@ -124,7 +124,7 @@ def common_distances(
     return d2.T, removals
 
 
-def separate_distances(
+def leave_one_out_class_distances(
     x: Floats,
     codes: Codes,
     weights: Floats | None,
@@ -165,7 +165,7 @@ def separate_distances(
     return d2, removals
 
 
-def diagonal_scores(
+def leave_one_out_diagonal_scores(
     x: Floats,
     codes: Codes,
     weights: Floats | None,
@@ -173,7 +173,7 @@ def diagonal_scores(
     counts: Floats,
     divisors: Floats,
     log_prior: Floats,
-    added: tuple[Floats, Floats] | None = None,
+    added_variances: tuple[Floats, Floats] | None = None,
 ) -> Floats:
     """Leave-one-out scores under diagonal covariances, one for all classes or one for each class.
 
@@ -194,7 +194,7 @@ def diagonal_scores(
     divisors : (1,) or (K,) float
         Divisors of the variances.
     log_prior : (K,) float
-    added : tuple of (p,) float and (p, m) float, or None
+    added_variances : tuple of (p,) float and (p, m) float, or None
         Variances added by smoothing: in the full fit, and without each row. NaN marks a row as missing.
 
     Returns
@@ -203,7 +203,7 @@ def diagonal_scores(
         NaN for rows that require a refit.
     """
     common = len(distances.covariances) == 1
-    before, after = (0.0, np.zeros((1, 1))) if added is None else added
+    before, after = (0.0, np.zeros((1, 1))) if added_variances is None else added_variances
     variances = np.stack([covariance.root**2 for covariance in distances.covariances]) - before
     origins = np.broadcast_to(distances.origin, distances.means.shape)
     own_deviations = standardize_columns(x, origins[codes].T, distances.scale) - distances.means[codes].T
@@ -376,11 +376,11 @@ class FullLeaveOneOut:
         Distances of the full fit, with one covariance or one for each class.
     counts : (K,) float
         Sums of weights by class.
-    rows : (K,) int
+    row_counts : (K,) int
         Numbers of rows by class.
     divisors : (1,) or (K,) float
         Divisors of the covariances.
-    constant : (K,) float
+    constants : (K,) float
         ln prior_k, less ln|S_k| / 2 if each class has a covariance.
     squared_mean_distances : (K, K) float or None
         Squared distances between the means under a common covariance.
@@ -388,9 +388,9 @@ class FullLeaveOneOut:
 
     distances: Distances
     counts: Floats
-    rows: NDArray[np.int64]
+    row_counts: NDArray[np.int64]
     divisors: Floats
-    constant: Floats
+    constants: Floats
     squared_mean_distances: Floats | None = None
 
     def __call__(
@@ -413,13 +413,13 @@ class FullLeaveOneOut:
         """
         rows = x, codes, weights, self.distances, self.counts
         if self._is_common:
-            scores, removal = common_distances(
+            scores, removal = leave_one_out_distances(
                 *rows, float(self.divisors[0]), determinant_ratios, self.squared_mean_distances
             )
         else:
-            scores, removal = separate_distances(*rows, self.divisors, determinant_ratios)
+            scores, removal = leave_one_out_class_distances(*rows, self.divisors, determinant_ratios)
         scores *= -0.5
-        scores += self.constant[:, None]
+        scores += self.constants[:, None]
         if not self._is_common:
             with np.errstate(divide="ignore", invalid="ignore"):
                 logdet_change = np.log(removal.determinant_ratio) - x.shape[1] * np.log(removal.divisor_ratio)
@@ -438,7 +438,7 @@ class FullLeaveOneOut:
         return len(self.distances.covariances) == 1
 
     def is_singular(self, codes: Codes, weights: Floats | None) -> NDArray[np.bool_]:
-        """Whether too few rows remain for a nonsingular covariance without each of some rows.
+        """Whether the covariance without each of some rows is singular because too few rows remain.
 
         Parameters
         ----------
@@ -452,9 +452,9 @@ class FullLeaveOneOut:
         """
         p = self.distances.means.shape[1]
         weight = np.ones(len(codes)) if weights is None else weights
-        df = self.rows[codes] - 2
+        df = self.row_counts[codes] - 2
         if self._is_common:
-            df = np.full(len(codes), self.rows.sum() - len(self.rows) - 1)
+            df = np.full(len(codes), self.row_counts.sum() - len(self.row_counts) - 1)
         return np.asarray((weight <= 1) & (df < p))
 
     def exact_determinant_ratios(
@@ -603,7 +603,20 @@ class MomentsFit(Protocol):
         """Number of free parameters."""
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
-        """Return the decision rule under a prior (K,)."""
+        """Return the decision rule under a prior.
+
+        Parameters
+        ----------
+        log_prior : (K,) float
+        method : {"plugin", "predictive", "debiased"}
+            Treatment of the estimated parameters in the posteriors; see `discrim.core.rules.gaussian`.
+        convention : {"MASS"}, optional
+            Compute the version of R's MASS.
+
+        Returns
+        -------
+        Rule
+        """
 
     def refit(self, moments: ClassMoments) -> Self | None:
         """Fit the same model to other moments with the same prior; return None if the fit does not exist."""

@@ -113,7 +113,7 @@ class LinearRule:
         """
         group_of_class = np.full(scores.shape[1], -1)
         for i, crowd in enumerate(self.close_groups):
-            group_of_class[crowd.covered] = i
+            group_of_class[crowd.covered_classes] = i
         previous_ids = np.full(len(x), -1)
         for _ in range(MAX_RESCORINGS):
             group_ids = group_of_class[np.argmax(scores, axis=1)]
@@ -140,7 +140,7 @@ class CloseClasses:
 
     Attributes
     ----------
-    covered : (c,) int
+    covered_classes : (c,) int
         Classes for which this group contains all close classes.
     members : (k,) int
         Classes that are close to the covered ones.
@@ -148,7 +148,7 @@ class CloseClasses:
         Rule of the members.
     """
 
-    covered: NDArray[np.intp]
+    covered_classes: NDArray[np.intp]
     members: NDArray[np.intp]
     rule: LinearRule | OtherRule
 
@@ -161,8 +161,10 @@ class NearestMeanDistances:
     ----------
     rule : LinearRule
         Rule with scores -D2_k / 2, up to a constant of each row.
-    centres, rests, whiten
-        Fields of `gaussian.Means`.
+    centres, rests : (K, p) float
+        Class means and their rounding errors, as in `ClassMoments`.
+    whiten : callable
+        Transforms columns (p, m) in z to columns (r, m) whose squared lengths are the squared distances.
     """
 
     rule: LinearRule
@@ -243,7 +245,7 @@ class GaussianRule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StudentRule:
-    """Decision rule with scores constant_k - power_k log(1 + D2_k / spread_k): predictive densities.
+    """Decision rule with scores constant_k - power_k log(1 + D2_k / dispersion_k): predictive densities.
 
     Attributes
     ----------
@@ -283,7 +285,7 @@ class IndependentRule:
 
     Attributes
     ----------
-    has_ends : bool
+    has_impossible_rows : bool
         A row can be impossible in every class.
     log_prior : (K,) float
     normal : GaussianRule or None
@@ -291,15 +293,15 @@ class IndependentRule:
         include the log prior.
     positions : (q,) int
         Positions of the normal columns.
-    others : tuple of MarginalColumns
+    other_columns : tuple of MarginalColumns
     """
 
-    has_ends: ClassVar[bool] = True
+    has_impossible_rows: ClassVar[bool] = True
 
     log_prior: Floats
     normal: GaussianRule | None
     positions: NDArray[np.intp]
-    others: tuple[MarginalColumns, ...] = ()
+    other_columns: tuple[MarginalColumns, ...] = ()
 
     def scores(self, x: Floats) -> Floats:
         """Return the scores (m, K) of rows x (m, p)."""
@@ -308,7 +310,7 @@ class IndependentRule:
         else:
             normal_columns = x if len(self.positions) == x.shape[1] else x[:, self.positions]
             scores = self._normal_scores(self.normal, normal_columns).T
-        for columns in self.others:
+        for columns in self.other_columns:
             scores = scores + columns.log_densities(x)
         return np.asarray(scores.T)
 
@@ -338,15 +340,15 @@ class ColumnSubsetRule:
     Attributes
     ----------
     rule : Rule
-    keep : (q,) int
+    positions : (q,) int
     """
 
     rule: Rule
-    keep: NDArray[np.intp]
+    positions: NDArray[np.intp]
 
     def scores(self, x: Floats) -> Floats:
         """Return the scores (m, K) of rows x (m, p)."""
-        return self.rule.scores(np.take(x.T, self.keep, axis=0).T)
+        return self.rule.scores(np.take(x.T, self.positions, axis=0).T)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -357,20 +359,20 @@ class RuleOfClasses:
     ----------
     rule : Rule or None
         Rule of these classes; None for a single class, which is predicted for every row.
-    present : (C,) int
+    class_positions : (C,) int
         Positions of the classes among all K.
     n_classes : int
         K.
     """
 
     rule: Rule | None
-    present: NDArray[np.intp]
+    class_positions: NDArray[np.intp]
     n_classes: int
 
     def scores(self, x: Floats) -> Floats:
         """Return the scores (m, K) of rows x (m, p)."""
         out = np.full((len(x), self.n_classes), -np.inf)
-        out[:, self.present] = 0.0 if self.rule is None else self.rule.scores(x)
+        out[:, self.class_positions] = 0.0 if self.rule is None else self.rule.scores(x)
         return out
 
 
@@ -384,6 +386,7 @@ class OtherRule(Protocol):
 Rule = (
     LinearRule | GaussianRule | StudentRule | IndependentRule | ColumnSubsetRule | RuleOfClasses | OtherRule
 )
+"""Any decision rule: an object with a method `scores` that maps rows (m, p) to scores (m, K)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -404,9 +407,9 @@ class CalibratedRule:
     shift: Floats
 
     @property
-    def has_ends(self) -> bool:
+    def has_impossible_rows(self) -> bool:
         """Whether a row can be impossible in every class."""
-        return bool(getattr(self.rule, "has_ends", False))
+        return bool(getattr(self.rule, "has_impossible_rows", False))
 
     def scores(self, x: Floats) -> Floats:
         """Return the log posteriors (m, K) of rows x (m, p), up to a constant of each row."""
@@ -419,7 +422,7 @@ class NoLikelihood:
     Attributes
     ----------
     no_likelihood, no_parameters : str
-        Reasons of the errors.
+        Codes of the errors that `llf` and `df_model` raise.
     """
 
     __slots__ = ()
@@ -437,7 +440,16 @@ class NoLikelihood:
 
 
 def raise_if_method(method: str, reason: str) -> None:
-    """Raise NotSupportedError unless the method of the posteriors is "plugin"."""
+    """Raise NotSupportedError unless the method of the posteriors is "plugin".
+
+    Parameters
+    ----------
+    method : str
+        Method of the posteriors that the user requested.
+    reason : str
+        Why the other methods are not available, the end of a sentence such as "is defined for normal
+        classes".
+    """
     if method != "plugin":
         raise CoreNotSupportedError("plugin_only", method=method, cause=reason)
 
@@ -561,17 +573,17 @@ def least_cost_codes(scores: Floats, costs: Floats) -> Codes:
     (m,) int
         -1 for a row without valid scores.
     """
-    if counts_errors(costs):
+    if is_zero_one_cost(costs):
         return best_class(scores)
     return best_class(-(np.exp(log_posteriors(scores)) @ costs))
 
 
-def counts_errors(costs: Floats) -> bool:
+def is_zero_one_cost(costs: Floats) -> bool:
     """Whether all errors cost one and correct predictions nothing."""
     return bool((costs == 1 - np.eye(len(costs))).all())
 
 
-def least_losses(joint: Floats, costs: Floats) -> Floats:
+def min_losses(joint: Floats, costs: Floats) -> Floats:
     """Smallest expected cost of each row.
 
     Parameters
@@ -585,7 +597,7 @@ def least_losses(joint: Floats, costs: Floats) -> Floats:
     -------
     (m,) float
     """
-    if not counts_errors(costs):
+    if not is_zero_one_cost(costs):
         return np.asarray((joint @ costs).min(axis=1))
     remaining = joint.copy()
     remaining[np.arange(len(remaining)), remaining.argmax(axis=1)] = 0.0
@@ -598,7 +610,7 @@ def accepts_sparse_rows(rule: Rule) -> bool:
         return accepts_sparse_rows(rule.rule)
     if isinstance(rule, IndependentRule):
         return rule.normal is None and all(
-            getattr(column, "reads_sparse_rows", False) for column in rule.others
+            getattr(column, "reads_sparse_rows", False) for column in rule.other_columns
         )
     return isinstance(rule, LinearRule) and not rule.close_groups
 
@@ -618,10 +630,10 @@ def sparse_scores(rule: Rule, rows: SparseRows) -> Floats:
     (m, K) float
     """
     if isinstance(rule, ColumnSubsetRule):
-        return sparse_scores(rule.rule, rows.columns(rule.keep))
+        return sparse_scores(rule.rule, rows.columns(rule.positions))
     if isinstance(rule, IndependentRule):
         total = np.repeat(rule.log_prior[:, None], len(rows), axis=1)
-        others: tuple[Any, ...] = rule.others
+        others: tuple[Any, ...] = rule.other_columns
         for column in others:
             total = total + column.log_densities(rows)
         return np.asarray(total.T)
@@ -641,41 +653,41 @@ class Plane:
     ----------
     normal : (p,) float
     point : (p,) float
-    value : float
+    value_at_point : float
         Value of the linear function at the point.
 
     Examples
     --------
     >>> plane, x = Plane(np.array([3.0, 4.0]), np.zeros(2), -10.0), np.array([[6.0, 8.0]])
-    >>> plane.distances(x).tolist(), plane.feet(x).round(12).tolist()
+    >>> plane.distances(x).tolist(), plane.perpendicular_feet(x).round(12).tolist()
     ([8.0], [[1.2, 1.6]])
-    >>> plane.from_origin
+    >>> plane.distance_from_origin
     2.0
     """
 
     normal: Floats
     point: Floats
-    value: float
+    value_at_point: float
 
     @property
-    def length(self) -> float:
+    def normal_length(self) -> float:
         """Length of the normal."""
         return float(np.hypot.reduce(self.normal))
 
     @property
     def offset(self) -> float:
         """The constant c of normal'x + c."""
-        return self.value - float(self.normal @ self.point)
+        return self.value_at_point - float(self.normal @ self.point)
 
     @property
-    def from_origin(self) -> float:
+    def distance_from_origin(self) -> float:
         """Distance of the plane from the origin."""
-        return abs(self.offset) / self.length
+        return abs(self.offset) / self.normal_length
 
     def distances(self, x: Floats) -> Floats:
         """Signed distances (m,) of rows (m, p), positive on the side to which the normal points."""
-        return np.asarray(((x - self.point) @ self.normal + self.value) / self.length)
+        return np.asarray(((x - self.point) @ self.normal + self.value_at_point) / self.normal_length)
 
-    def feet(self, x: Floats) -> Floats:
+    def perpendicular_feet(self, x: Floats) -> Floats:
         """Nearest points (m, p) of the plane to rows (m, p)."""
-        return np.asarray(x - np.outer(self.distances(x), self.normal / self.length))
+        return np.asarray(x - np.outer(self.distances(x), self.normal / self.normal_length))

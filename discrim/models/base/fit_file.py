@@ -419,7 +419,7 @@ def _stored_calibrator(calibrator: Calibrator) -> tuple[dict[str, Any], Floats]:
     """Convert a calibrator to description and array, in which infinite intercepts are flagged."""
     is_finite = calibrator.intercepts > -np.inf
     lines = [np.where(is_finite, calibrator.intercepts, 0.0), is_finite.astype(np.float64)]
-    if calibrator.mixes:
+    if calibrator.mixes_classes:
         lines = [*calibrator.mixing, *lines]
     about = {"kind": calibrator.kind, "slope": calibrator.slope, "ceiling": calibrator.ceiling}
     return about, np.stack(lines)

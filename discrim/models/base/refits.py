@@ -26,7 +26,7 @@ from discrim.core.moments.moments import (
     requires_roots,
     rescale_to_common,
 )
-from discrim.core.moments.row_sums import ScatterType, raise_if_wide
+from discrim.core.moments.row_sums import ScatterType, raise_if_sums_exceed_memory
 from discrim.core.moments.sparse_rows import gather_sparse
 from discrim.core.numerics.arrays import Codes
 from discrim.covariance import COVARIANCES, Regularized
@@ -330,7 +330,7 @@ def _fold_moments_of_sparse_rows(
     sparse_rows = used_sparse_rows(design_rows) if required_moments in ("diagonal", "pooled") else None
     if sparse_rows is None:
         return None
-    raise_if_wide(n_classes, len(design_rows.terms), required_moments, folds)
+    raise_if_sums_exceed_memory(n_classes, len(design_rows.terms), required_moments, folds)
     ((rows, codes, weights),) = sparse_rows
     fold_moments = []
     for fold in range(folds):

@@ -115,7 +115,7 @@ def score_chunks(design_rows: DesignRows, rule: Rule, n_classes: int) -> Iterato
         NaN for a row with a missing value, unless missing columns are integrated out.
     """
     complete = rule.rule if isinstance(rule, MarginalRule) else rule
-    has_impossible_rows = getattr(complete, "has_ends", False)
+    has_impossible_rows = getattr(complete, "has_impossible_rows", False)
     impossible: list[int] = []
     with Progress(design_rows.table.nrows, "scores of rows") as progress:
         for rows, scores in _score_chunks(design_rows, rule, n_classes):

@@ -35,7 +35,7 @@ from discrim.core.moments.derived_moments import (
     within_sd,
 )
 from discrim.core.moments.moments import MIN_EXCESS_WEIGHT, ClassMoments
-from discrim.core.moments.row_sums import ScatterType, raise_if_wide
+from discrim.core.moments.row_sums import ScatterType, raise_if_sums_exceed_memory
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeaveOneOutScorer
@@ -795,7 +795,7 @@ def _tests(fit: FittedModel[Any], wrap: WrapBlocks | None) -> tuple[TestResult, 
     pooled_moments = fit.estimates.moments
     raise_if_classes_of_few_rows(design_rows, pooled_moments)
     try:
-        raise_if_wide(pooled_moments.n_classes, pooled_moments.n_columns, "class")
+        raise_if_sums_exceed_memory(pooled_moments.n_classes, pooled_moments.n_columns, "class")
     except DataError as error:
         raise NotSupportedError(error.message, hint=error.hint) from None
     moments = full_rank_moments(design_rows, reading.class_moments(design_rows, "class", wrap))

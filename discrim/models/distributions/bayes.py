@@ -79,7 +79,7 @@ def decision_table(fit: Any) -> pd.DataFrame:
             values: Floats = fit._scores(x[:, None], prior)
             return values
 
-        regions = bayes_distribution.line_regions(
+        regions = bayes_distribution.decision_intervals(
             class_distributions, lambda x: Decision(fit._cost_values).codes(scores(x))
         )
         regions = _merge_tied_intervals(regions, scores, fit._costs)

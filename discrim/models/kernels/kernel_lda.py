@@ -21,7 +21,7 @@ from discrim.core.kernels.kernel_ridge import (
     KernelCandidate,
     KernelRows,
     SearchSpace,
-    Select,
+    SelectionLoss,
     choose_kernel,
     kernel_candidates,
 )
@@ -72,7 +72,7 @@ def kernel_lda(
     ridge: float | None = None,
     scale: ScaleName | Literal["auto"] = "auto",
     degree: int = 3,
-    select: Select = "squared",
+    select: SelectionLoss = "squared",
     calibrate: bool = True,
     ncomp: int | None = None,
     components: int | KernelFeatures | None = None,
@@ -275,7 +275,7 @@ def _read_search(kernel: Any, width: Any, ridge: Any, scale: Any, degree: Any, s
     if function is None:
         reading.check_word("kernel", kernel, (*_literal_values(KernelName), "auto"))
     reading.check_word("scale", scale, (*_literal_values(ScaleName), "auto"))
-    reading.check_word("select", select, Select)
+    reading.check_word("select", select, SelectionLoss)
     reading.check_integer("degree", degree, 1, MAX_DEGREE)
     alternative = ", or None to have it chosen"
     if width is not None:
@@ -563,7 +563,7 @@ def _rows_to_permute(fit: FittedModel[Any], data: Data | None) -> _TestRows:
                 hint="Pass data=.",
             )
         sample = estimates.rows
-        return _TestRows(sample.u, sample.codes, sample.weights, estimates.left_out_modified(log_prior))
+        return _TestRows(sample.u, sample.codes, sample.weights, estimates.modified_row_scorer(log_prior))
     rows = read_labelled_rows(fit, data, MissingPolicy(), None, _columns_of)
     is_tested = (rows.actual >= 0) & ~np.isnan(rows.predictions).any(axis=1)
     raise_if_no_evaluated_rows(is_tested)

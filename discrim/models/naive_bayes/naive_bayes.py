@@ -16,7 +16,7 @@ import pandas as pd
 
 from discrim.core.covariance.covariance import constant_columns, dependencies
 from discrim.core.moments.derived_moments import reduce_moments
-from discrim.core.moments.level_counts import as_columns, count_sums
+from discrim.core.moments.level_counts import count_sums, level_position_moments
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import ScatterType
 from discrim.core.naive_bayes import naive_bayes as core
@@ -676,7 +676,7 @@ def _moments_of_levels(user_moments: Moments, terms: tuple[str, ...], names: tup
     user_terms = user_moments._design.terms
     if not names:
         return moments
-    means, squares = as_columns(user_moments._level_counts.tables, moments.counts)
+    means, squares = level_position_moments(user_moments._level_counts.tables, moments.counts)
     numeric = [j for j, term in enumerate(terms) if term not in names]
     source = [user_terms.index(terms[j]) for j in numeric]
     levels = [terms.index(name) for name in names]

@@ -137,7 +137,7 @@ def _raise_if_too_small(fit: KernelDensityFit, design_rows: DesignRows, radii: F
     radii : (K, t) float64
         Bandwidths of each class.
     """
-    min_radii = fit.resolution()
+    min_radii = fit.min_radii()
     too_small = np.argwhere(radii < min_radii[:, None])
     if len(too_small):
         k, i = too_small[0].tolist()
@@ -474,7 +474,7 @@ def kernel_density(
     )
     reading.raise_if_large(design_rows, "kernel_density() keeps its rows")
     design_rows, moments = reading.usable_rows(design_rows, "diagonal", na_action)
-    required_moments = core.moments_of_metric(metric, is_common)
+    required_moments = core.required_moments_of_metric(metric, is_common)
     within = (
         moments if required_moments == "diagonal" else reading.class_moments(design_rows, required_moments)
     )
@@ -574,7 +574,7 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
 
     def marginal_rule(self, estimates: KernelDensityFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
         """Return the rule of the columns at the positions `keep`; the others are integrated out."""
-        return core.kernel_marginal(estimates, log_prior, method, keep)
+        return core.marginal_kernel_rule(estimates, log_prior, method, keep)
 
 
 METRIC_TEXTS = {

@@ -396,7 +396,7 @@ def _refitted_rule(
     if refit is not None and candidates:
         grid = [k for k in candidates if k < refit.moments.rows.sum()]
         refit = refit.with_k(largest_acceptable(_path(refit, grid))) if grid else None
-    return None if refit is None else refit.rule_under(refit.prior)
+    return None if refit is None else refit.rule_with_prior(refit.prior)
 
 
 class KNNResults(ClassifierResults):
@@ -456,7 +456,7 @@ class KNNResults(ClassifierResults):
         [0, 2, 3]
         """
         design_rows = self._fit.new_rows(data, MissingPolicy(unseen))
-        rule = self._fit.estimates.rule_under(self._fit.prior_values())
+        rule = self._fit.estimates.rule_with_prior(self._fit.prior_values())
         frame = pd.DataFrame(0, index=design_rows.table.index, columns=self.classes, dtype="Int64")
         for row_slice, x, missing in design_rows.iter_all_rows():
             votes = np.full((len(x), len(self.classes)), pd.NA, dtype=object)
@@ -471,7 +471,7 @@ class KNNResults(ClassifierResults):
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:
         """One row for each class: prior, rows, and the weight of a vote for it."""
-        vote = self._fit.estimates.weights(self._fit.estimates.prior)
+        vote = self._fit.estimates.vote_weights(self._fit.estimates.prior)
         table = pd.DataFrame({"prior": self.prior, "rows": self.counts, "vote": vote})
         return table.rename_axis("class").reset_index()
 
@@ -529,7 +529,7 @@ class KNNSpec(ModelSpec[KNNFit]):
         self, fit: FittedModel[KNNFit], prior: Floats, method: str, convention: str | None
     ) -> NeighbourRule:
         """Return the rule under a prior (K,)."""
-        return fit.estimates.rule_under(prior, method)
+        return fit.estimates.rule_with_prior(prior, method)
 
     def decision(self, fit: FittedModel[KNNFit], scores: Floats) -> Floats:
         """Return log posteriors (n, K), the values of `decision_function`."""
@@ -557,7 +557,7 @@ class KNNSpec(ModelSpec[KNNFit]):
     def leave_one_out(self, fit: FittedModel[KNNFit]) -> Floats:
         """Return the scores of each row by the rule fitted without it."""
         with Progress(len(fit.estimates.search.points), "rows left out") as progress:
-            return fit.estimates.left_out_scores(fit.prior_values(), progress)
+            return fit.estimates.leave_one_out_scores(fit.prior_values(), progress)
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the arrays stored in a file."""
@@ -601,7 +601,7 @@ def _header(results: KNNResults, fit: FittedModel[KNNFit]) -> Pairs:
 
 def _classes(results: KNNResults, fit: FittedModel[KNNFit]) -> Section:
     """Return the section of the classes: priors, rows and weights of a vote."""
-    vote = fit.estimates.weights(fit.estimates.prior)
+    vote = fit.estimates.vote_weights(fit.estimates.prior)
     table = pd.DataFrame({"prior": results.prior, "n": results.counts, "vote": vote})
     formats: dict[Any, Any] = {"prior": "share", "n": "count"}
     headings = {"vote": "weight of a vote"}

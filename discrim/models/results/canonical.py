@@ -15,7 +15,7 @@ import pandas as pd
 
 from discrim.core.covariance.principal import Canonical, svd_signs
 from discrim.core.discriminant.lda import LDAFit
-from discrim.core.moments.moments import too_little_weight
+from discrim.core.moments.moments import too_little_weight_error
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules import gaussian
@@ -234,7 +234,7 @@ class CanonicalResults(SummarizedResults):
         """
         total = self._estimates.moments.total
         if total <= 1:
-            raise too_little_weight(total, len(self._fit.classes), len(self._fit.terms))
+            raise too_little_weight_error(total, len(self._fit.classes), len(self._fit.terms))
         squares = self._estimates.within_divisor * self._covariance.sd**2
         squares += between_squares(self._estimates.moments)
         return self._coefficients(np.asarray(np.sqrt(squares / (total - 1))))

@@ -145,7 +145,7 @@ def export_rule(fit: FittedModel[Any], prior: Any = None) -> ExportedRule:
     rule: Any = fit.rule(prior)
     keep = np.arange(len(fit.design_rows.terms))
     if isinstance(rule, IndependentRule):
-        if rule.others or rule.normal is None:
+        if rule.other_columns or rule.normal is None:
             raise _not_exportable(
                 fit,
                 "with categories, counts or kernel densities does not have scores that are sums of squares",

@@ -139,11 +139,13 @@ class Boundary(SummarizedResults):
             The nearest point of the plane, which is the row minus its distance times the unit normal.
         """
         plane = self._proper_plane()
-        return transformed_rows(self._fit.new_rows(data, MissingPolicy(unseen)), plane.feet, self._fit.terms)
+        return transformed_rows(
+            self._fit.new_rows(data, MissingPolicy(unseen)), plane.perpendicular_feet, self._fit.terms
+        )
 
     def _proper_plane(self) -> Plane:
         """Return the plane; raise DataError if the scores of the classes do not differ in any column."""
-        if not self._plane.length > 0:
+        if not self._plane.normal_length > 0:
             a, b = map(format_value, self._classes)
             raise DataError(
                 f"The scores of {a} and {b} are equal in all columns. There is no boundary between them.",

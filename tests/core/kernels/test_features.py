@@ -35,7 +35,7 @@ def test_all_rows_as_landmarks_give_the_kernel():
     found = make_landmarks(gaussian, ROWS)
     f = found.features(ROWS)
     np.testing.assert_allclose(f @ f.T, gaussian(ROWS, ROWS), rtol=0, atol=1e-11)
-    assert (found.width, found.n_spanned) == (60, 0)
+    assert (found.width, found.n_omitted) == (60, 0)
 
 
 def test_feature_products_match_projection_on_landmarks():
@@ -50,9 +50,9 @@ def test_feature_products_match_projection_on_landmarks():
 def test_landmarks_that_others_span_are_left_out():
     doubled = np.concatenate([ROWS[:20], ROWS[:20]])
     found = make_landmarks(gaussian, doubled)
-    assert (found.width, found.n_spanned) == (20, 20)
+    assert (found.width, found.n_omitted) == (20, 20)
     linear = make_landmarks(lambda a, b: a @ b.T, ROWS)
-    assert (linear.width, linear.n_spanned) == (3, 57)
+    assert (linear.width, linear.n_omitted) == (3, 57)
     np.testing.assert_allclose(
         linear.features(ROWS) @ linear.features(ROWS).T, ROWS @ ROWS.T, rtol=0, atol=1e-12
     )

@@ -64,7 +64,9 @@ def test_unpenalized_variates_have_unit_variance_within_classes():
 
 def test_modified_rows_are_scored_by_leave_one_out_fits():
     elsewhere = X + RNG.normal(size=X.shape)
-    found = fitted(X, CODES, WEIGHTS, None).left_out_modified(np.log(PRIOR))(STANDARD.standardize(elsewhere))
+    found = fitted(X, CODES, WEIGHTS, None).modified_row_scorer(np.log(PRIOR))(
+        STANDARD.standardize(elsewhere)
+    )
     for i in range(0, N, 4):
         rest = WEIGHTS.copy()
         rest[i] -= 1.0

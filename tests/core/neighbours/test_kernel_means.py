@@ -9,7 +9,12 @@ from scipy.special import logsumexp
 
 from discrim import kernel_density
 from discrim.core.covariance.covariance import Covariance
-from discrim.core.neighbours.kernel_density import BOUNDED_KERNEL_POWERS, ClassPoints, KernelSeries, log_means
+from discrim.core.neighbours.kernel_density import (
+    BOUNDED_KERNEL_POWERS,
+    ClassPoints,
+    KernelSeries,
+    log_mean_kernels,
+)
 from tests.benchmarks.timing import made
 
 ALL = ("normal", *BOUNDED_KERNEL_POWERS)
@@ -42,8 +47,8 @@ def test_means_at_many_radii_match_each_radius(kernel, kind):
     total = np.broadcast_to(weights, d2.shape).sum(axis=1)
     edge = np.zeros(9)
     expected = direct(kernel, d2, radii, weights, total)
-    many = log_means(kernel, d2.copy(), edge, radii, weights, total)
-    single = [log_means(kernel, d2.copy(), edge, radius[None], weights, total)[0] for radius in radii]
+    many = log_mean_kernels(kernel, d2.copy(), edge, radii, weights, total)
+    single = [log_mean_kernels(kernel, d2.copy(), edge, radius[None], weights, total)[0] for radius in radii]
     np.testing.assert_allclose(many, expected, rtol=1e-13, atol=1e-12)
     np.testing.assert_allclose(single, expected, rtol=1e-13, atol=1e-12)
 
@@ -57,7 +62,7 @@ def test_neglected_kernels_are_smaller_than_rounding():
             for r in (0.9, 1.0, 1.1)
         ]
     radii = np.array([[0.9], [1.0], [1.1]])
-    means = log_means("normal", d2.copy(), np.zeros(1), radii, np.ones(5001), np.array([5001.0]))
+    means = log_mean_kernels("normal", d2.copy(), np.zeros(1), radii, np.ones(5001), np.array([5001.0]))
     np.testing.assert_allclose(means[:, 0], exact, rtol=4e-16)
 
 
@@ -141,7 +146,7 @@ def test_mean_is_undefined_if_all_rows_are_left_out():
     for kernel in ALL:
         for radii in (np.ones((1, 2)), np.ones((3, 2))):
             with np.errstate(divide="ignore"):
-                means = log_means(
+                means = log_mean_kernels(
                     kernel, np.full((2, 4), np.inf), np.zeros(2), radii, np.ones(4), np.zeros(2)
                 )
             assert (means == -np.inf).all()

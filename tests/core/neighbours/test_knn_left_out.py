@@ -102,7 +102,7 @@ def test_votes_match_exact_covariance_without_the_row(n, p, k, most, seed):
         fit = knn("y ~ .", frame, k=k, metric="mahalanobis")._fit.estimates
     except CollinearError:
         return
-    (found,) = [next(tally.votes([k])) for _, tally in fit.leave_one_out_scores(k)]
+    (found,) = [next(tally.votes([k])) for _, tally in fit.left_out_vote_counts(k)]
     for own, expected in zip(found.tolist(), exact_votes_without(x, codes, k, 3), strict=True):
         assert expected is None or own == expected
 
@@ -154,7 +154,7 @@ def test_many_rows_have_the_neighbours_of_the_covariance_without_them(p):
     frame = pd.DataFrame(x, columns=[f"x{j}" for j in range(p)]).assign(y=codes)
     fit = knn("y ~ .", frame, k=9, metric="mahalanobis")._fit.estimates
     assert (fit.search.tree is not None, fit.search.products is not None) == (p == 3, p == 12)
-    (votes,) = [next(tally.votes([9])) for _, tally in fit.leave_one_out_scores(9)]
+    (votes,) = [next(tally.votes([9])) for _, tally in fit.left_out_vote_counts(9)]
     for row in range(0, 1500, 100):
         others = np.arange(1500) != row
         means = np.stack([x[others & (codes == g)].mean(axis=0) for g in range(3)])

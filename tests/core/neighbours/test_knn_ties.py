@@ -45,9 +45,9 @@ def test_votes_of_integer_columns_match_brute_force(metric, n, p, most):
     frame = pd.DataFrame(x).add_prefix("x").assign(y=codes)
     for k in (1, 5, 60):
         fit = knn("y ~ .", frame, k=k, metric=metric, scale=False)._fit.estimates
-        found = np.concatenate([next(tally.votes([k])) for _, tally in fit.leave_one_out_scores(k)])
+        found = np.concatenate([next(tally.votes([k])) for _, tally in fit.left_out_vote_counts(k)])
         np.testing.assert_array_equal(found, brute_votes(x, codes, k, 5, metric))
-        own = fit.rule_under(fit.prior).votes(x)
+        own = fit.rule_with_prior(fit.prior).votes(x)
         assert (own.sum(axis=1) >= k).all()
 
 
@@ -63,7 +63,7 @@ def test_many_classes_are_counted_as_few_are(prior, most):
     grid = [1, 2, 5, 11]
     wrong = fit.left_out_errors_by_class(grid, fit.prior)
     for k, found in zip(grid, wrong, strict=True):
-        labels = fit.with_k(k).left_out_scores(fit.prior).argmax(axis=1)
+        labels = fit.with_k(k).leave_one_out_scores(fit.prior).argmax(axis=1)
         np.testing.assert_array_equal(found, np.bincount(codes[labels != codes], minlength=classes))
 
 

@@ -238,7 +238,7 @@ def test_rule() -> None:
     calibrator = fit_calibrator(logs, codes)
     rule = CalibratedRule(Same(), calibrator, np.array([0.0, 1.0]))
     assert rule.scores(logs) == pytest.approx(calibrator.scores(logs) + np.array([0.0, 1.0]))
-    assert not rule.has_ends
+    assert not rule.has_impossible_rows
 
 
 @pytest.mark.parametrize("seed", range(12))

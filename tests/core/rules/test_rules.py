@@ -331,11 +331,13 @@ def test_leave_one_out_of_close_centroids_equals_refits(far, threshold):
 def test_plane_distances_equal_distances_to_nearest_points():
     rng = np.random.default_rng(0)
     plane, x = Plane(rng.standard_normal(3), rng.standard_normal(3), 0.7), rng.standard_normal((20, 3))
-    feet, distances = plane.feet(x), plane.distances(x)
+    feet, distances = plane.perpendicular_feet(x), plane.distances(x)
     np.testing.assert_allclose(feet @ plane.normal + plane.offset, 0, atol=1e-13)
     np.testing.assert_allclose(np.linalg.norm(x - feet, axis=1), np.abs(distances))
     np.testing.assert_array_equal(np.sign(distances), np.sign(x @ plane.normal + plane.offset))
-    assert plane.from_origin == pytest.approx(np.linalg.norm(plane.feet(np.zeros((1, 3)))))
+    assert plane.distance_from_origin == pytest.approx(
+        np.linalg.norm(plane.perpendicular_feet(np.zeros((1, 3))))
+    )
 
 
 def test_posteriors_match_mpmath_down_to_the_smallest_float():

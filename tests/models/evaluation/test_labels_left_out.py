@@ -124,7 +124,7 @@ def test_crowding_is_the_same_for_stored_and_recomputed_distances(monkeypatch: p
     data.loc[data["y"] < 5, ["a", "b"]] += 1e6
     fit_lda = discrim.lda("y ~ a + b", data)
     expected, crowds = fit_lda.decision_function().to_numpy(), fit_lda._fit.rule().close_groups
-    monkeypatch.setattr(nearest_means, "GAPS", 150)
+    monkeypatch.setattr(nearest_means, "MAX_STORED_DISTANCES", 150)
     ours = discrim.lda("y ~ a + b", data)
     assert len(crowds) > 1
     assert [c.members.tolist() for c in ours._fit.rule().close_groups] == [c.members.tolist() for c in crowds]

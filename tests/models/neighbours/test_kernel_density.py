@@ -12,7 +12,7 @@ import scipy
 from sklearn.neighbors import KernelDensity
 
 from discrim import KernelDensityResults, kernel_density, knn, lda, load
-from discrim.core.neighbours.kernel_density import BOUNDED_KERNEL_POWERS, log_constant, normal_radius
+from discrim.core.neighbours.kernel_density import BOUNDED_KERNEL_POWERS, log_constant, normal_reference_radii
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import (
     CollinearError,
@@ -146,7 +146,7 @@ def test_constants_and_normal_bandwidths_agree_with_quadrature(kernel, p):
     rough, variance = c**2 * over(0, lambda t: shape(t) ** 2), c * over(2, shape) / p
     curvature = (2 * np.sqrt(np.pi)) ** -p * (p / 2 + p**2 / 4)
     expected = (p * rough / (variance**2 * curvature * 50)) ** (1 / (p + 4))
-    assert normal_radius(kernel, p, np.array([50.0]))[0] == pytest.approx(expected, rel=1e-9)
+    assert normal_reference_radii(kernel, p, np.array([50.0]))[0] == pytest.approx(expected, rel=1e-9)
     if p == 1 and kernel == "normal":
         assert expected == pytest.approx((4 / 3 / 50) ** 0.2, rel=1e-12)
 

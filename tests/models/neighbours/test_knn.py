@@ -134,7 +134,7 @@ def test_decimal_ties_are_ties_far_from_zero_and_in_any_unit(offset, unit):
     expected = exact_votes(decimals, codes, decimals, 4, 3, leave=True)
     assert (expected.sum(axis=1) > 4).sum() > 10
     fit = fit_arrays(decimals * unit, codes, 4)
-    left_out = np.concatenate([next(tally.votes([4])) for _, tally in fit.leave_one_out_scores(4)])
+    left_out = np.concatenate([next(tally.votes([4])) for _, tally in fit.left_out_vote_counts(4)])
     np.testing.assert_array_equal(left_out, expected)
 
 
@@ -165,9 +165,9 @@ def test_every_tied_row_votes_however_many_there_are(n, p, k, most, seed):
     codes = rng.permutation(np.arange(n) % 3)
     fit = fit_arrays(x, codes, min(k, n - 1))
     new = rng.integers(-1, most + 2, (9, p)).astype(float)
-    rule = fit.rule_under(fit.prior)
+    rule = fit.rule_with_prior(fit.prior)
     np.testing.assert_array_equal(rule.votes(new), exact_votes(x, codes, new, fit.k, 3))
-    left_out = np.concatenate([next(tally.votes([fit.k])) for _, tally in fit.leave_one_out_scores(fit.k)])
+    left_out = np.concatenate([next(tally.votes([fit.k])) for _, tally in fit.left_out_vote_counts(fit.k)])
     np.testing.assert_array_equal(left_out, exact_votes(x, codes, x, fit.k, 3, leave=True))
 
 
@@ -206,7 +206,7 @@ def test_tree_and_products_agree_with_brute_force(kind, p, monkeypatch):
         assert (search.tree is not None, search.products is not None) == (columns > 0, subset == 0)
         repeats = len(np.unique(x, axis=0)) <= len(x) / 2
         assert (fit.search.point_rows is not None) == (repeats and (columns > 0 or subset == 0))
-        votes = fit.rule_under(fit.prior).votes(q)
+        votes = fit.rule_with_prior(fit.prior).votes(q)
         path = fit.left_out_errors_by_class([1, 3, 7, 20], fit.prior)
         actual.append((votes, path, fit.search.nearest(q, 7).distances))
     for votes, path, distances in actual[:2]:
@@ -222,7 +222,7 @@ def test_products_resolve_almost_every_row():
     z = fit.search.space.coordinates(rng.standard_normal((products.queries_per_block, 20)))
     candidates = products.candidates(z, 5, fit.search.space.tie_limit, products.buffer())
     assert candidates.unresolved.mean() < 0.01
-    assert len(candidates.rows) < 8 * len(z)
+    assert len(candidates.queries) < 8 * len(z)
 
 
 def test_number_of_candidate_groups_does_not_depend_on_ties():
